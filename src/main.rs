@@ -1,0 +1,3 @@
+//! The door: hands over to [`nearcrawl::cli`].
+
+fn main() {}

@@ -1,0 +1,214 @@
+//! What do we ask of a web server or of the DNS, and what may come of it? Every outcome is typed: being refused is not being down.
+
+use super::{
+    fingerprint::Fingerprint,
+    time::Millis,
+    url::{Host, PageUrl},
+};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, SocketAddr};
+
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FetchPurpose {
+    /// A page: only HTML is read, links are named.
+    Page,
+    /// robots.txt: the body comes back as it is, cut at 500 KiB.
+    Robots,
+}
+
+/// One request to one server. The address was resolved and checked before; exactly this one is dialled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FetchOrder {
+    /// What is asked for.
+    pub url: PageUrl,
+    /// Whom to dial; the port comes from the URL.
+    pub address: IpAddr,
+    /// What it is for.
+    pub purpose: FetchPurpose,
+}
+
+/// What came of a [`FetchOrder`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FetchReport {
+    /// What was asked for.
+    pub url: PageUrl,
+    /// What came of it.
+    pub outcome: FetchOutcome,
+    /// From sending the request to the last byte read: politeness waits a multiple of this.
+    pub took: Millis,
+    /// From sending the request to the first byte of the answer, in microseconds; none if there was no answer.
+    pub first_byte_us: Option<u32>,
+    /// Bytes of the body as they came over the wire.
+    pub wire_bytes: u64,
+    /// The `Server` header, cut at 64 characters and cleaned of control characters.
+    pub software: Option<String>,
+    /// `Retry-After`, in milliseconds, between 1 s and 24 h.
+    pub retry_after: Option<Millis>,
+}
+
+/// How a request ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FetchOutcome {
+    /// 2xx with HTML.
+    Page {
+        /// The status.
+        status: u16,
+        /// What the page says.
+        page: PageFacts,
+    },
+    /// 2xx with something else; the body was not read.
+    NotHtml {
+        /// The status.
+        status: u16,
+        /// The content type without parameters, cut at 64 characters.
+        content_type: String,
+    },
+    /// robots.txt came with this status and body.
+    Robots {
+        /// The status.
+        status: u16,
+        /// The body, at most 500 KiB.
+        body: Bytes,
+    },
+    /// 3xx with a usable `Location`.
+    Redirect {
+        /// The status.
+        status: u16,
+        /// Where to, resolved against the URL asked for, with its fingerprint.
+        to: Link,
+    },
+    /// Any other status.
+    Status(u16),
+    /// No usable answer.
+    Failed(FetchFailure),
+}
+
+/// A link as it was named: where to, and its fingerprint under the swarm's key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Where it leads.
+    pub url: PageUrl,
+    /// The keyed fingerprint of the URL's text.
+    pub fingerprint: Fingerprint,
+}
+
+/// What a page says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PageFacts {
+    /// Where it links to, in document order, each URL once.
+    pub links: Vec<Link>,
+    /// Size after decoding, in bytes.
+    pub decoded_bytes: u64,
+    /// `noindex` by meta or X-Robots-Tag.
+    pub no_index: bool,
+    /// `nofollow` by meta or X-Robots-Tag: the links are empty then.
+    pub no_follow: bool,
+}
+
+/// Why a request brought no usable answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FetchFailure {
+    /// The address or port is not one that this access point may contact; nothing was sent.
+    ForbiddenAddress,
+    /// Connecting was refused.
+    ConnectionRefused,
+    /// No route, or the network said no.
+    Unreachable,
+    /// Connecting took too long.
+    ConnectTimeout,
+    /// TLS failed: the certificate does not hold.
+    BadCertificate,
+    /// TLS failed otherwise.
+    TlsFailed,
+    /// TLS took too long.
+    TlsTimeout,
+    /// The head of the answer took too long.
+    HeadTimeout,
+    /// The body stalled, or all of it took too long.
+    BodyTimeout,
+    /// The server closed before the answer was whole.
+    Closed,
+    /// What came is not HTTP.
+    NotHttp,
+    /// More headers than allowed.
+    HeadTooLarge,
+    /// The body is longer than allowed.
+    BodyTooLarge,
+    /// The body unpacks to more than allowed: a bomb.
+    DecodedTooLarge,
+    /// The content encoding is unknown, nested or broken.
+    BadEncoding,
+    /// A redirect without a usable target.
+    BadRedirect,
+    /// The daemon is stopping, or lost the right to ask.
+    Cancelled,
+}
+
+/// How nearness is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProbeKind {
+    /// The least of three TCP connects to the port in use.
+    #[default]
+    Tcp,
+    /// The time of one `HEAD /robots.txt`, from sending it to the answer's head.
+    HttpHead,
+}
+
+/// Whom to probe.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ProbeTarget {
+    /// Address and port.
+    pub address: SocketAddr,
+    /// The host that lives there, for the Host header.
+    pub host: Host,
+    /// Whether the URL was https (a `http-head` probe then asks over TLS).
+    pub secure: bool,
+}
+
+/// What a probe found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeReport {
+    /// The round trip in microseconds, or why there is none.
+    pub rtt_us: Result<u32, FetchFailure>,
+    /// How long the contact lasted: politeness waits a multiple of this.
+    pub took: Millis,
+}
+
+/// Why a host has no address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResolveFailure {
+    /// NXDOMAIN.
+    #[error("no such name")]
+    NoSuchName,
+    /// The name exists but has no A or AAAA.
+    #[error("the name has no address")]
+    NoAddress,
+    /// SERVFAIL, REFUSED or a broken answer.
+    #[error("the name server failed")]
+    ServerFailed,
+    /// No answer in time.
+    #[error("the name server did not answer in time")]
+    TimedOut,
+    /// A chain of names that is too long or loops.
+    #[error("the chain of aliases is too long or loops")]
+    Looping,
+    /// There are addresses, but none that this access point may contact.
+    #[error("every address is private or special")]
+    ForbiddenAddress,
+}
+
+/// A host with the address that the swarm pinned for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LocatedHost {
+    /// The host.
+    pub host: Host,
+    /// The smallest allowed address of those it has.
+    pub address: IpAddr,
+    /// For how much longer the pin holds.
+    pub valid_for: Millis,
+}

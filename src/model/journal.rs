@@ -1,0 +1,177 @@
+//! What happened at a site? Its journal: the only thing that is stored, copied to keepers and handed over.
+//!
+//! A site tree is the fold of its journal. A new owner who reads it knows which pages were fetched, which wait, what robots.txt
+//! said and when the server was last asked, without asking the server again.
+
+use super::{
+    fetch::{FetchFailure, ResolveFailure},
+    fingerprint::Fingerprint,
+    subnet::Subnet,
+    time::{Millis, WallTime},
+    url::{Host, Origin, PageUrl},
+};
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+
+/// Which journal: a host's, in one run, filed under the subnet that its address lies in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct JournalKey {
+    /// The smallest subnet of the host's address.
+    pub subnet: Subnet,
+    /// The host.
+    pub host: Host,
+    /// The run, from 1.
+    pub run: u32,
+}
+
+/// One line of a journal as stored and copied: postcard of a [`JournalEntry`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalRow {
+    /// The journal.
+    pub key: JournalKey,
+    /// From 0, without gaps.
+    pub sequence: u64,
+    /// The entry, encoded.
+    pub entry: Vec<u8>,
+}
+
+/// Which tree a URL belongs to, and how deep it lies there (LL-2).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Place {
+    /// The starting host of the tree.
+    pub tree: Host,
+    /// Links from a starting URL; a redirect does not count.
+    pub level: u8,
+    /// Redirects followed on the way here.
+    pub hops: u8,
+}
+
+/// A URL on its way to its owner.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Arrival {
+    /// The page.
+    pub url: PageUrl,
+    /// The tree and level it was found at; none for a starting URL (an external link or a seed).
+    pub place: Option<Place>,
+    /// The run of the tree that named it.
+    pub run: u32,
+}
+
+/// How a visit ended, for the record.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VisitOutcome {
+    /// An HTML page with this status.
+    Page(u16),
+    /// Something else than HTML.
+    NotHtml(u16),
+    /// A redirect.
+    Redirect(u16),
+    /// Another status.
+    Status(u16),
+    /// No usable answer.
+    Failed(FetchFailure),
+}
+
+/// One thing that happened at a site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum JournalEntry {
+    /// The owner opened the site for this run. Always the first entry.
+    Opened {
+        /// The pinned address.
+        address: IpAddr,
+        /// The starting host of the tree that the site belongs to.
+        tree: Host,
+        /// When.
+        at: WallTime,
+    },
+    /// URLs were taken in from outside: seeds, other sites, other owners.
+    Admitted {
+        /// The URLs with their level and redirects so far.
+        urls: Vec<(PageUrl, u8, u8)>,
+    },
+    /// robots.txt of an origin was asked for.
+    Robots {
+        /// Whose.
+        origin: Origin,
+        /// When.
+        at: WallTime,
+        /// What came: status and body, or why nothing did.
+        answer: Result<(u16, Vec<u8>), FetchFailure>,
+        /// How long it took.
+        took: Millis,
+    },
+    /// A page was asked for.
+    Visited {
+        /// The page.
+        url: PageUrl,
+        /// Its level.
+        level: u8,
+        /// When.
+        at: WallTime,
+        /// What came of it.
+        outcome: VisitOutcome,
+        /// From request to last byte.
+        took: Millis,
+        /// From request to first byte, in microseconds.
+        first_byte_us: Option<u32>,
+        /// Bytes of the body over the wire.
+        bytes: u64,
+        /// The server's software, if it said so and it differs from what is known.
+        software: Option<String>,
+        /// Internal links by fingerprint, so that a shorter way that is found later can be passed on.
+        children: Vec<Fingerprint>,
+        /// URLs of this site first seen here, with level and redirects: they wait, or are cut if the level is beyond the depth.
+        found: Vec<(PageUrl, u8, u8)>,
+        /// URLs for other sites, to be handed to their owners.
+        outgoing: Vec<Arrival>,
+        /// External hosts that are out of scope: counted, never fetched.
+        beyond_scope: Vec<Host>,
+        /// For how long the server asked to be left alone (Retry-After), if it did.
+        rest: Option<Millis>,
+    },
+    /// Known pages got a shorter level.
+    Raised {
+        /// The URLs that thereby came within the depth, or wait at a better place, with level and redirects.
+        urls: Vec<(PageUrl, u8, u8)>,
+        /// Pages already visited that now have this level.
+        visited: Vec<(Fingerprint, u8)>,
+    },
+    /// A URL was set aside without asking the server.
+    Skipped {
+        /// The page.
+        url: PageUrl,
+        /// Why.
+        reason: SkipReason,
+    },
+    /// Everything outgoing up to (not including) this sequence number has been taken in by its owners.
+    Forwarded {
+        /// The first sequence number that may not have been.
+        before: u64,
+    },
+    /// The host could not be resolved: the whole record of this run.
+    Unresolvable {
+        /// Why.
+        failure: ResolveFailure,
+        /// When.
+        at: WallTime,
+    },
+}
+
+/// Why a URL was set aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SkipReason {
+    /// robots.txt says no.
+    Robots,
+    /// robots.txt could not be had (5xx or unreachable), so nothing may be asked.
+    RobotsUnavailable,
+    /// Another URL of the same script was fetched (LL-7).
+    Script,
+    /// Crawl-delay is longer than 300 s.
+    CrawlDelay,
+    /// The operator's deny list.
+    Denied,
+    /// Too many redirects on the way.
+    TooManyRedirects,
+}

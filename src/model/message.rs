@@ -1,0 +1,126 @@
+//! What do access points say to each other? Questions and answers between members, gossip to all, and what anybody may ask.
+//!
+//! Encoded with postcard. New variants go to the end; another meaning needs another protocol version.
+
+use super::{
+    access_point::AccessPoint,
+    claim::SignedClaim,
+    fetch::{LocatedHost, ProbeReport, ProbeTarget, ResolveFailure},
+    journal::{Arrival, JournalKey, JournalRow},
+    subnet::Subnet,
+    summary::{RollUp, SwarmResults},
+    time::Millis,
+    url::Host,
+};
+use serde::{Deserialize, Serialize};
+
+/// The largest request or answer between members, in bytes.
+pub const LARGEST_MESSAGE: usize = 1 << 20;
+
+/// The largest gossip message, in bytes.
+pub const LARGEST_GOSSIP: usize = 256 << 10;
+
+/// How many digests an ownership map is compared by.
+pub const CLAIM_BUCKETS: usize = 256;
+
+/// What one member asks of another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Request {
+    /// A SWIM datagram. Answered with [`Response::Noted`].
+    Swim(Vec<u8>),
+    /// To the host's steward: which address is this host pinned to?
+    Locate(Host),
+    /// To the subnet's steward: please find an owner for this subnet; here is somebody who lives in it.
+    Settle(Subnet, ProbeTarget),
+    /// From the subnet's steward: please probe this target once.
+    Probe(Subnet, ProbeTarget),
+    /// From the subnet's steward to the chosen owner.
+    Award {
+        /// What.
+        subnet: Subnet,
+        /// The epoch at which to claim.
+        epoch: u64,
+        /// What the new owner's probe measured, in microseconds.
+        rtt_us: Option<u32>,
+        /// Who came next.
+        runner_up: Option<AccessPoint>,
+        /// How many probes it took.
+        probes: u16,
+        /// For how long the probed address is to be left alone from now on.
+        rest: Millis,
+    },
+    /// From a finder to an owner: URLs of hosts in your subnets, all of one host's with its pinned address.
+    HandOff(Vec<HandOff>),
+    /// From an owner to a keeper: please keep these rows.
+    Keep(Vec<JournalRow>),
+    /// From a new owner: what have you kept of this subnet, from this row on?
+    Recall(Subnet, Option<(JournalKey, u64)>),
+    /// Digests of my ownership map, by bucket: which claims do you have where we differ?
+    CompareClaims(Vec<u64>),
+    /// Good-bye: I am leaving for good (true) or stopping for a while (false).
+    Farewell(bool),
+}
+
+/// URLs of one host, handed to its owner.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandOff {
+    /// The host with its pinned address.
+    pub host: LocatedHost,
+    /// The URLs.
+    pub arrivals: Vec<Arrival>,
+}
+
+/// What the asked member answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Response {
+    /// Taken note of; nothing to say.
+    Noted,
+    /// To `Locate`.
+    Located(Result<LocatedHost, ResolveFailure>),
+    /// To `Settle`: it is being worked on, or this claim stands.
+    Settling(Option<SignedClaim>),
+    /// To `Probe`.
+    Probed(ProbeReport),
+    /// To `Probe`: not done, because of the budget or the deny list.
+    ProbeDeclined(String),
+    /// To `HandOff`: stored and kept; hosts that I do not own are named and must be routed anew.
+    HandedOff {
+        /// Not mine.
+        not_mine: Vec<Host>,
+    },
+    /// To `HandOff`, `Keep`: too busy, try again after this long.
+    Busy(Millis),
+    /// To `Keep`: up to (not including) which sequence number each journal is stored here without a gap.
+    Kept(Vec<(JournalKey, u64)>),
+    /// To `Recall`: rows, and where to go on, if there is more.
+    Recalled(Vec<JournalRow>, Option<(JournalKey, u64)>),
+    /// To `CompareClaims`: my claims in the buckets that differ; `true` if there are more than fitted.
+    Claims(Vec<SignedClaim>, bool),
+    /// The request makes no sense here.
+    Refused(String),
+}
+
+/// What is told to everybody.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Gossip {
+    /// Claims, at most once a second, many at a time.
+    Claims(Vec<SignedClaim>),
+    /// What I own adds up to this.
+    RollUp(RollUp),
+}
+
+/// What anybody may ask, member or not, if the configuration lets them read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PublicRequest {
+    /// The swarm's totals.
+    Results,
+}
+
+/// The answer to a [`PublicRequest`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PublicResponse {
+    /// To `Results`.
+    Results(SwarmResults),
+    /// Not for you.
+    Refused(String),
+}

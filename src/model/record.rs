@@ -1,0 +1,88 @@
+//! What is known of a server after a run? Its record: counts and outcomes, folded from its journal.
+
+use super::{time::WallTime, url::Host};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, net::IpAddr};
+
+/// Why a run of a site is not going on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunState {
+    /// Pages wait.
+    #[default]
+    Running,
+    /// Every page within the depth was asked for.
+    Complete,
+    /// Complete, and the depth cut something off.
+    CutByDepth,
+    /// The page budget is spent; goes on in the next slot.
+    PausedByBudget,
+}
+
+/// What the server is, in one word, by its answers so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServerStatus {
+    /// Not asked yet.
+    #[default]
+    Waiting,
+    /// Answered with a page.
+    Up,
+    /// Answered, but never with a page (errors, redirects elsewhere, no HTML).
+    NoPages,
+    /// Answered 401, 403, 429 or 451 only: refused at the edge, which is not down.
+    Refused,
+    /// robots.txt keeps us out.
+    Robots,
+    /// Could not be connected to.
+    Down,
+    /// The name does not resolve.
+    Unresolvable,
+}
+
+/// One site's record of one run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerRecord {
+    /// The host.
+    pub host: Host,
+    /// Its pinned address, if it has one.
+    pub address: Option<IpAddr>,
+    /// The starting host of its tree.
+    pub tree: Host,
+    /// The run.
+    pub run: u32,
+    /// In one word.
+    pub status: ServerStatus,
+    /// Whether it is done.
+    pub state: RunState,
+    /// The `Server` header.
+    pub software: Option<String>,
+    /// HTML pages fetched.
+    pub pages: u64,
+    /// Requests sent, robots.txt included.
+    pub requests: u64,
+    /// Bytes of bodies over the wire.
+    pub bytes: u64,
+    /// Sum of response times, in milliseconds: the load that a server feels.
+    pub busy_ms: u64,
+    /// URLs known within the depth, fetched or not.
+    pub known: u64,
+    /// URLs cut by the depth.
+    pub cut_by_depth: u64,
+    /// URLs set aside because of robots.txt.
+    pub refused_by_robots: u64,
+    /// URLs set aside because their script had its one URL.
+    pub cut_by_script: u64,
+    /// Requests without a usable answer.
+    pub failed: u64,
+    /// Answers by status code.
+    pub by_status: BTreeMap<u16, u64>,
+    /// Distinct external hosts that its pages link to.
+    pub external_hosts: u64,
+    /// Deepest level at which a page was fetched.
+    pub deepest: u8,
+    /// First and last request.
+    pub first_visit: Option<WallTime>,
+    /// Last request.
+    pub last_visit: Option<WallTime>,
+}

@@ -1,0 +1,146 @@
+//! What do many records add up to? Mergeable counts by a few dimensions.
+
+use super::{access_point::AccessPoint, time::Millis};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What counts can be split by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dimension {
+    /// Country of the subnet, by the registries (ISO 3166 code, `ZZ` unknown).
+    Country,
+    /// Top-level domain of the host.
+    Tld,
+    /// Regional registry of the subnet.
+    Registry,
+    /// Organisation that holds the subnet.
+    Organisation,
+    /// The server's software.
+    Software,
+    /// The server's status in one word.
+    Status,
+}
+
+impl Dimension {
+    /// All of them.
+    pub const ALL: [Dimension; 6] =
+        [Dimension::Country, Dimension::Tld, Dimension::Registry, Dimension::Organisation, Dimension::Software, Dimension::Status];
+}
+
+/// Sums over servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Servers (hosts) with a record.
+    pub servers: u64,
+    /// Of these, servers that answered with a page.
+    pub up: u64,
+    /// HTML pages fetched.
+    pub pages: u64,
+    /// Requests sent.
+    pub requests: u64,
+    /// Bytes of bodies over the wire.
+    pub bytes: u64,
+    /// Response times added up, in milliseconds.
+    pub busy_ms: u64,
+    /// Links to external hosts, distinct per server.
+    pub external_hosts: u64,
+    /// URLs cut by depth.
+    pub cut_by_depth: u64,
+    /// URLs refused by robots.txt.
+    pub refused_by_robots: u64,
+    /// Requests without a usable answer.
+    pub failed: u64,
+    /// Servers whose run is not finished.
+    pub unfinished: u64,
+}
+
+impl Counts {
+    /// Adds another's sums.
+    pub fn add(&mut self, other: &Counts) {
+        self.servers += other.servers;
+        self.up += other.up;
+        self.pages += other.pages;
+        self.requests += other.requests;
+        self.bytes += other.bytes;
+        self.busy_ms += other.busy_ms;
+        self.external_hosts += other.external_hosts;
+        self.cut_by_depth += other.cut_by_depth;
+        self.refused_by_robots += other.refused_by_robots;
+        self.failed += other.failed;
+        self.unfinished += other.unfinished;
+    }
+}
+
+/// Totals with their splits. The splits of one dimension add up to the totals.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Over everything.
+    pub total: Counts,
+    /// By dimension and value.
+    pub by: BTreeMap<Dimension, BTreeMap<String, Counts>>,
+}
+
+/// How many values one dimension of one access point's roll-up may have; the rest is added to `(other)`.
+pub const MOST_VALUES: usize = 200;
+
+/// What values beyond [`MOST_VALUES`] are counted as.
+pub const OTHER: &str = "(other)";
+
+impl Summary {
+    /// Adds another summary.
+    pub fn add(&mut self, other: &Summary) {
+        self.total.add(&other.total);
+        for (dimension, values) in &other.by {
+            let mine = self.by.entry(*dimension).or_default();
+            for (value, counts) in values {
+                mine.entry(value.clone()).or_default().add(counts);
+            }
+        }
+    }
+}
+
+/// One access point's contribution: what it owns, with a digest by which everybody sees whether the sum is whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RollUp {
+    /// Whose.
+    pub owner: AccessPoint,
+    /// Grows with each roll-up of one owner, also across restarts.
+    pub version: u64,
+    /// XOR over a hash of (subnet, epoch, owner) of all it holds.
+    pub claims_digest: u64,
+    /// How many subnets that is.
+    pub subnets: u64,
+    /// The sums.
+    pub summary: Summary,
+}
+
+/// Whose numbers an answer contains.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// The access point.
+    pub access_point: AccessPoint,
+    /// How old its roll-up is.
+    pub age_ms: Millis,
+    /// Subnets it holds.
+    pub subnets: u64,
+    /// Servers in its roll-up.
+    pub servers: u64,
+}
+
+/// What any access point answers to `results`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwarmResults {
+    /// Who answers.
+    pub answered_by: AccessPoint,
+    /// Whether the roll-ups add up to the ownership map: then the totals are exactly what was recorded.
+    pub exact: bool,
+    /// If not exact, why, in words.
+    pub in_transition: Option<String>,
+    /// Age of the oldest roll-up in it.
+    pub oldest_ms: Millis,
+    /// Who is covered.
+    pub covers: Vec<Coverage>,
+    /// The sums.
+    pub summary: Summary,
+}
