@@ -72,6 +72,23 @@ impl Counts {
     }
 }
 
+impl Counts {
+    /// Takes back sums that were added before.
+    pub fn subtract(&mut self, other: &Counts) {
+        self.servers -= other.servers;
+        self.up -= other.up;
+        self.pages -= other.pages;
+        self.requests -= other.requests;
+        self.bytes -= other.bytes;
+        self.busy_ms -= other.busy_ms;
+        self.external_hosts -= other.external_hosts;
+        self.cut_by_depth -= other.cut_by_depth;
+        self.refused_by_robots -= other.refused_by_robots;
+        self.failed -= other.failed;
+        self.unfinished -= other.unfinished;
+    }
+}
+
 /// Totals with their splits. The splits of one dimension add up to the totals.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
