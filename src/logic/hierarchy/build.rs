@@ -8,7 +8,7 @@ use super::{
     asn::{self, Route},
     assemble::{AssemblyRefusal, Entry, Holder, MOST_SUBNETS, Material, Origin, Rank, assemble},
     codec::LONGEST_TEXT,
-    delegated::{self, Held, Record, is_holder, is_registry},
+    delegated::{self, Record, is_holder, is_registry},
     prefix::{Prefix, SHORTEST, cut},
     report::{ReadRefusal, ReadReport},
     tree::{Hierarchy, Place, Source},
@@ -71,16 +71,10 @@ pub struct Builder {
     material: Material,
     registry_index: HashMap<String, u16>,
     organisation_index: HashMap<(u16, String), u32>,
-    /// AS numbers that registries assigned: first number → (how many, organisation).
-    systems: BTreeMap<(u32, u32), (u32, u32)>,
+    /// AS numbers that registries assigned: first number and organisation → how many.
+    systems: BTreeMap<(u32, u32), u32>,
     names: BTreeMap<u32, String>,
     routed: Vec<(bool, u128, u128)>,
-}
-
-/// An own copy of a record, kept until its file is believed.
-enum Kept {
-    Block { v6: bool, first: u128, last: u128 },
-    Systems { first: u32, count: u32 },
 }
 
 impl Builder {
@@ -98,8 +92,7 @@ impl Builder {
 
     /// Goes on from a finished hierarchy.
     pub(super) fn from_material(material: Material) -> Builder {
-        let index = |n: &String| n.clone();
-        let registry_index = material.registries.iter().map(index).zip(0u16..).collect();
+        let registry_index = material.registries.iter().cloned().zip(0u16..).collect();
         let organisation_index = material.organisations.iter().map(|h| (h.registry, h.id.clone())).zip(0u32..).collect();
         Builder { material, registry_index, organisation_index, ..Builder::default() }
     }
@@ -107,43 +100,64 @@ impl Builder {
     /// Reads a registry's delegated or delegated-extended statistics. `source_name` is for messages only. A refused file leaves
     /// nothing behind.
     pub fn read_delegated(&mut self, source_name: &str, input: impl BufRead) -> Result<ReadReport, ReadRefusal> {
-        let mut kept: Vec<(Kept, OwnHeld)> = Vec::new();
+        // Read into a builder of its own, which is taken over when the file is believed.
+        let mut read = Builder::default();
+        let too_many = || ReadRefusal::TooMany(source_name.to_owned());
+        let taken = self.material.entries.len() + self.systems.len();
         let report = delegated::read(source_name, input, |report, record| {
-            let (record, held) = match record {
-                Record::Block { v6, first, last, held } => {
-                    report.used += 1;
-                    report.prefixes += cut(v6, first, last).count() as u64;
-                    (Kept::Block { v6, first, last }, held)
-                }
-                Record::Systems { first, count, held } => (Kept::Systems { first, count }, held),
-            };
-            // Refused here already, so that a flood does not fill the memory first.
-            if kept.len() > MOST_SUBNETS || report.prefixes > MOST_SUBNETS as u64 {
-                return Err(ReadRefusal::TooMany(source_name.to_owned()));
-            }
-            kept.push((record, OwnHeld::from(held)));
-            Ok(())
+            read.take(report, &record).ok_or_else(too_many)?;
+            // Asked at every record, so that a flood does not fill the memory first.
+            let size = taken + read.material.entries.len() + read.systems.len();
+            if size > MOST_SUBNETS { Err(too_many()) } else { Ok(()) }
         })?
         .judge(self.overrule)?;
-        if self.material.entries.len() as u64 + report.prefixes > MOST_SUBNETS as u64 {
-            return Err(ReadRefusal::TooMany(source_name.to_owned()));
-        }
-        for (record, held) in kept {
-            let Some(registry) = self.registry(&held.registry) else { return Err(ReadRefusal::TooMany(source_name.to_owned())) };
-            let organisation = self.organisation(registry, &held.holder);
-            match record {
-                Kept::Block { v6, first, last } => {
-                    let rank = Rank { origin: Origin::Delegated, date: held.date };
-                    let place = Place { registry, country: held.country };
-                    self.material.entries.extend(cut(v6, first, last).map(|prefix| Entry { prefix, place, organisation, rank }));
-                }
-                Kept::Systems { first, count } => drop(self.systems.insert((first, organisation), (count, organisation))),
-            }
-        }
         if let (Some(name), Some(date)) = (&report.registry, &report.date) {
-            self.material.sources.push(Source { name: name.clone(), date: date.clone() });
+            read.material.sources.push(Source { name: name.clone(), date: date.clone() });
         }
+        self.absorb(read).ok_or_else(too_many)?;
         Ok(report)
+    }
+
+    /// Takes one record; none when there are more registries than can be numbered.
+    fn take(&mut self, report: &mut ReadReport, record: &Record<'_>) -> Option<()> {
+        let (Record::Block { held, .. } | Record::Systems { held, .. }) = record;
+        let registry = self.registry(held.registry)?;
+        let organisation = self.organisation(registry, held.holder);
+        match *record {
+            Record::Block { v6, first, last, held } => {
+                let rank = Rank { origin: Origin::Delegated, date: held.date };
+                let place = Place { registry, country: held.country };
+                let before = self.material.entries.len();
+                self.material.entries.extend(cut(v6, first, last).map(|prefix| Entry { prefix, place, organisation, rank }));
+                report.used += 1;
+                report.prefixes += (self.material.entries.len() - before) as u64;
+            }
+            Record::Systems { first, count, .. } => self.assign_systems(first, organisation, count),
+        }
+        Some(())
+    }
+
+    fn assign_systems(&mut self, first: u32, organisation: u32, count: u32) {
+        let known = self.systems.entry((first, organisation)).or_insert(count);
+        *known = count.max(*known);
+    }
+
+    /// Takes over what another builder has read of a registry's file.
+    fn absorb(&mut self, other: Builder) -> Option<()> {
+        let Material { registries, organisations, entries, sources } = other.material;
+        let registry_of = registries.iter().map(|name| self.registry(name)).collect::<Option<Vec<u16>>>()?;
+        let organisation_of: Vec<u32> =
+            organisations.iter().map(|h| self.organisation(registry_of[usize::from(h.registry)], &h.id)).collect();
+        self.material.entries.extend(entries.into_iter().map(|entry| Entry {
+            place: Place { registry: registry_of[usize::from(entry.place.registry)], ..entry.place },
+            organisation: organisation_of[entry.organisation as usize],
+            ..entry
+        }));
+        for ((first, organisation), count) in other.systems {
+            self.assign_systems(first, organisation_of[organisation as usize], count);
+        }
+        self.material.sources.extend(sources);
+        Some(())
     }
 
     /// Reads a table of routes, `first,last,AS number,"organisation"`.
@@ -219,7 +233,7 @@ impl Builder {
 
     /// Gives every organisation the smallest of its AS numbers and, if any of them has a name, the name of the smallest such.
     fn name_organisations(&mut self) {
-        for ((first, _), (count, organisation)) in &self.systems {
+        for ((first, organisation), count) in &self.systems {
             let holder = &mut self.material.organisations[*organisation as usize];
             if holder.asn == 0 {
                 holder.asn = *first;
@@ -250,20 +264,6 @@ impl Builder {
             organisations.push(Holder { registry, id: id.to_owned(), name: String::new(), asn: 0 });
             organisations.len() as u32 - 1
         })
-    }
-}
-
-/// [`Held`] without a borrow of its line.
-struct OwnHeld {
-    registry: String,
-    country: [u8; 2],
-    holder: String,
-    date: u32,
-}
-
-impl From<Held<'_>> for OwnHeld {
-    fn from(held: Held<'_>) -> OwnHeld {
-        OwnHeld { registry: held.registry.to_owned(), country: held.country, holder: held.holder.to_owned(), date: held.date }
     }
 }
 

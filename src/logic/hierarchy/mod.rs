@@ -15,6 +15,7 @@
 mod asn;
 mod assemble;
 mod build;
+mod change;
 mod codec;
 mod delegated;
 mod lookup;
@@ -30,6 +31,7 @@ mod world;
 
 pub use assemble::{AssemblyRefusal, DEEPEST_NESTING, MOST_ORGANISATIONS, MOST_SUBNETS};
 pub use build::{BadFurtherPrefix, Builder, FurtherPrefix, RoutedUse};
+pub use change::{Change, MOST_CHANGED_PERCENT};
 pub use path::{Path, Registered};
 pub use report::{BadLine, BadLines, MOST_BAD_PER_THOUSAND, ReadRefusal, ReadReport, SummaryMismatch};
 pub use snapshot::SnapshotRefusal;

@@ -45,8 +45,7 @@ impl Hierarchy {
     }
 
     fn blocks(&self, position: Position) -> Vec<Subnet> {
-        let mut blocks: Vec<Subnet> =
-            std::iter::successors(Some(position), |p| self.parent(*p)).map(|p| self.subnet(p)).collect();
+        let mut blocks: Vec<Subnet> = std::iter::successors(Some(position), |p| self.parent(*p)).map(|p| self.subnet(p)).collect();
         blocks.reverse();
         blocks
     }

@@ -45,11 +45,8 @@ impl Prefix {
 
     /// The same as a value of the model.
     pub fn subnet(&self) -> Subnet {
-        let address = if self.v6 {
-            IpAddr::V6(Ipv6Addr::from_bits(self.first))
-        } else {
-            IpAddr::V4(Ipv4Addr::from_bits(self.first as u32))
-        };
+        let address =
+            if self.v6 { IpAddr::V6(Ipv6Addr::from_bits(self.first)) } else { IpAddr::V4(Ipv4Addr::from_bits(self.first as u32)) };
         Subnet::around(address, self.length)
     }
 }

@@ -135,7 +135,11 @@ impl Hierarchy {
 impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "hash           {}", self.hash)?;
-        writeln!(f, "subnets        {} ({} IPv4, {} IPv6; {} blocks, {} nested)", self.subnets, self.ipv4, self.ipv6, self.blocks, self.nested)?;
+        writeln!(
+            f,
+            "subnets        {} ({} IPv4, {} IPv6; {} blocks, {} nested)",
+            self.subnets, self.ipv4, self.ipv6, self.blocks, self.nested
+        )?;
         writeln!(f, "organisations  {} ({} with a name)", self.organisations, self.named_organisations)?;
         writeln!(f, "countries      {}", self.countries)?;
         writeln!(f, "height         {}", self.height)?;

@@ -5,7 +5,7 @@
 use super::{snapshot::SnapshotRefusal, tree::Hierarchy};
 
 /// Made by `nearcrawl hierarchy build`; data/README.md has the command.
-static WORLD: &[u8] = include_bytes!("../../../data/world.snapshot.zst");
+pub(super) static WORLD: &[u8] = include_bytes!("../../../data/world.snapshot.zst");
 
 impl Hierarchy {
     /// The hierarchy compiled into the program. Takes a fraction of a second: read it once.
