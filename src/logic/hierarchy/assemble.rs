@@ -73,16 +73,16 @@ pub(super) struct Material {
 pub enum AssemblyRefusal {
     /// More than [`MOST_SUBNETS`].
     #[error("{0} subnets are more than the {MOST_SUBNETS} a hierarchy may have: leave out the finest networks")]
-    TooManySubnets(usize),
+    Subnets(usize),
     /// More than [`MOST_ORGANISATIONS`].
     #[error("{0} organisations are more than the {MOST_ORGANISATIONS} a hierarchy may have: check the registry files")]
-    TooManyOrganisations(usize),
+    Organisations(usize),
     /// More pairs of registry and country than there can be.
     #[error("{0} pairs of registry and country: the files invent registries or countries")]
-    TooManyPlaces(usize),
+    Places(usize),
     /// Nested deeper than [`DEEPEST_NESTING`].
     #[error("{0} lies inside more than {DEEPEST_NESTING} other subnets: leave out some of the levels")]
-    TooDeep(Subnet),
+    Nesting(Subnet),
 }
 
 /// Numbers in ascending order of what they name: `order[new] = old`, and back.
@@ -114,7 +114,7 @@ fn canonical_names(material: &mut Material) -> Result<(), AssemblyRefusal> {
     }
     let mut order: Vec<u32> = (0..organisations.len() as u32).filter(|o| used[*o as usize]).collect();
     if order.len() > MOST_ORGANISATIONS {
-        return Err(AssemblyRefusal::TooManyOrganisations(order.len()));
+        return Err(AssemblyRefusal::Organisations(order.len()));
     }
     order.sort_unstable_by_key(|o| (organisations[*o as usize].registry, &organisations[*o as usize].id));
     let organisation_of = ranks(&order, organisations.len());
@@ -148,7 +148,7 @@ fn nest(entries: &[Entry]) -> Result<(Vec<u32>, Vec<u32>), AssemblyRefusal> {
             around.pop();
         }
         if around.len() > DEEPEST_NESTING {
-            return Err(AssemblyRefusal::TooDeep(entry.prefix.subnet()));
+            return Err(AssemblyRefusal::Nesting(entry.prefix.subnet()));
         }
         parents.push(around.last().copied().unwrap_or(NOBODY));
         tops.push(around.first().copied().unwrap_or(i));
@@ -165,11 +165,11 @@ pub(super) fn assemble(mut material: Material) -> Result<Hierarchy, AssemblyRefu
     canonical_names(&mut material)?;
     let Material { registries, organisations: holders, entries, mut sources } = material;
     if entries.len() > MOST_SUBNETS {
-        return Err(AssemblyRefusal::TooManySubnets(entries.len()));
+        return Err(AssemblyRefusal::Subnets(entries.len()));
     }
     let places: Vec<Place> = entries.iter().map(|e| e.place).collect::<BTreeSet<_>>().into_iter().collect();
     if places.len() > usize::from(u16::MAX) {
-        return Err(AssemblyRefusal::TooManyPlaces(places.len()));
+        return Err(AssemblyRefusal::Places(places.len()));
     }
     let place_index = |place: &Place| places.partition_point(|p| p < place) as u16;
 

@@ -225,7 +225,7 @@ impl Builder {
             material.entries.extend(cut(v6, first, last).filter_map(|prefix| nested(&blocks, prefix)));
             // Doubles are found by the assembly; before that they must not fill the memory.
             if material.entries.len() > 2 * MOST_SUBNETS {
-                return Err(AssemblyRefusal::TooManySubnets(material.entries.len()));
+                return Err(AssemblyRefusal::Subnets(material.entries.len()));
             }
         }
         assemble(material)

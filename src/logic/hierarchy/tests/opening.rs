@@ -171,6 +171,6 @@ fn further_prefixes_that_make_no_sense_are_refused_by_name() {
 fn nesting_without_end_is_refused() {
     let chain: Vec<FurtherPrefix> = (8..=32).map(|length| further(&format!("127.0.0.0/{length}"), "", "x", "")).collect();
     let refusal = Hierarchy::empty().with_extra(&chain).unwrap_err();
-    assert!(matches!(refusal, WithExtraRefusal::Assembly(AssemblyRefusal::TooDeep(_))), "{refusal}");
+    assert!(matches!(refusal, WithExtraRefusal::Assembly(AssemblyRefusal::Nesting(_))), "{refusal}");
     assert!(Hierarchy::empty().with_extra(&chain[..=DEEPEST_NESTING]).is_ok());
 }
