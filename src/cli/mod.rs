@@ -1,1 +1,3 @@
 //! (room being built)
+
+pub mod hierarchy;
