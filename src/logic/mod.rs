@@ -1,1 +1,3 @@
-//! (room being built)
+//! The decisions: pure, seeded and clockless; each room answers one question.
+
+pub mod site;

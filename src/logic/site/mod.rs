@@ -1,0 +1,3 @@
+//! Which page of this site next? Its tree, its rules and its robots.txt.
+
+pub mod robots;
