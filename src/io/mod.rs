@@ -1,1 +1,3 @@
-//! (room being built)
+//! The hands: one library each; they act and report, and decide nothing.
+
+pub mod page;

@@ -8,7 +8,7 @@ mod tests;
 mod trap;
 
 pub use host::Host;
-pub use join::LinkBase;
+pub use join::{LinkBase, QueryEncoding};
 pub use page_url::{Origin, PageUrl};
 pub use trap::{MOST_REPEATS, MOST_SEGMENTS};
 

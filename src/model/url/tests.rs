@@ -129,7 +129,7 @@ fn what_cannot_be_crawled_is_refused_by_name() {
         (&format!("http://example.ke{}", (0..21).map(|i| format!("/{i}")).collect::<String>()), "TrapPath"),
     ];
     for (text, expected) in table {
-        assert_eq!(parsed(text), expected, "{:.60}", text);
+        assert_eq!(parsed(text), expected, "{text:.60}");
     }
     assert_eq!(parsed(&format!("http://example.ke/#{}", "a".repeat(LONGEST_URL))), "http://example.ke/");
 }
