@@ -1,7 +1,7 @@
 //! Where are the start tags? A walk from `<` to `<` that knows comments, raw text and quoted attributes.
 
 use super::{attributes::Attributes, raw_text};
-use memchr::{memchr, memchr_iter, memchr2};
+use memchr::{memchr, memchr_iter, memchr3};
 
 /// A start tag, in its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,14 +109,32 @@ impl<'a> Iterator for StartTags<'a> {
 
 /// Where the `>` is that closes a tag: the first one that no quoted attribute value hides.
 fn tag_end(inside: &[u8]) -> Option<usize> {
-    let close = memchr(b'>', inside)?;
-    // Without a quote before it, nothing can hide it.
-    if memchr2(b'"', b'\'', &inside[..close]).is_none() {
-        return Some(close);
+    let mut from = 0;
+    loop {
+        let at = from + memchr3(b'>', b'"', b'\'', &inside[from..])?;
+        let quote = inside[at];
+        if quote == b'>' {
+            return Some(at);
+        }
+        // Nearly all quotes stand in `name="value"`; whatever is odder is read attribute by attribute, from the start.
+        if !opens_value(&inside[from..at]) {
+            break;
+        }
+        from = at + 2 + memchr(quote, &inside[at + 1..])?;
     }
     let mut attributes = Attributes::new(inside);
     while attributes.next().is_some() {}
     attributes.closed_at()
+}
+
+/// Whether a quote behind these bytes, which begin outside of any value, surely opens a value: they end in ` name=`, and
+/// what stands before is not the `=` of an attribute that still waits for its value.
+fn opens_value(before: &[u8]) -> bool {
+    let Some(rest) = before.strip_suffix(b"=") else { return false };
+    let name = rest.iter().rev().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b':')).count();
+    let rest = &rest[..rest.len() - name];
+    let gap = rest.trim_ascii_end();
+    name > 0 && gap.len() < rest.len() && gap.last() != Some(&b'=')
 }
 
 /// Finds a text without regard to case; `needle` is in lower case and begins with `<`.
