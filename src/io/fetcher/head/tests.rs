@@ -1,0 +1,1 @@
+//! Are heads read as servers mean them?

@@ -1,0 +1,1 @@
+//! Does the fetcher keep to its limits?

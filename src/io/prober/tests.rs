@@ -1,0 +1,1 @@
+//! Does the prober measure?

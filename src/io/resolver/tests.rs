@@ -1,0 +1,1 @@
+//! Does the resolver pin what it should?
