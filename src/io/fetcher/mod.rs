@@ -269,4 +269,4 @@ fn report(order: FetchOrder, exchange: Exchange) -> FetchReport {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
