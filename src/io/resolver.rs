@@ -104,6 +104,8 @@ impl Resolver {
         options.use_hosts_file = ResolveHosts::Never;
         options.preserve_intermediates = true;
         options.num_concurrent_reqs = 1;
+        // Left alone, the library takes a day for the longest time to live there is.
+        options.positive_max_ttl = Some(Duration::from_millis(LONGEST_PIN));
         // The pin is the cache; a second one would only hide that a host has moved.
         options.cache_size = 0;
         let dns = builder.build().map_err(|error| BadResolver::Refused(error.to_string()))?;

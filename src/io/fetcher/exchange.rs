@@ -88,7 +88,8 @@ pub async fn ask(
     connection.busy = true;
     match timeout_at(until.into(), connection.sender.ready()).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => return (Instant::now(), Err(came_or_not(connection, error))),
+        // Nothing was sent, so whatever came was no answer.
+        Ok(Err(error)) => return (Instant::now(), Err(NoHead::NothingCame(error))),
         Err(_) => return (Instant::now(), Err(NoHead::TimedOut)),
     }
     connection.meter.reset();
@@ -119,15 +120,16 @@ pub fn io_kind(error: &hyper::Error) -> Option<io::ErrorKind> {
 
 /// What it means that no head came. `ended` is what the connection itself died of, where that is known.
 pub fn head_failure(error: &hyper::Error, ended: Option<&hyper::Error>) -> FetchFailure {
-    let is = |test: fn(&hyper::Error) -> bool| test(error) || ended.is_some_and(test);
-    if is(hyper::Error::is_parse_too_large) {
+    let inner = error.source().and_then(|source| source.downcast_ref::<hyper::Error>());
+    let causes = || [Some(error), inner, ended].into_iter().flatten();
+    // hyper has no name for "spoke before it was asked": it is what none of its other names fits.
+    let is_loss =
+        |cause: &hyper::Error| cause.is_canceled() || cause.is_closed() || cause.is_incomplete_message() || io_kind(cause).is_some();
+    if causes().any(hyper::Error::is_parse_too_large) {
         FetchFailure::HeadTooLarge
-    } else if is(hyper::Error::is_parse) {
-        FetchFailure::NotHttp
-    } else if is(hyper::Error::is_incomplete_message) || io_kind(error).is_some() || ended.is_none_or(|ended| io_kind(ended).is_some()) {
+    } else if causes().all(is_loss) {
         FetchFailure::Closed
     } else {
-        // It spoke before it was asked: not a web server.
         FetchFailure::NotHttp
     }
 }

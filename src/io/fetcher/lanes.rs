@@ -95,7 +95,7 @@ impl Lanes {
     }
 
     /// How many addresses have a lane.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.locked().len()
     }
 

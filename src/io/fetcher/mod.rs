@@ -149,7 +149,7 @@ impl Fetcher {
 
     /// How many addresses are spoken to, waited for, or have a kept connection.
     pub fn lanes(&self) -> usize {
-        self.0.lanes.len()
+        self.0.lanes.count()
     }
 
     /// The task that closes idle connections begins with the first request and ends with the last clone of the fetcher.

@@ -23,7 +23,7 @@ fn retry_after_is_seconds_or_a_date_within_bounds() {
         (b"Fri, 20 Nov 2026 10:01:30 GMT", Some(90_000)),
         (b"Friday, 20-Nov-26 10:01:30 GMT", Some(90_000)),
         (b"Fri, 20 Nov 2026 09:00:00 GMT", Some(1_000)),
-        (b"Fri, 20 Nov 2027 10:00:00 GMT", Some(LONGEST_RETRY)),
+        (b"Sat, 20 Nov 2027 10:00:00 GMT", Some(LONGEST_RETRY)),
         (b"soon", None),
         (b"1.5", None),
         (b"", None),

@@ -49,8 +49,8 @@ async fn failure_of(steps: Vec<Step>, limits: FetchLimits) -> (Option<FetchFailu
     let fetching = fetcher.fetch(order(site.address, "/"));
     let report = tokio::time::timeout(Duration::from_secs(30), fetching).await.expect("the fetcher hangs");
     // After a whole answer, whatever it said, the connection may be kept; after a broken one never.
-    let whole = matches!(report.outcome, FetchOutcome::Page { .. } | FetchOutcome::Failed(BadRedirect));
-    assert_eq!(fetcher.open_connections(), usize::from(whole), "{:?}", report.outcome);
+    let may_be_whole = matches!(report.outcome, FetchOutcome::Page { .. } | FetchOutcome::Failed(BadRedirect | BadEncoding));
+    assert!(fetcher.open_connections() <= usize::from(may_be_whole), "{:?}", report.outcome);
     let failure = match report.outcome {
         FetchOutcome::Failed(failure) => Some(failure),
         _ => None,
@@ -199,7 +199,8 @@ async fn what_servers_do_wrong_is_named() {
         .map(|(name, steps, limits, want)| async move {
             let begun = Instant::now();
             let (found, asked) = failure_of(steps, limits).await;
-            (found != want || asked != 1).then(|| format!("{name}: {found:?} instead of {want:?}, asked {asked} times, {:?}", begun.elapsed()))
+            (found != want || asked != 1)
+                .then(|| format!("{name}: {found:?} instead of {want:?}, asked {asked} times, {:?}", begun.elapsed()))
         })
         .buffer_unordered(4)
         .filter_map(|wrong| async { wrong })
