@@ -1,4 +1,5 @@
 <<<<<<< HEAD
+<<<<<<< HEAD
 //! (room being built)
 
 pub mod snapshot;
@@ -7,3 +8,11 @@ pub mod snapshot;
 
 pub mod page;
 >>>>>>> page
+=======
+//! The hands: each touches the world through one library, none decides anything.
+
+pub mod fetcher;
+pub mod page;
+pub mod prober;
+pub mod resolver;
+>>>>>>> fetch
