@@ -7,6 +7,7 @@ pub mod fingerprint;
 pub mod journal;
 pub mod message;
 pub mod record;
+pub mod seen;
 pub mod subnet;
 pub mod summary;
 pub mod time;
