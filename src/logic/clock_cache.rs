@@ -174,9 +174,9 @@ mod tests {
                 return true;
             }
             loop {
-                let slot = &mut self.slots[self.handle];
-                self.handle = (self.handle + 1) % self.slots.len();
-                match slot {
+                let at = self.handle;
+                self.handle = (at + 1) % self.slots.len();
+                match &mut self.slots[at] {
                     Some((_, marked)) if *marked => *marked = false,
                     free => {
                         *free = Some((item, false));
