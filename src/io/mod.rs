@@ -1,6 +1,7 @@
 <<<<<<< HEAD
 <<<<<<< HEAD
 //! (room being built)
+<<<<<<< HEAD
 
 pub mod snapshot;
 =======
@@ -16,3 +17,6 @@ pub mod page;
 pub mod prober;
 pub mod resolver;
 >>>>>>> fetch
+=======
+pub mod store;
+>>>>>>> store
