@@ -1,1 +1,3 @@
-//! (room being built)
+//! The hands: each room drives one library and decides nothing.
+
+pub mod swarm;

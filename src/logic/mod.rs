@@ -1,1 +1,3 @@
-//! (room being built)
+//! The decisions: pure, seeded, clockless. Each room answers one question.
+
+pub mod membership;
