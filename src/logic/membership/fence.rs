@@ -21,8 +21,12 @@ impl fmt::Display for FenceReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FenceReason::NotHeardSinceStart => f.write_str("just started: waiting until enough of the members last known have answered"),
-            FenceReason::Minority => f.write_str("cut off: fewer than half of the swarm answers, so the others may be taking over; check this machine's network"),
-            FenceReason::Silence(silence) => write!(f, "cut off: nobody in the swarm was heard of for {} s; check this machine's network", silence / 1000),
+            FenceReason::Minority => {
+                f.write_str("cut off: fewer than half of the swarm answers, so the others may be taking over; check this machine's network")
+            }
+            FenceReason::Silence(silence) => {
+                write!(f, "cut off: nobody in the swarm was heard of for {} s; check this machine's network", silence / 1000)
+            }
         }
     }
 }

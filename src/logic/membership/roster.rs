@@ -34,7 +34,14 @@ pub struct RosterConfig {
 
 impl Default for RosterConfig {
     fn default() -> Self {
-        RosterConfig { dead_after: 45_000, pair_patience: 600_000, stable_after: 45_000, fence_after: 30_000, resume_after: 5_000, probe_every: 1_000 }
+        RosterConfig {
+            dead_after: 45_000,
+            pair_patience: 600_000,
+            stable_after: 45_000,
+            fence_after: 30_000,
+            resume_after: 5_000,
+            probe_every: 1_000,
+        }
     }
 }
 
@@ -147,7 +154,8 @@ impl Roster {
 
     /// The live members in order, this one included.
     pub fn live(&self) -> Vec<AccessPoint> {
-        let mut live: Vec<_> = self.others.iter().filter(|(_, standing)| standing.silent_since.is_none()).map(|(member, _)| *member).collect();
+        let mut live: Vec<_> =
+            self.others.iter().filter(|(_, standing)| standing.silent_since.is_none()).map(|(member, _)| *member).collect();
         let place = live.partition_point(|member| *member < self.me);
         live.insert(place, self.me);
         live
@@ -196,7 +204,8 @@ impl Roster {
 
     /// Whether those alive are the greater half of `members`; of exact halves the one with the smallest member.
     fn is_quorum_of(&self, members: &BTreeSet<AccessPoint>) -> bool {
-        let alive = |member: &AccessPoint| *member == self.me || self.others.get(member).is_some_and(|standing| standing.silent_since.is_none());
+        let alive =
+            |member: &AccessPoint| *member == self.me || self.others.get(member).is_some_and(|standing| standing.silent_since.is_none());
         let count = members.iter().filter(|member| alive(member)).count();
         members.len() <= 2 || 2 * count > members.len() || (2 * count == members.len() && members.first().is_some_and(alive))
     }

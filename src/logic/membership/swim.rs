@@ -10,7 +10,10 @@ use crate::model::{
     access_point::AccessPoint,
     time::{Millis, Moment},
 };
-use foca::{AccumulatingRuntime, Codec, Config, Foca, Header, Identity, NoCustomBroadcast, OwnedNotification, PeriodicParams, PostcardCodec, State, Timer};
+use foca::{
+    AccumulatingRuntime, Codec, Config, Foca, Header, Identity, NoCustomBroadcast, OwnedNotification, PeriodicParams, PostcardCodec, State,
+    Timer,
+};
 use rand::{SeedableRng, rngs::StdRng};
 use std::{
     collections::{BTreeMap, VecDeque},
