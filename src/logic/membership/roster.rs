@@ -87,6 +87,8 @@ pub struct Roster {
     others: BTreeMap<AccessPoint, Standing>,
     left: Vec<AccessPoint>,
     fence: Fence,
+    /// Whether there was a quorum and no fence when that was last looked at.
+    judging: bool,
 }
 
 impl Roster {
@@ -96,7 +98,7 @@ impl Roster {
         let standing = Standing { member_since: now, silent_since: Some(now), from_start: true };
         let others: BTreeMap<_, _> = remembered.iter().filter(|member| **member != me).map(|member| (*member, standing)).collect();
         let fence = Fence::new(now, config.fence_after, config.resume_after, others.len() >= 2);
-        let mut roster = Roster { me, config, started: now, others, left: Vec::new(), fence };
+        let mut roster = Roster { me, config, started: now, others, left: Vec::new(), fence, judging: false };
         roster.judge(now);
         roster
     }
@@ -141,8 +143,7 @@ impl Roster {
         self.judge(now);
         let mut dead = std::mem::take(&mut self.left);
         // Whoever may itself be the one cut off declares nobody dead. One at a time: each death changes the quorum.
-        while self.fence.fenced(now).is_none()
-            && self.quorum(now)
+        while self.judging
             && let Some(member) = self.overdue(now)
         {
             self.others.remove(&member);
@@ -196,6 +197,14 @@ impl Roster {
     fn judge(&mut self, now: Moment) {
         let (quorum, settled) = (self.quorum(now), self.settled(now).len());
         self.fence.observe(now, quorum, settled);
+        let judging = quorum && self.fence.fenced(now).is_none();
+        if judging && !self.judging {
+            // While we were cut off ourselves, silence proved nothing: those who are still silent get their full time.
+            for standing in self.others.values_mut().filter(|standing| standing.silent_since.is_some()) {
+                standing.silent_since = Some(now);
+            }
+        }
+        self.judging = judging;
     }
 
     fn quorum(&self, now: Moment) -> bool {
