@@ -1,5 +1,6 @@
 <<<<<<< HEAD
 <<<<<<< HEAD
+<<<<<<< HEAD
 //! (room being built)
 <<<<<<< HEAD
 
@@ -20,3 +21,8 @@ pub mod resolver;
 =======
 pub mod store;
 >>>>>>> store
+=======
+//! The hands: each room drives one library and decides nothing.
+
+pub mod swarm;
+>>>>>>> swarm
