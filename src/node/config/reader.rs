@@ -51,6 +51,12 @@ impl<'a> Reader<'a> {
         self.problems.push(Problem { line: Some(line_of(self.text, at.span().start)), what: format!("{name} = {short}"), message });
     }
 
+    /// Every (section, key) that was asked for so far.
+    #[cfg(test)]
+    pub(super) fn known(&self) -> &[(&'static str, &'static str)] {
+        &self.known
+    }
+
     /// Adds what nobody asked for to the problems, and gives all of them in the order of the lines.
     pub(super) fn finish(mut self) -> Vec<Problem> {
         let mut unknown = Vec::new();
