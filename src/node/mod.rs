@@ -1,1 +1,3 @@
-//! (room being built)
+//! THIRD FLOOR: how do decisions and hands become one process?
+
+pub mod config;

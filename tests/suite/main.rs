@@ -1,1 +1,5 @@
+//! Does all of it hold together? One binary for all integration tests: each binary links RocksDB and libp2p.
 
+mod lockfile;
+mod tidy;
+mod unit_file;
