@@ -3,3 +3,4 @@
 pub mod dns;
 pub mod reference;
 pub mod web;
+pub mod world;
