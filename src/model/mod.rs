@@ -11,3 +11,4 @@ pub mod subnet;
 pub mod summary;
 pub mod time;
 pub mod url;
+pub mod view;

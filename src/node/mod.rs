@@ -1,1 +1,5 @@
 //! (room being built)
+
+pub mod api;
+pub mod desk;
+pub mod metrics;
