@@ -1,5 +1,7 @@
 //! How do people and programs talk to a running node? Over HTTP on loopback: JSON, metrics, an OpenAPI description and one page.
 
+#[cfg(test)]
+pub(crate) mod fake;
 mod guard;
 mod listener;
 mod page;
