@@ -1,0 +1,1 @@
+//! Are mistakes explained, and do the defaults hold?
