@@ -5,9 +5,7 @@
 use crate::model::{
     subnet::Subnet,
     url::{Host, PageUrl},
-    view::{
-        LeaveView, OwnershipView, PeerView, RefusedSeed, ResultsView, SeedView, ServersPage, StatusView, Subject, WhyView,
-    },
+    view::{LeaveView, OwnershipView, PeerView, RefusedSeed, ResultsView, SeedView, ServersPage, StatusView, Subject, WhyView},
 };
 use std::time::Duration;
 use tokio::{

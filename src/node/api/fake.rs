@@ -105,7 +105,14 @@ pub fn status(age: u64) -> StatusView {
         subnets_owned: 14,
         subnets_claimed: 55,
         servers: 16,
-        work: WorkView { pages: 180 + age / 300, requests: 213 + age / 280, bytes: 4_812_233 + age * 9, failed: 3, probes: 61, lookups: 70 },
+        work: WorkView {
+            pages: 180 + age / 300,
+            requests: 213 + age / 280,
+            bytes: 4_812_233 + age * 9,
+            failed: 3,
+            probes: 61,
+            lookups: 70,
+        },
         waiting_urls: 96,
         outgoing_urls: 4,
         open_connections: 3,
@@ -180,7 +187,15 @@ pub fn results(age: u64) -> SwarmResults {
         (Dimension::Country, &[("KE", 21), ("TZ", 14), ("UG", 9), ("RW", 6), ("ZZ", 2)]),
         (Dimension::Tld, &[("ke", 20), ("tz", 15), ("org", 9), ("<b>x</b>", 8)]),
         (Dimension::Registry, &[("afrinic", 44), ("ripencc", 8)]),
-        (Dimension::Organisation, &[("Kenya Education Network", 19), ("University of Dar es Salaam", 13), ("A very long organisation name that has to be cut somewhere, Limited Liability Partnership of Nairobi", 11), ("(other)", 9)]),
+        (
+            Dimension::Organisation,
+            &[
+                ("Kenya Education Network", 19),
+                ("University of Dar es Salaam", 13),
+                ("A very long organisation name that has to be cut somewhere, Limited Liability Partnership of Nairobi", 11),
+                ("(other)", 9),
+            ],
+        ),
         (Dimension::Software, &[("nginx", 30), ("Apache", 18), ("(unknown)", 4)]),
         (Dimension::Status, &[("up", 44), ("no-pages", 3), ("refused", 2), ("down", 2), ("robots", 1)]),
     ];

@@ -18,6 +18,8 @@ use axum::{
     routing::{get, post},
 };
 use listener::Limited;
+pub use refusal::ErrorView;
+pub use routes::SeedsBody;
 use std::{io, net::SocketAddr, sync::Arc};
 use tokio::net::TcpListener;
 use utoipa::OpenApi;

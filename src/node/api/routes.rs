@@ -100,9 +100,10 @@ pub async fn ownership(State(context): State<Context>, asked: Asked<RowsQuery>) 
     let most = rows.most(MOST_ROWS)?;
     let after = match rows.after {
         None => None,
-        Some(text) => Some(text.parse::<Subnet>().map_err(|_| {
-            Refusal::bad_request(format!("after={text:?} is no subnet"), "write it like after=192.0.2.0/24")
-        })?),
+        Some(text) => Some(
+            text.parse::<Subnet>()
+                .map_err(|_| Refusal::bad_request(format!("after={text:?} is no subnet"), "write it like after=192.0.2.0/24"))?,
+        ),
     };
     Ok(Json(context.desk.ownership(after, most).await?))
 }

@@ -109,13 +109,12 @@ async fn bad_questions_are_told_what_to_do() {
 #[tokio::test]
 async fn only_hosts_of_this_machine_are_answered() {
     let node = FakeNode::start("127.0.0.1:0").await;
-    let ask = async |host: &str| {
-        client().get(node.url("/api/status")).header(header::HOST, host).send().await.unwrap().status()
-    };
+    let ask = async |host: &str| client().get(node.url("/api/status")).header(header::HOST, host).send().await.unwrap().status();
     for host in ["localhost", "LOCALHOST:8080", "127.0.0.1", "127.0.0.9:1", "[::1]:4880"] {
         assert_eq!(ask(host).await, StatusCode::OK, "{host}");
     }
-    for host in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:4880", "192.0.2.1", "127.0.0.1@evil.example", "", "a b"] {
+    for host in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:4880", "192.0.2.1", "127.0.0.1@evil.example", "", "a b"]
+    {
         let status = ask(host).await;
         assert!(matches!(status, StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST), "{host}: {status}");
     }
