@@ -183,3 +183,24 @@ async fn manual_pages_and_completions_are_whole() {
         assert!(type_in(&format!("completions {shell}")).await.unwrap().contains("results"), "{shell}");
     }
 }
+
+#[test]
+fn the_process_ends_with_the_codes_that_the_help_promises() {
+    let ends = |line: &str| format!("{:?}", super::main(line.split_whitespace().map(Into::into)));
+    let code = |code: u8| format!("{:?}", std::process::ExitCode::from(code));
+    let cases = [
+        ("nearcrawl --version", 0),
+        ("nearcrawl results --help", 0),
+        ("nearcrawl completions bash", 0),
+        ("nearcrawl", 64),
+        ("nearcrawl fly", 64),
+        ("nearcrawl results --by planet", 64),
+        ("nearcrawl crawl nonsense", 65),
+        ("nearcrawl seed add -f /nowhere/seeds.txt", 66),
+        ("nearcrawl status --api http://127.0.0.1:1", 69),
+        ("nearcrawl check --config /nowhere/node.toml", 78),
+    ];
+    for (line, expected) in cases {
+        assert_eq!(ends(line), code(expected), "{line}");
+    }
+}

@@ -126,9 +126,9 @@ function showResults(results) {
   const rows = Object.entries(results.summary.by[by] ?? {}).sort((a, b) => b[1].servers - a[1].servers || (a[0] < b[0] ? -1 : 1));
   const most = Math.max(1, ...rows.map(([, counts]) => counts.servers));
   at("rows").replaceChildren(...rows.slice(0, MOST_ROWS).map(([value, counts]) => make("tr", "",
-    make("td", "", value), make("td", "", bar(counts.servers, most)), make("td", "number", number(counts.up)),
+    make("td", "", value), make("td", "", bar(counts.servers, most)), make("td", "number roomy", number(counts.up)),
     make("td", "number", number(counts.pages)), make("td", "number roomy", number(counts.requests)),
-    make("td", "number", bytes(counts.bytes)))));
+    make("td", "number roomy", bytes(counts.bytes)))));
   say("rows-note", rows.length === 0 ? "Nothing is recorded yet." : rows.length > MOST_ROWS ? `and ${number(rows.length - MOST_ROWS)} more: nearcrawl results --by ${by}` : "");
 
   points.push({ at: performance.now(), pages: total.pages });
@@ -156,6 +156,8 @@ function lost(failure) {
   at("state-dot").dataset.state = "lost";
   say("state", "no answer");
   say("sentence", failure.hint ? capital(failure.message) : "The daemon does not answer");
+  at("exact").dataset.exact = "unknown";
+  say("exact", points.length > 0 ? "not current" : "no numbers yet");
   say("age", failure.hint ?? "What you see below is what it said last; this page keeps asking.");
   if (lastState !== "lost") {
     lastState = "lost";
