@@ -13,3 +13,4 @@ pub mod subnet;
 pub mod summary;
 pub mod time;
 pub mod url;
+pub mod view;

@@ -3,9 +3,10 @@
 use super::{access_point::AccessPoint, time::Millis};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use utoipa::ToSchema;
 
 /// What counts can be split by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dimension {
     /// Country of the subnet, by the registries (ISO 3166 code, `ZZ` unknown).
@@ -29,7 +30,7 @@ impl Dimension {
 }
 
 /// Sums over servers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Counts {
     /// Servers (hosts) with a record.
     pub servers: u64,
@@ -90,11 +91,12 @@ impl Counts {
 }
 
 /// Totals with their splits. The splits of one dimension add up to the totals.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Summary {
     /// Over everything.
     pub total: Counts,
     /// By dimension and value.
+    #[schema(value_type = BTreeMap<String, BTreeMap<String, Counts>>)]
     pub by: BTreeMap<Dimension, BTreeMap<String, Counts>>,
 }
 
@@ -133,9 +135,10 @@ pub struct RollUp {
 }
 
 /// Whose numbers an answer contains.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Coverage {
     /// The access point.
+    #[schema(value_type = String)]
     pub access_point: AccessPoint,
     /// How old its roll-up is.
     pub age_ms: Millis,
@@ -146,9 +149,10 @@ pub struct Coverage {
 }
 
 /// What any access point answers to `results`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SwarmResults {
     /// Who answers.
+    #[schema(value_type = String)]
     pub answered_by: AccessPoint,
     /// Whether the roll-ups add up to the ownership map: then the totals are exactly what was recorded.
     pub exact: bool,

@@ -1,3 +1,6 @@
 //! THIRD FLOOR: how do decisions and hands become one process?
 
+pub mod api;
 pub mod config;
+pub mod desk;
+pub mod metrics;
