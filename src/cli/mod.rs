@@ -1,14 +1,9 @@
-<<<<<<< HEAD
-//! (room being built)
-
-pub mod hierarchy;
-=======
 //! What can somebody type? The commands, what they answer, and the exit codes they end with.
 
 mod client;
 mod crawl;
 mod failure;
-// mod hierarchy;
+pub mod hierarchy;
 mod logging;
 mod look;
 mod paperwork;
@@ -89,14 +84,14 @@ pub enum Command {
     /// Leave the swarm for good: give everything back, then end
     #[command(after_help = look::LEAVE_EXAMPLES)]
     Leave(ApiArgs),
-    // /// Build and look at hierarchies of subnets
-    // #[command(subcommand)]
-    // Hierarchy(hierarchy::HierarchyCommand),
+    /// Build and look at hierarchies of subnets
+    #[command(subcommand)]
+    Hierarchy(hierarchy::HierarchyCommand),
     /// Check a configuration without starting anything
     #[command(after_help = run::CHECK_EXAMPLES)]
     Check(CheckArgs),
-    // /// Show a whole swarm at work on this machine
-    // Demo(crate::demo::DemoArgs),
+    /// Show a whole swarm at work on this machine
+    Demo(crate::demo::DemoArgs),
     /// Write the manual pages
     #[command(after_help = paperwork::MAN_EXAMPLES)]
     Man(paperwork::ManArgs),
@@ -171,4 +166,3 @@ fn print(text: &str) -> ExitCode {
         Err(why) => fail(&Failure::new(Exit::Storage, format!("standard output: {why}"))),
     }
 }
->>>>>>> doors

@@ -196,8 +196,11 @@ impl Crawler {
                 continue;
             }
             match proof.open() {
-                Ok(claim) if self.hold(claim, proof.clone()) => new.push(proof),
-                Ok(_) => {}
+                Ok(claim) => {
+                    if self.hold(claim, proof.clone()) {
+                        new.push(proof);
+                    }
+                }
                 Err(_) => self.refuse("claims with a bad signature"),
             }
         }

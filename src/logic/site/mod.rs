@@ -1,4 +1,3 @@
-<<<<<<< HEAD
 //! Which page of this site next? The low-load server crawler (Nakahira, Hoshino, Mikami, WWW 2008), one host at a time.
 //!
 //! A [`Site`] is one host's part of a site tree in one run: the fold of its journal. Live and replayed entries go through the same
@@ -365,8 +364,3 @@ impl Site {
 
 #[cfg(test)]
 mod tests;
-=======
-//! Which page of this site next? Its tree, its rules and its robots.txt.
-
-pub mod robots;
->>>>>>> page
