@@ -227,3 +227,15 @@ fn a_path_names_every_level() {
         assert!(path.contains(part), "{part} is missing:\n{path}");
     }
 }
+
+#[test]
+fn of_two_lengths_of_one_range_of_as_numbers_the_longer_names_in_either_order() {
+    let block = "lab|KE|ipv4|10.0.0.0|256|20000101|allocated|a\n";
+    let (short, long) = ("lab|KE|asn|700|1|20000101|allocated|a\n", "lab|KE|asn|700|3|20000101|allocated|a\n");
+    for records in [format!("{block}{short}{long}"), format!("{block}{long}{short}")] {
+        let mut builder = Builder::new();
+        builder.read_delegated("records", records.as_bytes()).unwrap();
+        builder.read_asn_csv("routes", "1.0.0.0,1.0.0.255,702,Alpha\n".as_bytes(), RoutedUse::Names).unwrap();
+        assert_eq!(builder.finish().unwrap().organisation_name(OrganisationId(0)), "Alpha");
+    }
+}
