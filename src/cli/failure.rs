@@ -26,6 +26,23 @@ pub enum Exit {
     Config = 78,
 }
 
+impl Exit {
+    /// The kind that an exit status of one of our rooms stands for.
+    pub fn of(status: u8) -> Exit {
+        let all = [
+            Exit::Usage,
+            Exit::Data,
+            Exit::NoInput,
+            Exit::Unavailable,
+            Exit::InUse,
+            Exit::Storage,
+            Exit::NoPermission,
+            Exit::Config,
+        ];
+        all.into_iter().find(|exit| *exit as u8 == status).unwrap_or(Exit::Internal)
+    }
+}
+
 /// Why a command did not do what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {

@@ -110,6 +110,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(runtime) => runtime,
         Err(why) => return fail(&Failure::new(Exit::Internal, format!("cannot start: {why}"))),
     };
+    if let Command::Demo(args) = cli.command {
+        // The demonstration draws its own progress and table, and its exit code is its verdict.
+        return runtime.block_on(crate::demo::run(args)).unwrap_or_else(|why| fail(&Failure::new(Exit::Internal, why.to_string())));
+    }
     match runtime.block_on(perform(cli.command, Style::of_stdout())) {
         Ok(text) => print(&text),
         Err(failure) => fail(&failure),
@@ -128,9 +132,13 @@ pub async fn perform(command: Command, style: Style) -> Result<String, Failure> 
         Command::Why(args) => look::why(&args, style).await,
         Command::Peers(args) => look::peers(&args, style).await,
         Command::Leave(args) => look::leave(&args).await,
-        // Command::Hierarchy(command) => hierarchy::run(command),
+        Command::Hierarchy(command) => {
+            let mut out = Vec::new();
+            hierarchy::run(command, &mut out).map_err(|why| Failure::new(Exit::of(why.exit_code()), why.to_string()))?;
+            Ok(String::from_utf8_lossy(&out).into_owned())
+        }
         Command::Check(args) => run::check(&args),
-        // Command::Demo(args) => crate::demo::run(args).await,
+        Command::Demo(_) => Ok(String::new()),
         Command::Man(args) => paperwork::man(&args),
         Command::Completions(args) => paperwork::completions(&args),
     }
