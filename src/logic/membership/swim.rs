@@ -21,6 +21,12 @@ use std::{
     time::Duration,
 };
 
+/// How many of those whom we asked to let us in are remembered.
+const MOST_DOORS: usize = 16;
+
+/// How many absent members are called at once.
+const RECALLED_AT_ONCE: usize = 3;
+
 /// SWIM's times and bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MembershipConfig {
@@ -142,6 +148,8 @@ pub struct Membership {
     next_timer: u64,
     outputs: VecDeque<Output>,
     next_recall: Option<Moment>,
+    /// Whom we asked to let us in, the latest last: asked again as long as we are alone.
+    doors: VecDeque<Member>,
     refused: u64,
     left: bool,
 }
@@ -158,6 +166,7 @@ impl Membership {
             next_timer: 0,
             outputs: VecDeque::new(),
             next_recall: None,
+            doors: VecDeque::new(),
             refused: 0,
             left: false,
         }
@@ -168,11 +177,17 @@ impl Membership {
         self.foca.identity()
     }
 
-    /// Asks this member to let us in; harmless if it already has.
+    /// Asks this member to let us in, again and again until somebody does; harmless if it already has.
     pub fn join(&mut self, now: Moment, member: Member) {
         if member.access_point == self.me().access_point || self.left {
             return;
         }
+        self.doors.retain(|door| door.access_point != member.access_point);
+        self.doors.push_back(member.clone());
+        if self.doors.len() > MOST_DOORS {
+            self.doors.pop_front();
+        }
+        self.next_recall.get_or_insert(now.after(self.lonely_recall()));
         // Sending cannot fail: an identity always fits into a datagram.
         let _ = self.foca.announce(member, &mut self.runtime);
         self.collect(now);
@@ -284,27 +299,39 @@ impl Membership {
         Ok(())
     }
 
-    /// Calls a few of those that are down: after a partition somebody must begin to talk.
+    /// Calls a few of those that are down: after a partition somebody must begin to talk. When alone, also those whom we
+    /// asked to let us in: the question may have been lost.
     fn recall(&mut self, now: Moment) {
         if self.next_recall.is_none_or(|moment| now < moment) {
             return;
         }
-        let mut down: Vec<Member> =
-            self.foca.iter_membership_state().filter(|member| member.state() == State::Down).map(|member| member.id().clone()).collect();
-        if down.is_empty() {
+        let lonely = self.foca.num_members() == 0;
+        let down = self.foca.iter_membership_state().filter(|member| member.state() == State::Down).map(|member| member.id());
+        let mut absent: BTreeMap<AccessPoint, Member> = down.map(|member| (member.access_point, member.clone())).collect();
+        if lonely {
+            for door in &self.doors {
+                absent.entry(door.access_point).or_insert_with(|| door.clone());
+            }
+        }
+        if absent.is_empty() {
             self.next_recall = None;
             return;
         }
-        down.sort_unstable_by_key(|member| member.access_point);
+        let every = if lonely { self.lonely_recall() } else { self.config.recall_every };
         // Round the ring, so that everybody's turn comes.
-        let turn = usize::try_from(now.0 / self.config.recall_every.max(1)).unwrap_or(0);
-        let count = down.len();
-        down.rotate_left(turn.wrapping_mul(3) % count);
-        for member in down.into_iter().take(3) {
-            let _ = self.foca.announce(member, &mut self.runtime);
+        let turn = usize::try_from(now.0 / every.max(1)).unwrap_or(0);
+        let first = turn.wrapping_mul(RECALLED_AT_ONCE) % absent.len();
+        let count = absent.len().min(RECALLED_AT_ONCE);
+        for member in absent.values().cycle().skip(first).take(count) {
+            let _ = self.foca.announce(member.clone(), &mut self.runtime);
         }
-        self.next_recall = Some(now.after(self.config.recall_every));
+        self.next_recall = Some(now.after(every));
         self.collect(now);
+    }
+
+    /// How often somebody who is alone calls, in milliseconds.
+    fn lonely_recall(&self) -> Millis {
+        self.config.recall_every.min(2 * self.config.probe_every)
     }
 
     /// Moves what foca has accumulated to the timers and the outputs.
