@@ -236,3 +236,6 @@ fn exactness(told: &Told) -> &'static str {
 fn is_fetch_of(request: &RequestSeen, key: &(String, String)) -> bool {
     request.method == "GET" && request.host == key.0 && request.path == key.1
 }
+
+#[cfg(test)]
+mod tests;

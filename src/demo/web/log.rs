@@ -184,7 +184,7 @@ impl Log {
     }
 
     /// A connection was accepted. `socket` is a duplicate by which its state can be seen later.
-    pub(super) fn opened(self: &Arc<Self>, server: IpAddr, socket: Socket) -> ConnectionGuard {
+    pub(in crate::demo) fn opened(self: &Arc<Self>, server: IpAddr, socket: Socket) -> ConnectionGuard {
         let mut books = self.books();
         books.connections += 1;
         let id = books.connections;
@@ -235,7 +235,7 @@ fn closed_by_peer(socket: &Socket) -> bool {
 }
 
 /// Stands for an open connection; dropping it is its end.
-pub(super) struct ConnectionGuard {
+pub(in crate::demo) struct ConnectionGuard {
     log: Arc<Log>,
     id: u64,
 }
