@@ -262,12 +262,16 @@ mod tests {
 
     fn daemon(name: &str, script: &str) -> (Common, Daemon) {
         let directory = tempfile::tempdir().unwrap().keep();
-        let config = directory.join(format!("{name}.sh"));
-        std::fs::write(&config, script).unwrap();
-        // `sh run --config FILE` runs the script called `run` in the current directory: a stand-in that ignores its arguments.
+        let config = directory.join(format!("{name}.toml"));
         let program = directory.join("program");
-        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        // Written by another process: a test that forks meanwhile would inherit the open file, and it could not be run then.
+        let text = format!("#!/bin/sh\n{script}\n");
+        let write = std::process::Command::new("sh")
+            .args(["-c", "printf %s \"$1\" >\"$2\"; chmod 755 \"$2\"", "sh"])
+            .arg(text)
+            .arg(&program)
+            .status();
+        assert!(write.unwrap().success());
         let common = Common { directory: directory.clone(), program, ..common() };
         let log = directory.join("log");
         (common, Daemon { address: Ipv4Addr::LOCALHOST, peer_id: "me".to_owned(), config, log, child: None })
