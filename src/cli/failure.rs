@@ -16,7 +16,7 @@ pub enum Exit {
     Unavailable = 69,
     /// A fault of the program.
     Internal = 70,
-    /// The state directory or an address is in use by another daemon.
+    /// The state directory or an address is in use by another daemon, or an output cannot be written.
     InUse = 73,
     /// A disk failed, is full, or what it holds is damaged.
     Storage = 74,
@@ -24,6 +24,23 @@ pub enum Exit {
     NoPermission = 77,
     /// The configuration is wrong.
     Config = 78,
+}
+
+impl Exit {
+    /// The kind that an exit status of one of our rooms stands for.
+    pub fn of(status: u8) -> Exit {
+        let all = [
+            Exit::Usage,
+            Exit::Data,
+            Exit::NoInput,
+            Exit::Unavailable,
+            Exit::InUse,
+            Exit::Storage,
+            Exit::NoPermission,
+            Exit::Config,
+        ];
+        all.into_iter().find(|exit| *exit as u8 == status).unwrap_or(Exit::Internal)
+    }
 }
 
 /// Why a command did not do what it was asked.
@@ -96,6 +113,7 @@ mod tests {
         ];
         for (exit, code) in codes {
             assert_eq!(exit as u8, code);
+            assert_eq!(Exit::of(code), exit);
         }
         let gone = Failure::of_file(Path::new("seeds.txt"), &io::Error::from(io::ErrorKind::NotFound));
         assert_eq!(gone.exit, Exit::NoInput);

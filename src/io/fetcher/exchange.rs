@@ -264,7 +264,7 @@ async fn wanted(
         FetchPurpose::Robots => FetchOutcome::Robots { status, body: Bytes::from(bytes) },
         FetchPurpose::Page => {
             let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-            let mut page = page::scan(&bytes, content_type, &order.url, &manners.key);
+            let mut page = page::scan(&bytes, content_type, &order.url, &manners.key, page::ScanLimits::default());
             page.decoded_bytes = bytes.len() as u64;
             manners.buffers.give(bytes);
             let tag = head::robots_tag(headers, &manners.product);
