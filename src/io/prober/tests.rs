@@ -19,10 +19,11 @@ fn prober(port: u16, timeouts: ProbeTimeouts) -> Prober {
 #[tokio::test]
 async fn a_tcp_probe_is_three_connects_one_after_another() {
     let site = Site::always(vec![Step::Close]).await;
-    let prober = prober(site.address.port(), ProbeTimeouts::default());
+    let prober = prober(site.address.port(), ProbeTimeouts { close: Duration::from_secs(5), ..ProbeTimeouts::default() });
     for probes in 1..=5 {
         let report = prober.probe(&target(site.address, false), ProbeKind::Tcp).await;
         assert!(report.rtt_us.is_ok_and(|rtt| rtt > 0 && u64::from(rtt) <= report.took * 1000), "{report:?}");
+        assert!(report.took < 5000, "we say that we are done, instead of waiting for the server: {report:?}");
         assert_eq!(site.connections(), CONNECTS * probes);
     }
     let seen = site.log.lock().unwrap();
