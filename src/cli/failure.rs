@@ -29,16 +29,7 @@ pub enum Exit {
 impl Exit {
     /// The kind that an exit status of one of our rooms stands for.
     pub fn of(status: u8) -> Exit {
-        let all = [
-            Exit::Usage,
-            Exit::Data,
-            Exit::NoInput,
-            Exit::Unavailable,
-            Exit::InUse,
-            Exit::Storage,
-            Exit::NoPermission,
-            Exit::Config,
-        ];
+        let all = [Exit::Usage, Exit::Data, Exit::NoInput, Exit::Unavailable, Exit::InUse, Exit::Storage, Exit::NoPermission, Exit::Config];
         all.into_iter().find(|exit| *exit as u8 == status).unwrap_or(Exit::Internal)
     }
 }
