@@ -20,11 +20,13 @@ use std::{
 /// Shown under `crawl --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl crawl https://museum.or.ke/ --contact you@example.org\n  \
-    nearcrawl crawl https://museum.or.ke/ --follow tld:ke --depth 3 --out servers.jsonl\n  \
-    nearcrawl crawl https://a.ac.ke/ https://b.ac.ke/ --follow host:hosts.txt --json\n  \
-    nearcrawl crawl http://site.test:8080/ --allow-range 127.0.0.0/8 --dns 127.0.0.53:5353 --delay 50ms   your own laboratory\n\n\
-    robots.txt is obeyed, one request at a time goes to a server, and after each answer it rests at least ten times as long\n\
-    as the answer took.";
+    nearcrawl crawl https://a.ac.ke/ --follow tld:ke --depth 3 --out ke.jsonl\n  \
+    nearcrawl crawl https://a.ac.ke/ --follow host:hosts.txt --json\n\n\
+    In a laboratory of your own:\n  \
+    nearcrawl crawl http://site.test:8080/ --delay 50ms \\\n    \
+    --allow-range 127.0.0.0/8 --dns 127.0.0.53:5353\n\n\
+    robots.txt is obeyed; one request at a time goes to a server, and after each\n\
+    answer it rests at least ten times as long as the answer took.";
 
 /// For `crawl`.
 #[derive(Args, Clone, Debug)]

@@ -47,7 +47,7 @@ pub struct InitArgs {
 /// Shown under `init --help`.
 pub const INIT_EXAMPLES: &str = "Examples:\n  \
     nearcrawl init                             make the key, print the peer id\n  \
-    nearcrawl init --config node.toml --json   the same for another configuration, as {\"peer_id\": …}\n\n\
+    nearcrawl init --config node.toml --json   as {\"peer_id\": …}\n\n\
     Done twice it changes nothing: a key that is there is kept.";
 
 /// What `init` says.
@@ -86,7 +86,8 @@ pub const RUN_EXAMPLES: &str = "Examples:\n  \
     nearcrawl run                             with the service's configuration\n  \
     nearcrawl run --config node.toml          with another\n  \
     nearcrawl run --bootstrap /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…\n\n\
-    It goes on until SIGTERM or Ctrl-C. Back within 45 seconds, it keeps what it owns; `nearcrawl leave` gives everything back.";
+    It goes on until SIGTERM or Ctrl-C. Back within 45 seconds, it keeps what it\n\
+    owns; `nearcrawl leave` gives everything back.";
 
 /// Runs the daemon until it is told to end.
 pub async fn run(args: RunArgs) -> Result<(), Failure> {
@@ -119,7 +120,7 @@ pub struct CheckArgs {
 pub const CHECK_EXAMPLES: &str = "Examples:\n  \
     nearcrawl check                           the service's configuration\n  \
     nearcrawl check --config node.toml        another\n\n\
-    All mistakes are listed at once, with their lines; the exit code is 78 if there are any.";
+    All mistakes are listed at once, with their lines; then the exit code is 78.";
 
 /// What `check --json` says of a configuration that can be used.
 #[derive(Clone, Debug, Serialize)]
