@@ -1,3 +1,7 @@
 //! The door: hands over to [`nearcrawl::cli`].
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    nearcrawl::cli::main(std::env::args_os())
+}

@@ -1,1 +1,9 @@
-//! (room being built)
+//! The hands: each touches the world through one library, none decides anything.
+
+pub mod fetcher;
+pub mod page;
+pub mod prober;
+pub mod resolver;
+pub mod snapshot;
+pub mod store;
+pub mod swarm;

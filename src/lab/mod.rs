@@ -1,1 +1,1 @@
-//! (room being built)
+//! The wind tunnel: the same logic in simulated worlds.

@@ -1,1 +1,15 @@
-//! (room being built)
+//! The decisions: pure, seeded, clockless. Each room answers one question; only [`crawler`] knows the others.
+
+pub mod clock_cache;
+pub mod crawler;
+pub mod delegation;
+pub mod front;
+pub mod hierarchy;
+pub mod keeping;
+pub mod locator;
+pub mod membership;
+pub mod outbox;
+pub mod ownership;
+pub mod scope;
+pub mod site;
+pub mod tally;

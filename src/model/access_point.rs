@@ -1,10 +1,10 @@
 //! Who is a member? An access point is its Ed25519 public key, written as libp2p writes peer ids.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{fmt, str::FromStr};
 
-/// One daemon of the swarm, named by its Ed25519 public key.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// One daemon of the swarm, named by its Ed25519 public key. In JSON it is its peer id, between members its 32 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccessPoint(pub [u8; 32]);
 
 /// What stands before the key in a libp2p peer id: identity multihash (0x00, 36 bytes) of the protobuf `{type: Ed25519, data: 32 bytes}`.
@@ -46,5 +46,37 @@ impl FromStr for AccessPoint {
         let bytes = bs58::decode(text).into_vec().map_err(|_| bad())?;
         let key = bytes.strip_prefix(&PEER_ID_HEAD).ok_or_else(bad)?;
         Ok(AccessPoint(key.try_into().map_err(|_| bad())?))
+    }
+}
+
+impl Serialize for AccessPoint {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() { serializer.collect_str(self) } else { self.0.serialize(serializer) }
+    }
+}
+
+impl<'de> Deserialize<'de> for AccessPoint {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+        } else {
+            Ok(AccessPoint(<[u8; 32]>::deserialize(deserializer)?))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::AccessPoint;
+
+    #[test]
+    fn people_read_the_peer_id_and_members_exchange_the_bare_key() {
+        let me = AccessPoint([7; 32]);
+        let json = serde_json::to_string(&me).unwrap();
+        assert!(json.starts_with("\"12D3KooW"), "{json}");
+        assert_eq!(serde_json::from_str::<AccessPoint>(&json).unwrap(), me);
+        assert_eq!(postcard::to_stdvec(&me).unwrap(), [7; 32]);
+        assert_eq!(postcard::from_bytes::<AccessPoint>(&[7; 32]).unwrap(), me);
+        assert!(serde_json::from_str::<AccessPoint>("\"nobody\"").is_err());
     }
 }

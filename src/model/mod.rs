@@ -1,13 +1,16 @@
 //! The nouns: plain values that every floor speaks in. Nothing here decides, and nothing here touches the world.
 
 pub mod access_point;
+pub mod address;
 pub mod claim;
 pub mod fetch;
 pub mod fingerprint;
 pub mod journal;
 pub mod message;
 pub mod record;
+pub mod seen;
 pub mod subnet;
 pub mod summary;
 pub mod time;
 pub mod url;
+pub mod view;

@@ -3,9 +3,10 @@
 use super::{time::WallTime, url::Host};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, net::IpAddr};
+use utoipa::ToSchema;
 
 /// Why a run of a site is not going on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunState {
     /// Pages wait.
@@ -20,7 +21,7 @@ pub enum RunState {
 }
 
 /// What the server is, in one word, by its answers so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerStatus {
     /// Not asked yet.
@@ -41,13 +42,16 @@ pub enum ServerStatus {
 }
 
 /// One site's record of one run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ServerRecord {
     /// The host.
+    #[schema(value_type = String)]
     pub host: Host,
     /// Its pinned address, if it has one.
+    #[schema(value_type = Option<String>)]
     pub address: Option<IpAddr>,
     /// The starting host of its tree.
+    #[schema(value_type = String)]
     pub tree: Host,
     /// The run.
     pub run: u32,
@@ -76,13 +80,16 @@ pub struct ServerRecord {
     /// Requests without a usable answer.
     pub failed: u64,
     /// Answers by status code.
+    #[schema(value_type = BTreeMap<String, u64>)]
     pub by_status: BTreeMap<u16, u64>,
     /// Distinct external hosts that its pages link to.
     pub external_hosts: u64,
     /// Deepest level at which a page was fetched.
     pub deepest: u8,
     /// First and last request.
+    #[schema(value_type = Option<u64>)]
     pub first_visit: Option<WallTime>,
     /// Last request.
+    #[schema(value_type = Option<u64>)]
     pub last_visit: Option<WallTime>,
 }

@@ -3,9 +3,10 @@
 use super::{access_point::AccessPoint, time::Millis};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use utoipa::ToSchema;
 
 /// What counts can be split by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dimension {
     /// Country of the subnet, by the registries (ISO 3166 code, `ZZ` unknown).
@@ -29,7 +30,7 @@ impl Dimension {
 }
 
 /// Sums over servers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Counts {
     /// Servers (hosts) with a record.
     pub servers: u64,
@@ -72,12 +73,30 @@ impl Counts {
     }
 }
 
+impl Counts {
+    /// Takes back sums that were added before.
+    pub fn subtract(&mut self, other: &Counts) {
+        self.servers -= other.servers;
+        self.up -= other.up;
+        self.pages -= other.pages;
+        self.requests -= other.requests;
+        self.bytes -= other.bytes;
+        self.busy_ms -= other.busy_ms;
+        self.external_hosts -= other.external_hosts;
+        self.cut_by_depth -= other.cut_by_depth;
+        self.refused_by_robots -= other.refused_by_robots;
+        self.failed -= other.failed;
+        self.unfinished -= other.unfinished;
+    }
+}
+
 /// Totals with their splits. The splits of one dimension add up to the totals.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Summary {
     /// Over everything.
     pub total: Counts,
     /// By dimension and value.
+    #[schema(value_type = BTreeMap<String, BTreeMap<String, Counts>>)]
     pub by: BTreeMap<Dimension, BTreeMap<String, Counts>>,
 }
 
@@ -116,9 +135,10 @@ pub struct RollUp {
 }
 
 /// Whose numbers an answer contains.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Coverage {
     /// The access point.
+    #[schema(value_type = String)]
     pub access_point: AccessPoint,
     /// How old its roll-up is.
     pub age_ms: Millis,
@@ -129,9 +149,10 @@ pub struct Coverage {
 }
 
 /// What any access point answers to `results`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SwarmResults {
     /// Who answers.
+    #[schema(value_type = String)]
     pub answered_by: AccessPoint,
     /// Whether the roll-ups add up to the ownership map: then the totals are exactly what was recorded.
     pub exact: bool,

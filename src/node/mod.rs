@@ -1,1 +1,6 @@
-//! (room being built)
+//! THIRD FLOOR: how do decisions and hands become one process?
+
+pub mod api;
+pub mod config;
+pub mod desk;
+pub mod metrics;

@@ -1,3 +1,6 @@
-//! Does the whole hold together? All integration tests in one binary: each test binary links RocksDB and libp2p.
+//! Does all of it hold together? One binary for all integration tests: each binary links RocksDB and libp2p.
 
 mod corpus;
+mod lockfile;
+mod tidy;
+mod unit_file;

@@ -1,0 +1,240 @@
+//! How does somebody crawl a few sites without a swarm? `crawl`: the same crawler, alone, until everything is done.
+
+use super::{
+    failure::{Exit, Failure},
+    run::{ConfigArgs, node_crawl},
+};
+use crate::{
+    model::url::{Host, PageUrl},
+    node::config::{Config, ScopeConfig},
+};
+use clap::Args;
+use ipnetwork::IpNetwork;
+use std::{
+    fs,
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
+
+/// Shown under `crawl --help`.
+pub const EXAMPLES: &str = "Examples:\n  \
+    nearcrawl crawl https://museum.or.ke/ --contact you@example.org\n  \
+    nearcrawl crawl https://museum.or.ke/ --follow tld:ke --depth 3 --out servers.jsonl\n  \
+    nearcrawl crawl https://a.ac.ke/ https://b.ac.ke/ --follow host:hosts.txt --json\n  \
+    nearcrawl crawl http://site.test:8080/ --allow-range 127.0.0.0/8 --dns 127.0.0.53:5353 --delay 50ms   your own laboratory\n\n\
+    robots.txt is obeyed, one request at a time goes to a server, and after each answer it rests at least ten times as long\n\
+    as the answer took.";
+
+/// For `crawl`.
+#[derive(Args, Clone, Debug)]
+pub struct CrawlArgs {
+    /// Where to start
+    #[arg(required = true, value_name = "URL")]
+    urls: Vec<String>,
+    /// How many links deep (the first pages are level 0)
+    #[arg(long, value_name = "LEVELS")]
+    depth: Option<u8>,
+    /// Write one record for each server to this file, as JSON lines
+    #[arg(long, value_name = "FILE.jsonl")]
+    out: Option<PathBuf>,
+    /// Which other sites to follow links to: tld:NAME, host:NAME or host:FILE (one host a line), or all
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    follow: Vec<String>,
+    /// A private or special range that may be contacted, like 127.0.0.0/8; for laboratories
+    #[arg(long, value_name = "RANGE")]
+    allow_range: Vec<IpNetwork>,
+    /// A name server to ask instead of the system's: an address, with a port if it is not 53
+    #[arg(long, value_name = "ADDRESS")]
+    dns: Vec<String>,
+    /// The least time between two requests to a server, like 500ms or 2s
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    delay: Option<Duration>,
+    /// Whom web servers' operators can write to: an email address or a web page
+    #[arg(long, value_name = "CONTACT")]
+    contact: Option<String>,
+    /// Print the totals as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+/// What `crawl` asks of the node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CrawlOrder {
+    /// The configuration, with the command line's options in it. The API is off.
+    pub config: Config,
+    /// Where to start; never empty.
+    pub urls: Vec<PageUrl>,
+    /// Where records go.
+    pub out: Option<PathBuf>,
+    /// Whether the totals are wanted as JSON.
+    pub json: bool,
+}
+
+/// Crawls, and gives back the totals.
+pub async fn crawl(args: CrawlArgs) -> Result<String, Failure> {
+    let order = order(args)?;
+    super::logging::begin(&order.config.log)?;
+    node_crawl(order).await
+}
+
+fn order(args: CrawlArgs) -> Result<CrawlOrder, Failure> {
+    let mut config = args.config.load()?;
+    let mut urls = Vec::new();
+    for text in &args.urls {
+        urls.push(
+            PageUrl::parse(text).map_err(|why| {
+                Failure::new(Exit::Data, format!("{text}: {why}")).hint("write the URL in full, like https://example.org/")
+            })?,
+        );
+    }
+    if let Some(depth) = args.depth {
+        config.crawl.depth = depth;
+    }
+    if let Some(delay) = args.delay {
+        config.crawl.least_delay = delay;
+    }
+    if args.contact.is_some() {
+        config.contact = args.contact;
+    }
+    config.crawl.allow_ranges.extend(args.allow_range);
+    if !args.dns.is_empty() {
+        config.dns.servers = args.dns.iter().map(|text| name_server(text)).collect::<Result<_, _>>()?;
+    }
+    config.scope = scope(&args.follow)?;
+    config.api.listen = None;
+    config.swarm.bootstrap.clear();
+    let laboratory = !config.crawl.allow_ranges.is_empty() && !config.dns.servers.is_empty();
+    let addresses_only = config.scope == ScopeConfig::default()
+        && urls.iter().all(|url| url.host().address().is_some_and(|ip| config.crawl.allow_ranges.iter().any(|range| range.contains(ip))));
+    if config.contact.is_none() && !laboratory && !addresses_only {
+        return Err(Failure::new(Exit::Config, "nobody could write to you about this crawl")
+            .hint("say whom: --contact you@example.org, or contact = … in the configuration"));
+    }
+    Ok(CrawlOrder { config, urls, out: args.out, json: args.json })
+}
+
+fn scope(follow: &[String]) -> Result<ScopeConfig, Failure> {
+    let mut scope = ScopeConfig::default();
+    for what in follow {
+        match what.split_once(':') {
+            None if what == "all" => scope.open = true,
+            Some(("tld", tld)) if !tld.is_empty() => scope.tlds.push(tld.trim_start_matches('.').to_ascii_lowercase()),
+            Some(("host", name)) if !name.is_empty() => {
+                let file = PathBuf::from(name);
+                if file.is_file() {
+                    let text = fs::read_to_string(&file).map_err(|why| Failure::of_file(&file, &why))?;
+                    for (number, line) in text.lines().enumerate() {
+                        let line = line.trim();
+                        if !line.is_empty() && !line.starts_with('#') {
+                            scope.hosts.push(host(line, &format!("{name}, line {}", number + 1))?);
+                        }
+                    }
+                } else {
+                    scope.hosts.push(host(name, "--follow")?);
+                }
+            }
+            _ => {
+                return Err(Failure::new(Exit::Usage, format!("--follow {what} is not understood"))
+                    .hint("write tld:ke, host:museum.or.ke, host:FILE, all, or several of them with commas"));
+            }
+        }
+    }
+    Ok(scope)
+}
+
+fn host(text: &str, place: &str) -> Result<Host, Failure> {
+    text.parse().map_err(|_| Failure::new(Exit::Data, format!("{place}: {text} is neither a host nor a file")))
+}
+
+fn name_server(text: &str) -> Result<SocketAddr, Failure> {
+    let whole = text.parse::<SocketAddr>();
+    whole.or_else(|_| text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, 53))).map_err(|_| {
+        Failure::new(Exit::Usage, format!("--dns {text} is no address"))
+            .hint("write it like 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53")
+    })
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let millis = match unit.trim() {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" | "min" => 60_000,
+        _ => return Err("write a number with ms, s or min, like 500ms or 2s".to_owned()),
+    };
+    let number: u64 = number.parse().map_err(|_| "write a number with ms, s or min, like 500ms or 2s".to_owned())?;
+    number.checked_mul(millis).filter(|ms| *ms <= 3_600_000).map(Duration::from_millis).ok_or_else(|| "at most an hour".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Door {
+        #[command(flatten)]
+        args: CrawlArgs,
+    }
+
+    fn read(line: &str) -> Result<CrawlOrder, Failure> {
+        order(Door::try_parse_from(["crawl"].into_iter().chain(line.split_whitespace())).unwrap().args)
+    }
+
+    #[test]
+    fn options_reach_the_configuration() {
+        let order = read(
+            "http://a.test:8080/ --depth 3 --follow tld:.KE,host:b.test,all --allow-range 127.0.0.0/8 --dns 127.0.0.53:5353 --delay 50ms",
+        )
+        .unwrap();
+        assert_eq!(order.config.crawl.depth, 3);
+        assert_eq!(order.config.crawl.least_delay, Duration::from_millis(50));
+        assert_eq!(order.config.crawl.allow_ranges, ["127.0.0.0/8".parse().unwrap()]);
+        assert_eq!(order.config.dns.servers, ["127.0.0.53:5353".parse().unwrap()]);
+        assert_eq!(order.config.scope.tlds, ["ke"]);
+        assert_eq!(order.config.scope.hosts, ["b.test".parse().unwrap()]);
+        assert!(order.config.scope.open && order.config.api.listen.is_none());
+        assert_eq!(order.urls, [PageUrl::parse("http://a.test:8080/").unwrap()]);
+    }
+
+    #[test]
+    fn hosts_to_follow_may_stand_in_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("hosts.txt");
+        fs::write(&file, "# ours\na.test\n\n  b.test \n").unwrap();
+        let order = read(&format!("http://a.test/ --contact a@b.c --follow host:{}", file.display())).unwrap();
+        assert_eq!(order.config.scope.hosts.len(), 2);
+        fs::write(&file, "a.test\nnot a host\n").unwrap();
+        let failure = read(&format!("http://a.test/ --contact a@b.c --follow host:{}", file.display())).unwrap_err();
+        assert!(failure.exit == Exit::Data && failure.message.contains("line 2"), "{failure}");
+    }
+
+    #[test]
+    fn nobody_crawls_the_public_web_without_an_address_to_write_to() {
+        assert_eq!(read("https://a.test/").unwrap_err().exit, Exit::Config);
+        assert!(read("https://a.test/ --contact me@a.test").is_ok());
+        assert!(read("http://127.0.0.1:8080/ --allow-range 127.0.0.0/8").is_ok());
+        assert_eq!(read("http://127.0.0.1:8080/ --allow-range 127.0.0.0/8 --follow all").unwrap_err().exit, Exit::Config);
+    }
+
+    #[test]
+    fn mistakes_are_told_with_the_way_to_write_it() {
+        for (line, exit, hint) in [
+            ("a.test --contact x@y.z", Exit::Data, "https://example.org/"),
+            ("http://a.test/ --contact x@y.z --follow ke", Exit::Usage, "tld:ke"),
+            ("http://a.test/ --contact x@y.z --dns name.test", Exit::Usage, "192.0.2.53"),
+        ] {
+            let failure = read(line).unwrap_err();
+            assert!(failure.exit == exit && failure.hint.as_ref().unwrap().contains(hint), "{line}: {failure}");
+        }
+        for (text, millis) in
+            [("500ms", Some(500)), ("2s", Some(2_000)), ("1min", Some(60_000)), ("2", None), ("s", None), ("9999999s", None)]
+        {
+            assert_eq!(duration(text).ok(), millis.map(Duration::from_millis), "{text}");
+        }
+    }
+}

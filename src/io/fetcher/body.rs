@@ -1,0 +1,101 @@
+//! How is a body read without waiting for ever, or for too much?
+
+use super::{decode::Decoder, limits::FetchLimits};
+use crate::model::fetch::FetchFailure;
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use std::{io, time::Instant};
+use tokio::time::timeout_at;
+
+/// What reading a body came to.
+pub struct BodyRead {
+    /// Bytes as they came over the wire, without the framing of chunks.
+    pub wire_bytes: u64,
+    /// The unpacked body, or why there is none.
+    pub bytes: Result<Vec<u8>, FetchFailure>,
+    /// Whether the body was read to its end, so that the connection may carry another request.
+    pub to_the_end: bool,
+}
+
+/// How much of a body is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// All of it; longer than this over the wire is a failure.
+    Whole(u64),
+    /// The first this many bytes, unpacked; the rest is cut off.
+    Beginning(u64),
+}
+
+/// Reads a body through `decoder`. `sent` is when the request was sent, `deadline` when everything must be over.
+pub async fn read(
+    mut body: Incoming,
+    mut decoder: Decoder,
+    wanted: Wanted,
+    limits: &FetchLimits,
+    sent: Instant,
+    deadline: Instant,
+) -> BodyRead {
+    let mut wire_bytes = 0u64;
+    let failed = |wire_bytes, failure| BodyRead { wire_bytes, bytes: Err(failure), to_the_end: false };
+    if let Wanted::Whole(most) = wanted
+        && body.size_hint().lower() > most
+    {
+        return failed(0, FetchFailure::BodyTooLarge);
+    }
+    loop {
+        let until = deadline.min(Instant::now() + limits.read_idle);
+        let piece = match timeout_at(until.into(), body.frame()).await {
+            Err(_) => return failed(wire_bytes, FetchFailure::BodyTimeout),
+            Ok(None) => break,
+            Ok(Some(Err(error))) => return failed(wire_bytes, body_failure(&error)),
+            Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
+        };
+        wire_bytes += piece.len() as u64;
+        if let Wanted::Whole(most) = wanted
+            && wire_bytes > most
+        {
+            return failed(wire_bytes, FetchFailure::BodyTooLarge);
+        }
+        match (decoder.push(&piece).await, wanted) {
+            (Ok(()), _) => {}
+            // The decoder's limit is where the beginning ends.
+            (Err(FetchFailure::DecodedTooLarge), Wanted::Beginning(_)) => {
+                return BodyRead { wire_bytes, bytes: Ok(decoder.into_bytes()), to_the_end: false };
+            }
+            (Err(failure), _) => return failed(wire_bytes, failure),
+        }
+        let elapsed = sent.elapsed();
+        if elapsed > limits.slow_start && (wire_bytes as f64) < limits.least_rate as f64 * elapsed.as_secs_f64() && !body.is_end_stream() {
+            return failed(wire_bytes, FetchFailure::BodyTimeout);
+        }
+    }
+    match (decoder.finish().await, wanted) {
+        (Err(FetchFailure::DecodedTooLarge), Wanted::Whole(_)) => failed(wire_bytes, FetchFailure::DecodedTooLarge),
+        (bytes, _) => BodyRead { wire_bytes, bytes, to_the_end: true },
+    }
+}
+
+/// Reads an unwanted body away if it is small and comes at once. Says how much came, and whether that was all.
+pub async fn drain(mut body: Incoming, limits: &FetchLimits) -> (u64, bool) {
+    let mut wire_bytes = 0u64;
+    if body.size_hint().lower() > limits.drain_bytes {
+        return (0, false);
+    }
+    let until = Instant::now() + limits.drain;
+    while wire_bytes <= limits.drain_bytes {
+        match timeout_at(until.into(), body.frame()).await {
+            Ok(None) => return (wire_bytes, true),
+            Ok(Some(Ok(frame))) => wire_bytes += frame.data_ref().map_or(0, |data| data.len() as u64),
+            Ok(Some(Err(_))) | Err(_) => return (wire_bytes, false),
+        }
+    }
+    (wire_bytes, false)
+}
+
+/// A body that breaks off was closed by the server; one whose framing is wrong is not HTTP.
+fn body_failure(error: &hyper::Error) -> FetchFailure {
+    match super::exchange::io_kind(error) {
+        Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => FetchFailure::NotHttp,
+        _ => FetchFailure::Closed,
+    }
+}

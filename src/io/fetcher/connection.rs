@@ -1,0 +1,222 @@
+//! What is one open connection? A stream that knows when bytes came, the task that drives it, and an end that is waited for.
+
+use super::{dial::dial, limits::FetchLimits, tls::WebTls};
+use crate::model::{
+    address::AddressPolicy,
+    fetch::FetchFailure,
+    url::{Host, Origin},
+};
+use bytes::Bytes;
+use http_body_util::Empty;
+use hyper::client::conn::http1::{Builder, SendRequest};
+use hyper_util::rt::TokioIo;
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    task::JoinHandle,
+};
+use tokio_rustls::client::TlsStream;
+
+/// How long a connection may take to end in good order before it is cut.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// What a connection is good for: scheme and port, and under TLS the host that the certificate was checked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    port: u16,
+    secure: Option<Host>,
+}
+
+impl Line {
+    /// The line that an origin needs.
+    pub fn of(origin: &Origin) -> Line {
+        Line { port: origin.port, secure: origin.secure.then(|| origin.host.clone()) }
+    }
+}
+
+/// Counts what comes in, and notes when the first of it came.
+pub struct Meter {
+    made: Instant,
+    read: AtomicU64,
+    /// Nanoseconds after `made`, 0 for never.
+    first: AtomicU64,
+}
+
+impl Meter {
+    fn new() -> Meter {
+        Meter { made: Instant::now(), read: AtomicU64::new(0), first: AtomicU64::new(0) }
+    }
+
+    /// Begins anew: before each request.
+    pub fn reset(&self) {
+        self.read.store(0, Ordering::Relaxed);
+        self.first.store(0, Ordering::Relaxed);
+    }
+
+    /// Bytes since the last reset.
+    pub fn read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    /// When the first byte since the last reset came.
+    pub fn first_byte(&self) -> Option<Instant> {
+        let nanos = self.first.load(Ordering::Relaxed);
+        (nanos > 0).then(|| self.made + Duration::from_nanos(nanos))
+    }
+
+    fn count(&self, bytes: usize) {
+        if self.read.fetch_add(bytes as u64, Ordering::Relaxed) == 0 {
+            let nanos = u64::try_from(self.made.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            self.first.store(nanos.max(1), Ordering::Relaxed);
+        }
+    }
+}
+
+/// Plain or secure.
+enum Transport {
+    Plain(TcpStream),
+    Secure(Box<TlsStream<TcpStream>>),
+}
+
+/// A stream that is counted as open from its first to its last moment.
+struct Metered {
+    transport: Transport,
+    meter: Arc<Meter>,
+    open: Arc<AtomicUsize>,
+}
+
+impl Metered {
+    fn new(transport: Transport, meter: Arc<Meter>, open: Arc<AtomicUsize>) -> Metered {
+        open.fetch_add(1, Ordering::Relaxed);
+        Metered { transport, meter, open }
+    }
+}
+
+impl Drop for Metered {
+    fn drop(&mut self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl AsyncRead for Metered {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = match &mut self.transport {
+            Transport::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Transport::Secure(stream) => Pin::new(stream).poll_read(cx, buffer),
+        };
+        let came = buffer.filled().len() - before;
+        if came > 0 {
+            self.meter.count(came);
+        }
+        polled
+    }
+}
+
+impl AsyncWrite for Metered {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match &mut self.transport {
+            Transport::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Transport::Secure(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.transport {
+            Transport::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Transport::Secure(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.transport {
+            Transport::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Transport::Secure(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}
+
+/// What every connection is opened with.
+pub struct Opening {
+    /// Whom we may dial.
+    pub policy: Arc<AddressPolicy>,
+    /// Where we dial from.
+    pub source: Option<IpAddr>,
+    /// For how long we wait.
+    pub limits: FetchLimits,
+    /// How https is spoken.
+    pub tls: WebTls,
+    /// How many connections are open.
+    pub open: Arc<AtomicUsize>,
+    /// How many were ever opened.
+    pub opened: AtomicU64,
+}
+
+impl Opening {
+    /// Dials and, for https, shakes hands.
+    pub async fn open(&self, address: SocketAddr, line: Line) -> Result<Connection, FetchFailure> {
+        let stream = dial(address, self.source, &self.policy, self.limits.connect).await?;
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        let transport = match &line.secure {
+            None => Transport::Plain(stream),
+            Some(host) => Transport::Secure(Box::new(self.tls.secure(stream, host, self.limits.tls).await?)),
+        };
+        let meter = Arc::new(Meter::new());
+        let metered = Metered::new(transport, meter.clone(), self.open.clone());
+        let mut builder = Builder::new();
+        builder.max_headers(self.limits.headers).max_header_size(self.limits.head_bytes).max_buf_size(self.limits.head_bytes.max(8192));
+        let handshake = builder.handshake(TokioIo::new(metered)).await;
+        let (sender, driving) = handshake.map_err(|_| FetchFailure::Closed)?;
+        let driver = tokio::spawn(driving);
+        Ok(Connection { sender, driver, meter, line, busy: false, idle_since: Instant::now() })
+    }
+}
+
+/// An open connection.
+pub struct Connection {
+    /// Sends requests.
+    pub sender: SendRequest<Empty<Bytes>>,
+    /// Knows when bytes came.
+    pub meter: Arc<Meter>,
+    /// What the connection is good for.
+    pub line: Line,
+    /// Set while a request is under way: whoever finds it set finds the rest of an abandoned one.
+    pub busy: bool,
+    /// When the last request ended.
+    pub idle_since: Instant,
+    driver: JoinHandle<hyper::Result<()>>,
+}
+
+impl Connection {
+    /// Whether another request may go over it, as far as can be seen.
+    pub fn is_usable(&self) -> bool {
+        !self.busy && !self.sender.is_closed() && !self.driver.is_finished()
+    }
+
+    /// Closes it and waits until it is closed. Says what had gone wrong with it, if something had.
+    pub async fn close(self) -> Option<hyper::Error> {
+        let Connection { sender, mut driver, .. } = self;
+        // Without a sender the driver has nothing to wait for: it shuts the stream down and ends.
+        drop(sender);
+        match tokio::time::timeout(CLOSING, &mut driver).await {
+            Ok(Ok(ended)) => ended.err(),
+            Ok(Err(_)) => None,
+            Err(_) => {
+                driver.abort();
+                let _ = driver.await;
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! What comes of one request on one connection? The request, the head of the answer, its body, and what they mean.
+
+use super::{
+    body::{self, Wanted},
+    buffers::Buffers,
+    connection::Connection,
+    decode::{ACCEPTED, Decoder, Encoding},
+    head,
+    limits::FetchLimits,
+};
+use crate::{
+    io::page,
+    model::{
+        fetch::{FetchFailure, FetchOrder, FetchOutcome, FetchPurpose, Link},
+        fingerprint::FingerprintKey,
+        time::Millis,
+        url::PageUrl,
+    },
+};
+use bytes::Bytes;
+use http_body_util::Empty;
+use hyper::{
+    HeaderMap, Request, Response, StatusCode, Uri,
+    body::Incoming,
+    header::{self, HeaderValue},
+    http::uri::PathAndQuery,
+};
+use std::{
+    error::Error as _,
+    io,
+    time::{Duration, Instant},
+};
+use tokio::time::timeout_at;
+
+/// What every exchange is done with.
+pub struct Manners {
+    /// Our name, as sent.
+    pub user_agent: HeaderValue,
+    /// The first word of our name: robots rules for it are for us.
+    pub product: String,
+    /// Whom to write to, if that is to be said.
+    pub from: Option<HeaderValue>,
+    /// What a server may cost.
+    pub limits: FetchLimits,
+    /// For the links found.
+    pub key: FingerprintKey,
+    /// Memory for bodies.
+    pub buffers: Buffers,
+}
+
+/// How an exchange went.
+pub struct Exchange {
+    /// What it means.
+    pub outcome: FetchOutcome,
+    /// From sending the request to the last byte read.
+    pub took: Duration,
+    /// From sending the request to the first byte of the answer.
+    pub first_byte: Option<Duration>,
+    /// Bytes of the body over the wire.
+    pub wire_bytes: u64,
+    /// What the server calls itself.
+    pub software: Option<String>,
+    /// How long the server wants to be left alone.
+    pub retry_after: Option<Millis>,
+    /// Whether the connection may carry another request.
+    pub reusable: bool,
+}
+
+/// Why no head of an answer came.
+pub enum NoHead {
+    /// The connection ended before a single byte of an answer: on a kept connection this is no fault of the server's.
+    NothingCame(hyper::Error),
+    /// Something came, but no head.
+    Broken(hyper::Error),
+    /// Nothing whole came in time.
+    TimedOut,
+}
+
+/// Sends the request and waits for the head of the answer. Says when the request was sent.
+pub async fn ask(
+    connection: &mut Connection,
+    order: &FetchOrder,
+    manners: &Manners,
+    deadline: Instant,
+) -> (Instant, Result<Response<Incoming>, NoHead>) {
+    let request = request(&order.url, manners);
+    let until = deadline.min(Instant::now() + manners.limits.head);
+    connection.busy = true;
+    match timeout_at(until.into(), connection.sender.ready()).await {
+        Ok(Ok(())) => {}
+        // Nothing was sent, so whatever came was no answer.
+        Ok(Err(error)) => return (Instant::now(), Err(NoHead::NothingCame(error))),
+        Err(_) => return (Instant::now(), Err(NoHead::TimedOut)),
+    }
+    connection.meter.reset();
+    let sent = Instant::now();
+    let answer = match timeout_at(until.into(), connection.sender.send_request(request)).await {
+        Ok(Ok(response)) => Ok(response),
+        Ok(Err(error)) => Err(came_or_not(connection, error)),
+        Err(_) => Err(NoHead::TimedOut),
+    };
+    (sent, answer)
+}
+
+fn came_or_not(connection: &Connection, error: hyper::Error) -> NoHead {
+    if connection.meter.read() == 0 { NoHead::NothingCame(error) } else { NoHead::Broken(error) }
+}
+
+/// The kind of the I/O error at the root of a hyper error.
+pub fn io_kind(error: &hyper::Error) -> Option<io::ErrorKind> {
+    let mut source = error.source();
+    while let Some(inner) = source {
+        if let Some(io) = inner.downcast_ref::<io::Error>() {
+            return Some(io.kind());
+        }
+        source = inner.source();
+    }
+    None
+}
+
+/// What it means that no head came. `ended` is what the connection itself died of, where that is known.
+pub fn head_failure(error: &hyper::Error, ended: Option<&hyper::Error>) -> FetchFailure {
+    let inner = error.source().and_then(|source| source.downcast_ref::<hyper::Error>());
+    let causes = || [Some(error), inner, ended].into_iter().flatten();
+    // hyper has no name for "spoke before it was asked": it is what none of its other names fits.
+    let is_loss =
+        |cause: &hyper::Error| cause.is_canceled() || cause.is_closed() || cause.is_incomplete_message() || io_kind(cause).is_some();
+    if causes().any(hyper::Error::is_parse_too_large) {
+        FetchFailure::HeadTooLarge
+    } else if causes().all(is_loss) {
+        FetchFailure::Closed
+    } else {
+        FetchFailure::NotHttp
+    }
+}
+
+fn request(url: &PageUrl, manners: &Manners) -> Request<Empty<Bytes>> {
+    let mut request = Request::new(Empty::new());
+    *request.uri_mut() = target(url);
+    let headers = request.headers_mut();
+    headers.reserve(6);
+    if let Ok(host) = HeaderValue::try_from(url.origin().authority()) {
+        headers.insert(header::HOST, host);
+    }
+    headers.insert(header::USER_AGENT, manners.user_agent.clone());
+    headers.insert(header::ACCEPT, HeaderValue::from_static("text/html, application/xhtml+xml"));
+    headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(ACCEPTED));
+    if let Some(from) = &manners.from {
+        headers.insert(header::FROM, from.clone());
+    }
+    request
+}
+
+/// Path and query for the request line; bytes that may not stand there are escaped.
+fn target(url: &PageUrl) -> Uri {
+    let text = url.path_and_query();
+    let path = PathAndQuery::try_from(text).or_else(|_| {
+        let may_stay = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%".contains(&byte);
+        let escape = |byte: u8| if may_stay(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+        PathAndQuery::try_from(text.bytes().map(escape).collect::<String>())
+    });
+    path.map(Uri::from).unwrap_or_default()
+}
+
+/// Reads what the answer means and, where it is wanted, its body.
+pub async fn read(response: Response<Incoming>, order: &FetchOrder, manners: &Manners, sent: Instant, deadline: Instant) -> Exchange {
+    let (parts, incoming) = response.into_parts();
+    let headers = &parts.headers;
+    let keeps_open = head::keeps_open(parts.version, headers);
+    let status = parts.status.as_u16();
+    let mut exchange = Exchange {
+        outcome: FetchOutcome::Status(status),
+        took: Duration::ZERO,
+        first_byte: None,
+        wire_bytes: 0,
+        software: head::software(headers),
+        retry_after: head::retry_after(headers),
+        reusable: false,
+    };
+    let unread = match (order.purpose, parts.status) {
+        (_, status) if status.is_redirection() && (is_redirect(status) || headers.contains_key(header::LOCATION)) => {
+            Some(redirect(status.as_u16(), headers, order, manners))
+        }
+        (FetchPurpose::Robots, status) if !status.is_success() => {
+            Some(FetchOutcome::Robots { status: status.as_u16(), body: Bytes::new() })
+        }
+        (FetchPurpose::Robots, _) => None,
+        (FetchPurpose::Page, status) if !status.is_success() => Some(FetchOutcome::Status(status.as_u16())),
+        (FetchPurpose::Page, _) => {
+            let content_type = head::content_type(headers);
+            (!head::is_html(&content_type)).then_some(FetchOutcome::NotHtml { status, content_type })
+        }
+    };
+    let to_the_end = match unread {
+        Some(outcome) => {
+            exchange.outcome = outcome;
+            // After an upgrade the connection speaks something else.
+            let (wire_bytes, to_the_end) =
+                if keeps_open && status >= 200 { body::drain(incoming, &manners.limits).await } else { (0, false) };
+            exchange.wire_bytes = wire_bytes;
+            to_the_end
+        }
+        None => wanted(&mut exchange, incoming, headers, status, order, manners, Times { sent, deadline }).await,
+    };
+    if exchange.took.is_zero() {
+        exchange.took = sent.elapsed();
+    }
+    exchange.reusable = to_the_end && keeps_open;
+    exchange
+}
+
+fn is_redirect(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
+}
+
+fn redirect(status: u16, headers: &HeaderMap, order: &FetchOrder, manners: &Manners) -> FetchOutcome {
+    match head::location(headers, &order.url) {
+        Ok(url) => FetchOutcome::Redirect { status, to: Link { fingerprint: manners.key.of(url.as_str()), url } },
+        Err(_) => FetchOutcome::Failed(FetchFailure::BadRedirect),
+    }
+}
+
+/// When the request was sent, and when all must be over.
+struct Times {
+    sent: Instant,
+    deadline: Instant,
+}
+
+/// Reads a body that is wanted; says whether it was read to its end.
+async fn wanted(
+    exchange: &mut Exchange,
+    incoming: Incoming,
+    headers: &HeaderMap,
+    status: u16,
+    order: &FetchOrder,
+    manners: &Manners,
+    times: Times,
+) -> bool {
+    let limits = &manners.limits;
+    let encoding = match Encoding::read(headers.get_all(header::CONTENT_ENCODING).iter().map(HeaderValue::as_bytes)) {
+        Ok(encoding) => encoding,
+        Err(failure) => {
+            exchange.outcome = FetchOutcome::Failed(failure);
+            return false;
+        }
+    };
+    let (wanted, limit) = match order.purpose {
+        FetchPurpose::Page => (Wanted::Whole(limits.wire_bytes), limits.decoded_bytes),
+        FetchPurpose::Robots => (Wanted::Beginning(limits.robots_bytes), limits.robots_bytes),
+    };
+    let decoder = Decoder::new(encoding, manners.buffers.take(), limit, limits);
+    let read = body::read(incoming, decoder, wanted, limits, times.sent, times.deadline).await;
+    // Parsing is our time, not the server's.
+    exchange.took = times.sent.elapsed();
+    exchange.wire_bytes = read.wire_bytes;
+    let bytes = match read.bytes {
+        Ok(bytes) => bytes,
+        Err(failure) => {
+            exchange.outcome = FetchOutcome::Failed(failure);
+            return read.to_the_end;
+        }
+    };
+    exchange.outcome = match order.purpose {
+        FetchPurpose::Robots => FetchOutcome::Robots { status, body: Bytes::from(bytes) },
+        FetchPurpose::Page => {
+            let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+            let mut page = page::scan(&bytes, content_type, &order.url, &manners.key, page::ScanLimits::default());
+            page.decoded_bytes = bytes.len() as u64;
+            manners.buffers.give(bytes);
+            let tag = head::robots_tag(headers, &manners.product);
+            page.no_index |= tag.no_index;
+            page.no_follow |= tag.no_follow;
+            if page.no_follow {
+                page.links = Vec::new();
+            }
+            FetchOutcome::Page { status, page }
+        }
+    };
+    read.to_the_end
+}

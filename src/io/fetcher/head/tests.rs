@@ -1,0 +1,78 @@
+//! Are heads read as servers mean them?
+
+use super::*;
+use hyper::header::HeaderValue;
+
+fn headers(lines: &[(&'static str, &[u8])]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in lines {
+        headers.append(*name, HeaderValue::from_bytes(value).unwrap());
+    }
+    headers
+}
+
+#[test]
+fn retry_after_is_seconds_or_a_date_within_bounds() {
+    let date: &[u8] = b"Fri, 20 Nov 2026 10:00:00 GMT";
+    for (value, want) in [
+        (&b"120"[..], Some(120_000)),
+        (b"0", Some(1_000)),
+        (b"-5", Some(1_000)),
+        (b"99999999999999999999999999", Some(LONGEST_RETRY)),
+        (b"86401", Some(LONGEST_RETRY)),
+        (b"Fri, 20 Nov 2026 10:01:30 GMT", Some(90_000)),
+        (b"Friday, 20-Nov-26 10:01:30 GMT", Some(90_000)),
+        (b"Fri, 20 Nov 2026 09:00:00 GMT", Some(1_000)),
+        (b"Sat, 20 Nov 2027 10:00:00 GMT", Some(LONGEST_RETRY)),
+        (b"soon", None),
+        (b"1.5", None),
+        (b"", None),
+        (b"\xff", None),
+    ] {
+        let found = retry_after(&headers(&[("date", date), ("retry-after", value)]));
+        assert_eq!(found, want, "{}", String::from_utf8_lossy(value));
+    }
+    // Without a date of the server's own, ours counts: this one is long past.
+    assert_eq!(retry_after(&headers(&[("retry-after", b"Fri, 20 Nov 2015 10:00:00 GMT")])), Some(1_000));
+    assert_eq!(retry_after(&headers(&[])), None);
+}
+
+#[test]
+fn software_is_short_and_clean() {
+    assert_eq!(software(&headers(&[("server", b"Apache/2.4 (Debian)")])).as_deref(), Some("Apache/2.4 (Debian)"));
+    assert_eq!(software(&headers(&[("server", "x".repeat(300).as_bytes())])).map(|name| name.len()), Some(64));
+    assert_eq!(software(&headers(&[("server", "\u{9b}31mred\u{85}".as_bytes())])).as_deref(), Some("31mred"));
+    assert_eq!(software(&headers(&[("server", b" \t ")])), None);
+    assert_eq!(software(&headers(&[])), None);
+}
+
+#[test]
+fn a_server_says_whether_it_keeps_the_connection() {
+    for (version, value, want) in [
+        (Version::HTTP_11, None, true),
+        (Version::HTTP_11, Some(&b"keep-alive"[..]), true),
+        (Version::HTTP_11, Some(b"x, Close"), false),
+        (Version::HTTP_10, None, false),
+        (Version::HTTP_10, Some(b"Keep-Alive"), true),
+    ] {
+        let lines: Vec<_> = value.map(|value| ("connection", value)).into_iter().collect();
+        assert_eq!(keeps_open(version, &headers(&lines)), want);
+    }
+}
+
+#[test]
+fn content_types_are_compared_without_case_and_parameters() {
+    assert!(is_html(&content_type(&headers(&[("content-type", b" TEXT/html ; charset=x")]))));
+    assert!(is_html(&content_type(&headers(&[("content-type", b"application/xhtml+xml")]))));
+    assert!(!is_html(&content_type(&headers(&[("content-type", b"text/plain; text/html")]))));
+    assert!(!is_html(&content_type(&headers(&[]))));
+}
+
+#[test]
+fn a_redirect_says_why_it_leads_nowhere() {
+    let asked = PageUrl::parse("http://a.test/x/y").unwrap();
+    assert_eq!(location(&headers(&[]), &asked), Err(BadLocation::Missing));
+    assert_eq!(location(&headers(&[("location", b"/a"), ("location", b"/b")]), &asked), Err(BadLocation::Ambiguous));
+    assert_eq!(location(&headers(&[("location", b"mailto:x@y.z")]), &asked), Err(BadLocation::Refused(UrlRefusal::Scheme)));
+    assert_eq!(location(&headers(&[("location", b"/a"), ("location", b"/a")]), &asked).unwrap().as_str(), "http://a.test/a");
+}

@@ -1,0 +1,105 @@
+//! Who may speak to an address now? One at a time: each address has one lane, and a lane holds at most one connection.
+
+use super::connection::Connection;
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::sync::{Mutex as AsyncMutex, watch};
+
+/// The way to one address.
+pub struct Lane {
+    /// The connection, kept or in use. Whoever holds the lock speaks.
+    pub slot: AsyncMutex<Option<Connection>>,
+    /// Changes when whoever uses the lane, or waits for it, must let go.
+    stop: watch::Sender<u64>,
+}
+
+impl Lane {
+    /// Completes when the lane must be left.
+    pub fn stopped(&self) -> impl Future<Output = ()> + use<> {
+        let mut stop = self.stop.subscribe();
+        async move {
+            let _ = stop.changed().await;
+        }
+    }
+
+    /// Makes everybody leave, then closes the connection and waits for its end.
+    async fn close(&self) {
+        self.stop.send_modify(|count| *count += 1);
+        let connection = self.slot.lock().await.take();
+        if let Some(connection) = connection {
+            connection.close().await;
+        }
+    }
+
+    /// Closes the connection if it has been idle for so long, or is dead. Does nothing while the lane is in use.
+    async fn sweep(&self, idle: Duration) {
+        let Ok(mut slot) = self.slot.try_lock() else { return };
+        let is_over = slot.as_ref().is_some_and(|connection| !connection.is_usable() || connection.idle_since.elapsed() >= idle);
+        // The lock is held until the end: nobody opens a new connection while the old one is closing.
+        if is_over && let Some(connection) = slot.take() {
+            connection.close().await;
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.slot.try_lock().is_ok_and(|slot| slot.is_none())
+    }
+}
+
+/// All lanes in use. An empty one is forgotten as soon as nobody is in it.
+#[derive(Default)]
+pub struct Lanes(Mutex<HashMap<IpAddr, Arc<Lane>>>);
+
+impl Lanes {
+    /// The lane to an address, made if there is none.
+    pub fn enter(&self, address: IpAddr) -> Arc<Lane> {
+        let new = || Arc::new(Lane { slot: AsyncMutex::new(None), stop: watch::Sender::new(0) });
+        self.locked().entry(address).or_insert_with(new).clone()
+    }
+
+    /// Gives a lane back.
+    pub fn leave(&self, address: IpAddr, lane: Arc<Lane>) {
+        let mut lanes = self.locked();
+        // Two holders are the map and we: lanes are only handed out under this lock.
+        if Arc::strong_count(&lane) == 2 && lane.is_empty() {
+            lanes.remove(&address);
+        }
+    }
+
+    /// Stops what goes on at an address and closes its connection.
+    pub async fn close(&self, address: IpAddr) {
+        let lane = self.locked().get(&address).cloned();
+        if let Some(lane) = lane {
+            lane.close().await;
+            self.leave(address, lane);
+        }
+    }
+
+    /// Stops and closes everything, all at the same time.
+    pub async fn close_all(&self) {
+        let addresses: Vec<IpAddr> = self.locked().keys().copied().collect();
+        futures::future::join_all(addresses.into_iter().map(|address| self.close(address))).await;
+    }
+
+    /// Closes what has been idle for so long.
+    pub async fn sweep(&self, idle: Duration) {
+        let lanes: Vec<(IpAddr, Arc<Lane>)> = self.locked().iter().map(|(address, lane)| (*address, lane.clone())).collect();
+        for (address, lane) in lanes {
+            lane.sweep(idle).await;
+            self.leave(address, lane);
+        }
+    }
+
+    /// How many addresses have a lane.
+    pub fn count(&self) -> usize {
+        self.locked().len()
+    }
+
+    fn locked(&self) -> std::sync::MutexGuard<'_, HashMap<IpAddr, Arc<Lane>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,272 @@
+//! What does a web server answer? One request at a time to an address, over one connection, within limits.
+//!
+//! Redirects are told, not followed; there are no cookies, no credentials and no proxy; only HTML is read.
+
+mod body;
+mod buffers;
+mod connection;
+mod decode;
+pub mod dial;
+mod exchange;
+mod head;
+mod lanes;
+mod limits;
+pub mod tls;
+
+pub use limits::FetchLimits;
+
+use crate::model::{
+    address::AddressPolicy,
+    fetch::{FetchFailure, FetchOrder, FetchOutcome, FetchReport},
+    fingerprint::FingerprintKey,
+    time::Millis,
+};
+use buffers::Buffers;
+use connection::{Connection, Line, Opening};
+use exchange::{Exchange, Manners, NoHead};
+use hyper::header::HeaderValue;
+use lanes::Lanes;
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+use tls::WebTls;
+
+/// How the fetcher introduces itself, from where, and what it puts up with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FetcherConfig {
+    /// The `User-Agent`. Its first word, up to a `/`, is what robots rules call us.
+    pub user_agent: String,
+    /// The `From` header, an e-mail address; none sends none.
+    pub from: Option<String>,
+    /// The local address that connections are made from.
+    pub source_address: Option<IpAddr>,
+    /// What a server may cost.
+    pub limits: FetchLimits,
+    /// The key of the fingerprints of links.
+    pub key: FingerprintKey,
+}
+
+/// Why there can be no fetcher or prober.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadFetcher {
+    /// The user agent cannot be sent.
+    #[error("the user agent {0:?} cannot stand in a header: use visible ASCII characters")]
+    UserAgent(String),
+    /// The address to write to cannot be sent.
+    #[error("the contact {0:?} cannot stand in a header: use visible ASCII characters")]
+    From(String),
+}
+
+/// A value that can stand in a header, none for what cannot or is empty.
+pub(crate) fn header_value(text: &str) -> Option<HeaderValue> {
+    HeaderValue::from_str(text).ok().filter(|value| !value.is_empty() && value.to_str().is_ok())
+}
+
+/// Fetches pages. Cheap to clone: all clones share their connections.
+#[derive(Clone)]
+pub struct Fetcher(Arc<Inner>);
+
+struct Inner {
+    manners: Manners,
+    opening: Opening,
+    lanes: Lanes,
+    sweeping: AtomicBool,
+}
+
+impl Fetcher {
+    /// A fetcher that trusts the web's roots.
+    pub fn new(config: FetcherConfig, policy: impl Into<Arc<AddressPolicy>>) -> Result<Fetcher, BadFetcher> {
+        Fetcher::with_tls(config, policy, WebTls::default())
+    }
+
+    /// A fetcher that trusts other roots.
+    pub fn with_tls(config: FetcherConfig, policy: impl Into<Arc<AddressPolicy>>, tls: WebTls) -> Result<Fetcher, BadFetcher> {
+        let FetcherConfig { user_agent, from, source_address, limits, key } = config;
+        let product = user_agent.split(['/', ' ']).next().unwrap_or_default().to_owned();
+        let agent = header_value(&user_agent).ok_or(BadFetcher::UserAgent(user_agent))?;
+        let from = match from {
+            Some(text) => Some(header_value(&text).ok_or(BadFetcher::From(text))?),
+            None => None,
+        };
+        let opening = Opening {
+            policy: policy.into(),
+            source: source_address,
+            limits: limits.clone(),
+            tls,
+            open: Arc::new(AtomicUsize::new(0)),
+            opened: AtomicU64::new(0),
+        };
+        let manners = Manners { user_agent: agent, product, from, limits, key, buffers: Buffers::default() };
+        Ok(Fetcher(Arc::new(Inner { manners, opening, lanes: Lanes::default(), sweeping: AtomicBool::new(false) })))
+    }
+
+    /// Makes one request. Waits until nobody else speaks to the address. Never fails: what went wrong is in the report.
+    pub async fn fetch(&self, order: FetchOrder) -> FetchReport {
+        let address = SocketAddr::new(order.address.to_canonical(), order.url.port());
+        if self.0.opening.policy.check(address).is_err() {
+            return report(order, failed(FetchFailure::ForbiddenAddress, Duration::ZERO));
+        }
+        self.start_sweeping();
+        let lane = self.0.lanes.enter(address.ip());
+        let stopped = lane.stopped();
+        let speaking = async {
+            let mut slot = lane.slot.lock().await;
+            self.0.speak(&mut slot, address, &order).await
+        };
+        let exchange = tokio::select! {
+            biased;
+            exchange = speaking => exchange,
+            () = stopped => failed(FetchFailure::Cancelled, Duration::ZERO),
+        };
+        self.0.lanes.leave(address.ip(), lane);
+        report(order, exchange)
+    }
+
+    /// Cancels what is under way at an address and closes the connection to it; returns when it is closed.
+    pub async fn close(&self, address: IpAddr) {
+        self.0.lanes.close(address.to_canonical()).await;
+    }
+
+    /// Cancels everything under way and closes all connections; returns when they are closed.
+    pub async fn close_all(&self) {
+        self.0.lanes.close_all().await;
+    }
+
+    /// How many connections are open now.
+    pub fn open_connections(&self) -> usize {
+        self.0.opening.open.load(Ordering::Relaxed)
+    }
+
+    /// How many connections were ever opened.
+    pub fn opened_connections(&self) -> u64 {
+        self.0.opening.opened.load(Ordering::Relaxed)
+    }
+
+    /// How many addresses are spoken to, waited for, or have a kept connection.
+    pub fn lanes(&self) -> usize {
+        self.0.lanes.count()
+    }
+
+    /// The task that closes idle connections begins with the first request and ends with the last clone of the fetcher.
+    fn start_sweeping(&self) {
+        if self.0.sweeping.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let idle = self.0.manners.limits.idle;
+        tokio::spawn(sweep(Arc::downgrade(&self.0), idle));
+    }
+}
+
+async fn sweep(inner: Weak<Inner>, idle: Duration) {
+    let pause = (idle / 8).clamp(Duration::from_millis(10), Duration::from_secs(5));
+    loop {
+        tokio::time::sleep(pause).await;
+        let Some(inner) = inner.upgrade() else { return };
+        inner.lanes.sweep(idle).await;
+    }
+}
+
+impl Inner {
+    async fn speak(&self, slot: &mut Option<Connection>, address: SocketAddr, order: &FetchOrder) -> Exchange {
+        let begun = Instant::now();
+        let deadline = begun + self.manners.limits.total;
+        let line = Line::of(&order.url.origin());
+        if let Some(other) = slot.take_if(|kept| !kept.is_usable() || kept.line != line) {
+            other.close().await;
+        }
+        loop {
+            let kept = slot.is_some();
+            if !kept {
+                let opening = tokio::time::timeout_at(deadline.into(), self.opening.open(address, line.clone())).await;
+                match opening.unwrap_or(Err(FetchFailure::ConnectTimeout)) {
+                    Ok(connection) => *slot = Some(connection),
+                    Err(failure) => return failed(failure, begun.elapsed()),
+                }
+            }
+            let Some(connection) = slot.as_mut() else { return failed(FetchFailure::Closed, begun.elapsed()) };
+            let meter = connection.meter.clone();
+            let (sent, answer) = exchange::ask(connection, order, &self.manners, deadline).await;
+            let first_byte = || meter.first_byte().map(|first| first.saturating_duration_since(sent));
+            let (error, nothing_came) = match answer {
+                Ok(response) => {
+                    let mut exchange = exchange::read(response, order, &self.manners, sent, deadline).await;
+                    exchange.first_byte = first_byte();
+                    self.park(slot, exchange.reusable).await;
+                    return exchange;
+                }
+                Err(NoHead::TimedOut) => {
+                    let took = sent.elapsed();
+                    self.park(slot, false).await;
+                    return Exchange { first_byte: first_byte(), ..failed(FetchFailure::HeadTimeout, took) };
+                }
+                Err(NoHead::NothingCame(error)) => (error, true),
+                Err(NoHead::Broken(error)) => (error, false),
+            };
+            let took = sent.elapsed();
+            let ended = match slot.take() {
+                Some(connection) => connection.close().await,
+                None => None,
+            };
+            // The server may close a kept connection at any time, also just when we use it. Then, and only then, ask again.
+            if kept && nothing_came {
+                continue;
+            }
+            return Exchange { first_byte: first_byte(), ..failed(exchange::head_failure(&error, ended.as_ref()), took) };
+        }
+    }
+
+    /// Keeps the connection for the next request, or closes it.
+    async fn park(&self, slot: &mut Option<Connection>, reusable: bool) {
+        let has_room = self.opening.open.load(Ordering::Relaxed) <= self.manners.limits.most_kept;
+        if reusable && has_room {
+            if let Some(connection) = slot.as_mut() {
+                connection.busy = false;
+                connection.idle_since = Instant::now();
+            }
+        } else if let Some(connection) = slot.take() {
+            connection.close().await;
+        }
+    }
+}
+
+fn failed(failure: FetchFailure, took: Duration) -> Exchange {
+    Exchange {
+        outcome: FetchOutcome::Failed(failure),
+        took,
+        first_byte: None,
+        wire_bytes: 0,
+        software: None,
+        retry_after: None,
+        reusable: false,
+    }
+}
+
+/// Whole milliseconds, rounded up: politeness multiplies this, and nothing takes no time.
+pub(crate) fn millis(time: Duration) -> Millis {
+    Millis::try_from(time.as_micros().div_ceil(1000)).unwrap_or(Millis::MAX)
+}
+
+/// Whole microseconds.
+pub(crate) fn micros(time: Duration) -> u32 {
+    u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
+}
+
+fn report(order: FetchOrder, exchange: Exchange) -> FetchReport {
+    FetchReport {
+        url: order.url,
+        outcome: exchange.outcome,
+        took: millis(exchange.took),
+        first_byte_us: exchange.first_byte.map(micros),
+        wire_bytes: exchange.wire_bytes,
+        software: exchange.software,
+        retry_after: exchange.retry_after,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

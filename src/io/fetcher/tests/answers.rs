@@ -1,0 +1,190 @@
+//! Does what a server says arrive as it was meant?
+
+use super::{
+    FetchLimits, KEY, fetcher, order, order_as,
+    site::{Site, Step, answer, html, send},
+};
+use crate::model::{
+    fetch::{FetchOutcome, FetchPurpose, FetchReport},
+    url::PageUrl,
+};
+use std::time::Duration;
+
+async fn ask(steps: Vec<Step>, purpose: FetchPurpose) -> FetchReport {
+    let site = Site::always(steps).await;
+    let port = site.address.port();
+    let fetcher = fetcher(FetchLimits::default(), [port]);
+    fetcher.fetch(order_as(&format!("http://good.test:{port}/dir/page?q=1"), site.address.ip(), purpose)).await
+}
+
+#[tokio::test]
+async fn a_page_comes_with_its_measures() {
+    let head = "Content-Type: Text/HTML; charset=utf-8\r\nServer: Jiko\t1.0\x01 \r\nRetry-After: 7\r\n";
+    // A control character other than a tab may not stand in a header at all: here it is cut by the parser's rules.
+    let head = head.replace('\x01', "");
+    let report = ask(vec![answer("200 OK", &head, b"<p>hello</p>")], FetchPurpose::Page).await;
+    let FetchOutcome::Page { status: 200, page } = &report.outcome else { panic!("{:?}", report.outcome) };
+    assert_eq!((page.decoded_bytes, page.no_index, page.no_follow), (12, false, false));
+    assert_eq!(report.wire_bytes, 12);
+    assert_eq!(report.software.as_deref(), Some("Jiko1.0"));
+    assert_eq!(report.retry_after, Some(7000));
+    assert!(report.took >= 1);
+    assert!(report.first_byte_us.is_some_and(|first| u64::from(first) <= report.took * 1000), "{report:?}");
+}
+
+#[tokio::test]
+async fn time_is_counted_from_the_request_not_from_connecting() {
+    let slowly = vec![
+        Step::Drip("HTTP/1.1 200 OK\r\n".into(), Duration::from_millis(10)),
+        send("Content-Type: text/html\r\nContent-Length: 2\r\n\r\nok"),
+    ];
+    let report = ask(slowly, FetchPurpose::Page).await;
+    assert!(report.took >= 170, "{report:?}");
+    assert!(u64::from(report.first_byte_us.unwrap()) < report.took * 1000 - 100_000, "{report:?}");
+}
+
+#[tokio::test]
+async fn what_is_not_html_is_named_and_not_read() {
+    for (head, body, want) in [
+        ("Content-Type: image/png\r\n", &[0u8; 100][..], "image/png"),
+        ("Content-Type: APPLICATION/PDF; x=y\r\n", b"x", "application/pdf"),
+        ("", b"no type", ""),
+        ("Content-Type: text/html5\r\n", b"x", "text/html5"),
+    ] {
+        let report = ask(vec![answer("200 OK", head, body)], FetchPurpose::Page).await;
+        assert_eq!(report.outcome, FetchOutcome::NotHtml { status: 200, content_type: want.into() });
+    }
+    let giant = send("HTTP/1.1 200 OK\r\nContent-Type: application/x-iso9660-image\r\nContent-Length: 4294967296\r\n\r\n");
+    let report = ask(vec![giant, Step::Endless(vec![0; 65536].into())], FetchPurpose::Page).await;
+    assert_eq!(report.outcome, FetchOutcome::NotHtml { status: 200, content_type: "application/x-iso9660-image".into() });
+    assert_eq!(report.wire_bytes, 0, "not a byte of it is waited for");
+}
+
+#[tokio::test]
+async fn xhtml_is_read_too() {
+    let report = ask(vec![answer("200 OK", "Content-Type: application/xhtml+xml\r\n", b"<html/>")], FetchPurpose::Page).await;
+    assert!(matches!(report.outcome, FetchOutcome::Page { status: 200, .. }));
+}
+
+#[tokio::test]
+async fn other_statuses_are_told() {
+    for (status, line) in [
+        (404, "404 Not Found"),
+        (401, "401 Unauthorized"),
+        (500, "500 Oops"),
+        (503, "503 Busy"),
+        (304, "304 Not Modified"),
+        (999, "999 Odd"),
+    ] {
+        let report = ask(vec![answer(line, "Content-Type: text/html\r\nSet-Cookie: a=b\r\n", b"")], FetchPurpose::Page).await;
+        assert_eq!(report.outcome, FetchOutcome::Status(status));
+    }
+}
+
+#[tokio::test]
+async fn redirects_are_told_resolved_and_not_followed() {
+    for (location, want) in [
+        ("/there", "http://good.test:PORT/there"),
+        ("there?x=1#part", "http://good.test:PORT/dir/there?x=1"),
+        ("//other.test/x", "http://other.test/x"),
+        ("HTTPS://Other.Test:443", "https://other.test/"),
+        ("http://10.0.0.1/", "http://10.0.0.1/"),
+        (" /spaced ", "http://good.test:PORT/spaced"),
+        ("/\u{fc}", "http://good.test:PORT/%C3%BC"),
+    ] {
+        let site = Site::always(vec![answer("302 Found", &format!("Location: {location}\r\n"), b"moved")]).await;
+        let port = site.address.port();
+        let fetcher = fetcher(FetchLimits::default(), [port]);
+        let report = fetcher.fetch(order(site.address, "/dir/page")).await;
+        let FetchOutcome::Redirect { status: 302, to } = report.outcome else { panic!("{location}: {:?}", report.outcome) };
+        let want = PageUrl::parse(&want.replace("PORT", &port.to_string())).unwrap();
+        assert_eq!(to.fingerprint, KEY.of(want.as_str()));
+        assert_eq!((to.url, site.heads().len(), fetcher.open_connections()), (want, 1, 1));
+    }
+}
+
+#[tokio::test]
+async fn a_location_in_an_old_encoding_means_its_bytes() {
+    let head = [b"HTTP/1.1 301 Moved\r\nLocation: /caf\xe9\r\nContent-Length: 0\r\n\r\n".as_slice()].concat();
+    let report = ask(vec![send(head)], FetchPurpose::Page).await;
+    let FetchOutcome::Redirect { to, .. } = report.outcome else { panic!("{:?}", report.outcome) };
+    assert!(to.url.as_str().ends_with("/caf%E9"), "{}", to.url);
+}
+
+#[tokio::test]
+async fn robots_txt_comes_as_it_is() {
+    let report = ask(vec![answer("200 OK", "Content-Type: text/plain\r\n", b"User-agent: *\nDisallow: /x\n")], FetchPurpose::Robots).await;
+    assert_eq!(report.outcome, FetchOutcome::Robots { status: 200, body: "User-agent: *\nDisallow: /x\n".into() });
+    for (status, line) in [(404, "404 Not Found"), (503, "503 Busy")] {
+        let report = ask(vec![answer(line, "", b"<html>an error</html>")], FetchPurpose::Robots).await;
+        assert_eq!(report.outcome, FetchOutcome::Robots { status, body: "".into() });
+    }
+    let report = ask(vec![answer("301 Moved", "Location: /other.txt\r\n", b"")], FetchPurpose::Robots).await;
+    assert!(matches!(report.outcome, FetchOutcome::Redirect { status: 301, .. }));
+}
+
+#[tokio::test]
+async fn robots_txt_is_cut_at_500_kib() {
+    for head in ["HTTP/1.1 200 OK\r\n\r\n".to_owned(), format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", 100 << 20)] {
+        let report = ask(vec![send(head), Step::Endless("Disallow: /again\n".repeat(1000).into())], FetchPurpose::Robots).await;
+        let FetchOutcome::Robots { status: 200, body } = report.outcome else { panic!("{:?}", report.outcome) };
+        assert_eq!(body.len(), 500 << 10);
+    }
+}
+
+#[tokio::test]
+async fn x_robots_tag_is_obeyed_for_everybody_and_for_us() {
+    for (headers, no_index, no_follow) in [
+        ("X-Robots-Tag: noindex\r\n", true, false),
+        ("X-Robots-Tag: noindex, NOFOLLOW\r\n", true, true),
+        ("X-Robots-Tag: none\r\n", true, true),
+        ("X-Robots-Tag: noarchive\r\nX-Robots-Tag: nofollow\r\n", false, true),
+        ("X-Robots-Tag: otherbot: noindex, nofollow\r\n", false, false),
+        ("X-Robots-Tag: nearcrawl: noindex, nofollow\r\n", true, true),
+        ("X-Robots-Tag: NearCrawl: nofollow\r\n", false, true),
+        ("X-Robots-Tag: unavailable_after: 25 Jun 2010 15:00:00 PST, nofollow\r\n", false, true),
+    ] {
+        let site = answer("200 OK", &format!("Content-Type: text/html\r\n{headers}"), b"<a href=/x>x</a>");
+        let report = ask(vec![site], FetchPurpose::Page).await;
+        let FetchOutcome::Page { page, .. } = report.outcome else { panic!("{:?}", report.outcome) };
+        assert_eq!((page.no_index, page.no_follow), (no_index, no_follow), "{headers}");
+        assert!(!no_follow || page.links.is_empty(), "{headers}");
+    }
+}
+
+#[tokio::test]
+async fn the_request_says_who_we_are_and_carries_no_secrets() {
+    let site = Site::always(vec![answer("200 OK", "Content-Type: text/html\r\nSet-Cookie: id=1\r\n", b"x")]).await;
+    let port = site.address.port();
+    let fetcher = fetcher(FetchLimits::default(), [port]);
+    for path in ["/a?b=c&d", "/a?b=c&d"] {
+        fetcher.fetch(order(site.address, path)).await;
+    }
+    for head in site.heads() {
+        let lower = head.to_ascii_lowercase();
+        assert!(head.starts_with("GET /a?b=c&d HTTP/1.1\r\n"), "{head}");
+        for line in [
+            format!("host: good.test:{port}"),
+            "user-agent: nearcrawl/0 (test)".into(),
+            "from: web@example.org".into(),
+            "accept: text/html, application/xhtml+xml".into(),
+            "accept-encoding: gzip, deflate, br, zstd".into(),
+        ] {
+            assert!(lower.contains(&format!("\r\n{line}\r\n")), "{line} is missing in {head}");
+        }
+        for secret in ["cookie", "authorization", "referer", "proxy"] {
+            assert!(!lower.contains(secret), "{head}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn odd_characters_in_a_url_reach_the_server() {
+    let site = Site::always(vec![html("x")]).await;
+    let fetcher = fetcher(FetchLimits::default(), [site.address.port()]);
+    for path in ["/a|b", "/^`{}\"<>", "/?a=^`{}|\\[]", "/%zz%", "/\u{e9}"] {
+        let report = fetcher.fetch(order(site.address, path)).await;
+        assert!(matches!(report.outcome, FetchOutcome::Page { .. }), "{path}: {:?}", report.outcome);
+    }
+    assert_eq!(site.heads().len(), 5);
+}

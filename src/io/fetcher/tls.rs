@@ -1,0 +1,57 @@
+//! Is the server at the other end the host we mean? TLS with the web's roots, HTTP/1.1 only, sessions resumed.
+
+use crate::model::{fetch::FetchFailure, url::Host};
+use std::{io, sync::Arc, time::Duration};
+use tokio::net::TcpStream;
+use tokio_rustls::{
+    TlsConnector,
+    client::TlsStream,
+    rustls::{self, ClientConfig, RootCertStore, client::Resumption, pki_types::ServerName},
+};
+
+/// Sessions remembered for resumption: a resumed handshake costs a third of a full one, for both sides.
+const MOST_SESSIONS: usize = 1024;
+
+/// The client side of TLS, shared by all connections.
+#[derive(Clone)]
+pub struct WebTls {
+    connector: TlsConnector,
+}
+
+impl Default for WebTls {
+    /// Trusts the roots that browsers trust.
+    fn default() -> Self {
+        WebTls::with_roots(RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() })
+    }
+}
+
+impl WebTls {
+    /// Trusts these roots.
+    pub fn with_roots(roots: RootCertStore) -> WebTls {
+        // The provider is named here, so that no other crate's choice of a default one can matter.
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let versions = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        #[expect(clippy::expect_used, reason = "ring speaks TLS 1.2 and 1.3; this depends on nothing that is read at run time")]
+        let versions = versions.expect("ring supports the default protocol versions");
+        let mut config = versions.with_root_certificates(roots).with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.resumption = Resumption::in_memory_sessions(MOST_SESSIONS);
+        WebTls { connector: TlsConnector::from(Arc::new(config)) }
+    }
+
+    /// Makes a connection secret and sure of its host.
+    pub async fn secure(&self, stream: TcpStream, host: &Host, patience: Duration) -> Result<TlsStream<TcpStream>, FetchFailure> {
+        let name = ServerName::try_from(host.as_str().to_owned()).map_err(|_| FetchFailure::TlsFailed)?;
+        let shaking = self.connector.connect(name, stream);
+        let shaken = tokio::time::timeout(patience, shaking).await.map_err(|_| FetchFailure::TlsTimeout)?;
+        shaken.map_err(|error| tls_failure(&error))
+    }
+}
+
+fn tls_failure(error: &io::Error) -> FetchFailure {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match inner {
+        Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => FetchFailure::BadCertificate,
+        _ => FetchFailure::TlsFailed,
+    }
+}

@@ -1,0 +1,81 @@
+//! Where does raw text end? Inside script, style, title and their like, `<` begins no tag.
+
+use super::tokens::starts_with_ignoring_case;
+use memchr::{memchr, memchr_iter, memmem};
+
+/// What is inside an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Markup.
+    Markup,
+    /// Text up to the element's end tag.
+    Text,
+    /// Text that may hide its own end tag in a comment.
+    Script,
+    /// Text up to the end of the page.
+    Plaintext,
+}
+
+/// What is inside the element of this name. `noscript` is markup for who runs no scripts.
+pub(super) fn kind(name: &[u8]) -> Kind {
+    let text: &[&[u8]] = match name.len() {
+        3 => &[b"xmp"],
+        5 => &[b"style", b"title"],
+        6 if name.eq_ignore_ascii_case(b"script") => return Kind::Script,
+        6 => &[b"iframe"],
+        7 => &[b"noembed"],
+        8 => &[b"textarea", b"noframes"],
+        9 if name.eq_ignore_ascii_case(b"plaintext") => return Kind::Plaintext,
+        _ => &[],
+    };
+    if text.iter().any(|known| name.eq_ignore_ascii_case(known)) { Kind::Text } else { Kind::Markup }
+}
+
+/// How long the raw text is, up to the `<` of the end tag or the end of the page.
+pub(super) fn length(kind: Kind, name: &[u8], text: &[u8]) -> usize {
+    match kind {
+        Kind::Markup => 0,
+        Kind::Text => memchr_iter(b'<', text).find(|&at| is_end_tag(&text[at..], name)).unwrap_or(text.len()),
+        Kind::Script => script_length(text),
+        Kind::Plaintext => text.len(),
+    }
+}
+
+/// Whether `</name` stands here, and the name ends.
+fn is_end_tag(text: &[u8], name: &[u8]) -> bool {
+    text.get(1) == Some(&b'/') && starts_with_ignoring_case(&text[2..], name) && ends_name(text.get(2 + name.len()))
+}
+
+fn ends_name(byte: Option<&u8>) -> bool {
+    byte.is_some_and(|byte| matches!(byte, b' ' | b'\n' | b'\t' | b'\r' | 0x0c | b'/' | b'>'))
+}
+
+/// The script data states: behind `<!--`, a `<script` hides the next `</script`, until `-->`.
+fn script_length(text: &[u8]) -> usize {
+    let mut at = 0;
+    loop {
+        let Some(open) = memchr(b'<', &text[at..]).map(|found| at + found) else { return text.len() };
+        if is_end_tag(&text[open..], b"script") {
+            return open;
+        }
+        if !text[open..].starts_with(b"<!--") {
+            at = open + 1;
+            continue;
+        }
+        // The dashes that begin the comment may also end it: `<!-->`.
+        at = open + 2;
+        let comment_end = memmem::find(&text[at..], b"-->").map_or(text.len(), |found| at + found + 3);
+        let mut hidden = false;
+        for open in memchr_iter(b'<', &text[at..comment_end]).map(|found| at + found) {
+            if is_end_tag(&text[open..], b"script") {
+                if !hidden {
+                    return open;
+                }
+                hidden = false;
+            } else if starts_with_ignoring_case(&text[open..], b"<script") && ends_name(text.get(open + 7)) {
+                hidden = true;
+            }
+        }
+        at = comment_end;
+    }
+}

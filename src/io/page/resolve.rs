@@ -1,0 +1,62 @@
+//! Where do a page's references lead? Each URL once, in document order.
+
+use super::{
+    LeftOut,
+    charset::Charset,
+    entities,
+    references::{HashedSet, Named, Reference},
+};
+use crate::model::{
+    fetch::Link,
+    fingerprint::FingerprintKey,
+    url::{LinkBase, PageUrl, QueryEncoding},
+};
+use std::borrow::Cow;
+
+/// Resolves what the page named. At most `limit` links.
+pub(super) fn resolve(
+    named: &Named<'_>,
+    charset: Charset,
+    page: &PageUrl,
+    key: &FingerprintKey,
+    limit: usize,
+    left_out: &mut LeftOut,
+) -> Vec<Link> {
+    let query_encoding = charset.query_encoding();
+    let encode = query_encoding.map(|encoding| for_any_text(move |text| encoding.encode(text).0));
+    let encoding = encode.as_ref().map(|encode| encode as QueryEncoding<'_>);
+    // A base that is no page is none: the page's own URL stands.
+    let base = named.base.map(|value| entities::decode(charset.decode(value))).and_then(|text| page.join(&text).ok());
+    let mut base = LinkBase::new(base.unwrap_or_else(|| page.clone()));
+    let mut known = HashedSet::default();
+    let mut links = Vec::with_capacity(named.references.len().min(limit));
+    for reference in &named.references {
+        if links.len() >= limit {
+            left_out.cut = left_out.cut.saturating_add(1);
+            continue;
+        }
+        let text = match reference {
+            Reference::Raw(value) => entities::decode(charset.decode(value)),
+            Reference::Decoded(text) => Cow::Borrowed(text.as_str()),
+        };
+        // An entity may have hidden that it is nothing but a fragment.
+        if text.starts_with('#') {
+            continue;
+        }
+        match base.join(&text, encoding) {
+            Ok(url) => {
+                let fingerprint = key.of(url.as_str());
+                if known.insert(fingerprint.0) {
+                    links.push(Link { url, fingerprint });
+                }
+            }
+            Err(_) => left_out.refused = left_out.refused.saturating_add(1),
+        }
+    }
+    links
+}
+
+/// Tells the compiler that a closure's result lives as long as its argument, for any argument.
+fn for_any_text<F: Fn(&str) -> Cow<'_, [u8]>>(encode: F) -> F {
+    encode
+}

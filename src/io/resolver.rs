@@ -1,0 +1,198 @@
+//! Where does a host live? Asks the DNS for addresses, drops the forbidden ones and pins the smallest of the rest.
+
+use crate::model::{
+    address::AddressPolicy,
+    fetch::{LocatedHost, ResolveFailure},
+    time::Millis,
+    url::Host,
+};
+use hickory_resolver::{
+    TokioResolver,
+    config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig as Servers},
+    net::{DnsError, NetError, NoRecords, runtime::TokioRuntimeProvider},
+    proto::{
+        op::ResponseCode,
+        rr::{Name, RData, RecordType},
+    },
+    system_conf::read_system_conf,
+};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+/// Of a host with more addresses than this, the others are not looked at.
+pub const MOST_ADDRESSES: usize = 16;
+
+/// A chain of more aliases than this counts as looping.
+pub const LONGEST_CHAIN: usize = 8;
+
+/// A pin holds for no longer than this: 7 days.
+pub const LONGEST_PIN: Millis = 7 * 24 * 60 * 60 * 1000;
+
+/// How the DNS is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolverConfig {
+    /// The name servers, asked over UDP and, for what does not fit, TCP. With an empty list the system's servers are asked.
+    pub servers: Vec<SocketAddr>,
+    /// How long one attempt may take.
+    pub timeout: Duration,
+    /// How often a question is asked before giving up, at least once.
+    pub attempts: usize,
+    /// The local address that questions are sent from; servers of the other family are asked from any.
+    pub source_address: Option<IpAddr>,
+    /// A pin holds for at least this long, whatever the time to live says, so that nobody can make a host wander.
+    pub shortest_pin: Millis,
+}
+
+impl Default for ResolverConfig {
+    fn default() -> Self {
+        ResolverConfig { servers: Vec::new(), timeout: Duration::from_secs(3), attempts: 2, source_address: None, shortest_pin: 60_000 }
+    }
+}
+
+/// Why there can be no resolver.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadResolver {
+    /// The system does not say which name servers to ask.
+    #[error("the system names no name server ({0}): set `servers` or repair /etc/resolv.conf")]
+    NoSystemServers(String),
+    /// The library refused the settings.
+    #[error("the resolver could not be made: {0}")]
+    Refused(String),
+}
+
+/// Asks the DNS. Never reads the hosts file and never appends a search domain: a crawled name is always absolute.
+#[derive(Clone)]
+pub struct Resolver {
+    dns: TokioResolver,
+    policy: Arc<AddressPolicy>,
+    shortest_pin: Millis,
+    longest_wait: Duration,
+}
+
+/// What one question brought.
+struct Answer {
+    addresses: Vec<IpAddr>,
+    aliases: usize,
+    valid_for: Millis,
+}
+
+impl Resolver {
+    /// Makes a resolver that pins only addresses which `policy` lets be contacted.
+    pub fn new(config: ResolverConfig, policy: impl Into<Arc<AddressPolicy>>) -> Result<Resolver, BadResolver> {
+        let mut servers = if config.servers.is_empty() {
+            // Only the servers are taken over: the system's search list would turn crawled names into local ones.
+            let (system, _) = read_system_conf().map_err(|error| BadResolver::NoSystemServers(error.to_string()))?;
+            system.name_servers().to_vec()
+        } else {
+            config.servers.iter().copied().map(name_server).collect()
+        };
+        for server in &mut servers {
+            let source = config.source_address.filter(|source| source.is_ipv4() == server.ip.is_ipv4());
+            for connection in &mut server.connections {
+                connection.bind_addr = source.map(|source| SocketAddr::new(source, 0));
+            }
+        }
+        let attempts = config.attempts.max(1);
+        let provider = TokioRuntimeProvider::default();
+        let mut builder = TokioResolver::builder_with_config(Servers::from_name_servers(servers), provider);
+        let options = builder.options_mut();
+        options.timeout = config.timeout;
+        options.attempts = attempts - 1;
+        options.use_hosts_file = ResolveHosts::Never;
+        options.preserve_intermediates = true;
+        options.num_concurrent_reqs = 1;
+        // Left alone, the library takes a day for the longest time to live there is.
+        options.positive_max_ttl = Some(Duration::from_millis(LONGEST_PIN));
+        // The pin is the cache; a second one would only hide that a host has moved.
+        options.cache_size = 0;
+        let dns = builder.build().map_err(|error| BadResolver::Refused(error.to_string()))?;
+        let longest_wait = config.timeout.saturating_mul(2 * u32::try_from(attempts).unwrap_or(u32::MAX));
+        let shortest_pin = config.shortest_pin.min(LONGEST_PIN);
+        Ok(Resolver { dns, policy: policy.into(), shortest_pin, longest_wait })
+    }
+
+    /// Finds the address to contact a host at: the smallest one allowed, IPv4 before IPv6. A host that is an address is
+    /// checked in the same way, without a question.
+    pub async fn resolve(&self, host: &Host) -> Result<LocatedHost, ResolveFailure> {
+        if let Some(address) = host.address() {
+            return self.pin(host, &[address], LONGEST_PIN).ok_or(ResolveFailure::ForbiddenAddress);
+        }
+        tokio::time::timeout(self.longest_wait, self.ask(host)).await.unwrap_or(Err(ResolveFailure::TimedOut))
+    }
+
+    /// A first; AAAA only if that leaves no address to use. A server that fails is not taken for one without IPv4:
+    /// otherwise the pin would depend on who asked when.
+    async fn ask(&self, host: &Host) -> Result<LocatedHost, ResolveFailure> {
+        let name = Name::from_ascii(format!("{host}.")).map_err(|_| ResolveFailure::NoSuchName)?;
+        let v4 = self.lookup(&name, RecordType::A).await?;
+        let first = v4.as_ref().ok();
+        if let Some(located) = first.and_then(|answer| self.pin(host, &answer.addresses, answer.valid_for)) {
+            return Ok(located);
+        }
+        let forbidden = first.is_some();
+        match self.lookup(&name, RecordType::AAAA).await {
+            Ok(Ok(answer)) => self.pin(host, &answer.addresses, answer.valid_for).ok_or(ResolveFailure::ForbiddenAddress),
+            _ if forbidden => Err(ResolveFailure::ForbiddenAddress),
+            Ok(Err(none)) => Err(self.why_none(&none).await),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// One question. The inner error means that the name exists but has no record of the kind.
+    async fn lookup(&self, name: &Name, kind: RecordType) -> Result<Result<Answer, NoRecords>, ResolveFailure> {
+        let lookup = match self.dns.lookup(name.clone(), kind).await {
+            Ok(lookup) => lookup,
+            Err(NetError::Dns(DnsError::NoRecordsFound(none))) if none.response_code == ResponseCode::NoError => return Ok(Err(none)),
+            Err(error) => return Err(failure(&error)),
+        };
+        let records = lookup.answers();
+        let mut answer = Answer { addresses: Vec::new(), aliases: 0, valid_for: LONGEST_PIN };
+        for record in records {
+            answer.valid_for = answer.valid_for.min(Millis::from(record.ttl) * 1000);
+            match &record.data {
+                RData::A(address) if answer.addresses.len() < MOST_ADDRESSES => answer.addresses.push(IpAddr::V4(address.0)),
+                RData::AAAA(address) if answer.addresses.len() < MOST_ADDRESSES => answer.addresses.push(IpAddr::V6(address.0)),
+                RData::CNAME(_) => answer.aliases += 1,
+                _ => {}
+            }
+        }
+        if answer.aliases > LONGEST_CHAIN { Err(ResolveFailure::Looping) } else { Ok(Ok(answer)) }
+    }
+
+    /// Did a chain of aliases end at a name without an address, or did the library stop following it? It reports both as
+    /// "no records"; a name where it stopped still has an alias.
+    async fn why_none(&self, none: &NoRecords) -> ResolveFailure {
+        match self.dns.lookup(none.query.name().clone(), RecordType::CNAME).await {
+            Ok(lookup) if lookup.answers().iter().any(|record| matches!(record.data, RData::CNAME(_))) => ResolveFailure::Looping,
+            _ => ResolveFailure::NoAddress,
+        }
+    }
+
+    fn pin(&self, host: &Host, addresses: &[IpAddr], valid_for: Millis) -> Option<LocatedHost> {
+        let allowed = addresses.iter().map(IpAddr::to_canonical).filter(|address| self.policy.check_ip(*address).is_ok());
+        // `IpAddr` orders IPv4 before IPv6.
+        let address = allowed.min()?;
+        Some(LocatedHost { host: host.clone(), address, valid_for: valid_for.clamp(self.shortest_pin, LONGEST_PIN) })
+    }
+}
+
+fn name_server(address: SocketAddr) -> NameServerConfig {
+    let mut connections = vec![ConnectionConfig::udp(), ConnectionConfig::tcp()];
+    connections.iter_mut().for_each(|connection| connection.port = address.port());
+    NameServerConfig::new(address.ip(), true, connections)
+}
+
+fn failure(error: &NetError) -> ResolveFailure {
+    match error {
+        NetError::Timeout => ResolveFailure::TimedOut,
+        NetError::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => ResolveFailure::TimedOut,
+        error if error.is_nx_domain() => ResolveFailure::NoSuchName,
+        _ => ResolveFailure::ServerFailed,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,282 @@
+//! Does the resolver pin what it should, from a real DNS server on loopback that lies, stalls and loops?
+
+use super::*;
+use hickory_proto::{
+    op::Message,
+    rr::{
+        Record,
+        rdata::{A, AAAA, CNAME},
+    },
+    serialize::binary::{BinDecodable, BinEncodable},
+};
+use std::sync::Mutex;
+use tokio::{net::UdpSocket, task::JoinSet};
+
+/// What the server does with a question.
+enum Reply {
+    /// Answers with these records; an empty list means that the name exists.
+    Records(Vec<Record>),
+    /// Answers with an error.
+    Code(ResponseCode),
+    /// Answers under another id first, with a wrong address, then rightly.
+    WrongIdFirst(Vec<Record>),
+    /// Sends bytes that are no message.
+    Garbage,
+    /// Does not answer.
+    Silence,
+}
+
+struct Dns {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<(String, RecordType, IpAddr)>>>,
+    _task: JoinSet<()>,
+}
+
+impl Dns {
+    async fn start(zone: impl Fn(&str, RecordType) -> Reply + Send + 'static) -> Dns {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let address = socket.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let log = asked.clone();
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            let mut buffer = [0; 4096];
+            while let Ok((size, peer)) = socket.recv_from(&mut buffer).await {
+                let Ok(question) = Message::from_bytes(&buffer[..size]) else { continue };
+                let query = question.queries[0].clone();
+                let name = query.name().to_ascii().to_lowercase();
+                log.lock().unwrap().push((name.clone(), query.query_type(), peer.ip()));
+                let mut answer = Message::response(question.metadata.id, question.metadata.op_code);
+                answer.metadata.recursion_available = true;
+                answer.add_query(query);
+                match zone(&name, answer.queries[0].query_type()) {
+                    Reply::Records(records) => {
+                        answer.add_answers(records);
+                    }
+                    Reply::Code(code) => answer.metadata.response_code = code,
+                    Reply::WrongIdFirst(records) => {
+                        let mut forged = answer.clone();
+                        forged.metadata.id ^= 1;
+                        forged.add_answer(a(&name, 60, "6.6.6.6"));
+                        socket.send_to(&forged.to_bytes().unwrap(), peer).await.unwrap();
+                        answer.add_answers(records);
+                    }
+                    Reply::Garbage => {
+                        socket.send_to(b"no", peer).await.unwrap();
+                        continue;
+                    }
+                    Reply::Silence => continue,
+                }
+                socket.send_to(&answer.to_bytes().unwrap(), peer).await.unwrap();
+            }
+        });
+        Dns { address, asked, _task: task }
+    }
+
+    fn resolver(&self, policy: AddressPolicy) -> Resolver {
+        let config = ResolverConfig { servers: vec![self.address], ..ResolverConfig::default() };
+        Resolver::new(config, policy).unwrap()
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+}
+
+fn name(text: &str) -> Name {
+    Name::from_ascii(text).unwrap()
+}
+
+fn a(owner: &str, ttl: u32, address: &str) -> Record {
+    Record::from_rdata(name(owner), ttl, RData::A(A(address.parse().unwrap())))
+}
+
+fn aaaa(owner: &str, ttl: u32, address: &str) -> Record {
+    Record::from_rdata(name(owner), ttl, RData::AAAA(AAAA(address.parse().unwrap())))
+}
+
+fn alias(owner: &str, ttl: u32, to: &str) -> Record {
+    Record::from_rdata(name(owner), ttl, RData::CNAME(CNAME(name(to))))
+}
+
+fn host(text: &str) -> Host {
+    text.parse().unwrap()
+}
+
+async fn pinned(dns: &Dns, text: &str) -> Result<(String, Millis), ResolveFailure> {
+    let located = dns.resolver(AddressPolicy::default()).resolve(&host(text)).await?;
+    assert_eq!(located.host, host(text));
+    Ok((located.address.to_string(), located.valid_for))
+}
+
+#[tokio::test]
+async fn the_smallest_allowed_address_is_pinned() {
+    let dns = Dns::start(|name, kind| match (name, kind) {
+        ("many.test.", RecordType::A) => {
+            Reply::Records(["10.0.0.1", "9.9.9.9", "127.0.0.1", "8.8.8.8", "8.8.8.9"].map(|ip| a(name, 300, ip)).into())
+        }
+        ("six.test.", RecordType::AAAA) => Reply::Records(["2a00::2", "2a00::1", "fd00::1"].map(|ip| aaaa(name, 300, ip)).into()),
+        ("mixed.test.", RecordType::A) => Reply::Records(vec![a(name, 300, "192.168.1.1")]),
+        ("mixed.test.", RecordType::AAAA) => Reply::Records(vec![aaaa(name, 300, "2a00::7")]),
+        ("wrapped.test.", RecordType::AAAA) => Reply::Records(vec![aaaa(name, 300, "::ffff:8.8.4.4")]),
+        ("under_score.test.", RecordType::A) => Reply::Records(vec![a(name, 300, "8.8.8.8")]),
+        _ => Reply::Records(vec![]),
+    })
+    .await;
+    for (name, want) in [
+        ("many.test", "8.8.8.8"),
+        ("six.test", "2a00::1"),
+        ("mixed.test", "2a00::7"),
+        ("wrapped.test", "8.8.4.4"),
+        ("under_score.test", "8.8.8.8"),
+    ] {
+        assert_eq!(pinned(&dns, name).await, Ok((want.into(), 300_000)), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn forbidden_addresses_are_never_pinned_unless_the_operator_opened_them() {
+    let dns = Dns::start(|name, kind| match kind {
+        RecordType::A => Reply::Records(["127.0.0.1", "169.254.169.254", "10.1.1.1"].map(|ip| a(name, 0, ip)).into()),
+        _ => Reply::Records(vec![aaaa(name, 0, "::1"), aaaa(name, 0, "fd00:ec2::254")]),
+    })
+    .await;
+    assert_eq!(pinned(&dns, "rebind.test").await, Err(ResolveFailure::ForbiddenAddress));
+    assert_eq!(dns.asked(), 2);
+    let laboratory = AddressPolicy { allowed: vec!["127.0.0.0/8".parse().unwrap()], ..AddressPolicy::default() };
+    let located = dns.resolver(laboratory).resolve(&host("rebind.test")).await.unwrap();
+    assert_eq!(located.address.to_string(), "127.0.0.1");
+    // The library knows this one by itself: it must be checked all the same.
+    assert_eq!(pinned(&dns, "localhost").await, Err(ResolveFailure::ForbiddenAddress));
+}
+
+#[tokio::test]
+async fn a_host_that_is_an_address_is_checked_without_a_question() {
+    let dns = Dns::start(|_, _| Reply::Silence).await;
+    assert_eq!(pinned(&dns, "8.8.8.8").await, Ok(("8.8.8.8".into(), LONGEST_PIN)));
+    assert_eq!(pinned(&dns, "2a00::1").await, Ok(("2a00::1".into(), LONGEST_PIN)));
+    for special in ["127.0.0.1", "2130706433", "0x7f000001", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "169.254.169.254"] {
+        assert_eq!(pinned(&dns, special).await, Err(ResolveFailure::ForbiddenAddress), "{special}");
+    }
+    assert_eq!(dns.asked(), 0);
+}
+
+#[tokio::test]
+async fn failures_are_told_apart() {
+    let dns = Dns::start(|name, kind| match (name, kind) {
+        ("nowhere.test.", _) => Reply::Code(ResponseCode::NXDomain),
+        ("broken.test.", _) => Reply::Code(ResponseCode::ServFail),
+        ("refused.test.", _) => Reply::Code(ResponseCode::Refused),
+        ("half.test.", RecordType::AAAA) => Reply::Code(ResponseCode::ServFail),
+        ("garbage.test.", _) => Reply::Garbage,
+        ("silent.test.", _) => Reply::Silence,
+        _ => Reply::Records(vec![]),
+    })
+    .await;
+    let config = ResolverConfig { servers: vec![dns.address], timeout: Duration::from_millis(200), ..ResolverConfig::default() };
+    let resolver = Resolver::new(config, AddressPolicy::default()).unwrap();
+    for (name, want) in [
+        ("nowhere.test", vec![ResolveFailure::NoSuchName]),
+        ("empty.test", vec![ResolveFailure::NoAddress]),
+        ("broken.test", vec![ResolveFailure::ServerFailed]),
+        ("refused.test", vec![ResolveFailure::ServerFailed]),
+        ("half.test", vec![ResolveFailure::ServerFailed]),
+        ("silent.test", vec![ResolveFailure::TimedOut]),
+        // Anybody can send garbage, so it may also be ignored until time is up.
+        ("garbage.test", vec![ResolveFailure::ServerFailed, ResolveFailure::TimedOut]),
+    ] {
+        let found = tokio::time::timeout(Duration::from_secs(10), resolver.resolve(&host(name))).await.expect("the resolver hangs");
+        assert!(found.as_ref().is_err_and(|found| want.contains(found)), "{name}: {found:?}");
+    }
+    assert_eq!(dns.asked.lock().unwrap().iter().filter(|(name, _, _)| name == "silent.test.").count(), 2, "two attempts");
+    assert_eq!(dns.asked.lock().unwrap().iter().filter(|(name, _, _)| name == "nowhere.test.").count(), 1, "one is enough");
+}
+
+#[tokio::test]
+async fn chains_are_followed_for_eight_aliases_and_loops_are_not() {
+    /// `n<i>.long.test` is an alias of `n<i+1>…` until `n<last>` has an address.
+    fn chain(name: &str, last: usize) -> Vec<Record> {
+        let Some((number, rest)) = name.strip_prefix('n').and_then(|rest| rest.split_once('.')) else { return vec![] };
+        let first: usize = number.parse().unwrap();
+        let mut records: Vec<_> = (first..last).map(|n| alias(&format!("n{n}.{rest}"), 300, &format!("n{}.{rest}", n + 1))).collect();
+        records.push(a(&format!("n{last}.{rest}"), 300, "8.8.8.8"));
+        records
+    }
+    let dns = Dns::start(|name, kind| match (name, kind) {
+        ("www.test.", RecordType::A) => Reply::Records(vec![alias(name, 300, "cdn.test."), a("cdn.test.", 90, "8.8.8.8")]),
+        ("far.test.", _) => Reply::Records(vec![alias(name, 300, "near.test.")]),
+        ("near.test.", RecordType::A) => Reply::Records(vec![a(name, 300, "8.8.4.4")]),
+        ("dead.test.", _) => Reply::Records(vec![alias(name, 300, "empty.test.")]),
+        ("self.test.", _) => Reply::Records(vec![alias(name, 300, "self.test.")]),
+        ("ping.test.", _) => Reply::Records(vec![alias(name, 300, "pong.test.")]),
+        ("pong.test.", _) => Reply::Records(vec![alias(name, 300, "ping.test.")]),
+        (name, RecordType::A) if name.ends_with("eight.test.") => Reply::Records(chain(name, 8)),
+        (name, RecordType::A) if name.ends_with("nine.test.") => Reply::Records(chain(name, 9)),
+        (name, _) if name.ends_with("deep.test.") => {
+            let records = chain(name, 100);
+            Reply::Records(records[..1].to_vec())
+        }
+        _ => Reply::Records(vec![]),
+    })
+    .await;
+    assert_eq!(pinned(&dns, "www.test").await, Ok(("8.8.8.8".into(), 90_000)), "the shortest time to live of the chain");
+    assert_eq!(pinned(&dns, "far.test").await, Ok(("8.8.4.4".into(), 300_000)));
+    assert_eq!(pinned(&dns, "n0.eight.test").await, Ok(("8.8.8.8".into(), 300_000)));
+    for (name, want) in [
+        ("dead.test", ResolveFailure::NoAddress),
+        ("n0.nine.test", ResolveFailure::Looping),
+        ("n0.deep.test", ResolveFailure::Looping),
+        ("self.test", ResolveFailure::Looping),
+        ("ping.test", ResolveFailure::Looping),
+    ] {
+        assert_eq!(pinned(&dns, name).await, Err(want), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn the_time_to_live_is_kept_within_bounds() {
+    let dns = Dns::start(|name, _| {
+        let ttl = name.trim_end_matches(".test.").trim_start_matches('t').parse().unwrap();
+        Reply::Records(vec![a(name, ttl, "8.8.8.8"), a(name, ttl.max(1000), "9.9.9.9")])
+    })
+    .await;
+    for (ttl, want) in [(0, 60_000), (59, 60_000), (61, 61_000), (86_400, 86_400_000), (604_801, LONGEST_PIN), (2_147_483_647, LONGEST_PIN)]
+    {
+        assert_eq!(pinned(&dns, &format!("t{ttl}.test")).await, Ok(("8.8.8.8".into(), want)), "{ttl}");
+    }
+    let config = ResolverConfig { servers: vec![dns.address], shortest_pin: 86_400_000, ..ResolverConfig::default() };
+    let located = Resolver::new(config, AddressPolicy::default()).unwrap().resolve(&host("t61.test")).await.unwrap();
+    assert_eq!(located.valid_for, 86_400_000, "the operator may ask for more");
+}
+
+#[tokio::test]
+async fn names_are_absolute_and_no_more_than_sixteen_addresses_are_looked_at() {
+    let dns = Dns::start(|name, kind| match (name, kind) {
+        ("single.", RecordType::A) => Reply::Records(vec![a(name, 300, "8.8.8.8")]),
+        // The smallest comes last: it is not looked at.
+        ("crowd.test.", RecordType::A) => Reply::Records((0..20).map(|n| a(name, 300, &format!("9.0.0.{}", 50 - n))).collect()),
+        _ => Reply::Code(ResponseCode::NXDomain),
+    })
+    .await;
+    assert_eq!(pinned(&dns, "single").await.map(|pin| pin.0), Ok("8.8.8.8".into()));
+    assert_eq!(pinned(&dns, "crowd.test").await.map(|pin| pin.0), Ok("9.0.0.35".into()));
+    assert_eq!(pinned(&dns, "nothing.test").await, Err(ResolveFailure::NoSuchName));
+    let names: Vec<_> = dns.asked.lock().unwrap().iter().map(|asked| asked.0.clone()).collect();
+    assert_eq!(names, ["single.", "crowd.test.", "nothing.test."], "no search domain, no second family where the first sufficed");
+}
+
+#[tokio::test]
+async fn an_answer_under_a_wrong_id_is_not_believed() {
+    let dns = Dns::start(|name, _| Reply::WrongIdFirst(vec![a(name, 300, "8.8.8.8")])).await;
+    let found = pinned(&dns, "target.test").await;
+    assert_ne!(found.as_ref().map(|pin| pin.0.as_str()), Ok("6.6.6.6"), "{found:?}");
+}
+
+#[tokio::test]
+async fn questions_come_from_the_configured_address() {
+    let dns = Dns::start(|name, _| Reply::Records(vec![a(name, 300, "8.8.8.8")])).await;
+    let source: IpAddr = "127.0.0.79".parse().unwrap();
+    let config = ResolverConfig { servers: vec![dns.address], source_address: Some(source), ..ResolverConfig::default() };
+    Resolver::new(config, AddressPolicy::default()).unwrap().resolve(&host("x.test")).await.unwrap();
+    assert_eq!(dns.asked.lock().unwrap()[0].2, source);
+}

@@ -1,0 +1,157 @@
+//! Where do registry files and snapshots lie? On disk: opened, unpacked, read up to a limit, and written so that no half file is ever seen.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufRead, BufReader, Read, Write},
+    path::{Path, PathBuf},
+};
+
+/// The largest snapshot file that is read, in bytes.
+pub const LARGEST_SNAPSHOT: u64 = 128 << 20;
+
+/// How every zstd frame begins.
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// Why a file could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum FileFailure {
+    /// It cannot be opened or read.
+    #[error("cannot read {path}: {error}")]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        error: io::Error,
+    },
+    /// It cannot be written.
+    #[error("cannot write {path}: {error}")]
+    Write {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        error: io::Error,
+    },
+    /// More bytes than a snapshot has.
+    #[error("{0} is larger than a snapshot can be ({LARGEST_SNAPSHOT} bytes): it is none")]
+    TooLarge(PathBuf),
+}
+
+impl FileFailure {
+    /// What the system said, if it was the system.
+    pub fn kind(&self) -> Option<io::ErrorKind> {
+        match self {
+            FileFailure::Read { error, .. } | FileFailure::Write { error, .. } => Some(error.kind()),
+            FileFailure::TooLarge(_) => None,
+        }
+    }
+}
+
+/// Opens a text file for reading line by line; one that begins as zstd does is unpacked on the way, whatever its name. `watch` may wrap the
+/// raw file, to see how much of it was read.
+pub fn open_text<R: Read + 'static>(path: &Path, watch: impl FnOnce(File) -> R) -> Result<Box<dyn BufRead>, FileFailure> {
+    let failed = |error| FileFailure::Read { path: path.to_owned(), error };
+    let file = File::open(path).map_err(failed)?;
+    // Opening a directory succeeds; reading it would say so in a less clear way.
+    if file.metadata().map_err(failed)?.is_dir() {
+        return Err(failed(io::ErrorKind::IsADirectory.into()));
+    }
+    let mut raw = BufReader::with_capacity(64 << 10, watch(file));
+    if raw.fill_buf().map_err(failed)?.starts_with(&ZSTD_MAGIC) {
+        let unpacked = zstd::stream::read::Decoder::with_buffer(raw).map_err(failed)?;
+        return Ok(Box::new(BufReader::new(unpacked)));
+    }
+    Ok(Box::new(raw))
+}
+
+/// Reads a snapshot file, as it is.
+pub fn read(path: &Path) -> Result<Vec<u8>, FileFailure> {
+    let failed = |error| FileFailure::Read { path: path.to_owned(), error };
+    let mut bytes = Vec::new();
+    File::open(path).map_err(failed)?.take(LARGEST_SNAPSHOT + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > LARGEST_SNAPSHOT { Err(FileFailure::TooLarge(path.to_owned())) } else { Ok(bytes) }
+}
+
+/// Writes a snapshot file: into a file beside it first, which then takes its name. Whoever looks sees the old or the new one.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileFailure> {
+    let failed = |error| FileFailure::Write { path: path.to_owned(), error };
+    let name = path.file_name().ok_or_else(|| failed(io::ErrorKind::InvalidFilename.into()))?;
+    let mut beside = name.to_owned();
+    beside.push(format!(".{}.new", std::process::id()));
+    let beside = path.with_file_name(beside);
+    let attempt = || {
+        let mut file = File::create(&beside)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    attempt().map_err(|error| {
+        // The failure is told; a leftover is not worth a second one.
+        let _ = fs::remove_file(&beside);
+        failed(error)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text_of(path: &Path) -> String {
+        let mut text = String::new();
+        open_text(path, |f| f).unwrap().read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn plain_and_packed_text_read_alike_whatever_their_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let (plain, packed) = (dir.path().join("a.zst"), dir.path().join("b.txt"));
+        fs::write(&plain, "one\ntwo\n").unwrap();
+        fs::write(&packed, zstd::bulk::compress(b"one\ntwo\n", 1).unwrap()).unwrap();
+        assert_eq!(text_of(&plain), "one\ntwo\n");
+        assert_eq!(text_of(&packed), "one\ntwo\n");
+    }
+
+    #[test]
+    fn an_empty_file_is_an_empty_text() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("empty"), "").unwrap();
+        assert_eq!(text_of(&dir.path().join("empty")), "");
+    }
+
+    #[test]
+    fn failures_name_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let missing = dir.path().join("missing.txt");
+        let failures = [
+            open_text(&missing, |f| f).err().unwrap(),
+            open_text(dir.path(), |f| f).err().unwrap(),
+            read(&missing).unwrap_err(),
+            write(&dir.path().join("no/such/directory"), b"x").unwrap_err(),
+        ];
+        for failure in failures {
+            assert!(failure.to_string().contains(dir.path().to_str().unwrap()), "{failure}");
+            assert!(failure.kind().is_some());
+        }
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole_and_nothing_else_stays_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("world");
+        write(&path, b"old").unwrap();
+        write(&path, b"new").unwrap();
+        assert_eq!(read(&path).unwrap(), b"new");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_failed_write_keeps_the_old_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("taken");
+        fs::create_dir(&path).unwrap();
+        assert!(write(&path, b"new").is_err(), "a directory has that name");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,195 @@
+//! What does the thread of `cache/` do? It remembers what could be found out again: pages seen, URLs cut, small tables.
+//!
+//! One thread and one action at a time: that is why of each page "new" is said exactly once.
+
+use super::{
+    counters::{StoreCounters, add},
+    database::{Database, family, within},
+    error::StoreError,
+    journal::ReadFault,
+    seen,
+    state::{Answer, look},
+};
+use crate::model::{
+    fingerprint::Fingerprint,
+    seen::{PageState, SeenAnswer, SeenBatch},
+};
+use rocksdb::{DB, Direction, IteratorMode, WriteBatch};
+use std::sync::{Arc, atomic::AtomicU64};
+use tokio::sync::{mpsc, oneshot};
+
+/// A row of a small table: key and value.
+pub(super) type TableRow = (Vec<u8>, Vec<u8>);
+
+/// What can be asked of `cache/`.
+pub(super) enum CacheAction {
+    Seen {
+        batch: SeenBatch,
+        answer: Answer<Vec<SeenAnswer>>,
+    },
+    Children {
+        site: u64,
+        page: Fingerprint,
+        answer: Answer<Vec<Fingerprint>>,
+    },
+    CutPut {
+        site: u64,
+        urls: Vec<(Fingerprint, String)>,
+        answer: Answer<()>,
+    },
+    CutTake {
+        site: u64,
+        pages: Vec<Fingerprint>,
+        answer: Answer<Vec<Option<String>>>,
+    },
+    SiteLoad {
+        site: u64,
+        rows: Vec<(Fingerprint, u8, PageState)>,
+        answer: Answer<()>,
+    },
+    SiteDrop {
+        site: u64,
+        answer: Answer<()>,
+    },
+    TablePut {
+        key: Vec<u8>,
+        value: Vec<u8>,
+        answer: Answer<()>,
+    },
+    TableDelete {
+        key: Vec<u8>,
+        answer: Answer<()>,
+    },
+    TableGet {
+        key: Vec<u8>,
+        answer: Answer<Option<Vec<u8>>>,
+    },
+    TableAll {
+        prefix: Vec<u8>,
+        answer: Answer<Vec<TableRow>>,
+    },
+    /// Flush, close, and say when it is done.
+    Close(oneshot::Sender<()>),
+}
+
+/// Serves until it is closed or nobody can ask any more. Returns who wants to know that it has ended.
+pub(super) fn serve(
+    mut database: Database,
+    mut actions: mpsc::Receiver<CacheAction>,
+    counters: &Arc<StoreCounters>,
+) -> Option<oneshot::Sender<()>> {
+    let mut closed = None;
+    while let Some(action) = actions.blocking_recv() {
+        if let CacheAction::Close(done) = action {
+            closed = Some(done);
+            break;
+        }
+        add(&counters.cache_actions, 1);
+        perform(&mut database, action, counters);
+    }
+    database.flush();
+    closed
+}
+
+fn perform(database: &mut Database, action: CacheAction, counters: &StoreCounters) {
+    // An asker who has gone away needs no answer.
+    match action {
+        CacheAction::Seen { batch, answer } => {
+            let answers = seen::ask(database, batch);
+            for said in answers.iter().flatten() {
+                add(counter(counters, *said), 1);
+            }
+            drop(answer.send(answers));
+        }
+        CacheAction::Children { site, page, answer } => drop(answer.send(look(database, |db| seen::children(db, site, page)))),
+        CacheAction::CutPut { site, urls, answer } => {
+            drop(answer.send(change(database, |db, batch| {
+                for (page, url) in &urls {
+                    batch.put_cf(family(db, "cut"), seen::key(site, *page), url);
+                }
+            })));
+        }
+        CacheAction::CutTake { site, pages, answer } => drop(answer.send(cut_take(database, site, &pages))),
+        CacheAction::SiteLoad { site, rows, answer } => drop(answer.send(seen::load(database, site, &rows))),
+        CacheAction::SiteDrop { site, answer } => drop(answer.send(site_drop(database, site))),
+        CacheAction::TablePut { key, value, answer } => {
+            drop(answer.send(change(database, |db, batch| batch.put_cf(family(db, "tables"), key, value))));
+        }
+        CacheAction::TableDelete { key, answer } => {
+            drop(answer.send(change(database, |db, batch| batch.delete_cf(family(db, "tables"), key))));
+        }
+        CacheAction::TableGet { key, answer } => {
+            drop(answer.send(look(database, |db| Ok(db.get_cf(family(db, "tables"), key)?))));
+        }
+        CacheAction::TableAll { prefix, answer } => drop(answer.send(look(database, |db| table(db, &prefix)))),
+        // The loop ends at this one.
+        CacheAction::Close(done) => drop(done),
+    }
+}
+
+fn counter(counters: &StoreCounters, said: SeenAnswer) -> &AtomicU64 {
+    match said {
+        SeenAnswer::New => &counters.seen_new,
+        SeenAnswer::Known => &counters.seen_known,
+        SeenAnswer::Shorter { .. } => &counters.seen_shorter,
+    }
+}
+
+/// Writes what `fill` puts into a batch.
+fn change(database: &mut Database, fill: impl FnOnce(&DB, &mut WriteBatch)) -> Result<(), StoreError> {
+    database.make_writable()?;
+    let mut batch = WriteBatch::default();
+    fill(database.db()?, &mut batch);
+    database.write(batch)
+}
+
+/// Gives out cut URLs and forgets them. One that is asked for twice at once is given out at its first place.
+fn cut_take(database: &mut Database, site: u64, pages: &[Fingerprint]) -> Result<Vec<Option<String>>, StoreError> {
+    database.make_writable()?;
+    let (urls, batch) = look(database, |db| {
+        let cut = family(db, "cut");
+        let mut batch = WriteBatch::default();
+        let mut taken = std::collections::BTreeSet::new();
+        let mut urls = Vec::with_capacity(pages.len());
+        for page in pages {
+            let key = seen::key(site, *page);
+            let found = if taken.insert(*page) { db.get_cf(cut, key)? } else { None };
+            if found.is_some() {
+                batch.delete_cf(cut, key);
+            }
+            let text = found.map(String::from_utf8).transpose();
+            urls.push(text.map_err(|_| ReadFault::Nonsense("a cut URL is not a text"))?);
+        }
+        Ok((urls, batch))
+    })?;
+    if !batch.is_empty() {
+        database.write(batch)?;
+    }
+    Ok(urls)
+}
+
+/// Forgets all of a site: its pages, their children and its cut URLs.
+fn site_drop(database: &mut Database, site: u64) -> Result<(), StoreError> {
+    change(database, |db, batch| {
+        let (first, last) = (seen::key(site, Fingerprint(0)), seen::key(site, Fingerprint(u64::MAX)));
+        for name in ["seen", "children", "cut"] {
+            // The end of a range is not part of it.
+            batch.delete_range_cf(family(db, name), first, last);
+            batch.delete_cf(family(db, name), last);
+        }
+    })
+}
+
+/// The key of a row of a small table: the table's name, NUL, the row's own key.
+pub(super) fn table_key(name: &str, key: &[u8]) -> Vec<u8> {
+    [name.as_bytes(), &[0], key].concat()
+}
+
+fn table(db: &DB, prefix: &[u8]) -> Result<Vec<TableRow>, ReadFault> {
+    db.iterator_cf_opt(family(db, "tables"), within(prefix), IteratorMode::From(prefix, Direction::Forward))
+        .map(|item| {
+            let (key, value) = item?;
+            Ok((key[prefix.len()..].to_vec(), value.into_vec()))
+        })
+        .collect()
+}

@@ -1,0 +1,253 @@
+//! How is one RocksDB kept usable? Its options, and what is done when the disk is full or the files are damaged.
+//!
+//! RocksDB latches an error that it met while writing: it refuses all writes from then on, even when there is room again. So a
+//! database whose write found the disk full is closed and opened again, at first for reading only if even that needs room.
+
+use super::{
+    config::StoreConfig,
+    counters::{StoreCounters, add},
+    error::{StoreError, Trouble, trouble},
+};
+use rocksdb::{
+    BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBCompressionType, DBRecoveryMode, LogLevel, Options, ReadOptions,
+    WriteBatch, WriteOptions,
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// A file in a database's directory that says it was found damaged while in use, so that the next opening does not trust it.
+pub(super) const DAMAGE_MARK: &str = "DAMAGED";
+
+/// What distinguishes one database from the other.
+#[derive(Clone)]
+pub(super) struct Plan {
+    /// `state` or `cache`: its directory and its name in messages.
+    pub(super) name: &'static str,
+    /// Its column families besides `default`.
+    pub(super) families: &'static [&'static str],
+    /// Bytes for rows not yet in tables.
+    pub(super) write_buffer_bytes: usize,
+    /// Whether a write is on the disk before it counts as done.
+    pub(super) synced: bool,
+    /// Blocks read, shared by both.
+    pub(super) blocks: Cache,
+    /// How long a full disk is left alone.
+    pub(super) retry_full_disk: Duration,
+}
+
+impl Plan {
+    pub(super) fn state(config: &StoreConfig, blocks: &Cache) -> Plan {
+        Plan {
+            name: "state",
+            families: &["claims", "rows", "heads"],
+            write_buffer_bytes: config.state_write_buffer_bytes(),
+            synced: true,
+            blocks: blocks.clone(),
+            retry_full_disk: config.retry_full_disk,
+        }
+    }
+
+    pub(super) fn cache(config: &StoreConfig, blocks: &Cache) -> Plan {
+        Plan {
+            name: "cache",
+            families: &["seen", "children", "cut", "tables"],
+            write_buffer_bytes: config.cache_write_buffer_bytes(),
+            synced: false,
+            blocks: blocks.clone(),
+            retry_full_disk: config.retry_full_disk,
+        }
+    }
+
+    fn options(&self) -> Options {
+        let mut options = Options::default();
+        // A crash may tear the last record of the log; refusing to start for that would lose everything after any power cut.
+        options.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
+        options.set_track_and_verify_wals_in_manifest(true);
+        options.set_paranoid_checks(true);
+        options.set_max_total_wal_size(64 << 20);
+        options.set_db_write_buffer_size(self.write_buffer_bytes);
+        options.set_max_open_files(256);
+        options.set_max_background_jobs(2);
+        options.set_log_level(LogLevel::Warn);
+        options.set_max_log_file_size(1 << 20);
+        options.set_keep_log_file_num(3);
+        options.set_stats_dump_period_sec(0);
+        options.create_missing_column_families(true);
+        self.tables(&mut options);
+        options
+    }
+
+    /// What holds for each column family.
+    fn tables(&self, options: &mut Options) {
+        options.set_write_buffer_size(self.write_buffer_bytes);
+        options.set_compression_type(DBCompressionType::Lz4);
+        let mut blocks = BlockBasedOptions::default();
+        blocks.set_block_cache(&self.blocks);
+        // Index and filters live in the block cache too: memory stays within its limit however much is stored.
+        blocks.set_cache_index_and_filter_blocks(true);
+        blocks.set_pin_l0_filter_and_index_blocks_in_cache(true);
+        // Most questions to the seen set are about pages never met: 10 bits a key answer 99 % of those without reading a block.
+        blocks.set_bloom_filter(10.0, false);
+        blocks.set_optimize_filters_for_memory(true);
+        options.set_block_based_table_factory(&blocks);
+    }
+
+    fn descriptors(&self) -> Vec<ColumnFamilyDescriptor> {
+        let describe = |name: &&str| {
+            let mut options = Options::default();
+            self.tables(&mut options);
+            ColumnFamilyDescriptor::new(*name, options)
+        };
+        self.families.iter().chain(&["default"]).map(describe).collect()
+    }
+
+    fn open(&self, path: &Path, create: bool) -> Result<DB, rocksdb::Error> {
+        let mut options = self.options();
+        options.create_if_missing(create);
+        DB::open_cf_descriptors(&options, path, self.descriptors())
+    }
+
+    fn open_for_reading(&self, path: &Path) -> Result<DB, rocksdb::Error> {
+        DB::open_cf_descriptors_read_only(&self.options(), path, self.descriptors(), false)
+    }
+}
+
+/// What a database is good for at the moment.
+#[derive(Clone, Debug)]
+enum Condition {
+    Sound,
+    /// The disk was full at this time; what it said.
+    Full(Instant, String),
+    /// Damaged; what was found.
+    Damaged(String),
+}
+
+/// A RocksDB with its column families, as one thread uses it.
+pub(super) struct Database {
+    plan: Plan,
+    path: PathBuf,
+    counters: Arc<StoreCounters>,
+    /// None while it could not even be opened for reading.
+    db: Option<DB>,
+    condition: Condition,
+}
+
+impl Database {
+    /// Opens the database in `dir`; unless `create` is set it must be there already.
+    pub(super) fn open(plan: Plan, dir: &Path, create: bool, counters: &Arc<StoreCounters>) -> Result<Database, rocksdb::Error> {
+        let path = dir.join(plan.name);
+        let db = plan.open(&path, create)?;
+        Ok(Database { plan, path, counters: Arc::clone(counters), db: Some(db), condition: Condition::Sound })
+    }
+
+    /// The database, for reading.
+    pub(super) fn db(&self) -> Result<&DB, StoreError> {
+        match (&self.condition, &self.db) {
+            (Condition::Damaged(reason), _) => Err(StoreError::Damaged { database: self.plan.name, reason: reason.clone() }),
+            (_, Some(db)) => Ok(db),
+            (Condition::Full(_, reason), None) => Err(StoreError::NoSpace(reason.clone())),
+            (Condition::Sound, None) => Err(StoreError::Closed),
+        }
+    }
+
+    /// Makes sure that it can be written to, trying again after a full disk if it is time.
+    pub(super) fn make_writable(&mut self) -> Result<(), StoreError> {
+        if let Condition::Full(since, reason) = &self.condition {
+            if since.elapsed() < self.plan.retry_full_disk {
+                add(&self.counters.no_space, 1);
+                return Err(StoreError::NoSpace(reason.clone()));
+            }
+            self.reopen()?;
+        }
+        self.db().map(|_| ())
+    }
+
+    /// Writes all of a batch or nothing; synced if this database is.
+    pub(super) fn write(&mut self, batch: WriteBatch) -> Result<(), StoreError> {
+        self.make_writable()?;
+        let mut options = WriteOptions::default();
+        options.set_sync(self.plan.synced);
+        let written = self.db()?.write_opt(batch, &options);
+        written.map_err(|error| self.fail(&error))
+    }
+
+    /// Takes note of an error that RocksDB reported and says what it means.
+    pub(super) fn fail(&mut self, error: &rocksdb::Error) -> StoreError {
+        let reason = error.to_string();
+        let meaning = match trouble(error) {
+            Trouble::Damaged => return self.found_damaged(reason),
+            Trouble::NoSpace => {
+                add(&self.counters.no_space, 1);
+                StoreError::NoSpace(reason)
+            }
+            Trouble::Locked | Trouble::Io => StoreError::Io(reason),
+        };
+        // At once: readers shall see only what a restart would show them too, and RocksDB would refuse every write from now on.
+        let _ = self.reopen();
+        meaning
+    }
+
+    /// Takes note that something stored does not make sense; from now on this database answers nothing.
+    pub(super) fn found_damaged(&mut self, reason: String) -> StoreError {
+        if !matches!(self.condition, Condition::Damaged(_)) {
+            add(&self.counters.damaged, 1);
+            // If this cannot be written, the next opening finds the damage for itself when it comes across it again.
+            let _ = fs::write(self.path.join(DAMAGE_MARK), &reason);
+        }
+        self.condition = Condition::Damaged(reason.clone());
+        StoreError::Damaged { database: self.plan.name, reason }
+    }
+
+    /// Closes the database and opens it again; for reading only if the disk is still full.
+    fn reopen(&mut self) -> Result<(), StoreError> {
+        self.db = None;
+        add(&self.counters.reopened, 1);
+        match self.plan.open(&self.path, false) {
+            Ok(db) => {
+                self.db = Some(db);
+                self.condition = Condition::Sound;
+                Ok(())
+            }
+            Err(error) => {
+                let reason = error.to_string();
+                match trouble(&error) {
+                    Trouble::Damaged => return Err(self.found_damaged(reason)),
+                    Trouble::NoSpace | Trouble::Locked | Trouble::Io => {}
+                }
+                self.db = self.plan.open_for_reading(&self.path).ok();
+                self.condition = Condition::Full(Instant::now(), reason.clone());
+                Err(StoreError::NoSpace(reason))
+            }
+        }
+    }
+
+    /// Writes to tables what is only in the log, so that the next opening is quick. Not needed for safety.
+    pub(super) fn flush(&self) {
+        if let (Condition::Sound, Some(db)) = (&self.condition, &self.db) {
+            for name in self.plan.families.iter().chain(&["default"]) {
+                if let Some(family) = db.cf_handle(name) {
+                    let _ = db.flush_cf(family);
+                }
+            }
+        }
+    }
+}
+
+/// A column family that was named when the database was opened.
+pub(super) fn family<'a>(db: &'a DB, name: &'static str) -> &'a ColumnFamily {
+    #[expect(clippy::expect_used, reason = "a database only opens with all the column families of its plan")]
+    db.cf_handle(name).expect("the column family was opened")
+}
+
+/// Options for reading the keys that begin with `prefix` and no others.
+pub(super) fn within(prefix: &[u8]) -> ReadOptions {
+    let mut options = ReadOptions::default();
+    if let Some(end) = super::key::behind(prefix) {
+        options.set_iterate_upper_bound(end);
+    }
+    options
+}

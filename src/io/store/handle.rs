@@ -1,0 +1,277 @@
+//! What can be asked of the store? The handle that async code holds: one method for each question.
+
+use super::{
+    cache::{self, CacheAction, table_key},
+    config::StoreConfig,
+    counters::StoreCounters,
+    disk,
+    error::{OpenError, StoreError},
+    key,
+    open::{self, OpenReport, Opened},
+    state::{self, Answer, StateAction, StateRead, StateWrite},
+};
+use crate::model::{
+    claim::SignedClaim,
+    fingerprint::Fingerprint,
+    journal::{JournalKey, JournalRow},
+    seen::{PageState, SeenAnswer, SeenBatch},
+    subnet::Subnet,
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+    thread::{self, JoinHandle},
+};
+use tokio::sync::{mpsc, oneshot};
+
+/// An open state directory. Clones share it; when the last one goes, both databases are flushed and closed and the directory is
+/// free again (the drop waits for that: rather call [`Store::close`] first).
+#[derive(Clone, Debug)]
+pub struct Store(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    dir: PathBuf,
+    /// None only while this is being dropped.
+    state: Option<mpsc::Sender<StateAction>>,
+    /// None only while this is being dropped.
+    cache: Option<mpsc::Sender<CacheAction>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    counters: Arc<StoreCounters>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Without askers the threads do what is left to do and end.
+        self.state = None;
+        self.cache = None;
+        if let Ok(threads) = self.threads.get_mut() {
+            for thread in threads.drain(..) {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl Store {
+    /// Opens the state directory `dir`, creating it if need be. Blocks until it can be used, normally for well under a second.
+    ///
+    /// # Errors
+    /// See [`OpenError`]: every one says what to do and has an exit status.
+    pub fn open(dir: &Path, config: &StoreConfig) -> Result<(Store, OpenReport), OpenError> {
+        let counters = Arc::new(StoreCounters::default());
+        let Opened { lock, state, cache, report } = open::open(dir, config, &counters)?;
+        // The lock goes with the last of the two threads, when both databases are closed.
+        let lock = Arc::new(lock);
+        let (to_state, state_actions) = mpsc::channel(config.queue.max(1));
+        let (to_cache, cache_actions) = mpsc::channel(config.queue.max(1));
+        let failed = |error: std::io::Error| OpenError::Io { path: dir.to_path_buf(), reason: format!("no thread to be had: {error}") };
+        let (held, counts) = (Arc::clone(&lock), Arc::clone(&counters));
+        let state_thread = thread::Builder::new().name("store-state".to_owned()).spawn(move || {
+            let closed = state::serve(state, state_actions, &counts);
+            drop(held);
+            closed.map(|done| done.send(()));
+        });
+        let counts = Arc::clone(&counters);
+        let cache_thread = thread::Builder::new().name("store-cache".to_owned()).spawn(move || {
+            let closed = cache::serve(cache, cache_actions, &counts);
+            drop(lock);
+            closed.map(|done| done.send(()));
+        });
+        let threads = Mutex::new(vec![state_thread.map_err(failed)?, cache_thread.map_err(failed)?]);
+        let dir = dir.to_path_buf();
+        Ok((Store(Arc::new(Inner { dir, state: Some(to_state), cache: Some(to_cache), threads, counters })), report))
+    }
+
+    /// Does what was asked for until now, flushes and closes both databases and frees the directory. From then on every action is
+    /// answered with [`StoreError::Closed`].
+    pub async fn close(&self) {
+        let (state_done, state_closed) = oneshot::channel();
+        let (cache_done, cache_closed) = oneshot::channel();
+        if let Some(state) = &self.0.state {
+            let _ = state.send(StateAction::Close(state_done)).await;
+        }
+        if let Some(cache) = &self.0.cache {
+            let _ = cache.send(CacheAction::Close(cache_done)).await;
+        }
+        // An error means that it was closed already.
+        let _ = state_closed.await;
+        let _ = cache_closed.await;
+    }
+
+    /// What the store has done so far.
+    pub fn counters(&self) -> &StoreCounters {
+        &self.0.counters
+    }
+
+    /// How many actions wait: for `state/` and for `cache/`.
+    pub fn waiting(&self) -> (usize, usize) {
+        let state = self.0.state.as_ref().map_or(0, |state| state.max_capacity() - state.capacity());
+        let cache = self.0.cache.as_ref().map_or(0, |cache| cache.max_capacity() - cache.capacity());
+        (state, cache)
+    }
+
+    /// Bytes that the state directory takes on the disk.
+    pub async fn disk_usage(&self) -> Result<u64, StoreError> {
+        self.look(disk::used_bytes).await
+    }
+
+    /// Bytes that may still be written on the state directory's disk.
+    pub async fn free_space(&self) -> Result<u64, StoreError> {
+        self.look(disk::free_bytes).await
+    }
+
+    async fn look(&self, ask: fn(&Path) -> std::io::Result<u64>) -> Result<u64, StoreError> {
+        let dir = self.0.dir.clone();
+        let asked = tokio::task::spawn_blocking(move || ask(&dir)).await;
+        asked.map_err(|_| StoreError::Closed)?.map_err(|error| StoreError::Io(error.to_string()))
+    }
+
+    async fn write<T>(&self, action: impl FnOnce(Answer<T>) -> StateWrite) -> Result<T, StoreError> {
+        self.state(|answer| StateAction::Write(action(answer))).await
+    }
+
+    async fn read<T>(&self, action: impl FnOnce(Answer<T>) -> StateRead) -> Result<T, StoreError> {
+        self.state(|answer| StateAction::Read(action(answer))).await
+    }
+
+    async fn state<T>(&self, action: impl FnOnce(Answer<T>) -> StateAction) -> Result<T, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        let state = self.0.state.as_ref().ok_or(StoreError::Closed)?;
+        state.send(action(answer)).await.map_err(|_| StoreError::Closed)?;
+        answered.await.map_err(|_| StoreError::Closed)?
+    }
+
+    async fn cache<T>(&self, action: impl FnOnce(Answer<T>) -> CacheAction) -> Result<T, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        let cache = self.0.cache.as_ref().ok_or(StoreError::Closed)?;
+        cache.send(action(answer)).await.map_err(|_| StoreError::Closed)?;
+        answered.await.map_err(|_| StoreError::Closed)?
+    }
+}
+
+/// What must not be lost: on the disk before it is answered.
+impl Store {
+    /// A named value.
+    pub async fn meta_get(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let name = checked(name)?;
+        self.read(|answer| StateRead::MetaGet { name, answer }).await
+    }
+
+    /// Sets a named value. Names have 1 to 64 bytes without NUL.
+    pub async fn meta_put(&self, name: &str, value: Vec<u8>) -> Result<(), StoreError> {
+        let name = checked(name)?;
+        self.write(|answer| StateWrite::MetaPut { name, value, answer }).await
+    }
+
+    /// Stores claims, each in place of the one to the same subnet. Which claim holds is not decided here.
+    pub async fn claims_put(&self, claims: Vec<SignedClaim>) -> Result<(), StoreError> {
+        let encode = |signed: SignedClaim| {
+            let subnet = signed.read().map_err(|_| StoreError::MalformedClaim)?.subnet;
+            let bytes = postcard::to_stdvec(&signed).map_err(|_| StoreError::MalformedClaim)?;
+            Ok((key::of_subnet(&subnet), bytes))
+        };
+        let claims = claims.into_iter().map(encode).collect::<Result<_, _>>()?;
+        self.write(|answer| StateWrite::ClaimsPut { claims, answer }).await
+    }
+
+    /// All claims, in the order of their subnets.
+    pub async fn claims_all(&self) -> Result<Vec<SignedClaim>, StoreError> {
+        self.read(|answer| StateRead::Claims { answer }).await
+    }
+
+    /// Stores journal rows, all or none; a row whose sequence number is there already changes nothing, and rows beyond a gap are
+    /// kept until the gap closes. Returns, for each journal named, the first sequence number that is missing now.
+    pub async fn journal_append(&self, rows: Vec<JournalRow>) -> Result<Vec<(JournalKey, u64)>, StoreError> {
+        self.write(|answer| StateWrite::Append { rows, answer }).await
+    }
+
+    /// A journal's rows from a sequence number on, until there are `most_bytes`; at least one if there is one.
+    pub async fn journal_read(&self, journal: JournalKey, from: u64, most_bytes: usize) -> Result<Vec<JournalRow>, StoreError> {
+        self.read(|answer| StateRead::Journal { journal, from, most_bytes, answer }).await
+    }
+
+    /// All journals, or those of one subnet, in key order, each with the first sequence number that is missing.
+    pub async fn journals(&self, subnet: Option<Subnet>) -> Result<Vec<(JournalKey, u64)>, StoreError> {
+        self.read(|answer| StateRead::Journals { subnet, answer }).await
+    }
+
+    /// The rows of a subnet's journals from a place on, until there are `most_bytes` (at least one row), and where to go on if
+    /// there is more.
+    pub async fn journal_range(
+        &self,
+        subnet: Subnet,
+        from: Option<(JournalKey, u64)>,
+        most_bytes: usize,
+    ) -> Result<state::Page, StoreError> {
+        self.read(|answer| StateRead::Range { subnet, from, most_bytes, answer }).await
+    }
+
+    /// Drops a journal; one that is not there is dropped already.
+    pub async fn journal_drop(&self, journal: JournalKey) -> Result<(), StoreError> {
+        self.write(|answer| StateWrite::Drop { journal, answer }).await
+    }
+}
+
+/// What can be found out again: not synced, so a power cut may lose the last of it.
+impl Store {
+    /// Enters a visit into the seen set and answers questions about pages, in order. See [`SeenAnswer`].
+    pub async fn seen(&self, batch: SeenBatch) -> Result<Vec<SeenAnswer>, StoreError> {
+        self.cache(|answer| CacheAction::Seen { batch, answer }).await
+    }
+
+    /// The links of a visited page to pages of its site; none of a page that is not known.
+    pub async fn children(&self, site: u64, page: Fingerprint) -> Result<Vec<Fingerprint>, StoreError> {
+        self.cache(|answer| CacheAction::Children { site, page, answer }).await
+    }
+
+    /// Keeps the URLs of pages that were cut, in case a shorter way to them is found.
+    pub async fn cut_put(&self, site: u64, urls: Vec<(Fingerprint, String)>) -> Result<(), StoreError> {
+        self.cache(|answer| CacheAction::CutPut { site, urls, answer }).await
+    }
+
+    /// Gives out the URLs of cut pages and forgets them; none for a page that has none.
+    pub async fn cut_take(&self, site: u64, pages: Vec<Fingerprint>) -> Result<Vec<Option<String>>, StoreError> {
+        self.cache(|answer| CacheAction::CutTake { site, pages, answer }).await
+    }
+
+    /// Enters pages with level and state as they are, over what was known: for filling the seen set from a journal.
+    pub async fn site_load(&self, site: u64, rows: Vec<(Fingerprint, u8, PageState)>) -> Result<(), StoreError> {
+        self.cache(|answer| CacheAction::SiteLoad { site, rows, answer }).await
+    }
+
+    /// Forgets all pages, children and cut URLs of a site.
+    pub async fn site_drop(&self, site: u64) -> Result<(), StoreError> {
+        self.cache(|answer| CacheAction::SiteDrop { site, answer }).await
+    }
+
+    /// Sets a row of the small table `name`.
+    pub async fn cache_put(&self, name: &str, key: &[u8], value: Vec<u8>) -> Result<(), StoreError> {
+        let key = table_key(&checked(name)?, key);
+        self.cache(|answer| CacheAction::TablePut { key, value, answer }).await
+    }
+
+    /// A row of the small table `name`.
+    pub async fn cache_get(&self, name: &str, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let key = table_key(&checked(name)?, key);
+        self.cache(|answer| CacheAction::TableGet { key, answer }).await
+    }
+
+    /// Deletes a row of the small table `name`.
+    pub async fn cache_delete(&self, name: &str, key: &[u8]) -> Result<(), StoreError> {
+        let key = table_key(&checked(name)?, key);
+        self.cache(|answer| CacheAction::TableDelete { key, answer }).await
+    }
+
+    /// All rows of the small table `name`, in key order.
+    pub async fn cache_all(&self, name: &str) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+        let prefix = table_key(&checked(name)?, &[]);
+        self.cache(|answer| CacheAction::TableAll { prefix, answer }).await
+    }
+}
+
+/// A name that may stand in a key.
+fn checked(name: &str) -> Result<String, StoreError> {
+    let fits = (1..=64).contains(&name.len()) && !name.contains('\0');
+    if fits { Ok(name.to_owned()) } else { Err(StoreError::BadName(name.chars().take(80).collect())) }
+}

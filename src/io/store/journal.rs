@@ -1,0 +1,211 @@
+//! How do journals get into `state/` and out again? Rows under their keys, and a head for each journal.
+//!
+//! The head says how far the journal goes without a gap, so that nobody has to walk its rows to know. Row and head change in
+//! the same batch.
+
+use super::{
+    database::{family, within},
+    error::StoreError,
+    key,
+};
+use crate::model::{
+    journal::{JournalKey, JournalRow},
+    subnet::Subnet,
+};
+use rocksdb::{DB, Direction, IteratorMode, WriteBatch};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A read that went wrong: RocksDB said so, or what it gave makes no sense.
+#[derive(Debug)]
+pub(super) enum ReadFault {
+    Database(rocksdb::Error),
+    Nonsense(&'static str),
+}
+
+impl From<rocksdb::Error> for ReadFault {
+    fn from(error: rocksdb::Error) -> Self {
+        ReadFault::Database(error)
+    }
+}
+
+impl ReadFault {
+    /// Tells the database about it, and what it means.
+    pub(super) fn settle(self, database: &mut super::database::Database) -> StoreError {
+        match self {
+            ReadFault::Database(error) => database.fail(&error),
+            ReadFault::Nonsense(what) => database.found_damaged(what.to_owned()),
+        }
+    }
+}
+
+/// How far a journal goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Head {
+    /// The first sequence number that is missing.
+    next: u64,
+    /// One more than the greatest sequence number there is; more than `next` if there is a gap.
+    end: u64,
+}
+
+impl Head {
+    fn read(bytes: &[u8]) -> Result<Head, ReadFault> {
+        let halves = bytes.split_first_chunk::<8>().and_then(|(next, end)| Some((next, <&[u8; 8]>::try_from(end).ok()?)));
+        let (next, end) = halves.ok_or(ReadFault::Nonsense("the head of a journal has the wrong length"))?;
+        Ok(Head { next: u64::from_be_bytes(*next), end: u64::from_be_bytes(*end) })
+    }
+
+    fn bytes(&self) -> [u8; 16] {
+        (u128::from(self.next) << 64 | u128::from(self.end)).to_be_bytes()
+    }
+}
+
+/// One journal as a batch that is being put together will leave it.
+#[derive(Default)]
+struct Touched {
+    head: Head,
+    /// Rows of this batch that lie beyond a gap.
+    beyond: BTreeSet<u64>,
+    /// Whether this batch drops what the database has.
+    dropped: bool,
+}
+
+/// The changes to journals in one batch. Nothing is visible before the batch is written.
+#[derive(Default)]
+pub(super) struct JournalChanges {
+    touched: BTreeMap<Vec<u8>, Touched>,
+}
+
+/// Journals up to this long are dropped row by row; a range deletion slows down every later read a little.
+const DROPPED_ROW_BY_ROW: u64 = 256;
+
+impl JournalChanges {
+    fn touch(&mut self, db: &DB, journal: &[u8]) -> Result<&mut Touched, ReadFault> {
+        // Not the entry API: its key would have to be made anew for every row.
+        if !self.touched.contains_key(journal) {
+            let head = db.get_pinned_cf(family(db, "heads"), journal)?;
+            let head = head.map_or(Ok(Head::default()), |bytes| Head::read(&bytes))?;
+            self.touched.insert(journal.to_vec(), Touched { head, ..Touched::default() });
+        }
+        Ok(self.touched.entry(journal.to_vec()).or_default())
+    }
+
+    /// Adds rows; one whose sequence number is there already changes nothing. Returns how far each journal goes then, in the
+    /// order in which the rows name them.
+    pub(super) fn append(&mut self, db: &DB, batch: &mut WriteBatch, rows: &[JournalRow]) -> Result<Vec<(JournalKey, u64)>, ReadFault> {
+        let family_rows = family(db, "rows");
+        let mut named: Vec<(JournalKey, Vec<u8>)> = Vec::new();
+        for row in rows {
+            if named.last().is_none_or(|(key, _)| *key != row.key) {
+                named.push((row.key.clone(), key::of_journal(&row.key)));
+            }
+            let Some((_, journal)) = named.last() else { continue };
+            let touched = self.touch(db, journal)?;
+            let stored = |touched: &Touched, sequence: u64| -> Result<bool, ReadFault> {
+                if touched.beyond.contains(&sequence) {
+                    return Ok(true);
+                }
+                Ok(!touched.dropped && db.get_pinned_cf(family_rows, key::of_row(journal, sequence))?.is_some())
+            };
+            if row.sequence < touched.head.next || (row.sequence < touched.head.end && stored(touched, row.sequence)?) {
+                continue;
+            }
+            batch.put_cf(family_rows, key::of_row(journal, row.sequence), &row.entry);
+            touched.head.end = touched.head.end.max(row.sequence.saturating_add(1));
+            if row.sequence > touched.head.next {
+                touched.beyond.insert(row.sequence);
+                continue;
+            }
+            touched.head.next = row.sequence.saturating_add(1);
+            // The gap may be closed now: go on over what lies behind it.
+            while touched.head.next < touched.head.end && stored(touched, touched.head.next)? {
+                touched.beyond.remove(&touched.head.next);
+                touched.head.next += 1;
+            }
+        }
+        let mut heads: Vec<(JournalKey, u64)> = Vec::with_capacity(named.len());
+        let mut said = BTreeSet::new();
+        for (key, journal) in named {
+            let next = self.touched.get(&journal).map_or(0, |touched| touched.head.next);
+            if said.insert(journal) {
+                heads.push((key, next));
+            }
+        }
+        Ok(heads)
+    }
+
+    /// Drops a whole journal.
+    pub(super) fn drop_journal(&mut self, db: &DB, batch: &mut WriteBatch, journal: &JournalKey) -> Result<(), ReadFault> {
+        let journal = key::of_journal(journal);
+        let touched = self.touch(db, &journal)?;
+        let rows = family(db, "rows");
+        if touched.head.end <= DROPPED_ROW_BY_ROW {
+            for sequence in 0..touched.head.end {
+                batch.delete_cf(rows, key::of_row(&journal, sequence));
+            }
+        } else {
+            batch.delete_range_cf(rows, key::of_row(&journal, 0), key::of_row(&journal, u64::MAX));
+            batch.delete_cf(rows, key::of_row(&journal, u64::MAX));
+        }
+        *touched = Touched { dropped: true, ..Touched::default() };
+        Ok(())
+    }
+
+    /// Puts the heads into the batch, once for each journal however often it was touched.
+    pub(super) fn finish(self, db: &DB, batch: &mut WriteBatch) {
+        let heads = family(db, "heads");
+        for (journal, touched) in self.touched {
+            if touched.head.end == 0 {
+                batch.delete_cf(heads, journal);
+            } else {
+                batch.put_cf(heads, journal, touched.head.bytes());
+            }
+        }
+    }
+}
+
+/// Rows from the iterator until there are `most_bytes`, but at least one; and where to go on.
+fn rows_within(db: &DB, prefix: &[u8], start: &[u8], most_bytes: usize) -> Result<(Vec<JournalRow>, Option<(JournalKey, u64)>), ReadFault> {
+    let mut rows = Vec::new();
+    let mut bytes = 0;
+    for item in db.iterator_cf_opt(family(db, "rows"), within(prefix), IteratorMode::From(start, Direction::Forward)) {
+        let (row_key, entry) = item?;
+        let (key, sequence) = key::read_row(&row_key).ok_or(ReadFault::Nonsense("the key of a journal row cannot be read"))?;
+        bytes += row_key.len() + entry.len();
+        if bytes > most_bytes && !rows.is_empty() {
+            return Ok((rows, Some((key, sequence))));
+        }
+        rows.push(JournalRow { key, sequence, entry: entry.into_vec() });
+    }
+    Ok((rows, None))
+}
+
+/// A journal's rows from a sequence number on.
+pub(super) fn read(db: &DB, journal: &JournalKey, from: u64, most_bytes: usize) -> Result<Vec<JournalRow>, ReadFault> {
+    let prefix = key::of_journal(journal);
+    Ok(rows_within(db, &prefix, &key::of_row(&prefix, from), most_bytes)?.0)
+}
+
+/// The rows of a subnet's journals from a place on, and where to go on.
+pub(super) fn range(
+    db: &DB,
+    subnet: &Subnet,
+    from: Option<&(JournalKey, u64)>,
+    most_bytes: usize,
+) -> Result<(Vec<JournalRow>, Option<(JournalKey, u64)>), ReadFault> {
+    let prefix = key::of_subnet(subnet);
+    // A place in another subnet comes from a confused asker: it begins before this one or ends behind it.
+    let start = from.map_or_else(|| prefix.clone(), |(journal, sequence)| key::of_row(&key::of_journal(journal), *sequence));
+    rows_within(db, &prefix, start.as_slice().max(&prefix), most_bytes)
+}
+
+/// All journals, or those of one subnet, each with the first sequence number that is missing.
+pub(super) fn heads(db: &DB, subnet: Option<&Subnet>) -> Result<Vec<(JournalKey, u64)>, ReadFault> {
+    let prefix = subnet.map(key::of_subnet).unwrap_or_default();
+    let mut found = Vec::new();
+    for item in db.iterator_cf_opt(family(db, "heads"), within(&prefix), IteratorMode::From(&prefix, Direction::Forward)) {
+        let (journal, head) = item?;
+        let journal = key::read_journal(&journal).ok_or(ReadFault::Nonsense("the key of a journal cannot be read"))?;
+        found.push((journal, Head::read(&head)?.next));
+    }
+    Ok(found)
+}

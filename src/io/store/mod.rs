@@ -1,0 +1,27 @@
+//! Where is it kept? In one state directory with two databases: what must not be lost, and what can be found out again.
+//!
+//! `state/` is small, and every change to it is on the disk before it is answered; changes that come together share one sync.
+//! `cache/` is large and not synced: damaged, it is moved aside and filled again from the journals in `state/`.
+//! Each database has a plain thread of its own, for RocksDB blocks; a [`Store`] is a handle by which async code asks those
+//! threads and awaits the answer. Whoever stops waiting does not undo what was asked for.
+
+mod cache;
+mod config;
+mod counters;
+mod database;
+mod disk;
+mod error;
+mod handle;
+mod journal;
+mod key;
+mod open;
+mod seen;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use config::StoreConfig;
+pub use counters::StoreCounters;
+pub use error::{OpenError, StoreError};
+pub use handle::Store;
+pub use open::{CacheRebuilt, FORMAT, OpenReport};

@@ -1,0 +1,197 @@
+//! What does the thread of `state/` do? It commits what must not be lost, many changes with one sync.
+//!
+//! It takes all actions that wait, puts the changes among them into one batch, syncs once, answers them, and then the readers.
+//! A reader may so see a change that was asked for after it, but never misses one that was answered before it.
+
+use super::{
+    counters::{StoreCounters, add},
+    database::{Database, family},
+    error::StoreError,
+    journal::{self, JournalChanges, ReadFault},
+};
+use crate::model::{
+    claim::SignedClaim,
+    journal::{JournalKey, JournalRow},
+    subnet::Subnet,
+};
+use rocksdb::{DB, IteratorMode, WriteBatch};
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+
+/// Where an answer goes.
+pub(super) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
+
+/// Rows, and where to go on.
+pub(super) type Page = (Vec<JournalRow>, Option<(JournalKey, u64)>);
+
+/// What can be asked of `state/`.
+pub(super) enum StateAction {
+    Write(StateWrite),
+    Read(StateRead),
+    /// Flush, close, and say when it is done.
+    Close(oneshot::Sender<()>),
+}
+
+pub(super) enum StateWrite {
+    MetaPut {
+        name: String,
+        value: Vec<u8>,
+        answer: Answer<()>,
+    },
+    /// Each with the key of its subnet and already encoded.
+    ClaimsPut {
+        claims: Vec<(Vec<u8>, Vec<u8>)>,
+        answer: Answer<()>,
+    },
+    Append {
+        rows: Vec<JournalRow>,
+        answer: Answer<Vec<(JournalKey, u64)>>,
+    },
+    Drop {
+        journal: JournalKey,
+        answer: Answer<()>,
+    },
+}
+
+pub(super) enum StateRead {
+    MetaGet { name: String, answer: Answer<Option<Vec<u8>>> },
+    Claims { answer: Answer<Vec<SignedClaim>> },
+    Journal { journal: JournalKey, from: u64, most_bytes: usize, answer: Answer<Vec<JournalRow>> },
+    Journals { subnet: Option<Subnet>, answer: Answer<Vec<(JournalKey, u64)>> },
+    Range { subnet: Subnet, from: Option<(JournalKey, u64)>, most_bytes: usize, answer: Answer<Page> },
+}
+
+/// A batch is committed when it has grown to this, even if more changes wait.
+const MOST_BATCH_BYTES: usize = 4 << 20;
+
+/// What is done once it is known how the commit went.
+type AfterCommit = Box<dyn FnOnce(Result<(), StoreError>)>;
+
+/// Serves until it is closed or nobody can ask any more. Returns who wants to know that it has ended.
+pub(super) fn serve(
+    mut database: Database,
+    mut actions: mpsc::Receiver<StateAction>,
+    counters: &Arc<StoreCounters>,
+) -> Option<oneshot::Sender<()>> {
+    let mut closed = None;
+    let mut reads = Vec::new();
+    while closed.is_none() {
+        let Some(first) = actions.blocking_recv() else { break };
+        let mut group = Group::default();
+        let mut next = Some(first);
+        while let Some(action) = next {
+            match action {
+                StateAction::Write(write) => group.add(&mut database, write),
+                StateAction::Read(read) => reads.push(read),
+                StateAction::Close(done) => {
+                    closed = Some(done);
+                    break;
+                }
+            }
+            next = if group.batch.size_in_bytes() < MOST_BATCH_BYTES { actions.try_recv().ok() } else { None };
+        }
+        group.commit(&mut database, counters);
+        for read in reads.drain(..) {
+            add(&counters.state_reads, 1);
+            answer(&mut database, read);
+        }
+    }
+    database.flush();
+    closed
+}
+
+/// Changes that are committed together.
+#[derive(Default)]
+struct Group {
+    batch: WriteBatch,
+    journals: JournalChanges,
+    after: Vec<AfterCommit>,
+    /// A change could not even be prepared: then none of them is made, for the batch may hold half of it.
+    failed: Option<StoreError>,
+}
+
+impl Group {
+    fn add(&mut self, database: &mut Database, write: StateWrite) {
+        // A full disk may have room again; this must come before anything is read from the database that will be written to.
+        let ready = if self.after.is_empty() { database.make_writable() } else { Ok(()) };
+        // Prepared in any case, for that also takes note of who waits for an answer.
+        let prepared = self.prepare(database, write);
+        if let Err(error) = ready.and(prepared) {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    fn prepare(&mut self, database: &mut Database, write: StateWrite) -> Result<(), StoreError> {
+        match write {
+            StateWrite::MetaPut { name, value, answer } => {
+                self.after.push(Box::new(|done| drop(answer.send(done))));
+                self.batch.put(name, value);
+            }
+            StateWrite::ClaimsPut { claims, answer } => {
+                self.after.push(Box::new(|done| drop(answer.send(done))));
+                let db = database.db()?;
+                for (subnet, claim) in claims {
+                    self.batch.put_cf(family(db, "claims"), subnet, claim);
+                }
+            }
+            StateWrite::Append { rows, answer } => {
+                let appended = database.db().map(|db| self.journals.append(db, &mut self.batch, &rows));
+                let heads = appended.and_then(|appended| appended.map_err(|fault| fault.settle(database)));
+                let failed = heads.as_ref().err().cloned();
+                self.after.push(Box::new(|done| drop(answer.send(done.and(heads)))));
+                return failed.map_or(Ok(()), Err);
+            }
+            StateWrite::Drop { journal, answer } => {
+                self.after.push(Box::new(|done| drop(answer.send(done))));
+                let dropped = self.journals.drop_journal(database.db()?, &mut self.batch, &journal);
+                return dropped.map_err(|fault| fault.settle(database));
+            }
+        }
+        Ok(())
+    }
+
+    fn commit(mut self, database: &mut Database, counters: &StoreCounters) {
+        if self.after.is_empty() {
+            return;
+        }
+        add(&counters.state_writes, self.after.len() as u64);
+        let done = match self.failed {
+            Some(error) => Err(error),
+            None => database.db().map(|db| self.journals.finish(db, &mut self.batch)).and_then(|()| {
+                add(&counters.state_commits, 1);
+                add(&counters.state_bytes, self.batch.size_in_bytes() as u64);
+                database.write(self.batch)
+            }),
+        };
+        for after in self.after {
+            after(done.clone());
+        }
+    }
+}
+
+fn answer(database: &mut Database, read: StateRead) {
+    // An asker who has gone away needs no answer.
+    match read {
+        StateRead::MetaGet { name, answer } => drop(answer.send(look(database, |db| Ok(db.get(&name)?)))),
+        StateRead::Claims { answer } => drop(answer.send(look(database, claims))),
+        StateRead::Journal { journal, from, most_bytes, answer } => {
+            drop(answer.send(look(database, |db| journal::read(db, &journal, from, most_bytes))));
+        }
+        StateRead::Journals { subnet, answer } => drop(answer.send(look(database, |db| journal::heads(db, subnet.as_ref())))),
+        StateRead::Range { subnet, from, most_bytes, answer } => {
+            drop(answer.send(look(database, |db| journal::range(db, &subnet, from.as_ref(), most_bytes))));
+        }
+    }
+}
+
+/// Reads from a database and tells it what went wrong, if anything did.
+pub(super) fn look<T>(database: &mut Database, read: impl FnOnce(&DB) -> Result<T, ReadFault>) -> Result<T, StoreError> {
+    let found = read(database.db()?);
+    found.map_err(|fault| fault.settle(database))
+}
+
+fn claims(db: &DB) -> Result<Vec<SignedClaim>, ReadFault> {
+    db.iterator_cf(family(db, "claims"), IteratorMode::Start)
+        .map(|item| postcard::from_bytes(&item?.1).map_err(|_| ReadFault::Nonsense("a stored claim cannot be decoded")))
+        .collect()
+}

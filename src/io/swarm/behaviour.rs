@@ -1,0 +1,107 @@
+//! Which protocols does a member speak? libp2p's behaviours, put together with our limits.
+
+use super::{
+    codec::MessageCodec,
+    config::{StartError, SwarmConfig},
+    hello::{Hello, HelloAnswer},
+};
+use crate::model::message::{LARGEST_GOSSIP, LARGEST_MESSAGE, PublicRequest, PublicResponse, Request, Response};
+use libp2p::{
+    StreamProtocol, allow_block_list, connection_limits, gossipsub, identify,
+    identity::Keypair,
+    memory_connection_limits, ping,
+    request_response::{self, ProtocolSupport},
+    swarm::NetworkBehaviour,
+};
+use std::time::Duration;
+
+/// How long a hello may take.
+pub(super) const HELLO_WITHIN: Duration = Duration::from_secs(5);
+
+/// The largest hello, in bytes.
+const LARGEST_HELLO: usize = 4 << 10;
+
+/// Questions and answers between members.
+pub(super) type MemberBehaviour = request_response::Behaviour<MessageCodec<Request, Response>>;
+/// The hello.
+pub(super) type HelloBehaviour = request_response::Behaviour<MessageCodec<Hello, HelloAnswer>>;
+/// What anybody may ask.
+pub(super) type PublicBehaviour = request_response::Behaviour<MessageCodec<PublicRequest, PublicResponse>>;
+
+/// All that a member speaks. The limits come first: a connection that they refuse reaches nobody else.
+#[derive(NetworkBehaviour)]
+pub(super) struct Behaviour {
+    pub(super) blocked: allow_block_list::Behaviour<allow_block_list::BlockedPeers>,
+    connections: connection_limits::Behaviour,
+    memory: memory_connection_limits::Behaviour,
+    identify: identify::Behaviour,
+    ping: ping::Behaviour,
+    pub(super) gossip: gossipsub::Behaviour,
+    pub(super) hello: HelloBehaviour,
+    pub(super) member: MemberBehaviour,
+    pub(super) public: PublicBehaviour,
+}
+
+impl Behaviour {
+    /// The behaviours of an access point with this key.
+    pub(super) fn new(config: &SwarmConfig, keypair: &Keypair) -> Result<Behaviour, StartError> {
+        let connections = connection_limits::ConnectionLimits::default()
+            .with_max_pending_incoming(Some(config.most_connections / 4 + 4))
+            .with_max_pending_outgoing(Some(config.most_connections / 4 + 4))
+            .with_max_established(Some(config.most_connections))
+            .with_max_established_per_peer(Some(4));
+        let identify = identify::Config::new("/nearcrawl/1".to_owned(), keypair.public())
+            .with_agent_version(config.software.clone())
+            .with_push_listen_addr_updates(false)
+            .with_cache_size(0);
+        let hello = request_response::Config::default().with_request_timeout(HELLO_WITHIN).with_max_concurrent_streams(8);
+        let member = request_response::Config::default().with_request_timeout(config.answer_within).with_max_concurrent_streams(160);
+        let public = request_response::Config::default().with_request_timeout(config.answer_within).with_max_concurrent_streams(8);
+        Ok(Behaviour {
+            blocked: allow_block_list::Behaviour::default(),
+            connections: connection_limits::Behaviour::new(connections),
+            memory: memory_connection_limits::Behaviour::with_max_bytes(config.most_memory),
+            identify: identify::Behaviour::new(identify),
+            ping: ping::Behaviour::new(ping::Config::new()),
+            gossip: gossip(keypair)?,
+            hello: HelloBehaviour::with_codec(
+                MessageCodec::new(LARGEST_HELLO),
+                [(StreamProtocol::new("/nearcrawl/hello/1"), ProtocolSupport::Full)],
+                hello,
+            ),
+            member: MemberBehaviour::with_codec(
+                MessageCodec::new(LARGEST_MESSAGE),
+                [(StreamProtocol::new("/nearcrawl/member/1"), ProtocolSupport::Full)],
+                member,
+            ),
+            // A member only answers here; it asks like everybody else, with a key for the occasion.
+            public: public_behaviour(public, ProtocolSupport::Inbound),
+        })
+    }
+}
+
+/// The public protocol, for answering or for asking.
+pub(super) fn public_behaviour(config: request_response::Config, support: ProtocolSupport) -> PublicBehaviour {
+    PublicBehaviour::with_codec(MessageCodec::new(LARGEST_MESSAGE), [(StreamProtocol::new("/nearcrawl/public/1"), support)], config)
+}
+
+fn gossip(keypair: &Keypair) -> Result<gossipsub::Behaviour, StartError> {
+    let config = gossipsub::ConfigBuilder::default()
+        // Room for what gossipsub wraps around the message: author, number, signature, topic.
+        .max_transmit_size(LARGEST_GOSSIP + 1024)
+        .validation_mode(gossipsub::ValidationMode::Strict)
+        // Nothing is passed on before we have looked at it and at who sent it.
+        .validate_messages()
+        .flood_publish(true)
+        .heartbeat_initial_delay(Duration::from_millis(500))
+        .heartbeat_interval(Duration::from_millis(700))
+        .mesh_n_low(4)
+        .mesh_n(6)
+        .mesh_n_high(12)
+        .mesh_outbound_min(2)
+        .duplicate_cache_time(Duration::from_secs(120))
+        .build()
+        .map_err(|error| StartError::Library(error.to_string()))?;
+    gossipsub::Behaviour::new(gossipsub::MessageAuthenticity::Signed(keypair.clone()), config)
+        .map_err(|error| StartError::Library(error.to_owned()))
+}

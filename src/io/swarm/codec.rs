@@ -1,0 +1,173 @@
+//! How does a message lie on the wire? One message a stream and direction, postcard, ended by closing, never longer than allowed.
+
+use libp2p::{
+    StreamProtocol,
+    futures::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    request_response,
+};
+use std::{io, marker::PhantomData, sync::Arc};
+use tokio::sync::Semaphore;
+
+/// Messages up to this size are read without asking for room, in bytes.
+const SMALL: u64 = 64 << 10;
+
+/// How many larger messages may be read at the same time, over all connections: bounds the memory peers can make us use.
+const MOST_LARGE_READS: usize = 128;
+
+/// What arrived as a request. A broken one is told on, so that it can be counted against the peer who sent it.
+#[derive(Debug)]
+pub(super) enum Arrived<T> {
+    /// A message.
+    Whole(T),
+    /// Something else: too long, or no message of this protocol.
+    Broken,
+}
+
+/// Values that travel: as postcard has them, unless the type reads itself.
+pub(super) trait Wire: Sized + Send + Sync {
+    /// The bytes.
+    fn write(&self) -> Result<Vec<u8>, postcard::Error>;
+    /// The value, if the bytes are one.
+    fn read(bytes: &[u8]) -> Option<Self>;
+}
+
+/// Plain postcard.
+macro_rules! wire {
+    ($($type:ty),*) => { $(
+        impl Wire for $type {
+            fn write(&self) -> Result<Vec<u8>, postcard::Error> {
+                postcard::to_stdvec(self)
+            }
+
+            fn read(bytes: &[u8]) -> Option<Self> {
+                postcard::from_bytes(bytes).ok()
+            }
+        }
+    )* };
+}
+
+wire!(
+    crate::model::message::Request,
+    crate::model::message::Response,
+    crate::model::message::PublicRequest,
+    crate::model::message::PublicResponse,
+    super::hello::HelloAnswer
+);
+
+impl Wire for super::hello::Hello {
+    fn write(&self) -> Result<Vec<u8>, postcard::Error> {
+        postcard::to_stdvec(self)
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        super::hello::read_hello(bytes)
+    }
+}
+
+/// Questions `Q` and answers `A`, each at most `largest` bytes.
+pub(super) struct MessageCodec<Q, A> {
+    largest: u64,
+    large_reads: Arc<Semaphore>,
+    messages: PhantomData<fn() -> (Q, A)>,
+}
+
+impl<Q, A> Clone for MessageCodec<Q, A> {
+    fn clone(&self) -> Self {
+        MessageCodec { largest: self.largest, large_reads: self.large_reads.clone(), messages: PhantomData }
+    }
+}
+
+impl<Q, A> MessageCodec<Q, A> {
+    /// A codec for messages of at most `largest` bytes.
+    pub(super) fn new(largest: usize) -> Self {
+        MessageCodec { largest: largest as u64, large_reads: Arc::new(Semaphore::new(MOST_LARGE_READS)), messages: PhantomData }
+    }
+
+    /// Reads up to the end; none if there is more than allowed.
+    async fn read<T: AsyncRead + Unpin + Send>(&self, io: &mut T) -> io::Result<Option<Vec<u8>>> {
+        let mut bytes = Vec::new();
+        let first = SMALL.min(self.largest);
+        (&mut *io).take(first + 1).read_to_end(&mut bytes).await?;
+        if bytes.len() as u64 > first && self.largest > first {
+            let _room = self.large_reads.try_acquire().map_err(|_| io::Error::other("too many large messages at once"))?;
+            (&mut *io).take(self.largest - first).read_to_end(&mut bytes).await?;
+        }
+        Ok((bytes.len() as u64 <= self.largest).then_some(bytes))
+    }
+
+    /// Writes a message, if it is small enough.
+    async fn write<T: AsyncWrite + Unpin + Send>(&self, io: &mut T, message: &impl Wire) -> io::Result<()> {
+        let bytes = message.write().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        if bytes.len() as u64 > self.largest {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} bytes are more than the largest message", bytes.len())));
+        }
+        io.write_all(&bytes).await
+    }
+}
+
+impl<Q: Wire + 'static, A: Wire + 'static> request_response::Codec for MessageCodec<Q, A> {
+    type Protocol = StreamProtocol;
+    type Request = Arrived<Q>;
+    type Response = A;
+
+    async fn read_request<T: AsyncRead + Unpin + Send>(&mut self, _: &StreamProtocol, io: &mut T) -> io::Result<Arrived<Q>> {
+        let bytes = self.read(io).await?;
+        Ok(bytes.and_then(|bytes| Q::read(&bytes)).map_or(Arrived::Broken, Arrived::Whole))
+    }
+
+    async fn read_response<T: AsyncRead + Unpin + Send>(&mut self, _: &StreamProtocol, io: &mut T) -> io::Result<A> {
+        let Some(bytes) = self.read(io).await? else {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the answer is longer than allowed"));
+        };
+        if bytes.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the peer did not answer"));
+        }
+        A::read(&bytes).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the answer cannot be decoded"))
+    }
+
+    async fn write_request<T: AsyncWrite + Unpin + Send>(&mut self, _: &StreamProtocol, io: &mut T, request: Arrived<Q>) -> io::Result<()> {
+        match request {
+            Arrived::Whole(message) => self.write(io, &message).await,
+            Arrived::Broken => Err(io::Error::new(io::ErrorKind::InvalidInput, "a broken request is not sent")),
+        }
+    }
+
+    async fn write_response<T: AsyncWrite + Unpin + Send>(&mut self, _: &StreamProtocol, io: &mut T, response: A) -> io::Result<()> {
+        self.write(io, &response).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::message::Request;
+    use libp2p::{futures::io::Cursor, request_response::Codec};
+
+    const PROTOCOL: StreamProtocol = StreamProtocol::new("/test/1");
+
+    fn codec(largest: usize) -> MessageCodec<Request, crate::model::message::Response> {
+        MessageCodec::new(largest)
+    }
+
+    #[tokio::test]
+    async fn a_message_comes_out_as_it_went_in_up_to_the_limit() {
+        for size in [0, 100, 65_000, 65_532, 65_533, 65_534, 200_000] {
+            let mut wire = Vec::new();
+            codec(1 << 20).write_request(&PROTOCOL, &mut wire, Arrived::Whole(Request::Swim(vec![7; size]))).await.unwrap();
+            let largest = wire.len();
+            let read = codec(largest).read_request(&PROTOCOL, &mut Cursor::new(&wire)).await.unwrap();
+            assert!(matches!(read, Arrived::Whole(Request::Swim(bytes)) if bytes.len() == size), "{size}");
+            let read = codec(largest - 1).read_request(&PROTOCOL, &mut Cursor::new(&wire)).await.unwrap();
+            assert!(matches!(read, Arrived::Broken), "{size}: one byte more than allowed");
+        }
+    }
+
+    #[tokio::test]
+    async fn nonsense_is_broken_and_too_long_is_not_sent() {
+        let read = codec(100).read_request(&PROTOCOL, &mut Cursor::new([0xff; 50])).await.unwrap();
+        assert!(matches!(read, Arrived::Broken));
+        let mut wire = Vec::new();
+        assert!(codec(100).write_request(&PROTOCOL, &mut wire, Arrived::Whole(Request::Swim(vec![7; 101]))).await.is_err());
+        assert!(wire.is_empty());
+    }
+}

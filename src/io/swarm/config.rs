@@ -1,0 +1,82 @@
+//! What does the swarm need to know to start?
+
+use super::hello::SwarmSecrets;
+use std::{net::IpAddr, time::Duration};
+
+/// How this access point takes part.
+#[derive(Clone, Debug)]
+pub struct SwarmConfig {
+    /// Where to listen, as multiaddrs, for example `/ip4/0.0.0.0/tcp/4001`; port 0 takes any.
+    pub listen: Vec<String>,
+    /// Where others can reach this access point, if that differs from what it listens on (behind a router), as multiaddrs.
+    pub announce: Vec<String>,
+    /// Outgoing connections come from this address.
+    pub source_address: Option<IpAddr>,
+    /// Only peers with the same key can connect at all.
+    pub pre_shared_key: Option<[u8; 32]>,
+    /// The swarm; none to join that of the first member that lets us in.
+    pub secrets: Option<SwarmSecrets>,
+    /// Which hierarchy addresses are placed by.
+    pub hierarchy_hash: [u8; 32],
+    /// How often this access point has started.
+    pub incarnation: u64,
+    /// Name and version, for people.
+    pub software: String,
+    /// Connections at the same time, both directions together.
+    pub most_connections: u32,
+    /// New connections are refused when the process uses more memory than this, in bytes.
+    pub most_memory: usize,
+    /// How long a question may take.
+    pub answer_within: Duration,
+    /// Requests a second from one peer, after a burst of four times as many; SWIM is counted apart.
+    pub requests_per_second: u32,
+    /// Public questions a second from everybody together, after a burst of four times as many.
+    pub public_per_second: u32,
+}
+
+impl Default for SwarmConfig {
+    fn default() -> Self {
+        SwarmConfig {
+            listen: vec!["/ip4/0.0.0.0/tcp/4001".to_owned()],
+            announce: Vec::new(),
+            source_address: None,
+            pre_shared_key: None,
+            secrets: None,
+            hierarchy_hash: [0; 32],
+            incarnation: 1,
+            software: concat!("nearcrawl/", env!("CARGO_PKG_VERSION")).to_owned(),
+            most_connections: 512,
+            most_memory: 2 << 30,
+            answer_within: Duration::from_secs(20),
+            requests_per_second: 100,
+            public_per_second: 20,
+        }
+    }
+}
+
+/// Why the swarm could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// An address in the configuration is no multiaddr.
+    #[error("{address:?} is not a multiaddr ({reason}); write for example /ip4/0.0.0.0/tcp/4001")]
+    BadAddress {
+        /// The address.
+        address: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Listening failed.
+    #[error("cannot listen on {address}: {reason}; is another daemon running, or the address not this machine's?")]
+    Listen {
+        /// The address.
+        address: String,
+        /// Why.
+        reason: String,
+    },
+    /// The access point's key cannot be used.
+    #[error("the access point's key cannot be used: {0}")]
+    Key(String),
+    /// libp2p refused its configuration: a defect of this program.
+    #[error("the peer-to-peer library refused its configuration: {0}")]
+    Library(String),
+}

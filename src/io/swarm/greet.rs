@@ -1,0 +1,206 @@
+//! Who comes in, and who goes? Connections and their hellos.
+
+use super::{
+    HelloRefusal, SwarmSecrets,
+    behaviour::HELLO_WITHIN,
+    codec::Arrived,
+    config::StartError,
+    hello::{Hello, HelloAnswer, clean, judge, usable_addresses},
+    messages::{AskFailure, SwarmEvent, count},
+    peers::{Peer, Stage},
+    run::Runner,
+};
+use crate::model::access_point::AccessPoint;
+use libp2p::{
+    PeerId,
+    gossipsub::IdentTopic,
+    request_response::{self, Message, OutboundFailure},
+};
+use std::{io, sync::atomic::Ordering, time::Instant};
+
+type HelloEvent = request_response::Event<Arrived<Hello>, HelloAnswer>;
+
+impl Runner {
+    /// Listens to the swarm's gossip, once it is known which swarm. The topic names the swarm, so that gossip stays inside.
+    pub(super) fn subscribe(&mut self) -> Result<(), StartError> {
+        if let Some(secrets) = self.secrets {
+            let name: String = secrets.swarm.iter().map(|byte| format!("{byte:02x}")).collect();
+            let topic = IdentTopic::new(format!("nearcrawl/1/{name}"));
+            self.libp2p.behaviour_mut().gossip.subscribe(&topic).map_err(|error| StartError::Library(error.to_string()))?;
+            self.topic = Some(topic);
+        }
+        Ok(())
+    }
+
+    /// A connection stands. Whoever dialled it says hello.
+    pub(super) fn connected(&mut self, peer: PeerId, dialled: bool) {
+        let Some(access_point) = super::access_point_of(&peer) else {
+            let _ = self.libp2p.disconnect_peer_id(peer);
+            return;
+        };
+        let now = Instant::now();
+        let state = self.peers.entry(peer).or_insert_with(|| Peer::new(access_point, &self.config, now));
+        if !state.connected {
+            state.connected = true;
+            state.dialled = false;
+            state.enter(Stage::Greeting, now);
+        }
+        state.dialled |= dialled;
+        if dialled {
+            let hello = self.hello();
+            self.libp2p.behaviour_mut().hello.send_request(&peer, Arrived::Whole(hello));
+        }
+    }
+
+    /// The last connection has ended.
+    pub(super) fn disconnected(&mut self, peer: PeerId) {
+        let Some(state) = self.peers.get_mut(&peer) else { return };
+        state.connected = false;
+        let (was_member, access_point) = (state.is_member(), state.access_point);
+        let failure = match state.stage {
+            Stage::Refused | Stage::Reader => AskFailure::NotLetIn("the hello was refused".to_owned()),
+            Stage::Greeting | Stage::Member { .. } => AskFailure::ConnectionLost,
+        };
+        self.give_up(peer, &failure);
+        if was_member {
+            self.counters.connected.fetch_sub(1, Ordering::Relaxed);
+            self.outbox.push_back(SwarmEvent::Disconnected { peer: access_point });
+        }
+    }
+
+    pub(super) fn greeted(&mut self, event: HelloEvent) {
+        match event {
+            HelloEvent::Message { peer, message: Message::Request { request, channel, .. }, .. } => {
+                let answer = self.judge_hello(peer, request);
+                let _ = self.libp2p.behaviour_mut().hello.send_response(channel, answer);
+            }
+            HelloEvent::ResponseSent { peer, .. } => {
+                // A joiner is let in by the answer to its own hello, never by welcoming somebody.
+                if self.secrets.is_some()
+                    && let Some(hello) = self.peers.get_mut(&peer).and_then(|state| state.welcomed.take())
+                {
+                    self.let_in(peer, hello);
+                }
+            }
+            HelloEvent::Message { peer, message: Message::Response { response: HelloAnswer::Welcome { hello, secrets }, .. }, .. } => {
+                match judge(&self.hello(), &hello, true).and_then(|()| self.adopt(peer, &hello, secrets)) {
+                    Ok(()) => self.let_in(peer, hello),
+                    Err(refusal) => self.refuse(peer, refusal),
+                }
+            }
+            HelloEvent::Message { peer, message: Message::Response { response: HelloAnswer::Refused(text), .. }, .. } => {
+                self.refused_by(peer, &clean(&text));
+            }
+            HelloEvent::OutboundFailure { peer, error, .. } => {
+                let refusal = match error {
+                    OutboundFailure::Timeout => HelloRefusal::NoHello(HELLO_WITHIN.as_secs()),
+                    OutboundFailure::UnsupportedProtocols => HelloRefusal::Unreadable,
+                    OutboundFailure::Io(error) if error.kind() == io::ErrorKind::InvalidData => HelloRefusal::Unreadable,
+                    // Another connection to this peer may stand and have its own hello.
+                    OutboundFailure::Io(_) | OutboundFailure::DialFailure | OutboundFailure::ConnectionClosed => return,
+                };
+                if self.peers.get(&peer).is_some_and(|state| state.stage == Stage::Greeting) {
+                    self.refuse(peer, refusal);
+                }
+            }
+            HelloEvent::InboundFailure { .. } => {}
+        }
+    }
+
+    /// What a hello is answered with.
+    fn judge_hello(&mut self, peer: PeerId, hello: Arrived<Hello>) -> HelloAnswer {
+        let ours = self.hello();
+        let Arrived::Whole(hello) = hello else {
+            self.offended(peer);
+            self.refuse(peer, HelloRefusal::Unreadable);
+            return HelloAnswer::refused(&HelloRefusal::Unreadable);
+        };
+        let Some(state) = self.peers.get_mut(&peer) else { return HelloAnswer::refused(&HelloRefusal::Unreadable) };
+        if let Err(refusal) = judge(&ours, &hello, state.dialled) {
+            let answer = HelloAnswer::refused(&refusal);
+            self.refuse(peer, refusal);
+            return answer;
+        }
+        let wants_in = hello.swarm.is_none() && !hello.reader;
+        if hello.reader {
+            state.enter(Stage::Reader, Instant::now());
+        } else {
+            state.welcomed = Some(hello);
+        }
+        HelloAnswer::Welcome { hello: ours, secrets: self.secrets.filter(|_| wants_in) }
+    }
+
+    /// Becomes a member of the swarm of whoever welcomes us, if we have none.
+    fn adopt(&mut self, peer: PeerId, hello: &Hello, secrets: Option<SwarmSecrets>) -> Result<(), HelloRefusal> {
+        if self.secrets.is_some() {
+            return Ok(());
+        }
+        let secrets = secrets.filter(|secrets| Some(secrets.swarm) == hello.swarm).ok_or(HelloRefusal::Unreadable)?;
+        let by = super::access_point_of(&peer).ok_or(HelloRefusal::Unreadable)?;
+        self.secrets = Some(secrets);
+        if let Err(error) = self.subscribe() {
+            tracing::warn!(%error, "no gossip from this swarm");
+        }
+        self.outbox.push_back(SwarmEvent::Admitted { swarm: secrets.swarm, key: secrets.fingerprint_key, by });
+        Ok(())
+    }
+
+    /// Both hellos are accepted.
+    fn let_in(&mut self, peer: PeerId, hello: Hello) {
+        self.remember_hello(peer, &hello);
+        let Some(state) = self.peers.get_mut(&peer).filter(|state| state.connected) else { return };
+        let before = state.stage;
+        let stage = Stage::Member { incarnation: hello.incarnation };
+        state.enter(stage, Instant::now());
+        let access_point = state.access_point;
+        let (waiting, held) = (std::mem::take(&mut state.waiting), std::mem::take(&mut state.held));
+        if !matches!(before, Stage::Member { .. }) {
+            self.counters.connected.fetch_add(1, Ordering::Relaxed);
+        }
+        if before != stage {
+            let addresses = usable_addresses(&hello.addresses, access_point);
+            let software = clean(&hello.software).chars().take(64).collect();
+            self.outbox.push_back(SwarmEvent::Connected { peer: access_point, addresses, incarnation: hello.incarnation, software });
+        }
+        for waiting in waiting {
+            self.send(peer, waiting.question, waiting.request);
+        }
+        for (request, channel) in held {
+            self.asked(peer, request, channel);
+        }
+    }
+
+    fn remember_hello(&mut self, peer: PeerId, hello: &Hello) {
+        if let Some(access_point) = super::access_point_of(&peer) {
+            self.remember(access_point, &hello.addresses);
+        }
+    }
+
+    /// Does not let a peer in, or throws it out; it is hung up on when it has had time to read why.
+    pub(super) fn refuse(&mut self, peer: PeerId, reason: HelloRefusal) {
+        count(&self.counters.refused);
+        if let Some(access_point) = self.shut(peer, &AskFailure::NotLetIn(reason.to_string())) {
+            self.outbox.push_back(SwarmEvent::Refused { peer: access_point, reason });
+        }
+    }
+
+    fn refused_by(&mut self, peer: PeerId, reason: &str) {
+        if let Some(access_point) = self.shut(peer, &AskFailure::NotLetIn(reason.to_owned())) {
+            self.outbox.push_back(SwarmEvent::RefusedBy { peer: access_point, reason: reason.to_owned() });
+        }
+    }
+
+    fn shut(&mut self, peer: PeerId, failure: &AskFailure) -> Option<AccessPoint> {
+        let state = self.peers.get_mut(&peer)?;
+        let (was_member, access_point) = (state.is_member(), state.access_point);
+        state.enter(Stage::Refused, Instant::now());
+        state.held.clear();
+        state.welcomed = None;
+        self.give_up(peer, failure);
+        if was_member {
+            self.counters.connected.fetch_sub(1, Ordering::Relaxed);
+            self.outbox.push_back(SwarmEvent::Disconnected { peer: access_point });
+        }
+        Some(access_point)
+    }
+}

@@ -1,0 +1,242 @@
+//! May this peer come in? The first exchange on every connection: the one who dialled says hello, the other one judges it and
+//! answers with its own hello, which is judged in turn.
+
+use crate::model::{access_point::AccessPoint, fingerprint::FingerprintKey};
+use serde::{Deserialize, Serialize};
+
+/// The protocol version. Members speak exactly the same one.
+pub const PROTOCOL: u32 = 1;
+
+/// Which swarm: chosen at random by its first access point.
+pub type SwarmId = [u8; 16];
+
+/// The longest text of a refusal, in characters.
+const LONGEST_REASON: usize = 400;
+
+/// What every member of a swarm knows and nobody else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwarmSecrets {
+    /// Which swarm.
+    pub swarm: SwarmId,
+    /// The key of its fingerprints.
+    pub fingerprint_key: FingerprintKey,
+}
+
+/// Who speaks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Hello {
+    /// The protocol version, first and for ever: it must be readable in every version.
+    pub protocol: u32,
+    /// The swarm that the sender is a member of; none if it wants to become one.
+    pub swarm: Option<SwarmId>,
+    /// Which hierarchy it places addresses by.
+    pub hierarchy_hash: [u8; 32],
+    /// How often it has started.
+    pub incarnation: u64,
+    /// Its version, for people.
+    pub software: String,
+    /// A reader only asks the public questions.
+    pub reader: bool,
+    /// Where it can be reached.
+    pub addresses: Vec<String>,
+}
+
+/// What a hello is answered with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum HelloAnswer {
+    /// Come in.
+    Welcome {
+        /// Who answers.
+        hello: Hello,
+        /// To a member that has no swarm yet: the swarm's secrets.
+        secrets: Option<SwarmSecrets>,
+    },
+    /// Stay out, and what to do about it.
+    Refused(String),
+}
+
+/// Why a peer was not let in. The text is what the other side's operator reads.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HelloRefusal {
+    /// Another protocol version.
+    #[error("protocol version {theirs} cannot talk to version {ours}: install the same release of nearcrawl everywhere in the swarm")]
+    OtherProtocol {
+        /// This side's.
+        ours: u32,
+        /// The other side's.
+        theirs: u32,
+    },
+    /// Another swarm.
+    #[error(
+        "this is swarm {}, not {}: check the bootstrap address, or begin with an empty data directory to change swarms",
+        short(ours),
+        short(theirs)
+    )]
+    OtherSwarm {
+        /// This side's.
+        ours: SwarmId,
+        /// The other side's.
+        theirs: SwarmId,
+    },
+    /// Another hierarchy.
+    #[error(
+        "the subnets differ (hierarchy {} here, {} there): build or fetch the same hierarchy file on both sides and start again",
+        short(ours),
+        short(theirs)
+    )]
+    OtherHierarchy {
+        /// This side's.
+        ours: [u8; 32],
+        /// The other side's.
+        theirs: [u8; 32],
+    },
+    /// The asked side has not joined a swarm itself.
+    #[error("this access point has not joined a swarm yet: try again when it has, or bootstrap from another one")]
+    NoSwarmYet,
+    /// No hello came.
+    #[error("no hello came within {0} s of connecting")]
+    NoHello(u64),
+    /// What came was no hello.
+    #[error("the hello could not be read")]
+    Unreadable,
+    /// Nonsense was sent too often.
+    #[error("{0} malformed messages; the peer is shut out for a while")]
+    Misbehaved(u32),
+}
+
+fn short(bytes: &[u8]) -> String {
+    bytes.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Refuses a hello that does not fit ours. `dialled` says that we chose to connect to this peer.
+pub(super) fn judge(ours: &Hello, theirs: &Hello, dialled: bool) -> Result<(), HelloRefusal> {
+    if theirs.protocol != ours.protocol {
+        return Err(HelloRefusal::OtherProtocol { ours: ours.protocol, theirs: theirs.protocol });
+    }
+    if theirs.reader {
+        return Ok(());
+    }
+    if theirs.hierarchy_hash != ours.hierarchy_hash {
+        return Err(HelloRefusal::OtherHierarchy { ours: ours.hierarchy_hash, theirs: theirs.hierarchy_hash });
+    }
+    match (ours.swarm, theirs.swarm) {
+        (Some(ours), Some(theirs)) if ours != theirs => Err(HelloRefusal::OtherSwarm { ours, theirs }),
+        // Only those whom we asked may make us theirs; strangers who happen to connect may not.
+        (None, Some(_)) if dialled => Ok(()),
+        (None, _) => Err(HelloRefusal::NoSwarmYet),
+        _ => Ok(()),
+    }
+}
+
+impl HelloAnswer {
+    /// A refusal with its text.
+    pub(super) fn refused(refusal: &HelloRefusal) -> HelloAnswer {
+        HelloAnswer::Refused(refusal.to_string())
+    }
+}
+
+/// A text from a peer, fit for a log line.
+pub(super) fn clean(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control()).take(LONGEST_REASON).collect()
+}
+
+/// The addresses of a peer that we may dial: a few, well-formed, and not those of somebody else.
+pub(super) fn usable_addresses(texts: &[String], peer: AccessPoint) -> Vec<String> {
+    use libp2p::multiaddr::Protocol;
+    let usable = |text: &&String| {
+        text.len() <= 128
+            && text.parse::<libp2p::Multiaddr>().is_ok_and(|address| {
+                let mut parts = address.iter();
+                let host = matches!(
+                    parts.next(),
+                    Some(Protocol::Ip4(_) | Protocol::Ip6(_) | Protocol::Dns(_) | Protocol::Dns4(_) | Protocol::Dns6(_))
+                );
+                let port = matches!(parts.next(), Some(Protocol::Tcp(port)) if port != 0);
+                let owner = match parts.next() {
+                    None => true,
+                    Some(Protocol::P2p(named)) => super::access_point_of(&named) == Some(peer),
+                    Some(_) => false,
+                };
+                host && port && owner && parts.next().is_none()
+            })
+    };
+    texts.iter().filter(usable).take(4).cloned().collect()
+}
+
+/// Reads a hello; of another version's only the version.
+pub(super) fn read_hello(bytes: &[u8]) -> Option<Hello> {
+    if let Ok(hello) = postcard::from_bytes::<Hello>(bytes) {
+        return Some(hello);
+    }
+    let (protocol, _) = postcard::take_from_bytes::<u32>(bytes).ok()?;
+    (protocol != PROTOCOL).then(|| Hello {
+        protocol,
+        swarm: None,
+        hierarchy_hash: [0; 32],
+        incarnation: 0,
+        software: String::new(),
+        reader: false,
+        addresses: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello() -> Hello {
+        Hello {
+            protocol: PROTOCOL,
+            swarm: Some([1; 16]),
+            hierarchy_hash: [2; 32],
+            incarnation: 3,
+            software: "nearcrawl/0".to_owned(),
+            reader: false,
+            addresses: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_its_reason() {
+        assert_eq!(judge(&hello(), &hello(), false), Ok(()));
+        let joiner = Hello { swarm: None, ..hello() };
+        assert_eq!(judge(&hello(), &joiner, false), Ok(()), "a joiner is let in");
+        assert_eq!(judge(&joiner, &hello(), true), Ok(()));
+        assert_eq!(judge(&joiner, &hello(), false), Err(HelloRefusal::NoSwarmYet), "but nobody makes us join who was not asked");
+        assert_eq!(judge(&joiner, &joiner, true), Err(HelloRefusal::NoSwarmYet));
+        let other = Hello { swarm: Some([9; 16]), ..hello() };
+        assert!(judge(&hello(), &other, true).unwrap_err().to_string().contains("bootstrap"));
+        let elsewhere = Hello { hierarchy_hash: [9; 32], ..hello() };
+        assert!(judge(&hello(), &elsewhere, true).unwrap_err().to_string().contains("hierarchy"));
+        let reader = Hello { reader: true, ..elsewhere };
+        assert_eq!(judge(&hello(), &reader, false), Ok(()));
+    }
+
+    #[test]
+    fn the_version_is_readable_even_if_the_rest_has_changed() {
+        let bytes = postcard::to_stdvec(&hello()).unwrap();
+        assert_eq!(read_hello(&bytes), Some(hello()));
+        let newer = postcard::to_stdvec(&(7_u32, "something else")).unwrap();
+        let read = read_hello(&newer).unwrap();
+        assert_eq!(judge(&hello(), &read, false), Err(HelloRefusal::OtherProtocol { ours: 1, theirs: 7 }));
+        assert_eq!(read_hello(&postcard::to_stdvec(&(PROTOCOL, 0_u8)).unwrap()), None);
+        assert_eq!(read_hello(&[]), None);
+    }
+
+    #[test]
+    fn only_addresses_of_the_peer_itself_are_taken() {
+        let me = super::super::access_point_of_seed([1; 32]);
+        let other = super::super::access_point_of_seed([2; 32]);
+        let texts: Vec<String> = [
+            "/ip4/192.0.2.1/tcp/4001".to_owned(),
+            format!("/dns4/a.example/tcp/4001/p2p/{me}"),
+            format!("/ip4/192.0.2.1/tcp/4001/p2p/{other}"),
+            "/ip4/192.0.2.1/tcp/0".to_owned(),
+            "/ip4/192.0.2.1/udp/1".to_owned(),
+            "nonsense".to_owned(),
+        ]
+        .into();
+        assert_eq!(usable_addresses(&texts, me), texts[..2]);
+        assert_eq!(clean("a\nb\u{7}c"), "abc");
+    }
+}

@@ -1,0 +1,29 @@
+//! How do access points talk to each other? Over libp2p: the only room that knows it.
+//!
+//! [`Swarm::start`] runs libp2p's event loop in a task of its own; [`SwarmCommand`]s go in, [`SwarmEvent`]s come out, both
+//! over bounded channels. Nothing but a hello is taken from a peer before its hello was accepted. Whoever is no member asks
+//! with [`ask_public`].
+
+mod behaviour;
+mod codec;
+mod config;
+mod greet;
+mod hello;
+mod identity;
+mod messages;
+mod peers;
+mod public;
+mod rate;
+mod run;
+mod serve;
+mod source;
+#[cfg(test)]
+mod tests;
+mod transport;
+
+pub use config::{StartError, SwarmConfig};
+pub use hello::{HelloRefusal, PROTOCOL, SwarmId, SwarmSecrets};
+pub use identity::{access_point_of, access_point_of_seed, peer_id_of};
+pub use messages::{AskFailure, SwarmCommand, SwarmCounters, SwarmEvent, SwarmHandle, TellError};
+pub use public::{ReaderConfig, ask_public, ask_public_with};
+pub use run::Swarm;

@@ -1,0 +1,96 @@
+//! What do we know of a peer while it is connected, or while questions wait for it?
+
+use super::{config::SwarmConfig, hello::Hello, rate::TokenBucket};
+use crate::model::{
+    access_point::AccessPoint,
+    message::{Request, Response},
+};
+use libp2p::request_response::ResponseChannel;
+use std::{collections::VecDeque, time::Instant};
+
+/// Questions of ours to one peer, waiting or asked, and questions of one peer to us.
+pub(super) const MOST_OPEN: usize = 64;
+
+/// Requests held from a peer whose hello is not settled yet: its answer to our hello may be overtaken by its first requests.
+pub(super) const MOST_HELD: usize = 16;
+
+/// How far a peer has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The hello is on its way.
+    Greeting,
+    /// Let in, in both directions.
+    Member {
+        /// Its life.
+        incarnation: u64,
+    },
+    /// Asks the public protocol only.
+    Reader,
+    /// Not let in; hung up on as soon as it must have read why.
+    Refused,
+}
+
+/// A question of ours that waits for the hello.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) question: u64,
+    pub(super) request: Request,
+    pub(super) since: Instant,
+}
+
+/// One peer.
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) access_point: AccessPoint,
+    pub(super) stage: Stage,
+    /// When the stage began.
+    pub(super) since: Instant,
+    /// Whether we chose to connect to it.
+    pub(super) dialled: bool,
+    pub(super) connected: bool,
+    /// Its hello, welcomed by us, while the welcome is on its way.
+    pub(super) welcomed: Option<Hello>,
+    pub(super) waiting: VecDeque<Waiting>,
+    pub(super) held: Vec<(Request, ResponseChannel<Response>)>,
+    /// Our questions that it has not answered yet.
+    pub(super) open: usize,
+    /// Its questions that we have not answered yet.
+    pub(super) tickets: usize,
+    pub(super) requests: TokenBucket,
+    pub(super) swim: TokenBucket,
+    pub(super) gossip: TokenBucket,
+}
+
+impl Peer {
+    /// A peer of whom nothing is known yet.
+    pub(super) fn new(access_point: AccessPoint, config: &SwarmConfig, now: Instant) -> Peer {
+        let rate = config.requests_per_second;
+        Peer {
+            access_point,
+            stage: Stage::Greeting,
+            since: now,
+            dialled: false,
+            connected: false,
+            welcomed: None,
+            waiting: VecDeque::new(),
+            held: Vec::new(),
+            open: 0,
+            tickets: 0,
+            requests: TokenBucket::new(rate.saturating_mul(4), rate, now),
+            // SWIM must not starve because of a busy hand-off, and gossip is passed on for others.
+            swim: TokenBucket::new(400, 100, now),
+            gossip: TokenBucket::new(1000, 200, now),
+        }
+    }
+
+    /// Whether it is let in.
+    pub(super) fn is_member(&self) -> bool {
+        matches!(self.stage, Stage::Member { .. })
+    }
+
+    /// Enters a stage.
+    pub(super) fn enter(&mut self, stage: Stage, now: Instant) {
+        self.stage = stage;
+        self.since = now;
+    }
+}

@@ -1,0 +1,445 @@
+//! What happens next? The loop that joins commands, libp2p's events and the clock.
+//!
+//! It never waits for the caller: events queue up here, and when too many do, libp2p is not polled until some are taken, so
+//! the peers feel it and not our memory.
+
+use super::{
+    HelloRefusal, PROTOCOL, SwarmSecrets,
+    behaviour::{Behaviour, BehaviourEvent, HELLO_WITHIN},
+    config::{StartError, SwarmConfig},
+    hello::Hello,
+    messages::{AskFailure, SwarmCommand, SwarmCounters, SwarmEvent, SwarmHandle, count},
+    peers::{MOST_OPEN, Peer, Stage, Waiting},
+    public::{ReaderConfig, ask_public_with},
+    rate::TokenBucket,
+    transport,
+};
+use crate::model::{
+    access_point::AccessPoint,
+    message::{PublicResponse, Request, Response},
+};
+use libp2p::{
+    Multiaddr, PeerId,
+    futures::StreamExt,
+    gossipsub::IdentTopic,
+    identity::Keypair,
+    request_response::{OutboundRequestId, ResponseChannel},
+    swarm::{self, ConnectionId, dial_opts::DialOpts},
+};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+use tokio::{sync::mpsc, task::JoinSet, time::MissedTickBehavior};
+
+/// Commands that may wait.
+const MOST_COMMANDS: usize = 4096;
+/// Events that may wait before libp2p is held up.
+const MOST_EVENTS: usize = 1024;
+/// Events that may wait before commands are held up, too.
+const MOST_EVENTS_AND_ANSWERS: usize = 8192;
+/// Peers whose addresses are remembered, and peers with waiting questions.
+const MOST_PEERS: usize = 4096;
+/// Public questions of ours at the same time.
+const MOST_PUBLIC_QUESTIONS: usize = 16;
+/// Malformed messages after which a peer is shut out.
+const MOST_OFFENCES: u32 = 16;
+/// For how long it is shut out.
+const SHUT_OUT_FOR: Duration = Duration::from_secs(3600);
+/// How long a refused peer has to read why.
+const READ_REFUSAL_WITHIN: Duration = Duration::from_secs(1);
+/// How long a reader may stay connected.
+const READER_STAYS: Duration = Duration::from_secs(60);
+/// How often time is looked at.
+const TICK: Duration = Duration::from_millis(250);
+
+/// The swarm; see [`Swarm::start`].
+pub struct Swarm;
+
+impl Swarm {
+    /// Starts listening and runs the swarm in a task of the current tokio runtime until it is told to stop or all handles
+    /// are gone. `seed` is the secret Ed25519 seed of this access point.
+    pub fn start(config: SwarmConfig, seed: [u8; 32]) -> Result<(SwarmHandle, mpsc::Receiver<SwarmEvent>), StartError> {
+        let keypair = Keypair::ed25519_from_bytes(seed).map_err(|error| StartError::Key(error.to_string()))?;
+        let me = super::access_point_of_seed(seed);
+        let announce = config.announce.iter().map(|text| parse(text)).collect::<Result<Vec<_>, _>>()?;
+        let transport = transport::build(&keypair, config.source_address, config.pre_shared_key)?;
+        let behaviour = Behaviour::new(&config, &keypair)?;
+        // Whoever is let in stays; the others are hung up on by us.
+        let limits = swarm::Config::with_tokio_executor()
+            .with_idle_connection_timeout(Duration::from_secs(3600))
+            .with_max_negotiating_inbound_streams(64);
+        let mut libp2p = swarm::Swarm::new(transport, behaviour, keypair.public().to_peer_id(), limits);
+        for text in &config.listen {
+            libp2p.listen_on(parse(text)?).map_err(|error| StartError::Listen { address: text.clone(), reason: error.to_string() })?;
+        }
+        let (commands, command_receiver) = mpsc::channel(MOST_COMMANDS);
+        let (event_sender, events) = mpsc::channel(MOST_EVENTS);
+        let counters = Arc::new(SwarmCounters::default());
+        let public_rate = config.public_per_second;
+        let mut runner = Runner {
+            secrets: config.secrets,
+            me,
+            announce,
+            topic: None,
+            libp2p,
+            peers: HashMap::new(),
+            known: HashMap::new(),
+            questions: HashMap::new(),
+            tickets: HashMap::new(),
+            public_tickets: HashMap::new(),
+            next_ticket: 1,
+            dials: HashMap::new(),
+            offences: HashMap::new(),
+            shut_out: VecDeque::new(),
+            public_questions: JoinSet::new(),
+            public_rate: TokenBucket::new(public_rate.saturating_mul(4), public_rate, Instant::now()),
+            outbox: VecDeque::new(),
+            counters: counters.clone(),
+            config,
+        };
+        runner.subscribe()?;
+        tokio::spawn(runner.run(command_receiver, event_sender));
+        Ok((SwarmHandle { me, commands, counters }, events))
+    }
+}
+
+fn parse(text: &str) -> Result<Multiaddr, StartError> {
+    text.parse().map_err(|error: libp2p::multiaddr::Error| StartError::BadAddress { address: text.to_owned(), reason: error.to_string() })
+}
+
+/// A request of a member that waits for our answer.
+pub(super) struct Ticket {
+    pub(super) peer: PeerId,
+    pub(super) channel: ResponseChannel<Response>,
+    /// Counted against the peer's open questions; SWIM's are not.
+    pub(super) counted: bool,
+}
+
+/// The state of the loop. Greeting is in `greet`, serving in `serve`.
+pub(super) struct Runner {
+    pub(super) config: SwarmConfig,
+    pub(super) secrets: Option<SwarmSecrets>,
+    pub(super) me: AccessPoint,
+    announce: Vec<Multiaddr>,
+    pub(super) topic: Option<IdentTopic>,
+    pub(super) libp2p: swarm::Swarm<Behaviour>,
+    pub(super) peers: HashMap<PeerId, Peer>,
+    pub(super) known: HashMap<PeerId, Vec<Multiaddr>>,
+    pub(super) questions: HashMap<OutboundRequestId, (u64, PeerId)>,
+    pub(super) tickets: HashMap<u64, Ticket>,
+    pub(super) public_tickets: HashMap<u64, ResponseChannel<PublicResponse>>,
+    pub(super) next_ticket: u64,
+    dials: HashMap<ConnectionId, String>,
+    offences: HashMap<PeerId, u32>,
+    shut_out: VecDeque<(Instant, PeerId)>,
+    public_questions: JoinSet<SwarmEvent>,
+    pub(super) public_rate: TokenBucket,
+    pub(super) outbox: VecDeque<SwarmEvent>,
+    pub(super) counters: Arc<SwarmCounters>,
+}
+
+impl Runner {
+    async fn run(mut self, mut commands: mpsc::Receiver<SwarmCommand>, events: mpsc::Sender<SwarmEvent>) {
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                permit = events.reserve(), if !self.outbox.is_empty() => match (permit, self.outbox.pop_front()) {
+                    (Ok(permit), Some(event)) => permit.send(event),
+                    _ => break,
+                },
+                () = events.closed(), if self.outbox.is_empty() => break,
+                command = commands.recv(), if self.outbox.len() < MOST_EVENTS_AND_ANSWERS => match command {
+                    None | Some(SwarmCommand::Stop) => break,
+                    Some(command) => self.obey(command),
+                },
+                event = self.libp2p.select_next_some(), if self.outbox.len() < MOST_EVENTS => self.happened(event),
+                Some(done) = self.public_questions.join_next(), if !self.public_questions.is_empty() => self.outbox.extend(done.ok()),
+                _ = tick.tick() => self.look_at_the_clock(Instant::now()),
+            }
+        }
+        self.wind_up().await;
+    }
+
+    /// Lets what was answered go out, then hangs up.
+    async fn wind_up(mut self) {
+        self.public_questions.abort_all();
+        let answers_out = tokio::time::sleep(Duration::from_millis(200));
+        tokio::pin!(answers_out);
+        loop {
+            tokio::select! {
+                () = &mut answers_out => break,
+                _ = self.libp2p.select_next_some() => {}
+            }
+        }
+        let connected: Vec<_> = self.libp2p.connected_peers().copied().collect();
+        for peer in connected {
+            let _ = self.libp2p.disconnect_peer_id(peer);
+        }
+        let closed = async {
+            while self.libp2p.connected_peers().next().is_some() {
+                self.libp2p.select_next_some().await;
+            }
+        };
+        let _ = tokio::time::timeout(Duration::from_millis(500), closed).await;
+    }
+
+    fn obey(&mut self, command: SwarmCommand) {
+        match command {
+            SwarmCommand::Dial { address } => self.dial_text(address),
+            SwarmCommand::Ask { to, question, request } => self.ask(to, question, request),
+            SwarmCommand::Answer { ticket, response } => self.answer(ticket, response),
+            SwarmCommand::Publish(gossip) => self.publish(&gossip),
+            SwarmCommand::AskPublic { address, question, request } => {
+                if self.public_questions.len() >= MOST_PUBLIC_QUESTIONS {
+                    self.outbox.push_back(SwarmEvent::PublicAnswered { question, result: Err(AskFailure::TooManyOpen) });
+                    return;
+                }
+                let reader = ReaderConfig { source_address: self.config.source_address, pre_shared_key: self.config.pre_shared_key };
+                let within = self.config.answer_within;
+                self.public_questions.spawn(async move {
+                    let result = ask_public_with(&reader, &address, request, within).await;
+                    SwarmEvent::PublicAnswered { question, result }
+                });
+            }
+            SwarmCommand::AnswerPublic { ticket, response } => {
+                if let Some(channel) = self.public_tickets.remove(&ticket) {
+                    let _ = self.libp2p.behaviour_mut().public.send_response(channel, response);
+                }
+            }
+            SwarmCommand::Remember { peer, addresses } => self.remember(peer, &addresses),
+            SwarmCommand::Disconnect(access_point) => {
+                if let Some(peer) = super::peer_id_of(access_point) {
+                    self.known.remove(&peer);
+                    let _ = self.libp2p.disconnect_peer_id(peer);
+                }
+            }
+            SwarmCommand::Stop => {}
+        }
+    }
+
+    fn dial_text(&mut self, address: String) {
+        let failed = |address: String, reason: String| SwarmEvent::DialFailed { address, reason };
+        let parsed = match address.parse::<Multiaddr>() {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                let reason = format!("not a multiaddr ({error}); write for example /ip4/192.0.2.1/tcp/4001");
+                self.outbox.push_back(failed(address, reason));
+                return;
+            }
+        };
+        let options = DialOpts::from(parsed);
+        let connection = options.connection_id();
+        match self.libp2p.dial(options) {
+            Ok(()) => {
+                self.dials.insert(connection, address);
+            }
+            // Connected, or on the way: what the caller wants.
+            Err(swarm::DialError::DialPeerConditionFalse(_)) => {}
+            Err(error) => self.outbox.push_back(failed(address, error.to_string())),
+        }
+    }
+
+    pub(super) fn remember(&mut self, access_point: AccessPoint, addresses: &[String]) {
+        let usable = super::hello::usable_addresses(addresses, access_point);
+        let parsed: Vec<Multiaddr> = usable.iter().filter_map(|text| text.parse().ok()).collect();
+        if let Some(peer) = super::peer_id_of(access_point)
+            && !parsed.is_empty()
+            && (self.known.len() < MOST_PEERS || self.known.contains_key(&peer))
+        {
+            self.known.insert(peer, parsed);
+        }
+    }
+
+    fn ask(&mut self, to: AccessPoint, question: u64, request: Request) {
+        let failed = |failure: AskFailure| SwarmEvent::Answered { question, from: to, result: Err(failure) };
+        let Some(peer) = super::peer_id_of(to).filter(|_| to != self.me) else {
+            self.outbox.push_back(failed(AskFailure::Unreachable("nobody can have this key, or it is our own".to_owned())));
+            return;
+        };
+        if !self.peers.contains_key(&peer) && self.peers.len() >= MOST_PEERS {
+            self.outbox.push_back(failed(AskFailure::TooManyOpen));
+            return;
+        }
+        let now = Instant::now();
+        let state = self.peers.entry(peer).or_insert_with(|| Peer::new(to, &self.config, now));
+        if state.open + state.waiting.len() >= MOST_OPEN {
+            self.outbox.push_back(failed(AskFailure::TooManyOpen));
+            return;
+        }
+        match state.stage {
+            Stage::Member { .. } => self.send(peer, question, request),
+            Stage::Refused | Stage::Reader => self.outbox.push_back(failed(AskFailure::NotLetIn("the hello was refused".to_owned()))),
+            Stage::Greeting => {
+                state.waiting.push_back(Waiting { question, request, since: now });
+                if !state.connected {
+                    let addresses = self.known.get(&peer).cloned().unwrap_or_default();
+                    let dialled = self.libp2p.dial(DialOpts::peer_id(peer).addresses(addresses).build());
+                    match dialled {
+                        Ok(()) | Err(swarm::DialError::DialPeerConditionFalse(_)) => {}
+                        Err(swarm::DialError::NoAddresses) => {
+                            self.give_up(peer, &AskFailure::Unreachable("no address is known".to_owned()))
+                        }
+                        Err(error) => self.give_up(peer, &AskFailure::Unreachable(error.to_string())),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends a question to a member that is connected.
+    pub(super) fn send(&mut self, peer: PeerId, question: u64, request: Request) {
+        let id = self.libp2p.behaviour_mut().member.send_request(&peer, super::codec::Arrived::Whole(request));
+        self.questions.insert(id, (question, peer));
+        if let Some(state) = self.peers.get_mut(&peer) {
+            state.open += 1;
+        }
+    }
+
+    /// Answers all questions that wait for this peer with a failure; forgets the peer if it is not connected.
+    pub(super) fn give_up(&mut self, peer: PeerId, failure: &AskFailure) {
+        let Some(state) = self.peers.get_mut(&peer) else { return };
+        let from = state.access_point;
+        for waiting in state.waiting.drain(..) {
+            self.outbox.push_back(SwarmEvent::Answered { question: waiting.question, from, result: Err(failure.clone()) });
+        }
+        if !state.connected {
+            self.peers.remove(&peer);
+        }
+    }
+
+    fn happened(&mut self, event: swarm::SwarmEvent<BehaviourEvent>) {
+        match event {
+            swarm::SwarmEvent::Behaviour(BehaviourEvent::Hello(event)) => self.greeted(event),
+            swarm::SwarmEvent::Behaviour(BehaviourEvent::Member(event)) => self.member_event(event),
+            swarm::SwarmEvent::Behaviour(BehaviourEvent::Public(event)) => self.public_event(event),
+            swarm::SwarmEvent::Behaviour(BehaviourEvent::Gossip(event)) => self.gossip_event(event),
+            swarm::SwarmEvent::ConnectionEstablished { peer_id, endpoint, connection_id, .. } => {
+                self.dials.remove(&connection_id);
+                self.connected(peer_id, endpoint.is_dialer());
+            }
+            swarm::SwarmEvent::ConnectionClosed { peer_id, num_established: 0, .. } => self.disconnected(peer_id),
+            swarm::SwarmEvent::OutgoingConnectionError { peer_id, connection_id, error } => {
+                if let Some(address) = self.dials.remove(&connection_id) {
+                    self.outbox.push_back(SwarmEvent::DialFailed { address, reason: error.to_string() });
+                }
+                if let Some(peer) = peer_id
+                    && self.peers.get(&peer).is_some_and(|state| !state.connected)
+                {
+                    self.give_up(peer, &AskFailure::Unreachable(error.to_string()));
+                }
+            }
+            swarm::SwarmEvent::NewListenAddr { address, .. } => {
+                let address = address.with_p2p(*self.libp2p.local_peer_id()).unwrap_or_else(|address| address);
+                self.outbox.push_back(SwarmEvent::Listening { address: address.to_string() });
+            }
+            swarm::SwarmEvent::ListenerError { error, .. } => tracing::warn!(%error, "listening for peers"),
+            _ => {}
+        }
+    }
+
+    fn look_at_the_clock(&mut self, now: Instant) {
+        let before = self.tickets.len() + self.public_tickets.len();
+        self.tickets.retain(|_, ticket| {
+            let open = ticket.channel.is_open();
+            if !open
+                && ticket.counted
+                && let Some(state) = self.peers.get_mut(&ticket.peer)
+            {
+                state.tickets = state.tickets.saturating_sub(1);
+            }
+            open
+        });
+        self.public_tickets.retain(|_, channel| channel.is_open());
+        let expired = before - self.tickets.len() - self.public_tickets.len();
+        self.counters.tickets_expired.fetch_add(expired as u64, Ordering::Relaxed);
+        let within = self.config.answer_within;
+        let mut hang_up = Vec::new();
+        for (peer, state) in &mut self.peers {
+            while state.waiting.front().is_some_and(|waiting| now.saturating_duration_since(waiting.since) >= within) {
+                let late = state.waiting.pop_front().map(|waiting| waiting.question);
+                self.outbox.extend(late.map(|question| SwarmEvent::Answered {
+                    question,
+                    from: state.access_point,
+                    result: Err(AskFailure::TimedOut),
+                }));
+            }
+            let lasted = now.saturating_duration_since(state.since);
+            let overdue = match state.stage {
+                Stage::Greeting if state.connected => lasted >= HELLO_WITHIN + READ_REFUSAL_WITHIN,
+                Stage::Reader => lasted >= READER_STAYS,
+                Stage::Refused => lasted >= READ_REFUSAL_WITHIN,
+                Stage::Greeting | Stage::Member { .. } => false,
+            };
+            if overdue {
+                hang_up.push((*peer, state.stage));
+            }
+        }
+        for (peer, stage) in hang_up {
+            if stage == Stage::Greeting {
+                self.refuse(peer, HelloRefusal::NoHello(HELLO_WITHIN.as_secs()));
+            }
+            let _ = self.libp2p.disconnect_peer_id(peer);
+        }
+        self.peers.retain(|_, state| state.connected || !state.waiting.is_empty());
+        while self.shut_out.front().is_some_and(|(since, _)| now.saturating_duration_since(*since) >= SHUT_OUT_FOR) {
+            if let Some((_, peer)) = self.shut_out.pop_front() {
+                self.libp2p.behaviour_mut().blocked.unblock_peer(peer);
+            }
+        }
+    }
+
+    /// Counts a malformed message against the peer who sent it.
+    pub(super) fn offended(&mut self, peer: PeerId) {
+        count(&self.counters.malformed);
+        if self.offences.len() >= MOST_PEERS && !self.offences.contains_key(&peer) {
+            self.offences.clear();
+        }
+        let offences = self.offences.entry(peer).or_default();
+        *offences += 1;
+        let offences = *offences;
+        if offences >= MOST_OFFENCES {
+            self.offences.remove(&peer);
+            count(&self.counters.shut_out);
+            self.refuse(peer, HelloRefusal::Misbehaved(offences));
+            // Blocking hangs up, too.
+            self.libp2p.behaviour_mut().blocked.block_peer(peer);
+            self.shut_out.push_back((Instant::now(), peer));
+            if self.shut_out.len() > MOST_PEERS
+                && let Some((_, oldest)) = self.shut_out.pop_front()
+            {
+                self.libp2p.behaviour_mut().blocked.unblock_peer(oldest);
+            }
+        }
+    }
+
+    /// Our hello, as things are now.
+    pub(super) fn hello(&self) -> Hello {
+        let listening: Vec<Multiaddr> = self.libp2p.listeners().cloned().collect();
+        let is_loopback = |address: &Multiaddr| {
+            address.iter().any(|part| match part {
+                libp2p::multiaddr::Protocol::Ip4(ip) => ip.is_loopback(),
+                libp2p::multiaddr::Protocol::Ip6(ip) => ip.is_loopback(),
+                _ => false,
+            })
+        };
+        // Loopback helps nobody else, except on a machine that has nothing but loopback.
+        let only_loopback = listening.iter().all(is_loopback);
+        let addresses = if self.announce.is_empty() {
+            listening.iter().filter(|address| only_loopback || !is_loopback(address)).take(4).map(ToString::to_string).collect()
+        } else {
+            self.announce.iter().take(4).map(ToString::to_string).collect()
+        };
+        Hello {
+            protocol: PROTOCOL,
+            swarm: self.secrets.map(|secrets| secrets.swarm),
+            hierarchy_hash: self.config.hierarchy_hash,
+            incarnation: self.config.incarnation,
+            software: self.config.software.chars().take(64).collect(),
+            reader: false,
+            addresses,
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Who asks what, and is it to be heard? Requests, answers, gossip and public questions of peers.
+
+use super::{
+    codec::Arrived,
+    messages::{AskFailure, SwarmEvent, count},
+    peers::{MOST_HELD, MOST_OPEN, Stage},
+    run::{Runner, Ticket},
+};
+use crate::model::{
+    message::{Gossip, LARGEST_GOSSIP, PublicRequest, PublicResponse, Request, Response},
+    time::Millis,
+};
+use libp2p::{
+    PeerId,
+    gossipsub::{self, MessageAcceptance, PublishError},
+    request_response::{self, Message, OutboundFailure, ResponseChannel},
+};
+use std::{io, time::Instant};
+
+type MemberEvent = request_response::Event<Arrived<Request>, Response>;
+type PublicEvent = request_response::Event<Arrived<PublicRequest>, PublicResponse>;
+
+/// How long a peer is asked to wait that asks too often.
+const COME_BACK_AFTER: Millis = 1_000;
+
+/// Public questions open at the same time, from everybody together.
+const MOST_PUBLIC_TICKETS: usize = 64;
+
+/// Why libp2p could not bring an answer, in our terms.
+pub(super) fn failure_of(error: &OutboundFailure) -> AskFailure {
+    match error {
+        OutboundFailure::DialFailure => AskFailure::Unreachable("connecting failed".to_owned()),
+        OutboundFailure::Timeout => AskFailure::TimedOut,
+        OutboundFailure::ConnectionClosed => AskFailure::ConnectionLost,
+        OutboundFailure::UnsupportedProtocols => AskFailure::NotSpoken,
+        OutboundFailure::Io(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => {
+            AskFailure::Broken(error.to_string())
+        }
+        OutboundFailure::Io(_) => AskFailure::ConnectionLost,
+    }
+}
+
+impl Runner {
+    pub(super) fn member_event(&mut self, event: MemberEvent) {
+        match event {
+            MemberEvent::Message { peer, message: Message::Request { request, channel, .. }, .. } => match request {
+                Arrived::Whole(request) => self.asked(peer, request, channel),
+                // Dropping the channel closes the stream.
+                Arrived::Broken => self.offended(peer),
+            },
+            MemberEvent::Message { message: Message::Response { request_id, response }, .. } => {
+                self.answered(request_id, Ok(response));
+            }
+            MemberEvent::OutboundFailure { peer, request_id, error, .. } => {
+                if matches!(&error, OutboundFailure::Io(error) if error.kind() == io::ErrorKind::InvalidData) {
+                    self.offended(peer);
+                }
+                self.answered(request_id, Err(failure_of(&error)));
+            }
+            MemberEvent::InboundFailure { .. } | MemberEvent::ResponseSent { .. } => {}
+        }
+    }
+
+    /// A member asks, or somebody who would like to be one.
+    pub(super) fn asked(&mut self, peer: PeerId, request: Request, channel: ResponseChannel<Response>) {
+        let Some(state) = self.peers.get_mut(&peer) else { return };
+        let now = Instant::now();
+        let is_swim = matches!(request, Request::Swim(_));
+        let refusal = match state.stage {
+            Stage::Member { .. } => {
+                let in_time = if is_swim { state.swim.take(now) } else { state.requests.take(now) && state.tickets < MOST_OPEN };
+                if in_time {
+                    let ticket = self.next_ticket;
+                    self.next_ticket += 1;
+                    state.tickets += usize::from(!is_swim);
+                    let from = state.access_point;
+                    self.tickets.insert(ticket, Ticket { peer, channel, counted: !is_swim });
+                    self.outbox.push_back(SwarmEvent::Asked { from, ticket, request });
+                    return;
+                }
+                count(&self.counters.rate_limited);
+                Response::Busy(COME_BACK_AFTER)
+            }
+            Stage::Greeting if state.held.len() < MOST_HELD => {
+                state.held.push((request, channel));
+                return;
+            }
+            Stage::Greeting | Stage::Reader | Stage::Refused => {
+                count(&self.counters.uninvited);
+                Response::Refused("say hello first: nothing else is taken from a peer that has not been let in".to_owned())
+            }
+        };
+        let _ = self.libp2p.behaviour_mut().member.send_response(channel, refusal);
+    }
+
+    /// The caller's answer to a member.
+    pub(super) fn answer(&mut self, ticket: u64, response: Response) {
+        if let Some(Ticket { peer, channel, counted }) = self.tickets.remove(&ticket) {
+            if let Some(state) = self.peers.get_mut(&peer) {
+                state.tickets = state.tickets.saturating_sub(usize::from(counted));
+            }
+            let _ = self.libp2p.behaviour_mut().member.send_response(channel, response);
+        }
+    }
+
+    /// A member's answer to us, or none.
+    fn answered(&mut self, id: request_response::OutboundRequestId, result: Result<Response, AskFailure>) {
+        if let Some((question, peer)) = self.questions.remove(&id) {
+            if let Some(state) = self.peers.get_mut(&peer) {
+                state.open = state.open.saturating_sub(1);
+            }
+            if let Some(from) = super::access_point_of(&peer) {
+                self.outbox.push_back(SwarmEvent::Answered { question, from, result });
+            }
+        }
+    }
+
+    pub(super) fn public_event(&mut self, event: PublicEvent) {
+        let PublicEvent::Message { peer, message: Message::Request { request, channel, .. }, .. } = event else { return };
+        let Arrived::Whole(request) = request else {
+            self.offended(peer);
+            return;
+        };
+        let now = Instant::now();
+        if let Some(state) = self.peers.get_mut(&peer)
+            && state.stage == Stage::Greeting
+            && !state.dialled
+        {
+            state.enter(Stage::Reader, now);
+        }
+        if !self.public_rate.take(now) || self.public_tickets.len() >= MOST_PUBLIC_TICKETS {
+            count(&self.counters.rate_limited);
+            let busy = PublicResponse::Refused(
+                "too many questions at the moment: ask again in a few seconds, or ask another access point".to_owned(),
+            );
+            let _ = self.libp2p.behaviour_mut().public.send_response(channel, busy);
+            return;
+        }
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        self.public_tickets.insert(ticket, channel);
+        self.outbox.push_back(SwarmEvent::PublicAsked { ticket, request });
+    }
+
+    /// Tells everybody.
+    pub(super) fn publish(&mut self, gossip: &Gossip) {
+        let Some(topic) = &self.topic else { return };
+        let outcome = match postcard::to_stdvec(gossip) {
+            Ok(bytes) if bytes.len() <= LARGEST_GOSSIP => self.libp2p.behaviour_mut().gossip.publish(topic.hash(), bytes),
+            _ => Err(PublishError::MessageTooLarge),
+        };
+        match outcome {
+            // Being alone is normal.
+            Ok(_) | Err(PublishError::NoPeersSubscribedToTopic) => {}
+            Err(error) => {
+                count(&self.counters.gossip_unsent);
+                tracing::debug!(%error, "gossip not sent");
+            }
+        }
+    }
+
+    pub(super) fn gossip_event(&mut self, event: gossipsub::Event) {
+        let gossipsub::Event::Message { propagation_source: relay, message_id, message } = event else { return };
+        let invited = self.peers.get_mut(&relay).is_some_and(|state| state.is_member() && state.gossip.take(Instant::now()));
+        let author = message.source.as_ref().and_then(super::access_point_of);
+        let from = super::access_point_of(&relay);
+        let acceptance = match (invited, author, from) {
+            (true, Some(author), Some(from)) if message.data.len() <= LARGEST_GOSSIP => match postcard::from_bytes::<Gossip>(&message.data)
+            {
+                Ok(gossip) => {
+                    self.outbox.push_back(SwarmEvent::Gossiped { from, author, gossip });
+                    MessageAcceptance::Accept
+                }
+                Err(_) => MessageAcceptance::Reject,
+            },
+            (true, _, _) => MessageAcceptance::Reject,
+            (false, _, _) => {
+                count(&self.counters.gossip_ignored);
+                MessageAcceptance::Ignore
+            }
+        };
+        if matches!(acceptance, MessageAcceptance::Reject) {
+            // Members look before they pass on: whoever passes this on is to blame.
+            self.offended(relay);
+        }
+        self.libp2p.behaviour_mut().gossip.report_message_validation_result(&message_id, &relay, acceptance);
+    }
+}

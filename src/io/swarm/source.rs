@@ -1,0 +1,82 @@
+//! From which address do our connections come? libp2p's TCP transport lets the kernel choose; this one binds first.
+//!
+//! Wraps the TCP transport: listening is passed on, dialling is done here when a source address is configured. Matters on
+//! machines with several addresses, and in laboratories where every daemon has a loopback address of its own.
+
+use libp2p::{
+    Multiaddr,
+    core::{
+        multiaddr::Protocol,
+        transport::{DialOpts, ListenerId, PortUse, TransportError, TransportEvent},
+    },
+    futures::future::BoxFuture,
+    tcp,
+};
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    pin::Pin,
+    task::{Context, Poll},
+};
+use tokio::net::TcpSocket;
+
+/// TCP that dials from a given address.
+pub(super) struct SourceBound {
+    tcp: tcp::tokio::Transport,
+    source: Option<IpAddr>,
+}
+
+impl SourceBound {
+    /// TCP from this address, or from any.
+    pub(super) fn new(source: Option<IpAddr>) -> SourceBound {
+        SourceBound { tcp: tcp::tokio::Transport::new(tcp::Config::new()), source }
+    }
+}
+
+/// The address and port at the beginning of a multiaddr, if it has both; what follows (`/p2p/…`) is not TCP's business.
+fn socket_address(address: &Multiaddr) -> Option<SocketAddr> {
+    let mut parts = address.iter();
+    let ip = match parts.next()? {
+        Protocol::Ip4(ip) => IpAddr::from(ip),
+        Protocol::Ip6(ip) => IpAddr::from(ip),
+        _ => return None,
+    };
+    match parts.next()? {
+        Protocol::Tcp(port) if port != 0 && !ip.is_unspecified() => Some(SocketAddr::new(ip, port)),
+        _ => None,
+    }
+}
+
+impl libp2p::Transport for SourceBound {
+    type Output = tcp::tokio::TcpStream;
+    type Error = io::Error;
+    type ListenerUpgrade = <tcp::tokio::Transport as libp2p::Transport>::ListenerUpgrade;
+    type Dial = BoxFuture<'static, io::Result<Self::Output>>;
+
+    fn listen_on(&mut self, id: ListenerId, address: Multiaddr) -> Result<(), TransportError<io::Error>> {
+        self.tcp.listen_on(id, address)
+    }
+
+    fn remove_listener(&mut self, id: ListenerId) -> bool {
+        self.tcp.remove_listener(id)
+    }
+
+    fn dial(&mut self, address: Multiaddr, opts: DialOpts) -> Result<Self::Dial, TransportError<io::Error>> {
+        let target = socket_address(&address);
+        match (self.source, target) {
+            (Some(source), Some(target)) if source.is_ipv4() == target.is_ipv4() => Ok(Box::pin(async move {
+                let socket = if target.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+                socket.bind(SocketAddr::new(source, 0))?;
+                socket.set_nodelay(true)?;
+                Ok(tcp::tokio::TcpStream(socket.connect(target).await?))
+            })),
+            // The listening port is not reused for dialling: two daemons on one machine that dial each other at the same
+            // time would want the same pair of ports.
+            _ => self.tcp.dial(address, DialOpts { port_use: PortUse::New, ..opts }),
+        }
+    }
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<TransportEvent<Self::ListenerUpgrade, io::Error>> {
+        Pin::new(&mut self.tcp).poll(context)
+    }
+}

@@ -1,0 +1,450 @@
+//! Do real daemons talk over real sockets? On loopback, each on an address of its own.
+
+use super::{
+    behaviour::HelloBehaviour,
+    codec::{Arrived, MessageCodec},
+    hello::{Hello, HelloAnswer},
+    *,
+};
+use crate::model::{
+    access_point::AccessPoint,
+    fingerprint::FingerprintKey,
+    message::{Gossip, LARGEST_MESSAGE, PublicRequest, PublicResponse, Request, Response},
+    summary::{RollUp, Summary},
+};
+use libp2p::{
+    Multiaddr, StreamProtocol,
+    futures::StreamExt,
+    identity::Keypair,
+    request_response::{self, Message, OutboundFailure, ProtocolSupport},
+    swarm::{self as swarm_of, NetworkBehaviour, dial_opts::DialOpts},
+};
+use std::{collections::VecDeque, sync::atomic::Ordering, time::Duration};
+use tokio::sync::mpsc;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const SECRETS: SwarmSecrets = SwarmSecrets { swarm: [7; 16], fingerprint_key: FingerprintKey([8; 16]) };
+
+/// One daemon's swarm, with the events that were passed over while waiting for another one.
+struct Daemon {
+    handle: SwarmHandle,
+    events: mpsc::Receiver<SwarmEvent>,
+    passed: VecDeque<SwarmEvent>,
+    address: String,
+}
+
+fn config(number: u8) -> SwarmConfig {
+    SwarmConfig {
+        listen: vec![format!("/ip4/127.0.77.{number}/tcp/0")],
+        source_address: Some(std::net::Ipv4Addr::new(127, 0, 77, number).into()),
+        secrets: Some(SECRETS),
+        answer_within: Duration::from_secs(5),
+        ..SwarmConfig::default()
+    }
+}
+
+impl Daemon {
+    async fn start(number: u8, config: SwarmConfig) -> Daemon {
+        let (handle, events) = Swarm::start(config, [number; 32]).unwrap();
+        let mut daemon = Daemon { handle, events, passed: VecDeque::new(), address: String::new() };
+        daemon.address =
+            daemon.find(|event| if let SwarmEvent::Listening { address } = event { Some(address.clone()) } else { None }).await;
+        daemon
+    }
+
+    /// Waits for an event and takes it out; the others stay.
+    async fn find<T>(&mut self, wanted: impl Fn(&SwarmEvent) -> Option<T>) -> T {
+        if let Some((place, found)) = self.passed.iter().enumerate().find_map(|(place, event)| Some((place, wanted(event)?))) {
+            self.passed.remove(place);
+            return found;
+        }
+        let search = async {
+            loop {
+                let event = self.events.recv().await.expect("the swarm runs");
+                if let Some(found) = wanted(&event) {
+                    return found;
+                }
+                self.passed.push_back(event);
+            }
+        };
+        let found = tokio::time::timeout(PATIENCE, search).await.ok();
+        found.unwrap_or_else(|| panic!("{:?} waited in vain; it saw {:?}", self.handle.me(), self.passed))
+    }
+
+    fn tell(&self, command: SwarmCommand) {
+        self.handle.tell(command).unwrap();
+    }
+
+    fn dial(&self, other: &Daemon) {
+        self.tell(SwarmCommand::Dial { address: other.address.clone() });
+    }
+
+    async fn connected(&mut self, other: AccessPoint) -> Vec<String> {
+        self.find(|event| match event {
+            SwarmEvent::Connected { peer, addresses, .. } if *peer == other => Some(addresses.clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    async fn asked(&mut self) -> (AccessPoint, u64, Request) {
+        self.find(
+            |event| if let SwarmEvent::Asked { from, ticket, request } = event { Some((*from, *ticket, request.clone())) } else { None },
+        )
+        .await
+    }
+
+    async fn answered(&mut self, number: u64) -> Result<Response, AskFailure> {
+        self.find(|event| match event {
+            SwarmEvent::Answered { question, result, .. } if *question == number => Some(result.clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    async fn refused_by(&mut self) -> String {
+        self.find(|event| if let SwarmEvent::RefusedBy { reason, .. } = event { Some(reason.clone()) } else { None }).await
+    }
+
+    async fn refused(&mut self) -> HelloRefusal {
+        self.find(|event| if let SwarmEvent::Refused { reason, .. } = event { Some(reason.clone()) } else { None }).await
+    }
+
+    fn me(&self) -> AccessPoint {
+        self.handle.me()
+    }
+
+    /// Stops, and waits until the task has ended.
+    async fn stop(mut self) {
+        self.tell(SwarmCommand::Stop);
+        let ended = async { while self.events.recv().await.is_some() {} };
+        tokio::time::timeout(PATIENCE, ended).await.expect("it ends");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_joiner_is_admitted_and_both_ask_each_other() {
+    let mut first = Daemon::start(1, config(1)).await;
+    let mut joiner = Daemon::start(2, SwarmConfig { secrets: None, incarnation: 5, ..config(2) }).await;
+    joiner.dial(&first);
+    let admitted =
+        joiner.find(|event| if let SwarmEvent::Admitted { swarm, key, by } = event { Some((*swarm, *key, *by)) } else { None }).await;
+    assert_eq!(admitted, (SECRETS.swarm, SECRETS.fingerprint_key, first.me()));
+    assert!(first.address.starts_with(&joiner.connected(first.me()).await[0]), "the port is known");
+    assert!(first.connected(joiner.me()).await[0].starts_with("/ip4/127.0.77.2/tcp/"));
+
+    joiner.tell(SwarmCommand::Ask { to: first.me(), question: 11, request: Request::Swim(vec![1, 2, 3]) });
+    let (from, ticket, request) = first.asked().await;
+    assert_eq!((from, request), (joiner.me(), Request::Swim(vec![1, 2, 3])));
+    first.tell(SwarmCommand::Answer { ticket, response: Response::Noted });
+    assert_eq!(joiner.answered(11).await, Ok(Response::Noted));
+
+    first.tell(SwarmCommand::Ask { to: joiner.me(), question: 12, request: Request::Swim(vec![9; 900_000]) });
+    let (_, ticket, _) = joiner.asked().await;
+    joiner.tell(SwarmCommand::Answer { ticket, response: Response::ProbeDeclined("no".to_owned()) });
+    assert_eq!(first.answered(12).await, Ok(Response::ProbeDeclined("no".to_owned())));
+
+    let me = joiner.me();
+    joiner.stop().await;
+    first.find(|event| (*event == SwarmEvent::Disconnected { peer: me }).then_some(())).await;
+    first.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_does_not_fit_is_refused_and_both_sides_know_why() {
+    let mut first = Daemon::start(11, config(11)).await;
+    let mut stranger = Daemon::start(12, SwarmConfig { secrets: Some(SwarmSecrets { swarm: [1; 16], ..SECRETS }), ..config(12) }).await;
+    let mut elsewhere = Daemon::start(13, SwarmConfig { hierarchy_hash: [5; 32], ..config(13) }).await;
+    let mut lost = Daemon::start(14, SwarmConfig { secrets: None, ..config(14) }).await;
+    stranger.dial(&first);
+    assert!(stranger.refused_by().await.contains("bootstrap"));
+    assert!(matches!(first.refused().await, HelloRefusal::OtherSwarm { .. }));
+    // A question that waits for the refused connection is answered, too.
+    elsewhere.tell(SwarmCommand::Remember { peer: first.me(), addresses: vec![first.address.clone()] });
+    elsewhere.tell(SwarmCommand::Ask { to: first.me(), question: 1, request: Request::Farewell(true) });
+    assert!(matches!(elsewhere.answered(1).await, Err(AskFailure::NotLetIn(_))));
+    assert!(elsewhere.refused_by().await.contains("hierarchy"));
+    assert!(matches!(first.refused().await, HelloRefusal::OtherHierarchy { .. }));
+    // Nobody can be made to join by connecting to it.
+    first.dial(&lost);
+    assert!(first.refused_by().await.contains("not joined"));
+    assert_eq!(lost.refused().await, HelloRefusal::NoSwarmYet);
+    assert_eq!(first.handle.counters().connected.load(Ordering::Relaxed), 0);
+    for daemon in [first, stranger, elsewhere, lost] {
+        daemon.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn gossip_reaches_everybody_also_those_without_a_direct_connection() {
+    let mut chain = Vec::new();
+    for number in 21..=24 {
+        chain.push(Daemon::start(number, config(number)).await);
+    }
+    // Publishing alone is no error, and gets lost.
+    chain[0].tell(SwarmCommand::Publish(Gossip::Claims(Vec::new())));
+    for place in 1..chain.len() {
+        chain[place].dial(&chain[place - 1]);
+        let (left, right) = (chain[place - 1].me(), chain[place].me());
+        chain[place].connected(left).await;
+        chain[place - 1].connected(right).await;
+    }
+    let author = chain[0].me();
+    let said = |version: u64| Gossip::RollUp(RollUp { owner: author, version, claims_digest: 0, subnets: 0, summary: Summary::default() });
+    // The mesh takes a few heartbeats to form: until then what is said may not come far.
+    let mut reached = None;
+    for number in 1..=40 {
+        chain[0].tell(SwarmCommand::Publish(said(number)));
+        let last = &mut chain[3];
+        let arrival = last.find(|event| match event {
+            SwarmEvent::Gossiped { from, author, gossip } => Some((*from, *author, gossip.clone())),
+            _ => None,
+        });
+        if let Ok(arrival) = tokio::time::timeout(Duration::from_millis(500), arrival).await {
+            reached = Some(arrival);
+            break;
+        }
+    }
+    let (from, by, _) = reached.expect("gossip comes to the end of the chain");
+    assert_eq!((from, by), (chain[2].me(), author), "passed on by the neighbour, signed by the author");
+    for daemon in chain {
+        daemon.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn asking_connects_first_and_tells_when_nobody_is_there() {
+    let first = Daemon::start(31, config(31)).await;
+    let mut second = Daemon::start(32, config(32)).await;
+    let mut third = Daemon::start(33, config(33)).await;
+    second.tell(SwarmCommand::Remember { peer: third.me(), addresses: vec![third.address.clone()] });
+    second.tell(SwarmCommand::Ask { to: third.me(), question: 1, request: Request::Farewell(false) });
+    let (from, ticket, _) = third.asked().await;
+    assert_eq!(from, second.me());
+    third.tell(SwarmCommand::Answer { ticket, response: Response::Noted });
+    assert_eq!(second.answered(1).await, Ok(Response::Noted));
+
+    second.tell(SwarmCommand::Ask { to: first.me(), question: 2, request: Request::Farewell(false) });
+    assert!(matches!(second.answered(2).await, Err(AskFailure::Unreachable(_))), "its address is not known");
+    let (gone, address) = (first.me(), first.address.clone());
+    first.stop().await;
+    second.tell(SwarmCommand::Remember { peer: gone, addresses: vec![address.clone()] });
+    second.tell(SwarmCommand::Ask { to: gone, question: 3, request: Request::Farewell(false) });
+    assert!(matches!(second.answered(3).await, Err(AskFailure::Unreachable(_))));
+    second.tell(SwarmCommand::Dial { address });
+    second.find(|event| matches!(event, SwarmEvent::DialFailed { .. }).then_some(())).await;
+    second.tell(SwarmCommand::Dial { address: "nonsense".to_owned() });
+    second.find(|event| matches!(event, SwarmEvent::DialFailed { reason, .. } if reason.contains("not a multiaddr")).then_some(())).await;
+    // Never answered: the question ends by itself.
+    second.tell(SwarmCommand::Ask { to: third.me(), question: 4, request: Request::Farewell(false) });
+    assert_eq!(second.answered(4).await, Err(AskFailure::TimedOut));
+    second.stop().await;
+    third.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn too_many_open_questions_and_too_fast_ones_are_held_back() {
+    let mut first = Daemon::start(41, SwarmConfig { requests_per_second: 2, ..config(41) }).await;
+    let mut second = Daemon::start(42, config(42)).await;
+    second.dial(&first);
+    second.connected(first.me()).await;
+    for question in 0..70 {
+        second.tell(SwarmCommand::Ask { to: first.me(), question, request: Request::CompareClaims(Vec::new()) });
+    }
+    assert_eq!(second.answered(69).await, Err(AskFailure::TooManyOpen));
+    // The burst of eight is asked, the others are told to come back.
+    assert!(matches!(second.answered(63).await, Ok(Response::Busy(_))));
+    assert!(first.handle.counters().rate_limited.load(Ordering::Relaxed) >= 50);
+    // SWIM is not held back by that.
+    second.find(|event| matches!(event, SwarmEvent::Answered { result: Ok(Response::Busy(_)), .. }).then_some(())).await;
+    first.asked().await;
+    second.stop().await;
+    first.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_reads_without_being_a_member() {
+    let mut first = Daemon::start(51, config(51)).await;
+    let address = first.address.clone();
+    let reading = tokio::spawn(async move { ask_public(&address, PublicRequest::Results, PATIENCE).await });
+    let ticket = first.find(|event| if let SwarmEvent::PublicAsked { ticket, .. } = event { Some(*ticket) } else { None }).await;
+    let answer = PublicResponse::Refused("members only".to_owned());
+    first.tell(SwarmCommand::AnswerPublic { ticket, response: answer.clone() });
+    assert_eq!(reading.await.unwrap(), Ok(answer));
+    assert!(first.passed.is_empty(), "a reader is no news: {:?}", first.passed);
+    assert!(matches!(ask_public("/ip4/127.0.77.52/tcp/9", PublicRequest::Results, PATIENCE).await, Err(AskFailure::Unreachable(_))));
+    assert!(matches!(ask_public("nonsense", PublicRequest::Results, PATIENCE).await, Err(AskFailure::Unreachable(_))));
+
+    let mut second = Daemon::start(52, config(52)).await;
+    second.tell(SwarmCommand::AskPublic { address: first.address.clone(), question: 3, request: PublicRequest::Results });
+    let ticket = first.find(|event| if let SwarmEvent::PublicAsked { ticket, .. } = event { Some(*ticket) } else { None }).await;
+    first.tell(SwarmCommand::AnswerPublic { ticket, response: PublicResponse::Refused("no".to_owned()) });
+    let result =
+        second.find(|event| if let SwarmEvent::PublicAnswered { question: 3, result } = event { Some(result.clone()) } else { None }).await;
+    assert_eq!(result, Ok(PublicResponse::Refused("no".to_owned())));
+    first.stop().await;
+    second.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pre_shared_key_keeps_out_who_does_not_have_it() {
+    let mut first = Daemon::start(61, SwarmConfig { pre_shared_key: Some([3; 32]), ..config(61) }).await;
+    let mut second = Daemon::start(62, SwarmConfig { pre_shared_key: Some([3; 32]), ..config(62) }).await;
+    let outsider =
+        tokio::time::timeout(PATIENCE, ask_public(&first.address, PublicRequest::Results, Duration::from_secs(15))).await.unwrap();
+    assert!(outsider.is_err(), "{outsider:?}");
+    second.dial(&first);
+    second.connected(first.me()).await;
+    first.connected(second.me()).await;
+    first.stop().await;
+    second.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restarted_member_is_announced_again_and_its_connections_come_from_its_address() {
+    let mut first = Daemon::start(71, config(71)).await;
+    let second = Daemon::start(72, config(72)).await;
+    let it = second.me();
+    second.dial(&first);
+    first.connected(it).await;
+    second.stop().await;
+    first.find(|event| (*event == SwarmEvent::Disconnected { peer: it }).then_some(())).await;
+    let mut again = Daemon::start(72, SwarmConfig { incarnation: 2, ..config(72) }).await;
+    again.dial(&first);
+    let life = first.find(|event| if let SwarmEvent::Connected { incarnation, .. } = event { Some(*incarnation) } else { None }).await;
+    assert_eq!(life, 2);
+    again.connected(first.me()).await;
+    first.stop().await;
+    again.stop().await;
+}
+
+#[test]
+fn what_cannot_be_started_says_what_to_do() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let nonsense = Swarm::start(SwarmConfig { listen: vec!["0.0.0.0:4001".to_owned()], ..config(81) }, [81; 32]).unwrap_err();
+        assert!(nonsense.to_string().contains("/ip4/0.0.0.0/tcp/4001"), "{nonsense}");
+        let elsewhere =
+            Swarm::start(SwarmConfig { listen: vec!["/ip4/192.0.2.1/tcp/4001".to_owned()], ..config(81) }, [81; 32]).unwrap_err();
+        assert!(matches!(elsewhere, StartError::Listen { .. }), "{elsewhere}");
+    });
+}
+
+/// A peer that speaks our protocols without our manners.
+#[derive(NetworkBehaviour)]
+struct Rude {
+    hello: HelloBehaviour,
+    member: request_response::Behaviour<MessageCodec<Request, Response>>,
+}
+
+impl Rude {
+    fn swarm() -> swarm_of::Swarm<Rude> {
+        let keypair = Keypair::generate_ed25519();
+        let transport = transport::build(&keypair, None, None).unwrap();
+        let within = request_response::Config::default().with_request_timeout(Duration::from_secs(5));
+        let behaviour = Rude {
+            hello: request_response::Behaviour::with_codec(
+                MessageCodec::new(1 << 20),
+                [(StreamProtocol::new("/nearcrawl/hello/1"), ProtocolSupport::Full)],
+                within.clone(),
+            ),
+            member: request_response::Behaviour::with_codec(
+                MessageCodec::new(4 << 20),
+                [(StreamProtocol::new("/nearcrawl/member/1"), ProtocolSupport::Full)],
+                within,
+            ),
+        };
+        swarm_of::Swarm::new(
+            transport,
+            behaviour,
+            keypair.public().to_peer_id(),
+            swarm_of::Config::with_tokio_executor().with_idle_connection_timeout(PATIENCE),
+        )
+    }
+
+    fn hello() -> Hello {
+        Hello {
+            protocol: PROTOCOL,
+            swarm: Some(SECRETS.swarm),
+            hierarchy_hash: [0; 32],
+            incarnation: 1,
+            software: "rude".to_owned(),
+            reader: false,
+            addresses: Vec::new(),
+        }
+    }
+
+    /// Runs until it has seen what is wanted.
+    async fn until<T>(rude: &mut swarm_of::Swarm<Rude>, mut wanted: impl FnMut(swarm_of::SwarmEvent<RudeEvent>) -> Option<T>) -> T {
+        let search = async {
+            loop {
+                if let Some(found) = wanted(rude.select_next_some().await) {
+                    return found;
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, search).await.expect("it happens")
+    }
+
+    async fn connect(rude: &mut swarm_of::Swarm<Rude>, daemon: &Daemon) -> libp2p::PeerId {
+        rude.dial(DialOpts::from(daemon.address.parse::<Multiaddr>().unwrap())).unwrap();
+        Rude::until(
+            rude,
+            |event| if let swarm_of::SwarmEvent::ConnectionEstablished { peer_id, .. } = event { Some(peer_id) } else { None },
+        )
+        .await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_hello_nothing_is_heard_and_the_connection_ends() {
+    let mut first = Daemon::start(91, config(91)).await;
+    let mut rude = Rude::swarm();
+    let peer = Rude::connect(&mut rude, &first).await;
+    for _ in 0..20 {
+        rude.behaviour_mut().member.send_request(&peer, Arrived::Whole(Request::Farewell(true)));
+    }
+    let refused = Rude::until(&mut rude, |event| match event {
+        swarm_of::SwarmEvent::Behaviour(RudeEvent::Member(request_response::Event::Message {
+            message: Message::Response { response, .. },
+            ..
+        })) => Some(response),
+        _ => None,
+    })
+    .await;
+    assert!(matches!(refused, Response::Refused(text) if text.contains("hello")), "what is more than can be held is refused");
+    Rude::until(&mut rude, |event| matches!(event, swarm_of::SwarmEvent::ConnectionClosed { .. }).then_some(())).await;
+    assert_eq!(first.refused().await, HelloRefusal::NoHello(5));
+    assert!(!first.passed.iter().any(|event| matches!(event, SwarmEvent::Asked { .. })));
+    first.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn oversized_messages_change_nothing_are_counted_and_at_last_shut_the_peer_out() {
+    let mut first = Daemon::start(95, config(95)).await;
+    let mut rude = Rude::swarm();
+    let peer = Rude::connect(&mut rude, &first).await;
+    rude.behaviour_mut().hello.send_request(&peer, Arrived::Whole(Rude::hello()));
+    Rude::until(&mut rude, |event| match event {
+        swarm_of::SwarmEvent::Behaviour(RudeEvent::Hello(request_response::Event::Message {
+            message: Message::Response { response: HelloAnswer::Welcome { .. }, .. },
+            ..
+        })) => Some(()),
+        _ => None,
+    })
+    .await;
+    for count in 1..=16 {
+        rude.behaviour_mut().member.send_request(&peer, Arrived::Whole(Request::Swim(vec![0; LARGEST_MESSAGE + 1])));
+        let failure = Rude::until(&mut rude, |event| match event {
+            swarm_of::SwarmEvent::Behaviour(RudeEvent::Member(request_response::Event::OutboundFailure { error, .. })) => Some(error),
+            _ => None,
+        })
+        .await;
+        assert!(matches!(failure, OutboundFailure::Io(_) | OutboundFailure::ConnectionClosed), "{failure:?}");
+        assert_eq!(first.handle.counters().malformed.load(Ordering::Relaxed), count);
+    }
+    assert_eq!(first.refused().await, HelloRefusal::Misbehaved(16));
+    assert_eq!(first.handle.counters().shut_out.load(Ordering::Relaxed), 1);
+    assert!(!first.passed.iter().any(|event| matches!(event, SwarmEvent::Asked { .. })), "nothing of it was taken");
+    first.stop().await;
+}

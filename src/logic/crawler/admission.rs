@@ -1,0 +1,297 @@
+//! Ours: is it new? URLs from outside pass the CLOCK cache and the seen set, enter the site's frontier, and are acknowledged
+//! once that is recorded.
+
+use super::{Acknowledgement, Command, Crawler};
+use crate::{
+    logic::{outbox::Item, site::Site},
+    model::{
+        fetch::LocatedHost,
+        fingerprint::Fingerprint,
+        journal::{Arrival, JournalEntry, JournalKey},
+        message::{HandOff, Response},
+        seen::{PageState, SeenAnswer, SeenBatch},
+        url::{Host, PageUrl},
+    },
+};
+use std::collections::BTreeMap;
+
+/// Who waits for arrivals to be recorded.
+#[derive(Debug)]
+pub(super) enum Reply {
+    /// A member, by its ticket; hosts that are not ours are named.
+    Member { ticket: u64, not_mine: Vec<Host> },
+    /// Our own outbox.
+    Own(Vec<Item>),
+}
+
+/// A URL with everything that the seen test needs.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub url: PageUrl,
+    pub fingerprint: Fingerprint,
+    pub level: u8,
+    pub hops: u8,
+}
+
+/// What the seen set was asked for.
+#[derive(Debug)]
+pub(super) enum SeenPurpose {
+    /// Arrivals of several hosts, one batch each, and who waits.
+    Admit { parts: Vec<(Host, u64, Vec<Candidate>)>, reply: Reply },
+    /// A visit, its links, and what leaves the site.
+    Digest(Box<super::visiting::Digest>),
+    /// Pages behind one that came nearer.
+    Relax { host: Host, site: u64, pages: Vec<(Fingerprint, u8)> },
+    /// The links of a page that came nearer are being read.
+    Children { host: Host, site: u64, level: u8 },
+    /// URLs that had been cut are being read.
+    Cut { host: Host, site: u64, levels: Vec<u8> },
+}
+
+impl Crawler {
+    /// A member hands URLs to us. All hosts of one message are answered together.
+    pub(super) fn take_in(&mut self, ticket: u64, parcels: Vec<HandOff>) {
+        let busy = parcels.iter().any(|parcel| self.loading.contains_key(&self.hierarchy.subnet_of(parcel.host.address)));
+        if busy || self.draining || self.leaving || !self.synced {
+            return self.answer(ticket, Response::Busy(1_000));
+        }
+        let mut not_mine = Vec::new();
+        let mut ours = Vec::new();
+        for parcel in parcels {
+            let subnet = self.hierarchy.subnet_of(parcel.host.address);
+            let mine = self.ownership.claim(&subnet).is_some_and(|claim| claim.owner == self.me);
+            let fits = parcel.arrivals.iter().all(|arrival| arrival.url.host() == parcel.host.host);
+            if mine && fits {
+                ours.push((parcel.host, parcel.arrivals));
+            } else {
+                not_mine.push(parcel.host.host);
+            }
+        }
+        self.admit_all(ours, Reply::Member { ticket, not_mine });
+    }
+
+    pub(super) fn admit(&mut self, located: &LocatedHost, arrivals: Vec<Arrival>, reply: Reply) {
+        self.admit_all(vec![(located.clone(), arrivals)], reply);
+    }
+
+    /// Opens the sites that are not open yet and asks the seen set about every URL that the cache does not know.
+    fn admit_all(&mut self, parcels: Vec<(LocatedHost, Vec<Arrival>)>, reply: Reply) {
+        let mut parts = Vec::new();
+        let mut batches = Vec::new();
+        for (located, arrivals) in parcels {
+            let host = located.host.clone();
+            if self.settings.scope.denies(&host) || arrivals.is_empty() {
+                continue;
+            }
+            let root = self.open_site(&located, &arrivals);
+            let Some(site) = self.sites.get(&host) else { continue };
+            let number = site.number;
+            let urls = arrivals.into_iter().map(|arrival| {
+                let (level, hops) = arrival.place.map_or((0, 0), |place| (place.level, place.hops));
+                (arrival.url, level, hops)
+            });
+            let mut candidates = Vec::new();
+            for (url, level, hops) in urls.chain(root.map(|root| (root, 0, 0))) {
+                let fingerprint = self.secret.of(url.as_str());
+                let known = self.met_frontier.meet(fingerprint.scoped(scope(number, level)));
+                if !known && level <= self.settings.rules.depth {
+                    candidates.push(Candidate { url, fingerprint, level, hops });
+                }
+            }
+            let questions = candidates.iter().map(|c| (c.fingerprint, c.level)).collect();
+            batches.push(SeenBatch { site: number, depth: self.settings.rules.depth, visited: None, questions });
+            parts.push((host, number, candidates));
+        }
+        let ticket = self.number();
+        self.seen_pending.insert(ticket, SeenPurpose::Admit { parts, reply });
+        self.commands.push_back(Command::Seen { ticket, batches });
+    }
+
+    /// Opens the host's site if it is not open, or its next run if that is due. Returns the root page if the host thereby starts
+    /// a tree: it is a starting URL too (LL-26).
+    fn open_site(&mut self, located: &LocatedHost, arrivals: &[Arrival]) -> Option<PageUrl> {
+        let host = &located.host;
+        let wanted = arrivals.iter().filter(|arrival| arrival.place.is_some()).map(|arrival| arrival.run).max();
+        if let Some(site) = self.sites.get(host) {
+            // Part of somebody else's tree: its home decides when the next run begins.
+            let next = wanted.filter(|run| *run > site.key.run && site.finished() && site.tree != *host)?;
+            let (address, tree) = (site.address, site.tree.clone());
+            self.begin_run(host.clone(), address, tree, next);
+            return None;
+        }
+        let subnet = self.hierarchy.subnet_of(located.address);
+        let place = arrivals.iter().find_map(|arrival| arrival.place.as_ref());
+        let starts = arrivals.iter().any(|arrival| arrival.place.is_none());
+        let tree = if starts { host.clone() } else { place.map_or_else(|| host.clone(), |place| place.tree.clone()) };
+        let run = if starts { 1 } else { wanted.unwrap_or(1) };
+        let key = JournalKey { subnet, host: host.clone(), run };
+        self.begin_site(key, located.address, tree.clone());
+        (tree == *host).then(|| arrivals.first().map(|arrival| arrival.url.root())).flatten()
+    }
+
+    /// Opens a journal and the site that is its fold.
+    pub(super) fn begin_site(&mut self, key: JournalKey, address: std::net::IpAddr, tree: Host) {
+        self.next_site += 1;
+        let site = Site::open(key.clone(), address, tree.clone(), self.next_site, self.now.wall);
+        self.by_subnet.entry(key.subnet).or_default().insert(key.host.clone());
+        self.sites.insert(key.host.clone(), site);
+        if let Some(until) = self.rests.get(&key.subnet) {
+            self.front.rest(address, *until);
+        }
+        let host = key.host.clone();
+        self.assign_keepers_of(&key);
+        self.journal(&host, JournalEntry::Opened { address, tree, at: self.now.wall });
+    }
+
+    /// The seen set answered.
+    pub(super) fn seen(&mut self, ticket: u64, answers: Vec<Vec<SeenAnswer>>) {
+        match self.seen_pending.remove(&ticket) {
+            Some(SeenPurpose::Admit { parts, reply }) => self.admitted(parts, answers, reply),
+            Some(SeenPurpose::Digest(digest)) => self.digested(*digest, answers),
+            Some(SeenPurpose::Relax { host, site, pages }) => {
+                let answers = answers.into_iter().next().unwrap_or_default();
+                self.relaxed(&host, site, pages.into_iter().zip(answers).collect());
+            }
+            Some(SeenPurpose::Children { .. } | SeenPurpose::Cut { .. }) | None => {}
+        }
+    }
+
+    fn admitted(&mut self, parts: Vec<(Host, u64, Vec<Candidate>)>, answers: Vec<Vec<SeenAnswer>>, reply: Reply) {
+        let mut needs = Vec::new();
+        for ((host, number, candidates), answers) in parts.into_iter().zip(answers) {
+            if self.sites.get(&host).is_none_or(|site| site.number != number) {
+                continue;
+            }
+            let mut urls = Vec::new();
+            let mut nearer = Vec::new();
+            for (candidate, answer) in candidates.into_iter().zip(answers) {
+                match answer {
+                    SeenAnswer::New => urls.push((candidate.url, candidate.level, candidate.hops)),
+                    SeenAnswer::Known => {}
+                    SeenAnswer::Shorter { was } => nearer.push((candidate, was)),
+                }
+            }
+            if !urls.is_empty() {
+                self.journal(&host, JournalEntry::Admitted { urls });
+            }
+            self.came_nearer(&host, nearer);
+            if let Some(site) = self.sites.get(&host) {
+                needs.push((site.key.clone(), site.next_sequence()));
+            }
+            self.want(&host);
+        }
+        self.acknowledgements.push(Acknowledgement { reply, needs });
+        self.acknowledge();
+    }
+
+    /// Pages that were known at a deeper level: those that wait move forward, those that were cut begin to wait, and what lies
+    /// behind visited ones comes nearer too.
+    pub(super) fn came_nearer(&mut self, host: &Host, pages: Vec<(Candidate, PageState)>) {
+        let Some(number) = self.sites.get(host).map(|site| site.number) else { return };
+        let (mut urls, mut visited) = (Vec::new(), Vec::new());
+        for (candidate, was) in pages {
+            match was {
+                PageState::Waiting | PageState::Cut => urls.push((candidate.url, candidate.level, candidate.hops)),
+                PageState::Visited => visited.push((candidate.fingerprint, candidate.level)),
+            }
+        }
+        self.raise(host, number, urls, visited);
+    }
+
+    fn raise(&mut self, host: &Host, site: u64, urls: Vec<(PageUrl, u8, u8)>, visited: Vec<(Fingerprint, u8)>) {
+        for (page, level) in &visited {
+            let ticket = self.number();
+            self.seen_pending.insert(ticket, SeenPurpose::Children { host: host.clone(), site, level: level + 1 });
+            self.commands.push_back(Command::Children { ticket, site, page: *page });
+        }
+        if !urls.is_empty() || !visited.is_empty() {
+            self.journal(host, JournalEntry::Raised { urls, visited });
+            self.want(host);
+        }
+    }
+
+    /// The links of a page that came nearer: they are one level behind it.
+    pub(super) fn children(&mut self, ticket: u64, children: Vec<Fingerprint>) {
+        let Some(SeenPurpose::Children { host, site, level }) = self.seen_pending.remove(&ticket) else { return };
+        if level > self.settings.rules.depth || children.is_empty() {
+            return;
+        }
+        let pages: Vec<_> = children.into_iter().map(|child| (child, level)).collect();
+        let ticket = self.number();
+        let batch = SeenBatch { site, depth: self.settings.rules.depth, visited: None, questions: pages.clone() };
+        self.seen_pending.insert(ticket, SeenPurpose::Relax { host, site, pages });
+        self.commands.push_back(Command::Seen { ticket, batches: vec![batch] });
+    }
+
+    fn relaxed(&mut self, host: &Host, number: u64, answers: Vec<((Fingerprint, u8), SeenAnswer)>) {
+        let Some(site) = self.sites.get(host).filter(|site| site.number == number) else { return };
+        let (mut urls, mut visited, mut cut) = (Vec::new(), Vec::new(), Vec::new());
+        for ((page, level), answer) in answers {
+            match answer {
+                SeenAnswer::Shorter { was: PageState::Waiting } => {
+                    urls.extend(site.frontier.get(page).map(|waiting| (waiting.url.clone(), level, waiting.hops)));
+                }
+                SeenAnswer::Shorter { was: PageState::Cut } => cut.push((page, level)),
+                SeenAnswer::Shorter { was: PageState::Visited } => visited.push((page, level)),
+                SeenAnswer::New | SeenAnswer::Known => {}
+            }
+        }
+        if !cut.is_empty() {
+            let ticket = self.number();
+            let (pages, levels) = cut.into_iter().unzip();
+            self.seen_pending.insert(ticket, SeenPurpose::Cut { host: host.clone(), site: number, levels });
+            self.commands.push_back(Command::TakeCut { ticket, site: number, pages });
+        }
+        self.raise(host, number, urls, visited);
+    }
+
+    /// URLs that had been cut are within the depth now.
+    pub(super) fn cut_taken(&mut self, ticket: u64, urls: Vec<Option<String>>) {
+        let Some(SeenPurpose::Cut { host, site, levels }) = self.seen_pending.remove(&ticket) else { return };
+        if self.sites.get(&host).is_none_or(|known| known.number != site) {
+            return;
+        }
+        let urls = urls.into_iter().zip(levels).filter_map(|(url, level)| Some((PageUrl::parse(&url?).ok()?, level, 0))).collect();
+        self.raise(&host, site, urls, Vec::new());
+    }
+
+    /// Answers everybody whose arrivals are recorded by now.
+    pub(super) fn acknowledge(&mut self) {
+        let waiting = std::mem::take(&mut self.acknowledgements);
+        let (done, waiting): (Vec<_>, Vec<_>) = waiting
+            .into_iter()
+            .partition(|ack| ack.needs.iter().all(|(key, upto)| self.keeping.recorded(key) >= *upto || !self.owns(key)));
+        self.acknowledgements = waiting;
+        for acknowledgement in done {
+            match acknowledgement.reply {
+                Reply::Member { ticket, mut not_mine } => {
+                    // What we lost meanwhile is not ours to acknowledge.
+                    not_mine.extend(acknowledgement.needs.iter().filter(|(key, _)| !self.owns(key)).map(|(key, _)| key.host.clone()));
+                    self.answer(ticket, Response::HandedOff { not_mine });
+                }
+                Reply::Own(items) => {
+                    let lost = acknowledgement.needs.iter().any(|(key, _)| !self.owns(key));
+                    if lost { items.into_iter().for_each(|item| self.outbox.put(item)) } else { self.delivered(items) }
+                }
+            }
+        }
+    }
+
+    fn owns(&self, key: &JournalKey) -> bool {
+        self.sites.get(&key.host).is_some_and(|site| site.key.subnet == key.subnet)
+    }
+}
+
+/// The cache's scope: a page met at one level says nothing about a shorter one.
+pub(super) fn scope(number: u64, level: u8) -> u64 {
+    number.wrapping_mul(256).wrapping_add(u64::from(level))
+}
+
+/// Items by the journal that named them, with how many of each row.
+pub(super) fn by_origin(items: &[Item]) -> BTreeMap<(JournalKey, u64), usize> {
+    let mut counts = BTreeMap::new();
+    for origin in items.iter().filter_map(|item| item.origin.clone()) {
+        *counts.entry(origin).or_default() += 1;
+    }
+    counts
+}

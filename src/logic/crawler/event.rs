@@ -1,0 +1,269 @@
+//! What happened, and what shall be done? The closed sets of causes and wishes between the crawler and the world.
+
+use crate::{
+    logic::keeping::CopyOrder,
+    model::{
+        access_point::AccessPoint,
+        claim::SignedClaim,
+        fetch::{FetchOrder, FetchReport, LocatedHost, ProbeReport, ProbeTarget, ResolveFailure},
+        fingerprint::Fingerprint,
+        journal::{JournalEntry, JournalKey, JournalRow},
+        message::{Gossip, Request, Response},
+        seen::{PageState, SeenAnswer, SeenBatch},
+        subnet::Subnet,
+        url::{Host, PageUrl},
+    },
+};
+use std::{collections::BTreeMap, net::IpAddr};
+
+/// Something happened.
+#[derive(Debug)]
+pub enum Event {
+    /// Time passed.
+    Tick,
+    /// People named starting points.
+    Seeds(Vec<PageUrl>),
+    /// People want this access point to give everything back and go.
+    Leave,
+    /// The process is to stop for a while: finish what is under way, ask nothing new.
+    Drain,
+    /// This access point listens here.
+    Listening(String),
+    /// A member was met: both sides said hello.
+    Met {
+        /// Who.
+        access_point: AccessPoint,
+        /// Its life's number.
+        incarnation: u64,
+        /// Where it can be reached.
+        addresses: Vec<String>,
+    },
+    /// A member asks something.
+    Asked {
+        /// Who.
+        from: AccessPoint,
+        /// To be named in the answer.
+        ticket: u64,
+        /// What.
+        request: Request,
+    },
+    /// A question of ours was answered; none if it was not.
+    Answered {
+        /// Our question.
+        question: u64,
+        /// Who was asked.
+        from: AccessPoint,
+        /// The answer.
+        answer: Option<Response>,
+    },
+    /// Somebody told everybody.
+    Gossiped(Gossip),
+    /// The DNS answered.
+    Resolved {
+        /// Which host.
+        host: Host,
+        /// What.
+        answer: Result<LocatedHost, ResolveFailure>,
+    },
+    /// Our own probe ended.
+    Probed {
+        /// The question it belongs to.
+        question: u64,
+        /// What it found.
+        report: ProbeReport,
+    },
+    /// A web server answered, or did not.
+    Fetched {
+        /// Which address was asked.
+        address: IpAddr,
+        /// What came of it.
+        report: Box<FetchReport>,
+    },
+    /// The seen set answered, batch by batch.
+    Seen {
+        /// The question's ticket.
+        ticket: u64,
+        /// Answers.
+        answers: Vec<Vec<SeenAnswer>>,
+    },
+    /// The links of a visited page.
+    Children {
+        /// The question's ticket.
+        ticket: u64,
+        /// Fingerprints.
+        children: Vec<Fingerprint>,
+    },
+    /// URLs that had been cut.
+    CutTaken {
+        /// The question's ticket.
+        ticket: u64,
+        /// In the order asked; none if it is not known.
+        urls: Vec<Option<String>>,
+    },
+    /// Rows or claims are durable.
+    Stored {
+        /// The receipt asked for.
+        receipt: u64,
+    },
+    /// A copy to a keeper went out and was answered, or not.
+    Copied {
+        /// Which keeper.
+        to: AccessPoint,
+        /// How far each journal was sent.
+        sent: BTreeMap<JournalKey, u64>,
+        /// How far the keeper has each; none if there was no answer.
+        heads: Option<Vec<(JournalKey, u64)>>,
+    },
+    /// Rows that a keeper had were stored here.
+    Recovered {
+        /// Of which subnet.
+        subnet: Subnet,
+        /// From whom.
+        from: AccessPoint,
+    },
+    /// The journals of a subnet were read, newest run of each host.
+    Loaded {
+        /// Which.
+        subnet: Subnet,
+        /// What they say.
+        journals: Vec<(JournalKey, Vec<JournalEntry>)>,
+    },
+    /// The seen set knows a loaded site.
+    SeenLoaded {
+        /// The site's number.
+        site: u64,
+    },
+}
+
+/// Something is to be done.
+#[derive(Debug)]
+pub enum Command {
+    /// Ask a member. Question 0 wants no answer.
+    Ask {
+        /// Whom.
+        to: AccessPoint,
+        /// To be named in the answer.
+        question: u64,
+        /// What.
+        request: Request,
+    },
+    /// Answer a member.
+    Answer {
+        /// Which question.
+        ticket: u64,
+        /// What.
+        response: Response,
+    },
+    /// Tell everybody.
+    Publish(Gossip),
+    /// A member can be reached here.
+    Know {
+        /// Who.
+        access_point: AccessPoint,
+        /// Where.
+        addresses: Vec<String>,
+    },
+    /// Look a host up.
+    Resolve(Host),
+    /// Probe a target.
+    Probe {
+        /// To be named in the report.
+        question: u64,
+        /// Whom.
+        target: ProbeTarget,
+    },
+    /// Ask a web server.
+    Fetch(FetchOrder),
+    /// Close the connection to this address; nothing more is asked there.
+    CloseConnection(IpAddr),
+    /// Ask the seen set.
+    Seen {
+        /// To be named in the answer.
+        ticket: u64,
+        /// What.
+        batches: Vec<SeenBatch>,
+    },
+    /// Read the links of a visited page.
+    Children {
+        /// To be named in the answer.
+        ticket: u64,
+        /// The site.
+        site: u64,
+        /// The page.
+        page: Fingerprint,
+    },
+    /// Remember URLs beyond the depth.
+    PutCut {
+        /// The site.
+        site: u64,
+        /// What.
+        urls: Vec<(Fingerprint, String)>,
+    },
+    /// Take URLs back that had been cut.
+    TakeCut {
+        /// To be named in the answer.
+        ticket: u64,
+        /// The site.
+        site: u64,
+        /// Which.
+        pages: Vec<Fingerprint>,
+    },
+    /// Make the seen set know a site.
+    LoadSeen {
+        /// The site.
+        site: u64,
+        /// Pages with level and state.
+        seen: Vec<(Fingerprint, u8, PageState)>,
+        /// Links of visited pages.
+        children: Vec<(Fingerprint, Vec<Fingerprint>)>,
+        /// URLs beyond the depth.
+        cut: Vec<(Fingerprint, String)>,
+    },
+    /// Forget a site's part of the seen set.
+    DropSeen(u64),
+    /// Store rows of our own journals durably.
+    Append {
+        /// To be named when it is done.
+        receipt: u64,
+        /// What.
+        rows: Vec<JournalRow>,
+    },
+    /// Store claims durably.
+    StoreClaims {
+        /// To be named when it is done; 0 if nobody waits.
+        receipt: u64,
+        /// What.
+        claims: Vec<SignedClaim>,
+    },
+    /// Send rows to a keeper.
+    Copy(CopyOrder),
+    /// Store rows for another owner, then answer how far we have them.
+    KeepRows {
+        /// Whom to answer.
+        ticket: u64,
+        /// What.
+        rows: Vec<JournalRow>,
+    },
+    /// Answer with the rows we have.
+    RecallRows {
+        /// Whom to answer.
+        ticket: u64,
+        /// Of which subnet.
+        subnet: Subnet,
+        /// From where on.
+        from: Option<(JournalKey, u64)>,
+    },
+    /// Ask a member for all rows of a subnet, and store them.
+    Recover {
+        /// Which.
+        subnet: Subnet,
+        /// Whom.
+        from: AccessPoint,
+    },
+    /// Read a subnet's journals.
+    Load(Subnet),
+    /// A run is over and a newer one complete: forget it.
+    DropJournal(JournalKey),
+    /// Everything is done that [`Event::Leave`] or [`Event::Drain`] asked for.
+    Finished,
+}

@@ -1,0 +1,204 @@
+//! What happened is written down: applied to the site, stored durably, copied to keepers, and only then spoken of.
+
+use super::{Command, Crawler, admission};
+use crate::{
+    logic::{
+        keeping::KEEPERS,
+        outbox::{Item, Outbox},
+    },
+    model::{
+        access_point::AccessPoint,
+        journal::{JournalEntry, JournalKey, JournalRow},
+        message::Response,
+        subnet::Subnet,
+        time::Millis,
+        url::Host,
+    },
+};
+use std::collections::BTreeMap;
+
+/// Rows wait this long for company before they are stored.
+const GATHER: Millis = 200;
+
+/// Or until there are so many.
+const MOST_GATHERED: usize = 512;
+
+/// Rows that are being stored.
+#[derive(Debug)]
+pub(super) struct Appending {
+    heads: BTreeMap<JournalKey, u64>,
+    outgoing: Vec<Item>,
+}
+
+/// Which rows of a journal named URLs that have not all been taken in by their owners.
+#[derive(Debug, Default)]
+pub(super) struct Forwarding {
+    open: BTreeMap<u64, usize>,
+    top: u64,
+    marked: u64,
+}
+
+impl Crawler {
+    /// Enters what happened into a site's journal. The site knows it at once; the world hears of it when it is stored.
+    pub(super) fn journal(&mut self, host: &Host, entry: JournalEntry) {
+        let Some(site) = self.sites.get_mut(host) else { return };
+        let (key, sequence) = (site.key.clone(), site.next_sequence());
+        site.apply(&entry, &self.settings.rules, &self.secret);
+        if let JournalEntry::Visited { outgoing, .. } = &entry {
+            let origin = Some((key.clone(), sequence));
+            self.row_outgoing.extend(outgoing.iter().map(|arrival| Item { arrival: arrival.clone(), origin: origin.clone() }));
+        }
+        #[expect(clippy::expect_used, reason = "postcard writes any entry into a growing vector")]
+        let entry = postcard::to_stdvec(&entry).expect("a journal entry always encodes");
+        self.rows.push(JournalRow { key, sequence, entry });
+        self.rows_since.get_or_insert(self.now.moment);
+        self.dirty.insert(host.clone());
+        if self.rows.len() >= MOST_GATHERED {
+            self.flush();
+        }
+    }
+
+    /// Has the gathered rows stored.
+    pub(super) fn flush(&mut self) {
+        self.rows_since = None;
+        if self.rows.is_empty() {
+            return;
+        }
+        let rows = std::mem::take(&mut self.rows);
+        let heads = rows.iter().map(|row| (row.key.clone(), row.sequence + 1)).collect();
+        let receipt = self.number();
+        self.appends.insert(receipt, Appending { heads, outgoing: std::mem::take(&mut self.row_outgoing) });
+        self.commands.push_back(Command::Append { receipt, rows });
+    }
+
+    /// Rows or claims are durable: now they count.
+    pub(super) fn stored(&mut self, receipt: u64) {
+        if let Some(proofs) = self.unstored_claims.remove(&receipt) {
+            return self.own_claims_stored(proofs);
+        }
+        let Some(Appending { heads, outgoing }) = self.appends.remove(&receipt) else { return };
+        for (key, upto) in heads {
+            self.keeping.stored(&key, upto);
+        }
+        self.send_out(outgoing);
+        self.acknowledge();
+    }
+
+    /// URLs named by stored rows go on their way.
+    pub(super) fn send_out(&mut self, items: Vec<Item>) {
+        for ((key, sequence), count) in admission::by_origin(&items) {
+            let forwarding = self.forwarding.entry(key).or_default();
+            *forwarding.open.entry(sequence).or_default() += count;
+            forwarding.top = forwarding.top.max(sequence + 1);
+        }
+        if !items.is_empty() {
+            put_all(&mut self.outbox, items);
+            self.route();
+        }
+    }
+
+    /// These URLs have been taken in by their owners, or lead nowhere.
+    pub(super) fn delivered(&mut self, items: Vec<Item>) {
+        for ((key, sequence), count) in admission::by_origin(&items) {
+            let Some(forwarding) = self.forwarding.get_mut(&key) else { continue };
+            if let Some(open) = forwarding.open.get_mut(&sequence) {
+                *open = open.saturating_sub(count);
+                if *open == 0 {
+                    forwarding.open.remove(&sequence);
+                }
+            }
+        }
+    }
+
+    pub(super) fn tick_journals(&mut self) {
+        if self.rows_since.is_some_and(|since| self.now.moment.since(since) >= GATHER) {
+            self.flush();
+        }
+        for order in self.keeping.orders() {
+            self.commands.push_back(Command::Copy(order));
+        }
+        if self.rounds.is_multiple_of(50) {
+            self.mark_forwarded();
+            self.drop_superseded();
+        }
+    }
+
+    /// Writes down how far everything outgoing has arrived, so that a successor need not send it again.
+    fn mark_forwarded(&mut self) {
+        let mut marks = Vec::new();
+        for (key, forwarding) in &mut self.forwarding {
+            let before = forwarding.open.first_key_value().map_or(forwarding.top, |(first, _)| *first);
+            if before > forwarding.marked {
+                forwarding.marked = before;
+                marks.push((key.host.clone(), before));
+            }
+        }
+        for (host, before) in marks {
+            self.journal(&host, JournalEntry::Forwarded { before });
+        }
+    }
+
+    /// When a newer run is complete, the journal of the one before has served.
+    fn drop_superseded(&mut self) {
+        let over = |host: &Host| self.sites.get(host).is_some_and(|site| site.finished());
+        let done: Vec<_> = self.superseded.keys().filter(|host| over(host)).cloned().collect();
+        for host in done {
+            if let Some(key) = self.superseded.remove(&host) {
+                self.keeping.forget(&key);
+                self.forwarding.remove(&key);
+                self.commands.push_back(Command::DropJournal(key));
+            }
+        }
+    }
+
+    /// A keeper answered a copy, or did not.
+    pub(super) fn copied(&mut self, to: AccessPoint, sent: BTreeMap<JournalKey, u64>, heads: Option<Vec<(JournalKey, u64)>>) {
+        match heads {
+            Some(heads) => self.keeping.answered(to, &heads, &sent),
+            None => self.keeping.failed(to),
+        }
+        self.acknowledge();
+        for order in self.keeping.orders() {
+            if order.to != to || sent.values().any(|upto| *upto > 0) {
+                self.commands.push_back(Command::Copy(order));
+            } else {
+                self.keeping.failed(order.to);
+            }
+        }
+    }
+
+    /// An owner asks us to keep rows. Only the owner of a subnet may.
+    pub(super) fn keep(&mut self, from: AccessPoint, ticket: u64, rows: Vec<JournalRow>) {
+        let allowed = rows.iter().all(|row| self.ownership.claim(&row.key.subnet).is_none_or(|claim| claim.owner == from));
+        if !allowed {
+            self.refuse("rows of subnets that the sender does not own");
+            return self.answer(ticket, Response::Refused("you do not own that subnet".to_owned()));
+        }
+        self.commands.push_back(Command::KeepRows { ticket, rows });
+    }
+
+    /// Who keeps copies for us: the next stewards of the subnet.
+    fn keepers_of(&self, subnet: &Subnet) -> Vec<AccessPoint> {
+        self.stewards_of(subnet).into_iter().filter(|keeper| *keeper != self.me).take(KEEPERS).collect()
+    }
+
+    pub(super) fn assign_keepers_of(&mut self, key: &JournalKey) {
+        let keepers = self.keepers_of(&key.subnet);
+        self.keeping.assign(key, &keepers);
+    }
+
+    /// The living changed: so may the keepers.
+    pub(super) fn assign_keepers(&mut self) {
+        let keys: Vec<_> = self.sites.values().map(|site| site.key.clone()).collect();
+        for key in keys {
+            self.assign_keepers_of(&key);
+        }
+        self.acknowledge();
+    }
+}
+
+fn put_all(outbox: &mut Outbox, items: Vec<Item>) {
+    for item in items {
+        outbox.put(item);
+    }
+}

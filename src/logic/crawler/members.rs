@@ -1,0 +1,183 @@
+//! Who is here? Feeds SWIM, follows the roster, and answers what other members ask.
+
+use super::{Command, Crawler, Pending};
+use crate::{
+    logic::membership::{FenceReason, Member, Output, Verdict, rendezvous},
+    model::{
+        access_point::AccessPoint,
+        message::{Request, Response},
+        subnet::Subnet,
+        time::Millis,
+        url::Host,
+    },
+};
+
+/// How long a newly started member waits for its swarm before it goes on alone with what it owns (it is one of two then).
+const LONELY_AFTER: Millis = 60_000;
+
+impl Crawler {
+    pub(super) fn listening(&mut self, address: String) {
+        let mut addresses = self.membership.me().addresses.clone();
+        if !addresses.contains(&address) {
+            addresses.push(address);
+            self.membership.readdress(self.now.moment, addresses);
+        }
+    }
+
+    pub(super) fn met(&mut self, access_point: AccessPoint, incarnation: u64, addresses: Vec<String>) {
+        self.roster.heard(self.now.moment);
+        self.membership.join(self.now.moment, Member::new(access_point, incarnation, addresses));
+        self.members_said();
+        self.compare_with(access_point);
+        self.roll_up_changed = true;
+    }
+
+    pub(super) fn tick_members(&mut self) {
+        self.membership.tick(self.now.moment);
+        self.members_said();
+        for Verdict::Dead(gone) in self.roster.tick(self.now.moment) {
+            self.members_changed();
+            self.dead(gone);
+        }
+        let alone_long = self.now.moment.since(self.started) >= LONELY_AFTER && self.roster.standings().len() < 2;
+        if !self.synced && alone_long {
+            self.synced = true;
+            self.claim_own_subnets();
+        }
+    }
+
+    /// Carries out what SWIM wants and notes what it found out.
+    fn members_said(&mut self) {
+        let outputs: Vec<_> = self.membership.drain().collect();
+        for output in outputs {
+            match output {
+                Output::Send { to, addresses, bytes } => {
+                    self.know(to, addresses);
+                    self.commands.push_back(Command::Ask { to, question: 0, request: Request::Swim(bytes) });
+                }
+                Output::Up(member) => {
+                    let (who, incarnation) = (member.access_point, member.incarnation);
+                    self.know(who, member.addresses);
+                    if let Some((known, _)) = self.incarnations.get_mut(&who) {
+                        *known = incarnation;
+                    }
+                    self.roster.up(self.now.moment, who);
+                    self.members_changed();
+                }
+                Output::Down(who) => {
+                    self.roster.down(self.now.moment, who);
+                    self.members_changed();
+                }
+                Output::Renewed(_) => {}
+            }
+        }
+    }
+
+    fn know(&mut self, access_point: AccessPoint, addresses: Vec<String>) {
+        let known = self.incarnations.entry(access_point).or_default();
+        if !addresses.is_empty() && known.1 != addresses {
+            known.1.clone_from(&addresses);
+            self.commands.push_back(Command::Know { access_point, addresses });
+        }
+    }
+
+    /// The living are others than before: keepers and stewards may have changed.
+    fn members_changed(&mut self) {
+        self.assign_keepers();
+        self.outbox.wake_all();
+        self.roll_up_changed = true;
+    }
+
+    /// Takes in a question of a member.
+    pub(super) fn asked(&mut self, from: AccessPoint, ticket: u64, request: Request) {
+        self.roster.heard(self.now.moment);
+        match request {
+            Request::Swim(bytes) => {
+                if self.membership.receive(self.now.moment, from, &bytes).is_err() {
+                    self.refuse("membership datagrams");
+                }
+                self.members_said();
+                self.answer(ticket, Response::Noted);
+            }
+            Request::Locate(host) => self.locate_for(ticket, host),
+            Request::Settle(subnet, target) => self.settle_for(ticket, subnet, target),
+            Request::Probe(subnet, target) => self.probe_for(ticket, subnet, target),
+            Request::Award { subnet, epoch, rtt_us, runner_up, probes, rest } => {
+                self.front_rest_subnet(subnet, rest);
+                self.awarded(subnet, epoch, rtt_us, runner_up, probes);
+                self.answer(ticket, Response::Noted);
+            }
+            Request::HandOff(parcels) => self.take_in(ticket, parcels),
+            Request::Keep(rows) => self.keep(from, ticket, rows),
+            Request::Recall(subnet, cursor) => self.commands.push_back(Command::RecallRows { ticket, subnet, from: cursor }),
+            Request::CompareClaims(buckets) => self.compared(ticket, &buckets),
+            Request::Farewell(leaving) => {
+                self.roster.farewell(self.now.moment, from, leaving);
+                self.members_changed();
+                self.answer(ticket, Response::Noted);
+            }
+        }
+    }
+
+    /// Takes in an answer to a question of ours.
+    pub(super) fn answered(&mut self, question: u64, from: AccessPoint, answer: Option<Response>) {
+        if answer.is_some() {
+            self.roster.heard(self.now.moment);
+        }
+        let Some(pending) = self.pending.remove(&question) else { return };
+        match (pending, answer) {
+            (Pending::Locate(host), Some(Response::Located(located))) => self.located(&host, located),
+            (Pending::Locate(host), _) => self.locator.unasked(&host),
+            (Pending::Settle, Some(Response::Settling(Some(proof)))) => self.hear_claims(vec![proof]),
+            (Pending::Settle | Pending::Award { .. }, Some(_)) => {}
+            (Pending::Settle, None) => {}
+            (Pending::Award { subnet }, None) => self.award_failed(subnet),
+            (Pending::Probe { subnet }, Some(Response::Probed(report))) => self.probe_answered(subnet, from, Some(report)),
+            (Pending::Probe { subnet }, _) => self.probe_answered(subnet, from, None),
+            (Pending::HandOff, answer) => self.handed_off(question, answer),
+            (Pending::Compare, Some(Response::Claims(proofs, more))) => self.compare_answered(from, proofs, more),
+            (Pending::Compare, _) => {}
+        }
+    }
+
+    pub(super) fn answer(&mut self, ticket: u64, response: Response) {
+        self.commands.push_back(Command::Answer { ticket, response });
+    }
+
+    /// Why nothing may be fetched now, if so.
+    pub(super) fn held_back(&self) -> Option<HeldBack> {
+        if self.draining || self.leaving {
+            Some(HeldBack::Stopping)
+        } else if let Some(reason) = self.roster.fenced(self.now.moment) {
+            Some(HeldBack::Fenced(reason))
+        } else if !self.synced {
+            Some(HeldBack::NotJoined)
+        } else if self.outbox.len() > super::MOST_OUTGOING {
+            Some(HeldBack::OutboxFull)
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn steward_of_host(&self, host: &Host) -> AccessPoint {
+        rendezvous::steward(rendezvous::key_hash(host.as_str()), &self.live()).unwrap_or(self.me)
+    }
+
+    /// The living, in the order in which they serve a subnet.
+    pub(super) fn stewards_of(&self, subnet: &Subnet) -> Vec<AccessPoint> {
+        rendezvous::order(rendezvous::key_hash(&subnet.to_string()), &self.live())
+    }
+}
+
+/// Why nothing is fetched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HeldBack {
+    /// On the way out.
+    Stopping,
+    /// Cut off.
+    Fenced(FenceReason),
+    /// The ownership map has not been compared with anybody yet.
+    NotJoined,
+    /// Too many URLs wait for their owners.
+    OutboxFull,
+}

@@ -1,0 +1,431 @@
+//! The one room that knows the others. Facts come in as [`Event`]s, wishes go out as [`Command`]s; nothing here touches the world.
+//!
+//! * `arrival`: a URL is named → which host, which address, which subnet, whose? → to its owner
+//! * `settlement`: nobody's? → IPMicra's procedure → a claim
+//! * `admission`, `visiting`: ours → seen test → frontier → fetch → links → arrival
+//! * `journaling`: what happened is stored, copied to keepers, recorded
+//! * `members`, `spread`, `succession`: who is alive, what everybody knows, who takes over
+//! * `telling`: what people are told
+
+mod admission;
+mod arrival;
+pub mod event;
+mod journaling;
+mod members;
+mod settlement;
+mod spread;
+mod succession;
+pub mod telling;
+mod visiting;
+
+use crate::{
+    logic::{
+        clock_cache::ClockCache,
+        delegation::{Delegated, ipmicra::IpMicra},
+        front::{Front, Politeness},
+        hierarchy::Hierarchy,
+        keeping::Keeping,
+        locator::Locator,
+        membership::{Member, Membership, MembershipConfig, Roster, RosterConfig},
+        outbox::Outbox,
+        ownership::Ownership,
+        scope::Scope,
+        site::{Site, SiteRules},
+        tally::{RollUps, Tally},
+    },
+    model::{
+        access_point::AccessPoint,
+        claim::SignedClaim,
+        fetch::ProbeTarget,
+        fingerprint::FingerprintKey,
+        journal::{JournalKey, JournalRow},
+        message::Request,
+        subnet::Subnet,
+        time::{Millis, Moment, Now},
+        url::Host,
+    },
+};
+use ed25519_dalek::SigningKey;
+use event::{Command, Event};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    net::IpAddr,
+    sync::Arc,
+};
+
+/// How often time is looked at even if nothing happens.
+pub const TICK: Millis = 100;
+
+/// URLs on their way to owners beyond which nothing new is fetched: back-pressure.
+pub const MOST_OUTGOING: usize = 200_000;
+
+/// How this access point crawls.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Depth, budget, product token.
+    pub rules: SiteRules,
+    /// Which external hosts become starting hosts.
+    pub scope: Scope,
+    /// How patient with servers.
+    pub politeness: Politeness,
+    /// Probes at or under this, in microseconds, end IPMicra's search.
+    pub threshold_us: u32,
+    /// Delegation procedures at once.
+    pub settle_at_once: usize,
+    /// Probes that one subnet may get from us in thirty days.
+    pub contacts_per_subnet: u32,
+    /// When a tree is visited again after its run began.
+    pub revisit: Millis,
+    /// Entries of each CLOCK cache.
+    pub cache_entries: usize,
+    /// This access point's own addresses: their subnets are its own (IPMicra §4.1).
+    pub own_addresses: Vec<IpAddr>,
+    /// Whether there is anybody to join: then nothing is fetched before the first comparison of claims.
+    pub joins: bool,
+    /// SWIM's times.
+    pub membership: MembershipConfig,
+    /// How long the swarm waits.
+    pub roster: RosterConfig,
+}
+
+/// Who this access point is, and what it remembers of its last life.
+pub struct Identity {
+    /// Signs its claims.
+    pub key: SigningKey,
+    /// Grows with each start.
+    pub incarnation: u64,
+    /// Where others reach it.
+    pub addresses: Vec<String>,
+    /// The swarm's fingerprint key.
+    pub fingerprints: FingerprintKey,
+    /// Claims known at the last stop, ours and others'.
+    pub claims: Vec<SignedClaim>,
+    /// The settled members at the last stop.
+    pub members: BTreeSet<AccessPoint>,
+}
+
+/// A question of ours that is not answered yet.
+#[derive(Debug)]
+enum Pending {
+    Locate(Host),
+    Settle,
+    Probe { subnet: Subnet },
+    Award { subnet: Subnet },
+    HandOff,
+    Compare,
+}
+
+/// A delegation procedure that we run as the subnet's steward.
+#[derive(Debug)]
+struct Procedure {
+    search: IpMicra,
+    target: ProbeTarget,
+    state: ProcedureState,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum ProcedureState {
+    /// The address rests until then; afterwards the next step.
+    Resting(Moment),
+    /// This access point probes.
+    Probing(AccessPoint, Moment),
+    /// Awarded; if no claim is seen by then, the search begins anew.
+    Awarded(Moment),
+}
+
+/// A subnet that became ours and whose history is being fetched or read.
+#[derive(Debug)]
+struct Loading {
+    /// Members still asked for what they kept.
+    asked: BTreeSet<AccessPoint>,
+    /// Not waited for longer than this.
+    until: Moment,
+    reading: bool,
+}
+
+/// What a hand-off or a seed waits for before it is acknowledged.
+#[derive(Debug)]
+struct Acknowledgement {
+    reply: admission::Reply,
+    /// Journals that must be recorded up to there.
+    needs: Vec<(JournalKey, u64)>,
+}
+
+/// Counters of what this access point did and refused since it started.
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    /// HTML pages fetched.
+    pub pages: u64,
+    /// Requests sent.
+    pub requests: u64,
+    /// Bytes of bodies.
+    pub bytes: u64,
+    /// Requests without a usable answer.
+    pub failed: u64,
+    /// Probes made.
+    pub probes: u64,
+    /// Names looked up.
+    pub lookups: u64,
+    /// What was refused, by class.
+    pub refused: BTreeMap<&'static str, u64>,
+    /// Seeds taken in since the start.
+    pub seeds: u64,
+    /// External hosts out of scope that were named.
+    pub beyond_scope: u64,
+    /// Arrivals that lead nowhere because their host does not resolve.
+    pub nowhere: u64,
+}
+
+/// One access point's mind.
+pub struct Crawler {
+    me: AccessPoint,
+    key: SigningKey,
+    secret: FingerprintKey,
+    settings: Settings,
+    hierarchy: Arc<Hierarchy>,
+
+    membership: Membership,
+    roster: Roster,
+    incarnations: BTreeMap<AccessPoint, (u64, Vec<String>)>,
+
+    ownership: Ownership,
+    delegated: Delegated,
+    procedures: BTreeMap<Subnet, Procedure>,
+    settle_queue: VecDeque<(Subnet, ProbeTarget)>,
+    contacts: BTreeMap<Subnet, (u32, Moment)>,
+    settle_asked: BTreeMap<Subnet, Moment>,
+    /// Probes that run here for other stewards: our question → their ticket.
+    probing_for: BTreeMap<u64, u64>,
+    /// Subnets that were probed a moment ago: their addresses rest.
+    rests: BTreeMap<Subnet, Moment>,
+    unstored_claims: BTreeMap<u64, Vec<SignedClaim>>,
+    news: BTreeMap<Subnet, SignedClaim>,
+
+    locator: Locator,
+    outbox: Outbox,
+    sites: BTreeMap<Host, Site>,
+    by_subnet: BTreeMap<Subnet, BTreeSet<Host>>,
+    front: Front,
+    in_flight: BTreeMap<IpAddr, Host>,
+    met_frontier: ClockCache,
+    met_outgoing: ClockCache,
+    loading: BTreeMap<Subnet, Loading>,
+    awakening: BTreeMap<u64, Host>,
+
+    rows: Vec<JournalRow>,
+    rows_since: Option<Moment>,
+    row_outgoing: Vec<crate::logic::outbox::Item>,
+    appends: BTreeMap<u64, journaling::Appending>,
+    keeping: Keeping,
+    acknowledgements: Vec<Acknowledgement>,
+    forwarding: BTreeMap<JournalKey, journaling::Forwarding>,
+
+    tally: Tally,
+    dirty: BTreeSet<Host>,
+    /// Journals of earlier runs, dropped when the newer run is complete.
+    superseded: BTreeMap<Host, JournalKey>,
+    roll_ups: RollUps,
+    roll_up_due: Moment,
+    roll_up_version: u64,
+    roll_up_changed: bool,
+
+    seen_pending: BTreeMap<u64, admission::SeenPurpose>,
+    pending: BTreeMap<u64, Pending>,
+    next_number: u64,
+    next_site: u64,
+    handoff_scope: u64,
+
+    dead_since: BTreeMap<AccessPoint, Moment>,
+    freed: BTreeMap<Subnet, Moment>,
+    /// Claims to what others left that are being stored.
+    inheriting: BTreeSet<(Subnet, u64)>,
+    parting_since: Option<Moment>,
+    releasing: bool,
+
+    started: Moment,
+    now: Now,
+    synced: bool,
+    draining: bool,
+    leaving: bool,
+    finished: bool,
+    rounds: u64,
+    tick_due: Moment,
+    compare_due: Moment,
+    news_due: Moment,
+    counters: Counters,
+    commands: VecDeque<Command>,
+}
+
+impl Crawler {
+    /// Wakes up: remembers its claims, asks for the journals of what it owns, claims its own subnet when it may.
+    pub fn new(identity: Identity, settings: Settings, hierarchy: Arc<Hierarchy>, now: Now) -> Crawler {
+        let me = AccessPoint(identity.key.verifying_key().to_bytes());
+        let member = Member::new(me, identity.incarnation, identity.addresses);
+        // Each life counts its sites anew; the incarnation keeps their fingerprints apart from those of the lives before.
+        let handoff_scope = identity.incarnation << 32;
+        let mut crawler = Crawler {
+            me,
+            key: identity.key,
+            secret: identity.fingerprints,
+            hierarchy,
+            membership: Membership::new(member, settings.membership.clone(), identity.incarnation),
+            roster: Roster::new(me, settings.roster.clone(), now.moment, &identity.members),
+            incarnations: BTreeMap::new(),
+            ownership: Ownership::default(),
+            delegated: Delegated::default(),
+            procedures: BTreeMap::new(),
+            settle_queue: VecDeque::new(),
+            contacts: BTreeMap::new(),
+            settle_asked: BTreeMap::new(),
+            probing_for: BTreeMap::new(),
+            rests: BTreeMap::new(),
+            unstored_claims: BTreeMap::new(),
+            news: BTreeMap::new(),
+            locator: Locator::default(),
+            outbox: Outbox::default(),
+            sites: BTreeMap::new(),
+            by_subnet: BTreeMap::new(),
+            front: Front::new(settings.politeness.clone()),
+            in_flight: BTreeMap::new(),
+            met_frontier: ClockCache::with_capacity(settings.cache_entries),
+            met_outgoing: ClockCache::with_capacity(settings.cache_entries),
+            loading: BTreeMap::new(),
+            awakening: BTreeMap::new(),
+            rows: Vec::new(),
+            rows_since: None,
+            row_outgoing: Vec::new(),
+            appends: BTreeMap::new(),
+            keeping: Keeping::default(),
+            acknowledgements: Vec::new(),
+            forwarding: BTreeMap::new(),
+            tally: Tally::default(),
+            dirty: BTreeSet::new(),
+            superseded: BTreeMap::new(),
+            roll_ups: RollUps::default(),
+            roll_up_due: now.moment,
+            roll_up_version: 0,
+            roll_up_changed: true,
+            seen_pending: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            next_number: 1,
+            next_site: handoff_scope + 1,
+            handoff_scope,
+            dead_since: BTreeMap::new(),
+            freed: BTreeMap::new(),
+            inheriting: BTreeSet::new(),
+            parting_since: None,
+            releasing: false,
+            started: now.moment,
+            now,
+            synced: !settings.joins && identity.members.len() < 2,
+            draining: false,
+            leaving: false,
+            finished: false,
+            rounds: 0,
+            tick_due: now.moment,
+            compare_due: now.moment,
+            news_due: now.moment,
+            counters: Counters::default(),
+            commands: VecDeque::new(),
+            settings,
+        };
+        for proof in identity.claims {
+            if let Ok(claim) = proof.read() {
+                crawler.hold(claim, proof);
+            }
+        }
+        let mine: Vec<_> = crawler.ownership.held_by(&me).collect();
+        for subnet in mine {
+            crawler.load(subnet, BTreeSet::new());
+        }
+        crawler
+    }
+
+    /// Takes in one fact; afterwards [`Crawler::next_command`] has what is to be done.
+    pub fn handle(&mut self, now: Now, event: Event) {
+        self.now = now;
+        match event {
+            Event::Tick => {}
+            Event::Seeds(urls) => self.seeds(urls),
+            Event::Leave => self.leave(),
+            Event::Drain => self.draining = true,
+            Event::Listening(address) => self.listening(address),
+            Event::Met { access_point, incarnation, addresses } => self.met(access_point, incarnation, addresses),
+            Event::Asked { from, ticket, request } => self.asked(from, ticket, request),
+            Event::Answered { question, from, answer } => self.answered(question, from, answer),
+            Event::Gossiped(gossip) => self.gossiped(gossip),
+            Event::Resolved { host, answer } => self.resolved(host, answer),
+            Event::Probed { question, report } => self.probed_here(question, report),
+            Event::Fetched { address, report } => self.fetched(address, *report),
+            Event::Seen { ticket, answers } => self.seen(ticket, answers),
+            Event::Children { ticket, children } => self.children(ticket, children),
+            Event::CutTaken { ticket, urls } => self.cut_taken(ticket, urls),
+            Event::Stored { receipt } => self.stored(receipt),
+            Event::Copied { to, sent, heads } => self.copied(to, sent, heads),
+            Event::Recovered { subnet, from } => self.recovered(subnet, from),
+            Event::Loaded { subnet, journals } => self.loaded(subnet, journals),
+            Event::SeenLoaded { site } => self.awake(site),
+        }
+        if now.moment >= self.tick_due {
+            self.tick_due = now.moment.after(TICK);
+            self.tick();
+        }
+        self.visit();
+    }
+
+    /// What happens whether or not anything happens.
+    fn tick(&mut self) {
+        self.rounds += 1;
+        self.tick_members();
+        self.tick_succession();
+        self.tick_settlement();
+        self.route();
+        self.tick_journals();
+        self.tick_spread();
+        self.tick_runs();
+        if self.rounds.is_multiple_of(600) {
+            self.front.tidy(self.now.moment);
+            self.rests.retain(|_, until| *until > self.now.moment);
+            let month_ago = |since: &Moment| self.now.moment.since(*since) > 30 * 86_400_000;
+            self.contacts.retain(|_, (_, since)| !month_ago(since));
+        }
+        self.tick_end();
+    }
+
+    /// The next wish, oldest first.
+    pub fn next_command(&mut self) -> Option<Command> {
+        self.commands.pop_front()
+    }
+
+    /// When to call again with [`Event::Tick`], if nothing happens before.
+    pub fn wake_at(&self) -> Moment {
+        self.front.next_due().map_or(self.tick_due, |due| due.min(self.tick_due))
+    }
+
+    /// This access point.
+    pub fn me(&self) -> AccessPoint {
+        self.me
+    }
+
+    fn ask(&mut self, to: AccessPoint, pending: Pending, request: Request) {
+        let question = self.number();
+        self.pending.insert(question, pending);
+        self.commands.push_back(Command::Ask { to, question, request });
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number
+    }
+
+    fn refuse(&mut self, class: &'static str) {
+        *self.counters.refused.entry(class).or_default() += 1;
+    }
+
+    fn live(&self) -> Vec<AccessPoint> {
+        self.roster.live()
+    }
+}
+
+#[cfg(test)]
+mod tests;

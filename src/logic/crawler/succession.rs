@@ -1,0 +1,263 @@
+//! Who comes after? An owner died, left, or lost: its subnets go to the runner-up or the next steward, with their history.
+
+use super::{Command, Crawler, Loading};
+use crate::{
+    logic::{outbox::Item, site::replay::replay},
+    model::{
+        access_point::AccessPoint,
+        claim::{Claim, ClaimReason, SignedClaim},
+        journal::{JournalEntry, JournalKey},
+        message::Request,
+        subnet::Subnet,
+        time::{Millis, Moment},
+    },
+};
+use std::collections::BTreeSet;
+
+/// How long each next successor waits for the one before it to claim.
+const TURN: Millis = 10_000;
+
+/// How long keepers may take to send what they kept.
+const RECALL_PATIENCE: Millis = 20_000;
+
+/// Keepers that are asked: the two there should be, and one more in case the living changed meanwhile.
+const KEEPERS_ASKED: usize = 3;
+
+/// An owner without any history here rests its servers for so long (the former owner may have asked a moment ago).
+const UNKNOWN_REST: Millis = 30_000;
+
+/// How long a leaver or a stopping daemon waits for its keepers.
+const PARTING_PATIENCE: Millis = 15_000;
+
+impl Crawler {
+    /// The roster gave somebody up.
+    pub(super) fn dead(&mut self, gone: AccessPoint) {
+        self.dead_since.insert(gone, self.now.moment);
+        self.tick_succession();
+    }
+
+    /// An owner released a subnet.
+    pub(super) fn freed(&mut self, claim: &Claim) {
+        self.freed.insert(claim.subnet, self.now.moment);
+    }
+
+    /// Takes over what is ours to take over.
+    pub(super) fn tick_succession(&mut self) {
+        let now = self.now.moment;
+        self.stop_waiting_for_keepers();
+        if !self.synced || self.leaving || self.draining || self.roster.fenced(now).is_some() {
+            return;
+        }
+        let mut claims = Vec::new();
+        let owners: Vec<_> = self.ownership.owners().filter(|owner| *owner != self.me).collect();
+        self.dead_since.retain(|gone, _| owners.contains(gone));
+        for owner in owners {
+            if self.roster.standings().contains_key(&owner) {
+                self.dead_since.remove(&owner);
+                continue;
+            }
+            // Somebody whom we never met died before our time, or is about to be met.
+            let patience = self.settings.roster.dead_after;
+            let since = *self.dead_since.entry(owner).or_insert(now.after(patience));
+            claims.extend(self.heir_to(&owner, since));
+        }
+        let freed: Vec<_> = self.freed.iter().map(|(subnet, since)| (*subnet, *since)).collect();
+        for (subnet, since) in freed {
+            match self.ownership.latest(&subnet).map(|held| held.claim.clone()) {
+                Some(claim) if claim.released => claims.extend(self.heir_of(&claim, since, ClaimReason::Released)),
+                _ => {
+                    self.freed.remove(&subnet);
+                }
+            }
+        }
+        claims.retain(|claim| self.inheriting.insert((claim.subnet, claim.epoch)));
+        self.make_claims(claims);
+    }
+
+    fn heir_to(&self, owner: &AccessPoint, since: Moment) -> Vec<Claim> {
+        let held = self.ownership.held_by(owner).filter_map(|subnet| self.ownership.claim(&subnet));
+        held.filter_map(|claim| self.heir_of(claim, since, ClaimReason::OwnerDead)).collect()
+    }
+
+    /// Our claim to what this one leaves, if it is our turn: the runner-up's first, then the stewards' in their order.
+    fn heir_of(&self, last: &Claim, since: Moment, reason: ClaimReason) -> Option<Claim> {
+        let live = self.live();
+        let mut heirs: Vec<_> = last.runner_up.filter(|heir| live.contains(heir)).into_iter().collect();
+        heirs.extend(self.stewards_of(&last.subnet));
+        let turn = heirs.iter().position(|heir| *heir == self.me)? as u64;
+        (self.now.moment >= since.after(turn * TURN)).then(|| Claim {
+            subnet: last.subnet,
+            epoch: last.epoch + 1,
+            owner: self.me,
+            rtt_us: None,
+            runner_up: None,
+            probes: 0,
+            reason,
+            released: false,
+        })
+    }
+
+    /// Claims of ours are durable: they hold, are told, and bring their history.
+    pub(super) fn own_claims_stored(&mut self, proofs: Vec<SignedClaim>) {
+        for proof in proofs {
+            let Ok(claim) = proof.read() else { continue };
+            let (subnet, epoch, released) = (claim.subnet, claim.epoch, claim.released);
+            if !self.hold(claim, proof.clone()) {
+                continue;
+            }
+            self.news.insert(subnet, proof);
+            self.freed.remove(&subnet);
+            self.inheriting.remove(&(subnet, epoch));
+            if !released && epoch > 1 {
+                let keepers = self.stewards_of(&subnet).into_iter().filter(|keeper| *keeper != self.me);
+                self.load(subnet, keepers.take(KEEPERS_ASKED).collect());
+            }
+        }
+        self.tell_news();
+        self.outbox.wake_all();
+        self.route();
+    }
+
+    /// A subnet became ours, or was ours at the last stop: its history first.
+    pub(super) fn load(&mut self, subnet: Subnet, asked: BTreeSet<AccessPoint>) {
+        for from in &asked {
+            self.commands.push_back(Command::Recover { subnet, from: *from });
+        }
+        let reading = asked.is_empty();
+        if reading {
+            self.commands.push_back(Command::Load(subnet));
+        }
+        self.loading.insert(subnet, Loading { asked, until: self.now.moment.after(RECALL_PATIENCE), reading });
+    }
+
+    /// A keeper sent all it had, or nothing came of asking it.
+    pub(super) fn recovered(&mut self, subnet: Subnet, from: AccessPoint) {
+        let Some(loading) = self.loading.get_mut(&subnet) else { return };
+        loading.asked.remove(&from);
+        if loading.asked.is_empty() && !loading.reading {
+            loading.reading = true;
+            self.commands.push_back(Command::Load(subnet));
+        }
+    }
+
+    fn stop_waiting_for_keepers(&mut self) {
+        let now = self.now.moment;
+        for (subnet, loading) in &mut self.loading {
+            if !loading.reading && loading.until <= now {
+                loading.reading = true;
+                self.commands.push_back(Command::Load(*subnet));
+            }
+        }
+    }
+
+    /// The journals of a subnet of ours were read: its sites stand where their former owner stood.
+    pub(super) fn loaded(&mut self, subnet: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>) {
+        if self.loading.remove(&subnet).is_none() {
+            return;
+        }
+        let claim = self.ownership.claim(&subnet).filter(|claim| claim.owner == self.me);
+        let Some(reason) = claim.map(|claim| claim.reason) else { return };
+        if journals.is_empty() && matches!(reason, ClaimReason::OwnerDead | ClaimReason::Released) {
+            self.front_rest_subnet(subnet, UNKNOWN_REST);
+        }
+        for (key, entries) in journals {
+            self.next_site += 1;
+            let number = self.next_site;
+            let Some(replayed) = replay(key.clone(), number, &entries, &self.settings.rules, &self.secret) else {
+                self.refuse("journals that do not begin with an opening");
+                continue;
+            };
+            let site = replayed.site;
+            // Whatever the journal does not tell was asked after its last line: a whole rest from now is on the safe side.
+            let rest = self.front.politeness().rest_after(site.last_took(), site.slowest_crawl_delay()).max(site.last_rest());
+            self.front.rest(site.address, self.now.moment.after(rest));
+            let upto = site.next_sequence();
+            self.awakening.insert(number, key.host.clone());
+            self.by_subnet.entry(subnet).or_default().insert(key.host.clone());
+            self.dirty.insert(key.host.clone());
+            self.sites.insert(key.host.clone(), site);
+            self.assign_keepers_of(&key);
+            self.keeping.stored(&key, upto);
+            self.commands.push_back(Command::LoadSeen { site: number, seen: replayed.seen, children: replayed.children, cut: replayed.cut });
+            let items = replayed.outgoing.into_iter();
+            self.send_out(items.map(|(sequence, arrival)| Item { arrival, origin: Some((key.clone(), sequence)) }).collect());
+        }
+        self.outbox.wake_all();
+    }
+
+    /// The seen set knows a loaded site: it may be visited.
+    pub(super) fn awake(&mut self, number: u64) {
+        if let Some(host) = self.awakening.remove(&number) {
+            self.want(&host);
+        }
+    }
+
+    /// A subnet is not ours any more: nothing of it is asked, counted or sent from here.
+    pub(super) fn give_up(&mut self, subnet: Subnet) {
+        let released = self.ownership.latest(&subnet).is_some_and(|held| held.claim.released);
+        self.loading.remove(&subnet);
+        for host in self.by_subnet.remove(&subnet).unwrap_or_default() {
+            let Some(site) = self.sites.remove(&host) else { continue };
+            self.front.drop_site(site.address, &host);
+            self.keeping.forget(&site.key);
+            self.forwarding.remove(&site.key);
+            self.tally.remove(&host);
+            self.dirty.remove(&host);
+            self.superseded.remove(&host);
+            self.awakening.remove(&site.number);
+            self.commands.push_back(Command::CloseConnection(site.address));
+            self.commands.push_back(Command::DropSeen(site.number));
+            self.rows.retain(|row| row.key != site.key);
+            self.row_outgoing.retain(|item| item.origin.as_ref().is_none_or(|(key, _)| *key != site.key));
+            if !released {
+                // Somebody else writes this journal now; our unrecorded lines must not be mistaken for theirs.
+                self.commands.push_back(Command::DropJournal(site.key));
+            }
+        }
+        self.roll_up_changed = true;
+        self.acknowledge();
+    }
+
+    /// People want us to go for good.
+    pub(super) fn leave(&mut self) {
+        if !self.leaving {
+            self.leaving = true;
+            self.parting_since = Some(self.now.moment);
+        }
+    }
+
+    /// On the way out: finish what is under way, see it kept, give back what is to be given back, say good-bye.
+    pub(super) fn tick_end(&mut self) {
+        if self.finished || !(self.leaving || self.draining) {
+            return;
+        }
+        let now = self.now.moment;
+        let since = *self.parting_since.get_or_insert(now);
+        let patient = now.since(since) < PARTING_PATIENCE;
+        self.flush();
+        let under_way = !self.in_flight.is_empty() || !self.seen_pending.is_empty();
+        let unkept = !self.appends.is_empty() || !self.keeping.settled();
+        if patient && (under_way || unkept) {
+            return;
+        }
+        if self.leaving {
+            let held: Vec<_> = self.ownership.held_by(&self.me).filter_map(|subnet| self.ownership.claim(&subnet).cloned()).collect();
+            if !held.is_empty() && !self.releasing {
+                self.releasing = true;
+                self.make_claims(held.into_iter().map(|claim| Claim { released: true, ..claim }).collect());
+                return;
+            }
+            if patient && (!self.unstored_claims.is_empty() || !self.news.is_empty()) {
+                return;
+            }
+        }
+        let leaving = self.leaving;
+        for peer in self.live() {
+            if peer != self.me {
+                self.commands.push_back(Command::Ask { to: peer, question: 0, request: Request::Farewell(leaving) });
+            }
+        }
+        self.finished = true;
+        self.commands.push_back(Command::Finished);
+    }
+}

@@ -1,0 +1,300 @@
+//! Its turn has come: ask the server, then name what it links to.
+//!
+//! A visit goes through four steps: the front hands out an address's token → the site says what to ask → the answer comes back and the
+//! address rests → the seen set says which links are new; only then the visit is a journal entry and the site may be asked again.
+
+use super::{
+    Command, Crawler,
+    admission::{Candidate, SeenPurpose, scope},
+};
+use crate::{
+    logic::site::{Asking, Next},
+    model::{
+        fetch::{FetchFailure, FetchOutcome, FetchReport, Link},
+        fingerprint::Fingerprint,
+        journal::{Arrival, JournalEntry, Place, VisitOutcome},
+        seen::{SeenAnswer, SeenBatch, SeenVisit},
+        time::WallTime,
+        url::{Host, Origin},
+    },
+};
+use std::{collections::BTreeSet, net::IpAddr};
+
+/// Redirects that are followed in a row.
+const MOST_HOPS: u8 = 5;
+
+/// External hosts that one run of one site may name (SAFETY W7).
+const MOST_NEW_HOSTS: u64 = 500;
+
+/// The seen set tells levels apart up to here; links that leave the site are asked about at this depth, so that none is "cut".
+const NO_DEPTH: u8 = 63;
+
+/// A visit whose links wait for the seen set.
+#[derive(Debug)]
+pub(super) struct Digest {
+    host: Host,
+    number: u64,
+    entry: JournalEntry,
+    internal: Vec<Candidate>,
+    outgoing: Vec<Arrival>,
+}
+
+impl Crawler {
+    /// Sends what may be sent now.
+    pub(super) fn visit(&mut self) {
+        if self.held_back().is_some() {
+            return;
+        }
+        while let Some((address, host)) = self.front.take(self.now.moment) {
+            if !self.send(address, &host) {
+                self.front.give_back(address, self.now.moment);
+            }
+        }
+    }
+
+    /// Asks the site for its next question; false if it has none.
+    fn send(&mut self, address: IpAddr, host: &Host) -> bool {
+        loop {
+            let Some(site) = self.sites.get_mut(host) else { return false };
+            let mine = self.ownership.claim(&site.key.subnet).is_some_and(|claim| claim.owner == self.me);
+            if !mine || self.awakening.contains_key(&site.number) {
+                return false;
+            }
+            match site.next(self.now.wall, &self.settings.rules, &self.secret) {
+                Next::Nothing => return false,
+                Next::Skip(url, reason) => self.journal(host, JournalEntry::Skipped { url, reason }),
+                Next::Fetch(order) => {
+                    site.sent(&order, &self.secret);
+                    self.in_flight.insert(address, host.clone());
+                    self.counters.requests += 1;
+                    self.commands.push_back(Command::Fetch(order));
+                    return true;
+                }
+            }
+        }
+    }
+
+    /// This site has something to ask, if it has.
+    pub(super) fn want(&mut self, host: &Host) {
+        let Some(site) = self.sites.get(host) else { return };
+        if site.wants(&self.settings.rules) && !self.awakening.contains_key(&site.number) {
+            self.front.want(site.address, host);
+        }
+    }
+
+    /// An answer came, or none.
+    pub(super) fn fetched(&mut self, address: IpAddr, report: FetchReport) {
+        let Some(host) = self.in_flight.remove(&address) else { return };
+        let asking = self.sites.get_mut(&host).and_then(|site| site.asking.take());
+        let origin = report.url.origin();
+        let delay = self.sites.get(&host).and_then(|site| site.crawl_delay(&origin));
+        let rest = self.front.politeness().rest_after(report.took, delay).max(report.retry_after.unwrap_or(0));
+        self.front.give_back(address, self.now.moment.after(rest));
+        self.counters.bytes += report.wire_bytes;
+        match asking {
+            None => {}
+            Some(_) if report.outcome == FetchOutcome::Failed(FetchFailure::Cancelled) => self.want(&host),
+            Some(Asking::Robots(origin)) => self.robots_came(&host, address, origin, report),
+            Some(Asking::Page(waiting)) => {
+                let candidate = Candidate { url: waiting.url, fingerprint: waiting.fingerprint, level: waiting.level, hops: waiting.hops };
+                self.page_came(&host, candidate, report);
+            }
+        }
+    }
+
+    fn robots_came(&mut self, host: &Host, address: IpAddr, origin: Origin, report: FetchReport) {
+        let Some(site) = self.sites.get_mut(host) else { return };
+        let failed = |status: u16| status >= 500 || status == 429;
+        let answer = match report.outcome {
+            FetchOutcome::Redirect { to, .. } if site.robots_moved(&origin, &to.url) => return self.want(host),
+            // It leads to another host, or in circles: as if there were none (RFC 9309 §2.3.1.2).
+            FetchOutcome::Redirect { .. } => Ok((404, Vec::new())),
+            FetchOutcome::Robots { status, body } => Ok((status, body.to_vec())),
+            FetchOutcome::Page { status, .. } | FetchOutcome::NotHtml { status, .. } | FetchOutcome::Status(status) => Ok((status, Vec::new())),
+            FetchOutcome::Failed(failure) => Err(failure),
+        };
+        if answer.as_ref().map_or(true, |(status, _)| failed(*status))
+            && let Some(pause) = site.robots_failed(&origin)
+        {
+            self.front.rest(address, self.now.moment.after(pause));
+            return self.want(host);
+        }
+        let (at, took) = (self.now.wall, report.took);
+        self.journal(host, JournalEntry::Robots { origin, at, answer, took });
+        self.want(host);
+    }
+
+    fn page_came(&mut self, host: &Host, page: Candidate, report: FetchReport) {
+        let Some(site) = self.sites.get_mut(host) else { return };
+        site.digesting = true;
+        let (number, run, tree, external) = (site.number, site.key.run, site.tree.clone(), site.record.external_hosts);
+        let software = report.software.filter(|software| site.record.software.as_ref() != Some(software));
+        let (outcome, links, level, hops) = match report.outcome {
+            FetchOutcome::Page { status, page: facts } => (VisitOutcome::Page(status), facts.links, page.level + 1, 0),
+            FetchOutcome::Redirect { status, to } => (VisitOutcome::Redirect(status), vec![to], page.level, page.hops + 1),
+            FetchOutcome::NotHtml { status, .. } => (VisitOutcome::NotHtml(status), Vec::new(), 0, 0),
+            FetchOutcome::Robots { status, .. } | FetchOutcome::Status(status) => (VisitOutcome::Status(status), Vec::new(), 0, 0),
+            FetchOutcome::Failed(failure) => (VisitOutcome::Failed(failure), Vec::new(), 0, 0),
+        };
+        match &outcome {
+            VisitOutcome::Page(_) => self.counters.pages += 1,
+            VisitOutcome::Failed(_) => self.counters.failed += 1,
+            VisitOutcome::NotHtml(_) | VisitOutcome::Redirect(_) | VisitOutcome::Status(_) => {}
+        }
+        let links = if hops > MOST_HOPS { Vec::new() } else { links };
+        let sorted = self.sort_links(host, &tree, run, level, hops, external, links);
+        let questions: Vec<_> = sorted.internal.iter().map(|c| (c.fingerprint, c.level)).collect();
+        let visited = Some(SeenVisit { page: page.fingerprint, level: page.level, children: sorted.children.clone() });
+        let depth = self.settings.rules.depth;
+        let leaving = sorted.outgoing_prints.iter().map(|(print, level)| (*print, *level)).collect();
+        let batches = vec![
+            SeenBatch { site: number, depth, visited, questions },
+            SeenBatch { site: self.handoff_scope, depth: NO_DEPTH, visited: None, questions: leaving },
+        ];
+        let entry = JournalEntry::Visited {
+            url: page.url,
+            level: page.level,
+            at: self.now.wall,
+            outcome,
+            took: report.took,
+            first_byte_us: report.first_byte_us,
+            bytes: report.wire_bytes,
+            software,
+            children: sorted.children,
+            found: Vec::new(),
+            outgoing: Vec::new(),
+            beyond_scope: sorted.beyond_scope,
+            rest: report.retry_after,
+        };
+        let digest = Digest { host: host.clone(), number, entry, internal: sorted.internal, outgoing: sorted.outgoing };
+        let ticket = self.number();
+        self.seen_pending.insert(ticket, SeenPurpose::Digest(Box::new(digest)));
+        self.commands.push_back(Command::Seen { ticket, batches });
+    }
+
+    /// Internal or external, in scope or not (LL-4, LL-5, LL-27); what the caches met lately is left out.
+    #[expect(clippy::too_many_arguments, reason = "the site's traits are passed by value because the site itself is borrowed by its map")]
+    fn sort_links(&mut self, host: &Host, tree: &Host, run: u32, level: u8, hops: u8, external: u64, links: Vec<Link>) -> Sorted {
+        let mut sorted = Sorted::default();
+        let mut new_hosts = BTreeSet::new();
+        let mut beyond = BTreeSet::new();
+        let number = self.sites.get(host).map_or(0, |site| site.number);
+        for Link { url, fingerprint } in links {
+            let target = url.host();
+            if target == *host {
+                sorted.children.push(fingerprint);
+                if !self.met_frontier.meet(fingerprint.scoped(scope(number, level))) {
+                    sorted.internal.push(Candidate { url, fingerprint, level, hops });
+                }
+                continue;
+            }
+            if self.settings.scope.denies(&target) {
+                self.refuse("hosts on the deny list");
+                continue;
+            }
+            let place = if target.is_within(tree) {
+                if level > self.settings.rules.depth {
+                    continue;
+                }
+                Some(Place { tree: tree.clone(), level, hops })
+            } else if !self.settings.scope.admits(&target) {
+                beyond.insert(target);
+                continue;
+            } else {
+                None
+            };
+            if place.is_none() && !new_hosts.contains(&target) {
+                if external + new_hosts.len() as u64 >= MOST_NEW_HOSTS {
+                    self.refuse("external hosts beyond 500 of one site");
+                    continue;
+                }
+                new_hosts.insert(target);
+            }
+            let level = place.as_ref().map_or(0, |place| place.level);
+            let print = fingerprint.scoped(u64::from(run));
+            if !self.met_outgoing.meet(print.scoped(u64::from(level) + 1)) {
+                sorted.outgoing_prints.push((print, level));
+                sorted.outgoing.push(Arrival { url, place, run });
+            }
+        }
+        self.counters.beyond_scope += beyond.len() as u64;
+        sorted.beyond_scope = beyond.into_iter().collect();
+        sorted
+    }
+
+    /// The seen set answered: the visit becomes a journal entry.
+    pub(super) fn digested(&mut self, digest: Digest, answers: Vec<Vec<SeenAnswer>>) {
+        let Digest { host, number, mut entry, internal, outgoing } = digest;
+        let Some(site) = self.sites.get_mut(&host).filter(|site| site.number == number) else { return };
+        site.digesting = false;
+        let depth = self.settings.rules.depth;
+        let mut answers = answers.into_iter();
+        let (mut found_here, mut nearer, mut cut) = (Vec::new(), Vec::new(), Vec::new());
+        for (candidate, answer) in internal.into_iter().zip(answers.next().unwrap_or_default()) {
+            match answer {
+                SeenAnswer::New => {
+                    if candidate.level > depth {
+                        cut.push((candidate.fingerprint, candidate.url.as_str().to_owned()));
+                    }
+                    found_here.push((candidate.url, candidate.level, candidate.hops));
+                }
+                SeenAnswer::Known => {}
+                SeenAnswer::Shorter { was } => nearer.push((candidate, was)),
+            }
+        }
+        let leaving = outgoing.into_iter().zip(answers.next().unwrap_or_default());
+        let leaving = leaving.filter(|(_, answer)| *answer != SeenAnswer::Known).map(|(arrival, _)| arrival).collect();
+        if let JournalEntry::Visited { found, outgoing, .. } = &mut entry {
+            *found = found_here;
+            *outgoing = leaving;
+        }
+        if !cut.is_empty() {
+            self.commands.push_back(Command::PutCut { site: number, urls: cut });
+        }
+        self.journal(&host, entry);
+        self.came_nearer(&host, nearer);
+        self.want(&host);
+    }
+
+    /// Trees whose time has come are visited again, under the next run's number.
+    pub(super) fn tick_runs(&mut self) {
+        if !self.rounds.is_multiple_of(50) || self.held_back().is_some() {
+            return;
+        }
+        let due = |opened: WallTime| self.now.wall.0.saturating_sub(opened.0) >= self.settings.revisit;
+        let over = self.sites.values().filter(|site| site.finished() && site.tree == site.key.host && due(site.opened));
+        let over: Vec<_> = over.map(|site| (site.key.host.clone(), site.address, site.key.run + 1)).collect();
+        for (host, address, run) in over {
+            self.begin_run(host.clone(), address, host, run);
+        }
+    }
+
+    /// Begins the next run of a site from the starting URLs of the last one.
+    pub(super) fn begin_run(&mut self, host: Host, address: IpAddr, tree: Host, run: u32) {
+        let Some(old) = self.sites.remove(&host) else { return };
+        self.commands.push_back(Command::DropSeen(old.number));
+        self.front.drop_site(old.address, &host);
+        let key = crate::model::journal::JournalKey { run, ..old.key.clone() };
+        self.begin_site(key, address, tree);
+        let urls: Vec<_> = old.starts.into_iter().map(|url| (url, 0, 0)).collect();
+        if !urls.is_empty() {
+            let Some(site) = self.sites.get(&host) else { return };
+            let questions: Vec<(Fingerprint, u8)> = urls.iter().map(|(url, level, _)| (self.secret.of(url.as_str()), *level)).collect();
+            let batch = SeenBatch { site: site.number, depth: self.settings.rules.depth, visited: None, questions };
+            self.commands.push_back(Command::Seen { ticket: 0, batches: vec![batch] });
+            self.journal(&host, JournalEntry::Admitted { urls });
+        }
+        self.superseded.insert(host.clone(), old.key);
+        self.want(&host);
+    }
+}
+
+/// The links of one page, by where they lead.
+#[derive(Debug, Default)]
+struct Sorted {
+    children: Vec<Fingerprint>,
+    internal: Vec<Candidate>,
+    outgoing: Vec<Arrival>,
+    outgoing_prints: Vec<(Fingerprint, u8)>,
+    beyond_scope: Vec<Host>,
+}

@@ -1,0 +1,56 @@
+//! Who should hold this subnet? IPMicra's question, asked by the subnet's steward instead of a coordinator.
+
+pub mod ipmicra;
+
+use crate::model::access_point::AccessPoint;
+use std::{collections::BTreeMap, ops::Range};
+
+/// Which positions of the hierarchy are delegated, and to whom: the hierarchy "populated" with crawlers (IPMicra §4.1).
+///
+/// Positions number the subnets depth first, so all that lies beneath any node is one range.
+#[derive(Clone, Debug, Default)]
+pub struct Delegated {
+    by_position: BTreeMap<u32, AccessPoint>,
+}
+
+impl Delegated {
+    /// Notes who holds the subnet at this position from now on; none if nobody does.
+    pub fn set(&mut self, position: u32, owner: Option<AccessPoint>) {
+        match owner {
+            Some(owner) => self.by_position.insert(position, owner),
+            None => self.by_position.remove(&position),
+        };
+    }
+
+    /// Who holds the subnet at this position.
+    pub fn at(&self, position: u32) -> Option<AccessPoint> {
+        self.by_position.get(&position).copied()
+    }
+
+    /// Who holds what lies in this range, in address order, with repetitions.
+    pub fn beneath(&self, range: Range<u32>) -> impl Iterator<Item = AccessPoint> + '_ {
+        self.by_position.range(range).map(|(_, owner)| *owner)
+    }
+}
+
+/// What the procedure wants next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Ask this access point to probe the subnet once, then tell the answer.
+    Ask(AccessPoint),
+    /// It is decided.
+    Settle(Verdict),
+}
+
+/// Who gets the subnet, and what it took to find out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The new owner.
+    pub owner: AccessPoint,
+    /// What its probe measured, in microseconds; none if it was not asked to probe or got no answer.
+    pub rtt_us: Option<u32>,
+    /// The next best answer: takes over without probes if the owner dies.
+    pub runner_up: Option<AccessPoint>,
+    /// How many probes were asked for.
+    pub probes: u16,
+}

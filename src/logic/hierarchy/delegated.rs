@@ -1,0 +1,255 @@
+//! What does a registry's statistics file say? A streaming reader of delegated and delegated-extended files, line by line.
+//!
+//! ```text
+//! 2|afrinic|20181013|9373|00000000|20181013|00000                 version line
+//! afrinic|*|ipv4|*|3759|summary                                   summary line
+//! afrinic|ZA|ipv4|41.0.0.0|2097152|20071126|allocated|F36B9F4B    record: registry|cc|type|start|value|date|status|opaque-id
+//! ```
+
+use super::{
+    prefix::{Prefix, SHORTEST, family_bits},
+    report::{BadLine, ReadRefusal, ReadReport, SummaryMismatch},
+};
+use std::{
+    collections::BTreeMap,
+    io::{self, BufRead},
+    net::{Ipv4Addr, Ipv6Addr},
+};
+
+/// The longest line that is looked at, in bytes; real ones have under 120.
+const LONGEST_LINE: usize = 1024;
+
+/// The most bytes that are read of one file.
+const LARGEST_FILE: u64 = 4 << 30;
+
+/// The longest id of a holder; real ones have up to 36 bytes.
+pub(super) const LONGEST_HOLDER: usize = 64;
+
+/// The longest name of a registry; real ones have up to 7 bytes.
+pub(super) const LONGEST_REGISTRY: usize = 32;
+
+/// A usable record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Record<'a> {
+    /// Addresses that somebody holds.
+    Block { v6: bool, first: u128, last: u128, held: Held<'a> },
+    /// Numbers of autonomous systems that somebody holds.
+    Systems { first: u32, count: u32, held: Held<'a> },
+}
+
+/// Who holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Held<'a> {
+    pub registry: &'a str,
+    pub country: [u8; 2],
+    /// The opaque-id; in files without them each record is its own holder, named by where it starts.
+    pub holder: &'a str,
+    /// YYYYMMDD, 0 if there is no such date.
+    pub date: u32,
+}
+
+/// A name like `ripencc`.
+pub(super) fn is_registry(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    (1..=LONGEST_REGISTRY).contains(&name.len()) && name.bytes().all(plain)
+}
+
+/// A country code in capitals; none given is `ZZ`.
+pub(super) fn country(code: &str) -> Option<[u8; 2]> {
+    match *code.as_bytes() {
+        [] | [b'*'] => Some(*b"ZZ"),
+        [a, b] if a.is_ascii_alphabetic() && b.is_ascii_alphabetic() => Some([a.to_ascii_uppercase(), b.to_ascii_uppercase()]),
+        _ => None,
+    }
+}
+
+/// An id that can be stored and shown.
+pub(super) fn is_holder(id: &str) -> bool {
+    (1..=LONGEST_HOLDER).contains(&id.len()) && !id.chars().any(char::is_control)
+}
+
+/// Reads one line that is a record. `Ok(None)`: a record of something that nobody holds.
+fn record<'a>(fields: &[&'a str]) -> Result<Option<Record<'a>>, BadLine> {
+    let [registry, cc, kind, start, value, date, status, rest @ ..] = fields else { return Err(BadLine::MissingFields) };
+    if !matches!(*kind, "ipv4" | "ipv6" | "asn") {
+        return Err(BadLine::Type);
+    }
+    let held = match *status {
+        "allocated" | "assigned" => true,
+        "available" | "reserved" => false,
+        _ => return Err(BadLine::Status),
+    };
+    if !held {
+        return Ok(None);
+    }
+    if !is_registry(registry) {
+        return Err(BadLine::Registry);
+    }
+    let country = country(cc).ok_or(BadLine::Country)?;
+    let holder = rest.first().copied().filter(|id| !id.is_empty()).unwrap_or(start);
+    if !is_holder(holder) {
+        return Err(BadLine::Holder);
+    }
+    let is_date = date.len() == 8 && date.bytes().all(|b| b.is_ascii_digit());
+    let held = Held { registry, country, holder, date: if is_date { date.parse().unwrap_or(0) } else { 0 } };
+    let value = value.parse::<u64>().ok().filter(|v| *v > 0 || *kind == "ipv6").ok_or(BadLine::Count)?;
+    match *kind {
+        "ipv4" => {
+            let first = u64::from(start.parse::<Ipv4Addr>().map_err(|_| BadLine::Start)?.to_bits());
+            let last = first.checked_add(value - 1).filter(|l| *l <= u64::from(u32::MAX)).ok_or(BadLine::Overflow)?;
+            if value > 1 << (32 - SHORTEST) {
+                return Err(BadLine::TooLarge);
+            }
+            Ok(Some(Record::Block { v6: false, first: first.into(), last: last.into(), held }))
+        }
+        "ipv6" => {
+            let first = start.parse::<Ipv6Addr>().map_err(|_| BadLine::Start)?.to_bits();
+            let length = u8::try_from(value).ok().filter(|l| *l <= family_bits(true)).ok_or(BadLine::PrefixTooLong)?;
+            if length < SHORTEST {
+                return Err(BadLine::TooLarge);
+            }
+            if first.trailing_zeros() < u32::from(128 - length) {
+                return Err(BadLine::HostBits);
+            }
+            let last = Prefix { v6: true, first, length }.last();
+            Ok(Some(Record::Block { v6: true, first, last, held }))
+        }
+        _ => {
+            let first = start.parse::<u32>().map_err(|_| BadLine::Start)?;
+            let last = u64::from(first) + (value - 1);
+            if value > u64::from(u32::MAX) || last > u64::from(u32::MAX) {
+                return Err(BadLine::Overflow);
+            }
+            Ok(Some(Record::Systems { first, count: value as u32, held }))
+        }
+    }
+}
+
+/// Reads lines of any length without keeping more than [`LONGEST_LINE`] of one. False at the end.
+fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>, read: &mut u64) -> io::Result<bool> {
+    line.clear();
+    let before = *read;
+    loop {
+        let buffer = match input.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        let end = memchr::memchr(b'\n', buffer);
+        let take = end.unwrap_or(buffer.len());
+        let room = (LONGEST_LINE + 1).saturating_sub(line.len());
+        line.extend_from_slice(&buffer[..take.min(room)]);
+        let used = take + usize::from(end.is_some());
+        input.consume(used);
+        *read += used as u64;
+        if end.is_some() || used == 0 {
+            return Ok(*read > before);
+        }
+    }
+}
+
+/// Hands every line to `read`, without its end; `read` says what is wrong with it.
+pub(super) fn lines(
+    report: &mut ReadReport,
+    mut input: impl BufRead,
+    mut read: impl FnMut(&mut ReadReport, &str) -> Result<Result<(), BadLine>, ReadRefusal>,
+) -> Result<(), ReadRefusal> {
+    let mut line = Vec::with_capacity(256);
+    let mut bytes = 0;
+    let failed = |source_name: &str, error| ReadRefusal::Io { source_name: source_name.to_owned(), error };
+    while next_line(&mut input, &mut line, &mut bytes).map_err(|e| failed(&report.source, e))? {
+        report.lines += 1;
+        if bytes > LARGEST_FILE {
+            return Err(ReadRefusal::TooLarge(report.source.clone()));
+        }
+        let text = if report.lines == 1 { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line) } else { &line };
+        let outcome = if line.len() > LONGEST_LINE {
+            Err(BadLine::TooLong)
+        } else {
+            match std::str::from_utf8(text) {
+                Ok(text) if text.contains('\0') => Err(BadLine::NotText),
+                Ok(text) => read(report, text.trim_end())?,
+                Err(_) => Err(BadLine::NotText),
+            }
+        };
+        if let Err(what) = outcome {
+            report.count_bad(what, report.lines);
+        }
+    }
+    Ok(())
+}
+
+/// Reads a whole file, handing every usable record to `take`; the report is not judged yet.
+pub(super) fn read(
+    source_name: &str,
+    input: impl BufRead,
+    mut take: impl FnMut(&mut ReadReport, Record<'_>) -> Result<(), ReadRefusal>,
+) -> Result<ReadReport, ReadRefusal> {
+    let mut report = ReadReport { source: source_name.to_owned(), ..ReadReport::default() };
+    let mut promised: BTreeMap<String, u64> = BTreeMap::new();
+    let mut promised_records = None;
+    lines(&mut report, input, |report, line| {
+        if line.is_empty() || line.starts_with('#') {
+            return Ok(Ok(()));
+        }
+        let fields: Vec<&str> = line.split('|').collect();
+        if line.starts_with(|c: char| c.is_ascii_digit()) {
+            return header(report, &fields, &mut promised_records);
+        }
+        if fields.last() == Some(&"summary") {
+            return Ok(summary(&fields, &mut promised));
+        }
+        if let Some(kind @ ("ipv4" | "ipv6" | "asn")) = fields.get(2).copied() {
+            report.count_record(kind);
+        }
+        match record(&fields) {
+            Err(what) => return Ok(Err(what)),
+            Ok(None) => report.unheld += 1,
+            Ok(Some(record)) => take(report, record)?,
+        }
+        Ok(Ok(()))
+    })?;
+    let found = |kind: &str| report.records.get(kind).copied().unwrap_or(0);
+    let total: u64 = report.records.values().sum();
+    let mut mismatches: Vec<SummaryMismatch> =
+        promised.into_iter().map(|(what, said)| SummaryMismatch { found: found(&what), what, said }).collect();
+    mismatches.extend(promised_records.map(|said| SummaryMismatch { what: "records".to_owned(), said, found: total }));
+    mismatches.retain(|m| m.said != m.found);
+    report.mismatches = mismatches;
+    Ok(report)
+}
+
+/// The version line: `version|registry|serial|records|startdate|enddate|UTCoffset`.
+fn header(report: &mut ReadReport, fields: &[&str], promised: &mut Option<u64>) -> Result<Result<(), BadLine>, ReadRefusal> {
+    if fields.len() < 6 {
+        return Ok(Err(BadLine::MissingFields));
+    }
+    if fields[0] != "2" && !fields[0].starts_with("2.") {
+        let version = fields[0].chars().take(16).collect();
+        return Err(ReadRefusal::Version { source_name: report.source.clone(), version });
+    }
+    if report.registry.is_some() {
+        return Ok(Err(BadLine::SecondHeader));
+    }
+    if !is_registry(fields[1]) {
+        return Ok(Err(BadLine::Registry));
+    }
+    report.registry = Some(fields[1].to_owned());
+    report.date = Some(fields[5]).filter(|d| d.len() <= 16).map(str::to_owned);
+    // Some writers leave the count of records empty.
+    if fields[3].is_empty() {
+        return Ok(Ok(()));
+    }
+    let Ok(count) = fields[3].parse() else { return Ok(Err(BadLine::Count)) };
+    *promised = Some(count);
+    Ok(Ok(()))
+}
+
+/// A summary line: `registry|*|type|*|count|summary`.
+fn summary(fields: &[&str], promised: &mut BTreeMap<String, u64>) -> Result<(), BadLine> {
+    let [_, _, kind @ ("ipv4" | "ipv6" | "asn"), _, count, _] = fields else { return Err(BadLine::Summary) };
+    let count: u64 = count.parse().map_err(|_| BadLine::Summary)?;
+    // Files of several registries have one line of a type for each.
+    let sum = promised.entry((*kind).to_owned()).or_default();
+    *sum = sum.saturating_add(count);
+    Ok(())
+}

@@ -1,0 +1,39 @@
+//! Which subnet does this address live in? Registry files become a tree, the tree becomes a snapshot that every member shares.
+//!
+//! The tree is IPMicra's (§4.1), with the levels that today's registries publish:
+//!
+//! ```text
+//! root → registry → country → organisation → delegated block → nested networks …
+//! ```
+//!
+//! Only blocks and nested networks are subnets (something that can be owned); the levels above them are groups of
+//! subnets. [`Builder`] reads the files, [`Hierarchy`] answers. Subnets are numbered depth first ([`Position`]), so everything
+//! beneath any level is one contiguous range of numbers, and "who of my relatives is delegated already?" is a range query.
+//!
+//! Whether a range is special (loopback, private) is not asked here: laboratories build hierarchies of loopback ranges.
+
+mod asn;
+mod assemble;
+mod build;
+mod change;
+mod codec;
+mod delegated;
+mod lookup;
+mod path;
+mod prefix;
+mod report;
+mod snapshot;
+mod stats;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod world;
+
+pub use assemble::{AssemblyRefusal, DEEPEST_NESTING, MOST_ORGANISATIONS, MOST_SUBNETS};
+pub use build::{BadFurtherPrefix, Builder, FurtherPrefix, RoutedUse};
+pub use change::{Change, MOST_CHANGED_PERCENT};
+pub use path::{Path, Registered};
+pub use report::{BadLine, BadLines, MOST_BAD_PER_THOUSAND, ReadRefusal, ReadReport, SummaryMismatch};
+pub use snapshot::SnapshotRefusal;
+pub use stats::{RegistryStats, Stats};
+pub use tree::{Hierarchy, IMPLICIT_V4, IMPLICIT_V6, Organisation, OrganisationId, Position, Source, Step, StepKind, WithExtraRefusal};

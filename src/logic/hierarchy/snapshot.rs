@@ -1,0 +1,138 @@
+//! How do members share a hierarchy? As one file, named by its content's hash, that is believed only when every byte is right.
+//!
+//! ```text
+//! zstd( magic 8 · version u32 · content length u64 · content · sources length u32 · sources · SHA-256 of all before )
+//! ```
+//!
+//! Numbers are little-endian. The sources are postcard; the content is what the hash is taken of. The checksum finds
+//! accidents; against malice the content itself is checked: it must be exactly what its own tree would be written as.
+
+use super::{
+    assemble::{AssemblyRefusal, assemble},
+    codec::{Malformed, content_hash, decode, encode},
+    tree::{Hierarchy, Source},
+};
+use std::io::Read;
+
+const MAGIC: &[u8; 8] = b"NCRAWLHI";
+
+/// Grows when the file's meaning changes; other versions are refused.
+const VERSION: u32 = 1;
+
+/// The largest snapshot that is unpacked, in bytes: enough for the most subnets, not for a bomb.
+const LARGEST_UNPACKED: u64 = 256 << 20;
+
+/// How hard the snapshot is pressed: made rarely, carried often.
+const COMPRESSION: i32 = 19;
+
+/// The most bytes that the list of sources may take.
+const LARGEST_SOURCES: usize = 64 << 10;
+
+/// Why a snapshot was not believed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SnapshotRefusal {
+    /// It does not unpack.
+    #[error("not a snapshot, or a damaged one: it does not unpack; get it again, or build one with `nearcrawl hierarchy build`")]
+    Compression,
+    /// It unpacks to something else.
+    #[error("not a hierarchy snapshot: build one with `nearcrawl hierarchy build`")]
+    NotASnapshot,
+    /// It was written by another version of this program.
+    #[error("the snapshot has format {0}, this program reads format {VERSION}: build it again with this program")]
+    Version(u32),
+    /// Its end is missing, or it has too much of one.
+    #[error("the snapshot has the wrong length, it was cut off or something was added: get it again")]
+    Length,
+    /// It unpacks to more than any hierarchy needs.
+    #[error("the snapshot unpacks to more than {LARGEST_UNPACKED} bytes: it is none")]
+    TooLarge,
+    /// Its bytes changed.
+    #[error("the snapshot is damaged, its checksum does not hold: get it again")]
+    Checksum,
+    /// The content makes no sense, though the checksum holds: somebody made it so.
+    #[error("the snapshot makes no sense: {0}; do not take snapshots from where this one came from")]
+    Malformed(&'static str),
+    /// The content exceeds a limit.
+    #[error(transparent)]
+    Assembly(#[from] AssemblyRefusal),
+}
+
+impl From<Malformed> for SnapshotRefusal {
+    fn from(malformed: Malformed) -> Self {
+        SnapshotRefusal::Malformed(malformed.0)
+    }
+}
+
+impl Hierarchy {
+    /// The snapshot file, compressed.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        #[expect(clippy::unwrap_used, reason = "compressing from memory into memory at a valid level does not fail")]
+        zstd::bulk::compress(&self.unpacked(), COMPRESSION).unwrap()
+    }
+
+    /// Reads a snapshot file. The hash is computed anew, never taken from the file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Hierarchy, SnapshotRefusal> {
+        let mut unpacked = Vec::new();
+        let decoder = zstd::stream::read::Decoder::with_buffer(bytes).map_err(|_| SnapshotRefusal::Compression)?;
+        // One byte more than allowed, to see that it is too large.
+        decoder.take(LARGEST_UNPACKED + 1).read_to_end(&mut unpacked).map_err(|_| SnapshotRefusal::Compression)?;
+        if unpacked.len() as u64 > LARGEST_UNPACKED {
+            return Err(SnapshotRefusal::TooLarge);
+        }
+        Self::from_unpacked(&unpacked)
+    }
+
+    pub(super) fn unpacked(&self) -> Vec<u8> {
+        let content = encode(self);
+        // A list of a few short texts; should it ever not encode, a snapshot without its sources is still right.
+        let sources = postcard::to_stdvec(&self.sources).ok().filter(|s| s.len() <= LARGEST_SOURCES).unwrap_or_else(|| vec![0]);
+        seal(VERSION, &content, &sources)
+    }
+
+    pub(super) fn from_unpacked(bytes: &[u8]) -> Result<Hierarchy, SnapshotRefusal> {
+        let (head, rest) = bytes.split_first_chunk::<8>().ok_or(SnapshotRefusal::NotASnapshot)?;
+        if head != MAGIC {
+            return Err(SnapshotRefusal::NotASnapshot);
+        }
+        let (version, rest) = rest.split_first_chunk::<4>().ok_or(SnapshotRefusal::Length)?;
+        let version = u32::from_le_bytes(*version);
+        if version != VERSION {
+            return Err(SnapshotRefusal::Version(version));
+        }
+        let (sealed, checksum) = bytes.split_last_chunk::<32>().ok_or(SnapshotRefusal::Length)?;
+        if content_hash(sealed) != *checksum {
+            return Err(SnapshotRefusal::Checksum);
+        }
+        let rest = &rest[..rest.len().checked_sub(32).ok_or(SnapshotRefusal::Length)?];
+        let (length, rest) = rest.split_first_chunk::<8>().ok_or(SnapshotRefusal::Length)?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| SnapshotRefusal::Length)?;
+        let (content, rest) = rest.split_at_checked(length).ok_or(SnapshotRefusal::Length)?;
+        let (length, sources) = rest.split_first_chunk::<4>().ok_or(SnapshotRefusal::Length)?;
+        if u32::from_le_bytes(*length) as usize != sources.len() || sources.len() > LARGEST_SOURCES {
+            return Err(SnapshotRefusal::Length);
+        }
+        let mut material = decode(content)?;
+        material.sources =
+            postcard::from_bytes::<Vec<Source>>(sources).map_err(|_| SnapshotRefusal::Malformed("its sources cannot be read"))?;
+        let hierarchy = assemble(material)?;
+        // Assembling sorts, drops doubles and what is not used: if that changed anything, the content was not canonical.
+        if hierarchy.hash() != content_hash(content) {
+            return Err(SnapshotRefusal::Malformed("its content is not in canonical form"));
+        }
+        Ok(hierarchy)
+    }
+}
+
+/// Puts the parts of a file together under a checksum.
+pub(super) fn seal(version: u32, content: &[u8], sources: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(content.len() + sources.len() + 64);
+    out.extend_from_slice(MAGIC);
+    out.extend_from_slice(&version.to_le_bytes());
+    out.extend_from_slice(&(content.len() as u64).to_le_bytes());
+    out.extend_from_slice(content);
+    out.extend_from_slice(&(sources.len() as u32).to_le_bytes());
+    out.extend_from_slice(sources);
+    let checksum = content_hash(&out);
+    out.extend_from_slice(&checksum);
+    out
+}

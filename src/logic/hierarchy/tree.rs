@@ -1,0 +1,363 @@
+//! What is known of a subnet? The immutable hierarchy: sorted arrays by position, and every question that is asked of it.
+
+use super::{
+    assemble::{AssemblyRefusal, Entry, Material, Origin, Rank, assemble},
+    build::{BadFurtherPrefix, FurtherPrefix},
+    lookup::{NOBODY, V4Table, V6Table},
+    prefix::{Prefix, number},
+};
+use crate::model::subnet::Subnet;
+use serde::{Deserialize, Serialize};
+use std::{net::IpAddr, ops::Range};
+
+/// Length of the implicit subnet of an IPv4 address that no registered block covers.
+pub const IMPLICIT_V4: u8 = 24;
+
+/// Length of the implicit subnet of an IPv6 address that no registered block covers.
+pub const IMPLICIT_V6: u8 = 48;
+
+/// A subnet's number: depth first, so that everything beneath an ancestor is one contiguous range. Means nothing in a
+/// hierarchy with another [`Hierarchy::hash`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Position(pub u32);
+
+/// An organisation's number: a holder as one registry names it (registry and opaque-id). The same company at two registries is two
+/// organisations, because the files do not say that it is one. Means nothing in a hierarchy with another hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct OrganisationId(pub u32);
+
+/// What is known of an organisation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Organisation<'a> {
+    /// The registry that knows it.
+    pub registry: &'a str,
+    /// How the registry names it (the opaque-id).
+    pub id: &'a str,
+    /// Its name, where a file told one.
+    pub name: Option<&'a str>,
+    /// The smallest number of an autonomous system that the registry assigned to it.
+    pub asn: Option<u32>,
+}
+
+/// A level of the tree, as met on the way up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepKind {
+    /// A subnet that covers the one below.
+    Nested,
+    /// The holder of the block, in one country.
+    Organisation,
+    /// The country, within one registry.
+    Country,
+    /// The registry.
+    Registry,
+    /// Everything.
+    Root,
+}
+
+/// One step up: the level, and the positions of everything beneath it (of the covering subnet itself, too).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Step {
+    /// Which level.
+    pub kind: StepKind,
+    /// Positions beneath.
+    pub range: Range<u32>,
+}
+
+/// Where some of the hierarchy came from; told to people, not part of the hash.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Source {
+    /// The registry or data set.
+    pub name: String,
+    /// Its date as the file says it (YYYYMMDD for registries).
+    pub date: String,
+}
+
+/// A registry and a country within it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Place {
+    pub registry: u16,
+    pub country: [u8; 2],
+}
+
+/// The tree. Immutable; with all its tables about 40 bytes a subnet and 50 an organisation.
+#[derive(Clone)]
+pub struct Hierarchy {
+    pub(super) hash: [u8; 32],
+    pub(super) sources: Vec<Source>,
+    /// By position: an IPv4 address, or an index into `long`.
+    pub(super) heads: Box<[u32]>,
+    /// IPv6 first addresses.
+    pub(super) long: Box<[u128]>,
+    /// By position: prefix length, IPv6 with [`V6_LENGTH`] added.
+    pub(super) lengths: Box<[u8]>,
+    /// By position: index of the organisation.
+    pub(super) holders: Box<[u32]>,
+    /// By position: index of registry and country.
+    pub(super) place_of: Box<[u16]>,
+    /// By position: the covering subnet, or [`NOBODY`].
+    pub(super) parents: Box<[u32]>,
+    pub(super) registries: Vec<String>,
+    pub(super) places: Vec<Place>,
+    pub(super) organisations: Organisations,
+    /// Positions by organisation, and where each organisation's begin.
+    pub(super) members: Box<[u32]>,
+    pub(super) member_starts: Box<[u32]>,
+    /// First positions of the groups of each level.
+    pub(super) organisation_starts: Box<[u32]>,
+    pub(super) country_starts: Box<[u32]>,
+    pub(super) registry_starts: Box<[u32]>,
+    pub(super) v4: V4Table,
+    pub(super) v6: V6Table,
+}
+
+/// What marks the length of an IPv6 prefix in `lengths`.
+pub(super) const V6_LENGTH: u8 = 64;
+
+/// The organisations, their texts in one string.
+#[derive(Clone, Default)]
+pub(super) struct Organisations {
+    /// Index of the registry.
+    pub registries: Vec<u16>,
+    /// Smallest AS number, 0 for none.
+    pub asns: Vec<u32>,
+    /// Ends of id and name in `texts`.
+    pub ends: Vec<[u32; 2]>,
+    pub texts: String,
+}
+
+impl Organisations {
+    pub fn texts(&self, index: usize) -> (&str, &str) {
+        let start = if index == 0 { 0 } else { self.ends[index - 1][1] as usize };
+        let [id, name] = self.ends[index];
+        (&self.texts[start..id as usize], &self.texts[id as usize..name as usize])
+    }
+}
+
+impl std::fmt::Debug for Hierarchy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Hierarchy({} subnets, {:02x?})", self.len(), &self.hash[..4])
+    }
+}
+
+impl Hierarchy {
+    /// A hierarchy without a single subnet: every address lives in its implicit one.
+    pub fn empty() -> Hierarchy {
+        #[expect(clippy::unwrap_used, reason = "nothing exceeds no limit")]
+        assemble(Material::default()).unwrap()
+    }
+
+    /// How many subnets there are; positions are 0 to one less.
+    pub fn len(&self) -> u32 {
+        self.heads.len() as u32
+    }
+
+    /// Whether there is no subnet at all.
+    pub fn is_empty(&self) -> bool {
+        self.heads.is_empty()
+    }
+
+    /// SHA-256 of the content: equal for members that place every address alike. Sources' names and dates do not enter.
+    pub fn hash(&self) -> [u8; 32] {
+        self.hash
+    }
+
+    /// What it was built from.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// The smallest subnet around an address (IPMicra §4.2, step 1); none if no registered block covers it. An IPv4 address
+    /// mapped into IPv6 is looked up as the IPv4 address.
+    pub fn locate(&self, address: IpAddr) -> Option<Position> {
+        let found = match number(address) {
+            (false, n) => self.v4.find(n as u32),
+            (true, n) => self.v6.find(n),
+        };
+        (found != NOBODY).then_some(Position(found))
+    }
+
+    /// The smallest subnet around an address, for every address: where no registered block covers it, the implicit
+    /// [`IMPLICIT_V4`] or [`IMPLICIT_V6`] around it. An implicit subnet has no position and no relatives; it may cover small
+    /// registered ones, whose addresses are theirs.
+    pub fn subnet_of(&self, address: IpAddr) -> Subnet {
+        let address = address.to_canonical();
+        match self.locate(address) {
+            Some(position) => self.subnet(position),
+            None => Subnet::around(address, if address.is_ipv4() { IMPLICIT_V4 } else { IMPLICIT_V6 }),
+        }
+    }
+
+    pub(super) fn prefix(&self, position: u32) -> Prefix {
+        let (head, length) = (self.heads[position as usize], self.lengths[position as usize]);
+        match length.checked_sub(V6_LENGTH) {
+            None => Prefix { v6: false, first: u128::from(head), length },
+            Some(length) => Prefix { v6: true, first: self.long[head as usize], length },
+        }
+    }
+
+    /// The subnet at a position. Panics for a position of another, larger hierarchy, like all that take one.
+    pub fn subnet(&self, position: Position) -> Subnet {
+        self.prefix(position.0).subnet()
+    }
+
+    /// The position of exactly this subnet.
+    pub fn position(&self, subnet: Subnet) -> Option<Position> {
+        let wanted = Prefix::from(&subnet);
+        // Not through `locate`, which would take a prefix of mapped addresses for IPv4.
+        let mut at = if wanted.v6 { self.v6.find(wanted.first) } else { self.v4.find(wanted.first as u32) };
+        while at != NOBODY {
+            let here = self.prefix(at);
+            if here.length <= wanted.length {
+                return (here == wanted).then_some(Position(at));
+            }
+            at = self.parents[at as usize];
+        }
+        None
+    }
+
+    /// The smallest subnet that covers this one, if there is one.
+    pub fn parent(&self, position: Position) -> Option<Position> {
+        let parent = self.parents[position.0 as usize];
+        (parent != NOBODY).then_some(Position(parent))
+    }
+
+    /// The subnet itself and everything nested in it.
+    pub fn beneath(&self, position: Position) -> Range<u32> {
+        let covering = self.prefix(position.0);
+        let (mut low, mut high) = (position.0 + 1, group(&self.organisation_starts, position.0, self.len()).end);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if covering.covers(&self.prefix(middle)) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        position.0..low
+    }
+
+    /// The way up from a subnet (IPMicra §4.2, steps 3 to 5), from its parent to the root. Each range contains the one before and
+    /// the subnet itself; the last is everything.
+    pub fn climb(&self, position: Position) -> Vec<Step> {
+        let mut steps = Vec::with_capacity(8);
+        let mut at = position;
+        while let Some(parent) = self.parent(at) {
+            steps.push(Step { kind: StepKind::Nested, range: self.beneath(parent) });
+            at = parent;
+        }
+        let levels = [
+            (StepKind::Organisation, &self.organisation_starts),
+            (StepKind::Country, &self.country_starts),
+            (StepKind::Registry, &self.registry_starts),
+        ];
+        steps.extend(levels.map(|(kind, starts)| Step { kind, range: group(starts, at.0, self.len()) }));
+        steps.push(Step { kind: StepKind::Root, range: 0..self.len() });
+        steps
+    }
+
+    /// Who holds the subnet (IP-2). Normally the holder of the block around it, too; not where one block was registered
+    /// within another's.
+    pub fn organisation(&self, position: Position) -> OrganisationId {
+        OrganisationId(self.holders[position.0 as usize])
+    }
+
+    /// All subnets of an organisation, in whatever country, in ascending order: the "same company" of IPMicra §4.2, step 2.
+    pub fn organisation_members(&self, organisation: OrganisationId) -> impl ExactSizeIterator<Item = Position> + '_ {
+        let index = organisation.0 as usize;
+        let range = self.member_starts[index] as usize..self.member_starts[index + 1] as usize;
+        self.members[range].iter().map(|p| Position(*p))
+    }
+
+    /// How many organisations there are; their numbers are 0 to one less.
+    pub fn organisations(&self) -> u32 {
+        self.organisations.registries.len() as u32
+    }
+
+    /// What is known of an organisation.
+    pub fn organisation_record(&self, organisation: OrganisationId) -> Organisation<'_> {
+        let index = organisation.0 as usize;
+        let (id, name) = self.organisations.texts(index);
+        let asn = self.organisations.asns[index];
+        Organisation {
+            registry: &self.registries[usize::from(self.organisations.registries[index])],
+            id,
+            name: (!name.is_empty()).then_some(name),
+            asn: (asn != 0).then_some(asn),
+        }
+    }
+
+    /// What people may call an organisation: its name, or the registry's id for it.
+    pub fn organisation_name(&self, organisation: OrganisationId) -> &str {
+        let record = self.organisation_record(organisation);
+        record.name.unwrap_or(record.id)
+    }
+
+    /// The country of the subnet's holder, as the registry has it: two capital letters, `ZZ` unknown.
+    pub fn country(&self, position: Position) -> &str {
+        let place = &self.places[usize::from(self.place_of[position.0 as usize])];
+        std::str::from_utf8(&place.country).unwrap_or("ZZ")
+    }
+
+    /// The registry that delegated the subnet.
+    pub fn registry(&self, position: Position) -> &str {
+        let place = &self.places[usize::from(self.place_of[position.0 as usize])];
+        &self.registries[usize::from(place.registry)]
+    }
+
+    /// This hierarchy and further prefixes, for laboratories and private networks. A further prefix that is a subnet already
+    /// replaces what is known of it. The hash changes with the content.
+    pub fn with_extra(&self, prefixes: &[FurtherPrefix]) -> Result<Hierarchy, WithExtraRefusal> {
+        if prefixes.is_empty() {
+            return Ok(self.clone());
+        }
+        let mut builder = super::Builder::from_material(self.material());
+        for further in prefixes {
+            builder.add_prefix(further)?;
+        }
+        Ok(builder.finish()?)
+    }
+
+    /// Taken apart again, to be put together with something else.
+    pub(super) fn material(&self) -> Material {
+        let rank = Rank { origin: Origin::Delegated, date: 0 };
+        let entries = (0..self.len()).map(|p| Entry {
+            prefix: self.prefix(p),
+            place: self.places[usize::from(self.place_of[p as usize])],
+            organisation: self.holders[p as usize],
+            rank,
+        });
+        let organisations = (0..self.organisations()).map(|o| {
+            let (id, name) = self.organisations.texts(o as usize);
+            super::assemble::Holder {
+                registry: self.organisations.registries[o as usize],
+                id: id.to_owned(),
+                name: name.to_owned(),
+                asn: self.organisations.asns[o as usize],
+            }
+        });
+        Material {
+            registries: self.registries.clone(),
+            organisations: organisations.collect(),
+            entries: entries.collect(),
+            sources: self.sources.clone(),
+        }
+    }
+}
+
+/// Why further prefixes could not be added.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WithExtraRefusal {
+    /// One of them makes no sense.
+    #[error(transparent)]
+    Prefix(#[from] BadFurtherPrefix),
+    /// Together they exceed a limit.
+    #[error(transparent)]
+    Assembly(#[from] AssemblyRefusal),
+}
+
+/// The group around `position`, of groups that begin at `starts` and fill 0 to `len`.
+fn group(starts: &[u32], position: u32, len: u32) -> Range<u32> {
+    let after = starts.partition_point(|s| *s <= position);
+    starts[after - 1]..starts.get(after).copied().unwrap_or(len)
+}

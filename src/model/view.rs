@@ -1,0 +1,539 @@
+//! What do people see? Plain values for the API, the page and the command line; nothing here is sent between members.
+
+use super::{
+    access_point::AccessPoint,
+    claim::{Claim, ClaimReason},
+    record::ServerRecord,
+    subnet::Subnet,
+    summary::SwarmResults,
+    time::{Millis, WallTime},
+    url::{Host, PageUrl},
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, fmt, net::IpAddr, str::FromStr};
+use utoipa::ToSchema;
+
+/// The swarm's totals, as any member answers them.
+pub type ResultsView = SwarmResults;
+
+/// One server, as its owner has it on record.
+pub type ServerView = ServerRecord;
+
+/// What an access point is doing, and why it is not doing more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Activity {
+    /// The store is read, the swarm is joined.
+    #[default]
+    Starting,
+    /// Requests are under way to this many servers.
+    Fetching {
+        /// How many.
+        servers: u64,
+    },
+    /// URLs wait, but every server that has some is to be left alone for now.
+    WaitingForPoliteness {
+        /// Servers that wait.
+        servers: u64,
+        /// When the first may be asked again.
+        next: Millis,
+    },
+    /// Nothing is to be fetched here, but owners or addresses of this many hosts are still being found.
+    FindingOwners {
+        /// How many.
+        hosts: u64,
+    },
+    /// Nobody ever named a URL.
+    NothingSeeded,
+    /// Everything that was named is done; the first tree is visited again in this long.
+    Done {
+        /// If known.
+        next: Option<Millis>,
+    },
+    /// Other members exist, but none answers.
+    NoPeersReachable,
+    /// Cut off from the swarm: it stopped so that nobody is visited twice.
+    Fenced {
+        /// Why.
+        why: String,
+    },
+    /// A limit is reached (disk, quota): it says which.
+    LimitReached {
+        /// Which.
+        limit: String,
+    },
+    /// Giving its subnets back, or stopping.
+    Leaving,
+}
+
+impl Activity {
+    /// In one word.
+    pub fn state(&self) -> State {
+        match self {
+            Activity::Starting => State::Starting,
+            Activity::Fetching { .. } => State::Fetching,
+            Activity::WaitingForPoliteness { .. } | Activity::FindingOwners { .. } => State::Waiting,
+            Activity::NothingSeeded | Activity::Done { .. } => State::Idle,
+            Activity::NoPeersReachable | Activity::Fenced { .. } => State::Fenced,
+            Activity::LimitReached { .. } => State::Stopped,
+            Activity::Leaving => State::Leaving,
+        }
+    }
+}
+
+/// The sentence that people read.
+impl fmt::Display for Activity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Activity::Starting => f.write_str("starting: reading the store and joining the swarm"),
+            Activity::Fetching { servers } => write!(f, "fetching from {}", counted(*servers, "server")),
+            Activity::WaitingForPoliteness { servers: 1, next } => write!(f, "1 server waits for politeness, next in {}", Span(*next)),
+            Activity::WaitingForPoliteness { servers, next } => {
+                write!(f, "{} wait for politeness, next in {}", counted(*servers, "server"), Span(*next))
+            }
+            Activity::FindingOwners { hosts } => write!(f, "finding owners for {}", counted(*hosts, "host")),
+            Activity::NothingSeeded => f.write_str("no work: nothing was seeded"),
+            Activity::Done { next: Some(next) } => write!(f, "no work: everything is fetched, next visit in {}", Span(*next)),
+            Activity::Done { next: None } => f.write_str("no work: everything is fetched"),
+            Activity::NoPeersReachable => f.write_str("no peers reachable"),
+            Activity::Fenced { why } => write!(f, "fenced: {why}"),
+            Activity::LimitReached { limit } => write!(f, "stopped: {limit}"),
+            Activity::Leaving => f.write_str("leaving: giving its subnets back"),
+        }
+    }
+}
+
+/// `1 server`, `12 servers`.
+fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A length of time as people say it: `350 ms`, `1.4 s`, `3 min 5 s`, `2 h 10 min`, `6 d 4 h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span(pub Millis);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0 / 1000;
+        match (self.0, seconds) {
+            (ms @ ..1_000, _) => write!(f, "{ms} ms"),
+            (ms @ ..10_000, _) => write!(f, "{}.{} s", ms / 1000, ms % 1000 / 100),
+            (_, s @ ..60) => write!(f, "{s} s"),
+            (_, s @ ..3_600) => write!(f, "{} min {} s", s / 60, s % 60),
+            (_, s @ ..86_400) => write!(f, "{} h {} min", s / 3_600, s % 3_600 / 60),
+            (_, s) => write!(f, "{} d {} h", s / 86_400, s % 86_400 / 3_600),
+        }
+    }
+}
+
+/// What an access point is doing, in one word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Getting ready.
+    #[default]
+    Starting,
+    /// Requests are under way.
+    Fetching,
+    /// There is work, but not right now.
+    Waiting,
+    /// There is no work.
+    Idle,
+    /// Cut off from the swarm, so it does not fetch.
+    Fenced,
+    /// A limit is reached.
+    Stopped,
+    /// On its way out.
+    Leaving,
+}
+
+/// One access point about itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StatusView {
+    /// Its peer id.
+    #[schema(value_type = String)]
+    pub access_point: AccessPoint,
+    /// The program's version.
+    pub version: String,
+    /// How long it has been running, in milliseconds.
+    pub uptime_ms: Millis,
+    /// The swarm's id.
+    pub swarm: String,
+    /// Addresses at which other members reach it (multiaddr with peer id).
+    pub addresses: Vec<String>,
+    /// Where a site's owner can complain: from the configuration.
+    pub contact: Option<String>,
+    /// How it introduces itself to web servers.
+    pub user_agent: String,
+    /// In one word.
+    pub state: State,
+    /// Why it is busy or idle, in a sentence.
+    pub sentence: String,
+    /// Members of the swarm, itself included.
+    pub members: MembersView,
+    /// Subnets that it holds.
+    pub subnets_owned: u64,
+    /// Subnets that anybody holds.
+    pub subnets_claimed: u64,
+    /// Servers that it has on record or in work.
+    pub servers: u64,
+    /// What it did since it started.
+    pub work: WorkView,
+    /// URLs that wait for their turn here.
+    pub waiting_urls: u64,
+    /// URLs on their way to other owners, not yet acknowledged.
+    pub outgoing_urls: u64,
+    /// Connections to web servers that are open now.
+    pub open_connections: u64,
+    /// The hierarchy in use.
+    pub hierarchy: HierarchyView,
+    /// The caches of URLs met lately (CLOCK), one line for each place where one stands.
+    pub caches: Vec<CacheView>,
+    /// Sizes on disk.
+    pub store: StoreView,
+    /// What was refused, by class: URLs, addresses, probes, hand-overs.
+    pub refusals: BTreeMap<String, u64>,
+    /// Everything that grows, with the limit that stands against it.
+    pub limits: Vec<LimitView>,
+}
+
+/// How many members are how alive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MembersView {
+    /// Answering.
+    pub alive: u64,
+    /// Not answering, not yet given up.
+    pub silent: u64,
+    /// Given up.
+    pub dead: u64,
+}
+
+/// What an access point did since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkView {
+    /// HTML pages fetched.
+    pub pages: u64,
+    /// Requests sent, robots.txt included.
+    pub requests: u64,
+    /// Bytes of bodies over the wire.
+    pub bytes: u64,
+    /// Requests without a usable answer.
+    pub failed: u64,
+    /// Probes made, for itself and for others.
+    pub probes: u64,
+    /// Names looked up in the DNS.
+    pub lookups: u64,
+}
+
+/// Which tree of subnets is in use; members with equal hashes place every address alike.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HierarchyView {
+    /// Content hash, in hex.
+    pub hash: String,
+    /// What it was made of, in words.
+    pub version: String,
+    /// Subnets in it.
+    pub subnets: u64,
+}
+
+/// One cache of URLs met lately.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CacheView {
+    /// Where it stands.
+    pub place: String,
+    /// Entries now.
+    pub entries: u64,
+    /// Entries at most.
+    pub capacity: u64,
+    /// Met lately.
+    pub hits: u64,
+    /// Not met lately.
+    pub misses: u64,
+}
+
+/// Sizes on disk, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StoreView {
+    /// What must not be lost.
+    pub state_bytes: u64,
+    /// What can be built again.
+    pub cache_bytes: u64,
+}
+
+/// Something that grows, and the most it may.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LimitView {
+    /// What.
+    pub name: String,
+    /// Now.
+    pub used: u64,
+    /// At most.
+    pub most: u64,
+}
+
+/// How alive a member is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Liveness {
+    /// Answers.
+    Alive,
+    /// Does not answer; keeps what it owns for now.
+    Silent,
+    /// Given up: others take over.
+    Dead,
+}
+
+impl fmt::Display for Liveness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Liveness::Alive => "alive",
+            Liveness::Silent => "silent",
+            Liveness::Dead => "dead",
+        })
+    }
+}
+
+/// One member, as the answering one sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PeerView {
+    /// Its peer id.
+    #[schema(value_type = String)]
+    pub access_point: AccessPoint,
+    /// Whether it is the one that answers.
+    pub is_me: bool,
+    /// Addresses known of it.
+    pub addresses: Vec<String>,
+    /// How alive.
+    pub liveness: Liveness,
+    /// For how long it has been so, in milliseconds.
+    pub since_ms: Millis,
+    /// Subnets that it holds by the ownership map.
+    pub subnets: u64,
+    /// Servers in its roll-up.
+    pub servers: u64,
+    /// Pages in its roll-up.
+    pub pages: u64,
+    /// How old its roll-up is, in milliseconds; none if none came yet.
+    pub roll_up_age_ms: Option<Millis>,
+}
+
+/// Whose a subnet is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OwnershipView {
+    /// What.
+    #[schema(value_type = String)]
+    pub subnet: Subnet,
+    /// How often it changed hands, plus one.
+    pub epoch: u64,
+    /// Whose.
+    #[schema(value_type = String)]
+    pub owner: AccessPoint,
+    /// What the owner's probe measured, in microseconds.
+    pub rtt_us: Option<u32>,
+    /// Probes that the decision took, all access points together.
+    pub probes: u16,
+    /// By what right: `own-subnet`, `awarded`, `owner-dead`, `released`.
+    #[schema(value_type = String)]
+    pub reason: ClaimReason,
+    /// Who came next.
+    #[schema(value_type = Option<String>)]
+    pub runner_up: Option<AccessPoint>,
+    /// Whether the owner gave it up since.
+    pub released: bool,
+}
+
+impl From<&Claim> for OwnershipView {
+    fn from(claim: &Claim) -> Self {
+        OwnershipView {
+            subnet: claim.subnet,
+            epoch: claim.epoch,
+            owner: claim.owner,
+            rtt_us: claim.rtt_us,
+            probes: claim.probes,
+            reason: claim.reason,
+            runner_up: claim.runner_up,
+            released: claim.released,
+        }
+    }
+}
+
+/// Why is this URL, host or address crawled by whom, and when? What is not known here is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WhyView {
+    /// What was asked, in canonical form.
+    pub asked: String,
+    /// The answer in one or two sentences.
+    pub sentence: String,
+    /// The host.
+    #[schema(value_type = Option<String>)]
+    pub host: Option<Host>,
+    /// The address that the swarm pinned, or the one that was asked for.
+    #[schema(value_type = Option<String>)]
+    pub address: Option<IpAddr>,
+    /// The way down the hierarchy, one line a step, from the root to the smallest subnet.
+    pub path: Vec<String>,
+    /// The smallest subnet.
+    #[schema(value_type = Option<String>)]
+    pub subnet: Option<Subnet>,
+    /// Who holds it, if anybody.
+    pub ownership: Option<OwnershipView>,
+    /// How alive the owner is.
+    pub owner_liveness: Option<Liveness>,
+    /// Whether the owner is the one that answers: only then the rest is known.
+    pub owner_is_me: bool,
+    /// The starting host of the site tree.
+    #[schema(value_type = Option<String>)]
+    pub tree: Option<Host>,
+    /// The level in it.
+    pub level: Option<u8>,
+    /// What became of the URL so far (waiting, fetched with 200, cut by depth, refused by robots.txt …).
+    pub state: Option<String>,
+    /// When the server was last asked, in milliseconds since 1970.
+    #[schema(value_type = Option<u64>)]
+    pub last_visit: Option<WallTime>,
+    /// In how many milliseconds it may be asked again; 0 is now.
+    pub next_visit_in_ms: Option<Millis>,
+    /// What robots.txt says of it, and how old that is, in words.
+    pub robots: Option<String>,
+}
+
+/// What can be asked about: a page, a host or an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A page.
+    Url(PageUrl),
+    /// A host.
+    Host(Host),
+    /// An address.
+    Address(IpAddr),
+}
+
+/// A text that is no [`Subject`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is neither a URL nor a host name nor an IP address")]
+pub struct NoSubject(pub String);
+
+impl FromStr for Subject {
+    type Err = NoSubject;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
+        let no_subject = || NoSubject(text.chars().take(120).collect());
+        if let Ok(address) = text.trim_matches(['[', ']']).parse() {
+            return Ok(Subject::Address(address));
+        }
+        if text.contains("://") {
+            return PageUrl::parse(text).map(Subject::Url).map_err(|_| no_subject());
+        }
+        if text.contains('/') {
+            return PageUrl::parse(&format!("http://{text}")).map(Subject::Url).map_err(|_| no_subject());
+        }
+        text.parse().map(Subject::Host).map_err(|_| no_subject())
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Url(url) => url.fmt(f),
+            Subject::Host(host) => host.fmt(f),
+            Subject::Address(address) => address.fmt(f),
+        }
+    }
+}
+
+/// What came of URLs that were given as starting points.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SeedView {
+    /// How many were taken in.
+    pub accepted: u64,
+    /// Those that were not, and why.
+    pub refused: Vec<RefusedSeed>,
+}
+
+/// A starting point that was not taken in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RefusedSeed {
+    /// As it was given.
+    pub url: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Some of the servers on record here, in the order of their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ServersPage {
+    /// These.
+    pub servers: Vec<ServerView>,
+    /// Ask for those after this one, if there are more.
+    #[schema(value_type = Option<String>)]
+    pub next: Option<Host>,
+}
+
+/// What came of asking an access point to leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LeaveView {
+    /// Subnets that it gives back.
+    pub released: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_say_why_it_is_busy_or_idle() {
+        let cases = [
+            (Activity::Fetching { servers: 3 }, "fetching from 3 servers"),
+            (Activity::Fetching { servers: 1 }, "fetching from 1 server"),
+            (Activity::WaitingForPoliteness { servers: 12, next: 1_450 }, "12 servers wait for politeness, next in 1.4 s"),
+            (Activity::WaitingForPoliteness { servers: 1, next: 90 }, "1 server waits for politeness, next in 90 ms"),
+            (Activity::NothingSeeded, "no work: nothing was seeded"),
+            (Activity::Fenced { why: "2 of 5 members answer".into() }, "fenced: 2 of 5 members answer"),
+            (Activity::NoPeersReachable, "no peers reachable"),
+            (Activity::Done { next: Some(7 * 86_400_000) }, "no work: everything is fetched, next visit in 7 d 0 h"),
+        ];
+        for (activity, sentence) in cases {
+            assert_eq!(activity.to_string(), sentence);
+        }
+    }
+
+    #[test]
+    fn spans_read_naturally() {
+        let cases = [(0, "0 ms"), (999, "999 ms"), (1_000, "1.0 s"), (59_999, "59 s"), (185_000, "3 min 5 s"), (7_800_000, "2 h 10 min")];
+        for (millis, text) in cases {
+            assert_eq!(Span(millis).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_subject_is_a_url_a_host_or_an_address() {
+        let read = |text: &str| text.parse::<Subject>();
+        assert_eq!(read(" 10.1.2.3 "), Ok(Subject::Address("10.1.2.3".parse().unwrap())));
+        assert_eq!(read("[2001:db8::1]"), Ok(Subject::Address("2001:db8::1".parse().unwrap())));
+        assert_eq!(read("Museum.or.KE"), Ok(Subject::Host("museum.or.ke".parse().unwrap())));
+        assert_eq!(read("museum.or.ke/a"), Ok(Subject::Url(PageUrl::parse("http://museum.or.ke/a").unwrap())));
+        assert_eq!(read("https://museum.or.ke/"), Ok(Subject::Url(PageUrl::parse("https://museum.or.ke/").unwrap())));
+        for bad in ["", "a b", "ftp://museum.or.ke/", "..", "http://"] {
+            assert!(read(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn ownership_reads_as_text_in_json() {
+        let claim = Claim {
+            subnet: "127.16.3.7/24".parse().unwrap(),
+            epoch: 2,
+            owner: AccessPoint([1; 32]),
+            rtt_us: Some(8_200),
+            runner_up: None,
+            probes: 3,
+            reason: ClaimReason::OwnerDead,
+            released: false,
+        };
+        let json = serde_json::to_value(OwnershipView::from(&claim)).unwrap();
+        assert_eq!(json["subnet"], "127.16.3.0/24");
+        assert_eq!(json["owner"], AccessPoint([1; 32]).to_string());
+        assert_eq!(json["reason"], "owner-dead");
+        assert_eq!(json["probes"], 3);
+    }
+}

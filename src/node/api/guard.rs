@@ -1,0 +1,105 @@
+//! Who may ask? Programs and people of this machine, and no web page that one of them happens to look at.
+//!
+//! A page elsewhere cannot read our answers (no CORS headers are ever sent), but it could point a name of its own at 127.0.0.1 and
+//! become "same origin" (DNS rebinding), or send us a form that it need not read the answer of (request forgery). So the Host
+//! header must be this machine's, and whatever changes something must say that it is JSON, which no form can.
+
+use super::refusal::Refusal;
+use axum::{
+    extract::{Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, uri::Authority},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use std::net::IpAddr;
+
+/// What every answer carries.
+const HEADERS: [(HeaderName, &str); 6] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'none'",
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (header::CACHE_CONTROL, "no-store"),
+];
+
+/// Lets a request pass, or refuses it.
+pub async fn check(State(own): State<IpAddr>, request: Request, next: Next) -> Response {
+    let mut response = match refusal(own, &request) {
+        Some(refusal) => refusal.into_response(),
+        None => next.run(request).await,
+    };
+    for (name, value) in HEADERS {
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    response
+}
+
+fn refusal(own: IpAddr, request: &Request) -> Option<Refusal> {
+    let headers = request.headers();
+    if !named_host(request).is_some_and(|host| is_ours(&host, own)) {
+        return Some(Refusal::new(
+            StatusCode::FORBIDDEN,
+            "the Host header does not name this machine",
+            "ask by localhost, 127.0.0.1, [::1] or the address that the API listens on; from elsewhere, use an SSH tunnel",
+        ));
+    }
+    if matches!(*request.method(), Method::GET | Method::HEAD) {
+        return None;
+    }
+    if !is_same_site(headers, own) {
+        return Some(Refusal::new(
+            StatusCode::FORBIDDEN,
+            "another web site sent this request",
+            "use the node's own page, the command line, or a program that sends no Origin header",
+        ));
+    }
+    if !is_json(headers) {
+        return Some(Refusal::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "whatever changes something must be sent as JSON",
+            "add the header `content-type: application/json`; a body of {} will do where none is needed",
+        ));
+    }
+    None
+}
+
+/// The host that was asked for, without its port: from the request line if it stands there, else from the one Host header.
+fn named_host(request: &Request) -> Option<String> {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let (first, second) = (hosts.next(), hosts.next());
+    if second.is_some() {
+        return None;
+    }
+    let authority = match request.uri().authority() {
+        Some(authority) => authority.clone(),
+        None => first?.to_str().ok()?.parse::<Authority>().ok()?,
+    };
+    Some(authority.host().to_owned())
+}
+
+/// Whether a host is one that no name server elsewhere can have a say in.
+fn is_ours(host: &str, own: IpAddr) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback() || address == own)
+}
+
+/// Browsers say where a request comes from; programs do not, and need not.
+fn is_same_site(headers: &HeaderMap, own: IpAddr) -> bool {
+    let fetch_site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+    if fetch_site.is_some_and(|site| site != b"same-origin" && site != b"none") {
+        return false;
+    }
+    let Some(origin) = headers.get(header::ORIGIN) else { return true };
+    let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://")?.parse::<Authority>().ok());
+    host.is_some_and(|host| is_ours(host.host(), own))
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(Ok(kind)) = headers.get(header::CONTENT_TYPE).map(HeaderValue::to_str) else { return false };
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}

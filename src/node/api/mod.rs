@@ -1,0 +1,156 @@
+//! How do people and programs talk to a running node? Over HTTP on loopback: JSON, metrics, an OpenAPI description and one page.
+
+#[cfg(test)]
+pub(crate) mod fake;
+mod guard;
+mod listener;
+mod page;
+mod refusal;
+mod routes;
+#[cfg(test)]
+mod tests;
+
+use super::{desk::Desk, metrics::Metrics};
+use axum::{
+    Router,
+    extract::DefaultBodyLimit,
+    middleware,
+    routing::{get, post},
+};
+use listener::Limited;
+pub use refusal::ErrorView;
+pub use routes::SeedsBody;
+use std::{io, net::SocketAddr, sync::Arc};
+use tokio::net::TcpListener;
+use utoipa::OpenApi;
+
+/// The largest body that is accepted, in bytes.
+pub const LARGEST_BODY: usize = 1 << 20;
+
+/// The most starting points that one request may name.
+pub const MOST_SEEDS: usize = 10_000;
+
+/// The most rows that one answer has.
+pub const MOST_ROWS: usize = 10_000;
+
+/// Connections that may be open at once; the next one waits.
+pub const MOST_CONNECTIONS: usize = 128;
+
+/// What every handler can reach.
+#[derive(Clone)]
+struct Context {
+    desk: Desk,
+    metrics: Arc<Metrics>,
+}
+
+/// Why the API is not served.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiFailure {
+    /// Somebody else listens there.
+    #[error("{listen} is in use by another program: stop it, or set another address as `listen` in section [api]")]
+    InUse {
+        /// Where.
+        listen: SocketAddr,
+    },
+    /// It cannot be listened there.
+    #[error("cannot listen on {listen}: {why}; `listen` in section [api] must be an address of this machine")]
+    CannotListen {
+        /// Where.
+        listen: SocketAddr,
+        /// Why.
+        why: io::Error,
+    },
+    /// It stopped working.
+    #[error("the API stopped: {0}")]
+    Stopped(io::Error),
+}
+
+/// A socket that is bound, but not yet served.
+#[derive(Debug)]
+pub struct Api {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Api {
+    /// Binds the socket: from now on connections queue up.
+    pub async fn bind(listen: SocketAddr) -> Result<Api, ApiFailure> {
+        let failed = |why: io::Error| match why.kind() {
+            io::ErrorKind::AddrInUse => ApiFailure::InUse { listen },
+            _ => ApiFailure::CannotListen { listen, why },
+        };
+        let listener = TcpListener::bind(listen).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Api { listener, address })
+    }
+
+    /// Where it listens: with the port that was given if 0 was asked for.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `shutdown` is done; requests under way are answered first.
+    pub async fn serve(
+        self,
+        desk: Desk,
+        metrics: Arc<Metrics>,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), ApiFailure> {
+        let router = router(Context { desk, metrics }, self.address);
+        let listener = Limited::new(self.listener, MOST_CONNECTIONS);
+        axum::serve(listener, router).with_graceful_shutdown(shutdown).await.map_err(ApiFailure::Stopped)
+    }
+}
+
+/// Binds and serves in one go.
+pub async fn serve(
+    listen: SocketAddr,
+    desk: Desk,
+    metrics: Arc<Metrics>,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), ApiFailure> {
+    Api::bind(listen).await?.serve(desk, metrics, shutdown).await
+}
+
+/// The description of all routes.
+#[derive(OpenApi)]
+#[openapi(
+    info(title = "nearcrawl", description = "A running access point: what it does, what the swarm knows, and starting points for more."),
+    paths(
+        routes::status,
+        routes::peers,
+        routes::ownership,
+        routes::results,
+        routes::why,
+        routes::servers,
+        routes::seeds,
+        routes::leave,
+        routes::openapi,
+        routes::metrics,
+        page::index,
+        page::bot
+    )
+)]
+struct Description;
+
+fn router(context: Context, address: SocketAddr) -> Router {
+    Router::new()
+        .route("/api/status", get(routes::status))
+        .route("/api/peers", get(routes::peers))
+        .route("/api/ownership", get(routes::ownership))
+        .route("/api/results", get(routes::results))
+        .route("/api/why", get(routes::why))
+        .route("/api/servers", get(routes::servers))
+        .route("/api/seeds", post(routes::seeds))
+        .route("/api/leave", post(routes::leave))
+        .route("/openapi.json", get(routes::openapi))
+        .route("/metrics", get(routes::metrics))
+        .route("/", get(page::index))
+        .route("/bot", get(page::bot))
+        .route("/page/{file}", get(page::file))
+        .fallback(refusal::no_such_path)
+        .method_not_allowed_fallback(refusal::no_such_method)
+        .with_state(context)
+        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .layer(middleware::from_fn_with_state(address.ip(), guard::check))
+}

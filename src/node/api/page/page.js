@@ -1,0 +1,276 @@
+"use strict";
+// Watches the daemon that served this page. Whatever comes from web servers is set as text, never as markup.
+
+const EVERY_MS = 1500;
+const PATIENCE_MS = 12000;
+const MOST_POINTS = 400;
+const MOST_ROWS = 60;
+const SVG = "http://www.w3.org/2000/svg";
+
+const at = (id) => document.getElementById(id);
+const number = new Intl.NumberFormat("en").format;
+const points = [];
+let by = "country";
+let lastState = "";
+
+function say(id, text) {
+  const element = typeof id === "string" ? at(id) : id;
+  if (element.textContent !== text) element.textContent = text;
+}
+
+function make(tag, className, ...inside) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  element.append(...inside.map(asNode));
+  return element;
+}
+
+function asNode(value) {
+  return value instanceof Node ? value : String(value);
+}
+
+function bytes(count) {
+  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
+  let unit = 0;
+  while (count >= 999.5 && unit + 1 < units.length) { count /= 1000; unit += 1; }
+  return unit === 0 ? `${count} B` : `${count.toFixed(1)} ${units[unit]}`;
+}
+
+function span(ms) {
+  const s = Math.floor(ms / 1000);
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 10000) return `${(ms / 1000).toFixed(1)} s`;
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min`;
+  if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.floor(s % 3600 / 60)} min`;
+  return `${Math.floor(s / 86400)} d ${Math.floor(s % 86400 / 3600)} h`;
+}
+
+const plural = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
+const short = (peer) => `…${peer.slice(-8)}`;
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+function bar(value, most) {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", "0 0 100 10");
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.setAttribute("aria-hidden", "true");
+  for (const [name, width] of [["track", 100], ["fill", most > 0 ? Math.max(value > 0 ? 1 : 0, value / most * 100) : 0]]) {
+    const rect = document.createElementNS(SVG, "rect");
+    rect.setAttribute("class", name);
+    rect.setAttribute("width", String(width));
+    rect.setAttribute("height", "10");
+    svg.append(rect);
+  }
+  return make("div", "bar", make("span", "", number(value)), svg);
+}
+
+async function ask(path, options) {
+  const answer = await fetch(path, { ...options, signal: AbortSignal.timeout(PATIENCE_MS) });
+  const value = await answer.json();
+  if (!answer.ok) throw Object.assign(new Error(value.error), { hint: value.hint });
+  return value;
+}
+
+function showStatus(status) {
+  at("state-dot").dataset.state = status.state;
+  say("state", status.state);
+  say("sentence", capital(status.sentence));
+  if (lastState !== status.state) {
+    lastState = status.state;
+    say("spoken", status.sentence);
+  }
+  document.title = `${status.state} · nearcrawl`;
+  say("me", short(status.access_point));
+  at("me").title = status.access_point;
+  say("swarm", `swarm ${status.swarm}`);
+  say("fig-subnets", number(status.subnets_owned));
+  say("sub-subnets", `of ${number(status.subnets_claimed)} in the swarm`);
+  say("fig-waiting", number(status.waiting_urls));
+  say("sub-waiting", plural(status.open_connections, "open connection"));
+  say("version", `nearcrawl ${status.version}, up ${span(status.uptime_ms)}`);
+  say("hierarchy", `hierarchy ${status.hierarchy.hash.slice(0, 8)}, ${plural(status.hierarchy.subnets, "subnet")}`);
+  const hits = status.caches.reduce((sum, cache) => sum + cache.hits, 0);
+  const all = status.caches.reduce((sum, cache) => sum + cache.hits + cache.misses, 0);
+  say("caches", all > 0 ? `URL cache ${(hits / all * 100).toFixed(1)} % met lately` : "");
+}
+
+function showPeers(peers) {
+  const alive = peers.filter((peer) => peer.liveness === "alive").length;
+  const most = Math.max(1, ...peers.map((peer) => peer.subnets));
+  say("peers-note", `${alive} of ${peers.length} alive`);
+  at("peers").replaceChildren(...peers.slice(0, MOST_ROWS).map((peer) => {
+    const name = make("td", "name", make("span", "mono", short(peer.access_point)));
+    name.title = [peer.access_point, ...peer.addresses].join("\n");
+    if (peer.is_me) name.append(make("span", "tag", "this one"));
+    const dot = make("span", "dot");
+    dot.dataset.state = peer.liveness;
+    const state = make("td", "", make("div", "state", dot, peer.liveness, make("small", "", span(peer.since_ms))));
+    return make("tr", peer.liveness, name, state, make("td", "", bar(peer.subnets, most)), make("td", "number", number(peer.servers)));
+  }));
+}
+
+function showResults(results) {
+  const total = results.summary.total;
+  at("exact").dataset.exact = results.exact ? "yes" : "no";
+  say("exact", results.exact ? "exact" : "in transition");
+  const why = results.exact ? "" : results.in_transition ? `${results.in_transition}; ` : "";
+  say("age", `${why}${plural(results.covers.length, "access point")}, oldest numbers ${span(results.oldest_ms)} old`);
+  say("fig-servers", number(total.servers));
+  say("sub-servers", `${number(total.up)} up, ${number(total.unfinished)} unfinished`);
+  say("fig-pages", number(total.pages));
+  say("sub-pages", `in ${plural(total.requests, "request")}`);
+  say("fig-bytes", bytes(total.bytes));
+  say("sub-bytes", `${number(total.failed)} failed requests`);
+
+  const rows = Object.entries(results.summary.by[by] ?? {}).sort((a, b) => b[1].servers - a[1].servers || (a[0] < b[0] ? -1 : 1));
+  const most = Math.max(1, ...rows.map(([, counts]) => counts.servers));
+  at("rows").replaceChildren(...rows.slice(0, MOST_ROWS).map(([value, counts]) => make("tr", "",
+    make("td", "", value), make("td", "", bar(counts.servers, most)), make("td", "number roomy", number(counts.up)),
+    make("td", "number", number(counts.pages)), make("td", "number roomy", number(counts.requests)),
+    make("td", "number roomy", bytes(counts.bytes)))));
+  say("rows-note", rows.length === 0 ? "Nothing is recorded yet." : rows.length > MOST_ROWS ? `and ${number(rows.length - MOST_ROWS)} more: nearcrawl results --by ${by}` : "");
+
+  points.push({ at: performance.now(), pages: total.pages });
+  if (points.length > MOST_POINTS) points.splice(0, points.length - MOST_POINTS);
+  showChart();
+}
+
+function showChart() {
+  const first = points[0], last = points[points.length - 1];
+  const time = Math.max(1, last.at - first.at);
+  const low = Math.min(...points.map((point) => point.pages)), high = Math.max(...points.map((point) => point.pages));
+  const x = (point) => ((point.at - first.at) / time * 600).toFixed(1);
+  const y = (point) => (high === low ? 130 : 189 - (point.pages - low) / (high - low) * 179).toFixed(1);
+  const way = points.length < 2 ? `M0,${y(first)} L600,${y(first)}` : points.map((point, i) => `${i ? "L" : "M"}${x(point)},${y(point)}`).join(" ");
+  at("chart-line").setAttribute("d", way);
+  at("chart-area").setAttribute("d", `${way} L600,189 L0,189 Z`);
+  const rate = (last.pages - first.pages) / time * 1000;
+  say("progress-note", points.length < 2 ? "pages, whole swarm" : `${rate >= 10 ? number(Math.round(rate)) : rate.toFixed(1)} pages a second, whole swarm`);
+  say("chart-from", `${number(first.pages)} pages, ${span(last.at - first.at)} ago`);
+  say("chart-to", `${number(last.pages)} now`);
+}
+
+function lost(failure) {
+  document.body.classList.add("lost");
+  at("state-dot").dataset.state = "lost";
+  say("state", "no answer");
+  say("sentence", failure.hint ? capital(failure.message) : "The daemon does not answer");
+  at("exact").dataset.exact = "unknown";
+  say("exact", points.length > 0 ? "not current" : "no numbers yet");
+  say("age", failure.hint ?? "What you see below is what it said last; this page keeps asking.");
+  if (lastState !== "lost") {
+    lastState = "lost";
+    say("spoken", "The daemon does not answer");
+  }
+}
+
+async function look() {
+  try {
+    const [status, peers, results] = await Promise.all([ask("/api/status"), ask("/api/peers"), ask(`/api/results?by=${by}`)]);
+    document.body.classList.remove("lost");
+    showStatus(status);
+    showPeers(peers);
+    showResults(results);
+  } catch (failure) {
+    lost(failure);
+  }
+}
+
+async function watch() {
+  if (!document.hidden) await look();
+  setTimeout(watch, EVERY_MS);
+}
+
+function choose(tab) {
+  by = tab.dataset.by;
+  for (const other of document.querySelectorAll("[role=tab]")) {
+    other.setAttribute("aria-selected", String(other === tab));
+    other.tabIndex = other === tab ? 0 : -1;
+  }
+  at("totals").setAttribute("aria-labelledby", tab.id);
+  say("totals-by", tab.textContent);
+  at("rows").replaceChildren();
+  look();
+}
+
+document.querySelector("[role=tablist]").addEventListener("click", (event) => {
+  const tab = event.target.closest("[role=tab]");
+  if (tab) choose(tab);
+});
+
+document.querySelector("[role=tablist]").addEventListener("keydown", (event) => {
+  const tabs = [...document.querySelectorAll("[role=tab]")];
+  const now = tabs.indexOf(document.activeElement);
+  const next = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: tabs.length - 1 }[event.key];
+  if (now < 0 || next === undefined) return;
+  event.preventDefault();
+  const tab = tabs[(next + tabs.length) % tabs.length];
+  tab.focus();
+  choose(tab);
+});
+
+function facts(...pairs) {
+  const list = document.createElement("dl");
+  for (const [name, value] of pairs) {
+    if (value !== null && value !== undefined && value !== "") list.append(make("dt", "", name), make("dd", "", value));
+  }
+  return list;
+}
+
+const REASONS = {
+  "own-subnet": "it lives there itself",
+  "awarded": "nobody had it, and it was near",
+  "owner-dead": "the owner before it died",
+  "released": "the owner before it gave it up",
+};
+
+function explain(why) {
+  const own = why.ownership;
+  return [make("p", "lead", why.sentence), facts(
+    ["host", why.host],
+    ["address", why.address],
+    ["lives in", why.path.join(" › ")],
+    ["owner", own && `${short(own.owner)}${why.owner_is_me ? " (this one)" : ""}${why.owner_liveness ? `, ${why.owner_liveness}` : ""}`],
+    ["because", own && `${REASONS[own.reason] ?? own.reason}; epoch ${own.epoch}, ${plural(own.probes, "probe")}`],
+    ["distance", own && own.rtt_us !== null ? `${(own.rtt_us / 1000).toFixed(1)} ms` : null],
+    ["next in line", own && own.runner_up ? short(own.runner_up) : null],
+    ["site tree", why.tree && `${why.tree}${why.level === null ? "" : `, level ${why.level}`}`],
+    ["state", why.state],
+    ["robots.txt", why.robots],
+    ["last visit", why.last_visit === null ? null : new Date(why.last_visit).toLocaleString()],
+    ["next visit", why.next_visit_in_ms === null ? null : why.next_visit_in_ms === 0 ? "now" : `in ${span(why.next_visit_in_ms)}`],
+  )];
+}
+
+// Runs a form's question, and shows what came of it, also if that is a refusal.
+function form(name, question) {
+  const element = at(`${name}-form`), answer = at(`${name}-answer`);
+  element.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const button = element.querySelector("button");
+    button.disabled = true;
+    try {
+      answer.replaceChildren(...await question(new FormData(element)));
+    } catch (failure) {
+      const lead = make("p", "lead bad", capital(failure.hint ? failure.message : "the daemon does not answer"));
+      answer.replaceChildren(lead, make("p", "note", failure.hint ?? "Is it still running? Ask again in a moment."));
+    } finally {
+      button.disabled = false;
+    }
+  });
+}
+
+form("why", async (data) => explain(await ask(`/api/why?q=${encodeURIComponent(data.get("q").trim())}`)));
+
+form("seed", async (data) => {
+  const urls = data.get("urls").split("\n").map((line) => line.trim()).filter((line) => line);
+  const options = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ urls }) };
+  const view = await ask("/api/seeds", options);
+  const lead = make("p", view.accepted > 0 ? "lead" : "lead bad", `${number(view.accepted)} accepted, ${number(view.refused.length)} refused`);
+  if (view.refused.length === 0) at("seed-urls").value = "";
+  return [lead, make("ul", "", ...view.refused.slice(0, 20).map((refused) => make("li", "", `${refused.url}: ${refused.why}`)))];
+});
+
+document.addEventListener("visibilitychange", () => { if (!document.hidden) look(); });
+watch();

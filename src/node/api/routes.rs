@@ -1,0 +1,192 @@
+//! What can be asked over HTTP? Each route is one question at the desk, or a document about the API itself.
+
+use super::{
+    Context, Description, MOST_ROWS, MOST_SEEDS,
+    refusal::{ErrorView, Refusal},
+};
+use crate::model::{
+    subnet::Subnet,
+    summary::Dimension,
+    url::Host,
+    view::{LeaveView, OwnershipView, PeerView, ResultsView, SeedView, ServersPage, StatusView, Subject, WhyView},
+};
+use axum::{
+    Json,
+    body::Bytes,
+    extract::{Query, State, rejection::QueryRejection},
+    http::header,
+    response::{IntoResponse, Response},
+};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, OpenApi, ToSchema};
+
+/// A query string that axum read, or could not read.
+type Asked<T> = Result<Query<T>, QueryRejection>;
+
+fn read<T>(asked: Asked<T>) -> Result<T, Refusal> {
+    match asked {
+        Ok(Query(parameters)) => Ok(parameters),
+        Err(why) => Err(Refusal::bad_request(why.body_text(), "GET /openapi.json describes the parameters")),
+    }
+}
+
+/// Which splits of the results.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ResultsQuery {
+    /// Only this split: country, tld, registry, organisation, software or status. All of them, if not given.
+    by: Option<String>,
+}
+
+/// What to explain.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct WhyQuery {
+    /// A URL, a host or an IP address.
+    q: String,
+}
+
+/// Where to go on in a long list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct RowsQuery {
+    /// Rows after this one (a host for servers, a subnet for ownership); from the first one, if not given.
+    after: Option<String>,
+    /// At most so many rows: 1 to 10000.
+    most: Option<usize>,
+}
+
+impl RowsQuery {
+    fn most(&self, default: usize) -> Result<usize, Refusal> {
+        match self.most {
+            None => Ok(default),
+            Some(most @ 1..=MOST_ROWS) => Ok(most),
+            Some(most) => Err(Refusal::bad_request(
+                format!("most={most} is out of range"),
+                format!("ask for 1 to {MOST_ROWS} rows, and go on with after="),
+            )),
+        }
+    }
+}
+
+/// Starting points.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SeedsBody {
+    /// URLs, written in full.
+    pub urls: Vec<String>,
+}
+
+/// Who this access point is and what it is doing.
+#[utoipa::path(get, path = "/api/status", responses((status = 200, body = StatusView), (status = 503, body = ErrorView)))]
+pub async fn status(State(context): State<Context>) -> Result<Json<StatusView>, Refusal> {
+    Ok(Json(context.desk.status().await?))
+}
+
+/// The members of the swarm, as this one sees them.
+#[utoipa::path(get, path = "/api/peers", responses((status = 200, body = Vec<PeerView>), (status = 503, body = ErrorView)))]
+pub async fn peers(State(context): State<Context>) -> Result<Json<Vec<PeerView>>, Refusal> {
+    Ok(Json(context.desk.peers().await?))
+}
+
+/// Whose the subnets are, in the order of the subnets. As many rows as asked for: ask on after the last one.
+#[utoipa::path(get, path = "/api/ownership", params(RowsQuery),
+    responses((status = 200, body = Vec<OwnershipView>), (status = 400, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn ownership(State(context): State<Context>, asked: Asked<RowsQuery>) -> Result<Json<Vec<OwnershipView>>, Refusal> {
+    let rows = read(asked)?;
+    let most = rows.most(MOST_ROWS)?;
+    let after = match rows.after {
+        None => None,
+        Some(text) => Some(
+            text.parse::<Subnet>()
+                .map_err(|_| Refusal::bad_request(format!("after={text:?} is no subnet"), "write it like after=192.0.2.0/24"))?,
+        ),
+    };
+    Ok(Json(context.desk.ownership(after, most).await?))
+}
+
+/// What the swarm knows so far: exact, or in transition and why; the same at every member once it is exact.
+#[utoipa::path(get, path = "/api/results", params(ResultsQuery),
+    responses((status = 200, body = ResultsView), (status = 400, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn results(State(context): State<Context>, asked: Asked<ResultsQuery>) -> Result<Json<ResultsView>, Refusal> {
+    let only = read(asked)?.by.map(|name| dimension(&name)).transpose()?;
+    let mut results = context.desk.results().await?;
+    if let Some(only) = only {
+        results.summary.by.retain(|dimension, _| *dimension == only);
+    }
+    Ok(Json(results))
+}
+
+fn dimension(name: &str) -> Result<Dimension, Refusal> {
+    serde_json::from_value(serde_json::Value::String(name.to_owned())).map_err(|_| {
+        let name: String = name.chars().take(40).collect();
+        Refusal::bad_request(
+            format!("results are not split by {name:?}"),
+            "split by country, tld, registry, organisation, software or status",
+        )
+    })
+}
+
+/// Why a URL, host or address is crawled by whom, and when.
+#[utoipa::path(get, path = "/api/why", params(WhyQuery),
+    responses((status = 200, body = WhyView), (status = 400, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn why(State(context): State<Context>, asked: Asked<WhyQuery>) -> Result<Json<WhyView>, Refusal> {
+    let subject: Subject = read(asked)?
+        .q
+        .parse()
+        .map_err(|why| Refusal::bad_request(format!("{why}"), "ask like q=https://museum.or.ke/, q=museum.or.ke or q=192.0.2.7"))?;
+    Ok(Json(context.desk.why(subject).await?))
+}
+
+/// The servers that this access point has on record, in the order of their names.
+#[utoipa::path(get, path = "/api/servers", params(RowsQuery),
+    responses((status = 200, body = ServersPage), (status = 400, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn servers(State(context): State<Context>, asked: Asked<RowsQuery>) -> Result<Json<ServersPage>, Refusal> {
+    let rows = read(asked)?;
+    let most = rows.most(100)?;
+    let after = match rows.after {
+        None => None,
+        Some(text) => {
+            let host = text.parse::<Host>();
+            Some(host.map_err(|_| Refusal::bad_request(format!("after={text:?} is no host"), "write it like after=museum.or.ke"))?)
+        }
+    };
+    Ok(Json(context.desk.servers(after, most).await?))
+}
+
+/// Adds starting points. Those that are refused are named with the reason; the others are taken in.
+#[utoipa::path(post, path = "/api/seeds", request_body = SeedsBody,
+    responses((status = 200, body = SeedView), (status = 400, body = ErrorView), (status = 415, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn seeds(State(context): State<Context>, body: Bytes) -> Result<Json<SeedView>, Refusal> {
+    let hint = r#"send {"urls": ["https://example.org/"]}"#;
+    let body: SeedsBody = serde_json::from_slice(&body).map_err(|why| Refusal::bad_request(format!("the body: {why}"), hint))?;
+    if body.urls.is_empty() || body.urls.len() > MOST_SEEDS {
+        return Err(Refusal::bad_request(format!("{} URLs", body.urls.len()), format!("name 1 to {MOST_SEEDS} URLs at a time")));
+    }
+    Ok(Json(context.desk.add_seeds(&body.urls).await?))
+}
+
+/// Leaves the swarm for good: gives all subnets back, then ends.
+#[utoipa::path(post, path = "/api/leave",
+    responses((status = 200, body = LeaveView), (status = 415, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn leave(State(context): State<Context>) -> Result<Json<LeaveView>, Refusal> {
+    Ok(Json(context.desk.leave().await?))
+}
+
+/// This description.
+#[utoipa::path(get, path = "/openapi.json", responses((status = 200, description = "OpenAPI 3.1")))]
+pub async fn openapi() -> Json<utoipa::openapi::OpenApi> {
+    Json(Description::openapi())
+}
+
+/// Counters and gauges for Prometheus.
+#[utoipa::path(get, path = "/metrics", responses((status = 200, description = "OpenMetrics text", content_type = "application/openmetrics-text")))]
+pub async fn metrics(State(context): State<Context>) -> Result<Response, Refusal> {
+    let status = context.desk.status().await?;
+    context.metrics.update(&status);
+    let kind = [(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")];
+    Ok((kind, context.metrics.text()).into_response())
+}

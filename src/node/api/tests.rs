@@ -1,0 +1,273 @@
+//! Does the API keep its promises over real sockets?
+
+use super::{Description, fake::FakeNode, refusal::ErrorView};
+use crate::model::{
+    summary::{Dimension, SwarmResults},
+    view::{OwnershipView, PeerView, SeedView, ServersPage, StatusView, WhyView},
+};
+use reqwest::{Client, StatusCode, header};
+use serde_json::Value;
+use utoipa::OpenApi;
+
+/// All routes with their methods: adding one without describing it, or the other way round, fails.
+const ROUTES: [(&str, &str); 12] = [
+    ("get", "/"),
+    ("get", "/api/ownership"),
+    ("get", "/api/peers"),
+    ("get", "/api/results"),
+    ("get", "/api/servers"),
+    ("get", "/api/status"),
+    ("get", "/api/why"),
+    ("get", "/bot"),
+    ("get", "/metrics"),
+    ("get", "/openapi.json"),
+    ("post", "/api/leave"),
+    ("post", "/api/seeds"),
+];
+
+fn client() -> Client {
+    Client::builder().no_proxy().build().unwrap()
+}
+
+async fn get<T: serde::de::DeserializeOwned>(node: &FakeNode, path: &str) -> T {
+    let answer = client().get(node.url(path)).send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::OK, "{path}");
+    answer.json().await.unwrap()
+}
+
+async fn refused(node: &FakeNode, path: &str, status: StatusCode) -> ErrorView {
+    let answer = client().get(node.url(path)).send().await.unwrap();
+    assert_eq!(answer.status(), status, "{path}");
+    answer.json().await.unwrap()
+}
+
+#[tokio::test]
+async fn every_question_is_answered_in_its_shape() {
+    let node = FakeNode::start("127.0.0.1:0").await;
+    let status: StatusView = get(&node, "/api/status").await;
+    assert!(status.sentence.starts_with("fetching from"), "{}", status.sentence);
+    let peers: Vec<PeerView> = get(&node, "/api/peers").await;
+    assert_eq!(peers.iter().filter(|peer| peer.is_me).count(), 1);
+    let why: WhyView = get(&node, "/api/why?q=https://museum.ke.test/a%3Fb=c").await;
+    assert_eq!(why.asked, "https://museum.ke.test/a?b=c");
+
+    let all: SwarmResults = get(&node, "/api/results").await;
+    assert_eq!(all.summary.by.len(), Dimension::ALL.len());
+    let one: SwarmResults = get(&node, "/api/results?by=country").await;
+    assert_eq!(one.summary.by.keys().collect::<Vec<_>>(), [&Dimension::Country]);
+    let text: Value = get(&node, "/api/results?by=country").await;
+    assert!(text["answered_by"].as_str().unwrap().starts_with("12D3KooW"), "{text}");
+    assert_eq!(text["summary"]["by"]["country"]["KE"]["servers"], 21);
+    node.end().await;
+}
+
+#[tokio::test]
+async fn long_lists_come_in_pieces_that_join_without_gap_or_overlap() {
+    let node = FakeNode::start("127.0.0.1:0").await;
+    let whole: Vec<OwnershipView> = get(&node, "/api/ownership").await;
+    let first: Vec<OwnershipView> = get(&node, "/api/ownership?most=7").await;
+    let rest: Vec<OwnershipView> = get(&node, &format!("/api/ownership?after={}", first[6].subnet)).await;
+    assert_eq!([first, rest].concat(), whole);
+
+    let (mut hosts, mut path) = (Vec::new(), "/api/servers?most=10".to_owned());
+    for _ in 0..10 {
+        let page: ServersPage = get(&node, &path).await;
+        hosts.extend(page.servers.into_iter().map(|server| server.host));
+        match page.next {
+            Some(next) => path = format!("/api/servers?most=10&after={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(hosts.len(), 25);
+    assert!(hosts.is_sorted());
+    node.end().await;
+}
+
+#[tokio::test]
+async fn bad_questions_are_told_what_to_do() {
+    let node = FakeNode::start("127.0.0.1:0").await;
+    let cases = [
+        ("/api/results?by=planet", "split by country, tld"),
+        ("/api/results?of=country", "/openapi.json"),
+        ("/api/why", "/openapi.json"),
+        ("/api/why?q=two%20words", "q=museum.or.ke"),
+        ("/api/ownership?after=everything", "after=192.0.2.0/24"),
+        ("/api/ownership?most=0", "1 to 10000"),
+        ("/api/servers?after=..", "after=museum.or.ke"),
+        ("/api/servers?most=10001", "1 to 10000"),
+    ];
+    for (path, hint) in cases {
+        let view = refused(&node, path, StatusCode::BAD_REQUEST).await;
+        assert!(view.hint.contains(hint) && !view.error.is_empty(), "{path}: {view:?}");
+    }
+    assert!(refused(&node, "/api/nothing", StatusCode::NOT_FOUND).await.error.contains("/api/nothing"));
+    refused(&node, "/page/..%2F..%2Fmod.rs", StatusCode::NOT_FOUND).await;
+    refused(&node, "/api/seeds", StatusCode::METHOD_NOT_ALLOWED).await;
+    node.end().await;
+}
+
+#[tokio::test]
+async fn only_hosts_of_this_machine_are_answered() {
+    let node = FakeNode::start("127.0.0.1:0").await;
+    let ask = async |host: &str| client().get(node.url("/api/status")).header(header::HOST, host).send().await.unwrap().status();
+    for host in ["localhost", "LOCALHOST:8080", "127.0.0.1", "127.0.0.9:1", "[::1]:4880"] {
+        assert_eq!(ask(host).await, StatusCode::OK, "{host}");
+    }
+    for host in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:4880", "192.0.2.1", "127.0.0.1@evil.example", "", "a b"]
+    {
+        let status = ask(host).await;
+        assert!(matches!(status, StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST), "{host}: {status}");
+    }
+    node.end().await;
+}
+
+#[tokio::test]
+async fn the_address_it_listens_on_is_a_name_for_it_too() {
+    let node = FakeNode::start("127.10.0.1:0").await;
+    let _: StatusView = get(&node, "/api/status").await;
+    node.end().await;
+}
+
+#[tokio::test]
+async fn other_sites_can_neither_add_seeds_nor_make_it_leave() {
+    let node = FakeNode::start("127.0.0.1:0").await;
+    let body = r#"{"urls":["http://a.test/"]}"#;
+    let ask = async |path: &str, headers: &[(&str, &str)]| {
+        let mut request = client().post(node.url(path)).body(body);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.send().await.unwrap().status()
+    };
+    let json = ("content-type", "application/json");
+    for path in ["/api/seeds", "/api/leave"] {
+        assert_eq!(ask(path, &[]).await, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+        for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonp"] {
+            assert_eq!(ask(path, &[("content-type", kind)]).await, StatusCode::UNSUPPORTED_MEDIA_TYPE, "{kind}");
+        }
+        assert_eq!(ask(path, &[json, ("origin", "https://evil.example")]).await, StatusCode::FORBIDDEN);
+        assert_eq!(ask(path, &[json, ("origin", "null")]).await, StatusCode::FORBIDDEN);
+        assert_eq!(ask(path, &[json, ("sec-fetch-site", "cross-site")]).await, StatusCode::FORBIDDEN);
+        assert_eq!(ask(path, &[json, ("host", "evil.example")]).await, StatusCode::FORBIDDEN);
+        let own = format!("http://{}", node.address);
+        assert_eq!(ask(path, &[json, ("origin", &own), ("sec-fetch-site", "same-origin")]).await, StatusCode::OK);
+        assert_eq!(ask(path, &[("content-type", "application/json; charset=utf-8")]).await, StatusCode::OK);
+    }
+    let answer = client().get(node.url("/api/status")).header("origin", "https://evil.example").send().await.unwrap();
+    assert!(!answer.headers().contains_key("access-control-allow-origin"));
+    node.end().await;
+}
+
+#[tokio::test]
+async fn seeds_are_taken_in_or_named_with_the_reason() {
+    let node = FakeNode::start("127.0.0.1:0").await;
+    let urls = ["http://a.test/", "http://b.invalid/", "mailto:me@a.test", "nonsense"];
+    let answer = client().post(node.url("/api/seeds")).json(&serde_json::json!({ "urls": urls })).send().await.unwrap();
+    let view: SeedView = answer.json().await.unwrap();
+    assert_eq!(view.accepted, 1);
+    let refused: Vec<_> = view.refused.iter().map(|refused| refused.url.as_str()).collect();
+    assert_eq!(refused, ["http://b.invalid/", "mailto:me@a.test", "nonsense"]);
+
+    for body in [r#"{"urls":[]}"#, r#"{"url":"http://a.test/"}"#, "[]", "", "{"] {
+        let request = client().post(node.url("/api/seeds")).header("content-type", "application/json").body(body);
+        assert_eq!(request.send().await.unwrap().status(), StatusCode::BAD_REQUEST, "{body}");
+    }
+    let huge = format!(r#"{{"urls":["{}"]}}"#, "x".repeat(super::LARGEST_BODY));
+    let request = client().post(node.url("/api/seeds")).header("content-type", "application/json").body(huge);
+    assert_eq!(request.send().await.unwrap().status(), StatusCode::PAYLOAD_TOO_LARGE);
+    node.end().await;
+}
+
+#[tokio::test]
+async fn the_description_and_the_routes_agree() {
+    let node = FakeNode::start("127.0.0.1:0").await;
+    let described: Value = get(&node, "/openapi.json").await;
+    let mut listed = Vec::new();
+    for (path, methods) in described["paths"].as_object().unwrap() {
+        listed.extend(methods.as_object().unwrap().keys().map(|method| (method.clone(), path.clone())));
+    }
+    listed.sort();
+    assert_eq!(listed, ROUTES.map(|(method, path)| (method.to_owned(), path.to_owned())));
+    for (method, path) in ROUTES {
+        let request = client().request(method.to_uppercase().parse().unwrap(), node.url(path));
+        let status = request.header("content-type", "application/json").body("{}").send().await.unwrap().status();
+        assert!(status != StatusCode::NOT_FOUND && status != StatusCode::METHOD_NOT_ALLOWED, "{method} {path}: {status}");
+    }
+    // Every schema that is referred to is there.
+    let text = Description::openapi().to_json().unwrap();
+    for reference in text.split("#/components/schemas/").skip(1) {
+        let name = reference.split('"').next().unwrap();
+        assert!(described["components"]["schemas"].get(name).is_some(), "{name} is referred to but not described");
+    }
+    node.end().await;
+}
+
+#[tokio::test]
+async fn metrics_are_well_formed_and_follow_the_status() {
+    let node = FakeNode::start("127.0.0.1:0").await;
+    let text = client().get(node.url("/metrics")).send().await.unwrap().text().await.unwrap();
+    assert!(text.ends_with("# EOF\n"));
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        assert!(name.starts_with("nearcrawl_"), "{line}");
+        assert!(value.parse::<f64>().is_ok(), "{line}");
+    }
+    let expected = [
+        "nearcrawl_subnets_owned 14",
+        "nearcrawl_state{name=\"fetching\"} 1",
+        "nearcrawl_state{name=\"fenced\"} 0",
+        "nearcrawl_members{name=\"alive\"} 4",
+        "nearcrawl_probes_total 61",
+        "nearcrawl_cache_hits_total{name=\"links of pages\"} 9120",
+        "nearcrawl_limit_most{name=\"waiting URLs\"} 1000000",
+    ];
+    for line in expected {
+        assert!(text.lines().any(|l| l == line), "{line} is missing in\n{text}");
+    }
+    node.end().await;
+}
+
+#[tokio::test]
+async fn the_page_is_whole_and_loads_nothing_from_elsewhere() {
+    let node = FakeNode::start("127.0.0.1:0").await;
+    let page = client().get(node.url("/")).send().await.unwrap();
+    let policy = page.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap().to_owned();
+    assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+    let html = page.text().await.unwrap();
+    let mut named = 0;
+    for attribute in ["src=\"", "href=\""] {
+        for rest in html.split(attribute).skip(1) {
+            let target = rest.split('"').next().unwrap();
+            assert!(target.starts_with('/') || target.starts_with('#'), "{target}");
+            if target.starts_with('/') {
+                assert_eq!(client().get(node.url(target)).send().await.unwrap().status(), StatusCode::OK, "{target}");
+                named += 1;
+            }
+        }
+    }
+    assert!(named >= 2, "the page names its style and its script");
+    assert!(!html.contains("style=") && !html.contains("onclick"), "the policy would refuse it");
+    let script = client().get(node.url("/page/page.js")).send().await.unwrap().text().await.unwrap();
+    for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("] {
+        assert!(!script.contains(way), "text from web servers must not become markup: {way}");
+    }
+    node.end().await;
+}
+
+#[tokio::test]
+async fn owners_of_web_sites_read_how_to_keep_it_out() {
+    let node = FakeNode::start("127.0.0.1:0").await;
+    let text = client().get(node.url("/bot")).send().await.unwrap().text().await.unwrap();
+    assert!(text.contains("Disallow: /") && text.contains("crawl@museum.or.ke"), "{text}");
+    node.end().await;
+}
+
+#[tokio::test]
+async fn an_address_in_use_is_said_so() {
+    let node = FakeNode::start("127.0.0.1:0").await;
+    let failure = super::Api::bind(node.address).await.unwrap_err();
+    assert!(failure.to_string().contains("is in use by another program"), "{failure}");
+    let failure = super::Api::bind("192.0.2.1:1".parse().unwrap()).await.unwrap_err();
+    assert!(failure.to_string().contains("must be an address of this machine"), "{failure}");
+    node.end().await;
+}

@@ -1,0 +1,113 @@
+//! How does the daemon visit servers, and which does it never visit?
+
+use super::{
+    reader::{Parsed, Section},
+    values,
+};
+use crate::model::url::Host;
+use ipnetwork::IpNetwork;
+use std::{net::IpAddr, time::Duration};
+use toml::de::DeValue;
+
+/// `[crawl]`: how servers are visited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CrawlConfig {
+    /// The deepest level of a site tree that is fetched; the starting page is level 0 (Low Load Server Crawler).
+    pub depth: u8,
+    /// How long after a run of a site ended the next one begins.
+    pub revisit: Duration,
+    /// How many pages of a site are fetched in a run before it pauses; none = no limit.
+    pub pages_per_run: Option<u64>,
+    /// The own address that requests, probes and DNS questions come from; none = what the system chooses.
+    pub source_address: Option<IpAddr>,
+    /// How many servers are visited at once.
+    pub parallel: u32,
+    /// How many servers of one /24 (/48 for IPv6) are visited at once.
+    pub per_subnet: u32,
+    /// The least pause between two requests to one server.
+    pub least_delay: Duration,
+    /// The pause is at least this many times as long as the last answer took.
+    pub delay_factor: u32,
+    /// The product token: what robots.txt calls this crawler, and the first word of the User-Agent header.
+    pub user_agent: String,
+    /// The ports that may be contacted.
+    pub ports: Vec<u16>,
+    /// Private or special ranges that may be contacted nevertheless; empty outside laboratories.
+    pub allow_ranges: Vec<IpNetwork>,
+    /// Ranges that are never contacted; wins over `allow_ranges`.
+    pub deny_ranges: Vec<IpNetwork>,
+    /// Hosts that are never contacted, with their subdomains.
+    pub deny_hosts: Vec<Host>,
+    /// How many URLs may wait in the frontier; beyond it, links are counted and dropped.
+    pub most_waiting: u64,
+}
+
+impl Default for CrawlConfig {
+    fn default() -> Self {
+        CrawlConfig {
+            depth: 8,
+            revisit: Duration::from_secs(7 * 86_400),
+            pages_per_run: Some(1000),
+            source_address: None,
+            parallel: 64,
+            per_subnet: 4,
+            least_delay: Duration::from_secs(2),
+            delay_factor: 10,
+            user_agent: "nearcrawl".to_owned(),
+            ports: vec![80, 443, 8080, 8443],
+            allow_ranges: Vec::new(),
+            deny_ranges: Vec::new(),
+            deny_hosts: Vec::new(),
+            most_waiting: 1_000_000,
+        }
+    }
+}
+
+/// One year: longer pauses are mistakes.
+const YEAR: Duration = Duration::from_secs(365 * 86_400);
+
+impl CrawlConfig {
+    pub(super) fn read(mut section: Section<'_, '_>) -> CrawlConfig {
+        let default = CrawlConfig::default();
+        let pages_per_run = section.take("pages_per_run", default.pages_per_run.unwrap_or(0), values::whole(0..=1_000_000_000));
+        let config = CrawlConfig {
+            depth: section.take("depth", default.depth, values::whole(0..=63)),
+            revisit: section.take("revisit", default.revisit, values::duration(Duration::from_secs(1)..=YEAR)),
+            pages_per_run: (pages_per_run > 0).then_some(pages_per_run),
+            source_address: section.take("source_address", default.source_address, |value| values::address(value).map(Some)),
+            parallel: section.take("parallel", default.parallel, values::whole(1..=10_000)),
+            per_subnet: section.take("per_subnet", default.per_subnet, values::whole(1..=10_000)),
+            least_delay: section.take("least_delay", default.least_delay, values::duration(Duration::ZERO..=Duration::from_secs(3600))),
+            delay_factor: section.take("delay_factor", default.delay_factor, values::whole(0..=1000)),
+            user_agent: section.take("user_agent", default.user_agent, product_token),
+            ports: section.list("ports", default.ports, values::whole(1..=u16::MAX)),
+            allow_ranges: section.list("allow_ranges", default.allow_ranges, narrow_range),
+            deny_ranges: section.list("deny_ranges", default.deny_ranges, values::range),
+            deny_hosts: section.list("deny_hosts", default.deny_hosts, values::host),
+            most_waiting: section.take("most_waiting", default.most_waiting, values::whole(1000..=1_000_000_000)),
+        };
+        if config.ports.is_empty() {
+            section.contradicts("ports", "without a port nothing can be crawled; name at least one, like [80, 443]".to_owned());
+        }
+        config
+    }
+}
+
+/// What RFC 9309 §2.2.1 lets a crawler be called.
+fn product_token(value: &DeValue<'_>) -> Parsed<String> {
+    let wanted = "write the crawler's name in quotes: 1 to 64 letters, `-` and `_` only; version and contact are added to it";
+    let text = value.as_str().filter(|text| (1..=64).contains(&text.len())).ok_or(wanted)?;
+    let fits = text.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_'));
+    if fits { Ok(text.to_owned()) } else { Err(wanted.to_owned()) }
+}
+
+/// A range small enough to be meant: one that covers half the address space would switch the guard off.
+fn narrow_range(value: &DeValue<'_>) -> Parsed<IpNetwork> {
+    let range = values::range(value)?;
+    let least = if range.is_ipv4() { 8 } else { 7 };
+    if range.prefix() >= least {
+        Ok(range)
+    } else {
+        Err("this would open nearly every special address; name the ranges one by one, like \"127.0.0.0/8\"".to_owned())
+    }
+}

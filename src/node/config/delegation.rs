@@ -1,0 +1,56 @@
+//! By which rule are nobody's subnets given away?
+
+use super::{reader::Section, values};
+use crate::model::fetch::ProbeKind;
+use std::time::Duration;
+
+/// Whose procedure decides who gets a subnet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DelegationPolicy {
+    /// The procedure of the IPMicra paper, within the daemon's probe budgets.
+    #[default]
+    Ipmicra,
+}
+
+/// `[delegation]`: how subnets that nobody holds are given away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DelegationConfig {
+    /// The procedure.
+    pub policy: DelegationPolicy,
+    /// The first access point that probes a subnet within this time gets it (IPMicra §4.2).
+    pub threshold: Duration,
+    /// How nearness is measured.
+    pub probe: ProbeKind,
+    /// How many procedures a steward runs at once.
+    pub at_once: u32,
+    /// How many contacts by probes one subnet may get in 30 days, from the whole swarm.
+    pub contacts_per_subnet: u32,
+}
+
+impl Default for DelegationConfig {
+    fn default() -> Self {
+        DelegationConfig {
+            policy: DelegationPolicy::Ipmicra,
+            threshold: Duration::from_millis(50),
+            probe: ProbeKind::Tcp,
+            at_once: 8,
+            contacts_per_subnet: 15,
+        }
+    }
+}
+
+const POLICIES: &[(&str, DelegationPolicy)] = &[("ipmicra", DelegationPolicy::Ipmicra)];
+const PROBES: &[(&str, ProbeKind)] = &[("tcp", ProbeKind::Tcp), ("http-head", ProbeKind::HttpHead)];
+
+impl DelegationConfig {
+    pub(super) fn read(mut section: Section<'_, '_>) -> DelegationConfig {
+        let default = DelegationConfig::default();
+        DelegationConfig {
+            policy: section.take("policy", default.policy, values::choice(POLICIES)),
+            threshold: section.take("threshold", default.threshold, values::duration(Duration::from_millis(1)..=Duration::from_secs(5))),
+            probe: section.take("probe", default.probe, values::choice(PROBES)),
+            at_once: section.take("at_once", default.at_once, values::whole(1..=256)),
+            contacts_per_subnet: section.take("contacts_per_subnet", default.contacts_per_subnet, values::whole(1..=15)),
+        }
+    }
+}

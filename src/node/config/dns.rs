@@ -1,0 +1,35 @@
+//! Whom does the daemon ask for addresses?
+
+use super::{reader::Section, values};
+use std::{net::SocketAddr, time::Duration};
+
+/// `[dns]`: how names are resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DnsConfig {
+    /// The name servers; empty = those of the system.
+    pub servers: Vec<SocketAddr>,
+    /// How long to wait for one answer.
+    pub timeout: Duration,
+    /// How many times to ask.
+    pub attempts: u32,
+    /// An answer is kept at least this long, whatever it says itself.
+    pub least_ttl: Duration,
+}
+
+impl Default for DnsConfig {
+    fn default() -> Self {
+        DnsConfig { servers: Vec::new(), timeout: Duration::from_secs(3), attempts: 2, least_ttl: Duration::from_secs(60) }
+    }
+}
+
+impl DnsConfig {
+    pub(super) fn read(mut section: Section<'_, '_>) -> DnsConfig {
+        let default = DnsConfig::default();
+        DnsConfig {
+            servers: section.list("servers", default.servers, values::socket_or_port(53)),
+            timeout: section.take("timeout", default.timeout, values::duration(Duration::from_millis(100)..=Duration::from_secs(30))),
+            attempts: section.take("attempts", default.attempts, values::whole(1..=10)),
+            least_ttl: section.take("least_ttl", default.least_ttl, values::duration(Duration::ZERO..=Duration::from_secs(7 * 86_400))),
+        }
+    }
+}

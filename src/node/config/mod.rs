@@ -1,0 +1,235 @@
+//! What did the operator decide? One TOML file, read whole, or the defaults.
+//!
+//! The file is parsed into a table that remembers where everything stands; each section then asks that table for its own keys
+//! and gives back plain resolved values. So a mistake is reported with its line, all mistakes are reported at once, and
+//! nothing behind this room ever sees a text that still has to be understood.
+
+mod api;
+mod cache;
+mod crawl;
+mod delegation;
+mod dns;
+mod error;
+mod fetch;
+mod hierarchy;
+mod log;
+mod reader;
+mod scope;
+mod store;
+mod surroundings;
+mod swarm;
+#[cfg(test)]
+mod tests;
+mod timers;
+mod values;
+
+pub use api::ApiConfig;
+pub use cache::CacheConfig;
+pub use crawl::CrawlConfig;
+pub use delegation::{DelegationConfig, DelegationPolicy};
+pub use dns::DnsConfig;
+pub use error::{ConfigError, Problem};
+pub use fetch::FetchConfig;
+pub use hierarchy::{ExtraPrefix, HierarchyConfig};
+pub use log::{Journald, LogConfig};
+pub use scope::ScopeConfig;
+pub use store::StoreConfig;
+pub use swarm::{Readers, SwarmConfig};
+pub use timers::TimersConfig;
+
+use reader::{Parsed, Reader, line_of};
+use std::{
+    fs,
+    net::IpAddr,
+    path::{Path, PathBuf},
+};
+use surroundings::Surroundings;
+use toml::de::{DeTable, DeValue};
+
+/// Where the packaged service keeps its configuration.
+pub const SERVICE_CONFIG: &str = "/etc/nearcrawl/nearcrawl.toml";
+
+/// The longest configuration that is read, in bytes.
+const LARGEST_CONFIG: u64 = 1 << 20;
+
+/// What the operator decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Where everything is kept that must outlive the process.
+    pub state_dir: PathBuf,
+    /// Whom a web server's operator can write to: an email address or a web page. Part of the User-Agent header.
+    pub contact: Option<String>,
+    /// How the daemon meets the others.
+    pub swarm: SwarmConfig,
+    /// How servers are visited.
+    pub crawl: CrawlConfig,
+    /// Which external hosts are crawled.
+    pub scope: ScopeConfig,
+    /// How names are resolved.
+    pub dns: DnsConfig,
+    /// The limits of one request.
+    pub fetch: FetchConfig,
+    /// Which hierarchy of subnets is used.
+    pub hierarchy: HierarchyConfig,
+    /// How subnets that nobody holds are given away.
+    pub delegation: DelegationConfig,
+    /// How silence is judged.
+    pub timers: TimersConfig,
+    /// The URL cache.
+    pub cache: CacheConfig,
+    /// The databases.
+    pub store: StoreConfig,
+    /// The HTTP interface.
+    pub api: ApiConfig,
+    /// What the daemon tells.
+    pub log: LogConfig,
+}
+
+/// Why a configuration is good enough to look at things, but not to crawl.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotReady {
+    /// Nobody to write to.
+    #[error(
+        "contact is not set: web servers' operators must be able to reach you\n  \
+         write contact = \"you@example.org\" (or the address of a web page) at the top of the configuration"
+    )]
+    NoContact,
+}
+
+impl Default for Config {
+    /// The defaults for this process: they depend on the user and on systemd only in `state_dir`.
+    fn default() -> Self {
+        Config {
+            state_dir: Surroundings::of_this_process().state_dir(),
+            contact: None,
+            swarm: SwarmConfig::default(),
+            crawl: CrawlConfig::default(),
+            scope: ScopeConfig::default(),
+            dns: DnsConfig::default(),
+            fetch: FetchConfig::default(),
+            hierarchy: HierarchyConfig::default(),
+            delegation: DelegationConfig::default(),
+            timers: TimersConfig::default(),
+            cache: CacheConfig::default(),
+            store: StoreConfig::default(),
+            api: ApiConfig::default(),
+            log: LogConfig::default(),
+        }
+    }
+}
+
+impl Config {
+    /// Reads the file at `path`; the defaults if there is none to read.
+    pub fn load(path: Option<&Path>) -> Result<Config, ConfigError> {
+        let Some(path) = path else { return Ok(Config::default()) };
+        let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
+        let size = fs::metadata(path).map_err(unreadable)?.len();
+        if size > LARGEST_CONFIG {
+            let message = format!("the file has {size} bytes; a configuration has at most {LARGEST_CONFIG}");
+            let problems = vec![Problem { line: None, what: String::new(), message }];
+            return Err(ConfigError::Wrong { path: path.to_owned(), problems });
+        }
+        Config::parse(&fs::read_to_string(path).map_err(unreadable)?, path)
+    }
+
+    /// Understands `text`, which was read from `path`: relative paths in it are relative to that file's directory.
+    pub fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
+        let wrong = |problems| ConfigError::Wrong { path: path.to_owned(), problems };
+        let (root, mistakes) = DeTable::parse_recoverable(text);
+        if !mistakes.is_empty() {
+            // What follows a slip of syntax is guesswork: report the slips alone.
+            let problem = |mistake: toml::de::Error| {
+                let line = mistake.span().map(|span| line_of(text, span.start));
+                Problem { line, what: String::new(), message: format!("this is not TOML: {}", mistake.message()) }
+            };
+            return Err(wrong(mistakes.into_iter().map(problem).collect()));
+        }
+        let directory = path.parent().unwrap_or(Path::new(""));
+        let mut reader = Reader::new(text, root.get_ref(), directory);
+        let config = Config::read(&mut reader);
+        let problems = reader.finish();
+        if problems.is_empty() { Ok(config) } else { Err(wrong(problems)) }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Config {
+        let mut top = reader.section("");
+        let state_dir = top.path("state_dir");
+        let contact = top.take("contact", None, contact);
+        Config {
+            state_dir: state_dir.unwrap_or_else(|| Surroundings::of_this_process().state_dir()),
+            contact,
+            swarm: SwarmConfig::read(reader.section("swarm")),
+            crawl: CrawlConfig::read(reader.section("crawl")),
+            scope: ScopeConfig::read(reader.section("scope")),
+            dns: DnsConfig::read(reader.section("dns")),
+            fetch: FetchConfig::read(reader.section("fetch")),
+            hierarchy: HierarchyConfig::read(reader.section("hierarchy")),
+            delegation: DelegationConfig::read(reader.section("delegation")),
+            timers: TimersConfig::read(reader.section("timers")),
+            cache: CacheConfig::read(reader.section("cache")),
+            store: StoreConfig::read(reader.section("store")),
+            api: ApiConfig::read(reader.section("api")),
+            log: LogConfig::read(reader.section("log")),
+        }
+    }
+
+    /// What is sent as User-Agent: the crawler, its version and whom to write to.
+    pub fn user_agent(&self) -> String {
+        let product = format!("{}/{}", self.crawl.user_agent, env!("CARGO_PKG_VERSION"));
+        match &self.contact {
+            Some(contact) => format!("{product} (+{contact})"),
+            None => product,
+        }
+    }
+
+    /// Whether the daemon may crawl with this configuration.
+    pub fn ready_to_run(&self) -> Result<(), NotReady> {
+        if self.contact.is_some() || self.stays_private() { Ok(()) } else { Err(NotReady::NoContact) }
+    }
+
+    /// What is allowed but probably not meant, one sentence each.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if let Err(missing) = self.ready_to_run() {
+            warnings.push(missing.to_string());
+        }
+        if let Some(listen) = self.api.listen.filter(|listen| !listen.ip().is_loopback()) {
+            warnings.push(format!("api.listen = \"{listen}\" can be reached from other machines: anybody there can add seeds"));
+        }
+        if !self.stays_private() && !self.crawl.allow_ranges.is_empty() {
+            warnings.push(
+                "crawl.allow_ranges lets links from the public web lead into private ranges; it is meant for laboratories".to_owned(),
+            );
+        }
+        if !self.stays_private() && (self.crawl.least_delay.as_secs() < 1 || self.crawl.delay_factor < 1) {
+            warnings.push("crawl.least_delay and crawl.delay_factor are too small for servers that are not yours".to_owned());
+        }
+        warnings
+    }
+
+    /// Whether names come only from name servers in ranges that were opened for it, or the scope is a list of addresses in them:
+    /// a laboratory, where nobody has to be reached.
+    fn stays_private(&self) -> bool {
+        let opened = |address: IpAddr| self.crawl.allow_ranges.iter().any(|range| range.contains(address));
+        let own_names = !self.dns.servers.is_empty() && self.dns.servers.iter().all(|server| opened(server.ip()));
+        let scope = &self.scope;
+        let only_addresses = !scope.open && scope.tlds.is_empty() && !scope.hosts.is_empty();
+        own_names || (only_addresses && scope.hosts.iter().all(|host| host.address().is_some_and(opened)))
+    }
+}
+
+/// An email address or a web page; it goes into a header, so nothing that could end one.
+fn contact(value: &DeValue<'_>) -> Parsed<Option<String>> {
+    let wanted = "write an email address or a web page in quotes, like \"you@example.org\" or \"https://example.org/crawler\"";
+    let text = value.as_str().ok_or(wanted)?;
+    let plain = text.len() <= 200 && text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'(' | b')' | b'\\' | b'"'));
+    let reaches = |text: &str| match text.split_once("://") {
+        Some((scheme, rest)) => matches!(scheme, "http" | "https") && rest.contains('.'),
+        None => text.trim_start_matches("mailto:").split_once('@').is_some_and(|(name, host)| !name.is_empty() && !host.is_empty()),
+    };
+    match text {
+        "" => Ok(None),
+        _ if plain && reaches(text) => Ok(Some(text.to_owned())),
+        _ => Err(wanted.to_owned()),
+    }
+}

@@ -1,0 +1,54 @@
+//! Which hosts, met by links, become starting hosts of their own?
+
+use super::{
+    reader::{Parsed, Section},
+    values,
+};
+use crate::model::url::Host;
+use toml::de::DeValue;
+
+/// `[scope]`: which external hosts are crawled. With everything empty, only the hosts of the seeds are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScopeConfig {
+    /// Every host.
+    pub open: bool,
+    /// Every host under these top-level domains (lower case, without a dot).
+    pub tlds: Vec<String>,
+    /// These hosts with their subdomains.
+    pub hosts: Vec<Host>,
+}
+
+impl ScopeConfig {
+    pub(super) fn read(mut section: Section<'_, '_>) -> ScopeConfig {
+        let default = ScopeConfig::default();
+        ScopeConfig {
+            open: section.take("open", default.open, values::truth),
+            tlds: section.list("tlds", default.tlds, top_level_domain),
+            hosts: section.list("hosts", default.hosts, scope_host),
+        }
+    }
+}
+
+fn top_level_domain(value: &DeValue<'_>) -> Parsed<String> {
+    let wanted = "write a top-level domain in quotes, like \"ke\"; whole hosts belong under scope.hosts";
+    let text = values::any_text(value)?;
+    let host: Host = text.trim_start_matches('.').parse().map_err(|_| wanted.to_owned())?;
+    match host.tld() {
+        Some(tld) if tld == host.as_str() => Ok(tld.to_owned()),
+        _ => Err(wanted.to_owned()),
+    }
+}
+
+/// A host that can have subdomains of its own: a public suffix is nobody's, so it would silently cover nothing.
+fn scope_host(value: &DeValue<'_>) -> Parsed<Host> {
+    let host = values::host(value)?;
+    match host.tld() {
+        Some(tld) if tld == host.as_str() && tld != "localhost" => {
+            Err(format!("this is a top-level domain; write it under scope.tlds: [\"{tld}\"]"))
+        }
+        Some(_) if host.as_str().contains('.') && psl::domain_str(host.as_str()).is_none() => {
+            Err("anybody can register a name under this suffix; name the registered domains, like \"example.co.ke\"".to_owned())
+        }
+        _ => Ok(host),
+    }
+}

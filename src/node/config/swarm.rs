@@ -1,0 +1,80 @@
+//! How does the daemon meet the others?
+
+use super::{
+    reader::{Parsed, Section},
+    values,
+};
+use libp2p::{Multiaddr, multiaddr::Protocol};
+use std::path::PathBuf;
+use toml::de::DeValue;
+
+/// Who may read the swarm's results from this access point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Readers {
+    /// Everybody who can connect.
+    #[default]
+    Anybody,
+    /// Members of the swarm.
+    Members,
+    /// Only this machine, by the API.
+    Nobody,
+}
+
+/// `[swarm]`: how the daemon meets the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SwarmConfig {
+    /// Where to wait for peers, as multiaddresses (checked).
+    pub listen: Vec<String>,
+    /// Under which addresses others can reach this access point, if they are not those it listens on; multiaddresses (checked).
+    pub advertise: Vec<String>,
+    /// Whom to ask first, as multiaddresses (checked); empty for the first of a swarm.
+    pub bootstrap: Vec<String>,
+    /// How many peers may be connected at once.
+    pub most_peers: u32,
+    /// A file with a key that all members share, in the format of libp2p private networks; none = no such key.
+    pub pre_shared_key_file: Option<PathBuf>,
+    /// Who may read the results from here.
+    pub readers: Readers,
+}
+
+impl Default for SwarmConfig {
+    fn default() -> Self {
+        SwarmConfig {
+            listen: vec!["/ip4/0.0.0.0/tcp/4817".to_owned()],
+            advertise: Vec::new(),
+            bootstrap: Vec::new(),
+            most_peers: 64,
+            pre_shared_key_file: None,
+            readers: Readers::Anybody,
+        }
+    }
+}
+
+const READERS: &[(&str, Readers)] = &[("anybody", Readers::Anybody), ("members", Readers::Members), ("nobody", Readers::Nobody)];
+
+impl SwarmConfig {
+    pub(super) fn read(mut section: Section<'_, '_>) -> SwarmConfig {
+        let default = SwarmConfig::default();
+        SwarmConfig {
+            listen: section.list("listen", default.listen, multiaddress),
+            advertise: section.list("advertise", default.advertise, multiaddress),
+            bootstrap: section.list("bootstrap", default.bootstrap, multiaddress),
+            most_peers: section.take("most_peers", default.most_peers, values::whole(1..=10_000)),
+            pre_shared_key_file: section.path("pre_shared_key_file"),
+            readers: section.take("readers", default.readers, values::choice(READERS)),
+        }
+    }
+}
+
+/// A multiaddress that names a TCP port; the text is kept, so that nothing but the swarm room depends on the type.
+fn multiaddress(value: &DeValue<'_>) -> Parsed<String> {
+    let wanted = "write a multiaddress in quotes, like \"/ip4/192.0.2.1/tcp/4817\" or \"/dns4/ap.example.org/tcp/4817/p2p/12D3KooW…\"";
+    let text = values::any_text(value)?;
+    let address: Multiaddr = text.parse().map_err(|_| wanted.to_owned())?;
+    let has_place = matches!(
+        address.iter().next(),
+        Some(Protocol::Ip4(_) | Protocol::Ip6(_) | Protocol::Dns(_) | Protocol::Dns4(_) | Protocol::Dns6(_) | Protocol::Dnsaddr(_))
+    );
+    let has_port = address.iter().any(|part| matches!(part, Protocol::Tcp(_)));
+    if has_place && has_port { Ok(text.to_owned()) } else { Err(wanted.to_owned()) }
+}

@@ -1,0 +1,273 @@
+//! Are mistakes explained, and do the defaults hold?
+
+use super::*;
+use std::{net::SocketAddr, time::Duration};
+
+/// The example that is packaged with the daemon.
+const EXAMPLE: &str = include_str!("../../../nearcrawl.example.toml");
+
+/// Keys that have no default: the example shows how a value would look.
+const WITHOUT_DEFAULT: [&str; 3] = ["pre_shared_key_file", "source_address", "snapshot"];
+
+fn parse(text: &str) -> Result<Config, ConfigError> {
+    Config::parse(text, Path::new("/etc/nearcrawl/test.toml"))
+}
+
+fn complaint(text: &str) -> String {
+    parse(text).expect_err(text).to_string()
+}
+
+/// The example with every key switched on, but for those that `skip` names.
+fn example_switched_on(skip: &[&str]) -> String {
+    let switch = |line: &str| match line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')) {
+        Some(key) if !skip.iter().any(|skip| key.starts_with(skip)) => format!("{key}\n"),
+        _ => format!("{line}\n"),
+    };
+    EXAMPLE.lines().map(switch).collect()
+}
+
+#[test]
+fn malformed_configurations_are_explained() {
+    let cases: &[(&str, &[&str])] = &[
+        ("[crawl]\ndpeth = 3", &["line 2: crawl.dpeth: there is no such key; did you mean `depth`?"]),
+        ("[crawl]\nbackground_colour = 3", &["line 2: crawl.background_colour: there is no such key; nearcrawl.example.toml lists"]),
+        ("depth = 3", &["line 1: depth: there is no such key; `depth` belongs under [crawl]"]),
+        ("[swarm]\ncontact = \"a@b.org\"", &["swarm.contact: there is no such key; `contact` belongs to the top of the file"]),
+        ("\n\n[crwal]\ndepth = 3", &["line 3: crwal: there is no such key; did you mean `crawl`?"]),
+        ("crawl = 8", &["line 1: crawl = 8: this is a section: write [crawl] on a line of its own"]),
+        ("[crawl]\nrevisit = \"7x\"", &["line 2: crawl.revisit = \"7x\": write a duration in quotes", "(ms, s, m, h or d), like \"45s\""]),
+        ("[crawl]\nrevisit = 7", &["crawl.revisit = 7: write a duration in quotes"]),
+        ("[crawl]\nrevisit = \"900d\"", &["crawl.revisit = \"900d\": write a duration from \"1s\" to \"365d\""]),
+        ("[crawl]\nrevisit = \"99999999999999999999d\"", &["write a duration in quotes"]),
+        ("[crawl]\nrevisit = \"300000000000000d\"", &["write a duration in quotes"]),
+        ("[crawl]\nleast_delay = \"-1s\"", &["crawl.least_delay = \"-1s\": write a duration in quotes"]),
+        ("[crawl]\ndepth = -1", &["line 2: crawl.depth = -1: write a whole number from 0 to 63"]),
+        ("[crawl]\ndepth = 64", &["crawl.depth = 64: write a whole number from 0 to 63"]),
+        ("[crawl]\ndepth = \"8\"", &["crawl.depth = \"8\": write a whole number from 0 to 63"]),
+        ("[crawl]\ndepth = 2.5", &["crawl.depth = 2.5: write a whole number"]),
+        ("[crawl]\nparallel = 0", &["crawl.parallel = 0: write a whole number from 1 to 10000"]),
+        ("[crawl]\nports = [80, 0]", &["crawl.ports = 0: write a whole number from 1 to 65535"]),
+        ("[crawl]\nports = []", &["crawl.ports = []: without a port nothing can be crawled"]),
+        ("[crawl]\nports = 80", &["crawl.ports = 80: write a list in square brackets"]),
+        ("[crawl]\nsource_address = \"eth0\"", &["crawl.source_address = \"eth0\": write an IP address in quotes"]),
+        (
+            "[crawl]\nallow_ranges = [\"127.0.0.0/8\",\n  \"10.0.0.1/8\"]",
+            &["line 3: crawl.allow_ranges = \"10.0.0.1/8\"", "write \"10.0.0.0/8\""],
+        ),
+        ("[crawl]\nallow_ranges = [\"0.0.0.0/0\"]", &["this would open nearly every special address", "\"127.0.0.0/8\""]),
+        ("[crawl]\ndeny_ranges = [\"10.0.0.0\"]", &["crawl.deny_ranges = \"10.0.0.0\": write a range of addresses in quotes"]),
+        ("[crawl]\ndeny_hosts = [\"http://a.org/\"]", &["write a host name in quotes", "without http://"]),
+        ("[crawl]\nuser_agent = \"my crawler/1\"", &["crawl.user_agent = \"my crawler/1\"", "letters, `-` and `_` only"]),
+        ("[scope]\nopen = \"yes\"", &["scope.open = \"yes\": write true or false, without quotes"]),
+        ("[scope]\nhosts = [\"ke\"]", &["scope.hosts = \"ke\": this is a top-level domain; write it under scope.tlds: [\"ke\"]"]),
+        ("[scope]\nhosts = [\"co.ke\"]", &["anybody can register a name under this suffix", "\"example.co.ke\""]),
+        ("[scope]\ntlds = [\"example.org\"]", &["write a top-level domain in quotes", "scope.hosts"]),
+        (
+            "[dns]\nservers = [\"resolver.example.org\"]",
+            &["dns.servers = \"resolver.example.org\": write an IP address", "if it is not 53"],
+        ),
+        ("[dns]\nattempts = 0", &["dns.attempts = 0: write a whole number from 1 to 10"]),
+        ("[fetch]\nmost_bytes = \"8MB\"", &["fetch.most_bytes = \"8MB\": write a size in quotes", "(B, KiB, MiB or GiB)"]),
+        ("[fetch]\nmost_bytes = \"1B\"", &["fetch.most_bytes = \"1B\": write a size from \"1KiB\" to \"1GiB\""]),
+        ("[fetch]\ntotal = \"2h\"", &["fetch.total = \"2h\": write a duration from \"10ms\" to \"10m\""]),
+        ("[swarm]\nlisten = [\"0.0.0.0:4817\"]", &["swarm.listen = \"0.0.0.0:4817\": write a multiaddress", "/ip4/192.0.2.1/tcp/4817"]),
+        ("[swarm]\nbootstrap = [\"/ip4/192.0.2.1\"]", &["swarm.bootstrap = \"/ip4/192.0.2.1\": write a multiaddress"]),
+        ("[swarm]\nreaders = \"all\"", &["swarm.readers = \"all\": write \"anybody\", \"members\" or \"nobody\""]),
+        ("[delegation]\npolicy = \"random\"", &["delegation.policy = \"random\": write \"ipmicra\""]),
+        ("[delegation]\nprobe = \"icmp\"", &["delegation.probe = \"icmp\": write \"tcp\" or \"http-head\""]),
+        ("[delegation]\ncontacts_per_subnet = 16", &["write a whole number from 1 to 15"]),
+        (
+            "[hierarchy]\nprefixes = [{country = \"KE\"}]",
+            &["hierarchy.prefixes = {country = \"KE\"}: write {prefix =", "only prefix must be there"],
+        ),
+        ("[hierarchy]\nprefixes = [{prefix = \"10.0.0.0/8\", land = \"KE\"}]", &["there is no key `land` here"]),
+        ("[hierarchy]\nprefixes = [{prefix = \"10.0.0.0/8\", country = \"Kenya\"}]", &["country: write a country as two capital letters"]),
+        ("[hierarchy]\nprefixes = [{prefix = \"10.0.0.0/8\", registry = \"ripe\"}]", &["registry: write one of afrinic, apnic"]),
+        ("[hierarchy]\nsnapshot = \"a\"\ndelegated = [\"b\"]", &["line 3: hierarchy.delegated = [\"b\"]", "keep one of the two"]),
+        ("[timers]\nfence_after = \"44s\"", &["line 2: timers.fence_after = \"44s\"", "may not exceed dead_after (45s)"]),
+        ("[timers]\ndead_after = \"20s\"", &["timers.fence_after: fence_after and suspect_for together may not exceed dead_after (20s)"]),
+        ("[timers]\nprobe_timeout = \"1s\"", &["timers.probe_timeout = \"1s\": this must be shorter than probe_every (1s)"]),
+        ("[timers]\npair_patience = \"40s\"", &["this may not be shorter than dead_after (45s)"]),
+        ("[api]\nlisten = \"4880\"", &["api.listen = \"4880\": write an IP address and a port in quotes", "\"\" to switch it off"]),
+        ("[log]\nlevel = \"chatty\"", &["log.level = \"chatty\": write off, error, warn, info, debug or trace"]),
+        ("[log]\njournald = true", &["log.journald = true: write \"auto\", \"always\" or \"never\""]),
+        ("[store]\nmemory = \"1MiB\"", &["store.memory = \"1MiB\": write a size from \"8MiB\" to \"16GiB\""]),
+        ("contact = \"me\"", &["line 1: contact = \"me\": write an email address or a web page in quotes"]),
+        ("contact = \"a@b.org) evil\"", &["write an email address or a web page"]),
+        ("state_dir = \"\"", &["state_dir = \"\": this may not be empty"]),
+        ("[crawl]\ndepth 8", &["line 2: this is not TOML: "]),
+        ("[crawl]\ndepth = 8\ndepth = 9", &["line 3: this is not TOML: duplicate key"]),
+    ];
+    for (text, expected) in cases {
+        let said = complaint(text);
+        for part in *expected {
+            assert!(said.contains(part), "{text:?} should be told {part:?}, but was told:\n{said}");
+        }
+        assert!(said.starts_with("/etc/nearcrawl/test.toml has 1 problem:\n  "), "{text:?} was told more than one thing:\n{said}");
+    }
+}
+
+#[test]
+fn all_problems_are_reported_at_once_in_the_order_of_the_lines() {
+    let said = complaint("[timers]\ndead_after = \"soon\"\n[crawl]\ndpeth = 3\ndepth = 99\n[dsn]\nservers = []\n");
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 5, "{said}");
+    assert_eq!(lines[0], "/etc/nearcrawl/test.toml has 4 problems:");
+    assert!(lines[1].starts_with("  line 2: timers.dead_after"));
+    assert!(lines[2].starts_with("  line 4: crawl.dpeth"));
+    assert!(lines[3].starts_with("  line 5: crawl.depth = 99"));
+    assert!(lines[4].starts_with("  line 6: dsn: there is no such key; did you mean `dns`?"));
+}
+
+#[test]
+fn a_long_or_dirty_value_does_not_flood_the_message() {
+    let said = complaint(&format!("[crawl]\nrevisit = \"\"\"\n\u{1b}[31m{}\"\"\"", "x".repeat(5000)).replace('\u{1b}', "e"));
+    assert_eq!(said.lines().count(), 2, "{said}");
+    assert!(said.contains('…') && said.len() < 400, "{said}");
+}
+
+#[test]
+fn no_file_and_an_empty_file_give_the_defaults() {
+    let default = Config::load(None).unwrap();
+    assert_eq!(default, Config::default());
+    assert_eq!(default, parse("").unwrap());
+    assert_eq!(default.crawl.depth, 8);
+    assert_eq!(default.crawl.pages_per_run, Some(1000));
+    assert_eq!(default.swarm.listen, ["/ip4/0.0.0.0/tcp/4817"]);
+    assert_eq!(default.api.listen, Some(SocketAddr::from(([127, 0, 0, 1], 4880))));
+    assert_eq!(default.timers.dead_after, Duration::from_secs(45));
+}
+
+#[test]
+fn the_example_names_every_key_and_shows_the_defaults() {
+    let untouched = parse(EXAMPLE).unwrap();
+    assert_eq!(untouched, Config::default(), "the example as it is must change nothing");
+
+    let text = example_switched_on(&[]);
+    let (root, mistakes) = DeTable::parse_recoverable(&text);
+    assert!(mistakes.is_empty(), "{mistakes:?}");
+    let mut reader = Reader::new(&text, root.get_ref(), Path::new("/"));
+    Config::read(&mut reader);
+    for (section, key) in reader.known() {
+        let table = if section.is_empty() { root.get_ref() } else { root.get_ref()[*section].get_ref().as_table().unwrap() };
+        assert!(table.contains_key(*key), "nearcrawl.example.toml lacks {section}.{key}");
+    }
+    let problems: Vec<String> =
+        reader.finish().iter().map(ToString::to_string).filter(|problem| !problem.contains("keep one of the two")).collect();
+    assert!(problems.is_empty(), "{problems:?}");
+
+    let mut on = parse(&example_switched_on(&WITHOUT_DEFAULT)).unwrap();
+    on.state_dir = Config::default().state_dir;
+    assert_eq!(on, Config::default(), "a value in the example is not the default");
+}
+
+#[test]
+fn values_are_understood() {
+    let config = parse(
+        r#"
+        contact = "mailto:crawl@museum.ke"
+        state_dir = "state"
+        [crawl]
+        pages_per_run = 0
+        revisit = "1h"
+        least_delay = "200ms"
+        source_address = "127.10.0.1"
+        allow_ranges = ["127.0.0.0/8", "fd00::/8"]
+        deny_hosts = ["Example.ORG"]
+        depth = 0x0a
+        [scope]
+        tlds = [".KE", "test"]
+        hosts = ["museum.ke", "127.16.0.1", "localhost"]
+        [dns]
+        servers = ["127.0.0.1:5353", "192.0.2.53", "2001:db8::53", "[2001:db8::53]:5353"]
+        [fetch]
+        most_bytes = "64 KiB"
+        [hierarchy]
+        delegated = ["registry.txt", "/srv/other.txt"]
+        prefixes = [{prefix = "10.1.0.0/16", organisation = "Museum"}]
+        [api]
+        listen = ""
+        [log]
+        level = "info,nearcrawl::io=debug"
+        "#,
+    )
+    .unwrap();
+    assert_eq!(config.state_dir, Path::new("/etc/nearcrawl/state"));
+    assert_eq!(config.contact.as_deref(), Some("mailto:crawl@museum.ke"));
+    assert_eq!(config.crawl.pages_per_run, None);
+    assert_eq!(config.crawl.revisit, Duration::from_secs(3600));
+    assert_eq!(config.crawl.least_delay, Duration::from_millis(200));
+    assert_eq!(config.crawl.source_address, Some("127.10.0.1".parse().unwrap()));
+    assert_eq!(config.crawl.allow_ranges, ["127.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()]);
+    assert_eq!(config.crawl.deny_hosts, ["example.org".parse().unwrap()]);
+    assert_eq!(config.crawl.depth, 10);
+    assert_eq!(config.scope.tlds, ["ke", "test"]);
+    assert_eq!(config.scope.hosts.len(), 3);
+    let servers: Vec<String> = config.dns.servers.iter().map(ToString::to_string).collect();
+    assert_eq!(servers, ["127.0.0.1:5353", "192.0.2.53:53", "[2001:db8::53]:53", "[2001:db8::53]:5353"]);
+    assert_eq!(config.fetch.most_bytes, 65_536);
+    assert_eq!(config.hierarchy.delegated, [Path::new("/etc/nearcrawl/registry.txt"), Path::new("/srv/other.txt")]);
+    assert_eq!(config.hierarchy.prefixes[0].prefix, "10.1.0.0/16".parse().unwrap());
+    assert_eq!(config.hierarchy.prefixes[0].country, None);
+    assert_eq!(config.api.listen, None);
+    assert_eq!(config.user_agent(), format!("nearcrawl/{} (+mailto:crawl@museum.ke)", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn crawling_strangers_needs_a_contact() {
+    let ready = |text: &str| parse(text).unwrap().ready_to_run();
+    assert_eq!(ready(""), Err(NotReady::NoContact));
+    assert_eq!(ready("contact = \"\""), Err(NotReady::NoContact));
+    assert_eq!(ready("contact = \"https://museum.ke/crawler\""), Ok(()));
+    let opened = "[crawl]\nallow_ranges = [\"127.0.0.0/8\"]\n";
+    assert_eq!(ready(opened), Err(NotReady::NoContact), "opening a range does not close the web");
+    assert_eq!(ready(&format!("{opened}[dns]\nservers = [\"127.0.0.1:5353\"]")), Ok(()));
+    assert_eq!(ready(&format!("{opened}[dns]\nservers = [\"127.0.0.1\", \"192.0.2.53\"]")), Err(NotReady::NoContact));
+    assert_eq!(ready(&format!("{opened}[scope]\nhosts = [\"127.1.2.3\"]")), Ok(()));
+    assert_eq!(ready(&format!("{opened}[scope]\nhosts = [\"127.1.2.3\", \"example.org\"]")), Err(NotReady::NoContact));
+    assert_eq!(ready(&format!("{opened}[scope]\nhosts = [\"127.1.2.3\"]\ntlds = [\"ke\"]")), Err(NotReady::NoContact));
+}
+
+#[test]
+fn risky_choices_are_warned_of() {
+    let warnings = |text: &str| parse(text).unwrap().warnings().join("\n");
+    assert!(warnings("").contains("contact is not set"));
+    let known = "contact = \"a@b.org\"\n";
+    assert_eq!(warnings(known), "");
+    assert!(warnings(&format!("{known}[api]\nlisten = \"0.0.0.0:4880\"")).contains("can be reached from other machines"));
+    assert!(warnings(&format!("{known}[crawl]\nallow_ranges = [\"10.0.0.0/8\"]")).contains("meant for laboratories"));
+    assert!(warnings(&format!("{known}[crawl]\nleast_delay = \"100ms\"")).contains("too small for servers that are not yours"));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let missing = directory.path().join("none.toml");
+    let said = Config::load(Some(&missing)).unwrap_err().to_string();
+    assert!(said.contains("there is no configuration") && said.contains("none.toml"), "{said}");
+
+    let said = Config::load(Some(directory.path())).unwrap_err().to_string();
+    assert!(said.contains("cannot be read"), "{said}");
+
+    let large = directory.path().join("large.toml");
+    fs::write(&large, "#".repeat(2 << 20)).unwrap();
+    assert!(Config::load(Some(&large)).unwrap_err().to_string().contains("at most 1048576"));
+
+    let good = directory.path().join("good.toml");
+    fs::write(&good, "state_dir = \"here\"").unwrap();
+    assert_eq!(Config::load(Some(&good)).unwrap().state_dir, directory.path().join("here"));
+}
+
+#[test]
+fn the_state_directory_depends_on_who_starts_the_daemon() {
+    let nobody = Surroundings::default();
+    let user = Surroundings { home: Some("/home/ann".into()), ..nobody.clone() };
+    let root = Surroundings { root: true, ..user.clone() };
+    let service = Surroundings { state_directory: Some("/var/lib/private/nearcrawl:/var/lib/other".into()), ..root.clone() };
+    let xdg = Surroundings { state_home: Some("/home/ann/state".into()), ..user.clone() };
+    assert_eq!(nobody.state_dir(), Path::new("/var/lib/nearcrawl"));
+    assert_eq!(user.state_dir(), Path::new("/home/ann/.local/state/nearcrawl"));
+    assert_eq!(xdg.state_dir(), Path::new("/home/ann/state/nearcrawl"));
+    assert_eq!(root.state_dir(), Path::new("/var/lib/nearcrawl"));
+    assert_eq!(service.state_dir(), Path::new("/var/lib/private/nearcrawl"));
+}

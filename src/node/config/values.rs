@@ -1,0 +1,148 @@
+//! How is a value written? Durations with their unit, sizes with theirs, ranges, addresses, choices; each refusal says what is allowed.
+
+use super::reader::Parsed;
+use crate::model::url::Host;
+use ipnetwork::IpNetwork;
+use std::{
+    fmt::Display,
+    net::{IpAddr, SocketAddr},
+    ops::RangeInclusive,
+    time::Duration,
+};
+use toml::de::DeValue;
+
+/// Any text that is not empty.
+pub(super) fn text(value: &DeValue<'_>) -> Parsed<String> {
+    match any_text(value)? {
+        "" => Err("this may not be empty; leave the key out instead".to_owned()),
+        text => Ok(text.to_owned()),
+    }
+}
+
+/// Any text.
+pub(super) fn any_text<'v>(value: &'v DeValue<'_>) -> Parsed<&'v str> {
+    value.as_str().ok_or_else(|| "write a text in quotes".to_owned())
+}
+
+/// `true` or `false`.
+pub(super) fn truth(value: &DeValue<'_>) -> Parsed<bool> {
+    value.as_bool().ok_or_else(|| "write true or false, without quotes".to_owned())
+}
+
+/// A whole number within `range`.
+pub(super) fn whole<T>(range: RangeInclusive<T>) -> impl Fn(&DeValue<'_>) -> Parsed<T>
+where
+    T: TryFrom<i64> + PartialOrd + Display + Copy,
+{
+    move |value| {
+        let wanted = || format!("write a whole number from {} to {}", range.start(), range.end());
+        let integer = value.as_integer().ok_or_else(wanted)?;
+        let number = i64::from_str_radix(integer.as_str(), integer.radix()).map_err(|_| wanted())?;
+        T::try_from(number).ok().filter(|number| range.contains(number)).ok_or_else(wanted)
+    }
+}
+
+/// One of the named choices.
+pub(super) fn choice<T: Copy>(choices: &'static [(&'static str, T)]) -> impl Fn(&DeValue<'_>) -> Parsed<T> {
+    move |value| {
+        let found = value.as_str().and_then(|text| choices.iter().find(|(name, _)| *name == text));
+        found.map(|(_, choice)| *choice).ok_or_else(|| {
+            let names: Vec<String> = choices.iter().map(|(name, _)| format!("\"{name}\"")).collect();
+            format!("write {}", either(&names))
+        })
+    }
+}
+
+/// `a`, `a or b`, `a, b or c`.
+fn either(names: &[String]) -> String {
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// The units of a duration, in milliseconds, longest first.
+const DURATION_UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+
+/// A duration within `range`, written like `"45s"`.
+pub(super) fn duration(range: RangeInclusive<Duration>) -> impl Fn(&DeValue<'_>) -> Parsed<Duration> {
+    move |value| {
+        let wanted = || "write a duration in quotes: a whole number and its unit (ms, s, m, h or d), like \"45s\"".to_owned();
+        let millis = with_unit(value.as_str().ok_or_else(wanted)?, &DURATION_UNITS).ok_or_else(wanted)?;
+        let duration = Duration::from_millis(millis);
+        if range.contains(&duration) {
+            Ok(duration)
+        } else {
+            Err(format!("write a duration from \"{}\" to \"{}\"", write_duration(*range.start()), write_duration(*range.end())))
+        }
+    }
+}
+
+/// A duration as the configuration writes it: `"7d"`, `"45s"`.
+pub(super) fn write_duration(duration: Duration) -> String {
+    write_with_unit(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX), &DURATION_UNITS)
+}
+
+/// The units of a size, in bytes, largest first.
+const SIZE_UNITS: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+
+/// A size in bytes within `range`, written like `"8MiB"`.
+pub(super) fn size(range: RangeInclusive<u64>) -> impl Fn(&DeValue<'_>) -> Parsed<u64> {
+    move |value| {
+        let wanted = || "write a size in quotes: a whole number and its unit (B, KiB, MiB or GiB), like \"8MiB\"".to_owned();
+        let bytes = with_unit(value.as_str().ok_or_else(wanted)?, &SIZE_UNITS).ok_or_else(wanted)?;
+        if range.contains(&bytes) {
+            Ok(bytes)
+        } else {
+            let (least, most) = (write_with_unit(*range.start(), &SIZE_UNITS), write_with_unit(*range.end(), &SIZE_UNITS));
+            Err(format!("write a size from \"{least}\" to \"{most}\""))
+        }
+    }
+}
+
+fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit.trim_start())?;
+    number.parse::<u64>().ok()?.checked_mul(*factor)
+}
+
+fn write_with_unit(number: u64, units: &[(&str, u64)]) -> String {
+    let unit = units.iter().find(|(_, factor)| number >= *factor && number.is_multiple_of(*factor)).or(units.last());
+    unit.map_or_else(String::new, |(name, factor)| format!("{}{name}", number / factor))
+}
+
+/// A range of addresses with its host bits clear, like `10.0.0.0/8`.
+pub(super) fn range(value: &DeValue<'_>) -> Parsed<IpNetwork> {
+    let wanted = || "write a range of addresses in quotes, like \"192.0.2.0/24\" or \"2001:db8::/32\"".to_owned();
+    let text = value.as_str().filter(|text| text.contains('/')).ok_or_else(wanted)?;
+    let network: IpNetwork = text.parse().map_err(|_| wanted())?;
+    if network.ip() == network.network() {
+        Ok(network)
+    } else {
+        Err(format!("the address has bits beyond the prefix; write \"{}/{}\"", network.network(), network.prefix()))
+    }
+}
+
+/// An IP address.
+pub(super) fn address(value: &DeValue<'_>) -> Parsed<IpAddr> {
+    let wanted = || "write an IP address in quotes, like \"192.0.2.1\"".to_owned();
+    value.as_str().and_then(|text| text.parse().ok()).ok_or_else(wanted)
+}
+
+/// An IP address with an optional port.
+pub(super) fn socket_or_port(port: u16) -> impl Fn(&DeValue<'_>) -> Parsed<SocketAddr> {
+    move |value| {
+        let wanted =
+            || format!("write an IP address in quotes, with a port if it is not {port}, like \"192.0.2.53\" or \"127.0.0.1:5353\"");
+        let text = value.as_str().ok_or_else(wanted)?;
+        let bare = text.parse::<IpAddr>().map(|address| SocketAddr::new(address, port));
+        text.parse().or(bare).map_err(|_| wanted())
+    }
+}
+
+/// A host name.
+pub(super) fn host(value: &DeValue<'_>) -> Parsed<Host> {
+    let wanted = || "write a host name in quotes, like \"example.org\", without http:// and without a path".to_owned();
+    value.as_str().filter(|text| !text.contains('/')).and_then(|text| text.parse().ok()).ok_or_else(wanted)
+}

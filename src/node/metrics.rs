@@ -1,0 +1,186 @@
+//! What does a monitoring system see? Counters and gauges by name, taken over from a [`StatusView`].
+
+use crate::model::view::{State, StatusView};
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::{Registry, Unit},
+};
+use std::sync::atomic::Ordering;
+
+/// The one label that a family of ours has.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Label {
+    /// A class, a place, a state or a limit's name, as the family's help says.
+    name: String,
+}
+
+/// All metrics, with the registry that writes them out.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    info: Family<[(String, String); 2], Gauge>,
+    uptime: Gauge,
+    state: Family<Label, Gauge>,
+    members: Family<Label, Gauge>,
+    subnets_owned: Gauge,
+    subnets_claimed: Gauge,
+    servers: Gauge,
+    waiting: Gauge,
+    outgoing: Gauge,
+    connections: Gauge,
+    pages: Counter,
+    requests: Counter,
+    bytes: Counter,
+    failed: Counter,
+    probes: Counter,
+    lookups: Counter,
+    cache_entries: Family<Label, Gauge>,
+    cache_hits: Family<Label, Counter>,
+    cache_misses: Family<Label, Counter>,
+    store: Family<Label, Gauge>,
+    refusals: Family<Label, Counter>,
+    limit_used: Family<Label, Gauge>,
+    limit_most: Family<Label, Gauge>,
+}
+
+/// The words that the `state` metric has, one of which is 1.
+const STATES: [(State, &str); 7] = [
+    (State::Starting, "starting"),
+    (State::Fetching, "fetching"),
+    (State::Waiting, "waiting"),
+    (State::Idle, "idle"),
+    (State::Fenced, "fenced"),
+    (State::Stopped, "stopped"),
+    (State::Leaving, "leaving"),
+];
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Metrics::new()
+    }
+}
+
+impl Metrics {
+    /// All at zero.
+    pub fn new() -> Metrics {
+        let mut metrics = Metrics {
+            registry: Registry::with_prefix("nearcrawl"),
+            info: Family::default(),
+            uptime: Gauge::default(),
+            state: Family::default(),
+            members: Family::default(),
+            subnets_owned: Gauge::default(),
+            subnets_claimed: Gauge::default(),
+            servers: Gauge::default(),
+            waiting: Gauge::default(),
+            outgoing: Gauge::default(),
+            connections: Gauge::default(),
+            pages: Counter::default(),
+            requests: Counter::default(),
+            bytes: Counter::default(),
+            failed: Counter::default(),
+            probes: Counter::default(),
+            lookups: Counter::default(),
+            cache_entries: Family::default(),
+            cache_hits: Family::default(),
+            cache_misses: Family::default(),
+            store: Family::default(),
+            refusals: Family::default(),
+            limit_used: Family::default(),
+            limit_most: Family::default(),
+        };
+        metrics.register();
+        metrics
+    }
+
+    fn register(&mut self) {
+        let r = &mut self.registry;
+        r.register("access_point_info", "Who this is, always 1", self.info.clone());
+        r.register_with_unit("uptime", "How long it has been running", Unit::Seconds, self.uptime.clone());
+        r.register("state", "1 for what it is doing now, by name", self.state.clone());
+        r.register("members", "Members of the swarm by how alive they are", self.members.clone());
+        r.register("subnets_owned", "Subnets that this access point holds", self.subnets_owned.clone());
+        r.register("subnets_claimed", "Subnets that anybody holds", self.subnets_claimed.clone());
+        r.register("servers", "Servers on record or in work here", self.servers.clone());
+        r.register("waiting_urls", "URLs that wait for their turn", self.waiting.clone());
+        r.register("outgoing_urls", "URLs on their way to other owners", self.outgoing.clone());
+        r.register("open_connections", "Connections to web servers", self.connections.clone());
+        r.register("pages", "HTML pages fetched", self.pages.clone());
+        r.register("requests", "Requests sent to web servers", self.requests.clone());
+        r.register_with_unit("fetched", "Bodies over the wire", Unit::Bytes, self.bytes.clone());
+        r.register("failed_requests", "Requests without a usable answer", self.failed.clone());
+        r.register("probes", "Probes made", self.probes.clone());
+        r.register("lookups", "Names looked up", self.lookups.clone());
+        r.register("cache_entries", "Entries of a cache of URLs, by place", self.cache_entries.clone());
+        r.register("cache_hits", "URLs met lately, by place", self.cache_hits.clone());
+        r.register("cache_misses", "URLs not met lately, by place", self.cache_misses.clone());
+        r.register_with_unit("store", "Size on disk, by part", Unit::Bytes, self.store.clone());
+        r.register("refusals", "What was refused, by class", self.refusals.clone());
+        r.register("limit_used", "How much of a limit is used, by name", self.limit_used.clone());
+        r.register("limit_most", "The limit, by name", self.limit_most.clone());
+    }
+
+    /// Takes the numbers over.
+    pub fn update(&self, status: &StatusView) {
+        // The classes that a family has may change from one status to the next: what is gone must not stay.
+        self.info.clear();
+        let who = [("access_point".to_owned(), status.access_point.to_string()), ("version".to_owned(), status.version.clone())];
+        set(&self.info.get_or_create(&who), 1);
+        set(&self.uptime, status.uptime_ms / 1000);
+        for (state, name) in STATES {
+            set(&self.state.get_or_create(&label(name)), u64::from(state == status.state));
+        }
+        let members = [("alive", status.members.alive), ("silent", status.members.silent), ("dead", status.members.dead)];
+        for (name, count) in members {
+            set(&self.members.get_or_create(&label(name)), count);
+        }
+        set(&self.subnets_owned, status.subnets_owned);
+        set(&self.subnets_claimed, status.subnets_claimed);
+        set(&self.servers, status.servers);
+        set(&self.waiting, status.waiting_urls);
+        set(&self.outgoing, status.outgoing_urls);
+        set(&self.connections, status.open_connections);
+        count(&self.pages, status.work.pages);
+        count(&self.requests, status.work.requests);
+        count(&self.bytes, status.work.bytes);
+        count(&self.failed, status.work.failed);
+        count(&self.probes, status.work.probes);
+        count(&self.lookups, status.work.lookups);
+        for cache in &status.caches {
+            let place = label(&cache.place);
+            set(&self.cache_entries.get_or_create(&place), cache.entries);
+            count(&self.cache_hits.get_or_create(&place), cache.hits);
+            count(&self.cache_misses.get_or_create(&place), cache.misses);
+        }
+        set(&self.store.get_or_create(&label("state")), status.store.state_bytes);
+        set(&self.store.get_or_create(&label("cache")), status.store.cache_bytes);
+        for (class, refused) in &status.refusals {
+            count(&self.refusals.get_or_create(&label(class)), *refused);
+        }
+        for limit in &status.limits {
+            set(&self.limit_used.get_or_create(&label(&limit.name)), limit.used);
+            set(&self.limit_most.get_or_create(&label(&limit.name)), limit.most);
+        }
+    }
+
+    /// Everything in the OpenMetrics text format.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing into a String cannot fail; should an encoder ever refuse, a half text must not pass for a whole one.
+        if encode(&mut text, &self.registry).is_err() { String::new() } else { text }
+    }
+}
+
+fn label(name: &str) -> Label {
+    Label { name: name.to_owned() }
+}
+
+fn set(gauge: &Gauge, value: u64) {
+    gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+}
+
+/// Counters are kept where they grow; here they are only copied.
+fn count(counter: &Counter, value: u64) {
+    counter.inner().store(value, Ordering::Relaxed);
+}
