@@ -44,7 +44,7 @@ impl Default for RosterConfig {
         RosterConfig {
             dead_after: 45_000,
             pair_patience: 600_000,
-            stable_after: 45_000,
+            stable_after: 30_000,
             fence_after: 30_000,
             resume_after: 5_000,
             probe_every: 1_000,

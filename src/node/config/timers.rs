@@ -31,7 +31,7 @@ impl Default for TimersConfig {
             dead_after: Duration::from_secs(45),
             pair_patience: Duration::from_secs(600),
             fence_after: Duration::from_secs(30),
-            stable_after: Duration::from_secs(45),
+            stable_after: Duration::from_secs(30),
             probe_every: Duration::from_secs(1),
             probe_timeout: Duration::from_millis(700),
             suspect_for: Duration::from_secs(5),
