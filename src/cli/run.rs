@@ -5,12 +5,25 @@ use super::{
     json, logging,
 };
 use crate::{
-    model::summary::SwarmResults,
-    node::config::{Config, SERVICE_CONFIG},
+    io::swarm::ask_public,
+    model::{
+        message::{PublicRequest, PublicResponse},
+        summary::SwarmResults,
+    },
+    node::{
+        self, NodeFailure,
+        config::{Config, SERVICE_CONFIG},
+    },
 };
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// How long a member may take to answer a reader.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Which configuration.
 #[derive(Args, Clone, Debug, Default)]
@@ -149,26 +162,29 @@ pub fn check(args: &CheckArgs) -> Result<String, Failure> {
     Ok(text)
 }
 
-// The four doors into the node.
+// The doors into the node.
 
-async fn node_init(_config: &Config) -> Result<InitView, Failure> {
-    Err(not_built("init"))
+async fn node_init(config: &Config) -> Result<InitView, Failure> {
+    let born = node::init(config).map_err(of_node)?;
+    Ok(InitView { peer_id: born.access_point.to_string(), state_dir: config.state_dir.clone(), created: born.created })
 }
 
-async fn node_run(_config: Config) -> Result<(), Failure> {
-    Err(not_built("run"))
+async fn node_run(config: Config) -> Result<(), Failure> {
+    node::run::run(config).await.map_err(of_node)
 }
 
-/// Crawls without a swarm and gives back what is to be printed.
-pub(super) async fn node_crawl(_order: super::CrawlOrder) -> Result<String, Failure> {
-    Err(not_built("crawl"))
+/// A node's failure with its exit code.
+pub(super) fn of_node(why: NodeFailure) -> Failure {
+    Failure::new(Exit::of(why.exit_status()), why.to_string())
 }
 
 /// Reads the results of a swarm from one of its members, without being one.
-pub(super) async fn results_of_peer(_address: &str) -> Result<SwarmResults, Failure> {
-    Err(not_built("results --peer"))
-}
-
-fn not_built(what: &str) -> Failure {
-    Failure::new(Exit::Internal, format!("`{what}` is not built yet"))
+pub(super) async fn results_of_peer(address: &str) -> Result<SwarmResults, Failure> {
+    match ask_public(address, PublicRequest::Results, PATIENCE).await {
+        Ok(PublicResponse::Results(results)) => Ok(results),
+        Ok(PublicResponse::Refused(why)) => Err(Failure::new(Exit::Unavailable, why)),
+        Err(why) => {
+            Err(Failure::new(Exit::Unavailable, format!("{address}: {why}")).hint("write it like /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…"))
+        }
+    }
 }

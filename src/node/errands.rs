@@ -6,7 +6,7 @@ use crate::{
     logic::{crawler::event::Event, keeping::CopyOrder},
     model::{
         access_point::AccessPoint,
-        journal::JournalKey,
+        journal::{JournalEntry, JournalKey, JournalRow},
         message::{Request, Response},
         subnet::Subnet,
     },
@@ -67,14 +67,14 @@ pub async fn copy(store: Store, asking: mpsc::Sender<Errand>, order: CopyOrder) 
     Event::Copied { to, sent, heads }
 }
 
-/// Fetches all that a member has kept of a subnet, and stores it.
-pub async fn recover(store: Store, asking: mpsc::Sender<Errand>, subnet: Subnet, from: AccessPoint) -> Event {
+/// Fetches all that a member has kept of a subnet. The mind judges the copies; nothing is stored here.
+pub async fn recover(asking: mpsc::Sender<Errand>, subnet: Subnet, from: AccessPoint) -> Event {
+    let mut rows: BTreeMap<JournalKey, Vec<JournalRow>> = BTreeMap::new();
     let mut cursor: Option<(JournalKey, u64)> = None;
     for _ in 0..MOST_PIECES {
-        let Some(Response::Recalled(rows, next)) = ask(&asking, from, Request::Recall(subnet, cursor.clone())).await else { break };
-        let fits = rows.iter().all(|row| row.key.subnet == subnet);
-        if !fits || (!rows.is_empty() && store.journal_append(rows).await.is_err()) {
-            break;
+        let Some(Response::Recalled(piece, next)) = ask(&asking, from, Request::Recall(subnet, cursor.clone())).await else { break };
+        for row in piece.into_iter().filter(|row| row.key.subnet == subnet) {
+            rows.entry(row.key.clone()).or_default().push(row);
         }
         // A cursor that does not move would keep us here.
         if next.is_none() || next == cursor {
@@ -82,5 +82,18 @@ pub async fn recover(store: Store, asking: mpsc::Sender<Errand>, subnet: Subnet,
         }
         cursor = next;
     }
-    Event::Recovered { subnet, from }
+    let journals = rows.into_iter().map(|(key, rows)| (key, decode(rows))).collect();
+    Event::Recovered { subnet, from, journals }
+}
+
+/// The entries of a journal up to its first gap or broken line: what follows cannot be stood on.
+pub fn decode(rows: Vec<JournalRow>) -> Vec<JournalEntry> {
+    let mut entries = Vec::new();
+    for row in rows {
+        match postcard::from_bytes(&row.entry) {
+            Ok(entry) if row.sequence == entries.len() as u64 => entries.push(entry),
+            _ => break,
+        }
+    }
+    entries
 }

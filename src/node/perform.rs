@@ -121,10 +121,10 @@ impl Hands {
                 });
             }
             Command::Recover { subnet, from } => {
-                let (store, asking, turn) = (self.store.clone(), self.asking.clone(), Arc::clone(&self.errands));
+                let (asking, turn) = (self.asking.clone(), Arc::clone(&self.errands));
                 self.spawn(async move {
                     let _turn = turn.acquire_owned().await.ok()?;
-                    Some(errands::recover(store, asking, subnet, from).await)
+                    Some(errands::recover(asking, subnet, from).await)
                 });
             }
             Command::Finished => {}

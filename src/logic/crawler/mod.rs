@@ -11,6 +11,7 @@ mod admission;
 mod arrival;
 pub mod event;
 mod journaling;
+mod looking;
 mod members;
 mod settlement;
 mod spread;

@@ -103,6 +103,21 @@ pub struct WorkView {
     pub lookups: u64,
 }
 
+/// How far a crawl is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ProgressView {
+    /// HTML pages fetched.
+    pub pages: u64,
+    /// URLs that wait for their turn.
+    pub waiting: u64,
+    /// Requests under way.
+    pub busy: u64,
+    /// Servers met.
+    pub servers: u64,
+    /// Bytes of bodies.
+    pub bytes: u64,
+}
+
 /// Which tree of subnets is in use; members with equal hashes place every address alike.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HierarchyView {
