@@ -6,7 +6,10 @@ use super::{
 };
 use crate::{
     model::summary::SwarmResults,
-    node::config::{Config, SERVICE_CONFIG},
+    node::{
+        config::{Config, SERVICE_CONFIG},
+        doors::{self, NoResults},
+    },
 };
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -164,8 +167,19 @@ pub(super) async fn node_crawl(_order: super::CrawlOrder) -> Result<String, Fail
 }
 
 /// Reads the results of a swarm from one of its members, without being one.
-pub(super) async fn results_of_peer(_address: &str) -> Result<SwarmResults, Failure> {
-    Err(not_built("results --peer"))
+pub(super) async fn results_of_peer(address: &str) -> Result<SwarmResults, Failure> {
+    doors::results_of_peer(address, doors::PATIENCE).await.map_err(|why| {
+        let (exit, hint) = match why {
+            NoResults::BadAddress { .. } => {
+                (Exit::Usage, "write it like /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…; `nearcrawl status --json` there lists its addresses")
+            }
+            NoResults::NoAnswer { .. } => {
+                (Exit::Unavailable, "is the daemon there running, and reachable from here? Any other member answers just as well")
+            }
+            NoResults::Refused { .. } => (Exit::Unavailable, "ask another member, or ask this one's operator to let readers in"),
+        };
+        Failure::new(exit, why.to_string()).hint(hint)
+    })
 }
 
 fn not_built(what: &str) -> Failure {

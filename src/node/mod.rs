@@ -3,4 +3,5 @@
 pub mod api;
 pub mod config;
 pub mod desk;
+pub mod doors;
 pub mod metrics;
