@@ -147,11 +147,11 @@ fn write_records(path: &Path, servers: &[ServerRecord]) -> io::Result<()> {
 /// The servers with the most pages, and the sums.
 fn told(found: &Findings) -> String {
     const SHOWN: usize = 20;
-    let mut table = Table::new(["server", "pages", "requests", "bytes", "state", "status"]);
+    let mut table = Table::new(&["server", "pages", "requests", "bytes", "state", "status"]);
     let mut ranked: Vec<_> = found.servers.iter().collect();
     ranked.sort_by(|a, b| b.pages.cmp(&a.pages).then(a.host.cmp(&b.host)));
     for record in ranked.iter().take(SHOWN) {
-        table.row([
+        table.row(vec![
             record.host.to_string(),
             record.pages.to_string(),
             record.requests.to_string(),
@@ -160,7 +160,7 @@ fn told(found: &Findings) -> String {
             word(&record.status),
         ]);
     }
-    let mut text = table.print(Style::of_stdout());
+    let mut text = table.text(Style::of_stdout());
     if ranked.len() > SHOWN {
         text += &format!("… and {} more servers (--out FILE.jsonl has them all)\n", ranked.len() - SHOWN);
     }

@@ -5,25 +5,16 @@ use super::{
     json, logging,
 };
 use crate::{
-    io::swarm::ask_public,
-    model::{
-        message::{PublicRequest, PublicResponse},
-        summary::SwarmResults,
-    },
+    model::summary::SwarmResults,
     node::{
         self, NodeFailure,
         config::{Config, SERVICE_CONFIG},
+        doors::{self, NoResults},
     },
 };
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
-
-/// How long a member may take to answer a reader.
-const PATIENCE: Duration = Duration::from_secs(15);
+use std::path::{Path, PathBuf};
 
 /// Which configuration.
 #[derive(Args, Clone, Debug, Default)]
@@ -180,11 +171,16 @@ pub(super) fn of_node(why: NodeFailure) -> Failure {
 
 /// Reads the results of a swarm from one of its members, without being one.
 pub(super) async fn results_of_peer(address: &str) -> Result<SwarmResults, Failure> {
-    match ask_public(address, PublicRequest::Results, PATIENCE).await {
-        Ok(PublicResponse::Results(results)) => Ok(results),
-        Ok(PublicResponse::Refused(why)) => Err(Failure::new(Exit::Unavailable, why)),
-        Err(why) => {
-            Err(Failure::new(Exit::Unavailable, format!("{address}: {why}")).hint("write it like /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…"))
-        }
-    }
+    doors::results_of_peer(address, doors::PATIENCE).await.map_err(|why| {
+        let (exit, hint) = match why {
+            NoResults::BadAddress { .. } => {
+                (Exit::Usage, "write it like /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…; `nearcrawl status --json` there lists its addresses")
+            }
+            NoResults::NoAnswer { .. } => {
+                (Exit::Unavailable, "is the daemon there running, and reachable from here? Any other member answers just as well")
+            }
+            NoResults::Refused { .. } => (Exit::Unavailable, "ask another member, or ask this one's operator to let readers in"),
+        };
+        Failure::new(exit, why.to_string()).hint(hint)
+    })
 }

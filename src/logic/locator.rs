@@ -17,7 +17,7 @@ pub const MOST_PINS: usize = 200_000;
 const FAILURE_HOLDS: Millis = 300_000;
 
 /// How many look-ups may be under way.
-const MOST_RESOLVING: usize = 32;
+pub const MOST_RESOLVING: usize = 32;
 
 /// What is known of a host's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,6 +109,21 @@ impl Locator {
     /// Hosts that have no usable address, as far as this access point knows.
     pub fn nowhere(&self) -> usize {
         self.pins.values().filter(|(answer, _)| answer.is_err()).count()
+    }
+
+    /// Pins and failures remembered, expired ones included: at most [`MOST_PINS`].
+    pub fn remembered(&self) -> usize {
+        self.pins.len()
+    }
+
+    /// Look-ups of ours under way: at most [`MOST_RESOLVING`].
+    pub fn resolving(&self) -> usize {
+        self.resolving.len()
+    }
+
+    /// Hosts that this access point, as their steward, is looking up or will.
+    pub fn looking_up(&self) -> impl Iterator<Item = &Host> {
+        self.resolving.iter().chain(&self.queue)
     }
 
     /// Look-ups under way or queued.

@@ -168,6 +168,11 @@ impl Outbox {
         }
     }
 
+    /// Hosts with URLs that wait to be routed, in order.
+    pub fn waiting_hosts(&self) -> impl Iterator<Item = &Host> {
+        self.parcels.keys()
+    }
+
     /// URLs that wait or fly.
     pub fn len(&self) -> usize {
         self.waiting + self.flights.values().flat_map(|flight| flight.items.values()).map(Vec::len).sum::<usize>()

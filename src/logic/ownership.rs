@@ -13,6 +13,7 @@ use siphasher::sip::SipHasher13;
 use std::{
     collections::{BTreeMap, BTreeSet},
     hash::{Hash, Hasher},
+    ops::Bound,
 };
 
 /// A claim with the bytes that prove it.
@@ -137,6 +138,12 @@ impl Ownership {
     /// All claims, released ones too, in address order.
     pub fn all(&self) -> impl Iterator<Item = &Held> {
         self.claims.values()
+    }
+
+    /// The claims to the subnets after this one (from the first one, if none), released ones too, in address order.
+    pub fn after(&self, subnet: Option<Subnet>) -> impl Iterator<Item = &Claim> {
+        let from = subnet.map_or(Bound::Unbounded, Bound::Excluded);
+        self.claims.range((from, Bound::Unbounded)).map(|(_, held)| &held.claim)
     }
 
     /// XOR of the digests of all an access point holds: it says so itself in its roll-up.

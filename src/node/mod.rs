@@ -14,6 +14,7 @@ mod clock;
 pub mod config;
 mod counter;
 pub mod desk;
+pub mod doors;
 mod errands;
 mod failure;
 mod keyfile;

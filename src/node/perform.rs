@@ -152,9 +152,8 @@ impl Hands {
     }
 
     /// Closes every connection and ends every task.
-    pub async fn rest(mut self) {
+    pub async fn rest(&mut self) {
         self.web.fetcher.close_all().await;
-        drop(self.clerk);
         self.tasks.abort_all();
         while self.tasks.join_next().await.is_some() {}
         self.store.close().await;

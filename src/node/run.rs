@@ -347,7 +347,7 @@ impl Daemon {
     }
 
     async fn ask_at_desk(&mut self, question: super::desk::Question) -> Result<super::desk::Answer, NodeFailure> {
-        use super::desk::Question;
+        use super::desk::{Answer, Question};
         match question {
             Question::AddSeeds(urls) => {
                 // Persist before we speak.
@@ -355,12 +355,12 @@ impl Daemon {
                 souvenirs::keep_seeds(&self.store, &self.souvenirs.seeds).await?;
                 let answer = self.counter.seeds(&self.mind, &urls);
                 self.hear(Event::Seeds(urls));
-                Ok(answer)
+                Ok(Answer::Seeds(answer))
             }
             Question::Leave => {
                 let answer = self.counter.leaving(&self.mind);
                 self.hear(Event::Leave);
-                Ok(answer)
+                Ok(Answer::Leaving(answer))
             }
             other => {
                 let disk = self.store.disk_usage().await.unwrap_or(0);

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 const GATHER: Millis = 200;
 
 /// Or until there are so many.
-const MOST_GATHERED: usize = 512;
+pub(super) const MOST_GATHERED: usize = 512;
 
 /// Rows that are being stored.
 #[derive(Debug)]

@@ -26,7 +26,7 @@ const PROBE_PATIENCE: Millis = 25_000;
 const AWARD_PATIENCE: Millis = 10_000;
 
 /// How many subnets may wait for a procedure.
-const MOST_QUEUED: usize = 100_000;
+pub(super) const MOST_QUEUED: usize = 100_000;
 
 impl Crawler {
     /// We are the steward of a subnet that nobody holds: begin, or queue.

@@ -301,6 +301,11 @@ impl Site {
         self.robots.get(&url.origin()).map(|standing| standing.words(url))
     }
 
+    /// When the robots.txt that holds for a URL was answered, if it was.
+    pub fn robots_since(&self, url: &PageUrl) -> Option<WallTime> {
+        self.robots.get(&url.origin()).and_then(RobotsStanding::since)
+    }
+
     /// What the server is, in one word, by its answers so far.
     fn status(&self) -> ServerStatus {
         let answers = &self.record.by_status;

@@ -98,6 +98,11 @@ impl RobotsStanding {
         }
     }
 
+    /// When the answer that counts came, if one did.
+    pub fn since(&self) -> Option<WallTime> {
+        (!matches!(self.known, Known::Nothing)).then_some(self.since)
+    }
+
     /// What it says of a URL, in words.
     pub fn words(&self, url: &PageUrl) -> String {
         match (&self.known, self.forbids(url)) {

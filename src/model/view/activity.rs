@@ -28,8 +28,30 @@ pub enum Activity {
         /// How many.
         hosts: u64,
     },
+    /// Nothing is to be fetched here, but URLs are on their way to owners that are known.
+    HandingOver {
+        /// How many.
+        urls: u64,
+    },
+    /// Subnets became this access point's, or were at its last stop: what happened there before is being read.
+    ReadingBack {
+        /// How many.
+        subnets: u64,
+    },
+    /// Everything is fetched; the last of it is being stored and copied to other members.
+    Recording,
+    /// Nothing more is fetched of these servers in this run.
+    BudgetSpent {
+        /// How many.
+        servers: u64,
+    },
     /// Nobody ever named a URL.
     NothingSeeded,
+    /// URLs were named, but no server of them is crawled here.
+    NoServers {
+        /// Why.
+        why: String,
+    },
     /// Everything that was named is done; the first tree is visited again in this long.
     Done {
         /// If known.
@@ -47,7 +69,9 @@ pub enum Activity {
         /// Which.
         limit: String,
     },
-    /// Giving its subnets back, or stopping.
+    /// Stopping for a while: it keeps what it owns.
+    Stopping,
+    /// Giving its subnets back.
     Leaving,
 }
 
@@ -57,11 +81,15 @@ impl Activity {
         match self {
             Activity::Starting => State::Starting,
             Activity::Fetching { .. } => State::Fetching,
-            Activity::WaitingForPoliteness { .. } | Activity::FindingOwners { .. } => State::Waiting,
-            Activity::NothingSeeded | Activity::Done { .. } => State::Idle,
+            Activity::WaitingForPoliteness { .. }
+            | Activity::FindingOwners { .. }
+            | Activity::HandingOver { .. }
+            | Activity::ReadingBack { .. }
+            | Activity::Recording => State::Waiting,
+            Activity::NothingSeeded | Activity::NoServers { .. } | Activity::BudgetSpent { .. } | Activity::Done { .. } => State::Idle,
             Activity::NoPeersReachable | Activity::Fenced { .. } => State::Fenced,
             Activity::LimitReached { .. } => State::Stopped,
-            Activity::Leaving => State::Leaving,
+            Activity::Stopping | Activity::Leaving => State::Leaving,
         }
     }
 }
@@ -77,19 +105,25 @@ impl fmt::Display for Activity {
                 write!(f, "{} wait for politeness, next in {}", counted(*servers, "server"), Span(*next))
             }
             Activity::FindingOwners { hosts } => write!(f, "finding owners for {}", counted(*hosts, "host")),
+            Activity::HandingOver { urls } => write!(f, "handing {} over to their owners", counted(*urls, "URL")),
+            Activity::ReadingBack { subnets } => write!(f, "reading what is known of {}", counted(*subnets, "subnet")),
+            Activity::Recording => f.write_str("recording what was fetched"),
+            Activity::BudgetSpent { servers } => write!(f, "no work: the page budget of {} is spent", counted(*servers, "server")),
             Activity::NothingSeeded => f.write_str("no work: nothing was seeded"),
+            Activity::NoServers { why } => write!(f, "no work: {why}"),
             Activity::Done { next: Some(next) } => write!(f, "no work: everything is fetched, next visit in {}", Span(*next)),
             Activity::Done { next: None } => f.write_str("no work: everything is fetched"),
             Activity::NoPeersReachable => f.write_str("no peers reachable"),
             Activity::Fenced { why } => write!(f, "fenced: {why}"),
             Activity::LimitReached { limit } => write!(f, "stopped: {limit}"),
+            Activity::Stopping => f.write_str("stopping: finishing what is under way"),
             Activity::Leaving => f.write_str("leaving: giving its subnets back"),
         }
     }
 }
 
-/// `1 server`, `12 servers`.
-fn counted(count: u64, noun: &str) -> String {
+/// How many of something, in words: `1 server`, `12 servers`.
+pub fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
@@ -143,6 +177,7 @@ mod tests {
             (Activity::Fetching { servers: 1 }, "fetching from 1 server"),
             (Activity::WaitingForPoliteness { servers: 12, next: 1_450 }, "12 servers wait for politeness, next in 1.4 s"),
             (Activity::WaitingForPoliteness { servers: 1, next: 90 }, "1 server waits for politeness, next in 90 ms"),
+            (Activity::HandingOver { urls: 1 }, "handing 1 URL over to their owners"),
             (Activity::NothingSeeded, "no work: nothing was seeded"),
             (Activity::Fenced { why: "2 of 5 members answer".into() }, "fenced: 2 of 5 members answer"),
             (Activity::NoPeersReachable, "no peers reachable"),

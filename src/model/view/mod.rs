@@ -3,7 +3,7 @@
 mod activity;
 mod subject;
 
-pub use activity::{Activity, Span, State};
+pub use activity::{Activity, Span, State, counted};
 pub use subject::{NoSubject, Subject};
 
 use super::{

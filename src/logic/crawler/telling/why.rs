@@ -1,0 +1,258 @@
+//! Why is this crawled by whom, and when? From the host to its address, its subnet, its owner, its place in a site tree.
+
+use super::super::Crawler;
+use crate::{
+    logic::{
+        locator::Lookup,
+        site::{Asking, Site},
+    },
+    model::{
+        claim::Claim,
+        record::RunState,
+        subnet::Subnet,
+        time::{Millis, WallTime},
+        url::{Host, PageUrl},
+        view::{Liveness, OwnershipView, Span, Subject, WhyView, counted},
+    },
+};
+use std::net::IpAddr;
+
+/// How many servers at one address are named.
+const MOST_NAMED: usize = 5;
+
+impl Crawler {
+    /// Why this is crawled by whom, and when. What is not known here is left out.
+    pub fn why(&self, subject: &Subject) -> WhyView {
+        let (host, url) = match subject {
+            Subject::Url(url) => (Some(url.host()), Some(url)),
+            Subject::Host(host) => (Some(host.clone()), None),
+            Subject::Address(_) => (None, None),
+        };
+        let mut view = WhyView { asked: subject.to_string(), host: host.clone(), ..WhyView::default() };
+        let address = match (subject, &host) {
+            (Subject::Address(address), _) => Ok(*address),
+            (_, Some(host)) => self.address_of(host),
+            (_, None) => Err(String::new()),
+        };
+        let address = match address {
+            Ok(address) => address,
+            Err(why_not) => {
+                view.sentence = why_not;
+                return view;
+            }
+        };
+        let subnet = self.place(&mut view, address);
+        let mut sentences: Vec<String> = host.iter().filter_map(|host| self.denial(host)).collect();
+        let name = host.as_ref().map_or_else(|| address.to_string(), Host::to_string);
+        sentences.push(self.whose(&subnet, &name));
+        if view.owner_is_me {
+            match &host {
+                Some(host) => sentences.push(self.here(&mut view, host, url)),
+                None => {
+                    view.next_visit_in_ms = self.rest_of(address);
+                    sentences.push(self.at(&subnet, address));
+                }
+            }
+            if self.held_back().is_some() {
+                sentences.push(format!("Nothing is fetched at the moment: {}.", self.activity()));
+            }
+        }
+        view.sentence = sentences.join(" ");
+        view
+    }
+
+    /// The address that a host is pinned to, or why none is known.
+    fn address_of(&self, host: &Host) -> Result<IpAddr, String> {
+        if let Some(address) = self.sites.get(host).map(|site| site.address).or_else(|| host.address()) {
+            return Ok(address);
+        }
+        match self.locator.lookup(host, self.now.moment) {
+            Lookup::At(located) => Ok(located.address),
+            Lookup::Nowhere(failure) => Err(format!("Nobody crawls {host}, because it has no usable address: {failure}.")),
+            Lookup::Unknown if self.locator.looking_up().any(|other| other == host) => {
+                Err(format!("It is not known yet who crawls {host}: its address is being looked up."))
+            }
+            Lookup::Unknown => {
+                let steward = self.steward_of_host(host);
+                let whom = if steward == self.me { "this access point".to_owned() } else { format!("the access point {steward}") };
+                Err(format!(
+                    "It is not known here who crawls {host}, because no link to it was followed from here lately; \
+                     {whom} is the one that looks its address up for the swarm."
+                ))
+            }
+        }
+    }
+
+    /// Where an address lives and whose that is.
+    fn place(&self, view: &mut WhyView, address: IpAddr) -> Subnet {
+        let path = self.hierarchy.path(address);
+        let claim = self.ownership.latest(&path.subnet).map(|held| &held.claim);
+        view.address = Some(address);
+        view.path = path.lines();
+        view.subnet = Some(path.subnet);
+        view.ownership = claim.map(OwnershipView::from);
+        view.owner_liveness = claim.and_then(|claim| self.liveness(claim.owner));
+        view.owner_is_me = claim.is_some_and(|claim| claim.owner == self.me && !claim.released);
+        path.subnet
+    }
+
+    fn denial(&self, host: &Host) -> Option<String> {
+        let denied = self.settings.scope.denies(host);
+        denied.then(|| format!("The configuration of this access point denies {host}: it asks nothing there."))
+    }
+
+    /// Who crawls what lives in a subnet, in a sentence.
+    fn whose(&self, subnet: &Subnet, name: &str) -> String {
+        match self.ownership.latest(subnet).map(|held| &held.claim) {
+            Some(claim) if claim.released => {
+                format!(
+                    "Nobody crawls {name} right now: {} gave its subnet {subnet} back, and the next in line takes over soon.",
+                    claim.owner.short()
+                )
+            }
+            Some(claim) if claim.owner == self.me => format!("This access point crawls {name}, because it owns the subnet {subnet}."),
+            Some(claim) => self.somebody(claim, name),
+            None if self.procedures.contains_key(subnet) => {
+                format!("Nobody crawls {name} yet: members are being asked how near they are to its subnet {subnet}.")
+            }
+            None if self.settle_queue.iter().any(|(queued, _)| queued == subnet) => {
+                format!("Nobody crawls {name} yet: its subnet {subnet} waits for its turn to be given to the nearest member.")
+            }
+            None => match self.stewards_of(subnet).first() {
+                Some(steward) if *steward != self.me => {
+                    format!(
+                        "Nobody owns its subnet {subnet} yet, as far as is known here; {} finds an owner when a URL in it is named.",
+                        steward.short()
+                    )
+                }
+                _ => format!("Nobody owns its subnet {subnet} yet; an owner is found when a URL in it is named."),
+            },
+        }
+    }
+
+    fn somebody(&self, claim: &Claim, name: &str) -> String {
+        let (owner, subnet) = (claim.owner.short(), claim.subnet);
+        let state = match self.liveness(claim.owner) {
+            Some(Liveness::Alive) => "ask there for more",
+            Some(Liveness::Silent) => "it does not answer at the moment and keeps the subnet for now",
+            Some(Liveness::Dead) => "it was given up, and the next in line takes over soon",
+            None => "this access point has not met it yet",
+        };
+        format!("The access point {owner} crawls {name}, because it owns the subnet {subnet}; {state}.")
+    }
+
+    /// How a host of ours stands, in a sentence; fills in the rest of the view.
+    fn here(&self, view: &mut WhyView, host: &Host, url: Option<&PageUrl>) -> String {
+        let Some(site) = self.sites.get(host) else {
+            let subnet_is_read = view.subnet.is_some_and(|subnet| !self.loading.contains_key(&subnet));
+            return match (subnet_is_read, self.settings.scope.admits(host)) {
+                (false, _) => "What happened there before is still being read.".to_owned(),
+                (true, true) => "No URL of it has arrived here yet.".to_owned(),
+                (true, false) => {
+                    "No URL of it has arrived here; it is out of scope, so links to it are counted and not followed.".to_owned()
+                }
+            };
+        };
+        view.tree = Some(site.tree.clone());
+        view.last_visit = site.record.last_visit;
+        view.next_visit_in_ms = self.next_visit(site);
+        let state = match url {
+            Some(url) => {
+                let (state, level) = self.state_of(site, url);
+                view.level = level;
+                state
+            }
+            None => run_words(site),
+        };
+        let page = url.or_else(|| site.frontier.first().map(|waiting| &waiting.url)).or_else(|| site.starts.first());
+        view.robots = page.and_then(|page| {
+            let words = site.robots_says(page)?;
+            let about = if url.is_some() { String::new() } else { format!(" ({page})") };
+            let age = site.robots_since(page).map(|since| format!(", answered {} ago", self.ago(since)));
+            Some(format!("{words}{about}{}", age.unwrap_or_default()))
+        });
+        let subject = if url.is_some() { "The URL" } else { "Its run" };
+        let next = match view.next_visit_in_ms {
+            _ if site.asking.is_some() => "the server is being asked now".to_owned(),
+            Some(0) => "its turn is next".to_owned(),
+            Some(millis) if site.finished() => format!("the next run begins in {}", Span(millis)),
+            Some(millis) => format!("the server is left alone for another {}", Span(millis)),
+            None if site.finished() => format!("the next run begins when {} is visited again", site.tree),
+            None => "nothing more is asked in this run".to_owned(),
+        };
+        let sentence = format!("{subject} {state}; {next}.");
+        view.state = Some(state);
+        sentence
+    }
+
+    /// What became of a URL of a site, as far as is known without looking into the store, and its level.
+    fn state_of(&self, site: &Site, url: &PageUrl) -> (String, Option<u8>) {
+        if let Some(Asking::Page(asked)) = &site.asking
+            && asked.url == *url
+        {
+            return ("is being asked for".to_owned(), Some(asked.level));
+        }
+        let cut = site.record.cut_by_depth > 0;
+        match site.frontier.get(self.secret.of(url.as_str())) {
+            Some(waiting) if site.record.state == RunState::PausedByBudget => {
+                ("waits, but the page budget of this run is spent".to_owned(), Some(waiting.level))
+            }
+            Some(waiting) => {
+                let ahead = site.frontier.iter().position(|other| other.fingerprint == waiting.fingerprint).unwrap_or(0) as u64;
+                (format!("waits, with {} before it", counted(ahead, "URL")), Some(waiting.level))
+            }
+            None if site.starts.contains(url) => ("is a starting URL and was asked for or set aside in this run".to_owned(), Some(0)),
+            None if cut => ("does not wait: it was asked for, set aside, cut by the depth, or never named".to_owned(), None),
+            None => ("does not wait: it was asked for, set aside, or never named".to_owned(), None),
+        }
+    }
+
+    /// In how long a site may be asked again, in this run or else in the next; none if that is not known here.
+    fn next_visit(&self, site: &Site) -> Option<Millis> {
+        if site.asking.is_some() {
+            return None;
+        }
+        if site.finished() {
+            let home = self.sites.get(&site.tree)?;
+            let due = home.opened.0.saturating_add(self.settings.revisit);
+            return Some(due.saturating_sub(self.now.wall.0));
+        }
+        (site.digesting || site.wants(&self.settings.rules)).then(|| self.rest_of(site.address).unwrap_or(0))
+    }
+
+    /// For how long an address rests; none if it was not asked lately.
+    fn rest_of(&self, address: IpAddr) -> Option<Millis> {
+        self.front.not_before(address).map(|until| until.since(self.now.moment))
+    }
+
+    /// Which servers of ours live at an address.
+    fn at(&self, subnet: &Subnet, address: IpAddr) -> String {
+        let hosts = self.by_subnet.get(subnet).into_iter().flatten();
+        let here: Vec<_> = hosts.filter(|host| self.sites.get(host).is_some_and(|site| site.address == address)).collect();
+        if here.is_empty() {
+            return "No server at this address has been named yet.".to_owned();
+        }
+        let named: Vec<_> = here.iter().take(MOST_NAMED).map(|host| host.as_str()).collect();
+        let more = if here.len() > MOST_NAMED { format!(" and {} more", here.len() - MOST_NAMED) } else { String::new() };
+        format!("{} on record here: {}{more}.", counted(here.len() as u64, "server"), named.join(", "))
+    }
+
+    fn ago(&self, then: WallTime) -> Span {
+        Span(self.now.wall.0.saturating_sub(then.0))
+    }
+}
+
+/// How a run stands, in words.
+fn run_words(site: &Site) -> String {
+    let pages = counted(site.record.pages, "page");
+    let waiting = counted(site.frontier.len() as u64, "URL");
+    match site.record.state {
+        _ if site.asking.is_some() || site.digesting => format!("goes on: {pages} fetched, {waiting} left"),
+        RunState::Running => format!("goes on: {pages} fetched, {waiting} left"),
+        RunState::Complete => format!("is complete: {pages} fetched"),
+        RunState::CutByDepth => {
+            format!("is complete: {pages} fetched, {} beyond the depth left out", counted(site.record.cut_by_depth, "URL"))
+        }
+        RunState::PausedByBudget => format!("has spent its page budget: {pages} fetched, {waiting} left"),
+    }
+}

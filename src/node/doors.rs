@@ -1,0 +1,73 @@
+//! How does somebody come in who has no daemon? By asking any member of the swarm over its own protocol.
+
+use crate::{
+    io::swarm::{AskFailure, ask_public},
+    model::{
+        message::{PublicRequest, PublicResponse},
+        summary::SwarmResults,
+    },
+};
+use std::time::Duration;
+
+/// How long a member may take to answer, connecting included.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Why a member did not tell its results.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoResults {
+    /// The address cannot be one of a member's.
+    #[error("{address:?} is not a member's address: {reason}")]
+    BadAddress {
+        /// As it was given.
+        address: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// There was no answer.
+    #[error("the member at {address} {failure}")]
+    NoAnswer {
+        /// Who was asked.
+        address: String,
+        /// What happened instead, as the end of a sentence.
+        failure: String,
+    },
+    /// The member does not tell.
+    #[error("the member at {address} refused: {reason}")]
+    Refused {
+        /// Who was asked.
+        address: String,
+        /// What it says, without control characters.
+        reason: String,
+    },
+}
+
+/// The results of a swarm, from the member at this multiaddr; nobody needs to be a member for that.
+pub async fn results_of_peer(address: &str, patience: Duration) -> Result<SwarmResults, NoResults> {
+    let address = address.trim();
+    if let Err(why) = address.parse::<libp2p::Multiaddr>() {
+        return Err(NoResults::BadAddress { address: address.chars().take(200).collect(), reason: why.to_string() });
+    }
+    match ask_public(address, PublicRequest::Results, patience).await {
+        Ok(PublicResponse::Results(results)) => Ok(results),
+        Ok(PublicResponse::Refused(reason)) => {
+            // It came from somewhere on the network and goes to a terminal.
+            let reason = reason.chars().filter(|c| !c.is_control()).take(300).collect();
+            Err(NoResults::Refused { address: address.to_owned(), reason })
+        }
+        Err(failure) => Err(NoResults::NoAnswer { address: address.to_owned(), failure: words(&failure) }),
+    }
+}
+
+/// What happened, as the end of "the member at … ".
+fn words(failure: &AskFailure) -> String {
+    match failure {
+        AskFailure::TimedOut => "did not answer in time".to_owned(),
+        AskFailure::ConnectionLost => "closed the connection before it answered".to_owned(),
+        AskFailure::TooManyOpen | AskFailure::Stopping => "was not asked".to_owned(),
+        AskFailure::Broken(why) => format!("sent a broken message: {why}"),
+        AskFailure::Unreachable(_) | AskFailure::NotLetIn(_) | AskFailure::NotSpoken => failure.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
