@@ -130,6 +130,8 @@ pub struct RollUp {
     pub claims_digest: u64,
     /// How many subnets that is.
     pub subnets: u64,
+    /// How many members it counts when it asks itself whether it was cut off, itself included.
+    pub sure_of: u32,
     /// The sums.
     pub summary: Summary,
 }

@@ -25,7 +25,7 @@ use crate::{
     },
     model::{
         access_point::AccessPoint,
-        message::{PublicRequest, PublicResponse, Response},
+        message::{Gossip, PublicRequest, PublicResponse, Response},
     },
 };
 use std::{
@@ -305,6 +305,8 @@ impl Daemon {
                 }
                 None => self.hear(Event::Answered { question, from, answer: result.ok() }),
             },
+            // A roll-up is believed of its owner alone; claims carry their owners' signatures.
+            SwarmEvent::Gossiped { gossip: Gossip::RollUp(roll_up), author, .. } if roll_up.owner != author => {}
             SwarmEvent::Gossiped { gossip, .. } => self.hear(Event::Gossiped(gossip)),
             SwarmEvent::PublicAsked { ticket, request: PublicRequest::Results } => {
                 let response = match self.config.swarm.readers {

@@ -232,6 +232,8 @@ pub struct Crawler {
     roll_up_due: Moment,
     roll_up_version: u64,
     roll_up_changed: bool,
+    /// Members that we count, as told in the last roll-up.
+    sure_of: usize,
 
     seen_pending: BTreeMap<u64, admission::SeenPurpose>,
     pending: BTreeMap<u64, Pending>,
@@ -309,6 +311,7 @@ impl Crawler {
             roll_up_due: now.moment,
             roll_up_version: 0,
             roll_up_changed: true,
+            sure_of: 1,
             seen_pending: BTreeMap::new(),
             pending: BTreeMap::new(),
             next_number: 1,

@@ -35,6 +35,7 @@ impl Crawler {
         match gossip {
             Gossip::Claims(proofs) => self.hear_claims(proofs),
             Gossip::RollUp(roll_up) if roll_up.owner != self.me => {
+                self.roster.told(roll_up.owner, roll_up.sure_of as usize);
                 self.roll_ups.hear(roll_up, self.now.moment);
             }
             Gossip::RollUp(_) => {}
@@ -44,6 +45,8 @@ impl Crawler {
     pub(super) fn tick_spread(&mut self) {
         let now = self.now.moment;
         self.tell_news();
+        let sure_of = self.roster.settled(now).len();
+        self.roll_up_changed |= sure_of != std::mem::replace(&mut self.sure_of, sure_of);
         if now >= self.compare_due {
             self.compare_due = now.after(COMPARE_EVERY);
             let others: Vec<_> = self.live().into_iter().filter(|peer| *peer != self.me).collect();
@@ -116,6 +119,7 @@ impl Crawler {
             version: self.roll_up_version,
             claims_digest: self.ownership.digest_of(&self.me),
             subnets: self.ownership.count(&self.me) as u64,
+            sure_of: self.sure_of as u32,
             summary: self.tally.small_summary(),
         };
         self.roll_ups.hear(roll_up.clone(), self.now.moment);

@@ -76,6 +76,8 @@ pub struct Standing {
     pub silent_since: Option<Moment>,
     /// From when on its silence counts against it: later than `silent_since` if somebody came back since who may have heard it.
     counted_from: Moment,
+    /// How many members it said itself that it counts, itself included ([`Roster::told`]).
+    sure_of: usize,
     /// Counts for the quorum from the first moment: known from before our start, or met in our own first moments.
     from_start: bool,
 }
@@ -104,7 +106,7 @@ impl Roster {
     /// A roster at this access point's start. `remembered` are the settled members of its last life
     /// ([`Roster::settled`], from disk): a restarted member may not fetch before it has heard of enough of them.
     pub fn new(me: AccessPoint, config: RosterConfig, now: Moment, remembered: &BTreeSet<AccessPoint>) -> Roster {
-        let standing = Standing { member_since: now, silent_since: Some(now), counted_from: now, from_start: true };
+        let standing = Standing { member_since: now, silent_since: Some(now), counted_from: now, from_start: true, sure_of: 0 };
         let others: BTreeMap<_, _> = remembered.iter().filter(|member| **member != me).map(|member| (*member, standing)).collect();
         let fence = Fence::new(now, config.fence_after, config.resume_after, others.len() >= 2);
         let mut roster = Roster { me, config, started: now, others, left: Vec::new(), fence, judging: false };
@@ -118,7 +120,7 @@ impl Roster {
             return;
         }
         let from_start = now.since(self.started) < self.config.stable_after;
-        let fresh = Standing { member_since: now, silent_since: None, counted_from: now, from_start };
+        let fresh = Standing { member_since: now, silent_since: None, counted_from: now, from_start, sure_of: 0 };
         let back = self.others.entry(member).or_insert(fresh).silent_since.take().is_some();
         if back {
             // It may have been with others that we do not hear, and may have been what kept them from fencing.
@@ -148,6 +150,13 @@ impl Roster {
         } else if self.others.remove(&member).is_some() {
             self.left.push(member);
             self.judge(now);
+        }
+    }
+
+    /// A member says how many members it counts, itself included: whoever counts three or more fences itself when it is cut off.
+    pub fn told(&mut self, member: AccessPoint, sure_of: usize) {
+        if let Some(standing) = self.others.get_mut(&member) {
+            standing.sure_of = sure_of;
         }
     }
 
@@ -240,21 +249,22 @@ impl Roster {
 
     /// A member whose silence has lasted for long enough, the longest first.
     fn overdue(&self, now: Moment) -> Option<AccessPoint> {
-        let silent = self.others.iter().filter_map(|(member, standing)| Some((standing.silent_since?, standing.counted_from, *member)));
-        let is_overdue = |(since, counted_from, _): &(Moment, Moment, AccessPoint)| {
-            let patience = self.patience(*since);
+        let silent = self.others.iter().filter_map(|(member, standing)| Some((standing.silent_since?, standing.counted_from, standing.sure_of, *member)));
+        let is_overdue = |(since, counted_from, sure_of, _): &(Moment, Moment, usize, AccessPoint)| {
+            let patience = self.patience(*since, *sure_of);
             // Somebody with a bad line who comes and goes must not keep the dead alive for ever.
             now.since(*counted_from) >= patience || now.since(*since) >= MOST_PATIENCE * patience
         };
-        silent.filter(is_overdue).min().map(|(_, _, member)| member)
+        silent.filter(is_overdue).min().map(|(_, _, _, member)| member)
     }
 
     /// How long to wait for somebody who fell silent at `since`. What counts is how large a swarm the silent one itself was
-    /// sure of then: in a swarm of two it does not fence itself.
-    fn patience(&self, since: Moment) -> Millis {
+    /// sure of then: in a swarm of two it does not fence itself. It may have said so itself; else we know only how long we have known
+    /// the others.
+    fn patience(&self, since: Moment, told: usize) -> Millis {
         let was_settled = |standing: &&Standing| since.since(standing.member_since) >= self.surely_settled();
         let sure = 1 + self.others.values().filter(was_settled).count();
-        if sure <= 2 {
+        if sure.max(told) <= 2 {
             return self.config.pair_patience;
         }
         // Those on the other side probe one member after another until they know that half is gone.
