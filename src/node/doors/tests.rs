@@ -30,7 +30,9 @@ async fn a_reader_gets_the_results_of_a_member_or_its_refusal() {
         while let Some(event) = events.recv().await {
             match event {
                 SwarmEvent::Listening { address } => {
-                    address_told.take().map(|told| told.send(address));
+                    if let Some(told) = address_told.take() {
+                        told.send(address).unwrap();
+                    }
                 }
                 SwarmEvent::PublicAsked { ticket, .. } => {
                     let response = answers.pop().unwrap();

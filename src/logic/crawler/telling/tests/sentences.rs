@@ -112,6 +112,20 @@ fn urls_of_others_are_on_their_way_until_they_are_taken_in() {
 }
 
 #[test]
+fn what_was_owned_before_is_read_back_first() {
+    let mut claims = Played::alone();
+    claims.seed("http://a.ke/");
+    let proof = claims.crawler.ownership.all().next().unwrap().proof.clone();
+    let addresses = Vec::new();
+    let identity =
+        Identity { key: key(1), incarnation: 2, addresses, fingerprints: FINGERPRINTS, claims: vec![proof], members: BTreeSet::new() };
+    let mut crawler = Crawler::new(identity, settings(), hierarchy(), claims.now);
+    assert_eq!(crawler.activity().to_string(), "reading what is known of 1 subnet");
+    crawler.handle(claims.now, Event::Loaded { subnet: "9.0.1.0/24".parse().unwrap(), journals: Vec::new() });
+    assert_eq!(crawler.activity(), Activity::Done { next: None }, "something was named once: it is not that nothing was seeded");
+}
+
+#[test]
 fn too_many_outgoing_urls_stop_it_and_it_says_what_helps() {
     let mut played = Played::alone();
     played.slow_dns = true;
