@@ -2,29 +2,42 @@
 
 use super::{
     failure::{Exit, Failure},
-    run::{ConfigArgs, node_crawl},
+    run::{ConfigArgs, of_node},
+    table::{Style, Table},
 };
 use crate::{
-    model::url::{Host, PageUrl},
-    node::config::{Config, ScopeConfig},
+    model::{
+        record::ServerRecord,
+        summary::Summary,
+        url::{Host, PageUrl},
+    },
+    node::{
+        alone::{self, Findings},
+        config::{Config, ScopeConfig},
+    },
 };
 use clap::Args;
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use ipnetwork::IpNetwork;
+use serde::Serialize;
 use std::{
     fs,
+    io::{self, Write},
     net::{IpAddr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
 /// Shown under `crawl --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl crawl https://museum.or.ke/ --contact you@example.org\n  \
-    nearcrawl crawl https://museum.or.ke/ --follow tld:ke --depth 3 --out servers.jsonl\n  \
-    nearcrawl crawl https://a.ac.ke/ https://b.ac.ke/ --follow host:hosts.txt --json\n  \
-    nearcrawl crawl http://site.test:8080/ --allow-range 127.0.0.0/8 --dns 127.0.0.53:5353 --delay 50ms   your own laboratory\n\n\
-    robots.txt is obeyed, one request at a time goes to a server, and after each answer it rests at least ten times as long\n\
-    as the answer took.";
+    nearcrawl crawl https://a.ac.ke/ --follow tld:ke --depth 3 --out ke.jsonl\n  \
+    nearcrawl crawl https://a.ac.ke/ --follow host:hosts.txt --json\n\n\
+    In a laboratory of your own:\n  \
+    nearcrawl crawl http://site.test:8080/ --delay 50ms \\\n    \
+    --allow-range 127.0.0.0/8 --dns 127.0.0.53:5353\n\n\
+    robots.txt is obeyed; one request at a time goes to a server, and after each\n\
+    answer it rests at least ten times as long as the answer took.";
 
 /// For `crawl`.
 #[derive(Args, Clone, Debug)]
@@ -77,7 +90,96 @@ pub struct CrawlOrder {
 pub async fn crawl(args: CrawlArgs) -> Result<String, Failure> {
     let order = order(args)?;
     super::logging::begin(&order.config.log)?;
-    node_crawl(order).await
+    let bar = ProgressBar::new_spinner();
+    bar.set_style(ProgressStyle::with_template("{spinner} {elapsed_precise}  {msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    let found = alone::crawl(order.config, order.urls, |progress| {
+        bar.set_message(format!(
+            "{} pages of {} servers, {} waiting, {} asked now, {}",
+            progress.pages,
+            progress.servers,
+            progress.waiting,
+            progress.busy,
+            HumanBytes(progress.bytes)
+        ));
+        bar.tick();
+    })
+    .await
+    .map_err(of_node)?;
+    bar.finish_and_clear();
+    if let Some(path) = &order.out {
+        write_records(path, &found.servers).map_err(|why| Failure::of_file(path, &why))?;
+    }
+    if order.json { super::json(&CrawlView::from(&found)) } else { Ok(told(&found)) }
+}
+
+/// What `crawl --json` says.
+#[derive(Serialize)]
+struct CrawlView<'a> {
+    whole: bool,
+    external_hosts: u64,
+    beyond_scope: u64,
+    nowhere: u64,
+    summary: &'a Summary,
+}
+
+impl<'a> From<&'a Findings> for CrawlView<'a> {
+    fn from(found: &'a Findings) -> Self {
+        CrawlView {
+            whole: found.whole,
+            external_hosts: found.external_hosts,
+            beyond_scope: found.beyond_scope,
+            nowhere: found.nowhere,
+            summary: &found.summary,
+        }
+    }
+}
+
+/// One record a line.
+fn write_records(path: &Path, servers: &[ServerRecord]) -> io::Result<()> {
+    let mut out = io::BufWriter::new(fs::File::create(path)?);
+    for record in servers {
+        serde_json::to_writer(&mut out, record)?;
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}
+
+/// The servers with the most pages, and the sums.
+fn told(found: &Findings) -> String {
+    const SHOWN: usize = 20;
+    let mut table = Table::new(&["server", "pages", "requests", "bytes", "state", "status"]);
+    let mut ranked: Vec<_> = found.servers.iter().collect();
+    ranked.sort_by(|a, b| b.pages.cmp(&a.pages).then(a.host.cmp(&b.host)));
+    for record in ranked.iter().take(SHOWN) {
+        table.row(vec![
+            record.host.to_string(),
+            record.pages.to_string(),
+            record.requests.to_string(),
+            HumanBytes(record.bytes).to_string(),
+            word(&record.state),
+            word(&record.status),
+        ]);
+    }
+    let mut text = table.text(Style::of_stdout());
+    if ranked.len() > SHOWN {
+        text += &format!("… and {} more servers (--out FILE.jsonl has them all)\n", ranked.len() - SHOWN);
+    }
+    let total = &found.summary.total;
+    text += &format!(
+        "{}{} pages from {} servers in {} requests, {}; {} external hosts named, {} of them not followed\n",
+        if found.whole { "" } else { "interrupted: " },
+        total.pages,
+        total.servers,
+        total.requests,
+        HumanBytes(total.bytes),
+        found.external_hosts,
+        found.beyond_scope,
+    );
+    text
+}
+
+fn word(value: &impl Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 fn order(args: CrawlArgs) -> Result<CrawlOrder, Failure> {
@@ -96,6 +198,8 @@ fn order(args: CrawlArgs) -> Result<CrawlOrder, Failure> {
     if let Some(delay) = args.delay {
         config.crawl.least_delay = delay;
     }
+    // A crawl that somebody waits for goes on to its end.
+    config.crawl.pages_per_run = None;
     if args.contact.is_some() {
         config.contact = args.contact;
     }

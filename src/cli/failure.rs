@@ -16,7 +16,7 @@ pub enum Exit {
     Unavailable = 69,
     /// A fault of the program.
     Internal = 70,
-    /// The state directory or an address is in use by another daemon.
+    /// The state directory or an address is in use by another daemon, or an output cannot be written.
     InUse = 73,
     /// A disk failed, is full, or what it holds is damaged.
     Storage = 74,
@@ -29,16 +29,7 @@ pub enum Exit {
 impl Exit {
     /// The kind that an exit status of one of our rooms stands for.
     pub fn of(status: u8) -> Exit {
-        let all = [
-            Exit::Usage,
-            Exit::Data,
-            Exit::NoInput,
-            Exit::Unavailable,
-            Exit::InUse,
-            Exit::Storage,
-            Exit::NoPermission,
-            Exit::Config,
-        ];
+        let all = [Exit::Usage, Exit::Data, Exit::NoInput, Exit::Unavailable, Exit::InUse, Exit::Storage, Exit::NoPermission, Exit::Config];
         all.into_iter().find(|exit| *exit as u8 == status).unwrap_or(Exit::Internal)
     }
 }
@@ -113,6 +104,7 @@ mod tests {
         ];
         for (exit, code) in codes {
             assert_eq!(exit as u8, code);
+            assert_eq!(Exit::of(code), exit);
         }
         let gone = Failure::of_file(Path::new("seeds.txt"), &io::Error::from(io::ErrorKind::NotFound));
         assert_eq!(gone.exit, Exit::NoInput);

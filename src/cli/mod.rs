@@ -32,18 +32,20 @@ use std::{
 #[command(
     name = "nearcrawl",
     version,
-    about,
     long_about = "A peer-to-peer, self-organising, polite web crawler.\n\n\
         Volunteers run it as a daemon. Together the daemons find out which of them is nearest to each web server, and the nearest \
         one visits it, politely and once. Anybody can ask any of them what the whole swarm found.",
     after_help = "Examples:\n  \
-        nearcrawl demo                          a whole swarm on this machine, in three minutes\n  \
-        nearcrawl crawl https://museum.or.ke/   crawl one site, without a swarm\n  \
-        nearcrawl init && nearcrawl run         become a member\n  \
-        nearcrawl status                        what is the daemon doing, and why\n  \
-        nearcrawl results --by country          what does the swarm know\n\n\
-        Exit codes: 0 done, 64 wrong command line, 65 input not understood, 66 no such file, 69 daemon not running,\n\
-        70 a fault of nearcrawl, 73 in use by another daemon, 74 disk, 77 not permitted, 78 wrong configuration.",
+        nearcrawl demo                    a whole swarm on this machine\n  \
+        nearcrawl crawl https://museum.or.ke/ --contact you@example.org\n  \
+        nearcrawl init && nearcrawl run   become a member\n  \
+        nearcrawl status                  what is the daemon doing, and why\n  \
+        nearcrawl results --by country    what does the swarm know\n\n\
+        Exit codes:\n  \
+        0 done, 64 wrong command line, 65 input not understood,\n  \
+        66 no such file, 69 daemon not running, 70 a fault of nearcrawl,\n  \
+        73 in use or not writable, 74 disk, 77 not permitted,\n  \
+        78 wrong configuration",
     max_term_width = 110,
     subcommand_required = true,
     arg_required_else_help = true
@@ -85,7 +87,7 @@ pub enum Command {
     #[command(after_help = look::LEAVE_EXAMPLES)]
     Leave(ApiArgs),
     /// Build and look at hierarchies of subnets
-    #[command(subcommand)]
+    #[command(subcommand, after_help = HIERARCHY_EXAMPLES)]
     Hierarchy(hierarchy::HierarchyCommand),
     /// Check a configuration without starting anything
     #[command(after_help = run::CHECK_EXAMPLES)]
@@ -99,6 +101,11 @@ pub enum Command {
     #[command(after_help = paperwork::COMPLETIONS_EXAMPLES)]
     Completions(paperwork::CompletionsArgs),
 }
+
+/// Shown under `hierarchy --help`.
+const HIERARCHY_EXAMPLES: &str = "Examples:\n  \
+    nearcrawl hierarchy show 196.200.16.1\n  \
+    nearcrawl hierarchy stats";
 
 /// Does what the command line says; the process ends with the code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {

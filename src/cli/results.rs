@@ -18,7 +18,8 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl results\n  \
     nearcrawl results --by tld --csv > tlds.csv\n  \
     nearcrawl results --json | jq .exact\n  \
-    nearcrawl results --peer /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…   ask a swarm without being a member";
+    nearcrawl results --peer /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…\n\n\
+    --peer asks a swarm without being a member of it.";
 
 /// What to split by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

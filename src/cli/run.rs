@@ -7,6 +7,7 @@ use super::{
 use crate::{
     model::summary::SwarmResults,
     node::{
+        self, NodeFailure,
         config::{Config, SERVICE_CONFIG},
         doors::{self, NoResults},
     },
@@ -50,7 +51,7 @@ pub struct InitArgs {
 /// Shown under `init --help`.
 pub const INIT_EXAMPLES: &str = "Examples:\n  \
     nearcrawl init                             make the key, print the peer id\n  \
-    nearcrawl init --config node.toml --json   the same for another configuration, as {\"peer_id\": …}\n\n\
+    nearcrawl init --config node.toml --json   as {\"peer_id\": …}\n\n\
     Done twice it changes nothing: a key that is there is kept.";
 
 /// What `init` says.
@@ -89,7 +90,8 @@ pub const RUN_EXAMPLES: &str = "Examples:\n  \
     nearcrawl run                             with the service's configuration\n  \
     nearcrawl run --config node.toml          with another\n  \
     nearcrawl run --bootstrap /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…\n\n\
-    It goes on until SIGTERM or Ctrl-C. Back within 45 seconds, it keeps what it owns; `nearcrawl leave` gives everything back.";
+    It goes on until SIGTERM or Ctrl-C. Back within 45 seconds, it keeps what it\n\
+    owns; `nearcrawl leave` gives everything back.";
 
 /// Runs the daemon until it is told to end.
 pub async fn run(args: RunArgs) -> Result<(), Failure> {
@@ -122,7 +124,7 @@ pub struct CheckArgs {
 pub const CHECK_EXAMPLES: &str = "Examples:\n  \
     nearcrawl check                           the service's configuration\n  \
     nearcrawl check --config node.toml        another\n\n\
-    All mistakes are listed at once, with their lines; the exit code is 78 if there are any.";
+    All mistakes are listed at once, with their lines; then the exit code is 78.";
 
 /// What `check --json` says of a configuration that can be used.
 #[derive(Clone, Debug, Serialize)]
@@ -151,19 +153,20 @@ pub fn check(args: &CheckArgs) -> Result<String, Failure> {
     Ok(text)
 }
 
-// The four doors into the node.
+// The doors into the node.
 
-async fn node_init(_config: &Config) -> Result<InitView, Failure> {
-    Err(not_built("init"))
+async fn node_init(config: &Config) -> Result<InitView, Failure> {
+    let born = node::init(config).map_err(of_node)?;
+    Ok(InitView { peer_id: born.access_point.to_string(), state_dir: config.state_dir.clone(), created: born.created })
 }
 
-async fn node_run(_config: Config) -> Result<(), Failure> {
-    Err(not_built("run"))
+async fn node_run(config: Config) -> Result<(), Failure> {
+    node::run::run(config).await.map_err(of_node)
 }
 
-/// Crawls without a swarm and gives back what is to be printed.
-pub(super) async fn node_crawl(_order: super::CrawlOrder) -> Result<String, Failure> {
-    Err(not_built("crawl"))
+/// A node's failure with its exit code.
+pub(super) fn of_node(why: NodeFailure) -> Failure {
+    Failure::new(Exit::of(why.exit_status()), why.to_string())
 }
 
 /// Reads the results of a swarm from one of its members, without being one.
@@ -180,10 +183,6 @@ pub(super) async fn results_of_peer(address: &str) -> Result<SwarmResults, Failu
         };
         Failure::new(exit, why.to_string()).hint(hint)
     })
-}
-
-fn not_built(what: &str) -> Failure {
-    Failure::new(Exit::Internal, format!("`{what}` is not built yet"))
 }
 
 #[cfg(test)]

@@ -18,7 +18,8 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl seed add https://museum.or.ke/ https://www.uonbi.ac.ke/\n  \
     nearcrawl seed add -f seeds.txt           one URL a line; # begins a comment\n  \
     grep -v test urls.txt | nearcrawl seed add -f -\n\n\
-    Any member will do: each URL finds its way to the access point that is nearest to its server.";
+    Any member will do: each URL finds its way to the access point that is\n\
+    nearest to its server.";
 
 /// URLs that one request carries: far below what the API takes.
 const BATCH: usize = 500;

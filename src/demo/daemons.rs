@@ -121,7 +121,7 @@ impl Common {
         format!(
             "# Written by `nearcrawl demo`.\n\
              state_dir = {state}\n\
-             contact = \"demonstration on loopback\"\n\n\
+             contact = \"nobody@demo.test\"\n\n\
              [swarm]\nlisten = [\"/ip4/{address}/tcp/{SWARM_PORT}\"]\nbootstrap = [{bootstrap}]\n\n\
              [crawl]\ndepth = {DEPTH}\nsource_address = \"{address}\"\nleast_delay = \"{delay}ms\"\ndelay_factor = 10\n\
              allow_ranges = [\"{range}\"]\nports = [{WEB_PORT}]\npages_per_run = 0\nrevisit = \"1h\"\n\n\
@@ -260,14 +260,29 @@ mod tests {
         assert_eq!(table["dns"]["servers"][0].as_str(), Some("127.16.250.53:5300"));
     }
 
+    #[test]
+    fn the_daemon_takes_the_configuration() {
+        let member = crate::model::access_point::AccessPoint([7; 32]);
+        for bootstrap in [None, Some(format!("/ip4/127.16.48.1/tcp/4817/p2p/{member}"))] {
+            let text = common().configuration("127.16.0.1".parse().unwrap(), bootstrap.as_deref());
+            let config = crate::node::config::Config::parse(&text, Path::new("demo.toml")).unwrap_or_else(|why| panic!("{why}"));
+            assert_eq!((config.crawl.depth, config.crawl.ports.as_slice()), (DEPTH, [WEB_PORT].as_slice()));
+            config.ready_to_run().unwrap_or_else(|why| panic!("{why}"));
+        }
+    }
+
     fn daemon(name: &str, script: &str) -> (Common, Daemon) {
         let directory = tempfile::tempdir().unwrap().keep();
-        let config = directory.join(format!("{name}.sh"));
-        std::fs::write(&config, script).unwrap();
-        // `sh run --config FILE` runs the script called `run` in the current directory: a stand-in that ignores its arguments.
+        let config = directory.join(format!("{name}.toml"));
         let program = directory.join("program");
-        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        // Written by another process: a test that forks meanwhile would inherit the open file, and it could not be run then.
+        let text = format!("#!/bin/sh\n{script}\n");
+        let write = std::process::Command::new("sh")
+            .args(["-c", "printf %s \"$1\" >\"$2\"; chmod 755 \"$2\"", "sh"])
+            .arg(text)
+            .arg(&program)
+            .status();
+        assert!(write.unwrap().success());
         let common = Common { directory: directory.clone(), program, ..common() };
         let log = directory.join("log");
         (common, Daemon { address: Ipv4Addr::LOCALHOST, peer_id: "me".to_owned(), config, log, child: None })

@@ -87,8 +87,14 @@ impl Drop for Workplace {
     }
 }
 
-/// Runs the demonstration. The code is success only if every row of the table holds.
+/// Runs the demonstration with this program's daemons. The code is success only if every row of the table holds.
 pub async fn run(args: DemoArgs) -> Result<ExitCode, DemoError> {
+    let program = std::env::current_exe().map_err(|source| DemoError::Directory { path: "this program".into(), source })?;
+    run_program(args, program).await
+}
+
+/// Runs the demonstration with the daemons of another build of this program: for tests, whose own program is no daemon.
+pub async fn run_program(args: DemoArgs, program: PathBuf) -> Result<ExitCode, DemoError> {
     let show = Show::new();
     let world = Arc::new(World::new(args.plan()));
     let mut workplace = Workplace::new()?;
@@ -101,7 +107,7 @@ pub async fn run(args: DemoArgs) -> Result<ExitCode, DemoError> {
         world.inhabited().len(),
         workplace.path.display()
     ));
-    let (common, daemons) = prepare(&world, &workplace, &dns).await?;
+    let (common, daemons) = prepare(&world, &workplace, &dns, program).await?;
     let mut course = Course::new(&args, &world, web.log().clone(), common, daemons, Asker::new()?, show);
     let outcome = tokio::select! {
         outcome = course.run() => outcome.map(Some),
@@ -136,8 +142,7 @@ pub async fn run(args: DemoArgs) -> Result<ExitCode, DemoError> {
 }
 
 /// Writes the registry files and makes a key and a configuration for each daemon; all but the first know the first.
-async fn prepare(world: &World, workplace: &Workplace, dns: &DnsServer) -> Result<(Common, Vec<Daemon>), DemoError> {
-    let program = std::env::current_exe().map_err(|source| DemoError::Directory { path: "this program".into(), source })?;
+async fn prepare(world: &World, workplace: &Workplace, dns: &DnsServer, program: PathBuf) -> Result<(Common, Vec<Daemon>), DemoError> {
     let mut common = Common {
         directory: workplace.path.clone(),
         registries: Vec::new(),

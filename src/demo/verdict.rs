@@ -134,7 +134,6 @@ impl Observed<'_> {
 
     fn probes(&self) -> Row {
         let subnets = self.world.inhabited().len().max(1);
-        #[expect(clippy::cast_precision_loss, reason = "a few hundred")]
         let each = self.log.probes() as f64 / subnets as f64;
         row("probes a subnet, counted by the servers", format!("< {PROBES_A_SUBNET}"), format!("{each:.2}"), each < PROBES_A_SUBNET)
     }
@@ -236,3 +235,6 @@ fn exactness(told: &Told) -> &'static str {
 fn is_fetch_of(request: &RequestSeen, key: &(String, String)) -> bool {
     request.method == "GET" && request.host == key.0 && request.path == key.1
 }
+
+#[cfg(test)]
+mod tests;

@@ -156,6 +156,12 @@ pub enum JournalEntry {
         /// When.
         at: WallTime,
     },
+    /// A new owner goes on from here. Of several copies of a journal the one that was taken over last is the true one: its
+    /// owner had read all that could be found, and what others wrote behind the same place was never recorded.
+    TakenOver {
+        /// The epoch of the new owner's claim.
+        epoch: u64,
+    },
 }
 
 /// Why a URL was set aside.

@@ -1,7 +1,6 @@
 //! The nouns: plain values that every floor speaks in. Nothing here decides, and nothing here touches the world.
 
 pub mod access_point;
-pub mod activity;
 pub mod address;
 pub mod claim;
 pub mod fetch;

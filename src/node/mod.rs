@@ -1,7 +1,27 @@
 //! THIRD FLOOR: how do decisions and hands become one process?
+//!
+//! * [`run`]: the loop of a daemon: facts to the mind, wishes to the hands;
+//! * `birth`: from a configuration and a state directory to a mind and hands;
+//! * `perform`, `clerk`, `errands`: wishes carried out: at once, in order on the store, or as a task of their own;
+//! * [`alone`]: the same loop without a swarm, until everything is done;
+//! * [`api`], [`desk`], [`metrics`]: where people ask.
 
+pub mod alone;
 pub mod api;
+mod birth;
+mod clerk;
+mod clock;
 pub mod config;
+mod counter;
 pub mod desk;
 pub mod doors;
+mod errands;
+mod failure;
+mod keyfile;
 pub mod metrics;
+mod perform;
+pub mod run;
+mod souvenirs;
+
+pub use failure::NodeFailure;
+pub use keyfile::{Born, init};

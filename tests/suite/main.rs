@@ -1,5 +1,6 @@
 //! Does all of it hold together? One binary for all integration tests: each binary links RocksDB and libp2p.
 
+mod corpus;
 mod lockfile;
 mod tidy;
 mod unit_file;

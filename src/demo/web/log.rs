@@ -184,7 +184,7 @@ impl Log {
     }
 
     /// A connection was accepted. `socket` is a duplicate by which its state can be seen later.
-    pub(super) fn opened(self: &Arc<Self>, server: IpAddr, socket: Socket) -> ConnectionGuard {
+    pub(in crate::demo) fn opened(self: &Arc<Self>, server: IpAddr, socket: Socket) -> ConnectionGuard {
         let mut books = self.books();
         books.connections += 1;
         let id = books.connections;
@@ -198,7 +198,7 @@ impl Log {
     }
 
     /// A request's head was read.
-    pub(super) fn asked(self: &Arc<Self>, request: RequestSeen) -> RequestGuard {
+    pub(in crate::demo) fn asked(self: &Arc<Self>, request: RequestSeen) -> RequestGuard {
         let server = request.server;
         let mut books = self.books();
         let answering = books.answering.entry(server).or_default();
@@ -235,7 +235,7 @@ fn closed_by_peer(socket: &Socket) -> bool {
 }
 
 /// Stands for an open connection; dropping it is its end.
-pub(super) struct ConnectionGuard {
+pub(in crate::demo) struct ConnectionGuard {
     log: Arc<Log>,
     id: u64,
 }
@@ -247,7 +247,7 @@ impl Drop for ConnectionGuard {
 }
 
 /// Stands for a request being answered; dropping it is its end.
-pub(super) struct RequestGuard {
+pub(in crate::demo) struct RequestGuard {
     log: Arc<Log>,
     server: IpAddr,
     index: Option<usize>,
@@ -256,7 +256,7 @@ pub(super) struct RequestGuard {
 
 impl RequestGuard {
     /// The request was answered with this status.
-    pub(super) fn answered(mut self, status: u16) {
+    pub(in crate::demo) fn answered(mut self, status: u16) {
         self.status = Some(status);
     }
 }

@@ -86,6 +86,11 @@ struct Surveyor<'a> {
 }
 
 impl Places {
+    /// Lays out `subnets` subnets within `127.net.0.0/16`, the same for the same seed.
+    pub fn new(net: u8, subnets: usize, seed: u64) -> Places {
+        Places::lay_out(net, subnets, &mut Dice(seed))
+    }
+
     /// Lays out `subnets` subnets within `127.net.0.0/16`.
     pub(super) fn lay_out(net: u8, subnets: usize, dice: &mut Dice) -> Places {
         let access_points = std::array::from_fn(|region| Ipv4Addr::new(127, net, region as u8 * REGION_STEP, 1));

@@ -144,3 +144,19 @@ async fn all_its_servers_can_listen_and_are_as_far_away_as_planned() {
     }
     web.stop().await;
 }
+
+#[test]
+fn the_hierarchy_made_of_the_registry_files_knows_the_very_subnets() {
+    for world in worlds() {
+        let mut builder = crate::logic::hierarchy::Builder::new();
+        for (name, text) in world.places.registry_files() {
+            builder.read_delegated(&name, text.as_bytes()).unwrap();
+        }
+        let hierarchy = builder.finish().unwrap();
+        for server in &world.servers {
+            let address = IpAddr::V4(*server);
+            assert_eq!(hierarchy.subnet_of(address), world.places.lands[world.land_of(address).unwrap()].subnet);
+        }
+        assert_eq!(hierarchy.len() as usize, world.places.lands.len());
+    }
+}

@@ -60,13 +60,48 @@ impl Head {
 }
 
 /// One journal as a batch that is being put together will leave it.
-#[derive(Default)]
 struct Touched {
     head: Head,
-    /// Rows of this batch that lie beyond a gap.
-    beyond: BTreeSet<u64>,
-    /// Whether this batch drops what the database has.
-    dropped: bool,
+    /// Rows that this batch writes.
+    written: BTreeMap<u64, Vec<u8>>,
+    /// Rows of the database from this sequence number on are deleted by this batch.
+    holds_below: u64,
+}
+
+impl Touched {
+    fn new(head: Head) -> Touched {
+        Touched { head, written: BTreeMap::new(), holds_below: u64::MAX }
+    }
+
+    /// What stands at a sequence number, as this batch will leave it: none if nothing does, else whether it is this entry.
+    fn compare(&self, db: &DB, journal: &[u8], sequence: u64, entry: &[u8]) -> Result<Option<bool>, ReadFault> {
+        if sequence >= self.head.end {
+            return Ok(None);
+        }
+        if let Some(written) = self.written.get(&sequence) {
+            return Ok(Some(written == entry));
+        }
+        if sequence >= self.holds_below {
+            return Ok(None);
+        }
+        Ok(db.get_pinned_cf(family(db, "rows"), key::of_row(journal, sequence))?.map(|stored| *stored == *entry))
+    }
+
+    /// Deletes all rows from this one on.
+    fn cut(&mut self, db: &DB, batch: &mut WriteBatch, journal: &[u8], from: u64) {
+        let rows = family(db, "rows");
+        if self.head.end - from <= DROPPED_ROW_BY_ROW {
+            for sequence in from..self.head.end {
+                batch.delete_cf(rows, key::of_row(journal, sequence));
+            }
+        } else {
+            batch.delete_range_cf(rows, key::of_row(journal, from), key::of_row(journal, u64::MAX));
+            batch.delete_cf(rows, key::of_row(journal, u64::MAX));
+        }
+        self.written.split_off(&from);
+        self.holds_below = self.holds_below.min(from);
+        self.head = Head { next: self.head.next.min(from), end: from };
+    }
 }
 
 /// The changes to journals in one batch. Nothing is visible before the batch is written.
@@ -84,13 +119,14 @@ impl JournalChanges {
         if !self.touched.contains_key(journal) {
             let head = db.get_pinned_cf(family(db, "heads"), journal)?;
             let head = head.map_or(Ok(Head::default()), |bytes| Head::read(&bytes))?;
-            self.touched.insert(journal.to_vec(), Touched { head, ..Touched::default() });
+            self.touched.insert(journal.to_vec(), Touched::new(head));
         }
-        Ok(self.touched.entry(journal.to_vec()).or_default())
+        Ok(self.touched.entry(journal.to_vec()).or_insert_with(|| Touched::new(Head::default())))
     }
 
-    /// Adds rows; one whose sequence number is there already changes nothing. Returns how far each journal goes then, in the
-    /// order in which the rows name them.
+    /// Adds rows. One that stands there already changes nothing; one that differs from what stands there replaces it, and
+    /// everything behind it goes: a former owner wrote that, and the present one's word holds. Returns how far each journal
+    /// goes then, in the order in which the rows name them.
     pub(super) fn append(&mut self, db: &DB, batch: &mut WriteBatch, rows: &[JournalRow]) -> Result<Vec<(JournalKey, u64)>, ReadFault> {
         let family_rows = family(db, "rows");
         let mut named: Vec<(JournalKey, Vec<u8>)> = Vec::new();
@@ -100,25 +136,20 @@ impl JournalChanges {
             }
             let Some((_, journal)) = named.last() else { continue };
             let touched = self.touch(db, journal)?;
-            let stored = |touched: &Touched, sequence: u64| -> Result<bool, ReadFault> {
-                if touched.beyond.contains(&sequence) {
-                    return Ok(true);
-                }
-                Ok(!touched.dropped && db.get_pinned_cf(family_rows, key::of_row(journal, sequence))?.is_some())
-            };
-            if row.sequence < touched.head.next || (row.sequence < touched.head.end && stored(touched, row.sequence)?) {
-                continue;
+            match touched.compare(db, journal, row.sequence, &row.entry)? {
+                Some(true) => continue,
+                Some(false) => touched.cut(db, batch, journal, row.sequence),
+                None => {}
             }
             batch.put_cf(family_rows, key::of_row(journal, row.sequence), &row.entry);
+            touched.written.insert(row.sequence, row.entry.clone());
             touched.head.end = touched.head.end.max(row.sequence.saturating_add(1));
             if row.sequence > touched.head.next {
-                touched.beyond.insert(row.sequence);
                 continue;
             }
             touched.head.next = row.sequence.saturating_add(1);
             // The gap may be closed now: go on over what lies behind it.
-            while touched.head.next < touched.head.end && stored(touched, touched.head.next)? {
-                touched.beyond.remove(&touched.head.next);
+            while touched.compare(db, journal, touched.head.next, &[])?.is_some() {
                 touched.head.next += 1;
             }
         }
@@ -137,16 +168,7 @@ impl JournalChanges {
     pub(super) fn drop_journal(&mut self, db: &DB, batch: &mut WriteBatch, journal: &JournalKey) -> Result<(), ReadFault> {
         let journal = key::of_journal(journal);
         let touched = self.touch(db, &journal)?;
-        let rows = family(db, "rows");
-        if touched.head.end <= DROPPED_ROW_BY_ROW {
-            for sequence in 0..touched.head.end {
-                batch.delete_cf(rows, key::of_row(&journal, sequence));
-            }
-        } else {
-            batch.delete_range_cf(rows, key::of_row(&journal, 0), key::of_row(&journal, u64::MAX));
-            batch.delete_cf(rows, key::of_row(&journal, u64::MAX));
-        }
-        *touched = Touched { dropped: true, ..Touched::default() };
+        touched.cut(db, batch, &journal, 0);
         Ok(())
     }
 

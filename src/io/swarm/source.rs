@@ -80,3 +80,28 @@ impl libp2p::Transport for SourceBound {
         Pin::new(&mut self.tcp).poll(context)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use libp2p::{Transport, core::Endpoint};
+    use std::net::Ipv4Addr;
+
+    #[tokio::test]
+    async fn connections_come_from_the_configured_address() {
+        let listener = tokio::net::TcpListener::bind("127.0.78.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        for source in [Some(Ipv4Addr::new(127, 0, 78, 9)), None] {
+            let mut transport = SourceBound::new(source.map(IpAddr::from));
+            let address = format!("/ip4/127.0.78.1/tcp/{port}").parse().unwrap();
+            let dial = transport.dial(address, DialOpts { role: Endpoint::Dialer, port_use: PortUse::Reuse }).unwrap();
+            let (dialled, accepted) = tokio::join!(dial, listener.accept());
+            let from = accepted.unwrap().1.ip();
+            assert!(dialled.is_ok());
+            assert_eq!(from, source.unwrap_or(Ipv4Addr::LOCALHOST));
+        }
+        let nobody = SourceBound::new(None)
+            .dial("/ip4/127.0.78.1/udp/1".parse().unwrap(), DialOpts { role: Endpoint::Dialer, port_use: PortUse::New });
+        assert!(nobody.is_err());
+    }
+}

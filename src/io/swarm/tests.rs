@@ -244,22 +244,38 @@ async fn asking_connects_first_and_tells_when_nobody_is_there() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn too_many_open_questions_and_too_fast_ones_are_held_back() {
-    let mut first = Daemon::start(41, SwarmConfig { requests_per_second: 2, ..config(41) }).await;
-    let mut second = Daemon::start(42, config(42)).await;
-    second.dial(&first);
-    second.connected(first.me()).await;
-    for question in 0..70 {
-        second.tell(SwarmCommand::Ask { to: first.me(), question, request: Request::CompareClaims(Vec::new()) });
+    let mut patient = Daemon::start(41, config(41)).await;
+    let mut strict = Daemon::start(43, SwarmConfig { requests_per_second: 1, ..config(43) }).await;
+    let mut asker = Daemon::start(42, config(42)).await;
+    for other in [&patient, &strict] {
+        asker.dial(other);
+        asker.connected(other.me()).await;
     }
-    assert_eq!(second.answered(69).await, Err(AskFailure::TooManyOpen));
-    // The burst of eight is asked, the others are told to come back.
-    assert!(matches!(second.answered(63).await, Ok(Response::Busy(_))));
-    assert!(first.handle.counters().rate_limited.load(Ordering::Relaxed) >= 50);
-    // SWIM is not held back by that.
-    second.find(|event| matches!(event, SwarmEvent::Answered { result: Ok(Response::Busy(_)), .. }).then_some(())).await;
-    first.asked().await;
-    second.stop().await;
-    first.stop().await;
+    // Nobody answers these, so they stay open.
+    for question in 0..70 {
+        asker.tell(SwarmCommand::Ask { to: patient.me(), question, request: Request::CompareClaims(Vec::new()) });
+    }
+    for question in 64..70 {
+        assert_eq!(asker.answered(question).await, Err(AskFailure::TooManyOpen));
+    }
+    for _ in 0..64 {
+        patient.asked().await;
+    }
+    // The burst of four is asked, the others are told to come back; SWIM is not held back by that.
+    for question in 100..130 {
+        asker.tell(SwarmCommand::Ask { to: strict.me(), question, request: Request::CompareClaims(Vec::new()) });
+    }
+    asker.find(|event| matches!(event, SwarmEvent::Answered { result: Ok(Response::Busy(_)), .. }).then_some(())).await;
+    asker.tell(SwarmCommand::Ask { to: strict.me(), question: 200, request: Request::Swim(vec![1]) });
+    let ticket = strict
+        .find(|event| if let SwarmEvent::Asked { ticket, request: Request::Swim(_), .. } = event { Some(*ticket) } else { None })
+        .await;
+    strict.tell(SwarmCommand::Answer { ticket, response: Response::Noted });
+    assert_eq!(asker.answered(200).await, Ok(Response::Noted));
+    assert!(strict.handle.counters().rate_limited.load(Ordering::Relaxed) >= 20);
+    for daemon in [asker, patient, strict] {
+        daemon.stop().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -141,6 +141,10 @@ impl Crawler {
         let host = key.host.clone();
         self.assign_keepers_of(&key);
         self.journal(&host, JournalEntry::Opened { address, tree, at: self.now.wall });
+        let epoch = self.ownership.claim(&key.subnet).map_or(0, |claim| claim.epoch);
+        if epoch > 1 {
+            self.journal(&host, JournalEntry::TakenOver { epoch });
+        }
     }
 
     /// The seen set answered.

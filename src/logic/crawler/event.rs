@@ -114,12 +114,14 @@ pub enum Event {
         /// How far the keeper has each; none if there was no answer.
         heads: Option<Vec<(JournalKey, u64)>>,
     },
-    /// Rows that a keeper had were stored here.
+    /// A keeper sent all it had of a subnet, or nothing came of asking it. Nothing of it is stored yet.
     Recovered {
         /// Of which subnet.
         subnet: Subnet,
         /// From whom.
         from: AccessPoint,
+        /// Its journals, each up to its first gap; empty if it did not answer.
+        journals: Vec<(JournalKey, Vec<JournalEntry>)>,
     },
     /// The journals of a subnet were read, newest run of each host.
     Loaded {
@@ -221,7 +223,7 @@ pub enum Command {
     },
     /// Forget a site's part of the seen set.
     DropSeen(u64),
-    /// Store rows of our own journals durably.
+    /// Store rows of our own journals durably. As at a keeper, a row that differs from the stored one replaces it and all behind it.
     Append {
         /// To be named when it is done.
         receipt: u64,
@@ -237,7 +239,8 @@ pub enum Command {
     },
     /// Send rows to a keeper.
     Copy(CopyOrder),
-    /// Store rows for another owner, then answer how far we have them.
+    /// Store rows for another owner, then answer how far we have them. A row that differs from the stored one replaces it and all
+    /// behind it: the present owner's word holds.
     KeepRows {
         /// Whom to answer.
         ticket: u64,
@@ -253,7 +256,7 @@ pub enum Command {
         /// From where on.
         from: Option<(JournalKey, u64)>,
     },
-    /// Ask a member for all rows of a subnet, and store them.
+    /// Ask a member for all rows of a subnet; they are judged before they are stored.
     Recover {
         /// Which.
         subnet: Subnet,

@@ -48,14 +48,21 @@ impl Crawler {
             let origin = Some((key.clone(), sequence));
             self.row_outgoing.extend(outgoing.iter().map(|arrival| Item { arrival: arrival.clone(), origin: origin.clone() }));
         }
-        #[expect(clippy::expect_used, reason = "postcard writes any entry into a growing vector")]
-        let entry = postcard::to_stdvec(&entry).expect("a journal entry always encodes");
-        self.rows.push(JournalRow { key, sequence, entry });
+        self.rows.push(JournalRow { key, sequence, entry: encoded(&entry) });
         self.rows_since.get_or_insert(self.now.moment);
         self.dirty.insert(host.clone());
         if self.rows.len() >= MOST_GATHERED {
             self.flush();
         }
+    }
+
+    /// A journal that others kept becomes ours: it counts, and what it names goes on its way, when it is stored here.
+    pub(super) fn adopt(&mut self, key: JournalKey, entries: &[JournalEntry], outgoing: Vec<Item>) {
+        let rows = (0u64..).zip(entries).map(|(sequence, entry)| JournalRow { key: key.clone(), sequence, entry: encoded(entry) });
+        let rows = rows.collect();
+        let receipt = self.number();
+        self.appends.insert(receipt, Appending { heads: [(key, entries.len() as u64)].into(), outgoing });
+        self.commands.push_back(Command::Append { receipt, rows });
     }
 
     /// Has the gathered rows stored.
@@ -195,6 +202,11 @@ impl Crawler {
         }
         self.acknowledge();
     }
+}
+
+fn encoded(entry: &JournalEntry) -> Vec<u8> {
+    #[expect(clippy::expect_used, reason = "postcard writes any entry into a growing vector")]
+    postcard::to_stdvec(entry).expect("a journal entry always encodes")
 }
 
 fn put_all(outbox: &mut Outbox, items: Vec<Item>) {

@@ -11,6 +11,7 @@ mod admission;
 mod arrival;
 pub mod event;
 mod journaling;
+mod looking;
 mod members;
 mod settlement;
 mod spread;
@@ -140,7 +141,10 @@ struct Loading {
     asked: BTreeSet<AccessPoint>,
     /// Not waited for longer than this.
     until: Moment,
-    reading: bool,
+    /// Whether our own store has been read.
+    read: bool,
+    /// The best copy of each host's journal so far.
+    best: BTreeMap<Host, succession::Copy>,
 }
 
 /// What a hand-off or a seed waits for before it is acknowledged.
@@ -362,7 +366,7 @@ impl Crawler {
             Event::CutTaken { ticket, urls } => self.cut_taken(ticket, urls),
             Event::Stored { receipt } => self.stored(receipt),
             Event::Copied { to, sent, heads } => self.copied(to, sent, heads),
-            Event::Recovered { subnet, from } => self.recovered(subnet, from),
+            Event::Recovered { subnet, from, journals } => self.recovered(subnet, from, journals),
             Event::Loaded { subnet, journals } => self.loaded(subnet, journals),
             Event::SeenLoaded { site } => self.awake(site),
         }

@@ -106,12 +106,7 @@ impl Crawler {
 
     /// Brings the tally up to date and tells everybody what we hold and know.
     fn tell_roll_up(&mut self) {
-        for host in std::mem::take(&mut self.dirty) {
-            if let Some(site) = self.sites.get(&host) {
-                let whereabouts = self.whereabouts(&host);
-                self.tally.enter(&site.record, whereabouts);
-            }
-        }
+        self.enter_dirty();
         self.roll_up_changed = false;
         self.roll_up_due = self.now.moment.after(ROLL_UP_EVERY);
         // Wall time keeps versions growing across restarts; the clock jumping back only costs the difference in silence.
@@ -128,6 +123,16 @@ impl Crawler {
         let ownership = &self.ownership;
         self.roll_ups.retain(|owner| live.contains(owner) || ownership.count(owner) > 0);
         self.commands.push_back(Command::Publish(Gossip::RollUp(roll_up)));
+    }
+
+    /// Enters the sites that changed into the tally.
+    pub(super) fn enter_dirty(&mut self) {
+        for host in std::mem::take(&mut self.dirty) {
+            if let Some(site) = self.sites.get(&host) {
+                let whereabouts = self.whereabouts(&host);
+                self.tally.enter(&site.record, whereabouts);
+            }
+        }
     }
 
     fn whereabouts(&self, host: &Host) -> Whereabouts {

@@ -12,7 +12,41 @@ use crate::{
         time::{Millis, Moment},
     },
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One copy of a host's journal, here or at a keeper.
+#[derive(Debug)]
+pub(super) struct Copy {
+    key: JournalKey,
+    entries: Vec<JournalEntry>,
+    /// The epoch of the owner who wrote its end, as far as that took over from another.
+    taken_over: u64,
+    /// Whether this is what our own store has.
+    own: bool,
+}
+
+impl Copy {
+    fn rank(&self) -> (u64, u32, usize, bool) {
+        (self.taken_over, self.key.run, self.entries.len(), self.own)
+    }
+}
+
+impl Loading {
+    /// Keeps the better copy of each host's journal: that of the latest owner, of it the latest run, of it the longest.
+    fn gather(&mut self, subnet: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>, own: bool) {
+        for (key, entries) in journals {
+            if key.subnet != subnet || !matches!(entries.first(), Some(JournalEntry::Opened { .. })) {
+                continue;
+            }
+            let epochs = entries.iter().filter_map(|entry| if let JournalEntry::TakenOver { epoch } = entry { Some(*epoch) } else { None });
+            let copy = Copy { taken_over: epochs.max().unwrap_or(0), own, key, entries };
+            let known = self.best.get(&copy.key.host);
+            if known.is_none_or(|known| known.rank() < copy.rank()) {
+                self.best.insert(copy.key.host.clone(), copy);
+            }
+        }
+    }
+}
 
 /// How long each next successor waits for the one before it to claim.
 const TURN: Millis = 10_000;
@@ -118,71 +152,94 @@ impl Crawler {
         self.route();
     }
 
-    /// A subnet became ours, or was ours at the last stop: its history first.
+    /// A subnet became ours, or was ours at the last stop: its history first, from our own store and from whoever kept it.
     pub(super) fn load(&mut self, subnet: Subnet, asked: BTreeSet<AccessPoint>) {
         for from in &asked {
             self.commands.push_back(Command::Recover { subnet, from: *from });
         }
-        let reading = asked.is_empty();
-        if reading {
-            self.commands.push_back(Command::Load(subnet));
-        }
-        self.loading.insert(subnet, Loading { asked, until: self.now.moment.after(RECALL_PATIENCE), reading });
+        self.commands.push_back(Command::Load(subnet));
+        let until = self.now.moment.after(RECALL_PATIENCE);
+        self.loading.insert(subnet, Loading { asked, until, read: false, best: BTreeMap::new() });
     }
 
     /// A keeper sent all it had, or nothing came of asking it.
-    pub(super) fn recovered(&mut self, subnet: Subnet, from: AccessPoint) {
+    pub(super) fn recovered(&mut self, subnet: Subnet, from: AccessPoint, journals: Vec<(JournalKey, Vec<JournalEntry>)>) {
         let Some(loading) = self.loading.get_mut(&subnet) else { return };
-        loading.asked.remove(&from);
-        if loading.asked.is_empty() && !loading.reading {
-            loading.reading = true;
-            self.commands.push_back(Command::Load(subnet));
+        if loading.asked.remove(&from) {
+            loading.gather(subnet, journals, false);
+            self.begin_if_known(subnet);
         }
+    }
+
+    /// Our own store's journals of a subnet of ours were read.
+    pub(super) fn loaded(&mut self, subnet: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>) {
+        let Some(loading) = self.loading.get_mut(&subnet) else { return };
+        loading.read = true;
+        loading.gather(subnet, journals, true);
+        self.begin_if_known(subnet);
     }
 
     fn stop_waiting_for_keepers(&mut self) {
         let now = self.now.moment;
+        let mut late = Vec::new();
         for (subnet, loading) in &mut self.loading {
-            if !loading.reading && loading.until <= now {
-                loading.reading = true;
-                self.commands.push_back(Command::Load(*subnet));
+            if loading.until <= now && !loading.asked.is_empty() {
+                loading.asked.clear();
+                late.push(*subnet);
             }
+        }
+        for subnet in late {
+            self.begin_if_known(subnet);
         }
     }
 
-    /// The journals of a subnet of ours were read: its sites stand where their former owner stood.
-    pub(super) fn loaded(&mut self, subnet: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>) {
-        if self.loading.remove(&subnet).is_none() {
+    /// When all that can be had of a subnet's history is here, its sites stand where their former owner stood.
+    fn begin_if_known(&mut self, subnet: Subnet) {
+        if self.loading.get(&subnet).is_none_or(|loading| !loading.read || !loading.asked.is_empty()) {
             return;
         }
+        let Some(loading) = self.loading.remove(&subnet) else { return };
         let claim = self.ownership.claim(&subnet).filter(|claim| claim.owner == self.me);
-        let Some(reason) = claim.map(|claim| claim.reason) else { return };
-        if journals.is_empty() && matches!(reason, ClaimReason::OwnerDead | ClaimReason::Released) {
+        let Some((reason, epoch)) = claim.map(|claim| (claim.reason, claim.epoch)) else { return };
+        if loading.best.is_empty() && matches!(reason, ClaimReason::OwnerDead | ClaimReason::Released) {
             self.front_rest_subnet(subnet, UNKNOWN_REST);
         }
-        for (key, entries) in journals {
-            self.next_site += 1;
-            let number = self.next_site;
-            let Some(replayed) = replay(key.clone(), number, &entries, &self.settings.rules, &self.secret) else {
-                self.refuse("journals that do not begin with an opening");
-                continue;
-            };
-            let site = replayed.site;
-            // Whatever the journal does not tell was asked after its last line: a whole rest from now is on the safe side.
-            let rest = self.front.politeness().rest_after(site.last_took(), site.slowest_crawl_delay()).max(site.last_rest());
-            self.front.rest(site.address, self.now.moment.after(rest));
-            let upto = site.next_sequence();
-            self.awakening.insert(number, key.host.clone());
-            self.by_subnet.entry(subnet).or_default().insert(key.host.clone());
-            self.dirty.insert(key.host.clone());
-            self.sites.insert(key.host.clone(), site);
-            self.assign_keepers_of(&key);
-            self.keeping.stored(&key, upto);
-            self.commands.push_back(Command::LoadSeen { site: number, seen: replayed.seen, children: replayed.children, cut: replayed.cut });
-            let items = replayed.outgoing.into_iter();
-            self.send_out(items.map(|(sequence, arrival)| Item { arrival, origin: Some((key.clone(), sequence)) }).collect());
+        for copy in loading.best.into_values() {
+            self.begin_from(copy, epoch);
         }
         self.outbox.wake_all();
+    }
+
+    /// A site begins where the journal ends.
+    fn begin_from(&mut self, copy: Copy, epoch: u64) {
+        let Copy { key, entries, taken_over, own } = copy;
+        self.next_site += 1;
+        let number = self.next_site;
+        let Some(replayed) = replay(key.clone(), number, &entries, &self.settings.rules, &self.secret) else {
+            return self.refuse("journals that do not begin with an opening");
+        };
+        let (site, host, subnet) = (replayed.site, key.host.clone(), key.subnet);
+        // Whatever the journal does not tell was asked after its last line: a whole rest from now is on the safe side.
+        let rest = self.front.politeness().rest_after(site.last_took(), site.slowest_crawl_delay()).max(site.last_rest());
+        self.front.rest(site.address, self.now.moment.after(rest));
+        let upto = site.next_sequence();
+        self.awakening.insert(number, host.clone());
+        self.by_subnet.entry(subnet).or_default().insert(host.clone());
+        self.dirty.insert(host.clone());
+        self.sites.insert(host.clone(), site);
+        self.assign_keepers_of(&key);
+        self.commands.push_back(Command::LoadSeen { site: number, seen: replayed.seen, children: replayed.children, cut: replayed.cut });
+        let outgoing = replayed.outgoing.into_iter();
+        let outgoing = outgoing.map(|(sequence, arrival)| Item { arrival, origin: Some((key.clone(), sequence)) }).collect();
+        if own {
+            self.keeping.stored(&key, upto);
+            self.send_out(outgoing);
+        } else {
+            self.adopt(key, &entries, outgoing);
+        }
+        if taken_over < epoch && epoch > 1 {
+            self.journal(&host, JournalEntry::TakenOver { epoch });
+        }
     }
 
     /// The seen set knows a loaded site: it may be visited.
@@ -194,7 +251,6 @@ impl Crawler {
 
     /// A subnet is not ours any more: nothing of it is asked, counted or sent from here.
     pub(super) fn give_up(&mut self, subnet: Subnet) {
-        let released = self.ownership.latest(&subnet).is_some_and(|held| held.claim.released);
         self.loading.remove(&subnet);
         for host in self.by_subnet.remove(&subnet).unwrap_or_default() {
             let Some(site) = self.sites.remove(&host) else { continue };
@@ -209,10 +265,6 @@ impl Crawler {
             self.commands.push_back(Command::DropSeen(site.number));
             self.rows.retain(|row| row.key != site.key);
             self.row_outgoing.retain(|item| item.origin.as_ref().is_none_or(|(key, _)| *key != site.key));
-            if !released {
-                // Somebody else writes this journal now; our unrecorded lines must not be mistaken for theirs.
-                self.commands.push_back(Command::DropJournal(site.key));
-            }
         }
         self.roll_up_changed = true;
         self.acknowledge();

@@ -156,7 +156,10 @@ impl Site {
     pub fn apply(&mut self, entry: &JournalEntry, rules: &SiteRules, key: &FingerprintKey) {
         self.next_sequence += 1;
         match entry {
-            JournalEntry::Opened { .. } | JournalEntry::Forwarded { .. } | JournalEntry::Unresolvable { .. } => {}
+            JournalEntry::Opened { .. }
+            | JournalEntry::Forwarded { .. }
+            | JournalEntry::Unresolvable { .. }
+            | JournalEntry::TakenOver { .. } => {}
             JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } => {
                 for (url, level, hops) in urls {
                     if *level == 0 && self.starts.len() < MOST_STARTS && !self.starts.contains(url) {

@@ -74,7 +74,10 @@ pub fn replay(key: JournalKey, number: u64, entries: &[JournalEntry], rules: &Si
                 }
             }
             JournalEntry::Forwarded { before } => outgoing.retain(|(sequence, _)| sequence >= before),
-            JournalEntry::Opened { .. } | JournalEntry::Robots { .. } | JournalEntry::Unresolvable { .. } => {}
+            JournalEntry::Opened { .. }
+            | JournalEntry::Robots { .. }
+            | JournalEntry::Unresolvable { .. }
+            | JournalEntry::TakenOver { .. } => {}
         }
     }
     let seen = pages.into_iter().map(|(fingerprint, (level, state))| (fingerprint, level, state)).collect();

@@ -87,7 +87,7 @@ impl CrawlConfig {
             most_waiting: section.take("most_waiting", default.most_waiting, values::whole(1000..=1_000_000_000)),
         };
         if config.ports.is_empty() {
-            section.contradicts("ports", "without a port nothing can be crawled; name at least one, like [80, 443]".to_owned());
+            section.contradicts(&["ports"], "without a port nothing can be crawled; name at least one, like [80, 443]".to_owned());
         }
         config
     }

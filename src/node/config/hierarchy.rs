@@ -47,7 +47,7 @@ impl HierarchyConfig {
         };
         if config.snapshot.is_some() && !config.delegated.is_empty() {
             section.contradicts(
-                "delegated",
+                &["delegated"],
                 "the hierarchy comes from `snapshot` or is built from `delegated`; keep one of the two".to_owned(),
             );
         }

@@ -153,11 +153,12 @@ impl<'a> Section<'_, 'a> {
         self.list(key, Vec::new(), |value| super::values::text(value).map(|text| directory.join(text)))
     }
 
-    /// Reports a value that is allowed alone but not with the others; the line is that of `key`, if it is there.
-    pub(super) fn contradicts(&mut self, key: &str, message: String) {
-        match self.table.and_then(|table| table.get(key)) {
-            Some(value) => self.reader.complain(value, full_name(self.name, key), message),
-            None => self.reader.problems.push(Problem { line: None, what: full_name(self.name, key), message }),
+    /// Reports values that are allowed alone but not together; the line is that of the first of `keys` that is there.
+    pub(super) fn contradicts(&mut self, keys: &[&str], message: String) {
+        let written = keys.iter().find_map(|key| self.table?.get(*key).map(|value| (*key, value)));
+        match written {
+            Some((key, value)) => self.reader.complain(value, full_name(self.name, key), message),
+            None => self.reader.problems.push(Problem { line: None, what: self.name.to_owned(), message }),
         }
     }
 }

@@ -85,9 +85,15 @@ fn malformed_configurations_are_explained() {
         ("[hierarchy]\nprefixes = [{prefix = \"10.0.0.0/8\", registry = \"ripe\"}]", &["registry: write one of afrinic, apnic"]),
         ("[hierarchy]\nsnapshot = \"a\"\ndelegated = [\"b\"]", &["line 3: hierarchy.delegated = [\"b\"]", "keep one of the two"]),
         ("[timers]\nfence_after = \"44s\"", &["line 2: timers.fence_after = \"44s\"", "may not exceed dead_after (45s)"]),
-        ("[timers]\ndead_after = \"20s\"", &["timers.fence_after: fence_after and suspect_for together may not exceed dead_after (20s)"]),
-        ("[timers]\nprobe_timeout = \"1s\"", &["timers.probe_timeout = \"1s\": this must be shorter than probe_every (1s)"]),
-        ("[timers]\npair_patience = \"40s\"", &["this may not be shorter than dead_after (45s)"]),
+        (
+            "[timers]\ndead_after = \"20s\"",
+            &["line 2: timers.dead_after = \"20s\": fence_after and suspect_for together may not exceed dead_after (20s)"],
+        ),
+        ("[timers]\nprobe_timeout = \"1s\"", &["timers.probe_timeout = \"1s\": probe_timeout must be shorter than probe_every (1s)"]),
+        (
+            "[timers]\npair_patience = \"40s\"",
+            &["line 2: timers.pair_patience = \"40s\": pair_patience may not be shorter than dead_after (45s)"],
+        ),
         ("[api]\nlisten = \"4880\"", &["api.listen = \"4880\": write an IP address and a port in quotes", "\"\" to switch it off"]),
         ("[log]\nlevel = \"chatty\"", &["log.level = \"chatty\": write off, error, warn, info, debug or trace"]),
         ("[log]\njournald = true", &["log.journald = true: write \"auto\", \"always\" or \"never\""]),

@@ -31,7 +31,7 @@ impl Default for TimersConfig {
             dead_after: Duration::from_secs(45),
             pair_patience: Duration::from_secs(600),
             fence_after: Duration::from_secs(30),
-            stable_after: Duration::from_secs(45),
+            stable_after: Duration::from_secs(30),
             probe_every: Duration::from_secs(1),
             probe_timeout: Duration::from_millis(700),
             suspect_for: Duration::from_secs(5),
@@ -55,15 +55,18 @@ impl TimersConfig {
         // A member that is cut off must have stopped before the others begin, or two would ask one server at once.
         if config.fence_after + config.suspect_for > config.dead_after {
             let most = write_duration(config.dead_after);
-            section.contradicts("fence_after", format!("fence_after and suspect_for together may not exceed dead_after ({most})"));
+            section.contradicts(
+                &["fence_after", "suspect_for", "dead_after"],
+                format!("fence_after and suspect_for together may not exceed dead_after ({most})"),
+            );
         }
         if config.probe_timeout >= config.probe_every {
             let most = write_duration(config.probe_every);
-            section.contradicts("probe_timeout", format!("this must be shorter than probe_every ({most})"));
+            section.contradicts(&["probe_timeout", "probe_every"], format!("probe_timeout must be shorter than probe_every ({most})"));
         }
         if config.pair_patience < config.dead_after {
             let least = write_duration(config.dead_after);
-            section.contradicts("pair_patience", format!("this may not be shorter than dead_after ({least})"));
+            section.contradicts(&["pair_patience", "dead_after"], format!("pair_patience may not be shorter than dead_after ({least})"));
         }
         config
     }

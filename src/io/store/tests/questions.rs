@@ -16,20 +16,32 @@ use std::{
     sync::atomic::Ordering::Relaxed,
 };
 
+fn rows_of(key: &JournalKey, from: u64, entries: &[&str]) -> Vec<JournalRow> {
+    (from..).zip(entries).map(|(sequence, entry)| row(key, sequence, entry)).collect()
+}
+
 #[tokio::test]
-async fn a_row_that_is_there_is_not_replaced_and_a_gap_closes() {
+async fn a_gap_closes_and_a_row_that_differs_replaces_all_that_a_former_owner_wrote_behind_it() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     let key = journal("10.1.0.0/16", "a.example.org", 1);
     let next = |heads: Vec<(JournalKey, u64)>| heads.into_iter().map(|(_, next)| next).collect::<Vec<_>>();
     assert_eq!(next(store.journal_append(vec![row(&key, 0, "a"), row(&key, 1, "b")]).await.unwrap()), [2]);
-    assert_eq!(next(store.journal_append(vec![row(&key, 1, "other"), row(&key, 2, "c")]).await.unwrap()), [3]);
+    assert_eq!(next(store.journal_append(vec![row(&key, 1, "b"), row(&key, 2, "c")]).await.unwrap()), [3]);
     assert_eq!(next(store.journal_append(vec![row(&key, 5, "f"), row(&key, 4, "e")]).await.unwrap()), [3], "3 is missing");
-    assert_eq!(next(store.journal_append(vec![row(&key, 5, "other")]).await.unwrap()), [3]);
+    assert_eq!(next(store.journal_append(vec![row(&key, 5, "f")]).await.unwrap()), [3]);
     assert_eq!(next(store.journal_append(vec![row(&key, 7, "h"), row(&key, 3, "d")]).await.unwrap()), [6], "6 is missing");
     let found = store.journal_read(key.clone(), 1, usize::MAX).await.unwrap();
     let found: Vec<_> = found.iter().map(|row| (row.sequence, std::str::from_utf8(&row.entry).unwrap())).collect();
     assert_eq!(found, [(1, "b"), (2, "c"), (3, "d"), (4, "e"), (5, "f"), (7, "h")]);
+    assert_eq!(store.journals(None).await.unwrap(), [(key.clone(), 6)]);
+    // Repeated rows change nothing, whatever lies behind them; the first that differs is where the new owner took over.
+    assert_eq!(next(store.journal_append(rows_of(&key, 0, &["a", "b"])).await.unwrap()), [6]);
+    assert_eq!(next(store.journal_append(rows_of(&key, 1, &["b", "x", "y", "x2"])).await.unwrap()), [5]);
+    assert_eq!(next(store.journal_append([rows_of(&key, 5, &["z"]), rows_of(&key, 4, &["w"]), rows_of(&key, 5, &["v"])].concat()).await.unwrap()), [6]);
+    let found = store.journal_read(key.clone(), 0, usize::MAX).await.unwrap();
+    let found: Vec<_> = found.iter().map(|row| std::str::from_utf8(&row.entry).unwrap()).collect();
+    assert_eq!(found, ["a", "b", "x", "y", "w", "v"]);
     assert_eq!(store.journals(None).await.unwrap(), [(key, 6)]);
 }
 

@@ -122,6 +122,7 @@ fn what_was_owned_before_is_read_back_first() {
     let mut crawler = Crawler::new(identity, settings(), hierarchy(), claims.now);
     assert_eq!(crawler.activity().to_string(), "reading what is known of 1 subnet");
     crawler.handle(claims.now, Event::Loaded { subnet: "9.0.1.0/24".parse().unwrap(), journals: Vec::new() });
+    while crawler.next_command().is_some() {}
     assert_eq!(crawler.activity(), Activity::Done { next: None }, "something was named once: it is not that nothing was seeded");
 }
 

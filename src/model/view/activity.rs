@@ -1,6 +1,6 @@
-//! What is an access point doing, in one word and in a sentence?
+//! What is an access point doing, and why is it not doing more? One word for programs, one sentence for people.
 
-use super::time::Millis;
+use crate::model::time::Millis;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use utoipa::ToSchema;

@@ -1,0 +1,248 @@
+//! From a configuration and a state directory to a mind and hands.
+
+use super::{
+    config::Config,
+    failure::NodeFailure,
+    keyfile::{self, Born},
+    souvenirs::Souvenirs,
+};
+use crate::{
+    io::{
+        fetcher::{FetchLimits, Fetcher, FetcherConfig},
+        prober::{ProbeTimeouts, Prober},
+        resolver::{Resolver, ResolverConfig},
+        snapshot,
+        store::{Store, StoreConfig},
+        swarm::{SwarmConfig, SwarmSecrets},
+    },
+    logic::{
+        crawler::{Crawler, Identity, Settings},
+        front::Politeness,
+        hierarchy::{Builder, FurtherPrefix, Hierarchy},
+        membership::{MembershipConfig, RosterConfig},
+        scope::Scope,
+        site::SiteRules,
+    },
+    model::{
+        address::AddressPolicy, claim::SignedClaim, fingerprint::FingerprintKey, time::Now, url::Host,
+    },
+};
+use ed25519_dalek::SigningKey;
+use std::{net::IpAddr, path::Path, sync::Arc, time::Duration};
+
+/// Milliseconds of a duration.
+fn millis(duration: Duration) -> u64 {
+    duration.as_millis().min(u128::from(u64::MAX)) as u64
+}
+
+/// The hierarchy that the configuration names, or the world's, with its further prefixes.
+pub fn hierarchy(config: &Config) -> Result<Hierarchy, NodeFailure> {
+    let failed = |what: &Path, why: String| NodeFailure::Hierarchy(format!("{}: {why}", what.display()));
+    let chosen = &config.hierarchy;
+    let base = if let Some(path) = &chosen.snapshot {
+        let bytes = snapshot::read(path).map_err(|why| failed(path, why.to_string()))?;
+        Hierarchy::from_bytes(&bytes).map_err(|why| failed(path, why.to_string()))?
+    } else if chosen.delegated.is_empty() {
+        Hierarchy::world().map_err(|why| NodeFailure::Hierarchy(why.to_string()))?
+    } else {
+        let mut builder = Builder::new();
+        for path in &chosen.delegated {
+            let text = snapshot::open_text(path, |file| file).map_err(|why| failed(path, why.to_string()))?;
+            builder.read_delegated(&path.display().to_string(), text).map_err(|why| failed(path, why.to_string()))?;
+        }
+        builder.finish().map_err(|why| NodeFailure::Hierarchy(why.to_string()))?
+    };
+    let further: Vec<_> = chosen.prefixes.iter().map(further_prefix).collect();
+    if further.is_empty() { Ok(base) } else { base.with_extra(&further).map_err(|why| NodeFailure::Hierarchy(why.to_string())) }
+}
+
+fn further_prefix(extra: &super::config::ExtraPrefix) -> FurtherPrefix {
+    FurtherPrefix {
+        prefix: extra.prefix.into(),
+        country: extra.country.clone().unwrap_or_default(),
+        organisation: extra.organisation.clone().unwrap_or_default(),
+        registry: extra.registry.clone().unwrap_or_default(),
+    }
+}
+
+/// This machine's addresses as far as the configuration tells them.
+pub fn own_addresses(config: &Config) -> Vec<IpAddr> {
+    let mut own: Vec<IpAddr> = config.crawl.source_address.into_iter().collect();
+    for address in config.swarm.advertise.iter().chain(&config.swarm.listen) {
+        own.extend(address.split('/').filter_map(|part| part.parse::<IpAddr>().ok()).filter(|ip| !ip.is_unspecified()));
+    }
+    own.sort_unstable();
+    own.dedup();
+    own
+}
+
+/// Which addresses may be contacted.
+pub fn policy(config: &Config) -> AddressPolicy {
+    AddressPolicy {
+        allowed: config.crawl.allow_ranges.clone(),
+        denied: config.crawl.deny_ranges.clone(),
+        own: own_addresses(config),
+        ports: config.crawl.ports.clone(),
+    }
+}
+
+/// What asks web servers and the DNS.
+#[derive(Clone)]
+pub struct WebHands {
+    /// Pages.
+    pub fetcher: Fetcher,
+    /// Nearness.
+    pub prober: Prober,
+    /// Names.
+    pub resolver: Resolver,
+}
+
+/// The hands for web servers, under the swarm's fingerprint key.
+pub fn web_hands(config: &Config, key: FingerprintKey) -> Result<WebHands, NodeFailure> {
+    let policy = Arc::new(policy(config));
+    let fetch = &config.fetch;
+    let limits = FetchLimits {
+        connect: fetch.connect,
+        tls: fetch.tls,
+        head: fetch.head,
+        read_idle: fetch.idle,
+        total: fetch.total,
+        wire_bytes: fetch.most_bytes,
+        decoded_bytes: fetch.most_decoded,
+        idle: fetch.keep_alive,
+        ..FetchLimits::default()
+    };
+    let source_address = config.crawl.source_address;
+    let user_agent = config.user_agent();
+    let from = config.contact.clone().filter(|contact| contact.contains('@'));
+    let fetcher = FetcherConfig { user_agent: user_agent.clone(), from, source_address, limits, key };
+    let resolver = ResolverConfig {
+        servers: config.dns.servers.clone(),
+        timeout: config.dns.timeout,
+        attempts: config.dns.attempts as usize,
+        source_address,
+        shortest_pin: millis(config.dns.least_ttl),
+    };
+    Ok(WebHands {
+        fetcher: Fetcher::new(fetcher, Arc::clone(&policy))?,
+        prober: Prober::new(source_address, Arc::clone(&policy), ProbeTimeouts::default(), &user_agent)?,
+        resolver: Resolver::new(resolver, policy)?,
+    })
+}
+
+/// The store in the state directory.
+pub fn store(config: &Config) -> Result<Store, NodeFailure> {
+    let limits = StoreConfig { memory_bytes: config.store.memory as usize, ..StoreConfig::default() };
+    let (store, report) = Store::open(&config.state_dir, &limits)?;
+    if let Some(rebuilt) = report.cache_rebuilt {
+        tracing::warn!("the cache was damaged ({}); it is kept in {} and built anew", rebuilt.reason, rebuilt.moved_to.display());
+    }
+    Ok(store)
+}
+
+/// Secrets for a swarm that begins here.
+pub fn new_secrets() -> Result<SwarmSecrets, NodeFailure> {
+    let random = keyfile::random_seed().map_err(|error| NodeFailure::Key { path: "/dev/urandom".into(), why: error.to_string(), forbidden: false })?;
+    let (mut swarm, mut key) = ([0; 16], [0; 16]);
+    swarm.copy_from_slice(&random[..16]);
+    key.copy_from_slice(&random[16..]);
+    Ok(SwarmSecrets { swarm, fingerprint_key: FingerprintKey(key) })
+}
+
+/// How the swarm is joined.
+pub fn swarm_config(config: &Config, secrets: Option<SwarmSecrets>, hierarchy: &Hierarchy, incarnation: u64) -> Result<SwarmConfig, NodeFailure> {
+    Ok(SwarmConfig {
+        listen: config.swarm.listen.clone(),
+        announce: config.swarm.advertise.clone(),
+        source_address: config.crawl.source_address,
+        pre_shared_key: config.swarm.pre_shared_key_file.as_deref().map(pre_shared_key).transpose()?,
+        secrets,
+        hierarchy_hash: hierarchy.hash(),
+        incarnation,
+        most_connections: config.swarm.most_peers.saturating_mul(2).max(8),
+        ..SwarmConfig::default()
+    })
+}
+
+/// 64 hexadecimal digits.
+fn pre_shared_key(path: &Path) -> Result<[u8; 32], NodeFailure> {
+    let wrong = |why: String| NodeFailure::PreSharedKey { path: path.to_owned(), why };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let digits: Vec<u8> = text.trim().bytes().filter_map(|digit| (digit as char).to_digit(16).map(|digit| digit as u8)).collect();
+    if digits.len() != 64 || text.trim().len() != 64 {
+        return Err(wrong("a pre-shared key is 64 hexadecimal digits, for example from `openssl rand -hex 32`".to_owned()));
+    }
+    let mut key = [0; 32];
+    for (byte, pair) in key.iter_mut().zip(digits.chunks(2)) {
+        *byte = pair[0] << 4 | pair[1];
+    }
+    Ok(key)
+}
+
+/// What the mind is told of the configuration.
+pub fn settings(config: &Config, joins: bool) -> Settings {
+    let crawl = &config.crawl;
+    let timers = &config.timers;
+    Settings {
+        rules: SiteRules {
+            depth: crawl.depth,
+            pages_per_run: crawl.pages_per_run.unwrap_or(0),
+            product_token: crawl.user_agent.clone(),
+        },
+        scope: Scope {
+            open: config.scope.open,
+            tlds: config.scope.tlds.iter().cloned().collect(),
+            hosts: config.scope.hosts.iter().cloned().collect(),
+            denied: crawl.deny_hosts.iter().cloned().collect::<std::collections::BTreeSet<Host>>(),
+        },
+        politeness: Politeness {
+            least_delay: millis(crawl.least_delay),
+            factor: u64::from(crawl.delay_factor),
+            parallel: crawl.parallel as usize,
+            per_block: crawl.per_subnet as usize,
+        },
+        threshold_us: config.delegation.threshold.as_micros().min(u128::from(u32::MAX)) as u32,
+        settle_at_once: config.delegation.at_once as usize,
+        contacts_per_subnet: config.delegation.contacts_per_subnet,
+        revisit: millis(crawl.revisit),
+        cache_entries: (config.cache.entries_per_fetch as usize).saturating_mul(crawl.parallel as usize).max(1),
+        own_addresses: own_addresses(config),
+        joins,
+        membership: MembershipConfig {
+            probe_every: millis(timers.probe_every),
+            probe_rtt: millis(timers.probe_timeout),
+            suspect_to_down: millis(timers.suspect_for),
+            ..MembershipConfig::default()
+        },
+        roster: RosterConfig {
+            dead_after: millis(timers.dead_after),
+            pair_patience: millis(timers.pair_patience),
+            stable_after: millis(timers.stable_after),
+            fence_after: millis(timers.fence_after),
+            probe_every: millis(timers.probe_every),
+            ..RosterConfig::default()
+        },
+    }
+}
+
+/// A mind that wakes up with what it remembers.
+pub fn mind(
+    born: &Born,
+    souvenirs: &Souvenirs,
+    secrets: SwarmSecrets,
+    claims: Vec<SignedClaim>,
+    settings: Settings,
+    hierarchy: Arc<Hierarchy>,
+    now: Now,
+) -> Crawler {
+    let identity = Identity {
+        key: SigningKey::from_bytes(&born.seed),
+        incarnation: souvenirs.incarnation,
+        // Told with the first `Listening`.
+        addresses: Vec::new(),
+        fingerprints: secrets.fingerprint_key,
+        claims,
+        members: souvenirs.members.clone(),
+    };
+    Crawler::new(identity, settings, hierarchy, now)
+}

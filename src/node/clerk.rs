@@ -1,0 +1,156 @@
+//! Who minds the store? The clerk: takes orders in the order of the mind's wishes and brings the answers back as events.
+//!
+//! Each database of the store answers in the order in which it was asked; the clerk sees to it that the asking keeps the order of
+//! the wishes, while many orders are under way at once, so that the store can commit them together.
+
+use crate::{
+    io::{
+        store::{Store, StoreError},
+        swarm::{SwarmCommand, SwarmHandle},
+    },
+    logic::crawler::event::{Command, Event},
+    model::{
+        journal::{JournalEntry, JournalKey, JournalRow},
+        message::Response,
+        seen::{PageState, SeenBatch, SeenVisit},
+        subnet::Subnet,
+    },
+};
+use futures::{
+    StreamExt,
+    future::BoxFuture,
+    stream::FuturesUnordered,
+};
+use std::collections::BTreeMap;
+use tokio::sync::mpsc;
+
+/// The most bytes of rows in one message between members.
+pub const MOST_ROW_BYTES: usize = 256 << 10;
+
+/// Rows are read from the store in pieces of this size.
+const READ_PIECE: usize = 1 << 20;
+
+/// What came of an order.
+pub type Outcome = Result<Option<Event>, StoreError>;
+
+/// Serves until the last orderer has gone and everything is done.
+pub async fn serve(store: Store, swarm: Option<SwarmHandle>, mut orders: mpsc::UnboundedReceiver<Command>, outcomes: mpsc::Sender<Outcome>) {
+    let mut under_way: FuturesUnordered<BoxFuture<'static, Outcome>> = FuturesUnordered::new();
+    let mut open = true;
+    while open || !under_way.is_empty() {
+        tokio::select! {
+            biased;
+            order = orders.recv(), if open => match order {
+                // Polled for the first time, in order, when `next` is polled below: that puts it into the store's queue.
+                Some(order) => under_way.push(carry_out(store.clone(), swarm.clone(), order)),
+                None => open = false,
+            },
+            Some(outcome) = under_way.next(), if !under_way.is_empty() => {
+                if !matches!(outcome, Ok(None)) && outcomes.send(outcome).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn carry_out(store: Store, swarm: Option<SwarmHandle>, order: Command) -> BoxFuture<'static, Outcome> {
+    Box::pin(async move {
+        let event = match order {
+            Command::Seen { ticket, batches } => {
+                let mut answers = Vec::with_capacity(batches.len());
+                for batch in batches {
+                    let nothing = batch.visited.is_none() && batch.questions.is_empty();
+                    answers.push(if nothing { Vec::new() } else { store.seen(batch).await? });
+                }
+                Some(Event::Seen { ticket, answers })
+            }
+            Command::Children { ticket, site, page } => Some(Event::Children { ticket, children: store.children(site, page).await? }),
+            Command::PutCut { site, urls } => {
+                store.cut_put(site, urls).await?;
+                None
+            }
+            Command::TakeCut { ticket, site, pages } => Some(Event::CutTaken { ticket, urls: store.cut_take(site, pages).await? }),
+            Command::LoadSeen { site, seen, children, cut } => {
+                let levels: BTreeMap<_, _> = seen.iter().map(|(page, level, _)| (*page, *level)).collect();
+                store.site_load(site, seen).await?;
+                store.cut_put(site, cut).await?;
+                for (page, children) in children {
+                    let level = levels.get(&page).copied().unwrap_or(0);
+                    let visited = Some(SeenVisit { page, level, children });
+                    store.seen(SeenBatch { site, depth: 0, visited, questions: Vec::new() }).await?;
+                }
+                debug_assert!(PageState::Waiting < PageState::Visited, "loading marks pages visited that were");
+                Some(Event::SeenLoaded { site })
+            }
+            Command::DropSeen(site) => {
+                store.site_drop(site).await?;
+                None
+            }
+            Command::Append { receipt, rows } => {
+                store.journal_append(rows).await?;
+                Some(Event::Stored { receipt })
+            }
+            Command::StoreClaims { receipt, claims } => {
+                store.claims_put(claims).await?;
+                (receipt != 0).then_some(Event::Stored { receipt })
+            }
+            Command::KeepRows { ticket, rows } => {
+                let heads = store.journal_append(rows).await?;
+                tell(swarm.as_ref(), ticket, Response::Kept(heads));
+                None
+            }
+            Command::RecallRows { ticket, subnet, from } => {
+                let (rows, next) = store.journal_range(subnet, from, MOST_ROW_BYTES).await?;
+                tell(swarm.as_ref(), ticket, Response::Recalled(rows, next));
+                None
+            }
+            Command::Load(subnet) => Some(Event::Loaded { subnet, journals: load(&store, subnet).await? }),
+            Command::DropJournal(key) => {
+                store.journal_drop(key).await?;
+                None
+            }
+            _ => None,
+        };
+        Ok(event)
+    })
+}
+
+fn tell(swarm: Option<&SwarmHandle>, ticket: u64, response: Response) {
+    if let Some(swarm) = swarm
+        && swarm.tell(SwarmCommand::Answer { ticket, response }).is_err()
+    {
+        tracing::debug!("an answer was not sent: the swarm is busy or gone; it will be asked for again");
+    }
+}
+
+/// The newest run of each host of a subnet, read whole.
+async fn load(store: &Store, subnet: Subnet) -> Result<Vec<(JournalKey, Vec<JournalEntry>)>, StoreError> {
+    let mut newest: BTreeMap<_, JournalKey> = BTreeMap::new();
+    for (key, next) in store.journals(Some(subnet)).await? {
+        let newer = newest.get(&key.host).is_none_or(|known| known.run < key.run);
+        if newer && next > 0 {
+            newest.insert(key.host.clone(), key);
+        }
+    }
+    let mut journals = Vec::new();
+    for key in newest.into_values() {
+        let mut entries = Vec::new();
+        loop {
+            let rows = store.journal_read(key.clone(), entries.len() as u64, READ_PIECE).await?;
+            let before = entries.len();
+            for JournalRow { sequence, entry, .. } in rows {
+                match postcard::from_bytes(&entry) {
+                    Ok(entry) if sequence == entries.len() as u64 => entries.push(entry),
+                    // What follows a gap or a broken line cannot be stood on.
+                    _ => break,
+                }
+            }
+            if entries.len() == before {
+                break;
+            }
+        }
+        journals.push((key, entries));
+    }
+    Ok(journals)
+}

@@ -1,0 +1,114 @@
+//! Who am I? The access point's Ed25519 key, in a file of its own that nobody else may read.
+
+use super::{config::Config, failure::NodeFailure};
+use crate::{io::swarm::access_point_of_seed, model::access_point::AccessPoint};
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::Path,
+};
+
+/// The name of the key's file in the state directory.
+const KEY_FILE: &str = "key";
+
+/// An access point's key.
+pub struct Born {
+    /// The secret seed of the Ed25519 key.
+    pub seed: [u8; 32],
+    /// The public name.
+    pub access_point: AccessPoint,
+    /// Whether it was made just now.
+    pub created: bool,
+}
+
+/// Makes the state directory and the key, or reads the key that is there.
+pub fn init(config: &Config) -> Result<Born, NodeFailure> {
+    let dir = &config.state_dir;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| failed(dir, "cannot be created", &error))?;
+    let path = dir.join(KEY_FILE);
+    match read(&path) {
+        Ok(seed) => Ok(Born { seed, access_point: access_point_of_seed(seed), created: false }),
+        Err(ReadFailure::Missing) => {
+            let seed = random_seed().map_err(|error| failed(&path, "no randomness to be had", &error))?;
+            write(&path, &seed).map_err(|error| failed(&path, "cannot be written", &error))?;
+            Ok(Born { seed, access_point: access_point_of_seed(seed), created: true })
+        }
+        Err(ReadFailure::Wrong(why, forbidden)) => Err(NodeFailure::Key { path, why, forbidden }),
+    }
+}
+
+/// 32 bytes from the kernel.
+pub(super) fn random_seed() -> io::Result<[u8; 32]> {
+    let mut seed = [0; 32];
+    fs::File::open("/dev/urandom")?.read_exact(&mut seed)?;
+    Ok(seed)
+}
+
+enum ReadFailure {
+    Missing,
+    Wrong(String, bool),
+}
+
+fn read(path: &Path) -> Result<[u8; 32], ReadFailure> {
+    let wrong = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => ReadFailure::Missing,
+        kind => ReadFailure::Wrong(format!("the key cannot be read: {error}"), kind == io::ErrorKind::PermissionDenied),
+    };
+    let mode = fs::metadata(path).map_err(wrong)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        let why = format!("the key can be read by others (mode {:03o}): chmod 600 it, and make a new one if they may have", mode & 0o777);
+        return Err(ReadFailure::Wrong(why, true));
+    }
+    let bytes = fs::read(path).map_err(wrong)?;
+    let long = bytes.len();
+    bytes.try_into().map_err(|_| ReadFailure::Wrong(format!("the key has {long} bytes instead of 32: restore it, or remove it for a new identity"), false))
+}
+
+/// Written aside and renamed, so that a crash leaves no half a key.
+fn write(path: &Path, seed: &[u8; 32]) -> io::Result<()> {
+    let aside = path.with_extension("new");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
+    file.write_all(seed)?;
+    file.sync_all()?;
+    fs::rename(&aside, path)?;
+    path.parent().map_or(Ok(()), |dir| fs::File::open(dir)?.sync_all())
+}
+
+fn failed(path: &Path, what: &str, error: &io::Error) -> NodeFailure {
+    let forbidden = error.kind() == io::ErrorKind::PermissionDenied;
+    NodeFailure::Key { path: path.to_owned(), why: format!("{what}: {error}"), forbidden }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(dir: &Path) -> Config {
+        Config { state_dir: dir.join("state"), ..Config::default() }
+    }
+
+    #[test]
+    fn a_key_is_made_once_and_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = init(&config(dir.path())).unwrap();
+        let second = init(&config(dir.path())).unwrap();
+        assert!(first.created && !second.created);
+        assert_eq!((first.seed, first.access_point), (second.seed, second.access_point));
+        let mode = fs::metadata(dir.path().join("state/key")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_key_that_others_can_read_or_that_is_cut_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        init(&config(dir.path())).unwrap();
+        let path = dir.path().join("state/key");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        let error = init(&config(dir.path())).map(|_| ()).unwrap_err();
+        assert!(error.exit_status() == 77 && error.to_string().contains("chmod 600"), "{error}");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::write(&path, [1; 31]).unwrap();
+        assert!(init(&config(dir.path())).map(|_| ()).unwrap_err().to_string().contains("31 bytes"));
+    }
+}

@@ -1,0 +1,161 @@
+//! How is a wish carried out? Each of the mind's commands goes to the hand that it needs; none is judged here.
+
+use super::{
+    birth::WebHands,
+    clerk,
+    errands::{self, Errand},
+};
+use crate::{
+    io::{
+        store::Store,
+        swarm::{SwarmCommand, SwarmHandle},
+    },
+    logic::crawler::event::{Command, Event},
+    model::fetch::ProbeKind,
+};
+use std::{future::Future, sync::Arc};
+use tokio::{
+    sync::{Semaphore, mpsc},
+    task::JoinSet,
+};
+
+/// Events from hands that wait to be taken in.
+const MOST_EVENTS: usize = 1024;
+
+/// Copies and recoveries at once.
+const MOST_ERRANDS: usize = 32;
+
+/// All hands of one node, and the ways by which their answers come back.
+pub struct Hands {
+    web: WebHands,
+    probe: ProbeKind,
+    store: Store,
+    swarm: Option<SwarmHandle>,
+    clerk: mpsc::UnboundedSender<Command>,
+    events: mpsc::Sender<Event>,
+    asking: mpsc::Sender<Errand>,
+    errands: Arc<Semaphore>,
+    tasks: JoinSet<()>,
+}
+
+/// What the loop listens to.
+pub struct Ears {
+    /// Facts from hands.
+    pub events: mpsc::Receiver<Event>,
+    /// Answers of the store, or its failure.
+    pub outcomes: mpsc::Receiver<clerk::Outcome>,
+    /// Questions of errands.
+    pub errands: mpsc::Receiver<Errand>,
+}
+
+impl Hands {
+    /// Takes the hands and sets the clerk to work.
+    pub fn new(web: WebHands, probe: ProbeKind, store: Store, swarm: Option<SwarmHandle>) -> (Hands, Ears) {
+        let (events, heard) = mpsc::channel(MOST_EVENTS);
+        let (asking, errands) = mpsc::channel(MOST_ERRANDS);
+        let (outcome, outcomes) = mpsc::channel(MOST_EVENTS);
+        // Unbounded, because the loop must never wait for the store while the store waits for the loop; what is under way is
+        // bounded by the servers asked at once, the outbox and the hand-offs that members may have open.
+        let (clerk, orders) = mpsc::unbounded_channel();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(clerk::serve(store.clone(), swarm.clone(), orders, outcome));
+        let hands = Hands { web, probe, store, swarm, clerk, events, asking, errands: Arc::new(Semaphore::new(MOST_ERRANDS)), tasks };
+        (hands, Ears { events: heard, outcomes, errands })
+    }
+
+    /// Another key for fingerprints: the swarm that let us in has one.
+    pub fn set_web(&mut self, web: WebHands) {
+        self.web = web;
+    }
+
+    /// Connections to web servers that are open.
+    pub fn open_connections(&self) -> u64 {
+        self.web.fetcher.open_connections() as u64
+    }
+
+    /// Carries a wish out, or begins to. Returns an event that is already certain, if there is one.
+    pub fn perform(&mut self, command: Command) -> Option<Event> {
+        // The tasks that have ended are forgotten as new ones begin.
+        while self.tasks.try_join_next().is_some() {}
+        match command {
+            Command::Ask { to, question, request } => {
+                let told = self.tell(SwarmCommand::Ask { to, question, request });
+                return (!told && question != 0).then_some(Event::Answered { question, from: to, answer: None });
+            }
+            Command::Answer { ticket, response } => {
+                self.tell(SwarmCommand::Answer { ticket, response });
+            }
+            Command::Publish(gossip) => {
+                self.tell(SwarmCommand::Publish(gossip));
+            }
+            Command::Know { access_point, addresses } => {
+                self.tell(SwarmCommand::Remember { peer: access_point, addresses });
+            }
+            Command::Resolve(host) => {
+                let resolver = self.web.resolver.clone();
+                self.spawn(async move {
+                    let answer = resolver.resolve(&host).await;
+                    Some(Event::Resolved { host, answer })
+                });
+            }
+            Command::Probe { question, target } => {
+                let (prober, kind) = (self.web.prober.clone(), self.probe);
+                self.spawn(async move { Some(Event::Probed { question, report: prober.probe(&target, kind).await }) });
+            }
+            Command::Fetch(order) => {
+                let (fetcher, address) = (self.web.fetcher.clone(), order.address);
+                self.spawn(async move { Some(Event::Fetched { address, report: Box::new(fetcher.fetch(order).await) }) });
+            }
+            Command::CloseConnection(address) => {
+                let fetcher = self.web.fetcher.clone();
+                self.spawn(async move {
+                    fetcher.close(address).await;
+                    None
+                });
+            }
+            Command::Copy(order) => {
+                let (store, asking, turn) = (self.store.clone(), self.asking.clone(), Arc::clone(&self.errands));
+                self.spawn(async move {
+                    let _turn = turn.acquire_owned().await.ok()?;
+                    Some(errands::copy(store, asking, order).await)
+                });
+            }
+            Command::Recover { subnet, from } => {
+                let (asking, turn) = (self.asking.clone(), Arc::clone(&self.errands));
+                self.spawn(async move {
+                    let _turn = turn.acquire_owned().await.ok()?;
+                    Some(errands::recover(asking, subnet, from).await)
+                });
+            }
+            Command::Finished => {}
+            stored => {
+                // The clerk only ends when the store failed, and that is told by its outcome.
+                let _ = self.clerk.send(stored);
+            }
+        }
+        None
+    }
+
+    /// Tells the swarm; false if it cannot take it.
+    pub fn tell(&self, command: SwarmCommand) -> bool {
+        self.swarm.as_ref().is_some_and(|swarm| swarm.tell(command).is_ok())
+    }
+
+    fn spawn(&mut self, task: impl Future<Output = Option<Event>> + Send + 'static) {
+        let events = self.events.clone();
+        self.tasks.spawn(async move {
+            if let Some(event) = task.await {
+                // The loop has ended: nobody needs to know any more.
+                let _ = events.send(event).await;
+            }
+        });
+    }
+
+    /// Closes every connection and ends every task.
+    pub async fn rest(&mut self) {
+        self.web.fetcher.close_all().await;
+        self.tasks.abort_all();
+        while self.tasks.join_next().await.is_some() {}
+        self.store.close().await;
+    }
+}
