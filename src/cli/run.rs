@@ -184,3 +184,17 @@ pub(super) async fn results_of_peer(address: &str) -> Result<SwarmResults, Failu
         Failure::new(exit, why.to_string()).hint(hint)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_peer_that_is_not_there_is_unavailable_and_a_mistyped_one_a_usage_error() {
+        for (address, exit) in [("/ip4/127.0.78.9/tcp/9", Exit::Unavailable), ("127.0.78.9:9", Exit::Usage)] {
+            let failure = results_of_peer(address).await.unwrap_err();
+            assert_eq!(failure.exit, exit, "{failure}");
+            assert!(failure.message.contains(address) && failure.hint.is_some(), "{failure}");
+        }
+    }
+}

@@ -44,8 +44,10 @@ pub enum NoResults {
 /// The results of a swarm, from the member at this multiaddr; nobody needs to be a member for that.
 pub async fn results_of_peer(address: &str, patience: Duration) -> Result<SwarmResults, NoResults> {
     let address = address.trim();
-    if let Err(why) = address.parse::<libp2p::Multiaddr>() {
-        return Err(NoResults::BadAddress { address: address.chars().take(200).collect(), reason: why.to_string() });
+    let bad = |reason: String| NoResults::BadAddress { address: address.chars().take(200).collect(), reason };
+    let parsed: libp2p::Multiaddr = address.parse().map_err(|why: libp2p::multiaddr::Error| bad(why.to_string()))?;
+    if parsed.is_empty() {
+        return Err(bad("it is empty".to_owned()));
     }
     match ask_public(address, PublicRequest::Results, patience).await {
         Ok(PublicResponse::Results(results)) => Ok(results),
@@ -65,8 +67,17 @@ fn words(failure: &AskFailure) -> String {
         AskFailure::ConnectionLost => "closed the connection before it answered".to_owned(),
         AskFailure::TooManyOpen | AskFailure::Stopping => "was not asked".to_owned(),
         AskFailure::Broken(why) => format!("sent a broken message: {why}"),
-        AskFailure::Unreachable(_) | AskFailure::NotLetIn(_) | AskFailure::NotSpoken => failure.to_string(),
+        AskFailure::Unreachable(why) => format!("cannot be reached: {}", innermost(why)),
+        AskFailure::NotLetIn(_) | AskFailure::NotSpoken => failure.to_string(),
     }
+}
+
+/// Every layer of libp2p puts its own words around the error of the one below, over several lines: people need the last one.
+fn innermost(why: &str) -> &str {
+    let nested = why.starts_with("Failed to negotiate");
+    let last = why.lines().last().unwrap_or(why);
+    let inner = if nested { last.rsplit(": ").next().unwrap_or(last) } else { last };
+    if nested { inner.trim_end_matches(']').strip_suffix(')').unwrap_or(inner) } else { inner }
 }
 
 #[cfg(test)]

@@ -15,6 +15,9 @@ use std::collections::BTreeSet;
 /// So long a start may take before people are told that nobody answers.
 const STARTING: Millis = 5_000;
 
+/// Under which class denied hosts are counted.
+const DENIED: &str = "hosts on the deny list";
+
 impl Crawler {
     /// What it is doing; in words by its `Display`.
     pub fn activity(&self) -> Activity {
@@ -89,18 +92,22 @@ impl Crawler {
         if !self.sites.is_empty() {
             return Activity::Done { next: self.next_run() };
         }
-        let elsewhere = self.ownership.all().any(|held| held.claim.reason != ClaimReason::OwnSubnet);
-        if self.counters.nowhere > 0 && !elsewhere {
+        // A claim other than to an access point's own subnet was made because somebody named a server there.
+        let named = || self.ownership.all().map(|held| &held.claim).filter(|claim| claim.reason != ClaimReason::OwnSubnet);
+        if named().any(|claim| claim.owner != self.me) {
+            return Activity::NoServers { why: "no server named so far lives in a subnet of this access point".to_owned() };
+        }
+        if self.counters.nowhere > 0 {
             let urls = counted(self.counters.nowhere, "URL");
             return Activity::NoServers { why: format!("no usable address was found for the hosts of {urls}") };
         }
-        if self.counters.seeds > 0 && !elsewhere {
+        if self.counters.seeds == 0 && named().next().is_none() {
+            return Activity::NothingSeeded;
+        }
+        if self.counters.refused.contains_key(DENIED) {
             return Activity::NoServers { why: "every host that was named is denied by the configuration".to_owned() };
         }
-        if elsewhere {
-            return Activity::NoServers { why: "no server named so far lives in a subnet of this access point".to_owned() };
-        }
-        Activity::NothingSeeded
+        Activity::Done { next: None }
     }
 
     /// In how long the first tree that is at home here is visited again.

@@ -1,0 +1,140 @@
+//! Are the numbers, the lists and the reasons true?
+
+use super::{super::Outside, *};
+use crate::model::view::{LimitView, Liveness, State};
+
+#[test]
+fn the_status_adds_up_what_was_done_and_refused() {
+    let mut played = Played::alone();
+    played.seed("http://a.ke/");
+    played.seed("http://bad.ke/");
+    played.finish(&["http://a.ke/", "http://a.ke/1", "http://bad.ke/", "http://far.example/"]);
+    let outside = Outside {
+        version: "1.2.3".into(),
+        refusals: [("hosts on the deny list".to_owned(), 5), ("peers".to_owned(), 2)].into(),
+        limits: vec![LimitView { name: "connections".into(), used: 3, most: 512 }],
+        ..Outside::default()
+    };
+    let status = played.crawler.status(outside.clone());
+    assert_eq!((status.version.as_str(), status.state, status.servers), ("1.2.3", State::Idle, 1));
+    assert_eq!((status.work.pages, status.work.requests, status.work.lookups), (2, 3, 1));
+    assert_eq!((status.subnets_owned, status.subnets_claimed, status.waiting_urls, status.outgoing_urls), (1, 1, 0, 0));
+    assert_eq!(status.refusals["hosts on the deny list"], 5 + 1 + 2, "the seed, and one link on each of two pages");
+    assert_eq!((status.refusals["peers"], status.refusals["links to hosts out of scope"]), (2, 2));
+    assert_eq!((status.hierarchy.subnets, status.hierarchy.hash.len()), (3, 64));
+    let frontier = status.caches.iter().find(|cache| cache.place == "frontier").unwrap();
+    assert!(frontier.hits >= 1 && frontier.entries >= 2 && frontier.capacity == 1_000, "{frontier:?}");
+    assert!(status.limits.iter().all(|limit| limit.used <= limit.most && limit.most > 0), "{:?}", status.limits);
+    assert!(status.limits.iter().any(|limit| limit.name == "connections"));
+
+    let full = Outside { limit_reached: Some("the disk is full".into()), ..outside };
+    assert_eq!(played.crawler.status(full).sentence, "stopped: the disk is full");
+}
+
+#[test]
+fn members_are_listed_with_what_they_hold_and_how_alive_they_are() {
+    let mut played = Played::alone();
+    played.meet(2);
+    played.claimed_by(2, "9.0.1.0/24", false);
+    played.claimed_by(3, "9.0.2.0/24", false);
+    let peers = played.crawler.peers();
+    assert_eq!((peers[0].is_me, peers[0].access_point, peers[0].addresses.len()), (true, member(1), 1));
+    assert_eq!((peers[1].access_point, peers[1].liveness, peers[1].subnets), (member(2), Liveness::Alive, 1));
+    assert_eq!(peers[1].addresses, ["/ip4/9.9.9.2/tcp/4817"]);
+    assert_eq!(peers.len(), 2, "an owner that was never met is no member");
+    played.answering.clear();
+    played.pass(60_000);
+    let stands: Vec<_> = played.crawler.peers().iter().map(|peer| (peer.access_point, peer.liveness)).collect();
+    assert!(stands.contains(&(member(2), Liveness::Silent)), "{stands:?}");
+    let members = played.crawler.status(Outside::default()).members;
+    assert_eq!((members.alive, members.silent), (1, 1));
+}
+
+#[test]
+fn claims_and_servers_come_in_order_page_by_page() {
+    let mut played = Played::alone();
+    for name in ["c.ke", "a.ke", "b.ke"] {
+        played.seed(&format!("http://{name}/"));
+    }
+    played.finish(&[]);
+    let names = |page: &crate::model::view::ServersPage| page.servers.iter().map(|record| record.host.to_string()).collect::<Vec<_>>();
+    let first = played.crawler.servers(None, 2);
+    assert_eq!((names(&first), first.next.clone()), (vec!["a.ke".to_owned(), "b.ke".to_owned()], Some(host("b.ke"))));
+    let second = played.crawler.servers(first.next.as_ref(), 2);
+    assert_eq!((names(&second), second.next), (vec!["c.ke".to_owned()], None));
+    assert_eq!(played.crawler.servers(None, 3).next, None, "no page follows that would be empty");
+
+    let all = played.crawler.ownership(None, 100);
+    assert_eq!(all.iter().map(|claim| claim.subnet.to_string()).collect::<Vec<_>>(), ["9.0.1.0/24", "9.0.2.0/24"]);
+    assert_eq!(played.crawler.ownership(None, 1), all[..1]);
+    assert_eq!(played.crawler.ownership(Some(all[0].subnet), 100), all[1..]);
+}
+
+#[test]
+fn why_follows_a_host_from_its_name_to_its_turn() {
+    let mut played = Played::alone();
+    let view = played.why("a.ke");
+    assert_eq!((view.address, view.subnet), (None, None));
+    assert!(view.sentence.contains("this access point is the one that looks its address up"), "{}", view.sentence);
+
+    played.slow_dns = true;
+    played.seed("http://a.ke/deep/page");
+    assert!(played.why("a.ke").sentence.contains("its address is being looked up"), "{}", played.why("a.ke").sentence);
+    played.dns_answers();
+    let view = played.why("http://a.ke/deep/page");
+    assert_eq!(view.path.last().unwrap(), "block 9.0.1.0/24 ← its subnet");
+    assert_eq!((view.address, view.subnet), (Some("9.0.1.1".parse().unwrap()), Some("9.0.1.0/24".parse().unwrap())));
+    assert_eq!((view.owner_is_me, view.owner_liveness), (true, Some(Liveness::Alive)));
+    assert_eq!((view.tree, view.level), (Some(host("a.ke")), Some(0)));
+    assert_eq!(view.state.as_deref(), Some("waits, with 0 URLs before it"));
+    assert!(view.sentence.ends_with("the server is being asked now."), "{}", view.sentence);
+    assert_eq!((view.robots, view.last_visit, view.next_visit_in_ms), (None, None, None), "robots.txt is asked for first");
+
+    played.web_answers(&[]);
+    let view = played.why("http://a.ke/");
+    assert!(view.next_visit_in_ms.is_some_and(|millis| (900..=1_000).contains(&millis)), "{:?}", view.next_visit_in_ms);
+    assert_eq!(view.state.as_deref(), Some("waits, with 1 URL before it"));
+    played.finish(&["http://a.ke/more"]);
+    let view = played.why("a.ke");
+    assert_eq!(view.state.as_deref(), Some("is complete: 3 pages fetched"));
+    assert!(view.sentence.starts_with("This access point crawls a.ke, because it owns the subnet 9.0.1.0/24."), "{}", view.sentence);
+    assert!(view.sentence.contains("the next run begins in 6 d 23 h"), "{}", view.sentence);
+    assert!(view.robots.is_some_and(|robots| robots.starts_with("allows it (http://a.ke/")), "robots.txt was not there");
+    assert!(view.last_visit.is_some());
+    assert_eq!(played.why("http://a.ke/never").level, None);
+    assert!(played.why("9.0.1.1").sentence.ends_with("1 server on record here: a.ke."), "{}", played.why("9.0.1.1").sentence);
+}
+
+#[test]
+fn why_says_whose_it_is_instead() {
+    let mut played = Played::alone();
+    played.seed("http://nowhere.ke/");
+    assert!(played.why("nowhere.ke").sentence.ends_with("because it has no usable address: no such name."));
+    assert!(played.why("9.0.3.1").sentence.starts_with("Nobody owns its subnet 9.0.3.0/24 yet"), "{}", played.why("9.0.3.1").sentence);
+
+    played.meet(2);
+    played.claimed_by(2, "9.0.2.0/24", false);
+    let view = played.why("9.0.2.1");
+    assert_eq!((view.owner_is_me, view.owner_liveness), (false, Some(Liveness::Alive)));
+    assert!(view.sentence.contains(&member(2).short()) && view.sentence.ends_with("ask there for more."), "{}", view.sentence);
+    assert_eq!(view.ownership.map(|claim| claim.probes), Some(2));
+
+    played.claimed_by(2, "9.0.2.0/24", true);
+    let view = played.why("9.0.2.1");
+    assert!(view.sentence.contains("gave its subnet 9.0.2.0/24 back"), "{}", view.sentence);
+    played.claimed_by(3, "9.0.3.0/24", false);
+    assert_eq!(played.why("9.0.3.1").owner_liveness, None, "never met");
+}
+
+#[test]
+fn why_says_what_keeps_a_server_of_ours_from_being_asked() {
+    let mut played = Played::alone();
+    played.seed("http://a.ke/");
+    played.finish(&[]);
+    assert!(played.why("http://9.0.1.7/").sentence.contains("it is out of scope"), "{}", played.why("http://9.0.1.7/").sentence);
+    played.names.insert(host("bad.ke"), "9.0.1.9".parse().unwrap());
+    played.handle(Event::Asked { from: member(2), ticket: 1, request: Request::Locate(host("bad.ke")) });
+    assert!(played.why("bad.ke").sentence.starts_with("The configuration of this access point denies bad.ke"));
+    played.handle(Event::Drain);
+    assert!(played.why("a.ke").sentence.ends_with("Nothing is fetched at the moment: stopping: finishing what is under way."));
+}
