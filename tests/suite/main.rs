@@ -2,5 +2,7 @@
 
 mod corpus;
 mod lockfile;
+mod real_input;
+mod support;
 mod tidy;
 mod unit_file;
