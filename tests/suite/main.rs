@@ -1,5 +1,6 @@
 //! Does all of it hold together? One binary for all integration tests: each binary links RocksDB and libp2p.
 
+mod bad_input;
 mod corpus;
 mod lockfile;
 mod real_input;
