@@ -1,6 +1,7 @@
 //! Does all of it hold together? One binary for all integration tests: each binary links RocksDB and libp2p.
 
 mod bad_input;
+mod bad_peers;
 mod corpus;
 mod lockfile;
 mod real_input;
