@@ -241,7 +241,7 @@ impl Crawler {
     pub(super) fn probe_for(&mut self, ticket: u64, subnet: Subnet, target: ProbeTarget) {
         let fits = self.hierarchy.subnet_of(target.address.ip()) == subnet;
         let denied = self.settings.scope.denies(&target.host);
-        let (contacts, _) = *self.contacts.entry(subnet).or_insert((0, self.now.moment));
+        let contacts = self.contacts.get(&subnet).map_or(0, |(contacts, _)| *contacts);
         if !fits || denied || contacts >= self.settings.contacts_per_subnet || self.held_back().is_some() {
             self.refuse("probes asked of us");
             return self.answer(ticket, Response::ProbeDeclined("outside the subnet, denied, over budget, or not fetching".to_owned()));
