@@ -11,7 +11,7 @@ mod admission;
 mod arrival;
 pub mod event;
 mod journaling;
-mod members;
+pub mod members;
 mod settlement;
 mod spread;
 mod succession;
