@@ -145,7 +145,7 @@ impl Crawler {
     }
 
     /// Why nothing may be fetched now, if so.
-    pub(super) fn held_back(&self) -> Option<HeldBack> {
+    pub fn held_back(&self) -> Option<HeldBack> {
         if self.draining || self.leaving {
             Some(HeldBack::Stopping)
         } else if let Some(reason) = self.roster.fenced(self.now.moment) {
@@ -157,6 +157,11 @@ impl Crawler {
         } else {
             None
         }
+    }
+
+    /// The members that count, to be kept on disk for the next start.
+    pub fn settled_members(&self) -> std::collections::BTreeSet<AccessPoint> {
+        self.roster.settled(self.now.moment)
     }
 
     pub(super) fn steward_of_host(&self, host: &Host) -> AccessPoint {

@@ -12,7 +12,7 @@ mod arrival;
 pub mod event;
 mod journaling;
 mod looking;
-mod members;
+pub mod members;
 mod settlement;
 mod spread;
 mod succession;
