@@ -16,11 +16,7 @@ use crate::{
         subnet::Subnet,
     },
 };
-use futures::{
-    StreamExt,
-    future::BoxFuture,
-    stream::FuturesUnordered,
-};
+use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use std::collections::BTreeMap;
 use tokio::sync::mpsc;
 
@@ -34,7 +30,12 @@ const READ_PIECE: usize = 1 << 20;
 pub type Outcome = Result<Option<Event>, StoreError>;
 
 /// Serves until the last orderer has gone and everything is done.
-pub async fn serve(store: Store, swarm: Option<SwarmHandle>, mut orders: mpsc::UnboundedReceiver<Command>, outcomes: mpsc::Sender<Outcome>) {
+pub async fn serve(
+    store: Store,
+    swarm: Option<SwarmHandle>,
+    mut orders: mpsc::UnboundedReceiver<Command>,
+    outcomes: mpsc::Sender<Outcome>,
+) {
     let mut under_way: FuturesUnordered<BoxFuture<'static, Outcome>> = FuturesUnordered::new();
     let mut open = true;
     while open || !under_way.is_empty() {

@@ -2,8 +2,7 @@
 
 use super::{
     api::Api,
-    birth,
-    clock,
+    birth, clock,
     config::{Config, Readers},
     counter::Counter,
     desk::Desk,
@@ -20,7 +19,10 @@ use crate::{
         swarm::{Swarm, SwarmCommand, SwarmEvent, SwarmSecrets},
     },
     logic::{
-        crawler::{Crawler, event::{Command, Event}},
+        crawler::{
+            Crawler,
+            event::{Command, Event},
+        },
         hierarchy::Hierarchy,
     },
     model::{
@@ -311,7 +313,9 @@ impl Daemon {
             SwarmEvent::PublicAsked { ticket, request: PublicRequest::Results } => {
                 let response = match self.config.swarm.readers {
                     Readers::Anybody => PublicResponse::Results(self.mind.results()),
-                    Readers::Members | Readers::Nobody => PublicResponse::Refused("this access point does not answer readers; ask another one".into()),
+                    Readers::Members | Readers::Nobody => {
+                        PublicResponse::Refused("this access point does not answer readers; ask another one".into())
+                    }
                 };
                 self.hands.tell(SwarmCommand::AnswerPublic { ticket, response });
             }

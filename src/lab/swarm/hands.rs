@@ -14,7 +14,9 @@ use crate::{
     model::{
         access_point::AccessPoint,
         claim::SignedClaim,
-        fetch::{FetchFailure, FetchOrder, FetchOutcome, FetchPurpose, FetchReport, Link, LocatedHost, PageFacts, ProbeReport, ResolveFailure},
+        fetch::{
+            FetchFailure, FetchOrder, FetchOutcome, FetchPurpose, FetchReport, Link, LocatedHost, PageFacts, ProbeReport, ResolveFailure,
+        },
         fingerprint::{Fingerprint, FingerprintKey},
         journal::{JournalKey, JournalRow},
         message::Request,
@@ -49,10 +51,24 @@ pub(super) enum StateAction {
 
 /// What the cache is asked to do.
 pub(super) enum CacheAction {
-    Seen { ticket: u64, batches: Vec<SeenBatch> },
-    Children { ticket: u64, site: u64, page: Fingerprint },
-    PutCut { site: u64, urls: Vec<(Fingerprint, String)> },
-    TakeCut { ticket: u64, site: u64, pages: Vec<Fingerprint> },
+    Seen {
+        ticket: u64,
+        batches: Vec<SeenBatch>,
+    },
+    Children {
+        ticket: u64,
+        site: u64,
+        page: Fingerprint,
+    },
+    PutCut {
+        site: u64,
+        urls: Vec<(Fingerprint, String)>,
+    },
+    TakeCut {
+        ticket: u64,
+        site: u64,
+        pages: Vec<Fingerprint>,
+    },
     Load {
         site: u64,
         seen: Vec<(Fingerprint, u8, PageState)>,

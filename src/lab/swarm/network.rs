@@ -166,7 +166,11 @@ impl World {
                 let (rows, next) = node.disk.recall(&subnet, from.as_ref(), super::hands::PIECE);
                 self.answer(who, ticket, Response::Recalled(rows, next));
             }
-            StateAction::Append { .. } | StateAction::Claims { .. } | StateAction::Load(_) | StateAction::Drop(_) | StateAction::Copy(_) => {}
+            StateAction::Append { .. }
+            | StateAction::Claims { .. }
+            | StateAction::Load(_)
+            | StateAction::Drop(_)
+            | StateAction::Copy(_) => {}
         }
     }
 }

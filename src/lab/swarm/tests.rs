@@ -161,7 +161,9 @@ fn recorded(world: &World, number: usize) -> BTreeSet<PageUrl> {
         let disk = world.disk(number).unwrap();
         let entries = subnets(world).into_iter().flat_map(|subnet| disk.load(&subnet)).flat_map(|(_, entries)| entries);
         let visits = entries.filter_map(|entry| match entry {
-            crate::model::journal::JournalEntry::Visited { url, at, outcome, .. } if !matches!(outcome, VisitOutcome::Failed(_)) => Some((url, at)),
+            crate::model::journal::JournalEntry::Visited { url, at, outcome, .. } if !matches!(outcome, VisitOutcome::Failed(_)) => {
+                Some((url, at))
+            }
             _ => None,
         });
         visits.collect::<BTreeSet<_>>()

@@ -262,9 +262,8 @@ impl Crawler {
     /// Answers everybody whose arrivals are recorded by now.
     pub(super) fn acknowledge(&mut self) {
         let waiting = std::mem::take(&mut self.acknowledgements);
-        let (done, waiting): (Vec<_>, Vec<_>) = waiting
-            .into_iter()
-            .partition(|ack| ack.needs.iter().all(|(key, upto)| self.keeping.recorded(key) >= *upto || !self.owns(key)));
+        let (done, waiting): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|ack| ack.needs.iter().all(|(key, upto)| self.keeping.recorded(key) >= *upto || !self.owns(key)));
         self.acknowledgements = waiting;
         for acknowledgement in done {
             match acknowledgement.reply {

@@ -110,7 +110,9 @@ impl Crawler {
             // It leads to another host, or in circles: as if there were none (RFC 9309 §2.3.1.2).
             FetchOutcome::Redirect { .. } => Ok((404, Vec::new())),
             FetchOutcome::Robots { status, body } => Ok((status, body.to_vec())),
-            FetchOutcome::Page { status, .. } | FetchOutcome::NotHtml { status, .. } | FetchOutcome::Status(status) => Ok((status, Vec::new())),
+            FetchOutcome::Page { status, .. } | FetchOutcome::NotHtml { status, .. } | FetchOutcome::Status(status) => {
+                Ok((status, Vec::new()))
+            }
             FetchOutcome::Failed(failure) => Err(failure),
         };
         if answer.as_ref().map_or(true, |(status, _)| failed(*status))

@@ -249,7 +249,10 @@ impl Roster {
 
     /// A member whose silence has lasted for long enough, the longest first.
     fn overdue(&self, now: Moment) -> Option<AccessPoint> {
-        let silent = self.others.iter().filter_map(|(member, standing)| Some((standing.silent_since?, standing.counted_from, standing.sure_of, *member)));
+        let silent = self
+            .others
+            .iter()
+            .filter_map(|(member, standing)| Some((standing.silent_since?, standing.counted_from, standing.sure_of, *member)));
         let is_overdue = |(since, counted_from, sure_of, _): &(Moment, Moment, usize, AccessPoint)| {
             let patience = self.patience(*since, *sure_of);
             // Somebody with a bad line who comes and goes must not keep the dead alive for ever.

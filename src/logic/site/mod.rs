@@ -172,7 +172,11 @@ impl Site {
             JournalEntry::Robots { origin, at, answer, took } => {
                 self.count_request(*at, *took);
                 let standing = self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin));
-                standing.answered(*at, answer.as_ref().map(|(status, body)| (*status, body.as_slice())).map_err(|f| *f), &rules.product_token);
+                standing.answered(
+                    *at,
+                    answer.as_ref().map(|(status, body)| (*status, body.as_slice())).map_err(|f| *f),
+                    &rules.product_token,
+                );
                 if answer.is_err() {
                     self.record.failed += 1;
                 }

@@ -35,10 +35,11 @@ fn five_fetch_forty_servers_once_and_politely_and_all_tell_the_same() {
         assert_eq!(results.summary.total.requests, world.ledger.requests());
         let all = subnets(&world);
         let near = all.iter().filter(|subnet| nearest_owns(&world, subnet)).count();
-        let once: BTreeMap<_, u32> = world.ledger.contacts.iter().filter(|c| c.purpose == Purpose::Probe).fold(BTreeMap::new(), |mut counts, contact| {
-            *counts.entry((contact.by, world.config.hierarchy.subnet_of(contact.address))).or_default() += 1;
-            counts
-        });
+        let once: BTreeMap<_, u32> =
+            world.ledger.contacts.iter().filter(|c| c.purpose == Purpose::Probe).fold(BTreeMap::new(), |mut counts, contact| {
+                *counts.entry((contact.by, world.config.hierarchy.subnet_of(contact.address))).or_default() += 1;
+                counts
+            });
         assert!(once.values().all(|count| *count == 1), "nobody probes a subnet twice: {once:?}");
         println!("seed {seed}: the nearest owns {near} of {} subnets, {} probes", all.len(), world.ledger.probes());
     }
@@ -46,7 +47,8 @@ fn five_fetch_forty_servers_once_and_politely_and_all_tell_the_same() {
 
 /// Whether nobody has a shorter way to the subnet than its owner.
 fn nearest_owns(world: &World, subnet: &Subnet) -> bool {
-    let ways: Vec<_> = world.running().into_iter().map(|n| (world.round_trip_us(world.member(n), subnet.first()), world.member(n))).collect();
+    let ways: Vec<_> =
+        world.running().into_iter().map(|n| (world.round_trip_us(world.member(n), subnet.first()), world.member(n))).collect();
     let owner = world.owners_of(subnet).into_iter().next().flatten();
     let least = ways.iter().map(|(rtt, _)| *rtt).min();
     ways.iter().any(|(rtt, who)| Some(*who) == owner && Some(*rtt) == least)
