@@ -40,6 +40,7 @@ fn settings(depth: u8) -> Settings {
         settle_at_once: 8,
         contacts_per_subnet: 15,
         revisit: 7 * 86_400_000,
+        most_waiting: 1_000_000,
         cache_entries: 4_096,
         own_addresses: Vec::new(),
         joins: false,

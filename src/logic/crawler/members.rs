@@ -154,14 +154,11 @@ impl Crawler {
             Some(HeldBack::NotJoined)
         } else if self.outbox.len() > super::MOST_OUTGOING {
             Some(HeldBack::OutboxFull)
+        } else if !self.room {
+            Some(HeldBack::DiskFull)
         } else {
             None
         }
-    }
-
-    /// The members that count, to be kept on disk for the next start.
-    pub fn settled_members(&self) -> std::collections::BTreeSet<AccessPoint> {
-        self.roster.settled(self.now.moment)
     }
 
     pub(super) fn steward_of_host(&self, host: &Host) -> AccessPoint {
@@ -185,4 +182,6 @@ pub enum HeldBack {
     NotJoined,
     /// Too many URLs wait for their owners.
     OutboxFull,
+    /// The disk has no room.
+    DiskFull,
 }

@@ -77,6 +77,8 @@ pub struct Settings {
     pub contacts_per_subnet: u32,
     /// When a tree is visited again after its run began.
     pub revisit: Millis,
+    /// URLs that may wait here, all sites together.
+    pub most_waiting: usize,
     /// Entries of each CLOCK cache.
     pub cache_entries: usize,
     /// This access point's own addresses: their subnets are its own (IPMicra §4.1).
@@ -210,6 +212,10 @@ pub struct Crawler {
     sites: BTreeMap<Host, Site>,
     by_subnet: BTreeMap<Subnet, BTreeSet<Host>>,
     front: Front,
+    /// URLs that wait, counted a moment ago.
+    waiting: usize,
+    /// Whether the disk has room.
+    room: bool,
     in_flight: BTreeMap<IpAddr, Host>,
     met_frontier: ClockCache,
     met_outgoing: ClockCache,
@@ -292,6 +298,8 @@ impl Crawler {
             sites: BTreeMap::new(),
             by_subnet: BTreeMap::new(),
             front: Front::new(settings.politeness.clone()),
+            waiting: 0,
+            room: true,
             in_flight: BTreeMap::new(),
             met_frontier: ClockCache::with_capacity(settings.cache_entries),
             met_outgoing: ClockCache::with_capacity(settings.cache_entries),
@@ -353,6 +361,7 @@ impl Crawler {
         self.now = now;
         match event {
             Event::Tick => {}
+            Event::Room(room) => self.room = room,
             Event::Seeds(urls) => self.seeds(urls),
             Event::Leave => self.leave(),
             Event::Drain => self.draining = true,
@@ -383,6 +392,9 @@ impl Crawler {
     /// What happens whether or not anything happens.
     fn tick(&mut self) {
         self.rounds += 1;
+        if self.rounds.is_multiple_of(10) {
+            self.waiting = self.sites.values().map(|site| site.frontier.len()).sum();
+        }
         self.tick_members();
         self.tick_succession();
         self.tick_settlement();
