@@ -179,7 +179,7 @@ fn the_smaller_part_fences_itself_before_the_greater_takes_over_and_one_owner_re
             .contacts
             .iter()
             .filter(|contact| who.contains(&contact.by))
-            .filter_map(|contact| if let super::super::ledger::Purpose::Page(url) = &contact.purpose { Some(url.clone()) } else { None })
+            .filter_map(|contact| if let Purpose::Page(url) = &contact.purpose { Some(url.clone()) } else { None })
             .collect();
         world.heal();
         let results = finish(&mut world, &truth, 20 * MINUTE);
@@ -234,11 +234,7 @@ fn of_two_the_one_that_remains_takes_what_the_other_gave_back() {
 fn one_alone_that_is_killed_goes_on_where_its_disk_ends() {
     for (seed, after) in [(1, 3_000), (2, 7_000), (3, 15_000)] {
         let (mut world, truth) = crawling(seed, &[50], after);
-        let stored = world.disk(0).unwrap();
-        let kept: BTreeSet<_> = subnets(&world).iter().flat_map(|s| stored.load(s)).flat_map(|(_, e)| e).filter_map(|entry| match entry {
-            crate::model::journal::JournalEntry::Visited { url, .. } => Some(url),
-            _ => None,
-        }).collect();
+        let kept = visited(&world, 0).into_iter().map(|(url, _)| url).collect();
         let twice = fetched_so_far(&world).difference(&kept).cloned().collect();
         world.kill(0);
         world.run(3_000);
