@@ -22,7 +22,7 @@ mod visiting;
 use crate::{
     logic::{
         clock_cache::ClockCache,
-        delegation::{Delegated, ipmicra::IpMicra},
+        delegation::{Delegated, Verdict, ipmicra::IpMicra},
         front::{Front, Politeness},
         hierarchy::Hierarchy,
         keeping::Keeping,
@@ -124,6 +124,8 @@ struct Procedure {
     search: IpMicra,
     target: ProbeTarget,
     state: ProcedureState,
+    /// How often it was awarded.
+    awards: u32,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -132,8 +134,10 @@ enum ProcedureState {
     Resting(Moment),
     /// This access point probes.
     Probing(AccessPoint, Moment),
-    /// Awarded; if no claim is seen by then, the search begins anew.
+    /// Awarded; if no claim is seen by then, the chosen one is reminded.
     Awarded(Moment),
+    /// To be awarded to the same one again then.
+    Awarding(Verdict, Moment),
 }
 
 /// A subnet that became ours and whose history is being fetched or read.
@@ -204,6 +208,8 @@ pub struct Crawler {
     probing_for: BTreeMap<u64, u64>,
     /// Subnets that were probed a moment ago: their addresses rest.
     rests: BTreeMap<Subnet, Moment>,
+    /// New claims of ours that are not acted on yet, and since when they have been watched.
+    watched: BTreeMap<Subnet, settlement::Watched>,
     unstored_claims: BTreeMap<u64, Vec<SignedClaim>>,
     news: BTreeMap<Subnet, SignedClaim>,
 
@@ -291,6 +297,7 @@ impl Crawler {
             settle_asked: BTreeMap::new(),
             probing_for: BTreeMap::new(),
             rests: BTreeMap::new(),
+            watched: BTreeMap::new(),
             unstored_claims: BTreeMap::new(),
             news: BTreeMap::new(),
             locator: Locator::default(),

@@ -60,7 +60,7 @@ impl Crawler {
         loop {
             let Some(site) = self.sites.get_mut(host) else { return false };
             let mine = self.ownership.claim(&site.key.subnet).is_some_and(|claim| claim.owner == self.me);
-            if !mine || self.awakening.contains_key(&site.number) {
+            if !mine || self.watched.contains_key(&site.key.subnet) || self.awakening.contains_key(&site.number) {
                 return false;
             }
             match site.next(self.now.wall, &self.settings.rules, &self.secret) {
