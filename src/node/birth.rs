@@ -208,6 +208,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
         settle_at_once: config.delegation.at_once as usize,
         contacts_per_subnet: config.delegation.contacts_per_subnet,
         revisit: millis(crawl.revisit),
+        most_waiting: crawl.most_waiting as usize,
         cache_entries: (config.cache.entries_per_fetch as usize).saturating_mul(crawl.parallel as usize).max(1),
         own_addresses: own_addresses(config),
         joins,

@@ -47,6 +47,9 @@ const CALL_EVERY: Duration = Duration::from_secs(3);
 /// How often it is looked whether the remembered members have changed.
 const REMEMBER_EVERY: Duration = Duration::from_secs(5);
 
+/// With less room on the disk than this nothing is fetched, in bytes.
+const LEAST_FREE: u64 = 256 << 20;
+
 /// After being told to stop the daemon ends within this time, whatever happens.
 const STOP_WITHIN: Duration = Duration::from_secs(40);
 
@@ -251,8 +254,10 @@ impl Daemon {
         }
     }
 
-    /// Members and their addresses, for the next life.
+    /// Members and their addresses, for the next life; and whether the disk has room for it.
     async fn remember(&mut self) -> Result<(), NodeFailure> {
+        let free = self.store.free_space().await.unwrap_or(u64::MAX);
+        self.hear(Event::Room(free >= LEAST_FREE));
         let members = self.mind.settled_members();
         let addresses = self.mind.member_addresses();
         if members != self.souvenirs.members || addresses != self.souvenirs.addresses {

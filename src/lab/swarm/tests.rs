@@ -1,10 +1,12 @@
 //! Does a swarm fetch everything once, politely, by one owner each, whatever happens to its members?
 
+mod chaos;
 mod faults;
 mod peace;
 
 use super::{
     World, WorldConfig,
+    ledger::Purpose,
     reference::{Truth, walk},
     web::{Web, WebShape},
 };
@@ -17,7 +19,13 @@ use crate::{
         scope::Scope,
         site::SiteRules,
     },
-    model::{journal::VisitOutcome, subnet::Subnet, summary::SwarmResults, time::Millis, url::PageUrl},
+    model::{
+        journal::JournalEntry,
+        subnet::Subnet,
+        summary::SwarmResults,
+        time::{Millis, WallTime},
+        url::PageUrl,
+    },
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -40,6 +48,7 @@ fn settings(depth: u8) -> Settings {
         settle_at_once: 8,
         contacts_per_subnet: 15,
         revisit: 7 * 86_400_000,
+        most_waiting: 1_000_000,
         cache_entries: 4_096,
         own_addresses: Vec::new(),
         joins: false,
@@ -155,19 +164,22 @@ fn assert_one_owner_each(world: &World) {
     }
 }
 
+/// The visits that this access point has on disk, with their times.
+fn visited(world: &World, number: usize) -> BTreeSet<(PageUrl, WallTime)> {
+    let disk = world.disk(number).unwrap();
+    let entries = subnets(world).into_iter().flat_map(|subnet| disk.load(&subnet)).flat_map(|(_, entries)| entries);
+    let visits = entries.filter_map(|entry| match entry {
+        JournalEntry::Visited { url, at, outcome, .. } if !matches!(outcome, crate::model::journal::VisitOutcome::Failed(_)) => {
+            Some((url, at))
+        }
+        _ => None,
+    });
+    visits.collect()
+}
+
 /// Pages whose visit stands in this access point's journal and in another's too: recorded.
 fn recorded(world: &World, number: usize) -> BTreeSet<PageUrl> {
-    let visits = |number: usize| {
-        let disk = world.disk(number).unwrap();
-        let entries = subnets(world).into_iter().flat_map(|subnet| disk.load(&subnet)).flat_map(|(_, entries)| entries);
-        let visits = entries.filter_map(|entry| match entry {
-            crate::model::journal::JournalEntry::Visited { url, at, outcome, .. } if !matches!(outcome, VisitOutcome::Failed(_)) => {
-                Some((url, at))
-            }
-            _ => None,
-        });
-        visits.collect::<BTreeSet<_>>()
-    };
-    let others: BTreeSet<_> = world.running().into_iter().filter(|other| *other != number).flat_map(visits).collect();
-    visits(number).into_iter().filter(|visit| others.contains(visit)).map(|(url, _)| url).collect()
+    let others: BTreeSet<_> =
+        world.running().into_iter().filter(|other| *other != number).flat_map(|other| visited(world, other)).collect();
+    visited(world, number).into_iter().filter(|visit| others.contains(visit)).map(|(url, _)| url).collect()
 }

@@ -52,7 +52,8 @@ impl Crawler {
     /// A member hands URLs to us. All hosts of one message are answered together.
     pub(super) fn take_in(&mut self, ticket: u64, parcels: Vec<HandOff>) {
         let busy = parcels.iter().any(|parcel| self.loading.contains_key(&self.hierarchy.subnet_of(parcel.host.address)));
-        if busy || self.draining || self.leaving || !self.synced {
+        let crowded = self.waiting >= self.settings.most_waiting || !self.room;
+        if busy || crowded || self.draining || self.leaving || !self.synced {
             return self.answer(ticket, Response::Busy(1_000));
         }
         let mut not_mine = Vec::new();

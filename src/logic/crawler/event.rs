@@ -21,6 +21,8 @@ use std::{collections::BTreeMap, net::IpAddr};
 pub enum Event {
     /// Time passed.
     Tick,
+    /// Whether the disk has room for more.
+    Room(bool),
     /// People named starting points.
     Seeds(Vec<PageUrl>),
     /// People want this access point to give everything back and go.
@@ -138,7 +140,7 @@ pub enum Event {
 }
 
 /// Something is to be done.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Command {
     /// Ask a member. Question 0 wants no answer.
     Ask {

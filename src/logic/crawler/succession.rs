@@ -6,7 +6,7 @@ use crate::{
     model::{
         access_point::AccessPoint,
         claim::{Claim, ClaimReason, SignedClaim},
-        journal::{JournalEntry, JournalKey},
+        journal::{Arrival, JournalEntry, JournalKey, Place},
         message::Request,
         subnet::Subnet,
         time::{Millis, Moment},
@@ -79,7 +79,7 @@ impl Crawler {
     pub(super) fn tick_succession(&mut self) {
         let now = self.now.moment;
         self.stop_waiting_for_keepers();
-        if !self.synced || self.leaving || self.draining || self.roster.fenced(now).is_some() {
+        if !self.synced || self.leaving || self.draining || !self.roster.may_claim(now) {
             return;
         }
         let mut claims = Vec::new();
@@ -136,15 +136,18 @@ impl Crawler {
         for proof in proofs {
             let Ok(claim) = proof.read() else { continue };
             let (subnet, epoch, released) = (claim.subnet, claim.epoch, claim.released);
+            self.inheriting.remove(&(subnet, epoch));
+            let awarded = claim.reason == ClaimReason::Awarded && !released;
             if !self.hold(claim, proof.clone()) {
                 continue;
             }
             self.news.insert(subnet, proof);
             self.freed.remove(&subnet);
-            self.inheriting.remove(&(subnet, epoch));
+            if awarded {
+                self.watch_claim(subnet);
+            }
             if !released && epoch > 1 {
-                let keepers = self.stewards_of(&subnet).into_iter().filter(|keeper| *keeper != self.me);
-                self.load(subnet, keepers.take(KEEPERS_ASKED).collect());
+                self.load_from_keepers(subnet);
             }
         }
         self.tell_news();
@@ -160,6 +163,12 @@ impl Crawler {
         self.commands.push_back(Command::Load(subnet));
         let until = self.now.moment.after(RECALL_PATIENCE);
         self.loading.insert(subnet, Loading { asked, until, read: false, best: BTreeMap::new() });
+    }
+
+    /// The same, from whoever should have kept it.
+    pub(super) fn load_from_keepers(&mut self, subnet: Subnet) {
+        let keepers = self.stewards_of(&subnet).into_iter().filter(|keeper| *keeper != self.me);
+        self.load(subnet, keepers.take(KEEPERS_ASKED).collect());
     }
 
     /// A keeper sent all it had, or nothing came of asking it.
@@ -249,11 +258,28 @@ impl Crawler {
         }
     }
 
-    /// A subnet is not ours any more: nothing of it is asked, counted or sent from here.
-    pub(super) fn give_up(&mut self, subnet: Subnet) {
+    /// A subnet is not ours any more: nothing of it is asked, counted or sent from here. With `reroute` what waits here is handed
+    /// to the new owner.
+    pub(super) fn give_up(&mut self, subnet: Subnet, reroute: bool) {
         self.loading.remove(&subnet);
+        self.watched.remove(&subnet);
+        self.dissolve(subnet, reroute);
+        self.roll_up_changed = true;
+        self.acknowledge();
+    }
+
+    /// Forgets a subnet's sites. With `reroute` their waiting URLs go on their way again.
+    pub(super) fn dissolve(&mut self, subnet: Subnet, reroute: bool) {
         for host in self.by_subnet.remove(&subnet).unwrap_or_default() {
             let Some(site) = self.sites.remove(&host) else { continue };
+            if reroute {
+                for waiting in site.frontier.iter() {
+                    let place = Place { tree: site.tree.clone(), level: waiting.level, hops: waiting.hops };
+                    let starts = site.tree == host && waiting.level == 0 && waiting.hops == 0;
+                    let arrival = Arrival { url: waiting.url.clone(), place: (!starts).then_some(place), run: site.key.run };
+                    self.outbox.put(Item { arrival, origin: None });
+                }
+            }
             self.front.drop_site(site.address, &host);
             self.keeping.forget(&site.key);
             self.forwarding.remove(&site.key);
@@ -266,8 +292,6 @@ impl Crawler {
             self.rows.retain(|row| row.key != site.key);
             self.row_outgoing.retain(|item| item.origin.as_ref().is_none_or(|(key, _)| *key != site.key));
         }
-        self.roll_up_changed = true;
-        self.acknowledge();
     }
 
     /// People want us to go for good.

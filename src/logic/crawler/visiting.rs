@@ -14,7 +14,7 @@ use crate::{
         fingerprint::Fingerprint,
         journal::{Arrival, JournalEntry, Place, VisitOutcome},
         seen::{SeenAnswer, SeenBatch, SeenVisit},
-        time::WallTime,
+        time::{Millis, WallTime},
         url::{Host, Origin},
     },
 };
@@ -22,6 +22,9 @@ use std::{collections::BTreeSet, net::IpAddr};
 
 /// Redirects that are followed in a row.
 const MOST_HOPS: u8 = 5;
+
+/// A tree whose page budget is spent goes on after this long: a day.
+const SLOT: Millis = 86_400_000;
 
 /// External hosts that one run of one site may name (SAFETY W7).
 const MOST_NEW_HOSTS: u64 = 500;
@@ -57,7 +60,7 @@ impl Crawler {
         loop {
             let Some(site) = self.sites.get_mut(host) else { return false };
             let mine = self.ownership.claim(&site.key.subnet).is_some_and(|claim| claim.owner == self.me);
-            if !mine || self.awakening.contains_key(&site.number) {
+            if !mine || self.watched.contains_key(&site.key.subnet) || self.awakening.contains_key(&site.number) {
                 return false;
             }
             match site.next(self.now.wall, &self.settings.rules, &self.secret) {
@@ -181,9 +184,15 @@ impl Crawler {
         let mut new_hosts = BTreeSet::new();
         let mut beyond = BTreeSet::new();
         let number = self.sites.get(host).map_or(0, |site| site.number);
+        let crowded = self.waiting >= self.settings.most_waiting;
         for Link { url, fingerprint } in links {
             let target = url.host();
             if target == *host {
+                if crowded {
+                    // Not entered into the seen set either: whoever names it again later brings it back.
+                    self.refuse("URLs beyond the most that may wait");
+                    continue;
+                }
                 sorted.children.push(fingerprint);
                 if !self.met_frontier.meet(fingerprint.scoped(scope(number, level))) {
                     sorted.internal.push(Candidate { url, fingerprint, level, hops });
@@ -268,6 +277,12 @@ impl Crawler {
         let over: Vec<_> = over.map(|site| (site.key.host.clone(), site.address, site.key.run + 1)).collect();
         for (host, address, run) in over {
             self.begin_run(host.clone(), address, host, run);
+        }
+        let rested = self.sites.values().filter(|site| site.may_resume(self.now.wall, SLOT));
+        let rested: Vec<_> = rested.map(|site| site.key.host.clone()).collect();
+        for host in rested {
+            self.journal(&host, JournalEntry::Resumed { at: self.now.wall });
+            self.want(&host);
         }
     }
 

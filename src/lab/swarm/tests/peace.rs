@@ -1,7 +1,6 @@
 //! Nothing goes wrong: is everything fetched once, politely, and counted right?
 
 use super::*;
-use crate::lab::swarm::ledger::Purpose;
 
 const SMALL: WebShape = WebShape { hosts: 3, hosts_per_subnet: 2, pages: 12, shared: 0 };
 const MIDDLE: WebShape = WebShape { hosts: 40, hosts_per_subnet: 3, pages: 12, shared: 7 };
