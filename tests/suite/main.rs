@@ -4,5 +4,7 @@
 
 mod corpus;
 mod lockfile;
+mod real_input;
+mod support;
 mod tidy;
 mod unit_file;
