@@ -1,6 +1,10 @@
 //! Does all of it hold together? One binary for all integration tests: each binary links RocksDB and libp2p.
 
+#![expect(clippy::unwrap_used, reason = "a panic is how a test and its helpers fail")]
+
 mod corpus;
 mod lockfile;
+mod real_input;
+mod support;
 mod tidy;
 mod unit_file;

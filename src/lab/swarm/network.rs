@@ -124,16 +124,16 @@ impl World {
                 Some(Response::Recalled(more, next)) => {
                     rows.extend(more);
                     match next {
-                        None => self.recovered(who, subnet, from, sort_rows(rows)),
+                        None => self.recovered(who, subnet, from, Some(sort_rows(rows))),
                         next => self.ask(who, from, Request::Recall(subnet, next), Some(Waiting::Recover { subnet, rows })),
                     }
                 }
-                Some(_) | None => self.recovered(who, subnet, from, sort_rows(rows)),
+                Some(_) | None => self.recovered(who, subnet, from, None),
             },
         }
     }
 
-    fn recovered(&mut self, who: AccessPoint, subnet: Subnet, from: AccessPoint, journals: Journals) {
+    fn recovered(&mut self, who: AccessPoint, subnet: Subnet, from: AccessPoint, journals: Option<Journals>) {
         self.tell(who, Event::Recovered { subnet, from, journals });
     }
 

@@ -122,8 +122,8 @@ pub enum Event {
         subnet: Subnet,
         /// From whom.
         from: AccessPoint,
-        /// Its journals, each up to its first gap; empty if it did not answer.
-        journals: Vec<(JournalKey, Vec<JournalEntry>)>,
+        /// Its journals, each up to its first gap; none if it did not answer to the end.
+        journals: Option<Vec<(JournalKey, Vec<JournalEntry>)>>,
     },
     /// The journals of a subnet were read, newest run of each host.
     Loaded {

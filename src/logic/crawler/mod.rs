@@ -143,10 +143,14 @@ enum ProcedureState {
 /// A subnet that became ours and whose history is being fetched or read.
 #[derive(Debug)]
 struct Loading {
-    /// Members still asked for what they kept.
-    asked: BTreeSet<AccessPoint>,
-    /// Not waited for longer than this.
+    /// Members still asked for what they kept; whoever did not answer is asked again then.
+    asked: BTreeMap<AccessPoint, Option<Moment>>,
+    /// Whether anybody answered.
+    heard: bool,
+    /// Whoever has not answered by then is not waited for; if nobody has, others are asked.
     until: Moment,
+    /// How often nobody had answered by then.
+    silences: u32,
     /// Whether our own store has been read.
     read: bool,
     /// The best copy of each host's journal so far.

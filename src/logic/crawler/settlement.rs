@@ -277,7 +277,7 @@ impl Crawler {
 
     /// Enters a claim whose signature was checked; does what follows if it holds. Returns whether it does.
     pub(super) fn hold(&mut self, claim: Claim, proof: SignedClaim) -> bool {
-        let (subnet, owner, released, epoch) = (claim.subnet, claim.owner, claim.released, claim.epoch);
+        let (subnet, owner, released) = (claim.subnet, claim.owner, claim.released);
         let Merged::Holds { before } = self.ownership.merge(claim.clone(), proof) else { return false };
         if let Some(position) = self.hierarchy.position(subnet) {
             self.delegated.set(position.0, (!released).then_some(owner));
@@ -285,11 +285,9 @@ impl Crawler {
         self.roll_up_changed = true;
         self.settle_asked.remove(&subnet);
         self.procedures.remove(&subnet);
-        let epoch_before = before.as_ref().map_or(0, |before| before.epoch);
         let was_mine = before.is_some_and(|before| before.owner == self.me && !before.released);
         if was_mine && (owner != self.me || released) {
-            // Whoever takes over at the next epoch reads our journals; another one at the same epoch knows nothing of us.
-            self.give_up(subnet, !released && epoch == epoch_before);
+            self.give_up(subnet);
         }
         if released && owner != self.me {
             self.freed(&claim);

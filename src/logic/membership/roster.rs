@@ -134,11 +134,11 @@ impl Roster {
 
     /// SWIM says that this member does not answer.
     pub fn down(&mut self, now: Moment, member: AccessPoint) {
-        if let Some(standing) = self.others.get_mut(&member) {
-            if standing.silent_since.is_none() {
-                standing.silent_since = Some(now);
-                standing.counted_from = now;
-            }
+        if let Some(standing) = self.others.get_mut(&member)
+            && standing.silent_since.is_none()
+        {
+            standing.silent_since = Some(now);
+            standing.counted_from = now;
         }
         self.judge(now);
     }

@@ -1,0 +1,109 @@
+//! Do five daemons crawl real pages exactly once, politely, and does that survive the sudden end of one of them?
+//!
+//! Debian's documentation, split over some thirty hosts in a zone of its own; links cross hosts, and one synthetic site is deeper
+//! than the crawl may go. Everything is read off the servers' logs and compared with a traversal by another parser.
+
+use crate::{
+    corpus::{Corpus, CorpusPlan, DEPTH},
+    support::{Ground, Habits, Judge, Kill, Swarm},
+};
+use nearcrawl::demo::reference::Expected;
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
+
+/// How long the whole web may take.
+const LONG_ENOUGH: Duration = Duration::from_secs(150);
+
+/// How long until everybody knows of everything.
+const SOON: Duration = Duration::from_secs(40);
+
+/// The least pause. Answers come at once, so this is what decides how long the largest host takes.
+const LEAST_DELAY: Duration = Duration::from_millis(100);
+
+async fn begin() -> (Swarm, Arc<Corpus>, Expected) {
+    let ground = Ground::claim();
+    let plan = CorpusPlan { net: ground.net, delay_percent: 10, ..CorpusPlan::default() };
+    let corpus = Arc::new(Corpus::open(plan).unwrap_or_else(|why| panic!("{why}")));
+    let expected = corpus.expected();
+    assert_eq!(DEPTH, nearcrawl::demo::world::DEPTH, "the configuration's depth is the demonstration's");
+    assert!(corpus.hosts.len() >= 20 && !expected.cut_by_depth.is_empty(), "not the corpus that is meant");
+    // A tenth of the round trips, so a tenth of the threshold: distances still decide.
+    let habits = Habits { threshold_ms: 4, least_delay_ms: LEAST_DELAY.as_millis() as u64, ..Habits::default() };
+    let points = corpus.places.access_points;
+    let mut swarm = Swarm::prepare(ground, corpus.clone(), &corpus.places, corpus.names(), &points, habits).await;
+    swarm.start(0..points.len()).await;
+    let seeds: Vec<String> = corpus.seeds().iter().map(ToString::to_string).collect();
+    swarm.seed(0, &seeds).await;
+    (swarm, corpus, expected)
+}
+
+/// Everybody who lives tells the same of every subnet, and its one owner lives.
+async fn one_living_owner_each(swarm: &Swarm) {
+    let mut maps = Vec::new();
+    for index in swarm.running() {
+        let owned = swarm.ownership(index).await;
+        let subnets: BTreeSet<_> = owned.iter().map(|owned| owned.subnet).collect();
+        assert_eq!(subnets.len(), owned.len(), "a subnet has two owners");
+        maps.push(owned.into_iter().map(|owned| (owned.subnet.to_string(), (owned.owner, owned.released))).collect::<BTreeMap<_, _>>());
+    }
+    assert!(maps.iter().all(|map| *map == maps[0] && !map.is_empty()), "{maps:#?}");
+    let living: BTreeSet<&String> = swarm.running().into_iter().map(|index| &swarm.daemons[index].peer_id).collect();
+    let orphans: Vec<_> = maps[0].iter().filter(|(_, (owner, released))| *released || !living.contains(owner)).collect();
+    assert!(orphans.is_empty(), "{orphans:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn five_daemons_fetch_every_real_page_once() {
+    let (mut swarm, corpus, expected) = begin().await;
+    let begun = Instant::now();
+    let log = swarm.log().clone();
+    let judge = Judge { expected: &expected, log: &log, least_delay: LEAST_DELAY };
+    swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
+    let told = swarm.agree(expected.pages() as u64, SOON).await;
+    judge.check(&[]);
+    assert_eq!(told.summary.total.servers, corpus.hosts.len() as u64);
+    assert_eq!(told.summary.total.cut_by_depth, expected.cut_by_depth.len() as u64);
+    assert_eq!(told.summary.total.refused_by_robots, expected.refused_by_robots.len() as u64);
+    one_living_owner_each(&swarm).await;
+    let workers = log.peers();
+    println!("{} requests of {} daemons, {} probes, {:?}", log.len(), workers.len(), log.probes(), begun.elapsed());
+    assert_eq!(workers.len(), 5, "work was not shared: {workers:?}");
+    assert!(swarm.stop().await, "a daemon had to be killed at the end");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killing_one_daemon_at_any_moment_loses_nothing() {
+    let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_millis() as u64);
+    let seed: u64 = std::env::var("NEARCRAWL_SEED").map_or_else(|_| now(), |text| text.parse().expect("NEARCRAWL_SEED is a number"));
+    println!("NEARCRAWL_SEED={seed} repeats this run");
+    let mut dice = StdRng::seed_from_u64(seed);
+    let (mut swarm, _corpus, expected) = begin().await;
+    let log = swarm.log().clone();
+    let judge = Judge { expected: &expected, log: &log, least_delay: LEAST_DELAY };
+
+    // A moment by how far the crawl is, so that it lies in the middle of it on any machine, and a little more.
+    let victim = dice.random_range(0..5);
+    let after = dice.random_range(30..expected.fetched.len() * 4 / 5);
+    let then = Duration::from_millis(dice.random_range(0..400));
+    swarm.until(&format!("{after} URLs are fetched"), LONG_ENOUGH, async || {
+        let done = judge.fetched();
+        if done >= after { Ok(()) } else { Err(format!("{done} URLs")) }
+    })
+    .await;
+    tokio::time::sleep(then).await;
+    let witness = (victim + 1) % 5;
+    let held = swarm.held_by(victim, witness).await;
+    swarm.daemons[victim].kill().await;
+    let kill = Kill { who: swarm.daemons[victim].address, when: log.now() };
+    println!("killed daemon {victim} at {} after {} of {} URLs; it held {held:?}", kill.who, judge.fetched(), expected.fetched.len());
+
+    swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
+    swarm.agree(expected.pages() as u64, SOON).await;
+    judge.check(&[kill]);
+    one_living_owner_each(&swarm).await;
+    assert!(swarm.stop().await, "a daemon had to be killed at the end");
+}

@@ -1,0 +1,301 @@
+//! How is a swarm of real daemons run by a test, and surely ended? On a loopback range that nobody else uses meanwhile.
+
+mod judge;
+mod web;
+
+pub use judge::{Judge, Kill};
+pub use web::{DEPTH, Distances, SmallWeb};
+
+use nearcrawl::{
+    demo::{
+        asking::{Asker, Owned, Told},
+        daemons::{API_PORT, Common, Daemon},
+        dns::{DnsServer, Zone},
+        web::{Log, Site, WebServers},
+        world::Places,
+    },
+    model::url::Host,
+};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket},
+    process::Output,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+
+/// The second octets of the ranges that swarms of tests live in. Their number is how many swarms there are at once on a machine.
+const NETS: [u8; 3] = [70, 71, 72];
+
+/// How long a test waits for a range; longer than all the others take together.
+const TURN: Duration = Duration::from_secs(1800);
+
+/// How often is looked whether what a test waits for has come.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// A range `127.net.0.0/16` that is this test's until dropped, also among processes: the kernel gives a port to one only.
+pub struct Ground {
+    pub net: u8,
+    _mark: UdpSocket,
+}
+
+impl Ground {
+    /// Waits for a free one.
+    pub fn claim() -> Ground {
+        let begun = Instant::now();
+        loop {
+            for net in NETS {
+                if let Ok(mark) = UdpSocket::bind((Ipv4Addr::new(127, net, 251, 1), 4799)) {
+                    return Ground { net, _mark: mark };
+                }
+            }
+            assert!(begun.elapsed() < TURN, "all of 127.{NETS:?}.0.0/16 are in use by other tests");
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// The range, as configurations name it.
+    pub fn range(&self) -> String {
+        format!("127.{}.0.0/16", self.net)
+    }
+}
+
+/// What is different from the demonstration's configuration: `key = value` lines, by the key.
+#[derive(Clone, Debug)]
+pub struct Habits {
+    /// How near is near enough, in milliseconds.
+    pub threshold_ms: u32,
+    /// The least pause between two requests, in milliseconds.
+    pub least_delay_ms: u64,
+    /// How patient a swarm of two is, in seconds.
+    pub pair_patience_s: u32,
+    /// Further lines for the section `[crawl]`.
+    pub crawl: String,
+}
+
+impl Default for Habits {
+    fn default() -> Self {
+        Habits { threshold_ms: 40, least_delay_ms: 100, pair_patience_s: 600, crawl: String::new() }
+    }
+}
+
+/// After so long a silence others take over: the timers are a fifth of the default ones.
+pub const DEAD_AFTER: Duration = Duration::from_secs(9);
+
+impl Habits {
+    fn applied_to(&self, configuration: &str) -> String {
+        let mut text = String::new();
+        for line in configuration.lines() {
+            let line = match line.split_once(" = ").map(|(key, _)| key) {
+                Some("threshold") => format!("threshold = \"{}ms\"", self.threshold_ms),
+                Some("least_delay") => format!("least_delay = \"{}ms\"\n{}", self.least_delay_ms, self.crawl),
+                _ => line.to_owned(),
+            };
+            text += &line;
+            text.push('\n');
+        }
+        let (dead, pair) = (DEAD_AFTER.as_secs(), self.pair_patience_s);
+        text + &format!(
+            "\n[timers]\ndead_after = \"{dead}s\"\npair_patience = \"{pair}s\"\nfence_after = \"6s\"\nstable_after = \"6s\"\n\
+             probe_every = \"400ms\"\nprobe_timeout = \"300ms\"\nsuspect_for = \"2s\"\n"
+        )
+    }
+}
+
+/// A made-up internet with daemons in it.
+pub struct Swarm {
+    pub daemons: Vec<Daemon>,
+    pub asker: Asker,
+    pub web: WebServers,
+    pub common: Common,
+    habits: Habits,
+    began: Instant,
+    _dns: DnsServer,
+    _directory: TempDir,
+    _ground: Ground,
+}
+
+impl Swarm {
+    /// Serves the web and its names, and makes ready a daemon for each of `points`; none is started. All but the first know the
+    /// first.
+    pub async fn prepare<S: Site>(
+        ground: Ground,
+        site: Arc<S>,
+        places: &Places,
+        names: Vec<(Host, IpAddr)>,
+        points: &[Ipv4Addr],
+        habits: Habits,
+    ) -> Swarm {
+        let began = Instant::now();
+        let addresses: std::collections::BTreeSet<SocketAddr> = names.iter().map(|(_, address)| SocketAddr::new(*address, 8080)).collect();
+        let web = WebServers::start(addresses, site).await.expect("the web is served");
+        let name_server = SocketAddr::from(([127, ground.net, 250, 53], 0));
+        let dns = DnsServer::start(name_server, Zone::new(names)).await.expect("names are served");
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut common = Common {
+            directory: directory.path().to_owned(),
+            registries: Vec::new(),
+            name_server: dns.address(),
+            range: ground.range(),
+            program: env!("CARGO_BIN_EXE_nearcrawl").into(),
+        };
+        for (name, text) in places.registry_files() {
+            common.registries.push(common.write(&name, &text).expect("a registry's file"));
+        }
+        let asker = Asker::new().expect("a client");
+        let mut swarm =
+            Swarm { daemons: Vec::new(), asker, web, common, habits, began, _dns: dns, _directory: directory, _ground: ground };
+        for point in points {
+            swarm.add(*point).await;
+        }
+        swarm
+    }
+
+    /// Makes ready one more daemon, which knows the first; its index.
+    pub async fn add(&mut self, point: Ipv4Addr) -> usize {
+        let first = self.daemons.first().map(Daemon::multiaddress);
+        let daemon = self.common.prepare(point, first.as_deref()).await.unwrap_or_else(|why| panic!("{why}"));
+        let text = self.habits.applied_to(&self.common.configuration(point, first.as_deref()));
+        self.common.write(&format!("{point}.toml"), &text).expect("a configuration");
+        self.daemons.push(daemon);
+        self.daemons.len() - 1
+    }
+
+    /// Starts some of the daemons and waits until every one that runs knows all that run.
+    pub async fn start(&mut self, which: impl IntoIterator<Item = usize>) {
+        for index in which {
+            self.daemons[index].start(&self.common).unwrap_or_else(|why| panic!("{why}"));
+        }
+        self.together().await;
+    }
+
+    /// Waits until every daemon that runs knows all that run.
+    pub async fn together(&mut self) {
+        let running = self.running();
+        let limit = Duration::from_secs(40);
+        let asker = self.asker.clone();
+        let points: Vec<Ipv4Addr> = running.iter().map(|index| self.daemons[*index].address).collect();
+        self.until("the daemons know each other", limit, async || {
+            let answers = futures::future::join_all(points.iter().map(|point| asker.alive(*point))).await;
+            let known: Vec<u64> = answers.into_iter().map(|answer| answer.unwrap_or(0)).collect();
+            known.iter().all(|known| *known == points.len() as u64).then_some(()).ok_or(format!("{known:?}"))
+        })
+        .await;
+    }
+
+    /// The daemons that run, by index.
+    pub fn running(&self) -> Vec<usize> {
+        (0..self.daemons.len()).filter(|index| self.daemons[*index].process().is_some()).collect()
+    }
+
+    /// What the web servers saw.
+    pub fn log(&self) -> &Arc<Log> {
+        self.web.log()
+    }
+
+    /// Waits for something; `look` says what it sees while it is not there. No daemon may end meanwhile.
+    pub async fn until<T>(&mut self, what: &str, limit: Duration, mut look: impl AsyncFnMut() -> Result<T, String>) -> T {
+        let begun = Instant::now();
+        loop {
+            if let Some(why) = self.daemons.iter_mut().find_map(Daemon::ended) {
+                panic!("while waiting until {what}: {why}");
+            }
+            match look().await {
+                Ok(seen) => {
+                    println!("{:6.1} s: {what} (took {:.1} s)", self.began.elapsed().as_secs_f64(), begun.elapsed().as_secs_f64());
+                    return seen;
+                }
+                Err(seen) => assert!(begun.elapsed() < limit, "not within {limit:?}: {what}; last seen: {seen}"),
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Names URLs to one daemon.
+    pub async fn seed(&self, daemon: usize, urls: &[String]) {
+        let accepted = self.asker.seed(self.daemons[daemon].address, urls).await.unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!(accepted, urls.len() as u64, "{urls:?}");
+    }
+
+    /// Runs a command of the program against one daemon's API.
+    pub async fn cli(&self, daemon: usize, arguments: &[&str]) -> String {
+        let api = format!("http://{}:{API_PORT}", self.daemons[daemon].address);
+        let arguments: Vec<&str> = arguments.iter().copied().chain(["--api", &api]).collect();
+        self.common.ask(&arguments).await.unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    /// What somebody who is no member is told by a daemon over the swarm's own protocol.
+    pub async fn told_to_a_stranger(&self, daemon: usize) -> Result<Told, String> {
+        let address = self.daemons[daemon].multiaddress();
+        let said = self.common.ask(&["results", "--peer", &address, "--json"]).await.map_err(|why| why.to_string())?;
+        serde_json::from_str(&said).map_err(|why| format!("{why}: {said}"))
+    }
+
+    /// Who holds what, as one daemon knows it.
+    pub async fn ownership(&self, daemon: usize) -> Vec<Owned> {
+        self.asker.ownership(self.daemons[daemon].address).await.unwrap_or_default()
+    }
+
+    /// What one daemon holds, by its own word.
+    pub async fn held_by(&self, daemon: usize, says: usize) -> BTreeMap<String, u64> {
+        let peer = &self.daemons[daemon].peer_id;
+        let owned = self.ownership(says).await;
+        let held = owned.into_iter().filter(|owned| owned.owner == *peer && !owned.released);
+        held.map(|owned| (owned.subnet.to_string(), u64::from(owned.probes))).collect()
+    }
+
+    /// Waits until every running daemon and a stranger tell the same exact totals with so many pages.
+    pub async fn agree(&mut self, pages: u64, limit: Duration) -> Told {
+        let running = self.running();
+        let points: Vec<Ipv4Addr> = running.iter().map(|index| self.daemons[*index].address).collect();
+        let asker = self.asker.clone();
+        let what = format!("all tell exactly {pages} pages");
+        let said = self.until(&what, limit, async || {
+            let mut all = Vec::new();
+            for point in &points {
+                all.push(asker.results(*point).await.map_err(|why| why.to_string())?);
+            }
+            let right = all.iter().all(|told| told.exact && told.summary.total.pages == pages && *told == all[0]);
+            let seen = || all.iter().map(|told| (told.exact, told.summary.total)).map(|seen| format!("{seen:?}")).collect::<Vec<_>>();
+            if right { Ok(all.swap_remove(0)) } else { Err(seen().join("; ")) }
+        });
+        let told = said.await;
+        let last = *running.last().expect("somebody runs");
+        assert_eq!(self.told_to_a_stranger(last).await, Ok(told.clone()), "a stranger is told something else");
+        told
+    }
+
+    /// Stops all daemons that run, each politely, and says whether all ended by themselves.
+    pub async fn stop(&mut self) -> bool {
+        let stopped = futures::future::join_all(self.daemons.iter_mut().map(Daemon::stop)).await;
+        stopped.into_iter().all(|in_time| in_time)
+    }
+}
+
+impl Drop for Swarm {
+    /// A failed test shows what its daemons said last.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        for daemon in &self.daemons {
+            let log = self.common.directory.join(format!("{}.log", daemon.address));
+            let text = std::fs::read_to_string(log).unwrap_or_default();
+            let lines: Vec<&str> = text.lines().collect();
+            println!("--- {} ({}) said last:", daemon.address, daemon.peer_id);
+            for line in &lines[lines.len().saturating_sub(25)..] {
+                println!("{line}");
+            }
+        }
+    }
+}
+
+/// A command of the program, run to its end: for those that are expected to fail.
+pub fn nearcrawl(arguments: &[&str]) -> Output {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nearcrawl"));
+    for name in ["STATE_DIRECTORY", "NOTIFY_SOCKET", "JOURNAL_STREAM", "NEARCRAWL_API", "NEARCRAWL_CONFIG"] {
+        command.env_remove(name);
+    }
+    command.args(arguments).output().expect("the program can be started")
+}
