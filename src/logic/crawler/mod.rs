@@ -456,6 +456,3 @@ impl Crawler {
         self.roster.live()
     }
 }
-
-#[cfg(test)]
-mod tests;
