@@ -103,7 +103,8 @@ pub async fn run(config: Config) -> Result<(), NodeFailure> {
     let web = birth::web_hands(&config, provisional.fingerprint_key)?;
     let (hands, ears) = Hands::new(web, config.delegation.probe, store.clone(), Some(swarm));
     let claims = store.claims_all().await?;
-    let joins = !config.swarm.bootstrap.is_empty() || !souvenirs.members.is_empty();
+    // The settled members are remembered with this one among them: who was alone has nobody to wait for.
+    let joins = !config.swarm.bootstrap.is_empty() || souvenirs.members.iter().any(|member| *member != born.access_point);
     let settings = birth::settings(&config, joins);
     let mind = birth::mind(&born, &souvenirs, provisional, claims, settings, Arc::clone(&hierarchy), clock::now());
     tracing::info!("access point {}, life {}, {} subnets in the hierarchy", born.access_point, souvenirs.incarnation, hierarchy.len());

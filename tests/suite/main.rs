@@ -5,6 +5,7 @@
 mod corpus;
 mod lockfile;
 mod real_input;
+mod small_swarms;
 mod support;
 mod tidy;
 mod unit_file;

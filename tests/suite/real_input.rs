@@ -10,7 +10,6 @@ use crate::{
 use nearcrawl::demo::reference::Expected;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::{
-    collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
@@ -41,21 +40,6 @@ async fn begin() -> (Swarm, Arc<Corpus>, Expected) {
     (swarm, corpus, expected)
 }
 
-/// Everybody who lives tells the same of every subnet, and its one owner lives.
-async fn one_living_owner_each(swarm: &Swarm) {
-    let mut maps = Vec::new();
-    for index in swarm.running() {
-        let owned = swarm.ownership(index).await;
-        let subnets: BTreeSet<_> = owned.iter().map(|owned| owned.subnet).collect();
-        assert_eq!(subnets.len(), owned.len(), "a subnet has two owners");
-        maps.push(owned.into_iter().map(|owned| (owned.subnet.to_string(), (owned.owner, owned.released))).collect::<BTreeMap<_, _>>());
-    }
-    assert!(maps.iter().all(|map| *map == maps[0] && !map.is_empty()), "{maps:#?}");
-    let living: BTreeSet<&String> = swarm.running().into_iter().map(|index| &swarm.daemons[index].peer_id).collect();
-    let orphans: Vec<_> = maps[0].iter().filter(|(_, (owner, released))| *released || !living.contains(owner)).collect();
-    assert!(orphans.is_empty(), "{orphans:?}");
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn five_daemons_fetch_every_real_page_once() {
     let (mut swarm, corpus, expected) = begin().await;
@@ -68,7 +52,7 @@ async fn five_daemons_fetch_every_real_page_once() {
     assert_eq!(told.summary.total.servers, corpus.hosts.len() as u64);
     assert_eq!(told.summary.total.cut_by_depth, expected.cut_by_depth.len() as u64);
     assert_eq!(told.summary.total.refused_by_robots, expected.refused_by_robots.len() as u64);
-    one_living_owner_each(&swarm).await;
+    swarm.owned_by_the_living(&corpus.subnets(), SOON).await;
     let workers = log.peers();
     println!("{} requests of {} daemons, {} probes, {:?}", log.len(), workers.len(), log.probes(), begun.elapsed());
     assert_eq!(workers.len(), 5, "work was not shared: {workers:?}");
@@ -81,7 +65,7 @@ async fn killing_one_daemon_at_any_moment_loses_nothing() {
     let seed: u64 = std::env::var("NEARCRAWL_SEED").map_or_else(|_| now(), |text| text.parse().expect("NEARCRAWL_SEED is a number"));
     println!("NEARCRAWL_SEED={seed} repeats this run");
     let mut dice = StdRng::seed_from_u64(seed);
-    let (mut swarm, _corpus, expected) = begin().await;
+    let (mut swarm, corpus, expected) = begin().await;
     let log = swarm.log().clone();
     let judge = Judge { expected: &expected, log: &log, least_delay: LEAST_DELAY };
 
@@ -105,6 +89,6 @@ async fn killing_one_daemon_at_any_moment_loses_nothing() {
     swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
     swarm.agree(expected.pages() as u64, SOON).await;
     judge.check(&[kill]);
-    one_living_owner_each(&swarm).await;
+    swarm.owned_by_the_living(&corpus.subnets(), SOON).await;
     assert!(swarm.stop().await, "a daemon had to be killed at the end");
 }

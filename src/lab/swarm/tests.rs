@@ -3,6 +3,7 @@
 mod chaos;
 mod faults;
 mod peace;
+mod runs;
 
 use super::{
     World, WorldConfig,

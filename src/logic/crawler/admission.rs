@@ -161,10 +161,19 @@ impl Crawler {
         }
     }
 
-    fn admitted(&mut self, parts: Vec<(Host, u64, Vec<Candidate>)>, answers: Vec<Vec<SeenAnswer>>, reply: Reply) {
+    fn admitted(&mut self, parts: Vec<(Host, u64, Vec<Candidate>)>, answers: Vec<Vec<SeenAnswer>>, mut reply: Reply) {
         let mut needs = Vec::new();
         for ((host, number, candidates), answers) in parts.into_iter().zip(answers) {
             if self.sites.get(&host).is_none_or(|site| site.number != number) {
+                // The site was lost or began anew while the seen set was asked: these URLs have to come again.
+                match &mut reply {
+                    Reply::Member { not_mine, .. } => not_mine.push(host),
+                    Reply::Own(items) => {
+                        for item in items.extract_if(.., |item| item.arrival.url.host() == host) {
+                            self.outbox.put(item);
+                        }
+                    }
+                }
                 continue;
             }
             let mut urls = Vec::new();

@@ -237,6 +237,8 @@ pub struct Crawler {
     row_outgoing: Vec<crate::logic::outbox::Item>,
     appends: BTreeMap<u64, journaling::Appending>,
     keeping: Keeping,
+    /// Keepers that did not take what was sent, and when they are tried again.
+    copy_again: BTreeMap<AccessPoint, Moment>,
     acknowledgements: Vec<Acknowledgement>,
     forwarding: BTreeMap<JournalKey, journaling::Forwarding>,
 
@@ -321,6 +323,7 @@ impl Crawler {
             row_outgoing: Vec::new(),
             appends: BTreeMap::new(),
             keeping: Keeping::default(),
+            copy_again: BTreeMap::new(),
             acknowledgements: Vec::new(),
             forwarding: BTreeMap::new(),
             tally: Tally::default(),

@@ -303,7 +303,6 @@ impl Crawler {
         self.watched.remove(&subnet);
         self.dissolve(subnet, reroute);
         self.roll_up_changed = true;
-        self.acknowledge();
     }
 
     /// Forgets a subnet's sites. With `reroute` their waiting URLs go on their way again.
@@ -332,6 +331,8 @@ impl Crawler {
             self.rows.retain(|row| row.key != site.key);
             self.row_outgoing.retain(|item| item.origin.as_ref().is_none_or(|(key, _)| *key != site.key));
         }
+        // Whoever handed us URLs of these sites that were not recorded yet hears that they are not here.
+        self.acknowledge();
     }
 
     /// People want us to go for good.
@@ -352,7 +353,7 @@ impl Crawler {
         let patient = now.since(since) < PARTING_PATIENCE;
         self.flush();
         let under_way = !self.in_flight.is_empty() || !self.seen_pending.is_empty();
-        let unkept = !self.appends.is_empty() || !self.keeping.settled();
+        let unkept = !self.appends.is_empty() || !self.keeping.settled() || self.leaving && !self.outbox.is_empty();
         if patient && (under_way || unkept) {
             return;
         }

@@ -12,10 +12,10 @@ use crate::{
     model::{
         fetch::{FetchFailure, FetchOutcome, FetchReport, Link},
         fingerprint::Fingerprint,
-        journal::{Arrival, JournalEntry, Place, VisitOutcome},
+        journal::{Arrival, JournalEntry, Place, SkipReason, VisitOutcome},
         seen::{SeenAnswer, SeenBatch, SeenVisit},
         time::{Millis, WallTime},
-        url::{Host, Origin},
+        url::{Host, Origin, PageUrl},
     },
 };
 use std::{collections::BTreeSet, net::IpAddr};
@@ -63,9 +63,19 @@ impl Crawler {
             if !mine || self.watched.contains_key(&site.key.subnet) || self.awakening.contains_key(&site.number) {
                 return false;
             }
+            if self.settings.scope.denies(host)
+                && let Some(url) = site.frontier.first().map(|waiting| waiting.url.clone())
+            {
+                // Denied since it was named: what waits is set aside, and nothing is asked.
+                self.journal(host, JournalEntry::Skipped { url, reason: SkipReason::Denied });
+                continue;
+            }
             match site.next(self.now.wall, &self.settings.rules, &self.secret) {
                 Next::Nothing => return false,
-                Next::Skip(url, reason) => self.journal(host, JournalEntry::Skipped { url, reason }),
+                Next::Skip(url, reason) => {
+                    let level = site.frontier.first().map_or(0, |first| first.level);
+                    self.skip(host, url, level, reason);
+                }
                 Next::Fetch(order) => {
                     site.sent(&order, &self.secret);
                     self.in_flight.insert(address, host.clone());
@@ -75,6 +85,15 @@ impl Crawler {
                 }
             }
         }
+    }
+
+    /// Sets a URL aside. For the seen set it is settled like a visited one: a shorter way to it does not open it again.
+    fn skip(&mut self, host: &Host, url: PageUrl, level: u8, reason: SkipReason) {
+        let Some(site) = self.sites.get(host) else { return };
+        let visited = Some(SeenVisit { page: self.secret.of(url.as_str()), level, children: Vec::new() });
+        let batch = SeenBatch { site: site.number, depth: self.settings.rules.depth, visited, questions: Vec::new() };
+        self.commands.push_back(Command::Seen { ticket: 0, batches: vec![batch] });
+        self.journal(host, JournalEntry::Skipped { url, reason });
     }
 
     /// This site has something to ask, if it has.

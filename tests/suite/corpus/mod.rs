@@ -22,10 +22,13 @@ use nearcrawl::{
         web::{Answer, Site},
         world::Places,
     },
-    model::url::{Host, PageUrl},
+    model::{
+        subnet::Subnet,
+        url::{Host, PageUrl},
+    },
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
@@ -163,6 +166,12 @@ impl Corpus {
     /// All names with their addresses.
     pub fn names(&self) -> Vec<(Host, IpAddr)> {
         self.hosts.iter().map(|host| (host.name.clone(), host.address.into())).collect()
+    }
+
+    /// The subnets that the hosts live in.
+    pub fn subnets(&self) -> BTreeSet<Subnet> {
+        let lands = self.hosts.iter().filter_map(|host| self.places.land_of(IpAddr::V4(host.address)));
+        lands.map(|land| self.places.lands[land].subnet).collect()
     }
 
     /// From where the crawl starts: the host with the fewest directories above it, and the chain.

@@ -6,7 +6,7 @@ use nearcrawl::demo::{
     reference::Kind,
     web::WebServers,
 };
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 #[test]
 fn a_thousand_real_pages_hang_together_over_twenty_hosts_and_more() {

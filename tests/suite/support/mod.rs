@@ -4,20 +4,20 @@ mod judge;
 mod web;
 
 pub use judge::{Judge, Kill};
-pub use web::{DEPTH, Distances, SmallWeb};
+pub use web::SmallWeb;
 
 use nearcrawl::{
     demo::{
-        asking::{Asker, Owned, Told},
+        asking::{Asker, Told},
         daemons::{API_PORT, Common, Daemon},
         dns::{DnsServer, Zone},
         web::{Log, Site, WebServers},
         world::Places,
     },
-    model::url::Host,
+    model::{subnet::Subnet, url::Host, view::OwnershipView},
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket},
     process::Output,
     sync::Arc,
@@ -128,7 +128,7 @@ impl Swarm {
         habits: Habits,
     ) -> Swarm {
         let began = Instant::now();
-        let addresses: std::collections::BTreeSet<SocketAddr> = names.iter().map(|(_, address)| SocketAddr::new(*address, 8080)).collect();
+        let addresses: BTreeSet<SocketAddr> = names.iter().map(|(_, address)| SocketAddr::new(*address, 8080)).collect();
         let web = WebServers::start(addresses, site).await.expect("the web is served");
         let name_server = SocketAddr::from(([127, ground.net, 250, 53], 0));
         let dns = DnsServer::start(name_server, Zone::new(names)).await.expect("names are served");
@@ -231,17 +231,51 @@ impl Swarm {
         serde_json::from_str(&said).map_err(|why| format!("{why}: {said}"))
     }
 
-    /// Who holds what, as one daemon knows it.
-    pub async fn ownership(&self, daemon: usize) -> Vec<Owned> {
-        self.asker.ownership(self.daemons[daemon].address).await.unwrap_or_default()
+    /// Who holds what, as one daemon knows it: peer id and epoch, by subnet. What was given up is held by nobody.
+    pub async fn owners(&self, says: usize) -> BTreeMap<Subnet, (String, u64)> {
+        let url = format!("http://{}:{API_PORT}/api/ownership?most=10000", self.daemons[says].address);
+        let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(5)).build().expect("a client");
+        let answer = client.get(&url).send().await.unwrap_or_else(|why| panic!("{url}: {why}"));
+        let views: Vec<OwnershipView> = answer.json().await.unwrap_or_else(|why| panic!("{url}: {why}"));
+        let mut owners = BTreeMap::new();
+        for view in views.into_iter().filter(|view| !view.released) {
+            let twice = owners.insert(view.subnet, (view.owner.to_string(), view.epoch));
+            assert!(twice.is_none(), "{} has two owners", view.subnet);
+        }
+        owners
     }
 
-    /// What one daemon holds, by its own word.
-    pub async fn held_by(&self, daemon: usize, says: usize) -> BTreeMap<String, u64> {
+    /// What one daemon holds, as another knows it.
+    pub async fn held_by(&self, daemon: usize, says: usize) -> BTreeSet<Subnet> {
         let peer = &self.daemons[daemon].peer_id;
-        let owned = self.ownership(says).await;
-        let held = owned.into_iter().filter(|owned| owned.owner == *peer && !owned.released);
-        held.map(|owned| (owned.subnet.to_string(), u64::from(owned.probes))).collect()
+        self.owners(says).await.into_iter().filter(|(_, (owner, _))| owner == peer).map(|(subnet, _)| subnet).collect()
+    }
+
+    /// Waits until all who run tell the same of every subnet, and each of these subnets has an owner who runs.
+    pub async fn owned_by_the_living(&mut self, subnets: &BTreeSet<Subnet>, limit: Duration) {
+        let running = self.running();
+        let living: BTreeSet<String> = running.iter().map(|index| self.daemons[*index].peer_id.clone()).collect();
+        let begun = Instant::now();
+        loop {
+            let mut maps = Vec::new();
+            for index in &running {
+                maps.push(self.owners(*index).await);
+            }
+            let orphans: Vec<_> = maps[0].iter().filter(|(_, (owner, _))| !living.contains(owner)).collect();
+            let unknown: Vec<_> = subnets.iter().filter(|subnet| !maps[0].contains_key(subnet)).collect();
+            let alike = maps.iter().all(|map| *map == maps[0]);
+            if alike && orphans.is_empty() && unknown.is_empty() {
+                println!("{:6.1} s: every subnet has one living owner (took {:.1} s)", self.age(), begun.elapsed().as_secs_f64());
+                return;
+            }
+            assert!(begun.elapsed() < limit, "alike: {alike}, dead owners: {orphans:?}, no owners: {unknown:?}");
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// How long ago all this began, in seconds.
+    pub fn age(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
     }
 
     /// Waits until every running daemon and a stranger tell the same exact totals with so many pages.

@@ -7,47 +7,39 @@ use nearcrawl::{
         web::{Answer, Site},
         world::Places,
     },
-    model::url::{Host, PageUrl},
+    model::{
+        subnet::Subnet,
+        url::{Host, PageUrl},
+    },
 };
 use std::{
+    collections::BTreeSet,
     net::{IpAddr, Ipv4Addr},
     time::Duration,
 };
 
 /// How deep it is crawled: what the demonstration's configuration says.
-pub const DEPTH: u8 = 8;
+const DEPTH: u8 = 8;
 
-/// How long an answer takes for somebody who is nobody's neighbour.
-const STRANGER: Duration = Duration::from_millis(5);
-
-/// How long answers take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Distances {
-    /// As long as the made-up world says.
-    Real,
-    /// No time: only how much work there is counts.
-    None,
-}
-
-/// A web of hosts with equally many pages.
+/// A web of hosts with equally many pages, in two halves that know nothing of each other: hosts with even and with odd numbers.
 #[derive(Debug)]
 pub struct SmallWeb {
     pub places: Places,
     pub hosts: Vec<(Host, Ipv4Addr)>,
     pages: usize,
-    distances: Distances,
+    delay_percent: u32,
 }
 
 impl SmallWeb {
-    /// So many hosts, one a subnet, with so many pages each.
-    pub fn new(ground: &Ground, hosts: usize, pages: usize, distances: Distances) -> SmallWeb {
+    /// So many hosts, one a subnet, with so many pages each, `delay_percent` of the made-up round trips away.
+    pub fn new(ground: &Ground, hosts: usize, pages: usize, delay_percent: u32) -> SmallWeb {
         let places = Places::new(ground.net, hosts, 7);
         let hosts = places.lands.iter().take(hosts).enumerate().map(|(number, land)| {
             let IpAddr::V4(first) = land.subnet.first() else { unreachable!("places are IPv4") };
             let name = format!("host{number}.{}.test", land.country.to_lowercase());
             (name.parse().expect("a name"), Ipv4Addr::from_bits(first.to_bits() + 9))
         });
-        SmallWeb { hosts: hosts.collect(), places, pages, distances }
+        SmallWeb { hosts: hosts.collect(), places, pages, delay_percent }
     }
 
     /// All names with their addresses.
@@ -55,9 +47,15 @@ impl SmallWeb {
         self.hosts.iter().map(|(name, address)| (name.clone(), IpAddr::V4(*address))).collect()
     }
 
-    /// Where the crawl starts; everything can be reached from there.
+    /// The subnets that the hosts live in.
+    pub fn subnets(&self) -> BTreeSet<Subnet> {
+        let lands = self.hosts.iter().filter_map(|(_, address)| self.places.land_of(IpAddr::V4(*address)));
+        lands.map(|land| self.places.lands[land].subnet).collect()
+    }
+
+    /// From where each half can be reached.
     pub fn seeds(&self) -> Vec<String> {
-        vec![self.url(0, 0)]
+        vec![self.url(0, 0), self.url(1, 0)]
     }
 
     /// A page's URL.
@@ -66,13 +64,14 @@ impl SmallWeb {
         format!("http://{}:8080/{path}", self.hosts[host].0)
     }
 
-    /// What a crawl must come to.
-    pub fn expected(&self) -> Expected {
-        let seeds: Vec<PageUrl> = self.seeds().iter().map(|url| PageUrl::parse(url).expect("a seed")).collect();
+    /// What a crawl from these must come to.
+    pub fn expected(&self, seeds: &[String]) -> Expected {
+        let seeds: Vec<PageUrl> = seeds.iter().map(|url| PageUrl::parse(url).expect("a seed")).collect();
         reference::traverse(self, &seeds, DEPTH)
     }
 
-    /// What a page links to: its two children, its host's root, and from root to root two other hosts.
+    /// What a page links to: its two children, its host's root, and from root to root two other hosts of the
+    /// same half.
     fn links(&self, host: &str, path: &str) -> Option<Vec<String>> {
         let host = self.hosts.iter().position(|(name, _)| name.as_str() == host)?;
         let page = match path {
@@ -82,7 +81,9 @@ impl SmallWeb {
         let mut links: Vec<String> =
             [2 * page + 1, 2 * page + 2].into_iter().filter(|to| *to < self.pages).map(|to| self.url(host, to)).collect();
         if page == 0 {
-            links.extend([2 * host + 1, 2 * host + 2].into_iter().filter(|to| *to < self.hosts.len()).map(|to| self.url(to, 0)));
+            let (half, place) = (host % 2, host / 2);
+            let others = [2 * place + 1, 2 * place + 2].map(|place| 2 * place + half);
+            links.extend(others.into_iter().filter(|to| *to < self.hosts.len()).map(|to| self.url(to, 0)));
         } else {
             links.push(self.url(host, 0));
         }
@@ -101,11 +102,8 @@ impl Site for SmallWeb {
     fn delay(&self, server: IpAddr, peer: IpAddr) -> Duration {
         let land = self.places.land_of(server).map(|land| &self.places.lands[land]);
         let point = self.places.access_points.iter().position(|point| IpAddr::V4(*point) == peer);
-        match (self.distances, land.zip(point)) {
-            (Distances::Real, Some((land, point))) => Duration::from_millis(u64::from(land.delays[point])),
-            (Distances::Real, None) => STRANGER,
-            (Distances::None, _) => Duration::ZERO,
-        }
+        let ms = land.zip(point).map_or(0, |(land, point)| land.delays[point]);
+        Duration::from_micros(u64::from(ms * self.delay_percent) * 10)
     }
 }
 

@@ -99,12 +99,18 @@ fn anything(seed: u64) {
 
 #[test]
 fn whatever_is_killed_stopped_or_sent_away_nothing_recorded_is_fetched_again() {
-    seeds(3).for_each(kills_and_returns);
+    seeds(3).for_each(|seed| named(seed, kills_and_returns));
 }
 
 #[test]
 fn whatever_happens_all_is_fetched_politely_and_counted_once() {
-    seeds(3).for_each(anything);
+    seeds(3).for_each(|seed| named(seed, anything));
+}
+
+/// Says which seed failed.
+fn named(seed: u64, run: fn(u64)) {
+    println!("seed {seed}");
+    run(seed);
 }
 
 /// A few seeds, or those that are asked for: `NEARCRAWL_SEEDS=10..200`.

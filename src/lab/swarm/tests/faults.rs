@@ -261,3 +261,17 @@ fn lost_gossip_and_lost_questions_only_delay() {
         assert_one_owner_each(&world);
     }
 }
+
+#[test]
+fn what_people_named_to_somebody_who_leaves_at_once_is_not_forgotten() {
+    for seed in 1..4 {
+        let (mut world, truth) = swarm(seed, &PLACES, &SHAPE, settings(4));
+        world.run(MINUTE);
+        world.seed(2, urls(&["http://s0.test/"]));
+        world.leave(2);
+        let results = finish(&mut world, &truth, 20 * MINUTE);
+        assert_fetched(&world, &truth, &BTreeSet::new());
+        assert_totals(&results, &truth);
+        assert_polite(&world);
+    }
+}

@@ -1,0 +1,254 @@
+//! What becomes of swarms of one, two and three when members are killed, stopped, join and leave?
+//!
+//! Real daemons, a small made-up web, and timers a fifth as patient as the default ones.
+
+use crate::support::{DEAD_AFTER, Ground, Habits, Judge, Kill, SmallWeb, Swarm};
+use nearcrawl::{
+    demo::{daemons::DaemonError, web::Log},
+    model::subnet::Subnet,
+};
+use serde_json::Value;
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// How long a small web may take.
+const LONG_ENOUGH: Duration = Duration::from_secs(90);
+
+/// How long until everybody knows of everything.
+const SOON: Duration = Duration::from_secs(40);
+
+/// After a crash a daemon must be useful again, and a new one for the first time, within this.
+const USEFUL_WITHIN: Duration = Duration::from_secs(10);
+
+/// A prepared swarm at some of the five places, with its web. Answers take a tenth of the made-up round trips.
+async fn prepare(hosts: usize, pages: usize, points: &[usize], habits: Habits) -> (Swarm, Arc<SmallWeb>) {
+    let ground = Ground::claim();
+    let web = Arc::new(SmallWeb::new(&ground, hosts, pages, 10));
+    let points: Vec<Ipv4Addr> = points.iter().map(|point| web.places.access_points[*point]).collect();
+    let habits = Habits { threshold_ms: 4, ..habits };
+    (Swarm::prepare(ground, web.clone(), &web.places, web.names(), &points, habits).await, web)
+}
+
+/// Waits until every subnet is somebody's and a part of the work is done; the rest is still to be done.
+async fn in_the_middle(swarm: &mut Swarm, web: &SmallWeb, judge: &Judge<'_>, share: f64) {
+    swarm.owned_by_the_living(&web.subnets(), LONG_ENOUGH).await;
+    let (all, wanted) = (judge.expected.fetched.len(), (judge.expected.fetched.len() as f64 * share) as usize);
+    swarm
+        .until(&format!("{wanted} of {all} URLs are fetched"), LONG_ENOUGH, async || {
+            let done = judge.fetched();
+            if done >= wanted { Ok(()) } else { Err(format!("{done} URLs")) }
+        })
+        .await;
+    assert!(judge.fetched() < all, "everything is fetched already");
+}
+
+async fn kill(swarm: &mut Swarm, log: &Log, victim: usize) -> Kill {
+    swarm.daemons[victim].kill().await;
+    let kill = Kill { who: swarm.daemons[victim].address, when: log.now() };
+    println!("{:6.1} s: killed {}", swarm.age(), kill.who);
+    kill
+}
+
+/// Requests to servers in these subnets from `begin` to `end`, by the log's clock.
+fn requests_into(log: &Log, subnets: &BTreeSet<Subnet>, begin: Duration, end: Duration) -> Vec<String> {
+    let inside = |server: IpAddr| subnets.iter().any(|subnet| subnet.contains(server));
+    let requests = log.requests().into_iter().filter(|request| (begin..end).contains(&request.start) && inside(request.server));
+    requests.map(|request| format!("{request:?}")).collect()
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|why| panic!("{why}: {text}"))
+}
+
+#[tokio::test]
+async fn one_alone_crawls_everything_and_answers_every_question() {
+    let (mut swarm, web) = prepare(8, 15, &[0], Habits::default()).await;
+    let (expected, log) = (web.expected(&web.seeds()), swarm.log().clone());
+    let judge = Judge { expected: &expected, log: &log, least_delay: Duration::from_millis(100) };
+    swarm.start([0]).await;
+    let idle = json(&swarm.cli(0, &["status", "--json"]).await);
+    assert_eq!(idle["sentence"], "no work: nothing was seeded", "{idle}");
+
+    let seeds = web.seeds();
+    let said = swarm.cli(0, &["seed", "add", &seeds[0], &seeds[1], "ftp://not.a.page/"]).await;
+    assert!(said.starts_with("2 accepted, 1 refused") && said.contains("ftp://not.a.page/"), "{said}");
+    swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
+    let told = swarm.agree(expected.pages() as u64, SOON).await;
+    judge.check(&[]);
+    assert_eq!((told.summary.total.servers, told.summary.total.unfinished), (web.hosts.len() as u64, 0));
+
+    let status = json(&swarm.cli(0, &["status", "--json"]).await);
+    assert_eq!(status["access_point"], *swarm.daemons[0].peer_id);
+    assert_eq!(status["work"]["pages"], expected.pages());
+    assert_eq!(status["members"]["alive"], 1);
+    assert!(status["sentence"].as_str().unwrap().starts_with("no work: everything is fetched"), "{status}");
+    let peers = json(&swarm.cli(0, &["peers", "--json"]).await);
+    assert_eq!((peers.as_array().unwrap().len(), &peers[0]["is_me"]), (1, &Value::Bool(true)));
+    let (host, address) = &web.hosts[2];
+    let why = json(&swarm.cli(0, &["why", &web.url(2, 3), "--json"]).await);
+    assert_eq!((why["host"].as_str(), why["address"].as_str()), (Some(host.as_str()), Some(address.to_string().as_str())));
+    assert_eq!((&why["owner_is_me"], &why["tree"]), (&Value::Bool(true), &why["host"]), "{why}");
+    assert!(why["sentence"].as_str().unwrap().contains("crawls"), "{why}");
+    let results = swarm.cli(0, &["results", "--by", "country"]).await;
+    assert!(results.contains(&format!("{} pages", expected.pages())) && results.contains("exact"), "{results}");
+    assert!(swarm.stop().await);
+}
+
+#[tokio::test]
+async fn one_alone_goes_on_after_a_crash_without_asking_twice() {
+    let (mut swarm, web) = prepare(10, 12, &[0], Habits { least_delay_ms: 1000, ..Habits::default() }).await;
+    let (expected, log) = (web.expected(&web.seeds()), swarm.log().clone());
+    let judge = Judge { expected: &expected, log: &log, least_delay: Duration::from_millis(1000) };
+    swarm.start([0]).await;
+    swarm.seed(0, &web.seeds()).await;
+    in_the_middle(&mut swarm, &web, &judge, 0.5).await;
+    let kills = [kill(&mut swarm, &log, 0).await];
+    let begun = Instant::now();
+    swarm.start([0]).await;
+    assert!(begun.elapsed() < USEFUL_WITHIN, "{:?}", begun.elapsed());
+    swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
+    swarm.agree(expected.pages() as u64, SOON).await;
+    judge.check(&kills);
+    assert!(swarm.stop().await);
+}
+
+#[tokio::test]
+async fn of_two_the_other_goes_on_with_its_own_and_takes_over_only_after_a_long_time() {
+    let patience = Duration::from_secs(20);
+    let habits = Habits { pair_patience_s: patience.as_secs() as u32, ..Habits::default() };
+    let (mut swarm, web) = prepare(16, 50, &[0, 1], habits).await;
+    let (expected, log) = (web.expected(&web.seeds()), swarm.log().clone());
+    let judge = Judge { expected: &expected, log: &log, least_delay: Duration::from_millis(100) };
+    swarm.start(0..2).await;
+    swarm.seed(0, &web.seeds()).await;
+    in_the_middle(&mut swarm, &web, &judge, 0.2).await;
+    let theirs = swarm.held_by(1, 0).await;
+    let mine = swarm.held_by(0, 0).await;
+    assert!(theirs.len() >= 2 && mine.len() >= 2, "{mine:?} and {theirs:?}");
+    let kill = kill(&mut swarm, &log, 1).await;
+
+    swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
+    swarm.agree(expected.pages() as u64, SOON).await;
+    judge.check(&[kill]);
+    // It was last heard a little before it was killed.
+    let early = requests_into(&log, &theirs, kill.when + Duration::from_millis(200), kill.when + patience - Duration::from_secs(2));
+    assert!(early.is_empty(), "asked servers of the silent one: {early:#?}");
+    let went_on = requests_into(&log, &mine, kill.when + Duration::from_millis(200), kill.when + DEAD_AFTER);
+    assert!(!went_on.is_empty(), "did not go on with its own");
+    assert!(swarm.stop().await);
+}
+
+#[tokio::test]
+async fn of_three_the_others_take_over_when_one_is_dead() {
+    let (mut swarm, web) = prepare(16, 50, &[0, 1, 3], Habits::default()).await;
+    let (expected, log) = (web.expected(&web.seeds()), swarm.log().clone());
+    let judge = Judge { expected: &expected, log: &log, least_delay: Duration::from_millis(100) };
+    swarm.start(0..3).await;
+    swarm.seed(1, &web.seeds()).await;
+    in_the_middle(&mut swarm, &web, &judge, 0.2).await;
+    let theirs = swarm.held_by(1, 0).await;
+    assert!(!theirs.is_empty());
+    let kill = kill(&mut swarm, &log, 1).await;
+    swarm.owned_by_the_living(&web.subnets(), DEAD_AFTER + SOON).await;
+    let lasted = log.now() - kill.when;
+    assert!(lasted + Duration::from_secs(2) > DEAD_AFTER, "taken over after {lasted:?}: it could have been a hiccup");
+    swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
+    swarm.agree(expected.pages() as u64, SOON).await;
+    judge.check(&[kill]);
+    let early = requests_into(&log, &theirs, kill.when + Duration::from_millis(200), kill.when + DEAD_AFTER - Duration::from_secs(2));
+    assert!(early.is_empty(), "asked servers of the silent one: {early:#?}");
+
+    // It comes back to a swarm that went on without it, and nothing is done again.
+    let asked = log.len();
+    swarm.start([1]).await;
+    swarm.agree(expected.pages() as u64, SOON).await;
+    swarm.owned_by_the_living(&web.subnets(), SOON).await;
+    let again: Vec<_> = log.since(asked).into_iter().filter(|request| request.method == "GET").collect();
+    assert!(again.is_empty(), "{again:?}");
+    assert!(swarm.stop().await);
+}
+
+/// One of three ends in the middle of the crawl and is back before the others may take over.
+async fn back_soon(kill_it: bool) {
+    let (mut swarm, web) = prepare(16, 50, &[0, 1, 3], Habits::default()).await;
+    let (expected, log) = (web.expected(&web.seeds()), swarm.log().clone());
+    let judge = Judge { expected: &expected, log: &log, least_delay: Duration::from_millis(100) };
+    swarm.start(0..3).await;
+    swarm.seed(0, &web.seeds()).await;
+    in_the_middle(&mut swarm, &web, &judge, 0.2).await;
+    let before = swarm.owners(0).await;
+    let begun = Instant::now();
+    let mut kills = Vec::new();
+    if kill_it {
+        kills.push(kill(&mut swarm, &log, 1).await);
+    } else {
+        assert!(swarm.daemons[1].stop().await, "it had to be killed");
+        println!("stopped within {:?}", begun.elapsed());
+    }
+    assert!(judge.fetched() < expected.fetched.len());
+    swarm.start([1]).await;
+    assert!(begun.elapsed() < DEAD_AFTER, "not back in time: {:?}", begun.elapsed());
+    swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
+    swarm.agree(expected.pages() as u64, SOON).await;
+    judge.check(&kills);
+    assert_eq!(swarm.owners(0).await, before);
+    assert_eq!(swarm.owners(1).await, before);
+    assert!(swarm.stop().await);
+}
+
+#[tokio::test]
+async fn back_soon_after_a_stop_nothing_moves_and_nothing_is_asked_twice() {
+    back_soon(false).await;
+}
+
+#[tokio::test]
+async fn back_soon_after_a_crash_nothing_moves_and_nothing_recorded_is_asked_twice() {
+    back_soon(true).await;
+}
+
+#[tokio::test]
+async fn a_third_joins_is_useful_at_once_and_leaves_for_good() {
+    let (mut swarm, web) = prepare(16, 50, &[0, 3], Habits::default()).await;
+    let seeds = web.seeds();
+    let (expected, log) = (web.expected(&seeds), swarm.log().clone());
+    let judge = Judge { expected: &expected, log: &log, least_delay: Duration::from_millis(100) };
+    swarm.start(0..2).await;
+    swarm.seed(0, &seeds[..1]).await;
+    let half = web.expected(&seeds[..1]).pages() as u64;
+    swarm.agree(half, LONG_ENOUGH).await;
+
+    let third = swarm.add(web.places.access_points[1]).await;
+    let begun = Instant::now();
+    swarm.start([third]).await;
+    swarm.agree(half, USEFUL_WITHIN).await;
+    assert!(begun.elapsed() < USEFUL_WITHIN, "{:?}", begun.elapsed());
+    swarm.seed(third, &seeds[1..]).await;
+    in_the_middle(&mut swarm, &web, &judge, 0.6).await;
+    let held = swarm.held_by(third, 0).await;
+    assert!(!held.is_empty());
+
+    let said = json(&swarm.cli(third, &["leave", "--json"]).await);
+    println!("{:6.1} s: {held:?} are given back: {said}", swarm.age());
+    let begun = Instant::now();
+    let status = loop {
+        match swarm.daemons[third].ended() {
+            Some(DaemonError::Failed { status, .. }) => break status,
+            Some(other) => panic!("{other}"),
+            None => assert!(begun.elapsed() < Duration::from_secs(20), "does not end"),
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    println!("{:6.1} s: it ended ({:?})", swarm.age(), begun.elapsed());
+    assert_eq!(status.code(), Some(0));
+    swarm.daemons[third].stop().await;
+    swarm.owned_by_the_living(&web.subnets(), USEFUL_WITHIN).await;
+    assert!(begun.elapsed() < DEAD_AFTER, "given back no sooner than by dying: {:?}", begun.elapsed());
+    swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
+    swarm.agree(expected.pages() as u64, SOON).await;
+    judge.check(&[]);
+    assert!(swarm.stop().await);
+}
