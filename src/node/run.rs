@@ -28,6 +28,7 @@ use crate::{
     model::{
         access_point::AccessPoint,
         message::{Gossip, PublicRequest, PublicResponse, Response},
+        view::StoreView,
     },
 };
 use std::{
@@ -375,7 +376,9 @@ impl Daemon {
                 Ok(Answer::Leaving(answer))
             }
             other => {
-                let disk = self.store.disk_usage().await.unwrap_or(0);
+                let all = self.store.disk_usage().await.unwrap_or(0);
+                let state = self.store.state_usage().await.unwrap_or(0);
+                let disk = StoreView { state_bytes: state, cache_bytes: all.saturating_sub(state) };
                 Ok(self.counter.answer(&self.mind, &self.hands, disk, other))
             }
         }
