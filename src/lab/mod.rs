@@ -1,1 +1,3 @@
 //! The wind tunnel: the same logic in simulated worlds.
+
+pub mod swarm;

@@ -108,6 +108,11 @@ impl Keeping {
         }
     }
 
+    /// Sends this keeper nothing until [`Keeping::failed`] says that it may be tried again.
+    pub fn pause(&mut self, keeper: AccessPoint) {
+        self.busy.insert(keeper);
+    }
+
     /// A copy message got no answer; it will be sent again.
     pub fn failed(&mut self, keeper: AccessPoint) {
         self.busy.remove(&keeper);
@@ -168,6 +173,9 @@ mod tests {
         keeping.answered(A, &[(k.clone(), 4)], &[(k.clone(), 4)].into());
         assert_eq!((keeping.recorded(&k), keeping.settled()), (4, false));
         assert_eq!(keeping.orders()[0].ranges, vec![(k.clone(), 4, 5)]);
+        keeping.failed(B);
+        keeping.pause(B);
+        assert!(keeping.orders().is_empty(), "not again at once");
         keeping.failed(B);
         assert_eq!(keeping.orders(), vec![CopyOrder { to: B, ranges: vec![(k.clone(), 0, 5)] }]);
     }

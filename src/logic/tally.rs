@@ -158,13 +158,7 @@ impl RollUps {
 
     /// Puts the roll-ups of `owners` (who hold something, with the digest of what they hold by our map) and of the living
     /// together. Exact if every owner is alive and its roll-up speaks of just the claims that we know.
-    pub fn results(
-        &self,
-        me: AccessPoint,
-        owners: &BTreeMap<AccessPoint, u64>,
-        live: &[AccessPoint],
-        now: Moment,
-    ) -> SwarmResults {
+    pub fn results(&self, me: AccessPoint, owners: &BTreeMap<AccessPoint, u64>, live: &[AccessPoint], now: Moment) -> SwarmResults {
         let mut results = SwarmResults {
             answered_by: me,
             exact: true,

@@ -162,6 +162,11 @@ pub enum JournalEntry {
         /// The epoch of the new owner's claim.
         epoch: u64,
     },
+    /// A new slot began: the page budget counts anew.
+    Resumed {
+        /// When.
+        at: WallTime,
+    },
 }
 
 /// Why a URL was set aside.

@@ -1,8 +1,7 @@
 //! One access point alone: crawls the trees of the given hosts and ends when everything is done.
 
 use super::{
-    birth,
-    clock,
+    birth, clock,
     config::Config,
     failure::NodeFailure,
     keyfile,
@@ -67,10 +66,22 @@ pub async fn crawl(mut config: Config, urls: Vec<PageUrl>, mut show: impl FnMut(
         }
     }
     let summary = mind.own_summary();
-    Ok(Findings { external_hosts: summary.total.external_hosts, nowhere: mind.counters().nowhere, beyond_scope: mind.counters().beyond_scope, summary, servers, whole })
+    Ok(Findings {
+        external_hosts: summary.total.external_hosts,
+        nowhere: mind.counters().nowhere,
+        beyond_scope: mind.counters().beyond_scope,
+        summary,
+        servers,
+        whole,
+    })
 }
 
-async fn until_done(mind: &mut Crawler, hands: &mut Hands, ears: &mut Ears, show: &mut impl FnMut(ProgressView)) -> Result<bool, NodeFailure> {
+async fn until_done(
+    mind: &mut Crawler,
+    hands: &mut Hands,
+    ears: &mut Ears,
+    show: &mut impl FnMut(ProgressView),
+) -> Result<bool, NodeFailure> {
     let mut shown = tokio::time::interval(SHOW_EVERY);
     loop {
         while let Some(command) = mind.next_command() {
@@ -110,7 +121,8 @@ impl Scratch {
         let random = keyfile::random_seed().map_err(|error| failed(&parent, error.to_string()))?;
         let name: String = random[..8].iter().map(|byte| format!("{byte:02x}")).collect();
         let path = parent.join(format!("nearcrawl-{name}"));
-        std::fs::create_dir_all(&path).map_err(|error| failed(&path, format!("cannot be created: {error}; set TMPDIR to a place with room")))?;
+        std::fs::create_dir_all(&path)
+            .map_err(|error| failed(&path, format!("cannot be created: {error}; set TMPDIR to a place with room")))?;
         Ok(Scratch(path))
     }
 }

@@ -23,9 +23,7 @@ use crate::{
         scope::Scope,
         site::SiteRules,
     },
-    model::{
-        address::AddressPolicy, claim::SignedClaim, fingerprint::FingerprintKey, time::Now, url::Host,
-    },
+    model::{address::AddressPolicy, claim::SignedClaim, fingerprint::FingerprintKey, time::Now, url::Host},
 };
 use ed25519_dalek::SigningKey;
 use std::{net::IpAddr, path::Path, sync::Arc, time::Duration};
@@ -142,7 +140,11 @@ pub fn store(config: &Config) -> Result<Store, NodeFailure> {
 
 /// Secrets for a swarm that begins here.
 pub fn new_secrets() -> Result<SwarmSecrets, NodeFailure> {
-    let random = keyfile::random_seed().map_err(|error| NodeFailure::Key { path: "/dev/urandom".into(), why: error.to_string(), forbidden: false })?;
+    let random = keyfile::random_seed().map_err(|error| NodeFailure::Key {
+        path: "/dev/urandom".into(),
+        why: error.to_string(),
+        forbidden: false,
+    })?;
     let (mut swarm, mut key) = ([0; 16], [0; 16]);
     swarm.copy_from_slice(&random[..16]);
     key.copy_from_slice(&random[16..]);
@@ -150,7 +152,12 @@ pub fn new_secrets() -> Result<SwarmSecrets, NodeFailure> {
 }
 
 /// How the swarm is joined.
-pub fn swarm_config(config: &Config, secrets: Option<SwarmSecrets>, hierarchy: &Hierarchy, incarnation: u64) -> Result<SwarmConfig, NodeFailure> {
+pub fn swarm_config(
+    config: &Config,
+    secrets: Option<SwarmSecrets>,
+    hierarchy: &Hierarchy,
+    incarnation: u64,
+) -> Result<SwarmConfig, NodeFailure> {
     Ok(SwarmConfig {
         listen: config.swarm.listen.clone(),
         announce: config.swarm.advertise.clone(),
@@ -184,11 +191,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
     let crawl = &config.crawl;
     let timers = &config.timers;
     Settings {
-        rules: SiteRules {
-            depth: crawl.depth,
-            pages_per_run: crawl.pages_per_run.unwrap_or(0),
-            product_token: crawl.user_agent.clone(),
-        },
+        rules: SiteRules { depth: crawl.depth, pages_per_run: crawl.pages_per_run.unwrap_or(0), product_token: crawl.user_agent.clone() },
         scope: Scope {
             open: config.scope.open,
             tlds: config.scope.tlds.iter().cloned().collect(),
@@ -205,6 +208,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
         settle_at_once: config.delegation.at_once as usize,
         contacts_per_subnet: config.delegation.contacts_per_subnet,
         revisit: millis(crawl.revisit),
+        most_waiting: crawl.most_waiting as usize,
         cache_entries: (config.cache.entries_per_fetch as usize).saturating_mul(crawl.parallel as usize).max(1),
         own_addresses: own_addresses(config),
         joins,

@@ -16,12 +16,8 @@ use crate::{
         subnet::Subnet,
     },
 };
-use futures::{
-    StreamExt,
-    future::BoxFuture,
-    stream::FuturesUnordered,
-};
-use std::collections::BTreeMap;
+use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use std::{collections::BTreeMap, time::Duration};
 use tokio::sync::mpsc;
 
 /// The most bytes of rows in one message between members.
@@ -30,11 +26,19 @@ pub const MOST_ROW_BYTES: usize = 256 << 10;
 /// Rows are read from the store in pieces of this size.
 const READ_PIECE: usize = 1 << 20;
 
+/// How long a full disk is left alone.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
 /// What came of an order.
 pub type Outcome = Result<Option<Event>, StoreError>;
 
 /// Serves until the last orderer has gone and everything is done.
-pub async fn serve(store: Store, swarm: Option<SwarmHandle>, mut orders: mpsc::UnboundedReceiver<Command>, outcomes: mpsc::Sender<Outcome>) {
+pub async fn serve(
+    store: Store,
+    swarm: Option<SwarmHandle>,
+    mut orders: mpsc::UnboundedReceiver<Command>,
+    outcomes: mpsc::Sender<Outcome>,
+) {
     let mut under_way: FuturesUnordered<BoxFuture<'static, Outcome>> = FuturesUnordered::new();
     let mut open = true;
     while open || !under_way.is_empty() {
@@ -54,66 +58,79 @@ pub async fn serve(store: Store, swarm: Option<SwarmHandle>, mut orders: mpsc::U
     }
 }
 
+/// A full disk is waited out: what was asked for is done when there is room again.
 fn carry_out(store: Store, swarm: Option<SwarmHandle>, order: Command) -> BoxFuture<'static, Outcome> {
     Box::pin(async move {
-        let event = match order {
-            Command::Seen { ticket, batches } => {
-                let mut answers = Vec::with_capacity(batches.len());
-                for batch in batches {
-                    let nothing = batch.visited.is_none() && batch.questions.is_empty();
-                    answers.push(if nothing { Vec::new() } else { store.seen(batch).await? });
+        loop {
+            match try_to(&store, swarm.as_ref(), order.clone()).await {
+                Err(StoreError::NoSpace(why)) => {
+                    tracing::warn!("the disk is full ({why}); trying again");
+                    tokio::time::sleep(TRY_AGAIN).await;
                 }
-                Some(Event::Seen { ticket, answers })
+                done => return done,
             }
-            Command::Children { ticket, site, page } => Some(Event::Children { ticket, children: store.children(site, page).await? }),
-            Command::PutCut { site, urls } => {
-                store.cut_put(site, urls).await?;
-                None
-            }
-            Command::TakeCut { ticket, site, pages } => Some(Event::CutTaken { ticket, urls: store.cut_take(site, pages).await? }),
-            Command::LoadSeen { site, seen, children, cut } => {
-                let levels: BTreeMap<_, _> = seen.iter().map(|(page, level, _)| (*page, *level)).collect();
-                store.site_load(site, seen).await?;
-                store.cut_put(site, cut).await?;
-                for (page, children) in children {
-                    let level = levels.get(&page).copied().unwrap_or(0);
-                    let visited = Some(SeenVisit { page, level, children });
-                    store.seen(SeenBatch { site, depth: 0, visited, questions: Vec::new() }).await?;
-                }
-                debug_assert!(PageState::Waiting < PageState::Visited, "loading marks pages visited that were");
-                Some(Event::SeenLoaded { site })
-            }
-            Command::DropSeen(site) => {
-                store.site_drop(site).await?;
-                None
-            }
-            Command::Append { receipt, rows } => {
-                store.journal_append(rows).await?;
-                Some(Event::Stored { receipt })
-            }
-            Command::StoreClaims { receipt, claims } => {
-                store.claims_put(claims).await?;
-                (receipt != 0).then_some(Event::Stored { receipt })
-            }
-            Command::KeepRows { ticket, rows } => {
-                let heads = store.journal_append(rows).await?;
-                tell(swarm.as_ref(), ticket, Response::Kept(heads));
-                None
-            }
-            Command::RecallRows { ticket, subnet, from } => {
-                let (rows, next) = store.journal_range(subnet, from, MOST_ROW_BYTES).await?;
-                tell(swarm.as_ref(), ticket, Response::Recalled(rows, next));
-                None
-            }
-            Command::Load(subnet) => Some(Event::Loaded { subnet, journals: load(&store, subnet).await? }),
-            Command::DropJournal(key) => {
-                store.journal_drop(key).await?;
-                None
-            }
-            _ => None,
-        };
-        Ok(event)
+        }
     })
+}
+
+async fn try_to(store: &Store, swarm: Option<&SwarmHandle>, order: Command) -> Outcome {
+    let event = match order {
+        Command::Seen { ticket, batches } => {
+            let mut answers = Vec::with_capacity(batches.len());
+            for batch in batches {
+                let nothing = batch.visited.is_none() && batch.questions.is_empty();
+                answers.push(if nothing { Vec::new() } else { store.seen(batch).await? });
+            }
+            Some(Event::Seen { ticket, answers })
+        }
+        Command::Children { ticket, site, page } => Some(Event::Children { ticket, children: store.children(site, page).await? }),
+        Command::PutCut { site, urls } => {
+            store.cut_put(site, urls).await?;
+            None
+        }
+        Command::TakeCut { ticket, site, pages } => Some(Event::CutTaken { ticket, urls: store.cut_take(site, pages).await? }),
+        Command::LoadSeen { site, seen, children, cut } => {
+            let levels: BTreeMap<_, _> = seen.iter().map(|(page, level, _)| (*page, *level)).collect();
+            store.site_load(site, seen).await?;
+            store.cut_put(site, cut).await?;
+            for (page, children) in children {
+                let level = levels.get(&page).copied().unwrap_or(0);
+                let visited = Some(SeenVisit { page, level, children });
+                store.seen(SeenBatch { site, depth: 0, visited, questions: Vec::new() }).await?;
+            }
+            debug_assert!(PageState::Waiting < PageState::Visited, "loading marks pages visited that were");
+            Some(Event::SeenLoaded { site })
+        }
+        Command::DropSeen(site) => {
+            store.site_drop(site).await?;
+            None
+        }
+        Command::Append { receipt, rows } => {
+            store.journal_append(rows).await?;
+            Some(Event::Stored { receipt })
+        }
+        Command::StoreClaims { receipt, claims } => {
+            store.claims_put(claims).await?;
+            (receipt != 0).then_some(Event::Stored { receipt })
+        }
+        Command::KeepRows { ticket, rows } => {
+            let heads = store.journal_append(rows).await?;
+            tell(swarm, ticket, Response::Kept(heads));
+            None
+        }
+        Command::RecallRows { ticket, subnet, from } => {
+            let (rows, next) = store.journal_range(subnet, from, MOST_ROW_BYTES).await?;
+            tell(swarm, ticket, Response::Recalled(rows, next));
+            None
+        }
+        Command::Load(subnet) => Some(Event::Loaded { subnet, journals: load(store, subnet).await? }),
+        Command::DropJournal(key) => {
+            store.journal_drop(key).await?;
+            None
+        }
+        _ => None,
+    };
+    Ok(event)
 }
 
 fn tell(swarm: Option<&SwarmHandle>, ticket: u64, response: Response) {

@@ -96,7 +96,7 @@ impl Counter {
     }
 
     /// Answers what only needs looking. Seeds and leaving are the loop's.
-    pub fn answer(&self, mind: &Crawler, hands: &Hands, disk: u64, question: Question) -> Answer {
+    pub fn answer(&self, mind: &Crawler, hands: &Hands, disk: StoreView, question: Question) -> Answer {
         match question {
             Question::Peers => Answer::Peers(mind.peers()),
             Question::Ownership { after, most } => Answer::Ownership(mind.ownership(after, most)),
@@ -109,7 +109,7 @@ impl Counter {
         }
     }
 
-    fn outside(&self, hands: &Hands, disk: u64) -> Outside {
+    fn outside(&self, hands: &Hands, disk: StoreView) -> Outside {
         Outside {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             swarm: self.swarm.clone(),
@@ -117,7 +117,7 @@ impl Counter {
             contact: self.contact.clone(),
             user_agent: self.user_agent.clone(),
             open_connections: hands.open_connections(),
-            store: StoreView { state_bytes: disk, cache_bytes: 0 },
+            store: disk,
             refusals: BTreeMap::new(),
             limits: self.limits.clone(),
             limit_reached: None,

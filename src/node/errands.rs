@@ -72,7 +72,9 @@ pub async fn recover(asking: mpsc::Sender<Errand>, subnet: Subnet, from: AccessP
     let mut rows: BTreeMap<JournalKey, Vec<JournalRow>> = BTreeMap::new();
     let mut cursor: Option<(JournalKey, u64)> = None;
     for _ in 0..MOST_PIECES {
-        let Some(Response::Recalled(piece, next)) = ask(&asking, from, Request::Recall(subnet, cursor.clone())).await else { break };
+        let Some(Response::Recalled(piece, next)) = ask(&asking, from, Request::Recall(subnet, cursor.clone())).await else {
+            return Event::Recovered { subnet, from, journals: None };
+        };
         for row in piece.into_iter().filter(|row| row.key.subnet == subnet) {
             rows.entry(row.key.clone()).or_default().push(row);
         }
@@ -83,7 +85,7 @@ pub async fn recover(asking: mpsc::Sender<Errand>, subnet: Subnet, from: AccessP
         cursor = next;
     }
     let journals = rows.into_iter().map(|(key, rows)| (key, decode(rows))).collect();
-    Event::Recovered { subnet, from, journals }
+    Event::Recovered { subnet, from, journals: Some(journals) }
 }
 
 /// The entries of a journal up to its first gap or broken line: what follows cannot be stood on.

@@ -62,7 +62,9 @@ fn read(path: &Path) -> Result<[u8; 32], ReadFailure> {
     }
     let bytes = fs::read(path).map_err(wrong)?;
     let long = bytes.len();
-    bytes.try_into().map_err(|_| ReadFailure::Wrong(format!("the key has {long} bytes instead of 32: restore it, or remove it for a new identity"), false))
+    bytes.try_into().map_err(|_| {
+        ReadFailure::Wrong(format!("the key has {long} bytes instead of 32: restore it, or remove it for a new identity"), false)
+    })
 }
 
 /// Written aside and renamed, so that a crash leaves no half a key.

@@ -2,8 +2,7 @@
 
 use super::{
     api::Api,
-    birth,
-    clock,
+    birth, clock,
     config::{Config, Readers},
     counter::Counter,
     desk::Desk,
@@ -20,12 +19,16 @@ use crate::{
         swarm::{Swarm, SwarmCommand, SwarmEvent, SwarmSecrets},
     },
     logic::{
-        crawler::{Crawler, event::{Command, Event}},
+        crawler::{
+            Crawler,
+            event::{Command, Event},
+        },
         hierarchy::Hierarchy,
     },
     model::{
         access_point::AccessPoint,
         message::{Gossip, PublicRequest, PublicResponse, Response},
+        view::StoreView,
     },
 };
 use std::{
@@ -44,6 +47,9 @@ const CALL_EVERY: Duration = Duration::from_secs(3);
 
 /// How often it is looked whether the remembered members have changed.
 const REMEMBER_EVERY: Duration = Duration::from_secs(5);
+
+/// With less room on the disk than this nothing is fetched, in bytes.
+const LEAST_FREE: u64 = 256 << 20;
 
 /// After being told to stop the daemon ends within this time, whatever happens.
 const STOP_WITHIN: Duration = Duration::from_secs(40);
@@ -250,8 +256,10 @@ impl Daemon {
         }
     }
 
-    /// Members and their addresses, for the next life.
+    /// Members and their addresses, for the next life; and whether the disk has room for it.
     async fn remember(&mut self) -> Result<(), NodeFailure> {
+        let free = self.store.free_space().await.unwrap_or(u64::MAX);
+        self.hear(Event::Room(free >= LEAST_FREE));
         let members = self.mind.settled_members();
         let addresses = self.mind.member_addresses();
         if members != self.souvenirs.members || addresses != self.souvenirs.addresses {
@@ -312,7 +320,9 @@ impl Daemon {
             SwarmEvent::PublicAsked { ticket, request: PublicRequest::Results } => {
                 let response = match self.config.swarm.readers {
                     Readers::Anybody => PublicResponse::Results(self.mind.results()),
-                    Readers::Members | Readers::Nobody => PublicResponse::Refused("this access point does not answer readers; ask another one".into()),
+                    Readers::Members | Readers::Nobody => {
+                        PublicResponse::Refused("this access point does not answer readers; ask another one".into())
+                    }
                 };
                 self.hands.tell(SwarmCommand::AnswerPublic { ticket, response });
             }
@@ -366,7 +376,9 @@ impl Daemon {
                 Ok(Answer::Leaving(answer))
             }
             other => {
-                let disk = self.store.disk_usage().await.unwrap_or(0);
+                let all = self.store.disk_usage().await.unwrap_or(0);
+                let state = self.store.state_usage().await.unwrap_or(0);
+                let disk = StoreView { state_bytes: state, cache_bytes: all.saturating_sub(state) };
                 Ok(self.counter.answer(&self.mind, &self.hands, disk, other))
             }
         }

@@ -1,5 +1,7 @@
 //! Does all of it hold together? One binary for all integration tests: each binary links RocksDB and libp2p.
 
+#![expect(clippy::unwrap_used, reason = "a panic is how a test and its helpers fail")]
+
 mod bad_input;
 mod bad_peers;
 mod corpus;

@@ -73,11 +73,12 @@ async fn killing_one_daemon_at_any_moment_loses_nothing() {
     let victim = dice.random_range(0..5);
     let after = dice.random_range(30..expected.fetched.len() * 4 / 5);
     let then = Duration::from_millis(dice.random_range(0..400));
-    swarm.until(&format!("{after} URLs are fetched"), LONG_ENOUGH, async || {
-        let done = judge.fetched();
-        if done >= after { Ok(()) } else { Err(format!("{done} URLs")) }
-    })
-    .await;
+    swarm
+        .until(&format!("{after} URLs are fetched"), LONG_ENOUGH, async || {
+            let done = judge.fetched();
+            if done >= after { Ok(()) } else { Err(format!("{done} URLs")) }
+        })
+        .await;
     tokio::time::sleep(then).await;
     let witness = (victim + 1) % 5;
     let held = swarm.held_by(victim, witness).await;

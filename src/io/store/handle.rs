@@ -116,6 +116,11 @@ impl Store {
         self.look(disk::used_bytes).await
     }
 
+    /// Bytes of these that are what must not be lost.
+    pub async fn state_usage(&self) -> Result<u64, StoreError> {
+        self.look(|dir| disk::used_bytes(&dir.join("state"))).await
+    }
+
     /// Bytes that may still be written on the state directory's disk.
     pub async fn free_space(&self) -> Result<u64, StoreError> {
         self.look(disk::free_bytes).await

@@ -15,6 +15,9 @@ use crate::model::{
 use rocksdb::{DB, Direction, IteratorMode, WriteBatch};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Rows of a subnet's journals, and where to go on, if there is more.
+type Piece = (Vec<JournalRow>, Option<(JournalKey, u64)>);
+
 /// A read that went wrong: RocksDB said so, or what it gave makes no sense.
 #[derive(Debug)]
 pub(super) enum ReadFault {
@@ -186,7 +189,7 @@ impl JournalChanges {
 }
 
 /// Rows from the iterator until there are `most_bytes`, but at least one; and where to go on.
-fn rows_within(db: &DB, prefix: &[u8], start: &[u8], most_bytes: usize) -> Result<(Vec<JournalRow>, Option<(JournalKey, u64)>), ReadFault> {
+fn rows_within(db: &DB, prefix: &[u8], start: &[u8], most_bytes: usize) -> Result<Piece, ReadFault> {
     let mut rows = Vec::new();
     let mut bytes = 0;
     for item in db.iterator_cf_opt(family(db, "rows"), within(prefix), IteratorMode::From(start, Direction::Forward)) {
@@ -208,12 +211,7 @@ pub(super) fn read(db: &DB, journal: &JournalKey, from: u64, most_bytes: usize) 
 }
 
 /// The rows of a subnet's journals from a place on, and where to go on.
-pub(super) fn range(
-    db: &DB,
-    subnet: &Subnet,
-    from: Option<&(JournalKey, u64)>,
-    most_bytes: usize,
-) -> Result<(Vec<JournalRow>, Option<(JournalKey, u64)>), ReadFault> {
+pub(super) fn range(db: &DB, subnet: &Subnet, from: Option<&(JournalKey, u64)>, most_bytes: usize) -> Result<Piece, ReadFault> {
     let prefix = key::of_subnet(subnet);
     // A place in another subnet comes from a confused asker: it begins before this one or ends behind it.
     let start = from.map_or_else(|| prefix.clone(), |(journal, sequence)| key::of_row(&key::of_journal(journal), *sequence));

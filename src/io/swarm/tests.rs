@@ -190,7 +190,9 @@ async fn gossip_reaches_everybody_also_those_without_a_direct_connection() {
         chain[place - 1].connected(right).await;
     }
     let author = chain[0].me();
-    let said = |version: u64| Gossip::RollUp(RollUp { owner: author, version, claims_digest: 0, subnets: 0, sure_of: 0, summary: Summary::default() });
+    let said = |version: u64| {
+        Gossip::RollUp(RollUp { owner: author, version, claims_digest: 0, subnets: 0, sure_of: 0, summary: Summary::default() })
+    };
     // The mesh takes a few heartbeats to form: until then what is said may not come far.
     let mut reached = None;
     for number in 1..=40 {

@@ -52,7 +52,8 @@ impl Crawler {
     /// A member hands URLs to us. All hosts of one message are answered together.
     pub(super) fn take_in(&mut self, ticket: u64, parcels: Vec<HandOff>) {
         let busy = parcels.iter().any(|parcel| self.loading.contains_key(&self.hierarchy.subnet_of(parcel.host.address)));
-        if busy || self.draining || self.leaving || !self.synced {
+        let crowded = self.waiting >= self.settings.most_waiting || !self.room;
+        if busy || crowded || self.draining || self.leaving || !self.synced {
             return self.answer(ticket, Response::Busy(1_000));
         }
         let mut not_mine = Vec::new();
@@ -160,10 +161,19 @@ impl Crawler {
         }
     }
 
-    fn admitted(&mut self, parts: Vec<(Host, u64, Vec<Candidate>)>, answers: Vec<Vec<SeenAnswer>>, reply: Reply) {
+    fn admitted(&mut self, parts: Vec<(Host, u64, Vec<Candidate>)>, answers: Vec<Vec<SeenAnswer>>, mut reply: Reply) {
         let mut needs = Vec::new();
         for ((host, number, candidates), answers) in parts.into_iter().zip(answers) {
             if self.sites.get(&host).is_none_or(|site| site.number != number) {
+                // The site was lost or began anew while the seen set was asked: these URLs have to come again.
+                match &mut reply {
+                    Reply::Member { not_mine, .. } => not_mine.push(host),
+                    Reply::Own(items) => {
+                        for item in items.extract_if(.., |item| item.arrival.url.host() == host) {
+                            self.outbox.put(item);
+                        }
+                    }
+                }
                 continue;
             }
             let mut urls = Vec::new();
@@ -262,9 +272,8 @@ impl Crawler {
     /// Answers everybody whose arrivals are recorded by now.
     pub(super) fn acknowledge(&mut self) {
         let waiting = std::mem::take(&mut self.acknowledgements);
-        let (done, waiting): (Vec<_>, Vec<_>) = waiting
-            .into_iter()
-            .partition(|ack| ack.needs.iter().all(|(key, upto)| self.keeping.recorded(key) >= *upto || !self.owns(key)));
+        let (done, waiting): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|ack| ack.needs.iter().all(|(key, upto)| self.keeping.recorded(key) >= *upto || !self.owns(key)));
         self.acknowledgements = waiting;
         for acknowledgement in done {
             match acknowledgement.reply {

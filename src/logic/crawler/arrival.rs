@@ -36,7 +36,7 @@ impl Crawler {
 
     /// Routes every parcel that may have become routable.
     pub(super) fn route(&mut self) {
-        if self.leaving || (self.draining && self.outbox.is_empty()) {
+        if self.releasing || self.finished || (self.draining && self.outbox.is_empty()) {
             return;
         }
         let now = self.now.moment;

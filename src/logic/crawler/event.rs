@@ -21,6 +21,8 @@ use std::{collections::BTreeMap, net::IpAddr};
 pub enum Event {
     /// Time passed.
     Tick,
+    /// Whether the disk has room for more.
+    Room(bool),
     /// People named starting points.
     Seeds(Vec<PageUrl>),
     /// People want this access point to give everything back and go.
@@ -120,8 +122,8 @@ pub enum Event {
         subnet: Subnet,
         /// From whom.
         from: AccessPoint,
-        /// Its journals, each up to its first gap; empty if it did not answer.
-        journals: Vec<(JournalKey, Vec<JournalEntry>)>,
+        /// Its journals, each up to its first gap; none if it did not answer to the end.
+        journals: Option<Vec<(JournalKey, Vec<JournalEntry>)>>,
     },
     /// The journals of a subnet were read, newest run of each host.
     Loaded {
@@ -138,7 +140,7 @@ pub enum Event {
 }
 
 /// Something is to be done.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Command {
     /// Ask a member. Question 0 wants no answer.
     Ask {

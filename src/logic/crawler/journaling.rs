@@ -23,6 +23,9 @@ const GATHER: Millis = 200;
 /// Or until there are so many.
 pub(super) const MOST_GATHERED: usize = 512;
 
+/// A keeper that did not take rows is tried again after so long.
+const COPY_AGAIN: Millis = 1_000;
+
 /// Rows that are being stored.
 #[derive(Debug)]
 pub(super) struct Appending {
@@ -121,9 +124,11 @@ impl Crawler {
         if self.rows_since.is_some_and(|since| self.now.moment.since(since) >= GATHER) {
             self.flush();
         }
-        for order in self.keeping.orders() {
-            self.commands.push_back(Command::Copy(order));
+        let now = self.now.moment;
+        for keeper in self.copy_again.extract_if(.., |_, due| *due <= now).map(|(keeper, _)| keeper) {
+            self.keeping.failed(keeper);
         }
+        self.commands.extend(self.keeping.orders().into_iter().map(Command::Copy));
         if self.rounds.is_multiple_of(50) {
             self.mark_forwarded();
             self.drop_superseded();
@@ -160,18 +165,17 @@ impl Crawler {
 
     /// A keeper answered a copy, or did not.
     pub(super) fn copied(&mut self, to: AccessPoint, sent: BTreeMap<JournalKey, u64>, heads: Option<Vec<(JournalKey, u64)>>) {
-        match heads {
-            Some(heads) => self.keeping.answered(to, &heads, &sent),
-            None => self.keeping.failed(to),
+        let arrived = heads.iter().flatten().any(|(key, head)| sent.get(key).is_some_and(|upto| head >= upto));
+        if let Some(heads) = heads {
+            self.keeping.answered(to, &heads, &sent);
+        }
+        if !arrived {
+            // Refused, lost, or to no effect: the same again at once would go round in circles.
+            self.keeping.pause(to);
+            self.copy_again.insert(to, self.now.moment.after(COPY_AGAIN));
         }
         self.acknowledge();
-        for order in self.keeping.orders() {
-            if order.to != to || sent.values().any(|upto| *upto > 0) {
-                self.commands.push_back(Command::Copy(order));
-            } else {
-                self.keeping.failed(order.to);
-            }
-        }
+        self.commands.extend(self.keeping.orders().into_iter().map(Command::Copy));
     }
 
     /// An owner asks us to keep rows. Only the owner of a subnet may.
@@ -180,6 +184,10 @@ impl Crawler {
         if !allowed {
             self.refuse("rows of subnets that the sender does not own");
             return self.answer(ticket, Response::Refused("you do not own that subnet".to_owned()));
+        }
+        // A new run begins: the one before is still needed until it is complete, those before that are not.
+        for row in rows.iter().filter(|row| row.sequence == 0 && row.key.run > 2) {
+            self.commands.push_back(Command::DropJournal(JournalKey { run: row.key.run - 2, ..row.key.clone() }));
         }
         self.commands.push_back(Command::KeepRows { ticket, rows });
     }

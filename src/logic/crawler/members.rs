@@ -105,7 +105,9 @@ impl Crawler {
             Request::Award { subnet, epoch, rtt_us, runner_up, probes, rest } => {
                 self.front_rest_subnet(subnet, rest);
                 self.awarded(subnet, epoch, rtt_us, runner_up, probes);
-                self.answer(ticket, Response::Noted);
+                // Whose it is already, the steward has not heard yet.
+                let standing = self.ownership.latest(&subnet).filter(|held| !held.claim.released).map(|held| held.proof.clone());
+                self.answer(ticket, Response::Settling(standing));
             }
             Request::HandOff(parcels) => self.take_in(ticket, parcels),
             Request::Keep(rows) => self.keep(from, ticket, rows),
@@ -128,7 +130,7 @@ impl Crawler {
         match (pending, answer) {
             (Pending::Locate(host), Some(Response::Located(located))) => self.located(&host, located),
             (Pending::Locate(host), _) => self.locator.unasked(&host),
-            (Pending::Settle, Some(Response::Settling(Some(proof)))) => self.hear_claims(vec![proof]),
+            (Pending::Settle | Pending::Award { .. }, Some(Response::Settling(Some(proof)))) => self.hear_claims(vec![proof]),
             (Pending::Settle | Pending::Award { .. }, Some(_)) => {}
             (Pending::Settle, None) => {}
             (Pending::Award { subnet }, None) => self.award_failed(subnet),
@@ -145,7 +147,7 @@ impl Crawler {
     }
 
     /// Why nothing may be fetched now, if so.
-    pub(super) fn held_back(&self) -> Option<HeldBack> {
+    pub fn held_back(&self) -> Option<HeldBack> {
         if self.draining || self.leaving {
             Some(HeldBack::Stopping)
         } else if let Some(reason) = self.roster.fenced(self.now.moment) {
@@ -154,6 +156,8 @@ impl Crawler {
             Some(HeldBack::NotJoined)
         } else if self.outbox.len() > super::MOST_OUTGOING {
             Some(HeldBack::OutboxFull)
+        } else if !self.room {
+            Some(HeldBack::DiskFull)
         } else {
             None
         }
@@ -180,4 +184,6 @@ pub enum HeldBack {
     NotJoined,
     /// Too many URLs wait for their owners.
     OutboxFull,
+    /// The disk has no room.
+    DiskFull,
 }

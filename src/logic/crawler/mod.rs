@@ -12,7 +12,7 @@ mod arrival;
 pub mod event;
 mod journaling;
 mod looking;
-mod members;
+pub mod members;
 mod settlement;
 mod spread;
 mod succession;
@@ -22,7 +22,7 @@ mod visiting;
 use crate::{
     logic::{
         clock_cache::ClockCache,
-        delegation::{Delegated, ipmicra::IpMicra},
+        delegation::{Delegated, Verdict, ipmicra::IpMicra},
         front::{Front, Politeness},
         hierarchy::Hierarchy,
         keeping::Keeping,
@@ -77,6 +77,8 @@ pub struct Settings {
     pub contacts_per_subnet: u32,
     /// When a tree is visited again after its run began.
     pub revisit: Millis,
+    /// URLs that may wait here, all sites together.
+    pub most_waiting: usize,
     /// Entries of each CLOCK cache.
     pub cache_entries: usize,
     /// This access point's own addresses: their subnets are its own (IPMicra §4.1).
@@ -122,6 +124,8 @@ struct Procedure {
     search: IpMicra,
     target: ProbeTarget,
     state: ProcedureState,
+    /// How often it was awarded.
+    awards: u32,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -130,17 +134,23 @@ enum ProcedureState {
     Resting(Moment),
     /// This access point probes.
     Probing(AccessPoint, Moment),
-    /// Awarded; if no claim is seen by then, the search begins anew.
+    /// Awarded; if no claim is seen by then, the chosen one is reminded.
     Awarded(Moment),
+    /// To be awarded to the same one again then.
+    Awarding(Verdict, Moment),
 }
 
 /// A subnet that became ours and whose history is being fetched or read.
 #[derive(Debug)]
 struct Loading {
-    /// Members still asked for what they kept.
-    asked: BTreeSet<AccessPoint>,
-    /// Not waited for longer than this.
+    /// Members still asked for what they kept; whoever did not answer is asked again then.
+    asked: BTreeMap<AccessPoint, Option<Moment>>,
+    /// Whether anybody answered.
+    heard: bool,
+    /// Whoever has not answered by then is not waited for; if nobody has, others are asked.
     until: Moment,
+    /// How often nobody had answered by then.
+    silences: u32,
     /// Whether our own store has been read.
     read: bool,
     /// The best copy of each host's journal so far.
@@ -202,6 +212,8 @@ pub struct Crawler {
     probing_for: BTreeMap<u64, u64>,
     /// Subnets that were probed a moment ago: their addresses rest.
     rests: BTreeMap<Subnet, Moment>,
+    /// New claims of ours that are not acted on yet, and since when they have been watched.
+    watched: BTreeMap<Subnet, settlement::Watched>,
     unstored_claims: BTreeMap<u64, Vec<SignedClaim>>,
     news: BTreeMap<Subnet, SignedClaim>,
 
@@ -210,6 +222,10 @@ pub struct Crawler {
     sites: BTreeMap<Host, Site>,
     by_subnet: BTreeMap<Subnet, BTreeSet<Host>>,
     front: Front,
+    /// URLs that wait, counted a moment ago.
+    waiting: usize,
+    /// Whether the disk has room.
+    room: bool,
     in_flight: BTreeMap<IpAddr, Host>,
     met_frontier: ClockCache,
     met_outgoing: ClockCache,
@@ -221,6 +237,8 @@ pub struct Crawler {
     row_outgoing: Vec<crate::logic::outbox::Item>,
     appends: BTreeMap<u64, journaling::Appending>,
     keeping: Keeping,
+    /// Keepers that did not take what was sent, and when they are tried again.
+    copy_again: BTreeMap<AccessPoint, Moment>,
     acknowledgements: Vec<Acknowledgement>,
     forwarding: BTreeMap<JournalKey, journaling::Forwarding>,
 
@@ -285,6 +303,7 @@ impl Crawler {
             settle_asked: BTreeMap::new(),
             probing_for: BTreeMap::new(),
             rests: BTreeMap::new(),
+            watched: BTreeMap::new(),
             unstored_claims: BTreeMap::new(),
             news: BTreeMap::new(),
             locator: Locator::default(),
@@ -292,6 +311,8 @@ impl Crawler {
             sites: BTreeMap::new(),
             by_subnet: BTreeMap::new(),
             front: Front::new(settings.politeness.clone()),
+            waiting: 0,
+            room: true,
             in_flight: BTreeMap::new(),
             met_frontier: ClockCache::with_capacity(settings.cache_entries),
             met_outgoing: ClockCache::with_capacity(settings.cache_entries),
@@ -302,6 +323,7 @@ impl Crawler {
             row_outgoing: Vec::new(),
             appends: BTreeMap::new(),
             keeping: Keeping::default(),
+            copy_again: BTreeMap::new(),
             acknowledgements: Vec::new(),
             forwarding: BTreeMap::new(),
             tally: Tally::default(),
@@ -353,6 +375,7 @@ impl Crawler {
         self.now = now;
         match event {
             Event::Tick => {}
+            Event::Room(room) => self.room = room,
             Event::Seeds(urls) => self.seeds(urls),
             Event::Leave => self.leave(),
             Event::Drain => self.draining = true,
@@ -383,6 +406,9 @@ impl Crawler {
     /// What happens whether or not anything happens.
     fn tick(&mut self) {
         self.rounds += 1;
+        if self.rounds.is_multiple_of(10) {
+            self.waiting = self.sites.values().map(|site| site.frontier.len()).sum();
+        }
         self.tick_members();
         self.tick_succession();
         self.tick_settlement();
@@ -433,6 +459,3 @@ impl Crawler {
         self.roster.live()
     }
 }
-
-#[cfg(test)]
-mod tests;

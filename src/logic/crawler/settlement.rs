@@ -15,7 +15,7 @@ use crate::{
         fetch::{ProbeReport, ProbeTarget},
         message::{Request, Response},
         subnet::Subnet,
-        time::Millis,
+        time::{Millis, Moment},
     },
 };
 
@@ -24,6 +24,10 @@ const PROBE_PATIENCE: Millis = 25_000;
 
 /// How long an awarded claim may take to be heard of.
 const AWARD_PATIENCE: Millis = 10_000;
+
+/// How long the chosen one is left in peace before it is reminded, and how often it is chosen before the search begins anew.
+const AWARD_AGAIN: Millis = 1_000;
+const MOST_AWARDS: u32 = 4;
 
 /// How many subnets may wait for a procedure.
 pub(super) const MOST_QUEUED: usize = 100_000;
@@ -34,6 +38,9 @@ impl Crawler {
         if self.ownership.claim(&subnet).is_some() || self.procedures.contains_key(&subnet) || !self.synced {
             return;
         }
+        if !self.roster.may_claim(self.now.moment) {
+            return;
+        }
         if self.procedures.len() >= self.settings.settle_at_once {
             if self.settle_queue.len() < MOST_QUEUED && !self.settle_queue.iter().any(|(queued, _)| *queued == subnet) {
                 self.settle_queue.push_back((subnet, target));
@@ -41,7 +48,7 @@ impl Crawler {
             return;
         }
         let search = IpMicra::new(subnet, self.settings.threshold_us);
-        self.procedures.insert(subnet, Procedure { search, target, state: ProcedureState::Resting(self.now.moment) });
+        self.procedures.insert(subnet, Procedure { search, target, state: ProcedureState::Resting(self.now.moment), awards: 0 });
         self.advance(subnet);
     }
 
@@ -60,6 +67,7 @@ impl Crawler {
     }
 
     pub(super) fn tick_settlement(&mut self) {
+        self.tick_watched();
         let now = self.now.moment;
         let due: Vec<_> = self.procedures.iter().filter(|(_, p)| p.due(now)).map(|(subnet, _)| *subnet).collect();
         for subnet in due {
@@ -68,6 +76,11 @@ impl Crawler {
                 Some(ProcedureState::Awarded(_)) => {
                     self.award_failed(subnet);
                     None
+                }
+                Some(ProcedureState::Awarding(verdict, _)) => {
+                    let verdict = verdict.clone();
+                    self.award(subnet, verdict, 0);
+                    continue;
                 }
                 Some(ProcedureState::Resting(_)) | None => None,
             };
@@ -132,6 +145,7 @@ impl Crawler {
         let epoch = self.ownership.next_epoch(&subnet);
         if let Some(procedure) = self.procedures.get_mut(&subnet) {
             procedure.state = ProcedureState::Awarded(self.now.moment.after(AWARD_PATIENCE));
+            procedure.awards += 1;
         }
         let Verdict { owner, rtt_us, runner_up, probes } = verdict;
         if owner == self.me {
@@ -143,8 +157,23 @@ impl Crawler {
         }
     }
 
-    /// The chosen one did not answer or did not claim: begin anew, with who is alive now.
+    /// The chosen one did not answer or did not claim. If it is there it is reminded, for it may have claimed unheard of; another
+    /// one would make two owners. If not, the search begins anew, with who is alive now.
     pub(super) fn award_failed(&mut self, subnet: Subnet) {
+        let live = self.live();
+        let now = self.now.moment;
+        if let Some(procedure) = self.procedures.get_mut(&subnet)
+            && procedure.awards < MOST_AWARDS
+            && self.ownership.claim(&subnet).is_none()
+        {
+            let mut again = procedure.search.clone();
+            if let Step::Settle(verdict) = again.next(&self.hierarchy, &self.delegated, &live)
+                && live.contains(&verdict.owner)
+            {
+                procedure.state = ProcedureState::Awarding(verdict, now.after(AWARD_AGAIN));
+                return;
+            }
+        }
         let Some(procedure) = self.procedures.remove(&subnet) else { return };
         if self.ownership.claim(&subnet).is_none() {
             self.settle_queue.push_back((subnet, procedure.target));
@@ -153,7 +182,8 @@ impl Crawler {
 
     /// A steward chose us: claim it. Persist before we speak: the claim counts once it is stored.
     pub(super) fn awarded(&mut self, subnet: Subnet, epoch: u64, rtt_us: Option<u32>, runner_up: Option<AccessPoint>, probes: u16) {
-        if self.ownership.claim(&subnet).is_none() && epoch == self.ownership.next_epoch(&subnet) && !self.leaving {
+        let free = self.ownership.claim(&subnet).is_none() && epoch == self.ownership.next_epoch(&subnet);
+        if free && !self.leaving && self.roster.may_claim(self.now.moment) && self.inheriting.insert((subnet, epoch)) {
             let owner = self.me;
             let reason = ClaimReason::Awarded;
             self.make_claims(vec![Claim { subnet, epoch, owner, rtt_us, runner_up, probes, reason, released: false }]);
@@ -185,6 +215,40 @@ impl Crawler {
         let proofs: Vec<_> = claims.iter().map(|claim| SignedClaim::sign(claim, &self.key)).collect();
         self.unstored_claims.insert(receipt, proofs.clone());
         self.commands.push_back(Command::StoreClaims { receipt, claims: proofs });
+    }
+
+    /// A new claim of ours is acted on only after a while in which a quorum answered and nobody turned out to have claimed the same:
+    /// two stewards may have had different ideas of who is alive, or the network may just have split.
+    pub(super) fn watch_claim(&mut self, subnet: Subnet) {
+        if !self.roster.standings().is_empty() {
+            self.watched.insert(subnet, Watched { since: self.now.moment, interrupted: false });
+        }
+    }
+
+    fn tick_watched(&mut self) {
+        let now = self.now.moment;
+        let whole = self.roster.may_claim(now);
+        let watch = self.roster.watch();
+        let mut proven = Vec::new();
+        for (subnet, watched) in &mut self.watched {
+            if !whole {
+                *watched = Watched { since: now, interrupted: true };
+            } else if now.since(watched.since) >= watch {
+                proven.push((*subnet, watched.interrupted));
+            }
+        }
+        for (subnet, interrupted) in proven {
+            self.watched.remove(&subnet);
+            if interrupted {
+                // While we were cut off somebody else may have claimed it at the same epoch, and gone on.
+                self.dissolve(subnet, true);
+                self.load_from_keepers(subnet);
+                continue;
+            }
+            for host in self.by_subnet.get(&subnet).cloned().unwrap_or_default() {
+                self.want(&host);
+            }
+        }
     }
 
     /// Claims came from elsewhere: believe those that their owners signed and that are stronger than what we know.
@@ -264,10 +328,20 @@ impl Crawler {
     }
 }
 
+/// A new claim that is not acted on yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Watched {
+    /// Since when a quorum has answered.
+    since: Moment,
+    /// Whether there was none for a while.
+    interrupted: bool,
+}
+
 impl Procedure {
-    fn due(&self, now: crate::model::time::Moment) -> bool {
+    fn due(&self, now: Moment) -> bool {
         match self.state {
             ProcedureState::Resting(until) | ProcedureState::Probing(_, until) | ProcedureState::Awarded(until) => until <= now,
+            ProcedureState::Awarding(_, until) => until <= now,
         }
     }
 }

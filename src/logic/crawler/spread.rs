@@ -5,8 +5,9 @@ use crate::{
     logic::tally::Whereabouts,
     model::{
         access_point::AccessPoint,
-        claim::SignedClaim,
+        claim::{Claim, SignedClaim},
         message::{CLAIM_BUCKETS, Gossip, Request, Response},
+        subnet::Subnet,
         summary::{RollUp, SwarmResults},
         time::Millis,
         url::Host,
@@ -150,6 +151,11 @@ impl Crawler {
             registry: self.hierarchy.registry(position).to_owned(),
             organisation: self.hierarchy.organisation_name(organisation).to_owned(),
         }
+    }
+
+    /// The claim that holds for exactly this subnet, as far as we know.
+    pub fn claim_of(&self, subnet: &Subnet) -> Option<&Claim> {
+        self.ownership.claim(subnet)
     }
 
     /// What the swarm knows so far, as far as we know.

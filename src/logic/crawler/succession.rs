@@ -6,7 +6,7 @@ use crate::{
     model::{
         access_point::AccessPoint,
         claim::{Claim, ClaimReason, SignedClaim},
-        journal::{JournalEntry, JournalKey},
+        journal::{Arrival, JournalEntry, JournalKey, Place},
         message::Request,
         subnet::Subnet,
         time::{Millis, Moment},
@@ -54,6 +54,13 @@ const TURN: Millis = 10_000;
 /// How long keepers may take to send what they kept.
 const RECALL_PATIENCE: Millis = 20_000;
 
+/// After how long a keeper that did not answer is asked again.
+const RECALL_AGAIN: Millis = 2_000;
+
+/// If no keeper at all answers, how many times that long a new owner waits before it begins from nothing: what others kept is worth
+/// more than five minutes.
+const MOST_SILENCES: u32 = 15;
+
 /// Keepers that are asked: the two there should be, and one more in case the living changed meanwhile.
 const KEEPERS_ASKED: usize = 3;
 
@@ -79,7 +86,7 @@ impl Crawler {
     pub(super) fn tick_succession(&mut self) {
         let now = self.now.moment;
         self.stop_waiting_for_keepers();
-        if !self.synced || self.leaving || self.draining || self.roster.fenced(now).is_some() {
+        if !self.synced || self.leaving || self.draining || !self.roster.may_claim(now) {
             return;
         }
         let mut claims = Vec::new();
@@ -136,15 +143,18 @@ impl Crawler {
         for proof in proofs {
             let Ok(claim) = proof.read() else { continue };
             let (subnet, epoch, released) = (claim.subnet, claim.epoch, claim.released);
+            self.inheriting.remove(&(subnet, epoch));
+            let awarded = claim.reason == ClaimReason::Awarded && !released;
             if !self.hold(claim, proof.clone()) {
                 continue;
             }
             self.news.insert(subnet, proof);
             self.freed.remove(&subnet);
-            self.inheriting.remove(&(subnet, epoch));
+            if awarded {
+                self.watch_claim(subnet);
+            }
             if !released && epoch > 1 {
-                let keepers = self.stewards_of(&subnet).into_iter().filter(|keeper| *keeper != self.me);
-                self.load(subnet, keepers.take(KEEPERS_ASKED).collect());
+                self.load_from_keepers(subnet);
             }
         }
         self.tell_news();
@@ -159,16 +169,32 @@ impl Crawler {
         }
         self.commands.push_back(Command::Load(subnet));
         let until = self.now.moment.after(RECALL_PATIENCE);
-        self.loading.insert(subnet, Loading { asked, until, read: false, best: BTreeMap::new() });
+        let asked = asked.into_iter().map(|keeper| (keeper, None)).collect();
+        self.loading.insert(subnet, Loading { asked, heard: false, until, silences: 0, read: false, best: BTreeMap::new() });
+    }
+
+    /// The same, from whoever should have kept it.
+    pub(super) fn load_from_keepers(&mut self, subnet: Subnet) {
+        let keepers = self.likely_keepers(&subnet);
+        self.load(subnet, keepers);
+    }
+
+    fn likely_keepers(&self, subnet: &Subnet) -> BTreeSet<AccessPoint> {
+        self.stewards_of(subnet).into_iter().filter(|keeper| *keeper != self.me).take(KEEPERS_ASKED).collect()
     }
 
     /// A keeper sent all it had, or nothing came of asking it.
-    pub(super) fn recovered(&mut self, subnet: Subnet, from: AccessPoint, journals: Vec<(JournalKey, Vec<JournalEntry>)>) {
+    pub(super) fn recovered(&mut self, subnet: Subnet, from: AccessPoint, journals: Option<Vec<(JournalKey, Vec<JournalEntry>)>>) {
         let Some(loading) = self.loading.get_mut(&subnet) else { return };
-        if loading.asked.remove(&from) {
-            loading.gather(subnet, journals, false);
-            self.begin_if_known(subnet);
-        }
+        let Some(again) = loading.asked.get_mut(&from) else { return };
+        let Some(journals) = journals else {
+            *again = Some(self.now.moment.after(RECALL_AGAIN));
+            return;
+        };
+        loading.asked.remove(&from);
+        loading.heard = true;
+        loading.gather(subnet, journals, false);
+        self.begin_if_known(subnet);
     }
 
     /// Our own store's journals of a subnet of ours were read.
@@ -181,14 +207,34 @@ impl Crawler {
 
     fn stop_waiting_for_keepers(&mut self) {
         let now = self.now.moment;
-        let mut late = Vec::new();
+        let (mut late, mut unheard) = (Vec::new(), Vec::new());
         for (subnet, loading) in &mut self.loading {
-            if loading.until <= now && !loading.asked.is_empty() {
+            for (from, again) in &mut loading.asked {
+                if again.is_some_and(|due| due <= now) {
+                    *again = None;
+                    self.commands.push_back(Command::Recover { subnet: *subnet, from: *from });
+                }
+            }
+            if loading.until > now || loading.asked.is_empty() {
+                continue;
+            }
+            if loading.heard || !loading.best.is_empty() || loading.silences >= MOST_SILENCES {
                 loading.asked.clear();
                 late.push(*subnet);
+            } else {
+                unheard.push(*subnet);
             }
         }
         for subnet in late {
+            self.begin_if_known(subnet);
+        }
+        for subnet in unheard {
+            let keepers = self.likely_keepers(&subnet);
+            let Some(loading) = self.loading.get_mut(&subnet) else { continue };
+            loading.until = now.after(RECALL_PATIENCE);
+            loading.silences += 1;
+            loading.asked = keepers.iter().map(|keeper| (*keeper, None)).collect();
+            self.commands.extend(keepers.into_iter().map(|from| Command::Recover { subnet, from }));
             self.begin_if_known(subnet);
         }
     }
@@ -249,11 +295,30 @@ impl Crawler {
         }
     }
 
-    /// A subnet is not ours any more: nothing of it is asked, counted or sent from here.
+    /// A subnet is not ours any more: nothing of it is asked, counted or sent from here. If another one has it, it is handed what
+    /// its sites began with and what waits here: its claim may be as old as ours, or our keepers could not tell it.
     pub(super) fn give_up(&mut self, subnet: Subnet) {
+        let reroute = self.ownership.claim(&subnet).is_some();
         self.loading.remove(&subnet);
+        self.watched.remove(&subnet);
+        self.dissolve(subnet, reroute);
+        self.roll_up_changed = true;
+    }
+
+    /// Forgets a subnet's sites. With `reroute` their waiting URLs go on their way again.
+    pub(super) fn dissolve(&mut self, subnet: Subnet, reroute: bool) {
         for host in self.by_subnet.remove(&subnet).unwrap_or_default() {
             let Some(site) = self.sites.remove(&host) else { continue };
+            if reroute {
+                let starts = site.starts.iter().map(|url| Arrival { url: url.clone(), place: None, run: site.key.run });
+                starts.filter(|_| site.tree == host).for_each(|arrival| self.outbox.put(Item { arrival, origin: None }));
+                for waiting in site.frontier.iter() {
+                    let place = Place { tree: site.tree.clone(), level: waiting.level, hops: waiting.hops };
+                    let starts = site.tree == host && waiting.level == 0 && waiting.hops == 0;
+                    let arrival = Arrival { url: waiting.url.clone(), place: (!starts).then_some(place), run: site.key.run };
+                    self.outbox.put(Item { arrival, origin: None });
+                }
+            }
             self.front.drop_site(site.address, &host);
             self.keeping.forget(&site.key);
             self.forwarding.remove(&site.key);
@@ -266,7 +331,7 @@ impl Crawler {
             self.rows.retain(|row| row.key != site.key);
             self.row_outgoing.retain(|item| item.origin.as_ref().is_none_or(|(key, _)| *key != site.key));
         }
-        self.roll_up_changed = true;
+        // Whoever handed us URLs of these sites that were not recorded yet hears that they are not here.
         self.acknowledge();
     }
 
@@ -288,7 +353,7 @@ impl Crawler {
         let patient = now.since(since) < PARTING_PATIENCE;
         self.flush();
         let under_way = !self.in_flight.is_empty() || !self.seen_pending.is_empty();
-        let unkept = !self.appends.is_empty() || !self.keeping.settled();
+        let unkept = !self.appends.is_empty() || !self.keeping.settled() || self.leaving && !self.outbox.is_empty();
         if patient && (under_way || unkept) {
             return;
         }

@@ -12,16 +12,19 @@ use crate::{
     model::{
         fetch::{FetchFailure, FetchOutcome, FetchReport, Link},
         fingerprint::Fingerprint,
-        journal::{Arrival, JournalEntry, Place, VisitOutcome},
+        journal::{Arrival, JournalEntry, Place, SkipReason, VisitOutcome},
         seen::{SeenAnswer, SeenBatch, SeenVisit},
-        time::WallTime,
-        url::{Host, Origin},
+        time::{Millis, WallTime},
+        url::{Host, Origin, PageUrl},
     },
 };
 use std::{collections::BTreeSet, net::IpAddr};
 
 /// Redirects that are followed in a row.
 const MOST_HOPS: u8 = 5;
+
+/// A tree whose page budget is spent goes on after this long: a day.
+const SLOT: Millis = 86_400_000;
 
 /// External hosts that one run of one site may name (SAFETY W7).
 const MOST_NEW_HOSTS: u64 = 500;
@@ -57,12 +60,22 @@ impl Crawler {
         loop {
             let Some(site) = self.sites.get_mut(host) else { return false };
             let mine = self.ownership.claim(&site.key.subnet).is_some_and(|claim| claim.owner == self.me);
-            if !mine || self.awakening.contains_key(&site.number) {
+            if !mine || self.watched.contains_key(&site.key.subnet) || self.awakening.contains_key(&site.number) {
                 return false;
+            }
+            if self.settings.scope.denies(host)
+                && let Some(url) = site.frontier.first().map(|waiting| waiting.url.clone())
+            {
+                // Denied since it was named: what waits is set aside, and nothing is asked.
+                self.journal(host, JournalEntry::Skipped { url, reason: SkipReason::Denied });
+                continue;
             }
             match site.next(self.now.wall, &self.settings.rules, &self.secret) {
                 Next::Nothing => return false,
-                Next::Skip(url, reason) => self.journal(host, JournalEntry::Skipped { url, reason }),
+                Next::Skip(url, reason) => {
+                    let level = site.frontier.first().map_or(0, |first| first.level);
+                    self.skip(host, url, level, reason);
+                }
                 Next::Fetch(order) => {
                     site.sent(&order, &self.secret);
                     self.in_flight.insert(address, host.clone());
@@ -72,6 +85,15 @@ impl Crawler {
                 }
             }
         }
+    }
+
+    /// Sets a URL aside. For the seen set it is settled like a visited one: a shorter way to it does not open it again.
+    fn skip(&mut self, host: &Host, url: PageUrl, level: u8, reason: SkipReason) {
+        let Some(site) = self.sites.get(host) else { return };
+        let visited = Some(SeenVisit { page: self.secret.of(url.as_str()), level, children: Vec::new() });
+        let batch = SeenBatch { site: site.number, depth: self.settings.rules.depth, visited, questions: Vec::new() };
+        self.commands.push_back(Command::Seen { ticket: 0, batches: vec![batch] });
+        self.journal(host, JournalEntry::Skipped { url, reason });
     }
 
     /// This site has something to ask, if it has.
@@ -110,7 +132,9 @@ impl Crawler {
             // It leads to another host, or in circles: as if there were none (RFC 9309 §2.3.1.2).
             FetchOutcome::Redirect { .. } => Ok((404, Vec::new())),
             FetchOutcome::Robots { status, body } => Ok((status, body.to_vec())),
-            FetchOutcome::Page { status, .. } | FetchOutcome::NotHtml { status, .. } | FetchOutcome::Status(status) => Ok((status, Vec::new())),
+            FetchOutcome::Page { status, .. } | FetchOutcome::NotHtml { status, .. } | FetchOutcome::Status(status) => {
+                Ok((status, Vec::new()))
+            }
             FetchOutcome::Failed(failure) => Err(failure),
         };
         if answer.as_ref().map_or(true, |(status, _)| failed(*status))
@@ -179,9 +203,15 @@ impl Crawler {
         let mut new_hosts = BTreeSet::new();
         let mut beyond = BTreeSet::new();
         let number = self.sites.get(host).map_or(0, |site| site.number);
+        let crowded = self.waiting >= self.settings.most_waiting;
         for Link { url, fingerprint } in links {
             let target = url.host();
             if target == *host {
+                if crowded {
+                    // Not entered into the seen set either: whoever names it again later brings it back.
+                    self.refuse("URLs beyond the most that may wait");
+                    continue;
+                }
                 sorted.children.push(fingerprint);
                 if !self.met_frontier.meet(fingerprint.scoped(scope(number, level))) {
                     sorted.internal.push(Candidate { url, fingerprint, level, hops });
@@ -266,6 +296,12 @@ impl Crawler {
         let over: Vec<_> = over.map(|site| (site.key.host.clone(), site.address, site.key.run + 1)).collect();
         for (host, address, run) in over {
             self.begin_run(host.clone(), address, host, run);
+        }
+        let rested = self.sites.values().filter(|site| site.may_resume(self.now.wall, SLOT));
+        let rested: Vec<_> = rested.map(|site| site.key.host.clone()).collect();
+        for host in rested {
+            self.journal(&host, JournalEntry::Resumed { at: self.now.wall });
+            self.want(&host);
         }
     }
 

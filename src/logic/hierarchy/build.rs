@@ -16,7 +16,7 @@ use super::{
 use crate::model::subnet::Subnet;
 use serde::{Deserialize, Serialize};
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap}, // unordered: the maps below
     io::BufRead,
 };
 
@@ -69,8 +69,8 @@ pub enum RoutedUse {
 pub struct Builder {
     overrule: bool,
     material: Material,
-    registry_index: HashMap<String, u16>,
-    organisation_index: HashMap<(u16, String), u32>,
+    registry_index: HashMap<String, u16>,            // unordered: only looked up in, never walked
+    organisation_index: HashMap<(u16, String), u32>, // unordered: only looked up in, never walked
     /// AS numbers that registries assigned: first number and organisation → how many.
     systems: BTreeMap<(u32, u32), u32>,
     names: BTreeMap<u32, String>,

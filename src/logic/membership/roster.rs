@@ -134,11 +134,11 @@ impl Roster {
 
     /// SWIM says that this member does not answer.
     pub fn down(&mut self, now: Moment, member: AccessPoint) {
-        if let Some(standing) = self.others.get_mut(&member) {
-            if standing.silent_since.is_none() {
-                standing.silent_since = Some(now);
-                standing.counted_from = now;
-            }
+        if let Some(standing) = self.others.get_mut(&member)
+            && standing.silent_since.is_none()
+        {
+            standing.silent_since = Some(now);
+            standing.counted_from = now;
         }
         self.judge(now);
     }
@@ -209,6 +209,21 @@ impl Roster {
         self.fence.fenced(now)
     }
 
+    /// Whether this access point may claim what is nobody's. Stricter than the fence, and without its patience: as soon as not
+    /// more than half of the settled members answer (or exactly half without the smallest one), somebody else may be claiming
+    /// the same. It holds in a swarm of two as well: only the smaller one goes on claiming while the other is silent.
+    pub fn may_claim(&self, now: Moment) -> bool {
+        let whole =
+            [self.config.stable_after, self.surely_settled()].into_iter().all(|age| self.is_more_than_half_of(&self.settled_for(now, age)));
+        whole && self.fence.fenced(now).is_none()
+    }
+
+    /// How long a new claim is watched before it is acted on, in milliseconds: by then SWIM has found out about a partition, and
+    /// gossip about another claim to the same.
+    pub fn watch(&self) -> Millis {
+        self.config.fence_after / 3
+    }
+
     /// Members for at least `age`, this one included.
     fn settled_for(&self, now: Moment, age: Millis) -> BTreeSet<AccessPoint> {
         let counts = |standing: &Standing| standing.from_start || now.since(standing.member_since) >= age;
@@ -241,15 +256,22 @@ impl Roster {
 
     /// Whether those alive are the greater half of `members`; of exact halves the one with the smallest member.
     fn is_quorum_of(&self, members: &BTreeSet<AccessPoint>) -> bool {
+        members.len() <= 2 || self.is_more_than_half_of(members)
+    }
+
+    fn is_more_than_half_of(&self, members: &BTreeSet<AccessPoint>) -> bool {
         let alive =
             |member: &AccessPoint| *member == self.me || self.others.get(member).is_some_and(|standing| standing.silent_since.is_none());
         let count = members.iter().filter(|member| alive(member)).count();
-        members.len() <= 2 || 2 * count > members.len() || (2 * count == members.len() && members.first().is_some_and(alive))
+        2 * count > members.len() || (2 * count == members.len() && members.first().is_some_and(alive))
     }
 
     /// A member whose silence has lasted for long enough, the longest first.
     fn overdue(&self, now: Moment) -> Option<AccessPoint> {
-        let silent = self.others.iter().filter_map(|(member, standing)| Some((standing.silent_since?, standing.counted_from, standing.sure_of, *member)));
+        let silent = self
+            .others
+            .iter()
+            .filter_map(|(member, standing)| Some((standing.silent_since?, standing.counted_from, standing.sure_of, *member)));
         let is_overdue = |(since, counted_from, sure_of, _): &(Moment, Moment, usize, AccessPoint)| {
             let patience = self.patience(*since, *sure_of);
             // Somebody with a bad line who comes and goes must not keep the dead alive for ever.

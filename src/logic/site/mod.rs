@@ -91,6 +91,7 @@ pub struct Site {
     scripts: BTreeSet<Fingerprint>,
     external: BTreeSet<u64>,
     budget_used: u64,
+    slot: WallTime,
     last_took: Millis,
     last_rest: Millis,
 }
@@ -137,6 +138,7 @@ impl Site {
             scripts: BTreeSet::new(),
             external: BTreeSet::new(),
             budget_used: 0,
+            slot: opened,
             last_took: 0,
             last_rest: 0,
         }
@@ -156,6 +158,10 @@ impl Site {
     pub fn apply(&mut self, entry: &JournalEntry, rules: &SiteRules, key: &FingerprintKey) {
         self.next_sequence += 1;
         match entry {
+            JournalEntry::Resumed { at } => {
+                self.budget_used = 0;
+                self.slot = *at;
+            }
             JournalEntry::Opened { .. }
             | JournalEntry::Forwarded { .. }
             | JournalEntry::Unresolvable { .. }
@@ -172,7 +178,11 @@ impl Site {
             JournalEntry::Robots { origin, at, answer, took } => {
                 self.count_request(*at, *took);
                 let standing = self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin));
-                standing.answered(*at, answer.as_ref().map(|(status, body)| (*status, body.as_slice())).map_err(|f| *f), &rules.product_token);
+                standing.answered(
+                    *at,
+                    answer.as_ref().map(|(status, body)| (*status, body.as_slice())).map_err(|f| *f),
+                    &rules.product_token,
+                );
                 if answer.is_err() {
                     self.record.failed += 1;
                 }
@@ -329,6 +339,11 @@ impl Site {
     /// Whether something can be asked now or later in this slot.
     pub fn wants(&self, rules: &SiteRules) -> bool {
         !self.frontier.is_empty() && self.asking.is_none() && !self.digesting && self.state(rules) != RunState::PausedByBudget
+    }
+
+    /// Whether it is paused by its page budget, and since a slot's length.
+    pub fn may_resume(&self, now: WallTime, slot: Millis) -> bool {
+        self.record.state == RunState::PausedByBudget && now.0.saturating_sub(self.slot.0) >= slot
     }
 
     /// Whether this run is over: nothing waits, nothing is under way.

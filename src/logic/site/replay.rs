@@ -77,6 +77,7 @@ pub fn replay(key: JournalKey, number: u64, entries: &[JournalEntry], rules: &Si
             JournalEntry::Opened { .. }
             | JournalEntry::Robots { .. }
             | JournalEntry::Unresolvable { .. }
+            | JournalEntry::Resumed { .. }
             | JournalEntry::TakenOver { .. } => {}
         }
     }

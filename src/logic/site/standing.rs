@@ -41,7 +41,14 @@ pub struct RobotsStanding {
 impl RobotsStanding {
     /// Nothing known yet.
     pub fn new(origin: &Origin) -> RobotsStanding {
-        RobotsStanding { known: Known::Nothing, since: WallTime(0), ask: origin.page("/robots.txt").ok(), hops: 0, failures: 0, unreachable: false }
+        RobotsStanding {
+            known: Known::Nothing,
+            since: WallTime(0),
+            ask: origin.page("/robots.txt").ok(),
+            hops: 0,
+            failures: 0,
+            unreachable: false,
+        }
     }
 
     /// What to ask for before anything else may be asked; none if it is known.

@@ -1,0 +1,152 @@
+//! Does a site ask what it should, in the right order, and does its journal tell the same story again?
+
+use super::{replay::replay, *};
+use crate::model::{journal::Arrival, seen::PageState};
+
+const KEY: FingerprintKey = FingerprintKey([7; 16]);
+
+fn rules() -> SiteRules {
+    SiteRules { depth: 2, pages_per_run: 0, product_token: "nearcrawl".to_owned() }
+}
+
+fn page(path: &str) -> PageUrl {
+    PageUrl::parse(&format!("http://a.ke{path}")).unwrap()
+}
+
+fn found(paths: &[(&str, u8)]) -> Vec<(PageUrl, u8, u8)> {
+    paths.iter().map(|(path, level)| (page(path), *level, 0)).collect()
+}
+
+fn opened() -> (JournalKey, Vec<JournalEntry>) {
+    let key = JournalKey { subnet: "9.0.0.0/24".parse().unwrap(), host: "a.ke".parse().unwrap(), run: 1 };
+    let entry = JournalEntry::Opened { address: "9.0.0.1".parse().unwrap(), tree: "a.ke".parse().unwrap(), at: WallTime(1) };
+    (key, vec![entry])
+}
+
+fn robots(body: &str) -> JournalEntry {
+    JournalEntry::Robots { origin: page("/").origin(), at: WallTime(2), answer: Ok((200, body.as_bytes().to_vec())), took: 5 }
+}
+
+fn visited(path: &str, level: u8, links: &[(&str, u8)], outgoing: &[&str]) -> JournalEntry {
+    JournalEntry::Visited {
+        url: page(path),
+        level,
+        at: WallTime(3),
+        outcome: VisitOutcome::Page(200),
+        took: 20,
+        first_byte_us: Some(9),
+        bytes: 100,
+        software: None,
+        children: links.iter().map(|(path, _)| KEY.of(page(path).as_str())).collect(),
+        found: found(links),
+        outgoing: outgoing.iter().map(|url| Arrival { url: PageUrl::parse(url).unwrap(), place: None, run: 1 }).collect(),
+        beyond_scope: vec!["far.example".parse().unwrap()],
+        rest: None,
+    }
+}
+
+/// Applies entries to a new site and returns it with the paths it asks next, setting aside what it says to set aside.
+fn play(entries: &[JournalEntry], rules: &SiteRules) -> (Site, Vec<String>) {
+    let (key, mut all) = opened();
+    all.extend_from_slice(entries);
+    let mut site = replay(key, 1, &all, rules, &KEY).unwrap().site;
+    let mut asked = Vec::new();
+    loop {
+        match site.next(WallTime(4), rules, &KEY) {
+            Next::Nothing => return (site, asked),
+            Next::Skip(url, reason) => {
+                asked.push(format!("-{} {reason:?}", url.path_and_query()));
+                site.apply(&JournalEntry::Skipped { url, reason }, rules, &KEY);
+            }
+            Next::Fetch(order) => {
+                asked.push(order.url.path_and_query().to_owned());
+                let entry =
+                    if order.purpose == FetchPurpose::Robots { robots("") } else { visited(order.url.path_and_query(), 1, &[], &[]) };
+                site.apply(&entry, rules, &KEY);
+            }
+        }
+    }
+}
+
+#[test]
+fn robots_comes_first_then_levels_in_the_order_of_discovery() {
+    let (site, asked) = play(&[JournalEntry::Admitted { urls: found(&[("/b", 1), ("/start", 0), ("/a", 1)]) }], &rules());
+    assert_eq!(asked, ["/robots.txt", "/start", "/b", "/a"]);
+    assert_eq!((site.record.pages, site.record.requests, site.record.state), (3, 4, RunState::Complete));
+    assert!(site.finished());
+}
+
+#[test]
+fn what_robots_forbids_is_set_aside_and_counted() {
+    let entries = [JournalEntry::Admitted { urls: found(&[("/", 0), ("/private/x", 0)]) }, robots("User-agent: *\nDisallow: /private")];
+    let (site, asked) = play(&entries, &rules());
+    assert_eq!(asked, ["/", "-/private/x Robots"]);
+    assert_eq!((site.record.refused_by_robots, site.record.pages), (1, 1));
+}
+
+#[test]
+fn one_query_url_of_a_script_is_asked_whichever_is_found_first_and_the_plain_page_besides() {
+    for order in [["/i.php?id=1", "/i.php?id=2"], ["/i.php?id=2", "/i.php?id=1"]] {
+        let urls = found(&[(order[0], 1), ("/i.php", 1), (order[1], 1)]);
+        let (site, asked) = play(&[JournalEntry::Admitted { urls }, robots("")], &rules());
+        assert_eq!(asked, [order[0], "/i.php"], "the first found wins, the plain page is another");
+        assert_eq!(site.record.cut_by_script, 1);
+    }
+    let later = [JournalEntry::Admitted { urls: found(&[("/", 0)]) }, robots(""), visited("/i.php?id=1", 1, &[("/i.php?id=9", 2)], &[])];
+    assert_eq!(play(&later, &rules()).1, ["/"], "a fetched script has had its turn");
+}
+
+#[test]
+fn what_lies_beyond_the_depth_is_counted_and_a_shorter_way_opens_it_again() {
+    let deep = [
+        JournalEntry::Admitted { urls: found(&[("/", 0)]) },
+        robots(""),
+        visited("/", 0, &[("/1", 1)], &[]),
+        visited("/1", 1, &[("/2", 2)], &[]),
+        visited("/2", 2, &[("/3", 3)], &[]),
+    ];
+    let (site, asked) = play(&deep, &rules());
+    assert_eq!((asked.len(), site.record.cut_by_depth, site.record.state), (0, 1, RunState::CutByDepth));
+    let mut raised = deep.to_vec();
+    raised.push(JournalEntry::Raised { urls: found(&[("/3", 2)]), visited: vec![(KEY.of(page("/2").as_str()), 1)] });
+    let (site, asked) = play(&raised, &rules());
+    assert_eq!((asked, site.record.cut_by_depth, site.record.state), (vec!["/3".to_owned()], 0, RunState::Complete));
+}
+
+#[test]
+fn a_spent_budget_pauses_and_a_new_slot_goes_on() {
+    let rules = SiteRules { pages_per_run: 2, ..rules() };
+    let entries = [JournalEntry::Admitted { urls: found(&[("/", 0), ("/1", 1), ("/2", 1)]) }, robots("")];
+    let (mut site, asked) = play(&entries, &rules);
+    assert_eq!((asked.len(), site.record.state, site.finished()), (2, RunState::PausedByBudget, false));
+    assert!(!site.may_resume(WallTime(500), 1_000) && site.may_resume(WallTime(1_001), 1_000));
+    site.apply(&JournalEntry::Resumed { at: WallTime(1_001) }, &rules, &KEY);
+    assert!(matches!(site.next(WallTime(1_002), &rules, &KEY), Next::Fetch(order) if order.url == page("/2")));
+}
+
+#[test]
+fn a_journal_read_back_knows_what_was_met_and_what_may_not_have_arrived() {
+    let (key, mut entries) = opened();
+    entries.push(JournalEntry::Admitted { urls: found(&[("/", 0)]) });
+    entries.push(visited("/", 0, &[("/1", 1)], &["http://b.ke/x"]));
+    entries.push(visited("/1", 1, &[("/2", 2), ("/2b", 2)], &["http://c.ke/y"]));
+    entries.push(visited("/2", 2, &[("/3", 3)], &[]));
+    let replayed = replay(key.clone(), 5, &entries, &rules(), &KEY).unwrap();
+    let states: Vec<_> = replayed.seen.iter().map(|(page, level, state)| (*page, *level, *state)).collect();
+    for (path, level, state) in [
+        ("/", 0, PageState::Visited),
+        ("/1", 1, PageState::Visited),
+        ("/2", 2, PageState::Visited),
+        ("/2b", 2, PageState::Waiting),
+        ("/3", 3, PageState::Cut),
+    ] {
+        assert!(states.contains(&(KEY.of(page(path).as_str()), level, state)), "{path}");
+    }
+    assert_eq!(replayed.cut, [(KEY.of(page("/3").as_str()), page("/3").to_string())]);
+    assert_eq!(replayed.outgoing.iter().map(|(row, _)| *row).collect::<Vec<_>>(), [2, 3]);
+    entries.push(JournalEntry::Forwarded { before: 3 });
+    let replayed = replay(key.clone(), 5, &entries, &rules(), &KEY).unwrap();
+    assert_eq!(replayed.outgoing.iter().map(|(row, _)| *row).collect::<Vec<_>>(), [3], "the first has arrived");
+    assert_eq!(replayed.site.next_sequence(), entries.len() as u64);
+    assert!(replay(key, 5, &entries[1..], &rules(), &KEY).is_none(), "without an opening there is nothing to stand on");
+}

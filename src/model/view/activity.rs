@@ -105,7 +105,8 @@ impl fmt::Display for Activity {
                 write!(f, "{} wait for politeness, next in {}", counted(*servers, "server"), Span(*next))
             }
             Activity::FindingOwners { hosts } => write!(f, "finding owners for {}", counted(*hosts, "host")),
-            Activity::HandingOver { urls } => write!(f, "handing {} over to their owners", counted(*urls, "URL")),
+            Activity::HandingOver { urls: 1 } => f.write_str("handing 1 URL over to its owner"),
+            Activity::HandingOver { urls } => write!(f, "handing {urls} URLs over to their owners"),
             Activity::ReadingBack { subnets } => write!(f, "reading what is known of {}", counted(*subnets, "subnet")),
             Activity::Recording => f.write_str("recording what was fetched"),
             Activity::BudgetSpent { servers } => write!(f, "no work: the page budget of {} is spent", counted(*servers, "server")),
@@ -177,7 +178,7 @@ mod tests {
             (Activity::Fetching { servers: 1 }, "fetching from 1 server"),
             (Activity::WaitingForPoliteness { servers: 12, next: 1_450 }, "12 servers wait for politeness, next in 1.4 s"),
             (Activity::WaitingForPoliteness { servers: 1, next: 90 }, "1 server waits for politeness, next in 90 ms"),
-            (Activity::HandingOver { urls: 1 }, "handing 1 URL over to their owners"),
+            (Activity::HandingOver { urls: 1 }, "handing 1 URL over to its owner"),
             (Activity::NothingSeeded, "no work: nothing was seeded"),
             (Activity::Fenced { why: "2 of 5 members answer".into() }, "fenced: 2 of 5 members answer"),
             (Activity::NoPeersReachable, "no peers reachable"),

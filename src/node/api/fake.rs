@@ -145,12 +145,12 @@ pub fn peers(age: u64) -> Vec<PeerView> {
 pub fn ownership(i: u8) -> OwnershipView {
     OwnershipView {
         subnet: format!("127.16.{i}.0/24").parse().unwrap(),
-        epoch: 1 + u64::from(i % 3 == 0),
+        epoch: 1 + u64::from(i.is_multiple_of(3)),
         owner: access_point(i % 5),
-        rtt_us: (i % 7 != 0).then_some(8_000 + u32::from(i) * 211),
+        rtt_us: (!i.is_multiple_of(7)).then_some(8_000 + u32::from(i) * 211),
         probes: 1 + u16::from(i % 4),
-        reason: if i % 3 == 0 { ClaimReason::OwnerDead } else { ClaimReason::Awarded },
-        runner_up: (i % 2 == 0).then(|| access_point((i + 1) % 5)),
+        reason: if i.is_multiple_of(3) { ClaimReason::OwnerDead } else { ClaimReason::Awarded },
+        runner_up: i.is_multiple_of(2).then(|| access_point((i + 1) % 5)),
         released: false,
     }
 }

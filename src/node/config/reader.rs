@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
     }
 
     fn unknown(&self, section: &str, key: &str, start: usize) -> Option<Problem> {
-        if self.known.iter().any(|known| *known == (section, key)) {
+        if self.known.contains(&(section, key)) {
             return None;
         }
         let message = match self.nearest(section, key) {

@@ -144,8 +144,7 @@ impl Swarm {
             common.registries.push(common.write(&name, &text).expect("a registry's file"));
         }
         let asker = Asker::new().expect("a client");
-        let mut swarm =
-            Swarm { daemons: Vec::new(), asker, web, common, habits, began, _dns: dns, _directory: directory, _ground: ground };
+        let mut swarm = Swarm { daemons: Vec::new(), asker, web, common, habits, began, _dns: dns, _directory: directory, _ground: ground };
         for point in points {
             swarm.add(*point).await;
         }

@@ -78,7 +78,8 @@ impl SmallWeb {
             "/" => 0,
             _ => path.strip_prefix("/p")?.strip_suffix(".html")?.parse().ok().filter(|page| *page > 0 && *page < self.pages)?,
         };
-        let mut links: Vec<String> = [2 * page + 1, 2 * page + 2].into_iter().filter(|to| *to < self.pages).map(|to| self.url(host, to)).collect();
+        let mut links: Vec<String> =
+            [2 * page + 1, 2 * page + 2].into_iter().filter(|to| *to < self.pages).map(|to| self.url(host, to)).collect();
         if page == 0 {
             let (half, place) = (host % 2, host / 2);
             let others = [2 * place + 1, 2 * place + 2].map(|place| 2 * place + half);

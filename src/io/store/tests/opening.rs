@@ -10,6 +10,9 @@ use crate::{
 };
 use std::{collections::BTreeMap, io, path::PathBuf};
 
+/// A way to damage a database, by name.
+type Way = (&'static str, fn(&Path));
+
 fn ask(pages: impl IntoIterator<Item = u64>) -> SeenBatch {
     SeenBatch { site: 7, depth: 8, visited: None, questions: pages.into_iter().map(|n| (Fingerprint(n), 1)).collect() }
 }
@@ -133,7 +136,7 @@ async fn a_newer_format_is_refused_and_not_a_byte_is_changed() {
 
 #[tokio::test]
 async fn a_damaged_cache_is_moved_aside_and_begun_anew() {
-    let ways: [(&str, fn(&Path)); 5] = [
+    let ways: [Way; 5] = [
         ("CURRENT is gone", |cache| fs::remove_file(cache.join("CURRENT")).unwrap()),
         ("CURRENT is rubbish", |cache| fs::write(cache.join("CURRENT"), b"rubbish").unwrap()),
         ("the manifest has flipped bytes", |cache| flip(&file_with(cache, |n| n.starts_with("MANIFEST")), (8..200).step_by(7))),
@@ -191,7 +194,7 @@ async fn only_the_newest_damaged_caches_are_kept() {
 
 #[tokio::test]
 async fn a_damaged_state_is_refused_with_a_clear_message() {
-    let ways: [(&str, fn(&Path)); 5] = [
+    let ways: [Way; 5] = [
         ("CURRENT is gone", |dir| fs::remove_file(dir.join("state/CURRENT")).unwrap()),
         ("the manifest has flipped bytes", |dir| flip(&file_with(&dir.join("state"), |n| n.starts_with("MANIFEST")), (8..200).step_by(7))),
         ("a table is gone", |dir| fs::remove_file(file_with(&dir.join("state"), |n| n.ends_with(".sst"))).unwrap()),

@@ -38,7 +38,10 @@ async fn a_gap_closes_and_a_row_that_differs_replaces_all_that_a_former_owner_wr
     // Repeated rows change nothing, whatever lies behind them; the first that differs is where the new owner took over.
     assert_eq!(next(store.journal_append(rows_of(&key, 0, &["a", "b"])).await.unwrap()), [6]);
     assert_eq!(next(store.journal_append(rows_of(&key, 1, &["b", "x", "y", "x2"])).await.unwrap()), [5]);
-    assert_eq!(next(store.journal_append([rows_of(&key, 5, &["z"]), rows_of(&key, 4, &["w"]), rows_of(&key, 5, &["v"])].concat()).await.unwrap()), [6]);
+    assert_eq!(
+        next(store.journal_append([rows_of(&key, 5, &["z"]), rows_of(&key, 4, &["w"]), rows_of(&key, 5, &["v"])].concat()).await.unwrap()),
+        [6]
+    );
     let found = store.journal_read(key.clone(), 0, usize::MAX).await.unwrap();
     let found: Vec<_> = found.iter().map(|row| std::str::from_utf8(&row.entry).unwrap()).collect();
     assert_eq!(found, ["a", "b", "x", "y", "w", "v"]);

@@ -29,6 +29,9 @@ impl Crawler {
             Some(HeldBack::OutboxFull) => Activity::LimitReached {
                 limit: format!("more than {MOST_OUTGOING} URLs wait for their owners; nothing is fetched until some were taken in"),
             },
+            Some(HeldBack::DiskFull) => {
+                Activity::LimitReached { limit: "less than 256 MiB are free on the disk; make room, and it goes on by itself".to_owned() }
+            }
             None => self.working().unwrap_or_else(|| self.idle()),
         }
     }

@@ -59,6 +59,7 @@ fn settings() -> Settings {
         settle_at_once: 4,
         contacts_per_subnet: 15,
         revisit: REVISIT,
+        most_waiting: 1_000_000,
         cache_entries: 1_000,
         own_addresses: Vec::new(),
         joins: false,

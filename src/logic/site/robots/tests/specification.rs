@@ -58,7 +58,7 @@ fn next_value(text: &str) -> (Vec<u8>, &str) {
     let mut rest = text.trim_start();
     if !rest.starts_with('"') {
         let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
-        return (rest[..end].as_bytes().to_vec(), &rest[end..]);
+        return (rest.as_bytes()[..end].to_vec(), &rest[end..]);
     }
     while let Some(piece) = rest.strip_prefix('"') {
         let mut bytes = piece.bytes().enumerate();

@@ -1,0 +1,273 @@
+//! Who does what a mind wants done? The disk after a moment, one thing after another; the web server after a way; DNS and probes too.
+
+use super::{
+    ledger::{Contact, Purpose},
+    network::Waiting,
+    web::Answer,
+    world::{What, World},
+};
+use crate::{
+    logic::{
+        crawler::event::{Command, Event},
+        keeping::CopyOrder,
+    },
+    model::{
+        access_point::AccessPoint,
+        claim::SignedClaim,
+        fetch::{
+            FetchFailure, FetchOrder, FetchOutcome, FetchPurpose, FetchReport, Link, LocatedHost, PageFacts, ProbeReport, ResolveFailure,
+        },
+        fingerprint::{Fingerprint, FingerprintKey},
+        journal::{JournalKey, JournalRow},
+        message::Request,
+        seen::{PageState, SeenBatch},
+        subnet::Subnet,
+        time::Millis,
+        url::{Host, PageUrl},
+    },
+};
+use std::net::IpAddr;
+
+/// How much one message of rows holds, in bytes.
+pub(super) const PIECE: usize = 256 << 10;
+
+/// What a synced write takes, and what the cache takes.
+const STATE_TAKES: Millis = 3;
+const CACHE_TAKES: Millis = 1;
+
+/// What a web server thinks about a page.
+const SERVICE: Millis = 15;
+
+/// What the state store is asked to do.
+pub(super) enum StateAction {
+    Append { receipt: u64, rows: Vec<JournalRow> },
+    Claims { receipt: u64, claims: Vec<SignedClaim> },
+    Keep { ticket: u64, rows: Vec<JournalRow> },
+    Recall { ticket: u64, subnet: Subnet, from: Option<(JournalKey, u64)> },
+    Load(Subnet),
+    Drop(JournalKey),
+    Copy(CopyOrder),
+}
+
+/// What the cache is asked to do.
+pub(super) enum CacheAction {
+    Seen {
+        ticket: u64,
+        batches: Vec<SeenBatch>,
+    },
+    Children {
+        ticket: u64,
+        site: u64,
+        page: Fingerprint,
+    },
+    PutCut {
+        site: u64,
+        urls: Vec<(Fingerprint, String)>,
+    },
+    TakeCut {
+        ticket: u64,
+        site: u64,
+        pages: Vec<Fingerprint>,
+    },
+    Load {
+        site: u64,
+        seen: Vec<(Fingerprint, u8, PageState)>,
+        children: Vec<(Fingerprint, Vec<Fingerprint>)>,
+        cut: Vec<(Fingerprint, String)>,
+    },
+    Drop(u64),
+}
+
+impl World {
+    /// Does what a mind wants done.
+    pub(super) fn perform(&mut self, who: AccessPoint, command: Command) {
+        match command {
+            Command::Ask { to, question, request } => {
+                let waiting = (question != 0).then_some(Waiting::Mind { question });
+                self.ask(who, to, request, waiting);
+            }
+            Command::Answer { ticket, response } => self.answer(who, ticket, response),
+            Command::Publish(gossip) => self.publish(who, &gossip),
+            Command::Know { access_point, .. } => {
+                self.link(who, access_point);
+            }
+            Command::Resolve(host) => {
+                let answer = self.resolve(&host);
+                self.happen(who, 30, What::Event(Box::new(Event::Resolved { host, answer })));
+            }
+            Command::Probe { question, target } => {
+                let rtt_us = self.round_trip_us(who, target.address.ip());
+                let took = Millis::from(rtt_us / 1000);
+                self.contact(who, target.address.ip(), took, Purpose::Probe);
+                let report = ProbeReport { rtt_us: Ok(rtt_us), took };
+                self.happen(who, took, What::Event(Box::new(Event::Probed { question, report })));
+            }
+            Command::Fetch(order) => self.fetch(who, order),
+            Command::CloseConnection(address) => self.close(who, address),
+            Command::Recover { subnet, from } => {
+                self.ask(who, from, Request::Recall(subnet, None), Some(Waiting::Recover { subnet, rows: Vec::new() }));
+            }
+            Command::Append { receipt, rows } => self.state(who, StateAction::Append { receipt, rows }),
+            Command::StoreClaims { receipt, claims } => self.state(who, StateAction::Claims { receipt, claims }),
+            Command::KeepRows { ticket, rows } => self.state(who, StateAction::Keep { ticket, rows }),
+            Command::RecallRows { ticket, subnet, from } => self.state(who, StateAction::Recall { ticket, subnet, from }),
+            Command::Load(subnet) => self.state(who, StateAction::Load(subnet)),
+            Command::DropJournal(key) => self.state(who, StateAction::Drop(key)),
+            Command::Copy(order) => self.state(who, StateAction::Copy(order)),
+            Command::Seen { ticket, batches } => self.cache(who, CacheAction::Seen { ticket, batches }),
+            Command::Children { ticket, site, page } => self.cache(who, CacheAction::Children { ticket, site, page }),
+            Command::PutCut { site, urls } => self.cache(who, CacheAction::PutCut { site, urls }),
+            Command::TakeCut { ticket, site, pages } => self.cache(who, CacheAction::TakeCut { ticket, site, pages }),
+            Command::LoadSeen { site, seen, children, cut } => self.cache(who, CacheAction::Load { site, seen, children, cut }),
+            Command::DropSeen(site) => self.cache(who, CacheAction::Drop(site)),
+            // The world's loop ends the process at this one.
+            Command::Finished => {}
+        }
+    }
+
+    fn state(&mut self, who: AccessPoint, action: StateAction) {
+        let Some(node) = self.nodes.get_mut(&who) else { return };
+        node.state_free = node.state_free.max(self.now).after(STATE_TAKES);
+        let after = node.state_free.since(self.now);
+        self.happen(who, after, What::State(action));
+    }
+
+    fn cache(&mut self, who: AccessPoint, action: CacheAction) {
+        let Some(node) = self.nodes.get_mut(&who) else { return };
+        node.cache_free = node.cache_free.max(self.now).after(CACHE_TAKES);
+        let after = node.cache_free.since(self.now);
+        self.happen(who, after, What::Cache(action));
+    }
+
+    /// The state store has done it: only now it is true.
+    pub(super) fn state_done(&mut self, who: AccessPoint, action: StateAction) {
+        let Some(node) = self.nodes.get_mut(&who) else { return };
+        match action {
+            StateAction::Append { receipt, rows } => {
+                node.disk.append(&rows);
+                self.tell(who, Event::Stored { receipt });
+            }
+            StateAction::Claims { receipt, claims } => {
+                for proof in claims {
+                    if let Ok(claim) = proof.read() {
+                        node.disk.claims.insert(claim.subnet, proof);
+                    }
+                }
+                if receipt != 0 {
+                    self.tell(who, Event::Stored { receipt });
+                }
+            }
+            StateAction::Load(subnet) => {
+                let journals = node.disk.load(&subnet);
+                self.tell(who, Event::Loaded { subnet, journals });
+            }
+            StateAction::Drop(key) => node.disk.drop_journal(&key),
+            StateAction::Copy(order) => {
+                let mut room = PIECE;
+                let rows = order.ranges.iter().flat_map(|(key, from, to)| node.disk.read(key, *from, *to, &mut room)).collect();
+                self.copy(who, order.to, rows);
+            }
+            action @ (StateAction::Keep { .. } | StateAction::Recall { .. }) => self.answer_from_store(who, action),
+        }
+    }
+
+    /// The cache has done it.
+    pub(super) fn cache_done(&mut self, who: AccessPoint, action: CacheAction) {
+        let Some(node) = self.nodes.get_mut(&who) else { return };
+        let disk = &mut node.disk;
+        match action {
+            CacheAction::Seen { ticket, batches } => {
+                let answers = batches.into_iter().map(|batch| disk.ask_seen(batch)).collect();
+                self.tell(who, Event::Seen { ticket, answers });
+            }
+            CacheAction::Children { ticket, site, page } => {
+                let children = disk.children(site, page);
+                self.tell(who, Event::Children { ticket, children });
+            }
+            CacheAction::PutCut { site, urls } => disk.put_cut(site, urls),
+            CacheAction::TakeCut { ticket, site, pages } => {
+                let urls = disk.take_cut(site, &pages);
+                self.tell(who, Event::CutTaken { ticket, urls });
+            }
+            CacheAction::Load { site, seen, children, cut } => {
+                disk.load_seen(site, seen, children, cut);
+                self.tell(who, Event::SeenLoaded { site });
+            }
+            CacheAction::Drop(site) => disk.drop_seen(site),
+        }
+    }
+
+    fn resolve(&self, host: &Host) -> Result<LocatedHost, ResolveFailure> {
+        let address = self.web.addresses.get(host).copied().ok_or(ResolveFailure::NoSuchName)?;
+        Ok(LocatedHost { host: host.clone(), address, valid_for: 7 * 86_400_000 })
+    }
+
+    fn contact(&mut self, by: AccessPoint, address: IpAddr, took: Millis, purpose: Purpose) -> usize {
+        self.ledger.contacts.push(Contact { address, by, begin: self.now, end: self.now.after(took), purpose });
+        self.ledger.contacts.len() - 1
+    }
+
+    fn fetch(&mut self, who: AccessPoint, order: FetchOrder) {
+        let FetchOrder { url, address, purpose } = order;
+        let took = Millis::from(self.round_trip_us(who, address) / 1000) * 2 + SERVICE;
+        let (seen_as, outcome) = match purpose {
+            FetchPurpose::Robots => (Purpose::Robots(url.clone()), self.robots_answer(&url)),
+            FetchPurpose::Page => (Purpose::Page(url.clone()), self.page_answer(&url)),
+        };
+        let contact = self.contact(who, address, took, seen_as);
+        if let Some(node) = self.nodes.get_mut(&who) {
+            node.contacts.insert(address, contact);
+        }
+        let report = FetchReport {
+            wire_bytes: 100 + 10 * url.as_str().len() as u64,
+            url,
+            outcome,
+            took,
+            first_byte_us: Some((took * 900) as u32),
+            software: Some("lab/1".to_owned()),
+            retry_after: None,
+        };
+        self.happen(who, took, What::Fetched { contact, address, report: Box::new(report) });
+    }
+
+    fn robots_answer(&self, url: &PageUrl) -> FetchOutcome {
+        match self.web.robots.get(&url.host()) {
+            Some(text) => FetchOutcome::Robots { status: 200, body: text.clone().into_bytes().into() },
+            None => FetchOutcome::Status(404),
+        }
+    }
+
+    fn page_answer(&self, url: &PageUrl) -> FetchOutcome {
+        let secret = FingerprintKey([7; 16]);
+        let link = |url: PageUrl| Link { fingerprint: secret.of(url.as_str()), url };
+        match self.web.answer(url) {
+            Answer::Page(links) => {
+                let links: Vec<_> = links.into_iter().map(link).collect();
+                let page = PageFacts { decoded_bytes: 1_000, links, no_index: false, no_follow: false };
+                FetchOutcome::Page { status: 200, page }
+            }
+            Answer::Redirect(to) => FetchOutcome::Redirect { status: 302, to: link(to) },
+            Answer::Status(status) => FetchOutcome::Status(status),
+            Answer::NotHtml => FetchOutcome::NotHtml { status: 200, content_type: "image/png".to_owned() },
+        }
+    }
+
+    /// The connection is closed: what was being asked there breaks off.
+    fn close(&mut self, who: AccessPoint, address: IpAddr) {
+        let Some(contact) = self.nodes.get_mut(&who).and_then(|node| node.contacts.remove(&address)) else { return };
+        let Some(contact) = self.ledger.contacts.get_mut(contact) else { return };
+        contact.end = contact.end.min(self.now);
+        let (Purpose::Page(url) | Purpose::Robots(url)) = &contact.purpose else { return };
+        let took = self.now.since(contact.begin);
+        let report = FetchReport {
+            url: url.clone(),
+            outcome: FetchOutcome::Failed(FetchFailure::Cancelled),
+            took,
+            first_byte_us: None,
+            wire_bytes: 0,
+            software: None,
+            retry_after: None,
+        };
+        self.happen(who, 0, What::Event(Box::new(Event::Fetched { address, report: Box::new(report) })));
+    }
+}

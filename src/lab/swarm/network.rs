@@ -1,0 +1,176 @@
+//! How do members talk? Questions and answers over connections, with a way to go, losses and partitions; gossip to all in reach.
+
+use super::{
+    disk::{Journals, sort_rows},
+    hands::StateAction,
+    world::{What, World},
+};
+use crate::{
+    logic::crawler::event::Event,
+    model::{
+        access_point::AccessPoint,
+        journal::{JournalKey, JournalRow},
+        message::{Gossip, Request, Response},
+        subnet::Subnet,
+        time::Millis,
+    },
+};
+use rand::RngExt;
+use std::collections::BTreeMap;
+
+/// How long a question waits for its answer.
+const PATIENCE: Millis = 10_000;
+
+/// What a question was asked for.
+pub(super) enum Waiting {
+    /// The mind asked it.
+    Mind { question: u64 },
+    /// Rows for a keeper.
+    Copy { sent: BTreeMap<JournalKey, u64> },
+    /// Rows of a keeper, as far as they came.
+    Recover { subnet: Subnet, rows: Vec<JournalRow> },
+}
+
+impl World {
+    fn delay(&mut self) -> Millis {
+        self.random.random_range(10..60)
+    }
+
+    fn lost(&mut self) -> bool {
+        self.loss > 0.0 && self.random.random_bool(self.loss)
+    }
+
+    fn together(&self, one: AccessPoint, other: AccessPoint) -> bool {
+        self.groups.get(&one) == self.groups.get(&other)
+    }
+
+    fn runs(&self, who: AccessPoint) -> bool {
+        self.nodes.get(&who).is_some_and(|node| node.crawler.is_some())
+    }
+
+    /// Connects two access points if they can be: both say hello. Whether they are connected now.
+    pub(super) fn link(&mut self, one: AccessPoint, other: AccessPoint) -> bool {
+        if one == other || !self.runs(one) || !self.runs(other) || !self.together(one, other) {
+            return false;
+        }
+        let new = self.nodes.get_mut(&one).is_some_and(|node| node.linked.insert(other));
+        if let Some(node) = self.nodes.get_mut(&other) {
+            node.linked.insert(one);
+        }
+        if new {
+            for (me, you) in [(one, other), (other, one)] {
+                let incarnation = self.nodes.get(&you).map_or(0, |node| node.life);
+                let addresses = vec![format!("/sim/{}", self.members.iter().position(|member| *member == you).unwrap_or(0))];
+                self.happen(me, 5, What::Event(Box::new(Event::Met { access_point: you, incarnation, addresses })));
+            }
+        }
+        true
+    }
+
+    /// Asks a member something; what for is none if no answer is wanted.
+    pub(super) fn ask(&mut self, who: AccessPoint, to: AccessPoint, request: Request, waiting: Option<Waiting>) {
+        self.wires += 1;
+        let wire = self.wires;
+        if let Some(waiting) = waiting
+            && let Some(node) = self.nodes.get_mut(&who)
+        {
+            node.waiting.insert(wire, waiting);
+            self.happen(who, PATIENCE, What::Answered { wire, from: to, response: None });
+        }
+        self.link(who, to);
+        if self.lost() || !self.together(who, to) {
+            return;
+        }
+        let (delay, life) = (self.delay(), self.nodes.get(&who).map_or(0, |node| node.life));
+        self.happen(to, delay, What::Asked { from: who, life, wire, request: Box::new(request) });
+    }
+
+    /// A question arrives.
+    pub(super) fn arrived(&mut self, who: AccessPoint, from: AccessPoint, life: u64, wire: u64, request: Request) {
+        if !self.together(who, from) {
+            return;
+        }
+        self.wires += 1;
+        let ticket = self.wires;
+        if let Some(node) = self.nodes.get_mut(&who) {
+            node.tickets.insert(ticket, (from, life, wire));
+        }
+        self.tell(who, Event::Asked { from, ticket, request });
+    }
+
+    /// Sends an answer off.
+    pub(super) fn answer(&mut self, who: AccessPoint, ticket: u64, response: Response) {
+        let Some((to, life, wire)) = self.nodes.get_mut(&who).and_then(|node| node.tickets.remove(&ticket)) else { return };
+        if self.lost() || !self.together(who, to) {
+            return;
+        }
+        let delay = self.delay();
+        self.happen_to(to, life, delay, What::Answered { wire, from: who, response: Some(Box::new(response)) });
+    }
+
+    /// An answer arrives, or does not come any more.
+    pub(super) fn answer_arrived(&mut self, who: AccessPoint, wire: u64, from: AccessPoint, answer: Option<Response>) {
+        if answer.is_some() && !self.together(who, from) {
+            return;
+        }
+        let Some(waiting) = self.nodes.get_mut(&who).and_then(|node| node.waiting.remove(&wire)) else { return };
+        match waiting {
+            Waiting::Mind { question } => self.tell(who, Event::Answered { question, from, answer }),
+            Waiting::Copy { sent } => {
+                let heads = if let Some(Response::Kept(heads)) = answer { Some(heads) } else { None };
+                self.tell(who, Event::Copied { to: from, sent, heads });
+            }
+            Waiting::Recover { subnet, mut rows } => match answer {
+                Some(Response::Recalled(more, next)) => {
+                    rows.extend(more);
+                    match next {
+                        None => self.recovered(who, subnet, from, Some(sort_rows(rows))),
+                        next => self.ask(who, from, Request::Recall(subnet, next), Some(Waiting::Recover { subnet, rows })),
+                    }
+                }
+                Some(_) | None => self.recovered(who, subnet, from, None),
+            },
+        }
+    }
+
+    fn recovered(&mut self, who: AccessPoint, subnet: Subnet, from: AccessPoint, journals: Option<Journals>) {
+        self.tell(who, Event::Recovered { subnet, from, journals });
+    }
+
+    /// Tells everybody in reach.
+    pub(super) fn publish(&mut self, who: AccessPoint, gossip: &Gossip) {
+        for other in self.members.clone() {
+            let lost = self.gossip_loss > 0.0 && self.random.random_bool(self.gossip_loss);
+            if other != who && self.runs(other) && self.together(who, other) && !lost {
+                let delay = self.delay();
+                self.happen(other, delay, What::Gossiped(gossip.clone()));
+            }
+        }
+    }
+
+    /// Rows for a keeper were read: off they go.
+    pub(super) fn copy(&mut self, who: AccessPoint, to: AccessPoint, rows: Vec<JournalRow>) {
+        let sent = rows.iter().map(|row| (row.key.clone(), row.sequence + 1)).collect();
+        self.ask(who, to, Request::Keep(rows), Some(Waiting::Copy { sent }));
+    }
+
+    /// Answers out of the store.
+    pub(super) fn answer_from_store(&mut self, who: AccessPoint, action: StateAction) {
+        let Some(node) = self.nodes.get_mut(&who) else { return };
+        match action {
+            StateAction::Keep { ticket, rows } => {
+                let heads = node.disk.append(&rows);
+                self.answer(who, ticket, Response::Kept(heads));
+            }
+            StateAction::Recall { ticket, subnet, from } => {
+                let (rows, next) = node.disk.recall(&subnet, from.as_ref(), super::hands::PIECE);
+                self.answer(who, ticket, Response::Recalled(rows, next));
+            }
+            StateAction::Append { .. }
+            | StateAction::Claims { .. }
+            | StateAction::Load(_)
+            | StateAction::Drop(_)
+            | StateAction::Copy(_) => {}
+        }
+    }
+}

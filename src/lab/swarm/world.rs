@@ -1,0 +1,404 @@
+//! What happens next? One queue of happenings in virtual time, and the switches of whoever runs the experiment.
+
+use super::{
+    disk::Disk,
+    hands::{CacheAction, StateAction},
+    ledger::Ledger,
+    network::Waiting,
+    web::Web,
+};
+use crate::{
+    logic::{
+        crawler::{
+            Crawler, Identity, Settings,
+            event::{Command, Event},
+        },
+        hierarchy::Hierarchy,
+    },
+    model::{
+        access_point::AccessPoint,
+        fetch::FetchReport,
+        fingerprint::FingerprintKey,
+        message::{Gossip, Request, Response},
+        subnet::Subnet,
+        summary::SwarmResults,
+        time::{Millis, Moment, Now, WallTime},
+        url::PageUrl,
+    },
+};
+use ed25519_dalek::SigningKey;
+use rand::{SeedableRng, rngs::StdRng};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    sync::Arc,
+};
+
+/// How often whoever starts dials until somebody answers.
+const DIAL_AGAIN: Millis = 5_000;
+
+/// How often the settled members are written to disk.
+const SAVE_MEMBERS: Millis = 1_000;
+
+/// A world's constants.
+#[derive(Clone)]
+pub struct WorldConfig {
+    /// Of everything random.
+    pub seed: u64,
+    /// How each access point crawls; `own_addresses` and `joins` are set for each.
+    pub settings: Settings,
+    /// Which subnets there are.
+    pub hierarchy: Arc<Hierarchy>,
+    /// Where each access point stands, between 0 and 100: the way to a server takes as long as the distance.
+    pub places: Vec<u8>,
+}
+
+/// One access point: what runs, and what is on its disk.
+pub(super) struct Node {
+    pub(super) place: u8,
+    pub(super) key: SigningKey,
+    pub(super) crawler: Option<Crawler>,
+    pub(super) life: u64,
+    pub(super) disk: Disk,
+    pub(super) wake: Option<Moment>,
+    pub(super) saved: Moment,
+    pub(super) state_free: Moment,
+    pub(super) cache_free: Moment,
+    pub(super) waiting: BTreeMap<u64, Waiting>,
+    pub(super) tickets: BTreeMap<u64, (AccessPoint, u64, u64)>,
+    pub(super) linked: BTreeSet<AccessPoint>,
+    /// Contacts under way, by address, as places in the ledger.
+    pub(super) contacts: BTreeMap<IpAddr, usize>,
+}
+
+/// Something that will happen to one life of one access point.
+pub(super) struct Happening {
+    pub(super) node: AccessPoint,
+    pub(super) life: u64,
+    pub(super) what: What,
+}
+
+pub(super) enum What {
+    Wake,
+    Dial(AccessPoint),
+    Event(Box<Event>),
+    Asked { from: AccessPoint, life: u64, wire: u64, request: Box<Request> },
+    Answered { wire: u64, from: AccessPoint, response: Option<Box<Response>> },
+    Gossiped(Gossip),
+    State(StateAction),
+    Cache(CacheAction),
+    Fetched { contact: usize, address: IpAddr, report: Box<FetchReport> },
+}
+
+/// A swarm, its web and its clock.
+pub struct World {
+    pub(super) config: WorldConfig,
+    pub(super) web: Web,
+    pub(super) nodes: BTreeMap<AccessPoint, Node>,
+    pub(super) members: Vec<AccessPoint>,
+    pub(super) now: Moment,
+    pub(super) queue: BTreeMap<(Moment, u64), Happening>,
+    pub(super) order: u64,
+    pub(super) wires: u64,
+    pub(super) random: StdRng,
+    pub(super) groups: BTreeMap<AccessPoint, usize>,
+    /// The share of questions and answers that get lost.
+    pub loss: f64,
+    /// The share of gossip that gets lost, at each receiver.
+    pub gossip_loss: f64,
+    /// What the web servers saw.
+    pub ledger: Ledger,
+    /// Who ended by itself, after leaving or draining.
+    pub ended: BTreeSet<AccessPoint>,
+}
+
+impl World {
+    /// A world in which nobody runs yet. Access points are numbered as their places are.
+    pub fn new(config: WorldConfig, web: Web) -> World {
+        let mut nodes = BTreeMap::new();
+        let mut members = Vec::new();
+        for (number, place) in (1u8..).zip(&config.places) {
+            let key = SigningKey::from_bytes(&[number; 32]);
+            let me = AccessPoint(key.verifying_key().to_bytes());
+            members.push(me);
+            nodes.insert(
+                me,
+                Node {
+                    place: *place,
+                    key,
+                    crawler: None,
+                    life: 0,
+                    disk: Disk::default(),
+                    wake: None,
+                    saved: Moment(0),
+                    state_free: Moment(0),
+                    cache_free: Moment(0),
+                    waiting: BTreeMap::new(),
+                    tickets: BTreeMap::new(),
+                    linked: BTreeSet::new(),
+                    contacts: BTreeMap::new(),
+                },
+            );
+        }
+        World {
+            random: StdRng::seed_from_u64(config.seed),
+            config,
+            web,
+            nodes,
+            members,
+            now: Moment(1_000_000),
+            queue: BTreeMap::new(),
+            order: 0,
+            wires: 0,
+            groups: BTreeMap::new(),
+            loss: 0.0,
+            gossip_loss: 0.0,
+            ledger: Ledger::default(),
+            ended: BTreeSet::new(),
+        }
+    }
+
+    /// The access point with this number, from 0.
+    pub fn member(&self, number: usize) -> AccessPoint {
+        self.members[number]
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Moment {
+        self.now
+    }
+
+    /// Both clocks.
+    pub(super) fn clocks(&self) -> Now {
+        Now { moment: self.now, wall: WallTime(1_700_000_000_000 + self.now.0) }
+    }
+
+    /// Starts an access point, for the first time or again, with what is on its disk. All but the first to run join the first.
+    pub fn start(&mut self, number: usize) {
+        let me = self.members[number];
+        let first = self.members[0];
+        let now = self.clocks();
+        let joins = me != first;
+        let mut settings = self.config.settings.clone();
+        settings.joins = joins;
+        settings.own_addresses = vec![IpAddr::from([30, 0, number as u8, 1])];
+        let hierarchy = self.config.hierarchy.clone();
+        let Some(node) = self.nodes.get_mut(&me) else { return };
+        node.life += 1;
+        let identity = Identity {
+            key: node.key.clone(),
+            incarnation: node.life,
+            addresses: vec![format!("/sim/{number}")],
+            fingerprints: FingerprintKey([7; 16]),
+            claims: node.disk.claims.values().cloned().collect(),
+            members: node.disk.members.clone(),
+        };
+        node.crawler = Some(Crawler::new(identity, settings, hierarchy, now));
+        node.wake = None;
+        (node.state_free, node.cache_free) = (self.now, self.now);
+        let known: Vec<_> = node.disk.members.iter().copied().filter(|member| *member != me).collect();
+        self.ended.remove(&me);
+        if joins {
+            self.happen(me, 0, What::Dial(first));
+        }
+        for member in known {
+            self.happen(me, 0, What::Dial(member));
+        }
+        self.tell(me, Event::Listening(format!("/sim/{number}")));
+    }
+
+    /// Ends an access point as kill -9 does: what is not durable is gone, what is being asked breaks off.
+    pub fn kill(&mut self, number: usize) {
+        self.stop(self.members[number]);
+    }
+
+    pub(super) fn stop(&mut self, who: AccessPoint) {
+        let Some(node) = self.nodes.get_mut(&who) else { return };
+        node.crawler = None;
+        node.life += 1;
+        node.waiting.clear();
+        node.tickets.clear();
+        node.linked.clear();
+        for contact in std::mem::take(&mut node.contacts).into_values() {
+            if let Some(contact) = self.ledger.contacts.get_mut(contact) {
+                contact.end = contact.end.min(self.now);
+            }
+        }
+        for other in self.nodes.values_mut() {
+            other.linked.remove(&who);
+        }
+    }
+
+    /// Names starting points to an access point.
+    pub fn seed(&mut self, number: usize, urls: Vec<PageUrl>) {
+        self.tell(self.members[number], Event::Seeds(urls));
+    }
+
+    /// Has an access point give everything back and go.
+    pub fn leave(&mut self, number: usize) {
+        self.tell(self.members[number], Event::Leave);
+    }
+
+    /// Has an access point stop for a while.
+    pub fn drain(&mut self, number: usize) {
+        self.tell(self.members[number], Event::Drain);
+    }
+
+    /// Cuts the network into parts; those who are not named are a part of their own together.
+    pub fn split(&mut self, parts: &[&[usize]]) {
+        self.groups.clear();
+        for (part, numbers) in parts.iter().enumerate() {
+            self.groups.extend(numbers.iter().map(|number| (self.members[*number], part + 1)));
+        }
+        let groups = self.groups.clone();
+        let part = |who: &AccessPoint| groups.get(who).copied().unwrap_or(0);
+        for (who, node) in &mut self.nodes {
+            node.linked.retain(|other| part(other) == part(who));
+        }
+    }
+
+    /// Makes the network whole again.
+    pub fn heal(&mut self) {
+        self.split(&[]);
+    }
+
+    /// Lets so much time pass.
+    pub fn run(&mut self, millis: Millis) {
+        self.run_until(millis, |_| false);
+    }
+
+    /// Lets time pass until something holds, looked at every 100 ms; false if it does not within `limit`.
+    pub fn run_until(&mut self, limit: Millis, holds: impl Fn(&World) -> bool) -> bool {
+        let end = self.now.after(limit);
+        loop {
+            if holds(self) {
+                return true;
+            }
+            if self.now >= end {
+                return false;
+            }
+            let step = self.now.after(100).min(end);
+            while let Some(entry) = self.queue.first_entry() {
+                if entry.key().0 > step {
+                    break;
+                }
+                let ((when, _), happening) = entry.remove_entry();
+                self.now = self.now.max(when);
+                self.take(happening);
+            }
+            self.now = step;
+        }
+    }
+
+    /// The mind of an access point that runs.
+    pub fn crawler(&self, number: usize) -> Option<&Crawler> {
+        self.nodes.get(&self.members[number])?.crawler.as_ref()
+    }
+
+    /// The numbers of those who run.
+    pub fn running(&self) -> Vec<usize> {
+        (0..self.members.len()).filter(|number| self.crawler(*number).is_some()).collect()
+    }
+
+    /// What an access point answers to `results`.
+    pub fn results(&self, number: usize) -> Option<SwarmResults> {
+        self.crawler(number).map(Crawler::results)
+    }
+
+    /// What is on an access point's disk.
+    pub fn disk(&self, number: usize) -> Option<&Disk> {
+        self.nodes.get(&self.members[number]).map(|node| &node.disk)
+    }
+
+    /// Who holds a subnet, as each running access point sees it.
+    pub fn owners_of(&self, subnet: &Subnet) -> BTreeSet<Option<AccessPoint>> {
+        self.nodes.values().filter_map(|node| node.crawler.as_ref()).map(|c| c.claim_of(subnet).map(|claim| claim.owner)).collect()
+    }
+
+    /// The way to a server and back, in microseconds.
+    pub fn round_trip_us(&self, from: AccessPoint, address: IpAddr) -> u32 {
+        let bits = match self.config.hierarchy.subnet_of(address).first() {
+            IpAddr::V4(address) => u32::from(address),
+            IpAddr::V6(_) => 0,
+        };
+        let place = (bits.wrapping_mul(0x9e37_79b1) >> 16) % 101;
+        let mine = self.nodes.get(&from).map_or(0, |node| u32::from(node.place));
+        4_000 + 800 * mine.abs_diff(place)
+    }
+
+    pub(super) fn happen(&mut self, node: AccessPoint, after: Millis, what: What) {
+        let Some(life) = self.nodes.get(&node).map(|node| node.life) else { return };
+        self.happen_to(node, life, after, what);
+    }
+
+    pub(super) fn happen_to(&mut self, node: AccessPoint, life: u64, after: Millis, what: What) {
+        self.order += 1;
+        self.queue.insert((self.now.after(after), self.order), Happening { node, life, what });
+    }
+
+    /// Tells an access point's mind something and does what it wants done.
+    pub(super) fn tell(&mut self, who: AccessPoint, event: Event) {
+        let now = self.clocks();
+        let Some(node) = self.nodes.get_mut(&who) else { return };
+        let Some(crawler) = node.crawler.as_mut() else { return };
+        crawler.handle(now, event);
+        let mut commands = Vec::new();
+        while let Some(command) = crawler.next_command() {
+            commands.push(command);
+        }
+        let wake = crawler.wake_at().max(now.moment.after(1));
+        if now.moment.since(node.saved) >= SAVE_MEMBERS {
+            node.saved = now.moment;
+            node.disk.members = crawler.settled_members();
+        }
+        if node.wake.is_none_or(|due| wake < due) {
+            node.wake = Some(wake);
+            self.happen(who, wake.since(now.moment), What::Wake);
+        }
+        for command in commands {
+            if matches!(command, Command::Finished) {
+                self.ended.insert(who);
+                self.stop(who);
+                return;
+            }
+            self.perform(who, command);
+        }
+    }
+
+    fn take(&mut self, happening: Happening) {
+        let Happening { node: who, life, what } = happening;
+        let Some(node) = self.nodes.get_mut(&who) else { return };
+        if node.life != life || node.crawler.is_none() {
+            if let What::Asked { from, life, wire, .. } = what {
+                // Nobody listens there any more: the asker is told so by its own machine.
+                self.happen_to(from, life, 20, What::Answered { wire, from: who, response: None });
+            }
+            return;
+        }
+        match what {
+            What::Wake => {
+                if node.wake.is_some_and(|due| due <= self.now) {
+                    node.wake = None;
+                    self.tell(who, Event::Tick);
+                }
+            }
+            What::Dial(other) => {
+                if !self.link(who, other) {
+                    self.happen(who, DIAL_AGAIN, What::Dial(other));
+                }
+            }
+            What::Event(event) => self.tell(who, *event),
+            What::Asked { from, life, wire, request } => self.arrived(who, from, life, wire, *request),
+            What::Answered { wire, from, response } => self.answer_arrived(who, wire, from, response.map(|response| *response)),
+            What::Gossiped(gossip) => self.tell(who, Event::Gossiped(gossip)),
+            What::State(action) => self.state_done(who, action),
+            What::Cache(action) => self.cache_done(who, action),
+            What::Fetched { contact, address, report } => {
+                if node.contacts.get(&address) == Some(&contact) {
+                    node.contacts.remove(&address);
+                    self.tell(who, Event::Fetched { address, report });
+                }
+            }
+        }
+    }
+}
