@@ -170,7 +170,9 @@ async fn strangers_and_liars_change_nothing_and_send_nobody_anywhere() {
     let said = liar.ask(daemon, Request::Probe(own_subnet, own_target)).await;
     assert!(!matches!(said, Response::Probed(report) if report.rtt_us.is_ok()), "{said:?}");
     liar.ask(daemon, Request::Settle(subnet, target)).await;
-    liar.ask(daemon, Request::Award { subnet, epoch: 1, rtt_us: Some(1), runner_up: Some(me), probes: 9, rest: u64::MAX }).await;
+    let award = |subnet, rest| Request::Award { subnet, epoch: 1, rtt_us: Some(1), runner_up: Some(me), probes: 9, rest };
+    liar.ask(daemon, award(subnet, 500)).await;
+    liar.ask(daemon, award(own_subnet, u64::MAX)).await;
     let said = liar.ask(daemon, hand_off("a.test", "http://a.test:8080/", outside.ip())).await;
     assert!(matches!(said, Response::HandedOff { .. } | Response::Busy(_)), "{said:?}");
 
@@ -201,6 +203,14 @@ async fn strangers_and_liars_change_nothing_and_send_nobody_anywhere() {
     let again: Vec<_> = swarm.log().since(asked).into_iter().filter(|request| request.method == "GET").collect();
     assert!(again.is_empty(), "{again:?}");
     assert_eq!((connects_outside.load(Ordering::Relaxed), connects_own.load(Ordering::Relaxed)), (0, 0));
+    swarm.seed(0, &[web.url(0, 99)]).await;
+    let log = swarm.log().clone();
+    swarm
+        .until("it works on", Duration::from_secs(20), async || {
+            let new = log.since(asked);
+            new.iter().find(|request| request.path == "/p99.html").map(|_| ()).ok_or(format!("{new:?}"))
+        })
+        .await;
     let held = swarm.held_by(0, 0).await;
     assert!(web.subnets().is_subset(&held), "{held:?}");
     assert!(swarm.told_to_a_stranger(0).await.is_ok());
