@@ -29,6 +29,9 @@ const AWARD_PATIENCE: Millis = 10_000;
 const AWARD_AGAIN: Millis = 1_000;
 const MOST_AWARDS: u32 = 4;
 
+/// The longest rest that a subnet is given: that of an answer that took as long as any may.
+const LONGEST_REST: Millis = 600_000;
+
 /// How many subnets may wait for a procedure.
 pub(super) const MOST_QUEUED: usize = 100_000;
 
@@ -295,9 +298,9 @@ impl Crawler {
         true
     }
 
-    /// Leave every address of this subnet alone for so long.
+    /// Leave every address of this subnet alone for so long, but not for ever: a member may have said it.
     pub(super) fn front_rest_subnet(&mut self, subnet: Subnet, rest: Millis) {
-        let until = self.now.moment.after(rest);
+        let until = self.now.moment.after(rest.min(LONGEST_REST));
         self.rests.insert(subnet, until);
     }
 
