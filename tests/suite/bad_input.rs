@@ -288,7 +288,14 @@ async fn hostile_servers_and_names_end_in_a_record_of_what_they_did() {
     let packed = [format!("{html}content-encoding: gzip\r\ncontent-length: {}\r\n\r\n", packed.len()).as_bytes(), &packed].concat();
     // Host, what it says, and what its record must say: status, pages, failed, and a status code that must have come.
     let servers: Vec<(&str, Say, &str, u64, u64, u16)> = vec![
-        ("good", page("<a href=\"/\">home</a><a href=\"http://localhost:8080/\">x</a><a href=\"http://127.0.0.1/\">y</a>"), "up", 1, 0, 200),
+        (
+            "good",
+            page("<a href=\"/\">home</a><a href=\"http://localhost:8080/\">x</a><a href=\"http://127.0.0.1/\">y</a>"),
+            "up",
+            1,
+            0,
+            200,
+        ),
         ("bomb", Say::Bytes(packed), "down", 0, 1, 0),
         ("endless", Say::Endless(format!("{html}\r\n").into_bytes()), "down", 0, 1, 0),
         ("dripping", Say::Dripping(format!("{html}\r\n").into_bytes()), "down", 0, 1, 0),
