@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test and its helpers fail")]
 
+mod bad_input;
 mod corpus;
 mod lockfile;
 mod real_input;

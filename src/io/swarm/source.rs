@@ -12,6 +12,7 @@ use libp2p::{
     futures::future::BoxFuture,
     tcp,
 };
+use socket2::{Domain, Socket, Type};
 use std::{
     io,
     net::{IpAddr, SocketAddr},
@@ -42,9 +43,21 @@ fn socket_address(address: &Multiaddr) -> Option<SocketAddr> {
         _ => return None,
     };
     match parts.next()? {
-        Protocol::Tcp(port) if port != 0 && !ip.is_unspecified() => Some(SocketAddr::new(ip, port)),
+        Protocol::Tcp(port) if port != 0 => Some(SocketAddr::new(ip, port)),
         _ => None,
     }
+}
+
+/// Whether nobody listens there. libp2p shares the port with whoever shares it too, another daemon of the same user for example:
+/// each would get some of the other's connections, and nobody would be told.
+fn held_by_nobody(address: SocketAddr) -> io::Result<()> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    // Connections that linger after a restart are no listeners.
+    socket.set_reuse_address(true)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.bind(&address.into())
 }
 
 impl libp2p::Transport for SourceBound {
@@ -54,6 +67,7 @@ impl libp2p::Transport for SourceBound {
     type Dial = BoxFuture<'static, io::Result<Self::Output>>;
 
     fn listen_on(&mut self, id: ListenerId, address: Multiaddr) -> Result<(), TransportError<io::Error>> {
+        socket_address(&address).map_or(Ok(()), held_by_nobody).map_err(TransportError::Other)?;
         self.tcp.listen_on(id, address)
     }
 
@@ -62,7 +76,7 @@ impl libp2p::Transport for SourceBound {
     }
 
     fn dial(&mut self, address: Multiaddr, opts: DialOpts) -> Result<Self::Dial, TransportError<io::Error>> {
-        let target = socket_address(&address);
+        let target = socket_address(&address).filter(|target| !target.ip().is_unspecified());
         match (self.source, target) {
             (Some(source), Some(target)) if source.is_ipv4() == target.is_ipv4() => Ok(Box::pin(async move {
                 let socket = if target.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
@@ -103,5 +117,19 @@ mod tests {
         let nobody = SourceBound::new(None)
             .dial("/ip4/127.0.78.1/udp/1".parse().unwrap(), DialOpts { role: Endpoint::Dialer, port_use: PortUse::New });
         assert!(nobody.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_port_that_another_daemon_listens_on_is_not_shared() {
+        let mut first = SourceBound::new(None);
+        let free = std::net::TcpListener::bind("127.0.78.2:0").unwrap().local_addr().unwrap().port();
+        let address: Multiaddr = format!("/ip4/127.0.78.2/tcp/{free}").parse().unwrap();
+        first.listen_on(ListenerId::next(), address.clone()).unwrap();
+        let refused = SourceBound::new(None).listen_on(ListenerId::next(), address.clone());
+        assert!(matches!(refused, Err(TransportError::Other(why)) if why.kind() == io::ErrorKind::AddrInUse));
+        let other = "/ip4/127.0.78.3/tcp/".to_owned() + &free.to_string();
+        SourceBound::new(None).listen_on(ListenerId::next(), other.parse().unwrap()).unwrap();
+        drop(first);
+        SourceBound::new(None).listen_on(ListenerId::next(), address).unwrap();
     }
 }

@@ -85,6 +85,8 @@ pub struct Settings {
     pub own_addresses: Vec<IpAddr>,
     /// Whether there is anybody to join: then nothing is fetched before the first comparison of claims.
     pub joins: bool,
+    /// Whether a swarm has let us in, or began here. If not, nothing is fetched however long nobody answers.
+    pub member: bool,
     /// SWIM's times.
     pub membership: MembershipConfig,
     /// How long the swarm waits.

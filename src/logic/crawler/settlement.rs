@@ -16,6 +16,7 @@ use crate::{
         message::{Request, Response},
         subnet::Subnet,
         time::{Millis, Moment},
+        url::Host,
     },
 };
 
@@ -111,6 +112,9 @@ impl Crawler {
                 procedure.state = ProcedureState::Probing(prober, now.after(PROBE_PATIENCE));
                 let target = procedure.target.clone();
                 if prober == self.me {
+                    if !self.may_contact(subnet, &target.host) {
+                        return self.probe_answered(subnet, prober, None);
+                    }
                     let question = self.number();
                     self.pending.insert(question, Pending::Probe { subnet });
                     self.counters.probes += 1;
@@ -304,17 +308,24 @@ impl Crawler {
     /// A subnet's steward asks us to probe. Not obeyed blindly: the address must lie there, be allowed and within budget.
     pub(super) fn probe_for(&mut self, ticket: u64, subnet: Subnet, target: ProbeTarget) {
         let fits = self.hierarchy.subnet_of(target.address.ip()) == subnet;
-        let denied = self.settings.scope.denies(&target.host);
-        let (contacts, _) = *self.contacts.entry(subnet).or_insert((0, self.now.moment));
-        if !fits || denied || contacts >= self.settings.contacts_per_subnet || self.held_back().is_some() {
+        if !fits || self.held_back().is_some() || !self.may_contact(subnet, &target.host) {
             self.refuse("probes asked of us");
             return self.answer(ticket, Response::ProbeDeclined("outside the subnet, denied, over budget, or not fetching".to_owned()));
         }
-        self.contacts.insert(subnet, (contacts + 1, self.now.moment));
         let question = self.number();
         self.probing_for.insert(question, ticket);
         self.counters.probes += 1;
         self.commands.push_back(Command::Probe { question, target });
+    }
+
+    /// Whether one more probe of ours may go to this subnet; if so it counts.
+    fn may_contact(&mut self, subnet: Subnet, host: &Host) -> bool {
+        let (contacts, _) = *self.contacts.entry(subnet).or_insert((0, self.now.moment));
+        let may = contacts < self.settings.contacts_per_subnet && !self.settings.scope.denies(host);
+        if may {
+            self.contacts.insert(subnet, (contacts + 1, self.now.moment));
+        }
+        may
     }
 
     /// Our own prober came back: for ourselves as steward, or for the steward who asked.

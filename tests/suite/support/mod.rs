@@ -19,7 +19,7 @@ use nearcrawl::{
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket},
-    process::Output,
+    process::Stdio,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -324,11 +324,23 @@ impl Drop for Swarm {
     }
 }
 
+/// How a command of the program ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub said: String,
+    pub complained: String,
+}
+
 /// A command of the program, run to its end: for those that are expected to fail.
-pub fn nearcrawl(arguments: &[&str]) -> Output {
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nearcrawl"));
+pub async fn nearcrawl(arguments: &[&str]) -> Ended {
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_nearcrawl"));
     for name in ["STATE_DIRECTORY", "NOTIFY_SOCKET", "JOURNAL_STREAM", "NEARCRAWL_API", "NEARCRAWL_CONFIG"] {
         command.env_remove(name);
     }
-    command.args(arguments).output().expect("the program can be started")
+    command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
+    let output = tokio::time::timeout(Duration::from_secs(60), command.output()).await;
+    let output = output.unwrap_or_else(|_| panic!("{arguments:?} does not end")).expect("the program can be started");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ended { code: output.status.code(), said: text(&output.stdout), complained: text(&output.stderr) }
 }

@@ -1,0 +1,378 @@
+//! What does the program do with input that nobody should give it? Each has an outcome that says what it is, and nothing is lost.
+//!
+//! Only what needs whole processes is here. The rooms' own tests have the rest:
+//!
+//! | bad input | where |
+//! |---|---|
+//! | every kind of mistake in a configuration | `node::config::tests` |
+//! | lines of registry files: torn, reversed, too long, overflowing, a flood of long ranges | `logic::hierarchy::tests::reading` |
+//! | damaged state, damaged cache, torn log, full disk | `io::store::tests` |
+//! | wrong ids, looping aliases, too many addresses in DNS answers | `io::resolver::tests` |
+//! | heads that are too large, nested encodings, chunks that lie, hostile TLS | `io::fetcher::tests` |
+//! | hello of another version, oversized and unreadable messages on real libp2p streams | `io::swarm::{hello, codec, tests}` |
+//! | bodies, paths and headers of the API | `node::api::tests` |
+//! | robots.txt rules that take long | `logic::site::robots::tests` |
+
+use crate::support::{Ended, Ground, Habits, SmallWeb, Swarm, nearcrawl};
+use nearcrawl::{
+    demo::{
+        dns::{DnsServer, Reply, Zone},
+        world::Places,
+    },
+    io::swarm::{Swarm as Member, SwarmCommand, SwarmConfig, SwarmEvent},
+    model::{
+        access_point::AccessPoint,
+        fetch::{LocatedHost, ProbeTarget},
+        journal::Arrival,
+        message::{HandOff, Request, Response},
+        subnet::Subnet,
+        url::{Host, PageUrl},
+    },
+};
+use std::{
+    collections::BTreeMap,
+    fs,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+};
+
+/// All files below a directory with their contents.
+fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(contents(&path));
+        } else {
+            all.insert(path.display().to_string(), fs::read(&path).unwrap());
+        }
+    }
+    all
+}
+
+/// A configuration that a daemon could run with, in a directory of its own.
+fn configuration(directory: &Path, ground: &Ground, more: &str) -> String {
+    fs::create_dir_all(directory).unwrap();
+    let places = Places::new(ground.net, 6, 1);
+    let mut registries = Vec::new();
+    for (name, text) in places.registry_files() {
+        fs::write(directory.join(&name), text).unwrap();
+        registries.push(format!("{:?}", directory.join(name).display().to_string()));
+    }
+    let path = directory.join("node.toml");
+    let text = format!(
+        "state_dir = {:?}\ncontact = \"nobody@demo.test\"\n[hierarchy]\ndelegated = [{}]\n[swarm]\nlisten = [\"/ip4/127.{}.0.1/tcp/4817\"]\n\
+         [api]\nlisten = \"127.{}.0.1:4880\"\n{more}",
+        directory.join("state").display().to_string(),
+        registries.join(", "),
+        ground.net,
+        ground.net,
+    );
+    fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+#[track_caller]
+fn assert_ended(ended: &Ended, what: &str, code: i32, says: &[&str]) {
+    assert_eq!(ended.code, Some(code), "{what}: {ended:?}");
+    for words in says {
+        assert!(ended.complained.contains(words), "{what}: {words:?} is not said in {}", ended.complained);
+    }
+}
+
+#[tokio::test]
+async fn a_daemon_that_cannot_start_says_why_by_word_and_code() {
+    let ground = Ground::claim();
+    let directory = tempfile::tempdir().unwrap();
+    type Spoil = fn(&Path);
+    let cases: [(&str, &str, Spoil, i32, &[&str]); 8] = [
+        ("unknown key", "[crawl]\ndepht = 3\n", |_| {}, 78, &["depht", "depth"]),
+        ("no TOML", "[crawl\n", |_| {}, 78, &["node.toml"]),
+        ("newer format", "", |state| fs::write(state.join("format"), "99\n").unwrap(), 78, &["newer", "99", "nothing was changed"]),
+        ("format of nonsense", "", |state| fs::write(state.join("format"), "nonsense").unwrap(), 74, &["damaged", "copy"]),
+        (
+            "key readable by others",
+            "",
+            |state| fs::set_permissions(state.join("key"), fs::Permissions::from_mode(0o644)).unwrap(),
+            77,
+            &["chmod 600"],
+        ),
+        ("half a key", "", |state| fs::write(state.join("key"), [7; 16]).unwrap(), 66, &["16 bytes"]),
+        (
+            "registry file broken",
+            "",
+            |state| fs::write(state.with_file_name("delegated-apnic-made-up"), "<html>404</html>\n").unwrap(),
+            66,
+            &["delegated-apnic-made-up"],
+        ),
+        ("registry file gone", "", |state| fs::remove_file(state.with_file_name("delegated-arin-made-up")).unwrap(), 66, &["arin"]),
+    ];
+    for (number, (what, more, spoil, code, says)) in cases.into_iter().enumerate() {
+        let place = directory.path().join(number.to_string());
+        let config = configuration(&place, &ground, "");
+        let init = nearcrawl(&["init", "--config", &config]).await;
+        assert_eq!(init.code, Some(0), "{what}: {init:?}");
+        spoil(&place.join("state"));
+        let config = if more.is_empty() { config } else { configuration(&place, &ground, more) };
+        let before = contents(&place);
+        let ended = nearcrawl(&["run", "--config", &config]).await;
+        assert_ended(&ended, what, code, says);
+        assert!(before == contents(&place), "{what}: something was written");
+    }
+}
+
+#[tokio::test]
+async fn what_another_process_holds_is_not_taken_from_it() {
+    let ground = Ground::claim();
+    let web = Arc::new(SmallWeb::new(&ground, 6, 3, 0));
+    let point = web.places.access_points[0];
+    let mut swarm = Swarm::prepare(ground, web.clone(), &web.places, web.names(), &[point], Habits::default()).await;
+    swarm.start([0]).await;
+    let config = swarm.common.directory.join(format!("{point}.toml"));
+    let path = config.display().to_string();
+    let ended = nearcrawl(&["run", "--config", &path]).await;
+    assert_ended(&ended, "state directory in use", 73, &["in use by another nearcrawl"]);
+
+    // Another state directory, but the same addresses.
+    let text = fs::read_to_string(&config).unwrap();
+    let state = format!("{:?}", swarm.common.directory.join(point.to_string()).display().to_string());
+    let elsewhere = format!("{:?}", swarm.common.directory.join("elsewhere").display().to_string());
+    let same_swarm_port = text.replace(&state, &elsewhere);
+    fs::write(&config, &same_swarm_port).unwrap();
+    let ended = nearcrawl(&["run", "--config", &path]).await;
+    assert_ended(&ended, "swarm port in use", 73, &["4817", "another daemon"]);
+    fs::write(&config, same_swarm_port.replace("tcp/4817", "tcp/4818")).unwrap();
+    let ended = nearcrawl(&["run", "--config", &path]).await;
+    assert_ended(&ended, "API port in use", 73, &["4880"]);
+
+    swarm.seed(0, &web.seeds()).await;
+    let pages = web.expected(&web.seeds()).pages() as u64;
+    swarm.agree(pages, Duration::from_secs(30)).await;
+    assert!(swarm.stop().await);
+}
+
+#[tokio::test]
+async fn registry_files_that_cannot_be_believed_are_refused_and_no_snapshot_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("delegated");
+    let out = directory.path().join("out.zst");
+    let (file, out_text) = (file.display().to_string(), out.display().to_string());
+    let header = |lines: usize| format!("2|apnic|20261121|{lines}|19700101|20261121|+0000\napnic|*|ipv4|*|{lines}|summary\n");
+    let line = |start: &str, count: u64| format!("apnic|JP|ipv4|{start}|{count}|20200101|allocated|org-{start}\n");
+    let cases: [(&str, String, i32, &str); 7] = [
+        ("no registry file", "<html>Service unavailable</html>\n".to_owned(), 65, ""),
+        ("empty", String::new(), 65, ""),
+        ("cut off", header(3) + &line("10.0.0.0", 256), 65, ""),
+        ("more than anybody has", header(1) + &line("16.0.0.0", 1 << 31), 65, ""),
+        ("past the last address", header(1) + &line("255.255.255.0", 1024), 65, ""),
+        ("negative", header(1) + "apnic|JP|ipv4|10.0.0.0|-256|20200101|allocated|org\n", 65, ""),
+        ("nonsense as address", header(1) + &line("10.0.0.999", 256), 65, ""),
+    ];
+    for (what, text, code, says) in cases {
+        fs::write(&file, text).unwrap();
+        let ended = nearcrawl(&["hierarchy", "build", &file, "--out", &out_text]).await;
+        assert_ended(&ended, what, code, &[says, &file]);
+        assert!(!out.exists(), "{what}");
+    }
+    let ended = nearcrawl(&["hierarchy", "build", "/nowhere/delegated", "--out", &out_text]).await;
+    assert_ended(&ended, "no file", 66, &["/nowhere/delegated"]);
+
+    // Ranges that overlap are what registries really have: the smaller one is inside the larger one, whoever comes first.
+    fs::write(&file, header(3) + &line("10.0.0.0", 65_536) + &line("10.0.2.0", 256) + &line("10.0.3.128", 384)).unwrap();
+    let built = nearcrawl(&["hierarchy", "build", &file, "--out", &out_text]).await;
+    assert_eq!(built.code, Some(0), "{built:?}");
+    for (address, holder) in [("10.0.0.1", "org-10.0.0.0"), ("10.0.2.9", "org-10.0.2.0"), ("10.0.3.200", "org-10.0.3.128")] {
+        let shown = nearcrawl(&["hierarchy", "show", address, "--snapshot", &out_text]).await;
+        assert!(shown.code == Some(0) && shown.said.contains(holder), "{address}: {shown:?}");
+    }
+    let ended = nearcrawl(&["hierarchy", "build", &file, "--out", "/nowhere/out.zst"]).await;
+    assert_ended(&ended, "no place to write", 73, &["/nowhere/out.zst"]);
+    fs::write(&out, "no snapshot").unwrap();
+    assert_ended(&nearcrawl(&["hierarchy", "stats", "--snapshot", &out_text]).await, "no snapshot", 65, &[]);
+}
+
+/// What a hostile or broken server sends.
+#[derive(Clone)]
+enum Say {
+    /// These bytes, then the end of the connection.
+    Bytes(Vec<u8>),
+    /// These bytes, then zeros for ever.
+    Endless(Vec<u8>),
+    /// These bytes, then one more from time to time, for ever.
+    Dripping(Vec<u8>),
+}
+
+fn answer(head: &str, body: &[u8]) -> Say {
+    Say::Bytes([format!("HTTP/1.1 {head}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len()).as_bytes(), body].concat())
+}
+
+fn page(body: &str) -> Say {
+    answer("200 OK\r\ncontent-type: text/html", body.as_bytes())
+}
+
+/// A server that says the same to every path but robots.txt, which does not exist.
+async fn hostile(listener: TcpListener, say: Say, served: Arc<AtomicUsize>) {
+    loop {
+        let Ok((mut stream, _)) = listener.accept().await else { continue };
+        let (say, served) = (say.clone(), served.clone());
+        tokio::spawn(async move {
+            let mut head = Vec::new();
+            let mut buffer = [0; 4096];
+            while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+                match stream.read(&mut buffer).await {
+                    Ok(length) if length > 0 => head.extend_from_slice(&buffer[..length]),
+                    _ => return,
+                }
+            }
+            served.fetch_add(1, Ordering::Relaxed);
+            let robots = head.starts_with(b"GET /robots.txt ");
+            let say = if robots { answer("404 Not Found", b"") } else { say };
+            // Whoever hangs up has seen enough.
+            let _ = match say {
+                Say::Bytes(bytes) => stream.write_all(&bytes).await,
+                Say::Endless(bytes) => {
+                    let mut sent = stream.write_all(&bytes).await;
+                    while sent.is_ok() {
+                        sent = stream.write_all(&[0; 16 << 10]).await;
+                    }
+                    sent
+                }
+                Say::Dripping(bytes) => {
+                    let mut sent = stream.write_all(&bytes).await;
+                    while sent.is_ok() {
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                        sent = stream.write_all(b"x").await;
+                    }
+                    sent
+                }
+            };
+        });
+    }
+}
+
+/// So many zeros, packed.
+async fn bomb(size: u64) -> Vec<u8> {
+    let zeros = tokio::io::BufReader::new(tokio::io::repeat(0).take(size));
+    let mut packed = Vec::new();
+    async_compression::tokio::bufread::GzipEncoder::new(zeros).read_to_end(&mut packed).await.unwrap();
+    packed
+}
+
+/// Counts who connects to an address that nobody may contact.
+async fn forbidden(address: SocketAddr, tasks: &mut JoinSet<()>) -> Arc<AtomicUsize> {
+    let listener = TcpListener::bind(address).await.unwrap();
+    let connects = Arc::new(AtomicUsize::new(0));
+    let counter = connects.clone();
+    tasks.spawn(async move {
+        while let Ok(connection) = listener.accept().await {
+            counter.fetch_add(1, Ordering::Relaxed);
+            drop(connection);
+        }
+    });
+    connects
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hostile_servers_and_names_end_in_a_record_of_what_they_did() {
+    let ground = Ground::claim();
+    let directory = tempfile::tempdir().unwrap();
+    let mut tasks = JoinSet::new();
+    // Loopback as well, but not in the range that was allowed.
+    let outside = SocketAddr::from(([127, ground.net + 100, 0, 9], 8080));
+    let connects = forbidden(outside, &mut tasks).await;
+    let html = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/html\r\n";
+    let packed = bomb(300 << 20).await;
+    let packed = [format!("{html}content-encoding: gzip\r\ncontent-length: {}\r\n\r\n", packed.len()).as_bytes(), &packed].concat();
+    // Host, what it says, and what its record must say: status, pages, failed, and a status code that must have come.
+    let servers: Vec<(&str, Say, &str, u64, u64, u16)> = vec![
+        (
+            "good",
+            page("<a href=\"/\">home</a><a href=\"http://localhost:8080/\">x</a><a href=\"http://127.0.0.1/\">y</a>"),
+            "up",
+            1,
+            0,
+            200,
+        ),
+        ("bomb", Say::Bytes(packed), "down", 0, 1, 0),
+        ("endless", Say::Endless(format!("{html}\r\n").into_bytes()), "down", 0, 1, 0),
+        ("dripping", Say::Dripping(format!("{html}\r\n").into_bytes()), "down", 0, 1, 0),
+        ("endless-head", Say::Endless(b"HTTP/1.1 200 OK\r\nx: ".to_vec()), "down", 0, 1, 0),
+        ("slow-head", Say::Dripping(b"HTTP/1.1 200 OK\r\nx: ".to_vec()), "down", 0, 1, 0),
+        ("no-http", Say::Bytes(b"220 mail.test ESMTP\r\n".to_vec()), "down", 0, 1, 0),
+        ("image", answer("200 OK\r\ncontent-type: image/png", b"\x89PNG"), "no-pages", 0, 0, 200),
+        ("private", answer(&format!("302 Found\r\nlocation: http://{outside}/"), b""), "no-pages", 0, 0, 302),
+        ("loop", answer("302 Found\r\nlocation: /", b""), "no-pages", 0, 0, 302),
+        ("bad-redirect", answer("302 Found\r\nlocation: http://[::1/", b""), "down", 0, 1, 0),
+        ("refusing", answer("403 Forbidden", b""), "refused", 0, 0, 403),
+        ("cut", Say::Bytes(format!("{html}content-length: 500\r\n\r\n<p>").into_bytes()), "down", 0, 1, 0),
+    ];
+    let mut names: Vec<(Host, IpAddr)> = Vec::new();
+    let mut served = BTreeMap::new();
+    for (number, (name, say, ..)) in servers.iter().enumerate() {
+        let address = Ipv4Addr::new(127, ground.net, 10 + number as u8, 9);
+        let listener = TcpListener::bind((address, 8080)).await.unwrap();
+        let count = Arc::new(AtomicUsize::new(0));
+        served.insert(*name, count.clone());
+        tasks.spawn(hostile(listener, say.clone(), count));
+        names.push((format!("{name}.test").parse().unwrap(), address.into()));
+    }
+    names.push(("closed.test".parse().unwrap(), Ipv4Addr::new(127, ground.net, 200, 9).into()));
+    names.push(("inside.test".parse().unwrap(), outside.ip()));
+    let zone = Zone::new(names);
+    zone.set("broken-dns.test".parse().unwrap(), Reply::ServerFailure);
+    zone.set("silent-dns.test".parse().unwrap(), Reply::Silence);
+    zone.set("empty.test".parse().unwrap(), Reply::Addresses(Vec::new()));
+    let dns = DnsServer::start(SocketAddr::from(([127, ground.net, 250, 53], 0)), zone).await.unwrap();
+    let nowhere = ["inside", "broken-dns", "silent-dns", "empty", "missing"];
+
+    let limits = "[crawl]\nports = [8080]\n[dns]\ntimeout = \"500ms\"\nattempts = 1\n\
+                  [fetch]\nconnect = \"2s\"\nhead = \"2s\"\nidle = \"1s\"\ntotal = \"3s\"\nmost_bytes = \"512KiB\"\nmost_decoded = \"1MiB\"\n";
+    let config = configuration(directory.path(), &ground, limits);
+    let out = directory.path().join("records.jsonl");
+    let (range, name_server, out_text) = (ground.range(), dns.address().to_string(), out.display().to_string());
+    let hosts: Vec<&str> = servers.iter().map(|server| server.0).chain(nowhere).chain(["closed"]).collect();
+    let urls: Vec<String> = hosts.iter().map(|host| format!("http://{host}.test:8080/")).collect();
+    let mut arguments = vec!["crawl", "--config", &config, "--allow-range", &range, "--dns", &name_server, "--delay", "10ms", "--json"];
+    arguments.extend(["--out", &out_text, "--follow", "all"]);
+    arguments.extend(urls.iter().map(String::as_str));
+    let begun = Instant::now();
+    let ended = nearcrawl(&arguments).await;
+    println!("{:?}: {}", begun.elapsed(), ended.complained);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+
+    let mut records = BTreeMap::new();
+    for line in fs::read_to_string(&out).unwrap().lines() {
+        let record: serde_json::Value = serde_json::from_str(line).unwrap();
+        records.insert(record["host"].as_str().unwrap().to_owned(), record);
+    }
+    let mut wrong = Vec::new();
+    for (name, _, status, pages, failed, code) in &servers {
+        let record = &records[&format!("{name}.test")];
+        let came = *code == 0 || record["by_status"][code.to_string()].as_u64() >= Some(1);
+        if record["status"] != *status || record["pages"] != *pages || record["failed"] != *failed || !came {
+            wrong.push(format!("{name}: wanted {status} {pages} {failed} {code}, but {record}"));
+        }
+        assert!(served[name].load(Ordering::Relaxed) <= 4, "{name} was asked {served:?} times");
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(records["closed.test"]["status"], "down");
+    for name in nowhere {
+        assert!(!records.contains_key(&format!("{name}.test")), "{name} has no address, so there is no server");
+    }
+    let totals: serde_json::Value = serde_json::from_str(&ended.said).unwrap();
+    assert!(totals["nowhere"].as_u64() >= Some(nowhere.len() as u64), "{totals}");
+    assert_eq!(totals["summary"]["total"]["servers"], servers.len() + 1);
+    assert_eq!(connects.load(Ordering::Relaxed), 0, "an address outside the allowed range was contacted");
+    drop(tasks);
+}
