@@ -104,6 +104,8 @@ pub async fn run(config: Config) -> Result<(), NodeFailure> {
     };
     let web = birth::web_hands(&config, provisional.fingerprint_key)?;
     let (hands, ears) = Hands::new(web, config.delegation.probe, store.clone(), Some(swarm));
+    // What the seen set holds of former lives is read back from the journals, under new numbers.
+    store.sites_drop_below(souvenirs.incarnation << 32).await?;
     let claims = store.claims_all().await?;
     // The settled members are remembered with this one among them: who was alone has nobody to wait for.
     let joins = !config.swarm.bootstrap.is_empty() || souvenirs.members.iter().any(|member| *member != born.access_point);

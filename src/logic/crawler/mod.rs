@@ -268,6 +268,7 @@ pub struct Crawler {
     parting_since: Option<Moment>,
     releasing: bool,
 
+    members_changed_at: Moment,
     started: Moment,
     now: Now,
     synced: bool,
@@ -346,6 +347,7 @@ impl Crawler {
             inheriting: BTreeSet::new(),
             parting_since: None,
             releasing: false,
+            members_changed_at: now.moment,
             started: now.moment,
             now,
             synced: !settings.joins && identity.members.len() < 2,

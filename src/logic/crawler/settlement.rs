@@ -23,6 +23,12 @@ use crate::{
 /// How long a probe by another member may take, its queue included.
 const PROBE_PATIENCE: Millis = 25_000;
 
+/// For so long after the living changed a steward may be a new one.
+const NEW_DUTY: Millis = 10_000;
+
+/// What a probe by a steward before us may have taken.
+const LONG_PROBE: Millis = 100;
+
 /// How long an awarded claim may take to be heard of.
 const AWARD_PATIENCE: Millis = 10_000;
 
@@ -49,7 +55,11 @@ impl Crawler {
             return;
         }
         let search = IpMicra::new(subnet, self.settings.threshold_us);
-        self.procedures.insert(subnet, Procedure { search, target, state: ProcedureState::Resting(self.now.moment), awards: 0 });
+        // The steward before us may have had the address probed a moment ago, and cannot always tell.
+        let new_duty = self.now.moment.since(self.members_changed_at) < NEW_DUTY;
+        let rest = if new_duty { self.front.politeness().rest_after(LONG_PROBE, None) } else { 0 };
+        let state = ProcedureState::Resting(self.now.moment.after(rest));
+        self.procedures.insert(subnet, Procedure { search, target, state, awards: 0 });
         self.advance(subnet);
     }
 
