@@ -57,36 +57,36 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Adds another's sums.
+    /// Adds another's sums. What a member exaggerates stays at the end of the scale.
     pub fn add(&mut self, other: &Counts) {
-        self.servers += other.servers;
-        self.up += other.up;
-        self.pages += other.pages;
-        self.requests += other.requests;
-        self.bytes += other.bytes;
-        self.busy_ms += other.busy_ms;
-        self.external_hosts += other.external_hosts;
-        self.cut_by_depth += other.cut_by_depth;
-        self.refused_by_robots += other.refused_by_robots;
-        self.failed += other.failed;
-        self.unfinished += other.unfinished;
+        self.servers = self.servers.saturating_add(other.servers);
+        self.up = self.up.saturating_add(other.up);
+        self.pages = self.pages.saturating_add(other.pages);
+        self.requests = self.requests.saturating_add(other.requests);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.busy_ms = self.busy_ms.saturating_add(other.busy_ms);
+        self.external_hosts = self.external_hosts.saturating_add(other.external_hosts);
+        self.cut_by_depth = self.cut_by_depth.saturating_add(other.cut_by_depth);
+        self.refused_by_robots = self.refused_by_robots.saturating_add(other.refused_by_robots);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.unfinished = self.unfinished.saturating_add(other.unfinished);
     }
 }
 
 impl Counts {
     /// Takes back sums that were added before.
     pub fn subtract(&mut self, other: &Counts) {
-        self.servers -= other.servers;
-        self.up -= other.up;
-        self.pages -= other.pages;
-        self.requests -= other.requests;
-        self.bytes -= other.bytes;
-        self.busy_ms -= other.busy_ms;
-        self.external_hosts -= other.external_hosts;
-        self.cut_by_depth -= other.cut_by_depth;
-        self.refused_by_robots -= other.refused_by_robots;
-        self.failed -= other.failed;
-        self.unfinished -= other.unfinished;
+        self.servers = self.servers.saturating_sub(other.servers);
+        self.up = self.up.saturating_sub(other.up);
+        self.pages = self.pages.saturating_sub(other.pages);
+        self.requests = self.requests.saturating_sub(other.requests);
+        self.bytes = self.bytes.saturating_sub(other.bytes);
+        self.busy_ms = self.busy_ms.saturating_sub(other.busy_ms);
+        self.external_hosts = self.external_hosts.saturating_sub(other.external_hosts);
+        self.cut_by_depth = self.cut_by_depth.saturating_sub(other.cut_by_depth);
+        self.refused_by_robots = self.refused_by_robots.saturating_sub(other.refused_by_robots);
+        self.failed = self.failed.saturating_sub(other.failed);
+        self.unfinished = self.unfinished.saturating_sub(other.unfinished);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What does the program do with input that nobody should give it? Each has an outcome that says what it is, and nothing is lost.
 //!
-//! Only what needs whole processes is here. The rooms' own tests have the rest:
+//! Only what needs whole processes is here, and in `bad_peers`. The rooms' own tests have the rest:
 //!
 //! | bad input | where |
 //! |---|---|
@@ -19,15 +19,7 @@ use nearcrawl::{
         dns::{DnsServer, Reply, Zone},
         world::Places,
     },
-    io::swarm::{Swarm as Member, SwarmCommand, SwarmConfig, SwarmEvent},
-    model::{
-        access_point::AccessPoint,
-        fetch::{LocatedHost, ProbeTarget},
-        journal::Arrival,
-        message::{HandOff, Request, Response},
-        subnet::Subnet,
-        url::{Host, PageUrl},
-    },
+    model::url::Host,
 };
 use std::{
     collections::BTreeMap,
@@ -43,7 +35,7 @@ use std::{
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     task::JoinSet,
 };
 
@@ -270,7 +262,7 @@ async fn bomb(size: u64) -> Vec<u8> {
 }
 
 /// Counts who connects to an address that nobody may contact.
-async fn forbidden(address: SocketAddr, tasks: &mut JoinSet<()>) -> Arc<AtomicUsize> {
+pub async fn forbidden(address: SocketAddr, tasks: &mut JoinSet<()>) -> Arc<AtomicUsize> {
     let listener = TcpListener::bind(address).await.unwrap();
     let connects = Arc::new(AtomicUsize::new(0));
     let counter = connects.clone();

@@ -104,7 +104,9 @@ impl Crawler {
             Request::Settle(subnet, target) => self.settle_for(ticket, subnet, target),
             Request::Probe(subnet, target) => self.probe_for(ticket, subnet, target),
             Request::Award { subnet, epoch, rtt_us, runner_up, probes, rest } => {
-                self.front_rest_subnet(subnet, rest);
+                if self.ownership.claim(&subnet).is_none() {
+                    self.front_rest_subnet(subnet, rest);
+                }
                 self.awarded(subnet, epoch, rtt_us, runner_up, probes);
                 // Whose it is already, the steward has not heard yet.
                 let standing = self.ownership.latest(&subnet).filter(|held| !held.claim.released).map(|held| held.proof.clone());

@@ -36,6 +36,9 @@ const AWARD_PATIENCE: Millis = 10_000;
 const AWARD_AGAIN: Millis = 1_000;
 const MOST_AWARDS: u32 = 4;
 
+/// The longest rest that a subnet is given: that of an answer that took as long as any may.
+const LONGEST_REST: Millis = 600_000;
+
 /// How many subnets may wait for a procedure.
 pub(super) const MOST_QUEUED: usize = 100_000;
 
@@ -309,9 +312,9 @@ impl Crawler {
         true
     }
 
-    /// Leave every address of this subnet alone for so long.
+    /// Leave every address of this subnet alone for so long, but not for ever: a member may have said it.
     pub(super) fn front_rest_subnet(&mut self, subnet: Subnet, rest: Millis) {
-        let until = self.now.moment.after(rest);
+        let until = self.now.moment.after(rest.min(LONGEST_REST));
         self.rests.insert(subnet, until);
     }
 
@@ -330,7 +333,7 @@ impl Crawler {
 
     /// Whether one more probe of ours may go to this subnet; if so it counts.
     fn may_contact(&mut self, subnet: Subnet, host: &Host) -> bool {
-        let (contacts, _) = *self.contacts.entry(subnet).or_insert((0, self.now.moment));
+        let contacts = self.contacts.get(&subnet).map_or(0, |(contacts, _)| *contacts);
         let may = contacts < self.settings.contacts_per_subnet && !self.settings.scope.denies(host);
         if may {
             self.contacts.insert(subnet, (contacts + 1, self.now.moment));
