@@ -20,6 +20,8 @@ pub enum Exit {
     InUse = 73,
     /// A disk failed, is full, or what it holds is damaged.
     Storage = 74,
+    /// The disk is full; it may work later.
+    TryLater = 75,
     /// This user may not do it.
     NoPermission = 77,
     /// The configuration is wrong.

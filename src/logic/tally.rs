@@ -57,7 +57,6 @@ fn status_word(status: ServerStatus) -> &'static str {
         ServerStatus::Refused => "refused",
         ServerStatus::Robots => "robots",
         ServerStatus::Down => "down",
-        ServerStatus::Unresolvable => "unresolvable",
     }
 }
 

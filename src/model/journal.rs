@@ -4,7 +4,7 @@
 //! said and when the server was last asked, without asking the server again.
 
 use super::{
-    fetch::{FetchFailure, ResolveFailure},
+    fetch::FetchFailure,
     fingerprint::Fingerprint,
     subnet::Subnet,
     time::{Millis, WallTime},
@@ -148,13 +148,6 @@ pub enum JournalEntry {
     Forwarded {
         /// The first sequence number that may not have been.
         before: u64,
-    },
-    /// The host could not be resolved: the whole record of this run.
-    Unresolvable {
-        /// Why.
-        failure: ResolveFailure,
-        /// When.
-        at: WallTime,
     },
     /// A new owner goes on from here. Of several copies of a journal the one that was taken over last is the true one: its
     /// owner had read all that could be found, and what others wrote behind the same place was never recorded.

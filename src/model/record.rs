@@ -37,8 +37,6 @@ pub enum ServerStatus {
     Robots,
     /// Could not be connected to.
     Down,
-    /// The name does not resolve.
-    Unresolvable,
 }
 
 /// One site's record of one run.

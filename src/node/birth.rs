@@ -212,6 +212,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
         cache_entries: (config.cache.entries_per_fetch as usize).saturating_mul(crawl.parallel as usize).max(1),
         own_addresses: own_addresses(config),
         joins,
+        member: true,
         membership: MembershipConfig {
             probe_every: millis(timers.probe_every),
             probe_rtt: millis(timers.probe_timeout),

@@ -20,7 +20,7 @@ use crate::{
     },
     logic::{
         crawler::{
-            Crawler,
+            Crawler, Settings,
             event::{Command, Event},
         },
         hierarchy::Hierarchy,
@@ -28,7 +28,8 @@ use crate::{
     model::{
         access_point::AccessPoint,
         message::{Gossip, PublicRequest, PublicResponse, Response},
-        view::StoreView,
+        url::PageUrl,
+        view::{RefusedSeed, SeedView, StoreView},
     },
 };
 use std::{
@@ -103,10 +104,12 @@ pub async fn run(config: Config) -> Result<(), NodeFailure> {
     };
     let web = birth::web_hands(&config, provisional.fingerprint_key)?;
     let (hands, ears) = Hands::new(web, config.delegation.probe, store.clone(), Some(swarm));
+    // What the seen set holds of former lives is read back from the journals, under new numbers.
+    store.sites_drop_below(souvenirs.incarnation << 32).await?;
     let claims = store.claims_all().await?;
     // The settled members are remembered with this one among them: who was alone has nobody to wait for.
     let joins = !config.swarm.bootstrap.is_empty() || souvenirs.members.iter().any(|member| *member != born.access_point);
-    let settings = birth::settings(&config, joins);
+    let settings = Settings { member: secrets.is_some(), ..birth::settings(&config, joins) };
     let mind = birth::mind(&born, &souvenirs, provisional, claims, settings, Arc::clone(&hierarchy), clock::now());
     tracing::info!("access point {}, life {}, {} subnets in the hierarchy", born.access_point, souvenirs.incarnation, hierarchy.len());
     let counter = Counter::new(&config, &hierarchy, secrets);
@@ -263,7 +266,11 @@ impl Daemon {
         let members = self.mind.settled_members();
         let addresses = self.mind.member_addresses();
         if members != self.souvenirs.members || addresses != self.souvenirs.addresses {
-            souvenirs::keep_members(&self.store, &members, &addresses).await?;
+            if let Err(why) = souvenirs::keep_members(&self.store, &members, &addresses).await {
+                // A full disk is no reason to end; it is tried again in a few seconds.
+                tracing::warn!("the members could not be stored: {why}");
+                return Ok(());
+            }
             self.souvenirs.members = members;
             self.souvenirs.addresses = addresses;
         }
@@ -365,7 +372,10 @@ impl Daemon {
             Question::AddSeeds(urls) => {
                 // Persist before we speak.
                 self.souvenirs.seeds.extend(urls.iter().filter(|url| !self.souvenirs.seeds.contains(url)).cloned().collect::<Vec<_>>());
-                souvenirs::keep_seeds(&self.store, &self.souvenirs.seeds).await?;
+                if let Err(why) = souvenirs::keep_seeds(&self.store, &self.souvenirs.seeds).await {
+                    let refused = |url: &PageUrl| RefusedSeed { url: url.to_string(), why: format!("could not be stored: {why}") };
+                    return Ok(Answer::Seeds(SeedView { accepted: 0, refused: urls.iter().map(refused).collect() }));
+                }
                 let answer = self.counter.seeds(&self.mind, &urls);
                 self.hear(Event::Seeds(urls));
                 Ok(Answer::Seeds(answer))

@@ -15,7 +15,10 @@ use crate::model::{
     seen::{PageState, SeenAnswer, SeenBatch},
 };
 use rocksdb::{DB, Direction, IteratorMode, WriteBatch};
-use std::sync::{Arc, atomic::AtomicU64};
+use std::{
+    ops::RangeInclusive,
+    sync::{Arc, atomic::AtomicU64},
+};
 use tokio::sync::{mpsc, oneshot};
 
 /// A row of a small table: key and value.
@@ -47,8 +50,8 @@ pub(super) enum CacheAction {
         rows: Vec<(Fingerprint, u8, PageState)>,
         answer: Answer<()>,
     },
-    SiteDrop {
-        site: u64,
+    SitesDrop {
+        sites: RangeInclusive<u64>,
         answer: Answer<()>,
     },
     TablePut {
@@ -111,7 +114,7 @@ fn perform(database: &mut Database, action: CacheAction, counters: &StoreCounter
         }
         CacheAction::CutTake { site, pages, answer } => drop(answer.send(cut_take(database, site, &pages))),
         CacheAction::SiteLoad { site, rows, answer } => drop(answer.send(seen::load(database, site, &rows))),
-        CacheAction::SiteDrop { site, answer } => drop(answer.send(site_drop(database, site))),
+        CacheAction::SitesDrop { sites, answer } => drop(answer.send(sites_drop(database, &sites))),
         CacheAction::TablePut { key, value, answer } => {
             drop(answer.send(change(database, |db, batch| batch.put_cf(family(db, "tables"), key, value))));
         }
@@ -168,10 +171,10 @@ fn cut_take(database: &mut Database, site: u64, pages: &[Fingerprint]) -> Result
     Ok(urls)
 }
 
-/// Forgets all of a site: its pages, their children and its cut URLs.
-fn site_drop(database: &mut Database, site: u64) -> Result<(), StoreError> {
+/// Forgets all of these sites: their pages, the pages' children and the cut URLs.
+fn sites_drop(database: &mut Database, sites: &RangeInclusive<u64>) -> Result<(), StoreError> {
     change(database, |db, batch| {
-        let (first, last) = (seen::key(site, Fingerprint(0)), seen::key(site, Fingerprint(u64::MAX)));
+        let (first, last) = (seen::key(*sites.start(), Fingerprint(0)), seen::key(*sites.end(), Fingerprint(u64::MAX)));
         for name in ["seen", "children", "cut"] {
             // The end of a range is not part of it.
             batch.delete_range_cf(family(db, name), first, last);

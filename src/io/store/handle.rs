@@ -247,7 +247,13 @@ impl Store {
 
     /// Forgets all pages, children and cut URLs of a site.
     pub async fn site_drop(&self, site: u64) -> Result<(), StoreError> {
-        self.cache(|answer| CacheAction::SiteDrop { site, answer }).await
+        self.cache(|answer| CacheAction::SitesDrop { sites: site..=site, answer }).await
+    }
+
+    /// Forgets the sites of former lives: all whose number is below this one.
+    pub async fn sites_drop_below(&self, site: u64) -> Result<(), StoreError> {
+        let Some(last) = site.checked_sub(1) else { return Ok(()) };
+        self.cache(|answer| CacheAction::SitesDrop { sites: 0..=last, answer }).await
     }
 
     /// Sets a row of the small table `name`.

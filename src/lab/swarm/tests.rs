@@ -53,6 +53,7 @@ fn settings(depth: u8) -> Settings {
         cache_entries: 4_096,
         own_addresses: Vec::new(),
         joins: false,
+        member: true,
         membership: MembershipConfig::default(),
         roster: RosterConfig::default(),
     }

@@ -39,7 +39,7 @@ impl Crawler {
             self.members_changed();
             self.dead(gone);
         }
-        let alone_long = self.now.moment.since(self.started) >= LONELY_AFTER && self.roster.standings().len() < 2;
+        let alone_long = self.settings.member && self.now.moment.since(self.started) >= LONELY_AFTER && self.roster.standings().len() < 2;
         if !self.synced && alone_long {
             self.synced = true;
             self.claim_own_subnets();
@@ -83,6 +83,7 @@ impl Crawler {
 
     /// The living are others than before: keepers and stewards may have changed.
     fn members_changed(&mut self) {
+        self.members_changed_at = self.now.moment;
         self.assign_keepers();
         self.outbox.wake_all();
         self.roll_up_changed = true;

@@ -85,6 +85,8 @@ pub struct Settings {
     pub own_addresses: Vec<IpAddr>,
     /// Whether there is anybody to join: then nothing is fetched before the first comparison of claims.
     pub joins: bool,
+    /// Whether a swarm has let us in, or began here. If not, nothing is fetched however long nobody answers.
+    pub member: bool,
     /// SWIM's times.
     pub membership: MembershipConfig,
     /// How long the swarm waits.
@@ -266,6 +268,7 @@ pub struct Crawler {
     parting_since: Option<Moment>,
     releasing: bool,
 
+    members_changed_at: Moment,
     started: Moment,
     now: Now,
     synced: bool,
@@ -344,6 +347,7 @@ impl Crawler {
             inheriting: BTreeSet::new(),
             parting_since: None,
             releasing: false,
+            members_changed_at: now.moment,
             started: now.moment,
             now,
             synced: !settings.joins && identity.members.len() < 2,

@@ -16,11 +16,18 @@ use crate::{
         message::{Request, Response},
         subnet::Subnet,
         time::{Millis, Moment},
+        url::Host,
     },
 };
 
 /// How long a probe by another member may take, its queue included.
 const PROBE_PATIENCE: Millis = 25_000;
+
+/// For so long after the living changed a steward may be a new one.
+const NEW_DUTY: Millis = 10_000;
+
+/// What a probe by a steward before us may have taken.
+const LONG_PROBE: Millis = 100;
 
 /// How long an awarded claim may take to be heard of.
 const AWARD_PATIENCE: Millis = 10_000;
@@ -51,7 +58,11 @@ impl Crawler {
             return;
         }
         let search = IpMicra::new(subnet, self.settings.threshold_us);
-        self.procedures.insert(subnet, Procedure { search, target, state: ProcedureState::Resting(self.now.moment), awards: 0 });
+        // The steward before us may have had the address probed a moment ago, and cannot always tell.
+        let new_duty = self.now.moment.since(self.members_changed_at) < NEW_DUTY;
+        let rest = if new_duty { self.front.politeness().rest_after(LONG_PROBE, None) } else { 0 };
+        let state = ProcedureState::Resting(self.now.moment.after(rest));
+        self.procedures.insert(subnet, Procedure { search, target, state, awards: 0 });
         self.advance(subnet);
     }
 
@@ -114,6 +125,9 @@ impl Crawler {
                 procedure.state = ProcedureState::Probing(prober, now.after(PROBE_PATIENCE));
                 let target = procedure.target.clone();
                 if prober == self.me {
+                    if !self.may_contact(subnet, &target.host) {
+                        return self.probe_answered(subnet, prober, None);
+                    }
                     let question = self.number();
                     self.pending.insert(question, Pending::Probe { subnet });
                     self.counters.probes += 1;
@@ -307,17 +321,24 @@ impl Crawler {
     /// A subnet's steward asks us to probe. Not obeyed blindly: the address must lie there, be allowed and within budget.
     pub(super) fn probe_for(&mut self, ticket: u64, subnet: Subnet, target: ProbeTarget) {
         let fits = self.hierarchy.subnet_of(target.address.ip()) == subnet;
-        let denied = self.settings.scope.denies(&target.host);
-        let contacts = self.contacts.get(&subnet).map_or(0, |(contacts, _)| *contacts);
-        if !fits || denied || contacts >= self.settings.contacts_per_subnet || self.held_back().is_some() {
+        if !fits || self.held_back().is_some() || !self.may_contact(subnet, &target.host) {
             self.refuse("probes asked of us");
             return self.answer(ticket, Response::ProbeDeclined("outside the subnet, denied, over budget, or not fetching".to_owned()));
         }
-        self.contacts.insert(subnet, (contacts + 1, self.now.moment));
         let question = self.number();
         self.probing_for.insert(question, ticket);
         self.counters.probes += 1;
         self.commands.push_back(Command::Probe { question, target });
+    }
+
+    /// Whether one more probe of ours may go to this subnet; if so it counts.
+    fn may_contact(&mut self, subnet: Subnet, host: &Host) -> bool {
+        let contacts = self.contacts.get(&subnet).map_or(0, |(contacts, _)| *contacts);
+        let may = contacts < self.settings.contacts_per_subnet && !self.settings.scope.denies(host);
+        if may {
+            self.contacts.insert(subnet, (contacts + 1, self.now.moment));
+        }
+        may
     }
 
     /// Our own prober came back: for ourselves as steward, or for the steward who asked.

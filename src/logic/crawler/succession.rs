@@ -245,6 +245,7 @@ impl Crawler {
             return;
         }
         let Some(loading) = self.loading.remove(&subnet) else { return };
+        self.roll_up_changed = true;
         let claim = self.ownership.claim(&subnet).filter(|claim| claim.owner == self.me);
         let Some((reason, epoch)) = claim.map(|claim| (claim.reason, claim.epoch)) else { return };
         if loading.best.is_empty() && matches!(reason, ClaimReason::OwnerDead | ClaimReason::Released) {

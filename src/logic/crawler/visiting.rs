@@ -26,7 +26,7 @@ const MOST_HOPS: u8 = 5;
 /// A tree whose page budget is spent goes on after this long: a day.
 const SLOT: Millis = 86_400_000;
 
-/// External hosts that one run of one site may name (SAFETY W7).
+/// External hosts that one run of one site may name.
 const MOST_NEW_HOSTS: u64 = 500;
 
 /// The seen set tells levels apart up to here; links that leave the site are asked about at this depth, so that none is "cut".

@@ -34,7 +34,7 @@ pub struct SiteRules {
     pub product_token: String,
 }
 
-/// The longest crawl-delay that is waited out (RFC 9309 knows none; SAFETY W10).
+/// The longest crawl-delay that is waited out (RFC 9309 knows no crawl-delay).
 pub const LONGEST_CRAWL_DELAY: Millis = 300_000;
 
 /// How many starting URLs of a site are remembered for its next run.
@@ -162,10 +162,7 @@ impl Site {
                 self.budget_used = 0;
                 self.slot = *at;
             }
-            JournalEntry::Opened { .. }
-            | JournalEntry::Forwarded { .. }
-            | JournalEntry::Unresolvable { .. }
-            | JournalEntry::TakenOver { .. } => {}
+            JournalEntry::Opened { .. } | JournalEntry::Forwarded { .. } | JournalEntry::TakenOver { .. } => {}
             JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } => {
                 for (url, level, hops) in urls {
                     if *level == 0 && self.starts.len() < MOST_STARTS && !self.starts.contains(url) {

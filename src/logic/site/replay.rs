@@ -74,11 +74,7 @@ pub fn replay(key: JournalKey, number: u64, entries: &[JournalEntry], rules: &Si
                 }
             }
             JournalEntry::Forwarded { before } => outgoing.retain(|(sequence, _)| sequence >= before),
-            JournalEntry::Opened { .. }
-            | JournalEntry::Robots { .. }
-            | JournalEntry::Unresolvable { .. }
-            | JournalEntry::Resumed { .. }
-            | JournalEntry::TakenOver { .. } => {}
+            JournalEntry::Opened { .. } | JournalEntry::Robots { .. } | JournalEntry::Resumed { .. } | JournalEntry::TakenOver { .. } => {}
         }
     }
     let seen = pages.into_iter().map(|(fingerprint, (level, state))| (fingerprint, level, state)).collect();

@@ -52,15 +52,6 @@ impl Host {
         if self.address().is_some() { None } else { psl::domain_str(&self.0) }
     }
 
-    /// The host that a site tree starting here covers (LL-20): without a leading `www.`, unless only a public suffix would
-    /// be left.
-    pub fn without_www(&self) -> Host {
-        match self.0.strip_prefix("www.") {
-            Some(rest) if psl::domain_str(rest).is_some() => Host(rest.into()),
-            _ => self.clone(),
-        }
-    }
-
     /// The last label (`ke`), or none for an address.
     pub fn tld(&self) -> Option<&str> {
         if self.address().is_some() { None } else { self.0.rsplit('.').next() }

@@ -14,7 +14,7 @@ use toml::de::DeValue;
 pub struct CrawlConfig {
     /// The deepest level of a site tree that is fetched; the starting page is level 0 (Low Load Server Crawler).
     pub depth: u8,
-    /// How long after a run of a site ended the next one begins.
+    /// How long after a run of a site began the next one begins, once it is complete.
     pub revisit: Duration,
     /// How many pages of a site are fetched in a run before it pauses; none = no limit.
     pub pages_per_run: Option<u64>,

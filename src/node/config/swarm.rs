@@ -31,7 +31,7 @@ pub struct SwarmConfig {
     pub bootstrap: Vec<String>,
     /// How many peers may be connected at once.
     pub most_peers: u32,
-    /// A file with a key that all members share, in the format of libp2p private networks; none = no such key.
+    /// A file with a key that all members share, 64 hexadecimal digits (openssl rand -hex 32); none = no such key.
     pub pre_shared_key_file: Option<PathBuf>,
     /// Who may read the results from here.
     pub readers: Readers,

@@ -63,6 +63,7 @@ fn settings() -> Settings {
         cache_entries: 1_000,
         own_addresses: Vec::new(),
         joins: false,
+        member: true,
         membership: MembershipConfig::default(),
         roster: RosterConfig::default(),
     }
