@@ -26,5 +26,5 @@ CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$NEARCRAWL_CACHE/target}
 export CARGO_TARGET_DIR
 
 # Real pages for the tests, see scripts/corpus.sh.
-NEARCRAWL_CORPUS=${NEARCRAWL_CORPUS:-$NEARCRAWL_CACHE/corpus/cppreference-doc-en-html}
+NEARCRAWL_CORPUS=${NEARCRAWL_CORPUS:-$NEARCRAWL_CACHE/corpus}
 export NEARCRAWL_CORPUS

@@ -83,7 +83,7 @@ impl Crawler {
 
     /// The living are others than before: keepers and stewards may have changed.
     fn members_changed(&mut self) {
-        self.members_changed_at = self.now.moment;
+        self.members_changed_at = Some(self.now.moment);
         self.assign_keepers();
         self.outbox.wake_all();
         self.roll_up_changed = true;

@@ -268,7 +268,8 @@ pub struct Crawler {
     parting_since: Option<Moment>,
     releasing: bool,
 
-    members_changed_at: Moment,
+    /// When the living last were others than before; none if they never were.
+    members_changed_at: Option<Moment>,
     started: Moment,
     now: Now,
     synced: bool,
@@ -347,7 +348,7 @@ impl Crawler {
             inheriting: BTreeSet::new(),
             parting_since: None,
             releasing: false,
-            members_changed_at: now.moment,
+            members_changed_at: None,
             started: now.moment,
             now,
             synced: !settings.joins && identity.members.len() < 2,

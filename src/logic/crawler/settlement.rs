@@ -59,7 +59,7 @@ impl Crawler {
         }
         let search = IpMicra::new(subnet, self.settings.threshold_us);
         // The steward before us may have had the address probed a moment ago, and cannot always tell.
-        let new_duty = self.now.moment.since(self.members_changed_at) < NEW_DUTY;
+        let new_duty = self.members_changed_at.is_some_and(|at| self.now.moment.since(at) < NEW_DUTY);
         let rest = if new_duty { self.front.politeness().rest_after(LONG_PROBE, None) } else { 0 };
         let state = ProcedureState::Resting(self.now.moment.after(rest));
         self.procedures.insert(subnet, Procedure { search, target, state, awards: 0 });

@@ -1,4 +1,4 @@
-//! What real web is the swarm tested on? Debian's documentation, split by directory over many hosts on loopback.
+//! What real web is the swarm tested on? Three packages of Debian's documentation, split by directory over many hosts on loopback.
 //!
 //! ```text
 //! let corpus = Arc::new(Corpus::open(CorpusPlan::default())?);
@@ -44,6 +44,14 @@ pub const PORT: u16 = 8080;
 /// How many pages the synthetic chain has.
 pub const CHAIN: u32 = 12;
 
+/// The packages, as scripts/corpus.sh unpacks them: one directory for each.
+const PACKAGES: [&str; 3] = ["cppreference-doc-en-html", "apache2-doc", "postgresql-doc-15"];
+
+/// A directory with fewer or more pages is left out, and at most so many hosts serve one package.
+const LEAST_PAGES: usize = 8;
+const MOST_PAGES: usize = 66;
+const MOST_HOSTS: usize = 12;
+
 const TLD: &str = "test";
 const CHAIN_HOST: &str = "chain.deep.test";
 const LEFT_OUT: &str = "http://left-out.example";
@@ -53,7 +61,7 @@ const LEFT_OUT: &str = "http://left-out.example";
 pub struct CorpusPlan {
     /// All addresses lie in `127.net.0.0/16`.
     pub net: u8,
-    /// At most so many pages; whole directories are left out, the largest first.
+    /// At most so many pages of each package; whole directories are left out, the smallest first.
     pub most_pages: usize,
     /// How much of the made-up round trips the servers wait, in per cent; 0 answers at once.
     pub delay_percent: u32,
@@ -61,7 +69,7 @@ pub struct CorpusPlan {
 
 impl Default for CorpusPlan {
     fn default() -> Self {
-        CorpusPlan { net: 40, most_pages: 1000, delay_percent: 0 }
+        CorpusPlan { net: 40, most_pages: 350, delay_percent: 0 }
     }
 }
 
@@ -82,6 +90,8 @@ pub struct CorpusHost {
     pub name: Host,
     /// Where it lives.
     pub address: Ipv4Addr,
+    /// Which package it serves, by its number.
+    package: usize,
     /// Where its `/` redirects to.
     pub first_page: String,
     /// How many HTML files it has.
@@ -92,14 +102,15 @@ pub struct CorpusHost {
 #[derive(Debug)]
 pub struct Corpus {
     plan: CorpusPlan,
-    root: PathBuf,
+    /// Where the pages of each package begin.
+    roots: Vec<PathBuf>,
     /// Registrations, access points and distances.
     pub places: Places,
     /// The hosts; the synthetic one is the last.
     pub hosts: Vec<CorpusHost>,
     index: BTreeMap<String, usize>,
-    /// Which host serves a file, by its path from the root; none if its directory was left out.
-    served_by: BTreeMap<String, Option<usize>>,
+    /// Which host serves a file, by its package and its path from there; none if its directory was left out.
+    served_by: BTreeMap<(usize, String), Option<usize>>,
     robots: (usize, String),
 }
 
@@ -108,49 +119,55 @@ impl Corpus {
     pub fn open(plan: CorpusPlan) -> Result<Corpus, CorpusMissing> {
         let directory = directory();
         let missing = |why: String| CorpusMissing(directory.clone(), why);
-        let mut files = Vec::new();
-        collect(&directory, &mut files).map_err(|why| missing(why.to_string()))?;
-        let root = common_root(&files).ok_or_else(|| missing("there are no HTML files".to_owned()))?;
-        let paths = files.iter().filter_map(|file| Some(file.strip_prefix(&root).ok()?.to_str()?.to_owned()));
-        let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for path in paths {
-            groups.entry(group_of(&path, &root)).or_default().push(path);
-        }
-        let mut by_size: Vec<(String, Vec<String>)> = groups.into_iter().collect();
-        by_size.sort_by(|a, b| (a.1.len(), &a.0).cmp(&(b.1.len(), &b.0)));
-        let mut left = plan.most_pages;
-        let mut chosen: Vec<(String, Vec<String>)> = Vec::new();
+        let mut roots = Vec::new();
+        let mut chosen: Vec<(usize, String, Vec<String>)> = Vec::new();
         let mut served_by = BTreeMap::new();
-        for (group, paths) in by_size {
-            if paths.len() > left {
-                served_by.extend(paths.into_iter().map(|path| (path, None)));
-            } else {
-                left -= paths.len();
-                chosen.push((group, paths));
+        for (package, name) in PACKAGES.into_iter().enumerate() {
+            let mut files = Vec::new();
+            collect(&directory.join(name), &mut files).map_err(|why| missing(format!("{name}: {why}")))?;
+            let root = common_root(&files).ok_or_else(|| missing(format!("{name} has no HTML files")))?;
+            let paths = files.iter().filter_map(|file| Some(file.strip_prefix(&root).ok()?.to_str()?.to_owned()));
+            let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
+            for path in paths {
+                groups.entry(group_of(&path, &root, name)).or_default().push(path);
             }
+            let mut by_size: Vec<(String, Vec<String>)> = groups.into_iter().collect();
+            by_size.sort_by(|a, b| (b.1.len(), &b.0).cmp(&(a.1.len(), &a.0)));
+            let (mut pages, mut hosts) = (plan.most_pages, MOST_HOSTS);
+            for (group, paths) in by_size {
+                let fits = (LEAST_PAGES..=MOST_PAGES.min(pages)).contains(&paths.len());
+                if !fits || hosts == 0 {
+                    served_by.extend(paths.into_iter().map(|path| ((package, path), None)));
+                } else {
+                    pages -= paths.len();
+                    hosts -= 1;
+                    chosen.push((package, group, paths));
+                }
+            }
+            roots.push(root);
         }
         let places = Places::new(plan.net, chosen.len() + 1, 1);
-        let mut corpus = Corpus { plan, root, places, hosts: Vec::new(), index: BTreeMap::new(), served_by, robots: (0, String::new()) };
-        for (group, mut paths) in chosen {
+        let mut corpus = Corpus { plan, roots, places, hosts: Vec::new(), index: BTreeMap::new(), served_by, robots: (0, String::new()) };
+        for (package, group, mut paths) in chosen {
             paths.sort_by_key(|path| (path.matches('/').count(), !path.ends_with("index.html"), path.clone()));
             let first_page = format!("/{}", paths[0]);
-            // The last page in order is kept from the crawler at the largest host.
+            // The last page in order is kept from the crawler at the last host.
             corpus.robots = (corpus.hosts.len(), paths.last().map(|path| format!("/{path}")).unwrap_or_default());
-            corpus.add(&group, first_page, paths.len());
+            corpus.add(&group, package, first_page, paths.len());
             let host = corpus.hosts.len() - 1;
-            corpus.served_by.extend(paths.into_iter().map(|path| (path, Some(host))));
+            corpus.served_by.extend(paths.into_iter().map(|path| ((package, path), Some(host))));
         }
-        corpus.add(CHAIN_HOST, "/1.html".to_owned(), CHAIN as usize);
+        corpus.add(CHAIN_HOST, PACKAGES.len(), "/1.html".to_owned(), CHAIN as usize);
         Ok(corpus)
     }
 
-    fn add(&mut self, name: &str, first_page: String, pages: usize) {
+    fn add(&mut self, name: &str, package: usize, first_page: String, pages: usize) {
         let land = &self.places.lands[self.hosts.len()];
         let IpAddr::V4(first) = land.subnet.first() else { unreachable!("places are IPv4") };
         let address = Ipv4Addr::from_bits(first.to_bits() + 9);
         let name: Host = name.parse().expect("names are made of directory names");
         self.index.insert(name.to_string(), self.hosts.len());
-        self.hosts.push(CorpusHost { name, address, first_page, pages });
+        self.hosts.push(CorpusHost { name, address, package, first_page, pages });
     }
 
     /// Where the web servers listen.
@@ -174,11 +191,9 @@ impl Corpus {
         lands.map(|land| self.places.lands[land].subnet).collect()
     }
 
-    /// From where the crawl starts: the host with the fewest directories above it, and the chain.
+    /// From where the crawl starts: every host's first page. Where the hosts of a package hang together is theirs to say.
     pub fn seeds(&self) -> Vec<PageUrl> {
-        let top = self.hosts.iter().rev().skip(1).min_by_key(|host| (host.first_page.matches('/').count(), &host.name));
-        let hosts = top.into_iter().chain(self.hosts.last());
-        hosts.map(|host| PageUrl::parse(&format!("http://{}:{PORT}/", host.name)).expect("a host's root")).collect()
+        self.hosts.iter().map(|host| PageUrl::parse(&format!("http://{}:{PORT}/", host.name)).expect("a host's root")).collect()
     }
 
     /// What a crawl must come to, by another parser than the crawler's.
@@ -194,10 +209,11 @@ impl Corpus {
     /// The body of a page, with links to other hosts made absolute; none if there is no such file.
     fn body(&self, host: usize, path: &str) -> Option<Vec<u8>> {
         let file = decoded(path.split('?').next()?)?;
-        if self.served_by.get(&file).copied().flatten() != Some(host) {
+        let package = self.hosts[host].package;
+        if self.served_by.get(&(package, file.clone())).copied().flatten() != Some(host) {
             return None;
         }
-        let bytes = fs::read(self.root.join(&file)).ok()?;
+        let bytes = fs::read(self.roots[package].join(&file)).ok()?;
         let base = url::Url::parse(&format!("http://{}:{PORT}{path}", self.hosts[host].name)).ok()?;
         Some(links::rewrite(&bytes, |href| self.moved(host, &base, href)))
     }
@@ -206,7 +222,7 @@ impl Corpus {
     fn moved(&self, host: usize, base: &url::Url, href: &str) -> Option<String> {
         let local = !href.starts_with(['#', '/', '?']) && url::Url::parse(href).is_err();
         let target = base.join(href).ok().filter(|_| local)?;
-        match self.served_by.get(&decoded(target.path())?)? {
+        match self.served_by.get(&(self.hosts[host].package, decoded(target.path())?))? {
             None => Some(format!("{LEFT_OUT}{}", target.path())),
             Some(other) if *other == host => None,
             Some(other) => Some(format!("http://{}:{PORT}{}", self.hosts[*other].name, &target[url::Position::BeforePath..])),
@@ -218,7 +234,7 @@ impl Corpus {
 fn directory() -> PathBuf {
     let cache = || {
         let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache");
-        std::env::var_os("XDG_CACHE_HOME").map_or_else(home, PathBuf::from).join("nearcrawl/corpus/cppreference-doc-en-html")
+        std::env::var_os("XDG_CACHE_HOME").map_or_else(home, PathBuf::from).join("nearcrawl/corpus")
     };
     std::env::var_os("NEARCRAWL_CORPUS").map_or_else(cache, PathBuf::from)
 }
@@ -248,16 +264,18 @@ fn common_root(files: &[PathBuf]) -> Option<PathBuf> {
 }
 
 /// The host name of a file: its first two directories, where a page `x.html` beside a directory `x` belongs to it.
-fn group_of(path: &str, root: &Path) -> String {
+fn group_of(path: &str, root: &Path, package: &str) -> String {
     let stem = path.strip_suffix(".html").unwrap_or(path);
     let is_directory = stem != path && stem.matches('/').count() == 1 && root.join(stem).is_dir();
     let parts: Vec<&str> = if is_directory { stem.split('/').chain([""]).collect() } else { path.split('/').collect() };
     let label = |part: &str| part.to_ascii_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
-    match parts.as_slice() {
-        [first, second, _, ..] => format!("{}.{}.{TLD}", label(second), label(first)),
-        [first, _] => format!("main.{}.{TLD}", label(first)),
-        _ => format!("main.top.{TLD}"),
-    }
+    let directory = match parts.as_slice() {
+        [first, second, _, ..] => format!("{}.{}", label(second), label(first)),
+        [first, _] => format!("main.{}", label(first)),
+        // A package without directories is split by the first word of its files' names.
+        _ => stem.split_once('-').map_or("main.top".to_owned(), |(word, _)| format!("{}.top", label(word))),
+    };
+    format!("{directory}.{}.{TLD}", label(package))
 }
 
 /// The file that a URL path names, from the root.

@@ -104,7 +104,7 @@ fn urls_of_others_are_on_their_way_until_they_are_taken_in() {
     if played.crawler.activity() == (Activity::FindingOwners { hosts: 1 }) {
         played.answer(|request| matches!(request, Request::Locate(_)).then(|| Response::Located(Ok(located.clone()))));
     }
-    assert_eq!(played.sentence(), "handing 1 URL over to their owners");
+    assert_eq!(played.sentence(), "handing 1 URL over to its owner");
     assert!(played.crawler.has_work());
     played.answer(|request| matches!(request, Request::HandOff(_)).then(|| Response::HandedOff { not_mine: Vec::new() }));
     assert_eq!(played.sentence(), "no work: no server named so far lives in a subnet of this access point");
