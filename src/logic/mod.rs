@@ -8,6 +8,7 @@ pub mod hierarchy;
 pub mod keeping;
 pub mod locator;
 pub mod membership;
+pub mod newcomers;
 pub mod outbox;
 pub mod ownership;
 pub mod scope;

@@ -28,6 +28,7 @@ use crate::{
         keeping::Keeping,
         locator::Locator,
         membership::{Member, Membership, MembershipConfig, Roster, RosterConfig},
+        newcomers::Newcomers,
         outbox::Outbox,
         ownership::Ownership,
         scope::Scope,
@@ -220,6 +221,7 @@ pub struct Crawler {
     news: BTreeMap<Subnet, SignedClaim>,
 
     locator: Locator,
+    newcomers: Newcomers,
     outbox: Outbox,
     sites: BTreeMap<Host, Site>,
     by_subnet: BTreeMap<Subnet, BTreeSet<Host>>,
@@ -311,6 +313,7 @@ impl Crawler {
             unstored_claims: BTreeMap::new(),
             news: BTreeMap::new(),
             locator: Locator::default(),
+            newcomers: Newcomers::default(),
             outbox: Outbox::default(),
             sites: BTreeMap::new(),
             by_subnet: BTreeMap::new(),

@@ -233,6 +233,12 @@ impl Crawler {
             } else {
                 None
             };
+            let print = self.secret.of(target.as_str());
+            if !self.newcomers.admit(&target, print, self.now.moment) {
+                // Not entered anywhere: tomorrow a link to it may be followed.
+                self.refuse("new hosts beyond 50 a day of one domain");
+                continue;
+            }
             if place.is_none() && !new_hosts.contains(&target) {
                 if external + new_hosts.len() as u64 >= MOST_NEW_HOSTS {
                     self.refuse("external hosts beyond 500 of one site");
