@@ -2,8 +2,8 @@
 //!
 //! Rules where the material disagrees:
 //!
-//! * One prefix said twice: configuration beats registry files, these beat routing tables; then the later date; then the
-//!   smaller registry, organisation and country, so that the order of the files never matters.
+//! * One prefix said twice: configuration beats registries' statistics, these beat WHOIS, then come tables of networks, of routes and of countries;
+//!   then the later date; then the smaller registry, organisation and country, so that the order of the files never matters.
 //! * One prefix inside another: it hangs beneath the other, whoever holds it, and keeps its own organisation and country.
 //! * A holder with blocks in several countries stands beneath each of them, and is one organisation.
 
@@ -28,7 +28,15 @@ pub const DEEPEST_NESTING: usize = 12;
 /// What says that a prefix is a subnet; the later ones are believed before the earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Origin {
+    /// A table of countries.
+    Placed,
+    /// A table of routes.
     Routed,
+    /// A table of nested networks.
+    Compiled,
+    /// WHOIS.
+    Registered,
+    /// Delegated statistics.
     Delegated,
     Configured,
 }

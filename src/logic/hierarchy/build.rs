@@ -1,19 +1,27 @@
 //! How is a hierarchy built? Files are read one by one, each taken whole or refused whole; then the tree is made of all.
 //!
-//! Equal inputs in any order give equal hashes; the rules for inputs that disagree are those of the assembly: see
-//! the module `assemble`, and here for names: an organisation is called as the smallest AS number that its registry assigned to
-//! it is called in the tables of routes; of several names of one AS number the alphabetically first.
+//! Equal inputs in any order give equal hashes: what files say of one prefix is ranked by kind, date and name (see the modules `assemble` and
+//! `build::merge`), never by who came first; and an organisation is called as WHOIS calls it, else as the smallest AS number that its registry
+//! assigned to it is called in the tables, else as its widest network; of several such names the alphabetically first.
+
+mod holders;
+mod merge;
 
 use super::{
     asn::{self, Route},
-    assemble::{AssemblyRefusal, Entry, Holder, MOST_SUBNETS, Material, Origin, Rank, assemble},
+    assemble::{AssemblyRefusal, Entry, MOST_SUBNETS, Material, Origin, Rank, assemble},
     codec::LONGEST_TEXT,
-    delegated::{self, Record, is_holder, is_registry},
+    delegated::{self, Held, Record, is_holder, is_registry},
+    format::Format,
+    networks::{self, CountryRange, Network},
+    objects,
     prefix::{Prefix, SHORTEST, cut},
+    registered::{self, Registered, Told},
     report::{ReadRefusal, ReadReport},
     tree::{Hierarchy, Place, Source},
 };
 use crate::model::subnet::Subnet;
+use holders::HolderIndex;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, HashMap}, // unordered: the maps below
@@ -64,17 +72,91 @@ pub enum RoutedUse {
     NamesAndNetworks,
 }
 
+/// The registry of a prefix that has to be taken from the subnet around it.
+const UNTOLD: u16 = u16::MAX;
+
+/// The organisation of a prefix that has to be taken from the subnet around it.
+const INHERITED: u32 = u32::MAX;
+
+/// No country is told.
+const NOWHERE: [u8; 2] = *b"ZZ";
+
+/// Numbers of autonomous systems that a registry assigned.
+#[derive(Clone, Copy, Debug)]
+struct Systems {
+    first: u32,
+    count: u32,
+    organisation: u32,
+    country: [u8; 2],
+}
+
+/// How an organisation may be called: the smallest such is believed. Its own object says it, or its widest network.
+type Title = (u8, String);
+
+/// The first part of the [`Title`] of an organisation's own object.
+const OWN_TITLE: u8 = 0;
+
+/// What files say besides prefixes.
+#[derive(Default)]
+struct Learnt {
+    /// Of AS numbers.
+    names: BTreeMap<u32, String>,
+    /// Of organisations.
+    titles: BTreeMap<u32, Title>,
+    /// Of organisations.
+    countries: BTreeMap<u32, [u8; 2]>,
+    /// Registry and day of the latest change, of WHOIS objects.
+    changes: BTreeMap<String, u32>,
+}
+
+impl Learnt {
+    /// Of several names for one number the alphabetically first, whatever the order they come in.
+    fn name(&mut self, asn: u32, name: String) {
+        if asn != 0 && !name.is_empty() && name.len() <= LONGEST_TEXT {
+            keep_least(&mut self.names, asn, name);
+        }
+    }
+
+    fn title(&mut self, organisation: u32, kind: u8, name: &str) {
+        if !name.is_empty()
+            && name.len() <= LONGEST_TEXT
+            && self.titles.get(&organisation).is_none_or(|t| (t.0, t.1.as_str()) > (kind, name))
+        {
+            self.titles.insert(organisation, (kind, name.to_owned()));
+        }
+    }
+
+    fn country(&mut self, organisation: u32, country: [u8; 2]) {
+        if country != NOWHERE {
+            keep_least(&mut self.countries, organisation, country);
+        }
+    }
+
+    fn absorb(&mut self, other: Learnt) {
+        other.names.into_iter().for_each(|(asn, name)| keep_least(&mut self.names, asn, name));
+        other.titles.into_iter().for_each(|(organisation, title)| keep_least(&mut self.titles, organisation, title));
+        other.countries.into_iter().for_each(|(organisation, country)| keep_least(&mut self.countries, organisation, country));
+    }
+}
+
+/// Keeps the least of all values for one key, whatever the order they come in.
+fn keep_least<V: Ord>(map: &mut BTreeMap<u32, V>, key: u32, value: V) {
+    if map.get(&key).is_none_or(|kept| value < *kept) {
+        map.insert(key, value);
+    }
+}
+
 /// Collects what the files say.
 #[derive(Default)]
 pub struct Builder {
     overrule: bool,
+    /// Sources of the hierarchy in use, and their dates.
+    in_use: BTreeMap<String, String>,
     material: Material,
-    registry_index: HashMap<String, u16>,            // unordered: only looked up in, never walked
-    organisation_index: HashMap<(u16, String), u32>, // unordered: only looked up in, never walked
-    /// AS numbers that registries assigned: first number and organisation → how many.
-    systems: BTreeMap<(u32, u32), u32>,
-    names: BTreeMap<u32, String>,
-    routed: Vec<(bool, u128, u128)>,
+    registry_index: HashMap<String, u16>, // unordered: only looked up in, never walked in an order that matters
+    organisation_index: HolderIndex,
+    systems: Vec<Systems>,
+    learnt: Learnt,
 }
 
 impl Builder {
@@ -83,106 +165,220 @@ impl Builder {
         Builder::default()
     }
 
-    /// Whether files with too many bad lines or broken counts are taken nevertheless (their bad lines never are).
+    /// Whether doubtful files are taken nevertheless: with too many bad lines, with broken counts, with nothing in them, or older than those in use.
+    /// Their bad lines never are.
     #[must_use]
     pub fn overrule(mut self, overrule: bool) -> Builder {
         self.overrule = overrule;
         self
     }
 
+    /// The sources of the hierarchy in use: older files than these are refused.
+    #[must_use]
+    pub fn in_use(mut self, sources: &[Source]) -> Builder {
+        for Source { name, date } in sources {
+            let latest = self.in_use.entry(name.clone()).or_default();
+            *latest = date.clone().max(std::mem::take(latest));
+        }
+        self
+    }
+
     /// Goes on from a finished hierarchy.
     pub(super) fn from_material(material: Material) -> Builder {
         let registry_index = material.registries.iter().cloned().zip(0u16..).collect();
-        let organisation_index = material.organisations.iter().map(|h| (h.registry, h.id.clone())).zip(0u32..).collect();
+        let organisation_index = HolderIndex::of(&material.organisations);
         Builder { material, registry_index, organisation_index, ..Builder::default() }
     }
 
-    /// Reads a registry's delegated or delegated-extended statistics. `source_name` is for messages only. A refused file leaves
-    /// nothing behind.
+    /// Reads a file of a known format. `source_name` is for messages only. A refused file leaves nothing behind.
+    pub fn read(
+        &mut self,
+        source_name: &str,
+        input: impl BufRead,
+        format: Format,
+        routed_use: RoutedUse,
+    ) -> Result<ReadReport, ReadRefusal> {
+        match format {
+            Format::Delegated => self.read_delegated(source_name, input),
+            Format::Whois => self.read_whois(source_name, input),
+            Format::Networks => self.read_networks(source_name, input),
+            Format::Routes => self.read_asn_csv(source_name, input, routed_use),
+            Format::Countries => self.read_countries(source_name, input),
+        }
+    }
+
+    /// Reads a registry's delegated or delegated-extended statistics.
     pub fn read_delegated(&mut self, source_name: &str, input: impl BufRead) -> Result<ReadReport, ReadRefusal> {
-        // Read into a builder of its own, which is taken over when the file is believed.
-        let mut read = Builder::default();
-        let too_many = || ReadRefusal::TooMany(source_name.to_owned());
-        let taken = self.material.entries.len() + self.systems.len();
-        let report = delegated::read(source_name, input, |report, record| {
-            read.take(report, &record).ok_or_else(too_many)?;
-            // Asked at every record, so that a flood does not fill the memory first.
-            let size = taken + read.material.entries.len() + read.systems.len();
-            if size > MOST_SUBNETS { Err(too_many()) } else { Ok(()) }
-        })?
-        .judge(self.overrule)?;
-        if let (Some(name), Some(date)) = (&report.registry, &report.date) {
-            read.material.sources.push(Source { name: name.clone(), date: date.clone() });
-        }
-        self.absorb(read).ok_or_else(too_many)?;
-        Ok(report)
+        self.whole_file(source_name, Format::Delegated, |builder, report, _| {
+            delegated::read(report, input, |report, record| builder.take_record(report, &record))
+        })
     }
 
-    /// Takes one record; none when there are more registries than can be numbered.
-    fn take(&mut self, report: &mut ReadReport, record: &Record<'_>) -> Option<()> {
-        let (Record::Block { held, .. } | Record::Systems { held, .. }) = record;
-        let registry = self.registry(held.registry)?;
-        let organisation = self.organisation(registry, held.holder);
-        match *record {
-            Record::Block { v6, first, last, held } => {
-                let rank = Rank { origin: Origin::Delegated, date: held.date };
-                let place = Place { registry, country: held.country };
-                let before = self.material.entries.len();
-                self.material.entries.extend(cut(v6, first, last).map(|prefix| Entry { prefix, place, organisation, rank }));
-                report.used += 1;
-                report.prefixes += (self.material.entries.len() - before) as u64;
-            }
-            Record::Systems { first, count, .. } => self.assign_systems(first, organisation, count),
-        }
-        Some(())
+    /// Reads a registry's bulk WHOIS data, RPSL or ARIN's form.
+    pub fn read_whois(&mut self, source_name: &str, input: impl BufRead) -> Result<ReadReport, ReadRefusal> {
+        self.whole_file(source_name, Format::Whois, |builder, report, learnt| {
+            objects::read(report, input, |report, object| {
+                match registered::read(object) {
+                    Err(what) => return Ok(Err(what)),
+                    Ok(Told::Unheld) => report.unheld += 1,
+                    Ok(Told::Network(network)) => builder.take_registered(report, learnt, network)?,
+                    Ok(Told::Organisation { registry, id, name, country }) => {
+                        let registry = builder.registry(registry.as_deref().unwrap_or(merge::ELSEWHERE)).ok_or_else(|| too_many(report))?;
+                        let organisation = builder.organisation(registry, &id);
+                        learnt.title(organisation, OWN_TITLE, &name);
+                        learnt.country(organisation, country);
+                    }
+                }
+                builder.is_within_limits(report).map(Ok)
+            })
+        })
     }
 
-    fn assign_systems(&mut self, first: u32, organisation: u32, count: u32) {
-        let known = self.systems.entry((first, organisation)).or_insert(count);
-        *known = count.max(*known);
-    }
-
-    /// Takes over what another builder has read of a registry's file.
-    fn absorb(&mut self, other: Builder) -> Option<()> {
-        let Material { registries, organisations, entries, sources } = other.material;
-        let registry_of = registries.iter().map(|name| self.registry(name)).collect::<Option<Vec<u16>>>()?;
-        let organisation_of: Vec<u32> =
-            organisations.iter().map(|h| self.organisation(registry_of[usize::from(h.registry)], &h.id)).collect();
-        self.material.entries.extend(entries.into_iter().map(|entry| Entry {
-            place: Place { registry: registry_of[usize::from(entry.place.registry)], ..entry.place },
-            organisation: organisation_of[entry.organisation as usize],
-            ..entry
-        }));
-        for ((first, organisation), count) in other.systems {
-            self.assign_systems(first, organisation_of[organisation as usize], count);
-        }
-        self.material.sources.extend(sources);
-        Some(())
+    /// Reads a table of nested networks, `prefix,country,asn,name`.
+    pub fn read_networks(&mut self, source_name: &str, input: impl BufRead) -> Result<ReadReport, ReadRefusal> {
+        self.whole_file(source_name, Format::Networks, |builder, report, learnt| {
+            networks::read(report, input, |report, Network { prefix, country, asn, name }| {
+                learnt.name(asn, name);
+                let organisation = builder.system(asn);
+                builder.push(report, prefix.v6, (prefix.first, prefix.last()), UNTOLD, country, organisation, Origin::Compiled, 0)
+            })
+        })
     }
 
     /// Reads a table of routes, `first,last,AS number,"organisation"`.
     pub fn read_asn_csv(&mut self, source_name: &str, input: impl BufRead, routed_use: RoutedUse) -> Result<ReadReport, ReadRefusal> {
-        let mut routes: Vec<(bool, u128, u128)> = Vec::new();
-        let mut names: BTreeMap<u32, String> = BTreeMap::new();
-        let report = asn::read(source_name, input, |report, Route { v6, first, last, asn, name }| {
-            report.used += 1;
-            if routed_use == RoutedUse::NamesAndNetworks {
-                report.prefixes += cut(v6, first, last).count() as u64;
-                routes.push((v6, first, last));
+        self.whole_file(source_name, Format::Routes, |builder, report, learnt| {
+            asn::read(report, input, |report, Route { v6, first, last, asn, name }| {
+                learnt.name(asn, name);
+                if routed_use == RoutedUse::Names {
+                    report.used += 1;
+                    return if learnt.names.len() > MOST_SUBNETS { Err(too_many(report)) } else { Ok(()) };
+                }
+                let organisation = builder.system(asn);
+                builder.push(report, v6, (first, last), UNTOLD, NOWHERE, organisation, Origin::Routed, 0)
+            })
+        })
+    }
+
+    /// Reads a table of countries, `first,last,country`: where it disagrees with the block around it, the range is a nested network.
+    pub fn read_countries(&mut self, source_name: &str, input: impl BufRead) -> Result<ReadReport, ReadRefusal> {
+        self.whole_file(source_name, Format::Countries, |builder, report, _| {
+            networks::read_countries(report, input, |report, CountryRange { v6, first, last, country }| {
+                builder.push(report, v6, (first, last), UNTOLD, country, INHERITED, Origin::Placed, 0)
+            })
+        })
+    }
+
+    /// Reads one file, and forgets it again if it is refused.
+    fn whole_file(
+        &mut self,
+        source_name: &str,
+        format: Format,
+        read: impl FnOnce(&mut Builder, &mut ReadReport, &mut Learnt) -> Result<(), ReadRefusal>,
+    ) -> Result<ReadReport, ReadRefusal> {
+        let Material { registries, organisations, entries, .. } = &self.material;
+        let (registries, organisations, entries, systems) = (registries.len(), organisations.len(), entries.len(), self.systems.len());
+        let mut report = ReadReport { source: source_name.to_owned(), format: Some(format), ..ReadReport::default() };
+        let mut learnt = Learnt::default();
+        let outcome = read(self, &mut report, &mut learnt).and_then(|()| {
+            let changed = learnt.changes.iter().max_by_key(|(_, day)| **day);
+            if let Some((registry, day)) = changed {
+                report.registry = Some(registry.clone());
+                report.date = Some(day.to_string());
             }
-            if names.len() > MOST_SUBNETS || report.prefixes > MOST_SUBNETS as u64 {
-                return Err(ReadRefusal::TooMany(source_name.to_owned()));
+            let name = source_of(&report);
+            let in_use = name.as_ref().and_then(|name| self.in_use.get(name));
+            Ok((name, report.judge(self.overrule, in_use.map(String::as_str))?))
+        });
+        match outcome {
+            Ok((name, report)) => {
+                self.learnt.absorb(learnt);
+                if let (Some(name), Some(date)) = (name, &report.date) {
+                    self.material.sources.push(Source { name, date: date.clone() });
+                }
+                Ok(report)
             }
-            keep_first(&mut names, asn, name);
-            Ok(())
-        })?
-        .judge(self.overrule)?;
-        if self.routed.len() + routes.len() > MOST_SUBNETS {
-            return Err(ReadRefusal::TooMany(source_name.to_owned()));
+            Err(refusal) => {
+                self.material.entries.truncate(entries);
+                self.systems.truncate(systems);
+                self.organisation_index.truncate(&mut self.material.organisations, organisations);
+                self.material.registries.truncate(registries);
+                self.registry_index.retain(|_, index| usize::from(*index) < registries);
+                Err(refusal)
+            }
         }
-        self.routed.extend(routes);
-        names.into_iter().for_each(|(asn, name)| keep_first(&mut self.names, asn, name));
-        Ok(report)
+    }
+
+    /// Takes one record of a registry's statistics.
+    fn take_record(&mut self, report: &mut ReadReport, record: &Record<'_>) -> Result<(), ReadRefusal> {
+        let (Record::Block { held, .. } | Record::Systems { held, .. }) = record;
+        let Held { registry, country, holder, date } = *held;
+        let registry = self.registry(registry).ok_or_else(|| too_many(report))?;
+        let organisation = self.organisation(registry, holder);
+        match *record {
+            Record::Block { v6, first, last, .. } => {
+                self.push(report, v6, (first, last), registry, country, organisation, Origin::Delegated, date)
+            }
+            Record::Systems { first, count, .. } => {
+                self.systems.push(Systems { first, count, organisation, country });
+                self.is_within_limits(report)
+            }
+        }
+    }
+
+    /// Takes one network of WHOIS.
+    fn take_registered(&mut self, report: &mut ReadReport, learnt: &mut Learnt, network: Registered) -> Result<(), ReadRefusal> {
+        let Registered { v6, ranges, registry, country, holder, name, date } = network;
+        if let Some(registry) = &registry
+            && date > 0
+        {
+            let latest = learnt.changes.entry(registry.clone()).or_default();
+            *latest = date.max(*latest);
+        }
+        let told = registry.as_deref().map(|name| self.registry(name).ok_or_else(|| too_many(report))).transpose()?;
+        let organisation = match &holder {
+            // A holder belongs to some registry; a network may still find a better one around it.
+            Some(id) => {
+                let registry = told.or_else(|| self.registry(merge::ELSEWHERE)).ok_or_else(|| too_many(report))?;
+                self.organisation(registry, id)
+            }
+            None => INHERITED,
+        };
+        for (first, last) in ranges {
+            let widest = cut(v6, first, last).map(|p| p.length).min().unwrap_or(0);
+            if organisation != INHERITED {
+                learnt.title(organisation, widest.saturating_add(1), &name);
+            }
+            self.push(report, v6, (first, last), told.unwrap_or(UNTOLD), country, organisation, Origin::Registered, date)?;
+        }
+        Ok(())
+    }
+
+    /// The one door through which prefixes come in: a range, cut; all parts have the same holder and place.
+    #[expect(clippy::too_many_arguments, reason = "one door, and everything that is known of a range goes through it")]
+    fn push(
+        &mut self,
+        report: &mut ReadReport,
+        v6: bool,
+        (first, last): (u128, u128),
+        registry: u16,
+        country: [u8; 2],
+        organisation: u32,
+        origin: Origin,
+        date: u32,
+    ) -> Result<(), ReadRefusal> {
+        let (place, rank) = (Place { registry, country }, Rank { origin, date });
+        let before = self.material.entries.len();
+        self.material.entries.extend(cut(v6, first, last).map(|prefix| Entry { prefix, place, organisation, rank }));
+        report.used += 1;
+        report.prefixes += (self.material.entries.len() - before) as u64;
+        self.is_within_limits(report)
+    }
+
+    /// Asked at every record, so that a flood does not fill the memory first.
+    fn is_within_limits(&self, report: &ReadReport) -> Result<(), ReadRefusal> {
+        let size = self.material.entries.len().max(self.material.organisations.len()).max(self.systems.len());
+        if size > MOST_SUBNETS { Err(too_many(report)) } else { Ok(()) }
     }
 
     /// Adds a prefix of the configuration.
@@ -215,36 +411,8 @@ impl Builder {
 
     /// Makes the tree of all that was read.
     pub fn finish(mut self) -> Result<Hierarchy, AssemblyRefusal> {
-        self.name_organisations();
-        let blocks = assemble(self.material)?;
-        if self.routed.is_empty() {
-            return Ok(blocks);
-        }
-        let mut material = blocks.material();
-        for (v6, first, last) in self.routed {
-            material.entries.extend(cut(v6, first, last).filter_map(|prefix| nested(&blocks, prefix)));
-            // Doubles are found by the assembly; before that they must not fill the memory.
-            if material.entries.len() > 2 * MOST_SUBNETS {
-                return Err(AssemblyRefusal::Subnets(material.entries.len()));
-            }
-        }
-        assemble(material)
-    }
-
-    /// Gives every organisation the smallest of its AS numbers and, if any of them has a name, the name of the smallest such.
-    fn name_organisations(&mut self) {
-        for ((first, organisation), count) in &self.systems {
-            let holder = &mut self.material.organisations[*organisation as usize];
-            if holder.asn == 0 {
-                holder.asn = *first;
-            }
-            let last = first.saturating_add(count - 1);
-            if holder.name.is_empty()
-                && let Some((_, name)) = self.names.range(first..=&last).next()
-            {
-                holder.name.clone_from(name);
-            }
-        }
+        self.merge()?;
+        assemble(self.material)
     }
 
     /// The number of a registry, or none when there are more than can be numbered.
@@ -252,43 +420,35 @@ impl Builder {
         if let Some(index) = self.registry_index.get(name) {
             return Some(*index);
         }
-        let index = u16::try_from(self.material.registries.len()).ok().filter(|i| *i < u16::MAX)?;
+        let index = u16::try_from(self.material.registries.len()).ok().filter(|i| *i < UNTOLD)?;
         self.material.registries.push(name.to_owned());
         self.registry_index.insert(name.to_owned(), index);
         Some(index)
     }
 
     fn organisation(&mut self, registry: u16, id: &str) -> u32 {
-        let organisations = &mut self.material.organisations;
-        *self.organisation_index.entry((registry, id.to_owned())).or_insert_with(|| {
-            organisations.push(Holder { registry, id: id.to_owned(), name: String::new(), asn: 0 });
-            organisations.len() as u32 - 1
-        })
+        self.organisation_index.number(&mut self.material.organisations, registry, id)
+    }
+
+    /// The stand-in for whoever holds an AS number: who that is, is known only when all files are read.
+    fn system(&mut self, asn: u32) -> u32 {
+        if asn == 0 {
+            return INHERITED;
+        }
+        let organisation = self.organisation(UNTOLD, &format!("AS{asn}"));
+        self.material.organisations[organisation as usize].asn = asn;
+        organisation
     }
 }
 
-/// A routed prefix as a network within the smallest subnet that strictly covers it: it has the same holder, because a table
-/// of routes says who announces, not who registered.
-fn nested(blocks: &Hierarchy, prefix: Prefix) -> Option<Entry> {
-    let mut around = blocks.locate(prefix.subnet().first())?;
-    while !blocks.prefix(around.0).covers(&prefix) {
-        around = blocks.parent(around)?;
-    }
-    let place = blocks.places[usize::from(blocks.place_of[around.0 as usize])];
-    let organisation = blocks.organisation(around).0;
-    let rank = Rank { origin: Origin::Routed, date: 0 };
-    (blocks.prefix(around.0) != prefix).then_some(Entry { prefix, place, organisation, rank })
+fn too_many(report: &ReadReport) -> ReadRefusal {
+    ReadRefusal::TooMany(report.source.clone())
 }
 
-/// Of several names for one number the alphabetically first, whatever the order they come in.
-fn keep_first(names: &mut BTreeMap<u32, String>, asn: u32, name: String) {
-    if name.is_empty() || name.len() > LONGEST_TEXT {
-        return;
-    }
-    let kept = names.entry(asn).or_insert_with(|| name.clone());
-    if name < *kept {
-        *kept = name;
-    }
+/// How the source of a file is called: a registry's statistics as the registry.
+fn source_of(report: &ReadReport) -> Option<String> {
+    let registry = report.registry.as_ref()?;
+    Some(if report.format == Some(Format::Whois) { format!("{registry}-whois") } else { registry.clone() })
 }
 
 /// Enough of a text for a message.

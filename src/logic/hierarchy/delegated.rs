@@ -7,20 +7,15 @@
 //! ```
 
 use super::{
+    lines::text_lines,
     prefix::{Prefix, SHORTEST, family_bits},
     report::{BadLine, ReadRefusal, ReadReport, SummaryMismatch},
 };
 use std::{
     collections::BTreeMap,
-    io::{self, BufRead},
+    io::BufRead,
     net::{Ipv4Addr, Ipv6Addr},
 };
-
-/// The longest line that is looked at, in bytes; real ones have under 120.
-const LONGEST_LINE: usize = 1024;
-
-/// The most bytes that are read of one file.
-const LARGEST_FILE: u64 = 4 << 30;
 
 /// The longest id of a holder; real ones have up to 36 bytes.
 pub(super) const LONGEST_HOLDER: usize = 64;
@@ -63,6 +58,14 @@ pub(super) fn country(code: &str) -> Option<[u8; 2]> {
     }
 }
 
+/// A date between the first registry's and the next century, YYYYMMDD; 00000000 and the like are none.
+pub(super) fn date(text: &str) -> Option<u32> {
+    let digits = text.get(..8).filter(|d| text.len() == 8 && d.bytes().all(|b| b.is_ascii_digit()))?;
+    let date: u32 = digits.parse().ok()?;
+    let (year, month, day) = (date / 10_000, date / 100 % 100, date % 100);
+    ((1970..2100).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day)).then_some(date)
+}
+
 /// An id that can be stored and shown.
 pub(super) fn is_holder(id: &str) -> bool {
     (1..=LONGEST_HOLDER).contains(&id.len()) && !id.chars().any(char::is_control)
@@ -90,8 +93,7 @@ fn record<'a>(fields: &[&'a str]) -> Result<Option<Record<'a>>, BadLine> {
     if !is_holder(holder) {
         return Err(BadLine::Holder);
     }
-    let is_date = date.len() == 8 && date.bytes().all(|b| b.is_ascii_digit());
-    let held = Held { registry, country, holder, date: if is_date { date.parse().unwrap_or(0) } else { 0 } };
+    let held = Held { registry, country, holder, date: self::date(date).unwrap_or(0) };
     let value = value.parse::<u64>().ok().filter(|v| *v > 0 || *kind == "ipv6").ok_or(BadLine::Count)?;
     match *kind {
         "ipv4" => {
@@ -125,69 +127,15 @@ fn record<'a>(fields: &[&'a str]) -> Result<Option<Record<'a>>, BadLine> {
     }
 }
 
-/// Reads lines of any length without keeping more than [`LONGEST_LINE`] of one. False at the end.
-fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>, read: &mut u64) -> io::Result<bool> {
-    line.clear();
-    let before = *read;
-    loop {
-        let buffer = match input.fill_buf() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            other => other?,
-        };
-        let end = memchr::memchr(b'\n', buffer);
-        let take = end.unwrap_or(buffer.len());
-        let room = (LONGEST_LINE + 1).saturating_sub(line.len());
-        line.extend_from_slice(&buffer[..take.min(room)]);
-        let used = take + usize::from(end.is_some());
-        input.consume(used);
-        *read += used as u64;
-        if end.is_some() || used == 0 {
-            return Ok(*read > before);
-        }
-    }
-}
-
-/// Hands every line to `read`, without its end; `read` says what is wrong with it.
-pub(super) fn lines(
-    report: &mut ReadReport,
-    mut input: impl BufRead,
-    mut read: impl FnMut(&mut ReadReport, &str) -> Result<Result<(), BadLine>, ReadRefusal>,
-) -> Result<(), ReadRefusal> {
-    let mut line = Vec::with_capacity(256);
-    let mut bytes = 0;
-    let failed = |source_name: &str, error| ReadRefusal::Io { source_name: source_name.to_owned(), error };
-    while next_line(&mut input, &mut line, &mut bytes).map_err(|e| failed(&report.source, e))? {
-        report.lines += 1;
-        if bytes > LARGEST_FILE {
-            return Err(ReadRefusal::TooLarge(report.source.clone()));
-        }
-        let text = if report.lines == 1 { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line) } else { &line };
-        let outcome = if line.len() > LONGEST_LINE {
-            Err(BadLine::TooLong)
-        } else {
-            match std::str::from_utf8(text) {
-                Ok(text) if text.contains('\0') => Err(BadLine::NotText),
-                Ok(text) => read(report, text.trim_end())?,
-                Err(_) => Err(BadLine::NotText),
-            }
-        };
-        if let Err(what) = outcome {
-            report.count_bad(what, report.lines);
-        }
-    }
-    Ok(())
-}
-
 /// Reads a whole file, handing every usable record to `take`; the report is not judged yet.
 pub(super) fn read(
-    source_name: &str,
+    report: &mut ReadReport,
     input: impl BufRead,
     mut take: impl FnMut(&mut ReadReport, Record<'_>) -> Result<(), ReadRefusal>,
-) -> Result<ReadReport, ReadRefusal> {
-    let mut report = ReadReport { source: source_name.to_owned(), ..ReadReport::default() };
+) -> Result<(), ReadRefusal> {
     let mut promised: BTreeMap<String, u64> = BTreeMap::new();
     let mut promised_records = None;
-    lines(&mut report, input, |report, line| {
+    text_lines(report, input, |report, line| {
         if line.is_empty() || line.starts_with('#') {
             return Ok(Ok(()));
         }
@@ -215,7 +163,7 @@ pub(super) fn read(
     mismatches.extend(promised_records.map(|said| SummaryMismatch { what: "records".to_owned(), said, found: total }));
     mismatches.retain(|m| m.said != m.found);
     report.mismatches = mismatches;
-    Ok(report)
+    Ok(())
 }
 
 /// The version line: `version|registry|serial|records|startdate|enddate|UTCoffset`.
@@ -234,7 +182,7 @@ fn header(report: &mut ReadReport, fields: &[&str], promised: &mut Option<u64>) 
         return Ok(Err(BadLine::Registry));
     }
     report.registry = Some(fields[1].to_owned());
-    report.date = Some(fields[5]).filter(|d| d.len() <= 16).map(str::to_owned);
+    report.date = date(fields[5]).map(|d| d.to_string());
     // Some writers leave the count of records empty.
     if fields[3].is_empty() {
         return Ok(Ok(()));

@@ -1,5 +1,6 @@
-//! What did a registry file say, and can it be believed? The count of every line, and the rules that refuse a file.
+//! What did a file say, and can it be believed? The count of every line, and the rules that refuse a file.
 
+use super::format::Format;
 use serde::Serialize;
 use std::{collections::BTreeMap, fmt};
 
@@ -37,6 +38,12 @@ pub enum BadLine {
     /// The count or length cannot be read, or is zero or negative.
     #[error("the count or prefix length is not a positive number")]
     Count,
+    /// The last address cannot be read, is of the other family, or comes before the first.
+    #[error("the end of the range is no address after its start")]
+    End,
+    /// The number of an autonomous system cannot be read.
+    #[error("the AS number cannot be read")]
+    System,
     /// Start and count lead past the last address.
     #[error("the range leads past the last address")]
     Overflow,
@@ -60,13 +67,35 @@ pub enum BadLine {
     SecondHeader,
 }
 
-/// How often one thing was wrong, and where first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// How many examples of one thing that is wrong are kept.
+pub const MOST_EXAMPLES: usize = 3;
+
+/// How much of a bad line is kept, in characters.
+const LONGEST_EXAMPLE: usize = 80;
+
+/// How often one thing was wrong, and where first. For WHOIS the lines are those where the objects begin.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BadLines {
     /// How many lines.
     pub count: u64,
+    /// The first of them, at most [`MOST_EXAMPLES`].
+    pub examples: Vec<BadExample>,
+}
+
+impl BadLines {
     /// Number of the first of them, counted from 1.
-    pub first_line: u64,
+    pub fn first_line(&self) -> u64 {
+        self.examples.first().map_or(0, |e| e.line)
+    }
+}
+
+/// One bad line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BadExample {
+    /// Its number, counted from 1.
+    pub line: u64,
+    /// Its beginning, control characters replaced by dots.
+    pub text: String,
 }
 
 /// A count that the file gives of itself, and does not keep.
@@ -85,14 +114,19 @@ pub struct SummaryMismatch {
 pub struct ReadReport {
     /// The name the file was given.
     pub source: String,
-    /// Registry of the version line.
+    /// As what it was read.
+    pub format: Option<Format>,
+    /// Registry of the version line, or of the WHOIS objects.
     pub registry: Option<String>,
-    /// End date of the version line, as written (YYYYMMDD).
+    /// End date of the version line, or of the latest change of a WHOIS object (YYYYMMDD).
     pub date: Option<String>,
     /// Lines in all, with comments and empty ones.
     pub lines: u64,
-    /// Records by type (`ipv4`, `ipv6`, `asn`; `route` in tables of routes), the bad ones whose type could be read included.
+    /// Records by type (`ipv4`, `ipv6`, `asn`; `inetnum`, `inet6num`, `organisation`, `NetHandle`, `V6NetHandle`, `OrgID`; `route`, `network`,
+    /// `country`), the bad ones whose type could be read included.
     pub records: BTreeMap<String, u64>,
+    /// WHOIS objects of other classes, unread.
+    pub skipped: u64,
     /// Records that became subnets, or may become them.
     pub used: u64,
     /// Records of addresses that nobody holds (available, reserved).
@@ -111,8 +145,14 @@ impl ReadReport {
         self.bad.values().map(|b| b.count).sum()
     }
 
-    pub(super) fn count_bad(&mut self, what: BadLine, line: u64) {
-        self.bad.entry(what).or_insert(BadLines { count: 0, first_line: line }).count += 1;
+    pub(super) fn count_bad(&mut self, what: BadLine, line: u64, text: &[u8]) {
+        let bad = self.bad.entry(what).or_default();
+        bad.count += 1;
+        if bad.examples.len() < MOST_EXAMPLES {
+            let beginning = String::from_utf8_lossy(&text[..text.len().min(4 * LONGEST_EXAMPLE)]).into_owned();
+            let text = beginning.chars().take(LONGEST_EXAMPLE).map(|c| if c.is_control() { '·' } else { c }).collect();
+            bad.examples.push(BadExample { line, text });
+        }
     }
 
     pub(super) fn count_record(&mut self, kind: &str) {
@@ -122,26 +162,38 @@ impl ReadReport {
         }
     }
 
-    /// The rules: nothing usable, a broken summary or more than [`MOST_BAD_PER_THOUSAND`] bad lines refuse a file; the last
-    /// two can be overruled.
-    pub(super) fn judge(self, overrule: bool) -> Result<ReadReport, ReadRefusal> {
+    /// The rules: more than [`MOST_BAD_PER_THOUSAND`] bad lines, a broken summary, nothing usable, or data older than that of `in_use` refuse a file,
+    /// unless overruled.
+    pub(super) fn judge(self, overrule: bool, in_use: Option<&str>) -> Result<ReadReport, ReadRefusal> {
         let records: u64 = self.records.values().sum();
         let bad = self.bad_lines();
-        if !overrule && bad * 1000 > MOST_BAD_PER_THOUSAND * records.max(bad) {
-            return Err(ReadRefusal::BadLines(Box::new(self)));
+        if overrule {
+            Ok(self)
+        } else if bad * 1000 > MOST_BAD_PER_THOUSAND * records.max(bad) {
+            Err(ReadRefusal::BadLines(Box::new(self)))
+        } else if !self.mismatches.is_empty() {
+            Err(ReadRefusal::Summary(Box::new(self)))
+        } else if self.used == 0 {
+            Err(ReadRefusal::Nothing(Box::new(self)))
+        } else if let (Some(now), Some(in_use)) = (&self.date, in_use)
+            && now.as_str() < in_use
+        {
+            Err(ReadRefusal::Older { in_use: in_use.to_owned(), report: Box::new(self) })
+        } else {
+            Ok(self)
         }
-        if !overrule && !self.mismatches.is_empty() {
-            return Err(ReadRefusal::Summary(Box::new(self)));
-        }
-        if self.used == 0 { Err(ReadRefusal::Nothing(Box::new(self))) } else { Ok(self) }
     }
 }
 
 impl fmt::Display for ReadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} lines, {} used, {} unheld, {} prefixes", self.source, self.lines, self.used, self.unheld, self.prefixes)?;
+        if self.skipped > 0 {
+            write!(f, ", {} other objects skipped", self.skipped)?;
+        }
         for (what, lines) in &self.bad {
-            write!(f, "; {} bad (first: line {}): {what}", lines.count, lines.first_line)?;
+            write!(f, "; {} bad (first: line {}): {what}", lines.count, lines.first_line())?;
+            lines.examples.iter().try_for_each(|example| write!(f, "\n    {}: {}", example.line, example.text))?;
         }
         for mismatch in &self.mismatches {
             write!(f, "; promises {} {}, has {}", mismatch.said, mismatch.what, mismatch.found)?;
@@ -180,8 +232,18 @@ pub enum ReadRefusal {
     #[error("the counts do not agree in {0}; download it again, or overrule if you know better")]
     Summary(Box<ReadReport>),
     /// There is nothing usable in it.
-    #[error("nothing usable in {0}; is it a delegated-extended statistics file?")]
+    #[error("nothing usable in {0}; is it the right file, and whole?")]
     Nothing(Box<ReadReport>),
+    /// Its data are older than what the hierarchy in use was made of.
+    #[error(
+        "older data in {report}: the hierarchy in use has that source as of {in_use}; get the newest file, or overrule if you know better"
+    )]
+    Older {
+        /// The date of the data in use.
+        in_use: String,
+        /// What was read.
+        report: Box<ReadReport>,
+    },
     /// More than a hierarchy may have.
     #[error("{0} has more records than a hierarchy may have subnets: leave out the finest networks")]
     TooMany(String),
@@ -192,6 +254,7 @@ impl ReadRefusal {
     pub fn report(&self) -> Option<&ReadReport> {
         match self {
             ReadRefusal::BadLines(report) | ReadRefusal::Summary(report) | ReadRefusal::Nothing(report) => Some(report),
+            ReadRefusal::Older { report, .. } => Some(report),
             _ => None,
         }
     }

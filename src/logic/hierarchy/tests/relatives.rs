@@ -146,7 +146,7 @@ fn nested_networks_of_real_routes_have_the_blocks_holder() {
 }
 
 #[test]
-fn routes_only_nest_strictly_inside_blocks() {
+fn routes_nest_inside_blocks_never_cover_them_and_stand_alone_elsewhere() {
     let mut builder = Builder::new();
     let block = "lab|KE|ipv4|10.0.0.0|65536|20000101|allocated|a\n";
     builder.read_delegated("block", block.as_bytes()).unwrap();
@@ -155,7 +155,9 @@ fn routes_only_nest_strictly_inside_blocks() {
     builder.read_asn_csv("routes", routes.as_bytes(), RoutedUse::NamesAndNetworks).unwrap();
     let hierarchy = builder.finish().unwrap();
     let found: Vec<String> = positions(&hierarchy).map(|p| hierarchy.subnet(p).to_string()).collect();
-    assert_eq!(found, ["10.0.0.0/16", "10.0.4.0/22"]);
+    assert_eq!(found, ["10.0.0.0/16", "10.0.4.0/22", "11.0.0.0/24"]);
+    let elsewhere = hierarchy.organisation_record(hierarchy.organisation(Position(2)));
+    assert_eq!((elsewhere.registry, elsewhere.id, elsewhere.name, elsewhere.asn), ("other", "AS4", Some("e"), Some(4)));
 }
 
 #[test]
