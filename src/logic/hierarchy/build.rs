@@ -4,14 +4,13 @@
 //! `build::merge`), never by who came first; and an organisation is called as WHOIS calls it, else as the smallest AS number that its registry
 //! assigned to it is called in the tables, else as its widest network; of several such names the alphabetically first.
 
-mod holders;
 mod merge;
 
 use super::{
     asn::{self, Route},
-    assemble::{AssemblyRefusal, Entry, MOST_SUBNETS, Material, Origin, Rank, assemble},
-    codec::LONGEST_TEXT,
+    assemble::{AssemblyRefusal, MOST_SUBNETS, Material, assemble},
     delegated::{self, Held, Record, is_holder, is_registry},
+    entries::{Entry, Origin, Rank},
     format::Format,
     networks::{self, CountryRange, Network},
     objects,
@@ -19,9 +18,9 @@ use super::{
     registered::{self, Registered, Told},
     report::{ReadRefusal, ReadReport},
     tree::{Hierarchy, Place, Source},
+    verify::LONGEST_TEXT,
 };
 use crate::model::subnet::Subnet;
-use holders::HolderIndex;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, HashMap}, // unordered: the maps below
@@ -154,7 +153,6 @@ pub struct Builder {
     in_use: BTreeMap<String, String>,
     material: Material,
     registry_index: HashMap<String, u16>, // unordered: only looked up in, never walked in an order that matters
-    organisation_index: HolderIndex,
     systems: Vec<Systems>,
     learnt: Learnt,
 }
@@ -186,8 +184,7 @@ impl Builder {
     /// Goes on from a finished hierarchy.
     pub(super) fn from_material(material: Material) -> Builder {
         let registry_index = material.registries.iter().cloned().zip(0u16..).collect();
-        let organisation_index = HolderIndex::of(&material.organisations);
-        Builder { material, registry_index, organisation_index, ..Builder::default() }
+        Builder { material, registry_index, ..Builder::default() }
     }
 
     /// Reads a file of a known format. `source_name` is for messages only. A refused file leaves nothing behind.
@@ -277,7 +274,7 @@ impl Builder {
         read: impl FnOnce(&mut Builder, &mut ReadReport, &mut Learnt) -> Result<(), ReadRefusal>,
     ) -> Result<ReadReport, ReadRefusal> {
         let Material { registries, organisations, entries, .. } = &self.material;
-        let (registries, organisations, entries, systems) = (registries.len(), organisations.len(), entries.len(), self.systems.len());
+        let (registries, organisations, entries, systems) = (registries.len(), organisations.len(), entries.mark(), self.systems.len());
         let mut report = ReadReport { source: source_name.to_owned(), format: Some(format), ..ReadReport::default() };
         let mut learnt = Learnt::default();
         let outcome = read(self, &mut report, &mut learnt).and_then(|()| {
@@ -301,7 +298,7 @@ impl Builder {
             Err(refusal) => {
                 self.material.entries.truncate(entries);
                 self.systems.truncate(systems);
-                self.organisation_index.truncate(&mut self.material.organisations, organisations);
+                self.material.organisations.truncate(organisations);
                 self.material.registries.truncate(registries);
                 self.registry_index.retain(|_, index| usize::from(*index) < registries);
                 Err(refusal)
@@ -427,7 +424,7 @@ impl Builder {
     }
 
     fn organisation(&mut self, registry: u16, id: &str) -> u32 {
-        self.organisation_index.number(&mut self.material.organisations, registry, id)
+        self.material.organisations.number(registry, id)
     }
 
     /// The stand-in for whoever holds an AS number: who that is, is known only when all files are read.
@@ -436,7 +433,7 @@ impl Builder {
             return INHERITED;
         }
         let organisation = self.organisation(UNTOLD, &format!("AS{asn}"));
-        self.material.organisations[organisation as usize].asn = asn;
+        self.material.organisations.set_asn(organisation, asn);
         organisation
     }
 }

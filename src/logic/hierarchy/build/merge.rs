@@ -10,23 +10,25 @@
 //! * **Countries** inside a subnet are networks only where they differ from it.
 
 use super::{
-    super::assemble::{AssemblyRefusal, Entry, Origin},
+    super::{
+        assemble::AssemblyRefusal,
+        entries::{Entry, Origin},
+    },
     Builder, INHERITED, NOWHERE, OWN_TITLE, Systems, Title, UNTOLD,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The registry of what no registry is known of.
 pub(super) const ELSEWHERE: &str = "other";
 
-/// The next prefix around one, of prefixes that are visited in address order.
+/// The prefixes around one, of entries that are visited in address order: the outermost first, with their indices.
 #[derive(Default)]
-struct Around(Vec<u32>);
+struct Around(Vec<(usize, Entry)>);
 
 impl Around {
-    /// Leaves what does not cover the prefix of the next entry.
-    fn come_to(&mut self, entries: &[Entry], next: u32) {
-        let prefix = entries[next as usize].prefix;
-        while self.0.last().is_some_and(|a| !entries[*a as usize].prefix.covers(&prefix)) {
+    /// Leaves what does not cover the next one.
+    fn come_to(&mut self, next: &Entry) {
+        while self.0.last().is_some_and(|(_, a)| !a.prefix.covers(&next.prefix)) {
             self.0.pop();
         }
     }
@@ -50,14 +52,12 @@ impl Builder {
         for (organisation, country) in std::mem::take(&mut self.learnt.countries).into_iter().chain(of_systems) {
             super::keep_least(&mut countries, alias(&same, organisation), country);
         }
-        for entry in &mut self.material.entries {
-            entry.organisation = alias(&same, entry.organisation);
-        }
+        self.material.entries.renumber(|_, organisation| *organisation = alias(&same, *organisation));
         self.fill_gaps(&countries)?;
+        let holders = &mut self.material.organisations;
         for (organisation, (kind, title)) in titles {
-            let holder = &mut self.material.organisations[organisation as usize];
-            if holder.name.is_empty() || kind == OWN_TITLE {
-                holder.name = title;
+            if kind == OWN_TITLE || holders.get(organisation).name.is_empty() {
+                holders.set_name(organisation, &title);
             }
         }
         Ok(())
@@ -65,10 +65,11 @@ impl Builder {
 
     /// Registry and id of an organisation: the same whatever number it has got. Open ones come last.
     fn name_of(&self, organisation: u32) -> (bool, &str, &str) {
-        match self.material.organisations.get(organisation as usize) {
-            Some(holder) => (false, self.registry_name(holder.registry), &holder.id),
-            None => (true, "", ""),
+        if organisation == INHERITED {
+            return (true, "", "");
         }
+        let holder = self.material.organisations.get(organisation);
+        (false, self.registry_name(holder.registry), holder.id)
     }
 
     fn registry_name(&self, registry: u16) -> &str {
@@ -87,15 +88,15 @@ impl Builder {
     /// Gives every organisation the smallest of its AS numbers and, if any of them has a name, the name of the smallest such.
     fn name_by_systems(&mut self) {
         for Systems { first, count, organisation, .. } in &self.systems {
-            let holder = &mut self.material.organisations[*organisation as usize];
-            if holder.asn == 0 {
-                holder.asn = *first;
+            let holders = &mut self.material.organisations;
+            let known = holders.get(*organisation);
+            let (asn, unnamed) = (known.asn, known.name.is_empty());
+            if asn == 0 {
+                holders.set_asn(*organisation, *first);
             }
             let last = first.saturating_add(count - 1);
-            if holder.name.is_empty()
-                && let Some((_, name)) = self.learnt.names.range(first..=&last).next()
-            {
-                holder.name.clone_from(name);
+            if unnamed && let Some((_, name)) = self.learnt.names.range(first..=&last).next() {
+                holders.set_name(*organisation, name);
             }
         }
     }
@@ -103,10 +104,9 @@ impl Builder {
     /// Whom AS numbers stand for; the organisations that they are the same as.
     fn settle_systems(&mut self) -> Result<BTreeMap<u32, u32>, AssemblyRefusal> {
         let mut same = BTreeMap::new();
-        let open: Vec<u32> =
-            (0u32..).zip(&self.material.organisations).filter(|(_, holder)| holder.registry == UNTOLD).map(|(o, _)| o).collect();
-        for organisation in open {
-            let asn = self.material.organisations[organisation as usize].asn;
+        let holders = (0u32..).zip(self.material.organisations.iter());
+        let open: Vec<(u32, u32)> = holders.filter(|(_, holder)| holder.registry == UNTOLD).map(|(o, holder)| (o, holder.asn)).collect();
+        for (organisation, asn) in open {
             // The nearest assignment before it; one that has the same number twice is settled by the order of the systems.
             let before = self.systems.partition_point(|s| s.first <= asn);
             let start = before.checked_sub(1).map(|last| self.systems.partition_point(|s| s.first < self.systems[last].first));
@@ -116,14 +116,14 @@ impl Builder {
                 None => {
                     let registry = self.elsewhere()?;
                     let itself = self.organisation(registry, &format!("AS{asn}"));
-                    let holder = &mut self.material.organisations[itself as usize];
-                    holder.asn = asn;
-                    holder.name = self.learnt.names.get(&asn).cloned().unwrap_or_default();
+                    let holders = &mut self.material.organisations;
+                    holders.set_asn(itself, asn);
+                    if let Some(name) = self.learnt.names.get(&asn) {
+                        holders.set_name(itself, name);
+                    }
                     itself
                 }
             };
-            // Nobody refers to the stand-in any more; it only must not be without a registry.
-            self.material.organisations[organisation as usize].registry = self.material.organisations[stands_for as usize].registry;
             same.insert(organisation, stands_for);
         }
         Ok(same)
@@ -137,29 +137,20 @@ impl Builder {
     /// Address order; of one prefix the highest rank first. Ties are broken by names, as numbers depend on the order of the files.
     fn sort(&mut self) {
         let mut entries = std::mem::take(&mut self.material.entries);
-        entries.sort_unstable_by(|a, b| {
-            let names = || {
-                (self.registry_name(a.place.registry), self.name_of(a.organisation), a.place.country).cmp(&(
-                    self.registry_name(b.place.registry),
-                    self.name_of(b.organisation),
-                    b.place.country,
-                ))
-            };
-            a.prefix.cmp(&b.prefix).then_with(|| b.rank.cmp(&a.rank)).then_with(names)
-        });
+        let names = |e: &Entry| (self.registry_name(e.place.registry), self.name_of(e.organisation), e.place.country);
+        entries.sort_by(|a, b| names(a).cmp(&names(b)));
         self.material.entries = entries;
     }
 
     /// Keeps one statement of each prefix, and learns which organisations of WHOIS are whose of the statistics.
     fn without_doubles(&mut self, same: &mut BTreeMap<u32, u32>) {
-        let delegated: BTreeSet<u32> =
-            self.material.entries.iter().filter(|e| e.rank.origin >= Origin::Delegated).map(|e| e.organisation).collect();
+        let entries = &mut self.material.entries;
+        let mut delegated = vec![false; self.material.organisations.len()];
+        let official = (0..entries.len()).map(|i| entries.entry(i)).filter(|e| e.rank.origin >= Origin::Delegated);
+        official.for_each(|e| delegated[e.organisation as usize] = true);
         let mut meant: BTreeMap<u32, Option<u32>> = BTreeMap::new();
-        self.material.entries.dedup_by(|next, kept| {
-            if next.prefix != kept.prefix {
-                return false;
-            }
-            let open = next.organisation == INHERITED || delegated.contains(&next.organisation);
+        entries.merge(|kept, next| {
+            let open = delegated.get(next.organisation as usize).copied().unwrap_or(true);
             if next.rank.origin == Origin::Registered && kept.rank.origin == Origin::Delegated && !open {
                 let holder = meant.entry(next.organisation).or_insert(Some(kept.organisation));
                 if *holder != Some(kept.organisation) {
@@ -175,7 +166,6 @@ impl Builder {
             if kept.organisation == INHERITED {
                 kept.organisation = next.organisation;
             }
-            true
         });
         same.extend(meant.into_iter().filter_map(|(organisation, holder)| Some((organisation, holder?))));
     }
@@ -185,35 +175,35 @@ impl Builder {
         let entries = &mut self.material.entries;
         let mut roofs = vec![false; entries.len()];
         let mut around = Around::default();
-        for i in 0..entries.len() as u32 {
-            around.come_to(entries, i);
-            if entries[i as usize].rank.origin >= Origin::Delegated {
-                let outermost = around.0.iter().take_while(|a| entries[**a as usize].rank.origin < Origin::Delegated);
-                outermost.for_each(|a| roofs[*a as usize] = true);
+        for i in 0..entries.len() {
+            let entry = entries.entry(i);
+            around.come_to(&entry);
+            if entry.rank.origin >= Origin::Delegated {
+                let outermost = around.0.iter().take_while(|(_, a)| a.rank.origin < Origin::Delegated);
+                outermost.for_each(|(a, _)| roofs[*a] = true);
             }
-            around.0.push(i);
+            around.0.push((i, entry));
         }
-        let mut roof = roofs.into_iter();
-        entries.retain(|_| !roof.next().unwrap_or(false));
+        entries.retain(|i| !roofs[i]);
     }
 
     /// Takes what is open from the subnet around.
     fn fill_gaps(&mut self, countries: &BTreeMap<u32, [u8; 2]>) -> Result<(), AssemblyRefusal> {
-        let mut entries = std::mem::take(&mut self.material.entries);
+        let len = self.material.entries.len();
+        let mut said_already = vec![false; len];
         let mut around = Around::default();
-        // Entries that are kept move to the front; whatever is around one has been kept.
-        let mut kept = 0;
-        for i in 0..entries.len() {
-            entries[kept as usize] = entries[i];
-            around.come_to(&entries, kept);
-            let outer = around.0.last().map(|a| entries[*a as usize]);
-            if self.fill_gap(&mut entries[kept as usize], outer, countries)? {
-                around.0.push(kept);
-                kept += 1;
+        for (i, said) in said_already.iter_mut().enumerate() {
+            let mut entry = self.material.entries.entry(i);
+            around.come_to(&entry);
+            let outer = around.0.last().map(|(_, outer)| *outer);
+            if self.fill_gap(&mut entry, outer, countries)? {
+                self.material.entries.set(i, entry.place, entry.organisation);
+                around.0.push((i, entry));
+            } else {
+                *said = true;
             }
         }
-        entries.truncate(kept as usize);
-        self.material.entries = entries;
+        self.material.entries.retain(|i| !said_already[i]);
         Ok(())
     }
 
@@ -238,10 +228,9 @@ impl Builder {
             return Ok(entry.rank.origin != Origin::Placed || entry.place.country != outer.place.country);
         }
         if entry.place.registry == UNTOLD {
-            let of_holder = self.material.organisations.get(entry.organisation as usize).map(|holder| holder.registry);
-            entry.place.registry = match of_holder {
-                Some(registry) => registry,
-                None => self.elsewhere()?,
+            entry.place.registry = match entry.organisation {
+                INHERITED => self.elsewhere()?,
+                organisation => self.material.organisations.get(organisation).registry,
             };
         }
         if entry.organisation == INHERITED {
