@@ -23,6 +23,7 @@ mod entries;
 mod holders;
 mod image;
 mod label;
+mod layout;
 mod lookup;
 mod manifest;
 mod path;
