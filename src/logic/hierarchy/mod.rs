@@ -26,6 +26,7 @@ mod holders;
 mod image;
 mod label;
 mod lines;
+mod layout;
 mod lookup;
 mod manifest;
 mod networks;

@@ -29,6 +29,12 @@ const VERSION: u32 = 1;
 /// The largest snapshot that is unpacked, in bytes: enough for the most subnets, not for a bomb.
 const LARGEST_UNPACKED: u64 = 512 << 20;
 
+/// The most bytes that a snapshot of so many bytes may unpack to: real ones grow three times. So whoever wants to fill the memory
+/// must at least send something.
+fn most_unpacked(packed: usize) -> u64 {
+    LARGEST_UNPACKED.min((1 << 20) + 100 * packed as u64)
+}
+
 /// How hard the snapshot is pressed: made rarely, carried often.
 const COMPRESSION: i32 = 19;
 
@@ -57,8 +63,8 @@ pub enum SnapshotRefusal {
     #[error("the snapshot has the wrong length, it was cut off or something was added: get it again")]
     Length,
     /// It unpacks to more than any hierarchy needs.
-    #[error("the snapshot unpacks to more than {LARGEST_UNPACKED} bytes: it is none")]
-    TooLarge,
+    #[error("the snapshot unpacks to more than {0} bytes, far more than its size explains: it is none")]
+    TooLarge(u64),
     /// Its bytes changed.
     #[error("the snapshot is damaged, its checksum does not hold: get it again")]
     Checksum,
@@ -107,10 +113,11 @@ impl Hierarchy {
         let packed = if label.is_some() { &bytes[LABEL_LENGTH..] } else { bytes };
         let mut unpacked = Vec::new();
         let decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(|_| SnapshotRefusal::Compression)?;
+        let most = most_unpacked(packed.len());
         // One byte more than allowed, to see that it is too large.
-        decoder.take(LARGEST_UNPACKED + 1).read_to_end(&mut unpacked).map_err(|_| SnapshotRefusal::Compression)?;
-        if unpacked.len() as u64 > LARGEST_UNPACKED {
-            return Err(SnapshotRefusal::TooLarge);
+        decoder.take(most + 1).read_to_end(&mut unpacked).map_err(|_| SnapshotRefusal::Compression)?;
+        if unpacked.len() as u64 > most {
+            return Err(SnapshotRefusal::TooLarge(most));
         }
         let hierarchy = Self::from_unpacked(&unpacked)?;
         if label.is_some_and(|label| label != hierarchy.label()) { Err(SnapshotRefusal::Label) } else { Ok(hierarchy) }

@@ -3,7 +3,8 @@
 use super::{
     assemble::MOST_SUBNETS,
     columns::Columns,
-    image::{Counts, Draft, ImageRefusal, Section},
+    image::{Draft, ImageRefusal},
+    layout::{Counts, Section},
     lookup::{NOBODY, slot, slot_bits},
     prefix::Prefix,
     segments::{flatten, flatten_v4},

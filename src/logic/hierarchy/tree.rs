@@ -4,7 +4,8 @@ use super::{
     assemble::{AssemblyRefusal, Material, assemble},
     build::{BadFurtherPrefix, FurtherPrefix},
     entries::{Entry, Origin, Rank},
-    image::{Section, View},
+    image::View,
+    layout::Section,
     lookup::NOBODY,
     prefix::{Prefix, number},
 };

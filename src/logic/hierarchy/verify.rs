@@ -8,7 +8,8 @@
 
 use super::{
     assemble::{DEEPEST_NESTING, MOST_ORGANISATIONS, MOST_SUBNETS},
-    image::{ImageRefusal, Section, View},
+    image::{ImageRefusal, View},
+    layout::Section,
     lookup::{NOBODY, slot, slot_bits},
     prefix::{Prefix, SHORTEST, family_bits},
     tree::{Place, V6_LENGTH},

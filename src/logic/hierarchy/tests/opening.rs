@@ -52,11 +52,14 @@ fn a_snapshot_comes_back_with_hash_and_sources() {
 #[test]
 fn every_flipped_bit_is_noticed() {
     let hierarchy = small();
-    for (bytes, open) in [
-        (hierarchy.to_bytes(), Hierarchy::from_bytes as fn(&[u8]) -> Result<Hierarchy, SnapshotRefusal>),
-        (hierarchy.unpacked(), Hierarchy::from_unpacked),
+    // What says that there is a label and how long it is; without, the rest is a snapshot without a label.
+    const LABEL_HEAD: usize = 20;
+    for (bytes, from, open) in [
+        (hierarchy.to_bytes(), LABEL_HEAD, Hierarchy::from_bytes as fn(&[u8]) -> Result<Hierarchy, SnapshotRefusal>),
+        (hierarchy.unpacked(), 0, Hierarchy::from_unpacked),
     ] {
-        for bit in 0..bytes.len() * 8 {
+        // Each bit of the packed frame, one of each byte in the label.
+        for bit in (from * 8..bytes.len() * 8).filter(|bit| from == 0 || *bit >= 60 * 8 || bit % 8 == bit / 8 % 8) {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             // Some bits of a zstd frame mean nothing: then what comes out must be what went in.
@@ -117,13 +120,23 @@ fn refusals_say_what_is_wrong() {
 #[test]
 fn a_bomb_is_not_unpacked() {
     let bomb = {
-        let mut encoder = zstd::stream::read::Encoder::new(std::io::Read::take(std::io::repeat(0), 600 << 20), 1).unwrap();
+        let mut encoder = zstd::stream::read::Encoder::new(std::io::Read::take(std::io::repeat(0), 300 << 20), 1).unwrap();
         let mut packed = Vec::new();
         std::io::Read::read_to_end(&mut encoder, &mut packed).unwrap();
         packed
     };
     assert!(bomb.len() < 1 << 20);
-    assert_eq!(Hierarchy::from_bytes(&bomb).unwrap_err(), SnapshotRefusal::TooLarge);
+    let SnapshotRefusal::TooLarge(most) = Hierarchy::from_bytes(&bomb).unwrap_err() else { panic!("unpacked") };
+    assert!(most < 101 * bomb.len() as u64 + (1 << 20), "no more than a hundred times what was sent is unpacked");
+}
+
+#[test]
+fn a_label_is_believed_only_if_it_is_right() {
+    let (one, other) = (small().to_bytes(), Hierarchy::empty().to_bytes());
+    assert_eq!(Label::of(&one), Some(small().label()));
+    assert_eq!(Hierarchy::from_bytes(&[&one[..60], &other[60..]].concat()).unwrap_err(), SnapshotRefusal::Label);
+    assert_eq!(Hierarchy::from_bytes(&one[60..]).unwrap().hash(), small().hash(), "there need be none");
+    assert_eq!(Hierarchy::world().unwrap().label(), Label::of(crate::logic::hierarchy::world::WORLD).unwrap());
 }
 
 fn further(prefix: &str, country: &str, organisation: &str, registry: &str) -> FurtherPrefix {
