@@ -7,7 +7,7 @@ use super::{Command, Crawler, Pending, Procedure, ProcedureState};
 use crate::{
     logic::{
         delegation::{Step, Verdict, ipmicra::IpMicra},
-        ownership::Merged,
+        ownership::{Merged, claimable},
     },
     model::{
         access_point::AccessPoint,
@@ -43,9 +43,9 @@ const LONGEST_REST: Millis = 600_000;
 pub(super) const MOST_QUEUED: usize = 100_000;
 
 impl Crawler {
-    /// We are the steward of a subnet that nobody holds: begin, or queue.
+    /// We are to find an owner for a subnet that nobody holds: begin, or queue.
     pub(super) fn settle(&mut self, subnet: Subnet, target: ProbeTarget) {
-        if self.ownership.claim(&subnet).is_some() || self.procedures.contains_key(&subnet) || !self.synced {
+        if !self.may_settle(&subnet, target.address.ip()) || self.procedures.contains_key(&subnet) || !self.synced {
             return;
         }
         if !self.roster.may_claim(self.now.moment) {
@@ -64,20 +64,6 @@ impl Crawler {
         let state = ProcedureState::Resting(self.now.moment.after(rest));
         self.procedures.insert(subnet, Procedure { search, target, state, awards: 0 });
         self.advance(subnet);
-    }
-
-    /// A member asks us to settle a subnet.
-    pub(super) fn settle_for(&mut self, ticket: u64, subnet: Subnet, target: ProbeTarget) {
-        let fits = self.hierarchy.subnet_of(target.address.ip()) == subnet;
-        if !fits {
-            self.refuse("settlement requests");
-            return self.answer(ticket, Response::Refused("that address does not lie in that subnet".to_owned()));
-        }
-        let standing = self.ownership.latest(&subnet).filter(|held| !held.claim.released).map(|held| held.proof.clone());
-        if standing.is_none() {
-            self.settle(subnet, target);
-        }
-        self.answer(ticket, Response::Settling(standing));
     }
 
     pub(super) fn tick_settlement(&mut self) {
@@ -212,7 +198,8 @@ impl Crawler {
         let mut claims = Vec::new();
         for address in self.settings.own_addresses.clone() {
             let subnet = self.hierarchy.subnet_of(address);
-            let free = self.ownership.claim(&subnet).is_none();
+            // Within a larger subnet that somebody holds, that one decides.
+            let free = self.ownership.around(address).is_none_or(|claim| claim.subnet == subnet && claim.released);
             if free && !address.is_unspecified() && !claims.iter().any(|claim: &Claim| claim.subnet == subnet) {
                 let epoch = self.ownership.next_epoch(&subnet);
                 let reason = ClaimReason::OwnSubnet;
@@ -277,6 +264,7 @@ impl Crawler {
                 continue;
             }
             match proof.open() {
+                Ok(claim) if !claimable(&claim.subnet) => self.refuse("claims to more than a registry gives out"),
                 Ok(claim) => {
                     if self.hold(claim, proof.clone()) {
                         new.push(proof);
@@ -300,8 +288,7 @@ impl Crawler {
             self.delegated.set(position.0, (!released).then_some(owner));
         }
         self.roll_up_changed = true;
-        self.settle_asked.remove(&subnet);
-        self.procedures.remove(&subnet);
+        self.placed_by(&claim);
         let was_mine = before.is_some_and(|before| before.owner == self.me && !before.released);
         if was_mine && (owner != self.me || released) {
             self.give_up(subnet);
@@ -320,7 +307,9 @@ impl Crawler {
 
     /// A subnet's steward asks us to probe. Not obeyed blindly: the address must lie there, be allowed and within budget.
     pub(super) fn probe_for(&mut self, ticket: u64, subnet: Subnet, target: ProbeTarget) {
-        let fits = self.hierarchy.subnet_of(target.address.ip()) == subnet;
+        // By whatever hierarchy the steward goes; the budget goes by ours.
+        let fits = subnet.contains(target.address.ip());
+        let subnet = self.hierarchy.subnet_of(target.address.ip());
         if !fits || self.held_back().is_some() || !self.may_contact(subnet, &target.host) {
             self.refuse("probes asked of us");
             return self.answer(ticket, Response::ProbeDeclined("outside the subnet, denied, over budget, or not fetching".to_owned()));
