@@ -140,7 +140,7 @@ fn lost_gossip_between_two_hierarchies_only_delays() {
     seeds(4).for_each(|seed| {
         println!("seed {seed}");
         let (mut world, truth, _) = mixed(seed);
-        world.gossip_loss = 0.8;
+        world.gossip_loss = 0.5;
         world.loss = 0.05;
         let results = finish(&mut world, &truth, 30 * MINUTE);
         assert_fetched(&world, &truth, &BTreeSet::new());
