@@ -2,7 +2,7 @@
 //!
 //! * `arrival`: a URL is named → which host, which address, which subnet, whose? → to its owner
 //! * `placing`: whose is this address, and who decides if it is nobody's?
-//! * `settlement`: nobody's? → IPMicra's procedure → a claim
+//! * `settlement`, `probing`, `claiming`: nobody's? → who is nearest? → a claim
 //! * `admission`, `visiting`: ours → seen test → frontier → fetch → links → arrival
 //! * `journaling`: what happened is stored, copied to keepers, recorded
 //! * `members`, `spread`, `succession`: who is alive, what everybody knows, who takes over
@@ -10,11 +10,13 @@
 
 mod admission;
 mod arrival;
+mod claiming;
 pub mod event;
 mod journaling;
 mod looking;
 pub mod members;
 mod placing;
+mod probing;
 mod settlement;
 mod spread;
 mod succession;
@@ -220,7 +222,7 @@ pub struct Crawler {
     /// Subnets that were probed a moment ago: their addresses rest.
     rests: BTreeMap<Subnet, Moment>,
     /// New claims of ours that are not acted on yet, and since when they have been watched.
-    watched: BTreeMap<Subnet, settlement::Watched>,
+    watched: BTreeMap<Subnet, claiming::Watched>,
     unstored_claims: BTreeMap<u64, Vec<SignedClaim>>,
     news: BTreeMap<Subnet, SignedClaim>,
 
