@@ -10,6 +10,10 @@ use crate::{
     },
 };
 
+/// How often a new claim is told while it is watched: whoever owns what lies around it, or in it, must hear of it before it is acted
+/// on, also if some gossip is lost.
+const TELL_CLAIMS: u64 = 3;
+
 impl Crawler {
     /// Our own subnets are ours from the start (IPMicra §4.1), if they are nobody's.
     pub(super) fn claim_own_subnets(&mut self) {
@@ -43,7 +47,7 @@ impl Crawler {
     /// two stewards may have had different ideas of who is alive, or the network may just have split.
     pub(super) fn watch_claim(&mut self, subnet: Subnet) {
         if !self.roster.standings().is_empty() {
-            self.watched.insert(subnet, Watched { since: self.now.moment, interrupted: false });
+            self.watched.insert(subnet, Watched { since: self.now.moment, interrupted: false, told: 1 });
         }
     }
 
@@ -54,9 +58,12 @@ impl Crawler {
         let mut proven = Vec::new();
         for (subnet, watched) in &mut self.watched {
             if !whole {
-                *watched = Watched { since: now, interrupted: true };
+                *watched = Watched { since: now, interrupted: true, told: watched.told };
             } else if now.since(watched.since) >= watch {
                 proven.push((*subnet, watched.interrupted));
+            } else if watched.told < TELL_CLAIMS && now.since(watched.since) >= watch / TELL_CLAIMS * watched.told {
+                watched.told += 1;
+                self.news.extend(self.ownership.latest(subnet).map(|held| (*subnet, held.proof.clone())));
             }
         }
         for (subnet, interrupted) in proven {
@@ -125,4 +132,6 @@ pub(super) struct Watched {
     since: Moment,
     /// Whether there was none for a while.
     interrupted: bool,
+    /// How often it was told.
+    told: u64,
 }

@@ -10,7 +10,7 @@ use crate::{
         access_point::AccessPoint,
         claim::{Claim, ClaimReason},
         fetch::{ProbeReport, ProbeTarget},
-        message::{Request, Response},
+        message::Request,
         subnet::Subnet,
         time::{Millis, Moment},
     },
