@@ -1,7 +1,8 @@
 //! The one room that knows the others. Facts come in as [`Event`]s, wishes go out as [`Command`]s; nothing here touches the world.
 //!
 //! * `arrival`: a URL is named → which host, which address, which subnet, whose? → to its owner
-//! * `settlement`: nobody's? → IPMicra's procedure → a claim
+//! * `placing`: whose is this address, and who decides if it is nobody's?
+//! * `settlement`, `probing`, `claiming`: nobody's? → who is nearest? → a claim
 //! * `admission`, `visiting`: ours → seen test → frontier → fetch → links → arrival
 //! * `journaling`: what happened is stored, copied to keepers, recorded
 //! * `members`, `spread`, `succession`: who is alive, what everybody knows, who takes over
@@ -9,10 +10,13 @@
 
 mod admission;
 mod arrival;
+mod claiming;
 pub mod event;
 mod journaling;
 mod looking;
 pub mod members;
+mod placing;
+mod probing;
 mod settlement;
 mod spread;
 mod succession;
@@ -211,12 +215,14 @@ pub struct Crawler {
     settle_queue: VecDeque<(Subnet, ProbeTarget)>,
     contacts: BTreeMap<Subnet, (u32, Moment)>,
     settle_asked: BTreeMap<Subnet, Moment>,
+    /// Addresses without an owner whose guardian we are.
+    lent: BTreeMap<IpAddr, placing::Loan>,
     /// Probes that run here for other stewards: our question → their ticket.
     probing_for: BTreeMap<u64, u64>,
     /// Subnets that were probed a moment ago: their addresses rest.
     rests: BTreeMap<Subnet, Moment>,
     /// New claims of ours that are not acted on yet, and since when they have been watched.
-    watched: BTreeMap<Subnet, settlement::Watched>,
+    watched: BTreeMap<Subnet, claiming::Watched>,
     unstored_claims: BTreeMap<u64, Vec<SignedClaim>>,
     news: BTreeMap<Subnet, SignedClaim>,
 
@@ -307,6 +313,7 @@ impl Crawler {
             settle_queue: VecDeque::new(),
             contacts: BTreeMap::new(),
             settle_asked: BTreeMap::new(),
+            lent: BTreeMap::new(),
             probing_for: BTreeMap::new(),
             rests: BTreeMap::new(),
             watched: BTreeMap::new(),
@@ -403,6 +410,7 @@ impl Crawler {
             Event::Recovered { subnet, from, journals } => self.recovered(subnet, from, journals),
             Event::Loaded { subnet, journals } => self.loaded(subnet, journals),
             Event::SeenLoaded { site } => self.awake(site),
+            Event::Hierarchy(hierarchy) => self.change_hierarchy(hierarchy),
         }
         if now.moment >= self.tick_due {
             self.tick_due = now.moment.after(TICK);
@@ -426,6 +434,7 @@ impl Crawler {
         self.tick_runs();
         if self.rounds.is_multiple_of(600) {
             self.front.tidy(self.now.moment);
+            self.end_loans();
             self.rests.retain(|_, until| *until > self.now.moment);
             let month_ago = |since: &Moment| self.now.moment.since(*since) > 30 * 86_400_000;
             self.contacts.retain(|_, (_, since)| !month_ago(since));

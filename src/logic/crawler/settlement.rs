@@ -5,18 +5,14 @@
 
 use super::{Command, Crawler, Pending, Procedure, ProcedureState};
 use crate::{
-    logic::{
-        delegation::{Step, Verdict, ipmicra::IpMicra},
-        ownership::Merged,
-    },
+    logic::delegation::{Step, Verdict, ipmicra::IpMicra},
     model::{
         access_point::AccessPoint,
-        claim::{Claim, ClaimReason, SignedClaim},
+        claim::{Claim, ClaimReason},
         fetch::{ProbeReport, ProbeTarget},
-        message::{Request, Response},
+        message::Request,
         subnet::Subnet,
         time::{Millis, Moment},
-        url::Host,
     },
 };
 
@@ -43,9 +39,9 @@ const LONGEST_REST: Millis = 600_000;
 pub(super) const MOST_QUEUED: usize = 100_000;
 
 impl Crawler {
-    /// We are the steward of a subnet that nobody holds: begin, or queue.
+    /// We are to find an owner for a subnet that nobody holds: begin, or queue.
     pub(super) fn settle(&mut self, subnet: Subnet, target: ProbeTarget) {
-        if self.ownership.claim(&subnet).is_some() || self.procedures.contains_key(&subnet) || !self.synced {
+        if !self.may_settle(&subnet, target.address.ip()) || self.procedures.contains_key(&subnet) || !self.synced {
             return;
         }
         if !self.roster.may_claim(self.now.moment) {
@@ -64,20 +60,6 @@ impl Crawler {
         let state = ProcedureState::Resting(self.now.moment.after(rest));
         self.procedures.insert(subnet, Procedure { search, target, state, awards: 0 });
         self.advance(subnet);
-    }
-
-    /// A member asks us to settle a subnet.
-    pub(super) fn settle_for(&mut self, ticket: u64, subnet: Subnet, target: ProbeTarget) {
-        let fits = self.hierarchy.subnet_of(target.address.ip()) == subnet;
-        if !fits {
-            self.refuse("settlement requests");
-            return self.answer(ticket, Response::Refused("that address does not lie in that subnet".to_owned()));
-        }
-        let standing = self.ownership.latest(&subnet).filter(|held| !held.claim.released).map(|held| held.proof.clone());
-        if standing.is_none() {
-            self.settle(subnet, target);
-        }
-        self.answer(ticket, Response::Settling(standing));
     }
 
     pub(super) fn tick_settlement(&mut self) {
@@ -164,7 +146,7 @@ impl Crawler {
             procedure.state = ProcedureState::Awarded(self.now.moment.after(AWARD_PATIENCE));
             procedure.awards += 1;
         }
-        let Verdict { owner, rtt_us, runner_up, probes } = verdict;
+        let Verdict { owner, rtt_us, runner_up, probes, .. } = verdict;
         if owner == self.me {
             self.front_rest_subnet(subnet, rest);
             self.awarded(subnet, epoch, rtt_us, runner_up, probes);
@@ -207,158 +189,11 @@ impl Crawler {
         }
     }
 
-    /// Our own subnets are ours from the start (IPMicra §4.1), if they are nobody's.
-    pub(super) fn claim_own_subnets(&mut self) {
-        let mut claims = Vec::new();
-        for address in self.settings.own_addresses.clone() {
-            let subnet = self.hierarchy.subnet_of(address);
-            let free = self.ownership.claim(&subnet).is_none();
-            if free && !address.is_unspecified() && !claims.iter().any(|claim: &Claim| claim.subnet == subnet) {
-                let epoch = self.ownership.next_epoch(&subnet);
-                let reason = ClaimReason::OwnSubnet;
-                let owner = self.me;
-                claims.push(Claim { subnet, epoch, owner, rtt_us: Some(0), runner_up: None, probes: 0, reason, released: false });
-            }
-        }
-        self.make_claims(claims);
-    }
-
-    /// Signs and stores claims of ours; they hold and are told when they are durable.
-    pub(super) fn make_claims(&mut self, claims: Vec<Claim>) {
-        if claims.is_empty() {
-            return;
-        }
-        let receipt = self.number();
-        let proofs: Vec<_> = claims.iter().map(|claim| SignedClaim::sign(claim, &self.key)).collect();
-        self.unstored_claims.insert(receipt, proofs.clone());
-        self.commands.push_back(Command::StoreClaims { receipt, claims: proofs });
-    }
-
-    /// A new claim of ours is acted on only after a while in which a quorum answered and nobody turned out to have claimed the same:
-    /// two stewards may have had different ideas of who is alive, or the network may just have split.
-    pub(super) fn watch_claim(&mut self, subnet: Subnet) {
-        if !self.roster.standings().is_empty() {
-            self.watched.insert(subnet, Watched { since: self.now.moment, interrupted: false });
-        }
-    }
-
-    fn tick_watched(&mut self) {
-        let now = self.now.moment;
-        let whole = self.roster.may_claim(now);
-        let watch = self.roster.watch();
-        let mut proven = Vec::new();
-        for (subnet, watched) in &mut self.watched {
-            if !whole {
-                *watched = Watched { since: now, interrupted: true };
-            } else if now.since(watched.since) >= watch {
-                proven.push((*subnet, watched.interrupted));
-            }
-        }
-        for (subnet, interrupted) in proven {
-            self.watched.remove(&subnet);
-            if interrupted {
-                // While we were cut off somebody else may have claimed it at the same epoch, and gone on.
-                self.dissolve(subnet, true);
-                self.load_from_keepers(subnet);
-                continue;
-            }
-            for host in self.by_subnet.get(&subnet).cloned().unwrap_or_default() {
-                self.want(&host);
-            }
-        }
-    }
-
-    /// Claims came from elsewhere: believe those that their owners signed and that are stronger than what we know.
-    pub(super) fn hear_claims(&mut self, proofs: Vec<SignedClaim>) {
-        let mut new = Vec::new();
-        for proof in proofs {
-            let known = proof.read().ok().and_then(|claim| self.ownership.latest(&claim.subnet).map(|held| held.proof == proof));
-            if known == Some(true) {
-                continue;
-            }
-            match proof.open() {
-                Ok(claim) => {
-                    if self.hold(claim, proof.clone()) {
-                        new.push(proof);
-                    }
-                }
-                Err(_) => self.refuse("claims with a bad signature"),
-            }
-        }
-        if !new.is_empty() {
-            self.commands.push_back(Command::StoreClaims { receipt: 0, claims: new });
-            self.outbox.wake_all();
-            self.route();
-        }
-    }
-
-    /// Enters a claim whose signature was checked; does what follows if it holds. Returns whether it does.
-    pub(super) fn hold(&mut self, claim: Claim, proof: SignedClaim) -> bool {
-        let (subnet, owner, released) = (claim.subnet, claim.owner, claim.released);
-        let Merged::Holds { before } = self.ownership.merge(claim.clone(), proof) else { return false };
-        if let Some(position) = self.hierarchy.position(subnet) {
-            self.delegated.set(position.0, (!released).then_some(owner));
-        }
-        self.roll_up_changed = true;
-        self.settle_asked.remove(&subnet);
-        self.procedures.remove(&subnet);
-        let was_mine = before.is_some_and(|before| before.owner == self.me && !before.released);
-        if was_mine && (owner != self.me || released) {
-            self.give_up(subnet);
-        }
-        if released && owner != self.me {
-            self.freed(&claim);
-        }
-        true
-    }
-
     /// Leave every address of this subnet alone for so long, but not for ever: a member may have said it.
     pub(super) fn front_rest_subnet(&mut self, subnet: Subnet, rest: Millis) {
         let until = self.now.moment.after(rest.min(LONGEST_REST));
         self.rests.insert(subnet, until);
     }
-
-    /// A subnet's steward asks us to probe. Not obeyed blindly: the address must lie there, be allowed and within budget.
-    pub(super) fn probe_for(&mut self, ticket: u64, subnet: Subnet, target: ProbeTarget) {
-        let fits = self.hierarchy.subnet_of(target.address.ip()) == subnet;
-        if !fits || self.held_back().is_some() || !self.may_contact(subnet, &target.host) {
-            self.refuse("probes asked of us");
-            return self.answer(ticket, Response::ProbeDeclined("outside the subnet, denied, over budget, or not fetching".to_owned()));
-        }
-        let question = self.number();
-        self.probing_for.insert(question, ticket);
-        self.counters.probes += 1;
-        self.commands.push_back(Command::Probe { question, target });
-    }
-
-    /// Whether one more probe of ours may go to this subnet; if so it counts.
-    fn may_contact(&mut self, subnet: Subnet, host: &Host) -> bool {
-        let contacts = self.contacts.get(&subnet).map_or(0, |(contacts, _)| *contacts);
-        let may = contacts < self.settings.contacts_per_subnet && !self.settings.scope.denies(host);
-        if may {
-            self.contacts.insert(subnet, (contacts + 1, self.now.moment));
-        }
-        may
-    }
-
-    /// Our own prober came back: for ourselves as steward, or for the steward who asked.
-    pub(super) fn probed_here(&mut self, question: u64, report: ProbeReport) {
-        if let Some(ticket) = self.probing_for.remove(&question) {
-            return self.answer(ticket, Response::Probed(report));
-        }
-        if let Some(Pending::Probe { subnet }) = self.pending.remove(&question) {
-            self.probe_answered(subnet, self.me, Some(report));
-        }
-    }
-}
-
-/// A new claim that is not acted on yet.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Watched {
-    /// Since when a quorum has answered.
-    since: Moment,
-    /// Whether there was none for a while.
-    interrupted: bool,
 }
 
 impl Procedure {
