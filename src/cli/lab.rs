@@ -142,7 +142,8 @@ fn delegation(args: &DelegationArgs, style: Style) -> Result<String, Failure> {
         PlacementArg::Spread => Placement::Spread,
         PlacementArg::Random => Placement::Random,
     };
-    let setup = Setup { crawlers: args.crawlers as usize, placement, sites: args.sites.map(|sites| sites as usize), train: args.train };
+    let sites = args.sites.map(|sites| sites as usize);
+    let setup = Setup { crawlers: args.crawlers as usize, placement, sites, train: args.train, whole_subnets: args.whole_subnets };
     let experiment = Experiment { setup, policies, rounds: args.rounds as usize, seed: args.seed };
 
     let bar = ProgressBar::new((experiment.policies.len() * experiment.rounds) as u64);
