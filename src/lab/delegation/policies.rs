@@ -1,0 +1,237 @@
+//! By which rule does a site find its crawler? The daemon's procedures as they are, and the baselines that they must beat.
+
+use super::arena::{Arena, microseconds};
+use crate::{
+    logic::{
+        delegation::{Delegated, Knowledge, Nearest, Step, ipmicra::IpMicra},
+        hierarchy::Hierarchy,
+    },
+    model::{access_point::AccessPoint, subnet::Subnet},
+};
+use rand::{RngExt, SeedableRng, rngs::StdRng, seq::SliceRandom};
+use std::{collections::BTreeMap, fmt};
+
+/// A rule.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Policy {
+    /// The paper's procedure with a threshold in milliseconds.
+    IpMicra(f64),
+    /// One after another in random order until one is at or under the threshold in milliseconds; else the fastest.
+    RandomOrder(f64),
+    /// The same, those first who hold the most subnets.
+    PopularFirst(f64),
+    /// The daemon's procedure with a price of a probe in milliseconds.
+    Nearcrawl(f64),
+    /// All probe every site; the fastest gets it.
+    BruteForce,
+    /// All probe the first site of each subnet; the fastest gets the subnet. Nobody who gives away whole subnets knows more.
+    BruteForceSubnet,
+    /// Somebody gets it, nobody probes: UCYMicra's way.
+    RandomDelegation,
+}
+
+impl Policy {
+    /// The rule's name, without its number.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Policy::IpMicra(_) => "ipmicra",
+            Policy::RandomOrder(_) => "random-order",
+            Policy::PopularFirst(_) => "popular-first",
+            Policy::Nearcrawl(_) => "nearcrawl",
+            Policy::BruteForce => "brute-force",
+            Policy::BruteForceSubnet => "brute-force-subnet",
+            Policy::RandomDelegation => "random-delegation",
+        }
+    }
+
+    /// The price of a probe in milliseconds, where there is one.
+    pub fn price_ms(&self) -> Option<f64> {
+        match self {
+            Policy::Nearcrawl(ms) => Some(*ms),
+            _ => None,
+        }
+    }
+
+    /// The threshold in milliseconds, where there is one.
+    pub fn threshold_ms(&self) -> Option<f64> {
+        match self {
+            Policy::IpMicra(ms) | Policy::RandomOrder(ms) | Policy::PopularFirst(ms) => Some(*ms),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.price_ms(), self.threshold_ms()) {
+            (Some(number), _) | (None, Some(number)) => write!(f, "{}@{number}", self.name()),
+            (None, None) => f.write_str(self.name()),
+        }
+    }
+}
+
+/// Who got a site, and what it took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The crawler, by index.
+    pub crawler: usize,
+    /// How many probes were made for it.
+    pub probes: u32,
+}
+
+/// A rule at work in one round: what it has given away and learned so far.
+pub struct Player<'a> {
+    policy: Policy,
+    arena: &'a Arena,
+    hierarchy: &'a Hierarchy,
+    live: Vec<AccessPoint>,
+    delegated: Delegated,
+    owners: BTreeMap<Subnet, usize>,
+    /// How many subnets each crawler holds.
+    held: Vec<usize>,
+    knowledge: Knowledge,
+    random: StdRng,
+}
+
+impl<'a> Player<'a> {
+    /// At the beginning of a round: each crawler holds its own subnet, and nothing is known but what crawlers know of each other.
+    pub fn new(policy: Policy, arena: &'a Arena, hierarchy: &'a Hierarchy, seed: u64) -> Player<'a> {
+        let mut player = Player {
+            policy,
+            arena,
+            hierarchy,
+            live: arena.crawlers.iter().map(|crawler| crawler.who).collect(),
+            delegated: Delegated::default(),
+            owners: BTreeMap::new(),
+            held: vec![0; arena.crawlers.len()],
+            knowledge: Knowledge::new(),
+            random: StdRng::seed_from_u64(seed),
+        };
+        for (index, crawler) in arena.crawlers.iter().enumerate() {
+            let position = crawler.address.and_then(|address| hierarchy.locate(address)).map(|position| position.0);
+            let subnet = if player.parts() { crawler.unit } else { crawler.subnet };
+            if let Some(subnet) = subnet.filter(|subnet| !player.owners.contains_key(subnet)) {
+                player.give(subnet, position, index);
+            }
+        }
+        if let Policy::Nearcrawl(_) = policy {
+            player.introduce();
+        }
+        player
+    }
+
+    /// What crawlers tell each other when they meet: where they are, and how far from each other.
+    fn introduce(&mut self) {
+        for (index, crawler) in self.arena.crawlers.iter().enumerate() {
+            self.knowledge.introduce(crawler.who, self.hierarchy, crawler.address, crawler.country);
+            for (before, other) in self.arena.crawlers[..index].iter().enumerate() {
+                if let Some(ms) = self.arena.between_ms(index, before) {
+                    self.knowledge.between(crawler.who, other.who, microseconds(ms));
+                }
+            }
+        }
+    }
+
+    /// Delegates the next site.
+    pub fn delegate(&mut self, site: usize) -> Decision {
+        let place = self.arena.sites[site];
+        let subnet = if self.parts() { place.unit } else { place.subnet };
+        // What is delegated costs no probe (IPMicra §4.2, step 1).
+        let asks_always = matches!(self.policy, Policy::BruteForce | Policy::RandomDelegation);
+        if let Some(owner) = self.owners.get(&subnet).filter(|_| !asks_always) {
+            return Decision { crawler: *owner, probes: 0 };
+        }
+        let everybody = 0..self.arena.crawlers.len();
+        let decision = match self.policy {
+            Policy::IpMicra(threshold) => self.ipmicra(site, threshold),
+            Policy::RandomOrder(threshold) => {
+                let mut order: Vec<usize> = everybody.collect();
+                order.shuffle(&mut self.random);
+                self.until(site, &order, threshold)
+            }
+            Policy::PopularFirst(threshold) => {
+                let mut order: Vec<usize> = everybody.collect();
+                order.sort_by_key(|crawler| std::cmp::Reverse(self.held[*crawler]));
+                self.until(site, &order, threshold)
+            }
+            Policy::Nearcrawl(price) => self.nearcrawl(site, price),
+            Policy::BruteForce | Policy::BruteForceSubnet => {
+                let order: Vec<usize> = everybody.collect();
+                self.until(site, &order, f64::NEG_INFINITY)
+            }
+            Policy::RandomDelegation => Decision { crawler: self.random.random_range(everybody), probes: 0 },
+        };
+        self.give(subnet, place.position, decision.crawler);
+        decision
+    }
+
+    /// Whether large subnets are delegated in parts.
+    fn parts(&self) -> bool {
+        matches!(self.policy, Policy::Nearcrawl(_)) && !self.arena.whole_subnets
+    }
+
+    fn give(&mut self, subnet: Subnet, position: Option<u32>, crawler: usize) {
+        self.owners.insert(subnet, crawler);
+        self.held[crawler] += 1;
+        if let Some(position) = position {
+            self.delegated.set(position, Some(self.live[crawler]));
+        }
+    }
+
+    /// Asks in this order until somebody is at or under the threshold; else takes the fastest, the first of equals.
+    fn until(&self, site: usize, order: &[usize], threshold_ms: f64) -> Decision {
+        let row = self.arena.row(site);
+        let mut best = order[0];
+        for (asked, crawler) in order.iter().enumerate() {
+            if row[*crawler] < row[best] {
+                best = *crawler;
+            }
+            if f64::from(row[*crawler]) <= threshold_ms {
+                return Decision { crawler: *crawler, probes: asked as u32 + 1 };
+            }
+        }
+        Decision { crawler: best, probes: order.len() as u32 }
+    }
+
+    fn ipmicra(&self, site: usize, threshold_ms: f64) -> Decision {
+        let mut search = IpMicra::new(self.arena.sites[site].subnet, microseconds(threshold_ms as f32));
+        let mut probes = 0;
+        loop {
+            match search.next(self.hierarchy, &self.delegated, &self.live) {
+                Step::Ask(who) => {
+                    probes += 1;
+                    search.answer(who, self.probe(site, who));
+                }
+                Step::Settle(verdict) => return Decision { crawler: self.arena.find(verdict.owner).unwrap_or(0), probes },
+            }
+        }
+    }
+
+    fn nearcrawl(&mut self, site: usize, price_ms: f64) -> Decision {
+        let subnet = self.arena.sites[site].subnet;
+        let mut search = Nearest::new(subnet, (price_ms * 1000.0).round() as u32);
+        let total: usize = self.held.iter().sum();
+        let (held, arena) = (&self.held, self.arena);
+        let average = total.max(1) as f64 / held.len() as f64;
+        let load = |who: AccessPoint| arena.find(who).map_or(0.0, |crawler| held[crawler] as f64 / average);
+        let mut probes = 0;
+        loop {
+            match search.next(self.hierarchy, &self.knowledge, &self.live, &load) {
+                Step::Ask(who) => {
+                    probes += 1;
+                    let answer = self.probe(site, who);
+                    search.answer(who, answer);
+                    if let Some(rtt_us) = answer {
+                        self.knowledge.measured(self.hierarchy, subnet, who, rtt_us);
+                    }
+                }
+                Step::Settle(verdict) => return Decision { crawler: arena.find(verdict.owner).unwrap_or(0), probes },
+            }
+        }
+    }
+
+    /// What this access point's probe of the site gives, in microseconds.
+    fn probe(&self, site: usize, who: AccessPoint) -> Option<u32> {
+        self.arena.find(who).map(|crawler| microseconds(self.arena.probe_ms(site, crawler)))
+    }
+}
