@@ -1,7 +1,7 @@
 //! How does a hierarchy lie in memory and on disk? As one flat image that is used in place, mapped from a file or not.
 //!
 //! ```text
-//! header of 128 bytes: magic 8 · version u32 · 0 u32 · hash of the content 32 · SHA-256 of the sources 32 · 12 counts u32
+//! header of 144 bytes: magic 8 · version u32 · 0 u32 · hash of the content 32 · SHA-256 of the sources 32 · 13 counts u32 · zeros
 //! sections, each beginning at a multiple of 16 bytes, zeros between
 //! ```
 //!
@@ -32,6 +32,9 @@ pub(super) const MAGIC: &[u8; 8] = b"NCRAWLIM";
 
 /// Grows when the meaning of an image changes; other versions are refused, and made again from the packed snapshot.
 const VERSION: u32 = 1;
+
+/// Where the counts end in the header.
+const COUNTS_END: usize = 80 + 13 * 4;
 
 /// Bytes that somebody keeps: a mapped file, or memory. They must stay the same as long as they are shared.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
@@ -91,7 +94,7 @@ impl Draft {
         let header = draft.bytes();
         header[..8].copy_from_slice(MAGIC);
         header[8..12].copy_from_slice(&VERSION.to_le_bytes());
-        header[80..HEADER].copy_from_slice(bytemuck::cast_slice(&counts.numbers().map(|n| *n)));
+        header[80..COUNTS_END].copy_from_slice(bytemuck::cast_slice(&counts.numbers().map(|n| *n)));
         Some(draft)
     }
 
@@ -141,11 +144,15 @@ impl View {
     fn over(image: SharedBytes) -> Result<View, ImageRefusal> {
         let bytes = (*image).as_ref();
         let header = bytes.first_chunk::<HEADER>().ok_or(ImageRefusal::NotAnImage)?;
-        if &header[..8] != MAGIC || header[8..12] != VERSION.to_le_bytes() || header[12..16] != [0; 4] {
+        if &header[..8] != MAGIC
+            || header[8..12] != VERSION.to_le_bytes()
+            || header[12..16] != [0; 4]
+            || header[COUNTS_END..].iter().any(|b| *b != 0)
+        {
             return Err(ImageRefusal::NotAnImage);
         }
         let mut counts = Counts::default();
-        for (number, bytes) in counts.numbers().into_iter().zip(header[80..].as_chunks::<4>().0) {
+        for (number, bytes) in counts.numbers().into_iter().zip(header[80..COUNTS_END].as_chunks::<4>().0) {
             *number = u32::from_le_bytes(*bytes);
         }
         let (layout, length) = counts.layout().ok_or(ImageRefusal::Length)?;
@@ -214,7 +221,8 @@ impl View {
     }
 
     pub fn v6(&self) -> V6Table<'_> {
-        V6Table { index: self.section(V6Index), starts: self.section(V6Starts), owners: self.section(V6Owners) }
+        let [index, uppers, begins, owners] = [V6Index, V6Uppers, V6Begins, V6Owners].map(|s| self.section(s));
+        V6Table { index, uppers, begins, starts: self.section(V6Starts), owners }
     }
 }
 

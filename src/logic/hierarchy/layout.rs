@@ -1,10 +1,10 @@
 //! What lies where in an image? Sections one after another; where each begins follows from how much there is of everything.
 
-use super::lookup::{V4_INDEX, v6_index};
+use super::lookup::{v4_slot_bits, v6_slot_bits};
 use std::ops::Range;
 
 /// Bytes of the header, before the first section.
-pub(super) const HEADER: usize = 128;
+pub(super) const HEADER: usize = 144;
 
 /// Each section begins at a multiple of this many bytes, which is what 128-bit numbers need.
 pub(super) const ALIGNMENT: usize = 16;
@@ -14,9 +14,11 @@ pub(super) const ALIGNMENT: usize = 16;
 pub(super) enum Section {
     /// `u128`: IPv6 first addresses.
     Long,
-    /// The IPv6 look-up table: `u128`, `u32`, `u32`.
+    /// The IPv6 look-up table: `u128`, otherwise `u32`.
     V6Starts,
     V6Owners,
+    V6Uppers,
+    V6Begins,
     V6Index,
     /// By position, `u32`: an IPv4 address, or an index into `Long`.
     Heads,
@@ -58,10 +60,12 @@ pub(super) enum Section {
 
 use Section::*;
 
-const SECTIONS: [Section; 24] = [
+const SECTIONS: [Section; 26] = [
     Long,
     V6Starts,
     V6Owners,
+    V6Uppers,
+    V6Begins,
     V6Index,
     Heads,
     Holders,
@@ -97,6 +101,8 @@ pub(super) struct Counts {
     pub registry_groups: u32,
     pub v4_segments: u32,
     pub v6_segments: u32,
+    /// /32s in which IPv6 segments begin.
+    pub v6_uppers: u32,
     /// Bytes of the texts.
     pub texts: u32,
     /// Bytes of the registries' names.
@@ -110,7 +116,7 @@ pub(super) type Layout = [Range<usize>; SECTIONS.len()];
 
 impl Counts {
     /// All of them, in the order of the header.
-    pub fn numbers(&mut self) -> [&mut u32; 12] {
+    pub fn numbers(&mut self) -> [&mut u32; 13] {
         [
             &mut self.subnets,
             &mut self.long,
@@ -121,6 +127,7 @@ impl Counts {
             &mut self.registry_groups,
             &mut self.v4_segments,
             &mut self.v6_segments,
+            &mut self.v6_uppers,
             &mut self.texts,
             &mut self.registries,
             &mut self.sources,
@@ -133,7 +140,9 @@ impl Counts {
             Long => (self.long, 16),
             V6Starts => (self.v6_segments, 16),
             V6Owners => (self.v6_segments, 4),
-            V6Index => (v6_index(self.v6_segments as usize) as u32, 4),
+            V6Uppers => (self.v6_uppers, 4),
+            V6Begins => (self.v6_uppers.saturating_add(1), 4),
+            V6Index => ((1 << v6_slot_bits(self.v6_uppers as usize)) + 1, 4),
             Heads | Holders | Parents | Members => (self.subnets, 4),
             MemberStarts => (self.organisations.saturating_add(1), 4),
             OrganisationStarts => (self.organisation_groups, 4),
@@ -141,7 +150,7 @@ impl Counts {
             RegistryStarts => (self.registry_groups, 4),
             Asns => (self.organisations, 4),
             TextEnds => (self.organisations, 8),
-            V4Index => (V4_INDEX as u32, 4),
+            V4Index => ((1 << v4_slot_bits(self.v4_segments as usize)) + 1, 4),
             V4Owners => (self.v4_segments, 4),
             V4Lows => (self.v4_segments, 2),
             PlaceOf => (self.subnets, 2),

@@ -55,25 +55,6 @@ fn close(open: &mut Vec<(u128, u32)>, merge: &mut Merge<impl FnMut(u128, u32)>, 
     }
 }
 
-/// Gives `sink` the IPv4 segments as upper half, lower half and owner; every upper half has one that begins at 0.
-pub(super) fn flatten_v4(prefixes: impl Iterator<Item = (Prefix, u32)>, mut sink: impl FnMut(u16, u16, u32)) {
-    // The next upper half without a segment, and who has the addresses there.
-    let (mut next, mut owner) = (0u32, NOBODY);
-    flatten(prefixes, |start, who| {
-        // Behind the last address.
-        let Ok(start) = u32::try_from(start) else { return };
-        let (high, low) = (start >> 16, start as u16);
-        while next < high || (next == high && low != 0) {
-            sink(next as u16, 0, owner);
-            next += 1;
-        }
-        sink(high as u16, low, who);
-        next = high + 1;
-        owner = who;
-    });
-    (next..1 << 16).for_each(|high| sink(high as u16, 0, owner));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,22 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn every_upper_half_has_a_segment_at_its_beginning() {
-        let prefixes = [(v4(0x0002_8000, 17), 7), (v4(0xfffe_0000, 15), 8)];
-        let mut segments = Vec::new();
-        flatten_v4(prefixes.into_iter(), |high, low, owner| segments.push((high, low, owner)));
-        assert_eq!(segments.iter().filter(|s| s.1 == 0).count(), 1 << 16);
-        assert!(segments.is_sorted());
-        assert_eq!(segments.len(), (1 << 16) + 1);
-        assert_eq!(&segments[..5], [(0, 0, NOBODY), (1, 0, NOBODY), (2, 0, NOBODY), (2, 0x8000, 7), (3, 0, NOBODY)]);
-        assert_eq!(segments[segments.len() - 2..], [(0xfffe, 0, 8), (0xffff, 0, 8)]);
-    }
-
-    #[test]
-    fn no_prefix_at_all_is_nobody_everywhere() {
-        let mut segments = 0;
-        flatten_v4(std::iter::empty(), |_, _, owner| segments += usize::from(owner == NOBODY));
-        assert_eq!(segments, 1 << 16);
+    fn no_prefix_at_all_is_no_segment() {
         flatten(std::iter::empty(), |_, _| panic!("there is nothing"));
     }
 }

@@ -5,9 +5,9 @@ use super::{
     columns::Columns,
     image::{Draft, ImageRefusal},
     layout::{Counts, Section},
-    lookup::{NOBODY, slot, slot_bits},
+    lookup::{NOBODY, upper, v4_slot, v4_slot_bits, v6_slot, v6_slot_bits},
     prefix::Prefix,
-    segments::{flatten, flatten_v4},
+    segments::flatten,
     tree::Hierarchy,
 };
 
@@ -40,13 +40,23 @@ impl Walk {
         walk
     }
 
-    fn v4<'a>(&'a self, columns: &'a Columns) -> impl Iterator<Item = (Prefix, u32)> + 'a {
-        let position = |key: &u64| (*key & ((1 << POSITION_BITS) - 1)) as u32;
-        self.v4.iter().map(move |key| (columns.prefix(position(key) as usize), position(key)))
+    /// Gives `sink` the IPv4 segments.
+    fn v4(&self, mut sink: impl FnMut(u32, u32)) {
+        let known = |key: &u64| {
+            let prefix = Prefix { v6: false, first: u128::from(key >> 30), length: (key >> POSITION_BITS) as u8 & 0x3f };
+            (prefix, (key & ((1 << POSITION_BITS) - 1)) as u32)
+        };
+        flatten(self.v4.iter().map(known), |start, owner| {
+            // What begins behind the last address begins nowhere.
+            if let Ok(start) = u32::try_from(start) {
+                sink(start, owner);
+            }
+        });
     }
 
-    fn v6<'a>(&'a self, columns: &'a Columns) -> impl Iterator<Item = (Prefix, u32)> + 'a {
-        self.v6.iter().map(|p| (columns.prefix(*p as usize), *p))
+    /// Gives `sink` the IPv6 segments.
+    fn v6(&self, columns: &Columns, sink: impl FnMut(u128, u32)) {
+        flatten(self.v6.iter().map(|p| (columns.prefix(*p as usize), *p)), sink);
     }
 }
 
@@ -82,9 +92,7 @@ fn group_starts(columns: &Columns, parents: &[u32]) -> [Vec<u32>; 3] {
 fn members(columns: &Columns, draft: &mut Draft) {
     let mut next = vec![0u32; columns.organisations.registries.len() + 1];
     columns.holders.iter().for_each(|holder| next[*holder as usize + 1] += 1);
-    for organisation in 1..next.len() {
-        next[organisation] += next[organisation - 1];
-    }
+    sum_up(&mut next);
     draft.section(Section::MemberStarts).copy_from_slice(&next);
     let members: &mut [u32] = draft.section(Section::Members);
     for (position, holder) in (0u32..).zip(&columns.holders) {
@@ -94,46 +102,57 @@ fn members(columns: &Columns, draft: &mut Draft) {
     }
 }
 
-fn v4_table(columns: &Columns, walk: &Walk, draft: &mut Draft) {
+/// Makes sums of what was counted one place further up: how many come before.
+fn sum_up(counts: &mut [u32]) {
+    for i in 1..counts.len() {
+        counts[i] += counts[i - 1];
+    }
+}
+
+fn v4_table(walk: &Walk, segments: u32, draft: &mut Draft) {
+    let bits = v4_slot_bits(segments as usize);
     let mut next = 0;
     let lows: &mut [u16] = draft.section(Section::V4Lows);
-    flatten_v4(walk.v4(columns), |_, low, _| {
-        lows[next] = low;
+    walk.v4(|start, _| {
+        lows[next] = v4_slot(start, bits).1;
         next += 1;
     });
     next = 0;
     let owners: &mut [u32] = draft.section(Section::V4Owners);
-    flatten_v4(walk.v4(columns), |_, _, owner| {
+    walk.v4(|_, owner| {
         owners[next] = owner;
         next += 1;
     });
-    let mut segments = 0;
     let index: &mut [u32] = draft.section(Section::V4Index);
-    flatten_v4(walk.v4(columns), |high, _, _| {
-        segments += 1;
-        index[usize::from(high) + 1] = segments;
-    });
+    walk.v4(|start, _| index[v4_slot(start, bits).0 + 1] += 1);
+    sum_up(index);
 }
 
-fn v6_table(columns: &Columns, walk: &Walk, segments: usize, draft: &mut Draft) {
+fn v6_table(columns: &Columns, walk: &Walk, uppers: &[u32], draft: &mut Draft) {
     let mut next = 0;
     let starts: &mut [u128] = draft.section(Section::V6Starts);
-    flatten(walk.v6(columns), |start, _| {
+    walk.v6(columns, |start, _| {
         starts[next] = start;
         next += 1;
     });
     next = 0;
     let owners: &mut [u32] = draft.section(Section::V6Owners);
-    flatten(walk.v6(columns), |_, owner| {
+    walk.v6(columns, |_, owner| {
         owners[next] = owner;
         next += 1;
     });
+    next = 0;
+    let begins: &mut [u32] = draft.section(Section::V6Begins);
+    walk.v6(columns, |start, _| {
+        next += usize::from(uppers[next] != upper(start));
+        begins[next + 1] += 1;
+    });
+    sum_up(begins);
+    let bits = v6_slot_bits(uppers.len());
     let index: &mut [u32] = draft.section(Section::V6Index);
-    let bits = slot_bits(segments);
-    flatten(walk.v6(columns), |start, _| index[slot(start, bits) + 1] += 1);
-    for slot in 1..index.len() {
-        index[slot] += index[slot - 1];
-    }
+    uppers.iter().for_each(|upper| index[v6_slot(*upper, bits) + 1] += 1);
+    sum_up(index);
+    draft.section(Section::V6Uppers).copy_from_slice(uppers);
 }
 
 /// Makes the image. The columns may come from strangers: their indices must be in range and their prefixes well-formed, all else is
@@ -148,8 +167,14 @@ pub(super) fn build(columns: Columns) -> Result<Hierarchy, ImageRefusal> {
     let [organisation_starts, country_starts, registry_starts] = group_starts(&columns, &around);
     let walk = Walk::through(&columns);
     let (mut v4_segments, mut v6_segments) = (0u32, 0u32);
-    flatten_v4(walk.v4(&columns), |_, _, _| v4_segments += 1);
-    flatten(walk.v6(&columns), |_, _| v6_segments += 1);
+    let mut uppers = Vec::new();
+    walk.v4(|_, _| v4_segments += 1);
+    walk.v6(&columns, |start, _| {
+        v6_segments += 1;
+        if uppers.last() != Some(&upper(start)) {
+            uppers.push(upper(start));
+        }
+    });
     let counts = Counts {
         subnets: subnets as u32,
         long: columns.long.len() as u32,
@@ -160,6 +185,7 @@ pub(super) fn build(columns: Columns) -> Result<Hierarchy, ImageRefusal> {
         registry_groups: registry_starts.len() as u32,
         v4_segments,
         v6_segments,
+        v6_uppers: uppers.len() as u32,
         texts: columns.organisations.texts.len() as u32,
         registries: registries.len() as u32,
         sources: sources.len() as u32,
@@ -170,8 +196,8 @@ pub(super) fn build(columns: Columns) -> Result<Hierarchy, ImageRefusal> {
     draft.section(Section::OrganisationStarts).copy_from_slice(&organisation_starts);
     draft.section(Section::CountryStarts).copy_from_slice(&country_starts);
     draft.section(Section::RegistryStarts).copy_from_slice(&registry_starts);
-    v4_table(&columns, &walk, &mut draft);
-    v6_table(&columns, &walk, v6_segments as usize, &mut draft);
+    v4_table(&walk, v4_segments, &mut draft);
+    v6_table(&columns, &walk, &uppers, &mut draft);
     drop(walk);
     members(&columns, &mut draft);
     content(columns, &mut draft);

@@ -10,7 +10,7 @@ use super::{
     assemble::{DEEPEST_NESTING, MOST_ORGANISATIONS, MOST_SUBNETS},
     image::{ImageRefusal, View},
     layout::Section,
-    lookup::{NOBODY, slot, slot_bits},
+    lookup::{NOBODY, upper, v4_slot_bits, v6_slot, v6_slot_bits},
     prefix::{Prefix, SHORTEST, family_bits},
     tree::{Place, V6_LENGTH},
 };
@@ -204,19 +204,25 @@ impl Remaining {
 
     fn v4(&mut self, view: &View) -> Checked {
         let table = view.v4();
-        must(table.index[0] == 0 && table.index.last() == Some(&view.counts.v4_segments), "the IPv4 index is wrong")?;
-        let mut before = NOBODY;
-        for (high, range) in (0u128..).zip(table.index.windows(2)) {
-            must(range[0] < range[1] && range[1] <= view.counts.v4_segments, "the IPv4 index is wrong")?;
-            let range = range[0] as usize..range[1] as usize;
-            let (lows, owners) = (&table.lows[range.clone()], &table.owners[range]);
-            must(lows[0] == 0 && ascending(lows.iter()), "the IPv4 table is not in order")?;
-            for (i, owner) in owners.iter().enumerate() {
-                must(i == 0 || *owner != before, "the IPv4 table says something twice")?;
-                before = *owner;
-                let end = lows.get(i + 1).map_or(1 << 16, |low| u128::from(*low));
-                self.segment(view, false, high << 16 | u128::from(lows[i]), (high << 16) + end - 1, *owner)?;
+        counts_up(table.index, table.lows.len(), "the IPv4 index is wrong")?;
+        let below = 32 - v4_slot_bits(table.lows.len());
+        // The segment that begins last, until the next one begins.
+        let mut open: Option<(u32, u32)> = None;
+        for (slot, range) in (0u32..).zip(table.index.windows(2)) {
+            for i in range[0] as usize..range[1] as usize {
+                let low = u32::from(table.lows[i]);
+                must(low >> below == 0, "the IPv4 table is not in order")?;
+                let start = slot << below | low;
+                must(open.map_or(NOBODY, |o| o.1) != table.owners[i], "the IPv4 table says something twice")?;
+                if let Some((first, owner)) = open {
+                    must(first < start, "the IPv4 table is not in order")?;
+                    self.segment(view, false, first.into(), u128::from(start) - 1, owner)?;
+                }
+                open = Some((start, table.owners[i]));
             }
+        }
+        if let Some((first, owner)) = open {
+            self.segment(view, false, first.into(), u32::MAX.into(), owner)?;
         }
         must(self.v4.iter().all(|left| *left == 0), "an IPv4 subnet is not found by its addresses")
     }
@@ -224,6 +230,18 @@ impl Remaining {
     fn v6(&mut self, view: &View) -> Checked {
         let table = view.v6();
         must(ascending(table.starts.iter()), "the IPv6 table is not in order")?;
+        must(ascending(table.uppers.iter()), "the IPv6 table is not in order")?;
+        counts_up(table.begins, table.starts.len(), "the IPv6 index is wrong")?;
+        for (wanted, range) in table.uppers.iter().zip(table.begins.windows(2)) {
+            let starts = &table.starts[range[0] as usize..range[1] as usize];
+            must(!starts.is_empty() && starts.iter().all(|start| upper(*start) == *wanted), "the IPv6 index is wrong")?;
+        }
+        counts_up(table.index, table.uppers.len(), "the IPv6 index is wrong")?;
+        let bits = v6_slot_bits(table.uppers.len());
+        for (slot, range) in table.index.windows(2).enumerate() {
+            let uppers = &table.uppers[range[0] as usize..range[1] as usize];
+            must(uppers.iter().all(|upper| v6_slot(*upper, bits) == slot), "the IPv6 index is wrong")?;
+        }
         let mut before = NOBODY;
         for (i, owner) in table.owners.iter().enumerate() {
             must(*owner != before, "the IPv6 table says something twice")?;
@@ -231,14 +249,11 @@ impl Remaining {
             let last = table.starts.get(i + 1).map_or(u128::MAX, |next| next - 1);
             self.segment(view, true, table.starts[i], last, *owner)?;
         }
-        let bits = slot_bits(table.starts.len());
-        let mut begun = 0;
-        for (number, count) in table.index.iter().enumerate() {
-            while table.starts.get(begun).is_some_and(|start| slot(*start, bits) < number) {
-                begun += 1;
-            }
-            must(*count as usize == begun, "the IPv6 index is wrong")?;
-        }
         must(self.v6.iter().all(|left| *left == 0), "an IPv6 subnet is not found by its addresses")
     }
+}
+
+/// Whether these are sums of counts, from nothing to all.
+fn counts_up(sums: &[u32], all: usize, otherwise: &'static str) -> Checked {
+    must(sums.first() == Some(&0) && sums.last().is_some_and(|last| *last as usize == all) && sums.is_sorted(), otherwise)
 }

@@ -91,7 +91,7 @@ fn no_shortened_or_lengthened_image_is_believed() {
 
 #[test]
 fn counts_that_promise_more_than_there_is_cost_nothing() {
-    for at in (80..128).step_by(4) {
+    for at in (80..80 + 13 * 4).step_by(4) {
         let mut image = Hierarchy::empty().image().to_vec();
         image[at..at + 4].copy_from_slice(&u32::MAX.to_le_bytes());
         assert_eq!(open(image).unwrap_err(), ImageRefusal::Length, "count at {at}");
