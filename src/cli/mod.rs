@@ -87,8 +87,8 @@ pub enum Command {
     /// Leave the swarm for good: give everything back, then end
     #[command(after_help = look::LEAVE_EXAMPLES)]
     Leave(ApiArgs),
-    /// Build and look at hierarchies of subnets
-    #[command(subcommand, after_help = HIERARCHY_EXAMPLES)]
+    /// Fetch, build, look at and compare hierarchies of subnets
+    #[command(subcommand, after_help = hierarchy::EXAMPLES)]
     Hierarchy(hierarchy::HierarchyCommand),
     /// Measure the daemon's decisions in simulated worlds
     #[command(subcommand, after_help = lab::EXAMPLES)]
@@ -105,11 +105,6 @@ pub enum Command {
     #[command(after_help = paperwork::COMPLETIONS_EXAMPLES)]
     Completions(paperwork::CompletionsArgs),
 }
-
-/// Shown under `hierarchy --help`.
-const HIERARCHY_EXAMPLES: &str = "Examples:\n  \
-    nearcrawl hierarchy show 196.200.16.1\n  \
-    nearcrawl hierarchy stats";
 
 /// Does what the command line says; the process ends with the code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -145,7 +140,12 @@ pub async fn perform(command: Command, style: Style) -> Result<String, Failure> 
         Command::Leave(args) => look::leave(&args).await,
         Command::Hierarchy(command) => {
             let mut out = Vec::new();
-            hierarchy::run(command, &mut out).map_err(|why| Failure::new(Exit::of(why.exit_code()), why.to_string()))?;
+            let done = hierarchy::run(command, &mut out).await;
+            if done.is_err() {
+                // What could be done is told, too.
+                print(&String::from_utf8_lossy(&out));
+            }
+            done.map_err(|why| Failure::new(Exit::of(why.exit_code()), why.to_string()))?;
             Ok(String::from_utf8_lossy(&out).into_owned())
         }
         Command::Lab(command) => lab::lab(command, style).await,

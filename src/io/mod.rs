@@ -3,7 +3,9 @@
 pub mod fetcher;
 pub mod page;
 pub mod prober;
+pub mod registry;
 pub mod resolver;
 pub mod snapshot;
 pub mod store;
 pub mod swarm;
+pub mod text;

@@ -1,16 +1,13 @@
-//! Where do registry files and snapshots lie? On disk: opened, unpacked, read up to a limit, and written so that no half file is ever seen.
+//! Where do snapshots lie? On disk: read up to a limit, and written so that no half file is ever seen.
 
 use std::{
     fs::{self, File},
-    io::{self, BufRead, BufReader, Read, Write},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
 };
 
 /// The largest snapshot file that is read, in bytes.
 pub const LARGEST_SNAPSHOT: u64 = 128 << 20;
-
-/// How every zstd frame begins.
-const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// Why a file could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -48,23 +45,6 @@ impl FileFailure {
     }
 }
 
-/// Opens a text file for reading line by line; one that begins as zstd does is unpacked on the way, whatever its name. `watch` may wrap the
-/// raw file, to see how much of it was read.
-pub fn open_text<R: Read + 'static>(path: &Path, watch: impl FnOnce(File) -> R) -> Result<Box<dyn BufRead>, FileFailure> {
-    let failed = |error| FileFailure::Read { path: path.to_owned(), error };
-    let file = File::open(path).map_err(failed)?;
-    // Opening a directory succeeds; reading it would say so in a less clear way.
-    if file.metadata().map_err(failed)?.is_dir() {
-        return Err(failed(io::ErrorKind::IsADirectory.into()));
-    }
-    let mut raw = BufReader::with_capacity(64 << 10, watch(file));
-    if raw.fill_buf().map_err(failed)?.starts_with(&ZSTD_MAGIC) {
-        let unpacked = zstd::stream::read::Decoder::with_buffer(raw).map_err(failed)?;
-        return Ok(Box::new(BufReader::new(unpacked)));
-    }
-    Ok(Box::new(raw))
-}
-
 /// Reads a snapshot file, as it is.
 pub fn read(path: &Path) -> Result<Vec<u8>, FileFailure> {
     let failed = |error| FileFailure::Read { path: path.to_owned(), error };
@@ -97,39 +77,11 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileFailure> {
 mod tests {
     use super::*;
 
-    fn text_of(path: &Path) -> String {
-        let mut text = String::new();
-        open_text(path, |f| f).unwrap().read_to_string(&mut text).unwrap();
-        text
-    }
-
-    #[test]
-    fn plain_and_packed_text_read_alike_whatever_their_names() {
-        let dir = tempfile::tempdir().unwrap();
-        let (plain, packed) = (dir.path().join("a.zst"), dir.path().join("b.txt"));
-        fs::write(&plain, "one\ntwo\n").unwrap();
-        fs::write(&packed, zstd::bulk::compress(b"one\ntwo\n", 1).unwrap()).unwrap();
-        assert_eq!(text_of(&plain), "one\ntwo\n");
-        assert_eq!(text_of(&packed), "one\ntwo\n");
-    }
-
-    #[test]
-    fn an_empty_file_is_an_empty_text() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("empty"), "").unwrap();
-        assert_eq!(text_of(&dir.path().join("empty")), "");
-    }
-
     #[test]
     fn failures_name_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let missing = dir.path().join("missing.txt");
-        let failures = [
-            open_text(&missing, |f| f).err().unwrap(),
-            open_text(dir.path(), |f| f).err().unwrap(),
-            read(&missing).unwrap_err(),
-            write(&dir.path().join("no/such/directory"), b"x").unwrap_err(),
-        ];
+        let failures = [read(&missing).unwrap_err(), write(&dir.path().join("no/such/directory"), b"x").unwrap_err()];
         for failure in failures {
             assert!(failure.to_string().contains(dir.path().to_str().unwrap()), "{failure}");
             assert!(failure.kind().is_some());

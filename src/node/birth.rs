@@ -14,11 +14,12 @@ use crate::{
         snapshot,
         store::{Store, StoreConfig},
         swarm::{SwarmConfig, SwarmSecrets},
+        text,
     },
     logic::{
         crawler::{Crawler, Identity, Policy, Settings},
         front::Politeness,
-        hierarchy::{Builder, FurtherPrefix, Hierarchy},
+        hierarchy::{Builder, Format, FurtherPrefix, Hierarchy, ReadRefusal, RoutedUse},
         membership::{MembershipConfig, RosterConfig},
         scope::Scope,
         site::SiteRules,
@@ -45,8 +46,10 @@ pub fn hierarchy(config: &Config) -> Result<Hierarchy, NodeFailure> {
     } else {
         let mut builder = Builder::new();
         for path in &chosen.delegated {
-            let text = snapshot::open_text(path, |file| file).map_err(|why| failed(path, why.to_string()))?;
-            builder.read_delegated(&path.display().to_string(), text).map_err(|why| failed(path, why.to_string()))?;
+            let name = path.display().to_string();
+            let file = text::open(path, |file| file).map_err(|why| failed(path, why.to_string()))?;
+            let format = Format::of(file.head()).ok_or_else(|| failed(path, ReadRefusal::Format(name.clone()).to_string()))?;
+            builder.read(&name, file.reader(), format, RoutedUse::default()).map_err(|why| failed(path, why.to_string()))?;
         }
         builder.finish().map_err(|why| NodeFailure::Hierarchy(why.to_string()))?
     };

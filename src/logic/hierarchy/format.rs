@@ -62,7 +62,7 @@ fn line_format(line: &str) -> Option<Format> {
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Format::Delegated => "delegated statistics",
             Format::Whois => "WHOIS objects",
             Format::Networks => "nested networks",

@@ -217,6 +217,11 @@ pub enum ReadRefusal {
     /// More bytes than any such file has.
     #[error("{0} is larger than any registry file (4 GiB): it is none")]
     TooLarge(String),
+    /// None of the formats that are understood.
+    #[error(
+        "{0} has none of the formats that are understood (delegated statistics, WHOIS, networks, routes, countries): check that it is the right file"
+    )]
+    Format(String),
     /// A version of the format that this program does not know.
     #[error("{source_name} has format version {version:?}, this program reads 2: look for a newer program")]
     Version {

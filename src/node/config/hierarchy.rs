@@ -1,4 +1,4 @@
-//! Which map of the address space does the daemon use?
+//! Which map of the address space does the daemon use, and where do its makers' files come from?
 
 use super::{
     reader::{Parsed, Section},
@@ -7,6 +7,7 @@ use super::{
 use ipnetwork::IpNetwork;
 use std::path::PathBuf;
 use toml::de::DeValue;
+use url::Url;
 
 /// The registries a prefix may be said to come from, as their statistics files write them.
 const REGISTRIES: [&str; 5] = ["afrinic", "apnic", "arin", "lacnic", "ripencc"];
@@ -27,15 +28,64 @@ pub struct ExtraPrefix {
     pub registry: Option<String>,
 }
 
+/// A file that `nearcrawl hierarchy fetch` downloads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegistrySource {
+    /// How the copy is called.
+    pub name: String,
+    /// Where it is.
+    pub url: Url,
+}
+
+/// The most files that can be fetched.
+const MOST_SOURCES: usize = 64;
+
+/// Where each registry publishes its delegated-extended statistics.
+const STATISTICS: [(&str, &str); 5] = [
+    ("afrinic", "https://ftp.afrinic.net/pub/stats/afrinic/delegated-afrinic-extended-latest"),
+    ("apnic", "https://ftp.apnic.net/stats/apnic/delegated-apnic-extended-latest"),
+    ("arin", "https://ftp.arin.net/pub/stats/arin/delegated-arin-extended-latest"),
+    ("lacnic", "https://ftp.lacnic.net/pub/stats/lacnic/delegated-lacnic-extended-latest"),
+    ("ripencc", "https://ftp.ripe.net/pub/stats/ripencc/delegated-ripencc-extended-latest"),
+];
+
+impl RegistrySource {
+    /// A source of that name and address, or what is wrong with them.
+    pub fn new(name: &str, url: &str) -> Result<RegistrySource, String> {
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_' | b'.');
+        let ours = [".part", ".notes", ".new"].iter().any(|ending| name.ends_with(ending));
+        if !(1..=64).contains(&name.len()) || !name.bytes().all(plain) || name.starts_with('.') || ours {
+            return Err("write a name of at most 64 lower-case letters, digits, hyphens, underscores and dots".to_owned());
+        }
+        let url = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        let url = url.ok_or("write an address that begins with https:// (or http://)")?;
+        Ok(RegistrySource { name: name.to_owned(), url })
+    }
+}
+
+/// The five registries' statistics.
+fn statistics() -> Vec<RegistrySource> {
+    STATISTICS.iter().filter_map(|(name, url)| RegistrySource::new(name, url).ok()).collect()
+}
+
 /// `[hierarchy]`: which hierarchy of subnets is used.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HierarchyConfig {
     /// A snapshot to load instead of the built-in hierarchy.
     pub snapshot: Option<PathBuf>,
-    /// Registry statistics files (`delegated-…-extended-…`) to build the hierarchy from at start, instead of the built-in one.
+    /// Registry statistics files (`delegated-…-extended-…`), or files of any other format that is understood, to build the hierarchy from at start,
+    /// instead of the built-in one.
     pub delegated: Vec<PathBuf>,
     /// Subnets to add.
     pub prefixes: Vec<ExtraPrefix>,
+    /// What `nearcrawl hierarchy fetch` downloads.
+    pub sources: Vec<RegistrySource>,
+}
+
+impl Default for HierarchyConfig {
+    fn default() -> Self {
+        HierarchyConfig { snapshot: None, delegated: Vec::new(), prefixes: Vec::new(), sources: statistics() }
+    }
 }
 
 impl HierarchyConfig {
@@ -44,7 +94,13 @@ impl HierarchyConfig {
             snapshot: section.path("snapshot"),
             delegated: section.paths("delegated"),
             prefixes: section.list("prefixes", Vec::new(), extra_prefix),
+            sources: section.list("sources", statistics(), registry_source),
         };
+        let mut names: Vec<&str> = config.sources.iter().map(|source| source.name.as_str()).collect();
+        names.sort_unstable();
+        if names.len() > MOST_SOURCES || names.windows(2).any(|pair| pair[0] == pair[1]) {
+            section.contradicts(&["sources"], format!("write at most {MOST_SOURCES} sources, each with a name of its own"));
+        }
         if config.snapshot.is_some() && !config.delegated.is_empty() {
             section.contradicts(
                 &["delegated"],
@@ -73,6 +129,13 @@ fn extra_prefix(value: &DeValue<'_>) -> Parsed<ExtraPrefix> {
         organisation: optional("organisation", &organisation)?,
         registry: optional("registry", &registry)?,
     })
+}
+
+fn registry_source(value: &DeValue<'_>) -> Parsed<RegistrySource> {
+    let wanted = "write {name = \"afrinic\", url = \"https://example.org/delegated-afrinic-extended-latest\"}";
+    let table = value.as_table().filter(|table| table.len() == 2).ok_or(wanted)?;
+    let text = |key: &str| table.get(key).and_then(|value| value.get_ref().as_str()).ok_or(wanted);
+    RegistrySource::new(text("name")?, text("url")?)
 }
 
 fn country(value: &DeValue<'_>) -> Parsed<String> {

@@ -30,7 +30,7 @@ pub use delegation::{DelegationConfig, DelegationPolicy};
 pub use dns::DnsConfig;
 pub use error::{ConfigError, Problem};
 pub use fetch::FetchConfig;
-pub use hierarchy::{ExtraPrefix, HierarchyConfig};
+pub use hierarchy::{ExtraPrefix, HierarchyConfig, RegistrySource};
 pub use log::{Journald, LogConfig};
 pub use scope::ScopeConfig;
 pub use store::StoreConfig;

@@ -83,6 +83,13 @@ fn malformed_configurations_are_explained() {
         ("[hierarchy]\nprefixes = [{prefix = \"10.0.0.0/8\", land = \"KE\"}]", &["there is no key `land` here"]),
         ("[hierarchy]\nprefixes = [{prefix = \"10.0.0.0/8\", country = \"Kenya\"}]", &["country: write a country as two capital letters"]),
         ("[hierarchy]\nprefixes = [{prefix = \"10.0.0.0/8\", registry = \"ripe\"}]", &["registry: write one of afrinic, apnic"]),
+        ("[hierarchy]\nsources = [{name = \"a\"}]", &["hierarchy.sources = {name = \"a\"}: write {name = \"afrinic\", url = \"https://"]),
+        ("[hierarchy]\nsources = [{name = \"../a\", url = \"https://example.org/a\"}]", &["write a name of at most 64"]),
+        ("[hierarchy]\nsources = [{name = \"a\", url = \"ftp://example.org/a\"}]", &["write an address that begins with https://"]),
+        (
+            "[hierarchy]\nsources = [{name = \"a\", url = \"https://a.org/\"}, {name = \"a\", url = \"https://b.org/\"}]",
+            &["each with a name of its own"],
+        ),
         ("[hierarchy]\nsnapshot = \"a\"\ndelegated = [\"b\"]", &["line 3: hierarchy.delegated = [\"b\"]", "keep one of the two"]),
         ("[timers]\nfence_after = \"44s\"", &["line 2: timers.fence_after = \"44s\"", "may not exceed dead_after (45s)"]),
         (

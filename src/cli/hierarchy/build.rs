@@ -1,0 +1,201 @@
+//! `hierarchy build`: how do files become a snapshot?
+
+use super::{HierarchyFailure, look, print};
+use crate::{
+    io::{
+        snapshot::{self, FileFailure},
+        text,
+    },
+    logic::hierarchy::{Builder, Change, Format, Hierarchy, ReadRefusal, ReadReport, RoutedUse, Stats},
+};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::{
+    fmt::Display,
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+pub(super) const EXAMPLES: &str = "Examples:
+  nearcrawl hierarchy build delegated-*-extended-latest --out world.snapshot.zst
+  nearcrawl hierarchy build registries asn-ipv4.csv.gz --names-only --out world.snapshot.zst
+  nearcrawl hierarchy build delegated-* ripe.db.inetnum.gz networks.tsv --out fine.snapshot.zst
+  nearcrawl hierarchy build delegated-* --previous world.snapshot.zst --out next.snapshot.zst
+
+What each file is, is seen from its first lines; the options --delegated, --whois, --networks, --asn and --countries say it
+instead. Files may be packed with gzip or zstd. A directory stands for the files in it, as `hierarchy fetch` left them. The
+order of the files does not matter.
+
+  delegated   registries' delegated-extended statistics: the blocks and who holds them
+  WHOIS       registries' bulk data, RPSL or ARIN's form: networks inside the blocks; persons are never read
+  networks    prefix,country,asn,name with commas or TABs: networks inside the blocks
+  routes      first,last,AS number,\"organisation\": names of organisations, and networks inside the blocks
+  countries   first,last,country: networks where the country differs from the block's
+
+A file is refused if more than one line in a thousand is bad, if it does not keep its own counts, if nothing in it is of use,
+or if it is older than what the previous snapshot was built from. The snapshot is refused if more subnets came or went since
+the previous one than its age explains: 20 % a year, and 5 % at any time. The previous snapshot is the one that --out
+replaces, unless --previous names another or --fresh says that there is none. --overrule takes it all nevertheless.
+
+All members of a swarm must use the same hierarchy: compare the hash that is printed.";
+
+/// Arguments of `build`.
+#[derive(Debug, Args)]
+pub struct BuildArgs {
+    /// Files of any of the formats below, or directories of them, plain or packed
+    #[arg(required_unless_present_any = ["delegated", "whois", "networks", "asn", "countries"], value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Where to write the snapshot
+    #[arg(long, short, value_name = "FILE")]
+    out: PathBuf,
+    /// A registry's delegated-extended statistics
+    #[arg(long, value_name = "FILE")]
+    delegated: Vec<PathBuf>,
+    /// A registry's bulk WHOIS data, RPSL or ARIN's form
+    #[arg(long, value_name = "FILE")]
+    whois: Vec<PathBuf>,
+    /// Nested networks (`prefix,country,asn,name`, commas or TABs)
+    #[arg(long, value_name = "FILE")]
+    networks: Vec<PathBuf>,
+    /// Table of routes (`first,last,AS number,"organisation"`): names of organisations, and finer networks inside the blocks
+    #[arg(long, value_name = "FILE")]
+    asn: Vec<PathBuf>,
+    /// Ranges and their countries (`first,last,country`)
+    #[arg(long, value_name = "FILE")]
+    countries: Vec<PathBuf>,
+    /// Take only names from the tables of routes, no finer networks
+    #[arg(long)]
+    names_only: bool,
+    /// The snapshot in use until now, if it is not the one that --out replaces
+    #[arg(long, value_name = "FILE", conflicts_with = "fresh")]
+    previous: Option<PathBuf>,
+    /// Compare with no previous snapshot
+    #[arg(long)]
+    fresh: bool,
+    /// Take doubtful files and changes nevertheless (bad lines are still left out)
+    #[arg(long)]
+    overrule: bool,
+    /// Print the reports as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl BuildArgs {
+    /// All files, with what they are said to be.
+    fn inputs(&self) -> Result<Vec<(PathBuf, Option<Format>)>, HierarchyFailure> {
+        let mut inputs = Vec::new();
+        for path in &self.files {
+            inputs.extend(files_of(path)?.into_iter().map(|path| (path, None)));
+        }
+        let said = [
+            (&self.delegated, Format::Delegated),
+            (&self.whois, Format::Whois),
+            (&self.networks, Format::Networks),
+            (&self.asn, Format::Routes),
+            (&self.countries, Format::Countries),
+        ];
+        inputs.extend(said.into_iter().flat_map(|(paths, format)| paths.iter().map(move |path| (path.clone(), Some(format)))));
+        Ok(inputs)
+    }
+
+    /// The snapshot before, and where it is.
+    fn before(&self) -> Result<Option<(&Path, Hierarchy)>, HierarchyFailure> {
+        match &self.previous {
+            Some(path) => Ok(Some((path, look::load(Some(path))?))),
+            // What is there may be anything; only a snapshot is worth a comparison.
+            None if !self.fresh && self.out.is_file() => Ok(look::load(Some(&self.out)).ok().map(|before| (self.out.as_path(), before))),
+            None => Ok(None),
+        }
+    }
+}
+
+/// The files that a directory stands for, in the order of their names: those that are no business of `fetch` alone. Anything else stands for itself.
+fn files_of(path: &Path) -> Result<Vec<PathBuf>, HierarchyFailure> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let failed = |error| FileFailure::Read { path: path.to_owned(), error };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path).map_err(failed)? {
+        let file = entry.map_err(failed)?.path();
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let aside = [".part", ".notes", ".new", ".md5"].iter().any(|ending| name.ends_with(ending));
+        if file.is_file() && !aside && !name.starts_with('.') {
+            files.push(file);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+pub(super) fn build(args: &BuildArgs, out: &mut dyn Write) -> Result<(), HierarchyFailure> {
+    let inputs = args.inputs()?;
+    let before = args.before()?;
+    let bar = ProgressBar::new(inputs.iter().map(|(path, _)| path.metadata().map_or(0, |m| m.len())).sum());
+    // A template that does not parse would be a pity, not a failure.
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {bytes}/{total_bytes} {msg}") {
+        bar.set_style(style);
+    }
+    let mut builder = Builder::new().overrule(args.overrule);
+    if let Some((_, before)) = &before {
+        builder = builder.in_use(before.sources());
+    }
+    let routed_use = if args.names_only { RoutedUse::Names } else { RoutedUse::NamesAndNetworks };
+    let reports = inputs.iter().map(|(path, said)| read(&mut builder, path, *said, routed_use, &bar)).collect::<Result<_, _>>();
+    bar.set_message("making the tree");
+    let hierarchy = reports.and_then(|reports: Vec<ReadReport>| Ok((reports, builder.finish()?)));
+    bar.finish_and_clear();
+    let (reports, hierarchy) = hierarchy?;
+    let change = before.as_ref().map(|(_, before)| hierarchy.change_since(before));
+    if let (Some((path, _)), Some(change)) = (&before, &change)
+        && change.is_doubtful()
+        && !args.overrule
+    {
+        return Err(HierarchyFailure::Change(path.display().to_string(), change.clone()));
+    }
+    snapshot::write(&args.out, &hierarchy.to_bytes())?;
+    let built = Built { reports, change, stats: hierarchy.stats(), out: args.out.display().to_string() };
+    print(out, args.json, &built)
+}
+
+/// Reads one file, as what it is said to be or as what it looks like.
+fn read(
+    builder: &mut Builder,
+    path: &Path,
+    said: Option<Format>,
+    routed_use: RoutedUse,
+    bar: &ProgressBar,
+) -> Result<ReadReport, HierarchyFailure> {
+    let name = path.display().to_string();
+    bar.set_message(name.clone());
+    let watched = bar.clone();
+    let file = text::open(path, move |file| watched.wrap_read(file))?;
+    let format = said.or_else(|| Format::of(file.head())).ok_or_else(|| ReadRefusal::Format(name.clone()))?;
+    Ok(builder.read(&name, file.reader(), format, routed_use)?)
+}
+
+/// What `build` tells.
+#[derive(serde::Serialize)]
+struct Built {
+    reports: Vec<ReadReport>,
+    change: Option<Change>,
+    stats: Stats,
+    out: String,
+}
+
+impl Display for Built {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for report in &self.reports {
+            if let Some(format) = report.format {
+                write!(f, "{format:<21}")?;
+            }
+            writeln!(f, "{report}")?;
+        }
+        if let Some(change) = &self.change {
+            writeln!(f, "change         {change}")?;
+        }
+        writeln!(f, "{}", self.stats)?;
+        write!(f, "written to     {}", self.out)
+    }
+}

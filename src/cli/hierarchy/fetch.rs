@@ -1,0 +1,201 @@
+//! `hierarchy fetch`: how do the registries' newest files get here?
+
+use super::{HierarchyFailure, print};
+use crate::{
+    cli::run::ConfigArgs,
+    io::{
+        registry::{self, Arrival, Download, DownloadFailure, DownloadLimits, DownloadStep},
+        text,
+    },
+    logic::hierarchy::{Builder, Format, ReadRefusal, ReadReport, RoutedUse},
+    node::config::{Config, RegistrySource},
+};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::{
+    fmt::Display,
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    sync::Mutex,
+};
+
+pub(super) const EXAMPLES: &str = "Examples:
+  nearcrawl hierarchy fetch
+  nearcrawl hierarchy fetch afrinic ripencc --dir registries
+  nearcrawl hierarchy fetch --url ripe-inetnum=https://ftp.ripe.net/ripe/dbase/split/ripe.db.inetnum.gz --dir registries
+  nearcrawl hierarchy build registries --out world.snapshot.zst
+
+Without --url, the `sources` under [hierarchy] in the configuration are fetched: by default the delegated-extended statistics
+of the five registries. Only what changed is downloaded. A download that broke off goes on where it broke. A file is compared
+with the MD5 sum beside it, if there is one, and read once, before it replaces the old copy. Files that cannot be fetched do
+not keep the others from it.
+
+Please fetch no more often than once a day, and mind each registry's terms of use: bulk WHOIS may have to be applied for.
+
+Exit codes: 65 a file is not what it should be, 69 a server cannot be reached or does not have it, 73 cannot be written.";
+
+/// Arguments of `fetch`.
+#[derive(Debug, Args)]
+pub struct FetchArgs {
+    /// Which of the sources; all without a name
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// A source of your own instead of those of the configuration; can be given more than once
+    #[arg(long, value_name = "NAME=URL")]
+    url: Vec<String>,
+    /// Where the files go. Default: `registries` in the state directory
+    #[arg(long, value_name = "DIRECTORY")]
+    dir: Option<PathBuf>,
+    /// Keep doubtful files, too
+    #[arg(long)]
+    overrule: bool,
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl FetchArgs {
+    /// What is to be fetched.
+    fn sources(&self, config: &Config) -> Result<Vec<RegistrySource>, HierarchyFailure> {
+        let own = self.url.iter().map(|text| {
+            let (name, url) =
+                text.split_once('=').ok_or_else(|| format!("--url {text}: write it like --url afrinic=https://example.org/file"))?;
+            RegistrySource::new(name, url).map_err(|why| format!("--url {text}: {why}"))
+        });
+        let own = own.collect::<Result<Vec<_>, String>>().map_err(HierarchyFailure::Usage)?;
+        let all = if own.is_empty() { config.hierarchy.sources.clone() } else { own };
+        let known = || all.iter().map(|source| source.name.as_str()).collect::<Vec<_>>().join(", ");
+        if let Some(missing) = self.names.iter().find(|name| !all.iter().any(|source| source.name == **name)) {
+            return Err(HierarchyFailure::Usage(format!("there is no source {missing}: there are {}", known())));
+        }
+        Ok(all.into_iter().filter(|source| self.names.is_empty() || self.names.contains(&source.name)).collect())
+    }
+}
+
+/// What became of one file.
+#[derive(serde::Serialize)]
+struct Fetched {
+    name: String,
+    url: String,
+    path: PathBuf,
+    /// Whether there is a new copy.
+    new: bool,
+    /// Bytes of the new copy.
+    bytes: u64,
+    /// Of these, how many were there from an earlier attempt.
+    resumed: u64,
+    /// Whether a published sum confirmed it.
+    confirmed: bool,
+    /// What the new copy says.
+    report: Option<ReadReport>,
+    failure: Option<String>,
+}
+
+/// What `fetch` tells.
+#[derive(serde::Serialize)]
+struct All {
+    files: Vec<Fetched>,
+}
+
+impl Display for All {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, file) in self.files.iter().enumerate() {
+            let end = if index + 1 < self.files.len() { "\n" } else { "" };
+            match (&file.failure, file.new) {
+                (Some(_), _) => write!(f, "{:<14} failed{end}", file.name)?,
+                (None, false) => write!(f, "{:<14} unchanged{end}", file.name)?,
+                (None, true) => {
+                    let sum = if file.confirmed { "its sum is right" } else { "there is no sum beside it" };
+                    let report = file.report.as_ref().map(ToString::to_string).unwrap_or_default();
+                    write!(
+                        f,
+                        "{:<14} new, {} bytes ({} from before), {sum}\n               {report}{end}",
+                        file.name, file.bytes, file.resumed
+                    )?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) async fn fetch(args: &FetchArgs, out: &mut (dyn Write + Send)) -> Result<(), HierarchyFailure> {
+    let config = Config::load(args.config.path())?;
+    let sources = args.sources(&config)?;
+    let directory = args.dir.clone().unwrap_or_else(|| config.state_dir.join("registries"));
+    let failed = |why: std::io::Error| DownloadFailure::Disk { path: directory.clone(), kind: why.kind(), why: why.to_string() };
+    fs::create_dir_all(&directory).map_err(|why| HierarchyFailure::Downloads(vec![failed(why)]))?;
+    let (mut files, mut failures) = (Vec::new(), Vec::new());
+    // One after another: the line is the same, and the registries' servers are everybody's.
+    for RegistrySource { name, url } in sources {
+        let path = directory.join(&name);
+        let mut file = Fetched {
+            name: name.clone(),
+            url: url.to_string(),
+            path,
+            new: false,
+            bytes: 0,
+            resumed: 0,
+            confirmed: false,
+            report: None,
+            failure: None,
+        };
+        match fetch_one(&Download { name, url }, &directory, args.overrule, &mut file.report).await {
+            Ok(Arrival::Unchanged) => {}
+            Ok(Arrival::New { bytes, resumed, confirmed }) => {
+                (file.new, file.bytes, file.resumed, file.confirmed) = (true, bytes, resumed, confirmed)
+            }
+            Err(failure) => {
+                file.failure = Some(failure.to_string());
+                failures.push(failure);
+            }
+        }
+        files.push(file);
+    }
+    print(out, args.json, &All { files })?;
+    if failures.is_empty() { Ok(()) } else { Err(HierarchyFailure::Downloads(failures)) }
+}
+
+async fn fetch_one(
+    download: &Download,
+    directory: &Path,
+    overrule: bool,
+    report: &mut Option<ReadReport>,
+) -> Result<Arrival, DownloadFailure> {
+    let bar = ProgressBar::new(0);
+    // A template that does not parse would be a pity, not a failure.
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {msg}") {
+        bar.set_style(style);
+    }
+    bar.set_message(download.name.clone());
+    let mut watch = |step| match step {
+        DownloadStep::Received(received, total) => {
+            bar.set_length(total.unwrap_or(received));
+            bar.set_position(received);
+        }
+        DownloadStep::Again(why, pause) => bar.println(format!("{why}; once more in {pause:?}")),
+        DownloadStep::Checking => bar.set_message(format!("{}: checking", download.name)),
+    };
+    let read = Mutex::new(None);
+    let check = |path: &Path| {
+        let told = check(path, &download.name, overrule)?;
+        // Nobody panics between the locks.
+        *read.lock().map_err(|why| why.to_string())? = Some(told);
+        Ok(())
+    };
+    let arrival = registry::fetch(download, directory, &DownloadLimits::default(), &mut watch, &check).await;
+    bar.finish_and_clear();
+    *report = read.into_inner().ok().flatten();
+    arrival
+}
+
+/// Whether a build could use the file: it is read as one would read it.
+fn check(path: &Path, name: &str, overrule: bool) -> Result<ReadReport, String> {
+    let file = text::open(path, |file| file).map_err(|why| why.to_string())?;
+    let format = Format::of(file.head()).ok_or_else(|| ReadRefusal::Format(name.to_owned()).to_string())?;
+    let mut builder = Builder::new().overrule(overrule);
+    builder.read(name, file.reader(), format, RoutedUse::NamesAndNetworks).map_err(|why| why.to_string())
+}

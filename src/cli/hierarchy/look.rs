@@ -1,0 +1,88 @@
+//! `hierarchy show`, `stats` and `diff`: what does a hierarchy say?
+
+use super::{HierarchyFailure, print};
+use crate::{io::snapshot, logic::hierarchy::Hierarchy};
+use clap::Args;
+use std::{
+    io::Write,
+    net::IpAddr,
+    path::{Path, PathBuf},
+};
+
+/// What stands for the hierarchy in the program where a file is expected.
+const BUILT_IN: &str = "built-in";
+
+pub(super) const SHOW_EXAMPLES: &str = "Examples:
+  nearcrawl hierarchy show 41.90.0.1
+  nearcrawl hierarchy show 2c0f:fe38::1 --json
+  nearcrawl hierarchy show 127.10.0.1 --snapshot laboratory.snapshot.zst";
+
+pub(super) const STATS_EXAMPLES: &str = "Examples:
+  nearcrawl hierarchy stats
+  nearcrawl hierarchy stats --snapshot world.snapshot.zst --json";
+
+pub(super) const DIFF_EXAMPLES: &str = "Examples:
+  nearcrawl hierarchy diff world.snapshot.zst next.snapshot.zst
+  nearcrawl hierarchy diff built-in next.snapshot.zst --json
+
+Addresses are counted as moved if their smallest subnet is another one, or if they got or lost one. The verdict is what
+`hierarchy build --previous OLD` would say of NEW: in a year 20 % of the subnets may come or go, and 5 % at any time.";
+
+/// Arguments of `show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The address, IPv4 or IPv6
+    ip: IpAddr,
+    /// Ask this snapshot instead of the one in the program
+    #[arg(long, value_name = "FILE")]
+    snapshot: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `stats`.
+#[derive(Debug, Args)]
+pub struct StatsArgs {
+    /// Ask this snapshot instead of the one in the program
+    #[arg(long, value_name = "FILE")]
+    snapshot: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `diff`.
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// The snapshot before; `built-in` is the one in the program
+    old: PathBuf,
+    /// The snapshot after; `built-in` is the one in the program
+    new: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn show(args: &ShowArgs, out: &mut dyn Write) -> Result<(), HierarchyFailure> {
+    let hierarchy = load(args.snapshot.as_deref())?;
+    print(out, args.json, &hierarchy.path(args.ip))
+}
+
+pub(super) fn stats(args: &StatsArgs, out: &mut dyn Write) -> Result<(), HierarchyFailure> {
+    print(out, args.json, &load(args.snapshot.as_deref())?.stats())
+}
+
+pub(super) fn diff(args: &DiffArgs, out: &mut dyn Write) -> Result<(), HierarchyFailure> {
+    let named = |path: &Path| load(Some(path).filter(|path| *path != Path::new(BUILT_IN)));
+    let (old, new) = (named(&args.old)?, named(&args.new)?);
+    print(out, args.json, &new.diff_since(&old))
+}
+
+/// A snapshot from a file, or the world's.
+pub(in crate::cli) fn load(path: Option<&Path>) -> Result<Hierarchy, HierarchyFailure> {
+    let Some(path) = path else {
+        return Hierarchy::world().map_err(|e| HierarchyFailure::Snapshot("the hierarchy in the program".to_owned(), e));
+    };
+    Hierarchy::from_bytes(&snapshot::read(path)?).map_err(|e| HierarchyFailure::Snapshot(path.display().to_string(), e))
+}

@@ -1,0 +1,229 @@
+//! How do the registries' files get here? Over HTTPS, with resume, checks and patience, and never in place of a good copy before they are good.
+//!
+//! A file arrives in `NAME.part`, with notes beside it (`NAME.part.notes`) of which version it is. When the line breaks, the rest is asked for with
+//! `Range` and `If-Range`, so that halves of two versions never make one file. When all is there, it is checked against the MD5 sum that the
+//! registries publish beside their files, then by the caller; only then it takes the name of the old copy. `NAME.notes` let the next visit
+//! ask only for what changed.
+
+mod md5;
+mod notes;
+#[cfg(test)]
+mod tests;
+mod transfer;
+
+use reqwest::{Client, StatusCode, Url, redirect};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
+use transfer::Transfer;
+
+/// A file to fetch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Download {
+    /// How the copy is called.
+    pub name: String,
+    /// Where it is.
+    pub url: Url,
+}
+
+/// How much patience a download deserves.
+#[derive(Clone, Copy, Debug)]
+pub struct DownloadLimits {
+    /// To connect.
+    pub connect: Duration,
+    /// From the question to the head of the answer.
+    pub head: Duration,
+    /// For one file with all its attempts.
+    pub total: Duration,
+    /// The longest time in which fewer than `least` bytes come.
+    pub window: Duration,
+    /// Bytes that must come in each window.
+    pub least: u64,
+    /// The largest file, in bytes as they are sent.
+    pub largest: u64,
+    /// How often one file is tried.
+    pub attempts: u32,
+    /// The pause after the first failed attempt; each further one is twice as long.
+    pub pause: Duration,
+}
+
+impl Default for DownloadLimits {
+    /// For files of up to 1 GiB from servers that are far away.
+    fn default() -> Self {
+        DownloadLimits {
+            connect: Duration::from_secs(20),
+            head: Duration::from_secs(60),
+            total: Duration::from_secs(3600),
+            window: Duration::from_secs(30),
+            least: 30 << 10,
+            largest: 1 << 30,
+            attempts: 5,
+            pause: Duration::from_secs(2),
+        }
+    }
+}
+
+/// The longest pause between two attempts, also if the server asks for more.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// How many redirects are followed.
+const MOST_REDIRECTS: usize = 5;
+
+/// What happens meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DownloadStep {
+    /// So many bytes are there, of so many if the server said it.
+    Received(u64, Option<u64>),
+    /// Something went wrong; it is tried again after a pause.
+    Again(String, Duration),
+    /// Everything is there and is being checked.
+    Checking,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// There is a new copy.
+    New {
+        /// Its size.
+        bytes: u64,
+        /// How much of it was there from an earlier attempt or visit.
+        resumed: u64,
+        /// Whether a published sum confirmed it.
+        confirmed: bool,
+    },
+    /// The copy that is there is still the newest.
+    Unchanged,
+}
+
+/// Why there is no new copy. The old one, if there was one, is untouched.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DownloadFailure {
+    /// Nobody answers, or the line breaks again and again.
+    #[error("{url}: {why}; try again later, what has arrived is kept")]
+    Broken {
+        /// Where.
+        url: Url,
+        /// What happened the last time.
+        why: String,
+    },
+    /// The server does not have it, or does not give it.
+    #[error("{url}: the server says {status}; check the address")]
+    Status {
+        /// Where.
+        url: Url,
+        /// What it says.
+        status: StatusCode,
+    },
+    /// It did not all come in time.
+    #[error("{0}: not done in time; try again, what has arrived is kept")]
+    OutOfTime(Url),
+    /// Larger than any such file.
+    #[error("{0}: larger than {1} bytes, which no registry file is; check the address")]
+    TooLarge(Url, u64),
+    /// It is not what the sum beside it says.
+    #[error("{url}: its MD5 sum is {found}, the server's {url}.md5 says {said}; try again later")]
+    Checksum {
+        /// Where.
+        url: Url,
+        /// What was published.
+        said: String,
+        /// What came.
+        found: String,
+    },
+    /// The caller's check refused it.
+    #[error("{url}: {why}")]
+    Refused {
+        /// Where.
+        url: Url,
+        /// What the check says.
+        why: String,
+    },
+    /// The disk.
+    #[error("{path}: {why}")]
+    Disk {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        why: String,
+        /// The same for programs.
+        kind: std::io::ErrorKind,
+    },
+    /// No client could be made.
+    #[error("no HTTP client: {0}")]
+    Client(String),
+}
+
+/// Whether another attempt may help.
+enum Trouble {
+    /// It may, after at least this pause.
+    Again(DownloadFailure, Duration),
+    /// It will not.
+    Final(DownloadFailure),
+}
+
+/// Fetches one file into `directory`. `check` looks at the file before it takes the name of the old copy and says what is wrong with it.
+pub async fn fetch(
+    download: &Download,
+    directory: &Path,
+    limits: &DownloadLimits,
+    watch: &mut (dyn FnMut(DownloadStep) + Send),
+    check: &(dyn Fn(&Path) -> Result<(), String> + Sync),
+) -> Result<Arrival, DownloadFailure> {
+    let client = client(download, limits)?;
+    let mut transfer = Transfer::new(&client, download, directory, limits);
+    let mut attempts = async || {
+        let mut pause = limits.pause;
+        for attempt in 1.. {
+            match transfer.attempt(watch, check).await {
+                Ok(arrival) => return Ok(arrival),
+                Err(Trouble::Final(failure)) => return Err(failure),
+                Err(Trouble::Again(failure, _)) if attempt >= limits.attempts => return Err(failure),
+                Err(Trouble::Again(failure, asked)) => {
+                    let rest = pause.max(asked).min(LONGEST_PAUSE);
+                    watch(DownloadStep::Again(failure.to_string(), rest));
+                    tokio::time::sleep(rest).await;
+                    pause = pause.saturating_mul(2);
+                }
+            }
+        }
+        Err(DownloadFailure::OutOfTime(download.url.clone()))
+    };
+    match tokio::time::timeout(limits.total, attempts()).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(DownloadFailure::OutOfTime(download.url.clone())),
+    }
+}
+
+/// A client with the web's roots. From HTTPS no redirect leads to anything less.
+fn client(download: &Download, limits: &DownloadLimits) -> Result<Client, DownloadFailure> {
+    let failed = |why: String| DownloadFailure::Client(why);
+    let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider())).with_safe_default_protocol_versions();
+    let mut tls = tls.map_err(|why| failed(why.to_string()))?.with_root_certificates(roots).with_no_client_auth();
+    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let redirects = redirect::Policy::custom(|attempt| {
+        let downgrades = attempt.previous().iter().any(|url| url.scheme() == "https") && attempt.url().scheme() != "https";
+        if downgrades {
+            attempt.error("it leads from https to http")
+        } else if attempt.previous().len() > MOST_REDIRECTS {
+            attempt.error("too many redirects")
+        } else {
+            attempt.follow()
+        }
+    });
+    let mut builder = Client::builder()
+        .tls_backend_preconfigured(tls)
+        .connect_timeout(limits.connect)
+        .redirect(redirects)
+        .user_agent(concat!("nearcrawl/", env!("CARGO_PKG_VERSION"), " (hierarchy fetch)"));
+    // What is on this machine is not reached through a proxy.
+    let here = download.url.host_str().map(|host| host.trim_matches(['[', ']'])).and_then(|host| host.parse::<std::net::IpAddr>().ok());
+    if here.is_some_and(|address| address.is_loopback()) {
+        builder = builder.no_proxy();
+    }
+    builder.build().map_err(|why| failed(why.to_string()))
+}
