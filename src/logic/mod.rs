@@ -3,6 +3,7 @@
 pub mod clock_cache;
 pub mod crawler;
 pub mod delegation;
+pub mod editions;
 pub mod front;
 pub mod hierarchy;
 pub mod keeping;

@@ -3,6 +3,7 @@
 pub mod access_point;
 pub mod address;
 pub mod claim;
+pub mod edition;
 pub mod fetch;
 pub mod fingerprint;
 pub mod journal;
