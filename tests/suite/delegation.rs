@@ -1,0 +1,130 @@
+//! Do twelve real daemons find the nearest of them as well as the laboratory says? Real distances, over real sockets.
+//!
+//! Twelve daemons and 220 servers stand for as many places on Earth, on loopback, with the registration and the round trips that these
+//! places have. The servers' logs count the probes; the laboratory is given the same addresses, hierarchy and round trips.
+
+use crate::support::{Anchor, Ground, Habits, RealPlaces, Swarm};
+use nearcrawl::{
+    demo::web::RequestSeen,
+    logic::hierarchy::{Builder, Hierarchy},
+    model::subnet::Subnet,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+    time::Duration,
+};
+
+/// Answers take so many times as long as in the world, so that the moments that two busy cores are late weigh less.
+const SCALE: f64 = 1.0;
+
+/// The threshold of the paper.
+const THRESHOLD_MS: f64 = 50.0;
+
+/// So many sites are named at a time; the next when everybody knows who holds these. The laboratory goes one by one.
+const WAVE: usize = 20;
+
+/// How long one wave may take.
+const WAVE_WITHIN: Duration = Duration::from_secs(60);
+
+/// What a swarm did with some sites.
+#[derive(Debug)]
+struct Figures {
+    sites: usize,
+    probes_per_site: f64,
+    optimal: f64,
+    within: f64,
+    mean_extra_ms: f64,
+}
+
+impl Figures {
+    /// `owner_of` gives the address of the one who holds a site.
+    fn new(places: &RealPlaces, probes: usize, owner_of: impl Fn(&Anchor) -> Ipv4Addr) -> Figures {
+        let (mut optimal, mut within, mut extra) = (0, 0, 0.0);
+        for site in &places.sites {
+            let ms = |point: Ipv4Addr| places.ms(site.address, point).expect("measured from everywhere");
+            let least = places.points.iter().map(|point| ms(point.address)).fold(f64::INFINITY, f64::min);
+            let got = ms(owner_of(site));
+            optimal += usize::from(got <= least);
+            within += usize::from(got <= (least * 1.1).max(least + 2.0));
+            extra += got - least;
+        }
+        let sites = places.sites.len();
+        let share = |count: usize| count as f64 / sites as f64;
+        Figures {
+            sites,
+            probes_per_site: share(probes),
+            optimal: share(optimal),
+            within: share(within),
+            mean_extra_ms: extra / sites as f64,
+        }
+    }
+}
+
+/// The hierarchy that the daemons build of these files.
+fn hierarchy_of(places: &RealPlaces) -> Hierarchy {
+    let mut builder = Builder::new();
+    for (name, text) in places.registry_files() {
+        builder.read_delegated(&name, text.as_bytes()).unwrap();
+    }
+    builder.finish().unwrap()
+}
+
+/// Probes of sites, that is without those by which access points measure each other.
+fn probes_of_sites(requests: &[RequestSeen], places: &RealPlaces) -> Vec<RequestSeen> {
+    let points: BTreeSet<IpAddr> = places.points.iter().map(|point| IpAddr::V4(point.address)).collect();
+    requests.iter().filter(|request| request.method == "HEAD" && !points.contains(&request.server)).cloned().collect()
+}
+
+async fn end_to_end(policy: &'static str) {
+    let ground = Ground::claim_wide();
+    let places = Arc::new(RealPlaces::new(&ground, SCALE));
+    let hierarchy = hierarchy_of(&places);
+    let points: Vec<Ipv4Addr> = places.points.iter().map(|point| point.address).collect();
+    let habits = Habits { policy, threshold_ms: (THRESHOLD_MS * SCALE) as u32, least_delay_ms: 50, delay_factor: 1, ..Habits::default() };
+    let mut swarm = Swarm::prepare(ground, places.clone(), places.registry_files(), places.names(), &points, habits).await;
+    swarm.start(0..points.len()).await;
+
+    // A fixed order that has nothing to do with place: by the last digits of the anchors' numbers.
+    let mut order: Vec<&Anchor> = places.sites.iter().collect();
+    order.sort_by_key(|site| site.id.bytes().rev().collect::<Vec<u8>>());
+    for (number, wave) in order.chunks(WAVE).enumerate() {
+        let urls: Vec<String> = wave.iter().map(|site| format!("http://{}:8080/", site.host)).collect();
+        let subnets: BTreeSet<Subnet> = wave.iter().map(|site| hierarchy.subnet_of(site.address.into())).collect();
+        swarm.seed(number % points.len(), &urls).await;
+        swarm.owned_by_the_living(&subnets, WAVE_WITHIN).await;
+    }
+    swarm.agree(places.sites.len() as u64, Duration::from_secs(60)).await;
+
+    let log = swarm.log().clone();
+    let owners = swarm.owners(0).await;
+    let address_of: BTreeMap<String, Ipv4Addr> = swarm.daemons.iter().map(|daemon| (daemon.peer_id.clone(), daemon.address)).collect();
+    let owner_of = |site: &Anchor| address_of[&owners[&hierarchy.subnet_of(site.address.into())].0];
+    let probes = probes_of_sites(&log.requests(), &places);
+    let figures = Figures::new(&places, probes.len(), owner_of);
+    println!("{policy}: {figures:?}");
+
+    // Noise
+    let views = swarm.ownership(0).await;
+    let mut noise = Vec::new();
+    for view in &views {
+        let site = places.sites.iter().find(|site| hierarchy.subnet_of(site.address.into()) == view.subnet);
+        if let (Some(site), Some(us)) = (site, view.rtt_us) {
+            let shared = places.sites.iter().filter(|site| hierarchy.subnet_of(site.address.into()) == view.subnet).count();
+            if shared == 1 && us > 0 {
+                let configured = places.ms(site.address, address_of[&view.owner.to_string()]).unwrap() * SCALE;
+                noise.push(f64::from(us) / 1000.0 - configured);
+            }
+        }
+    }
+    noise.sort_by(f64::total_cmp);
+    let at = |share: f64| noise[((noise.len() - 1) as f64 * share) as usize];
+    println!("noise of {}: {:.2} {:.2} {:.2} {:.2} {:.2}", noise.len(), at(0.0), at(0.1), at(0.5), at(0.9), at(1.0));
+    assert!(swarm.stop().await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn daemons_with_the_paper_s_procedure_do_as_the_laboratory_says() {
+    end_to_end("ipmicra").await;
+}
