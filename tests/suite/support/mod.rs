@@ -15,6 +15,7 @@ use nearcrawl::{
         dns::{DnsServer, Zone},
         web::{Log, Site, WebServers},
     },
+    io::client::client,
     model::{subnet::Subnet, url::Host, view::OwnershipView},
 };
 use std::{
@@ -274,7 +275,7 @@ impl Swarm {
     /// Who holds what, as one daemon knows it. What was given up is held by nobody.
     pub async fn ownership(&self, says: usize) -> Vec<OwnershipView> {
         let url = format!("http://{}:{API_PORT}/api/ownership?most=10000", self.daemons[says].address);
-        let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(5)).build().expect("a client");
+        let client = client().no_proxy().timeout(Duration::from_secs(5)).build().expect("a client");
         let answer = client.get(&url).send().await.unwrap_or_else(|why| panic!("{url}: {why}"));
         let views: Vec<OwnershipView> = answer.json().await.unwrap_or_else(|why| panic!("{url}: {why}"));
         views.into_iter().filter(|view| !view.released).collect()
