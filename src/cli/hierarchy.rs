@@ -137,7 +137,7 @@ pub fn run(command: HierarchyCommand, out: &mut dyn Write) -> Result<(), Hierarc
 }
 
 /// A snapshot from a file, or the world's.
-fn load(path: Option<&Path>) -> Result<Hierarchy, HierarchyFailure> {
+pub(super) fn load(path: Option<&Path>) -> Result<Hierarchy, HierarchyFailure> {
     let Some(path) = path else {
         return Hierarchy::world().map_err(|e| HierarchyFailure::Snapshot("the hierarchy in the program".to_owned(), e));
     };

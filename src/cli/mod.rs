@@ -4,6 +4,7 @@ mod client;
 mod crawl;
 mod failure;
 pub mod hierarchy;
+pub mod lab;
 mod logging;
 mod look;
 mod paperwork;
@@ -89,6 +90,9 @@ pub enum Command {
     /// Build and look at hierarchies of subnets
     #[command(subcommand, after_help = HIERARCHY_EXAMPLES)]
     Hierarchy(hierarchy::HierarchyCommand),
+    /// Measure the daemon's decisions in simulated worlds
+    #[command(subcommand, after_help = lab::EXAMPLES)]
+    Lab(lab::LabCommand),
     /// Check a configuration without starting anything
     #[command(after_help = run::CHECK_EXAMPLES)]
     Check(CheckArgs),
@@ -144,6 +148,7 @@ pub async fn perform(command: Command, style: Style) -> Result<String, Failure> 
             hierarchy::run(command, &mut out).map_err(|why| Failure::new(Exit::of(why.exit_code()), why.to_string()))?;
             Ok(String::from_utf8_lossy(&out).into_owned())
         }
+        Command::Lab(command) => lab::lab(command, style).await,
         Command::Check(args) => run::check(&args),
         Command::Demo(_) => Ok(String::new()),
         Command::Man(args) => paperwork::man(&args),

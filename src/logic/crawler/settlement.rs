@@ -164,7 +164,7 @@ impl Crawler {
             procedure.state = ProcedureState::Awarded(self.now.moment.after(AWARD_PATIENCE));
             procedure.awards += 1;
         }
-        let Verdict { owner, rtt_us, runner_up, probes } = verdict;
+        let Verdict { owner, rtt_us, runner_up, probes, .. } = verdict;
         if owner == self.me {
             self.front_rest_subnet(subnet, rest);
             self.awarded(subnet, epoch, rtt_us, runner_up, probes);

@@ -127,7 +127,7 @@ impl IpMicra {
     fn settle(&self, owner: AccessPoint, rtt_us: Option<u32>) -> Step {
         let others = self.answers.iter().filter(|(who, rtt)| *who != owner && rtt.is_some());
         let runner_up = others.min_by_key(|(who, rtt)| (*rtt, *who)).map(|(who, _)| *who);
-        Step::Settle(Verdict { owner, rtt_us, runner_up, probes: self.probes() })
+        Step::Settle(Verdict { owner, rtt_us, runner_up, probes: self.probes(), by_load: false })
     }
 }
 

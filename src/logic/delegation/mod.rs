@@ -1,6 +1,13 @@
 //! Who should hold this subnet? IPMicra's question, asked by the subnet's steward instead of a coordinator.
+//!
+//! [`ipmicra`] is the paper's procedure; [`Nearest`] decides by what [`Knowledge`] the swarm has gathered of distances.
 
 pub mod ipmicra;
+mod knowledge;
+mod nearest;
+
+pub use knowledge::{Knowledge, MOST_SUBNETS};
+pub use nearest::Nearest;
 
 use crate::model::access_point::AccessPoint;
 use std::{collections::BTreeMap, ops::Range};
@@ -53,4 +60,6 @@ pub struct Verdict {
     pub runner_up: Option<AccessPoint>,
     /// How many probes were asked for.
     pub probes: u16,
+    /// Whether the subnet is near everywhere (anycast), so that it was given to whom has least to do rather than to the nearest.
+    pub by_load: bool,
 }

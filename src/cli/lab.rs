@@ -1,0 +1,172 @@
+//! `nearcrawl lab`: how good is what the daemons do, measured in a laboratory before it meets the world?
+
+mod choice;
+mod files;
+mod plot;
+mod report;
+
+use super::{
+    failure::{Exit, Failure},
+    hierarchy, json,
+    table::Style,
+};
+use crate::{
+    io::snapshot,
+    lab::delegation::{
+        Experiment, Surroundings,
+        arena::{self, ArenaRefusal, Placement, Setup},
+    },
+};
+use clap::{Args, Subcommand, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::{num::NonZero, path::PathBuf, thread};
+
+/// Shown under `lab --help`.
+pub const EXAMPLES: &str = "Examples:\n  \
+    nearcrawl lab delegation --nodes nodes.csv --rtt rtt_min_ms.csv\n  \
+    nearcrawl lab delegation --help     what is measured, and how";
+
+/// Shown under `lab delegation --help`.
+const DELEGATION_EXAMPLES: &str = "\
+What is simulated: some of the nodes act as crawlers, the others are web sites. In a random order each site's subnet is delegated to a \
+crawler by the very procedures that the daemons run; a probe is answered by the round-trip time in the file. The first share (--train) \
+initialises, the rest is evaluated, and learning goes on. A second site in a subnet costs no probe and goes where the first went. Crawlers \
+know the hierarchy, their own addresses and countries, the round-trip times among themselves, and the answers to their probes: nothing else.
+
+What is not: lost probes, probe budgets, politeness, members that die or lie, round-trip times that change.
+
+Policies:
+  ipmicra            the paper's procedure; ipmicra@30 with a threshold of its own
+  nearcrawl          the daemon's, at several prices of a probe; nearcrawl@0.5 at one price in ms
+  random-order       everybody in random order, up to the first at or under the threshold
+  popular-first      the same, who holds most subnets first
+  brute-force        everybody probes every site
+  random-delegation  anybody, without a probe (UCYMicra)
+
+NODES names its columns in the first line: id (or probe_id), ipv4; country, is_target and is_source may be missing; with --coordinates \
+also x_ms and y_ms. RTT has source,target,ms. Both may be packed with zstd or gzip. A node that has round-trip times to less than half of \
+the targets is no crawler; a target without one from every crawler is no site.
+
+Where crawlers stand moves the result more than anything else: compare only runs with the same --placement.
+
+Examples:
+  nearcrawl lab delegation --nodes nodes.csv --rtt rtt_min_ms.csv
+  nearcrawl lab delegation --nodes nodes.csv --rtt rtt_min_ms.csv.zst --crawlers 50 --placement random
+  nearcrawl lab delegation --nodes nodes.csv --rtt rtt.csv --policy ipmicra,ipmicra@20,nearcrawl --prices 0.5,1,2 --plot probes.svg
+  nearcrawl lab delegation --nodes places.csv --coordinates --crawlers 200 --sites 5000 --rounds 3 --json";
+
+/// What can be tried.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// Measure how many probes delegation takes, and how near the chosen crawlers are
+    #[command(after_long_help = DELEGATION_EXAMPLES, after_help = DELEGATION_EXAMPLES)]
+    Delegation(Box<DelegationArgs>),
+}
+
+/// How crawlers are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PlacementArg {
+    /// Far apart from each other, beginning with a random one
+    Spread,
+    /// At random
+    Random,
+}
+
+/// Arguments of `lab delegation`.
+#[derive(Args, Debug)]
+pub struct DelegationArgs {
+    /// The nodes, as CSV
+    #[arg(long, value_name = "NODES.csv")]
+    nodes: PathBuf,
+    /// Round-trip times between them, as CSV: source,target,ms
+    #[arg(long, value_name = "RTT.csv", required_unless_present = "coordinates", conflicts_with = "coordinates")]
+    rtt: Option<PathBuf>,
+    /// Take twice the distance between the nodes' coordinates for round-trip times
+    #[arg(long)]
+    coordinates: bool,
+    /// Ask this snapshot instead of the hierarchy in the program
+    #[arg(long, value_name = "SNAPSHOT")]
+    hierarchy: Option<PathBuf>,
+    /// How many nodes act as crawlers
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    crawlers: u32,
+    /// How they are chosen
+    #[arg(long, value_enum, default_value_t = PlacementArg::Spread)]
+    placement: PlacementArg,
+    /// The most sites, drawn at random [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    sites: Option<u32>,
+    /// The share of the sites that initialises
+    #[arg(long, value_name = "SHARE", default_value_t = 0.65, value_parser = choice::share)]
+    train: f64,
+    /// The answer that ends a search, in ms, for the policies that have a threshold
+    #[arg(long, value_name = "MS", default_value_t = 50.0, value_parser = choice::milliseconds)]
+    threshold_ms: f64,
+    /// What is compared, separated by commas
+    #[arg(long, value_name = "LIST", default_value = choice::ALL)]
+    policy: String,
+    /// Prices of a probe in ms, separated by commas, for `nearcrawl`
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = choice::milliseconds)]
+    prices: Vec<f64>,
+    /// How many rounds are averaged, each with other crawlers and another order of sites
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    rounds: u32,
+    /// Where all chance comes from: equal seeds give equal figures
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    seed: u64,
+    /// Draw probes against share of optimal delegations
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Tries it, and shows what came out.
+pub async fn lab(command: LabCommand, style: Style) -> Result<String, Failure> {
+    let LabCommand::Delegation(args) = command;
+    let measured = tokio::task::spawn_blocking(move || delegation(&args, style)).await;
+    measured.map_err(|why| Failure::new(Exit::Internal, format!("the experiment broke off: {why}")))?
+}
+
+fn delegation(args: &DelegationArgs, style: Style) -> Result<String, Failure> {
+    let policies = choice::policies(&args.policy, args.threshold_ms, &args.prices)?;
+    let (nodes, distances) = files::read(&args.nodes, args.rtt.as_deref())?;
+    let hierarchy = hierarchy::load(args.hierarchy.as_deref()).map_err(|why| Failure::new(Exit::of(why.exit_code()), why.to_string()))?;
+    let placement = match args.placement {
+        PlacementArg::Spread => Placement::Spread,
+        PlacementArg::Random => Placement::Random,
+    };
+    let setup = Setup { crawlers: args.crawlers as usize, placement, sites: args.sites.map(|sites| sites as usize), train: args.train };
+    let experiment = Experiment { setup, policies, rounds: args.rounds as usize, seed: args.seed };
+
+    let bar = ProgressBar::new((experiment.policies.len() * experiment.rounds) as u64);
+    // A template that does not parse would be a pity, not a failure.
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} rounds of a policy, {eta} left") {
+        bar.set_style(style);
+    }
+    let surroundings = Surroundings {
+        processor_seconds: &files::processor_seconds,
+        played: &|| bar.inc(1),
+        threads: thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN),
+    };
+    let rows = experiment.run(&nodes, &distances, &hierarchy, &surroundings);
+    bar.finish_and_clear();
+    let rows = rows.map_err(|why| refused(&why))?;
+    if let Some(path) = &args.plot {
+        snapshot::write(path, plot::svg(&rows).as_bytes()).map_err(|why| Failure::new(Exit::InUse, why.to_string()))?;
+    }
+    if args.json {
+        return json(&rows);
+    }
+    let (_, lacking) = arena::able(&nodes, &distances);
+    Ok(report::text(&rows, &report::Remarks { lacking, strangers: distances.strangers(), plot: args.plot.as_deref() }, style))
+}
+
+/// Nothing is wrong with the files; more is asked for than they have.
+fn refused(why: &ArenaRefusal) -> Failure {
+    Failure::new(Exit::Usage, why.to_string())
+}
+
+#[cfg(test)]
+mod tests;

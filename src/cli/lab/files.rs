@@ -1,0 +1,50 @@
+//! Where do the experiment's nodes and round-trip times come from? Files, packed or not.
+
+use crate::{
+    cli::failure::{Exit, Failure},
+    io::snapshot,
+    lab::delegation::{distances::Distances, nodes::Nodes, reading::InputRefusal},
+};
+use flate2::bufread::MultiGzDecoder;
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    path::Path,
+};
+
+/// How every gzip member begins.
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// Reads the nodes, and the round-trip times between them; without a file of these the nodes must have coordinates.
+pub fn read(nodes_path: &Path, rtt_path: Option<&Path>) -> Result<(Nodes, Distances), Failure> {
+    let name = |path: &Path| path.display().to_string();
+    let nodes = Nodes::read(&name(nodes_path), open(nodes_path)?, rtt_path.is_none()).map_err(refused)?;
+    let distances = match rtt_path {
+        Some(path) => Distances::read(&name(path), open(path)?, &name(nodes_path), &nodes).map_err(refused)?,
+        None => Distances::of_places(&nodes),
+    };
+    Ok((nodes, distances))
+}
+
+/// A text, unpacked on the way whatever its name.
+fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
+    let mut text = snapshot::open_text(path, |file| file).map_err(|why| {
+        let exit = if why.kind() == Some(std::io::ErrorKind::PermissionDenied) { Exit::NoPermission } else { Exit::NoInput };
+        Failure::new(exit, why.to_string())
+    })?;
+    // What cannot be looked at cannot be read either, and that is told with its line.
+    let packed = text.fill_buf().is_ok_and(|start| start.starts_with(&GZIP_MAGIC));
+    Ok(if packed { Box::new(BufReader::new(MultiGzDecoder::new(text))) } else { Box::new(text) })
+}
+
+fn refused(why: InputRefusal) -> Failure {
+    let exit = if matches!(why, InputRefusal::Io { .. }) { Exit::Storage } else { Exit::Data };
+    Failure::new(exit, why.to_string())
+}
+
+/// Processor seconds of the calling thread, as Linux counts them; 0 where it does not.
+pub fn processor_seconds() -> f64 {
+    let counted = fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanoseconds = counted.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
+    nanoseconds.unwrap_or(0.0) / 1e9
+}

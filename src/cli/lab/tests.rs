@@ -1,0 +1,1 @@
+//! Do the laboratory's commands keep their promises?
