@@ -22,11 +22,11 @@ const SCALE: f64 = 1.0;
 /// The threshold of the paper.
 const THRESHOLD_MS: f64 = 50.0;
 
-/// So many sites are named at a time; the next when everybody knows who holds these. The laboratory goes one by one.
-const WAVE: usize = 20;
+/// So many sites are waiting for their owner at any time; the laboratory delegates them one by one.
+const AT_ONCE: usize = 12;
 
-/// How long one wave may take.
-const WAVE_WITHIN: Duration = Duration::from_secs(60);
+/// How long it may take until one of them has one.
+const STUCK: Duration = Duration::from_secs(40);
 
 /// What a swarm did with some sites.
 #[derive(Debug)]
@@ -78,23 +78,35 @@ fn probes_of_sites(requests: &[RequestSeen], places: &RealPlaces) -> Vec<Request
 }
 
 async fn end_to_end(policy: &'static str) {
+    let env = |name: &str, default: f64| std::env::var(name).ok().and_then(|t| t.parse().ok()).unwrap_or(default);
+    let (scale, at_once) = (env("E2E_SCALE", SCALE), env("E2E_AT_ONCE", AT_ONCE as f64) as usize);
     let ground = Ground::claim_wide();
-    let places = Arc::new(RealPlaces::new(&ground, SCALE));
+    let places = Arc::new(RealPlaces::new(&ground, scale));
     let hierarchy = hierarchy_of(&places);
     let points: Vec<Ipv4Addr> = places.points.iter().map(|point| point.address).collect();
-    let habits = Habits { policy, threshold_ms: (THRESHOLD_MS * SCALE) as u32, least_delay_ms: 50, delay_factor: 1, ..Habits::default() };
+    let habits = Habits { policy, threshold_ms: (THRESHOLD_MS * scale) as u32, least_delay_ms: 50, delay_factor: 0, ..Habits::default() };
     let mut swarm = Swarm::prepare(ground, places.clone(), places.registry_files(), places.names(), &points, habits).await;
     swarm.start(0..points.len()).await;
 
+    let mut last = std::time::Instant::now();
     // A fixed order that has nothing to do with place: by the last digits of the anchors' numbers.
     let mut order: Vec<&Anchor> = places.sites.iter().collect();
     order.sort_by_key(|site| site.id.bytes().rev().collect::<Vec<u8>>());
-    for (number, wave) in order.chunks(WAVE).enumerate() {
-        let urls: Vec<String> = wave.iter().map(|site| format!("http://{}:8080/", site.host)).collect();
-        let subnets: BTreeSet<Subnet> = wave.iter().map(|site| hierarchy.subnet_of(site.address.into())).collect();
-        swarm.seed(number % points.len(), &urls).await;
-        swarm.owned_by_the_living(&subnets, WAVE_WITHIN).await;
+    let mut waiting: BTreeSet<Subnet> = BTreeSet::new();
+    for (number, site) in order.iter().enumerate() {
+        let watch = number % points.len();
+        while waiting.len() >= at_once {
+            let owned = swarm.owners(watch).await;
+            waiting.retain(|subnet| !owned.contains_key(subnet));
+            assert!(last.elapsed() < STUCK, "nobody holds {waiting:?}");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        last = std::time::Instant::now();
+        waiting.insert(hierarchy.subnet_of(site.address.into()));
+        swarm.seed(number % points.len(), &[format!("http://{}:8080/", site.host)]).await;
     }
+    let subnets: BTreeSet<Subnet> = places.sites.iter().map(|site| hierarchy.subnet_of(site.address.into())).collect();
+    swarm.owned_by_the_living(&subnets, STUCK).await;
     swarm.agree(places.sites.len() as u64, Duration::from_secs(60)).await;
 
     let log = swarm.log().clone();
@@ -105,6 +117,59 @@ async fn end_to_end(policy: &'static str) {
     let figures = Figures::new(&places, probes.len(), owner_of);
     println!("{policy}: {figures:?}");
 
+    // Lab
+    swarm.common.write("nodes.csv", &places.nodes_csv()).unwrap();
+    swarm.common.write("rtt.csv", &places.round_trips_csv()).unwrap();
+    let file = |name: &str| swarm.common.directory.join(name).display().to_string();
+    let (snapshot, nodes, rtt) = (file("snapshot"), file("nodes.csv"), file("rtt.csv"));
+    let registries: Vec<String> = swarm.common.registries.iter().map(|path| path.display().to_string()).collect();
+    let mut build = vec!["hierarchy", "build", "--out", &snapshot];
+    build.extend(registries.iter().map(String::as_str));
+    println!("{}", swarm.common.ask(&build).await.unwrap());
+    for t in ["50"] {
+    let args = ["lab", "delegation", "--nodes", &nodes, "--rtt", &rtt, "--hierarchy", &snapshot, "--crawlers", "12", "--train", "0",
+        "--policy", "ipmicra,random-order,popular-first,brute-force,random-delegation", "--rounds", "50", "--seed", "1", "--threshold-ms", t];
+    println!("{t} {}", swarm.common.ask(&args).await.unwrap());
+    }
+
+    {
+        use nearcrawl::logic::delegation::{Delegated, Step, ipmicra::IpMicra};
+        let point_of: BTreeMap<_, Ipv4Addr> = swarm.daemons.iter().map(|d| (d.peer_id.parse::<nearcrawl::model::access_point::AccessPoint>().unwrap(), d.address)).collect();
+        let live: Vec<_> = point_of.keys().copied().collect();
+        for lag in [0usize, 2, 4, 6, 12, 20] {
+        let mut delegated = Delegated::default();
+        let mut owner = BTreeMap::new();
+        let mut pending = std::collections::VecDeque::new();
+        for (who, address) in &point_of {
+            let subnet = hierarchy.subnet_of((*address).into());
+            delegated.set(hierarchy.position(subnet).unwrap().0, Some(*who));
+            owner.insert(subnet, *who);
+        }
+        let mut total = 0;
+        for site in &order {
+            let subnet = hierarchy.subnet_of(site.address.into());
+            if owner.contains_key(&subnet) { continue; }
+            let mut search = IpMicra::new(subnet, 50_000);
+            let mut asked = Vec::new();
+            let verdict = loop {
+                match search.next(&hierarchy, &delegated, &live) {
+                    Step::Ask(who) => {
+                        let ms = places.ms(site.address, point_of[&who]).unwrap();
+                        asked.push(format!("{}:{ms:.0}", point_of[&who]));
+                        search.answer(who, Some((ms * 1000.0) as u32));
+                    }
+                    Step::Settle(verdict) => break verdict,
+                }
+            };
+            total += asked.len();
+            pending.push_back((hierarchy.position(subnet).unwrap().0, Some(verdict.owner)));
+            if pending.len() > lag { let (p, o) = pending.pop_front().unwrap(); delegated.set(p, o); }
+            owner.insert(subnet, verdict.owner);
+        }
+        let figures = Figures::new(&places, total, |site| point_of[&owner[&hierarchy.subnet_of(site.address.into())]]);
+        println!("replay {lag} {figures:?}");
+        }
+    }
     // Noise
     let views = swarm.ownership(0).await;
     let mut noise = Vec::new();
@@ -113,7 +178,7 @@ async fn end_to_end(policy: &'static str) {
         if let (Some(site), Some(us)) = (site, view.rtt_us) {
             let shared = places.sites.iter().filter(|site| hierarchy.subnet_of(site.address.into()) == view.subnet).count();
             if shared == 1 && us > 0 {
-                let configured = places.ms(site.address, address_of[&view.owner.to_string()]).unwrap() * SCALE;
+                let configured = places.ms(site.address, address_of[&view.owner.to_string()]).unwrap() * scale;
                 noise.push(f64::from(us) / 1000.0 - configured);
             }
         }

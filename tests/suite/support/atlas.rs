@@ -119,10 +119,10 @@ impl RealPlaces {
     /// The nodes as the laboratory reads them, with the addresses that they have here.
     pub fn nodes_csv(&self) -> String {
         let mut text = "probe_id,ipv4,country,is_target,is_source\n".to_owned();
-        for (is_source, anchors) in [(true, &self.points), (false, &self.sites)] {
+        for (is_source, anchors) in [(1, &self.points), (0, &self.sites)] {
             for Anchor { id, address, country, .. } in anchors {
                 // Writing to a string cannot fail.
-                let _ = writeln!(text, "{id},{address},{country},{},{}", u8::from(!is_source), u8::from(is_source));
+                let _ = writeln!(text, "{id},{address},{country},1,{is_source}");
             }
         }
         text
@@ -131,7 +131,7 @@ impl RealPlaces {
     /// The round trips as the laboratory reads them.
     pub fn round_trips_csv(&self) -> String {
         let ids: BTreeMap<Ipv4Addr, &str> = self.points.iter().chain(&self.sites).map(|anchor| (anchor.address, &*anchor.id)).collect();
-        let mut text = "source_probe_id,target_probe_id,min_rtt_ms\n".to_owned();
+        let mut text = "source,target,ms\n".to_owned();
         for ((server, asker), ms) in &self.round_trips {
             let _ = writeln!(text, "{},{},{ms}", ids[asker], ids[server]);
         }
