@@ -16,7 +16,11 @@ use libp2p::{
     gossipsub::IdentTopic,
     request_response::{self, Message, OutboundFailure},
 };
-use std::{io, sync::atomic::Ordering, time::Instant};
+use std::{
+    io,
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
 
 type HelloEvent = request_response::Event<Arrived<Hello>, HelloAnswer>;
 
@@ -49,6 +53,16 @@ impl Runner {
         if dialled {
             let hello = self.hello();
             self.libp2p.behaviour_mut().hello.send_request(&peer, Arrived::Whole(hello));
+        }
+    }
+
+    /// A ping came back. What is no member yet may become one: its way is told then.
+    pub(super) fn timed(&mut self, peer: PeerId, rtt: Duration) {
+        let Some(state) = self.peers.get_mut(&peer) else { return };
+        let rtt_us = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX).min(state.rtt_us.unwrap_or(u32::MAX));
+        state.rtt_us = Some(rtt_us);
+        if state.is_member() {
+            self.outbox.push_back(SwarmEvent::Timed { peer: state.access_point, rtt_us });
         }
     }
 

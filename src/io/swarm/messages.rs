@@ -100,6 +100,13 @@ pub enum SwarmEvent {
         /// Who.
         peer: AccessPoint,
     },
+    /// The connection to a member was timed: a ping and its echo.
+    Timed {
+        /// Who.
+        peer: AccessPoint,
+        /// The round trip in microseconds.
+        rtt_us: u32,
+    },
     /// A member asks.
     Asked {
         /// Who.

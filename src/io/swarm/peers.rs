@@ -48,6 +48,8 @@ pub(super) struct Peer {
     /// Whether we chose to connect to it.
     pub(super) dialled: bool,
     pub(super) connected: bool,
+    /// The least round trip on its connections, in microseconds.
+    pub(super) rtt_us: Option<u32>,
     /// Its hello, welcomed by us, while the welcome is on its way.
     pub(super) welcomed: Option<Hello>,
     pub(super) waiting: VecDeque<Waiting>,
@@ -71,6 +73,7 @@ impl Peer {
             since: now,
             dialled: false,
             connected: false,
+            rtt_us: None,
             welcomed: None,
             waiting: VecDeque::new(),
             held: Vec::new(),

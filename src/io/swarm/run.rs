@@ -23,6 +23,7 @@ use libp2p::{
     futures::StreamExt,
     gossipsub::IdentTopic,
     identity::Keypair,
+    ping,
     request_response::{OutboundRequestId, ResponseChannel},
     swarm::{self, ConnectionId, dial_opts::DialOpts},
 };
@@ -316,6 +317,7 @@ impl Runner {
             swarm::SwarmEvent::Behaviour(BehaviourEvent::Member(event)) => self.member_event(event),
             swarm::SwarmEvent::Behaviour(BehaviourEvent::Public(event)) => self.public_event(event),
             swarm::SwarmEvent::Behaviour(BehaviourEvent::Gossip(event)) => self.gossip_event(event),
+            swarm::SwarmEvent::Behaviour(BehaviourEvent::Ping(ping::Event { peer, result: Ok(rtt), .. })) => self.timed(peer, rtt),
             swarm::SwarmEvent::ConnectionEstablished { peer_id, endpoint, connection_id, .. } => {
                 self.dials.remove(&connection_id);
                 self.connected(peer_id, endpoint.is_dialer());

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     logic::{
-        crawler::Settings,
+        crawler::{Policy, Settings},
         front::Politeness,
         hierarchy::{Builder, FurtherPrefix, Hierarchy},
         membership::{MembershipConfig, RosterConfig},
@@ -21,6 +21,7 @@ use crate::{
         site::SiteRules,
     },
     model::{
+        fetch::ProbeKind,
         journal::JournalEntry,
         subnet::Subnet,
         summary::SwarmResults,
@@ -45,7 +46,8 @@ fn settings(depth: u8) -> Settings {
         rules: SiteRules { depth, pages_per_run: 0, product_token: "nearcrawl".to_owned() },
         scope: scope(),
         politeness: Politeness { least_delay: LEAST_DELAY, factor: 10, parallel: 32, per_block: 4 },
-        threshold_us: 15_000,
+        policy: Policy::Nearcrawl { price_us: 5_000 },
+        probe: ProbeKind::Tcp,
         settle_at_once: 8,
         contacts_per_subnet: 15,
         revisit: 7 * 86_400_000,

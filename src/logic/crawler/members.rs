@@ -37,6 +37,7 @@ impl Crawler {
         self.members_said();
         for Verdict::Dead(gone) in self.roster.tick(self.now.moment) {
             self.members_changed();
+            self.forget_distances(gone);
             self.dead(gone);
         }
         let alone_long = self.settings.member && self.now.moment.since(self.started) >= LONELY_AFTER && self.roster.standings().len() < 2;
@@ -62,6 +63,7 @@ impl Crawler {
                         *known = incarnation;
                     }
                     self.roster.up(self.now.moment, who);
+                    self.newcomer(who);
                     self.members_changed();
                 }
                 Output::Down(who) => {
@@ -102,12 +104,13 @@ impl Crawler {
             }
             Request::Locate(host) => self.locate_for(ticket, host),
             Request::Settle(subnet, target) => self.settle_for(ticket, subnet, target),
-            Request::Probe(subnet, target) => self.probe_for(ticket, subnet, target),
-            Request::Award { subnet, epoch, rtt_us, runner_up, probes, rest } => {
+            Request::Probe(subnet, target, before) => self.probe_for(from, ticket, subnet, target, before),
+            Request::Award { award, rest } => {
+                let subnet = award.subnet;
                 if self.ownership.claim(&subnet).is_none() {
                     self.front_rest_subnet(subnet, rest);
                 }
-                self.awarded(subnet, epoch, rtt_us, runner_up, probes);
+                self.awarded(award);
                 // Whose it is already, the steward has not heard yet.
                 let standing = self.ownership.latest(&subnet).filter(|held| !held.claim.released).map(|held| held.proof.clone());
                 self.answer(ticket, Response::Settling(standing));
@@ -137,8 +140,7 @@ impl Crawler {
             (Pending::Settle | Pending::Award { .. }, Some(_)) => {}
             (Pending::Settle, None) => {}
             (Pending::Award { subnet }, None) => self.award_failed(subnet),
-            (Pending::Probe { subnet }, Some(Response::Probed(report))) => self.probe_answered(subnet, from, Some(report)),
-            (Pending::Probe { subnet }, _) => self.probe_answered(subnet, from, None),
+            (Pending::Probe { subnet }, answer) => self.prober_answered(subnet, from, answer),
             (Pending::HandOff, answer) => self.handed_off(question, answer),
             (Pending::Compare, Some(Response::Claims(proofs, more))) => self.compare_answered(from, proofs, more),
             (Pending::Compare, _) => {}

@@ -1,7 +1,7 @@
 //! The one room that knows the others. Facts come in as [`Event`]s, wishes go out as [`Command`]s; nothing here touches the world.
 //!
 //! * `arrival`: a URL is named → which host, which address, which subnet, whose? → to its owner
-//! * `settlement`: nobody's? → IPMicra's procedure → a claim
+//! * `settlement`, `probing`, `claiming`: nobody's? → who is nearest? → a claim
 //! * `admission`, `visiting`: ours → seen test → frontier → fetch → links → arrival
 //! * `journaling`: what happened is stored, copied to keepers, recorded
 //! * `members`, `spread`, `succession`: who is alive, what everybody knows, who takes over
@@ -9,10 +9,14 @@
 
 mod admission;
 mod arrival;
+mod claiming;
+mod distances;
 pub mod event;
 mod journaling;
 mod looking;
 pub mod members;
+mod probing;
+mod search;
 mod settlement;
 mod spread;
 mod succession;
@@ -22,7 +26,8 @@ mod visiting;
 use crate::{
     logic::{
         clock_cache::ClockCache,
-        delegation::{Delegated, Verdict, ipmicra::IpMicra},
+        contacts::Contacts,
+        delegation::{Delegated, Knowledge, Verdict},
         front::{Front, Politeness},
         hierarchy::Hierarchy,
         keeping::Keeping,
@@ -38,10 +43,11 @@ use crate::{
     model::{
         access_point::AccessPoint,
         claim::SignedClaim,
-        fetch::ProbeTarget,
+        fetch::{ProbeKind, ProbeTarget},
         fingerprint::FingerprintKey,
         journal::{JournalKey, JournalRow},
         message::Request,
+        receipt::{Declined, SignedReceipt},
         subnet::Subnet,
         time::{Millis, Moment, Now},
         url::Host,
@@ -49,6 +55,8 @@ use crate::{
 };
 use ed25519_dalek::SigningKey;
 use event::{Command, Event};
+pub use search::Policy;
+use search::Search;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     net::IpAddr,
@@ -70,11 +78,13 @@ pub struct Settings {
     pub scope: Scope,
     /// How patient with servers.
     pub politeness: Politeness,
-    /// Probes at or under this, in microseconds, end IPMicra's search.
-    pub threshold_us: u32,
+    /// By which procedure nobody's subnets are given away.
+    pub policy: Policy,
+    /// How nearness is measured: downloads are timed alike.
+    pub probe: ProbeKind,
     /// Delegation procedures at once.
     pub settle_at_once: usize,
-    /// Probes that one subnet may get from us in thirty days.
+    /// Contacts by probes that one subnet may get from the swarm in thirty days, as far as this access point knows.
     pub contacts_per_subnet: u32,
     /// When a tree is visited again after its run began.
     pub revisit: Millis,
@@ -108,6 +118,8 @@ pub struct Identity {
     pub claims: Vec<SignedClaim>,
     /// The settled members at the last stop.
     pub members: BTreeSet<AccessPoint>,
+    /// The pages of the book of contacts, as [`Command::KeepContacts`] had them stored.
+    pub contacts: Vec<Vec<u8>>,
 }
 
 /// A question of ours that is not answered yet.
@@ -124,11 +136,15 @@ enum Pending {
 /// A delegation procedure that we run as the subnet's steward.
 #[derive(Debug)]
 struct Procedure {
-    search: IpMicra,
+    search: Search,
     target: ProbeTarget,
     state: ProcedureState,
     /// How often it was awarded.
     awards: u32,
+    /// Probes that it took.
+    contacts: u16,
+    /// Their receipts, after those of a procedure before this one.
+    chain: Vec<SignedReceipt>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -181,6 +197,18 @@ pub struct Counters {
     pub failed: u64,
     /// Probes made.
     pub probes: u64,
+    /// Of those, for other stewards.
+    pub probes_for_others: u64,
+    /// Probes that were not made here, by reason.
+    pub declined: BTreeMap<Declined, u64>,
+    /// Probes that others did not make for us, by reason.
+    pub declined_by_others: BTreeMap<Declined, u64>,
+    /// Downloads that were nearer than what was known of their subnet.
+    pub passive_timings: u64,
+    /// Subnets that a procedure of ours gave an owner, by how many probes it took.
+    pub settled: BTreeMap<u16, u64>,
+    /// Subnets of others that we took over because we had measured them, without a probe.
+    pub deputies: u64,
     /// Names looked up.
     pub lookups: u64,
     /// What was refused, by class.
@@ -209,14 +237,16 @@ pub struct Crawler {
     delegated: Delegated,
     procedures: BTreeMap<Subnet, Procedure>,
     settle_queue: VecDeque<(Subnet, ProbeTarget)>,
-    contacts: BTreeMap<Subnet, (u32, Moment)>,
+    knowledge: Knowledge,
+    distancing: distances::Distancing,
+    contacts: Contacts,
     settle_asked: BTreeMap<Subnet, Moment>,
-    /// Probes that run here for other stewards: our question → their ticket.
-    probing_for: BTreeMap<u64, u64>,
+    /// Probes that run here, by question.
+    probing: BTreeMap<u64, probing::Probing>,
     /// Subnets that were probed a moment ago: their addresses rest.
     rests: BTreeMap<Subnet, Moment>,
     /// New claims of ours that are not acted on yet, and since when they have been watched.
-    watched: BTreeMap<Subnet, settlement::Watched>,
+    watched: BTreeMap<Subnet, claiming::Watched>,
     unstored_claims: BTreeMap<u64, Vec<SignedClaim>>,
     news: BTreeMap<Subnet, SignedClaim>,
 
@@ -305,9 +335,11 @@ impl Crawler {
             delegated: Delegated::default(),
             procedures: BTreeMap::new(),
             settle_queue: VecDeque::new(),
-            contacts: BTreeMap::new(),
+            knowledge: Knowledge::new(),
+            distancing: distances::Distancing::default(),
+            contacts: Contacts::default(),
             settle_asked: BTreeMap::new(),
-            probing_for: BTreeMap::new(),
+            probing: BTreeMap::new(),
             rests: BTreeMap::new(),
             watched: BTreeMap::new(),
             unstored_claims: BTreeMap::new(),
@@ -366,6 +398,10 @@ impl Crawler {
             commands: VecDeque::new(),
             settings,
         };
+        for page in &identity.contacts {
+            crawler.contacts.recall(page, now.wall);
+        }
+        crawler.introduce_myself();
         for proof in identity.claims {
             if let Ok(claim) = proof.read() {
                 crawler.hold(claim, proof);
@@ -392,6 +428,7 @@ impl Crawler {
             Event::Asked { from, ticket, request } => self.asked(from, ticket, request),
             Event::Answered { question, from, answer } => self.answered(question, from, answer),
             Event::Gossiped(gossip) => self.gossiped(gossip),
+            Event::Distance { to, rtt_us } => self.distance_measured(to, rtt_us),
             Event::Resolved { host, answer } => self.resolved(host, answer),
             Event::Probed { question, report } => self.probed_here(question, report),
             Event::Fetched { address, report } => self.fetched(address, *report),
@@ -427,9 +464,9 @@ impl Crawler {
         if self.rounds.is_multiple_of(600) {
             self.front.tidy(self.now.moment);
             self.rests.retain(|_, until| *until > self.now.moment);
-            let month_ago = |since: &Moment| self.now.moment.since(*since) > 30 * 86_400_000;
-            self.contacts.retain(|_, (_, since)| !month_ago(since));
+            self.contacts.tidy(self.now.wall);
         }
+        self.keep_contacts();
         self.tick_end();
     }
 

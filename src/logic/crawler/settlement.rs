@@ -1,22 +1,22 @@
-//! Nobody's subnet: who shall have it? The subnet's steward runs IPMicra's procedure, one probe after another, and awards it.
+//! Nobody's subnet: who shall have it? The subnet's steward runs the search, one probe after another, and awards it.
 //!
 //! While a subnet has no owner its steward holds its politeness: one contact at a time, a rest after each, and the rest that
 //! is left over is told to the new owner with the award.
 
-use super::{Command, Crawler, Pending, Procedure, ProcedureState};
+use super::{
+    Crawler, Pending, Procedure, ProcedureState,
+    search::{Search, Surroundings},
+};
 use crate::{
-    logic::{
-        delegation::{Step, Verdict, ipmicra::IpMicra},
-        ownership::Merged,
-    },
+    logic::delegation::{Step, Verdict},
     model::{
         access_point::AccessPoint,
-        claim::{Claim, ClaimReason, SignedClaim},
+        claim::{Answer, Claim, ClaimReason, MOST_ANSWERS},
         fetch::{ProbeReport, ProbeTarget},
-        message::{Request, Response},
+        message::{Award, Request, Response},
+        receipt::SignedReceipt,
         subnet::Subnet,
         time::{Millis, Moment},
-        url::Host,
     },
 };
 
@@ -57,12 +57,14 @@ impl Crawler {
             }
             return;
         }
-        let search = IpMicra::new(subnet, self.settings.threshold_us);
+        let search = Search::new(self.settings.policy, subnet);
         // The steward before us may have had the address probed a moment ago, and cannot always tell.
         let new_duty = self.members_changed_at.is_some_and(|at| self.now.moment.since(at) < NEW_DUTY);
         let rest = if new_duty { self.front.politeness().rest_after(LONG_PROBE, None) } else { 0 };
         let state = ProcedureState::Resting(self.now.moment.after(rest));
-        self.procedures.insert(subnet, Procedure { search, target, state, awards: 0 });
+        self.procedures.insert(subnet, Procedure { search, target, state, awards: 0, contacts: 0, chain: Vec::new() });
+        // What a steward before us found out, if it asked us too.
+        self.learn_of_probes(subnet, self.contacts.chain(&subnet));
         self.advance(subnet);
     }
 
@@ -115,45 +117,72 @@ impl Crawler {
     /// The procedure's next step, if its address has rested.
     fn advance(&mut self, subnet: Subnet) {
         let now = self.now.moment;
-        let live = self.live();
-        let Some(procedure) = self.procedures.get_mut(&subnet) else { return };
-        if !matches!(procedure.state, ProcedureState::Resting(until) if until <= now) {
+        let rested = |procedure: &Procedure| matches!(procedure.state, ProcedureState::Resting(until) if until <= now);
+        if !self.procedures.get(&subnet).is_some_and(rested) {
             return;
         }
-        match procedure.search.next(&self.hierarchy, &self.delegated, &live) {
-            Step::Ask(prober) => {
-                procedure.state = ProcedureState::Probing(prober, now.after(PROBE_PATIENCE));
-                let target = procedure.target.clone();
-                if prober == self.me {
-                    if !self.may_contact(subnet, &target.host) {
-                        return self.probe_answered(subnet, prober, None);
-                    }
-                    let question = self.number();
-                    self.pending.insert(question, Pending::Probe { subnet });
-                    self.counters.probes += 1;
-                    self.commands.push_back(Command::Probe { question, target });
-                } else {
-                    self.ask(prober, Pending::Probe { subnet }, Request::Probe(subnet, target));
-                }
-            }
-            Step::Settle(verdict) => self.award(subnet, verdict, 0),
+        match self.next_step(subnet) {
+            Some(Step::Ask(prober)) => self.ask_to_probe(subnet, prober),
+            Some(Step::Settle(verdict)) => self.award(subnet, verdict, 0),
+            None => {}
+        }
+    }
+
+    /// What the search wants next; once the subnet has had all its contacts, the best that is known.
+    fn next_step(&mut self, subnet: Subnet) -> Option<Step> {
+        let live = self.live();
+        let spent = self.procedures.get(&subnet)?.chain.len() >= self.settings.contacts_per_subnet as usize;
+        let procedure = self.procedures.get_mut(&subnet)?;
+        let held: usize = live.iter().map(|member| self.ownership.count(member)).sum();
+        let mean = held as f64 / live.len() as f64;
+        let ownership = &self.ownership;
+        let load = |who| if held == 0 { 1.0 } else { ownership.count(&who) as f64 / mean };
+        let around =
+            Surroundings { hierarchy: &self.hierarchy, delegated: &self.delegated, knowledge: &self.knowledge, live: &live, load: &load };
+        match procedure.search.next(&around) {
+            Step::Ask(_) if spent => procedure.search.settle_now(&live).map(Step::Settle),
+            step => Some(step),
+        }
+    }
+
+    /// The same, without a trace: the search goes on as if it had not been asked.
+    fn peek(&mut self, subnet: Subnet) -> Option<Step> {
+        let search = self.procedures.get(&subnet)?.search.clone();
+        let step = self.next_step(subnet);
+        if let Some(procedure) = self.procedures.get_mut(&subnet) {
+            procedure.search = search;
+        }
+        step
+    }
+
+    fn ask_to_probe(&mut self, subnet: Subnet, prober: AccessPoint) {
+        let Some(procedure) = self.procedures.get_mut(&subnet) else { return };
+        procedure.state = ProcedureState::Probing(prober, self.now.moment.after(PROBE_PATIENCE));
+        let (target, before) = (procedure.target.clone(), procedure.chain.clone());
+        if prober != self.me {
+            self.ask(prober, Pending::Probe { subnet }, Request::Probe(subnet, target, before));
+        } else if let Err(why) = self.probe_myself(subnet, target, before) {
+            *self.counters.declined.entry(why).or_default() += 1;
+            self.probe_answered(subnet, prober, None);
         }
     }
 
     /// A prober answered; the address rests before anything else happens to it.
-    pub(super) fn probe_answered(&mut self, subnet: Subnet, from: AccessPoint, report: Option<ProbeReport>) {
-        let rest = self.front.politeness().rest_after(report.map_or(0, |report| report.took), None);
-        let now = self.now.moment;
-        let live = self.live();
-        let Some(procedure) = self.procedures.get_mut(&subnet) else { return };
-        if !matches!(procedure.state, ProcedureState::Probing(asked, _) if asked == from) {
+    pub(super) fn probe_answered(&mut self, subnet: Subnet, from: AccessPoint, answer: Option<(ProbeReport, SignedReceipt)>) {
+        let asked = |procedure: &Procedure| matches!(procedure.state, ProcedureState::Probing(asked, _) if asked == from);
+        if !self.procedures.get(&subnet).is_some_and(asked) {
             return;
         }
+        let report = answer.as_ref().map(|(report, _)| *report);
+        let rest = self.front.politeness().rest_after(report.map_or(0, |report| report.took), None);
+        if let Some((report, receipt)) = answer {
+            self.note_answer(subnet, from, report, receipt);
+        }
+        let Some(procedure) = self.procedures.get_mut(&subnet) else { return };
         procedure.search.answer(from, report.and_then(|report| report.rtt_us.ok()));
+        procedure.state = ProcedureState::Resting(self.now.moment.after(rest));
         // If that decides it there is no need to wait: the new owner is told how long the address rests.
-        procedure.state = ProcedureState::Resting(now.after(rest));
-        let mut peeked = procedure.search.clone();
-        if let Step::Settle(verdict) = peeked.next(&self.hierarchy, &self.delegated, &live) {
+        if let Some(Step::Settle(verdict)) = self.peek(subnet) {
             self.award(subnet, verdict, rest);
         }
     }
@@ -164,32 +193,32 @@ impl Crawler {
             procedure.state = ProcedureState::Awarded(self.now.moment.after(AWARD_PATIENCE));
             procedure.awards += 1;
         }
-        let Verdict { owner, rtt_us, runner_up, probes, .. } = verdict;
+        let Some(procedure) = self.procedures.get(&subnet) else { return };
+        let Verdict { owner, rtt_us, runner_up, .. } = verdict;
+        let probes = procedure.contacts;
+        let others = procedure.search.measured().into_iter().filter(|(_, who)| *who != owner).take(MOST_ANSWERS);
+        let answers = others.map(|(rtt_us, who)| Answer { rtt_us, prober: who.into() }).collect();
+        let award = Award { subnet, epoch, rtt_us, runner_up, probes, answers };
         if owner == self.me {
             self.front_rest_subnet(subnet, rest);
-            self.awarded(subnet, epoch, rtt_us, runner_up, probes);
+            self.awarded(award);
         } else {
-            let request = Request::Award { subnet, epoch, rtt_us, runner_up, probes, rest };
-            self.ask(owner, Pending::Award { subnet }, request);
+            self.ask(owner, Pending::Award { subnet }, Request::Award { award, rest });
         }
     }
 
     /// The chosen one did not answer or did not claim. If it is there it is reminded, for it may have claimed unheard of; another
     /// one would make two owners. If not, the search begins anew, with who is alive now.
     pub(super) fn award_failed(&mut self, subnet: Subnet) {
-        let live = self.live();
-        let now = self.now.moment;
-        if let Some(procedure) = self.procedures.get_mut(&subnet)
-            && procedure.awards < MOST_AWARDS
+        let again = self.procedures.get(&subnet).is_some_and(|procedure| procedure.awards < MOST_AWARDS);
+        if again
             && self.ownership.claim(&subnet).is_none()
+            && let Some(Step::Settle(verdict)) = self.peek(subnet)
+            && self.live().contains(&verdict.owner)
+            && let Some(procedure) = self.procedures.get_mut(&subnet)
         {
-            let mut again = procedure.search.clone();
-            if let Step::Settle(verdict) = again.next(&self.hierarchy, &self.delegated, &live)
-                && live.contains(&verdict.owner)
-            {
-                procedure.state = ProcedureState::Awarding(verdict, now.after(AWARD_AGAIN));
-                return;
-            }
+            procedure.state = ProcedureState::Awarding(verdict, self.now.moment.after(AWARD_AGAIN));
+            return;
         }
         let Some(procedure) = self.procedures.remove(&subnet) else { return };
         if self.ownership.claim(&subnet).is_none() {
@@ -198,118 +227,15 @@ impl Crawler {
     }
 
     /// A steward chose us: claim it. Persist before we speak: the claim counts once it is stored.
-    pub(super) fn awarded(&mut self, subnet: Subnet, epoch: u64, rtt_us: Option<u32>, runner_up: Option<AccessPoint>, probes: u16) {
+    pub(super) fn awarded(&mut self, award: Award) {
+        let Award { subnet, epoch, rtt_us, runner_up, probes, mut answers } = award;
         let free = self.ownership.claim(&subnet).is_none() && epoch == self.ownership.next_epoch(&subnet);
         if free && !self.leaving && self.roster.may_claim(self.now.moment) && self.inheriting.insert((subnet, epoch)) {
             let owner = self.me;
             let reason = ClaimReason::Awarded;
-            self.make_claims(vec![Claim { subnet, epoch, owner, rtt_us, runner_up, probes, reason, released: false }]);
+            answers.truncate(MOST_ANSWERS);
+            self.make_claims(vec![Claim { subnet, epoch, owner, rtt_us, runner_up, probes, reason, released: false, answers }]);
         }
-    }
-
-    /// Our own subnets are ours from the start (IPMicra §4.1), if they are nobody's.
-    pub(super) fn claim_own_subnets(&mut self) {
-        let mut claims = Vec::new();
-        for address in self.settings.own_addresses.clone() {
-            let subnet = self.hierarchy.subnet_of(address);
-            let free = self.ownership.claim(&subnet).is_none();
-            if free && !address.is_unspecified() && !claims.iter().any(|claim: &Claim| claim.subnet == subnet) {
-                let epoch = self.ownership.next_epoch(&subnet);
-                let reason = ClaimReason::OwnSubnet;
-                let owner = self.me;
-                claims.push(Claim { subnet, epoch, owner, rtt_us: Some(0), runner_up: None, probes: 0, reason, released: false });
-            }
-        }
-        self.make_claims(claims);
-    }
-
-    /// Signs and stores claims of ours; they hold and are told when they are durable.
-    pub(super) fn make_claims(&mut self, claims: Vec<Claim>) {
-        if claims.is_empty() {
-            return;
-        }
-        let receipt = self.number();
-        let proofs: Vec<_> = claims.iter().map(|claim| SignedClaim::sign(claim, &self.key)).collect();
-        self.unstored_claims.insert(receipt, proofs.clone());
-        self.commands.push_back(Command::StoreClaims { receipt, claims: proofs });
-    }
-
-    /// A new claim of ours is acted on only after a while in which a quorum answered and nobody turned out to have claimed the same:
-    /// two stewards may have had different ideas of who is alive, or the network may just have split.
-    pub(super) fn watch_claim(&mut self, subnet: Subnet) {
-        if !self.roster.standings().is_empty() {
-            self.watched.insert(subnet, Watched { since: self.now.moment, interrupted: false });
-        }
-    }
-
-    fn tick_watched(&mut self) {
-        let now = self.now.moment;
-        let whole = self.roster.may_claim(now);
-        let watch = self.roster.watch();
-        let mut proven = Vec::new();
-        for (subnet, watched) in &mut self.watched {
-            if !whole {
-                *watched = Watched { since: now, interrupted: true };
-            } else if now.since(watched.since) >= watch {
-                proven.push((*subnet, watched.interrupted));
-            }
-        }
-        for (subnet, interrupted) in proven {
-            self.watched.remove(&subnet);
-            if interrupted {
-                // While we were cut off somebody else may have claimed it at the same epoch, and gone on.
-                self.dissolve(subnet, true);
-                self.load_from_keepers(subnet);
-                continue;
-            }
-            for host in self.by_subnet.get(&subnet).cloned().unwrap_or_default() {
-                self.want(&host);
-            }
-        }
-    }
-
-    /// Claims came from elsewhere: believe those that their owners signed and that are stronger than what we know.
-    pub(super) fn hear_claims(&mut self, proofs: Vec<SignedClaim>) {
-        let mut new = Vec::new();
-        for proof in proofs {
-            let known = proof.read().ok().and_then(|claim| self.ownership.latest(&claim.subnet).map(|held| held.proof == proof));
-            if known == Some(true) {
-                continue;
-            }
-            match proof.open() {
-                Ok(claim) => {
-                    if self.hold(claim, proof.clone()) {
-                        new.push(proof);
-                    }
-                }
-                Err(_) => self.refuse("claims with a bad signature"),
-            }
-        }
-        if !new.is_empty() {
-            self.commands.push_back(Command::StoreClaims { receipt: 0, claims: new });
-            self.outbox.wake_all();
-            self.route();
-        }
-    }
-
-    /// Enters a claim whose signature was checked; does what follows if it holds. Returns whether it does.
-    pub(super) fn hold(&mut self, claim: Claim, proof: SignedClaim) -> bool {
-        let (subnet, owner, released) = (claim.subnet, claim.owner, claim.released);
-        let Merged::Holds { before } = self.ownership.merge(claim.clone(), proof) else { return false };
-        if let Some(position) = self.hierarchy.position(subnet) {
-            self.delegated.set(position.0, (!released).then_some(owner));
-        }
-        self.roll_up_changed = true;
-        self.settle_asked.remove(&subnet);
-        self.procedures.remove(&subnet);
-        let was_mine = before.is_some_and(|before| before.owner == self.me && !before.released);
-        if was_mine && (owner != self.me || released) {
-            self.give_up(subnet);
-        }
-        if released && owner != self.me {
-            self.freed(&claim);
-        }
-        true
     }
 
     /// Leave every address of this subnet alone for so long, but not for ever: a member may have said it.
@@ -317,48 +243,6 @@ impl Crawler {
         let until = self.now.moment.after(rest.min(LONGEST_REST));
         self.rests.insert(subnet, until);
     }
-
-    /// A subnet's steward asks us to probe. Not obeyed blindly: the address must lie there, be allowed and within budget.
-    pub(super) fn probe_for(&mut self, ticket: u64, subnet: Subnet, target: ProbeTarget) {
-        let fits = self.hierarchy.subnet_of(target.address.ip()) == subnet;
-        if !fits || self.held_back().is_some() || !self.may_contact(subnet, &target.host) {
-            self.refuse("probes asked of us");
-            return self.answer(ticket, Response::ProbeDeclined("outside the subnet, denied, over budget, or not fetching".to_owned()));
-        }
-        let question = self.number();
-        self.probing_for.insert(question, ticket);
-        self.counters.probes += 1;
-        self.commands.push_back(Command::Probe { question, target });
-    }
-
-    /// Whether one more probe of ours may go to this subnet; if so it counts.
-    fn may_contact(&mut self, subnet: Subnet, host: &Host) -> bool {
-        let contacts = self.contacts.get(&subnet).map_or(0, |(contacts, _)| *contacts);
-        let may = contacts < self.settings.contacts_per_subnet && !self.settings.scope.denies(host);
-        if may {
-            self.contacts.insert(subnet, (contacts + 1, self.now.moment));
-        }
-        may
-    }
-
-    /// Our own prober came back: for ourselves as steward, or for the steward who asked.
-    pub(super) fn probed_here(&mut self, question: u64, report: ProbeReport) {
-        if let Some(ticket) = self.probing_for.remove(&question) {
-            return self.answer(ticket, Response::Probed(report));
-        }
-        if let Some(Pending::Probe { subnet }) = self.pending.remove(&question) {
-            self.probe_answered(subnet, self.me, Some(report));
-        }
-    }
-}
-
-/// A new claim that is not acted on yet.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Watched {
-    /// Since when a quorum has answered.
-    since: Moment,
-    /// Whether there was none for a while.
-    interrupted: bool,
 }
 
 impl Procedure {

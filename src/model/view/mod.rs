@@ -340,6 +340,7 @@ mod tests {
             probes: 3,
             reason: ClaimReason::OwnerDead,
             released: false,
+            answers: Vec::new(),
         };
         let json = serde_json::to_value(OwnershipView::from(&claim)).unwrap();
         assert_eq!(json["subnet"], "127.16.3.0/24");

@@ -7,8 +7,10 @@ use std::time::Duration;
 /// Whose procedure decides who gets a subnet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DelegationPolicy {
-    /// The procedure of the IPMicra paper, within the daemon's probe budgets.
+    /// Ours: what is known of distances says whom to ask, and when to stop.
     #[default]
+    Nearcrawl,
+    /// The procedure of the IPMicra paper, within the daemon's probe budgets.
     Ipmicra,
 }
 
@@ -17,7 +19,9 @@ pub enum DelegationPolicy {
 pub struct DelegationConfig {
     /// The procedure.
     pub policy: DelegationPolicy,
-    /// The first access point that probes a subnet within this time gets it (IPMicra §4.2).
+    /// With `nearcrawl`: a probe is made if it can be expected to bring the owner nearer by this much.
+    pub price: Duration,
+    /// With `ipmicra`: the first access point that probes a subnet within this time gets it (IPMicra §4.2).
     pub threshold: Duration,
     /// How nearness is measured.
     pub probe: ProbeKind,
@@ -30,7 +34,8 @@ pub struct DelegationConfig {
 impl Default for DelegationConfig {
     fn default() -> Self {
         DelegationConfig {
-            policy: DelegationPolicy::Ipmicra,
+            policy: DelegationPolicy::Nearcrawl,
+            price: PRICE,
             threshold: Duration::from_millis(50),
             probe: ProbeKind::Tcp,
             at_once: 8,
@@ -39,7 +44,10 @@ impl Default for DelegationConfig {
     }
 }
 
-const POLICIES: &[(&str, DelegationPolicy)] = &[("ipmicra", DelegationPolicy::Ipmicra)];
+/// What a probe costs if nobody says otherwise.
+pub const PRICE: Duration = Duration::from_millis(5);
+
+const POLICIES: &[(&str, DelegationPolicy)] = &[("nearcrawl", DelegationPolicy::Nearcrawl), ("ipmicra", DelegationPolicy::Ipmicra)];
 const PROBES: &[(&str, ProbeKind)] = &[("tcp", ProbeKind::Tcp), ("http-head", ProbeKind::HttpHead)];
 
 impl DelegationConfig {
@@ -47,6 +55,7 @@ impl DelegationConfig {
         let default = DelegationConfig::default();
         DelegationConfig {
             policy: section.take("policy", default.policy, values::choice(POLICIES)),
+            price: section.take("price", default.price, values::duration(Duration::from_millis(1)..=Duration::from_secs(1))),
             threshold: section.take("threshold", default.threshold, values::duration(Duration::from_millis(1)..=Duration::from_secs(5))),
             probe: section.take("probe", default.probe, values::choice(PROBES)),
             at_once: section.take("at_once", default.at_once, values::whole(1..=256)),

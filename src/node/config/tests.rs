@@ -73,7 +73,7 @@ fn malformed_configurations_are_explained() {
         ("[swarm]\nlisten = [\"0.0.0.0:4817\"]", &["swarm.listen = \"0.0.0.0:4817\": write a multiaddress", "/ip4/192.0.2.1/tcp/4817"]),
         ("[swarm]\nbootstrap = [\"/ip4/192.0.2.1\"]", &["swarm.bootstrap = \"/ip4/192.0.2.1\": write a multiaddress"]),
         ("[swarm]\nreaders = \"all\"", &["swarm.readers = \"all\": write \"anybody\", \"members\" or \"nobody\""]),
-        ("[delegation]\npolicy = \"random\"", &["delegation.policy = \"random\": write \"ipmicra\""]),
+        ("[delegation]\npolicy = \"random\"", &["delegation.policy = \"random\": write \"nearcrawl\" or \"ipmicra\""]),
         ("[delegation]\nprobe = \"icmp\"", &["delegation.probe = \"icmp\": write \"tcp\" or \"http-head\""]),
         ("[delegation]\ncontacts_per_subnet = 16", &["write a whole number from 1 to 15"]),
         (

@@ -4,6 +4,7 @@ use super::super::{Crawler, MOST_OUTGOING, journaling::MOST_GATHERED, settlement
 use crate::{
     logic::{
         clock_cache::ClockCache,
+        contacts::MOST_SUBNETS as MOST_PROBED,
         locator::{MOST_PINS, MOST_RESOLVING},
     },
     model::view::{Activity, CacheView, HierarchyView, LimitView, MembersView, StatusView, StoreView, WorkView},
@@ -108,6 +109,7 @@ impl Crawler {
         let counted = [
             ("links to hosts out of scope", self.counters.beyond_scope),
             ("URLs of hosts without a usable address", self.counters.nowhere),
+            ("probes asked of us", self.counters.declined.values().sum()),
         ];
         let refused = self.counters.refused.iter().map(|(class, count)| (*class, *count));
         refused.chain(counted).filter(|(_, count)| *count > 0)
@@ -115,7 +117,6 @@ impl Crawler {
 
     /// What grows in the crawler.
     fn limits(&self) -> Vec<LimitView> {
-        let probed = self.contacts.values().map(|(contacts, _)| u64::from(*contacts)).max().unwrap_or(0);
         let politeness = self.front.politeness();
         vec![
             limit("URLs on their way to their owners", self.outbox.len(), MOST_OUTGOING),
@@ -126,11 +127,8 @@ impl Crawler {
             limit("servers asked at once", self.front.busy(), politeness.parallel),
             limit("members", self.membership.members().count(), self.settings.membership.most_members),
             limit("journal rows waiting to be stored", self.rows.len(), MOST_GATHERED),
-            LimitView {
-                name: "probes of one subnet for others".to_owned(),
-                used: probed,
-                most: u64::from(self.settings.contacts_per_subnet),
-            },
+            limit("contacts of one subnet by probes in 30 days", self.contacts.most(), self.settings.contacts_per_subnet as usize),
+            limit("subnets whose contacts are remembered", self.contacts.len(), MOST_PROBED),
         ]
     }
 }

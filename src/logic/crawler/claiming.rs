@@ -1,0 +1,146 @@
+//! Who says that a subnet is whose? Claims of ours are stored, then told, then watched; claims of others are checked, then held.
+
+use super::{Command, Crawler, ProcedureState};
+use crate::{
+    logic::ownership::Merged,
+    model::{
+        access_point::ShortId,
+        claim::{Claim, ClaimReason, SignedClaim},
+        subnet::Subnet,
+        time::Moment,
+    },
+};
+
+impl Crawler {
+    /// Our own subnets are ours from the start (IPMicra §4.1), if they are nobody's.
+    pub(super) fn claim_own_subnets(&mut self) {
+        let mut claims = Vec::new();
+        for address in self.settings.own_addresses.clone() {
+            let subnet = self.hierarchy.subnet_of(address);
+            let free = self.ownership.claim(&subnet).is_none();
+            if free && !address.is_unspecified() && !claims.iter().any(|claim: &Claim| claim.subnet == subnet) {
+                let epoch = self.ownership.next_epoch(&subnet);
+                let reason = ClaimReason::OwnSubnet;
+                let owner = self.me;
+                let (rtt_us, runner_up, answers) = (Some(0), None, Vec::new());
+                claims.push(Claim { subnet, epoch, owner, rtt_us, runner_up, probes: 0, reason, released: false, answers });
+            }
+        }
+        self.make_claims(claims);
+    }
+
+    /// Signs and stores claims of ours; they hold and are told when they are durable.
+    pub(super) fn make_claims(&mut self, claims: Vec<Claim>) {
+        if claims.is_empty() {
+            return;
+        }
+        let receipt = self.number();
+        let proofs: Vec<_> = claims.iter().map(|claim| SignedClaim::sign(claim, &self.key)).collect();
+        self.unstored_claims.insert(receipt, proofs.clone());
+        self.commands.push_back(Command::StoreClaims { receipt, claims: proofs });
+    }
+
+    /// A new claim of ours is acted on only after a while in which a quorum answered and nobody turned out to have claimed the same:
+    /// two stewards may have had different ideas of who is alive, or the network may just have split.
+    pub(super) fn watch_claim(&mut self, subnet: Subnet) {
+        if !self.roster.standings().is_empty() {
+            self.watched.insert(subnet, Watched { since: self.now.moment, interrupted: false });
+        }
+    }
+
+    pub(super) fn tick_watched(&mut self) {
+        let now = self.now.moment;
+        let whole = self.roster.may_claim(now);
+        let watch = self.roster.watch();
+        let mut proven = Vec::new();
+        for (subnet, watched) in &mut self.watched {
+            if !whole {
+                *watched = Watched { since: now, interrupted: true };
+            } else if now.since(watched.since) >= watch {
+                proven.push((*subnet, watched.interrupted));
+            }
+        }
+        for (subnet, interrupted) in proven {
+            self.watched.remove(&subnet);
+            if interrupted {
+                // While we were cut off somebody else may have claimed it at the same epoch, and gone on.
+                self.dissolve(subnet, true);
+                self.load_from_keepers(subnet);
+                continue;
+            }
+            for host in self.by_subnet.get(&subnet).cloned().unwrap_or_default() {
+                self.want(&host);
+            }
+        }
+    }
+
+    /// Claims came from elsewhere: believe those that their owners signed and that are stronger than what we know.
+    pub(super) fn hear_claims(&mut self, proofs: Vec<SignedClaim>) {
+        let mut new = Vec::new();
+        for proof in proofs {
+            let known = proof.read().ok().and_then(|claim| self.ownership.latest(&claim.subnet).map(|held| held.proof == proof));
+            if known == Some(true) {
+                continue;
+            }
+            match proof.open() {
+                Ok(claim) => {
+                    if self.hold(claim, proof.clone()) {
+                        new.push(proof);
+                    }
+                }
+                Err(_) => self.refuse("claims with a bad signature"),
+            }
+        }
+        if !new.is_empty() {
+            self.commands.push_back(Command::StoreClaims { receipt: 0, claims: new });
+            self.outbox.wake_all();
+            self.route();
+        }
+    }
+
+    /// What the probes before a claim measured, its owner's and the others'.
+    fn learn_from(&mut self, claim: &Claim) {
+        let own = claim.rtt_us.filter(|_| claim.reason != ClaimReason::OwnSubnet).map(|rtt_us| (claim.owner, rtt_us));
+        let known = self.incarnations.keys().chain([&self.me]);
+        let others = claim.answers.iter();
+        let others = others.filter_map(|answer| Some((*known.clone().find(|who| ShortId::from(**who) == answer.prober)?, answer.rtt_us)));
+        let measured: Vec<_> = own.into_iter().chain(others).collect();
+        for (who, rtt_us) in measured {
+            self.knowledge.measured(&self.hierarchy, claim.subnet, who, rtt_us);
+        }
+    }
+
+    /// Enters a claim whose signature was checked; does what follows if it holds. Returns whether it does.
+    pub(super) fn hold(&mut self, claim: Claim, proof: SignedClaim) -> bool {
+        let (subnet, owner, released) = (claim.subnet, claim.owner, claim.released);
+        let Merged::Holds { before } = self.ownership.merge(claim.clone(), proof) else { return false };
+        if let Some(position) = self.hierarchy.position(subnet) {
+            self.delegated.set(position.0, (!released).then_some(owner));
+        }
+        self.roll_up_changed = true;
+        self.settle_asked.remove(&subnet);
+        self.learn_from(&claim);
+        if let Some(procedure) = self.procedures.remove(&subnet)
+            && matches!(procedure.state, ProcedureState::Awarded(_) | ProcedureState::Awarding(..))
+        {
+            *self.counters.settled.entry(procedure.contacts).or_default() += 1;
+        }
+        let was_mine = before.is_some_and(|before| before.owner == self.me && !before.released);
+        if was_mine && (owner != self.me || released) {
+            self.give_up(subnet);
+        }
+        if released && owner != self.me {
+            self.freed(&claim);
+        }
+        true
+    }
+}
+
+/// A new claim that is not acted on yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Watched {
+    /// Since when a quorum has answered.
+    since: Moment,
+    /// Whether there was none for a while.
+    interrupted: bool,
+}
