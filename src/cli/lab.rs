@@ -30,7 +30,8 @@ pub const EXAMPLES: &str = "Examples:\n  \
 const DELEGATION_EXAMPLES: &str = "\
 What is simulated: some of the nodes act as crawlers, the others are web sites. In a random order each site's subnet is delegated to a \
 crawler by the very procedures that the daemons run; a probe is answered by the round-trip time in the file. The first share (--train) \
-initialises, the rest is evaluated, and learning goes on. A second site in a subnet costs no probe and goes where the first went. Crawlers \
+initialises, the rest is evaluated, and learning goes on. A second site in a subnet costs no probe and goes where the first went; \
+`nearcrawl` does so only up to a /24 (IPv6: /48), of larger subnets it gives away parts (see --whole-subnets). Crawlers \
 know the hierarchy, their own addresses and countries, the round-trip times among themselves, and the answers to their probes: nothing else.
 
 What is not: lost probes, probe budgets, politeness, members that die or lie, round-trip times that change.
@@ -41,6 +42,7 @@ Policies:
   random-order       everybody in random order, up to the first at or under the threshold
   popular-first      the same, who holds most subnets first
   brute-force        everybody probes every site
+  brute-force-subnet everybody probes the first site of each subnet: the best that whole subnets allow
   random-delegation  anybody, without a probe (UCYMicra)
 
 NODES names its columns in the first line: id (or probe_id), ipv4; country, is_target and is_source may be missing; with --coordinates \
@@ -96,6 +98,9 @@ pub struct DelegationArgs {
     /// The most sites, drawn at random [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     sites: Option<u32>,
+    /// Let `nearcrawl`, too, give away registered subnets whole, however large
+    #[arg(long)]
+    whole_subnets: bool,
     /// The share of the sites that initialises
     #[arg(long, value_name = "SHARE", default_value_t = 0.65, value_parser = choice::share)]
     train: f64,
@@ -137,7 +142,8 @@ fn delegation(args: &DelegationArgs, style: Style) -> Result<String, Failure> {
         PlacementArg::Spread => Placement::Spread,
         PlacementArg::Random => Placement::Random,
     };
-    let setup = Setup { crawlers: args.crawlers as usize, placement, sites: args.sites.map(|sites| sites as usize), train: args.train };
+    let sites = args.sites.map(|sites| sites as usize);
+    let setup = Setup { crawlers: args.crawlers as usize, placement, sites, train: args.train, whole_subnets: args.whole_subnets };
     let experiment = Experiment { setup, policies, rounds: args.rounds as usize, seed: args.seed };
 
     let bar = ProgressBar::new((experiment.policies.len() * experiment.rounds) as u64);

@@ -8,12 +8,16 @@ use crate::{
 /// What is compared if nobody says.
 pub const ALL: &str = "ipmicra,nearcrawl,random-order,popular-first,brute-force,random-delegation";
 
+/// Prices that show the whole bargain between probes and nearness, in milliseconds.
+const USUAL_PRICES: [f64; 12] = [0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.5, 4.0, 8.0];
+
 /// The most policies, prices counted one by one.
 const MOST_POLICIES: usize = 100;
 
 /// The policies of a list like `ipmicra,nearcrawl@0.5`. Those with a threshold have `threshold_ms` if they say no other; `nearcrawl` without
 /// a price is played at each of `prices`, or at the usual ones.
 pub fn policies(list: &str, threshold_ms: f64, prices: &[f64]) -> Result<Vec<Policy>, Failure> {
+    let prices = if prices.is_empty() { &USUAL_PRICES[..] } else { prices };
     let mut policies: Vec<Policy> = Vec::new();
     for item in list.split(',').map(str::trim).filter(|item| !item.is_empty()) {
         let (name, number) = match item.split_once('@') {
@@ -25,6 +29,9 @@ pub fn policies(list: &str, threshold_ms: f64, prices: &[f64]) -> Result<Vec<Pol
             ("ipmicra", _) => vec![Policy::IpMicra(threshold)],
             ("random-order", _) => vec![Policy::RandomOrder(threshold)],
             ("popular-first", _) => vec![Policy::PopularFirst(threshold)],
+            ("nearcrawl", None) => prices.iter().map(|price| Policy::Nearcrawl(*price)).collect(),
+            ("nearcrawl", Some(price)) => vec![Policy::Nearcrawl(price)],
+            ("brute-force-subnet", None) => vec![Policy::BruteForceSubnet],
             ("brute-force", None) => vec![Policy::BruteForce],
             ("random-delegation", None) => vec![Policy::RandomDelegation],
             ("brute-force" | "random-delegation", Some(_)) => return Err(wrong(format!("{name} has neither a threshold nor a price"))),

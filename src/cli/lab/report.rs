@@ -71,6 +71,10 @@ pub fn text(rows: &[Row], remarks: &Remarks, style: Style) -> String {
     if remarks.lacking > 0 {
         text += &format!("{} nodes have round-trip times to less than half of the targets and are no crawlers.\n", remarks.lacking);
     }
+    if let Some(row) = rows.first().filter(|row| row.unknown_pairs > 0.0) {
+        let pairs = row.crawlers * (row.crawlers - 1) / 2;
+        text += &format!("Of {pairs} pairs of crawlers {:.1} do not know how far they are from each other.\n", row.unknown_pairs);
+    }
     if remarks.strangers > 0 {
         text += &format!("{} round-trip times are about nodes that are not in the file of nodes.\n", remarks.strangers);
     }

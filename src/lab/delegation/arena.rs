@@ -1,8 +1,11 @@
 //! What does one round look like? Some nodes chosen as crawlers, others put into a random order as sites, and who is how far from what.
 
-use super::{distances::Distances, nodes::Nodes};
+use super::{
+    distances::Distances,
+    nodes::{Node, Nodes},
+};
 use crate::{
-    logic::hierarchy::Hierarchy,
+    logic::hierarchy::{Hierarchy, IMPLICIT_V4, IMPLICIT_V6},
     model::{access_point::AccessPoint, subnet::Subnet},
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::SliceRandom};
@@ -68,13 +71,17 @@ pub struct Contestant {
     pub country: Option<[u8; 2]>,
     /// The smallest subnet around its address, which is its own from the start (IPMicra §4.1).
     pub subnet: Option<Subnet>,
+    /// The part of that around its address, as for sites.
+    pub unit: Option<Subnet>,
 }
 
 /// One of the sites.
 #[derive(Clone, Copy, Debug)]
 pub struct Site {
-    /// The smallest subnet around its address.
+    /// The smallest registered subnet around its address: what the paper delegates.
     pub subnet: Subnet,
+    /// That subnet, or where it is larger than an implicit one ([`IMPLICIT_V4`], [`IMPLICIT_V6`]) the part of it around the address.
+    pub unit: Subnet,
     /// The position of that in the hierarchy, if it is registered.
     pub position: Option<u32>,
 }
@@ -88,6 +95,8 @@ pub struct Arena {
     pub sites: Vec<Site>,
     /// How many of the sites only initialise.
     pub initialising: usize,
+    /// See [`Setup::whole_subnets`].
+    pub whole_subnets: bool,
     /// In milliseconds, a row of all crawlers for each site.
     to_sites: Vec<f32>,
     /// In milliseconds, a row of all crawlers for each crawler; not a number where unknown.
@@ -105,16 +114,21 @@ pub struct Setup {
     pub sites: Option<usize>,
     /// The share of the sites that initialises, 0 to below 1.
     pub train: f64,
+    /// Whether `nearcrawl`, too, gives away whole registered subnets, however large.
+    pub whole_subnets: bool,
 }
 
 impl Arena {
     /// Sets up the round that belongs to this seed.
     pub fn new(setup: &Setup, nodes: &Nodes, distances: &Distances, hierarchy: &Hierarchy, seed: u64) -> Result<Arena, ArenaRefusal> {
         let mut random = StdRng::seed_from_u64(seed);
-        let (able, _) = able(nodes, distances);
+        let able = able(nodes, distances).0;
         if setup.crawlers > able.len() {
             return Err(ArenaRefusal::Crawlers { asked: setup.crawlers, there: able.len() });
         }
+        // Daemons know how far they are from each other. In a file of measurements nothing is known between two nodes that only probed.
+        let known: Vec<usize> = able.iter().copied().filter(|node| is_target(&nodes.list()[*node])).collect();
+        let able = if setup.crawlers <= known.len() { known } else { able };
         let chosen = match setup.placement {
             Placement::Spread => spread(&able, setup.crawlers, distances, &mut random),
             Placement::Random => {
@@ -151,6 +165,7 @@ impl Arena {
             crawlers: named.iter().map(|(who, node)| contestant(*who, nodes, *node, hierarchy)).collect(),
             sites: sites.iter().filter_map(|site| nodes.list()[*site].address).map(|address| site(address, hierarchy)).collect(),
             initialising,
+            whole_subnets: setup.whole_subnets,
         })
     }
 
@@ -168,6 +183,12 @@ impl Arena {
     pub fn between_ms(&self, a: usize, b: usize) -> Option<f32> {
         let ms = self.between[a * self.crawlers.len() + b];
         (!ms.is_nan()).then_some(ms)
+    }
+
+    /// How many pairs of crawlers do not know how far they are from each other.
+    pub fn unknown_pairs(&self) -> usize {
+        let count = self.crawlers.len();
+        (0..count).map(|a| (0..a).filter(|b| self.between[a * count + b].is_nan()).count()).sum()
     }
 
     /// The index of a crawler by its name.
@@ -198,8 +219,11 @@ pub fn able(nodes: &Nodes, distances: &Distances) -> (Vec<usize>, usize) {
 
 /// The nodes that can be sites.
 fn targets(nodes: &Nodes) -> Vec<usize> {
-    let can = nodes.list().iter().enumerate().filter(|(_, node)| node.is_target && node.address.is_some());
-    can.map(|(index, _)| index).collect()
+    nodes.list().iter().enumerate().filter(|(_, node)| is_target(node)).map(|(index, _)| index).collect()
+}
+
+fn is_target(node: &Node) -> bool {
+    node.is_target && node.address.is_some()
 }
 
 /// Greedy farthest-point placement. A pair that was never measured counts as no distance: nobody is chosen for being unknown.
@@ -221,12 +245,20 @@ fn spread(able: &[usize], count: usize, distances: &Distances, random: &mut StdR
     chosen
 }
 
+/// The part of a subnet that is surely in one place.
+fn unit(subnet: Subnet, address: IpAddr) -> Subnet {
+    let longest = if subnet.first().is_ipv4() { IMPLICIT_V4 } else { IMPLICIT_V6 };
+    if subnet.length() < longest { Subnet::around(address, longest) } else { subnet }
+}
+
 fn contestant(who: AccessPoint, nodes: &Nodes, node: usize, hierarchy: &Hierarchy) -> Contestant {
     let node = &nodes.list()[node];
     let subnet = node.address.map(|address| hierarchy.subnet_of(address));
-    Contestant { who, address: node.address, country: node.country, subnet }
+    let unit = subnet.zip(node.address).map(|(subnet, address)| unit(subnet, address));
+    Contestant { who, address: node.address, country: node.country, subnet, unit }
 }
 
 fn site(address: IpAddr, hierarchy: &Hierarchy) -> Site {
-    Site { subnet: hierarchy.subnet_of(address), position: hierarchy.locate(address).map(|position| position.0) }
+    let subnet = hierarchy.subnet_of(address);
+    Site { subnet, unit: unit(subnet, address), position: hierarchy.locate(address).map(|position| position.0) }
 }

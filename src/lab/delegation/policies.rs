@@ -3,7 +3,7 @@
 use super::arena::{Arena, microseconds};
 use crate::{
     logic::{
-        delegation::{Delegated, Step, ipmicra::IpMicra},
+        delegation::{Delegated, Knowledge, Nearest, Step, ipmicra::IpMicra},
         hierarchy::Hierarchy,
     },
     model::{access_point::AccessPoint, subnet::Subnet},
@@ -20,8 +20,12 @@ pub enum Policy {
     RandomOrder(f64),
     /// The same, those first who hold the most subnets.
     PopularFirst(f64),
+    /// The daemon's procedure with a price of a probe in milliseconds.
+    Nearcrawl(f64),
     /// All probe every site; the fastest gets it.
     BruteForce,
+    /// All probe the first site of each subnet; the fastest gets the subnet. Nobody who gives away whole subnets knows more.
+    BruteForceSubnet,
     /// Somebody gets it, nobody probes: UCYMicra's way.
     RandomDelegation,
 }
@@ -33,14 +37,19 @@ impl Policy {
             Policy::IpMicra(_) => "ipmicra",
             Policy::RandomOrder(_) => "random-order",
             Policy::PopularFirst(_) => "popular-first",
+            Policy::Nearcrawl(_) => "nearcrawl",
             Policy::BruteForce => "brute-force",
+            Policy::BruteForceSubnet => "brute-force-subnet",
             Policy::RandomDelegation => "random-delegation",
         }
     }
 
     /// The price of a probe in milliseconds, where there is one.
     pub fn price_ms(&self) -> Option<f64> {
-        None
+        match self {
+            Policy::Nearcrawl(ms) => Some(*ms),
+            _ => None,
+        }
     }
 
     /// The threshold in milliseconds, where there is one.
@@ -49,11 +58,6 @@ impl Policy {
             Policy::IpMicra(ms) | Policy::RandomOrder(ms) | Policy::PopularFirst(ms) => Some(*ms),
             _ => None,
         }
-    }
-
-    /// Whether the second site of a subnet goes where the first went, without a probe (IPMicra §4.2, step 1).
-    fn keeps_subnets(&self) -> bool {
-        !matches!(self, Policy::BruteForce | Policy::RandomDelegation)
     }
 }
 
@@ -85,6 +89,7 @@ pub struct Player<'a> {
     owners: BTreeMap<Subnet, usize>,
     /// How many subnets each crawler holds.
     held: Vec<usize>,
+    knowledge: Knowledge,
     random: StdRng,
 }
 
@@ -99,24 +104,41 @@ impl<'a> Player<'a> {
             delegated: Delegated::default(),
             owners: BTreeMap::new(),
             held: vec![0; arena.crawlers.len()],
+            knowledge: Knowledge::new(),
             random: StdRng::seed_from_u64(seed),
         };
         for (index, crawler) in arena.crawlers.iter().enumerate() {
-            if let Some(subnet) = crawler.subnet
-                && !player.owners.contains_key(&subnet)
-            {
-                player.give(subnet, hierarchy.position(subnet).map(|position| position.0), index);
+            let position = crawler.address.and_then(|address| hierarchy.locate(address)).map(|position| position.0);
+            let subnet = if player.parts() { crawler.unit } else { crawler.subnet };
+            if let Some(subnet) = subnet.filter(|subnet| !player.owners.contains_key(subnet)) {
+                player.give(subnet, position, index);
             }
         }
+        if let Policy::Nearcrawl(_) = policy {
+            player.introduce();
+        }
         player
+    }
+
+    /// What crawlers tell each other when they meet: where they are, and how far from each other.
+    fn introduce(&mut self) {
+        for (index, crawler) in self.arena.crawlers.iter().enumerate() {
+            self.knowledge.introduce(crawler.who, self.hierarchy, crawler.address, crawler.country);
+            for (before, other) in self.arena.crawlers[..index].iter().enumerate() {
+                if let Some(ms) = self.arena.between_ms(index, before) {
+                    self.knowledge.between(crawler.who, other.who, microseconds(ms));
+                }
+            }
+        }
     }
 
     /// Delegates the next site.
     pub fn delegate(&mut self, site: usize) -> Decision {
         let place = self.arena.sites[site];
-        if self.policy.keeps_subnets()
-            && let Some(owner) = self.owners.get(&place.subnet)
-        {
+        let subnet = if self.parts() { place.unit } else { place.subnet };
+        // What is delegated costs no probe (IPMicra §4.2, step 1).
+        let asks_always = matches!(self.policy, Policy::BruteForce | Policy::RandomDelegation);
+        if let Some(owner) = self.owners.get(&subnet).filter(|_| !asks_always) {
             return Decision { crawler: *owner, probes: 0 };
         }
         let everybody = 0..self.arena.crawlers.len();
@@ -132,14 +154,20 @@ impl<'a> Player<'a> {
                 order.sort_by_key(|crawler| std::cmp::Reverse(self.held[*crawler]));
                 self.until(site, &order, threshold)
             }
-            Policy::BruteForce => {
+            Policy::Nearcrawl(price) => self.nearcrawl(site, price),
+            Policy::BruteForce | Policy::BruteForceSubnet => {
                 let order: Vec<usize> = everybody.collect();
                 self.until(site, &order, f64::NEG_INFINITY)
             }
             Policy::RandomDelegation => Decision { crawler: self.random.random_range(everybody), probes: 0 },
         };
-        self.give(place.subnet, place.position, decision.crawler);
+        self.give(subnet, place.position, decision.crawler);
         decision
+    }
+
+    /// Whether large subnets are delegated in parts.
+    fn parts(&self) -> bool {
+        matches!(self.policy, Policy::Nearcrawl(_)) && !self.arena.whole_subnets
     }
 
     fn give(&mut self, subnet: Subnet, position: Option<u32>, crawler: usize) {
@@ -175,6 +203,29 @@ impl<'a> Player<'a> {
                     search.answer(who, self.probe(site, who));
                 }
                 Step::Settle(verdict) => return Decision { crawler: self.arena.find(verdict.owner).unwrap_or(0), probes },
+            }
+        }
+    }
+
+    fn nearcrawl(&mut self, site: usize, price_ms: f64) -> Decision {
+        let subnet = self.arena.sites[site].subnet;
+        let mut search = Nearest::new(subnet, (price_ms * 1000.0).round() as u32);
+        let total: usize = self.held.iter().sum();
+        let (held, arena) = (&self.held, self.arena);
+        let average = total.max(1) as f64 / held.len() as f64;
+        let load = |who: AccessPoint| arena.find(who).map_or(0.0, |crawler| held[crawler] as f64 / average);
+        let mut probes = 0;
+        loop {
+            match search.next(self.hierarchy, &self.knowledge, &self.live, &load) {
+                Step::Ask(who) => {
+                    probes += 1;
+                    let answer = self.probe(site, who);
+                    search.answer(who, answer);
+                    if let Some(rtt_us) = answer {
+                        self.knowledge.measured(self.hierarchy, subnet, who, rtt_us);
+                    }
+                }
+                Step::Settle(verdict) => return Decision { crawler: arena.find(verdict.owner).unwrap_or(0), probes },
             }
         }
     }

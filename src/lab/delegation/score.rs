@@ -21,6 +21,8 @@ pub struct Score {
     pub sites: usize,
     /// Those after initialising, of which everything below tells unless said otherwise.
     pub evaluated: usize,
+    /// Pairs of crawlers that do not know how far they are from each other.
+    pub unknown_pairs: usize,
     /// Mean number of probes a site.
     pub probes: f64,
     /// The same while initialising.
@@ -67,6 +69,7 @@ impl Score {
         Score {
             sites: decisions.len(),
             evaluated: evaluated.len(),
+            unknown_pairs: arena.unknown_pairs(),
             probes: probes(evaluated),
             probes_training: probes(training),
             probes_last: probes(&evaluated[evaluated.len().saturating_sub(LAST)..]),
@@ -101,6 +104,8 @@ pub struct Row {
     pub evaluated: usize,
     /// How many rounds were averaged.
     pub rounds: usize,
+    /// How many pairs of crawlers did not know how far they are from each other, on average.
+    pub unknown_pairs: f64,
     /// Mean number of probes a site.
     pub probes_per_site: f64,
     /// Standard error of that over the rounds.
@@ -142,6 +147,7 @@ impl Row {
             sites: average(&|score| score.sites as f64).round() as usize,
             evaluated: average(&|score| score.evaluated as f64).round() as usize,
             rounds: rounds.len(),
+            unknown_pairs: average(&|score| score.unknown_pairs as f64),
             probes_per_site: average(&|score| score.probes),
             probes_per_site_se: standard_error(rounds.iter().map(|score| score.probes)),
             probes_per_site_training: average(&|score| score.probes_training),
