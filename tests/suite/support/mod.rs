@@ -1,17 +1,19 @@
 //! How is a swarm of real daemons run by a test, and surely ended? On a loopback range that nobody else uses meanwhile.
 
 mod atlas;
+mod far;
 mod judge;
 mod web;
 
 pub use atlas::{Anchor, RealPlaces};
+pub use far::{RELAY_PORT, Relay};
 pub use judge::{Judge, Kill};
 pub use web::SmallWeb;
 
 use nearcrawl::{
     demo::{
         asking::{Asker, Told},
-        daemons::{API_PORT, Common, Daemon},
+        daemons::{API_PORT, Common, Daemon, SWARM_PORT},
         dns::{DnsServer, Zone},
         web::{Log, Site, WebServers},
     },
@@ -97,6 +99,10 @@ pub struct Habits {
     pub least_delay_ms: u64,
     /// A server rests so many times as long as its last answer took.
     pub delay_factor: u32,
+    /// Members dial each other at this port instead of the daemons' own.
+    pub advertised_port: u16,
+    /// `[timers]` without the patience of a swarm of two.
+    pub timers: &'static str,
     /// How patient a swarm of two is, in seconds.
     pub pair_patience_s: u32,
     /// Further lines for the section `[crawl]`.
@@ -112,6 +118,8 @@ impl Default for Habits {
             threshold_ms: 40,
             least_delay_ms: 100,
             delay_factor: 10,
+            advertised_port: SWARM_PORT,
+            timers: QUICK_TIMERS,
             pair_patience_s: 600,
             crawl: String::new(),
             delegation: String::new(),
@@ -122,11 +130,19 @@ impl Default for Habits {
 /// After so long a silence others take over: the timers are a fifth of the default ones.
 pub const DEAD_AFTER: Duration = Duration::from_secs(9);
 
+/// A fifth of the default timers.
+const QUICK_TIMERS: &str = "dead_after = \"9s\"\nfence_after = \"6s\"\nstable_after = \"6s\"\n\
+     probe_every = \"400ms\"\nprobe_timeout = \"300ms\"\nsuspect_for = \"2s\"\n";
+
 impl Habits {
     fn applied_to(&self, configuration: &str) -> String {
         let mut text = String::new();
         for line in configuration.lines() {
             let line = match line.split_once(" = ").map(|(key, _)| key) {
+                Some("listen") if line.contains("/tcp/") && self.advertised_port != SWARM_PORT => {
+                    format!("{line}\n{}", self.advertised(&line.replace("listen", "advertise")))
+                }
+                Some("bootstrap") => self.advertised(line),
                 Some("policy") => format!("policy = \"{}\"\n{}", self.policy, self.delegation),
                 Some("delay_factor") => format!("delay_factor = {}", self.delay_factor),
                 Some("threshold") => format!("threshold = \"{}ms\"", self.threshold_ms),
@@ -136,11 +152,12 @@ impl Habits {
             text += &line;
             text.push('\n');
         }
-        let (dead, pair) = (DEAD_AFTER.as_secs(), self.pair_patience_s);
-        text + &format!(
-            "\n[timers]\ndead_after = \"{dead}s\"\npair_patience = \"{pair}s\"\nfence_after = \"6s\"\nstable_after = \"6s\"\n\
-             probe_every = \"400ms\"\nprobe_timeout = \"300ms\"\nsuspect_for = \"2s\"\n"
-        )
+        text + &format!("\n[timers]\npair_patience = \"{}s\"\n{}", self.pair_patience_s, self.timers)
+    }
+
+    /// The line with the port that members shall dial.
+    fn advertised(&self, line: &str) -> String {
+        line.replace(&format!("/tcp/{SWARM_PORT}"), &format!("/tcp/{}", self.advertised_port))
     }
 }
 
