@@ -5,7 +5,7 @@ mod far;
 mod judge;
 mod web;
 
-pub use atlas::{Anchor, RealPlaces};
+pub use atlas::RealPlaces;
 pub use far::{RELAY_PORT, Relay};
 pub use judge::{Judge, Kill};
 pub use web::SmallWeb;
@@ -298,7 +298,21 @@ impl Swarm {
         views.into_iter().filter(|view| !view.released).collect()
     }
 
-    /// The same in short: peer id and epoch, by subnet.
+    /// The sum of a metric without labels over all who run.
+    pub async fn metrics(&self, name: &str) -> f64 {
+        let mut sum = 0.0;
+        for index in self.running() {
+            let url = format!("http://{}:{API_PORT}/metrics", self.daemons[index].address);
+            let client = client().no_proxy().timeout(Duration::from_secs(5)).build().expect("a client");
+            let answer = client.get(&url).send().await.unwrap_or_else(|why| panic!("{url}: {why}"));
+            let text = answer.text().await.unwrap_or_else(|why| panic!("{url}: {why}"));
+            let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            sum += line.unwrap_or_else(|| panic!("no {name} in {text}")).parse::<f64>().expect("a number");
+        }
+        sum
+    }
+
+    /// Who holds what in short: peer id and epoch, by subnet.
     pub async fn owners(&self, says: usize) -> BTreeMap<Subnet, (String, u64)> {
         let mut owners = BTreeMap::new();
         for view in self.ownership(says).await {
