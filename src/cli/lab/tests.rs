@@ -1,1 +1,172 @@
 //! Do the laboratory's commands keep their promises?
+
+use super::{LabCommand, Style, choice, lab};
+use crate::{
+    cli::{Exit, Failure},
+    lab::delegation::policies::Policy,
+};
+use clap::{CommandFactory, Parser};
+use std::{fs, io::Write, path::Path};
+
+#[derive(Debug, Parser)]
+struct Door {
+    #[command(subcommand)]
+    command: LabCommand,
+}
+
+const ATLAS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/latency/atlas-excerpt");
+
+async fn type_in(line: &str) -> Result<String, Failure> {
+    let door = Door::try_parse_from(["lab", "delegation"].into_iter().chain(line.split_whitespace())).unwrap();
+    lab(door.command, Style::Plain).await
+}
+
+/// What JSON says, without the only thing that differs from run to run.
+async fn figures(line: &str) -> Vec<serde_json::Value> {
+    let mut rows: Vec<serde_json::Value> = serde_json::from_str(&type_in(&format!("{line} --json")).await.unwrap()).unwrap();
+    for row in &mut rows {
+        assert!(row.as_object_mut().unwrap().remove("seconds").unwrap().as_f64().unwrap() >= 0.0);
+    }
+    rows
+}
+
+/// A small world on a plane, which needs no hierarchy that takes long to load.
+fn places(directory: &Path) -> String {
+    let path = directory.join("places.csv");
+    let lines = (0..40).map(|node| format!("{node},10.0.{node}.1,{},{}\n", node * 7 % 41, node * 11 % 43));
+    fs::write(&path, format!("id,ipv4,x_ms,y_ms\n{}", lines.collect::<String>())).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn the_help_teaches_and_its_examples_can_be_typed() {
+    let mut command = Door::command();
+    command.clone().debug_assert();
+    let help = command.find_subcommand_mut("delegation").unwrap().render_long_help().to_string();
+    for word in ["What is simulated", "What is not", "random-delegation", "--placement", "zstd or gzip"] {
+        assert!(help.contains(word), "{word} is missing in\n{help}");
+    }
+    let examples = super::DELEGATION_EXAMPLES.lines().filter_map(|line| line.strip_prefix("  nearcrawl lab "));
+    for example in examples.clone() {
+        Door::try_parse_from(["lab"].into_iter().chain(example.split_whitespace())).unwrap();
+    }
+    assert!(examples.count() >= 4);
+}
+
+#[test]
+fn policies_are_chosen_by_name_number_and_price() {
+    let list = |text: &str, prices: &[f64]| choice::policies(text, 50.0, prices);
+    assert_eq!(list("ipmicra, ipmicra@20", &[]).unwrap(), [Policy::IpMicra(50.0), Policy::IpMicra(20.0)]);
+    let prices = list("nearcrawl@0.25,nearcrawl", &[0.25, 3.0]).unwrap();
+    assert_eq!(prices, [Policy::Nearcrawl(0.25), Policy::Nearcrawl(3.0)], "no point twice");
+    assert!(list(choice::ALL, &[]).unwrap().len() > 10, "nearcrawl comes at several prices");
+    for (text, told) in [
+        ("ipmicro", "do you mean ipmicra?"),
+        ("zzz", "there are ipmicra"),
+        ("", "no policy is named"),
+        ("nearcrawl@cheap", "milliseconds"),
+        ("brute-force@3", "neither"),
+        ("nearcrawl@-1", "milliseconds"),
+    ] {
+        let failure = list(text, &[]).unwrap_err();
+        assert!(failure.exit == Exit::Usage && failure.to_string().contains(told), "{failure}");
+    }
+}
+
+#[tokio::test]
+async fn json_has_the_promised_keys_and_equal_seeds_give_equal_rows() {
+    let line = format!("--nodes {ATLAS}/nodes.csv --rtt {ATLAS}/rtt.csv --crawlers 6 --rounds 2 --prices 1 --seed 3");
+    let rows = figures(&line).await;
+    let keys = [
+        "policy",
+        "price",
+        "crawlers",
+        "sites",
+        "probes_per_site",
+        "probes_last_50",
+        "optimal",
+        "within_10pct_or_2ms",
+        "mean_extra_ms",
+        "mean_extra_when_wrong_ms",
+        "p90_extra_ms",
+        "probes_first_300",
+        "download_time_vs_random",
+        "probes_per_site_se",
+        "optimal_se",
+        "probes_per_site_training",
+    ];
+    for row in &rows {
+        assert!(keys.iter().all(|key| row.get(key).is_some()), "{row}");
+    }
+    let names: Vec<_> = rows.iter().map(|row| row["policy"].as_str().unwrap()).collect();
+    assert_eq!(names, choice::ALL.split(',').collect::<Vec<_>>());
+    assert_eq!((&rows[1]["price"], &rows[4]["probes_per_site"], &rows[4]["optimal"]), (&1.0.into(), &6.0.into(), &1.0.into()));
+    assert_eq!(rows, figures(&line).await);
+}
+
+#[tokio::test]
+async fn people_see_the_papers_figures_beside_and_what_moves_them() {
+    let line = format!("--nodes {ATLAS}/nodes.csv --rtt {ATLAS}/rtt.csv --crawlers 5 --placement random --rounds 2 --policy ipmicra");
+    let text = type_in(&line).await.unwrap();
+    for part in ["5 crawlers", "placed at random", "ipmicra@50", "2.99", "74.6 %", "same placement"] {
+        assert!(text.contains(part), "{part} is missing in\n{text}");
+    }
+}
+
+#[tokio::test]
+async fn packed_files_read_like_plain_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let plain = places(dir.path());
+    let text = fs::read(&plain).unwrap();
+    fs::write(path("a"), zstd::bulk::compress(&text, 1).unwrap()).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(fs::File::create(path("b")).unwrap(), flate2::Compression::fast());
+    gzip.write_all(&text).unwrap();
+    gzip.finish().unwrap();
+    let rest = "--coordinates --crawlers 4 --rounds 1 --policy ipmicra,nearcrawl@1 --sites 20";
+    let expected = figures(&format!("--nodes {plain} {rest}")).await;
+    assert_eq!(expected[0]["sites"], 20);
+    for packed in [path("a"), path("b")] {
+        assert_eq!(expected, figures(&format!("--nodes {packed} {rest}")).await, "{packed}");
+    }
+}
+
+#[tokio::test]
+async fn the_plot_names_every_policy_and_the_paper() {
+    let dir = tempfile::tempdir().unwrap();
+    let (places, plot) = (places(dir.path()), dir.path().join("plot.svg"));
+    let line = format!("--nodes {places} --coordinates --crawlers 12 --rounds 2 --prices 0.5,5 --plot {}", plot.display());
+    assert!(type_in(&line).await.unwrap().contains("plot.svg"));
+    let svg = fs::read_to_string(plot).unwrap();
+    for name in choice::ALL.split(',').chain(["IPMicra's paper: 2.99 probes", "probes a site", "price of a probe"]) {
+        assert!(svg.contains(name), "{name} is missing in\n{svg}");
+    }
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && !svg.contains("NaN"), "{svg}");
+    assert_eq!(svg.matches("<circle").count(), 7, "a point for each policy and price");
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_ends_with_its_exit_code_and_says_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let places = places(dir.path());
+    let bad = dir.path().join("bad.csv").display().to_string();
+    fs::write(&bad, "id,ipv4\n1,nowhere\n").unwrap();
+    for (line, exit, told) in [
+        ("--nodes /no/such.csv --coordinates".to_owned(), Exit::NoInput, "/no/such.csv"),
+        (format!("--nodes {bad} --rtt {ATLAS}/rtt.csv"), Exit::Data, "bad.csv, line 2"),
+        (format!("--nodes {bad} --coordinates"), Exit::Data, "no column x_ms"),
+        (format!("--nodes {ATLAS}/nodes.csv --rtt {places}"), Exit::Data, "belong together"),
+        (format!("--nodes {places} --coordinates --hierarchy {bad}"), Exit::Data, "bad.csv"),
+        (format!("--nodes {places} --coordinates --crawlers 41"), Exit::Usage, "only 40 nodes"),
+        (format!("--nodes {places} --coordinates --crawlers 40"), Exit::Usage, "none is left"),
+        (format!("--nodes {places} --coordinates --policy nearest"), Exit::Usage, "no policy \"nearest\""),
+        (format!("--nodes {places} --coordinates --rounds 1 --plot /no/such/directory/p.svg"), Exit::InUse, "/no/such/directory"),
+    ] {
+        let failure = type_in(&line).await.unwrap_err();
+        assert_eq!(failure.exit, exit, "{line}: {failure}");
+        assert!(failure.to_string().contains(told), "{failure}");
+    }
+    for wrong in ["--nodes x", "--nodes x --rtt y --coordinates", "--nodes x --rtt y --train 1", "--nodes x --rtt y --crawlers 0"] {
+        assert!(Door::try_parse_from(["lab", "delegation"].into_iter().chain(wrong.split_whitespace())).is_err(), "{wrong}");
+    }
+}

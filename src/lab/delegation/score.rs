@@ -166,8 +166,8 @@ impl Row {
 
     /// The rule with its number, as it is typed.
     pub fn label(&self) -> String {
-        match self.price {
-            Some(price) => format!("{}@{price}", self.policy),
+        match self.price.or(self.threshold_ms) {
+            Some(number) => format!("{}@{number}", self.policy),
             None => self.policy.to_owned(),
         }
     }
