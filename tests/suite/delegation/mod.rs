@@ -64,6 +64,7 @@ impl World {
             delay_factor: 0,
             advertised_port: RELAY_PORT,
             timers: TIMERS,
+            delegation: "home_port = 8080\n".to_owned(),
             ..Habits::default()
         };
         let mut swarm = Swarm::prepare(ground, places.clone(), places.registry_files(), places.names(), &points, habits).await;
