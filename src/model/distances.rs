@@ -19,6 +19,9 @@ pub struct Distances {
     pub address: Option<IpAddr>,
     /// Its country, two capital letters.
     pub country: Option<[u8; 2]>,
+    /// The port of a web server at its own address, for others to time the way by: with the same kind of probe as servers are
+    /// probed with, distances to members and to servers can be compared.
+    pub home_port: Option<u16>,
     /// Round trips to others, in microseconds, the shortest first, at most [`MOST_TOLD`].
     pub round_trips: Vec<(ShortId, u32)>,
 }

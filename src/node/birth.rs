@@ -222,6 +222,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
         },
         policy: policy_of(config),
         probe: config.delegation.probe,
+        home_port: config.delegation.home_port,
         settle_at_once: config.delegation.at_once as usize,
         contacts_per_subnet: config.delegation.contacts_per_subnet,
         revisit: millis(crawl.revisit),

@@ -311,7 +311,7 @@ impl Daemon {
                 self.connected.insert(peer);
                 self.hear(Event::Met { access_point: peer, incarnation, addresses });
             }
-            SwarmEvent::Timed { peer, rtt_us } => self.hear(Event::Distance { to: peer, rtt_us }),
+            SwarmEvent::Timed { peer, rtt_us, remote } => self.hear(Event::Distance { to: peer, rtt_us, remote }),
             SwarmEvent::Disconnected { peer } => {
                 self.connected.remove(&peer);
             }

@@ -129,7 +129,7 @@ async fn what_another_process_holds_is_not_taken_from_it() {
     let ground = Ground::claim();
     let web = Arc::new(SmallWeb::new(&ground, 6, 3, 0));
     let point = web.places.access_points[0];
-    let mut swarm = Swarm::prepare(ground, web.clone(), &web.places, web.names(), &[point], Habits::default()).await;
+    let mut swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &[point], Habits::default()).await;
     swarm.start([0]).await;
     let config = swarm.common.directory.join(format!("{point}.toml"));
     let path = config.display().to_string();

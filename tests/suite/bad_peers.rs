@@ -109,7 +109,7 @@ async fn strangers_and_liars_change_nothing_and_send_nobody_anywhere() {
     let connects_outside = forbidden(outside, &mut tasks).await;
     let own = SocketAddr::from((point, 8080));
     let connects_own = forbidden(own, &mut tasks).await;
-    let mut swarm = Swarm::prepare(ground, web.clone(), &web.places, web.names(), &[point], Habits::default()).await;
+    let mut swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &[point], Habits::default()).await;
     swarm.start([0]).await;
     swarm.seed(0, &web.seeds()).await;
     let pages = web.expected(&web.seeds()).pages() as u64;

@@ -5,6 +5,7 @@
 mod bad_input;
 mod bad_peers;
 mod corpus;
+mod delegation;
 mod lockfile;
 mod real_input;
 mod small_swarms;

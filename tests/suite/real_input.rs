@@ -33,7 +33,7 @@ async fn begin() -> (Swarm, Arc<Corpus>, Expected) {
     // A tenth of the round trips, so a tenth of the threshold: distances still decide.
     let habits = Habits { threshold_ms: 4, least_delay_ms: LEAST_DELAY.as_millis() as u64, ..Habits::default() };
     let points = corpus.places.access_points;
-    let mut swarm = Swarm::prepare(ground, corpus.clone(), &corpus.places, corpus.names(), &points, habits).await;
+    let mut swarm = Swarm::prepare(ground, corpus.clone(), corpus.places.registry_files(), corpus.names(), &points, habits).await;
     swarm.start(0..points.len()).await;
     let seeds: Vec<String> = corpus.seeds().iter().map(ToString::to_string).collect();
     swarm.seed(0, &seeds).await;

@@ -30,7 +30,7 @@ async fn prepare(hosts: usize, pages: usize, points: &[usize], habits: Habits) -
     let web = Arc::new(SmallWeb::new(&ground, hosts, pages, 10));
     let points: Vec<Ipv4Addr> = points.iter().map(|point| web.places.access_points[*point]).collect();
     let habits = Habits { threshold_ms: 4, ..habits };
-    (Swarm::prepare(ground, web.clone(), &web.places, web.names(), &points, habits).await, web)
+    (Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &points, habits).await, web)
 }
 
 /// Waits until every subnet is somebody's and a part of the work is done; the rest is still to be done.

@@ -18,6 +18,7 @@ use libp2p::{
 };
 use std::{
     io,
+    net::IpAddr,
     sync::atomic::Ordering,
     time::{Duration, Instant},
 };
@@ -37,13 +38,14 @@ impl Runner {
     }
 
     /// A connection stands. Whoever dialled it says hello.
-    pub(super) fn connected(&mut self, peer: PeerId, dialled: bool) {
+    pub(super) fn connected(&mut self, peer: PeerId, dialled: bool, remote: Option<IpAddr>) {
         let Some(access_point) = super::access_point_of(&peer) else {
             let _ = self.libp2p.disconnect_peer_id(peer);
             return;
         };
         let now = Instant::now();
         let state = self.peers.entry(peer).or_insert_with(|| Peer::new(access_point, &self.config, now));
+        state.remote = remote.or(state.remote);
         if !state.connected {
             state.connected = true;
             state.dialled = false;
@@ -62,7 +64,7 @@ impl Runner {
         let rtt_us = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX).min(state.rtt_us.unwrap_or(u32::MAX));
         state.rtt_us = Some(rtt_us);
         if state.is_member() {
-            self.outbox.push_back(SwarmEvent::Timed { peer: state.access_point, rtt_us });
+            self.outbox.push_back(SwarmEvent::Timed { peer: state.access_point, rtt_us, remote: state.remote });
         }
     }
 

@@ -6,9 +6,12 @@ use crate::model::{
     fingerprint::FingerprintKey,
     message::{Gossip, PublicRequest, PublicResponse, Request, Response},
 };
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 use tokio::sync::mpsc;
 
@@ -106,6 +109,8 @@ pub enum SwarmEvent {
         peer: AccessPoint,
         /// The round trip in microseconds.
         rtt_us: u32,
+        /// The address at the other end.
+        remote: Option<IpAddr>,
     },
     /// A member asks.
     Asked {

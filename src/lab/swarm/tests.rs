@@ -49,6 +49,7 @@ fn settings(depth: u8) -> Settings {
         politeness: Politeness { least_delay: LEAST_DELAY, factor: 10, parallel: 32, per_block: 4 },
         policy: Policy::Nearcrawl { price_us: 5_000 },
         probe: ProbeKind::Tcp,
+        home_port: None,
         settle_at_once: 8,
         contacts_per_subnet: 15,
         revisit: 7 * 86_400_000,

@@ -4,10 +4,14 @@ use super::{Command, Crawler};
 use crate::model::{
     access_point::{AccessPoint, ShortId},
     distances::{Distances, MOST_TOLD},
+    fetch::{ProbeReport, ProbeTarget},
     message::Gossip,
     time::{Millis, Moment},
 };
-use std::{collections::BTreeMap, net::IpAddr};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, SocketAddr},
+};
 
 /// For each member there is this much time between two tellings of one: what everybody hears stays the same in a growing swarm.
 const PAUSE_A_MEMBER: Millis = 300;
@@ -18,19 +22,60 @@ const LEAST_PAUSE: Millis = 2_000;
 /// What has not changed is told this often again, for those who missed it.
 const TELL_AGAIN: Millis = 600_000;
 
-/// Members whose distances are kept as they told them.
+/// Members whose distances are kept, by us and as they told them.
 const MOST_HEARD: usize = 4_096;
+
+/// A member's web server is timed a second time this long after the first, for the least of several counts, and then rarely.
+const TIME_SOON_AGAIN: Millis = 60_000;
+const TIME_AGAIN: Millis = 6 * 3_600_000;
+
+/// After so many failures in a row the swarm connection's ping has to do.
+const MOST_FAILURES: u32 = 3;
 
 /// What is known of the members' distances.
 #[derive(Debug, Default)]
 pub(super) struct Distancing {
-    /// The least round trip to each member on our own connections, in microseconds.
-    pub mine: BTreeMap<AccessPoint, u32>,
+    /// The least round trip to each member, in microseconds.
+    mine: BTreeMap<AccessPoint, u32>,
+    /// The least ping of our connections to each member.
+    pings: BTreeMap<AccessPoint, u32>,
+    /// The addresses at the other ends of these connections.
+    remotes: BTreeMap<AccessPoint, IpAddr>,
+    /// The web servers of members who told of one.
+    homes: BTreeMap<AccessPoint, Home>,
+    /// Those that are being timed, by question.
+    timing: BTreeMap<u64, AccessPoint>,
     /// What others told last.
     heard: BTreeMap<AccessPoint, Distances>,
     changed: bool,
     told: Option<Moment>,
     version: u64,
+}
+
+/// How far it is to a member's web server.
+#[derive(Clone, Copy, Debug, Default)]
+struct Home {
+    rtt_us: Option<u32>,
+    due: Moment,
+    timed: u32,
+    failures: u32,
+}
+
+impl Distancing {
+    /// The round trip to a member, measured like that to any server if it has one of its own. Not before it has told whether.
+    fn round_trip(&self, to: AccessPoint) -> Option<u32> {
+        let ping = || self.pings.get(&to).copied();
+        if self.heard.get(&to)?.home_port.is_none() {
+            return ping();
+        }
+        let home = self.homes.get(&to)?;
+        if home.failures < MOST_FAILURES { home.rtt_us } else { ping() }
+    }
+
+    /// Members whose distance was measured.
+    pub fn known(&self) -> usize {
+        self.mine.len()
+    }
 }
 
 impl Crawler {
@@ -47,10 +92,22 @@ impl Crawler {
     }
 
     /// A connection to a member was timed.
-    pub(super) fn distance_measured(&mut self, to: AccessPoint, rtt_us: u32) {
-        if to == self.me {
+    pub(super) fn distance_measured(&mut self, to: AccessPoint, rtt_us: u32, remote: Option<IpAddr>) {
+        let full = self.distancing.pings.len() >= MOST_HEARD && !self.distancing.pings.contains_key(&to);
+        if to == self.me || full {
             return;
         }
+        let ping = self.distancing.pings.entry(to).or_insert(rtt_us);
+        *ping = rtt_us.min(*ping);
+        if let Some(remote) = remote {
+            self.distancing.remotes.insert(to, remote);
+        }
+        self.distance_known(to);
+    }
+
+    /// Something new is known of the way to a member.
+    fn distance_known(&mut self, to: AccessPoint) {
+        let Some(rtt_us) = self.distancing.round_trip(to) else { return };
         let known = self.distancing.mine.get(&to).copied();
         // A little less again and again is no news.
         if known.is_none_or(|known| rtt_us < known - known / 8) {
@@ -60,6 +117,44 @@ impl Crawler {
             self.distancing.mine.insert(to, rtt_us);
             self.knowledge.between(self.me, to, rtt_us);
         }
+    }
+
+    /// Times the way to one member's web server whose time has come. The address is that of our connection: nobody can name another's.
+    fn time_a_home(&mut self) {
+        let now = self.now.moment;
+        let due = self.distancing.homes.iter().filter(|(_, home)| home.due <= now);
+        let next = due.filter_map(|(who, _)| {
+            let port = self.distancing.heard.get(who)?.home_port?;
+            Some((*who, SocketAddr::new(*self.distancing.remotes.get(who)?, port)))
+        });
+        let Some((who, address)) = next.min() else { return };
+        let Ok(host) = address.ip().to_string().parse() else { return };
+        if let Some(home) = self.distancing.homes.get_mut(&who) {
+            home.due = now.after(TIME_AGAIN);
+        }
+        let question = self.number();
+        self.distancing.timing.insert(question, who);
+        self.commands.push_back(Command::Probe { question, target: ProbeTarget { address, host, secure: false } });
+    }
+
+    /// The way to a member's web server was timed, if this was such a question.
+    pub(super) fn home_timed(&mut self, question: u64, report: ProbeReport) -> bool {
+        let Some(who) = self.distancing.timing.remove(&question) else { return false };
+        if let Some(home) = self.distancing.homes.get_mut(&who) {
+            home.timed += 1;
+            if home.timed < MOST_FAILURES {
+                home.due = self.now.moment.after(TIME_SOON_AGAIN);
+            }
+            match report.rtt_us {
+                Ok(rtt_us) => {
+                    home.failures = 0;
+                    home.rtt_us = Some(home.rtt_us.map_or(rtt_us, |known| known.min(rtt_us)));
+                }
+                Err(_) => home.failures += 1,
+            }
+        }
+        self.distance_known(who);
+        true
     }
 
     /// A member came: it has heard nothing yet, and some may have told of it before it was known here.
@@ -74,11 +169,23 @@ impl Crawler {
         for (from, rtt_us) in told {
             self.knowledge.between(from, who, rtt_us);
         }
+        // What it measured in claims that came before it.
+        let short = ShortId::from(who);
+        let measured = self.ownership.all().flat_map(|held| {
+            let answers = held.claim.answers.iter().filter(|answer| answer.prober == short);
+            answers.map(|answer| (held.claim.subnet, answer.rtt_us))
+        });
+        for (subnet, rtt_us) in measured {
+            self.knowledge.measured(&self.hierarchy, subnet, who, rtt_us);
+        }
     }
 
     /// A member is gone for good.
     pub(super) fn forget_distances(&mut self, gone: AccessPoint) {
         self.distancing.mine.remove(&gone);
+        self.distancing.pings.remove(&gone);
+        self.distancing.remotes.remove(&gone);
+        self.distancing.homes.remove(&gone);
         self.distancing.heard.remove(&gone);
         self.knowledge.forget(gone);
     }
@@ -101,14 +208,23 @@ impl Crawler {
                 self.knowledge.between(told.from, *member, *rtt_us);
             }
         }
-        self.distancing.heard.insert(told.from, told);
+        let from = told.from;
+        if told.home_port.is_some() {
+            self.distancing.homes.entry(from).or_default();
+        } else {
+            self.distancing.homes.remove(&from);
+        }
+        self.distancing.heard.insert(from, told);
+        self.distance_known(from);
     }
 
     pub(super) fn tick_distances(&mut self) {
-        let pause = LEAST_PAUSE.max(PAUSE_A_MEMBER * self.live().len() as u64);
+        self.time_a_home();
+        let members = self.live().len() as u64;
+        let pause = LEAST_PAUSE.max(PAUSE_A_MEMBER * members);
         let due = |pause: Millis| self.distancing.told.is_none_or(|told| self.now.moment.since(told) >= pause);
         let news = self.distancing.changed && due(pause);
-        if self.distancing.mine.is_empty() || !(news || due(TELL_AGAIN.max(10 * pause))) {
+        if members < 2 || !(news || due(TELL_AGAIN.max(10 * pause))) {
             return;
         }
         let mut nearest: Vec<_> = self.distancing.mine.iter().map(|(who, rtt)| (*rtt, ShortId::from(*who))).collect();
@@ -124,6 +240,7 @@ impl Crawler {
             version: self.distancing.version,
             address,
             country: None,
+            home_port: self.settings.home_port,
             round_trips: nearest.into_iter().map(|(rtt, who)| (who, rtt)).collect(),
         })));
     }

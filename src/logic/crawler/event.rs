@@ -66,6 +66,8 @@ pub enum Event {
         to: AccessPoint,
         /// The round trip in microseconds.
         rtt_us: u32,
+        /// The address at the other end.
+        remote: Option<IpAddr>,
     },
     /// The DNS answered.
     Resolved {

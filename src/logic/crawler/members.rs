@@ -62,8 +62,10 @@ impl Crawler {
                     if let Some((known, _)) = self.incarnations.get_mut(&who) {
                         *known = incarnation;
                     }
+                    if !self.roster.standings().contains_key(&who) {
+                        self.newcomer(who);
+                    }
                     self.roster.up(self.now.moment, who);
-                    self.newcomer(who);
                     self.members_changed();
                 }
                 Output::Down(who) => {

@@ -84,6 +84,8 @@ pub struct Settings {
     pub policy: Policy,
     /// How nearness is measured: downloads are timed alike.
     pub probe: ProbeKind,
+    /// The port of a web server at our own address, for other members to time the way by.
+    pub home_port: Option<u16>,
     /// Delegation procedures at once.
     pub settle_at_once: usize,
     /// Contacts by probes that one subnet may get from the swarm in thirty days, as far as this access point knows.
@@ -433,7 +435,7 @@ impl Crawler {
             Event::Asked { from, ticket, request } => self.asked(from, ticket, request),
             Event::Answered { question, from, answer } => self.answered(question, from, answer),
             Event::Gossiped(gossip) => self.gossiped(gossip),
-            Event::Distance { to, rtt_us } => self.distance_measured(to, rtt_us),
+            Event::Distance { to, rtt_us, remote } => self.distance_measured(to, rtt_us, remote),
             Event::Resolved { host, answer } => self.resolved(host, answer),
             Event::Probed { question, report } => self.probed_here(question, report),
             Event::Fetched { address, report } => self.fetched(address, *report),

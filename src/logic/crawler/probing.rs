@@ -107,6 +107,9 @@ impl Crawler {
 
     /// Our own prober came back: for ourselves as steward, or for the steward who asked.
     pub(super) fn probed_here(&mut self, question: u64, report: ProbeReport) {
+        if self.home_timed(question, report) {
+            return;
+        }
         let Some(Probing { asked_by, subnet, address, before }) = self.probing.remove(&question) else { return };
         let receipt = Receipt {
             subnet,

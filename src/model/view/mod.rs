@@ -8,7 +8,7 @@ pub use subject::{NoSubject, Subject};
 
 use super::{
     access_point::AccessPoint,
-    claim::{Claim, ClaimReason},
+    claim::{Answer, Claim, ClaimReason},
     record::ServerRecord,
     subnet::Subnet,
     summary::SwarmResults,
@@ -233,6 +233,18 @@ pub struct OwnershipView {
     pub runner_up: Option<AccessPoint>,
     /// Whether the owner gave it up since.
     pub released: bool,
+    /// What the others measured, the nearest first.
+    #[serde(default)]
+    pub answers: Vec<AnswerView>,
+}
+
+/// What an access point's probe of a subnet gave.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AnswerView {
+    /// Who probed: the first eight bytes of its key in hexadecimal digits.
+    pub prober: String,
+    /// Round-trip time in microseconds.
+    pub rtt_us: u32,
 }
 
 impl From<&Claim> for OwnershipView {
@@ -246,7 +258,14 @@ impl From<&Claim> for OwnershipView {
             reason: claim.reason,
             runner_up: claim.runner_up,
             released: claim.released,
+            answers: claim.answers.iter().map(AnswerView::from).collect(),
         }
+    }
+}
+
+impl From<&Answer> for AnswerView {
+    fn from(answer: &Answer) -> Self {
+        AnswerView { prober: answer.prober.to_string(), rtt_us: answer.rtt_us }
     }
 }
 
@@ -340,12 +359,13 @@ mod tests {
             probes: 3,
             reason: ClaimReason::OwnerDead,
             released: false,
-            answers: Vec::new(),
+            answers: vec![Answer { rtt_us: 9_100, prober: AccessPoint([2; 32]).into() }],
         };
         let json = serde_json::to_value(OwnershipView::from(&claim)).unwrap();
         assert_eq!(json["subnet"], "127.16.3.0/24");
         assert_eq!(json["owner"], AccessPoint([1; 32]).to_string());
         assert_eq!(json["reason"], "owner-dead");
         assert_eq!(json["probes"], 3);
+        assert_eq!(json["answers"], serde_json::json!([{"prober": "0202020202020202", "rtt_us": 9_100}]));
     }
 }

@@ -152,6 +152,7 @@ pub fn ownership(i: u8) -> OwnershipView {
         reason: if i.is_multiple_of(3) { ClaimReason::OwnerDead } else { ClaimReason::Awarded },
         runner_up: i.is_multiple_of(2).then(|| access_point((i + 1) % 5)),
         released: false,
+        answers: Vec::new(),
     }
 }
 

@@ -25,6 +25,9 @@ pub struct DelegationConfig {
     pub threshold: Duration,
     /// How nearness is measured.
     pub probe: ProbeKind,
+    /// The port of a web server at this access point's own address. The other members time the way to it as they time the way to
+    /// any server; without one they take the swarm connection's ping.
+    pub home_port: Option<u16>,
     /// How many procedures a steward runs at once.
     pub at_once: u32,
     /// How many contacts by probes one subnet may get in 30 days, from the whole swarm.
@@ -38,6 +41,7 @@ impl Default for DelegationConfig {
             price: PRICE,
             threshold: Duration::from_millis(50),
             probe: ProbeKind::Tcp,
+            home_port: None,
             at_once: 8,
             contacts_per_subnet: 15,
         }
@@ -58,6 +62,7 @@ impl DelegationConfig {
             price: section.take("price", default.price, values::duration(Duration::from_millis(1)..=Duration::from_secs(1))),
             threshold: section.take("threshold", default.threshold, values::duration(Duration::from_millis(1)..=Duration::from_secs(5))),
             probe: section.take("probe", default.probe, values::choice(PROBES)),
+            home_port: section.take("home_port", default.home_port, |value| values::whole(1..=65_535)(value).map(Some)),
             at_once: section.take("at_once", default.at_once, values::whole(1..=256)),
             contacts_per_subnet: section.take("contacts_per_subnet", default.contacts_per_subnet, values::whole(1..=15)),
         }

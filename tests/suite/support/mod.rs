@@ -1,19 +1,23 @@
 //! How is a swarm of real daemons run by a test, and surely ended? On a loopback range that nobody else uses meanwhile.
 
+mod atlas;
+mod far;
 mod judge;
 mod web;
 
+pub use atlas::RealPlaces;
+pub use far::{RELAY_PORT, Relay};
 pub use judge::{Judge, Kill};
 pub use web::SmallWeb;
 
 use nearcrawl::{
     demo::{
         asking::{Asker, Told},
-        daemons::{API_PORT, Common, Daemon},
+        daemons::{API_PORT, Common, Daemon, SWARM_PORT},
         dns::{DnsServer, Zone},
         web::{Log, Site, WebServers},
-        world::Places,
     },
+    io::client::client,
     model::{subnet::Subnet, url::Host, view::OwnershipView},
 };
 use std::{
@@ -28,66 +32,119 @@ use tempfile::TempDir;
 /// The second octets of the ranges that swarms of tests live in. Their number is how many swarms there are at once on a machine.
 const NETS: [u8; 3] = [70, 71, 72];
 
+/// The same for the larger ranges of swarms with hundreds of servers. Four second octets each.
+const WIDE_NETS: [u8; 1] = [76];
+
 /// How long a test waits for a range; longer than all the others take together.
 const TURN: Duration = Duration::from_secs(1800);
 
 /// How often is looked whether what a test waits for has come.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// A range `127.net.0.0/16` that is this test's until dropped, also among processes: the kernel gives a port to one only.
+/// A range `127.net.0.0` that is this test's until dropped, also among processes: the kernel gives a port to one only.
 pub struct Ground {
     pub net: u8,
-    _mark: UdpSocket,
+    bits: u8,
+    _mark: Option<UdpSocket>,
 }
 
 impl Ground {
-    /// Waits for a free one.
+    /// Waits for a free /16.
     pub fn claim() -> Ground {
+        Ground::claim_one(&NETS, 16)
+    }
+
+    /// Waits for a free range for hundreds of servers.
+    pub fn claim_wide() -> Ground {
+        Ground::claim_one(&WIDE_NETS, atlas::RANGE_BITS)
+    }
+
+    /// One for calculating only.
+    pub fn pretend(net: u8) -> Ground {
+        Ground { net, bits: atlas::RANGE_BITS, _mark: None }
+    }
+
+    fn claim_one(nets: &[u8], bits: u8) -> Ground {
         let begun = Instant::now();
         loop {
-            for net in NETS {
-                if let Ok(mark) = UdpSocket::bind((Ipv4Addr::new(127, net, 251, 1), 4799)) {
-                    return Ground { net, _mark: mark };
+            for net in nets {
+                if let Ok(mark) = UdpSocket::bind((Ipv4Addr::new(127, *net, 251, 1), 4799)) {
+                    return Ground { net: *net, bits, _mark: Some(mark) };
                 }
             }
-            assert!(begun.elapsed() < TURN, "all of 127.{NETS:?}.0.0/16 are in use by other tests");
+            assert!(begun.elapsed() < TURN, "all of 127.{nets:?}.0.0/{bits} are in use by other tests");
             std::thread::sleep(LOOK_EVERY);
         }
     }
 
+    /// The first address.
+    pub fn first(&self) -> Ipv4Addr {
+        Ipv4Addr::new(127, self.net, 0, 0)
+    }
+
     /// The range, as configurations name it.
     pub fn range(&self) -> String {
-        format!("127.{}.0.0/16", self.net)
+        format!("{}/{}", self.first(), self.bits)
     }
 }
 
 /// What is different from the demonstration's configuration: `key = value` lines, by the key.
 #[derive(Clone, Debug)]
 pub struct Habits {
+    /// By which procedure subnets are given away.
+    pub policy: &'static str,
     /// How near is near enough, in milliseconds.
     pub threshold_ms: u32,
     /// The least pause between two requests, in milliseconds.
     pub least_delay_ms: u64,
+    /// A server rests so many times as long as its last answer took.
+    pub delay_factor: u32,
+    /// Members dial each other at this port instead of the daemons' own.
+    pub advertised_port: u16,
+    /// `[timers]` without the patience of a swarm of two.
+    pub timers: &'static str,
     /// How patient a swarm of two is, in seconds.
     pub pair_patience_s: u32,
     /// Further lines for the section `[crawl]`.
     pub crawl: String,
+    /// Further lines for the section `[delegation]`.
+    pub delegation: String,
 }
 
 impl Default for Habits {
     fn default() -> Self {
-        Habits { threshold_ms: 40, least_delay_ms: 100, pair_patience_s: 600, crawl: String::new() }
+        Habits {
+            policy: "ipmicra",
+            threshold_ms: 40,
+            least_delay_ms: 100,
+            delay_factor: 10,
+            advertised_port: SWARM_PORT,
+            timers: QUICK_TIMERS,
+            pair_patience_s: 600,
+            crawl: String::new(),
+            delegation: String::new(),
+        }
     }
 }
 
 /// After so long a silence others take over: the timers are a fifth of the default ones.
 pub const DEAD_AFTER: Duration = Duration::from_secs(9);
 
+/// A fifth of the default timers.
+const QUICK_TIMERS: &str = "dead_after = \"9s\"\nfence_after = \"6s\"\nstable_after = \"6s\"\n\
+     probe_every = \"400ms\"\nprobe_timeout = \"300ms\"\nsuspect_for = \"2s\"\n";
+
 impl Habits {
     fn applied_to(&self, configuration: &str) -> String {
         let mut text = String::new();
         for line in configuration.lines() {
             let line = match line.split_once(" = ").map(|(key, _)| key) {
+                Some("listen") if line.contains("/tcp/") && self.advertised_port != SWARM_PORT => {
+                    format!("{line}\n{}", self.advertised(&line.replace("listen", "advertise")))
+                }
+                Some("bootstrap") => self.advertised(line),
+                Some("policy") => format!("policy = \"{}\"\n{}", self.policy, self.delegation),
+                Some("delay_factor") => format!("delay_factor = {}", self.delay_factor),
                 Some("threshold") => format!("threshold = \"{}ms\"", self.threshold_ms),
                 Some("least_delay") => format!("least_delay = \"{}ms\"\n{}", self.least_delay_ms, self.crawl),
                 _ => line.to_owned(),
@@ -95,11 +152,12 @@ impl Habits {
             text += &line;
             text.push('\n');
         }
-        let (dead, pair) = (DEAD_AFTER.as_secs(), self.pair_patience_s);
-        text + &format!(
-            "\n[timers]\ndead_after = \"{dead}s\"\npair_patience = \"{pair}s\"\nfence_after = \"6s\"\nstable_after = \"6s\"\n\
-             probe_every = \"400ms\"\nprobe_timeout = \"300ms\"\nsuspect_for = \"2s\"\n"
-        )
+        text + &format!("\n[timers]\npair_patience = \"{}s\"\n{}", self.pair_patience_s, self.timers)
+    }
+
+    /// The line with the port that members shall dial.
+    fn advertised(&self, line: &str) -> String {
+        line.replace(&format!("/tcp/{SWARM_PORT}"), &format!("/tcp/{}", self.advertised_port))
     }
 }
 
@@ -122,7 +180,7 @@ impl Swarm {
     pub async fn prepare<S: Site>(
         ground: Ground,
         site: Arc<S>,
-        places: &Places,
+        registry_files: Vec<(String, String)>,
         names: Vec<(Host, IpAddr)>,
         points: &[Ipv4Addr],
         habits: Habits,
@@ -140,7 +198,7 @@ impl Swarm {
             range: ground.range(),
             program: env!("CARGO_BIN_EXE_nearcrawl").into(),
         };
-        for (name, text) in places.registry_files() {
+        for (name, text) in registry_files {
             common.registries.push(common.write(&name, &text).expect("a registry's file"));
         }
         let asker = Asker::new().expect("a client");
@@ -231,14 +289,33 @@ impl Swarm {
         serde_json::from_str(&said).map_err(|why| format!("{why}: {said}"))
     }
 
-    /// Who holds what, as one daemon knows it: peer id and epoch, by subnet. What was given up is held by nobody.
-    pub async fn owners(&self, says: usize) -> BTreeMap<Subnet, (String, u64)> {
+    /// Who holds what, as one daemon knows it. What was given up is held by nobody.
+    pub async fn ownership(&self, says: usize) -> Vec<OwnershipView> {
         let url = format!("http://{}:{API_PORT}/api/ownership?most=10000", self.daemons[says].address);
-        let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(5)).build().expect("a client");
+        let client = client().no_proxy().timeout(Duration::from_secs(5)).build().expect("a client");
         let answer = client.get(&url).send().await.unwrap_or_else(|why| panic!("{url}: {why}"));
         let views: Vec<OwnershipView> = answer.json().await.unwrap_or_else(|why| panic!("{url}: {why}"));
+        views.into_iter().filter(|view| !view.released).collect()
+    }
+
+    /// The sum of a metric without labels over all who run.
+    pub async fn metrics(&self, name: &str) -> f64 {
+        let mut sum = 0.0;
+        for index in self.running() {
+            let url = format!("http://{}:{API_PORT}/metrics", self.daemons[index].address);
+            let client = client().no_proxy().timeout(Duration::from_secs(5)).build().expect("a client");
+            let answer = client.get(&url).send().await.unwrap_or_else(|why| panic!("{url}: {why}"));
+            let text = answer.text().await.unwrap_or_else(|why| panic!("{url}: {why}"));
+            let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            sum += line.unwrap_or_else(|| panic!("no {name} in {text}")).parse::<f64>().expect("a number");
+        }
+        sum
+    }
+
+    /// Who holds what in short: peer id and epoch, by subnet.
+    pub async fn owners(&self, says: usize) -> BTreeMap<Subnet, (String, u64)> {
         let mut owners = BTreeMap::new();
-        for view in views.into_iter().filter(|view| !view.released) {
+        for view in self.ownership(says).await {
             let twice = owners.insert(view.subnet, (view.owner.to_string(), view.epoch));
             assert!(twice.is_none(), "{} has two owners", view.subnet);
         }

@@ -1,0 +1,134 @@
+//! How well did the daemons delegate, by what they measured themselves? Probes against nearness, in the laboratory's measures.
+
+use crate::support::RealPlaces;
+use nearcrawl::{
+    logic::hierarchy::{Builder, Hierarchy},
+    model::{
+        access_point::{AccessPoint, ShortId},
+        subnet::Subnet,
+        view::OwnershipView,
+    },
+};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr},
+};
+
+/// The measures that daemons and laboratory are compared by.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures {
+    /// Probes for each site.
+    pub probes: f64,
+    /// Share of sites whose owner is a nearest one.
+    pub optimal: f64,
+    /// Share of sites whose owner is at most 10 % or 2 ms slower than the nearest.
+    pub within: f64,
+    /// By how many milliseconds the owner is slower than the nearest, on average.
+    pub extra_ms: f64,
+}
+
+impl Figures {
+    /// `ms` is the round trip of a site and a point, `owner_of` the point that holds a site.
+    pub fn new(
+        places: &RealPlaces,
+        probes: usize,
+        ms: impl Fn(Ipv4Addr, Ipv4Addr) -> f64,
+        owner_of: impl Fn(Ipv4Addr) -> Ipv4Addr,
+    ) -> Figures {
+        let (mut optimal, mut within, mut extra) = (0, 0, 0.0);
+        for site in &places.sites {
+            let least = places.points.iter().map(|point| ms(site.address, point.address)).fold(f64::INFINITY, f64::min);
+            let got = ms(site.address, owner_of(site.address));
+            optimal += usize::from(got <= least);
+            within += usize::from(got <= least * 1.1 || got <= least + 2.0);
+            extra += got - least;
+        }
+        let share = |count: usize| count as f64 / places.sites.len() as f64;
+        Figures { probes: share(probes), optimal: share(optimal), within: share(within), extra_ms: extra / places.sites.len() as f64 }
+    }
+}
+
+/// What the daemons say of subnets, put together with what is known of the places.
+pub struct Outcome {
+    pub hierarchy: Hierarchy,
+    /// What became of each subnet.
+    pub claims: BTreeMap<Subnet, OwnershipView>,
+    points: BTreeMap<AccessPoint, Ipv4Addr>,
+}
+
+impl Outcome {
+    /// `points` are the addresses of the members.
+    pub fn new(hierarchy: Hierarchy, views: Vec<OwnershipView>, points: BTreeMap<AccessPoint, Ipv4Addr>) -> Outcome {
+        Outcome { hierarchy, claims: views.into_iter().map(|view| (view.subnet, view)).collect(), points }
+    }
+
+    /// The claim for a site's subnet.
+    pub fn claim_of(&self, site: Ipv4Addr) -> &OwnershipView {
+        let subnet = self.hierarchy.subnet_of(site.into());
+        self.claims.get(&subnet).unwrap_or_else(|| panic!("nobody holds {subnet}, where {site} is"))
+    }
+
+    /// The address of the one who holds a site.
+    pub fn owner_of(&self, site: Ipv4Addr) -> Ipv4Addr {
+        self.points[&self.claim_of(site).owner]
+    }
+
+    /// All that was measured of a subnet, in milliseconds by the address of who measured it.
+    pub fn answers(&self, claim: &OwnershipView) -> BTreeMap<Ipv4Addr, f64> {
+        let short: BTreeMap<String, Ipv4Addr> = self.points.iter().map(|(who, at)| (ShortId::from(*who).to_string(), *at)).collect();
+        let others = claim.answers.iter().map(|answer| (short[&answer.prober], answer.rtt_us));
+        let owner = claim.rtt_us.filter(|_| claim.probes > 0).map(|rtt_us| (self.points[&claim.owner], rtt_us));
+        others.chain(owner).map(|(who, rtt_us)| (who, f64::from(rtt_us) / 1000.0)).collect()
+    }
+}
+
+/// The hierarchy that the daemons build of their registry files.
+pub fn hierarchy_of(places: &RealPlaces) -> Hierarchy {
+    let mut builder = Builder::new();
+    for (name, text) in places.registry_files() {
+        builder.read_delegated(&name, text.as_bytes()).expect("a registry's file");
+    }
+    builder.finish().expect("a hierarchy")
+}
+
+/// The round trips as they were measured: on two busy cores many an answer comes late, and the laboratory shall meet the same ones.
+pub struct Measured<'a> {
+    places: &'a RealPlaces,
+    answers: BTreeMap<(Ipv4Addr, Ipv4Addr), f64>,
+    /// By how much answers came late, in ascending order.
+    late: Vec<f64>,
+}
+
+impl<'a> Measured<'a> {
+    /// `probed` are the sites that were probed, by the probing point.
+    pub fn new(places: &'a RealPlaces, outcome: &Outcome, probed: impl Iterator<Item = (IpAddr, IpAddr)>) -> Measured<'a> {
+        let (mut answers, mut late) = (BTreeMap::new(), Vec::new());
+        for (site, point) in probed {
+            let (IpAddr::V4(site), IpAddr::V4(point)) = (site, point) else { unreachable!("all of it is IPv4") };
+            if let Some(measured) = outcome.answers(outcome.claim_of(site)).get(&point) {
+                let real = places.ms(site, point).expect("measured from everywhere") * places.scale;
+                answers.insert((site, point), measured / places.scale);
+                late.push(measured - real);
+            }
+        }
+        late.sort_by(f64::total_cmp);
+        Measured { places, answers, late }
+    }
+
+    /// By how many milliseconds answers came late; of ten equal parts of them the last of this one.
+    pub fn late(&self, decile: usize) -> f64 {
+        self.late.get((self.late.len().saturating_sub(1)) * decile / 10).copied().unwrap_or(0.0)
+    }
+
+    /// How many answers there were.
+    pub fn count(&self) -> usize {
+        self.late.len()
+    }
+
+    /// The round trip between a site and a point in milliseconds of the real world. One that nobody measured would have been as late as
+    /// others.
+    pub fn ms(&self, site: Ipv4Addr, point: Ipv4Addr) -> f64 {
+        let unmeasured = || self.places.ms(site, point).expect("measured from everywhere") + self.late(5) / self.places.scale;
+        self.answers.get(&(site, point)).copied().unwrap_or_else(unmeasured)
+    }
+}

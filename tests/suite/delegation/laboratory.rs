@@ -1,0 +1,66 @@
+//! What does the laboratory say of the same places? `nearcrawl lab delegation`, asked as anybody can ask it.
+
+use super::figures::{Figures, Measured};
+use crate::support::{RealPlaces, Swarm};
+use serde::Deserialize;
+use std::path::Path;
+
+/// How many orders of the sites the laboratory plays.
+const ROUNDS: u32 = 60;
+
+/// A row of what the laboratory prints, as far as it is compared.
+#[derive(Clone, Debug, Deserialize)]
+struct Row {
+    policy: String,
+    sites: usize,
+    probes_per_site: f64,
+    probes_per_site_se: f64,
+    optimal: f64,
+    optimal_se: f64,
+    within_10pct_or_2ms: f64,
+    mean_extra_ms: f64,
+}
+
+/// What the laboratory expects, and how far from that the order of the sites alone brings one round (standard deviations).
+#[derive(Clone, Copy, Debug)]
+pub struct Expected {
+    pub figures: Figures,
+    pub probes_sd: f64,
+    pub share_sd: f64,
+}
+
+/// Plays `policy` (as the laboratory names it) on the places with their round trips as they were measured.
+pub async fn play(swarm: &Swarm, places: &RealPlaces, measured: &Measured<'_>, policy: &str, threshold_ms: f64) -> Expected {
+    let write = |name: &str, text: String| swarm.common.write(name, &text).expect("a file for the laboratory");
+    let nodes = text(&write("nodes.csv", places.nodes_csv()));
+    let rtt = text(&write("round-trips.csv", places.round_trips_csv(|site, point| measured.ms(site, point))));
+    let snapshot = text(&swarm.common.directory.join("places.snapshot"));
+    let registries: Vec<String> = swarm.common.registries.iter().map(|file| text(file)).collect();
+    let mut build = vec!["hierarchy", "build", "--out", &snapshot];
+    build.extend(registries.iter().map(String::as_str));
+    swarm.common.ask(&build).await.unwrap_or_else(|why| panic!("{why}"));
+    let (threshold, rounds, crawlers) = (threshold_ms.to_string(), ROUNDS.to_string(), places.points.len().to_string());
+    // All sites are evaluated, as all are in the daemons. Daemons give away whole subnets.
+    let command = ["lab", "delegation", "--train", "0", "--whole-subnets", "--json", "--seed", "1", "--policy", policy];
+    let inputs = ["--nodes", &nodes, "--rtt", &rtt, "--hierarchy", &snapshot, "--crawlers", &crawlers];
+    let settings = ["--threshold-ms", &threshold, "--rounds", &rounds];
+    let said = swarm.common.ask(&[&command[..], &inputs[..], &settings[..]].concat()).await.unwrap_or_else(|why| panic!("{why}"));
+    let rows: Vec<Row> = serde_json::from_str(&said).unwrap_or_else(|why| panic!("{why}: {said}"));
+    let [row] = &rows[..] else { panic!("one policy was asked for: {said}") };
+    assert_eq!((policy.split('@').next(), row.sites), (Some(&*row.policy), places.sites.len()), "{said}");
+    let one_round = f64::from(ROUNDS).sqrt();
+    Expected {
+        figures: Figures {
+            probes: row.probes_per_site,
+            optimal: row.optimal,
+            within: row.within_10pct_or_2ms,
+            extra_ms: row.mean_extra_ms,
+        },
+        probes_sd: row.probes_per_site_se * one_round,
+        share_sd: row.optimal_se * one_round,
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,167 @@
+//! Do twelve real daemons find the nearest of them as well as the laboratory says? Real distances, over real sockets.
+//!
+//! Twelve daemons and 220 servers stand for as many places on Earth, on loopback, with the registration and the round trips that these
+//! places have; what the daemons say to each other takes its time, too. The servers' logs count the probes. The laboratory is given the
+//! same addresses, hierarchy and round trips.
+
+mod figures;
+mod laboratory;
+
+use crate::support::{Ground, Habits, RELAY_PORT, RealPlaces, Relay, Swarm};
+use figures::{Figures, Measured, Outcome, hierarchy_of};
+use nearcrawl::{
+    demo::{
+        daemons::SWARM_PORT,
+        web::{RequestSeen, Site},
+    },
+    model::{access_point::AccessPoint, subnet::Subnet},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Answers take so many times as long as in the world.
+const SCALE: f64 = 1.0;
+
+/// The threshold of the paper, in milliseconds of the world.
+const THRESHOLD_MS: f64 = 50.0;
+
+/// So many sites are waiting for their owner at any time; the laboratory delegates them one by one.
+const AT_ONCE: usize = 8;
+
+/// How long it may take until one of them has one.
+const STUCK: Duration = Duration::from_secs(60);
+
+/// How often is looked whether a site has its owner.
+const LOOK_EVERY: Duration = Duration::from_millis(150);
+
+/// How long until everybody tells the same.
+const SOON: Duration = Duration::from_secs(60);
+
+/// Members of this swarm are as far apart as in the world, and share two cores with 220 servers.
+const TIMERS: &str = "dead_after = \"15s\"\nfence_after = \"10s\"\nstable_after = \"6s\"\n\
+     probe_every = \"1s\"\nprobe_timeout = \"800ms\"\nsuspect_for = \"4s\"\n";
+
+/// Twelve daemons at their places.
+struct World {
+    places: Arc<RealPlaces>,
+    swarm: Swarm,
+    _relays: Vec<Relay>,
+}
+
+impl World {
+    async fn start(policy: &'static str) -> World {
+        let ground = Ground::claim_wide();
+        let places = Arc::new(RealPlaces::new(&ground, SCALE));
+        let points: Vec<Ipv4Addr> = places.points.iter().map(|point| point.address).collect();
+        let habits = Habits {
+            policy,
+            threshold_ms: (THRESHOLD_MS * SCALE) as u32,
+            least_delay_ms: 50,
+            delay_factor: 0,
+            advertised_port: RELAY_PORT,
+            timers: TIMERS,
+            delegation: "home_port = 8080\n".to_owned(),
+            ..Habits::default()
+        };
+        let mut swarm = Swarm::prepare(ground, places.clone(), places.registry_files(), places.names(), &points, habits).await;
+        let mut relays = Vec::new();
+        for point in &points {
+            let (places, point) = (places.clone(), *point);
+            let relay = Relay::start(point, SWARM_PORT, move |asker| places.delay(point.into(), asker.into())).await;
+            relays.push(relay.expect("a relay"));
+        }
+        swarm.start(0..points.len()).await;
+        World { places, swarm, _relays: relays }
+    }
+
+    /// Names the sites a few at a time, in an order that has nothing to do with place and each to another member, until all are
+    /// somebody's and crawled.
+    async fn crawl(&mut self) {
+        let hierarchy = hierarchy_of(&self.places);
+        let mut order: Vec<_> = self.places.sites.iter().collect();
+        order.sort_by_key(|site| site.id.bytes().rev().collect::<Vec<u8>>());
+        let mut waiting: BTreeSet<Subnet> = BTreeSet::new();
+        for (number, site) in order.iter().enumerate() {
+            let member = number % self.places.points.len();
+            let begun = Instant::now();
+            while waiting.len() >= AT_ONCE {
+                let owned = self.swarm.owners(member).await;
+                waiting.retain(|subnet| !owned.contains_key(subnet));
+                assert!(begun.elapsed() < STUCK, "nobody holds {waiting:?}");
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+            waiting.insert(hierarchy.subnet_of(site.address.into()));
+            self.swarm.seed(member, &[format!("http://{}:8080/", site.host)]).await;
+        }
+        let subnets = order.iter().map(|site| hierarchy.subnet_of(site.address.into())).collect();
+        self.swarm.owned_by_the_living(&subnets, STUCK).await;
+        self.swarm.agree(order.len() as u64, SOON).await;
+    }
+
+    /// The requests that sites got by this method: not those by which members time the way to each other.
+    fn asked(&self, method: &str) -> Vec<RequestSeen> {
+        let points: BTreeSet<IpAddr> = self.places.points.iter().map(|point| IpAddr::V4(point.address)).collect();
+        let requests = self.swarm.log().requests().into_iter();
+        requests.filter(|request| request.method == method && !points.contains(&request.server)).collect()
+    }
+
+    async fn outcome(&self) -> Outcome {
+        let daemons = self.swarm.daemons.iter();
+        let points = daemons.map(|daemon| (daemon.peer_id.parse::<AccessPoint>().expect("a peer id"), daemon.address)).collect();
+        Outcome::new(hierarchy_of(&self.places), self.swarm.ownership(0).await, points)
+    }
+
+    /// What the servers saw, what claims tell and what the metrics count must be the same.
+    async fn everybody_tells_the_same(&self, outcome: &Outcome) {
+        let mut seen: BTreeMap<Subnet, u16> = BTreeMap::new();
+        for probe in self.asked("HEAD") {
+            *seen.entry(outcome.hierarchy.subnet_of(probe.server)).or_default() += 1;
+        }
+        let told = outcome.claims.values().filter(|claim| claim.probes > 0).map(|claim| (claim.subnet, claim.probes)).collect();
+        assert_eq!(seen, told, "probes by subnet: as the servers saw them, and as the claims tell them");
+        for request in self.asked("GET") {
+            let IpAddr::V4(site) = request.server else { unreachable!("all of it is IPv4") };
+            assert_eq!(request.peer, IpAddr::V4(outcome.owner_of(site)), "not the owner's business: {request:?}");
+        }
+        let metrics = self.swarm.metrics("nearcrawl_subnets_owned").await;
+        assert_eq!(metrics as usize, outcome.claims.len(), "subnets owned by the metrics, and claims");
+    }
+}
+
+/// Delegates all sites by one policy, and compares.
+async fn as_the_laboratory_says(policy: &'static str, in_the_laboratory: &str) -> World {
+    let mut world = World::start(policy).await;
+    world.crawl().await;
+    let outcome = world.outcome().await;
+    world.everybody_tells_the_same(&outcome).await;
+
+    let probes = world.asked("HEAD");
+    let measured = Measured::new(&world.places, &outcome, probes.iter().map(|probe| (probe.server, probe.peer)));
+    let (places, owner_of) = (&world.places, |site| outcome.owner_of(site));
+    let real = Figures::new(places, probes.len(), |site, point| places.ms(site, point).expect("measured"), owner_of);
+    let got = Figures::new(places, probes.len(), |site, point| measured.ms(site, point), owner_of);
+    let expected = laboratory::play(&world.swarm, places, &measured, in_the_laboratory, THRESHOLD_MS).await;
+    println!("{policy}, twelve daemons, {} sites, answers {SCALE} times as slow as in the world", places.sites.len());
+    println!("by the real round trips:      {real:?}");
+    println!("by those that were measured:  {got:?}");
+    println!("the laboratory with the same: {expected:?}");
+    let late: Vec<String> = (0..=10).map(|decile| format!("{:.1}", measured.late(decile))).collect();
+    println!("{} answers came late by (deciles, ms): {}", measured.count(), late.join(" "));
+    world
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn daemons_with_the_paper_s_procedure_do_as_the_laboratory_says() {
+    let mut world = as_the_laboratory_says("ipmicra", "ipmicra").await;
+    assert!(world.swarm.stop().await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn daemons_with_the_default_procedure_do_as_the_laboratory_says() {
+    let mut world = as_the_laboratory_says("nearcrawl", "nearcrawl@5").await;
+    assert!(world.swarm.stop().await);
+}
