@@ -2,18 +2,14 @@
 
 use crate::{
     cli::failure::{Exit, Failure},
-    io::snapshot,
+    io::text,
     lab::delegation::{distances::Distances, nodes::Nodes, reading::InputRefusal},
 };
-use flate2::bufread::MultiGzDecoder;
 use std::{
     fs,
-    io::{BufRead, BufReader, Read},
+    io::Read,
     path::Path,
 };
-
-/// How every gzip member begins.
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// Reads the nodes, and the round-trip times between them; without a file of these the nodes must have coordinates.
 pub fn read(nodes_path: &Path, rtt_path: Option<&Path>) -> Result<(Nodes, Distances), Failure> {
@@ -28,13 +24,11 @@ pub fn read(nodes_path: &Path, rtt_path: Option<&Path>) -> Result<(Nodes, Distan
 
 /// A text, unpacked on the way whatever its name.
 fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
-    let mut text = snapshot::open_text(path, |file| file).map_err(|why| {
+    let text = text::open(path, |file| file).map_err(|why| {
         let exit = if why.kind() == Some(std::io::ErrorKind::PermissionDenied) { Exit::NoPermission } else { Exit::NoInput };
         Failure::new(exit, why.to_string())
     })?;
-    // What cannot be looked at cannot be read either, and that is told with its line.
-    let packed = text.fill_buf().is_ok_and(|start| start.starts_with(&GZIP_MAGIC));
-    Ok(if packed { Box::new(BufReader::new(MultiGzDecoder::new(text))) } else { Box::new(text) })
+    Ok(Box::new(text.reader()))
 }
 
 fn refused(why: InputRefusal) -> Failure {
