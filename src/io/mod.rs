@@ -1,6 +1,7 @@
 //! The hands: each touches the world through one library, none decides anything.
 
 pub mod fetcher;
+pub mod image;
 pub mod page;
 pub mod prober;
 pub mod resolver;

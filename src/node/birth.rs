@@ -3,6 +3,7 @@
 use super::{
     config::Config,
     failure::NodeFailure,
+    images,
     keyfile::{self, Born},
     souvenirs::Souvenirs,
 };
@@ -18,7 +19,7 @@ use crate::{
     logic::{
         crawler::{Crawler, Identity, Settings},
         front::Politeness,
-        hierarchy::{Builder, FurtherPrefix, Hierarchy},
+        hierarchy::{Builder, FurtherPrefix, Hierarchy, WORLD},
         membership::{MembershipConfig, RosterConfig},
         scope::Scope,
         site::SiteRules,
@@ -26,7 +27,12 @@ use crate::{
     model::{address::AddressPolicy, claim::SignedClaim, fingerprint::FingerprintKey, time::Now, url::Host},
 };
 use ed25519_dalek::SigningKey;
-use std::{net::IpAddr, path::Path, sync::Arc, time::Duration};
+use std::{
+    net::IpAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 /// Milliseconds of a duration.
 fn millis(duration: Duration) -> u64 {
@@ -39,9 +45,9 @@ pub fn hierarchy(config: &Config) -> Result<Hierarchy, NodeFailure> {
     let chosen = &config.hierarchy;
     let base = if let Some(path) = &chosen.snapshot {
         let bytes = snapshot::read(path).map_err(|why| failed(path, why.to_string()))?;
-        Hierarchy::from_bytes(&bytes).map_err(|why| failed(path, why.to_string()))?
+        images::open_or_unpack(&images_of(config), &bytes).map_err(|why| failed(path, why.to_string()))?
     } else if chosen.delegated.is_empty() {
-        Hierarchy::world().map_err(|why| NodeFailure::Hierarchy(why.to_string()))?
+        images::open_or_unpack(&images_of(config), WORLD).map_err(|why| NodeFailure::Hierarchy(why.to_string()))?
     } else {
         let mut builder = Builder::new();
         for path in &chosen.delegated {
@@ -52,6 +58,11 @@ pub fn hierarchy(config: &Config) -> Result<Hierarchy, NodeFailure> {
     };
     let further: Vec<_> = chosen.prefixes.iter().map(further_prefix).collect();
     if further.is_empty() { Ok(base) } else { base.with_extra(&further).map_err(|why| NodeFailure::Hierarchy(why.to_string())) }
+}
+
+/// Where the images of hierarchies lie.
+fn images_of(config: &Config) -> PathBuf {
+    config.state_dir.join("hierarchy")
 }
 
 fn further_prefix(extra: &super::config::ExtraPrefix) -> FurtherPrefix {
