@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod fetcher;
+pub mod image;
 pub mod page;
 pub mod prober;
 pub mod registry;

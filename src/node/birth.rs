@@ -3,6 +3,7 @@
 use super::{
     config::{Config, DelegationPolicy},
     failure::NodeFailure,
+    images,
     keyfile::{self, Born},
     souvenirs::Souvenirs,
 };
@@ -19,7 +20,7 @@ use crate::{
     logic::{
         crawler::{Crawler, Identity, Policy, Settings},
         front::Politeness,
-        hierarchy::{Builder, Format, FurtherPrefix, Hierarchy, ReadRefusal, RoutedUse},
+        hierarchy::{Builder, Format, FurtherPrefix, Hierarchy, ReadRefusal, RoutedUse, WORLD},
         membership::{MembershipConfig, RosterConfig},
         scope::Scope,
         site::SiteRules,
@@ -27,7 +28,12 @@ use crate::{
     model::{address::AddressPolicy, claim::SignedClaim, fingerprint::FingerprintKey, time::Now, url::Host},
 };
 use ed25519_dalek::SigningKey;
-use std::{net::IpAddr, path::Path, sync::Arc, time::Duration};
+use std::{
+    net::IpAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 /// Milliseconds of a duration.
 fn millis(duration: Duration) -> u64 {
@@ -40,9 +46,9 @@ pub fn hierarchy(config: &Config) -> Result<Hierarchy, NodeFailure> {
     let chosen = &config.hierarchy;
     let base = if let Some(path) = &chosen.snapshot {
         let bytes = snapshot::read(path).map_err(|why| failed(path, why.to_string()))?;
-        Hierarchy::from_bytes(&bytes).map_err(|why| failed(path, why.to_string()))?
+        images::open_or_unpack(&images_of(config), &bytes).map_err(|why| failed(path, why.to_string()))?
     } else if chosen.delegated.is_empty() {
-        Hierarchy::world().map_err(|why| NodeFailure::Hierarchy(why.to_string()))?
+        images::open_or_unpack(&images_of(config), WORLD).map_err(|why| NodeFailure::Hierarchy(why.to_string()))?
     } else {
         let mut builder = Builder::new();
         for path in &chosen.delegated {
@@ -55,6 +61,11 @@ pub fn hierarchy(config: &Config) -> Result<Hierarchy, NodeFailure> {
     };
     let further: Vec<_> = chosen.prefixes.iter().map(further_prefix).collect();
     if further.is_empty() { Ok(base) } else { base.with_extra(&further).map_err(|why| NodeFailure::Hierarchy(why.to_string())) }
+}
+
+/// Where the images of hierarchies lie.
+fn images_of(config: &Config) -> PathBuf {
+    config.state_dir.join("hierarchy")
 }
 
 fn further_prefix(extra: &super::config::ExtraPrefix) -> FurtherPrefix {

@@ -3,6 +3,7 @@
 //! * [`run`]: the loop of a daemon: facts to the mind, wishes to the hands;
 //! * `birth`: from a configuration and a state directory to a mind and hands;
 //! * `perform`, `clerk`, `errands`: wishes carried out: at once, in order on the store, or as a task of their own;
+//! * [`images`]: the hierarchy, mapped from a file instead of unpacked at each start;
 //! * [`alone`]: the same loop without a swarm, until everything is done;
 //! * [`api`], [`desk`], [`metrics`]: where people ask.
 
@@ -17,6 +18,7 @@ pub mod desk;
 pub mod doors;
 mod errands;
 mod failure;
+pub mod images;
 mod keyfile;
 pub mod metrics;
 mod perform;

@@ -58,3 +58,4 @@ pub use report::{BadExample, BadLine, BadLines, MOST_BAD_PER_THOUSAND, MOST_EXAM
 pub use snapshot::SnapshotRefusal;
 pub use stats::{RegistryStats, Stats};
 pub use tree::{Hierarchy, IMPLICIT_V4, IMPLICIT_V6, Organisation, OrganisationId, Position, Source, Step, StepKind, WithExtraRefusal};
+pub use world::WORLD;

@@ -4,11 +4,12 @@
 
 use super::{snapshot::SnapshotRefusal, tree::Hierarchy};
 
-/// Made by `nearcrawl hierarchy build`; data/README.md has the command.
-pub(super) static WORLD: &[u8] = include_bytes!("../../../data/world.snapshot.zst");
+/// The packed snapshot compiled into the program. Made by `nearcrawl hierarchy build`; data/README.md has the command.
+pub static WORLD: &[u8] = include_bytes!("../../../data/world.snapshot.zst");
 
 impl Hierarchy {
-    /// The hierarchy compiled into the program. Takes a fraction of a second: read it once.
+    /// The hierarchy compiled into the program, unpacked in memory, which takes a fraction of a second: read it once. Who has a
+    /// directory unpacks [`WORLD`] there.
     pub fn world() -> Result<Hierarchy, SnapshotRefusal> {
         Hierarchy::from_bytes(WORLD)
     }

@@ -1,0 +1,146 @@
+//! Must a daemon unpack its hierarchy each time it starts? No: once, into a file named by its content, which is mapped from then on.
+
+use crate::{
+    io::{image, snapshot},
+    logic::hierarchy::{Hierarchy, Label, SnapshotRefusal},
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// What images are called after their hashes.
+const ENDING: &str = "hierarchy";
+
+/// How the names end of files that were being written when somebody pulled the plug.
+const UNFINISHED: &str = "new";
+
+fn path(directory: &Path, hash: &[u8; 32]) -> PathBuf {
+    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    directory.join(format!("{hex}.{ENDING}"))
+}
+
+/// Opens the image of this hash, if it is there and right.
+pub fn open(directory: &Path, hash: &[u8; 32]) -> Option<Hierarchy> {
+    let path = path(directory, hash);
+    if !path.exists() {
+        return None;
+    }
+    let opened = image::map(&path).map_err(|why| why.to_string()).and_then(|mapped| {
+        let hierarchy = Hierarchy::open(Arc::new(mapped)).map_err(|why| why.to_string())?;
+        if hierarchy.hash() == *hash { Ok(hierarchy) } else { Err("it is another hierarchy than its name says".to_owned()) }
+    });
+    opened.inspect_err(|why| tracing::warn!("{} is made again: {why}", path.display())).ok()
+}
+
+/// Files the image of a hierarchy, and gives the hierarchy as it is there: in memory only as far as it is looked at. If it cannot be
+/// filed it stays in memory.
+pub fn file(directory: &Path, hierarchy: Hierarchy) -> Hierarchy {
+    let hash = hierarchy.hash();
+    let path = path(directory, &hash);
+    let written = fs::create_dir_all(directory)
+        .map_err(|why| why.to_string())
+        .and_then(|()| snapshot::write(&path, hierarchy.image()).map_err(|why| why.to_string()));
+    if let Err(why) = written {
+        tracing::warn!("the hierarchy stays in memory, its image cannot be filed in {}: {why}", directory.display());
+        return hierarchy;
+    }
+    open(directory, &hash).unwrap_or(hierarchy)
+}
+
+/// The hierarchy in a packed snapshot: from its image in `directory`; if there is none yet, or a damaged one, it is made.
+pub fn open_or_unpack(directory: &Path, packed: &[u8]) -> Result<Hierarchy, SnapshotRefusal> {
+    if let Some(hierarchy) = Label::of(packed).and_then(|label| open(directory, &label.hash)) {
+        return Ok(hierarchy);
+    }
+    Ok(file(directory, Hierarchy::from_bytes(packed)?))
+}
+
+/// Removes the images of all other hierarchies, and what a crash left unfinished. What is mapped still stays usable.
+pub fn remove_others(directory: &Path, keep: &[[u8; 32]]) {
+    let keep: Vec<PathBuf> = keep.iter().map(|hash| path(directory, hash)).collect();
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let found = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let image = name.ends_with(&format!(".{ENDING}"));
+        let unfinished = name.contains(&format!(".{ENDING}.")) && name.ends_with(&format!(".{UNFINISHED}"));
+        if unfinished || (image && !keep.contains(&found)) {
+            // What cannot be removed today is removed another time.
+            let _ = fs::remove_file(found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logic::hierarchy::{Builder, FurtherPrefix};
+
+    fn hierarchy(prefix: &str) -> Hierarchy {
+        let (country, organisation, registry) = ("KE".to_owned(), "Museum".to_owned(), "lab".to_owned());
+        let mut builder = Builder::new();
+        builder.add_prefix(&FurtherPrefix { prefix: prefix.parse().unwrap(), country, organisation, registry }).unwrap();
+        builder.finish().unwrap()
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(directory).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_snapshot_is_unpacked_once_and_mapped_from_then_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let directory = dir.path().join("hierarchy");
+        let packed = hierarchy("9.0.0.0/24").to_bytes();
+        let first = open_or_unpack(&directory, &packed).unwrap();
+        let image = directory.join(&names(&directory)[0]);
+        let made = fs::metadata(&image).unwrap().modified().unwrap();
+        // Only the label is looked at: the rest may be anything.
+        let second = open_or_unpack(&directory, &packed[..60]).unwrap();
+        assert_eq!((first.hash(), second.hash()), (hierarchy("9.0.0.0/24").hash(), first.hash()));
+        assert_eq!(second.locate("9.0.0.7".parse().unwrap()).map(|p| second.subnet(p).to_string()), Some("9.0.0.0/24".to_owned()));
+        assert_eq!(fs::metadata(&image).unwrap().modified().unwrap(), made, "not written again");
+    }
+
+    #[test]
+    fn a_damaged_image_is_made_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let wanted = hierarchy("9.0.0.0/24");
+        open_or_unpack(dir.path(), &wanted.to_bytes()).unwrap();
+        let image = dir.path().join(&names(dir.path())[0]);
+        let mut damaged = wanted.image().to_vec();
+        damaged[5000] ^= 1;
+        for bad in [&damaged[..], &wanted.image()[..4096], b"", hierarchy("9.0.0.0/23").image()] {
+            fs::remove_file(&image).unwrap();
+            fs::write(&image, bad).unwrap();
+            assert!(open(dir.path(), &wanted.hash()).is_none());
+            assert_eq!(open_or_unpack(dir.path(), &wanted.to_bytes()).unwrap().hash(), wanted.hash());
+            assert_eq!(fs::read(&image).unwrap(), wanted.image());
+        }
+        assert!(open_or_unpack(dir.path(), b"no snapshot").is_err());
+    }
+
+    #[test]
+    fn where_nothing_can_be_written_the_hierarchy_stays_in_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let taken = dir.path().join("a file");
+        fs::write(&taken, b"").unwrap();
+        assert_eq!(open_or_unpack(&taken, &hierarchy("9.0.0.0/24").to_bytes()).unwrap().hash(), hierarchy("9.0.0.0/24").hash());
+    }
+
+    #[test]
+    fn other_images_go_and_what_is_mapped_stays_usable() {
+        let dir = tempfile::tempdir().unwrap();
+        let (old, new) = (file(dir.path(), hierarchy("9.0.0.0/24")), file(dir.path(), hierarchy("9.0.0.0/23")));
+        fs::write(dir.path().join("00.hierarchy.17.new"), b"half").unwrap();
+        fs::write(dir.path().join("other"), b"not ours").unwrap();
+        remove_others(dir.path(), &[new.hash()]);
+        assert_eq!(names(dir.path()).len(), 2, "{:?}", names(dir.path()));
+        assert!(open(dir.path(), &old.hash()).is_none() && open(dir.path(), &new.hash()).is_some());
+        assert!(old.locate("9.0.0.7".parse().unwrap()).is_some());
+    }
+}
