@@ -24,7 +24,8 @@ use std::{num::NonZero, path::PathBuf, thread};
 /// Shown under `lab --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl lab delegation --nodes nodes.csv --rtt rtt_min_ms.csv\n  \
-    nearcrawl lab delegation --help     what is measured, and how";
+    nearcrawl lab delegation --nodes nodes.csv --rtt rtt_min_ms.csv --plot probes.svg\n\n\
+    `nearcrawl lab delegation --help` says what is measured, and how.";
 
 /// Shown under `lab delegation --help`.
 const DELEGATION_EXAMPLES: &str = "\
@@ -37,13 +38,14 @@ know the hierarchy, their own addresses and countries, the round-trip times amon
 What is not: lost probes, probe budgets, politeness, members that die or lie, round-trip times that change.
 
 Policies:
-  ipmicra            the paper's procedure; ipmicra@30 with a threshold of its own
-  nearcrawl          the daemon's, at several prices of a probe; nearcrawl@0.5 at one price in ms
-  random-order       everybody in random order, up to the first at or under the threshold
-  popular-first      the same, who holds most subnets first
-  brute-force        everybody probes every site
-  brute-force-subnet everybody probes the first site of each subnet: the best that whole subnets allow
-  random-delegation  anybody, without a probe (UCYMicra)
+    ipmicra            the paper's procedure; ipmicra@30 with a threshold of its own
+    nearcrawl          the daemon's, at several prices of a probe; nearcrawl@0.5 at one price in ms
+    random-order       everybody in random order, up to the first at or under the threshold
+    popular-first      the same, who holds most subnets first
+    brute-force        everybody probes every site
+    random-delegation  anybody, without a probe (UCYMicra)
+    oracle             nearcrawl, told afterwards what everybody would have measured
+    brute-force-subnet everybody probes the first site of each subnet, who then has it whole
 
 NODES names its columns in the first line: id (or probe_id), ipv4; country, is_target and is_source may be missing; with --coordinates \
 also x_ms and y_ms. RTT has source,target,ms. Both may be packed with zstd or gzip. A node that has round-trip times to less than half of \
@@ -101,6 +103,9 @@ pub struct DelegationArgs {
     /// Let `nearcrawl`, too, give away registered subnets whole, however large
     #[arg(long)]
     whole_subnets: bool,
+    /// Let `nearcrawl` learn from the owners' downloads, too, which cost no probes
+    #[arg(long)]
+    downloads_teach: bool,
     /// The share of the sites that initialises
     #[arg(long, value_name = "SHARE", default_value_t = 0.65, value_parser = choice::share)]
     train: f64,
@@ -143,7 +148,14 @@ fn delegation(args: &DelegationArgs, style: Style) -> Result<String, Failure> {
         PlacementArg::Random => Placement::Random,
     };
     let sites = args.sites.map(|sites| sites as usize);
-    let setup = Setup { crawlers: args.crawlers as usize, placement, sites, train: args.train, whole_subnets: args.whole_subnets };
+    let setup = Setup {
+        crawlers: args.crawlers as usize,
+        placement,
+        sites,
+        train: args.train,
+        whole_subnets: args.whole_subnets,
+        downloads_teach: args.downloads_teach,
+    };
     let experiment = Experiment { setup, policies, rounds: args.rounds as usize, seed: args.seed };
 
     let bar = ProgressBar::new((experiment.policies.len() * experiment.rounds) as u64);

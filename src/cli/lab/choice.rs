@@ -8,6 +8,9 @@ use crate::{
 /// What is compared if nobody says.
 pub const ALL: &str = "ipmicra,nearcrawl,random-order,popular-first,brute-force,random-delegation";
 
+/// What is compared only if asked for by name.
+const FURTHER: &str = "oracle,brute-force-subnet";
+
 /// Prices that show the whole bargain between probes and nearness, in milliseconds.
 const USUAL_PRICES: [f64; 12] = [0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.5, 4.0, 8.0];
 
@@ -31,17 +34,21 @@ pub fn policies(list: &str, threshold_ms: f64, prices: &[f64]) -> Result<Vec<Pol
             ("popular-first", _) => vec![Policy::PopularFirst(threshold)],
             ("nearcrawl", None) => prices.iter().map(|price| Policy::Nearcrawl(*price)).collect(),
             ("nearcrawl", Some(price)) => vec![Policy::Nearcrawl(price)],
+            ("oracle", None) => prices.iter().map(|price| Policy::Oracle(*price)).collect(),
+            ("oracle", Some(price)) => vec![Policy::Oracle(price)],
             ("brute-force-subnet", None) => vec![Policy::BruteForceSubnet],
             ("brute-force", None) => vec![Policy::BruteForce],
             ("random-delegation", None) => vec![Policy::RandomDelegation],
-            ("brute-force" | "random-delegation", Some(_)) => return Err(wrong(format!("{name} has neither a threshold nor a price"))),
+            ("brute-force" | "brute-force-subnet" | "random-delegation", Some(_)) => {
+                return Err(wrong(format!("{name} has neither a threshold nor a price")));
+            }
             _ => return Err(unknown(name)),
         };
         // Who writes `nearcrawl,nearcrawl@0.5` wants no point twice.
         policies.extend(asked.into_iter().filter(|policy| !policies.contains(policy)).collect::<Vec<_>>());
     }
     match policies.len() {
-        0 => Err(wrong("no policy is named".to_owned()).hint(format!("there are {ALL}"))),
+        0 => Err(wrong("no policy is named".to_owned()).hint(format!("there are {ALL},{FURTHER}"))),
         1..=MOST_POLICIES => Ok(policies),
         _ => Err(wrong(format!("these are more than {MOST_POLICIES} policies"))),
     }
@@ -64,10 +71,10 @@ fn wrong(message: String) -> Failure {
 }
 
 fn unknown(name: &str) -> Failure {
-    let nearest = ALL.split(',').max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name)));
+    let nearest = ALL.split(',').chain(FURTHER.split(',')).max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name)));
     let hint = match nearest.filter(|known| strsim::jaro(known, name) > 0.7) {
         Some(known) => format!("do you mean {known}?"),
-        None => format!("there are {ALL}"),
+        None => format!("there are {ALL},{FURTHER}"),
     };
     wrong(format!("there is no policy {name:?}")).hint(hint)
 }

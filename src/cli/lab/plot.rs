@@ -24,6 +24,7 @@ const LETTER_HEIGHT: f64 = 13.0;
 fn look(policy: &str) -> (&'static str, bool) {
     match policy {
         "nearcrawl" => ("#1b5faa", true),
+        "oracle" => ("#9aa7b5", true),
         "ipmicra" => ("#c4520f", true),
         "random-order" => ("#2e7d4f", false),
         "popular-first" => ("#7d4a9e", false),
@@ -40,7 +41,7 @@ pub fn svg(rows: &[Row]) -> String {
     // No label may hide a point, whichever is drawn first.
     let paper = (scale.x(PAPER.0), scale.y(PAPER.1));
     picture.taken.extend(points.iter().map(|point| (point.x, point.y)).chain([paper]).map(|(x, y)| Area::dot(x, y, 5.0)));
-    for policy in ["ipmicra", "nearcrawl"] {
+    for policy in ["oracle", "ipmicra", "nearcrawl"] {
         picture.line(policy, rows, &points);
     }
     for (row, point) in rows.iter().zip(&points) {

@@ -4,6 +4,7 @@ use super::{LabCommand, Style, choice, lab};
 use crate::{
     cli::{Exit, Failure},
     lab::delegation::policies::Policy,
+    logic::hierarchy::{Builder, FurtherPrefix},
 };
 use clap::{CommandFactory, Parser};
 use std::{fs, io::Write, path::Path};
@@ -30,12 +31,25 @@ async fn figures(line: &str) -> Vec<serde_json::Value> {
     rows
 }
 
-/// A small world on a plane, which needs no hierarchy that takes long to load.
+/// The arguments for a hierarchy of a few subnets: the world's takes long to load.
+fn few_subnets(directory: &Path) -> String {
+    let path = directory.join("few.snapshot.zst");
+    let mut builder = Builder::new();
+    for prefix in ["10.0.0.0/20", "10.0.16.0/20", "80.0.0.0/8"] {
+        let further =
+            FurtherPrefix { prefix: prefix.parse().unwrap(), registry: "lab".into(), country: "KE".into(), organisation: prefix.into() };
+        builder.add_prefix(&further).unwrap();
+    }
+    fs::write(&path, builder.finish().unwrap().to_bytes()).unwrap();
+    format!("--hierarchy {}", path.display())
+}
+
+/// Arguments for a small world on a plane.
 fn places(directory: &Path) -> String {
     let path = directory.join("places.csv");
     let lines = (0..40).map(|node| format!("{node},10.0.{node}.1,{},{}\n", node * 7 % 41, node * 11 % 43));
     fs::write(&path, format!("id,ipv4,x_ms,y_ms\n{}", lines.collect::<String>())).unwrap();
-    path.display().to_string()
+    format!("--nodes {} --coordinates", path.display())
 }
 
 #[test]
@@ -75,7 +89,9 @@ fn policies_are_chosen_by_name_number_and_price() {
 
 #[tokio::test]
 async fn json_has_the_promised_keys_and_equal_seeds_give_equal_rows() {
-    let line = format!("--nodes {ATLAS}/nodes.csv --rtt {ATLAS}/rtt.csv --crawlers 6 --rounds 2 --prices 1 --seed 3");
+    let dir = tempfile::tempdir().unwrap();
+    let hierarchy = few_subnets(dir.path());
+    let line = format!("--nodes {ATLAS}/nodes.csv --rtt {ATLAS}/rtt.csv {hierarchy} --crawlers 6 --rounds 2 --prices 1 --seed 3");
     let rows = figures(&line).await;
     let keys = [
         "policy",
@@ -117,25 +133,25 @@ async fn people_see_the_papers_figures_beside_and_what_moves_them() {
 async fn packed_files_read_like_plain_ones() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).display().to_string();
-    let plain = places(dir.path());
-    let text = fs::read(&plain).unwrap();
+    let (plain, hierarchy) = (places(dir.path()), few_subnets(dir.path()));
+    let text = fs::read(path("places.csv")).unwrap();
     fs::write(path("a"), zstd::bulk::compress(&text, 1).unwrap()).unwrap();
     let mut gzip = flate2::write::GzEncoder::new(fs::File::create(path("b")).unwrap(), flate2::Compression::fast());
     gzip.write_all(&text).unwrap();
     gzip.finish().unwrap();
-    let rest = "--coordinates --crawlers 4 --rounds 1 --policy ipmicra,nearcrawl@1 --sites 20";
-    let expected = figures(&format!("--nodes {plain} {rest}")).await;
+    let rest = format!("{hierarchy} --crawlers 4 --rounds 1 --policy ipmicra,nearcrawl@1 --sites 20");
+    let expected = figures(&format!("{plain} {rest}")).await;
     assert_eq!(expected[0]["sites"], 20);
     for packed in [path("a"), path("b")] {
-        assert_eq!(expected, figures(&format!("--nodes {packed} {rest}")).await, "{packed}");
+        assert_eq!(expected, figures(&format!("--nodes {packed} --coordinates {rest}")).await, "{packed}");
     }
 }
 
 #[tokio::test]
 async fn the_plot_names_every_policy_and_the_paper() {
     let dir = tempfile::tempdir().unwrap();
-    let (places, plot) = (places(dir.path()), dir.path().join("plot.svg"));
-    let line = format!("--nodes {places} --coordinates --crawlers 12 --rounds 2 --prices 0.5,5 --plot {}", plot.display());
+    let (places, hierarchy, plot) = (places(dir.path()), few_subnets(dir.path()), dir.path().join("plot.svg"));
+    let line = format!("{places} {hierarchy} --crawlers 12 --rounds 2 --prices 0.5,5 --plot {}", plot.display());
     assert!(type_in(&line).await.unwrap().contains("plot.svg"));
     let svg = fs::read_to_string(plot).unwrap();
     for name in choice::ALL.split(',').chain(["IPMicra's paper: 2.99 probes", "probes a site", "price of a probe"]) {
@@ -148,19 +164,20 @@ async fn the_plot_names_every_policy_and_the_paper() {
 #[tokio::test]
 async fn what_cannot_be_done_ends_with_its_exit_code_and_says_what_to_do() {
     let dir = tempfile::tempdir().unwrap();
-    let places = places(dir.path());
+    let (places, hierarchy) = (places(dir.path()), few_subnets(dir.path()));
+    let small = format!("{places} {hierarchy}");
     let bad = dir.path().join("bad.csv").display().to_string();
     fs::write(&bad, "id,ipv4\n1,nowhere\n").unwrap();
     for (line, exit, told) in [
         ("--nodes /no/such.csv --coordinates".to_owned(), Exit::NoInput, "/no/such.csv"),
         (format!("--nodes {bad} --rtt {ATLAS}/rtt.csv"), Exit::Data, "bad.csv, line 2"),
         (format!("--nodes {bad} --coordinates"), Exit::Data, "no column x_ms"),
-        (format!("--nodes {ATLAS}/nodes.csv --rtt {places}"), Exit::Data, "belong together"),
-        (format!("--nodes {places} --coordinates --hierarchy {bad}"), Exit::Data, "bad.csv"),
-        (format!("--nodes {places} --coordinates --crawlers 41"), Exit::Usage, "only 40 nodes"),
-        (format!("--nodes {places} --coordinates --crawlers 40"), Exit::Usage, "none is left"),
-        (format!("--nodes {places} --coordinates --policy nearest"), Exit::Usage, "no policy \"nearest\""),
-        (format!("--nodes {places} --coordinates --rounds 1 --plot /no/such/directory/p.svg"), Exit::InUse, "/no/such/directory"),
+        (format!("--nodes {ATLAS}/nodes.csv --rtt {bad}"), Exit::Data, "no column ms"),
+        (format!("{places} --hierarchy {bad}"), Exit::Data, "bad.csv"),
+        (format!("{small} --crawlers 41"), Exit::Usage, "only 40 nodes"),
+        (format!("{small} --crawlers 40"), Exit::Usage, "none is left"),
+        (format!("{small} --policy nearest"), Exit::Usage, "no policy \"nearest\""),
+        (format!("{small} --rounds 1 --plot /no/such/directory/p.svg"), Exit::InUse, "/no/such/directory"),
     ] {
         let failure = type_in(&line).await.unwrap_err();
         assert_eq!(failure.exit, exit, "{line}: {failure}");

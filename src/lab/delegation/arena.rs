@@ -97,6 +97,8 @@ pub struct Arena {
     pub initialising: usize,
     /// See [`Setup::whole_subnets`].
     pub whole_subnets: bool,
+    /// See [`Setup::downloads_teach`].
+    pub downloads_teach: bool,
     /// In milliseconds, a row of all crawlers for each site.
     to_sites: Vec<f32>,
     /// In milliseconds, a row of all crawlers for each crawler; not a number where unknown.
@@ -116,6 +118,8 @@ pub struct Setup {
     pub train: f64,
     /// Whether `nearcrawl`, too, gives away whole registered subnets, however large.
     pub whole_subnets: bool,
+    /// Whether `nearcrawl` learns from the owners' downloads, too: each times the way to its site, without a probe.
+    pub downloads_teach: bool,
 }
 
 impl Arena {
@@ -166,6 +170,7 @@ impl Arena {
             sites: sites.iter().filter_map(|site| nodes.list()[*site].address).map(|address| site(address, hierarchy)).collect(),
             initialising,
             whole_subnets: setup.whole_subnets,
+            downloads_teach: setup.downloads_teach,
         })
     }
 

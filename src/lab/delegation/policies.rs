@@ -22,6 +22,8 @@ pub enum Policy {
     PopularFirst(f64),
     /// The daemon's procedure with a price of a probe in milliseconds.
     Nearcrawl(f64),
+    /// The same for an oracle that is told, once a site is decided, what every crawler would have measured: how much could be learned.
+    Oracle(f64),
     /// All probe every site; the fastest gets it.
     BruteForce,
     /// All probe the first site of each subnet; the fastest gets the subnet. Nobody who gives away whole subnets knows more.
@@ -38,6 +40,7 @@ impl Policy {
             Policy::RandomOrder(_) => "random-order",
             Policy::PopularFirst(_) => "popular-first",
             Policy::Nearcrawl(_) => "nearcrawl",
+            Policy::Oracle(_) => "oracle",
             Policy::BruteForce => "brute-force",
             Policy::BruteForceSubnet => "brute-force-subnet",
             Policy::RandomDelegation => "random-delegation",
@@ -47,7 +50,7 @@ impl Policy {
     /// The price of a probe in milliseconds, where there is one.
     pub fn price_ms(&self) -> Option<f64> {
         match self {
-            Policy::Nearcrawl(ms) => Some(*ms),
+            Policy::Nearcrawl(ms) | Policy::Oracle(ms) => Some(*ms),
             _ => None,
         }
     }
@@ -114,7 +117,7 @@ impl<'a> Player<'a> {
                 player.give(subnet, position, index);
             }
         }
-        if let Policy::Nearcrawl(_) = policy {
+        if policy.price_ms().is_some() {
             player.introduce();
         }
         player
@@ -154,7 +157,7 @@ impl<'a> Player<'a> {
                 order.sort_by_key(|crawler| std::cmp::Reverse(self.held[*crawler]));
                 self.until(site, &order, threshold)
             }
-            Policy::Nearcrawl(price) => self.nearcrawl(site, price),
+            Policy::Nearcrawl(price) | Policy::Oracle(price) => self.nearcrawl(site, price),
             Policy::BruteForce | Policy::BruteForceSubnet => {
                 let order: Vec<usize> = everybody.collect();
                 self.until(site, &order, f64::NEG_INFINITY)
@@ -162,12 +165,26 @@ impl<'a> Player<'a> {
             Policy::RandomDelegation => Decision { crawler: self.random.random_range(everybody), probes: 0 },
         };
         self.give(subnet, place.position, decision.crawler);
+        self.learn_afterwards(site, decision.crawler);
         decision
+    }
+
+    /// What is learned of a site without probing it.
+    fn learn_afterwards(&mut self, site: usize, owner: usize) {
+        let told = match self.policy {
+            Policy::Oracle(_) => 0..self.arena.crawlers.len(),
+            Policy::Nearcrawl(_) if self.arena.downloads_teach => owner..owner + 1,
+            _ => return,
+        };
+        for crawler in told {
+            let rtt_us = microseconds(self.arena.probe_ms(site, crawler));
+            self.knowledge.measured(self.hierarchy, self.arena.sites[site].subnet, self.live[crawler], rtt_us);
+        }
     }
 
     /// Whether large subnets are delegated in parts.
     fn parts(&self) -> bool {
-        matches!(self.policy, Policy::Nearcrawl(_)) && !self.arena.whole_subnets
+        self.policy.price_ms().is_some() && !self.arena.whole_subnets
     }
 
     fn give(&mut self, subnet: Subnet, position: Option<u32>, crawler: usize) {

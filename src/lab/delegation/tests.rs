@@ -35,7 +35,7 @@ fn measured(nodes: &str, rtt: &str) -> (Nodes, Distances) {
 }
 
 fn setup(crawlers: usize) -> Setup {
-    Setup { crawlers, placement: Placement::Random, sites: None, train: 0.5, whole_subnets: false }
+    Setup { crawlers, placement: Placement::Random, sites: None, train: 0.5, whole_subnets: false, downloads_teach: false }
 }
 
 fn run(experiment: &Experiment, (nodes, distances): &(Nodes, Distances), hierarchy: &Hierarchy, threads: usize) -> Vec<Row> {
@@ -187,6 +187,20 @@ fn the_daemons_procedure_gives_large_subnets_away_in_parts() {
     let whole = decisions(Policy::Nearcrawl(0.01), true);
     let owners: Vec<_> = whole.iter().filter(|decision| decision.0 != "r").map(|decision| &decision.1).collect();
     assert_eq!(owners[0], owners[1], "{whole:?}");
+}
+
+#[test]
+fn downloads_and_oracles_teach_without_probes() {
+    let (world, nothing) = (plane(120), Hierarchy::empty());
+    let play = |downloads_teach, policy| {
+        let setup = Setup { downloads_teach, ..setup(8) };
+        run(&Experiment { setup, policies: vec![policy], rounds: 2, seed: 4 }, &world, &nothing, 1).remove(0)
+    };
+    // Neither is counted as a probe, and rules that learn nothing are the same with and without.
+    assert_eq!(play(true, Policy::RandomOrder(40.0)), play(false, Policy::RandomOrder(40.0)));
+    let [taught, oracle] = [play(true, Policy::Nearcrawl(1.0)), play(false, Policy::Oracle(1.0))];
+    assert!(taught.probes_per_site < 8.0 && oracle.probes_per_site < 8.0, "{taught:?}\n{oracle:?}");
+    assert_eq!((oracle.policy, oracle.price), ("oracle", Some(1.0)));
 }
 
 #[test]
