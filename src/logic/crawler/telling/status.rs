@@ -146,6 +146,7 @@ impl Crawler {
             limit("look-ups at once", self.locator.resolving(), MOST_RESOLVING),
             limit("delegation procedures at once", self.procedures.len(), self.settings.settle_at_once),
             limit("subnets waiting for a delegation procedure", self.settle_queue.len(), MOST_QUEUED),
+            limit("addresses without an owner that are lent", self.lent.len(), MOST_QUEUED),
             limit("servers asked at once", self.front.busy(), politeness.parallel),
             limit("members", self.membership.members().count(), self.settings.membership.most_members),
             limit("journal rows waiting to be stored", self.rows.len(), MOST_GATHERED),

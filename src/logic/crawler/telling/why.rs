@@ -87,15 +87,16 @@ impl Crawler {
     /// Where an address lives and whose that is.
     fn place(&self, view: &mut WhyView, address: IpAddr) -> Subnet {
         let path = self.hierarchy.path(address);
-        let claim = self.ownership.latest(&path.subnet).map(|held| &held.claim);
+        let claim = self.ownership.around(address);
+        let subnet = claim.map_or(path.subnet, |claim| claim.subnet);
         view.address = Some(address);
         view.path = path.lines();
-        view.subnet = Some(path.subnet);
+        view.subnet = Some(subnet);
         view.ownership = claim.map(OwnershipView::from);
         view.answers = claim.map(|claim| self.answers_of(claim)).unwrap_or_default();
         view.owner_liveness = claim.and_then(|claim| self.liveness(claim.owner));
         view.owner_is_me = claim.is_some_and(|claim| claim.owner == self.me && !claim.released);
-        path.subnet
+        subnet
     }
 
     /// Who was asked before a claim was made, and what they measured.
