@@ -4,6 +4,7 @@ pub mod clock_cache;
 pub mod contacts;
 pub mod crawler;
 pub mod delegation;
+pub mod editions;
 pub mod front;
 pub mod hierarchy;
 pub mod keeping;

@@ -2,6 +2,9 @@
 //!
 //! Merging is commutative, associative and idempotent: of two claims to one subnet the stronger one holds
 //! ([`Claim::strength`]), in whatever order and however often they arrive. Signatures are checked before merging.
+//!
+//! Whose an address is follows from the claims alone ([`Ownership::around`]): that of the longest claimed subnet around it. So
+//! members with different hierarchies never disagree about it; a hierarchy only says which subnet to settle where none is claimed.
 
 use crate::model::{
     access_point::AccessPoint,
@@ -13,8 +16,19 @@ use siphasher::sip::SipHasher13;
 use std::{
     collections::{BTreeMap, BTreeSet},
     hash::{Hash, Hasher},
+    net::IpAddr,
     ops::Bound,
 };
+
+/// The shortest prefixes that may be claimed: registries give out nothing larger, and whoever could claim everything would be in
+/// the way of all that nobody has claimed yet.
+const SHORTEST_V4: u8 = 8;
+const SHORTEST_V6: u8 = 12;
+
+/// Whether a subnet is small enough to be anybody's.
+pub fn claimable(subnet: &Subnet) -> bool {
+    subnet.length() >= if subnet.first().is_ipv4() { SHORTEST_V4 } else { SHORTEST_V6 }
+}
 
 /// A claim with the bytes that prove it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,11 +60,19 @@ pub struct Ownership {
     by_owner: BTreeMap<AccessPoint, BTreeSet<Subnet>>,
     digests: BTreeMap<AccessPoint, u64>,
     buckets: Vec<u64>,
+    /// How many subnets of each length were ever claimed, by family: what is looked for around an address.
+    lengths: BTreeMap<(bool, u8), usize>,
 }
 
 impl Default for Ownership {
     fn default() -> Self {
-        Ownership { claims: BTreeMap::new(), by_owner: BTreeMap::new(), digests: BTreeMap::new(), buckets: vec![0; CLAIM_BUCKETS] }
+        Ownership {
+            claims: BTreeMap::new(),
+            by_owner: BTreeMap::new(),
+            digests: BTreeMap::new(),
+            buckets: vec![0; CLAIM_BUCKETS],
+            lengths: BTreeMap::new(),
+        }
     }
 }
 
@@ -81,6 +103,8 @@ impl Ownership {
         if let Some(old) = &before {
             self.buckets[place] ^= digest(old);
             self.forget(old);
+        } else {
+            *self.lengths.entry((claim.subnet.first().is_ipv6(), claim.subnet.length())).or_default() += 1;
         }
         self.buckets[place] ^= digest(&claim);
         if !claim.released {
@@ -108,6 +132,26 @@ impl Ownership {
     /// The claim that holds for exactly this subnet, unless it was released.
     pub fn claim(&self, subnet: &Subnet) -> Option<&Claim> {
         self.claims.get(subnet).map(|held| &held.claim).filter(|claim| !claim.released)
+    }
+
+    /// The claim that decides whose an address is: that to the longest subnet around it that was ever claimed. One that was released
+    /// still counts (nobody's for the moment, its next owner goes on where the last one stopped), or else the history of a small
+    /// subnet would begin anew at the owner of a large one whenever somebody leaves. Costs one look-up for each length in use.
+    pub fn around(&self, address: IpAddr) -> Option<&Claim> {
+        self.longest(Subnet::around(address.to_canonical(), u8::MAX), true)
+    }
+
+    /// The same for the addresses of a subnet that is not claimed itself: the longest claimed subnet that covers it and is larger.
+    pub fn covering(&self, subnet: &Subnet) -> Option<&Claim> {
+        self.longest(*subnet, false)
+    }
+
+    fn longest(&self, inside: Subnet, itself: bool) -> Option<&Claim> {
+        let v6 = inside.first().is_ipv6();
+        let most = if itself { Bound::Included((v6, inside.length())) } else { Bound::Excluded((v6, inside.length())) };
+        let lengths = self.lengths.range((Bound::Included((v6, 0)), most)).rev();
+        let mut around = lengths.map(|((_, length), _)| Subnet::around(inside.first(), *length));
+        around.find_map(|subnet| self.claims.get(&subnet)).map(|held| &held.claim)
     }
 
     /// The last claim for exactly this subnet, released or not, with its proof.
@@ -193,6 +237,16 @@ mod tests {
         (claim, proof)
     }
 
+    /// Claims to nested subnets of a small part of the address space, some released.
+    fn nested_claim() -> impl Strategy<Value = (Claim, SignedClaim)> {
+        (any::<u16>(), 16u8..=32, 1u8..4, any::<bool>()).prop_map(|(low, length, owner, released)| {
+            let (mut claim, _) = made(0, 1, owner, None, released);
+            claim.subnet = Subnet::around(IpAddr::from([10, 0, (low >> 8) as u8, low as u8]), length);
+            let proof = SignedClaim::sign(&claim, &SigningKey::from_bytes(&[owner; 32]));
+            (claim, proof)
+        })
+    }
+
     fn any_claim() -> impl Strategy<Value = (Claim, SignedClaim)> {
         (0u8..3, 1u64..4, 1u8..4, prop_oneof![Just(None), (1u32..4).prop_map(Some)], any::<bool>())
             .prop_map(|(s, e, o, r, rel)| made(s, e, o, r, rel))
@@ -222,6 +276,28 @@ mod tests {
             for proof in a.differing(b.buckets(), 100).0 { b.merge(proof.open().unwrap(), proof); }
             prop_assert_eq!(a.buckets(), b.buckets());
         }
+    }
+
+    proptest! {
+        #[test]
+        fn the_longest_claimed_subnet_around_an_address_decides(claims in prop::collection::vec(nested_claim(), 0..24), address in any::<u16>()) {
+            let mut register = Ownership::default();
+            for (claim, proof) in claims { register.merge(claim, proof); }
+            let address = IpAddr::from([10, 0, (address >> 8) as u8, address as u8]);
+            let naive = register.all().map(|held| &held.claim).filter(|claim| claim.subnet.contains(address));
+            prop_assert_eq!(register.around(address), naive.max_by_key(|claim| claim.subnet.length()));
+            for held in register.all() {
+                let larger = register.all().map(|held| &held.claim).filter(|c| c.subnet.covers(&held.claim.subnet) && c.subnet != held.claim.subnet);
+                prop_assert_eq!(register.covering(&held.claim.subnet), larger.max_by_key(|claim| claim.subnet.length()));
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_may_claim_more_than_a_registry_gives_out() {
+        let claimable = |text: &str| super::claimable(&text.parse().unwrap());
+        assert!(claimable("9.0.0.0/8") && claimable("2a00::/12") && claimable("9.9.9.9/32"));
+        assert!(!claimable("8.0.0.0/7") && !claimable("0.0.0.0/0") && !claimable("::/0") && !claimable("2000::/3"));
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub enum Request {
     Swim(Vec<u8>),
     /// To the host's steward: which address is this host pinned to?
     Locate(Host),
-    /// To the subnet's steward: please find an owner for this subnet; here is somebody who lives in it.
+    /// To the guardian of an address that nobody owns: please find an owner; the sender takes the address to lie in this subnet.
     Settle(Subnet, ProbeTarget),
     /// From the subnet's steward: please probe this target once; these are the probes of the subnet that came before.
     Probe(Subnet, ProbeTarget, Vec<SignedReceipt>),
@@ -53,6 +53,9 @@ pub enum Request {
     CompareClaims(Vec<u64>),
     /// Good-bye: I am leaving for good (true) or stopping for a while (false).
     Farewell(bool),
+    /// From the guardian of an address to the steward of its subnet: please find an owner for this subnet; the address is yours to
+    /// have probed until then.
+    Lend(Subnet, ProbeTarget),
 }
 
 /// A subnet for the access point that turned out to be its nearest.

@@ -4,6 +4,7 @@ pub mod access_point;
 pub mod address;
 pub mod claim;
 pub mod distances;
+pub mod edition;
 pub mod fetch;
 pub mod fingerprint;
 pub mod journal;

@@ -31,6 +31,18 @@ pub(super) enum Waiting {
     Recover { subnet: Subnet, rows: Vec<JournalRow> },
 }
 
+/// What kind of question this is.
+fn kind(request: &Request) -> &'static str {
+    match request {
+        Request::Swim(_) | Request::Farewell(_) => "membership",
+        Request::CompareClaims(_) => "comparison",
+        Request::Locate(_) => "location",
+        Request::Settle(..) | Request::Lend(..) | Request::Probe(..) | Request::Award { .. } => "delegation",
+        Request::HandOff(_) => "hand-off",
+        Request::Keep(_) | Request::Recall(..) => "keeping",
+    }
+}
+
 impl World {
     fn delay(&mut self) -> Millis {
         self.random.random_range(10..60)
@@ -73,6 +85,7 @@ impl World {
     pub(super) fn ask(&mut self, who: AccessPoint, to: AccessPoint, request: Request, waiting: Option<Waiting>) {
         self.wires += 1;
         let wire = self.wires;
+        *self.questions.entry(kind(&request)).or_default() += 1;
         if let Some(waiting) = waiting
             && let Some(node) = self.nodes.get_mut(&who)
         {

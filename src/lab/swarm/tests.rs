@@ -4,6 +4,7 @@ mod chaos;
 mod faults;
 mod peace;
 mod runs;
+mod versions;
 
 use super::{
     World, WorldConfig,
@@ -172,7 +173,8 @@ fn assert_one_owner_each(world: &World) {
 /// The visits that this access point has on disk, with their times.
 fn visited(world: &World, number: usize) -> BTreeSet<(PageUrl, WallTime)> {
     let disk = world.disk(number).unwrap();
-    let entries = subnets(world).into_iter().flat_map(|subnet| disk.load(&subnet)).flat_map(|(_, entries)| entries);
+    let filed: BTreeSet<_> = disk.journals.keys().map(|key| key.subnet).collect();
+    let entries = filed.into_iter().flat_map(|subnet| disk.load(&subnet)).flat_map(|(_, entries)| entries);
     let visits = entries.filter_map(|entry| match entry {
         JournalEntry::Visited { url, at, outcome, .. } if !matches!(outcome, crate::model::journal::VisitOutcome::Failed(_)) => {
             Some((url, at))
@@ -187,4 +189,11 @@ fn recorded(world: &World, number: usize) -> BTreeSet<PageUrl> {
     let others: BTreeSet<_> =
         world.running().into_iter().filter(|other| *other != number).flat_map(|other| visited(world, other)).collect();
     visited(world, number).into_iter().filter(|visit| others.contains(visit)).map(|(url, _)| url).collect()
+}
+
+/// A few seeds, or those that are asked for: `NEARCRAWL_SEEDS=10..200`.
+fn seeds(few: u64) -> std::ops::Range<u64> {
+    let asked = std::env::var("NEARCRAWL_SEEDS").ok();
+    let range = asked.as_deref().and_then(|text| text.split_once("..")).and_then(|(a, b)| Some(a.parse().ok()?..b.parse().ok()?));
+    range.unwrap_or(1..1 + few)
 }

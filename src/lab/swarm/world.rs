@@ -47,7 +47,7 @@ pub struct WorldConfig {
     pub seed: u64,
     /// How each access point crawls; `own_addresses` and `joins` are set for each.
     pub settings: Settings,
-    /// Which subnets there are.
+    /// Which subnets there are: by this one distances go, and everybody uses it who was not told another.
     pub hierarchy: Arc<Hierarchy>,
     /// Where each access point stands, between 0 and 100: the way to a server takes as long as the distance.
     pub places: Vec<u8>,
@@ -60,6 +60,7 @@ pub(super) struct Node {
     pub(super) crawler: Option<Crawler>,
     pub(super) life: u64,
     pub(super) disk: Disk,
+    pub(super) hierarchy: Arc<Hierarchy>,
     pub(super) wake: Option<Moment>,
     pub(super) saved: Moment,
     pub(super) state_free: Moment,
@@ -106,6 +107,8 @@ pub struct World {
     pub loss: f64,
     /// The share of gossip that gets lost, at each receiver.
     pub gossip_loss: f64,
+    /// How many questions of each kind were asked.
+    pub questions: BTreeMap<&'static str, u64>,
     /// What the web servers saw.
     pub ledger: Ledger,
     /// Who ended by itself, after leaving or draining.
@@ -129,6 +132,7 @@ impl World {
                     crawler: None,
                     life: 0,
                     disk: Disk::default(),
+                    hierarchy: config.hierarchy.clone(),
                     wake: None,
                     saved: Moment(0),
                     state_free: Moment(0),
@@ -153,6 +157,7 @@ impl World {
             groups: BTreeMap::new(),
             loss: 0.0,
             gossip_loss: 0.0,
+            questions: BTreeMap::new(),
             ledger: Ledger::default(),
             ended: BTreeSet::new(),
         }
@@ -182,8 +187,8 @@ impl World {
         let mut settings = self.config.settings.clone();
         settings.joins = joins;
         settings.own_addresses = vec![IpAddr::from([30, 0, number as u8, 1])];
-        let hierarchy = self.config.hierarchy.clone();
         let Some(node) = self.nodes.get_mut(&me) else { return };
+        let hierarchy = node.hierarchy.clone();
         node.life += 1;
         let identity = Identity {
             key: node.key.clone(),
@@ -228,6 +233,15 @@ impl World {
         for other in self.nodes.values_mut() {
             other.linked.remove(&who);
         }
+    }
+
+    /// Gives an access point another hierarchy, for now and for its later lives.
+    pub fn change_hierarchy(&mut self, number: usize, hierarchy: Arc<Hierarchy>) {
+        let who = self.members[number];
+        if let Some(node) = self.nodes.get_mut(&who) {
+            node.hierarchy = hierarchy.clone();
+        }
+        self.tell(who, Event::Hierarchy(hierarchy));
     }
 
     /// Names starting points to an access point.

@@ -51,7 +51,8 @@ pub(super) enum SeenPurpose {
 impl Crawler {
     /// A member hands URLs to us. All hosts of one message are answered together.
     pub(super) fn take_in(&mut self, ticket: u64, parcels: Vec<HandOff>) {
-        let busy = parcels.iter().any(|parcel| self.loading.contains_key(&self.hierarchy.subnet_of(parcel.host.address)));
+        let around = |address| self.ownership.around(address).map(|claim| claim.subnet);
+        let busy = parcels.iter().any(|parcel| around(parcel.host.address).is_some_and(|subnet| self.loading.contains_key(&subnet)));
         let crowded = self.waiting >= self.settings.most_waiting || !self.room;
         if busy || crowded || self.draining || self.leaving || !self.synced {
             return self.answer(ticket, Response::Busy(1_000));
@@ -59,10 +60,13 @@ impl Crawler {
         let mut not_mine = Vec::new();
         let mut ours = Vec::new();
         for parcel in parcels {
-            let subnet = self.hierarchy.subnet_of(parcel.host.address);
-            let mine = self.ownership.claim(&subnet).is_some_and(|claim| claim.owner == self.me);
+            let claim = self.ownership.around(parcel.host.address).filter(|claim| claim.owner == self.me && !claim.released);
+            let mine = claim.map(|claim| claim.subnet);
             let fits = parcel.arrivals.iter().all(|arrival| arrival.url.host() == parcel.host.host);
-            if mine && fits {
+            let first = parcel.arrivals.first().map(|arrival| arrival.url.clone());
+            if let (Some(subnet), true, Some(url)) = (mine, fits, first)
+                && self.belongs_here(subnet, &parcel.host, &url)
+            {
                 ours.push((parcel.host, parcel.arrivals));
             } else {
                 not_mine.push(parcel.host.host);
@@ -120,7 +124,8 @@ impl Crawler {
             self.begin_run(host.clone(), address, tree, next);
             return None;
         }
-        let subnet = self.hierarchy.subnet_of(located.address);
+        // Filed under what is claimed, not under what our own hierarchy says: so every member finds it.
+        let subnet = self.ownership.around(located.address).map_or_else(|| self.hierarchy.subnet_of(located.address), |claim| claim.subnet);
         let place = arrivals.iter().find_map(|arrival| arrival.place.as_ref());
         let starts = arrivals.iter().any(|arrival| arrival.place.is_none());
         let tree = if starts { host.clone() } else { place.map_or_else(|| host.clone(), |place| place.tree.clone()) };

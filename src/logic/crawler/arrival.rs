@@ -5,20 +5,17 @@ use crate::{
     logic::{locator::Lookup, outbox::Item},
     model::{
         access_point::AccessPoint,
-        fetch::{LocatedHost, ProbeTarget, ResolveFailure},
+        fetch::{LocatedHost, ResolveFailure},
         journal::Arrival,
         message::{Request, Response},
         time::Millis,
         url::{Host, PageUrl},
     },
 };
-use std::{collections::BTreeMap, net::SocketAddr};
+use std::collections::BTreeMap;
 
 /// How long a steward may take to answer before it is asked again.
 const STEWARD_PATIENCE: Millis = 15_000;
-
-/// How long a subnet's steward may take to find an owner before it is reminded.
-const SETTLE_PATIENCE: Millis = 5_000;
 
 impl Crawler {
     /// People named starting points: external links of nobody.
@@ -70,32 +67,6 @@ impl Crawler {
                 self.commands.push_back(super::Command::Ask { to: owner, question, request: Request::HandOff(parcels) });
             }
         }
-    }
-
-    /// Who crawls this host, if that is decided and they can be reached; if not, sees to it that it gets decided.
-    fn owner_for(&mut self, located: &LocatedHost) -> Option<AccessPoint> {
-        let subnet = self.hierarchy.subnet_of(located.address);
-        if let Some(claim) = self.ownership.claim(&subnet) {
-            let owner = claim.owner;
-            let reachable = owner == self.me && !self.loading.contains_key(&subnet) || owner != self.me && self.live().contains(&owner);
-            return reachable.then_some(owner);
-        }
-        if !self.synced {
-            return None;
-        }
-        let target = self.outbox.peek(&located.host).map(|item| target(&item.arrival.url, located))?;
-        let steward = self.stewards_of(&subnet).first().copied().unwrap_or(self.me);
-        if steward == self.me {
-            self.settle(subnet, target);
-        } else {
-            let now = self.now.moment;
-            let due = self.settle_asked.get(&subnet).is_none_or(|at| now.since(*at) >= SETTLE_PATIENCE);
-            if due {
-                self.settle_asked.insert(subnet, now);
-                self.ask(steward, Pending::Settle, Request::Settle(subnet, target));
-            }
-        }
-        None
     }
 
     /// Sees to it that this host's address becomes known.
@@ -176,9 +147,4 @@ impl Crawler {
         }
         self.route();
     }
-}
-
-/// Whom to probe on behalf of a host.
-fn target(url: &PageUrl, located: &LocatedHost) -> ProbeTarget {
-    ProbeTarget { address: SocketAddr::new(located.address, url.port()), host: located.host.clone(), secure: url.origin().secure }
 }

@@ -2,7 +2,7 @@
 
 use super::{Command, Crawler, ProcedureState};
 use crate::{
-    logic::ownership::Merged,
+    logic::ownership::{Merged, claimable},
     model::{
         access_point::ShortId,
         claim::{Claim, ClaimReason, SignedClaim},
@@ -11,13 +11,18 @@ use crate::{
     },
 };
 
+/// How often a new claim is told while it is watched: whoever owns what lies around it, or in it, must hear of it before it is acted
+/// on, also if some gossip is lost.
+const TELL_CLAIMS: u64 = 3;
+
 impl Crawler {
     /// Our own subnets are ours from the start (IPMicra §4.1), if they are nobody's.
     pub(super) fn claim_own_subnets(&mut self) {
         let mut claims = Vec::new();
         for address in self.settings.own_addresses.clone() {
             let subnet = self.hierarchy.subnet_of(address);
-            let free = self.ownership.claim(&subnet).is_none();
+            // Within a larger subnet that somebody holds, that one decides.
+            let free = self.ownership.around(address).is_none_or(|claim| claim.subnet == subnet && claim.released);
             if free && !address.is_unspecified() && !claims.iter().any(|claim: &Claim| claim.subnet == subnet) {
                 let epoch = self.ownership.next_epoch(&subnet);
                 let reason = ClaimReason::OwnSubnet;
@@ -44,7 +49,7 @@ impl Crawler {
     /// two stewards may have had different ideas of who is alive, or the network may just have split.
     pub(super) fn watch_claim(&mut self, subnet: Subnet) {
         if !self.roster.standings().is_empty() {
-            self.watched.insert(subnet, Watched { since: self.now.moment, interrupted: false });
+            self.watched.insert(subnet, Watched { since: self.now.moment, interrupted: false, told: 1 });
         }
     }
 
@@ -55,9 +60,12 @@ impl Crawler {
         let mut proven = Vec::new();
         for (subnet, watched) in &mut self.watched {
             if !whole {
-                *watched = Watched { since: now, interrupted: true };
+                *watched = Watched { since: now, interrupted: true, told: watched.told };
             } else if now.since(watched.since) >= watch {
                 proven.push((*subnet, watched.interrupted));
+            } else if watched.told < TELL_CLAIMS && now.since(watched.since) >= watch / TELL_CLAIMS * watched.told {
+                watched.told += 1;
+                self.news.extend(self.ownership.latest(subnet).map(|held| (*subnet, held.proof.clone())));
             }
         }
         for (subnet, interrupted) in proven {
@@ -83,6 +91,7 @@ impl Crawler {
                 continue;
             }
             match proof.open() {
+                Ok(claim) if !claimable(&claim.subnet) => self.refuse("claims to more than a registry gives out"),
                 Ok(claim) => {
                     if self.hold(claim, proof.clone()) {
                         new.push(proof);
@@ -118,13 +127,13 @@ impl Crawler {
             self.delegated.set(position.0, (!released).then_some(owner));
         }
         self.roll_up_changed = true;
-        self.settle_asked.remove(&subnet);
         self.learn_from(&claim);
-        if let Some(procedure) = self.procedures.remove(&subnet)
+        if let Some(procedure) = self.procedures.get(&subnet)
             && matches!(procedure.state, ProcedureState::Awarded(_) | ProcedureState::Awarding(..))
         {
             *self.counters.settled.entry(procedure.contacts).or_default() += 1;
         }
+        self.placed_by(&claim);
         let was_mine = before.is_some_and(|before| before.owner == self.me && !before.released);
         if was_mine && (owner != self.me || released) {
             self.give_up(subnet);
@@ -143,4 +152,6 @@ pub(super) struct Watched {
     since: Moment,
     /// Whether there was none for a while.
     interrupted: bool,
+    /// How often it was told.
+    told: u64,
 }

@@ -1,7 +1,7 @@
 //! What happened, and what shall be done? The closed sets of causes and wishes between the crawler and the world.
 
 use crate::{
-    logic::keeping::CopyOrder,
+    logic::{hierarchy::Hierarchy, keeping::CopyOrder},
     model::{
         access_point::AccessPoint,
         claim::SignedClaim,
@@ -14,7 +14,7 @@ use crate::{
         url::{Host, PageUrl},
     },
 };
-use std::{collections::BTreeMap, net::IpAddr};
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 /// Something happened.
 #[derive(Debug)]
@@ -146,6 +146,8 @@ pub enum Event {
         /// The site's number.
         site: u64,
     },
+    /// Another hierarchy is to be used from now on.
+    Hierarchy(Arc<Hierarchy>),
 }
 
 /// Something is to be done.

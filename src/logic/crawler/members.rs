@@ -105,16 +105,22 @@ impl Crawler {
                 self.answer(ticket, Response::Noted);
             }
             Request::Locate(host) => self.locate_for(ticket, host),
-            Request::Settle(subnet, target) => self.settle_for(ticket, subnet, target),
+            Request::Settle(_, target) => self.settle_for(ticket, target),
+            Request::Lend(subnet, target) => self.lent_for(ticket, subnet, target),
             Request::Probe(subnet, target, before) => self.probe_for(from, ticket, subnet, target, before),
             Request::Award { award, rest } => {
                 let subnet = award.subnet;
                 if self.ownership.claim(&subnet).is_none() {
                     self.front_rest_subnet(subnet, rest);
                 }
-                self.awarded(award);
+                let may = self.may_award(from, &subnet);
+                if may {
+                    self.awarded(award);
+                }
                 // Whose it is already, the steward has not heard yet.
-                let standing = self.ownership.latest(&subnet).filter(|held| !held.claim.released).map(|held| held.proof.clone());
+                let covering = self.ownership.covering(&subnet).map(|claim| claim.subnet).filter(|_| !may);
+                let standing = self.ownership.latest(&covering.unwrap_or(subnet)).filter(|held| !held.claim.released);
+                let standing = standing.map(|held| held.proof.clone());
                 self.answer(ticket, Response::Settling(standing));
             }
             Request::HandOff(parcels) => self.take_in(ticket, parcels),

@@ -1,6 +1,7 @@
 //! The one room that knows the others. Facts come in as [`Event`]s, wishes go out as [`Command`]s; nothing here touches the world.
 //!
 //! * `arrival`: a URL is named → which host, which address, which subnet, whose? → to its owner
+//! * `placing`: whose is this address, and who decides if it is nobody's?
 //! * `settlement`, `probing`, `claiming`: nobody's? → who is nearest? → a claim
 //! * `admission`, `visiting`: ours → seen test → frontier → fetch → links → arrival
 //! * `journaling`: what happened is stored, copied to keepers, recorded
@@ -10,11 +11,13 @@
 mod admission;
 mod arrival;
 mod claiming;
+mod counters;
 mod distances;
 pub mod event;
 mod journaling;
 mod looking;
 pub mod members;
+mod placing;
 mod probing;
 mod search;
 mod settlement;
@@ -47,12 +50,13 @@ use crate::{
         fingerprint::FingerprintKey,
         journal::{JournalKey, JournalRow},
         message::Request,
-        receipt::{Declined, SignedReceipt},
+        receipt::SignedReceipt,
         subnet::Subnet,
         time::{Millis, Moment, Now},
         url::Host,
     },
 };
+pub use counters::Counters;
 use ed25519_dalek::SigningKey;
 use event::{Command, Event};
 pub use search::Policy;
@@ -186,43 +190,6 @@ struct Acknowledgement {
     needs: Vec<(JournalKey, u64)>,
 }
 
-/// Counters of what this access point did and refused since it started.
-#[derive(Clone, Debug, Default)]
-pub struct Counters {
-    /// HTML pages fetched.
-    pub pages: u64,
-    /// Requests sent.
-    pub requests: u64,
-    /// Bytes of bodies.
-    pub bytes: u64,
-    /// Requests without a usable answer.
-    pub failed: u64,
-    /// Probes made.
-    pub probes: u64,
-    /// Of those, for other stewards.
-    pub probes_for_others: u64,
-    /// Probes that were not made here, by reason.
-    pub declined: BTreeMap<Declined, u64>,
-    /// Probes that others did not make for us, by reason.
-    pub declined_by_others: BTreeMap<Declined, u64>,
-    /// Downloads that were nearer than what was known of their subnet.
-    pub passive_timings: u64,
-    /// Subnets that a procedure of ours gave an owner, by how many probes it took.
-    pub settled: BTreeMap<u16, u64>,
-    /// Subnets of others that we took over because we had measured them, without a probe.
-    pub deputies: u64,
-    /// Names looked up.
-    pub lookups: u64,
-    /// What was refused, by class.
-    pub refused: BTreeMap<&'static str, u64>,
-    /// Seeds taken in since the start.
-    pub seeds: u64,
-    /// External hosts out of scope that were named.
-    pub beyond_scope: u64,
-    /// Arrivals that lead nowhere because their host does not resolve.
-    pub nowhere: u64,
-}
-
 /// One access point's mind.
 pub struct Crawler {
     me: AccessPoint,
@@ -243,6 +210,8 @@ pub struct Crawler {
     distancing: distances::Distancing,
     contacts: Contacts,
     settle_asked: BTreeMap<Subnet, Moment>,
+    /// Addresses without an owner whose guardian we are.
+    lent: BTreeMap<IpAddr, placing::Loan>,
     /// Probes that run here, by question.
     probing: BTreeMap<u64, probing::Probing>,
     /// Subnets that were probed a moment ago: their addresses rest.
@@ -341,6 +310,7 @@ impl Crawler {
             distancing: distances::Distancing::default(),
             contacts: Contacts::default(),
             settle_asked: BTreeMap::new(),
+            lent: BTreeMap::new(),
             probing: BTreeMap::new(),
             rests: BTreeMap::new(),
             watched: BTreeMap::new(),
@@ -442,6 +412,7 @@ impl Crawler {
             Event::Recovered { subnet, from, journals } => self.recovered(subnet, from, journals),
             Event::Loaded { subnet, journals } => self.loaded(subnet, journals),
             Event::SeenLoaded { site } => self.awake(site),
+            Event::Hierarchy(hierarchy) => self.change_hierarchy(hierarchy),
         }
         if now.moment >= self.tick_due {
             self.tick_due = now.moment.after(TICK);
@@ -465,6 +436,7 @@ impl Crawler {
         self.tick_runs();
         if self.rounds.is_multiple_of(600) {
             self.front.tidy(self.now.moment);
+            self.end_loans();
             self.rests.retain(|_, until| *until > self.now.moment);
             self.contacts.tidy(self.now.wall);
         }

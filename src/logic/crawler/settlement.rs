@@ -13,7 +13,7 @@ use crate::{
         access_point::AccessPoint,
         claim::{Answer, Claim, ClaimReason, MOST_ANSWERS},
         fetch::{ProbeReport, ProbeTarget},
-        message::{Award, Request, Response},
+        message::{Award, Request},
         receipt::SignedReceipt,
         subnet::Subnet,
         time::{Millis, Moment},
@@ -43,9 +43,9 @@ const LONGEST_REST: Millis = 600_000;
 pub(super) const MOST_QUEUED: usize = 100_000;
 
 impl Crawler {
-    /// We are the steward of a subnet that nobody holds: begin, or queue.
+    /// We are to find an owner for a subnet that nobody holds: begin, or queue.
     pub(super) fn settle(&mut self, subnet: Subnet, target: ProbeTarget) {
-        if self.ownership.claim(&subnet).is_some() || self.procedures.contains_key(&subnet) || !self.synced {
+        if !self.may_settle(&subnet, target.address.ip()) || self.procedures.contains_key(&subnet) || !self.synced {
             return;
         }
         if !self.roster.may_claim(self.now.moment) {
@@ -63,23 +63,8 @@ impl Crawler {
         let rest = if new_duty { self.front.politeness().rest_after(LONG_PROBE, None) } else { 0 };
         let state = ProcedureState::Resting(self.now.moment.after(rest));
         self.procedures.insert(subnet, Procedure { search, target, state, awards: 0, contacts: 0, chain: Vec::new() });
-        // What a steward before us found out, if it asked us too.
-        self.learn_of_probes(subnet, self.contacts.chain(&subnet));
+        self.recall_probes(subnet);
         self.advance(subnet);
-    }
-
-    /// A member asks us to settle a subnet.
-    pub(super) fn settle_for(&mut self, ticket: u64, subnet: Subnet, target: ProbeTarget) {
-        let fits = self.hierarchy.subnet_of(target.address.ip()) == subnet;
-        if !fits {
-            self.refuse("settlement requests");
-            return self.answer(ticket, Response::Refused("that address does not lie in that subnet".to_owned()));
-        }
-        let standing = self.ownership.latest(&subnet).filter(|held| !held.claim.released).map(|held| held.proof.clone());
-        if standing.is_none() {
-            self.settle(subnet, target);
-        }
-        self.answer(ticket, Response::Settling(standing));
     }
 
     pub(super) fn tick_settlement(&mut self) {

@@ -13,6 +13,7 @@ use crate::{
         url::Host,
     },
 };
+use std::net::IpAddr;
 
 /// Claims are told at most this often, many at a time.
 const NEWS_EVERY: Millis = 1_000;
@@ -146,7 +147,7 @@ impl Crawler {
     }
 
     fn whereabouts(&self, host: &Host) -> Whereabouts {
-        let position = self.sites.get(host).and_then(|site| self.hierarchy.position(site.key.subnet));
+        let position = self.sites.get(host).and_then(|site| self.hierarchy.locate(site.address));
         let Some(position) = position else {
             return Whereabouts { country: "ZZ".into(), registry: "unregistered".into(), organisation: "unregistered".into() };
         };
@@ -161,6 +162,11 @@ impl Crawler {
     /// The claim that holds for exactly this subnet, as far as we know.
     pub fn claim_of(&self, subnet: &Subnet) -> Option<&Claim> {
         self.ownership.claim(subnet)
+    }
+
+    /// The claim that says whose an address is, as far as we know; a released one says that it is nobody's for the moment.
+    pub fn claim_around(&self, address: IpAddr) -> Option<&Claim> {
+        self.ownership.around(address)
     }
 
     /// What the swarm knows so far, as far as we know.

@@ -10,6 +10,7 @@ use crate::{
         message::Request,
         subnet::Subnet,
         time::{Millis, Moment},
+        url::Host,
     },
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -277,6 +278,7 @@ impl Crawler {
         for copy in loading.best.into_values() {
             self.begin_from(copy, epoch);
         }
+        self.yield_to_smaller(subnet);
         self.outbox.wake_all();
     }
 
@@ -331,7 +333,16 @@ impl Crawler {
 
     /// Forgets a subnet's sites. With `reroute` their waiting URLs go on their way again.
     pub(super) fn dissolve(&mut self, subnet: Subnet, reroute: bool) {
-        for host in self.by_subnet.remove(&subnet).unwrap_or_default() {
+        let hosts = self.by_subnet.get(&subnet).into_iter().flatten().cloned().collect();
+        self.dissolve_hosts(subnet, hosts, reroute);
+    }
+
+    /// The same for some of a subnet's sites.
+    pub(super) fn dissolve_hosts(&mut self, subnet: Subnet, hosts: Vec<Host>, reroute: bool) {
+        for host in hosts {
+            if let Some(here) = self.by_subnet.get_mut(&subnet) {
+                here.remove(&host);
+            }
             let Some(site) = self.sites.remove(&host) else { continue };
             if reroute {
                 let starts = site.starts.iter().map(|url| Arrival { url: url.clone(), place: None, run: site.key.run });
@@ -354,6 +365,9 @@ impl Crawler {
             self.commands.push_back(Command::DropSeen(site.number));
             self.rows.retain(|row| row.key != site.key);
             self.row_outgoing.retain(|item| item.origin.as_ref().is_none_or(|(key, _)| *key != site.key));
+        }
+        if self.by_subnet.get(&subnet).is_some_and(BTreeSet::is_empty) {
+            self.by_subnet.remove(&subnet);
         }
         // Whoever handed us URLs of these sites that were not recorded yet hears that they are not here.
         self.acknowledge();

@@ -8,63 +8,31 @@
 //! * A holder with blocks in several countries stands beneath each of them, and is one organisation.
 
 use super::{
-    codec,
-    lookup::{NOBODY, V4Table, V6Table},
+    columns::Columns,
+    entries::{Entries, Held},
+    holders::Holders,
     prefix::Prefix,
-    tree::{Hierarchy, Organisations, Place, Source, V6_LENGTH},
+    tables,
+    tree::{Hierarchy, Place, Source},
 };
 use crate::model::subnet::Subnet;
-use std::{cmp::Reverse, collections::BTreeSet};
+use std::collections::BTreeSet;
 
-/// How many subnets a hierarchy may have.
-pub const MOST_SUBNETS: usize = 5_000_000;
+/// How many subnets a hierarchy may have: the world's WHOIS has about five million.
+pub const MOST_SUBNETS: usize = 16_000_000;
 
 /// How many organisations a hierarchy may have.
-pub const MOST_ORGANISATIONS: usize = 2_000_000;
+pub const MOST_ORGANISATIONS: usize = 4_000_000;
 
 /// How many subnets may lie inside one another; the whole tree is then at most 4 levels higher (IPMicra expects 8 in all).
 pub const DEEPEST_NESTING: usize = 12;
-
-/// What says that a prefix is a subnet; the later ones are believed before the earlier ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Origin {
-    Routed,
-    Delegated,
-    Configured,
-}
-
-/// Who is believed when one prefix is said twice: the greater.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rank {
-    pub origin: Origin,
-    /// YYYYMMDD, 0 unknown.
-    pub date: u32,
-}
-
-/// A prefix and who holds it; numbers are those of the [`Material`] around it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
-    pub prefix: Prefix,
-    pub place: Place,
-    pub organisation: u32,
-    pub rank: Rank,
-}
-
-/// An organisation as it was read.
-#[derive(Clone, Debug)]
-pub(super) struct Holder {
-    pub registry: u16,
-    pub id: String,
-    pub name: String,
-    pub asn: u32,
-}
 
 /// All that a hierarchy is made of, in any order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Material {
     pub registries: Vec<String>,
-    pub organisations: Vec<Holder>,
-    pub entries: Vec<Entry>,
+    pub organisations: Holders,
+    pub entries: Entries,
     pub sources: Vec<Source>,
 }
 
@@ -83,165 +51,145 @@ pub enum AssemblyRefusal {
     /// Nested deeper than [`DEEPEST_NESTING`].
     #[error("{0} lies inside more than {DEEPEST_NESTING} other subnets: leave out some of the levels")]
     Nesting(Subnet),
+    /// What came out is not what opening accepts: a fault of the program, which is told and not passed on to members.
+    #[error("the hierarchy came out wrong, which is a fault of this program: {0}")]
+    Unsound(&'static str),
 }
 
-/// Numbers in ascending order of what they name: `order[new] = old`, and back.
-fn ranks(order: &[u32], len: usize) -> Vec<u32> {
-    let mut new_of = vec![NOBODY; len];
+/// The other way round: where `order[new] = old`, the new number of each old one; 0 for those that are left out.
+fn new_of(order: &[u32], len: usize) -> Vec<u32> {
+    let mut new_of = vec![0; len];
     for (new, old) in (0u32..).zip(order) {
         new_of[*old as usize] = new;
     }
     new_of
 }
 
-/// Renumbers registries and organisations by their names, leaving out what nobody refers to.
-fn canonical_names(material: &mut Material) -> Result<(), AssemblyRefusal> {
-    let Material { registries, organisations, entries, .. } = material;
-    let mut used = vec![false; organisations.len()];
-    let mut registry_used = vec![false; registries.len()];
-    for entry in &*entries {
-        used[entry.organisation as usize] = true;
-        registry_used[usize::from(entry.place.registry)] = true;
-        registry_used[usize::from(organisations[entry.organisation as usize].registry)] = true;
-    }
-    let mut order: Vec<u32> = (0..registries.len() as u32).filter(|r| registry_used[*r as usize]).collect();
-    order.sort_unstable_by_key(|r| &registries[*r as usize]);
-    let registry_of = ranks(&order, registries.len());
-    *registries = order.iter().map(|r| registries[*r as usize].clone()).collect();
-
-    for holder in organisations.iter_mut() {
-        holder.registry = registry_of[usize::from(holder.registry)] as u16;
-    }
-    let mut order: Vec<u32> = (0..organisations.len() as u32).filter(|o| used[*o as usize]).collect();
-    if order.len() > MOST_ORGANISATIONS {
-        return Err(AssemblyRefusal::Organisations(order.len()));
-    }
-    order.sort_unstable_by_key(|o| (organisations[*o as usize].registry, &organisations[*o as usize].id));
-    let organisation_of = ranks(&order, organisations.len());
-    *organisations = order
-        .iter()
-        .map(|o| {
-            let Holder { registry, id, name, asn } = &mut organisations[*o as usize];
-            Holder { registry: *registry, id: std::mem::take(id), name: std::mem::take(name), asn: *asn }
-        })
-        .collect();
-    for entry in entries {
-        entry.organisation = organisation_of[entry.organisation as usize];
-        entry.place.registry = registry_of[usize::from(entry.place.registry)] as u16;
-    }
-    Ok(())
+/// Of numbers in order, those that are used.
+fn only(order: &[u32], used: &[bool]) -> Vec<u32> {
+    order.iter().zip(used).filter(|(_, used)| **used).map(|(old, _)| *old).collect()
 }
 
-/// Sorts the entries by address and keeps one of each prefix.
-fn without_doubles(entries: &mut Vec<Entry>) {
-    // Registries and organisations are numbered by name here, so numbers break ties as names would.
-    entries.sort_unstable_by_key(|e| (e.prefix, Reverse(e.rank), e.place.registry, e.organisation, e.place.country));
-    entries.dedup_by_key(|e| e.prefix);
+/// Numbers of registries and organisations in the order of their names.
+struct Names {
+    /// `registries[new] = old`.
+    registries: Vec<u32>,
+    /// `organisations[new] = old`.
+    organisations: Vec<u32>,
 }
 
-/// By entry in address order: the entry around it, and the outermost entry around it.
-fn nest(entries: &[Entry]) -> Result<(Vec<u32>, Vec<u32>), AssemblyRefusal> {
-    let (mut parents, mut tops) = (Vec::with_capacity(entries.len()), Vec::with_capacity(entries.len()));
-    let mut around: Vec<u32> = Vec::new();
-    for (i, entry) in (0u32..).zip(entries) {
-        while around.last().is_some_and(|a| !entries[*a as usize].prefix.covers(&entry.prefix)) {
+/// Numbers all registries by name and all organisations by registry and id.
+fn number_by_name(material: &mut Material) -> Names {
+    let Material { registries: names, organisations: holders, entries, .. } = material;
+    let mut registries: Vec<u32> = (0..names.len() as u32).collect();
+    registries.sort_unstable_by_key(|r| &names[*r as usize]);
+    let registry_of = new_of(&registries, names.len());
+    holders.renumber_registries(|r| registry_of[usize::from(r)] as u16);
+
+    let mut organisations: Vec<u32> = (0..holders.len() as u32).collect();
+    let key = |o: &u32| {
+        let holder = holders.get(*o);
+        (holder.registry, holder.id)
+    };
+    organisations.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+    let organisation_of = new_of(&organisations, holders.len());
+    entries.renumber(|place, organisation| {
+        place.registry = registry_of[usize::from(place.registry)] as u16;
+        *organisation = organisation_of[*organisation as usize];
+    });
+    Names { registries, organisations }
+}
+
+/// Leaves out the registries and organisations that no entry refers to.
+fn without_unused(material: &mut Material, mut names: Names) -> Names {
+    let Material { organisations: holders, entries, .. } = material;
+    let mut registry_used = vec![false; names.registries.len()];
+    let mut organisation_used = vec![false; names.organisations.len()];
+    for Held { place, organisation, .. } in entries.iter() {
+        registry_used[usize::from(place.registry)] = true;
+        organisation_used[organisation as usize] = true;
+    }
+    for (old, _) in names.organisations.iter().zip(&organisation_used).filter(|(_, used)| **used) {
+        registry_used[usize::from(holders.get(*old).registry)] = true;
+    }
+    let left = |used: &[bool]| -> Vec<u32> { (0u32..).zip(used).filter(|(_, used)| **used).map(|(number, _)| number).collect() };
+    let registry_of = new_of(&left(&registry_used), registry_used.len());
+    let organisation_of = new_of(&left(&organisation_used), organisation_used.len());
+    entries.renumber(|place, organisation| {
+        place.registry = registry_of[usize::from(place.registry)] as u16;
+        *organisation = organisation_of[*organisation as usize];
+    });
+    holders.renumber_registries(|r| registry_of[usize::from(r)] as u16);
+    names.registries = only(&names.registries, &registry_used);
+    names.organisations = only(&names.organisations, &organisation_used);
+    names
+}
+
+/// By entry in address order: the outermost entry around it.
+fn outermost(entries: &Entries) -> Result<Vec<u32>, AssemblyRefusal> {
+    let mut tops = Vec::with_capacity(entries.len());
+    let mut around: Vec<(u32, Prefix)> = Vec::new();
+    for (i, Held { prefix, .. }) in (0u32..).zip(entries.iter()) {
+        while around.last().is_some_and(|(_, a)| !a.covers(&prefix)) {
             around.pop();
         }
         if around.len() > DEEPEST_NESTING {
-            return Err(AssemblyRefusal::Nesting(entry.prefix.subnet()));
+            return Err(AssemblyRefusal::Nesting(prefix.subnet()));
         }
-        parents.push(around.last().copied().unwrap_or(NOBODY));
-        tops.push(around.first().copied().unwrap_or(i));
-        around.push(i);
+        around.push((i, prefix));
+        tops.push(around[0].0);
     }
-    Ok((parents, tops))
+    Ok(tops)
 }
 
 /// Makes the tree.
 pub(super) fn assemble(mut material: Material) -> Result<Hierarchy, AssemblyRefusal> {
-    canonical_names(&mut material)?;
-    without_doubles(&mut material.entries);
+    let names = number_by_name(&mut material);
+    material.entries.sort();
     // Doubles that lost may have been the only ones to name their organisation.
-    canonical_names(&mut material)?;
-    let Material { registries, organisations: holders, entries, mut sources } = material;
-    if entries.len() > MOST_SUBNETS {
-        return Err(AssemblyRefusal::Subnets(entries.len()));
+    let names = without_unused(&mut material, names);
+    if material.entries.len() > MOST_SUBNETS {
+        return Err(AssemblyRefusal::Subnets(material.entries.len()));
     }
-    let places: Vec<Place> = entries.iter().map(|e| e.place).collect::<BTreeSet<_>>().into_iter().collect();
+    if names.organisations.len() > MOST_ORGANISATIONS {
+        return Err(AssemblyRefusal::Organisations(names.organisations.len()));
+    }
+    let columns = in_tree_order(material, &names)?;
+    tables::build(columns).map_err(|why| AssemblyRefusal::Unsound(why.reason()))
+}
+
+/// Puts the sorted entries in depth-first order, and lets go of them.
+fn in_tree_order(material: Material, names: &Names) -> Result<Columns, AssemblyRefusal> {
+    let Material { registries, organisations: holders, entries, mut sources } = material;
+    let places: BTreeSet<Place> = entries.iter().map(|e| e.place).collect();
     if places.len() > usize::from(u16::MAX) {
         return Err(AssemblyRefusal::Places(places.len()));
     }
-    let place_index = |place: &Place| places.partition_point(|p| p < place) as u16;
-
-    let (parents, tops) = nest(&entries)?;
-    let top_key = |i: u32| {
-        let top = &entries[tops[i as usize] as usize];
-        (top.place, top.organisation)
-    };
-    // Entries are in address order and the sort is stable: within an organisation the walk stays one through the addresses.
-    let mut order: Vec<u32> = (0..entries.len() as u32).collect();
-    order.sort_by_key(|i| top_key(*i));
-    let position_of = ranks(&order, entries.len());
-
-    let starts = |same: &dyn Fn(u32, u32) -> bool| -> Box<[u32]> {
-        (0..order.len() as u32).filter(|p| *p == 0 || !same(order[*p as usize - 1], order[*p as usize])).collect()
-    };
-    let organisation_starts = starts(&|a, b| top_key(a) == top_key(b));
-    let country_starts = starts(&|a, b| top_key(a).0 == top_key(b).0);
-    let registry_starts = starts(&|a, b| top_key(a).0.registry == top_key(b).0.registry);
-
-    let mut long = Vec::new();
-    let (mut heads, mut lengths) = (Vec::with_capacity(order.len()), Vec::with_capacity(order.len()));
-    for i in &order {
-        let prefix = entries[*i as usize].prefix;
-        if prefix.v6 {
-            heads.push(long.len() as u32);
-            long.push(prefix.first);
-            lengths.push(prefix.length + V6_LENGTH);
-        } else {
-            heads.push(prefix.first as u32);
-            lengths.push(prefix.length);
-        }
-    }
-    let by_position = |f: &dyn Fn(&Entry) -> u32| -> Box<[u32]> { order.iter().map(|i| f(&entries[*i as usize])).collect() };
-    let holders_of = by_position(&|e| e.organisation);
-    let mut members: Vec<u32> = (0..order.len() as u32).collect();
-    members.sort_by_key(|p| holders_of[*p as usize]);
-    let member_starts = (0..=holders.len() as u32).map(|o| members.partition_point(|p| holders_of[*p as usize] < o) as u32).collect();
-
-    let family = |v6: bool| (0u32..).zip(&entries).filter(move |(_, e)| e.prefix.v6 == v6);
-    let mut organisations = Organisations::default();
-    for holder in holders {
-        organisations.registries.push(holder.registry);
-        organisations.asns.push(holder.asn);
-        organisations.texts.push_str(&holder.id);
-        let id_end = organisations.texts.len() as u32;
-        organisations.texts.push_str(&holder.name);
-        organisations.ends.push([id_end, organisations.texts.len() as u32]);
-    }
-    organisations.texts.shrink_to_fit();
     sources.sort();
     sources.dedup();
-    let mut hierarchy = Hierarchy {
-        hash: [0; 32],
+    let mut columns = Columns {
+        registries: names.registries.iter().map(|r| registries[*r as usize].clone()).collect(),
+        places: places.into_iter().collect(),
         sources,
-        parents: order.iter().map(|i| position_of.get(parents[*i as usize] as usize).copied().unwrap_or(NOBODY)).collect(),
-        place_of: order.iter().map(|i| place_index(&entries[*i as usize].place)).collect(),
-        v4: V4Table::new(family(false).map(|(i, e)| (e.prefix, position_of[i as usize]))),
-        v6: V6Table::new(family(true).map(|(i, e)| (e.prefix, position_of[i as usize]))),
-        heads: heads.into(),
-        long: long.into(),
-        lengths: lengths.into(),
-        holders: holders_of,
-        registries,
-        places,
-        organisations,
-        members: members.into(),
-        member_starts,
-        organisation_starts,
-        country_starts,
-        registry_starts,
+        ..Columns::default()
     };
-    hierarchy.hash = codec::content_hash(&codec::encode(&hierarchy));
-    Ok(hierarchy)
+    columns.organisations.reserve(names.organisations.len());
+    names.organisations.iter().for_each(|o| columns.organisations.push(holders.get(*o)));
+    drop(holders);
+
+    let tops = outermost(&entries)?;
+    let mut order: Vec<u32> = (0..entries.len() as u32).collect();
+    // Entries are in address order: within an organisation the walk stays one through the addresses.
+    order.sort_unstable_by_key(|i| {
+        let top = entries.get(tops[*i as usize] as usize);
+        (top.place, top.organisation, *i)
+    });
+    drop(tops);
+    columns.reserve(entries.len(), entries.long());
+    for i in order {
+        let Held { prefix, place, organisation } = entries.get(i as usize);
+        let place = columns.places.partition_point(|p| *p < place) as u16;
+        columns.push(prefix, organisation, place);
+    }
+    Ok(columns)
 }

@@ -6,17 +6,18 @@
 
 use super::{
     asn::{self, Route},
-    assemble::{AssemblyRefusal, Entry, Holder, MOST_SUBNETS, Material, Origin, Rank, assemble},
-    codec::LONGEST_TEXT,
+    assemble::{AssemblyRefusal, MOST_SUBNETS, Material, assemble},
     delegated::{self, Record, is_holder, is_registry},
+    entries::{Entry, Origin, Rank},
     prefix::{Prefix, SHORTEST, cut},
     report::{ReadRefusal, ReadReport},
     tree::{Hierarchy, Place, Source},
+    verify::LONGEST_TEXT,
 };
 use crate::model::subnet::Subnet;
 use serde::{Deserialize, Serialize};
 use std::{
-    collections::{BTreeMap, HashMap}, // unordered: the maps below
+    collections::{BTreeMap, HashMap}, // unordered: the map below
     io::BufRead,
 };
 
@@ -69,8 +70,7 @@ pub enum RoutedUse {
 pub struct Builder {
     overrule: bool,
     material: Material,
-    registry_index: HashMap<String, u16>,            // unordered: only looked up in, never walked
-    organisation_index: HashMap<(u16, String), u32>, // unordered: only looked up in, never walked
+    registry_index: HashMap<String, u16>, // unordered: only looked up in, never walked
     /// AS numbers that registries assigned: first number and organisation → how many.
     systems: BTreeMap<(u32, u32), u32>,
     names: BTreeMap<u32, String>,
@@ -93,8 +93,7 @@ impl Builder {
     /// Goes on from a finished hierarchy.
     pub(super) fn from_material(material: Material) -> Builder {
         let registry_index = material.registries.iter().cloned().zip(0u16..).collect();
-        let organisation_index = material.organisations.iter().map(|h| (h.registry, h.id.clone())).zip(0u32..).collect();
-        Builder { material, registry_index, organisation_index, ..Builder::default() }
+        Builder { material, registry_index, ..Builder::default() }
     }
 
     /// Reads a registry's delegated or delegated-extended statistics. `source_name` is for messages only. A refused file leaves
@@ -147,12 +146,11 @@ impl Builder {
         let Material { registries, organisations, entries, sources } = other.material;
         let registry_of = registries.iter().map(|name| self.registry(name)).collect::<Option<Vec<u16>>>()?;
         let organisation_of: Vec<u32> =
-            organisations.iter().map(|h| self.organisation(registry_of[usize::from(h.registry)], &h.id)).collect();
-        self.material.entries.extend(entries.into_iter().map(|entry| Entry {
-            place: Place { registry: registry_of[usize::from(entry.place.registry)], ..entry.place },
-            organisation: organisation_of[entry.organisation as usize],
-            ..entry
-        }));
+            organisations.iter().map(|h| self.organisation(registry_of[usize::from(h.registry)], h.id)).collect();
+        self.material.entries.absorb(entries, |place, organisation| {
+            place.registry = registry_of[usize::from(place.registry)];
+            *organisation = organisation_of[*organisation as usize];
+        });
         for ((first, organisation), count) in other.systems {
             self.assign_systems(first, organisation_of[organisation as usize], count);
         }
@@ -234,15 +232,15 @@ impl Builder {
     /// Gives every organisation the smallest of its AS numbers and, if any of them has a name, the name of the smallest such.
     fn name_organisations(&mut self) {
         for ((first, organisation), count) in &self.systems {
-            let holder = &mut self.material.organisations[*organisation as usize];
-            if holder.asn == 0 {
-                holder.asn = *first;
+            let holders = &mut self.material.organisations;
+            let known = holders.get(*organisation);
+            let (asn, unnamed) = (known.asn, known.name.is_empty());
+            if asn == 0 {
+                holders.set_asn(*organisation, *first);
             }
             let last = first.saturating_add(count - 1);
-            if holder.name.is_empty()
-                && let Some((_, name)) = self.names.range(first..=&last).next()
-            {
-                holder.name.clone_from(name);
+            if unnamed && let Some((_, name)) = self.names.range(first..=&last).next() {
+                holders.set_name(*organisation, name);
             }
         }
     }
@@ -259,11 +257,7 @@ impl Builder {
     }
 
     fn organisation(&mut self, registry: u16, id: &str) -> u32 {
-        let organisations = &mut self.material.organisations;
-        *self.organisation_index.entry((registry, id.to_owned())).or_insert_with(|| {
-            organisations.push(Holder { registry, id: id.to_owned(), name: String::new(), asn: 0 });
-            organisations.len() as u32 - 1
-        })
+        self.material.organisations.number(registry, id)
     }
 }
 
@@ -274,7 +268,7 @@ fn nested(blocks: &Hierarchy, prefix: Prefix) -> Option<Entry> {
     while !blocks.prefix(around.0).covers(&prefix) {
         around = blocks.parent(around)?;
     }
-    let place = blocks.places[usize::from(blocks.place_of[around.0 as usize])];
+    let place = blocks.place(around.0);
     let organisation = blocks.organisation(around).0;
     let rank = Rank { origin: Origin::Routed, date: 0 };
     (blocks.prefix(around.0) != prefix).then_some(Entry { prefix, place, organisation, rank })

@@ -1,9 +1,14 @@
 //! How is a hierarchy written down? Columns in depth-first order, small numbers as varints: one byte string for one content.
 
 use super::{
-    assemble::{Entry, Holder, Material, Origin, Rank},
-    prefix::{Prefix, SHORTEST, family_bits},
-    tree::{Hierarchy, Place, V6_LENGTH},
+    assemble::{MOST_ORGANISATIONS, MOST_SUBNETS},
+    columns::{Columns, Organisations},
+    holders::Holder,
+    image::View,
+    layout::Section,
+    prefix::Prefix,
+    tree::{Place, V6_LENGTH},
+    verify::{LONGEST_TEXT, well_formed},
 };
 use sha2::{Digest, Sha256};
 
@@ -12,63 +17,93 @@ use sha2::{Digest, Sha256};
 #[error("{0}")]
 pub(super) struct Malformed(pub &'static str);
 
-/// The longest text in a hierarchy (an organisation's name), in bytes.
-pub(super) const LONGEST_TEXT: usize = 255;
-
 /// SHA-256.
 pub(super) fn content_hash(content: &[u8]) -> [u8; 32] {
     Sha256::digest(content).into()
 }
 
-fn put(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
+/// Bytes that are handed on when there are enough of them.
+struct Out<F: FnMut(&[u8])> {
+    buffer: Vec<u8>,
+    sink: F,
 }
 
-fn put_text(out: &mut Vec<u8>, text: &str) {
-    put(out, text.len() as u64);
-    out.extend_from_slice(text.as_bytes());
-}
+/// Bytes that are handed on at once.
+const ENOUGH: usize = 64 << 10;
 
-/// Differences to the number before, small ones of either sign short.
-fn put_deltas(out: &mut Vec<u8>, values: impl Iterator<Item = u32>) {
-    let mut before = 0i64;
-    for value in values {
-        let delta = i64::from(value) - before;
-        put(out, ((delta << 1) ^ (delta >> 63)) as u64);
-        before = i64::from(value);
+impl<F: FnMut(&[u8])> Out<F> {
+    fn bytes(&mut self, bytes: &[u8]) {
+        if self.buffer.len() + bytes.len() > ENOUGH {
+            (self.sink)(&self.buffer);
+            self.buffer.clear();
+        }
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    fn number(&mut self, mut value: u64) {
+        let mut varint = [0; 10];
+        let mut length = 0;
+        while value >= 0x80 {
+            varint[length] = value as u8 | 0x80;
+            length += 1;
+            value >>= 7;
+        }
+        varint[length] = value as u8;
+        self.bytes(&varint[..=length]);
+    }
+
+    fn text(&mut self, text: &str) {
+        self.number(text.len() as u64);
+        self.bytes(text.as_bytes());
+    }
+
+    /// Differences to the number before, small ones of either sign short.
+    fn deltas(&mut self, values: impl Iterator<Item = u32>) {
+        let mut before = 0i64;
+        for value in values {
+            let delta = i64::from(value) - before;
+            self.number(((delta << 1) ^ (delta >> 63)) as u64);
+            before = i64::from(value);
+        }
     }
 }
 
-/// Writes the content of a hierarchy: all that decides where an address lives and what is known of it.
-pub(super) fn encode(hierarchy: &Hierarchy) -> Vec<u8> {
-    let mut out = Vec::with_capacity(hierarchy.heads.len() * 8 + hierarchy.organisations.texts.len() * 2);
-    put(&mut out, hierarchy.registries.len() as u64);
-    hierarchy.registries.iter().for_each(|name| put_text(&mut out, name));
-    put(&mut out, hierarchy.places.len() as u64);
-    for place in &hierarchy.places {
-        put(&mut out, u64::from(place.registry));
-        out.extend_from_slice(&place.country);
+/// Writes the content of a hierarchy, piece by piece: all that decides where an address lives and what is known of it.
+pub(super) fn encode(view: &View, sink: impl FnMut(&[u8])) {
+    let mut out = Out { buffer: Vec::with_capacity(ENOUGH), sink };
+    out.number(view.registries.len() as u64);
+    view.registries.iter().for_each(|name| out.text(name));
+    out.number(u64::from(view.counts.places));
+    for place in (0..view.counts.places as usize).map(|i| view.place(i)) {
+        out.number(u64::from(place.registry));
+        out.bytes(&place.country);
     }
-    let organisations = &hierarchy.organisations;
-    put(&mut out, organisations.ends.len() as u64);
-    put_deltas(&mut out, organisations.registries.iter().map(|r| u32::from(*r)));
-    organisations.asns.iter().for_each(|asn| put(&mut out, u64::from(*asn)));
-    (0..organisations.ends.len()).for_each(|o| put_text(&mut out, organisations.texts(o).0));
-    (0..organisations.ends.len()).for_each(|o| put_text(&mut out, organisations.texts(o).1));
-    put(&mut out, hierarchy.heads.len() as u64);
-    out.extend_from_slice(&hierarchy.lengths);
-    put_deltas(&mut out, hierarchy.holders.iter().copied());
-    put_deltas(&mut out, hierarchy.place_of.iter().map(|p| u32::from(*p)));
-    for position in 0..hierarchy.len() {
-        let prefix = hierarchy.prefix(position);
+    let organisations = view.counts.organisations as usize;
+    out.number(organisations as u64);
+    out.deltas(view.section::<u16>(Section::HolderRegistries).iter().map(|r| u32::from(*r)));
+    view.section::<u32>(Section::Asns).iter().for_each(|asn| out.number(u64::from(*asn)));
+    (0..organisations).for_each(|o| out.text(view.texts(o).0));
+    (0..organisations).for_each(|o| out.text(view.texts(o).1));
+    out.number(u64::from(view.counts.subnets));
+    view.section::<u8>(Section::Lengths).chunks(ENOUGH / 2).for_each(|lengths| out.bytes(lengths));
+    out.deltas(view.section::<u32>(Section::Holders).iter().copied());
+    out.deltas(view.section::<u16>(Section::PlaceOf).iter().map(|p| u32::from(*p)));
+    for position in 0..view.counts.subnets {
+        let prefix = view.prefix(position);
         let bytes = prefix.first.to_be_bytes();
-        out.extend_from_slice(if prefix.v6 { &bytes } else { &bytes[12..] });
+        out.bytes(if prefix.v6 { &bytes } else { &bytes[12..] });
     }
-    out
+    (out.sink)(&out.buffer);
+}
+
+/// The hash of the content of a hierarchy, and its length.
+pub(super) fn measure(view: &View) -> ([u8; 32], u64) {
+    let (mut hasher, mut length) = (Sha256::new(), 0);
+    encode(view, |bytes| {
+        hasher.update(bytes);
+        length += bytes.len() as u64;
+    });
+    (hasher.finalize().into(), length)
 }
 
 struct Reader<'a>(&'a [u8]);
@@ -102,12 +137,12 @@ impl<'a> Reader<'a> {
         if count > self.0.len() { Err(Malformed("it promises more than it holds")) } else { Ok(count) }
     }
 
-    fn text(&mut self) -> Result<String, Malformed> {
+    fn text(&mut self) -> Result<&'a str, Malformed> {
         let len = self.small::<usize>()?;
         if len > LONGEST_TEXT {
             return Err(Malformed("a text is too long"));
         }
-        String::from_utf8(self.bytes(len)?.to_vec()).map_err(|_| Malformed("a text is not UTF-8"))
+        std::str::from_utf8(self.bytes(len)?).map_err(|_| Malformed("a text is not UTF-8"))
     }
 
     fn deltas(&mut self, count: usize, limit: usize) -> Result<Vec<u32>, Malformed> {
@@ -123,51 +158,75 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Reads what [`encode`] wrote. The caller must still compare the encoding of what comes out with what went in: that
-/// refuses every content that is not in canonical form.
-pub(super) fn decode(content: &[u8]) -> Result<Material, Malformed> {
+/// Reads what [`encode`] wrote. The caller must still check the structure of what comes out, and compare its hash with that of what
+/// went in: that refuses every content that is not in canonical form.
+pub(super) fn decode(content: &[u8]) -> Result<Columns, Malformed> {
     let mut reader = Reader(content);
-    let registries = (0..reader.count()?).map(|_| reader.text()).collect::<Result<Vec<_>, _>>()?;
-    let mut places = Vec::new();
-    for _ in 0..reader.count()? {
-        let registry: u16 = reader.small()?;
-        let country = reader.bytes(2)?;
-        if usize::from(registry) >= registries.len() || !country.iter().all(u8::is_ascii_uppercase) {
-            return Err(Malformed("a country makes no sense"));
-        }
-        places.push(Place { registry, country: [country[0], country[1]] });
-    }
-    let count = reader.count()?;
-    let registry_of = reader.deltas(count, registries.len().min(usize::from(u16::MAX)))?;
-    let asns = (0..count).map(|_| reader.small()).collect::<Result<Vec<u32>, _>>()?;
-    let ids = (0..count).map(|_| reader.text()).collect::<Result<Vec<_>, _>>()?;
-    let names = (0..count).map(|_| reader.text()).collect::<Result<Vec<_>, _>>()?;
-    let holder = |(((registry, asn), id), name): (((u32, u32), String), String)| Holder { registry: registry as u16, id, name, asn };
-    let organisations: Vec<Holder> = registry_of.into_iter().zip(asns).zip(ids).zip(names).map(holder).collect();
-
-    let count = reader.count()?;
-    let lengths = reader.bytes(count)?;
-    let holders = reader.deltas(count, organisations.len())?;
-    let place_of = reader.deltas(count, places.len())?;
-    let rank = Rank { origin: Origin::Delegated, date: 0 };
-    let mut entries = Vec::with_capacity(count);
-    for ((length, organisation), place) in lengths.iter().zip(holders).zip(place_of) {
-        let v6 = *length >= V6_LENGTH;
-        let length = if v6 { length - V6_LENGTH } else { *length };
-        let mut number = [0; 16];
-        let bytes = if v6 { &mut number[..] } else { &mut number[12..] };
-        bytes.copy_from_slice(reader.bytes(bytes.len())?);
-        let first = u128::from_be_bytes(number);
-        if !(SHORTEST..=family_bits(v6)).contains(&length) {
-            return Err(Malformed("a prefix length makes no sense"));
-        }
-        if first.trailing_zeros() < u32::from(family_bits(v6) - length) {
-            return Err(Malformed("a prefix has bits beyond its length"));
-        }
-        entries.push(Entry { prefix: Prefix { v6, first, length }, place: places[place as usize], organisation, rank });
-    }
+    let registries = (0..reader.count()?).map(|_| reader.text().map(str::to_owned)).collect::<Result<Vec<_>, _>>()?;
+    let places = (0..reader.count()?).map(|_| reader.place(registries.len())).collect::<Result<Vec<_>, _>>()?;
+    let organisations = reader.organisations(registries.len())?;
+    let mut columns = Columns { registries, places, organisations, ..Columns::default() };
+    reader.subnets(&mut columns)?;
     if !reader.0.is_empty() {
         return Err(Malformed("something follows its end"));
     }
-    Ok(Material { registries, organisations, entries, sources: Vec::new() })
+    Ok(columns)
+}
+
+impl Reader<'_> {
+    fn place(&mut self, registries: usize) -> Result<Place, Malformed> {
+        let registry: u16 = self.small()?;
+        let country = self.bytes(2)?;
+        if usize::from(registry) >= registries || !country.iter().all(u8::is_ascii_uppercase) {
+            return Err(Malformed("a country makes no sense"));
+        }
+        Ok(Place { registry, country: [country[0], country[1]] })
+    }
+
+    fn organisations(&mut self, registries: usize) -> Result<Organisations, Malformed> {
+        let count = self.count()?;
+        if count > MOST_ORGANISATIONS {
+            return Err(Malformed("it has more organisations than a hierarchy may have"));
+        }
+        let registry_of = self.deltas(count, registries.min(usize::from(u16::MAX)))?;
+        let asns = (0..count).map(|_| self.small()).collect::<Result<Vec<u32>, _>>()?;
+        // Names come after all ids: a second reader walks through them beside the first.
+        let mut names = Reader(self.0);
+        for _ in 0..count {
+            names.text()?;
+        }
+        let mut organisations = Organisations::default();
+        organisations.reserve(count);
+        for (registry, asn) in registry_of.into_iter().zip(asns) {
+            let (id, name) = (self.text()?, names.text()?);
+            organisations.push(Holder { registry: registry as u16, id, name, asn });
+        }
+        *self = names;
+        Ok(organisations)
+    }
+
+    fn subnets(&mut self, columns: &mut Columns) -> Result<(), Malformed> {
+        let count = self.count()?;
+        if count > MOST_SUBNETS {
+            return Err(Malformed("it has more subnets than a hierarchy may have"));
+        }
+        let lengths = self.bytes(count)?;
+        let long = lengths.iter().filter(|length| **length >= V6_LENGTH).count();
+        let holders = self.deltas(count, columns.organisations.registries.len())?;
+        let place_of = self.deltas(count, columns.places.len().min(usize::from(u16::MAX)))?;
+        columns.reserve(count, long);
+        for ((length, organisation), place) in lengths.iter().zip(holders).zip(place_of) {
+            let v6 = *length >= V6_LENGTH;
+            let length = if v6 { length - V6_LENGTH } else { *length };
+            let mut number = [0; 16];
+            let bytes = if v6 { &mut number[..] } else { &mut number[12..] };
+            bytes.copy_from_slice(self.bytes(bytes.len())?);
+            let prefix = Prefix { v6, first: u128::from_be_bytes(number), length };
+            if !well_formed(&prefix) {
+                return Err(Malformed("a subnet is no prefix"));
+            }
+            columns.push(prefix, organisation, place as u16);
+        }
+        Ok(())
+    }
 }

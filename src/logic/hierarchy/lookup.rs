@@ -1,90 +1,27 @@
 //! Which is the smallest prefix around an address? Nested prefixes flattened into disjoint segments, found by binary search.
 //!
-//! IPv4 has a table of the 65,536 upper halves of addresses in front: a segment then only needs its lower 16 bits (6 bytes a
-//! segment with its owner), and a search looks at the few segments of one upper half. IPv6 is a plain binary search.
-
-use super::prefix::Prefix;
+//! IPv4 has an index of the 65,536 upper halves of addresses in front: a segment then only needs its lower 16 bits (6 bytes a
+//! segment with its owner), and a search looks at the few segments of one upper half. IPv6 has an index of the upper bits within
+//! 2000::/3, where all global addresses are; it has as many bits as there are segments to tell apart.
 
 /// No prefix covers the segment.
 pub(super) const NOBODY: u32 = u32::MAX;
 
+/// Entries of the IPv4 index: where the segments of each upper half begin, and where the last ones end.
+pub(super) const V4_INDEX: usize = (1 << 16) + 1;
+
 /// Flattened IPv4 prefixes.
-#[derive(Clone, Debug)]
-pub(super) struct V4Table {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct V4Table<'a> {
     /// Where the segments of each upper half begin; one more than there are halves.
-    index: Box<[u32]>,
+    pub index: &'a [u32],
     /// Lower half of each segment's first address; the first of each upper half is 0.
-    lows: Box<[u16]>,
+    pub lows: &'a [u16],
     /// Who has the segment.
-    owners: Box<[u32]>,
+    pub owners: &'a [u32],
 }
 
-/// Flattened IPv6 prefixes.
-#[derive(Clone, Debug)]
-pub(super) struct V6Table {
-    starts: Box<[u128]>,
-    owners: Box<[u32]>,
-}
-
-/// Disjoint segments in address order, neighbours with different owners; addresses before the first segment are nobody's.
-fn flatten(prefixes: impl Iterator<Item = (Prefix, u32)>) -> Vec<(u128, u32)> {
-    let mut segments: Vec<(u128, u32)> = Vec::new();
-    let mut emit = |start: u128, owner: u32| {
-        if segments.last().is_some_and(|s| s.0 == start) {
-            segments.pop();
-        }
-        if segments.last().map_or(NOBODY, |s| s.1) != owner {
-            segments.push((start, owner));
-        }
-    };
-    let mut open: Vec<(u128, u32)> = Vec::new();
-    let close = |open: &mut Vec<(u128, u32)>, emit: &mut dyn FnMut(u128, u32)| {
-        if let Some((last, _)) = open.pop()
-            && let Some(after) = last.checked_add(1)
-        {
-            emit(after, open.last().map_or(NOBODY, |o| o.1));
-        }
-    };
-    for (prefix, owner) in prefixes {
-        while open.last().is_some_and(|o| o.0 < prefix.first) {
-            close(&mut open, &mut emit);
-        }
-        emit(prefix.first, owner);
-        open.push((prefix.last(), owner));
-    }
-    while !open.is_empty() {
-        close(&mut open, &mut emit);
-    }
-    segments
-}
-
-impl V4Table {
-    /// Builds the table of prefixes given in address order, the covering one before those inside.
-    pub fn new(prefixes: impl Iterator<Item = (Prefix, u32)>) -> V4Table {
-        let segments = flatten(prefixes);
-        let mut index = Vec::with_capacity(65_537);
-        let (mut lows, mut owners) = (Vec::with_capacity(segments.len()), Vec::with_capacity(segments.len()));
-        let mut next = 0;
-        let mut owner = NOBODY;
-        for high in 0..65_536u128 {
-            index.push(lows.len() as u32);
-            if segments.get(next).is_none_or(|s| s.0 != high << 16) {
-                lows.push(0);
-                owners.push(owner);
-            }
-            while let Some(&(start, who)) = segments.get(next)
-                && start >> 16 == high
-            {
-                lows.push(start as u16);
-                owners.push(who);
-                owner = who;
-                next += 1;
-            }
-        }
-        index.push(lows.len() as u32);
-        V4Table { index: index.into(), lows: lows.into(), owners: owners.into() }
-    }
-
+impl V4Table<'_> {
     /// The owner of the segment around `address`, or [`NOBODY`].
     pub fn find(&self, address: u32) -> u32 {
         let high = (address >> 16) as usize;
@@ -94,30 +31,49 @@ impl V4Table {
         let within = self.lows[from..to].partition_point(|start| *start <= low);
         self.owners[from + within - 1]
     }
-
-    /// Bytes on the heap.
-    pub fn bytes(&self) -> usize {
-        size_of_val(&*self.index) + size_of_val(&*self.lows) + size_of_val(&*self.owners)
-    }
 }
 
-impl V6Table {
-    /// Builds the table of prefixes given in address order, the covering one before those inside.
-    pub fn new(prefixes: impl Iterator<Item = (Prefix, u32)>) -> V6Table {
-        let (starts, owners): (Vec<_>, Vec<_>) = flatten(prefixes).into_iter().unzip();
-        V6Table { starts: starts.into(), owners: owners.into() }
-    }
+/// Flattened IPv6 prefixes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct V6Table<'a> {
+    /// How many segments begin before each slot; one more than there are slots.
+    pub index: &'a [u32],
+    /// First address of each segment.
+    pub starts: &'a [u128],
+    /// Who has the segment; addresses before the first segment are nobody's.
+    pub owners: &'a [u32],
+}
 
+/// The most bits that tell slots apart: a slot for each of a million segments.
+const MOST_SLOT_BITS: u32 = 20;
+
+/// Upper half of the first global address, 2000::.
+const FIRST_GLOBAL: u64 = 0x2000 << 48;
+
+/// How many bits of an address tell the slots of so many segments apart.
+pub(super) fn slot_bits(segments: usize) -> u32 {
+    segments.max(1).ilog2().min(MOST_SLOT_BITS)
+}
+
+/// Entries of the IPv6 index for so many segments.
+pub(super) fn v6_index(segments: usize) -> usize {
+    (1 << slot_bits(segments)) + 1
+}
+
+/// The slot of an address: never smaller than that of a smaller address. Addresses below 2000::/3 are in the first, those above in the last.
+pub(super) fn slot(address: u128, bits: u32) -> usize {
+    let upper = ((address >> 64) as u64).saturating_sub(FIRST_GLOBAL);
+    ((upper >> (61 - bits)) as usize).min((1 << bits) - 1)
+}
+
+impl V6Table<'_> {
     /// The owner of the segment around `address`, or [`NOBODY`].
     pub fn find(&self, address: u128) -> u32 {
-        match self.starts.partition_point(|start| *start <= address) {
+        let slot = slot(address, slot_bits(self.starts.len()));
+        let (from, to) = (self.index[slot] as usize, self.index[slot + 1] as usize);
+        match from + self.starts[from..to].partition_point(|start| *start <= address) {
             0 => NOBODY,
             n => self.owners[n - 1],
         }
-    }
-
-    /// Bytes on the heap.
-    pub fn bytes(&self) -> usize {
-        size_of_val(&*self.starts) + size_of_val(&*self.owners)
     }
 }

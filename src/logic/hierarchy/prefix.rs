@@ -1,5 +1,6 @@
 //! How is a range of addresses written as prefixes? Numbers for addresses, and the cutting of ranges at prefix boundaries.
 
+use super::tree::V6_LENGTH;
 use crate::model::subnet::Subnet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -32,6 +33,15 @@ pub(super) fn number(address: IpAddr) -> (bool, u128) {
 }
 
 impl Prefix {
+    /// The prefix that a hierarchy keeps as a length (IPv6 with [`V6_LENGTH`] added) and a head: an IPv4 address, or where `long` has
+    /// the IPv6 address.
+    pub fn stored(length: u8, head: u32, long: impl FnOnce(u32) -> u128) -> Prefix {
+        match length.checked_sub(V6_LENGTH) {
+            None => Prefix { v6: false, first: u128::from(head), length },
+            Some(length) => Prefix { v6: true, first: long(head), length },
+        }
+    }
+
     /// The last address as a number.
     pub fn last(&self) -> u128 {
         let host_bits = family_bits(self.v6) - self.length;

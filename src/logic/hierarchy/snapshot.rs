@@ -1,18 +1,25 @@
 //! How do members share a hierarchy? As one file, named by its content's hash, that is believed only when every byte is right.
 //!
 //! ```text
-//! zstd( magic 8 · version u32 · content length u64 · content · sources length u32 · sources · SHA-256 of all before )
+//! label · zstd( magic 8 · version u32 · content length u64 · content · sources length u32 · sources · SHA-256 of all before )
 //! ```
 //!
 //! Numbers are little-endian. The sources are postcard; the content is what the hash is taken of. The checksum finds
-//! accidents; against malice the content itself is checked: it must be exactly what its own tree would be written as.
+//! accidents; against malice the content itself is checked: it must be exactly what its own tree would be written as. The label
+//! may be missing; if it is there, it must be right.
 
 use super::{
-    assemble::{AssemblyRefusal, assemble},
     codec::{Malformed, content_hash, decode, encode},
+    image::ImageRefusal,
+    label::{LABEL_LENGTH, Label},
+    tables,
     tree::{Hierarchy, Source},
 };
-use std::io::Read;
+use sha2::{Digest, Sha256};
+use std::{
+    io::{Read, Write},
+    sync::Arc,
+};
 
 const MAGIC: &[u8; 8] = b"NCRAWLHI";
 
@@ -20,10 +27,22 @@ const MAGIC: &[u8; 8] = b"NCRAWLHI";
 const VERSION: u32 = 1;
 
 /// The largest snapshot that is unpacked, in bytes: enough for the most subnets, not for a bomb.
-const LARGEST_UNPACKED: u64 = 256 << 20;
+const LARGEST_UNPACKED: u64 = 512 << 20;
+
+/// The most bytes that a snapshot of so many bytes may unpack to: real ones grow three times. So whoever wants to fill the memory
+/// must at least send something.
+fn most_unpacked(packed: usize) -> u64 {
+    LARGEST_UNPACKED.min((1 << 20) + 100 * packed as u64)
+}
 
 /// How hard the snapshot is pressed: made rarely, carried often.
 const COMPRESSION: i32 = 19;
+
+/// How hard a snapshot is pressed that has more content than [`LARGE`]: the last tenth of its size would cost minutes.
+const COMPRESSION_OF_LARGE: i32 = 9;
+
+/// Content of so many bytes is large.
+const LARGE: u64 = 16 << 20;
 
 /// The most bytes that the list of sources may take.
 const LARGEST_SOURCES: usize = 64 << 10;
@@ -44,17 +63,20 @@ pub enum SnapshotRefusal {
     #[error("the snapshot has the wrong length, it was cut off or something was added: get it again")]
     Length,
     /// It unpacks to more than any hierarchy needs.
-    #[error("the snapshot unpacks to more than {LARGEST_UNPACKED} bytes: it is none")]
-    TooLarge,
+    #[error("the snapshot unpacks to more than {0} bytes, far more than its size explains: it is none")]
+    TooLarge(u64),
     /// Its bytes changed.
     #[error("the snapshot is damaged, its checksum does not hold: get it again")]
     Checksum,
     /// The content makes no sense, though the checksum holds: somebody made it so.
     #[error("the snapshot makes no sense: {0}; do not take snapshots from where this one came from")]
     Malformed(&'static str),
-    /// The content exceeds a limit.
+    /// The label in front names another hierarchy.
+    #[error("the snapshot is labelled as another hierarchy than it is: do not take snapshots from where this one came from")]
+    Label,
+    /// It is an image, not a snapshot, and cannot be opened.
     #[error(transparent)]
-    Assembly(#[from] AssemblyRefusal),
+    Image(#[from] ImageRefusal),
 }
 
 impl From<Malformed> for SnapshotRefusal {
@@ -64,34 +86,69 @@ impl From<Malformed> for SnapshotRefusal {
 }
 
 impl Hierarchy {
-    /// The snapshot file, compressed.
+    /// The snapshot file, compressed: equal for equal hierarchies from equal sources, with one version of zstd.
     pub fn to_bytes(&self) -> Vec<u8> {
+        let level = if self.view().content_length > LARGE { COMPRESSION_OF_LARGE } else { COMPRESSION };
         #[expect(clippy::unwrap_used, reason = "compressing from memory into memory at a valid level does not fail")]
-        zstd::bulk::compress(&self.unpacked(), COMPRESSION).unwrap()
+        let mut encoder = zstd::stream::write::Encoder::new(self.label().to_bytes().to_vec(), level).unwrap();
+        self.write_unpacked(|bytes| {
+            #[expect(clippy::unwrap_used, reason = "writing into memory does not fail")]
+            encoder.write_all(bytes).unwrap();
+        });
+        #[expect(clippy::unwrap_used, reason = "writing into memory does not fail")]
+        encoder.finish().unwrap()
     }
 
-    /// Reads a snapshot file. The hash is computed anew, never taken from the file.
+    /// What a snapshot of this says of itself.
+    pub fn label(&self) -> Label {
+        Label { hash: self.hash(), subnets: self.len(), built: self.built() }
+    }
+
+    /// Reads a snapshot file, or an image. The hash is computed anew, never taken from the file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Hierarchy, SnapshotRefusal> {
-        let mut unpacked = Vec::new();
-        let decoder = zstd::stream::read::Decoder::with_buffer(bytes).map_err(|_| SnapshotRefusal::Compression)?;
-        // One byte more than allowed, to see that it is too large.
-        decoder.take(LARGEST_UNPACKED + 1).read_to_end(&mut unpacked).map_err(|_| SnapshotRefusal::Compression)?;
-        if unpacked.len() as u64 > LARGEST_UNPACKED {
-            return Err(SnapshotRefusal::TooLarge);
+        if bytes.starts_with(super::image::MAGIC) {
+            return Ok(Hierarchy::open(Arc::new(bytes.to_vec()))?);
         }
-        Self::from_unpacked(&unpacked)
+        let label = Label::of(bytes);
+        let packed = if label.is_some() { &bytes[LABEL_LENGTH..] } else { bytes };
+        let mut unpacked = Vec::new();
+        let decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(|_| SnapshotRefusal::Compression)?;
+        let most = most_unpacked(packed.len());
+        // One byte more than allowed, to see that it is too large.
+        decoder.take(most + 1).read_to_end(&mut unpacked).map_err(|_| SnapshotRefusal::Compression)?;
+        if unpacked.len() as u64 > most {
+            return Err(SnapshotRefusal::TooLarge(most));
+        }
+        let hierarchy = Self::from_unpacked(&unpacked)?;
+        if label.is_some_and(|label| label != hierarchy.label()) { Err(SnapshotRefusal::Label) } else { Ok(hierarchy) }
     }
 
-    pub(super) fn unpacked(&self) -> Vec<u8> {
-        let content = encode(self);
+    fn write_unpacked(&self, mut sink: impl FnMut(&[u8])) {
+        let view = self.view();
         // A list of a few short texts; should it ever not encode, a snapshot without its sources is still right.
-        let sources = postcard::to_stdvec(&self.sources).ok().filter(|s| s.len() <= LARGEST_SOURCES).unwrap_or_else(|| vec![0]);
-        seal(VERSION, &content, &sources)
+        let sources = postcard::to_stdvec(&view.sources).ok().filter(|s| s.len() <= LARGEST_SOURCES).unwrap_or_else(|| vec![0]);
+        let mut hasher = Sha256::new();
+        let mut part = |bytes: &[u8]| {
+            hasher.update(bytes);
+            sink(bytes);
+        };
+        part(&head(VERSION, view.content_length));
+        encode(view, &mut part);
+        part(&(sources.len() as u32).to_le_bytes());
+        part(&sources);
+        sink(&hasher.finalize());
+    }
+
+    #[cfg(test)]
+    pub(super) fn unpacked(&self) -> Vec<u8> {
+        let mut unpacked = Vec::new();
+        self.write_unpacked(|bytes| unpacked.extend_from_slice(bytes));
+        unpacked
     }
 
     pub(super) fn from_unpacked(bytes: &[u8]) -> Result<Hierarchy, SnapshotRefusal> {
-        let (head, rest) = bytes.split_first_chunk::<8>().ok_or(SnapshotRefusal::NotASnapshot)?;
-        if head != MAGIC {
+        let (magic, rest) = bytes.split_first_chunk::<8>().ok_or(SnapshotRefusal::NotASnapshot)?;
+        if magic != MAGIC {
             return Err(SnapshotRefusal::NotASnapshot);
         }
         let (version, rest) = rest.split_first_chunk::<4>().ok_or(SnapshotRefusal::Length)?;
@@ -111,11 +168,11 @@ impl Hierarchy {
         if u32::from_le_bytes(*length) as usize != sources.len() || sources.len() > LARGEST_SOURCES {
             return Err(SnapshotRefusal::Length);
         }
-        let mut material = decode(content)?;
-        material.sources =
+        let mut columns = decode(content)?;
+        columns.sources =
             postcard::from_bytes::<Vec<Source>>(sources).map_err(|_| SnapshotRefusal::Malformed("its sources cannot be read"))?;
-        let hierarchy = assemble(material)?;
-        // Assembling sorts, drops doubles and what is not used: if that changed anything, the content was not canonical.
+        let hierarchy = tables::build(columns).map_err(|why| SnapshotRefusal::Malformed(why.reason()))?;
+        // Whatever else the content says than its tree would be written as, it was not canonical.
         if hierarchy.hash() != content_hash(content) {
             return Err(SnapshotRefusal::Malformed("its content is not in canonical form"));
         }
@@ -123,15 +180,15 @@ impl Hierarchy {
     }
 }
 
+/// What comes before the content.
+fn head(version: u32, content_length: u64) -> Vec<u8> {
+    [&MAGIC[..], &version.to_le_bytes(), &content_length.to_le_bytes()].concat()
+}
+
 /// Puts the parts of a file together under a checksum.
+#[cfg(test)]
 pub(super) fn seal(version: u32, content: &[u8], sources: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(content.len() + sources.len() + 64);
-    out.extend_from_slice(MAGIC);
-    out.extend_from_slice(&version.to_le_bytes());
-    out.extend_from_slice(&(content.len() as u64).to_le_bytes());
-    out.extend_from_slice(content);
-    out.extend_from_slice(&(sources.len() as u32).to_le_bytes());
-    out.extend_from_slice(sources);
+    let mut out = [&head(version, content.len() as u64)[..], content, &(sources.len() as u32).to_le_bytes(), sources].concat();
     let checksum = content_hash(&out);
     out.extend_from_slice(&checksum);
     out

@@ -32,7 +32,7 @@ pub struct Stats {
     pub countries: u64,
     /// Levels from the root to the deepest subnet (IPMicra expects at most 8).
     pub height: u32,
-    /// Bytes it takes in memory.
+    /// Bytes of its image, which it takes in memory unless it is mapped from a file.
     pub memory_bytes: u64,
     /// By registry.
     pub registries: BTreeMap<String, RegistryStats>,
@@ -88,8 +88,8 @@ impl Hierarchy {
         Stats {
             hash: self.hash().iter().map(|b| format!("{b:02x}")).collect(),
             subnets,
-            ipv4: subnets - self.long.len() as u64,
-            ipv6: self.long.len() as u64,
+            ipv4: subnets - u64::from(self.view().counts.long),
+            ipv6: u64::from(self.view().counts.long),
             blocks,
             nested: subnets - blocks,
             ipv4_addresses,
@@ -98,37 +98,11 @@ impl Hierarchy {
             countries: subnets_by_country.len() as u64,
             // Root, registry, country and organisation stand above the outermost subnets.
             height: if deepest == 0 { 0 } else { 3 + deepest as u32 },
-            memory_bytes: self.memory_bytes() as u64,
+            memory_bytes: self.image().len() as u64,
             registries,
             subnets_by_country,
-            sources: self.sources.clone(),
+            sources: self.sources().to_vec(),
         }
-    }
-
-    /// Bytes on the heap.
-    fn memory_bytes(&self) -> usize {
-        let organisations = &self.organisations;
-        let by_u32 = [
-            &self.heads,
-            &self.holders,
-            &self.parents,
-            &self.members,
-            &self.member_starts,
-            &self.organisation_starts,
-            &self.country_starts,
-            &self.registry_starts,
-        ];
-        by_u32.iter().map(|a| size_of_val(&***a)).sum::<usize>()
-            + size_of_val(&*self.long)
-            + self.lengths.len()
-            + size_of_val(&*self.place_of)
-            + size_of_val(&*self.places)
-            + organisations.registries.capacity() * 2
-            + organisations.asns.capacity() * 4
-            + organisations.ends.capacity() * 8
-            + organisations.texts.capacity()
-            + self.v4.bytes()
-            + self.v6.bytes()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Does the hierarchy answer what a plain reading of the files would?
 
 mod change;
+mod images;
 mod opening;
 mod reading;
 mod relatives;

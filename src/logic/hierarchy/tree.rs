@@ -1,14 +1,17 @@
 //! What is known of a subnet? The immutable hierarchy: sorted arrays by position, and every question that is asked of it.
 
 use super::{
-    assemble::{AssemblyRefusal, Entry, Material, Origin, Rank, assemble},
+    assemble::{AssemblyRefusal, Material, assemble},
     build::{BadFurtherPrefix, FurtherPrefix},
-    lookup::{NOBODY, V4Table, V6Table},
+    entries::{Entry, Origin, Rank},
+    image::View,
+    layout::Section,
+    lookup::NOBODY,
     prefix::{Prefix, number},
 };
 use crate::model::subnet::Subnet;
 use serde::{Deserialize, Serialize};
-use std::{net::IpAddr, ops::Range};
+use std::{net::IpAddr, ops::Range, sync::Arc};
 
 /// Length of the implicit subnet of an IPv4 address that no registered block covers.
 pub const IMPLICIT_V4: u8 = 24;
@@ -80,67 +83,37 @@ pub(super) struct Place {
     pub country: [u8; 2],
 }
 
-/// The tree. Immutable; with all its tables about 40 bytes a subnet and 50 an organisation.
+/// The tree: a cheap view of an image that is shared by all copies. Immutable; the image has about 45 bytes a subnet and 60 an
+/// organisation.
 #[derive(Clone)]
 pub struct Hierarchy {
-    pub(super) hash: [u8; 32],
-    pub(super) sources: Vec<Source>,
-    /// By position: an IPv4 address, or an index into `long`.
-    pub(super) heads: Box<[u32]>,
-    /// IPv6 first addresses.
-    pub(super) long: Box<[u128]>,
-    /// By position: prefix length, IPv6 with [`V6_LENGTH`] added.
-    pub(super) lengths: Box<[u8]>,
-    /// By position: index of the organisation.
-    pub(super) holders: Box<[u32]>,
-    /// By position: index of registry and country.
-    pub(super) place_of: Box<[u16]>,
-    /// By position: the covering subnet, or [`NOBODY`].
-    pub(super) parents: Box<[u32]>,
-    pub(super) registries: Vec<String>,
-    pub(super) places: Vec<Place>,
-    pub(super) organisations: Organisations,
-    /// Positions by organisation, and where each organisation's begin.
-    pub(super) members: Box<[u32]>,
-    pub(super) member_starts: Box<[u32]>,
-    /// First positions of the groups of each level.
-    pub(super) organisation_starts: Box<[u32]>,
-    pub(super) country_starts: Box<[u32]>,
-    pub(super) registry_starts: Box<[u32]>,
-    pub(super) v4: V4Table,
-    pub(super) v6: V6Table,
+    view: Arc<View>,
 }
 
 /// What marks the length of an IPv6 prefix in `lengths`.
 pub(super) const V6_LENGTH: u8 = 64;
 
-/// The organisations, their texts in one string.
-#[derive(Clone, Default)]
-pub(super) struct Organisations {
-    /// Index of the registry.
-    pub registries: Vec<u16>,
-    /// Smallest AS number, 0 for none.
-    pub asns: Vec<u32>,
-    /// Ends of id and name in `texts`.
-    pub ends: Vec<[u32; 2]>,
-    pub texts: String,
-}
-
-impl Organisations {
-    pub fn texts(&self, index: usize) -> (&str, &str) {
-        let start = if index == 0 { 0 } else { self.ends[index - 1][1] as usize };
-        let [id, name] = self.ends[index];
-        (&self.texts[start..id as usize], &self.texts[id as usize..name as usize])
-    }
-}
-
 impl std::fmt::Debug for Hierarchy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Hierarchy({} subnets, {:02x?})", self.len(), &self.hash[..4])
+        write!(f, "Hierarchy({} subnets, {:02x?})", self.len(), &self.hash()[..4])
     }
 }
 
 impl Hierarchy {
+    /// The hierarchy in an image that was checked.
+    pub(super) fn of(view: View) -> Hierarchy {
+        Hierarchy { view: Arc::new(view) }
+    }
+
+    pub(super) fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// By position: the numbers of a section.
+    fn numbers(&self, section: Section) -> &[u32] {
+        self.view.section(section)
+    }
+
     /// A hierarchy without a single subnet: every address lives in its implicit one.
     pub fn empty() -> Hierarchy {
         #[expect(clippy::unwrap_used, reason = "nothing exceeds no limit")]
@@ -149,30 +122,36 @@ impl Hierarchy {
 
     /// How many subnets there are; positions are 0 to one less.
     pub fn len(&self) -> u32 {
-        self.heads.len() as u32
+        self.view.counts.subnets
     }
 
     /// Whether there is no subnet at all.
     pub fn is_empty(&self) -> bool {
-        self.heads.is_empty()
+        self.len() == 0
     }
 
     /// SHA-256 of the content: equal for members that place every address alike. Sources' names and dates do not enter.
     pub fn hash(&self) -> [u8; 32] {
-        self.hash
+        self.view.hash
     }
 
     /// What it was built from.
     pub fn sources(&self) -> &[Source] {
-        &self.sources
+        &self.view.sources
+    }
+
+    /// The latest date of the sources as YYYYMMDD; 0 if none of them has such a date.
+    pub fn built(&self) -> u32 {
+        let dates = self.sources().iter().filter(|s| s.date.len() == 8).filter_map(|s| s.date.parse().ok());
+        dates.max().unwrap_or(0)
     }
 
     /// The smallest subnet around an address (IPMicra §4.2, step 1); none if no registered block covers it. An IPv4 address
     /// mapped into IPv6 is looked up as the IPv4 address.
     pub fn locate(&self, address: IpAddr) -> Option<Position> {
         let found = match number(address) {
-            (false, n) => self.v4.find(n as u32),
-            (true, n) => self.v6.find(n),
+            (false, n) => self.view.v4().find(n as u32),
+            (true, n) => self.view.v6().find(n),
         };
         (found != NOBODY).then_some(Position(found))
     }
@@ -189,11 +168,17 @@ impl Hierarchy {
     }
 
     pub(super) fn prefix(&self, position: u32) -> Prefix {
-        let (head, length) = (self.heads[position as usize], self.lengths[position as usize]);
-        match length.checked_sub(V6_LENGTH) {
-            None => Prefix { v6: false, first: u128::from(head), length },
-            Some(length) => Prefix { v6: true, first: self.long[head as usize], length },
-        }
+        self.view.prefix(position)
+    }
+
+    /// Registry and country of the holder at a position.
+    pub(super) fn place(&self, position: u32) -> Place {
+        self.view.place(usize::from(self.view.section::<u16>(Section::PlaceOf)[position as usize]))
+    }
+
+    /// The covering subnet's position, or nobody.
+    pub(super) fn parent_of(&self, position: u32) -> u32 {
+        self.numbers(Section::Parents)[position as usize]
     }
 
     /// The subnet at a position. Panics for a position of another, larger hierarchy, like all that take one.
@@ -205,27 +190,27 @@ impl Hierarchy {
     pub fn position(&self, subnet: Subnet) -> Option<Position> {
         let wanted = Prefix::from(&subnet);
         // Not through `locate`, which would take a prefix of mapped addresses for IPv4.
-        let mut at = if wanted.v6 { self.v6.find(wanted.first) } else { self.v4.find(wanted.first as u32) };
+        let mut at = if wanted.v6 { self.view.v6().find(wanted.first) } else { self.view.v4().find(wanted.first as u32) };
         while at != NOBODY {
             let here = self.prefix(at);
             if here.length <= wanted.length {
                 return (here == wanted).then_some(Position(at));
             }
-            at = self.parents[at as usize];
+            at = self.parent_of(at);
         }
         None
     }
 
     /// The smallest subnet that covers this one, if there is one.
     pub fn parent(&self, position: Position) -> Option<Position> {
-        let parent = self.parents[position.0 as usize];
+        let parent = self.parent_of(position.0);
         (parent != NOBODY).then_some(Position(parent))
     }
 
     /// The subnet itself and everything nested in it.
     pub fn beneath(&self, position: Position) -> Range<u32> {
         let covering = self.prefix(position.0);
-        let (mut low, mut high) = (position.0 + 1, group(&self.organisation_starts, position.0, self.len()).end);
+        let (mut low, mut high) = (position.0 + 1, group(self.numbers(Section::OrganisationStarts), position.0, self.len()).end);
         while low < high {
             let middle = low + (high - low) / 2;
             if covering.covers(&self.prefix(middle)) {
@@ -247,11 +232,11 @@ impl Hierarchy {
             at = parent;
         }
         let levels = [
-            (StepKind::Organisation, &self.organisation_starts),
-            (StepKind::Country, &self.country_starts),
-            (StepKind::Registry, &self.registry_starts),
+            (StepKind::Organisation, Section::OrganisationStarts),
+            (StepKind::Country, Section::CountryStarts),
+            (StepKind::Registry, Section::RegistryStarts),
         ];
-        steps.extend(levels.map(|(kind, starts)| Step { kind, range: group(starts, at.0, self.len()) }));
+        steps.extend(levels.map(|(kind, starts)| Step { kind, range: group(self.numbers(starts), at.0, self.len()) }));
         steps.push(Step { kind: StepKind::Root, range: 0..self.len() });
         steps
     }
@@ -259,28 +244,28 @@ impl Hierarchy {
     /// Who holds the subnet (IP-2). Normally the holder of the block around it, too; not where one block was registered
     /// within another's.
     pub fn organisation(&self, position: Position) -> OrganisationId {
-        OrganisationId(self.holders[position.0 as usize])
+        OrganisationId(self.numbers(Section::Holders)[position.0 as usize])
     }
 
     /// All subnets of an organisation, in whatever country, in ascending order: the "same company" of IPMicra §4.2, step 2.
     pub fn organisation_members(&self, organisation: OrganisationId) -> impl ExactSizeIterator<Item = Position> + '_ {
         let index = organisation.0 as usize;
-        let range = self.member_starts[index] as usize..self.member_starts[index + 1] as usize;
-        self.members[range].iter().map(|p| Position(*p))
+        let starts = self.numbers(Section::MemberStarts);
+        self.numbers(Section::Members)[starts[index] as usize..starts[index + 1] as usize].iter().map(|p| Position(*p))
     }
 
     /// How many organisations there are; their numbers are 0 to one less.
     pub fn organisations(&self) -> u32 {
-        self.organisations.registries.len() as u32
+        self.view.counts.organisations
     }
 
     /// What is known of an organisation.
     pub fn organisation_record(&self, organisation: OrganisationId) -> Organisation<'_> {
         let index = organisation.0 as usize;
-        let (id, name) = self.organisations.texts(index);
-        let asn = self.organisations.asns[index];
+        let (id, name) = self.view.texts(index);
+        let asn = self.numbers(Section::Asns)[index];
         Organisation {
-            registry: &self.registries[usize::from(self.organisations.registries[index])],
+            registry: &self.view.registries[usize::from(self.view.section::<u16>(Section::HolderRegistries)[index])],
             id,
             name: (!name.is_empty()).then_some(name),
             asn: (asn != 0).then_some(asn),
@@ -295,14 +280,13 @@ impl Hierarchy {
 
     /// The country of the subnet's holder, as the registry has it: two capital letters, `ZZ` unknown.
     pub fn country(&self, position: Position) -> &str {
-        let place = &self.places[usize::from(self.place_of[position.0 as usize])];
-        std::str::from_utf8(&place.country).unwrap_or("ZZ")
+        let place = usize::from(self.view.section::<u16>(Section::PlaceOf)[position.0 as usize]);
+        std::str::from_utf8(&self.view.section::<[u8; 4]>(Section::Places)[place][2..]).unwrap_or("ZZ")
     }
 
     /// The registry that delegated the subnet.
     pub fn registry(&self, position: Position) -> &str {
-        let place = &self.places[usize::from(self.place_of[position.0 as usize])];
-        &self.registries[usize::from(place.registry)]
+        &self.view.registries[usize::from(self.place(position.0).registry)]
     }
 
     /// This hierarchy and further prefixes, for laboratories and private networks. A further prefix that is a subnet already
@@ -321,27 +305,21 @@ impl Hierarchy {
     /// Taken apart again, to be put together with something else.
     pub(super) fn material(&self) -> Material {
         let rank = Rank { origin: Origin::Delegated, date: 0 };
-        let entries = (0..self.len()).map(|p| Entry {
+        let mut material = Material { registries: self.view.registries.clone(), sources: self.view.sources.clone(), ..Material::default() };
+        material.entries.extend((0..self.len()).map(|p| Entry {
             prefix: self.prefix(p),
-            place: self.places[usize::from(self.place_of[p as usize])],
-            organisation: self.holders[p as usize],
+            place: self.place(p),
+            organisation: self.organisation(Position(p)).0,
             rank,
-        });
-        let organisations = (0..self.organisations()).map(|o| {
-            let (id, name) = self.organisations.texts(o as usize);
-            super::assemble::Holder {
-                registry: self.organisations.registries[o as usize],
-                id: id.to_owned(),
-                name: name.to_owned(),
-                asn: self.organisations.asns[o as usize],
-            }
-        });
-        Material {
-            registries: self.registries.clone(),
-            organisations: organisations.collect(),
-            entries: entries.collect(),
-            sources: self.sources.clone(),
+        }));
+        let registries: &[u16] = self.view.section(Section::HolderRegistries);
+        for (registry, organisation) in registries.iter().zip(0..) {
+            let record = self.organisation_record(OrganisationId(organisation));
+            let number = material.organisations.number(*registry, record.id);
+            material.organisations.set_name(number, record.name.unwrap_or_default());
+            material.organisations.set_asn(number, record.asn.unwrap_or_default());
         }
+        material
     }
 }
 

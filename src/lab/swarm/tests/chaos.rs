@@ -112,10 +112,3 @@ fn named(seed: u64, run: fn(u64)) {
     println!("seed {seed}");
     run(seed);
 }
-
-/// A few seeds, or those that are asked for: `NEARCRAWL_SEEDS=10..200`.
-fn seeds(few: u64) -> std::ops::Range<u64> {
-    let asked = std::env::var("NEARCRAWL_SEEDS").ok();
-    let range = asked.as_deref().and_then(|text| text.split_once("..")).and_then(|(a, b)| Some(a.parse().ok()?..b.parse().ok()?));
-    range.unwrap_or(1..1 + few)
-}

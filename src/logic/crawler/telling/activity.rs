@@ -76,7 +76,7 @@ impl Crawler {
     /// Hosts whose address or owner is being found, for this access point or, as their steward, for others.
     fn unplaced(&self) -> BTreeSet<&Host> {
         let placed = |host: &Host| match self.locator.lookup(host, self.now.moment) {
-            Lookup::At(located) => self.ownership.claim(&self.hierarchy.subnet_of(located.address)).is_some(),
+            Lookup::At(located) => self.ownership.around(located.address).is_some_and(|claim| !claim.released),
             Lookup::Nowhere(_) => true,
             Lookup::Unknown => false,
         };

@@ -6,6 +6,12 @@ use crate::logic::hierarchy::{
     snapshot::seal,
 };
 
+fn content(hierarchy: &Hierarchy) -> Vec<u8> {
+    let mut content = Vec::new();
+    encode(hierarchy.view(), |bytes| content.extend_from_slice(bytes));
+    content
+}
+
 /// A small hierarchy with everything in it: both families, nested networks, two registries.
 fn small() -> Hierarchy {
     of(
@@ -46,11 +52,14 @@ fn a_snapshot_comes_back_with_hash_and_sources() {
 #[test]
 fn every_flipped_bit_is_noticed() {
     let hierarchy = small();
-    for (bytes, open) in [
-        (hierarchy.to_bytes(), Hierarchy::from_bytes as fn(&[u8]) -> Result<Hierarchy, SnapshotRefusal>),
-        (hierarchy.unpacked(), Hierarchy::from_unpacked),
+    // What says that there is a label and how long it is; without, the rest is a snapshot without a label.
+    const LABEL_HEAD: usize = 20;
+    for (bytes, from, open) in [
+        (hierarchy.to_bytes(), LABEL_HEAD, Hierarchy::from_bytes as fn(&[u8]) -> Result<Hierarchy, SnapshotRefusal>),
+        (hierarchy.unpacked(), 0, Hierarchy::from_unpacked),
     ] {
-        for bit in 0..bytes.len() * 8 {
+        // Each bit of the packed frame, one of each byte in the label.
+        for bit in (from * 8..bytes.len() * 8).filter(|bit| from == 0 || *bit >= 60 * 8 || bit % 8 == bit / 8 % 8) {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             // Some bits of a zstd frame mean nothing: then what comes out must be what went in.
@@ -77,7 +86,7 @@ fn every_shortened_or_lengthened_snapshot_is_refused() {
 #[test]
 fn forged_content_with_a_right_checksum_is_no_tree_of_its_own() {
     let hierarchy = small();
-    let content = encode(&hierarchy);
+    let content = content(&hierarchy);
     let mut believed = 0;
     for at in 0..content.len() {
         for change in [1u8, 0x7f, 0x80, 0xff] {
@@ -97,7 +106,7 @@ fn forged_content_with_a_right_checksum_is_no_tree_of_its_own() {
 
 #[test]
 fn refusals_say_what_is_wrong() {
-    let content = encode(&small());
+    let content = content(&small());
     let refusal = |bytes: &[u8]| Hierarchy::from_unpacked(bytes).unwrap_err();
     assert_eq!(refusal(b"a text that is no snapshot"), SnapshotRefusal::NotASnapshot);
     assert_eq!(refusal(&seal(2, &content, &[0])), SnapshotRefusal::Version(2));
@@ -117,7 +126,17 @@ fn a_bomb_is_not_unpacked() {
         packed
     };
     assert!(bomb.len() < 1 << 20);
-    assert_eq!(Hierarchy::from_bytes(&bomb).unwrap_err(), SnapshotRefusal::TooLarge);
+    let SnapshotRefusal::TooLarge(most) = Hierarchy::from_bytes(&bomb).unwrap_err() else { panic!("unpacked") };
+    assert!(most < 101 * bomb.len() as u64 + (1 << 20), "no more than a hundred times what was sent is unpacked");
+}
+
+#[test]
+fn a_label_is_believed_only_if_it_is_right() {
+    let (one, other) = (small().to_bytes(), Hierarchy::empty().to_bytes());
+    assert_eq!(Label::of(&one), Some(small().label()));
+    assert_eq!(Hierarchy::from_bytes(&[&one[..60], &other[60..]].concat()).unwrap_err(), SnapshotRefusal::Label);
+    assert_eq!(Hierarchy::from_bytes(&one[60..]).unwrap().hash(), small().hash(), "there need be none");
+    assert_eq!(Hierarchy::world().unwrap().label(), Label::of(crate::logic::hierarchy::world::WORLD).unwrap());
 }
 
 fn further(prefix: &str, country: &str, organisation: &str, registry: &str) -> FurtherPrefix {

@@ -1,0 +1,243 @@
+//! Whose is this address, and who decides if it is nobody's?
+//!
+//! Members may have different hierarchies for a while: a new one is built every three months, and they do not change over at the
+//! same moment. Three rules keep them from ever disagreeing about an owner, and an address from ever being asked by two:
+//!
+//! 1. **The claims alone say whose an address is**: the longest claimed subnet around it decides ([`Ownership::around`]).
+//! 2. **Around an address without any claim, its guardian decides which subnet is to be settled**: the steward of the address itself,
+//!    whom everybody finds without a hierarchy. It lends the address to one steward of one subnet, by its own hierarchy, and to no
+//!    other until somebody owns it. So an address is never in two procedures at once.
+//! 3. **Within a claimed subnet its owner decides**, for it has the politeness of every address there. If its hierarchy knows a smaller
+//!    subnet in which it crawls nothing yet, it runs the procedure for that one itself before it lets anything in. Where it crawls
+//!    already, things stay as they are.
+//!
+//! Should two claims come to lie within each other all the same (members were cut off from each other), rule 1 says who goes on;
+//! the owner of the larger subnet gives up what lies in the smaller one, and a claim is watched before it is acted on.
+//!
+//! [`Ownership::around`]: crate::logic::ownership::Ownership::around
+
+use super::{Crawler, Pending};
+use crate::{
+    logic::{hierarchy::Hierarchy, membership::rendezvous, ownership::claimable},
+    model::{
+        access_point::AccessPoint,
+        claim::{Claim, SignedClaim},
+        fetch::{LocatedHost, ProbeTarget},
+        message::{Request, Response},
+        subnet::Subnet,
+        time::{Millis, Moment},
+        url::{Host, PageUrl},
+    },
+};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
+
+/// How long whoever settles a subnet may take to find an owner before it is reminded.
+const SETTLE_PATIENCE: Millis = 5_000;
+
+/// For so long a guardian sticks to the subnet to which it lent an address; whoever waits for an owner asks much more often.
+const LOAN_HOLDS: Millis = 600_000;
+
+/// An address without an owner that its guardian lent to the steward of a subnet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loan {
+    /// Which subnet is being settled.
+    subnet: Subnet,
+    /// When its steward was last told.
+    told: Option<Moment>,
+    /// When somebody last asked for an owner.
+    wanted: Moment,
+}
+
+impl Crawler {
+    /// Who crawls this host, if that is decided and they can be reached; if not, sees to it that it gets decided.
+    pub(super) fn owner_for(&mut self, located: &LocatedHost) -> Option<AccessPoint> {
+        let first = self.outbox.peek(&located.host).map(|item| item.arrival.url.clone());
+        if let Some(claim) = self.ownership.around(located.address) {
+            let (subnet, owner) = (claim.subnet, claim.owner);
+            if claim.released {
+                return None;
+            }
+            if owner != self.me {
+                return self.live().contains(&owner).then_some(owner);
+            }
+            let here = !self.loading.contains_key(&subnet) && first.is_none_or(|url| self.belongs_here(subnet, located, &url));
+            return here.then_some(owner);
+        }
+        if !self.synced {
+            return None;
+        }
+        let target = target(&first?, located);
+        let guardian = self.guardian_of(located.address);
+        if guardian == self.me {
+            self.lend(target);
+        } else {
+            let (now, subnet) = (self.now.moment, self.hierarchy.subnet_of(located.address));
+            if self.settle_asked.get(&subnet).is_none_or(|at| now.since(*at) >= SETTLE_PATIENCE) {
+                self.settle_asked.insert(subnet, now);
+                self.ask(guardian, Pending::Settle, Request::Settle(subnet, target));
+            }
+        }
+        None
+    }
+
+    /// Who decides to which subnet an unowned address belongs: the same for everybody, whatever their hierarchies.
+    fn guardian_of(&self, address: IpAddr) -> AccessPoint {
+        rendezvous::steward(rendezvous::key_hash(&address.to_string()), &self.live()).unwrap_or(self.me)
+    }
+
+    /// A member asks us, the guardian of an address, to see to it that it gets an owner. Which subnet is settled is ours to say.
+    pub(super) fn settle_for(&mut self, ticket: u64, target: ProbeTarget) {
+        let standing = self.standing_around(target.address.ip());
+        if standing.is_none() {
+            self.lend(target);
+        }
+        self.answer(ticket, Response::Settling(standing));
+    }
+
+    /// The guardian of an address lends it to us, the steward of the subnet that is to be settled.
+    pub(super) fn lent_for(&mut self, ticket: u64, subnet: Subnet, target: ProbeTarget) {
+        if !subnet.contains(target.address.ip()) || !claimable(&subnet) {
+            self.refuse("settlement requests");
+            return self.answer(ticket, Response::Refused("that address does not lie in that subnet, or nobody may own it".to_owned()));
+        }
+        let standing = self.standing_around(target.address.ip());
+        if standing.is_none() {
+            self.settle(subnet, target);
+        }
+        self.answer(ticket, Response::Settling(standing));
+    }
+
+    /// The claim that says whose an address is, with its proof, if it is anybody's.
+    fn standing_around(&self, address: IpAddr) -> Option<SignedClaim> {
+        let claim = self.ownership.around(address).filter(|claim| !claim.released)?;
+        self.ownership.latest(&claim.subnet).map(|held| held.proof.clone())
+    }
+
+    /// As guardian of an address that nobody owns: lend it to the steward of its subnet. The subnet stays the same for as long as
+    /// anybody wants an owner, whatever hierarchy we may change to meanwhile.
+    fn lend(&mut self, target: ProbeTarget) {
+        let (address, now) = (target.address.ip(), self.now.moment);
+        if !self.synced || self.ownership.around(address).is_some() {
+            return;
+        }
+        if self.lent.len() >= super::settlement::MOST_QUEUED {
+            self.end_loans();
+            if self.lent.len() >= super::settlement::MOST_QUEUED && !self.lent.contains_key(&address) {
+                return self.refuse("addresses without an owner beyond the most that are lent");
+            }
+        }
+        let subnet = self.hierarchy.subnet_of(address);
+        let loan = self.lent.entry(address).or_insert(Loan { subnet, told: None, wanted: now });
+        loan.wanted = now;
+        let subnet = loan.subnet;
+        let due = loan.told.is_none_or(|told| now.since(told) >= SETTLE_PATIENCE);
+        let steward = self.stewards_of(&subnet).first().copied().unwrap_or(self.me);
+        if steward == self.me {
+            self.settle(subnet, target);
+        } else if due {
+            if let Some(loan) = self.lent.get_mut(&address) {
+                loan.told = Some(now);
+            }
+            self.ask(steward, Pending::Settle, Request::Lend(subnet, target));
+        }
+    }
+
+    /// Forgets loans that nobody has asked for in a while.
+    pub(super) fn end_loans(&mut self) {
+        let now = self.now.moment;
+        self.lent.retain(|_, loan| now.since(loan.wanted) < LOAN_HOLDS);
+    }
+
+    /// Whether it is ours to settle this subnet, beginning with this address: nobody's at all, or we own what lies around it.
+    pub(super) fn may_settle(&self, subnet: &Subnet, address: IpAddr) -> bool {
+        self.ownership.around(address).is_none_or(|claim| {
+            let larger = claim.subnet != *subnet && claim.subnet.covers(subnet);
+            larger && claim.owner == self.me && !claim.released
+        })
+    }
+
+    /// Whether somebody may award us a subnet: if a larger one is claimed, only its owner.
+    pub(super) fn may_award(&self, from: AccessPoint, subnet: &Subnet) -> bool {
+        claimable(subnet) && self.ownership.covering(subnet).is_none_or(|claim| claim.owner == from && !claim.released)
+    }
+
+    /// Whether a host in a claimed subnet of ours is crawled as part of it. If our hierarchy knows a smaller subnet there in which
+    /// nothing is crawled yet, that one is settled first and the host has to wait.
+    pub(super) fn belongs_here(&mut self, subnet: Subnet, located: &LocatedHost, url: &PageUrl) -> bool {
+        let Some(smaller) = self.smaller_subnet(subnet, located) else { return true };
+        if !self.watched.contains_key(&subnet) {
+            self.settle(smaller, target(url, located));
+        }
+        false
+    }
+
+    fn smaller_subnet(&self, subnet: Subnet, located: &LocatedHost) -> Option<Subnet> {
+        let smaller = self.hierarchy.locate(located.address).map(|position| self.hierarchy.subnet(position))?;
+        let is_smaller = subnet != smaller && subnet.covers(&smaller);
+        if !is_smaller || self.sites.get(&located.host).is_some_and(|site| site.key.subnet == subnet) {
+            return None;
+        }
+        self.hosts_within(&subnet, &smaller).next().is_none().then_some(smaller)
+    }
+
+    /// Hosts that we crawl as part of one subnet and that live in a smaller one.
+    fn hosts_within(&self, subnet: &Subnet, smaller: &Subnet) -> impl Iterator<Item = Host> {
+        let hosts = self.by_subnet.get(subnet).into_iter().flatten();
+        hosts.filter(|host| self.sites.get(*host).is_some_and(|site| smaller.contains(site.address))).cloned()
+    }
+
+    /// A claim holds that did not hold before: procedures and loans that it decides are over, and what we crawled in its subnet as part of
+    /// a larger one is its owner's now.
+    pub(super) fn placed_by(&mut self, claim: &Claim) {
+        let subnet = claim.subnet;
+        self.settle_asked.retain(|asked, _| !asked.covers(&subnet) && !subnet.covers(asked));
+        self.lent.retain(|address, _| !subnet.contains(*address));
+        self.procedures.retain(|_, procedure| !subnet.contains(procedure.target.address.ip()));
+        if claim.owner != self.me {
+            let larger: Vec<_> = self.by_subnet.keys().filter(|ours| **ours != subnet && ours.covers(&subnet)).copied().collect();
+            for ours in larger {
+                self.yield_to_smaller(ours);
+            }
+        }
+    }
+
+    /// Gives up the sites of a subnet of ours that lie in smaller claimed ones by now.
+    pub(super) fn yield_to_smaller(&mut self, subnet: Subnet) {
+        let hosts = self.by_subnet.get(&subnet).into_iter().flatten();
+        let theirs = |host: &&Host| {
+            let claim = self.sites.get(*host).and_then(|site| self.ownership.around(site.address));
+            claim.is_some_and(|claim| claim.subnet != subnet && claim.owner != self.me)
+        };
+        let lost: Vec<_> = hosts.filter(theirs).cloned().collect();
+        if !lost.is_empty() {
+            self.dissolve_hosts(subnet, lost, true);
+            self.roll_up_changed = true;
+        }
+    }
+
+    /// From now on this hierarchy is used. Claims, journals and everything under way stay as they are: whose an address is does not
+    /// depend on it. What is known by position is built anew from the claims, without a message or a probe.
+    pub(super) fn change_hierarchy(&mut self, hierarchy: Arc<Hierarchy>) {
+        self.hierarchy = hierarchy;
+        self.delegated = Default::default();
+        let claims = self.ownership.all().map(|held| &held.claim).filter(|claim| !claim.released);
+        for claim in claims {
+            if let Some(position) = self.hierarchy.position(claim.subnet) {
+                self.delegated.set(position.0, Some(claim.owner));
+            }
+        }
+        // Which country and organisation a site counts for may be another now.
+        self.dirty.extend(self.sites.keys().cloned());
+        self.settle_asked.clear();
+        self.outbox.wake_all();
+        self.route();
+    }
+}
+
+/// Whom to probe on behalf of a host.
+fn target(url: &PageUrl, located: &LocatedHost) -> ProbeTarget {
+    ProbeTarget { address: SocketAddr::new(located.address, url.port()), host: located.host.clone(), secure: url.origin().secure }
+}
