@@ -300,7 +300,7 @@ impl Daemon {
             SwarmEvent::Listening { address } => {
                 tracing::info!("listening at {address}");
                 self.counter.listening(&address);
-                self.hear(Event::Listening(address));
+                self.reachable_at(address);
             }
             SwarmEvent::Admitted { swarm, key, by } => {
                 tracing::info!("let into the swarm by {by}");
@@ -349,6 +349,15 @@ impl Daemon {
         Ok(())
     }
 
+    /// Others reach us where we listen, or where the configuration says instead: behind a router only that is of use to them.
+    fn reachable_at(&mut self, listening: String) {
+        let advertised = &self.config.swarm.advertise;
+        let told = if advertised.is_empty() { vec![listening] } else { advertised.clone() };
+        for address in told {
+            self.hear(Event::Listening(address));
+        }
+    }
+
     /// A swarm let us in: its fingerprint key is ours from now on, so mind and fetcher begin anew with it.
     async fn admitted(&mut self, secrets: SwarmSecrets) -> Result<(), NodeFailure> {
         if self.secrets.is_some() {
@@ -362,7 +371,7 @@ impl Daemon {
         self.mind = birth::mind(&self.born, &self.souvenirs, secrets, claims, settings, Arc::clone(&self.hierarchy), clock::now());
         self.counter.admitted(secrets);
         for address in self.counter.addresses().to_vec() {
-            self.hear(Event::Listening(address));
+            self.reachable_at(address);
         }
         self.seed_again();
         Ok(())

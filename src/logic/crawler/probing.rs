@@ -2,7 +2,7 @@
 
 use super::{Command, Crawler};
 use crate::{
-    logic::contacts::chain::Chain,
+    logic::{contacts::chain::Chain, ownership::claimable},
     model::{
         access_point::AccessPoint,
         fetch::{ProbeReport, ProbeTarget},
@@ -11,7 +11,6 @@ use crate::{
         subnet::Subnet,
     },
 };
-use std::net::{IpAddr, SocketAddr};
 
 /// So many of a subnet's stewards, in our own order, are obeyed: we may differ a little in who is alive.
 const STEWARDS_OBEYED: usize = 3;
@@ -22,7 +21,7 @@ pub(super) struct Probing {
     /// The steward who asked, with its ticket; none if that is us.
     asked_by: Option<(AccessPoint, u64)>,
     subnet: Subnet,
-    address: SocketAddr,
+    target: ProbeTarget,
     /// The receipts of the probes before.
     before: Vec<SignedReceipt>,
 }
@@ -37,7 +36,7 @@ impl Crawler {
             }
             Err(why) => {
                 *self.counters.declined.entry(why).or_default() += 1;
-                let known = self.contacts.chain(&self.hierarchy.subnet_of(target.address.ip()));
+                let known = self.contacts.chain(&self.account_of(&target));
                 self.answer(ticket, Response::ProbeDeclined(why, known));
             }
         }
@@ -45,33 +44,35 @@ impl Crawler {
 
     fn may_probe_for(&mut self, from: AccessPoint, subnet: Subnet, target: &ProbeTarget, before: &[SignedReceipt]) -> Result<(), Declined> {
         if self.settings.scope.denies(&target.host) {
-            Err(Declined::Denied)
-        } else if self.held_back().is_some() {
-            Err(Declined::HeldBack)
-        } else if !subnet.contains(target.address.ip()) {
-            Err(Declined::OutsideTheSubnet)
-        } else if self.ownership.around(target.address.ip()).is_some_and(|claim| !claim.released && claim.owner != from) {
-            Err(Declined::Owned)
-        } else if !self.is_steward(from, &subnet) {
-            Err(Declined::NoSteward)
-        } else {
-            self.may_contact(subnet, target.address.ip(), before)
+            return Err(Declined::Denied);
         }
+        if self.held_back().is_some() {
+            return Err(Declined::HeldBack);
+        }
+        if !subnet.contains(target.address.ip()) || !claimable(&subnet) {
+            return Err(Declined::OutsideTheSubnet);
+        }
+        let standing = self.ownership.around(target.address.ip()).filter(|claim| !claim.released);
+        let entitled = match standing {
+            // What lies in a larger claimed subnet is for the owner of that to settle.
+            Some(claim) if claim.subnet != subnet && claim.subnet.covers(&subnet) => claim.owner == from,
+            Some(_) => return Err(Declined::Owned),
+            None => self.stewards_of(&subnet).iter().take(STEWARDS_OBEYED).any(|steward| *steward == from),
+        };
+        if entitled { self.may_contact(subnet, target, before) } else { Err(Declined::NoSteward) }
     }
 
-    /// Whether this one may have a subnet probed: one of its stewards, or the owner of what covers it.
-    fn is_steward(&self, who: AccessPoint, subnet: &Subnet) -> bool {
-        let covering = || self.ownership.covering(subnet).filter(|claim| !claim.released).map(|claim| claim.owner);
-        self.stewards_of(subnet).iter().take(STEWARDS_OBEYED).any(|steward| *steward == who) || covering() == Some(who)
+    /// Under which subnet a contact is booked: by our own hierarchy, whatever the steward goes by, for a liar could name a new subnet
+    /// each time.
+    fn account_of(&self, target: &ProbeTarget) -> Subnet {
+        self.hierarchy.subnet_of(target.address.ip())
     }
 
-    /// Whether one more probe of ours may go to this address, after those before; if so it counts. The steward names the subnet by its
-    /// hierarchy; ours decides whose budget it is, else a liar could name a new one each time.
-    fn may_contact(&mut self, subnet: Subnet, address: IpAddr, before: &[SignedReceipt]) -> Result<(), Declined> {
+    /// Whether one more probe of ours may go to this subnet, after those before; if so it counts.
+    fn may_contact(&mut self, subnet: Subnet, target: &ProbeTarget, before: &[SignedReceipt]) -> Result<(), Declined> {
         let chain = self.open_chain(subnet, before).ok_or(Declined::BrokenChain)?;
-        let most = self.settings.contacts_per_subnet as usize;
-        let ours = self.hierarchy.subnet_of(address);
-        let taken = self.contacts.take(self.me, ours, &chain, most, self.now.wall);
+        let (account, most) = (self.account_of(target), self.settings.contacts_per_subnet as usize);
+        let taken = self.contacts.take(self.me, account, &chain, most, self.now.wall);
         // Before the probe goes out: a crash must not make it uncounted.
         self.keep_contacts();
         taken
@@ -93,7 +94,7 @@ impl Crawler {
         if self.settings.scope.denies(&target.host) {
             return Err(Declined::Denied);
         }
-        self.may_contact(subnet, target.address.ip(), &before)?;
+        self.may_contact(subnet, &target, &before)?;
         self.probe(None, subnet, target, before);
         Ok(())
     }
@@ -101,7 +102,7 @@ impl Crawler {
     fn probe(&mut self, asked_by: Option<(AccessPoint, u64)>, subnet: Subnet, target: ProbeTarget, before: Vec<SignedReceipt>) {
         let question = self.number();
         self.counters.probes += 1;
-        self.probing.insert(question, Probing { asked_by, subnet, address: target.address, before });
+        self.probing.insert(question, Probing { asked_by, subnet, target: target.clone(), before });
         self.commands.push_back(Command::Probe { question, target });
     }
 
@@ -110,10 +111,10 @@ impl Crawler {
         if self.home_timed(question, report) {
             return;
         }
-        let Some(Probing { asked_by, subnet, address, before }) = self.probing.remove(&question) else { return };
+        let Some(Probing { asked_by, subnet, target, before }) = self.probing.remove(&question) else { return };
         let receipt = Receipt {
             subnet,
-            address,
+            address: target.address,
             prober: self.me,
             steward: asked_by.map_or(self.me, |(steward, _)| steward),
             sequence: before.len() as u16,
@@ -122,17 +123,17 @@ impl Crawler {
             at: self.now.wall,
         };
         let receipt = SignedReceipt::sign(&receipt, &self.key);
-        self.note_receipts(subnet, [before, vec![receipt.clone()]].concat());
+        self.note_receipts(subnet, &target, [before, vec![receipt.clone()]].concat());
         match asked_by {
             Some((_, ticket)) => self.answer(ticket, Response::Probed(report, receipt)),
             None => self.probe_answered(subnet, self.me, Some((report, receipt))),
         }
     }
 
-    fn note_receipts(&mut self, subnet: Subnet, signed: Vec<SignedReceipt>) {
+    fn note_receipts(&mut self, subnet: Subnet, target: &ProbeTarget, signed: Vec<SignedReceipt>) {
         if let Some(chain) = self.open_chain(subnet, &signed) {
-            let address = chain.receipts().next().map_or(subnet.first(), |receipt| receipt.address.ip());
-            self.contacts.extended(self.hierarchy.subnet_of(address), &chain, &signed, self.now.wall);
+            let account = self.account_of(target);
+            self.contacts.extended(account, &chain, &signed, self.now.wall);
         }
     }
 
@@ -157,8 +158,16 @@ impl Crawler {
         }
     }
 
+    /// What a steward of this subnet before us found out, if it asked us too.
+    pub(super) fn recall_probes(&mut self, subnet: Subnet) {
+        let account = self.procedures.get(&subnet).map(|procedure| self.account_of(&procedure.target));
+        if let Some(account) = account {
+            self.learn_of_probes(subnet, self.contacts.chain(&account));
+        }
+    }
+
     /// Probes of a subnet that somebody made before us, for a steward before us: their answers need not be asked for again.
-    pub(super) fn learn_of_probes(&mut self, subnet: Subnet, known: Vec<SignedReceipt>) {
+    fn learn_of_probes(&mut self, subnet: Subnet, known: Vec<SignedReceipt>) {
         let Some(chain) = self.open_chain(subnet, &known).filter(|chain| !chain.is_empty()) else { return };
         for receipt in chain.receipts() {
             if let Some(rtt_us) = receipt.rtt_us {
@@ -183,8 +192,8 @@ impl Crawler {
         let Some(procedure) = self.procedures.get_mut(&subnet) else { return };
         procedure.contacts += 1;
         procedure.chain.push(receipt);
-        let chain = procedure.chain.clone();
-        self.note_receipts(subnet, chain);
+        let (target, chain) = (procedure.target.clone(), procedure.chain.clone());
+        self.note_receipts(subnet, &target, chain);
     }
 
     /// What a download of ours says of the way to a subnet, free of charge.

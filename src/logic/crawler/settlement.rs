@@ -63,8 +63,7 @@ impl Crawler {
         let rest = if new_duty { self.front.politeness().rest_after(LONG_PROBE, None) } else { 0 };
         let state = ProcedureState::Resting(self.now.moment.after(rest));
         self.procedures.insert(subnet, Procedure { search, target, state, awards: 0, contacts: 0, chain: Vec::new() });
-        // What a steward before us found out, if it asked us too.
-        self.learn_of_probes(subnet, self.contacts.chain(&subnet));
+        self.recall_probes(subnet);
         self.advance(subnet);
     }
 

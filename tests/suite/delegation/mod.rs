@@ -30,7 +30,7 @@ const SCALE: f64 = 1.0;
 const THRESHOLD_MS: f64 = 50.0;
 
 /// So many sites are waiting for their owner at any time; the laboratory delegates them one by one.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 12;
 
 /// How long it may take until one of them has one.
 const STUCK: Duration = Duration::from_secs(60);
@@ -64,7 +64,6 @@ impl World {
             delay_factor: 0,
             advertised_port: RELAY_PORT,
             timers: TIMERS,
-            delegation: "home_port = 8080\n".to_owned(),
             ..Habits::default()
         };
         let mut swarm = Swarm::prepare(ground, places.clone(), places.registry_files(), places.names(), &points, habits).await;

@@ -7,7 +7,10 @@ use crate::{
         contacts::MOST_SUBNETS as MOST_PROBED,
         locator::{MOST_PINS, MOST_RESOLVING},
     },
-    model::view::{Activity, CacheView, HierarchyView, LimitView, MembersView, StatusView, StoreView, WorkView},
+    model::{
+        receipt::Declined,
+        view::{Activity, CacheView, DelegationView, HierarchyView, LimitView, MembersView, StatusView, StoreView, WorkView},
+    },
 };
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -64,6 +67,7 @@ impl Crawler {
             subnets_claimed: self.ownership.owners().map(|owner| self.ownership.count(&owner) as u64).sum(),
             servers: self.sites.len() as u64,
             work: self.work(),
+            delegation: self.delegation_view(),
             waiting_urls: self.sites.values().map(|site| site.frontier.len() as u64).sum(),
             outgoing_urls: self.outbox.len() as u64,
             open_connections: outside.open_connections,
@@ -90,6 +94,24 @@ impl Crawler {
             failed: counters.failed,
             probes: counters.probes,
             lookups: counters.lookups,
+        }
+    }
+
+    fn delegation_view(&self) -> DelegationView {
+        let counters = &self.counters;
+        let by_name = |counts: &BTreeMap<Declined, u64>| counts.iter().map(|(why, count)| (why.to_string(), *count)).collect();
+        DelegationView {
+            policy: self.settings.policy.name().to_owned(),
+            settled: counters.settled.values().sum(),
+            settled_without_probe: counters.settled.get(&0).copied().unwrap_or(0),
+            settled_by_probes: counters.settled.clone(),
+            probes_for_others: counters.probes_for_others,
+            declined: by_name(&counters.declined),
+            declined_by_others: by_name(&counters.declined_by_others),
+            deputies: counters.deputies,
+            passive_timings: counters.passive_timings,
+            observations: self.knowledge.observations() as u64,
+            members_measured: self.distancing.known() as u64,
         }
     }
 
