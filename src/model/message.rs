@@ -5,6 +5,7 @@
 use super::{
     access_point::AccessPoint,
     claim::SignedClaim,
+    edition::Endorsement,
     fetch::{LocatedHost, ProbeReport, ProbeTarget, ResolveFailure},
     journal::{Arrival, JournalKey, JournalRow},
     subnet::Subnet,
@@ -62,6 +63,15 @@ pub enum Request {
     /// From the guardian of an address to the steward of its subnet: please find an owner for this subnet; the address is yours to
     /// have probed until then.
     Lend(Subnet, ProbeTarget),
+    /// What is your file of the hierarchy with this hash made of?
+    HierarchyManifest([u8; 32]),
+    /// A piece of a file of a hierarchy, please.
+    HierarchyChunk {
+        /// The manifest that the sender goes by.
+        manifest: [u8; 32],
+        /// Which piece.
+        index: u32,
+    },
 }
 
 /// URLs of one host, handed to its owner.
@@ -101,6 +111,10 @@ pub enum Response {
     Claims(Vec<SignedClaim>, bool),
     /// The request makes no sense here.
     Refused(String),
+    /// To `HierarchyManifest`: the encoded manifest; none if there is no such file here.
+    HierarchyManifest(Option<Vec<u8>>),
+    /// To `HierarchyChunk`: the piece; none if there is no such file or piece here.
+    HierarchyChunk(Option<Vec<u8>>),
 }
 
 /// What is told to everybody.
@@ -110,6 +124,8 @@ pub enum Gossip {
     Claims(Vec<SignedClaim>),
     /// What I own adds up to this.
     RollUp(RollUp),
+    /// Which edition of the hierarchy I use and which I vouch for.
+    Endorsement(Endorsement),
 }
 
 /// What anybody may ask, member or not, if the configuration lets them read.

@@ -3,6 +3,7 @@
 //! * [`run`]: the loop of a daemon: facts to the mind, wishes to the hands;
 //! * `birth`: from a configuration and a state directory to a mind and hands;
 //! * `perform`, `clerk`, `errands`: wishes carried out: at once, in order on the store, or as a task of their own;
+//! * `library`, `exchange`: editions of the hierarchy, on disk and between members;
 //! * [`alone`]: the same loop without a swarm, until everything is done;
 //! * [`api`], [`desk`], [`metrics`]: where people ask.
 
@@ -16,8 +17,10 @@ mod counter;
 pub mod desk;
 pub mod doors;
 mod errands;
+mod exchange;
 mod failure;
 mod keyfile;
+mod library;
 pub mod metrics;
 mod perform;
 pub mod run;

@@ -7,6 +7,7 @@ mod bad_peers;
 mod corpus;
 mod lockfile;
 mod real_input;
+mod shared_hierarchy;
 mod small_swarms;
 mod support;
 mod tidy;

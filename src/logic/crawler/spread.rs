@@ -41,6 +41,8 @@ impl Crawler {
                 self.roll_ups.hear(roll_up, self.now.moment);
             }
             Gossip::RollUp(_) => {}
+            // What an endorsement says of its author was checked by whoever heard it from the network.
+            Gossip::Endorsement(endorsement) => self.endorsed(endorsement),
         }
     }
 

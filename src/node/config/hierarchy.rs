@@ -36,6 +36,8 @@ pub struct HierarchyConfig {
     pub delegated: Vec<PathBuf>,
     /// Subnets to add.
     pub prefixes: Vec<ExtraPrefix>,
+    /// Whether the hierarchy stays as it is, whatever edition most members vouch for.
+    pub pinned: bool,
 }
 
 impl HierarchyConfig {
@@ -44,6 +46,7 @@ impl HierarchyConfig {
             snapshot: section.path("snapshot"),
             delegated: section.paths("delegated"),
             prefixes: section.list("prefixes", Vec::new(), extra_prefix),
+            pinned: section.take("pinned", false, values::truth),
         };
         if config.snapshot.is_some() && !config.delegated.is_empty() {
             section.contradicts(
