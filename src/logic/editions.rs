@@ -199,6 +199,19 @@ impl Editions {
         endorsed
     }
 
+    /// An edition is not at hand any more: it has to be fetched before it is used.
+    pub fn forget(&mut self, hash: &[u8; 32]) {
+        if *hash != self.uses.hash {
+            self.known.remove(hash);
+        }
+    }
+
+    /// The edition that was to be used is not at hand; the one before stays in use.
+    pub fn lost(&mut self, edition: Edition, before: Edition) {
+        self.uses = before;
+        self.forget(&edition.hash);
+    }
+
     fn note(&mut self, edition: Edition, knowledge: Knowledge) {
         if self.known.len() >= MOST_EDITIONS && !self.known.contains_key(&edition.hash) {
             // Strangers name editions without end: what failed may be tried once more.

@@ -6,6 +6,7 @@ use super::{
     access_point::AccessPoint,
     claim::{Answer, SignedClaim},
     distances::Distances,
+    edition::Endorsement,
     fetch::{LocatedHost, ProbeReport, ProbeTarget, ResolveFailure},
     journal::{Arrival, JournalKey, JournalRow},
     receipt::{Declined, SignedReceipt},
@@ -56,6 +57,15 @@ pub enum Request {
     /// From the guardian of an address to the steward of its subnet: please find an owner for this subnet; the address is yours to
     /// have probed until then.
     Lend(Subnet, ProbeTarget),
+    /// What is your file of the hierarchy with this hash made of?
+    HierarchyManifest([u8; 32]),
+    /// A piece of a file of a hierarchy, please.
+    HierarchyChunk {
+        /// The manifest that the sender goes by.
+        manifest: [u8; 32],
+        /// Which piece.
+        index: u32,
+    },
 }
 
 /// A subnet for the access point that turned out to be its nearest.
@@ -112,6 +122,10 @@ pub enum Response {
     Claims(Vec<SignedClaim>, bool),
     /// The request makes no sense here.
     Refused(String),
+    /// To `HierarchyManifest`: the encoded manifest; none if there is no such file here.
+    HierarchyManifest(Option<Vec<u8>>),
+    /// To `HierarchyChunk`: the piece; none if there is no such file or piece here.
+    HierarchyChunk(Option<Vec<u8>>),
 }
 
 /// What is told to everybody.
@@ -123,6 +137,8 @@ pub enum Gossip {
     RollUp(RollUp),
     /// Where I am, and how far it is from here to others.
     Distances(Distances),
+    /// Which edition of the hierarchy I use and which I vouch for.
+    Endorsement(Endorsement),
 }
 
 /// What anybody may ask, member or not, if the configuration lets them read.

@@ -42,9 +42,20 @@ fn millis(duration: Duration) -> u64 {
 
 /// The hierarchy that the configuration names, or the world's, with its further prefixes.
 pub fn hierarchy(config: &Config) -> Result<Hierarchy, NodeFailure> {
+    let (base, further) = (base_hierarchy(config)?, further_prefixes(config));
+    if further.is_empty() { Ok(base) } else { base.with_extra(&further).map_err(|why| NodeFailure::Hierarchy(why.to_string())) }
+}
+
+/// The prefixes that the configuration adds.
+pub fn further_prefixes(config: &Config) -> Vec<FurtherPrefix> {
+    config.hierarchy.prefixes.iter().map(further_prefix).collect()
+}
+
+/// The hierarchy that the configuration names, or the world's.
+pub fn base_hierarchy(config: &Config) -> Result<Hierarchy, NodeFailure> {
     let failed = |what: &Path, why: String| NodeFailure::Hierarchy(format!("{}: {why}", what.display()));
     let chosen = &config.hierarchy;
-    let base = if let Some(path) = &chosen.snapshot {
+    Ok(if let Some(path) = &chosen.snapshot {
         let bytes = snapshot::read(path).map_err(|why| failed(path, why.to_string()))?;
         images::open_or_unpack(&images_of(config), &bytes).map_err(|why| failed(path, why.to_string()))?
     } else if chosen.delegated.is_empty() {
@@ -58,9 +69,7 @@ pub fn hierarchy(config: &Config) -> Result<Hierarchy, NodeFailure> {
             builder.read(&name, file.reader(), format, RoutedUse::default()).map_err(|why| failed(path, why.to_string()))?;
         }
         builder.finish().map_err(|why| NodeFailure::Hierarchy(why.to_string()))?
-    };
-    let further: Vec<_> = chosen.prefixes.iter().map(further_prefix).collect();
-    if further.is_empty() { Ok(base) } else { base.with_extra(&further).map_err(|why| NodeFailure::Hierarchy(why.to_string())) }
+    })
 }
 
 /// Where the images of hierarchies lie.

@@ -31,7 +31,8 @@ const MOST_PIECES: usize = 1 << 14;
 /// A member that says it is busy is asked again so often.
 const MOST_TRIES: usize = 5;
 
-async fn ask(asking: &mpsc::Sender<Errand>, to: AccessPoint, request: Request) -> Option<Response> {
+/// Asks a member, and again if it is busy; none if nothing comes of it.
+pub async fn ask(asking: &mpsc::Sender<Errand>, to: AccessPoint, request: Request) -> Option<Response> {
     for _ in 0..MOST_TRIES {
         let (reply, answer) = oneshot::channel();
         asking.send(Errand { to, request: request.clone(), reply }).await.ok()?;

@@ -4,6 +4,7 @@
 //! * `birth`: from a configuration and a state directory to a mind and hands;
 //! * `perform`, `clerk`, `errands`: wishes carried out: at once, in order on the store, or as a task of their own;
 //! * [`images`]: the hierarchy, mapped from a file instead of unpacked at each start;
+//! * `library`, `exchange`: editions of the hierarchy, on disk and between members;
 //! * [`alone`]: the same loop without a swarm, until everything is done;
 //! * [`api`], [`desk`], [`metrics`]: where people ask.
 
@@ -17,9 +18,11 @@ mod counter;
 pub mod desk;
 pub mod doors;
 mod errands;
+mod exchange;
 mod failure;
 pub mod images;
 mod keyfile;
+mod library;
 pub mod metrics;
 mod perform;
 pub mod run;

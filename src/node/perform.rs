@@ -4,6 +4,8 @@ use super::{
     birth::WebHands,
     clerk,
     errands::{self, Errand},
+    exchange::{self, Wanted},
+    library::Library,
 };
 use crate::{
     io::{
@@ -11,7 +13,7 @@ use crate::{
         swarm::{SwarmCommand, SwarmHandle},
     },
     logic::crawler::event::{Command, Event},
-    model::fetch::ProbeKind,
+    model::{fetch::ProbeKind, message::Response, time::Millis},
 };
 use std::{future::Future, sync::Arc};
 use tokio::{
@@ -25,6 +27,12 @@ const MOST_EVENTS: usize = 1024;
 /// Copies and recoveries at once.
 const MOST_ERRANDS: usize = 32;
 
+/// Who finds all of that busy may ask again after this long, in milliseconds.
+const LENT_AGAIN: Millis = 300;
+
+/// Pieces of hierarchies that are read for members at once.
+const MOST_LENT: usize = 4;
+
 /// All hands of one node, and the ways by which their answers come back.
 pub struct Hands {
     web: WebHands,
@@ -35,6 +43,10 @@ pub struct Hands {
     events: mpsc::Sender<Event>,
     asking: mpsc::Sender<Errand>,
     errands: Arc<Semaphore>,
+    /// The editions of the hierarchy on disk; none for who crawls alone.
+    library: Option<Library>,
+    /// Answers to members about it that may be under way at once: each waits for the disk.
+    lending: Arc<Semaphore>,
     tasks: JoinSet<()>,
 }
 
@@ -59,13 +71,19 @@ impl Hands {
         let (clerk, orders) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
         tasks.spawn(clerk::serve(store.clone(), swarm.clone(), orders, outcome));
-        let hands = Hands { web, probe, store, swarm, clerk, events, asking, errands: Arc::new(Semaphore::new(MOST_ERRANDS)), tasks };
+        let (errand_turns, lending) = (Arc::new(Semaphore::new(MOST_ERRANDS)), Arc::new(Semaphore::new(MOST_LENT)));
+        let hands = Hands { web, probe, store, swarm, clerk, events, asking, errands: errand_turns, library: None, lending, tasks };
         (hands, Ears { events: heard, outcomes, errands })
     }
 
     /// Another key for fingerprints: the swarm that let us in has one.
     pub fn set_web(&mut self, web: WebHands) {
         self.web = web;
+    }
+
+    /// Where editions of the hierarchy lie.
+    pub fn set_library(&mut self, library: Library) {
+        self.library = Some(library);
     }
 
     /// Connections to web servers that are open.
@@ -127,6 +145,23 @@ impl Hands {
                     Some(errands::recover(asking, subnet, from).await)
                 });
             }
+            Command::GatherHierarchy { edition, from, ours } => {
+                let (asking, library) = (self.asking.clone(), self.library.clone());
+                self.spawn(async move { Some(exchange::gather(asking, library?, ours, edition, from).await) });
+            }
+            Command::KeepHierarchies { uses, others } => {
+                if let Some(library) = self.library.clone() {
+                    self.spawn(async move {
+                        let kept = tokio::task::spawn_blocking(move || library.keep(&uses, &others)).await;
+                        if let Ok(Err(why)) = kept {
+                            tracing::warn!("which hierarchy is used could not be noted: {why}");
+                        }
+                        None
+                    });
+                }
+            }
+            Command::TellManifest { ticket, hash } => self.lend(ticket, Wanted::Manifest(hash)),
+            Command::TellChunk { ticket, manifest, index } => self.lend(ticket, Wanted::Chunk { manifest, index }),
             Command::Finished => {}
             stored => {
                 // The clerk only ends when the store failed, and that is told by its outcome.
@@ -134,6 +169,25 @@ impl Hands {
             }
         }
         None
+    }
+
+    /// Answers a member about our files of the hierarchy, a few at a time.
+    fn lend(&mut self, ticket: u64, wanted: Wanted) {
+        let (Some(library), Ok(turn)) = (self.library.clone(), Arc::clone(&self.lending).try_acquire_owned()) else {
+            self.tell(SwarmCommand::Answer { ticket, response: Response::Busy(LENT_AGAIN) });
+            return;
+        };
+        let swarm = self.swarm.clone();
+        self.spawn(async move {
+            let response = exchange::tell(library, wanted).await;
+            drop(turn);
+            if let Some(swarm) = swarm
+                && swarm.tell(SwarmCommand::Answer { ticket, response }).is_err()
+            {
+                tracing::debug!("a piece of the hierarchy was not sent: the swarm is busy or gone");
+            }
+            None
+        });
     }
 
     /// Tells the swarm; false if it cannot take it.

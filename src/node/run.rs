@@ -9,6 +9,7 @@ use super::{
     errands::Errand,
     failure::NodeFailure,
     keyfile::{self, Born},
+    library::{Beginning, Library},
     metrics::Metrics,
     perform::{Ears, Hands},
     souvenirs::{self, Souvenirs},
@@ -27,6 +28,7 @@ use crate::{
     },
     model::{
         access_point::AccessPoint,
+        edition::Edition,
         message::{Gossip, PublicRequest, PublicResponse, Response},
         url::PageUrl,
         view::{RefusedSeed, SeedView, StoreView},
@@ -67,7 +69,8 @@ struct Daemon {
     born: Born,
     souvenirs: Souvenirs,
     secrets: Option<SwarmSecrets>,
-    hierarchy: Arc<Hierarchy>,
+    library: Library,
+    beginning: Beginning,
     store: Store,
     mind: Crawler,
     hands: Hands,
@@ -82,8 +85,10 @@ struct Daemon {
 /// Runs a daemon until SIGTERM, Ctrl-C or `leave`.
 pub async fn run(config: Config) -> Result<(), NodeFailure> {
     let born = keyfile::init(&config)?;
-    let hierarchy = Arc::new(birth::hierarchy(&config)?);
     let store = birth::store(&config)?;
+    let library = Library::open(&config)?;
+    let beginning = library.begin(&config)?;
+    let hierarchy = Arc::clone(&beginning.hierarchy);
     let souvenirs = souvenirs::recall(&store).await?;
     let mut secrets = souvenirs.secrets;
     if secrets.is_none() && config.swarm.bootstrap.is_empty() {
@@ -103,14 +108,16 @@ pub async fn run(config: Config) -> Result<(), NodeFailure> {
         None => birth::new_secrets()?,
     };
     let web = birth::web_hands(&config, provisional.fingerprint_key)?;
-    let (hands, ears) = Hands::new(web, config.delegation.probe, store.clone(), Some(swarm));
+    let (mut hands, ears) = Hands::new(web, config.delegation.probe, store.clone(), Some(swarm));
+    hands.set_library(library.clone());
     // What the seen set holds of former lives is read back from the journals, under new numbers.
     store.sites_drop_below(souvenirs.incarnation << 32).await?;
     let claims = store.claims_all().await?;
     // The settled members are remembered with this one among them: who was alone has nobody to wait for.
     let joins = !config.swarm.bootstrap.is_empty() || souvenirs.members.iter().any(|member| *member != born.access_point);
     let settings = Settings { member: secrets.is_some(), ..birth::settings(&config, joins) };
-    let mind = birth::mind(&born, &souvenirs, provisional, claims, settings, Arc::clone(&hierarchy), clock::now());
+    let mut mind = birth::mind(&born, &souvenirs, provisional, claims, settings, Arc::clone(&hierarchy), clock::now());
+    mind.handle(clock::now(), Event::AtHand(beginning.at_hand.clone()));
     tracing::info!("access point {}, life {}, {} subnets in the hierarchy", born.access_point, souvenirs.incarnation, hierarchy.len());
     let counter = Counter::new(&config, &hierarchy, secrets);
     let mut daemon = Daemon {
@@ -118,7 +125,8 @@ pub async fn run(config: Config) -> Result<(), NodeFailure> {
         born,
         souvenirs,
         secrets,
-        hierarchy,
+        library,
+        beginning,
         store,
         mind,
         hands,
@@ -166,6 +174,7 @@ impl Daemon {
         for timer in [&mut call, &mut remember, &mut watchdog] {
             timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
         }
+        let (given, mut given_again) = mpsc::channel(1);
         let mut stop_at: Option<Instant> = None;
         if self.secrets.is_some() {
             self.seed_again();
@@ -203,7 +212,8 @@ impl Daemon {
                 _ = watchdog.tick() => {
                     let _ = sd_notify::notify(&[sd_notify::NotifyState::Watchdog]);
                 }
-                _ = hang_up.recv() => tracing::info!("SIGHUP: the configuration is read at the next start"),
+                _ = hang_up.recv() => self.look_again(&given),
+                Some((edition, hierarchy)) = given_again.recv() => self.hear(Event::Given { edition, hierarchy }),
                 _ = terminate.recv() => stop_at = self.stop(stop_at),
                 _ = interrupt.recv() => stop_at = self.stop(stop_at),
                 () = until(stop_at) => {
@@ -238,6 +248,22 @@ impl Daemon {
                 None => break,
             }
         }
+    }
+
+    /// SIGHUP: the operator may have put another hierarchy where the configuration names one. The rest of the configuration is read at
+    /// the next start.
+    fn look_again(&self, given: &mpsc::Sender<(Edition, Arc<Hierarchy>)>) {
+        let Some((_, known)) = self.mind.editions() else { return };
+        let (library, config, given) = (self.library.clone(), self.config.clone(), given.clone());
+        tokio::task::spawn_blocking(move || match library.given_again(&config, &known) {
+            Ok(None) => tracing::info!("SIGHUP: the hierarchy is the one that is known"),
+            Ok(Some((edition, hierarchy))) => {
+                tracing::info!("SIGHUP: the hierarchy {edition} is proposed to the other members");
+                // Whoever has just been told one is told the next one at the next signal.
+                let _ = given.try_send((edition, hierarchy));
+            }
+            Err(why) => tracing::error!("SIGHUP: the hierarchy cannot be read, the one in use stays: {why}"),
+        });
     }
 
     /// The first request to stop begins it; a second one ends it.
@@ -325,6 +351,7 @@ impl Daemon {
             // A roll-up is believed of its owner alone, and distances of who measured them; claims carry their owners' signatures.
             SwarmEvent::Gossiped { gossip: Gossip::RollUp(roll_up), author, .. } if roll_up.owner != author => {}
             SwarmEvent::Gossiped { gossip: Gossip::Distances(told), author, .. } if told.from != author => {}
+            SwarmEvent::Gossiped { gossip: Gossip::Endorsement(endorsement), author, .. } if endorsement.by != author => {}
             SwarmEvent::Gossiped { gossip, .. } => self.hear(Event::Gossiped(gossip)),
             SwarmEvent::PublicAsked { ticket, request: PublicRequest::Results } => {
                 let response = match self.config.swarm.readers {
@@ -368,7 +395,9 @@ impl Daemon {
         self.hands.set_web(birth::web_hands(&self.config, secrets.fingerprint_key)?);
         let claims = self.store.claims_all().await?;
         let settings = birth::settings(&self.config, true);
-        self.mind = birth::mind(&self.born, &self.souvenirs, secrets, claims, settings, Arc::clone(&self.hierarchy), clock::now());
+        let Beginning { hierarchy, at_hand } = self.beginning.clone();
+        self.mind = birth::mind(&self.born, &self.souvenirs, secrets, claims, settings, hierarchy, clock::now());
+        self.hear(Event::AtHand(at_hand));
         self.counter.admitted(secrets);
         for address in self.counter.addresses().to_vec() {
             self.reachable_at(address);

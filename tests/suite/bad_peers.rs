@@ -136,14 +136,12 @@ async fn strangers_and_liars_change_nothing_and_send_nobody_anywhere() {
     // Members of something else.
     let right = hash(before["hierarchy"]["hash"].as_str().unwrap());
     let at = |last| Ipv4Addr::new(127, net, 240, last);
-    let why = Peer::start(at(1), 201, [9; 32], None).refusal(&address).await;
-    assert!(why.contains("hierarchy") && why.contains("same"), "{why}");
     let secrets = SwarmSecrets { swarm: [9; 16], fingerprint_key: FingerprintKey([9; 16]) };
     let why = Peer::start(at(2), 202, right, Some(secrets)).refusal(&address).await;
     assert!(why.contains("this is swarm"), "{why}");
 
-    // A member who was let in, and lies.
-    let mut liar = Peer::start(at(3), 203, right, None);
+    // A member who was let in, and lies. That it uses another hierarchy is no lie.
+    let mut liar = Peer::start(at(3), 203, [9; 32], None);
     let me = liar.handle.me();
     liar.tell(SwarmCommand::Dial { address: address.clone() });
     liar.find("being let in", |event| matches!(event, SwarmEvent::Connected { .. }).then_some(())).await;
@@ -169,7 +167,7 @@ async fn strangers_and_liars_change_nothing_and_send_nobody_anywhere() {
     let own_subnet: Subnet = web.places.lands[web.places.land_of(point.into()).unwrap()].subnet;
     let said = liar.ask(daemon, Request::Probe(own_subnet, own_target, Vec::new())).await;
     assert!(!matches!(said, Response::Probed(report, _) if report.rtt_us.is_ok()), "{said:?}");
-    liar.ask(daemon, Request::Settle(subnet, target)).await;
+    liar.ask(daemon, Request::Settle(subnet, target.clone())).await;
     let award = |subnet, rest| {
         let award = Award { subnet, epoch: 1, rtt_us: Some(1), runner_up: Some(me), probes: 9, answers: Vec::new() };
         Request::Award { award, rest }
@@ -186,6 +184,9 @@ async fn strangers_and_liars_change_nothing_and_send_nobody_anywhere() {
     liar.ask(daemon, Request::Recall(own_subnet, Some((key.clone(), u64::MAX)))).await;
     liar.ask(daemon, Request::CompareClaims(vec![1, 2, 3])).await;
     liar.ask(daemon, Request::CompareClaims(Vec::new())).await;
+    assert_eq!(liar.ask(daemon, Request::HierarchyManifest([7; 32])).await, Response::HierarchyManifest(None));
+    assert_eq!(liar.ask(daemon, Request::HierarchyChunk { manifest: [7; 32], index: u32::MAX }).await, Response::HierarchyChunk(None));
+    liar.ask(daemon, Request::Lend("0.0.0.0/0".parse().unwrap(), ProbeTarget { address: own, ..target.clone() })).await;
     liar.tell(SwarmCommand::Publish(Gossip::Claims(vec![SignedClaim { bytes: vec![0xff; 80], signature: vec![0; 64] }])));
     liar.tell(SwarmCommand::Publish(Gossip::RollUp(boundless(me))));
     liar.tell(SwarmCommand::Publish(Gossip::RollUp(boundless(daemon))));

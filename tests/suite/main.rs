@@ -8,6 +8,7 @@ mod corpus;
 mod delegation;
 mod lockfile;
 mod real_input;
+mod shared_hierarchy;
 mod small_swarms;
 mod support;
 mod tidy;

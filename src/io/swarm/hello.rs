@@ -29,7 +29,7 @@ pub(super) struct Hello {
     pub protocol: u32,
     /// The swarm that the sender is a member of; none if it wants to become one.
     pub swarm: Option<SwarmId>,
-    /// Which hierarchy it places addresses by.
+    /// Which hierarchy it placed addresses by when it started.
     pub hierarchy_hash: [u8; 32],
     /// How often it has started.
     pub incarnation: u64,
@@ -78,18 +78,6 @@ pub enum HelloRefusal {
         /// The other side's.
         theirs: SwarmId,
     },
-    /// Another hierarchy.
-    #[error(
-        "the subnets differ (hierarchy {} here, {} there): build or fetch the same hierarchy file on both sides and start again",
-        short(ours),
-        short(theirs)
-    )]
-    OtherHierarchy {
-        /// This side's.
-        ours: [u8; 32],
-        /// The other side's.
-        theirs: [u8; 32],
-    },
     /// The asked side has not joined a swarm itself.
     #[error("this access point has not joined a swarm yet: try again when it has, or bootstrap from another one")]
     NoSwarmYet,
@@ -115,9 +103,6 @@ pub(super) fn judge(ours: &Hello, theirs: &Hello, dialled: bool) -> Result<(), H
     }
     if theirs.reader {
         return Ok(());
-    }
-    if theirs.hierarchy_hash != ours.hierarchy_hash {
-        return Err(HelloRefusal::OtherHierarchy { ours: ours.hierarchy_hash, theirs: theirs.hierarchy_hash });
     }
     match (ours.swarm, theirs.swarm) {
         (Some(ours), Some(theirs)) if ours != theirs => Err(HelloRefusal::OtherSwarm { ours, theirs }),
@@ -207,7 +192,7 @@ mod tests {
         let other = Hello { swarm: Some([9; 16]), ..hello() };
         assert!(judge(&hello(), &other, true).unwrap_err().to_string().contains("bootstrap"));
         let elsewhere = Hello { hierarchy_hash: [9; 32], ..hello() };
-        assert!(judge(&hello(), &elsewhere, true).unwrap_err().to_string().contains("hierarchy"));
+        assert_eq!(judge(&hello(), &elsewhere, true), Ok(()), "editions of the hierarchy may differ: claims say whose an address is");
         let reader = Hello { reader: true, ..elsewhere };
         assert_eq!(judge(&hello(), &reader, false), Ok(()));
     }

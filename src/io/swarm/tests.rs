@@ -155,7 +155,7 @@ async fn a_joiner_is_admitted_and_both_ask_each_other() {
 async fn whoever_does_not_fit_is_refused_and_both_sides_know_why() {
     let mut first = Daemon::start(11, config(11)).await;
     let mut stranger = Daemon::start(12, SwarmConfig { secrets: Some(SwarmSecrets { swarm: [1; 16], ..SECRETS }), ..config(12) }).await;
-    let mut elsewhere = Daemon::start(13, SwarmConfig { hierarchy_hash: [5; 32], ..config(13) }).await;
+    let mut elsewhere = Daemon::start(13, SwarmConfig { secrets: Some(SwarmSecrets { swarm: [2; 16], ..SECRETS }), ..config(13) }).await;
     let mut lost = Daemon::start(14, SwarmConfig { secrets: None, ..config(14) }).await;
     stranger.dial(&first);
     assert!(stranger.refused_by().await.contains("bootstrap"));
@@ -164,8 +164,8 @@ async fn whoever_does_not_fit_is_refused_and_both_sides_know_why() {
     elsewhere.tell(SwarmCommand::Remember { peer: first.me(), addresses: vec![first.address.clone()] });
     elsewhere.tell(SwarmCommand::Ask { to: first.me(), question: 1, request: Request::Farewell(true) });
     assert!(matches!(elsewhere.answered(1).await, Err(AskFailure::NotLetIn(_))));
-    assert!(elsewhere.refused_by().await.contains("hierarchy"));
-    assert!(matches!(first.refused().await, HelloRefusal::OtherHierarchy { .. }));
+    assert!(elsewhere.refused_by().await.contains("bootstrap"));
+    assert!(matches!(first.refused().await, HelloRefusal::OtherSwarm { .. }));
     // Nobody can be made to join by connecting to it.
     first.dial(&lost);
     assert!(first.refused_by().await.contains("not joined"));

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     logic::{
         crawler::event::{Command, Event},
+        editions::Found,
         keeping::CopyOrder,
     },
     model::{
@@ -19,7 +20,7 @@ use crate::{
         },
         fingerprint::{Fingerprint, FingerprintKey},
         journal::{JournalKey, JournalRow},
-        message::Request,
+        message::{Request, Response},
         seen::{PageState, SeenBatch},
         subnet::Subnet,
         time::Millis,
@@ -126,6 +127,21 @@ impl World {
             Command::TakeCut { ticket, site, pages } => self.cache(who, CacheAction::TakeCut { ticket, site, pages }),
             Command::LoadSeen { site, seen, children, cut } => self.cache(who, CacheAction::Load { site, seen, children, cut }),
             Command::DropSeen(site) => self.cache(who, CacheAction::Drop(site)),
+            Command::GatherHierarchy { edition, from, .. } => {
+                // Whoever vouches for an edition that exists has it; it takes a moment to come.
+                let reached = from.iter().any(|other| self.link(who, *other));
+                let hierarchy = self.editions.get(&edition.hash).filter(|_| reached).cloned();
+                let found = if hierarchy.is_some() { Found::Plausible } else { Found::Unusable };
+                self.happen(who, 700, What::Event(Box::new(Event::EditionFound { edition, found, hierarchy })));
+            }
+            Command::KeepHierarchies { uses, .. } => {
+                if let (Some(node), Some(hierarchy)) = (self.nodes.get_mut(&who), self.editions.get(&uses.hash)) {
+                    node.hierarchy = hierarchy.clone();
+                }
+            }
+            Command::TellManifest { ticket, .. } | Command::TellChunk { ticket, .. } => {
+                self.answer(who, ticket, Response::Refused("not in this world".to_owned()));
+            }
             // The world's loop ends the process at this one.
             Command::Finished => {}
         }

@@ -40,6 +40,7 @@ fn kind(request: &Request) -> &'static str {
         Request::Settle(..) | Request::Lend(..) | Request::Probe(..) | Request::Award { .. } => "delegation",
         Request::HandOff(_) => "hand-off",
         Request::Keep(_) | Request::Recall(..) => "keeping",
+        Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } => "hierarchy",
     }
 }
 

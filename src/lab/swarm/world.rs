@@ -12,11 +12,13 @@ use crate::{
         crawler::{
             Crawler, Identity, Settings,
             event::{Command, Event},
+            versioning::AtHand,
         },
         hierarchy::Hierarchy,
     },
     model::{
         access_point::AccessPoint,
+        edition::Edition,
         fetch::FetchReport,
         fingerprint::FingerprintKey,
         message::{Gossip, Request, Response},
@@ -91,6 +93,12 @@ pub(super) enum What {
     Fetched { contact: usize, address: IpAddr, report: Box<FetchReport> },
 }
 
+/// What a hierarchy is called among members.
+pub fn edition_of(hierarchy: &Hierarchy) -> Edition {
+    let label = hierarchy.label();
+    Edition { hash: label.hash, built: label.built }
+}
+
 /// A swarm, its web and its clock.
 pub struct World {
     pub(super) config: WorldConfig,
@@ -109,6 +117,8 @@ pub struct World {
     pub gossip_loss: f64,
     /// How many questions of each kind were asked.
     pub questions: BTreeMap<&'static str, u64>,
+    /// Editions of the hierarchy that can be had from whoever vouches for them; if there are any, members tell and hear of them.
+    pub editions: BTreeMap<[u8; 32], Arc<Hierarchy>>,
     /// What the web servers saw.
     pub ledger: Ledger,
     /// Who ended by itself, after leaving or draining.
@@ -158,6 +168,7 @@ impl World {
             loss: 0.0,
             gossip_loss: 0.0,
             questions: BTreeMap::new(),
+            editions: BTreeMap::new(),
             ledger: Ledger::default(),
             ended: BTreeSet::new(),
         }
@@ -199,7 +210,11 @@ impl World {
             members: node.disk.members.clone(),
             contacts: node.disk.contacts.values().cloned().collect(),
         };
-        node.crawler = Some(Crawler::new(identity, settings, hierarchy, now));
+        let mut crawler = Crawler::new(identity, settings, Arc::clone(&hierarchy), now);
+        if !self.editions.is_empty() {
+            crawler.handle(now, Event::AtHand(AtHand { uses: edition_of(&hierarchy), given: None, pinned: false }));
+        }
+        node.crawler = Some(crawler);
         node.wake = None;
         (node.state_free, node.cache_free) = (self.now, self.now);
         let known: Vec<_> = node.disk.members.iter().copied().filter(|member| *member != me).collect();
@@ -242,6 +257,11 @@ impl World {
             node.hierarchy = hierarchy.clone();
         }
         self.tell(who, Event::Hierarchy(hierarchy));
+    }
+
+    /// An access point's operator gives it another edition.
+    pub fn give(&mut self, number: usize, hierarchy: Arc<Hierarchy>) {
+        self.tell(self.members[number], Event::Given { edition: edition_of(&hierarchy), hierarchy });
     }
 
     /// Names starting points to an access point.

@@ -36,6 +36,8 @@ pub struct Counters {
     pub seeds: u64,
     /// External hosts out of scope that were named.
     pub beyond_scope: u64,
+    /// Other editions of the hierarchy that came into use.
+    pub editions: u64,
     /// Arrivals that lead nowhere because their host does not resolve.
     pub nowhere: u64,
 }

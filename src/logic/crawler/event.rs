@@ -1,10 +1,11 @@
 //! What happened, and what shall be done? The closed sets of causes and wishes between the crawler and the world.
 
 use crate::{
-    logic::{hierarchy::Hierarchy, keeping::CopyOrder},
+    logic::{crawler::versioning::AtHand, editions::Found, hierarchy::Hierarchy, keeping::CopyOrder},
     model::{
         access_point::AccessPoint,
         claim::SignedClaim,
+        edition::Edition,
         fetch::{FetchOrder, FetchReport, LocatedHost, ProbeReport, ProbeTarget, ResolveFailure},
         fingerprint::Fingerprint,
         journal::{JournalEntry, JournalKey, JournalRow},
@@ -148,6 +149,24 @@ pub enum Event {
     },
     /// Another hierarchy is to be used from now on.
     Hierarchy(Arc<Hierarchy>),
+    /// Which editions of the hierarchy the process has when it starts.
+    AtHand(AtHand),
+    /// The operator gives another edition.
+    Given {
+        /// Which.
+        edition: Edition,
+        /// The hierarchy.
+        hierarchy: Arc<Hierarchy>,
+    },
+    /// An edition that others vouch for was looked at.
+    EditionFound {
+        /// Which.
+        edition: Edition,
+        /// What is to be thought of it.
+        found: Found,
+        /// The hierarchy, if it is usable.
+        hierarchy: Option<Arc<Hierarchy>>,
+    },
 }
 
 /// Something is to be done.
@@ -287,6 +306,38 @@ pub enum Command {
     Load(Subnet),
     /// A run is over and a newer one complete: forget it.
     DropJournal(JournalKey),
+    /// Fetch an edition of the hierarchy from members, open it and compare it with ours.
+    GatherHierarchy {
+        /// Which.
+        edition: Edition,
+        /// Who has it.
+        from: Vec<AccessPoint>,
+        /// What is used here.
+        ours: Arc<Hierarchy>,
+    },
+    /// Remember which edition is used, and forget all but these.
+    KeepHierarchies {
+        /// What is used.
+        uses: Edition,
+        /// The hashes of what else may be needed.
+        others: Vec<[u8; 32]>,
+    },
+    /// Answer with what a file of the hierarchy with this hash is made of.
+    TellManifest {
+        /// Whom to answer.
+        ticket: u64,
+        /// Of which.
+        hash: [u8; 32],
+    },
+    /// Answer with a piece of a file of a hierarchy.
+    TellChunk {
+        /// Whom to answer.
+        ticket: u64,
+        /// Names the manifest.
+        manifest: [u8; 32],
+        /// Which piece.
+        index: u32,
+    },
     /// Everything is done that [`Event::Leave`] or [`Event::Drain`] asked for.
     Finished,
 }

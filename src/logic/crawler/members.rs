@@ -29,6 +29,7 @@ impl Crawler {
         self.membership.join(self.now.moment, Member::new(access_point, incarnation, addresses));
         self.members_said();
         self.compare_with(access_point);
+        self.tell_edition_soon();
         self.roll_up_changed = true;
     }
 
@@ -127,6 +128,8 @@ impl Crawler {
             Request::Keep(rows) => self.keep(from, ticket, rows),
             Request::Recall(subnet, cursor) => self.commands.push_back(Command::RecallRows { ticket, subnet, from: cursor }),
             Request::CompareClaims(buckets) => self.compared(ticket, &buckets),
+            Request::HierarchyManifest(hash) => self.commands.push_back(Command::TellManifest { ticket, hash }),
+            Request::HierarchyChunk { manifest, index } => self.commands.push_back(Command::TellChunk { ticket, manifest, index }),
             Request::Farewell(leaving) => {
                 self.roster.farewell(self.now.moment, from, leaving);
                 self.members_changed();

@@ -6,6 +6,7 @@
 //! * `admission`, `visiting`: ours → seen test → frontier → fetch → links → arrival
 //! * `journaling`: what happened is stored, copied to keepers, recorded
 //! * `members`, `spread`, `succession`: who is alive, what everybody knows, who takes over
+//! * `versioning`: which hierarchy is used
 //! * `telling`: what people are told
 
 mod admission;
@@ -24,6 +25,7 @@ mod settlement;
 mod spread;
 mod succession;
 pub mod telling;
+pub mod versioning;
 mod visiting;
 
 use crate::{
@@ -252,6 +254,8 @@ pub struct Crawler {
     /// Journals of earlier runs, dropped when the newer run is complete.
     superseded: BTreeMap<Host, JournalKey>,
     roll_ups: RollUps,
+    /// Which hierarchies are at hand; none if the process did not say.
+    shelf: Option<versioning::Shelf>,
     roll_up_due: Moment,
     roll_up_version: u64,
     roll_up_changed: bool,
@@ -341,6 +345,7 @@ impl Crawler {
             dirty: BTreeSet::new(),
             superseded: BTreeMap::new(),
             roll_ups: RollUps::default(),
+            shelf: None,
             roll_up_due: now.moment,
             roll_up_version: 0,
             roll_up_changed: true,
@@ -413,6 +418,9 @@ impl Crawler {
             Event::Loaded { subnet, journals } => self.loaded(subnet, journals),
             Event::SeenLoaded { site } => self.awake(site),
             Event::Hierarchy(hierarchy) => self.change_hierarchy(hierarchy),
+            Event::AtHand(at_hand) => self.at_hand(at_hand),
+            Event::Given { edition, hierarchy } => self.given(edition, hierarchy),
+            Event::EditionFound { edition, found, hierarchy } => self.edition_found(edition, found, hierarchy),
         }
         if now.moment >= self.tick_due {
             self.tick_due = now.moment.after(TICK);
@@ -434,6 +442,7 @@ impl Crawler {
         self.tick_journals();
         self.tick_spread();
         self.tick_runs();
+        self.tick_editions();
         if self.rounds.is_multiple_of(600) {
             self.front.tidy(self.now.moment);
             self.end_loans();

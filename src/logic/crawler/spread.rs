@@ -42,6 +42,8 @@ impl Crawler {
             }
             Gossip::RollUp(_) => {}
             Gossip::Distances(told) => self.distances_told(told),
+            // What an endorsement says of its author was checked by whoever heard it from the network.
+            Gossip::Endorsement(endorsement) => self.endorsed(endorsement),
         }
     }
 

@@ -80,11 +80,13 @@ pub struct HierarchyConfig {
     pub prefixes: Vec<ExtraPrefix>,
     /// What `nearcrawl hierarchy fetch` downloads.
     pub sources: Vec<RegistrySource>,
+    /// Whether the hierarchy stays as it is, whatever edition most members vouch for.
+    pub pinned: bool,
 }
 
 impl Default for HierarchyConfig {
     fn default() -> Self {
-        HierarchyConfig { snapshot: None, delegated: Vec::new(), prefixes: Vec::new(), sources: statistics() }
+        HierarchyConfig { snapshot: None, delegated: Vec::new(), prefixes: Vec::new(), sources: statistics(), pinned: false }
     }
 }
 
@@ -95,6 +97,7 @@ impl HierarchyConfig {
             delegated: section.paths("delegated"),
             prefixes: section.list("prefixes", Vec::new(), extra_prefix),
             sources: section.list("sources", statistics(), registry_source),
+            pinned: section.take("pinned", false, values::truth),
         };
         let mut names: Vec<&str> = config.sources.iter().map(|source| source.name.as_str()).collect();
         names.sort_unstable();

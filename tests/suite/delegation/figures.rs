@@ -76,7 +76,7 @@ impl Outcome {
     /// All that was measured of a subnet, in milliseconds by the address of who measured it.
     pub fn answers(&self, claim: &OwnershipView) -> BTreeMap<Ipv4Addr, f64> {
         let short: BTreeMap<String, Ipv4Addr> = self.points.iter().map(|(who, at)| (ShortId::from(*who).to_string(), *at)).collect();
-        let others = claim.answers.iter().map(|answer| (short[&answer.prober], answer.rtt_us));
+        let others = claim.answers.iter().map(|answer| (short[&answer.access_point], answer.rtt_us));
         let owner = claim.rtt_us.filter(|_| claim.probes > 0).map(|rtt_us| (self.points[&claim.owner], rtt_us));
         others.chain(owner).map(|(who, rtt_us)| (who, f64::from(rtt_us) / 1000.0)).collect()
     }

@@ -215,3 +215,56 @@ fn a_subnet_that_only_the_new_hierarchy_knows_is_settled_by_whoever_owns_the_one
     assert_polite(&world);
     assert_agreed_on_owners(&world);
 }
+
+/// The same world at another date, with some blocks changed.
+fn dated(date: u32, blocks: &[&str]) -> Arc<Hierarchy> {
+    let mut text = format!("2|lab|{date}|{}|19700101|{date}|+0000\n", blocks.len() + 8);
+    let mut record = |start: &str, count: u32, holder: &str| {
+        text += &format!("lab|KE|ipv4|{start}|{count}|20200101|allocated|{holder}\n");
+    };
+    for (number, block) in blocks.iter().enumerate() {
+        record(block, 256, &format!("holder-{}", number % 5));
+    }
+    for ap in 0..8 {
+        record(&format!("30.0.{ap}.0"), 256, &format!("site-{ap}"));
+    }
+    let mut builder = Builder::new();
+    builder.read_delegated("lab", text.as_bytes()).unwrap();
+    Arc::new(builder.finish().unwrap())
+}
+
+#[test]
+fn a_new_edition_that_one_operator_gives_is_used_by_all_while_the_crawl_goes_on_and_in_later_lives() {
+    let blocks: Vec<String> = (0..6).map(|third| format!("20.0.{third}.0")).collect();
+    let blocks: Vec<&str> = blocks.iter().map(String::as_str).collect();
+    let (old, new) = (dated(20_230_101, &blocks[..3]), dated(20_230_601, &blocks));
+    let web = Web::random(&SHAPE, 1);
+    let truth = walk(&web, &urls(&["http://s0.test/"]), &scope(), 4, "nearcrawl");
+    let config = WorldConfig { seed: 1, settings: settings(4), hierarchy: old.clone(), places: PLACES.to_vec() };
+    let mut world = World::new(config, web);
+    world.editions = [(old.hash(), old.clone()), (new.hash(), new.clone())].into();
+    for number in 0..PLACES.len() {
+        world.start(number);
+        world.run(300);
+    }
+    world.run(2 * MINUTE);
+    world.seed(0, urls(&["http://s0.test/"]));
+    world.run(10_000);
+    world.give(3, new.clone());
+    let used = |world: &World, number: usize| world.crawler(number).unwrap().editions().unwrap().0.hash;
+    let all_use = |world: &World| (0..PLACES.len()).all(|number| used(world, number) == new.hash());
+    assert!(world.run_until(20_000, all_use), "all change over within 20 s");
+    world.kill(2);
+    world.run(2_000);
+    world.start(2);
+    world.run(1_000);
+    assert_eq!(used(&world, 2), new.hash(), "in the next life, too");
+    let kept = recorded(&world, 2);
+    let twice = world.ledger.fetches().into_keys().filter(|url| !kept.contains(url)).collect();
+    let results = finish(&mut world, &truth, 20 * MINUTE);
+    assert_fetched(&world, &truth, &twice);
+    assert_totals(&results, &truth);
+    assert_polite(&world);
+    assert_agreed_on_owners(&world);
+    assert!((0..PLACES.len()).all(|number| used(&world, number) == new.hash()));
+}

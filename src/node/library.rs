@@ -1,0 +1,287 @@
+//! Where do editions of the hierarchy lie? In the state directory, each in a file named by its content, with a note of which is used.
+
+use super::{birth, config::Config, failure::NodeFailure};
+use crate::{
+    io::snapshot::{self, FileFailure},
+    logic::{
+        crawler::versioning::AtHand,
+        hierarchy::{CHUNK_LENGTH, FurtherPrefix, Hierarchy, Manifest, SnapshotRefusal},
+    },
+    model::edition::Edition,
+};
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{Read, Seek, SeekFrom},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// The file that names the edition in use.
+const IN_USE: &str = "in-use";
+
+/// What the files of editions are called after their hashes.
+const ENDING: &str = "snapshot";
+
+/// Manifests that are remembered, so that not every piece costs reading the whole file.
+const MOST_MANIFESTS: usize = 8;
+
+/// Why an edition cannot be taken from the library.
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryFailure {
+    /// Its file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileFailure),
+    /// It is no usable snapshot.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotRefusal),
+    /// It is another one than its name says.
+    #[error("{0} does not hold what its name says; remove it, it will be fetched again")]
+    OtherContent(PathBuf),
+    /// The operator's further prefixes do not go with it.
+    #[error("the further prefixes of the configuration do not go with it: {0}")]
+    Further(String),
+}
+
+/// Editions on disk. Cheap to clone; what it does waits for the disk, so it is not for the loop.
+#[derive(Clone, Debug)]
+pub struct Library {
+    directory: PathBuf,
+    further: Arc<Vec<FurtherPrefix>>,
+    manifests: Arc<Mutex<BTreeMap<[u8; 32], Manifest>>>,
+}
+
+/// What a daemon begins with.
+#[derive(Clone, Debug)]
+pub struct Beginning {
+    /// The hierarchy in use, with the operator's further prefixes.
+    pub hierarchy: Arc<Hierarchy>,
+    /// What the mind is told of editions.
+    pub at_hand: AtHand,
+}
+
+/// What a hierarchy is called among members.
+pub fn edition_of(hierarchy: &Hierarchy) -> Edition {
+    Edition { hash: hierarchy.hash(), built: hierarchy.built() }
+}
+
+fn hex(hash: &[u8; 32]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn hash_of(hex: &str) -> Option<[u8; 32]> {
+    let mut hash = [0; 32];
+    let plain = hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+    for (byte, digits) in hash.iter_mut().zip(hex.as_bytes().chunks(2)).take(if plain { 32 } else { 0 }) {
+        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    plain.then_some(hash)
+}
+
+impl Library {
+    /// The library in a daemon's state directory.
+    pub fn open(config: &Config) -> Result<Library, NodeFailure> {
+        let directory = config.state_dir.join("hierarchy");
+        fs::create_dir_all(&directory).map_err(|error| {
+            NodeFailure::Hierarchy(format!("{}: cannot be created: {error}; the daemon keeps its hierarchies there", directory.display()))
+        })?;
+        let further = Arc::new(birth::further_prefixes(config));
+        Ok(Library { directory, further, manifests: Arc::default() })
+    }
+
+    /// What to begin with: the edition that was adopted last, unless the operator's is pinned; else the operator's. The operator's is
+    /// filed, so that others can fetch it, by a task of its own: packing a large one takes a while.
+    pub fn begin(&self, config: &Config) -> Result<Beginning, NodeFailure> {
+        let given = Arc::new(birth::base_hierarchy(config)?);
+        let edition = edition_of(&given);
+        let adopted = self.in_use().filter(|hash| *hash != edition.hash && !config.hierarchy.pinned);
+        let adopted = adopted.and_then(|hash| match self.load(&hash) {
+            Ok(hierarchy) => Some(hierarchy),
+            Err(why) => {
+                tracing::warn!("the hierarchy that was adopted cannot be used, the configured one is used instead: {why}");
+                None
+            }
+        });
+        let complete = |hierarchy: &Hierarchy| self.complete(hierarchy).map_err(|why| NodeFailure::Hierarchy(why.to_string()));
+        let own = Arc::new(complete(&given)?);
+        let filing = (self.clone(), Arc::clone(&given));
+        std::thread::spawn(move || {
+            let (library, given) = filing;
+            if let Err(why) = library.file(&given) {
+                tracing::warn!("other members cannot fetch the hierarchy from here: {why}");
+            }
+        });
+        let pinned = config.hierarchy.pinned;
+        Ok(match adopted {
+            Some(adopted) => Beginning {
+                at_hand: AtHand { uses: edition_of(&adopted), given: Some((edition, own)), pinned },
+                hierarchy: Arc::new(complete(&adopted)?),
+            },
+            None => Beginning { hierarchy: own, at_hand: AtHand { uses: edition, given: None, pinned } },
+        })
+    }
+
+    /// The operator's hierarchy, read once more; none if it is the edition that is known already.
+    pub fn given_again(&self, config: &Config, known: &Edition) -> Result<Option<(Edition, Arc<Hierarchy>)>, NodeFailure> {
+        let given = birth::base_hierarchy(config)?;
+        let edition = edition_of(&given);
+        if edition.hash == known.hash {
+            return Ok(None);
+        }
+        let failed = |why: LibraryFailure| NodeFailure::Hierarchy(why.to_string());
+        self.file(&given).map_err(failed)?;
+        Ok(Some((edition, Arc::new(self.complete(&given).map_err(failed)?))))
+    }
+
+    /// A hierarchy with the operator's further prefixes, which are this access point's alone.
+    pub fn complete(&self, hierarchy: &Hierarchy) -> Result<Hierarchy, LibraryFailure> {
+        if self.further.is_empty() {
+            return Ok(hierarchy.clone());
+        }
+        hierarchy.with_extra(&self.further).map_err(|why| LibraryFailure::Further(why.to_string()))
+    }
+
+    fn path(&self, hash: &[u8; 32]) -> PathBuf {
+        self.directory.join(format!("{}.{ENDING}", hex(hash)))
+    }
+
+    /// Which edition was used last, if one was adopted.
+    pub fn in_use(&self) -> Option<[u8; 32]> {
+        hash_of(fs::read_to_string(self.directory.join(IN_USE)).ok()?.trim())
+    }
+
+    /// Reads an edition and checks that it is what it is called.
+    pub fn load(&self, hash: &[u8; 32]) -> Result<Hierarchy, LibraryFailure> {
+        let path = self.path(hash);
+        let hierarchy = Hierarchy::from_bytes(&snapshot::read(&path)?)?;
+        if hierarchy.hash() == *hash { Ok(hierarchy) } else { Err(LibraryFailure::OtherContent(path)) }
+    }
+
+    /// Files a hierarchy, if it is not there.
+    fn file(&self, hierarchy: &Hierarchy) -> Result<(), LibraryFailure> {
+        let path = self.path(&hierarchy.hash());
+        if path.exists() { Ok(()) } else { Ok(snapshot::write(&path, &hierarchy.to_bytes())?) }
+    }
+
+    /// Opens a file that was fetched, checks that it is this edition, and files it as it came.
+    pub fn take_in(&self, edition: &Edition, file: &[u8]) -> Result<Hierarchy, LibraryFailure> {
+        let hierarchy = Hierarchy::from_bytes(file)?;
+        let path = self.path(&edition.hash);
+        if edition_of(&hierarchy) != *edition {
+            return Err(LibraryFailure::OtherContent(path));
+        }
+        snapshot::write(&path, file)?;
+        Ok(hierarchy)
+    }
+
+    /// Notes which edition is used, and removes those that nobody needs.
+    pub fn keep(&self, uses: &Edition, others: &[[u8; 32]]) -> Result<(), LibraryFailure> {
+        snapshot::write(&self.directory.join(IN_USE), format!("{}\n", hex(&uses.hash)).as_bytes())?;
+        for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let named = path.file_stem().and_then(|stem| hash_of(stem.to_str()?));
+            let ours = path.extension().is_some_and(|ending| ending == ENDING);
+            if let (true, Some(hash)) = (ours, named)
+                && hash != uses.hash
+                && !others.contains(&hash)
+            {
+                // What cannot be removed today is removed with the next one.
+                let _ = fs::remove_file(path);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the file of this edition is made of; none if there is none.
+    pub fn manifest(&self, hash: &[u8; 32]) -> Option<Manifest> {
+        let known = |manifests: &BTreeMap<_, Manifest>| manifests.values().find(|manifest| manifest.hash() == *hash).cloned();
+        let path = self.path(hash);
+        if let Some(manifest) = known(&self.manifests.lock().unwrap_or_else(PoisonError::into_inner)).filter(|_| path.exists()) {
+            return Some(manifest);
+        }
+        let manifest = Manifest::of(*hash, &snapshot::read(&path).ok()?);
+        let mut manifests = self.manifests.lock().unwrap_or_else(PoisonError::into_inner);
+        if manifests.len() >= MOST_MANIFESTS {
+            manifests.clear();
+        }
+        manifests.insert(manifest.id(), manifest.clone());
+        Some(manifest)
+    }
+
+    /// A piece of a file whose manifest was asked for before; none if there is no such file or piece.
+    pub fn chunk(&self, manifest: &[u8; 32], index: u32) -> Option<Vec<u8>> {
+        let known = self.manifests.lock().unwrap_or_else(PoisonError::into_inner).get(manifest).cloned()?;
+        read_piece(&self.path(&known.hash()), u64::from(index) * CHUNK_LENGTH as u64).filter(|bytes| known.accepts(index as usize, bytes))
+    }
+}
+
+fn read_piece(path: &Path, from: u64) -> Option<Vec<u8>> {
+    let mut file = File::open(path).ok()?;
+    file.seek(SeekFrom::Start(from)).ok()?;
+    let mut piece = Vec::new();
+    file.take(CHUNK_LENGTH as u64).read_to_end(&mut piece).ok()?;
+    Some(piece)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logic::hierarchy::Builder;
+
+    fn hierarchy(prefixes: &[&str]) -> Hierarchy {
+        let mut builder = Builder::new();
+        for prefix in prefixes {
+            let (country, organisation, registry) = ("KE".to_owned(), "Museum".to_owned(), "lab".to_owned());
+            builder.add_prefix(&FurtherPrefix { prefix: prefix.parse().unwrap(), country, organisation, registry }).unwrap();
+        }
+        builder.finish().unwrap()
+    }
+
+    fn library() -> (tempfile::TempDir, Library) {
+        let directory = tempfile::tempdir().unwrap();
+        let config = Config { state_dir: directory.path().to_owned(), ..Config::default() };
+        (directory, Library::open(&config).unwrap())
+    }
+
+    #[test]
+    fn what_is_taken_in_can_be_given_out_in_pieces_and_read_again() {
+        let (_directory, library) = library();
+        let hierarchy = hierarchy(&["9.0.0.0/24", "9.0.0.0/25"]);
+        let (edition, file) = (edition_of(&hierarchy), hierarchy.to_bytes());
+        assert!(library.manifest(&edition.hash).is_none());
+        library.take_in(&edition, &file).unwrap();
+        let manifest = library.manifest(&edition.hash).unwrap();
+        assert_eq!(library.chunk(&manifest.id(), 0).unwrap(), file);
+        assert_eq!((library.chunk(&manifest.id(), 1), library.chunk(&[0; 32], 0)), (None, None));
+        assert_eq!(library.load(&edition.hash).unwrap().hash(), edition.hash);
+    }
+
+    #[test]
+    fn what_is_not_what_it_is_called_is_not_taken_in() {
+        let (directory, library) = library();
+        let (asked, other) = (hierarchy(&["9.0.0.0/24"]), hierarchy(&["9.0.0.0/23"]));
+        let edition = edition_of(&asked);
+        assert!(matches!(library.take_in(&edition, &other.to_bytes()), Err(LibraryFailure::OtherContent(_))));
+        let mut broken = asked.to_bytes();
+        let middle = broken.len() / 2;
+        broken[middle] ^= 1;
+        assert!(matches!(library.take_in(&edition, &broken), Err(LibraryFailure::Snapshot(_))));
+        assert!(matches!(library.take_in(&edition, b"nonsense"), Err(LibraryFailure::Snapshot(_))));
+        assert_eq!(fs::read_dir(directory.path().join("hierarchy")).unwrap().count(), 0, "nothing of it stays");
+    }
+
+    #[test]
+    fn only_what_is_needed_is_kept_and_what_is_used_is_found_again() {
+        let (_directory, library) = library();
+        let hierarchies = [hierarchy(&["9.0.0.0/24"]), hierarchy(&["9.0.0.0/23"]), hierarchy(&["9.0.0.0/22"])];
+        let editions = hierarchies.each_ref().map(edition_of);
+        for (edition, hierarchy) in editions.iter().zip(&hierarchies) {
+            library.take_in(edition, &hierarchy.to_bytes()).unwrap();
+        }
+        assert_eq!(library.in_use(), None);
+        library.keep(&editions[1], &[editions[0].hash]).unwrap();
+        assert_eq!(library.in_use(), Some(editions[1].hash));
+        assert!(library.load(&editions[0].hash).is_ok() && library.load(&editions[1].hash).is_ok());
+        assert!(matches!(library.load(&editions[2].hash), Err(LibraryFailure::File(_))));
+    }
+}
