@@ -39,12 +39,6 @@ impl From<AccessPoint> for ShortId {
     }
 }
 
-impl fmt::Display for ShortId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
 impl fmt::Display for AccessPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut bytes = Vec::with_capacity(38);

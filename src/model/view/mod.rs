@@ -237,18 +237,9 @@ pub struct OwnershipView {
     pub runner_up: Option<AccessPoint>,
     /// Whether the owner gave it up since.
     pub released: bool,
-    /// What the others measured, the nearest first.
+    /// What the others measured, the nearest first; they are named by the beginning of their keys.
     #[serde(default)]
     pub answers: Vec<AnswerView>,
-}
-
-/// What an access point's probe of a subnet gave.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct AnswerView {
-    /// Who probed: the first eight bytes of its key in hexadecimal digits.
-    pub prober: String,
-    /// Round-trip time in microseconds.
-    pub rtt_us: u32,
 }
 
 impl From<&Claim> for OwnershipView {
@@ -269,7 +260,7 @@ impl From<&Claim> for OwnershipView {
 
 impl From<&Answer> for AnswerView {
     fn from(answer: &Answer) -> Self {
-        AnswerView { prober: answer.prober.to_string(), rtt_us: answer.rtt_us }
+        AnswerView { access_point: answer.prober.to_string(), rtt_us: answer.rtt_us }
     }
 }
 
@@ -372,6 +363,6 @@ mod tests {
         assert_eq!(json["owner"], AccessPoint([1; 32]).to_string());
         assert_eq!(json["reason"], "owner-dead");
         assert_eq!(json["probes"], 3);
-        assert_eq!(json["answers"], serde_json::json!([{"prober": "0202020202020202", "rtt_us": 9_100}]));
+        assert_eq!(json["answers"], serde_json::json!([{"access_point": "0202020202020202", "rtt_us": 9_100}]));
     }
 }

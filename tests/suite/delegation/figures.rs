@@ -10,7 +10,7 @@ use nearcrawl::{
     },
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     net::{IpAddr, Ipv4Addr},
 };
 
@@ -73,10 +73,20 @@ impl Outcome {
         self.points[&self.claim_of(site).owner]
     }
 
+    /// What is held from this address.
+    pub fn held_by(&self, point: Ipv4Addr) -> BTreeSet<Subnet> {
+        self.claims.values().filter(|claim| self.points[&claim.owner] == point).map(|claim| claim.subnet).collect()
+    }
+
+    /// The owner, named as in answers.
+    pub fn short_owner(&self, claim: &OwnershipView) -> String {
+        ShortId::from(claim.owner).to_string()
+    }
+
     /// All that was measured of a subnet, in milliseconds by the address of who measured it.
     pub fn answers(&self, claim: &OwnershipView) -> BTreeMap<Ipv4Addr, f64> {
         let short: BTreeMap<String, Ipv4Addr> = self.points.iter().map(|(who, at)| (ShortId::from(*who).to_string(), *at)).collect();
-        let others = claim.answers.iter().map(|answer| (short[&answer.prober], answer.rtt_us));
+        let others = claim.answers.iter().map(|answer| (short[&answer.access_point], answer.rtt_us));
         let owner = claim.rtt_us.filter(|_| claim.probes > 0).map(|rtt_us| (self.points[&claim.owner], rtt_us));
         others.chain(owner).map(|(who, rtt_us)| (who, f64::from(rtt_us) / 1000.0)).collect()
     }
