@@ -10,7 +10,7 @@ use nearcrawl::{
     },
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     net::{IpAddr, Ipv4Addr},
 };
 
@@ -71,6 +71,16 @@ impl Outcome {
     /// The address of the one who holds a site.
     pub fn owner_of(&self, site: Ipv4Addr) -> Ipv4Addr {
         self.points[&self.claim_of(site).owner]
+    }
+
+    /// What is held from this address.
+    pub fn held_by(&self, point: Ipv4Addr) -> BTreeSet<Subnet> {
+        self.claims.values().filter(|claim| self.points[&claim.owner] == point).map(|claim| claim.subnet).collect()
+    }
+
+    /// The owner, named as in answers.
+    pub fn short_owner(&self, claim: &OwnershipView) -> String {
+        ShortId::from(claim.owner).to_string()
     }
 
     /// All that was measured of a subnet, in milliseconds by the address of who measured it.

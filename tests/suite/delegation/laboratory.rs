@@ -8,6 +8,14 @@ use std::path::Path;
 /// How many orders of the sites the laboratory plays.
 const ROUNDS: u32 = 60;
 
+/// So many standard deviations of one round are taken for chance: once in some ten thousand times it is more.
+const MOST_DEVIATIONS: f64 = 4.0;
+
+/// Of the sites that the daemons decide at the same time none learns from the others, as each does in the laboratory: what that costs.
+/// In a simulation of the paper's procedure it was 0.05 probes with twelve sites at a time, and no share.
+const PROBES_UNLEARNT: f64 = 0.1;
+const SHARE_UNLEARNT: f64 = 0.02;
+
 /// A row of what the laboratory prints, as far as it is compared.
 #[derive(Clone, Debug, Deserialize)]
 struct Row {
@@ -27,6 +35,22 @@ pub struct Expected {
     pub figures: Figures,
     pub probes_sd: f64,
     pub share_sd: f64,
+}
+
+impl Expected {
+    /// Panics if the daemons' figures are farther from these than one order of the sites is from the average of many.
+    pub fn check(&self, got: &Figures) {
+        let near = |what: &str, got: f64, expected: f64, allowed: f64| {
+            assert!(
+                (got - expected).abs() <= allowed,
+                "{what}: {got:.3}, but the laboratory says {expected:.3}, give or take {allowed:.3}"
+            );
+        };
+        let (figures, share) = (&self.figures, MOST_DEVIATIONS * self.share_sd + SHARE_UNLEARNT);
+        near("probes a site", got.probes, figures.probes, MOST_DEVIATIONS * self.probes_sd + PROBES_UNLEARNT);
+        near("share with a nearest owner", got.optimal, figures.optimal, share);
+        near("share with an owner at most 10 % or 2 ms slower", got.within, figures.within, share);
+    }
 }
 
 /// Plays `policy` (as the laboratory names it) on the places with their round trips as they were measured.

@@ -14,7 +14,7 @@ use nearcrawl::{
         daemons::SWARM_PORT,
         web::{RequestSeen, Site},
     },
-    model::{access_point::AccessPoint, subnet::Subnet},
+    model::{access_point::AccessPoint, subnet::Subnet, view::WhyView},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -74,6 +74,14 @@ impl World {
             relays.push(relay.expect("a relay"));
         }
         swarm.start(0..points.len()).await;
+        let pairs = points.len() * (points.len() - 1);
+        let (asker, running) = (&swarm, swarm.running().len());
+        assert_eq!(running, points.len());
+        let begun = Instant::now();
+        while asker.metrics("nearcrawl_members_measured").await < pairs as f64 {
+            assert!(begun.elapsed() < SOON, "some members do not know how far others are");
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
         World { places, swarm, _relays: relays }
     }
 
@@ -126,13 +134,47 @@ impl World {
             let IpAddr::V4(site) = request.server else { unreachable!("all of it is IPv4") };
             assert_eq!(request.peer, IpAddr::V4(outcome.owner_of(site)), "not the owner's business: {request:?}");
         }
-        let metrics = self.swarm.metrics("nearcrawl_subnets_owned").await;
-        assert_eq!(metrics as usize, outcome.claims.len(), "subnets owned by the metrics, and claims");
+        let probes = f64::from(seen.values().map(|probes| u32::from(*probes)).sum::<u32>());
+        assert_eq!(self.swarm.metrics("nearcrawl_probes_total").await, probes, "probes by the metrics, and by the servers");
+        let held = outcome.claims.len() as f64;
+        assert_eq!(self.swarm.metrics("nearcrawl_subnets_owned").await, held, "subnets owned by the metrics, and claims");
+        for (number, site) in self.places.sites.iter().step_by(self.places.sites.len() / 5).enumerate() {
+            let said = self.swarm.cli(number, &["why", site.host.as_str(), "--json"]).await;
+            let why: WhyView = serde_json::from_str(&said).unwrap_or_else(|why| panic!("{why}: {said}"));
+            assert_eq!(why.address, Some(IpAddr::V4(site.address)), "{said}");
+            assert_eq!(why.ownership.as_ref(), Some(outcome.claim_of(site.address)), "{said}");
+        }
+    }
+
+    /// One of them is gone without a word. What it held goes to those who measured it, too, the nearest first, and nobody probes again.
+    async fn deputies_take_over(&mut self, before: &Outcome) {
+        let count = |index: &usize| before.held_by(self.places.points[*index].address).len();
+        // Not the first, whom the others were told to ask; of the others the one with the most to take over.
+        let victim = (1..self.places.points.len()).max_by_key(count).expect("there are twelve");
+        let held = before.held_by(self.places.points[victim].address);
+        let remembered = held.iter().filter(|subnet| !before.claims[*subnet].answers.is_empty()).count();
+        assert!(remembered >= 5, "only {remembered} of {} subnets were measured by others", held.len());
+        let probes = self.asked("HEAD").len();
+        self.swarm.daemons[victim].kill().await;
+        println!("{:6.1} s: killed the owner of {} subnets, {remembered} of which others measured", self.swarm.age(), held.len());
+        self.swarm.owned_by_the_living(&before.claims.keys().copied().collect(), SOON).await;
+        self.swarm.agree(self.places.sites.len() as u64, SOON).await;
+
+        let after = self.outcome().await;
+        for (subnet, claim) in &before.claims {
+            let (new, is_its) = (&after.claims[subnet], held.contains(subnet));
+            assert_eq!(new.epoch, claim.epoch + u64::from(is_its), "{subnet}: only what it held changes hands, and only once");
+            if let (true, Some(nearest)) = (is_its, claim.answers.first()) {
+                assert_eq!(after.short_owner(new), nearest.access_point, "{subnet}: not to the nearest of {:?}", claim.answers);
+            }
+        }
+        assert_eq!(self.asked("HEAD").len(), probes, "probes after a death");
+        assert_eq!(self.swarm.metrics("nearcrawl_deputies_total").await, remembered as f64, "deputies by the metrics");
     }
 }
 
 /// Delegates all sites by one policy, and compares.
-async fn as_the_laboratory_says(policy: &'static str, in_the_laboratory: &str) -> World {
+async fn as_the_laboratory_says(policy: &'static str, in_the_laboratory: &str) -> (World, Outcome) {
     let mut world = World::start(policy).await;
     world.crawl().await;
     let outcome = world.outcome().await;
@@ -150,17 +192,19 @@ async fn as_the_laboratory_says(policy: &'static str, in_the_laboratory: &str) -
     println!("the laboratory with the same: {expected:?}");
     let late: Vec<String> = (0..=10).map(|decile| format!("{:.1}", measured.late(decile))).collect();
     println!("{} answers came late by (deciles, ms): {}", measured.count(), late.join(" "));
-    world
+    expected.check(&got);
+    (world, outcome)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn daemons_with_the_paper_s_procedure_do_as_the_laboratory_says() {
-    let mut world = as_the_laboratory_says("ipmicra", "ipmicra").await;
+    let (mut world, _) = as_the_laboratory_says("ipmicra", "ipmicra").await;
     assert!(world.swarm.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn daemons_with_the_default_procedure_do_as_the_laboratory_says() {
-    let mut world = as_the_laboratory_says("nearcrawl", "nearcrawl@5").await;
+async fn daemons_with_the_default_procedure_do_as_the_laboratory_says_and_deputies_need_no_probe() {
+    let (mut world, outcome) = as_the_laboratory_says("nearcrawl", "nearcrawl@5").await;
+    world.deputies_take_over(&outcome).await;
     assert!(world.swarm.stop().await);
 }
