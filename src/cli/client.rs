@@ -1,9 +1,12 @@
 //! How does a command reach the daemon? Through its API, and it says clearly when nobody is there.
 
 use super::failure::{Exit, Failure};
-use crate::node::{
-    api::ErrorView,
-    config::{Config, SERVICE_CONFIG},
+use crate::{
+    io::client::client,
+    node::{
+        api::ErrorView,
+        config::{Config, SERVICE_CONFIG},
+    },
 };
 use clap::Args;
 use reqwest::{Client, Method, Response, StatusCode, Url};
@@ -44,7 +47,7 @@ impl ApiClient {
             return Err(wrong("the API is plain HTTP on this machine"));
         }
         // No proxy: the API answers this machine only, and what is asked is nobody else's business.
-        let client = Client::builder().no_proxy().timeout(PATIENCE).connect_timeout(Duration::from_secs(3)).build();
+        let client = client().no_proxy().timeout(PATIENCE).connect_timeout(Duration::from_secs(3)).build();
         let client = client.map_err(|why| Failure::new(Exit::Internal, format!("no HTTP client: {why}")))?;
         Ok(ApiClient { client, base: url })
     }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::model::{
     access_point::AccessPoint,
-    view::{LeaveView, PeerView, Span, StatusView, WhyView},
+    view::{DelegationView, LeaveView, PeerView, Span, StatusView, WhyView},
 };
 use clap::Args;
 use serde_json::json;
@@ -61,6 +61,7 @@ fn status_text(view: &StatusView, style: Style) -> String {
         ("owns", format!("{} of {} claimed subnets, {} servers", view.subnets_owned, view.subnets_claimed, view.servers)),
         ("fetched", format!("{} pages in {} requests, {}, {} failed", work.pages, work.requests, bytes(work.bytes), work.failed)),
         ("asked", format!("{} probes, {} lookups", work.probes, work.lookups)),
+        ("gave away", gave_away(&view.delegation)),
         ("waiting", format!("{} URLs here, {} on their way to others", view.waiting_urls, view.outgoing_urls)),
         ("connections", view.open_connections.to_string()),
         (
@@ -87,6 +88,13 @@ fn status_text(view: &StatusView, style: Style) -> String {
         lines.push(("near its limit", format!("{}: {} of {}", limit.name, limit.used, limit.most)));
     }
     format!("{}\n\n{}", style.heading(&view.sentence), facts(style, &lines))
+}
+
+fn gave_away(delegation: &DelegationView) -> String {
+    let probes: u64 = delegation.settled_by_probes.iter().map(|(probes, subnets)| u64::from(*probes) * subnets).sum();
+    let each = if delegation.settled == 0 { 0.0 } else { probes as f64 / delegation.settled as f64 };
+    let without = delegation.settled_without_probe;
+    format!("{} subnets ({}), {each:.2} probes each, {without} without any", delegation.settled, delegation.policy)
 }
 
 /// The members of the swarm.
@@ -142,6 +150,12 @@ fn why_text(view: &WhyView, style: Style) -> String {
         };
         say("because", Some(format!("{reason}; epoch {}, {} probes", owned.epoch, owned.probes)));
         say("distance", owned.rtt_us.map(|us| format!("{:.1} ms", f64::from(us) / 1000.0)));
+        let answers = view.answers.iter().map(|answer| {
+            let whole = &answer.access_point;
+            let short = whole.get(whole.len().saturating_sub(8)..).unwrap_or(whole);
+            format!("{short} {:.1} ms", f64::from(answer.rtt_us) / 1000.0)
+        });
+        say("measured by", (!view.answers.is_empty()).then(|| answers.collect::<Vec<_>>().join(", ")));
         say("next in line", owned.runner_up.as_ref().map(AccessPoint::to_string));
     }
     say(

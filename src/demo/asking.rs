@@ -1,7 +1,10 @@
 //! What do the daemons say? Their HTTP API, as anybody on this machine can ask it.
 
 use super::daemons::API_PORT;
-use crate::model::{subnet::Subnet, summary::Summary};
+use crate::{
+    io::client::client,
+    model::{subnet::Subnet, summary::Summary},
+};
 use serde::{Deserialize, de::DeserializeOwned};
 use std::{net::Ipv4Addr, time::Duration};
 
@@ -61,7 +64,7 @@ impl Asker {
     /// One that goes through no proxy.
     pub fn new() -> Result<Asker, AskError> {
         let failed = |why: reqwest::Error| AskError { url: "an HTTP client".to_owned(), why: why.to_string() };
-        Ok(Asker { client: reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().map_err(failed)? })
+        Ok(Asker { client: client().no_proxy().timeout(PATIENCE).build().map_err(failed)? })
     }
 
     async fn read<T: DeserializeOwned>(&self, request: reqwest::RequestBuilder, url: String) -> Result<T, AskError> {

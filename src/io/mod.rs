@@ -1,5 +1,6 @@
 //! The hands: each touches the world through one library, none decides anything.
 
+pub mod client;
 pub mod fetcher;
 pub mod page;
 pub mod prober;

@@ -1,6 +1,7 @@
 //! The decisions: pure, seeded, clockless. Each room answers one question; only [`crawler`] knows the others.
 
 pub mod clock_cache;
+pub mod contacts;
 pub mod crawler;
 pub mod delegation;
 pub mod editions;

@@ -231,6 +231,7 @@ mod tests {
             probes: 0,
             reason: ClaimReason::Awarded,
             released,
+            answers: Vec::new(),
         };
         let proof = SignedClaim::sign(&claim, &key);
         (claim, proof)

@@ -10,6 +10,16 @@ pub struct AccessPoint(pub [u8; 32]);
 /// What stands before the key in a libp2p peer id: identity multihash (0x00, 36 bytes) of the protobuf `{type: Ed25519, data: 32 bytes}`.
 const PEER_ID_HEAD: [u8; 6] = [0x00, 0x24, 0x08, 0x01, 0x12, 0x20];
 
+/// The first eight bytes of an access point's key: enough to tell members apart where many are named in little space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ShortId(pub [u8; 8]);
+
+impl fmt::Display for ShortId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
 /// A text that is not the peer id of an Ed25519 key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not the peer id of an Ed25519 key (they start with 12D3KooW)")]
@@ -20,6 +30,12 @@ impl AccessPoint {
     pub fn short(&self) -> String {
         let text = self.to_string();
         text[text.len() - 8..].to_owned()
+    }
+}
+
+impl From<AccessPoint> for ShortId {
+    fn from(whole: AccessPoint) -> Self {
+        ShortId(std::array::from_fn(|place| whole.0[place]))
     }
 }
 

@@ -1,6 +1,9 @@
 //! Who says whose a subnet is? A claim: signed by its owner, ordered by epoch.
 
-use super::{access_point::AccessPoint, subnet::Subnet};
+use super::{
+    access_point::{AccessPoint, ShortId},
+    subnet::Subnet,
+};
 use ed25519_dalek::{Signer, SigningKey, Verifier, VerifyingKey};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -17,6 +20,18 @@ pub enum ClaimReason {
     OwnerDead,
     /// The former owner released it.
     Released,
+}
+
+/// The most answers that a claim tells.
+pub const MOST_ANSWERS: usize = 15;
+
+/// What an access point's probe of the subnet gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Answer {
+    /// Round-trip time in microseconds.
+    pub rtt_us: u32,
+    /// Who measured it.
+    pub prober: ShortId,
 }
 
 /// What an owner says of a subnet.
@@ -38,6 +53,8 @@ pub struct Claim {
     pub reason: ClaimReason,
     /// Set when the owner gives the subnet up: nobody's from now on, the next claim is at `epoch + 1`.
     pub released: bool,
+    /// What the others measured, the nearest first, at most [`MOST_ANSWERS`]: who takes over, and what everybody learns from.
+    pub answers: Vec<Answer>,
 }
 
 impl Claim {
@@ -62,7 +79,7 @@ pub struct SignedClaim {
 }
 
 /// Says what a signature is for, so that one made for a claim can never pass for something else.
-pub const CLAIM_CONTEXT: &[u8] = b"nearcrawl claim 1\0";
+pub const CLAIM_CONTEXT: &[u8] = b"nearcrawl claim 2\0";
 
 /// Why a signed claim was not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,6 +87,9 @@ pub enum ClaimRefusal {
     /// The bytes are no claim.
     #[error("the claim cannot be decoded")]
     Malformed,
+    /// It tells more answers than any procedure gets.
+    #[error("the claim tells more than {MOST_ANSWERS} answers")]
+    TooManyAnswers,
     /// The signature is not the owner's.
     #[error("the claim's signature is not its owner's")]
     BadSignature,
@@ -92,6 +112,9 @@ impl SignedClaim {
     /// Decodes the claim and checks that its owner signed it.
     pub fn open(&self) -> Result<Claim, ClaimRefusal> {
         let claim = self.read()?;
+        if claim.answers.len() > MOST_ANSWERS {
+            return Err(ClaimRefusal::TooManyAnswers);
+        }
         let key = VerifyingKey::from_bytes(&claim.owner.0).map_err(|_| ClaimRefusal::BadSignature)?;
         let signature = self.signature.as_slice().try_into().map_err(|_| ClaimRefusal::BadSignature)?;
         key.verify(&signed_bytes(&self.bytes), &signature).map_err(|_| ClaimRefusal::BadSignature)?;
@@ -101,5 +124,35 @@ impl SignedClaim {
     /// Decodes the claim without checking the signature: for what we checked before we stored it.
     pub fn read(&self) -> Result<Claim, ClaimRefusal> {
         postcard::from_bytes(&self.bytes).map_err(|_| ClaimRefusal::Malformed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(key: &SigningKey, answers: usize) -> Claim {
+        let answer = |number: usize| Answer { rtt_us: 40_000 + number as u32, prober: ShortId([number as u8; 8]) };
+        Claim {
+            subnet: "192.0.2.0/24".parse().unwrap(),
+            epoch: 1,
+            owner: AccessPoint(key.verifying_key().to_bytes()),
+            rtt_us: Some(8_000),
+            runner_up: Some(AccessPoint([2; 32])),
+            probes: answers as u16 + 1,
+            reason: ClaimReason::Awarded,
+            released: false,
+            answers: (0..answers).map(answer).collect(),
+        }
+    }
+
+    #[test]
+    fn an_answer_costs_eleven_bytes_and_more_than_fifteen_are_not_believed() {
+        let key = SigningKey::from_bytes(&[1; 32]);
+        let size = |answers| postcard::to_stdvec(&SignedClaim::sign(&claim(&key, answers), &key)).unwrap().len();
+        assert_eq!(size(3) - size(0), 33);
+        assert!(size(1) < 170, "{}", size(1));
+        assert!(SignedClaim::sign(&claim(&key, MOST_ANSWERS), &key).open().is_ok());
+        assert_eq!(SignedClaim::sign(&claim(&key, MOST_ANSWERS + 1), &key).open(), Err(ClaimRefusal::TooManyAnswers));
     }
 }

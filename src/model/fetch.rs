@@ -38,6 +38,8 @@ pub struct FetchReport {
     pub outcome: FetchOutcome,
     /// From sending the request to the last byte read: politeness waits a multiple of this.
     pub took: Millis,
+    /// How long the TCP connection took to stand, in microseconds, if it was made for this request.
+    pub connect_us: Option<u32>,
     /// From sending the request to the first byte of the answer, in microseconds; none if there was no answer.
     pub first_byte_us: Option<u32>,
     /// Bytes of the body as they came over the wire.

@@ -4,10 +4,12 @@
 
 use super::{
     access_point::AccessPoint,
-    claim::SignedClaim,
+    claim::{Answer, SignedClaim},
+    distances::Distances,
     edition::Endorsement,
     fetch::{LocatedHost, ProbeReport, ProbeTarget, ResolveFailure},
     journal::{Arrival, JournalKey, JournalRow},
+    receipt::{Declined, SignedReceipt},
     subnet::Subnet,
     summary::{RollUp, SwarmResults},
     time::Millis,
@@ -33,20 +35,12 @@ pub enum Request {
     Locate(Host),
     /// To the guardian of an address that nobody owns: please find an owner; the sender takes the address to lie in this subnet.
     Settle(Subnet, ProbeTarget),
-    /// From the subnet's steward: please probe this target once.
-    Probe(Subnet, ProbeTarget),
+    /// From the subnet's steward: please probe this target once; these are the probes of the subnet that came before.
+    Probe(Subnet, ProbeTarget, Vec<SignedReceipt>),
     /// From the subnet's steward to the chosen owner.
     Award {
-        /// What.
-        subnet: Subnet,
-        /// The epoch at which to claim.
-        epoch: u64,
-        /// What the new owner's probe measured, in microseconds.
-        rtt_us: Option<u32>,
-        /// Who came next.
-        runner_up: Option<AccessPoint>,
-        /// How many probes it took.
-        probes: u16,
+        /// What it is to claim.
+        award: Award,
         /// For how long the probed address is to be left alone from now on.
         rest: Millis,
     },
@@ -74,6 +68,23 @@ pub enum Request {
     },
 }
 
+/// A subnet for the access point that turned out to be its nearest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Award {
+    /// What.
+    pub subnet: Subnet,
+    /// The epoch at which to claim.
+    pub epoch: u64,
+    /// What the new owner's probe measured, in microseconds.
+    pub rtt_us: Option<u32>,
+    /// Who came next.
+    pub runner_up: Option<AccessPoint>,
+    /// How many probes it took.
+    pub probes: u16,
+    /// What the others measured, the nearest first.
+    pub answers: Vec<Answer>,
+}
+
 /// URLs of one host, handed to its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandOff {
@@ -92,10 +103,10 @@ pub enum Response {
     Located(Result<LocatedHost, ResolveFailure>),
     /// To `Settle`: it is being worked on, or this claim stands.
     Settling(Option<SignedClaim>),
-    /// To `Probe`.
-    Probed(ProbeReport),
-    /// To `Probe`: not done, because of the budget or the deny list.
-    ProbeDeclined(String),
+    /// To `Probe`: what was found, with the receipt to show to whoever is asked next.
+    Probed(ProbeReport, SignedReceipt),
+    /// To `Probe`: not done, and the probes of this subnet that are known here.
+    ProbeDeclined(Declined, Vec<SignedReceipt>),
     /// To `HandOff`: stored and kept; hosts that I do not own are named and must be routed anew.
     HandedOff {
         /// Not mine.
@@ -126,6 +137,8 @@ pub enum Gossip {
     RollUp(RollUp),
     /// Which edition of the hierarchy I use and which I vouch for.
     Endorsement(Endorsement),
+    /// Where I am, and how far it is from here to others.
+    Distances(Distances),
 }
 
 /// What anybody may ask, member or not, if the configuration lets them read.

@@ -3,11 +3,13 @@
 pub mod access_point;
 pub mod address;
 pub mod claim;
+pub mod distances;
 pub mod edition;
 pub mod fetch;
 pub mod fingerprint;
 pub mod journal;
 pub mod message;
+pub mod receipt;
 pub mod record;
 pub mod seen;
 pub mod subnet;

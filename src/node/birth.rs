@@ -1,7 +1,7 @@
 //! From a configuration and a state directory to a mind and hands.
 
 use super::{
-    config::Config,
+    config::{Config, DelegationPolicy},
     failure::NodeFailure,
     keyfile::{self, Born},
     souvenirs::Souvenirs,
@@ -16,7 +16,7 @@ use crate::{
         swarm::{SwarmConfig, SwarmSecrets},
     },
     logic::{
-        crawler::{Crawler, Identity, Settings},
+        crawler::{Crawler, Identity, Policy, Settings},
         front::Politeness,
         hierarchy::{Builder, FurtherPrefix, Hierarchy},
         membership::{MembershipConfig, RosterConfig},
@@ -195,6 +195,19 @@ fn pre_shared_key(path: &Path) -> Result<[u8; 32], NodeFailure> {
     Ok(key)
 }
 
+fn micros(duration: Duration) -> u32 {
+    u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
+}
+
+/// By which procedure subnets are given away.
+fn policy_of(config: &Config) -> Policy {
+    let delegation = &config.delegation;
+    match delegation.policy {
+        DelegationPolicy::Nearcrawl => Policy::Nearcrawl { price_us: micros(delegation.price) },
+        DelegationPolicy::Ipmicra => Policy::Ipmicra { threshold_us: micros(delegation.threshold) },
+    }
+}
+
 /// What the mind is told of the configuration.
 pub fn settings(config: &Config, joins: bool) -> Settings {
     let crawl = &config.crawl;
@@ -213,7 +226,9 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
             parallel: crawl.parallel as usize,
             per_block: crawl.per_subnet as usize,
         },
-        threshold_us: config.delegation.threshold.as_micros().min(u128::from(u32::MAX)) as u32,
+        policy: policy_of(config),
+        probe: config.delegation.probe,
+        home_port: config.delegation.home_port,
         settle_at_once: config.delegation.at_once as usize,
         contacts_per_subnet: config.delegation.contacts_per_subnet,
         revisit: millis(crawl.revisit),
@@ -257,6 +272,7 @@ pub fn mind(
         fingerprints: secrets.fingerprint_key,
         claims,
         members: souvenirs.members.clone(),
+        contacts: souvenirs.contacts.clone(),
     };
     Crawler::new(identity, settings, hierarchy, now)
 }

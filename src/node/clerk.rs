@@ -113,6 +113,10 @@ async fn try_to(store: &Store, swarm: Option<&SwarmHandle>, order: Command) -> O
             store.claims_put(claims).await?;
             (receipt != 0).then_some(Event::Stored { receipt })
         }
+        Command::KeepContacts { page, bytes } => {
+            store.meta_put(&contacts_page(page), bytes).await?;
+            None
+        }
         Command::KeepRows { ticket, rows } => {
             let heads = store.journal_append(rows).await?;
             tell(swarm, ticket, Response::Kept(heads));
@@ -131,6 +135,11 @@ async fn try_to(store: &Store, swarm: Option<&SwarmHandle>, order: Command) -> O
         _ => None,
     };
     Ok(event)
+}
+
+/// Where a page of the book of contacts is stored.
+pub fn contacts_page(page: u8) -> String {
+    format!("contacts-{page:02x}")
 }
 
 fn tell(swarm: Option<&SwarmHandle>, ticket: u64, response: Response) {

@@ -1,6 +1,9 @@
 //! What does a monitoring system see? Counters and gauges by name, taken over from a [`StatusView`].
 
-use crate::model::view::{State, StatusView};
+use crate::model::{
+    receipt::MOST_CONTACTS,
+    view::{DelegationView, State, StatusView},
+};
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge},
@@ -35,6 +38,15 @@ pub struct Metrics {
     failed: Counter,
     probes: Counter,
     lookups: Counter,
+    settled: Family<Label, Counter>,
+    settled_by_probes: Family<Label, Counter>,
+    probes_for_others: Counter,
+    probes_declined: Family<Label, Counter>,
+    probes_refused: Family<Label, Counter>,
+    deputies: Counter,
+    passive_timings: Counter,
+    observations: Gauge,
+    members_measured: Gauge,
     cache_entries: Family<Label, Gauge>,
     cache_hits: Family<Label, Counter>,
     cache_misses: Family<Label, Counter>,
@@ -82,6 +94,15 @@ impl Metrics {
             failed: Counter::default(),
             probes: Counter::default(),
             lookups: Counter::default(),
+            settled: Family::default(),
+            settled_by_probes: Family::default(),
+            probes_for_others: Counter::default(),
+            probes_declined: Family::default(),
+            probes_refused: Family::default(),
+            deputies: Counter::default(),
+            passive_timings: Counter::default(),
+            observations: Gauge::default(),
+            members_measured: Gauge::default(),
             cache_entries: Family::default(),
             cache_hits: Family::default(),
             cache_misses: Family::default(),
@@ -112,6 +133,16 @@ impl Metrics {
         r.register("failed_requests", "Requests without a usable answer", self.failed.clone());
         r.register("probes", "Probes made", self.probes.clone());
         r.register("lookups", "Names looked up", self.lookups.clone());
+        r.register("settled_subnets", "Subnets given an owner by a procedure run here, by the procedure's name", self.settled.clone());
+        let help = "Subnets given an owner by a procedure run here, by how many probes each took";
+        r.register("settled_subnets_by_probes", help, self.settled_by_probes.clone());
+        r.register("probes_for_others", "Probes made for other stewards", self.probes_for_others.clone());
+        r.register("probes_declined", "Probes asked of us and not made, by reason", self.probes_declined.clone());
+        r.register("probes_refused", "Probes asked of others and not made by them, by reason", self.probes_refused.clone());
+        r.register("deputies", "Subnets taken over without a probe, by former measurements", self.deputies.clone());
+        r.register("passive_timings", "Downloads that showed a subnet to be nearer than was known", self.passive_timings.clone());
+        r.register("distance_observations", "Measurements that the search for the nearest learns from", self.observations.clone());
+        r.register("members_measured", "Members to which the way was measured", self.members_measured.clone());
         r.register("cache_entries", "Entries of a cache of URLs, by place", self.cache_entries.clone());
         r.register("cache_hits", "URLs met lately, by place", self.cache_hits.clone());
         r.register("cache_misses", "URLs not met lately, by place", self.cache_misses.clone());
@@ -147,6 +178,7 @@ impl Metrics {
         count(&self.failed, status.work.failed);
         count(&self.probes, status.work.probes);
         count(&self.lookups, status.work.lookups);
+        self.update_delegation(&status.delegation);
         for cache in &status.caches {
             let place = label(&cache.place);
             set(&self.cache_entries.get_or_create(&place), cache.entries);
@@ -162,6 +194,26 @@ impl Metrics {
             set(&self.limit_used.get_or_create(&label(&limit.name)), limit.used);
             set(&self.limit_most.get_or_create(&label(&limit.name)), limit.most);
         }
+    }
+
+    fn update_delegation(&self, delegation: &DelegationView) {
+        count(&self.settled.get_or_create(&label(&delegation.policy)), delegation.settled);
+        // From none to all there may be, so that every series is there from the start.
+        for probes in 0..=MOST_CONTACTS as u16 {
+            let settled = delegation.settled_by_probes.get(&probes).copied().unwrap_or(0);
+            count(&self.settled_by_probes.get_or_create(&label(&probes.to_string())), settled);
+        }
+        count(&self.probes_for_others, delegation.probes_for_others);
+        for (why, declined) in &delegation.declined {
+            count(&self.probes_declined.get_or_create(&label(why)), *declined);
+        }
+        for (why, refused) in &delegation.declined_by_others {
+            count(&self.probes_refused.get_or_create(&label(why)), *refused);
+        }
+        count(&self.deputies, delegation.deputies);
+        count(&self.passive_timings, delegation.passive_timings);
+        set(&self.observations, delegation.observations);
+        set(&self.members_measured, delegation.members_measured);
     }
 
     /// Everything in the OpenMetrics text format.

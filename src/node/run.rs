@@ -337,6 +337,7 @@ impl Daemon {
                 self.connected.insert(peer);
                 self.hear(Event::Met { access_point: peer, incarnation, addresses });
             }
+            SwarmEvent::Timed { peer, rtt_us, remote } => self.hear(Event::Distance { to: peer, rtt_us, remote }),
             SwarmEvent::Disconnected { peer } => {
                 self.connected.remove(&peer);
             }
@@ -347,9 +348,10 @@ impl Daemon {
                 }
                 None => self.hear(Event::Answered { question, from, answer: result.ok() }),
             },
-            // A roll-up is believed of its owner alone; claims carry their owners' signatures.
+            // A roll-up is believed of its owner alone, and distances of who measured them; claims carry their owners' signatures.
             SwarmEvent::Gossiped { gossip: Gossip::RollUp(roll_up), author, .. } if roll_up.owner != author => {}
             SwarmEvent::Gossiped { gossip: Gossip::Endorsement(endorsement), author, .. } if endorsement.by != author => {}
+            SwarmEvent::Gossiped { gossip: Gossip::Distances(told), author, .. } if told.from != author => {}
             SwarmEvent::Gossiped { gossip, .. } => self.hear(Event::Gossiped(gossip)),
             SwarmEvent::PublicAsked { ticket, request: PublicRequest::Results } => {
                 let response = match self.config.swarm.readers {

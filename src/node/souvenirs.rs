@@ -1,8 +1,9 @@
 //! What is remembered from one life to the next, beside claims and journals: small named values in the store.
 
-use super::failure::NodeFailure;
+use super::{clerk::contacts_page, failure::NodeFailure};
 use crate::{
     io::{store::Store, swarm::SwarmSecrets},
+    logic::contacts::PAGES,
     model::{access_point::AccessPoint, url::PageUrl},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -30,18 +31,25 @@ pub struct Souvenirs {
     pub addresses: Vec<String>,
     /// Starting points that people named here.
     pub seeds: Vec<PageUrl>,
+    /// The pages of the book of contacts.
+    pub contacts: Vec<Vec<u8>>,
 }
 
 /// Reads them, and begins a new life.
 pub async fn recall(store: &Store) -> Result<Souvenirs, NodeFailure> {
     let incarnation = get::<u64>(store, INCARNATION).await?.unwrap_or(0) + 1;
     put(store, INCARNATION, &incarnation).await?;
+    let mut contacts = Vec::new();
+    for page in 0..PAGES {
+        contacts.extend(store.meta_get(&contacts_page(page)).await?);
+    }
     Ok(Souvenirs {
         incarnation,
         secrets: get(store, SECRETS).await?,
         members: get(store, MEMBERS).await?.unwrap_or_default(),
         addresses: get(store, ADDRESSES).await?.unwrap_or_default(),
         seeds: get(store, SEEDS).await?.unwrap_or_default(),
+        contacts,
     })
 }
 

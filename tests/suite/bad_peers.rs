@@ -12,7 +12,7 @@ use nearcrawl::{
         fetch::{LocatedHost, ProbeTarget},
         fingerprint::FingerprintKey,
         journal::{Arrival, JournalKey, JournalRow},
-        message::{Gossip, HandOff, Request, Response},
+        message::{Award, Gossip, HandOff, Request, Response},
         subnet::Subnet,
         summary::{Counts, Dimension, RollUp, Summary},
         url::PageUrl,
@@ -159,16 +159,19 @@ async fn strangers_and_liars_change_nothing_and_send_nobody_anywhere() {
     let why = status(swarm.cli(0, &["why", &outside.ip().to_string(), "--json"]).await);
     let subnet: Subnet = why["subnet"].as_str().unwrap().parse().unwrap();
     let target = ProbeTarget { address: outside, host: "a.test".parse().unwrap(), secure: false };
-    let said = liar.ask(daemon, Request::Probe(other, target.clone())).await;
-    assert!(!matches!(said, Response::Probed(report) if report.rtt_us.is_ok()), "{said:?}");
-    let said = liar.ask(daemon, Request::Probe(subnet, target.clone())).await;
-    assert!(!matches!(said, Response::Probed(report) if report.rtt_us.is_ok()), "{said:?}");
+    let said = liar.ask(daemon, Request::Probe(other, target.clone(), Vec::new())).await;
+    assert!(!matches!(said, Response::Probed(report, _) if report.rtt_us.is_ok()), "{said:?}");
+    let said = liar.ask(daemon, Request::Probe(subnet, target.clone(), Vec::new())).await;
+    assert!(!matches!(said, Response::Probed(report, _) if report.rtt_us.is_ok()), "{said:?}");
     let own_target = ProbeTarget { address: own, ..target.clone() };
     let own_subnet: Subnet = web.places.lands[web.places.land_of(point.into()).unwrap()].subnet;
-    let said = liar.ask(daemon, Request::Probe(own_subnet, own_target)).await;
-    assert!(!matches!(said, Response::Probed(report) if report.rtt_us.is_ok()), "{said:?}");
+    let said = liar.ask(daemon, Request::Probe(own_subnet, own_target, Vec::new())).await;
+    assert!(!matches!(said, Response::Probed(report, _) if report.rtt_us.is_ok()), "{said:?}");
     liar.ask(daemon, Request::Settle(subnet, target.clone())).await;
-    let award = |subnet, rest| Request::Award { subnet, epoch: 1, rtt_us: Some(1), runner_up: Some(me), probes: 9, rest };
+    let award = |subnet, rest| {
+        let award = Award { subnet, epoch: 1, rtt_us: Some(1), runner_up: Some(me), probes: 9, answers: Vec::new() };
+        Request::Award { award, rest }
+    };
     liar.ask(daemon, award(subnet, 500)).await;
     liar.ask(daemon, award(own_subnet, u64::MAX)).await;
     let said = liar.ask(daemon, hand_off("a.test", "http://a.test:8080/", outside.ip())).await;

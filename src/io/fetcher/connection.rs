@@ -166,7 +166,9 @@ pub struct Opening {
 impl Opening {
     /// Dials and, for https, shakes hands.
     pub async fn open(&self, address: SocketAddr, line: Line) -> Result<Connection, FetchFailure> {
+        let begun = Instant::now();
         let stream = dial(address, self.source, &self.policy, self.limits.connect).await?;
+        let stood_after = begun.elapsed();
         self.opened.fetch_add(1, Ordering::Relaxed);
         let transport = match &line.secure {
             None => Transport::Plain(stream),
@@ -179,7 +181,7 @@ impl Opening {
         let handshake = builder.handshake(TokioIo::new(metered)).await;
         let (sender, driving) = handshake.map_err(|_| FetchFailure::Closed)?;
         let driver = tokio::spawn(driving);
-        Ok(Connection { sender, driver, meter, line, busy: false, idle_since: Instant::now() })
+        Ok(Connection { sender, driver, meter, line, stood_after, busy: false, idle_since: Instant::now() })
     }
 }
 
@@ -191,6 +193,8 @@ pub struct Connection {
     pub meter: Arc<Meter>,
     /// What the connection is good for.
     pub line: Line,
+    /// How long TCP took.
+    pub stood_after: Duration,
     /// Set while a request is under way: whoever finds it set finds the rest of an abandoned one.
     pub busy: bool,
     /// When the last request ended.

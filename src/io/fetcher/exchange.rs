@@ -54,6 +54,8 @@ pub struct Exchange {
     pub outcome: FetchOutcome,
     /// From sending the request to the last byte read.
     pub took: Duration,
+    /// How long the connection took to stand, if it was made for this exchange.
+    pub connect: Option<Duration>,
     /// From sending the request to the first byte of the answer.
     pub first_byte: Option<Duration>,
     /// Bytes of the body over the wire.
@@ -171,6 +173,7 @@ pub async fn read(response: Response<Incoming>, order: &FetchOrder, manners: &Ma
     let mut exchange = Exchange {
         outcome: FetchOutcome::Status(status),
         took: Duration::ZERO,
+        connect: None,
         first_byte: None,
         wire_bytes: 0,
         software: head::software(headers),

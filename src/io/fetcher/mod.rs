@@ -190,12 +190,14 @@ impl Inner {
             }
             let Some(connection) = slot.as_mut() else { return failed(FetchFailure::Closed, begun.elapsed()) };
             let meter = connection.meter.clone();
+            let connect = (!kept).then_some(connection.stood_after);
             let (sent, answer) = exchange::ask(connection, order, &self.manners, deadline).await;
             let first_byte = || meter.first_byte().map(|first| first.saturating_duration_since(sent));
             let (error, nothing_came) = match answer {
                 Ok(response) => {
                     let mut exchange = exchange::read(response, order, &self.manners, sent, deadline).await;
                     exchange.first_byte = first_byte();
+                    exchange.connect = connect;
                     self.park(slot, exchange.reusable).await;
                     return exchange;
                 }
@@ -238,6 +240,7 @@ fn failed(failure: FetchFailure, took: Duration) -> Exchange {
     Exchange {
         outcome: FetchOutcome::Failed(failure),
         took,
+        connect: None,
         first_byte: None,
         wire_bytes: 0,
         software: None,
@@ -261,6 +264,7 @@ fn report(order: FetchOrder, exchange: Exchange) -> FetchReport {
         url: order.url,
         outcome: exchange.outcome,
         took: millis(exchange.took),
+        connect_us: exchange.connect.map(micros),
         first_byte_us: exchange.first_byte.map(micros),
         wire_bytes: exchange.wire_bytes,
         software: exchange.software,

@@ -16,7 +16,12 @@ use libp2p::{
     gossipsub::IdentTopic,
     request_response::{self, Message, OutboundFailure},
 };
-use std::{io, sync::atomic::Ordering, time::Instant};
+use std::{
+    io,
+    net::IpAddr,
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
 
 type HelloEvent = request_response::Event<Arrived<Hello>, HelloAnswer>;
 
@@ -33,13 +38,14 @@ impl Runner {
     }
 
     /// A connection stands. Whoever dialled it says hello.
-    pub(super) fn connected(&mut self, peer: PeerId, dialled: bool) {
+    pub(super) fn connected(&mut self, peer: PeerId, dialled: bool, remote: Option<IpAddr>) {
         let Some(access_point) = super::access_point_of(&peer) else {
             let _ = self.libp2p.disconnect_peer_id(peer);
             return;
         };
         let now = Instant::now();
         let state = self.peers.entry(peer).or_insert_with(|| Peer::new(access_point, &self.config, now));
+        state.remote = remote.or(state.remote);
         if !state.connected {
             state.connected = true;
             state.dialled = false;
@@ -49,6 +55,16 @@ impl Runner {
         if dialled {
             let hello = self.hello();
             self.libp2p.behaviour_mut().hello.send_request(&peer, Arrived::Whole(hello));
+        }
+    }
+
+    /// A ping came back. What is no member yet may become one: its way is told then.
+    pub(super) fn timed(&mut self, peer: PeerId, rtt: Duration) {
+        let Some(state) = self.peers.get_mut(&peer) else { return };
+        let rtt_us = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX).min(state.rtt_us.unwrap_or(u32::MAX));
+        state.rtt_us = Some(rtt_us);
+        if state.is_member() {
+            self.outbox.push_back(SwarmEvent::Timed { peer: state.access_point, rtt_us, remote: state.remote });
         }
     }
 

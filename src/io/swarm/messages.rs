@@ -6,9 +6,12 @@ use crate::model::{
     fingerprint::FingerprintKey,
     message::{Gossip, PublicRequest, PublicResponse, Request, Response},
 };
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 use tokio::sync::mpsc;
 
@@ -99,6 +102,15 @@ pub enum SwarmEvent {
     Disconnected {
         /// Who.
         peer: AccessPoint,
+    },
+    /// The connection to a member was timed: a ping and its echo.
+    Timed {
+        /// Who.
+        peer: AccessPoint,
+        /// The round trip in microseconds.
+        rtt_us: u32,
+        /// The address at the other end.
+        remote: Option<IpAddr>,
     },
     /// A member asks.
     Asked {

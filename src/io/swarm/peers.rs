@@ -6,7 +6,7 @@ use crate::model::{
     message::{Request, Response},
 };
 use libp2p::request_response::ResponseChannel;
-use std::{collections::VecDeque, time::Instant};
+use std::{collections::VecDeque, net::IpAddr, time::Instant};
 
 /// Questions of ours to one peer, waiting or asked, and questions of one peer to us.
 pub(super) const MOST_OPEN: usize = 64;
@@ -48,6 +48,10 @@ pub(super) struct Peer {
     /// Whether we chose to connect to it.
     pub(super) dialled: bool,
     pub(super) connected: bool,
+    /// The least round trip on its connections, in microseconds.
+    pub(super) rtt_us: Option<u32>,
+    /// The address at the other end of its last connection.
+    pub(super) remote: Option<IpAddr>,
     /// Its hello, welcomed by us, while the welcome is on its way.
     pub(super) welcomed: Option<Hello>,
     pub(super) waiting: VecDeque<Waiting>,
@@ -71,6 +75,8 @@ impl Peer {
             since: now,
             dialled: false,
             connected: false,
+            rtt_us: None,
+            remote: None,
             welcomed: None,
             waiting: VecDeque::new(),
             held: Vec::new(),

@@ -23,11 +23,13 @@ use libp2p::{
     futures::StreamExt,
     gossipsub::IdentTopic,
     identity::Keypair,
+    ping,
     request_response::{OutboundRequestId, ResponseChannel},
     swarm::{self, ConnectionId, dial_opts::DialOpts},
 };
 use std::{
     collections::{HashMap, VecDeque},
+    net::IpAddr,
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
@@ -102,6 +104,15 @@ impl Swarm {
         runner.subscribe()?;
         tokio::spawn(runner.run(command_receiver, event_sender));
         Ok((SwarmHandle { me, commands, counters }, events))
+    }
+}
+
+/// The address that a multiaddr begins with.
+fn ip_of(address: &Multiaddr) -> Option<IpAddr> {
+    match address.iter().next()? {
+        libp2p::multiaddr::Protocol::Ip4(ip) => Some(ip.into()),
+        libp2p::multiaddr::Protocol::Ip6(ip) => Some(ip.into()),
+        _ => None,
     }
 }
 
@@ -316,9 +327,10 @@ impl Runner {
             swarm::SwarmEvent::Behaviour(BehaviourEvent::Member(event)) => self.member_event(event),
             swarm::SwarmEvent::Behaviour(BehaviourEvent::Public(event)) => self.public_event(event),
             swarm::SwarmEvent::Behaviour(BehaviourEvent::Gossip(event)) => self.gossip_event(event),
+            swarm::SwarmEvent::Behaviour(BehaviourEvent::Ping(ping::Event { peer, result: Ok(rtt), .. })) => self.timed(peer, rtt),
             swarm::SwarmEvent::ConnectionEstablished { peer_id, endpoint, connection_id, .. } => {
                 self.dials.remove(&connection_id);
-                self.connected(peer_id, endpoint.is_dialer());
+                self.connected(peer_id, endpoint.is_dialer(), ip_of(endpoint.get_remote_address()));
             }
             swarm::SwarmEvent::ConnectionClosed { peer_id, num_established: 0, .. } => self.disconnected(peer_id),
             swarm::SwarmEvent::OutgoingConnectionError { peer_id, connection_id, error } => {

@@ -10,6 +10,7 @@ use crate::model::{
     access_point::AccessPoint,
     fingerprint::FingerprintKey,
     message::{Gossip, LARGEST_MESSAGE, PublicRequest, PublicResponse, Request, Response},
+    receipt::Declined,
     summary::{RollUp, Summary},
 };
 use libp2p::{
@@ -141,8 +142,8 @@ async fn a_joiner_is_admitted_and_both_ask_each_other() {
 
     first.tell(SwarmCommand::Ask { to: joiner.me(), question: 12, request: Request::Swim(vec![9; 900_000]) });
     let (_, ticket, _) = joiner.asked().await;
-    joiner.tell(SwarmCommand::Answer { ticket, response: Response::ProbeDeclined("no".to_owned()) });
-    assert_eq!(first.answered(12).await, Ok(Response::ProbeDeclined("no".to_owned())));
+    joiner.tell(SwarmCommand::Answer { ticket, response: Response::ProbeDeclined(Declined::HeldBack, Vec::new()) });
+    assert_eq!(first.answered(12).await, Ok(Response::ProbeDeclined(Declined::HeldBack, Vec::new())));
 
     let me = joiner.me();
     joiner.stop().await;

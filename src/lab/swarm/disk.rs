@@ -26,6 +26,8 @@ pub struct Disk {
     pub claims: BTreeMap<Subnet, SignedClaim>,
     /// The settled members.
     pub members: BTreeSet<AccessPoint>,
+    /// The pages of the book of contacts.
+    pub contacts: BTreeMap<u8, Vec<u8>>,
     seen: BTreeMap<(u64, Fingerprint), (u8, PageState)>,
     children: BTreeMap<(u64, Fingerprint), Vec<Fingerprint>>,
     cut: BTreeMap<(u64, Fingerprint), String>,

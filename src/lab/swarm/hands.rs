@@ -110,6 +110,12 @@ impl World {
             }
             Command::Append { receipt, rows } => self.state(who, StateAction::Append { receipt, rows }),
             Command::StoreClaims { receipt, claims } => self.state(who, StateAction::Claims { receipt, claims }),
+            // Written as soon as it is said, as the smallest of all.
+            Command::KeepContacts { page, bytes } => {
+                if let Some(node) = self.nodes.get_mut(&who) {
+                    node.disk.contacts.insert(page, bytes);
+                }
+            }
             Command::KeepRows { ticket, rows } => self.state(who, StateAction::Keep { ticket, rows }),
             Command::RecallRows { ticket, subnet, from } => self.state(who, StateAction::Recall { ticket, subnet, from }),
             Command::Load(subnet) => self.state(who, StateAction::Load(subnet)),
@@ -239,6 +245,7 @@ impl World {
             url,
             outcome,
             took,
+            connect_us: None,
             first_byte_us: Some((took * 900) as u32),
             software: Some("lab/1".to_owned()),
             retry_after: None,
@@ -279,6 +286,7 @@ impl World {
             url: url.clone(),
             outcome: FetchOutcome::Failed(FetchFailure::Cancelled),
             took,
+            connect_us: None,
             first_byte_us: None,
             wire_bytes: 0,
             software: None,

@@ -75,6 +75,8 @@ impl World {
                 let incarnation = self.nodes.get(&you).map_or(0, |node| node.life);
                 let addresses = vec![format!("/sim/{}", self.members.iter().position(|member| *member == you).unwrap_or(0))];
                 self.happen(me, 5, What::Event(Box::new(Event::Met { access_point: you, incarnation, addresses })));
+                let rtt_us = self.distance_us(me, you);
+                self.happen(me, 6, What::Event(Box::new(Event::Distance { to: you, rtt_us, remote: None })));
             }
         }
         true

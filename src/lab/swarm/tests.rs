@@ -1,6 +1,7 @@
 //! Does a swarm fetch everything once, politely, by one owner each, whatever happens to its members?
 
 mod chaos;
+mod delegation;
 mod faults;
 mod peace;
 mod runs;
@@ -14,7 +15,7 @@ use super::{
 };
 use crate::{
     logic::{
-        crawler::Settings,
+        crawler::{Policy, Settings},
         front::Politeness,
         hierarchy::{Builder, FurtherPrefix, Hierarchy},
         membership::{MembershipConfig, RosterConfig},
@@ -22,6 +23,7 @@ use crate::{
         site::SiteRules,
     },
     model::{
+        fetch::ProbeKind,
         journal::JournalEntry,
         subnet::Subnet,
         summary::SwarmResults,
@@ -46,7 +48,9 @@ fn settings(depth: u8) -> Settings {
         rules: SiteRules { depth, pages_per_run: 0, product_token: "nearcrawl".to_owned() },
         scope: scope(),
         politeness: Politeness { least_delay: LEAST_DELAY, factor: 10, parallel: 32, per_block: 4 },
-        threshold_us: 15_000,
+        policy: Policy::Nearcrawl { price_us: 5_000 },
+        probe: ProbeKind::Tcp,
+        home_port: None,
         settle_at_once: 8,
         contacts_per_subnet: 15,
         revisit: 7 * 86_400_000,

@@ -208,6 +208,7 @@ impl World {
             fingerprints: FingerprintKey([7; 16]),
             claims: node.disk.claims.values().cloned().collect(),
             members: node.disk.members.clone(),
+            contacts: node.disk.contacts.values().cloned().collect(),
         };
         let mut crawler = Crawler::new(identity, settings, Arc::clone(&hierarchy), now);
         if !self.editions.is_empty() {
@@ -358,6 +359,12 @@ impl World {
         let place = (bits.wrapping_mul(0x9e37_79b1) >> 16) % 101;
         let mine = self.nodes.get(&from).map_or(0, |node| u32::from(node.place));
         4_000 + 800 * mine.abs_diff(place)
+    }
+
+    /// The way from one access point to another and back, in microseconds.
+    pub fn distance_us(&self, one: AccessPoint, other: AccessPoint) -> u32 {
+        let place = |who: AccessPoint| self.nodes.get(&who).map_or(0, |node| u32::from(node.place));
+        4_000 + 800 * place(one).abs_diff(place(other))
     }
 
     pub(super) fn happen(&mut self, node: AccessPoint, after: Millis, what: What) {

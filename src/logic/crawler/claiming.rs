@@ -1,9 +1,10 @@
 //! Who says that a subnet is whose? Claims of ours are stored, then told, then watched; claims of others are checked, then held.
 
-use super::{Command, Crawler};
+use super::{Command, Crawler, ProcedureState};
 use crate::{
     logic::ownership::{Merged, claimable},
     model::{
+        access_point::ShortId,
         claim::{Claim, ClaimReason, SignedClaim},
         subnet::Subnet,
         time::Moment,
@@ -26,7 +27,8 @@ impl Crawler {
                 let epoch = self.ownership.next_epoch(&subnet);
                 let reason = ClaimReason::OwnSubnet;
                 let owner = self.me;
-                claims.push(Claim { subnet, epoch, owner, rtt_us: Some(0), runner_up: None, probes: 0, reason, released: false });
+                let (rtt_us, runner_up, answers) = (Some(0), None, Vec::new());
+                claims.push(Claim { subnet, epoch, owner, rtt_us, runner_up, probes: 0, reason, released: false, answers });
             }
         }
         self.make_claims(claims);
@@ -105,6 +107,18 @@ impl Crawler {
         }
     }
 
+    /// What the probes before a claim measured, its owner's and the others'.
+    fn learn_from(&mut self, claim: &Claim) {
+        let own = claim.rtt_us.filter(|_| claim.reason != ClaimReason::OwnSubnet).map(|rtt_us| (claim.owner, rtt_us));
+        let known = self.incarnations.keys().chain([&self.me]);
+        let others = claim.answers.iter();
+        let others = others.filter_map(|answer| Some((*known.clone().find(|who| ShortId::from(**who) == answer.prober)?, answer.rtt_us)));
+        let measured: Vec<_> = own.into_iter().chain(others).collect();
+        for (who, rtt_us) in measured {
+            self.knowledge.measured(&self.hierarchy, claim.subnet, who, rtt_us);
+        }
+    }
+
     /// Enters a claim whose signature was checked; does what follows if it holds. Returns whether it does.
     pub(super) fn hold(&mut self, claim: Claim, proof: SignedClaim) -> bool {
         let (subnet, owner, released) = (claim.subnet, claim.owner, claim.released);
@@ -113,6 +127,12 @@ impl Crawler {
             self.delegated.set(position.0, (!released).then_some(owner));
         }
         self.roll_up_changed = true;
+        self.learn_from(&claim);
+        if let Some(procedure) = self.procedures.get(&subnet)
+            && matches!(procedure.state, ProcedureState::Awarded(_) | ProcedureState::Awarding(..))
+        {
+            *self.counters.settled.entry(procedure.contacts).or_default() += 1;
+        }
         self.placed_by(&claim);
         let was_mine = before.is_some_and(|before| before.owner == self.me && !before.released);
         if was_mine && (owner != self.me || released) {

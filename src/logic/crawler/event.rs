@@ -61,6 +61,15 @@ pub enum Event {
     },
     /// Somebody told everybody.
     Gossiped(Gossip),
+    /// A connection to a member was timed.
+    Distance {
+        /// To whom.
+        to: AccessPoint,
+        /// The round trip in microseconds.
+        rtt_us: u32,
+        /// The address at the other end.
+        remote: Option<IpAddr>,
+    },
     /// The DNS answered.
     Resolved {
         /// Which host.
@@ -259,6 +268,13 @@ pub enum Command {
         receipt: u64,
         /// What.
         claims: Vec<SignedClaim>,
+    },
+    /// Store a page of the book of contacts; it replaces the page before.
+    KeepContacts {
+        /// Its number, below [`crate::logic::contacts::PAGES`].
+        page: u8,
+        /// What it says.
+        bytes: Vec<u8>,
     },
     /// Send rows to a keeper.
     Copy(CopyOrder),

@@ -38,6 +38,7 @@ impl Crawler {
         self.members_said();
         for Verdict::Dead(gone) in self.roster.tick(self.now.moment) {
             self.members_changed();
+            self.forget_distances(gone);
             self.dead(gone);
         }
         let alone_long = self.settings.member && self.now.moment.since(self.started) >= LONELY_AFTER && self.roster.standings().len() < 2;
@@ -61,6 +62,9 @@ impl Crawler {
                     self.know(who, member.addresses);
                     if let Some((known, _)) = self.incarnations.get_mut(&who) {
                         *known = incarnation;
+                    }
+                    if !self.roster.standings().contains_key(&who) {
+                        self.newcomer(who);
                     }
                     self.roster.up(self.now.moment, who);
                     self.members_changed();
@@ -104,14 +108,15 @@ impl Crawler {
             Request::Locate(host) => self.locate_for(ticket, host),
             Request::Settle(_, target) => self.settle_for(ticket, target),
             Request::Lend(subnet, target) => self.lent_for(ticket, subnet, target),
-            Request::Probe(subnet, target) => self.probe_for(ticket, subnet, target),
-            Request::Award { subnet, epoch, rtt_us, runner_up, probes, rest } => {
+            Request::Probe(subnet, target, before) => self.probe_for(from, ticket, subnet, target, before),
+            Request::Award { award, rest } => {
+                let subnet = award.subnet;
                 if self.ownership.claim(&subnet).is_none() {
                     self.front_rest_subnet(subnet, rest);
                 }
                 let may = self.may_award(from, &subnet);
                 if may {
-                    self.awarded(subnet, epoch, rtt_us, runner_up, probes);
+                    self.awarded(award);
                 }
                 // Whose it is already, the steward has not heard yet.
                 let covering = self.ownership.covering(&subnet).map(|claim| claim.subnet).filter(|_| !may);
@@ -146,8 +151,7 @@ impl Crawler {
             (Pending::Settle | Pending::Award { .. }, Some(_)) => {}
             (Pending::Settle, None) => {}
             (Pending::Award { subnet }, None) => self.award_failed(subnet),
-            (Pending::Probe { subnet }, Some(Response::Probed(report))) => self.probe_answered(subnet, from, Some(report)),
-            (Pending::Probe { subnet }, _) => self.probe_answered(subnet, from, None),
+            (Pending::Probe { subnet }, answer) => self.prober_answered(subnet, from, answer),
             (Pending::HandOff, answer) => self.handed_off(question, answer),
             (Pending::Compare, Some(Response::Claims(proofs, more))) => self.compare_answered(from, proofs, more),
             (Pending::Compare, _) => {}

@@ -12,12 +12,15 @@
 mod admission;
 mod arrival;
 mod claiming;
+mod counters;
+mod distances;
 pub mod event;
 mod journaling;
 mod looking;
 pub mod members;
 mod placing;
 mod probing;
+mod search;
 mod settlement;
 mod spread;
 mod succession;
@@ -28,7 +31,8 @@ mod visiting;
 use crate::{
     logic::{
         clock_cache::ClockCache,
-        delegation::{Delegated, Verdict, ipmicra::IpMicra},
+        contacts::Contacts,
+        delegation::{Delegated, Knowledge, Verdict},
         front::{Front, Politeness},
         hierarchy::Hierarchy,
         keeping::Keeping,
@@ -44,17 +48,21 @@ use crate::{
     model::{
         access_point::AccessPoint,
         claim::SignedClaim,
-        fetch::ProbeTarget,
+        fetch::{ProbeKind, ProbeTarget},
         fingerprint::FingerprintKey,
         journal::{JournalKey, JournalRow},
         message::Request,
+        receipt::SignedReceipt,
         subnet::Subnet,
         time::{Millis, Moment, Now},
         url::Host,
     },
 };
+pub use counters::Counters;
 use ed25519_dalek::SigningKey;
 use event::{Command, Event};
+pub use search::Policy;
+use search::Search;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     net::IpAddr,
@@ -76,11 +84,15 @@ pub struct Settings {
     pub scope: Scope,
     /// How patient with servers.
     pub politeness: Politeness,
-    /// Probes at or under this, in microseconds, end IPMicra's search.
-    pub threshold_us: u32,
+    /// By which procedure nobody's subnets are given away.
+    pub policy: Policy,
+    /// How nearness is measured: downloads are timed alike.
+    pub probe: ProbeKind,
+    /// The port of a web server at our own address, for other members to time the way by.
+    pub home_port: Option<u16>,
     /// Delegation procedures at once.
     pub settle_at_once: usize,
-    /// Probes that one subnet may get from us in thirty days.
+    /// Contacts by probes that one subnet may get from the swarm in thirty days, as far as this access point knows.
     pub contacts_per_subnet: u32,
     /// When a tree is visited again after its run began.
     pub revisit: Millis,
@@ -114,6 +126,8 @@ pub struct Identity {
     pub claims: Vec<SignedClaim>,
     /// The settled members at the last stop.
     pub members: BTreeSet<AccessPoint>,
+    /// The pages of the book of contacts, as [`Command::KeepContacts`] had them stored.
+    pub contacts: Vec<Vec<u8>>,
 }
 
 /// A question of ours that is not answered yet.
@@ -130,11 +144,15 @@ enum Pending {
 /// A delegation procedure that we run as the subnet's steward.
 #[derive(Debug)]
 struct Procedure {
-    search: IpMicra,
+    search: Search,
     target: ProbeTarget,
     state: ProcedureState,
     /// How often it was awarded.
     awards: u32,
+    /// Probes that it took.
+    contacts: u16,
+    /// Their receipts, after those of a procedure before this one.
+    chain: Vec<SignedReceipt>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -174,33 +192,6 @@ struct Acknowledgement {
     needs: Vec<(JournalKey, u64)>,
 }
 
-/// Counters of what this access point did and refused since it started.
-#[derive(Clone, Debug, Default)]
-pub struct Counters {
-    /// HTML pages fetched.
-    pub pages: u64,
-    /// Requests sent.
-    pub requests: u64,
-    /// Bytes of bodies.
-    pub bytes: u64,
-    /// Requests without a usable answer.
-    pub failed: u64,
-    /// Probes made.
-    pub probes: u64,
-    /// Names looked up.
-    pub lookups: u64,
-    /// What was refused, by class.
-    pub refused: BTreeMap<&'static str, u64>,
-    /// Seeds taken in since the start.
-    pub seeds: u64,
-    /// External hosts out of scope that were named.
-    pub beyond_scope: u64,
-    /// Other editions of the hierarchy that came into use.
-    pub editions: u64,
-    /// Arrivals that lead nowhere because their host does not resolve.
-    pub nowhere: u64,
-}
-
 /// One access point's mind.
 pub struct Crawler {
     me: AccessPoint,
@@ -217,12 +208,14 @@ pub struct Crawler {
     delegated: Delegated,
     procedures: BTreeMap<Subnet, Procedure>,
     settle_queue: VecDeque<(Subnet, ProbeTarget)>,
-    contacts: BTreeMap<Subnet, (u32, Moment)>,
+    knowledge: Knowledge,
+    distancing: distances::Distancing,
+    contacts: Contacts,
     settle_asked: BTreeMap<Subnet, Moment>,
     /// Addresses without an owner whose guardian we are.
     lent: BTreeMap<IpAddr, placing::Loan>,
-    /// Probes that run here for other stewards: our question → their ticket.
-    probing_for: BTreeMap<u64, u64>,
+    /// Probes that run here, by question.
+    probing: BTreeMap<u64, probing::Probing>,
     /// Subnets that were probed a moment ago: their addresses rest.
     rests: BTreeMap<Subnet, Moment>,
     /// New claims of ours that are not acted on yet, and since when they have been watched.
@@ -317,10 +310,12 @@ impl Crawler {
             delegated: Delegated::default(),
             procedures: BTreeMap::new(),
             settle_queue: VecDeque::new(),
-            contacts: BTreeMap::new(),
+            knowledge: Knowledge::new(),
+            distancing: distances::Distancing::default(),
+            contacts: Contacts::default(),
             settle_asked: BTreeMap::new(),
             lent: BTreeMap::new(),
-            probing_for: BTreeMap::new(),
+            probing: BTreeMap::new(),
             rests: BTreeMap::new(),
             watched: BTreeMap::new(),
             unstored_claims: BTreeMap::new(),
@@ -380,6 +375,10 @@ impl Crawler {
             commands: VecDeque::new(),
             settings,
         };
+        for page in &identity.contacts {
+            crawler.contacts.recall(page, now.wall);
+        }
+        crawler.introduce_myself();
         for proof in identity.claims {
             if let Ok(claim) = proof.read() {
                 crawler.hold(claim, proof);
@@ -406,6 +405,7 @@ impl Crawler {
             Event::Asked { from, ticket, request } => self.asked(from, ticket, request),
             Event::Answered { question, from, answer } => self.answered(question, from, answer),
             Event::Gossiped(gossip) => self.gossiped(gossip),
+            Event::Distance { to, rtt_us, remote } => self.distance_measured(to, rtt_us, remote),
             Event::Resolved { host, answer } => self.resolved(host, answer),
             Event::Probed { question, report } => self.probed_here(question, report),
             Event::Fetched { address, report } => self.fetched(address, *report),
@@ -447,9 +447,9 @@ impl Crawler {
             self.front.tidy(self.now.moment);
             self.end_loans();
             self.rests.retain(|_, until| *until > self.now.moment);
-            let month_ago = |since: &Moment| self.now.moment.since(*since) > 30 * 86_400_000;
-            self.contacts.retain(|_, (_, since)| !month_ago(since));
+            self.contacts.tidy(self.now.wall);
         }
+        self.keep_contacts();
         self.tick_end();
     }
 

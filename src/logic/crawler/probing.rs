@@ -1,46 +1,207 @@
-//! May this be probed, and what came of it? Our own prober, for ourselves and for stewards who ask.
+//! May this be probed, and what came of it? Our own prober, for ourselves and for stewards who ask; nobody is obeyed blindly.
 
-use super::{Command, Crawler, Pending};
-use crate::model::{
-    fetch::{ProbeReport, ProbeTarget},
-    message::Response,
-    subnet::Subnet,
-    url::Host,
+use super::{Command, Crawler};
+use crate::{
+    logic::{contacts::chain::Chain, ownership::claimable},
+    model::{
+        access_point::AccessPoint,
+        fetch::{ProbeReport, ProbeTarget},
+        message::Response,
+        receipt::{Declined, Receipt, SignedReceipt},
+        subnet::Subnet,
+    },
 };
 
+/// So many of a subnet's stewards, in our own order, are obeyed: we may differ a little in who is alive.
+const STEWARDS_OBEYED: usize = 3;
+
+/// A probe that runs here.
+#[derive(Debug)]
+pub(super) struct Probing {
+    /// The steward who asked, with its ticket; none if that is us.
+    asked_by: Option<(AccessPoint, u64)>,
+    subnet: Subnet,
+    target: ProbeTarget,
+    /// The receipts of the probes before.
+    before: Vec<SignedReceipt>,
+}
+
 impl Crawler {
-    /// A subnet's steward asks us to probe. Not obeyed blindly: the address must lie there, be allowed and within budget.
-    pub(super) fn probe_for(&mut self, ticket: u64, subnet: Subnet, target: ProbeTarget) {
-        // By whatever hierarchy the steward goes; the budget goes by ours.
-        let fits = subnet.contains(target.address.ip());
-        let subnet = self.hierarchy.subnet_of(target.address.ip());
-        if !fits || self.held_back().is_some() || !self.may_contact(subnet, &target.host) {
-            self.refuse("probes asked of us");
-            return self.answer(ticket, Response::ProbeDeclined("outside the subnet, denied, over budget, or not fetching".to_owned()));
+    /// A subnet's steward asks us to probe.
+    pub(super) fn probe_for(&mut self, from: AccessPoint, ticket: u64, subnet: Subnet, target: ProbeTarget, before: Vec<SignedReceipt>) {
+        match self.may_probe_for(from, subnet, &target, &before) {
+            Ok(()) => {
+                self.counters.probes_for_others += 1;
+                self.probe(Some((from, ticket)), subnet, target, before);
+            }
+            Err(why) => {
+                *self.counters.declined.entry(why).or_default() += 1;
+                let known = self.contacts.chain(&self.account_of(&target));
+                self.answer(ticket, Response::ProbeDeclined(why, known));
+            }
         }
-        let question = self.number();
-        self.probing_for.insert(question, ticket);
-        self.counters.probes += 1;
-        self.commands.push_back(Command::Probe { question, target });
     }
 
-    /// Whether one more probe of ours may go to this subnet; if so it counts.
-    pub(super) fn may_contact(&mut self, subnet: Subnet, host: &Host) -> bool {
-        let contacts = self.contacts.get(&subnet).map_or(0, |(contacts, _)| *contacts);
-        let may = contacts < self.settings.contacts_per_subnet && !self.settings.scope.denies(host);
-        if may {
-            self.contacts.insert(subnet, (contacts + 1, self.now.moment));
+    fn may_probe_for(&mut self, from: AccessPoint, subnet: Subnet, target: &ProbeTarget, before: &[SignedReceipt]) -> Result<(), Declined> {
+        if self.settings.scope.denies(&target.host) {
+            return Err(Declined::Denied);
         }
-        may
+        if self.held_back().is_some() {
+            return Err(Declined::HeldBack);
+        }
+        if !subnet.contains(target.address.ip()) || !claimable(&subnet) {
+            return Err(Declined::OutsideTheSubnet);
+        }
+        let standing = self.ownership.around(target.address.ip()).filter(|claim| !claim.released);
+        let entitled = match standing {
+            // What lies in a larger claimed subnet is for the owner of that to settle.
+            Some(claim) if claim.subnet != subnet && claim.subnet.covers(&subnet) => claim.owner == from,
+            Some(_) => return Err(Declined::Owned),
+            None => self.stewards_of(&subnet).iter().take(STEWARDS_OBEYED).any(|steward| *steward == from),
+        };
+        if entitled { self.may_contact(subnet, target, before) } else { Err(Declined::NoSteward) }
+    }
+
+    /// Under which subnet a contact is booked: by our own hierarchy, whatever the steward goes by, for a liar could name a new subnet
+    /// each time.
+    fn account_of(&self, target: &ProbeTarget) -> Subnet {
+        self.hierarchy.subnet_of(target.address.ip())
+    }
+
+    /// Whether one more probe of ours may go to this subnet, after those before; if so it counts.
+    fn may_contact(&mut self, subnet: Subnet, target: &ProbeTarget, before: &[SignedReceipt]) -> Result<(), Declined> {
+        let chain = self.open_chain(subnet, before).ok_or(Declined::BrokenChain)?;
+        let (account, most) = (self.account_of(target), self.settings.contacts_per_subnet as usize);
+        let taken = self.contacts.take(self.me, account, &chain, most, self.now.wall);
+        // Before the probe goes out: a crash must not make it uncounted.
+        self.keep_contacts();
+        taken
+    }
+
+    pub(super) fn open_chain(&self, subnet: Subnet, signed: &[SignedReceipt]) -> Option<Chain> {
+        Chain::open(subnet, signed, |who| *who == self.me || self.incarnations.contains_key(who)).ok()
+    }
+
+    /// Has what changed in the book of contacts stored.
+    pub(super) fn keep_contacts(&mut self) {
+        for (page, bytes) in self.contacts.changed_pages() {
+            self.commands.push_back(Command::KeepContacts { page, bytes });
+        }
+    }
+
+    /// As the steward: probes ourselves, if that is allowed.
+    pub(super) fn probe_myself(&mut self, subnet: Subnet, target: ProbeTarget, before: Vec<SignedReceipt>) -> Result<(), Declined> {
+        if self.settings.scope.denies(&target.host) {
+            return Err(Declined::Denied);
+        }
+        self.may_contact(subnet, &target, &before)?;
+        self.probe(None, subnet, target, before);
+        Ok(())
+    }
+
+    fn probe(&mut self, asked_by: Option<(AccessPoint, u64)>, subnet: Subnet, target: ProbeTarget, before: Vec<SignedReceipt>) {
+        let question = self.number();
+        self.counters.probes += 1;
+        self.probing.insert(question, Probing { asked_by, subnet, target: target.clone(), before });
+        self.commands.push_back(Command::Probe { question, target });
     }
 
     /// Our own prober came back: for ourselves as steward, or for the steward who asked.
     pub(super) fn probed_here(&mut self, question: u64, report: ProbeReport) {
-        if let Some(ticket) = self.probing_for.remove(&question) {
-            return self.answer(ticket, Response::Probed(report));
+        if self.home_timed(question, report) {
+            return;
         }
-        if let Some(Pending::Probe { subnet }) = self.pending.remove(&question) {
-            self.probe_answered(subnet, self.me, Some(report));
+        let Some(Probing { asked_by, subnet, target, before }) = self.probing.remove(&question) else { return };
+        let receipt = Receipt {
+            subnet,
+            address: target.address,
+            prober: self.me,
+            steward: asked_by.map_or(self.me, |(steward, _)| steward),
+            sequence: before.len() as u16,
+            before: before.last().map(SignedReceipt::id).unwrap_or_default(),
+            rtt_us: report.rtt_us.ok(),
+            at: self.now.wall,
+        };
+        let receipt = SignedReceipt::sign(&receipt, &self.key);
+        self.note_receipts(subnet, &target, [before, vec![receipt.clone()]].concat());
+        match asked_by {
+            Some((_, ticket)) => self.answer(ticket, Response::Probed(report, receipt)),
+            None => self.probe_answered(subnet, self.me, Some((report, receipt))),
+        }
+    }
+
+    fn note_receipts(&mut self, subnet: Subnet, target: &ProbeTarget, signed: Vec<SignedReceipt>) {
+        if let Some(chain) = self.open_chain(subnet, &signed) {
+            let account = self.account_of(target);
+            self.contacts.extended(account, &chain, &signed, self.now.wall);
+        }
+    }
+
+    /// A prober answered us, the steward.
+    pub(super) fn prober_answered(&mut self, subnet: Subnet, from: AccessPoint, answer: Option<Response>) {
+        match answer {
+            Some(Response::Probed(report, receipt)) => {
+                let chain = self.procedures.get(&subnet).map(|procedure| [&procedure.chain[..], &[receipt.clone()]].concat());
+                let follows = chain.is_some_and(|chain| self.open_chain(subnet, &chain).is_some());
+                let fits = follows && receipt.open().is_ok_and(|opened| opened.prober == from && opened.rtt_us == report.rtt_us.ok());
+                if !fits {
+                    self.refuse("receipts that do not fit the answer");
+                }
+                self.probe_answered(subnet, from, fits.then_some((report, receipt)));
+            }
+            Some(Response::ProbeDeclined(why, known)) => {
+                *self.counters.declined_by_others.entry(why).or_default() += 1;
+                self.learn_of_probes(subnet, known);
+                self.probe_answered(subnet, from, None);
+            }
+            Some(_) | None => self.probe_answered(subnet, from, None),
+        }
+    }
+
+    /// What a steward of this subnet before us found out, if it asked us too.
+    pub(super) fn recall_probes(&mut self, subnet: Subnet) {
+        let account = self.procedures.get(&subnet).map(|procedure| self.account_of(&procedure.target));
+        if let Some(account) = account {
+            self.learn_of_probes(subnet, self.contacts.chain(&account));
+        }
+    }
+
+    /// Probes of a subnet that somebody made before us, for a steward before us: their answers need not be asked for again.
+    fn learn_of_probes(&mut self, subnet: Subnet, known: Vec<SignedReceipt>) {
+        let Some(chain) = self.open_chain(subnet, &known).filter(|chain| !chain.is_empty()) else { return };
+        for receipt in chain.receipts() {
+            if let Some(rtt_us) = receipt.rtt_us {
+                self.knowledge.measured(&self.hierarchy, subnet, receipt.prober, rtt_us);
+            }
+        }
+        let Some(procedure) = self.procedures.get_mut(&subnet) else { return };
+        for receipt in chain.receipts() {
+            procedure.search.answer(receipt.prober, receipt.rtt_us);
+        }
+        // From now on theirs is shown, if it goes on where ours ends.
+        if known.len() > procedure.chain.len() && known.starts_with(&procedure.chain) {
+            procedure.chain = known;
+        }
+    }
+
+    /// An answer with its receipt: both go on to whoever is asked next.
+    pub(super) fn note_answer(&mut self, subnet: Subnet, from: AccessPoint, report: ProbeReport, receipt: SignedReceipt) {
+        if let Ok(rtt_us) = report.rtt_us {
+            self.knowledge.measured(&self.hierarchy, subnet, from, rtt_us);
+        }
+        let Some(procedure) = self.procedures.get_mut(&subnet) else { return };
+        procedure.contacts += 1;
+        procedure.chain.push(receipt);
+        let (target, chain) = (procedure.target.clone(), procedure.chain.clone());
+        self.note_receipts(subnet, &target, chain);
+    }
+
+    /// What a download of ours says of the way to a subnet, free of charge.
+    pub(super) fn timed(&mut self, subnet: Subnet, rtt_us: u32) {
+        let known = self.knowledge.measurements(&subnet).find(|(who, _)| *who == self.me).map(|(_, rtt)| rtt);
+        if known.is_none_or(|known| rtt_us < known) {
+            self.counters.passive_timings += 1;
+            self.knowledge.measured(&self.hierarchy, subnet, self.me, rtt_us);
         }
     }
 }

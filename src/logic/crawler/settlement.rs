@@ -1,16 +1,20 @@
-//! Nobody's subnet: who shall have it? The subnet's steward runs IPMicra's procedure, one probe after another, and awards it.
+//! Nobody's subnet: who shall have it? The subnet's steward runs the search, one probe after another, and awards it.
 //!
 //! While a subnet has no owner its steward holds its politeness: one contact at a time, a rest after each, and the rest that
 //! is left over is told to the new owner with the award.
 
-use super::{Command, Crawler, Pending, Procedure, ProcedureState};
+use super::{
+    Crawler, Pending, Procedure, ProcedureState,
+    search::{Search, Surroundings},
+};
 use crate::{
-    logic::delegation::{Step, Verdict, ipmicra::IpMicra},
+    logic::delegation::{Step, Verdict},
     model::{
         access_point::AccessPoint,
-        claim::{Claim, ClaimReason},
+        claim::{Answer, Claim, ClaimReason, MOST_ANSWERS},
         fetch::{ProbeReport, ProbeTarget},
-        message::Request,
+        message::{Award, Request},
+        receipt::SignedReceipt,
         subnet::Subnet,
         time::{Millis, Moment},
     },
@@ -53,12 +57,13 @@ impl Crawler {
             }
             return;
         }
-        let search = IpMicra::new(subnet, self.settings.threshold_us);
+        let search = Search::new(self.settings.policy, subnet);
         // The steward before us may have had the address probed a moment ago, and cannot always tell.
         let new_duty = self.members_changed_at.is_some_and(|at| self.now.moment.since(at) < NEW_DUTY);
         let rest = if new_duty { self.front.politeness().rest_after(LONG_PROBE, None) } else { 0 };
         let state = ProcedureState::Resting(self.now.moment.after(rest));
-        self.procedures.insert(subnet, Procedure { search, target, state, awards: 0 });
+        self.procedures.insert(subnet, Procedure { search, target, state, awards: 0, contacts: 0, chain: Vec::new() });
+        self.recall_probes(subnet);
         self.advance(subnet);
     }
 
@@ -97,45 +102,72 @@ impl Crawler {
     /// The procedure's next step, if its address has rested.
     fn advance(&mut self, subnet: Subnet) {
         let now = self.now.moment;
-        let live = self.live();
-        let Some(procedure) = self.procedures.get_mut(&subnet) else { return };
-        if !matches!(procedure.state, ProcedureState::Resting(until) if until <= now) {
+        let rested = |procedure: &Procedure| matches!(procedure.state, ProcedureState::Resting(until) if until <= now);
+        if !self.procedures.get(&subnet).is_some_and(rested) {
             return;
         }
-        match procedure.search.next(&self.hierarchy, &self.delegated, &live) {
-            Step::Ask(prober) => {
-                procedure.state = ProcedureState::Probing(prober, now.after(PROBE_PATIENCE));
-                let target = procedure.target.clone();
-                if prober == self.me {
-                    if !self.may_contact(subnet, &target.host) {
-                        return self.probe_answered(subnet, prober, None);
-                    }
-                    let question = self.number();
-                    self.pending.insert(question, Pending::Probe { subnet });
-                    self.counters.probes += 1;
-                    self.commands.push_back(Command::Probe { question, target });
-                } else {
-                    self.ask(prober, Pending::Probe { subnet }, Request::Probe(subnet, target));
-                }
-            }
-            Step::Settle(verdict) => self.award(subnet, verdict, 0),
+        match self.next_step(subnet) {
+            Some(Step::Ask(prober)) => self.ask_to_probe(subnet, prober),
+            Some(Step::Settle(verdict)) => self.award(subnet, verdict, 0),
+            None => {}
+        }
+    }
+
+    /// What the search wants next; once the subnet has had all its contacts, the best that is known.
+    fn next_step(&mut self, subnet: Subnet) -> Option<Step> {
+        let live = self.live();
+        let spent = self.procedures.get(&subnet)?.chain.len() >= self.settings.contacts_per_subnet as usize;
+        let procedure = self.procedures.get_mut(&subnet)?;
+        let held: usize = live.iter().map(|member| self.ownership.count(member)).sum();
+        let mean = held as f64 / live.len() as f64;
+        let ownership = &self.ownership;
+        let load = |who| if held == 0 { 1.0 } else { ownership.count(&who) as f64 / mean };
+        let around =
+            Surroundings { hierarchy: &self.hierarchy, delegated: &self.delegated, knowledge: &self.knowledge, live: &live, load: &load };
+        match procedure.search.next(&around) {
+            Step::Ask(_) if spent => procedure.search.settle_now(&live).map(Step::Settle),
+            step => Some(step),
+        }
+    }
+
+    /// The same, without a trace: the search goes on as if it had not been asked.
+    fn peek(&mut self, subnet: Subnet) -> Option<Step> {
+        let search = self.procedures.get(&subnet)?.search.clone();
+        let step = self.next_step(subnet);
+        if let Some(procedure) = self.procedures.get_mut(&subnet) {
+            procedure.search = search;
+        }
+        step
+    }
+
+    fn ask_to_probe(&mut self, subnet: Subnet, prober: AccessPoint) {
+        let Some(procedure) = self.procedures.get_mut(&subnet) else { return };
+        procedure.state = ProcedureState::Probing(prober, self.now.moment.after(PROBE_PATIENCE));
+        let (target, before) = (procedure.target.clone(), procedure.chain.clone());
+        if prober != self.me {
+            self.ask(prober, Pending::Probe { subnet }, Request::Probe(subnet, target, before));
+        } else if let Err(why) = self.probe_myself(subnet, target, before) {
+            *self.counters.declined.entry(why).or_default() += 1;
+            self.probe_answered(subnet, prober, None);
         }
     }
 
     /// A prober answered; the address rests before anything else happens to it.
-    pub(super) fn probe_answered(&mut self, subnet: Subnet, from: AccessPoint, report: Option<ProbeReport>) {
-        let rest = self.front.politeness().rest_after(report.map_or(0, |report| report.took), None);
-        let now = self.now.moment;
-        let live = self.live();
-        let Some(procedure) = self.procedures.get_mut(&subnet) else { return };
-        if !matches!(procedure.state, ProcedureState::Probing(asked, _) if asked == from) {
+    pub(super) fn probe_answered(&mut self, subnet: Subnet, from: AccessPoint, answer: Option<(ProbeReport, SignedReceipt)>) {
+        let asked = |procedure: &Procedure| matches!(procedure.state, ProcedureState::Probing(asked, _) if asked == from);
+        if !self.procedures.get(&subnet).is_some_and(asked) {
             return;
         }
+        let report = answer.as_ref().map(|(report, _)| *report);
+        let rest = self.front.politeness().rest_after(report.map_or(0, |report| report.took), None);
+        if let Some((report, receipt)) = answer {
+            self.note_answer(subnet, from, report, receipt);
+        }
+        let Some(procedure) = self.procedures.get_mut(&subnet) else { return };
         procedure.search.answer(from, report.and_then(|report| report.rtt_us.ok()));
+        procedure.state = ProcedureState::Resting(self.now.moment.after(rest));
         // If that decides it there is no need to wait: the new owner is told how long the address rests.
-        procedure.state = ProcedureState::Resting(now.after(rest));
-        let mut peeked = procedure.search.clone();
-        if let Step::Settle(verdict) = peeked.next(&self.hierarchy, &self.delegated, &live) {
+        if let Some(Step::Settle(verdict)) = self.peek(subnet) {
             self.award(subnet, verdict, rest);
         }
     }
@@ -146,32 +178,32 @@ impl Crawler {
             procedure.state = ProcedureState::Awarded(self.now.moment.after(AWARD_PATIENCE));
             procedure.awards += 1;
         }
-        let Verdict { owner, rtt_us, runner_up, probes, .. } = verdict;
+        let Some(procedure) = self.procedures.get(&subnet) else { return };
+        let Verdict { owner, rtt_us, runner_up, .. } = verdict;
+        let probes = procedure.contacts;
+        let others = procedure.search.measured().into_iter().filter(|(_, who)| *who != owner).take(MOST_ANSWERS);
+        let answers = others.map(|(rtt_us, who)| Answer { rtt_us, prober: who.into() }).collect();
+        let award = Award { subnet, epoch, rtt_us, runner_up, probes, answers };
         if owner == self.me {
             self.front_rest_subnet(subnet, rest);
-            self.awarded(subnet, epoch, rtt_us, runner_up, probes);
+            self.awarded(award);
         } else {
-            let request = Request::Award { subnet, epoch, rtt_us, runner_up, probes, rest };
-            self.ask(owner, Pending::Award { subnet }, request);
+            self.ask(owner, Pending::Award { subnet }, Request::Award { award, rest });
         }
     }
 
     /// The chosen one did not answer or did not claim. If it is there it is reminded, for it may have claimed unheard of; another
     /// one would make two owners. If not, the search begins anew, with who is alive now.
     pub(super) fn award_failed(&mut self, subnet: Subnet) {
-        let live = self.live();
-        let now = self.now.moment;
-        if let Some(procedure) = self.procedures.get_mut(&subnet)
-            && procedure.awards < MOST_AWARDS
+        let again = self.procedures.get(&subnet).is_some_and(|procedure| procedure.awards < MOST_AWARDS);
+        if again
             && self.ownership.claim(&subnet).is_none()
+            && let Some(Step::Settle(verdict)) = self.peek(subnet)
+            && self.live().contains(&verdict.owner)
+            && let Some(procedure) = self.procedures.get_mut(&subnet)
         {
-            let mut again = procedure.search.clone();
-            if let Step::Settle(verdict) = again.next(&self.hierarchy, &self.delegated, &live)
-                && live.contains(&verdict.owner)
-            {
-                procedure.state = ProcedureState::Awarding(verdict, now.after(AWARD_AGAIN));
-                return;
-            }
+            procedure.state = ProcedureState::Awarding(verdict, self.now.moment.after(AWARD_AGAIN));
+            return;
         }
         let Some(procedure) = self.procedures.remove(&subnet) else { return };
         if self.ownership.claim(&subnet).is_none() {
@@ -180,12 +212,14 @@ impl Crawler {
     }
 
     /// A steward chose us: claim it. Persist before we speak: the claim counts once it is stored.
-    pub(super) fn awarded(&mut self, subnet: Subnet, epoch: u64, rtt_us: Option<u32>, runner_up: Option<AccessPoint>, probes: u16) {
+    pub(super) fn awarded(&mut self, award: Award) {
+        let Award { subnet, epoch, rtt_us, runner_up, probes, mut answers } = award;
         let free = self.ownership.claim(&subnet).is_none() && epoch == self.ownership.next_epoch(&subnet);
         if free && !self.leaving && self.roster.may_claim(self.now.moment) && self.inheriting.insert((subnet, epoch)) {
             let owner = self.me;
             let reason = ClaimReason::Awarded;
-            self.make_claims(vec![Claim { subnet, epoch, owner, rtt_us, runner_up, probes, reason, released: false }]);
+            answers.truncate(MOST_ANSWERS);
+            self.make_claims(vec![Claim { subnet, epoch, owner, rtt_us, runner_up, probes, reason, released: false, answers }]);
         }
     }
 

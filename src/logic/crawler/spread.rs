@@ -43,12 +43,14 @@ impl Crawler {
             Gossip::RollUp(_) => {}
             // What an endorsement says of its author was checked by whoever heard it from the network.
             Gossip::Endorsement(endorsement) => self.endorsed(endorsement),
+            Gossip::Distances(told) => self.distances_told(told),
         }
     }
 
     pub(super) fn tick_spread(&mut self) {
         let now = self.now.moment;
         self.tell_news();
+        self.tick_distances();
         let sure_of = self.roster.settled(now).len();
         self.roll_up_changed |= sure_of != std::mem::replace(&mut self.sure_of, sure_of);
         if now >= self.compare_due {

@@ -4,8 +4,8 @@ use super::{Command, Crawler, Loading};
 use crate::{
     logic::{outbox::Item, site::replay::replay},
     model::{
-        access_point::AccessPoint,
-        claim::{Claim, ClaimReason, SignedClaim},
+        access_point::{AccessPoint, ShortId},
+        claim::{Answer, Claim, ClaimReason, MOST_ANSWERS, SignedClaim},
         journal::{Arrival, JournalEntry, JournalKey, Place},
         message::Request,
         subnet::Subnet,
@@ -121,22 +121,40 @@ impl Crawler {
         held.filter_map(|claim| self.heir_of(claim, since, ClaimReason::OwnerDead)).collect()
     }
 
-    /// Our claim to what this one leaves, if it is our turn: the runner-up's first, then the stewards' in their order.
+    /// Our claim to what this one leaves, if it is our turn.
     fn heir_of(&self, last: &Claim, since: Moment, reason: ClaimReason) -> Option<Claim> {
         let live = self.live();
-        let mut heirs: Vec<_> = last.runner_up.filter(|heir| live.contains(heir)).into_iter().collect();
-        heirs.extend(self.stewards_of(&last.subnet));
+        let heirs = self.heirs(last, &live);
         let turn = heirs.iter().position(|heir| *heir == self.me)? as u64;
-        (self.now.moment >= since.after(turn * TURN)).then(|| Claim {
-            subnet: last.subnet,
-            epoch: last.epoch + 1,
-            owner: self.me,
-            rtt_us: None,
-            runner_up: None,
-            probes: 0,
-            reason,
-            released: false,
-        })
+        if self.now.moment < since.after(turn * TURN) {
+            return None;
+        }
+        // What was measured goes on to those who come after us; the one before us may come back.
+        let mine = ShortId::from(self.me);
+        let timed = self.knowledge.measurements(&last.subnet).find(|(who, _)| *who == self.me).map(|(_, rtt)| rtt);
+        let answered = last.answers.iter().find(|answer| answer.prober == mine).map(|answer| answer.rtt_us);
+        let rtt_us = timed.into_iter().chain(answered).min();
+        let before = last.rtt_us.map(|rtt_us| Answer { rtt_us, prober: last.owner.into() });
+        let mut answers: Vec<_> = last.answers.iter().copied().filter(|answer| answer.prober != mine).chain(before).collect();
+        answers.sort_unstable();
+        answers.truncate(MOST_ANSWERS);
+        let runner_up = measured_heirs(&answers, &live).next();
+        let (subnet, epoch, owner) = (last.subnet, last.epoch + 1, self.me);
+        Some(Claim { subnet, epoch, owner, rtt_us, runner_up, probes: 0, reason, released: false, answers })
+    }
+
+    /// Who may take over, in the order of their turns: the runner-up, those who measured the subnet, the nearest first, then its
+    /// stewards. The claim alone says so: everybody has the same order, as far as they agree on who is alive.
+    fn heirs(&self, last: &Claim, live: &[AccessPoint]) -> Vec<AccessPoint> {
+        let mut heirs: Vec<AccessPoint> = Vec::new();
+        let runner_up = last.runner_up.filter(|heir| live.contains(heir));
+        let stewards = self.stewards_of(&last.subnet);
+        for heir in runner_up.into_iter().chain(measured_heirs(&last.answers, live)).chain(stewards) {
+            if !heirs.contains(&heir) {
+                heirs.push(heir);
+            }
+        }
+        heirs
     }
 
     /// Claims of ours are durable: they hold, are told, and bring their history.
@@ -146,8 +164,13 @@ impl Crawler {
             let (subnet, epoch, released) = (claim.subnet, claim.epoch, claim.released);
             self.inheriting.remove(&(subnet, epoch));
             let awarded = claim.reason == ClaimReason::Awarded && !released;
+            let inherited = matches!(claim.reason, ClaimReason::OwnerDead | ClaimReason::Released) && !released;
+            let measured = claim.rtt_us.is_some();
             if !self.hold(claim, proof.clone()) {
                 continue;
+            }
+            if inherited && measured {
+                self.counters.deputies += 1;
             }
             self.news.insert(subnet, proof);
             self.freed.remove(&subnet);
@@ -392,4 +415,9 @@ impl Crawler {
         self.finished = true;
         self.commands.push_back(Command::Finished);
     }
+}
+
+/// Of those who answered, the living, the nearest first.
+fn measured_heirs(answers: &[Answer], live: &[AccessPoint]) -> impl Iterator<Item = AccessPoint> {
+    answers.iter().filter_map(|answer| live.iter().copied().find(|heir| ShortId::from(*heir) == answer.prober))
 }

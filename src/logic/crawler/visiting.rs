@@ -10,7 +10,7 @@ use super::{
 use crate::{
     logic::site::{Asking, Next},
     model::{
-        fetch::{FetchFailure, FetchOutcome, FetchReport, Link},
+        fetch::{FetchFailure, FetchOutcome, FetchReport, Link, ProbeKind},
         fingerprint::Fingerprint,
         journal::{Arrival, JournalEntry, Place, SkipReason, VisitOutcome},
         seen::{SeenAnswer, SeenBatch, SeenVisit},
@@ -113,6 +113,13 @@ impl Crawler {
         let rest = self.front.politeness().rest_after(report.took, delay).max(report.retry_after.unwrap_or(0));
         self.front.give_back(address, self.now.moment.after(rest));
         self.counters.bytes += report.wire_bytes;
+        let timing = match self.settings.probe {
+            ProbeKind::Tcp => report.connect_us,
+            ProbeKind::HttpHead => report.first_byte_us,
+        };
+        if let (Some(rtt_us), Some(subnet)) = (timing, self.sites.get(&host).map(|site| site.key.subnet)) {
+            self.timed(subnet, rtt_us);
+        }
         match asking {
             None => {}
             Some(_) if report.outcome == FetchOutcome::Failed(FetchFailure::Cancelled) => self.want(&host),

@@ -1,9 +1,11 @@
 //! What do people see? Plain values for the API, the page and the command line; nothing here is sent between members.
 
 mod activity;
+mod delegation;
 mod subject;
 
 pub use activity::{Activity, Span, State, counted};
+pub use delegation::{AnswerView, DelegationView};
 pub use subject::{NoSubject, Subject};
 
 use super::{
@@ -57,6 +59,8 @@ pub struct StatusView {
     pub servers: u64,
     /// What it did since it started.
     pub work: WorkView,
+    /// How it finds owners for subnets.
+    pub delegation: DelegationView,
     /// URLs that wait for their turn here.
     pub waiting_urls: u64,
     /// URLs on their way to other owners, not yet acknowledged.
@@ -270,6 +274,8 @@ pub struct WhyView {
     pub subnet: Option<Subnet>,
     /// Who holds it, if anybody.
     pub ownership: Option<OwnershipView>,
+    /// Who was asked how near the subnet is, and what they measured, the nearest first.
+    pub answers: Vec<AnswerView>,
     /// How alive the owner is.
     pub owner_liveness: Option<Liveness>,
     /// Whether the owner is the one that answers: only then the rest is known.
@@ -340,6 +346,7 @@ mod tests {
             probes: 3,
             reason: ClaimReason::OwnerDead,
             released: false,
+            answers: Vec::new(),
         };
         let json = serde_json::to_value(OwnershipView::from(&claim)).unwrap();
         assert_eq!(json["subnet"], "127.16.3.0/24");

@@ -26,7 +26,7 @@ const ROUTES: [(&str, &str); 12] = [
 ];
 
 fn client() -> Client {
-    Client::builder().no_proxy().build().unwrap()
+    crate::io::client::client().no_proxy().build().unwrap()
 }
 
 async fn get<T: serde::de::DeserializeOwned>(node: &FakeNode, path: &str) -> T {

@@ -7,8 +7,10 @@ use std::time::Duration;
 /// Whose procedure decides who gets a subnet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DelegationPolicy {
-    /// The procedure of the IPMicra paper, within the daemon's probe budgets.
+    /// Ours: what is known of distances says whom to ask, and when to stop.
     #[default]
+    Nearcrawl,
+    /// The procedure of the IPMicra paper, within the daemon's probe budgets.
     Ipmicra,
 }
 
@@ -17,10 +19,15 @@ pub enum DelegationPolicy {
 pub struct DelegationConfig {
     /// The procedure.
     pub policy: DelegationPolicy,
-    /// The first access point that probes a subnet within this time gets it (IPMicra §4.2).
+    /// With `nearcrawl`: a probe is made if it can be expected to bring the owner nearer by this much.
+    pub price: Duration,
+    /// With `ipmicra`: the first access point that probes a subnet within this time gets it (IPMicra §4.2).
     pub threshold: Duration,
     /// How nearness is measured.
     pub probe: ProbeKind,
+    /// The port of a web server at this access point's own address. The other members time the way to it as they time the way to
+    /// any server; without one they take the swarm connection's ping.
+    pub home_port: Option<u16>,
     /// How many procedures a steward runs at once.
     pub at_once: u32,
     /// How many contacts by probes one subnet may get in 30 days, from the whole swarm.
@@ -30,16 +37,21 @@ pub struct DelegationConfig {
 impl Default for DelegationConfig {
     fn default() -> Self {
         DelegationConfig {
-            policy: DelegationPolicy::Ipmicra,
+            policy: DelegationPolicy::Nearcrawl,
+            price: PRICE,
             threshold: Duration::from_millis(50),
             probe: ProbeKind::Tcp,
+            home_port: None,
             at_once: 8,
             contacts_per_subnet: 15,
         }
     }
 }
 
-const POLICIES: &[(&str, DelegationPolicy)] = &[("ipmicra", DelegationPolicy::Ipmicra)];
+/// What a probe costs if nobody says otherwise.
+pub const PRICE: Duration = Duration::from_millis(5);
+
+const POLICIES: &[(&str, DelegationPolicy)] = &[("nearcrawl", DelegationPolicy::Nearcrawl), ("ipmicra", DelegationPolicy::Ipmicra)];
 const PROBES: &[(&str, ProbeKind)] = &[("tcp", ProbeKind::Tcp), ("http-head", ProbeKind::HttpHead)];
 
 impl DelegationConfig {
@@ -47,8 +59,10 @@ impl DelegationConfig {
         let default = DelegationConfig::default();
         DelegationConfig {
             policy: section.take("policy", default.policy, values::choice(POLICIES)),
+            price: section.take("price", default.price, values::duration(Duration::from_millis(1)..=Duration::from_secs(1))),
             threshold: section.take("threshold", default.threshold, values::duration(Duration::from_millis(1)..=Duration::from_secs(5))),
             probe: section.take("probe", default.probe, values::choice(PROBES)),
+            home_port: section.take("home_port", default.home_port, |value| values::whole(1..=65_535)(value).map(Some)),
             at_once: section.take("at_once", default.at_once, values::whole(1..=256)),
             contacts_per_subnet: section.take("contacts_per_subnet", default.contacts_per_subnet, values::whole(1..=15)),
         }

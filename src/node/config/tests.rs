@@ -7,7 +7,7 @@ use std::{net::SocketAddr, time::Duration};
 const EXAMPLE: &str = include_str!("../../../nearcrawl.example.toml");
 
 /// Keys that have no default: the example shows how a value would look.
-const WITHOUT_DEFAULT: [&str; 3] = ["pre_shared_key_file", "source_address", "snapshot"];
+const WITHOUT_DEFAULT: [&str; 4] = ["pre_shared_key_file", "source_address", "snapshot", "home_port"];
 
 fn parse(text: &str) -> Result<Config, ConfigError> {
     Config::parse(text, Path::new("/etc/nearcrawl/test.toml"))
@@ -73,7 +73,7 @@ fn malformed_configurations_are_explained() {
         ("[swarm]\nlisten = [\"0.0.0.0:4817\"]", &["swarm.listen = \"0.0.0.0:4817\": write a multiaddress", "/ip4/192.0.2.1/tcp/4817"]),
         ("[swarm]\nbootstrap = [\"/ip4/192.0.2.1\"]", &["swarm.bootstrap = \"/ip4/192.0.2.1\": write a multiaddress"]),
         ("[swarm]\nreaders = \"all\"", &["swarm.readers = \"all\": write \"anybody\", \"members\" or \"nobody\""]),
-        ("[delegation]\npolicy = \"random\"", &["delegation.policy = \"random\": write \"ipmicra\""]),
+        ("[delegation]\npolicy = \"random\"", &["delegation.policy = \"random\": write \"nearcrawl\" or \"ipmicra\""]),
         ("[delegation]\nprobe = \"icmp\"", &["delegation.probe = \"icmp\": write \"tcp\" or \"http-head\""]),
         ("[delegation]\ncontacts_per_subnet = 16", &["write a whole number from 1 to 15"]),
         (

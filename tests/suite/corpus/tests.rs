@@ -45,7 +45,7 @@ async fn it_is_served_with_links_that_cross_hosts() {
     let web = WebServers::start(corpus.web_servers(), corpus.clone()).await.unwrap();
     let dns = DnsServer::start(corpus.name_server(), Zone::new(corpus.names())).await.unwrap();
     assert_eq!(dns.address().ip(), corpus.name_server().ip());
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = nearcrawl::io::client::client().no_proxy().build().unwrap();
     let mut crossing = 0;
     for host in &corpus.hosts {
         let url = PageUrl::parse(&format!("http://{}:{PORT}{}", host.name, host.first_page)).unwrap();

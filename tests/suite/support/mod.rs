@@ -14,6 +14,7 @@ use nearcrawl::{
         web::{Log, Site, WebServers},
         world::Places,
     },
+    io::client::client,
     model::{subnet::Subnet, url::Host, view::OwnershipView},
 };
 use std::{
@@ -234,7 +235,7 @@ impl Swarm {
     /// Who holds what, as one daemon knows it: peer id and epoch, by subnet. What was given up is held by nobody.
     pub async fn owners(&self, says: usize) -> BTreeMap<Subnet, (String, u64)> {
         let url = format!("http://{}:{API_PORT}/api/ownership?most=10000", self.daemons[says].address);
-        let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(5)).build().expect("a client");
+        let client = client().no_proxy().timeout(Duration::from_secs(5)).build().expect("a client");
         let answer = client.get(&url).send().await.unwrap_or_else(|why| panic!("{url}: {why}"));
         let views: Vec<OwnershipView> = answer.json().await.unwrap_or_else(|why| panic!("{url}: {why}"));
         let mut owners = BTreeMap::new();

@@ -123,8 +123,17 @@ async fn claims_are_kept_one_to_a_subnet() {
     let claim = |net: &str, epoch| {
         let owner = AccessPoint(key.verifying_key().to_bytes());
         let subnet = subnet(net);
-        let claim =
-            Claim { subnet, epoch, owner, rtt_us: Some(900), runner_up: None, probes: 3, reason: ClaimReason::Awarded, released: false };
+        let claim = Claim {
+            subnet,
+            epoch,
+            owner,
+            rtt_us: Some(900),
+            runner_up: None,
+            probes: 3,
+            reason: ClaimReason::Awarded,
+            released: false,
+            answers: Vec::new(),
+        };
         SignedClaim::sign(&claim, &key)
     };
     store.claims_put(vec![claim("10.2.0.0/16", 1), claim("10.1.0.0/16", 1)]).await.unwrap();

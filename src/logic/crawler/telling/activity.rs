@@ -125,7 +125,7 @@ impl Crawler {
         let fetching = !self.in_flight.is_empty() || !self.seen_pending.is_empty();
         let sending = !self.outbox.is_empty() || !self.row_outgoing.is_empty() || !self.acknowledgements.is_empty();
         let storing = !self.rows.is_empty() || !self.appends.is_empty() || !self.unstored_claims.is_empty() || !self.keeping.settled();
-        let settling = !self.procedures.is_empty() || !self.settle_queue.is_empty() || !self.probing_for.is_empty();
+        let settling = !self.procedures.is_empty() || !self.settle_queue.is_empty() || !self.probing.is_empty();
         let reading = !self.loading.is_empty() || !self.awakening.is_empty() || self.locator.looking_up().next().is_some();
         fetching || sending || storing || settling || reading || !self.commands.is_empty() || self.waits()
     }

@@ -4,9 +4,13 @@ use super::super::{Crawler, MOST_OUTGOING, journaling::MOST_GATHERED, settlement
 use crate::{
     logic::{
         clock_cache::ClockCache,
+        contacts::MOST_SUBNETS as MOST_PROBED,
         locator::{MOST_PINS, MOST_RESOLVING},
     },
-    model::view::{Activity, CacheView, HierarchyView, LimitView, MembersView, StatusView, StoreView, WorkView},
+    model::{
+        receipt::Declined,
+        view::{Activity, CacheView, DelegationView, HierarchyView, LimitView, MembersView, StatusView, StoreView, WorkView},
+    },
 };
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -63,6 +67,7 @@ impl Crawler {
             subnets_claimed: self.ownership.owners().map(|owner| self.ownership.count(&owner) as u64).sum(),
             servers: self.sites.len() as u64,
             work: self.work(),
+            delegation: self.delegation_view(),
             waiting_urls: self.sites.values().map(|site| site.frontier.len() as u64).sum(),
             outgoing_urls: self.outbox.len() as u64,
             open_connections: outside.open_connections,
@@ -92,6 +97,24 @@ impl Crawler {
         }
     }
 
+    fn delegation_view(&self) -> DelegationView {
+        let counters = &self.counters;
+        let by_name = |counts: &BTreeMap<Declined, u64>| counts.iter().map(|(why, count)| (why.to_string(), *count)).collect();
+        DelegationView {
+            policy: self.settings.policy.name().to_owned(),
+            settled: counters.settled.values().sum(),
+            settled_without_probe: counters.settled.get(&0).copied().unwrap_or(0),
+            settled_by_probes: counters.settled.clone(),
+            probes_for_others: counters.probes_for_others,
+            declined: by_name(&counters.declined),
+            declined_by_others: by_name(&counters.declined_by_others),
+            deputies: counters.deputies,
+            passive_timings: counters.passive_timings,
+            observations: self.knowledge.observations() as u64,
+            members_measured: self.distancing.known() as u64,
+        }
+    }
+
     fn hierarchy_view(&self) -> HierarchyView {
         let mut hash = String::with_capacity(64);
         for byte in self.hierarchy.hash() {
@@ -108,6 +131,7 @@ impl Crawler {
         let counted = [
             ("links to hosts out of scope", self.counters.beyond_scope),
             ("URLs of hosts without a usable address", self.counters.nowhere),
+            ("probes asked of us", self.counters.declined.values().sum()),
         ];
         let refused = self.counters.refused.iter().map(|(class, count)| (*class, *count));
         refused.chain(counted).filter(|(_, count)| *count > 0)
@@ -115,7 +139,6 @@ impl Crawler {
 
     /// What grows in the crawler.
     fn limits(&self) -> Vec<LimitView> {
-        let probed = self.contacts.values().map(|(contacts, _)| u64::from(*contacts)).max().unwrap_or(0);
         let politeness = self.front.politeness();
         vec![
             limit("URLs on their way to their owners", self.outbox.len(), MOST_OUTGOING),
@@ -127,11 +150,8 @@ impl Crawler {
             limit("servers asked at once", self.front.busy(), politeness.parallel),
             limit("members", self.membership.members().count(), self.settings.membership.most_members),
             limit("journal rows waiting to be stored", self.rows.len(), MOST_GATHERED),
-            LimitView {
-                name: "probes of one subnet for others".to_owned(),
-                used: probed,
-                most: u64::from(self.settings.contacts_per_subnet),
-            },
+            limit("contacts of one subnet by probes in 30 days", self.contacts.most(), self.settings.contacts_per_subnet as usize),
+            limit("subnets whose contacts are remembered", self.contacts.len(), MOST_PROBED),
         ]
     }
 }

@@ -3,7 +3,7 @@
 mod sentences;
 mod views;
 
-use super::super::{Crawler, Identity, Settings, event::Command, event::Event};
+use super::super::{Crawler, Identity, Policy, Settings, event::Command, event::Event};
 use crate::{
     logic::{
         front::Politeness,
@@ -15,7 +15,9 @@ use crate::{
     model::{
         access_point::AccessPoint,
         claim::{Claim, ClaimReason, SignedClaim},
-        fetch::{FetchOrder, FetchOutcome, FetchPurpose, FetchReport, Link, LocatedHost, PageFacts, ProbeReport, ResolveFailure},
+        fetch::{
+            FetchOrder, FetchOutcome, FetchPurpose, FetchReport, Link, LocatedHost, PageFacts, ProbeKind, ProbeReport, ResolveFailure,
+        },
         fingerprint::FingerprintKey,
         message::{Gossip, Request, Response},
         seen::SeenAnswer,
@@ -55,7 +57,9 @@ fn settings() -> Settings {
         rules: SiteRules { depth: 3, pages_per_run: 0, product_token: "nearcrawl".to_owned() },
         scope: Scope { tlds: ["ke".to_owned()].into(), denied: [host("bad.ke")].into(), ..Scope::default() },
         politeness: Politeness { least_delay: 1_000, factor: 10, parallel: 8, per_block: 4 },
-        threshold_us: 50_000,
+        policy: Policy::Nearcrawl { price_us: 5_000 },
+        probe: ProbeKind::Tcp,
+        home_port: None,
         settle_at_once: 4,
         contacts_per_subnet: 15,
         revisit: REVISIT,
@@ -110,6 +114,7 @@ impl Played {
             fingerprints: FINGERPRINTS,
             claims: Vec::new(),
             members: remembered.iter().map(|number| member(*number)).collect(),
+            contacts: Vec::new(),
         };
         let crawler = Crawler::new(identity, settings, hierarchy(), now);
         let names = [("a.ke", "9.0.1.1"), ("b.ke", "9.0.1.2"), ("c.ke", "9.0.2.1")];
@@ -211,6 +216,7 @@ impl Played {
             url: order.url,
             outcome,
             took: 20,
+            connect_us: None,
             first_byte_us: Some(9_000),
             wire_bytes: 500,
             software: None,
@@ -268,6 +274,7 @@ impl Played {
             probes: 2,
             reason: ClaimReason::Awarded,
             released,
+            answers: Vec::new(),
         };
         self.handle(Event::Gossiped(Gossip::Claims(vec![SignedClaim::sign(&claim, &key(number))])));
     }

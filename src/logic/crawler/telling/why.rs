@@ -7,12 +7,13 @@ use crate::{
         site::{Asking, Site},
     },
     model::{
-        claim::Claim,
+        access_point::{AccessPoint, ShortId},
+        claim::{Answer, Claim, ClaimReason},
         record::RunState,
         subnet::Subnet,
         time::{Millis, WallTime},
         url::{Host, PageUrl},
-        view::{Liveness, OwnershipView, Span, Subject, WhyView, counted},
+        view::{AnswerView, Liveness, OwnershipView, Span, Subject, WhyView, counted},
     },
 };
 use std::net::IpAddr;
@@ -92,9 +93,23 @@ impl Crawler {
         view.path = path.lines();
         view.subnet = Some(subnet);
         view.ownership = claim.map(OwnershipView::from);
+        view.answers = claim.map(|claim| self.answers_of(claim)).unwrap_or_default();
         view.owner_liveness = claim.and_then(|claim| self.liveness(claim.owner));
         view.owner_is_me = claim.is_some_and(|claim| claim.owner == self.me && !claim.released);
         subnet
+    }
+
+    /// Who was asked before a claim was made, and what they measured.
+    fn answers_of(&self, claim: &Claim) -> Vec<AnswerView> {
+        let named = |short: ShortId| {
+            let known = self.incarnations.keys().chain([&self.me, &claim.owner]).find(|who| ShortId::from(**who) == short);
+            known.map_or_else(|| short.to_string(), AccessPoint::to_string)
+        };
+        let own = claim.rtt_us.filter(|_| claim.reason != ClaimReason::OwnSubnet);
+        let own = own.map(|rtt_us| Answer { rtt_us, prober: claim.owner.into() });
+        let mut answers: Vec<_> = claim.answers.iter().copied().chain(own).collect();
+        answers.sort_unstable();
+        answers.into_iter().map(|Answer { rtt_us, prober }| AnswerView { access_point: named(prober), rtt_us }).collect()
     }
 
     fn denial(&self, host: &Host) -> Option<String> {

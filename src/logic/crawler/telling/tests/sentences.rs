@@ -117,8 +117,15 @@ fn what_was_owned_before_is_read_back_first() {
     claims.seed("http://a.ke/");
     let proof = claims.crawler.ownership.all().next().unwrap().proof.clone();
     let addresses = Vec::new();
-    let identity =
-        Identity { key: key(1), incarnation: 2, addresses, fingerprints: FINGERPRINTS, claims: vec![proof], members: BTreeSet::new() };
+    let identity = Identity {
+        key: key(1),
+        incarnation: 2,
+        addresses,
+        fingerprints: FINGERPRINTS,
+        claims: vec![proof],
+        members: BTreeSet::new(),
+        contacts: Vec::new(),
+    };
     let mut crawler = Crawler::new(identity, settings(), hierarchy(), claims.now);
     assert_eq!(crawler.activity().to_string(), "reading what is known of 1 subnet");
     crawler.handle(claims.now, Event::Loaded { subnet: "9.0.1.0/24".parse().unwrap(), journals: Vec::new() });

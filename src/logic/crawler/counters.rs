@@ -1,0 +1,43 @@
+//! What did this access point do and refuse since it started? Numbers, for status and metrics.
+
+use crate::model::receipt::Declined;
+use std::collections::BTreeMap;
+
+/// Counters of what this access point did and refused since it started.
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    /// HTML pages fetched.
+    pub pages: u64,
+    /// Requests sent.
+    pub requests: u64,
+    /// Bytes of bodies.
+    pub bytes: u64,
+    /// Requests without a usable answer.
+    pub failed: u64,
+    /// Probes made.
+    pub probes: u64,
+    /// Of those, for other stewards.
+    pub probes_for_others: u64,
+    /// Probes that were not made here, by reason.
+    pub declined: BTreeMap<Declined, u64>,
+    /// Probes that others did not make for us, by reason.
+    pub declined_by_others: BTreeMap<Declined, u64>,
+    /// Downloads that were nearer than what was known of their subnet.
+    pub passive_timings: u64,
+    /// Subnets that a procedure of ours gave an owner, by how many probes it took.
+    pub settled: BTreeMap<u16, u64>,
+    /// Subnets of others that we took over because we had measured them, without a probe.
+    pub deputies: u64,
+    /// Names looked up.
+    pub lookups: u64,
+    /// What was refused, by class.
+    pub refused: BTreeMap<&'static str, u64>,
+    /// Seeds taken in since the start.
+    pub seeds: u64,
+    /// Other editions of the hierarchy that came into use.
+    pub editions: u64,
+    /// External hosts out of scope that were named.
+    pub beyond_scope: u64,
+    /// Arrivals that lead nowhere because their host does not resolve.
+    pub nowhere: u64,
+}

@@ -1,0 +1,41 @@
+//! How are subnets given away here, and what did it cost? Numbers for people and monitoring.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// What one access point did to find owners, since it started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DelegationView {
+    /// By which procedure: `nearcrawl` or `ipmicra`.
+    pub policy: String,
+    /// Subnets that got an owner by a procedure of this access point as their steward.
+    pub settled: u64,
+    /// Of those, subnets that took no probe.
+    pub settled_without_probe: u64,
+    /// Subnets settled, by how many probes each took.
+    pub settled_by_probes: BTreeMap<u16, u64>,
+    /// Probes that it made for other stewards.
+    pub probes_for_others: u64,
+    /// Probes that it was asked for and did not make, by reason.
+    pub declined: BTreeMap<String, u64>,
+    /// Probes that it asked others for and that they did not make, by reason.
+    pub declined_by_others: BTreeMap<String, u64>,
+    /// Subnets of members that died or left which it took over because it had measured them before: without a probe.
+    pub deputies: u64,
+    /// Downloads that showed a subnet to be nearer than was known, free of charge.
+    pub passive_timings: u64,
+    /// Measurements that the search for the nearest learns from.
+    pub observations: u64,
+    /// Members to which the way was measured.
+    pub members_measured: u64,
+}
+
+/// What a member's probe of a subnet gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AnswerView {
+    /// Its peer id, or the beginning of its key if it is not known here.
+    pub access_point: String,
+    /// The round trip in microseconds.
+    pub rtt_us: u32,
+}
