@@ -135,10 +135,10 @@ pub enum Gossip {
     Claims(Vec<SignedClaim>),
     /// What I own adds up to this.
     RollUp(RollUp),
-    /// Where I am, and how far it is from here to others.
-    Distances(Distances),
     /// Which edition of the hierarchy I use and which I vouch for.
     Endorsement(Endorsement),
+    /// Where I am, and how far it is from here to others.
+    Distances(Distances),
 }
 
 /// What anybody may ask, member or not, if the configuration lets them read.

@@ -217,7 +217,7 @@ impl Crawler {
         self.raise(host, number, urls, visited);
     }
 
-    fn raise(&mut self, host: &Host, site: u64, urls: Vec<(PageUrl, u8, u8)>, visited: Vec<(Fingerprint, u8)>) {
+    pub(super) fn raise(&mut self, host: &Host, site: u64, urls: Vec<(PageUrl, u8, u8)>, visited: Vec<(Fingerprint, u8)>) {
         for (page, level) in &visited {
             let ticket = self.number();
             self.seen_pending.insert(ticket, SeenPurpose::Children { host: host.clone(), site, level: level + 1 });

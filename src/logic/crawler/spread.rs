@@ -41,9 +41,9 @@ impl Crawler {
                 self.roll_ups.hear(roll_up, self.now.moment);
             }
             Gossip::RollUp(_) => {}
-            Gossip::Distances(told) => self.distances_told(told),
             // What an endorsement says of its author was checked by whoever heard it from the network.
             Gossip::Endorsement(endorsement) => self.endorsed(endorsement),
+            Gossip::Distances(told) => self.distances_told(told),
         }
     }
 

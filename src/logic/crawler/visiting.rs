@@ -270,6 +270,10 @@ impl Crawler {
         let Digest { host, number, mut entry, internal, outgoing } = digest;
         let Some(site) = self.sites.get_mut(&host).filter(|site| site.number == number) else { return };
         site.digesting = false;
+        // A shorter way was found while the page was on its way: what lies behind it comes nearer, too.
+        let print = if let JournalEntry::Visited { url, level, .. } = &entry { Some((self.secret.of(url.as_str()), *level)) } else { None };
+        let shorter =
+            print.and_then(|(print, level)| site.frontier.get(print).filter(|page| page.level < level).map(|page| (print, page.level)));
         let depth = self.settings.rules.depth;
         let mut answers = answers.into_iter();
         let (mut found_here, mut nearer, mut cut) = (Vec::new(), Vec::new(), Vec::new());
@@ -295,6 +299,7 @@ impl Crawler {
             self.commands.push_back(Command::PutCut { site: number, urls: cut });
         }
         self.journal(&host, entry);
+        self.raise(&host, number, Vec::new(), shorter.into_iter().collect());
         self.came_nearer(&host, nearer);
         self.want(&host);
     }
