@@ -28,6 +28,7 @@ mod lookup;
 mod manifest;
 mod path;
 mod prefix;
+mod relatives;
 mod report;
 mod segments;
 mod snapshot;
