@@ -326,7 +326,7 @@ impl Daemon {
             SwarmEvent::Listening { address } => {
                 tracing::info!("listening at {address}");
                 self.counter.listening(&address);
-                self.hear(Event::Listening(address));
+                self.reachable_at(address);
             }
             SwarmEvent::Admitted { swarm, key, by } => {
                 tracing::info!("let into the swarm by {by}");
@@ -350,8 +350,8 @@ impl Daemon {
             },
             // A roll-up is believed of its owner alone, and distances of who measured them; claims carry their owners' signatures.
             SwarmEvent::Gossiped { gossip: Gossip::RollUp(roll_up), author, .. } if roll_up.owner != author => {}
-            SwarmEvent::Gossiped { gossip: Gossip::Endorsement(endorsement), author, .. } if endorsement.by != author => {}
             SwarmEvent::Gossiped { gossip: Gossip::Distances(told), author, .. } if told.from != author => {}
+            SwarmEvent::Gossiped { gossip: Gossip::Endorsement(endorsement), author, .. } if endorsement.by != author => {}
             SwarmEvent::Gossiped { gossip, .. } => self.hear(Event::Gossiped(gossip)),
             SwarmEvent::PublicAsked { ticket, request: PublicRequest::Results } => {
                 let response = match self.config.swarm.readers {
@@ -376,6 +376,15 @@ impl Daemon {
         Ok(())
     }
 
+    /// Others reach us where we listen, or where the configuration says instead: behind a router only that is of use to them.
+    fn reachable_at(&mut self, listening: String) {
+        let advertised = &self.config.swarm.advertise;
+        let told = if advertised.is_empty() { vec![listening] } else { advertised.clone() };
+        for address in told {
+            self.hear(Event::Listening(address));
+        }
+    }
+
     /// A swarm let us in: its fingerprint key is ours from now on, so mind and fetcher begin anew with it.
     async fn admitted(&mut self, secrets: SwarmSecrets) -> Result<(), NodeFailure> {
         if self.secrets.is_some() {
@@ -391,7 +400,7 @@ impl Daemon {
         self.hear(Event::AtHand(at_hand));
         self.counter.admitted(secrets);
         for address in self.counter.addresses().to_vec() {
-            self.hear(Event::Listening(address));
+            self.reachable_at(address);
         }
         self.seed_again();
         Ok(())

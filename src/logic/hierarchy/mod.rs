@@ -34,6 +34,7 @@ mod objects;
 mod path;
 mod prefix;
 mod registered;
+mod relatives;
 mod report;
 mod segments;
 mod snapshot;

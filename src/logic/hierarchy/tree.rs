@@ -110,7 +110,7 @@ impl Hierarchy {
     }
 
     /// By position: the numbers of a section.
-    fn numbers(&self, section: Section) -> &[u32] {
+    pub(super) fn numbers(&self, section: Section) -> &[u32] {
         self.view.section(section)
     }
 
@@ -199,46 +199,6 @@ impl Hierarchy {
             at = self.parent_of(at);
         }
         None
-    }
-
-    /// The smallest subnet that covers this one, if there is one.
-    pub fn parent(&self, position: Position) -> Option<Position> {
-        let parent = self.parent_of(position.0);
-        (parent != NOBODY).then_some(Position(parent))
-    }
-
-    /// The subnet itself and everything nested in it.
-    pub fn beneath(&self, position: Position) -> Range<u32> {
-        let covering = self.prefix(position.0);
-        let (mut low, mut high) = (position.0 + 1, group(self.numbers(Section::OrganisationStarts), position.0, self.len()).end);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if covering.covers(&self.prefix(middle)) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        position.0..low
-    }
-
-    /// The way up from a subnet (IPMicra §4.2, steps 3 to 5), from its parent to the root. Each range contains the one before and
-    /// the subnet itself; the last is everything.
-    pub fn climb(&self, position: Position) -> Vec<Step> {
-        let mut steps = Vec::with_capacity(8);
-        let mut at = position;
-        while let Some(parent) = self.parent(at) {
-            steps.push(Step { kind: StepKind::Nested, range: self.beneath(parent) });
-            at = parent;
-        }
-        let levels = [
-            (StepKind::Organisation, Section::OrganisationStarts),
-            (StepKind::Country, Section::CountryStarts),
-            (StepKind::Registry, Section::RegistryStarts),
-        ];
-        steps.extend(levels.map(|(kind, starts)| Step { kind, range: group(self.numbers(starts), at.0, self.len()) }));
-        steps.push(Step { kind: StepKind::Root, range: 0..self.len() });
-        steps
     }
 
     /// Who holds the subnet (IP-2). Normally the holder of the block around it, too; not where one block was registered
@@ -332,10 +292,4 @@ pub enum WithExtraRefusal {
     /// Together they exceed a limit.
     #[error(transparent)]
     Assembly(#[from] AssemblyRefusal),
-}
-
-/// The group around `position`, of groups that begin at `starts` and fill 0 to `len`.
-fn group(starts: &[u32], position: u32, len: u32) -> Range<u32> {
-    let after = starts.partition_point(|s| *s <= position);
-    starts[after - 1]..starts.get(after).copied().unwrap_or(len)
 }
