@@ -34,8 +34,6 @@ pub struct Counters {
     pub refused: BTreeMap<&'static str, u64>,
     /// Seeds taken in since the start.
     pub seeds: u64,
-    /// Other editions of the hierarchy that came into use.
-    pub editions: u64,
     /// External hosts out of scope that were named.
     pub beyond_scope: u64,
     /// Other editions of the hierarchy that came into use.

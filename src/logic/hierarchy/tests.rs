@@ -1,10 +1,13 @@
 //! Does the hierarchy answer what a plain reading of the files would?
 
 mod change;
+mod hostile;
 mod images;
+mod mixed;
 mod opening;
 mod reading;
 mod relatives;
+mod whois;
 
 use super::*;
 use crate::model::subnet::Subnet;
