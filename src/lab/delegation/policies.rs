@@ -238,11 +238,14 @@ impl<'a> Player<'a> {
                     probes += 1;
                     let answer = self.probe(site, who);
                     search.answer(who, answer);
-                    if let Some(rtt_us) = answer {
+                }
+                Step::Settle(verdict) => {
+                    // Only now: while it goes on, the search itself remembers what it was told.
+                    for (who, rtt_us) in search.answers().iter().filter_map(|(who, rtt_us)| Some((*who, (*rtt_us)?))) {
                         self.knowledge.measured(self.hierarchy, subnet, who, rtt_us);
                     }
+                    return Decision { crawler: arena.find(verdict.owner).unwrap_or(0), probes };
                 }
-                Step::Settle(verdict) => return Decision { crawler: arena.find(verdict.owner).unwrap_or(0), probes },
             }
         }
     }
