@@ -138,7 +138,7 @@ impl<'a> Player<'a> {
     /// Delegates the next site.
     pub fn delegate(&mut self, site: usize) -> Decision {
         let place = self.arena.sites[site];
-        let subnet = if self.parts() { place.unit } else { place.subnet };
+        let subnet = self.asked_for(site);
         // What is delegated costs no probe (IPMicra §4.2, step 1).
         let asks_always = matches!(self.policy, Policy::BruteForce | Policy::RandomDelegation);
         if let Some(owner) = self.owners.get(&subnet).filter(|_| !asks_always) {
@@ -178,13 +178,19 @@ impl<'a> Player<'a> {
         };
         for crawler in told {
             let rtt_us = microseconds(self.arena.probe_ms(site, crawler));
-            self.knowledge.measured(self.hierarchy, self.arena.sites[site].subnet, self.live[crawler], rtt_us);
+            self.knowledge.measured(self.hierarchy, self.asked_for(site), self.live[crawler], rtt_us);
         }
     }
 
     /// Whether large subnets are delegated in parts.
     fn parts(&self) -> bool {
         self.policy.price_ms().is_some() && !self.arena.whole_subnets
+    }
+
+    /// What is delegated when this site turns up.
+    fn asked_for(&self, site: usize) -> Subnet {
+        let place = self.arena.sites[site];
+        if self.parts() { place.unit } else { place.subnet }
     }
 
     fn give(&mut self, subnet: Subnet, position: Option<u32>, crawler: usize) {
@@ -225,7 +231,7 @@ impl<'a> Player<'a> {
     }
 
     fn nearcrawl(&mut self, site: usize, price_ms: f64) -> Decision {
-        let subnet = self.arena.sites[site].subnet;
+        let subnet = self.asked_for(site);
         let mut search = Nearest::new(subnet, (price_ms * 1000.0).round() as u32);
         let total: usize = self.held.iter().sum();
         let (held, arena) = (&self.held, self.arena);

@@ -187,7 +187,7 @@ impl Crawler {
         self.distancing.remotes.remove(&gone);
         self.distancing.homes.remove(&gone);
         self.distancing.heard.remove(&gone);
-        self.knowledge.forget(gone);
+        self.knowledge.forget(&self.hierarchy, gone);
     }
 
     /// A member told its distances; the node saw to it that it is the author.

@@ -223,6 +223,7 @@ impl Crawler {
     pub(super) fn change_hierarchy(&mut self, hierarchy: Arc<Hierarchy>) {
         self.hierarchy = hierarchy;
         self.delegated = Default::default();
+        self.knowledge.relocate(&self.hierarchy);
         let claims = self.ownership.all().map(|held| &held.claim).filter(|claim| !claim.released);
         for claim in claims {
             if let Some(position) = self.hierarchy.position(claim.subnet) {

@@ -2,9 +2,15 @@
 //!
 //! [`ipmicra`] is the paper's procedure; [`Nearest`] decides by what [`Knowledge`] the swarm has gathered of distances.
 
+mod chart;
+mod globe;
+mod hypotheses;
 pub mod ipmicra;
 mod knowledge;
 mod nearest;
+mod places;
+mod plane;
+mod relatives;
 
 pub use knowledge::{Knowledge, MOST_SUBNETS};
 pub use nearest::Nearest;

@@ -31,35 +31,50 @@ impl Nearest {
         self.answers.len().min(usize::from(u16::MAX)) as u16
     }
 
-    /// The answers so far.
+    /// The answers so far, in the order in which they came.
     pub fn answers(&self) -> &[(AccessPoint, Option<u32>)] {
         &self.answers
     }
 
     /// What to do next. `live` are the access points that can be asked, never empty; `load` is an access point's share of the
-    /// work, 1.0 the average.
+    /// work, 1.0 the average. What was answered is to be told to the knowledge once the search has ended: until then the search
+    /// itself remembers it.
     pub fn next(&mut self, hierarchy: &Hierarchy, knowledge: &Knowledge, live: &[AccessPoint], load: &dyn Fn(AccessPoint) -> f64) -> Step {
-        let country = hierarchy.position(self.subnet).and_then(|p| hierarchy.country(p).as_bytes().try_into().ok());
-        let known: Vec<(AccessPoint, u32)> = (self.answers.iter().filter_map(|(who, rtt)| Some((*who, (*rtt)?))))
-            .chain(knowledge.measurements(&self.subnet))
-            .filter(|(who, _)| live.contains(who))
-            .collect();
-        let best = known.iter().min_by_key(|(who, rtt)| (*rtt, *who)).copied();
-        let unasked = live.iter().filter(|who| known.iter().all(|(k, _)| k != *who) && self.answers.iter().all(|(a, _)| a != *who));
-        let promise = |who: &AccessPoint| {
-            let least = known.iter().filter_map(|(k, rtt)| Some(knowledge.rtt(*k, *who)?.abs_diff(*rtt))).max().unwrap_or(0);
-            (least, country.is_none() || knowledge.country(*who) != country, (load(*who) * 1000.0) as u64, *who)
-        };
-        let next = unasked.min_by_key(|who| promise(who));
-        match (best, next) {
-            (best, Some(next)) if best.is_none_or(|(_, rtt)| promise(next).0 + self.price_us < rtt) && live.len() > 1 => Step::Ask(*next),
-            (Some((owner, rtt)), _) => self.settle(owner, Some(rtt), &known),
-            (None, _) => self.settle(live[0], None, &known),
+        let answered = self.answers.iter().filter_map(|(who, rtt_us)| Some((*who, (*rtt_us)?)));
+        let known: Vec<(AccessPoint, u32)> = answered.filter(|(who, _)| live.contains(who)).collect();
+        if live.len() == 1 {
+            return Step::Settle(self.settle(live[0], &known));
         }
+        let in_ms = |(who, rtt_us): &(AccessPoint, u32)| Some((knowledge.index(*who)?, *rtt_us as f32 / 1000.0));
+        let answers: Vec<(usize, f32)> = known.iter().filter_map(in_ms).collect();
+        if knowledge.anycast(hierarchy, &self.subnet) || knowledge.faster_than_light(&answers) {
+            let least_busy = live.iter().min_by(|a, b| load(**a).total_cmp(&load(**b)).then(a.cmp(b)));
+            return Step::Settle(Verdict { by_load: true, ..self.settle(*least_busy.unwrap_or(&live[0]), &known) });
+        }
+        let unasked = live.iter().filter(|who| self.answers.iter().all(|(asked, _)| asked != *who));
+        let open: Vec<(AccessPoint, usize)> = unasked.filter_map(|who| Some((*who, knowledge.index(*who)?))).collect();
+        let indices: Vec<usize> = open.iter().map(|(_, index)| *index).collect();
+        let (columns, guesses) = knowledge.hypotheses(hierarchy, self.subnet, &answers, &indices);
+        let best = known.iter().min_by_key(|(who, rtt_us)| (*rtt_us, *who)).copied();
+        let best_ms = best.map_or(f32::INFINITY, |(_, rtt_us)| rtt_us as f32 / 1000.0);
+        if let Some(worth) = guesses.most_worth(best_ms)
+            && worth.gain_ms > self.price_us as f32 / 1000.0
+        {
+            return Step::Ask(open[columns[worth.column]].0);
+        }
+        let means = guesses.means_ms();
+        let foretold = means.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1)).map(|(column, ms)| (*ms, open[columns[column]].0));
+        let owner = match (best, foretold) {
+            (Some((owner, _)), Some((ms, _))) if best_ms <= ms => owner,
+            (_, Some((_, owner))) | (Some((owner, _)), None) => owner,
+            (None, None) => live[0],
+        };
+        Step::Settle(self.settle(owner, &known))
     }
 
-    fn settle(&self, owner: AccessPoint, rtt_us: Option<u32>, known: &[(AccessPoint, u32)]) -> Step {
-        let runner_up = known.iter().filter(|(who, _)| *who != owner).min_by_key(|(who, rtt)| (*rtt, *who)).map(|(who, _)| *who);
-        Step::Settle(Verdict { owner, rtt_us, runner_up, probes: self.probes(), by_load: false })
+    fn settle(&self, owner: AccessPoint, known: &[(AccessPoint, u32)]) -> Verdict {
+        let rtt_us = known.iter().find(|(who, _)| *who == owner).map(|(_, rtt_us)| *rtt_us);
+        let runner_up = known.iter().filter(|(who, _)| *who != owner).min_by_key(|(who, rtt_us)| (*rtt_us, *who)).map(|(who, _)| *who);
+        Verdict { owner, rtt_us, runner_up, probes: self.probes(), by_load: false }
     }
 }
