@@ -142,7 +142,8 @@ pub async fn lab(command: LabCommand, style: Style) -> Result<String, Failure> {
 fn delegation(args: &DelegationArgs, style: Style) -> Result<String, Failure> {
     let policies = choice::policies(&args.policy, args.threshold_ms, &args.prices)?;
     let (nodes, distances) = files::read(&args.nodes, args.rtt.as_deref())?;
-    let hierarchy = hierarchy::look::load(args.hierarchy.as_deref()).map_err(|why| Failure::new(Exit::of(why.exit_code()), why.to_string()))?;
+    let hierarchy =
+        hierarchy::look::load(args.hierarchy.as_deref()).map_err(|why| Failure::new(Exit::of(why.exit_code()), why.to_string()))?;
     let placement = match args.placement {
         PlacementArg::Spread => Placement::Spread,
         PlacementArg::Random => Placement::Random,

@@ -30,7 +30,8 @@ async fn prepare(hosts: usize, pages: usize) -> (Swarm, Arc<SmallWeb>, Vec<(Path
     let points: Vec<Ipv4Addr> = [0, 1, 3].iter().map(|point| web.places.access_points[*point]).collect();
     let habits = Habits { threshold_ms: 4, ..Habits::default() };
     let swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &points, habits).await;
-    let files: Vec<(PathBuf, String)> = swarm.common.registries.iter().map(|path| (path.clone(), std::fs::read_to_string(path).unwrap())).collect();
+    let files: Vec<(PathBuf, String)> =
+        swarm.common.registries.iter().map(|path| (path.clone(), std::fs::read_to_string(path).unwrap())).collect();
     for (path, text) in &files {
         std::fs::write(path, text.replace(NEW_DATE, OLD_DATE)).unwrap();
     }

@@ -12,7 +12,7 @@ pub const ALL: &str = "ipmicra,nearcrawl,random-order,popular-first,brute-force,
 const FURTHER: &str = "oracle,brute-force-subnet";
 
 /// Prices that show the whole bargain between probes and nearness, in milliseconds.
-const USUAL_PRICES: [f64; 12] = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0];
+const USUAL_PRICES: [f64; 12] = [0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0];
 
 /// The most policies, prices counted one by one.
 const MOST_POLICIES: usize = 100;

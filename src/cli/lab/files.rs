@@ -5,11 +5,7 @@ use crate::{
     io::text,
     lab::delegation::{distances::Distances, nodes::Nodes, reading::InputRefusal},
 };
-use std::{
-    fs,
-    io::Read,
-    path::Path,
-};
+use std::{fs, io::Read, path::Path};
 
 /// Reads the nodes, and the round-trip times between them; without a file of these the nodes must have coordinates.
 pub fn read(nodes_path: &Path, rtt_path: Option<&Path>) -> Result<(Nodes, Distances), Failure> {

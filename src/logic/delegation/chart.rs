@@ -38,6 +38,17 @@ const SHARE_OF_ACCESS_POINTS: f32 = 0.5;
 const SHARE_OF_NEIGHBOURS: f32 = 0.15;
 const NEIGHBOURHOOD_KM: f32 = 800.0;
 
+/// By what share and by how many milliseconds a triangle's side may be longer than the other two together.
+const SLACK_SHARE: f32 = 0.1;
+const SLACK_MS: f32 = 0.5;
+
+/// How often round-trip times do not keep to triangles at all, because somebody's route makes a detour.
+const SHARE_OF_DETOURS: f32 = 0.2;
+
+/// What is known to lie between two bounds varies by this share of their distance, and at least so much (as logarithms).
+const SPREAD_WITHIN_BOUNDS: f32 = 0.3;
+const LEAST_SPREAD: f32 = 0.03;
+
 /// Degrees of freedom of Student's distribution, by which answers are judged: one absurd answer cannot rule out all places.
 const TAIL: f32 = 4.0;
 
@@ -72,6 +83,8 @@ pub(super) struct Chart {
     /// Where subnets of each country may be, and subnets of which nothing is known.
     countries: BTreeMap<[u8; 2], Vec<f32>>,
     anywhere: Vec<f32>,
+    /// Between access points in milliseconds; not a number where unknown.
+    between: Vec<Vec<f32>>,
 }
 
 impl Chart {
@@ -89,6 +102,7 @@ impl Chart {
             evidence: vec![0.0; cells],
             countries: BTreeMap::new(),
             anywhere: Vec::new(),
+            between: rtt.to_vec(),
         };
         chart.measure_distances();
         for (from, row) in rtt.iter().enumerate() {
@@ -254,16 +268,38 @@ impl Chart {
         likely.truncate(MOST_GUESSES);
         let columns = self.shortlist(&likely, open);
         let whole: f32 = likely.iter().map(|(_, weight)| weight).sum();
+        let bounds: Vec<(f32, f32)> = columns.iter().map(|column| self.bounds(answers, open[*column])).collect();
         let mut guesses = Hypotheses { columns: columns.len(), ..Hypotheses::default() };
         for (landmark, weight) in likely {
-            guesses.weights.push(weight / whole);
-            for column in &columns {
-                let cell = self.cell(landmark, open[*column]);
-                guesses.expected.push(self.expected[cell]);
-                guesses.spread.push(self.spread[cell]);
+            let free: Vec<(f32, f32)> = columns
+                .iter()
+                .map(|column| self.cell(landmark, open[*column]))
+                .map(|cell| (self.expected[cell], self.spread[cell]))
+                .collect();
+            let bound: Vec<(f32, f32)> = free.iter().zip(&bounds).map(|(foretold, bounds)| keep(*foretold, *bounds)).collect();
+            let weight = weight / whole;
+            if bound == free {
+                guesses.add(weight, &free);
+            } else {
+                guesses.add(weight * (1.0 - SHARE_OF_DETOURS), &bound);
+                guesses.add(weight * SHARE_OF_DETOURS, &free);
             }
         }
         (columns, guesses)
+    }
+
+    /// Between which logarithms an access point's answer must lie after these answers (access point, milliseconds), by the triangles
+    /// of the two access points and the subnet.
+    fn bounds(&self, answers: &[(usize, f32)], who: usize) -> (f32, f32) {
+        let (mut low, mut high) = (0.0f32, f32::MAX);
+        for (asked, ms) in answers {
+            let between = self.between[*asked][who];
+            if !between.is_nan() {
+                low = low.max((ms - between).abs() - SLACK_SHARE * ms.max(between) - SLACK_MS);
+                high = high.min(ms + between + 2.0 * SLACK_MS);
+            }
+        }
+        (to_log(low.min(high)), to_log(high))
     }
 
     /// Those that are nearest to likely landmarks, or not much farther than the nearest.
@@ -274,7 +310,7 @@ impl Chart {
                 let row = &self.expected[self.cell(*landmark, 0)..self.cell(*landmark + 1, 0)];
                 let least = open.iter().map(|who| row[*who]).fold(f32::INFINITY, f32::min);
                 for (promise, who) in promise.iter_mut().zip(open) {
-                    // A third of the time counts for eight times as much... of nearly equals all count.
+                    // Who is a third farther than the nearest counts for less than half of it.
                     *promise += weight * (3.0 * (least - row[*who])).exp();
                 }
             }
@@ -286,11 +322,15 @@ impl Chart {
     }
 }
 
+/// What is foretold (logarithm, spread), kept within bounds.
+fn keep((expected, spread): (f32, f32), (low, high): (f32, f32)) -> (f32, f32) {
+    (expected.clamp(low, high), spread.min((SPREAD_WITHIN_BOUNDS * (high - low)).max(LEAST_SPREAD)))
+}
+
 /// At which place of its country is each access point? Where its round-trip times to the others fit their places best.
 fn whereabouts(countries: &[Option<[u8; 2]>], rtt: &[Vec<f32>]) -> Vec<usize> {
-    let choices = |country: &Option<[u8; 2]>| -> Range<usize> {
-        country.map(places_of).filter(|own| !own.is_empty()).unwrap_or(0..PLACES.len())
-    };
+    let choices =
+        |country: &Option<[u8; 2]>| -> Range<usize> { country.map(places_of).filter(|own| !own.is_empty()).unwrap_or(0..PLACES.len()) };
     let choices: Vec<Range<usize>> = countries.iter().map(choices).collect();
     let largest = |own: &Range<usize>| own.clone().max_by(|a, b| PLACES[*a].3.total_cmp(&PLACES[*b].3)).unwrap_or(0);
     let mut at: Vec<usize> = choices.iter().map(largest).collect();

@@ -37,6 +37,13 @@ pub(super) struct Worth {
 }
 
 impl Hypotheses {
+    /// Adds a guess: how likely it is, and for each access point the logarithm to be expected and its standard deviation.
+    pub fn add(&mut self, weight: f32, row: &[(f32, f32)]) {
+        self.weights.push(weight);
+        self.expected.extend(row.iter().map(|(expected, _)| expected));
+        self.spread.extend(row.iter().map(|(_, spread)| spread));
+    }
+
     /// What each access point would measure on the average, in milliseconds.
     pub fn means_ms(&self) -> Vec<f32> {
         let mut means = vec![0.0; self.columns];

@@ -181,16 +181,20 @@ impl Knowledge {
         self.observations
     }
 
-    /// By how much the answers (access point, milliseconds) of some two access points are too fast: both countries are farther
-    /// apart than light would come on the way over a server that answers so.
+    /// Whether two of the answers (access point, milliseconds) are too fast for one place: the countries of these access points are
+    /// farther apart than light comes on the way over a server that answers so. Where the access points' own round-trip times do
+    /// not fit their countries, that says nothing.
     pub(super) fn faster_than_light(&self, answers: &[(usize, f32)]) -> bool {
+        if answers.len() < 2 || self.plane().is_some() {
+            return false;
+        }
         let country = |who: usize| self.introduced[who].country.map(places_of).filter(|places| !places.is_empty());
-        answers.iter().enumerate().any(|(nth, (a, near))| {
-            answers[..nth].iter().any(|(b, far)| match (country(*a), country(*b)) {
-                (Some(here), Some(there)) => (near + far) * LIGHT_KM_PER_MS < shortest_km(here, there) - BLUR_KM,
-                _ => false,
-            })
-        })
+        let too_fast = |(a, near): &(usize, f32), (b, far): &(usize, f32)| {
+            let (Some(here), Some(there)) = (country(*a), country(*b)) else { return false };
+            let light_ms = (shortest_km(here, there) - BLUR_KM) / LIGHT_KM_PER_MS;
+            near + far < light_ms && self.rtt[*a][*b] > light_ms
+        };
+        answers.iter().enumerate().any(|(nth, one)| answers[..nth].iter().any(|other| too_fast(one, other)))
     }
 
     pub(super) fn index(&self, who: AccessPoint) -> Option<usize> {

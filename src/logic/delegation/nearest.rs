@@ -65,9 +65,9 @@ impl Nearest {
         let means = guesses.means_ms();
         let foretold = means.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1)).map(|(column, ms)| (*ms, open[columns[column]].0));
         let owner = match (best, foretold) {
-            (Some((owner, _)), Some((ms, _))) if best_ms <= ms => owner,
-            (_, Some((_, owner))) | (Some((owner, _)), None) => owner,
-            (None, None) => live[0],
+            (_, Some((ms, owner))) if ms < best_ms => owner,
+            (Some((owner, _)), _) => owner,
+            (None, _) => live[0],
         };
         Step::Settle(self.settle(owner, &known))
     }

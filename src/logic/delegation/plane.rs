@@ -109,7 +109,8 @@ impl Plane {
 
     /// Half of what has been seen has its next neighbour within this distance.
     fn usual_gap(&self) -> f32 {
-        let nearest = |i: usize| (0..self.seen.len()).filter(|j| *j != i).map(|j| distance(self.seen[i], self.seen[j])).fold(f32::INFINITY, f32::min);
+        let nearest =
+            |i: usize| (0..self.seen.len()).filter(|j| *j != i).map(|j| distance(self.seen[i], self.seen[j])).fold(f32::INFINITY, f32::min);
         let mut gaps: Vec<f32> = (0..self.seen.len()).map(nearest).collect();
         gaps.sort_by(f32::total_cmp);
         gaps.get(gaps.len() / 2).copied().unwrap_or(1.0).max(1.0)
@@ -200,6 +201,9 @@ impl Plane {
             let (xx, yy) = (xx + damp, yy + damp);
             let determinant = xx * yy - xy * xy;
             let step = [(yy * x - xy * y) / determinant, (xx * y - xy * x) / determinant];
+            if !(step[0].is_finite() && step[1].is_finite()) {
+                break;
+            }
             point = [point[0] + step[0], point[1] + step[1]];
             if step[0].abs() + step[1].abs() < 0.01 {
                 break;

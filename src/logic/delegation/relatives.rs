@@ -5,10 +5,7 @@
 //! block, nested networks, the subnet itself.
 
 use super::chart::{Chart, Whereabouts};
-use crate::{
-    logic::hierarchy::Hierarchy,
-    model::subnet::Subnet,
-};
+use crate::{logic::hierarchy::Hierarchy, model::subnet::Subnet};
 use std::collections::BTreeMap;
 
 /// How many settled subnets of a group weigh as much as what is expected of the larger group: the world, a country, and below.
