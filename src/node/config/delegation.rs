@@ -48,8 +48,9 @@ impl Default for DelegationConfig {
     }
 }
 
-/// What a probe costs if nobody says otherwise.
-pub const PRICE: Duration = Duration::from_millis(5);
+/// What a probe costs if nobody says otherwise: on measured round-trip times between hosts all over the world two to three probes a
+/// subnet, whether the swarm has a dozen members or fifty (docs/RESULTS.md).
+pub const PRICE: Duration = Duration::from_micros(300);
 
 const POLICIES: &[(&str, DelegationPolicy)] = &[("nearcrawl", DelegationPolicy::Nearcrawl), ("ipmicra", DelegationPolicy::Ipmicra)];
 const PROBES: &[(&str, ProbeKind)] = &[("tcp", ProbeKind::Tcp), ("http-head", ProbeKind::HttpHead)];
@@ -59,7 +60,7 @@ impl DelegationConfig {
         let default = DelegationConfig::default();
         DelegationConfig {
             policy: section.take("policy", default.policy, values::choice(POLICIES)),
-            price: section.take("price", default.price, values::duration(Duration::from_millis(1)..=Duration::from_secs(1))),
+            price: section.take("price", default.price, values::duration(Duration::from_micros(10)..=Duration::from_secs(1))),
             threshold: section.take("threshold", default.threshold, values::duration(Duration::from_millis(1)..=Duration::from_secs(5))),
             probe: section.take("probe", default.probe, values::choice(PROBES)),
             home_port: section.take("home_port", default.home_port, |value| values::whole(1..=65_535)(value).map(Some)),

@@ -61,15 +61,16 @@ fn either(names: &[String]) -> String {
     }
 }
 
-/// The units of a duration, in milliseconds, longest first.
-const DURATION_UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+/// The units of a duration, in microseconds, longest first.
+const DURATION_UNITS: [(&str, u64); 6] =
+    [("d", 86_400_000_000), ("h", 3_600_000_000), ("m", 60_000_000), ("s", 1_000_000), ("ms", 1_000), ("us", 1)];
 
 /// A duration within `range`, written like `"45s"`.
 pub(super) fn duration(range: RangeInclusive<Duration>) -> impl Fn(&DeValue<'_>) -> Parsed<Duration> {
     move |value| {
-        let wanted = || "write a duration in quotes: a whole number and its unit (ms, s, m, h or d), like \"45s\"".to_owned();
-        let millis = with_unit(value.as_str().ok_or_else(wanted)?, &DURATION_UNITS).ok_or_else(wanted)?;
-        let duration = Duration::from_millis(millis);
+        let wanted = || "write a duration in quotes: a whole number and its unit (us, ms, s, m, h or d), like \"45s\"".to_owned();
+        let micros = with_unit(value.as_str().ok_or_else(wanted)?, &DURATION_UNITS).ok_or_else(wanted)?;
+        let duration = Duration::from_micros(micros);
         if range.contains(&duration) {
             Ok(duration)
         } else {
@@ -80,7 +81,7 @@ pub(super) fn duration(range: RangeInclusive<Duration>) -> impl Fn(&DeValue<'_>)
 
 /// A duration as the configuration writes it: `"7d"`, `"45s"`.
 pub(super) fn write_duration(duration: Duration) -> String {
-    write_with_unit(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX), &DURATION_UNITS)
+    write_with_unit(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX), &DURATION_UNITS)
 }
 
 /// The units of a size, in bytes, largest first.
