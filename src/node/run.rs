@@ -9,7 +9,7 @@ use super::{
     errands::Errand,
     failure::NodeFailure,
     keyfile::{self, Born},
-    library::{Beginning, Library},
+    library::{Beginning, Given, Library},
     metrics::Metrics,
     perform::{Ears, Hands},
     souvenirs::{self, Souvenirs},
@@ -84,10 +84,11 @@ struct Daemon {
 
 /// Runs a daemon until SIGTERM, Ctrl-C or `leave`.
 pub async fn run(config: Config) -> Result<(), NodeFailure> {
+    let given = Given::read(&config)?;
     let born = keyfile::init(&config)?;
     let store = birth::store(&config)?;
     let library = Library::open(&config)?;
-    let beginning = library.begin(&config)?;
+    let beginning = library.begin(given, &config)?;
     let hierarchy = Arc::clone(&beginning.hierarchy);
     let souvenirs = souvenirs::recall(&store).await?;
     let mut secrets = souvenirs.secrets;

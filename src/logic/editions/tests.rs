@@ -1,3 +1,5 @@
+//! Does the swarm change over when it should, and can liars make it change over when it should not?
+
 use super::*;
 use crate::model::time::WallTime;
 use proptest::prelude::*;
