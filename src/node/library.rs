@@ -141,6 +141,9 @@ impl Library {
             }
         });
         let pinned = config.hierarchy.pinned;
+        if let Some(adopted) = adopted.as_ref().map(edition_of).filter(|adopted| edition.age_order(adopted).is_lt()) {
+            tracing::info!("the hierarchy {adopted} that was adopted is used: the configured one, {edition}, does not follow it");
+        }
         Ok(match adopted {
             Some(adopted) => Beginning {
                 at_hand: AtHand { uses: edition_of(&adopted), given: Some((edition, own)), pinned },

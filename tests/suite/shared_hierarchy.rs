@@ -139,7 +139,7 @@ async fn all_use(swarm: &mut Swarm, wanted: &str) {
 
 #[tokio::test]
 async fn a_newer_edition_goes_from_one_daemon_to_all_and_nothing_is_delegated_or_fetched_anew() {
-    let (mut swarm, web, files) = prepare(12, 30).await;
+    let (mut swarm, web, files) = prepare(12, 50).await;
     let (expected, log) = (web.expected(&web.seeds()), swarm.log().clone());
     let judge = Judge { expected: &expected, log: &log, least_delay: Duration::from_millis(100) };
     swarm.start(0..3).await;
@@ -159,6 +159,7 @@ async fn a_newer_edition_goes_from_one_daemon_to_all_and_nothing_is_delegated_or
 
     assert!(swarm.daemons[1].stop().await);
     let probes = swarm.metrics(PROBES).await;
+    assert!(probes > 0.0);
     give(&swarm, 1, &new);
     swarm.start([1]).await;
     all_use(&mut swarm, &hex(new.hash())).await;

@@ -166,6 +166,8 @@ pub enum Event {
         found: Found,
         /// The hierarchy, if it is usable.
         hierarchy: Option<Arc<Hierarchy>>,
+        /// Manifests, pieces and files that were not what they were called.
+        wrong: u64,
     },
 }
 

@@ -420,7 +420,7 @@ impl Crawler {
             Event::Hierarchy(hierarchy) => self.change_hierarchy(hierarchy),
             Event::AtHand(at_hand) => self.at_hand(at_hand),
             Event::Given { edition, hierarchy } => self.given(edition, hierarchy),
-            Event::EditionFound { edition, found, hierarchy } => self.edition_found(edition, found, hierarchy),
+            Event::EditionFound { edition, found, hierarchy, wrong } => self.edition_found(edition, found, hierarchy, wrong),
         }
         if now.moment >= self.tick_due {
             self.tick_due = now.moment.after(TICK);
