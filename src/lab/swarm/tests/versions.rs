@@ -52,14 +52,14 @@ fn mixed(seed: u64) -> (World, Truth, [Arc<Hierarchy>; 2]) {
 }
 
 /// The claim that decides about an address, as each one who runs sees it.
-fn around(world: &World, address: IpAddr) -> BTreeSet<Option<(Subnet, AccessPoint, bool)>> {
+pub(super) fn around(world: &World, address: IpAddr) -> BTreeSet<Option<(Subnet, AccessPoint, bool)>> {
     let told = |claim: &Claim| (claim.subnet, claim.owner, claim.released);
     world.running().into_iter().map(|number| world.crawler(number).unwrap().claim_around(address).map(told)).collect()
 }
 
 /// Everybody names the same living owner for every server.
 #[track_caller]
-fn assert_agreed_on_owners(world: &World) {
+pub(super) fn assert_agreed_on_owners(world: &World) {
     let running: BTreeSet<_> = world.running().into_iter().map(|number| world.member(number)).collect();
     for address in world.web.addresses.values() {
         let owners = around(world, *address);
