@@ -29,7 +29,7 @@ const MADE_UP_DATE: &str = "20261121";
 const FURTHER_BLOCKS: usize = 60;
 
 /// The date so many days ago as YYYYMMDD: nobody follows a stranger into the future, so the dates go with the clock.
-fn date(days_ago: i64) -> String {
+pub fn date(days_ago: i64) -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64;
     // Civil date from days (Howard Hinnant): years begin in March.
     let days = seconds / 86_400 - days_ago + 719_468;
@@ -68,7 +68,7 @@ fn with_records(text: &str, records: &[(String, u32, String)]) -> String {
 }
 
 /// A swarm of three whose registry files are two months old, and the files as they are today.
-async fn prepare(hosts: usize, pages: usize) -> (Swarm, Arc<SmallWeb>, Vec<(PathBuf, String)>) {
+pub async fn prepare(hosts: usize, pages: usize) -> (Swarm, Arc<SmallWeb>, Vec<(PathBuf, String)>) {
     let ground = Ground::claim();
     let web = Arc::new(SmallWeb::new(&ground, hosts, pages, 10));
     let points: Vec<Ipv4Addr> = [0, 1, 3].iter().map(|point| web.places.access_points[*point]).collect();
@@ -86,7 +86,7 @@ async fn prepare(hosts: usize, pages: usize) -> (Swarm, Arc<SmallWeb>, Vec<(Path
 }
 
 /// The hierarchy of registry files.
-fn built(files: &[(PathBuf, String)]) -> Hierarchy {
+pub fn built(files: &[(PathBuf, String)]) -> Hierarchy {
     let mut builder = Builder::new();
     for (path, text) in files {
         builder.read_delegated(&path.display().to_string(), text.as_bytes()).unwrap();
@@ -94,15 +94,15 @@ fn built(files: &[(PathBuf, String)]) -> Hierarchy {
     builder.finish().unwrap()
 }
 
-fn hex(hash: [u8; 32]) -> String {
+pub fn hex(hash: [u8; 32]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-async fn status(swarm: &Swarm, daemon: usize) -> Value {
+pub async fn status(swarm: &Swarm, daemon: usize) -> Value {
     serde_json::from_str(&swarm.cli(daemon, &["status", "--json"]).await).unwrap()
 }
 
-async fn hashes(swarm: &Swarm) -> Vec<String> {
+pub async fn hashes(swarm: &Swarm) -> Vec<String> {
     let mut hashes = Vec::new();
     for daemon in swarm.running() {
         hashes.push(status(swarm, daemon).await["hierarchy"]["hash"].as_str().unwrap().to_owned());
@@ -111,7 +111,7 @@ async fn hashes(swarm: &Swarm) -> Vec<String> {
 }
 
 /// Gives a daemon another hierarchy: its configuration names it from now on.
-fn give(swarm: &Swarm, daemon: usize, hierarchy: &Hierarchy) {
+pub fn give(swarm: &Swarm, daemon: usize, hierarchy: &Hierarchy) {
     let point = swarm.daemons[daemon].address;
     let path = swarm.common.directory.join(format!("{point}.snapshot"));
     std::fs::write(&path, hierarchy.to_bytes()).unwrap();
@@ -122,7 +122,7 @@ fn give(swarm: &Swarm, daemon: usize, hierarchy: &Hierarchy) {
 }
 
 /// Waits until every daemon uses this hierarchy.
-async fn all_use(swarm: &mut Swarm, wanted: &str) {
+pub async fn all_use(swarm: &mut Swarm, wanted: &str) {
     for daemon in swarm.running() {
         let api = format!("http://{}:4880", swarm.daemons[daemon].address);
         let (common, wanted) = (swarm.common.clone(), wanted.to_owned());
