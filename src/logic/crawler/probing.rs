@@ -63,9 +63,10 @@ impl Crawler {
     }
 
     /// Under which subnet a contact is booked: by our own hierarchy, whatever the steward goes by, for a liar could name a new subnet
-    /// each time.
+    /// each time. Never under more than the swarm delegates at a time, whatever our own policy: of a large subnet others may
+    /// settle many parts, and the receipts about one say nothing of another.
     fn account_of(&self, target: &ProbeTarget) -> Subnet {
-        self.hierarchy.subnet_of(target.address.ip())
+        self.hierarchy.unit_of(target.address.ip())
     }
 
     /// Whether one more probe of ours may go to this subnet, after those before; if so it counts.

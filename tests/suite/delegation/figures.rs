@@ -50,7 +50,6 @@ impl Figures {
 
 /// What the daemons say of subnets, put together with what is known of the places.
 pub struct Outcome {
-    pub hierarchy: Hierarchy,
     /// What became of each subnet.
     pub claims: BTreeMap<Subnet, OwnershipView>,
     points: BTreeMap<AccessPoint, Ipv4Addr>,
@@ -58,14 +57,14 @@ pub struct Outcome {
 
 impl Outcome {
     /// `points` are the addresses of the members.
-    pub fn new(hierarchy: Hierarchy, views: Vec<OwnershipView>, points: BTreeMap<AccessPoint, Ipv4Addr>) -> Outcome {
-        Outcome { hierarchy, claims: views.into_iter().map(|view| (view.subnet, view)).collect(), points }
+    pub fn new(views: Vec<OwnershipView>, points: BTreeMap<AccessPoint, Ipv4Addr>) -> Outcome {
+        Outcome { claims: views.into_iter().map(|view| (view.subnet, view)).collect(), points }
     }
 
-    /// The claim for a site's subnet.
+    /// The claim that says whose a site is: that to the smallest claimed subnet around it.
     pub fn claim_of(&self, site: Ipv4Addr) -> &OwnershipView {
-        let subnet = self.hierarchy.subnet_of(site.into());
-        self.claims.get(&subnet).unwrap_or_else(|| panic!("nobody holds {subnet}, where {site} is"))
+        let around = self.claims.values().filter(|claim| claim.subnet.contains(site.into()));
+        around.max_by_key(|claim| claim.subnet.length()).unwrap_or_else(|| panic!("nobody holds {site}"))
     }
 
     /// The address of the one who holds a site.

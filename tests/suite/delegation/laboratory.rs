@@ -64,8 +64,8 @@ pub async fn play(swarm: &Swarm, places: &RealPlaces, measured: &Measured<'_>, p
     build.extend(registries.iter().map(String::as_str));
     swarm.common.ask(&build).await.unwrap_or_else(|why| panic!("{why}"));
     let (threshold, rounds, crawlers) = (threshold_ms.to_string(), ROUNDS.to_string(), places.points.len().to_string());
-    // All sites are evaluated, as all are in the daemons. Daemons give away whole subnets.
-    let command = ["lab", "delegation", "--train", "0", "--whole-subnets", "--json", "--seed", "1", "--policy", policy];
+    // All sites are evaluated, as all are in the daemons.
+    let command = ["lab", "delegation", "--train", "0", "--json", "--seed", "1", "--policy", policy];
     let inputs = ["--nodes", &nodes, "--rtt", &rtt, "--hierarchy", &snapshot, "--crawlers", &crawlers];
     let settings = ["--threshold-ms", &threshold, "--rounds", &rounds];
     let said = swarm.common.ask(&[&command[..], &inputs[..], &settings[..]].concat()).await.unwrap_or_else(|why| panic!("{why}"));
