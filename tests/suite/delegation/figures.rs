@@ -23,8 +23,6 @@ pub struct Figures {
     pub optimal: f64,
     /// Share of sites whose owner is at most 10 % or 2 ms slower than the nearest.
     pub within: f64,
-    /// By how many milliseconds the owner is slower than the nearest, on average.
-    pub extra_ms: f64,
 }
 
 impl Figures {
@@ -35,16 +33,15 @@ impl Figures {
         ms: impl Fn(Ipv4Addr, Ipv4Addr) -> f64,
         owner_of: impl Fn(Ipv4Addr) -> Ipv4Addr,
     ) -> Figures {
-        let (mut optimal, mut within, mut extra) = (0, 0, 0.0);
+        let (mut optimal, mut within) = (0, 0);
         for site in &places.sites {
             let least = places.points.iter().map(|point| ms(site.address, point.address)).fold(f64::INFINITY, f64::min);
             let got = ms(site.address, owner_of(site.address));
             optimal += usize::from(got <= least);
             within += usize::from(got <= least * 1.1 || got <= least + 2.0);
-            extra += got - least;
         }
         let share = |count: usize| count as f64 / places.sites.len() as f64;
-        Figures { probes: share(probes), optimal: share(optimal), within: share(within), extra_ms: extra / places.sites.len() as f64 }
+        Figures { probes: share(probes), optimal: share(optimal), within: share(within) }
     }
 }
 
