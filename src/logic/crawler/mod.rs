@@ -149,6 +149,8 @@ struct Procedure {
     state: ProcedureState,
     /// How often it was awarded.
     awards: u32,
+    /// Who was chosen and said no: they are about to leave.
+    unwilling: BTreeSet<AccessPoint>,
     /// Probes that it took.
     contacts: u16,
     /// Their receipts, after those of a procedure before this one.
@@ -398,6 +400,7 @@ impl Crawler {
             Event::Tick => {}
             Event::Room(room) => self.room = room,
             Event::Seeds(urls) => self.seeds(urls),
+            Event::Wanted(host) => self.find(&host),
             Event::Leave => self.leave(),
             Event::Drain => self.draining = true,
             Event::Listening(address) => self.listening(address),

@@ -170,8 +170,8 @@ impl Crawler {
         }
         let report = answer.as_ref().map(|(report, _)| *report);
         let rest = self.front.politeness().rest_after(report.map_or(0, |report| report.took), None);
-        if let Some((report, receipt)) = answer {
-            self.note_answer(subnet, from, report, receipt);
+        if let Some((_, receipt)) = answer {
+            self.note_receipt(subnet, receipt);
         }
         let Some(procedure) = self.procedures.get_mut(&subnet) else { return };
         procedure.search.answer(from, report.and_then(|report| report.rtt_us.ok()));
