@@ -33,13 +33,14 @@ pub const LEAVE_EXAMPLES: &str = "Examples:\n  \
 pub const WHY_EXAMPLES: &str = "Examples:\n  \
     nearcrawl why https://museum.or.ke/exhibits\n  \
     nearcrawl why museum.or.ke\n  \
+    nearcrawl why 192.0.2.0/24\n  \
     nearcrawl why 192.0.2.7 --json";
 
 /// For `why`.
 #[derive(Args, Clone, Debug)]
 pub struct WhyArgs {
-    /// A URL, a host or an IP address
-    #[arg(value_name = "URL|HOST|IP")]
+    /// A URL, a host, an IP address or a subnet
+    #[arg(value_name = "URL|HOST|IP|SUBNET")]
     what: String,
     #[command(flatten)]
     api: ApiArgs,

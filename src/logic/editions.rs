@@ -9,6 +9,7 @@
 //! * **Using.** A member uses the edition that more than half of the settled members vouch for, itself included. It must have opened
 //!   it itself; whether the change is plausible has been judged by those who vouch. So half of the members or fewer cannot put
 //!   another hierarchy upon the rest that the rest do not find right themselves, and a broken one is used by nobody.
+//! * **Looking** costs memory and time: no more than [`MOST_UNDER_WAY`] editions are fetched at once, and the one most vouch for.
 //! * **Pinned** by its operator, a member stays with what it has, and vouches for that.
 //!
 //! Members that use different editions meanwhile do not disagree about any owner: that follows from the claims alone.
@@ -27,13 +28,19 @@ pub const LEAST_DAYS: i64 = 28;
 const DAYS_AHEAD: i64 = 2;
 
 /// How long fetching an edition may take.
-const GATHER_WITHIN: Millis = 600_000;
+pub const GATHER_WITHIN: Millis = 600_000;
 
 /// After how long an edition that could not be fetched is tried again. It doubles with each failure.
 const GATHER_AGAIN: Millis = 30_000;
 
 /// How often an edition is tried before it is given up until the next start.
 const MOST_TRIES: u32 = 8;
+
+/// Editions that are fetched at once because somebody vouches for them. The one that most vouch for is fetched besides.
+const MOST_UNDER_WAY: usize = 2;
+
+/// Whoever vouched for editions that were looked at so often without finding a plausible one is not listened to any more, until it has been away.
+const MOST_BLAME: u32 = 8;
 
 /// Editions that are remembered as known or failed.
 const MOST_EDITIONS: usize = 64;
@@ -82,13 +89,15 @@ pub struct Editions {
     endorses: Edition,
     heard: BTreeMap<AccessPoint, Endorsement>,
     known: BTreeMap<[u8; 32], Knowledge>,
+    /// How often we looked at what a member vouched for, since that was plausible.
+    blame: BTreeMap<AccessPoint, u32>,
 }
 
 impl Editions {
     /// At the start: what is used, and what the operator gives. Both are at hand.
     pub fn new(me: AccessPoint, uses: Edition, endorses: Edition, pinned: bool) -> Editions {
         let known = [(uses.hash, Knowledge::Opened), (endorses.hash, Knowledge::Opened)].into();
-        Editions { me, pinned, uses, endorses, heard: BTreeMap::new(), known }
+        Editions { me, pinned, uses, endorses, heard: BTreeMap::new(), known, blame: BTreeMap::new() }
     }
 
     /// What is used.
@@ -121,6 +130,7 @@ impl Editions {
     /// Forgets what members said who are gone.
     pub fn retain(&mut self, keep: impl Fn(&AccessPoint) -> bool) {
         self.heard.retain(|member, _| keep(member));
+        self.blame.retain(|member, _| keep(member));
     }
 
     /// How many of these members vouch for each edition, by hash; this one counts.
@@ -152,9 +162,29 @@ impl Editions {
                 return Some(wish);
             }
         }
-        let mut newer: Vec<_> = self.heard.values().map(|said| said.endorses).filter(|edition| self.follows(edition, now)).collect();
-        newer.sort_unstable_by(|a, b| b.age_order(a));
-        newer.into_iter().find_map(|edition| self.gather(edition, live, now.moment))
+        let under_way = self.known.values().filter(|known| matches!(known, Knowledge::Under { until, .. } if *until > now.moment));
+        if under_way.count() >= MOST_UNDER_WAY {
+            return None;
+        }
+        self.newer(now).into_iter().find_map(|edition| self.gather(edition, live, now.moment))
+    }
+
+    /// The editions that this member would follow others to. First those of members who cost us nothing yet, so that nobody can keep the
+    /// others' waiting for ever by naming one after another that does not exist; then those that more vouch for; then the later ones.
+    fn newer(&self, now: Now) -> Vec<Edition> {
+        let mut newer: BTreeMap<[u8; 32], (Edition, u32, usize)> = BTreeMap::new();
+        for said in self.heard.values().filter(|said| self.follows(&said.endorses, now)) {
+            let blame = self.blame.get(&said.by).copied().unwrap_or(0);
+            if blame < MOST_BLAME {
+                let (_, least, votes) = newer.entry(said.endorses.hash).or_insert((said.endorses, blame, 0));
+                (*least, *votes) = ((*least).min(blame), *votes + 1);
+            }
+        }
+        let mut newer: Vec<_> = newer.into_values().collect();
+        newer.sort_unstable_by(|(a, blame_a, votes_a), (b, blame_b, votes_b)| {
+            blame_a.cmp(blame_b).then(votes_b.cmp(votes_a)).then_with(|| b.age_order(a))
+        });
+        newer.into_iter().map(|(edition, ..)| edition).collect()
     }
 
     /// Whether this member would vouch for an edition because another one does, if it proves plausible.
@@ -176,6 +206,11 @@ impl Editions {
         if from.is_empty() {
             return None;
         }
+        for member in &from {
+            // In advance: by the time that nothing has come of it they vouch for something else.
+            let blame = self.blame.entry(*member).or_default();
+            *blame = blame.saturating_add(1);
+        }
         self.note(edition, Knowledge::Under { until: now.after(GATHER_WITHIN), tries: tries + 1 });
         Some(Wish::Gather { edition, from })
     }
@@ -186,6 +221,11 @@ impl Editions {
             Some(Knowledge::Under { tries, .. } | Knowledge::Failed { tries, .. }) => *tries,
             Some(Knowledge::Opened) | None => 1,
         };
+        if what == Found::Plausible {
+            for said in self.heard.values().filter(|said| said.endorses.hash == edition.hash) {
+                self.blame.remove(&said.by);
+            }
+        }
         if what == Found::Unusable {
             let again = now.moment.after(GATHER_AGAIN << tries.min(MOST_TRIES));
             self.note(edition, Knowledge::Failed { again, tries });

@@ -3,7 +3,7 @@
 use super::{
     config::{Config, DelegationPolicy},
     failure::NodeFailure,
-    images,
+    images::{self, Reading},
     keyfile::{self, Born},
     souvenirs::Souvenirs,
 };
@@ -42,7 +42,7 @@ fn millis(duration: Duration) -> u64 {
 
 /// The hierarchy that the configuration names, or the world's, with its further prefixes.
 pub fn hierarchy(config: &Config) -> Result<Hierarchy, NodeFailure> {
-    let (base, further) = (base_hierarchy(config)?, further_prefixes(config));
+    let (base, further) = (base_hierarchy(config)?.filed(&images_of(config)), further_prefixes(config));
     if further.is_empty() { Ok(base) } else { base.with_extra(&further).map_err(|why| NodeFailure::Hierarchy(why.to_string())) }
 }
 
@@ -51,15 +51,15 @@ pub fn further_prefixes(config: &Config) -> Vec<FurtherPrefix> {
     config.hierarchy.prefixes.iter().map(further_prefix).collect()
 }
 
-/// The hierarchy that the configuration names, or the world's.
-pub fn base_hierarchy(config: &Config) -> Result<Hierarchy, NodeFailure> {
+/// The hierarchy that the configuration names, or the world's. Nothing is written: who cannot start leaves no trace.
+pub fn base_hierarchy(config: &Config) -> Result<Reading, NodeFailure> {
     let failed = |what: &Path, why: String| NodeFailure::Hierarchy(format!("{}: {why}", what.display()));
     let chosen = &config.hierarchy;
     Ok(if let Some(path) = &chosen.snapshot {
         let bytes = snapshot::read(path).map_err(|why| failed(path, why.to_string()))?;
-        images::open_or_unpack(&images_of(config), &bytes).map_err(|why| failed(path, why.to_string()))?
+        images::read(&images_of(config), &bytes).map_err(|why| failed(path, why.to_string()))?
     } else if chosen.delegated.is_empty() {
-        images::open_or_unpack(&images_of(config), WORLD).map_err(|why| NodeFailure::Hierarchy(why.to_string()))?
+        images::read(&images_of(config), WORLD).map_err(|why| NodeFailure::Hierarchy(why.to_string()))?
     } else {
         let mut builder = Builder::new();
         for path in &chosen.delegated {
@@ -68,12 +68,13 @@ pub fn base_hierarchy(config: &Config) -> Result<Hierarchy, NodeFailure> {
             let format = Format::of(file.head()).ok_or_else(|| failed(path, ReadRefusal::Format(name.clone()).to_string()))?;
             builder.read(&name, file.reader(), format, RoutedUse::default()).map_err(|why| failed(path, why.to_string()))?;
         }
-        builder.finish().map_err(|why| NodeFailure::Hierarchy(why.to_string()))?
+        // It is built anew at each start: the files may be others.
+        Reading::Ready(builder.finish().map_err(|why| NodeFailure::Hierarchy(why.to_string()))?)
     })
 }
 
 /// Where the images of hierarchies lie.
-fn images_of(config: &Config) -> PathBuf {
+pub fn images_of(config: &Config) -> PathBuf {
     config.state_dir.join("hierarchy")
 }
 

@@ -65,6 +65,7 @@ fn words(failure: &AskFailure) -> String {
     match failure {
         AskFailure::TimedOut => "did not answer in time".to_owned(),
         AskFailure::ConnectionLost => "closed the connection before it answered".to_owned(),
+        AskFailure::Dropped => "dropped the question without an answer".to_owned(),
         AskFailure::TooManyOpen | AskFailure::Stopping => "was not asked".to_owned(),
         AskFailure::Broken(why) => format!("sent a broken message: {why}"),
         AskFailure::Unreachable(why) => format!("cannot be reached: {}", innermost(why)),

@@ -49,12 +49,38 @@ pub fn file(directory: &Path, hierarchy: Hierarchy) -> Hierarchy {
     open(directory, &hash).unwrap_or(hierarchy)
 }
 
-/// The hierarchy in a packed snapshot: from its image in `directory`; if there is none yet, or a damaged one, it is made.
-pub fn open_or_unpack(directory: &Path, packed: &[u8]) -> Result<Hierarchy, SnapshotRefusal> {
-    if let Some(hierarchy) = Label::of(packed).and_then(|label| open(directory, &label.hash)) {
-        return Ok(hierarchy);
+/// A hierarchy that was read while nothing was written.
+#[derive(Clone, Debug)]
+pub enum Reading {
+    /// It is used as it is: it was mapped from its image, or is not worth one.
+    Ready(Hierarchy),
+    /// It was unpacked, and shall have an image as soon as something may be written.
+    Unpacked(Hierarchy),
+}
+
+impl Reading {
+    /// What was read.
+    pub fn hierarchy(&self) -> &Hierarchy {
+        match self {
+            Reading::Ready(hierarchy) | Reading::Unpacked(hierarchy) => hierarchy,
+        }
     }
-    Ok(file(directory, Hierarchy::from_bytes(packed)?))
+
+    /// Files the image, if there shall be one.
+    pub fn filed(self, directory: &Path) -> Hierarchy {
+        match self {
+            Reading::Ready(hierarchy) => hierarchy,
+            Reading::Unpacked(hierarchy) => file(directory, hierarchy),
+        }
+    }
+}
+
+/// The hierarchy in a packed snapshot: from its image in `directory`; if there is none yet, or a damaged one, it is unpacked.
+pub fn read(directory: &Path, packed: &[u8]) -> Result<Reading, SnapshotRefusal> {
+    if let Some(hierarchy) = Label::of(packed).and_then(|label| open(directory, &label.hash)) {
+        return Ok(Reading::Ready(hierarchy));
+    }
+    Ok(Reading::Unpacked(Hierarchy::from_bytes(packed)?))
 }
 
 /// Removes the images of all other hierarchies, and what a crash left unfinished. What is mapped still stays usable.
@@ -77,6 +103,10 @@ mod tests {
     use super::*;
     use crate::logic::hierarchy::{Builder, FurtherPrefix};
 
+    fn open_or_unpack(directory: &Path, packed: &[u8]) -> Result<Hierarchy, SnapshotRefusal> {
+        read(directory, packed).map(|reading| reading.filed(directory))
+    }
+
     fn hierarchy(prefix: &str) -> Hierarchy {
         let (country, organisation, registry) = ("KE".to_owned(), "Museum".to_owned(), "lab".to_owned());
         let mut builder = Builder::new();
@@ -96,7 +126,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let directory = dir.path().join("hierarchy");
         let packed = hierarchy("9.0.0.0/24").to_bytes();
-        let first = open_or_unpack(&directory, &packed).unwrap();
+        let reading = read(&directory, &packed).unwrap();
+        assert!(!directory.exists(), "reading writes nothing");
+        let first = reading.filed(&directory);
         let image = directory.join(&names(&directory)[0]);
         let made = fs::metadata(&image).unwrap().modified().unwrap();
         // Only the label is looked at: the rest may be anything.

@@ -1,6 +1,11 @@
 //! Where do editions of the hierarchy lie? In the state directory, each in a file named by its content, with a note of which is used.
 
-use super::{birth, config::Config, failure::NodeFailure};
+use super::{
+    birth,
+    config::Config,
+    failure::NodeFailure,
+    images::{self, Reading},
+};
 use crate::{
     io::snapshot::{self, FileFailure},
     logic::{
@@ -49,6 +54,28 @@ pub struct Library {
     directory: PathBuf,
     further: Arc<Vec<FurtherPrefix>>,
     manifests: Arc<Mutex<BTreeMap<[u8; 32], Manifest>>>,
+    /// What the operator gave last: it is kept whatever is used.
+    given: Arc<Mutex<Option<[u8; 32]>>>,
+}
+
+/// What the configuration gives, read while nothing was written: a daemon that refuses it leaves no trace.
+#[derive(Clone, Debug)]
+pub struct Given {
+    base: Reading,
+    /// With the further prefixes, if there are any.
+    completed: Option<Hierarchy>,
+}
+
+impl Given {
+    /// Reads what the configuration names.
+    pub fn read(config: &Config) -> Result<Given, NodeFailure> {
+        let (base, further) = (birth::base_hierarchy(config)?, birth::further_prefixes(config));
+        let completed = (!further.is_empty()).then(|| base.hierarchy().with_extra(&further)).transpose();
+        Ok(Given {
+            base,
+            completed: completed.map_err(|why| NodeFailure::Hierarchy(LibraryFailure::Further(why.to_string()).to_string()))?,
+        })
+    }
 }
 
 /// What a daemon begins with.
@@ -86,14 +113,16 @@ impl Library {
             NodeFailure::Hierarchy(format!("{}: cannot be created: {error}; the daemon keeps its hierarchies there", directory.display()))
         })?;
         let further = Arc::new(birth::further_prefixes(config));
-        Ok(Library { directory, further, manifests: Arc::default() })
+        Ok(Library { directory, further, manifests: Arc::default(), given: Arc::default() })
     }
 
     /// What to begin with: the edition that was adopted last, unless the operator's is pinned; else the operator's. The operator's is
     /// filed, so that others can fetch it, by a task of its own: packing a large one takes a while.
-    pub fn begin(&self, config: &Config) -> Result<Beginning, NodeFailure> {
-        let given = Arc::new(birth::base_hierarchy(config)?);
+    pub fn begin(&self, given: Given, config: &Config) -> Result<Beginning, NodeFailure> {
+        let Given { base, completed } = given;
+        let given = Arc::new(base.filed(&self.directory));
         let edition = edition_of(&given);
+        self.remember_given(&edition);
         let adopted = self.in_use().filter(|hash| *hash != edition.hash && !config.hierarchy.pinned);
         let adopted = adopted.and_then(|hash| match self.load(&hash) {
             Ok(hierarchy) => Some(hierarchy),
@@ -103,7 +132,7 @@ impl Library {
             }
         });
         let complete = |hierarchy: &Hierarchy| self.complete(hierarchy).map_err(|why| NodeFailure::Hierarchy(why.to_string()));
-        let own = Arc::new(complete(&given)?);
+        let own = completed.map_or_else(|| Arc::clone(&given), Arc::new);
         let filing = (self.clone(), Arc::clone(&given));
         std::thread::spawn(move || {
             let (library, given) = filing;
@@ -112,6 +141,9 @@ impl Library {
             }
         });
         let pinned = config.hierarchy.pinned;
+        if let Some(adopted) = adopted.as_ref().map(edition_of).filter(|adopted| edition.age_order(adopted).is_lt()) {
+            tracing::info!("the hierarchy {adopted} that was adopted is used: the configured one, {edition}, does not follow it");
+        }
         Ok(match adopted {
             Some(adopted) => Beginning {
                 at_hand: AtHand { uses: edition_of(&adopted), given: Some((edition, own)), pinned },
@@ -123,12 +155,13 @@ impl Library {
 
     /// The operator's hierarchy, read once more; none if it is the edition that is known already.
     pub fn given_again(&self, config: &Config, known: &Edition) -> Result<Option<(Edition, Arc<Hierarchy>)>, NodeFailure> {
-        let given = birth::base_hierarchy(config)?;
+        let given = birth::base_hierarchy(config)?.filed(&self.directory);
         let edition = edition_of(&given);
         if edition.hash == known.hash {
             return Ok(None);
         }
         let failed = |why: LibraryFailure| NodeFailure::Hierarchy(why.to_string());
+        self.remember_given(&edition);
         self.file(&given).map_err(failed)?;
         Ok(Some((edition, Arc::new(self.complete(&given).map_err(failed)?))))
     }
@@ -139,6 +172,10 @@ impl Library {
             return Ok(hierarchy.clone());
         }
         hierarchy.with_extra(&self.further).map_err(|why| LibraryFailure::Further(why.to_string()))
+    }
+
+    fn remember_given(&self, edition: &Edition) {
+        *self.given.lock().unwrap_or_else(PoisonError::into_inner) = Some(edition.hash);
     }
 
     fn path(&self, hash: &[u8; 32]) -> PathBuf {
@@ -153,7 +190,7 @@ impl Library {
     /// Reads an edition and checks that it is what it is called.
     pub fn load(&self, hash: &[u8; 32]) -> Result<Hierarchy, LibraryFailure> {
         let path = self.path(hash);
-        let hierarchy = Hierarchy::from_bytes(&snapshot::read(&path)?)?;
+        let hierarchy = images::read(&self.directory, &snapshot::read(&path)?)?.filed(&self.directory);
         if hierarchy.hash() == *hash { Ok(hierarchy) } else { Err(LibraryFailure::OtherContent(path)) }
     }
 
@@ -163,7 +200,7 @@ impl Library {
         if path.exists() { Ok(()) } else { Ok(snapshot::write(&path, &hierarchy.to_bytes())?) }
     }
 
-    /// Opens a file that was fetched, checks that it is this edition, and files it as it came.
+    /// Opens a file that was fetched, checks that it is this edition, and files it as it came, with its image.
     pub fn take_in(&self, edition: &Edition, file: &[u8]) -> Result<Hierarchy, LibraryFailure> {
         let hierarchy = Hierarchy::from_bytes(file)?;
         let path = self.path(&edition.hash);
@@ -171,19 +208,21 @@ impl Library {
             return Err(LibraryFailure::OtherContent(path));
         }
         snapshot::write(&path, file)?;
-        Ok(hierarchy)
+        Ok(images::file(&self.directory, hierarchy))
     }
 
     /// Notes which edition is used, and removes those that nobody needs.
     pub fn keep(&self, uses: &Edition, others: &[[u8; 32]]) -> Result<(), LibraryFailure> {
         snapshot::write(&self.directory.join(IN_USE), format!("{}\n", hex(&uses.hash)).as_bytes())?;
+        let given = *self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let keep: Vec<[u8; 32]> = others.iter().copied().chain([uses.hash]).chain(given).collect();
+        images::remove_others(&self.directory, &keep);
         for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
             let path = entry.path();
             let named = path.file_stem().and_then(|stem| hash_of(stem.to_str()?));
             let ours = path.extension().is_some_and(|ending| ending == ENDING);
             if let (true, Some(hash)) = (ours, named)
-                && hash != uses.hash
-                && !others.contains(&hash)
+                && !keep.contains(&hash)
             {
                 // What cannot be removed today is removed with the next one.
                 let _ = fs::remove_file(path);

@@ -27,6 +27,7 @@ pub mod metrics;
 mod perform;
 pub mod run;
 mod souvenirs;
+mod wondering;
 
 pub use failure::NodeFailure;
 pub use keyfile::{Born, init};

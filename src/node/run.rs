@@ -9,10 +9,11 @@ use super::{
     errands::Errand,
     failure::NodeFailure,
     keyfile::{self, Born},
-    library::{Beginning, Library},
+    library::{Beginning, Given, Library},
     metrics::Metrics,
     perform::{Ears, Hands},
     souvenirs::{self, Souvenirs},
+    wondering::Wondering,
 };
 use crate::{
     io::{
@@ -77,6 +78,7 @@ struct Daemon {
     counter: Counter,
     connected: BTreeSet<AccessPoint>,
     errands: BTreeMap<u64, oneshot::Sender<Option<Response>>>,
+    wondering: Wondering,
     next_errand: u64,
     certain: VecDeque<Event>,
     finished: bool,
@@ -84,10 +86,11 @@ struct Daemon {
 
 /// Runs a daemon until SIGTERM, Ctrl-C or `leave`.
 pub async fn run(config: Config) -> Result<(), NodeFailure> {
+    let given = Given::read(&config)?;
     let born = keyfile::init(&config)?;
     let store = birth::store(&config)?;
     let library = Library::open(&config)?;
-    let beginning = library.begin(&config)?;
+    let beginning = library.begin(given, &config)?;
     let hierarchy = Arc::clone(&beginning.hierarchy);
     let souvenirs = souvenirs::recall(&store).await?;
     let mut secrets = souvenirs.secrets;
@@ -133,6 +136,7 @@ pub async fn run(config: Config) -> Result<(), NodeFailure> {
         counter,
         connected: BTreeSet::new(),
         errands: BTreeMap::new(),
+        wondering: Wondering::default(),
         next_errand: ERRAND,
         certain: VecDeque::new(),
         finished: false,
@@ -182,6 +186,7 @@ impl Daemon {
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
         loop {
             self.carry_out();
+            self.wondering.settle(&self.mind);
             if self.finished {
                 break;
             }
@@ -202,10 +207,7 @@ impl Daemon {
                 }
                 event = swarm.recv() => self.swarm_said(event.ok_or(NodeFailure::Ended("the swarm"))?).await?,
                 Some(errand) = ears.errands.recv() => self.run_errand(errand),
-                Some((question, reply)) = questions.recv() => {
-                    // An asker who went away is no error.
-                    let _ = reply.send(self.ask_at_desk(question).await?);
-                }
+                Some(asked) = questions.recv() => self.asked_at_desk(asked).await?,
                 _ = sleep(wait) => self.hear(Event::Tick),
                 _ = call.tick() => self.call(),
                 _ = remember.tick() => self.remember().await?,
@@ -403,6 +405,24 @@ impl Daemon {
             self.reachable_at(address);
         }
         self.seed_again();
+        Ok(())
+    }
+
+    async fn asked_at_desk(&mut self, (question, reply): super::desk::Asked) -> Result<(), NodeFailure> {
+        let unlocated = match &question {
+            super::desk::Question::Why(subject) if self.wondering.has_room() => {
+                self.mind.unlocated(subject).map(|host| (host, subject.clone()))
+            }
+            _ => None,
+        };
+        match unlocated {
+            Some((host, subject)) => {
+                self.hear(Event::Wanted(host));
+                self.wondering.wait(subject, reply);
+            }
+            // An asker who went away is no error.
+            None => drop(reply.send(self.ask_at_desk(question).await?)),
+        }
         Ok(())
     }
 

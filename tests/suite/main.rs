@@ -6,6 +6,7 @@ mod bad_input;
 mod bad_peers;
 mod corpus;
 mod delegation;
+mod false_editions;
 mod lockfile;
 mod real_input;
 mod shared_hierarchy;

@@ -11,35 +11,82 @@ use std::{
     net::{IpAddr, Ipv4Addr},
     path::PathBuf,
     sync::Arc,
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 const LONG_ENOUGH: Duration = Duration::from_secs(90);
 
+/// What each daemon counts of its probes.
+const PROBES: &str = "nearcrawl_probes_total";
+
 /// Adopting takes until members count as settled, and two rounds of gossip.
 const SOON: Duration = Duration::from_secs(40);
 
-/// The date that the made-up registry files of the web bear, and one of two months before.
-const NEW_DATE: &str = "20261121";
-const OLD_DATE: &str = "20260915";
+/// The date that the made-up registry files of the web bear.
+const MADE_UP_DATE: &str = "20261121";
 
-/// A swarm of three whose registry files are two months old, and the files as they were made.
-async fn prepare(hosts: usize, pages: usize) -> (Swarm, Arc<SmallWeb>, Vec<(PathBuf, String)>) {
+/// Blocks elsewhere: in a small world one more subnet would be more than time explains.
+const FURTHER_BLOCKS: usize = 60;
+
+/// The date so many days ago as YYYYMMDD: nobody follows a stranger into the future, so the dates go with the clock.
+pub fn date(days_ago: i64) -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64;
+    // Civil date from days (Howard Hinnant): years begin in March.
+    let days = seconds / 86_400 - days_ago + 719_468;
+    let era = days / 146_097;
+    let day_of_era = days % 146_097;
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = 400 * era + year_of_era + i64::from(month <= 2);
+    format!("{year:04}{month:02}{day:02}")
+}
+
+/// A registry file with further records, `(first address, addresses, holder)`, counted as they must be.
+fn with_records(text: &str, records: &[(String, u32, String)]) -> String {
+    let field = |line: &str, number: usize| line.split('|').nth(number).unwrap().to_owned();
+    let header = text.lines().find(|line| line.starts_with("2|")).unwrap();
+    let registry = field(header, 1);
+    let counted = |line: &str, count: usize| {
+        let mut fields: Vec<String> = line.split('|').map(str::to_owned).collect();
+        let more = fields[count].parse::<usize>().unwrap() + records.len();
+        fields[count] = more.to_string();
+        fields.join("|")
+    };
+    let mut lines: Vec<String> = text
+        .lines()
+        .map(|line| match line {
+            line if line.starts_with("2|") => counted(line, 3),
+            line if line.ends_with("|summary") => counted(line, 4),
+            line => line.to_owned(),
+        })
+        .collect();
+    lines.extend(records.iter().map(|(start, count, holder)| format!("{registry}|KE|ipv4|{start}|{count}|20260101|allocated|{holder}")));
+    lines.join("\n") + "\n"
+}
+
+/// A swarm of three whose registry files are two months old, and the files as they are today.
+pub async fn prepare(hosts: usize, pages: usize) -> (Swarm, Arc<SmallWeb>, Vec<(PathBuf, String)>) {
     let ground = Ground::claim();
     let web = Arc::new(SmallWeb::new(&ground, hosts, pages, 10));
     let points: Vec<Ipv4Addr> = [0, 1, 3].iter().map(|point| web.places.access_points[*point]).collect();
     let habits = Habits { threshold_ms: 4, ..Habits::default() };
     let swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &points, habits).await;
-    let files: Vec<(PathBuf, String)> =
-        swarm.common.registries.iter().map(|path| (path.clone(), std::fs::read_to_string(path).unwrap())).collect();
-    for (path, text) in &files {
-        std::fs::write(path, text.replace(NEW_DATE, OLD_DATE)).unwrap();
+    let elsewhere: Vec<_> = (0..FURTHER_BLOCKS).map(|n| (format!("20.7.{n}.0"), 256, format!("elsewhere-{}", n % 7))).collect();
+    let mut files = Vec::new();
+    for (number, path) in swarm.common.registries.iter().enumerate() {
+        let made_up = std::fs::read_to_string(path).unwrap();
+        let text = if number == 0 { with_records(&made_up, &elsewhere) } else { made_up };
+        std::fs::write(path, text.replace(MADE_UP_DATE, &date(67))).unwrap();
+        files.push((path.clone(), text.replace(MADE_UP_DATE, &date(0))));
     }
     (swarm, web, files)
 }
 
 /// The hierarchy of registry files.
-fn built(files: &[(PathBuf, String)]) -> Hierarchy {
+pub fn built(files: &[(PathBuf, String)]) -> Hierarchy {
     let mut builder = Builder::new();
     for (path, text) in files {
         builder.read_delegated(&path.display().to_string(), text.as_bytes()).unwrap();
@@ -47,15 +94,15 @@ fn built(files: &[(PathBuf, String)]) -> Hierarchy {
     builder.finish().unwrap()
 }
 
-fn hex(hash: [u8; 32]) -> String {
+pub fn hex(hash: [u8; 32]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-async fn status(swarm: &Swarm, daemon: usize) -> Value {
+pub async fn status(swarm: &Swarm, daemon: usize) -> Value {
     serde_json::from_str(&swarm.cli(daemon, &["status", "--json"]).await).unwrap()
 }
 
-async fn hashes(swarm: &Swarm) -> Vec<String> {
+pub async fn hashes(swarm: &Swarm) -> Vec<String> {
     let mut hashes = Vec::new();
     for daemon in swarm.running() {
         hashes.push(status(swarm, daemon).await["hierarchy"]["hash"].as_str().unwrap().to_owned());
@@ -64,7 +111,7 @@ async fn hashes(swarm: &Swarm) -> Vec<String> {
 }
 
 /// Gives a daemon another hierarchy: its configuration names it from now on.
-fn give(swarm: &Swarm, daemon: usize, hierarchy: &Hierarchy) {
+pub fn give(swarm: &Swarm, daemon: usize, hierarchy: &Hierarchy) {
     let point = swarm.daemons[daemon].address;
     let path = swarm.common.directory.join(format!("{point}.snapshot"));
     std::fs::write(&path, hierarchy.to_bytes()).unwrap();
@@ -75,12 +122,11 @@ fn give(swarm: &Swarm, daemon: usize, hierarchy: &Hierarchy) {
 }
 
 /// Waits until every daemon uses this hierarchy.
-async fn all_use(swarm: &mut Swarm, hash: [u8; 32]) {
-    let wanted = hex(hash);
+pub async fn all_use(swarm: &mut Swarm, wanted: &str) {
     for daemon in swarm.running() {
         let api = format!("http://{}:4880", swarm.daemons[daemon].address);
-        let (common, wanted) = (swarm.common.clone(), wanted.clone());
-        let what = format!("daemon {daemon} uses the new hierarchy");
+        let (common, wanted) = (swarm.common.clone(), wanted.to_owned());
+        let what = format!("daemon {daemon} uses the hierarchy {wanted}");
         swarm
             .until(&what, SOON, async || {
                 let said = common.ask(&["status", "--json", "--api", &api]).await.map_err(|why| why.to_string())?;
@@ -93,7 +139,7 @@ async fn all_use(swarm: &mut Swarm, hash: [u8; 32]) {
 
 #[tokio::test]
 async fn a_newer_edition_goes_from_one_daemon_to_all_and_nothing_is_delegated_or_fetched_anew() {
-    let (mut swarm, web, files) = prepare(12, 30).await;
+    let (mut swarm, web, files) = prepare(12, 50).await;
     let (expected, log) = (web.expected(&web.seeds()), swarm.log().clone());
     let judge = Judge { expected: &expected, log: &log, least_delay: Duration::from_millis(100) };
     swarm.start(0..3).await;
@@ -107,21 +153,17 @@ async fn a_newer_edition_goes_from_one_daemon_to_all_and_nothing_is_delegated_or
     let net = web.hosts[0].1.octets()[1];
     let newcomer = (format!("127.{net}.249.0"), IpAddr::from([127, net, 249, 9]));
     let mut newer = files.clone();
-    let (_, text) = newer.first_mut().unwrap();
-    let registry = text.lines().find(|line| line.starts_with("2|")).unwrap().split('|').nth(1).unwrap().to_owned();
-    let summary = text.lines().find(|line| line.ends_with("|summary")).unwrap().to_owned();
-    let count = text.lines().find(|line| line.starts_with("2|")).unwrap().split('|').nth(3).unwrap().parse::<usize>().unwrap();
-    *text = text
-        .replace(&summary, &summary.replace(&format!("|{count}|"), &format!("|{}|", count + 1)))
-        .replace(&format!("|{NEW_DATE}|{count}|"), &format!("|{NEW_DATE}|{}|", count + 1));
-    *text += &format!("{registry}|KE|ipv4|{}|256|20260101|allocated|newcomer\n", newcomer.0);
+    newer[0].1 = with_records(&files[0].1, &[(newcomer.0.clone(), 256, "newcomer".to_owned())]);
     let new = built(&newer);
     assert_eq!(new.subnet_of(newcomer.1).to_string(), format!("{}/24", newcomer.0));
 
     assert!(swarm.daemons[1].stop().await);
+    let probes = swarm.metrics(PROBES).await;
+    assert!(probes > 0.0);
     give(&swarm, 1, &new);
     swarm.start([1]).await;
-    all_use(&mut swarm, new.hash()).await;
+    all_use(&mut swarm, &hex(new.hash())).await;
+    assert!(judge.all_fetched().is_err(), "they change over while they crawl");
     swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
     swarm.agree(expected.pages() as u64, SOON).await;
     judge.check(&[]);
@@ -129,6 +171,8 @@ async fn a_newer_edition_goes_from_one_daemon_to_all_and_nothing_is_delegated_or
     for (subnet, owner) in owners {
         assert_eq!(after.get(&subnet), Some(&owner), "{subnet} moved");
     }
+    // Two of them counted before, the third began anew: nobody probed again for what is owned.
+    assert_eq!(swarm.metrics(PROBES).await, probes, "something was probed again");
 
     // Whoever stops and comes back still uses it, though its configuration names the old one.
     assert!(swarm.daemons[2].stop().await);
@@ -143,21 +187,11 @@ async fn an_edition_that_changes_more_than_time_explains_is_used_by_nobody() {
     swarm.start(0..3).await;
     let before = hashes(&swarm).await;
     // Nothing of the world before is in it.
-    let forged = {
-        let mut builder = Builder::new();
-        for number in 0..40 {
-            let prefix = format!("127.{}.{number}.0/25", web.hosts[0].1.octets()[1]).parse().unwrap();
-            let further = nearcrawl::logic::hierarchy::FurtherPrefix {
-                prefix,
-                country: "KE".to_owned(),
-                organisation: format!("forger {number}"),
-                registry: "made-up".to_owned(),
-            };
-            builder.add_prefix(&further).unwrap();
-        }
-        builder.read_delegated("dated", format!("2|made-up|{NEW_DATE}|0|19700101|{NEW_DATE}|+0000\n").as_bytes()).unwrap();
-        builder.finish().unwrap()
-    };
+    let net = web.hosts[0].1.octets()[1];
+    let forged: Vec<_> = (0..40).map(|number| (format!("127.{net}.{number}.0"), 128, format!("forger {number}"))).collect();
+    let today = date(0);
+    let empty = format!("2|made-up|{today}|0|19700101|{today}|+0000\nmade-up|*|ipv4|*|0|summary\n");
+    let forged = built(&[("forged".into(), with_records(&empty, &forged))]);
     assert!(swarm.daemons[1].stop().await);
     give(&swarm, 1, &forged);
     swarm.start([1]).await;
@@ -174,5 +208,7 @@ async fn an_edition_that_changes_more_than_time_explains_is_used_by_nobody() {
             .await;
         assert_eq!(status(&swarm, daemon).await["hierarchy"]["hash"], *before[0]);
     }
+    // The one whose operator was deceived goes with the others, too.
+    all_use(&mut swarm, &before[0]).await;
     assert!(swarm.stop().await);
 }

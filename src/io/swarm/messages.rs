@@ -191,6 +191,9 @@ pub enum AskFailure {
     /// The connection ended before the answer; perhaps acted on.
     #[error("the connection ended before the answer")]
     ConnectionLost,
+    /// The peer ended the question without an answer, as it does with one that was open for too long there; perhaps acted on.
+    #[error("the question was dropped without an answer")]
+    Dropped,
     /// Does not speak this protocol.
     #[error("does not speak this protocol: is it a nearcrawl daemon of this version?")]
     NotSpoken,

@@ -36,7 +36,8 @@ pub(super) fn failure_of(error: &OutboundFailure) -> AskFailure {
         OutboundFailure::Io(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => {
             AskFailure::Broken(error.to_string())
         }
-        OutboundFailure::Io(_) => AskFailure::ConnectionLost,
+        // The connection stands, or we were told that it is closed.
+        OutboundFailure::Io(_) => AskFailure::Dropped,
     }
 }
 

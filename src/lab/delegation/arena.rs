@@ -5,7 +5,7 @@ use super::{
     nodes::{Node, Nodes},
 };
 use crate::{
-    logic::hierarchy::{Hierarchy, IMPLICIT_V4, IMPLICIT_V6},
+    logic::hierarchy::Hierarchy,
     model::{access_point::AccessPoint, subnet::Subnet},
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::SliceRandom};
@@ -71,7 +71,7 @@ pub struct Contestant {
     pub country: Option<[u8; 2]>,
     /// The smallest subnet around its address, which is its own from the start (IPMicra §4.1).
     pub subnet: Option<Subnet>,
-    /// The part of that around its address, as for sites.
+    /// The part of that around its address ([`Hierarchy::unit_of`]).
     pub unit: Option<Subnet>,
 }
 
@@ -80,7 +80,7 @@ pub struct Contestant {
 pub struct Site {
     /// The smallest registered subnet around its address: what the paper delegates.
     pub subnet: Subnet,
-    /// That subnet, or where it is larger than an implicit one ([`IMPLICIT_V4`], [`IMPLICIT_V6`]) the part of it around the address.
+    /// That subnet, or if it is large the part of it around the address ([`Hierarchy::unit_of`]): what the daemons delegate.
     pub unit: Subnet,
     /// The position of that in the hierarchy, if it is registered.
     pub position: Option<u32>,
@@ -250,20 +250,14 @@ fn spread(able: &[usize], count: usize, distances: &Distances, random: &mut StdR
     chosen
 }
 
-/// The part of a subnet that is surely in one place.
-fn unit(subnet: Subnet, address: IpAddr) -> Subnet {
-    let longest = if subnet.first().is_ipv4() { IMPLICIT_V4 } else { IMPLICIT_V6 };
-    if subnet.length() < longest { Subnet::around(address, longest) } else { subnet }
-}
-
 fn contestant(who: AccessPoint, nodes: &Nodes, node: usize, hierarchy: &Hierarchy) -> Contestant {
     let node = &nodes.list()[node];
     let subnet = node.address.map(|address| hierarchy.subnet_of(address));
-    let unit = subnet.zip(node.address).map(|(subnet, address)| unit(subnet, address));
+    let unit = node.address.map(|address| hierarchy.unit_of(address));
     Contestant { who, address: node.address, country: node.country, subnet, unit }
 }
 
 fn site(address: IpAddr, hierarchy: &Hierarchy) -> Site {
-    let subnet = hierarchy.subnet_of(address);
-    Site { subnet, unit: unit(subnet, address), position: hierarchy.locate(address).map(|position| position.0) }
+    let position = hierarchy.locate(address).map(|position| position.0);
+    Site { subnet: hierarchy.subnet_of(address), unit: hierarchy.unit_of(address), position }
 }

@@ -132,7 +132,7 @@ impl World {
                 let reached = from.iter().any(|other| self.link(who, *other));
                 let hierarchy = self.editions.get(&edition.hash).filter(|_| reached).cloned();
                 let found = if hierarchy.is_some() { Found::Plausible } else { Found::Unusable };
-                self.happen(who, 700, What::Event(Box::new(Event::EditionFound { edition, found, hierarchy })));
+                self.happen(who, 700, What::Event(Box::new(Event::EditionFound { edition, found, hierarchy, wrong: 0 })));
             }
             Command::KeepHierarchies { uses, .. } => {
                 if let (Some(node), Some(hierarchy)) = (self.nodes.get_mut(&who), self.editions.get(&uses.hash)) {

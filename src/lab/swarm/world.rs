@@ -352,7 +352,7 @@ impl World {
 
     /// The way to a server and back, in microseconds.
     pub fn round_trip_us(&self, from: AccessPoint, address: IpAddr) -> u32 {
-        let bits = match self.config.hierarchy.subnet_of(address).first() {
+        let bits = match self.config.hierarchy.unit_of(address).first() {
             IpAddr::V4(address) => u32::from(address),
             IpAddr::V6(_) => 0,
         };

@@ -125,7 +125,7 @@ impl Crawler {
             return None;
         }
         // Filed under what is claimed, not under what our own hierarchy says: so every member finds it.
-        let subnet = self.ownership.around(located.address).map_or_else(|| self.hierarchy.subnet_of(located.address), |claim| claim.subnet);
+        let subnet = self.ownership.around(located.address).map_or_else(|| self.unit_of(located.address), |claim| claim.subnet);
         let place = arrivals.iter().find_map(|arrival| arrival.place.as_ref());
         let starts = arrivals.iter().any(|arrival| arrival.place.is_none());
         let tree = if starts { host.clone() } else { place.map_or_else(|| host.clone(), |place| place.tree.clone()) };

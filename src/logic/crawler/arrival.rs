@@ -70,7 +70,7 @@ impl Crawler {
     }
 
     /// Sees to it that this host's address becomes known.
-    fn find(&mut self, host: &Host) {
+    pub(super) fn find(&mut self, host: &Host) {
         let steward = self.steward_of_host(host);
         if steward == self.me || host.address().is_some() {
             self.locator.resolve(host, None);

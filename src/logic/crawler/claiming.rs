@@ -20,7 +20,7 @@ impl Crawler {
     pub(super) fn claim_own_subnets(&mut self) {
         let mut claims = Vec::new();
         for address in self.settings.own_addresses.clone() {
-            let subnet = self.hierarchy.subnet_of(address);
+            let subnet = self.unit_of(address);
             // Within a larger subnet that somebody holds, that one decides.
             let free = self.ownership.around(address).is_none_or(|claim| claim.subnet == subnet && claim.released);
             if free && !address.is_unspecified() && !claims.iter().any(|claim: &Claim| claim.subnet == subnet) {
@@ -123,9 +123,7 @@ impl Crawler {
     pub(super) fn hold(&mut self, claim: Claim, proof: SignedClaim) -> bool {
         let (subnet, owner, released) = (claim.subnet, claim.owner, claim.released);
         let Merged::Holds { before } = self.ownership.merge(claim.clone(), proof) else { return false };
-        if let Some(position) = self.hierarchy.position(subnet) {
-            self.delegated.set(position.0, (!released).then_some(owner));
-        }
+        self.populate(&claim);
         self.roll_up_changed = true;
         self.learn_from(&claim);
         if let Some(procedure) = self.procedures.get(&subnet)

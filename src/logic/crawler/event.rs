@@ -26,6 +26,8 @@ pub enum Event {
     Room(bool),
     /// People named starting points.
     Seeds(Vec<PageUrl>),
+    /// People want to know where this host is: its steward is asked, as if a URL of it had been named.
+    Wanted(Host),
     /// People want this access point to give everything back and go.
     Leave,
     /// The process is to stop for a while: finish what is under way, ask nothing new.
@@ -166,6 +168,8 @@ pub enum Event {
         found: Found,
         /// The hierarchy, if it is usable.
         hierarchy: Option<Arc<Hierarchy>>,
+        /// Manifests, pieces and files that were not what they were called.
+        wrong: u64,
     },
 }
 

@@ -109,6 +109,7 @@ impl Crawler {
             Request::Settle(_, target) => self.settle_for(ticket, target),
             Request::Lend(subnet, target) => self.lent_for(ticket, subnet, target),
             Request::Probe(subnet, target, before) => self.probe_for(from, ticket, subnet, target, before),
+            Request::Award { .. } if self.leaving => self.answer(ticket, Response::Refused("it leaves the swarm".to_owned())),
             Request::Award { award, rest } => {
                 let subnet = award.subnet;
                 if self.ownership.claim(&subnet).is_none() {
@@ -148,6 +149,7 @@ impl Crawler {
             (Pending::Locate(host), Some(Response::Located(located))) => self.located(&host, located),
             (Pending::Locate(host), _) => self.locator.unasked(&host),
             (Pending::Settle | Pending::Award { .. }, Some(Response::Settling(Some(proof)))) => self.hear_claims(vec![proof]),
+            (Pending::Award { subnet }, Some(Response::Refused(_))) => self.award_declined(subnet, from),
             (Pending::Settle | Pending::Award { .. }, Some(_)) => {}
             (Pending::Settle, None) => {}
             (Pending::Award { subnet }, None) => self.award_failed(subnet),

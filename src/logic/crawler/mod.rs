@@ -149,6 +149,8 @@ struct Procedure {
     state: ProcedureState,
     /// How often it was awarded.
     awards: u32,
+    /// Who was chosen and said no: they are about to leave.
+    unwilling: BTreeSet<AccessPoint>,
     /// Probes that it took.
     contacts: u16,
     /// Their receipts, after those of a procedure before this one.
@@ -398,6 +400,7 @@ impl Crawler {
             Event::Tick => {}
             Event::Room(room) => self.room = room,
             Event::Seeds(urls) => self.seeds(urls),
+            Event::Wanted(host) => self.find(&host),
             Event::Leave => self.leave(),
             Event::Drain => self.draining = true,
             Event::Listening(address) => self.listening(address),
@@ -420,7 +423,7 @@ impl Crawler {
             Event::Hierarchy(hierarchy) => self.change_hierarchy(hierarchy),
             Event::AtHand(at_hand) => self.at_hand(at_hand),
             Event::Given { edition, hierarchy } => self.given(edition, hierarchy),
-            Event::EditionFound { edition, found, hierarchy } => self.edition_found(edition, found, hierarchy),
+            Event::EditionFound { edition, found, hierarchy, wrong } => self.edition_found(edition, found, hierarchy, wrong),
         }
         if now.moment >= self.tick_due {
             self.tick_due = now.moment.after(TICK);

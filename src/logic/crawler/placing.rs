@@ -8,13 +8,19 @@
 //!    whom everybody finds without a hierarchy. It lends the address to one steward of one subnet, by its own hierarchy, and to no
 //!    other until somebody owns it. So an address is never in two procedures at once.
 //! 3. **Within a claimed subnet its owner decides**, for it has the politeness of every address there. If its hierarchy knows a smaller
-//!    subnet in which it crawls nothing yet, it runs the procedure for that one itself before it lets anything in. Where it crawls
-//!    already, things stay as they are.
+//!    registered subnet in which it crawls nothing yet, it runs the procedure for that one itself before it lets anything in. Where it
+//!    crawls already, things stay as they are.
+//!
+//! How much is delegated for an address is the deciding member's policy ([`Policy::delegates`]): the smallest registered subnet around
+//! it, as in the paper, or where that is large only the part around the address. Members with different policies disagree about nobody
+//! for the same reason: a guardian lends an address to one steward of one subnet, and of nested claims the longest decides. Who
+//! claimed a large subnet as a whole keeps what it covers, but for parts that others claimed meanwhile.
 //!
 //! Should two claims come to lie within each other all the same (members were cut off from each other), rule 1 says who goes on;
 //! the owner of the larger subnet gives up what lies in the smaller one, and a claim is watched before it is acted on.
 //!
 //! [`Ownership::around`]: crate::logic::ownership::Ownership::around
+//! [`Policy::delegates`]: super::Policy::delegates
 
 use super::{Crawler, Pending};
 use crate::{
@@ -74,13 +80,18 @@ impl Crawler {
         if guardian == self.me {
             self.lend(target);
         } else {
-            let (now, subnet) = (self.now.moment, self.hierarchy.subnet_of(located.address));
+            let (now, subnet) = (self.now.moment, self.unit_of(located.address));
             if self.settle_asked.get(&subnet).is_none_or(|at| now.since(*at) >= SETTLE_PATIENCE) {
                 self.settle_asked.insert(subnet, now);
                 self.ask(guardian, Pending::Settle, Request::Settle(subnet, target));
             }
         }
         None
+    }
+
+    /// What is delegated around an address that is nobody's, if that is ours to say.
+    pub(super) fn unit_of(&self, address: IpAddr) -> Subnet {
+        self.settings.policy.delegates(&self.hierarchy, address)
     }
 
     /// Who decides to which subnet an unowned address belongs: the same for everybody, whatever their hierarchies.
@@ -129,7 +140,7 @@ impl Crawler {
                 return self.refuse("addresses without an owner beyond the most that are lent");
             }
         }
-        let subnet = self.hierarchy.subnet_of(address);
+        let subnet = self.unit_of(address);
         let loan = self.lent.entry(address).or_insert(Loan { subnet, told: None, wanted: now });
         loan.wanted = now;
         let subnet = loan.subnet;
@@ -175,11 +186,13 @@ impl Crawler {
     }
 
     fn smaller_subnet(&self, subnet: Subnet, located: &LocatedHost) -> Option<Subnet> {
-        let smaller = self.hierarchy.locate(located.address).map(|position| self.hierarchy.subnet(position))?;
-        let is_smaller = subnet != smaller && subnet.covers(&smaller);
+        // Registered, that is: of a large subnet that was claimed as a whole no part is given away just for being one.
+        let registered = self.hierarchy.locate(located.address).map(|position| self.hierarchy.subnet(position))?;
+        let is_smaller = subnet != registered && subnet.covers(&registered);
         if !is_smaller || self.sites.get(&located.host).is_some_and(|site| site.key.subnet == subnet) {
             return None;
         }
+        let smaller = self.unit_of(located.address);
         self.hosts_within(&subnet, &smaller).next().is_none().then_some(smaller)
     }
 
@@ -218,18 +231,31 @@ impl Crawler {
         }
     }
 
+    /// Notes in the hierarchy who holds a subnet. Who holds a part of one stands for it until somebody holds the whole: the paper's
+    /// procedure, if it is ours, asks there first.
+    pub(super) fn populate(&mut self, claim: &Claim) {
+        let whole = self.hierarchy.position(claim.subnet);
+        let Some(position) = whole.or_else(|| self.hierarchy.locate(claim.subnet.first())) else { return };
+        let held = self.delegated.at(position.0);
+        match whole {
+            Some(_) => self.delegated.set(position.0, (!claim.released).then_some(claim.owner)),
+            None if claim.released && held == Some(claim.owner) => self.delegated.set(position.0, None),
+            None if claim.released => {}
+            None => {
+                let around = self.ownership.claim(&self.hierarchy.subnet(position));
+                self.delegated.set(position.0, Some(around.map_or(claim.owner, |around| around.owner)));
+            }
+        }
+    }
+
     /// From now on this hierarchy is used. Claims, journals and everything under way stay as they are: whose an address is does not
     /// depend on it. What is known by position is built anew from the claims, without a message or a probe.
     pub(super) fn change_hierarchy(&mut self, hierarchy: Arc<Hierarchy>) {
         self.hierarchy = hierarchy;
         self.delegated = Default::default();
         self.knowledge.relocate(&self.hierarchy);
-        let claims = self.ownership.all().map(|held| &held.claim).filter(|claim| !claim.released);
-        for claim in claims {
-            if let Some(position) = self.hierarchy.position(claim.subnet) {
-                self.delegated.set(position.0, Some(claim.owner));
-            }
-        }
+        let claims: Vec<_> = self.ownership.all().map(|held| &held.claim).filter(|claim| !claim.released).cloned().collect();
+        claims.iter().for_each(|claim| self.populate(claim));
         // Which country and organisation a site counts for may be another now.
         self.dirty.extend(self.sites.keys().cloned());
         self.settle_asked.clear();

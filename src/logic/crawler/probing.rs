@@ -63,9 +63,10 @@ impl Crawler {
     }
 
     /// Under which subnet a contact is booked: by our own hierarchy, whatever the steward goes by, for a liar could name a new subnet
-    /// each time.
+    /// each time. Never under more than the swarm delegates at a time, whatever our own policy: of a large subnet others may
+    /// settle many parts, and the receipts about one say nothing of another.
     fn account_of(&self, target: &ProbeTarget) -> Subnet {
-        self.hierarchy.subnet_of(target.address.ip())
+        self.hierarchy.unit_of(target.address.ip())
     }
 
     /// Whether one more probe of ours may go to this subnet, after those before; if so it counts.
@@ -169,11 +170,6 @@ impl Crawler {
     /// Probes of a subnet that somebody made before us, for a steward before us: their answers need not be asked for again.
     fn learn_of_probes(&mut self, subnet: Subnet, known: Vec<SignedReceipt>) {
         let Some(chain) = self.open_chain(subnet, &known).filter(|chain| !chain.is_empty()) else { return };
-        for receipt in chain.receipts() {
-            if let Some(rtt_us) = receipt.rtt_us {
-                self.knowledge.measured(&self.hierarchy, subnet, receipt.prober, rtt_us);
-            }
-        }
         let Some(procedure) = self.procedures.get_mut(&subnet) else { return };
         for receipt in chain.receipts() {
             procedure.search.answer(receipt.prober, receipt.rtt_us);
@@ -184,11 +180,9 @@ impl Crawler {
         }
     }
 
-    /// An answer with its receipt: both go on to whoever is asked next.
-    pub(super) fn note_answer(&mut self, subnet: Subnet, from: AccessPoint, report: ProbeReport, receipt: SignedReceipt) {
-        if let Ok(rtt_us) = report.rtt_us {
-            self.knowledge.measured(&self.hierarchy, subnet, from, rtt_us);
-        }
+    /// A receipt goes on to whoever is asked next. What was measured is for the search to remember, and for everybody to learn from the
+    /// claim: known twice, an answer would look more certain than it is.
+    pub(super) fn note_receipt(&mut self, subnet: Subnet, receipt: SignedReceipt) {
         let Some(procedure) = self.procedures.get_mut(&subnet) else { return };
         procedure.contacts += 1;
         procedure.chain.push(receipt);

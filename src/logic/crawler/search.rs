@@ -7,6 +7,7 @@ use crate::{
     },
     model::{access_point::AccessPoint, subnet::Subnet},
 };
+use std::net::IpAddr;
 
 /// The procedure, with its one parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,15 @@ impl Policy {
         match self {
             Policy::Nearcrawl { .. } => "nearcrawl",
             Policy::Ipmicra { .. } => "ipmicra",
+        }
+    }
+
+    /// What is delegated when an address turns up that is nobody's. The paper gives away whole registered subnets; of a large one we
+    /// give away the part around the address.
+    pub fn delegates(self, hierarchy: &Hierarchy, address: IpAddr) -> Subnet {
+        match self {
+            Policy::Nearcrawl { .. } => hierarchy.unit_of(address),
+            Policy::Ipmicra { .. } => hierarchy.subnet_of(address),
         }
     }
 }

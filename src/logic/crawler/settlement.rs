@@ -19,6 +19,7 @@ use crate::{
         time::{Millis, Moment},
     },
 };
+use std::collections::BTreeSet;
 
 /// How long a probe by another member may take, its queue included.
 const PROBE_PATIENCE: Millis = 25_000;
@@ -62,7 +63,8 @@ impl Crawler {
         let new_duty = self.members_changed_at.is_some_and(|at| self.now.moment.since(at) < NEW_DUTY);
         let rest = if new_duty { self.front.politeness().rest_after(LONG_PROBE, None) } else { 0 };
         let state = ProcedureState::Resting(self.now.moment.after(rest));
-        self.procedures.insert(subnet, Procedure { search, target, state, awards: 0, contacts: 0, chain: Vec::new() });
+        self.procedures
+            .insert(subnet, Procedure { search, target, state, awards: 0, unwilling: BTreeSet::new(), contacts: 0, chain: Vec::new() });
         self.recall_probes(subnet);
         self.advance(subnet);
     }
@@ -115,7 +117,7 @@ impl Crawler {
 
     /// What the search wants next; once the subnet has had all its contacts, the best that is known.
     fn next_step(&mut self, subnet: Subnet) -> Option<Step> {
-        let live = self.live();
+        let live = self.candidates(subnet);
         let spent = self.procedures.get(&subnet)?.chain.len() >= self.settings.contacts_per_subnet as usize;
         let procedure = self.procedures.get_mut(&subnet)?;
         let held: usize = live.iter().map(|member| self.ownership.count(member)).sum();
@@ -130,7 +132,15 @@ impl Crawler {
         }
     }
 
-    /// The same, without a trace: the search goes on as if it had not been asked.
+    /// The living who would take a subnet, as far as is known; all of them if none would.
+    fn candidates(&self, subnet: Subnet) -> Vec<AccessPoint> {
+        let unwilling = self.procedures.get(&subnet).map(|procedure| &procedure.unwilling);
+        let goes = |who: &AccessPoint| self.leaving && *who == self.me || unwilling.is_some_and(|unwilling| unwilling.contains(who));
+        let (live, stay) = (self.live(), self.live().into_iter().filter(|who| !goes(who)).collect::<Vec<_>>());
+        if stay.is_empty() { live } else { stay }
+    }
+
+    /// The next step without a trace: the search goes on as if it had not been asked.
     fn peek(&mut self, subnet: Subnet) -> Option<Step> {
         let search = self.procedures.get(&subnet)?.search.clone();
         let step = self.next_step(subnet);
@@ -160,8 +170,8 @@ impl Crawler {
         }
         let report = answer.as_ref().map(|(report, _)| *report);
         let rest = self.front.politeness().rest_after(report.map_or(0, |report| report.took), None);
-        if let Some((report, receipt)) = answer {
-            self.note_answer(subnet, from, report, receipt);
+        if let Some((_, receipt)) = answer {
+            self.note_receipt(subnet, receipt);
         }
         let Some(procedure) = self.procedures.get_mut(&subnet) else { return };
         procedure.search.answer(from, report.and_then(|report| report.rtt_us.ok()));
@@ -189,6 +199,15 @@ impl Crawler {
             self.awarded(award);
         } else {
             self.ask(owner, Pending::Award { subnet }, Request::Award { award, rest });
+        }
+    }
+
+    /// The chosen one is about to leave: the others are looked at again, once the address has rested.
+    pub(super) fn award_declined(&mut self, subnet: Subnet, by: AccessPoint) {
+        let rest = self.front.politeness().rest_after(LONG_PROBE, None);
+        if let Some(procedure) = self.procedures.get_mut(&subnet) {
+            procedure.unwilling.insert(by);
+            procedure.state = ProcedureState::Resting(self.now.moment.after(rest));
         }
     }
 

@@ -71,8 +71,11 @@ impl Crawler {
     }
 
     /// The hands looked at an edition.
-    pub(super) fn edition_found(&mut self, edition: Edition, found: Found, hierarchy: Option<Arc<Hierarchy>>) {
+    pub(super) fn edition_found(&mut self, edition: Edition, found: Found, hierarchy: Option<Arc<Hierarchy>>, wrong: u64) {
         let now = self.now;
+        if wrong > 0 {
+            *self.counters.refused.entry("wrong manifests or pieces of hierarchies").or_default() += wrong;
+        }
         let Some(shelf) = &mut self.shelf else { return };
         let found = if hierarchy.is_some() { found } else { Found::Unusable };
         let endorsed = shelf.editions.found(edition, found, now);

@@ -1,3 +1,5 @@
+//! Does the swarm change over when it should, and can liars make it change over when it should not?
+
 use super::*;
 use crate::model::time::WallTime;
 use proptest::prelude::*;
@@ -141,6 +143,36 @@ fn what_cannot_be_had_is_tried_again_later_and_not_for_ever() {
         }
     }
     assert_eq!((tries, mind.uses()), (MOST_TRIES, OLD));
+}
+
+#[test]
+fn who_names_one_after_another_that_does_not_exist_keeps_nobody_from_the_right_one() {
+    let mut mind = Editions::new(member(1), OLD, OLD, false);
+    let members = [1, 2, 3, 4, 5].map(member);
+    let settled = members.into();
+    let mut gathered = Vec::new();
+    let mut most_at_once = 0;
+    for second in 0..7_200 {
+        // Three liars say something new each minute, of today; nothing comes of it until the time is over.
+        for liar in 3..=5 {
+            let invented = Edition { hash: [liar; 32].map(|byte| byte ^ (second / 60) as u8), built: 20_261_121 };
+            mind.hear(Endorsement { by: member(liar), version: second, uses: OLD, endorses: invented });
+        }
+        if second == 30 {
+            mind.hear(Endorsement { by: member(2), version: 1, uses: NEW, endorses: NEW });
+        }
+        while let Some(Wish::Gather { edition, .. }) = mind.next(&settled, &members, at(second)) {
+            gathered.push((second, edition));
+        }
+        let over = |began: u64| (began + GATHER_WITHIN / 1_000).saturating_sub(second);
+        most_at_once = most_at_once.max(gathered.iter().filter(|(began, _)| over(*began) > 0).count());
+        for (_, edition) in gathered.iter().filter(|(began, edition)| over(*began) == 1 && *edition != NEW) {
+            mind.found(*edition, Found::Unusable, at(second));
+        }
+    }
+    assert_eq!(most_at_once, MOST_UNDER_WAY);
+    let when = gathered.iter().find(|(_, edition)| *edition == NEW).map(|(second, _)| *second);
+    assert!(when.is_some_and(|second| second <= 2 * GATHER_WITHIN / 1_000), "{when:?} of {}", gathered.len());
 }
 
 proptest! {

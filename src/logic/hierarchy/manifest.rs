@@ -194,7 +194,10 @@ impl Gathering {
         if !self.missing.is_empty() {
             return Err(NotYetWhole { missing: self.missing.len(), chunks: self.manifest.chunks() });
         }
-        Ok(self.chunks.concat())
+        // Chunk by chunk, so that not all of it is there twice.
+        let mut file = Vec::with_capacity(self.chunks.iter().map(Vec::len).sum());
+        self.chunks.into_iter().for_each(|chunk| file.extend_from_slice(&chunk));
+        Ok(file)
     }
 }
 

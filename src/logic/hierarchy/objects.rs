@@ -224,6 +224,10 @@ pub(super) fn read(
                     done(report, &object)?;
                 }
                 within = match (class, name) {
+                    (_, Some(name)) if name.contains(&0) => {
+                        report.count_bad(BadLine::NotText, line.number, text);
+                        Within::None
+                    }
                     (Some(class), _) => {
                         object.begin(class, line.number, value);
                         object.broken = (!line.whole).then_some(BadLine::TooLong);

@@ -167,6 +167,15 @@ impl Hierarchy {
         }
     }
 
+    /// What of the subnet around an address is surely in one place: the whole of it, or where it is larger than an implicit one
+    /// ([`IMPLICIT_V4`], [`IMPLICIT_V6`]) the part of it around the address. Whoever is near to an address of a registered block of
+    /// a million need not be near to the others.
+    pub fn unit_of(&self, address: IpAddr) -> Subnet {
+        let (address, subnet) = (address.to_canonical(), self.subnet_of(address));
+        let longest = if address.is_ipv4() { IMPLICIT_V4 } else { IMPLICIT_V6 };
+        if subnet.length() < longest { Subnet::around(address, longest) } else { subnet }
+    }
+
     pub(super) fn prefix(&self, position: u32) -> Prefix {
         self.view.prefix(position)
     }

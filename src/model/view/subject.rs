@@ -1,9 +1,12 @@
-//! What can people ask about? A page, a host or an address, as they type it.
+//! What can people ask about? A page, a host, an address or a subnet, as they type it.
 
-use crate::model::url::{Host, PageUrl};
+use crate::model::{
+    subnet::Subnet,
+    url::{Host, PageUrl},
+};
 use std::{fmt, net::IpAddr, str::FromStr};
 
-/// What can be asked about: a page, a host or an address.
+/// What can be asked about: a page, a host, an address or a subnet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A page.
@@ -12,11 +15,13 @@ pub enum Subject {
     Host(Host),
     /// An address.
     Address(IpAddr),
+    /// A subnet, registered or a part of one.
+    Subnet(Subnet),
 }
 
 /// A text that is no [`Subject`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is neither a URL nor a host name nor an IP address")]
+#[error("{0:?} is neither a URL nor a host name nor an IP address nor a subnet")]
 pub struct NoSubject(pub String);
 
 impl FromStr for Subject {
@@ -27,6 +32,11 @@ impl FromStr for Subject {
         let no_subject = || NoSubject(text.chars().take(120).collect());
         if let Ok(address) = text.trim_matches(['[', ']']).parse() {
             return Ok(Subject::Address(address));
+        }
+        if text.contains('/')
+            && let Ok(subnet) = text.parse()
+        {
+            return Ok(Subject::Subnet(subnet));
         }
         if text.contains("://") {
             return PageUrl::parse(text).map(Subject::Url).map_err(|_| no_subject());
@@ -44,6 +54,7 @@ impl fmt::Display for Subject {
             Subject::Url(url) => url.fmt(f),
             Subject::Host(host) => host.fmt(f),
             Subject::Address(address) => address.fmt(f),
+            Subject::Subnet(subnet) => subnet.fmt(f),
         }
     }
 }
@@ -53,10 +64,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_subject_is_a_url_a_host_or_an_address() {
+    fn a_subject_is_a_url_a_host_an_address_or_a_subnet() {
         let read = |text: &str| text.parse::<Subject>();
         assert_eq!(read(" 10.1.2.3 "), Ok(Subject::Address("10.1.2.3".parse().unwrap())));
         assert_eq!(read("[2001:db8::1]"), Ok(Subject::Address("2001:db8::1".parse().unwrap())));
+        assert_eq!(read("10.1.2.0/24"), Ok(Subject::Subnet("10.1.2.0/24".parse().unwrap())));
+        assert_eq!(read("2001:db8::/48"), Ok(Subject::Subnet("2001:db8::/48".parse().unwrap())));
+        assert_eq!(read("10.1.2.3/a"), Ok(Subject::Url(PageUrl::parse("http://10.1.2.3/a").unwrap())));
         assert_eq!(read("Museum.or.KE"), Ok(Subject::Host("museum.or.ke".parse().unwrap())));
         assert_eq!(read("museum.or.ke/a"), Ok(Subject::Url(PageUrl::parse("http://museum.or.ke/a").unwrap())));
         assert_eq!(read("https://museum.or.ke/"), Ok(Subject::Url(PageUrl::parse("https://museum.or.ke/").unwrap())));

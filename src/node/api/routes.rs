@@ -130,14 +130,13 @@ fn dimension(name: &str) -> Result<Dimension, Refusal> {
     })
 }
 
-/// Why a URL, host or address is crawled by whom, and when.
+/// Why a URL, host, address or subnet is crawled by whom, and when.
 #[utoipa::path(get, path = "/api/why", params(WhyQuery),
     responses((status = 200, body = WhyView), (status = 400, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn why(State(context): State<Context>, asked: Asked<WhyQuery>) -> Result<Json<WhyView>, Refusal> {
-    let subject: Subject = read(asked)?
-        .q
-        .parse()
-        .map_err(|why| Refusal::bad_request(format!("{why}"), "ask like q=https://museum.or.ke/, q=museum.or.ke or q=192.0.2.7"))?;
+    let subject: Subject = read(asked)?.q.parse().map_err(|why| {
+        Refusal::bad_request(format!("{why}"), "ask like q=https://museum.or.ke/, q=museum.or.ke, q=192.0.2.7 or q=192.0.2.0/24")
+    })?;
     Ok(Json(context.desk.why(subject).await?))
 }
 

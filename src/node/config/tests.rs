@@ -35,7 +35,10 @@ fn malformed_configurations_are_explained() {
         ("[swarm]\ncontact = \"a@b.org\"", &["swarm.contact: there is no such key; `contact` belongs to the top of the file"]),
         ("\n\n[crwal]\ndepth = 3", &["line 3: crwal: there is no such key; did you mean `crawl`?"]),
         ("crawl = 8", &["line 1: crawl = 8: this is a section: write [crawl] on a line of its own"]),
-        ("[crawl]\nrevisit = \"7x\"", &["line 2: crawl.revisit = \"7x\": write a duration in quotes", "(ms, s, m, h or d), like \"45s\""]),
+        (
+            "[crawl]\nrevisit = \"7x\"",
+            &["line 2: crawl.revisit = \"7x\": write a duration in quotes", "(us, ms, s, m, h or d), like \"45s\""],
+        ),
         ("[crawl]\nrevisit = 7", &["crawl.revisit = 7: write a duration in quotes"]),
         ("[crawl]\nrevisit = \"900d\"", &["crawl.revisit = \"900d\": write a duration from \"1s\" to \"365d\""]),
         ("[crawl]\nrevisit = \"99999999999999999999d\"", &["write a duration in quotes"]),

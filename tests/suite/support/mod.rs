@@ -168,6 +168,7 @@ pub struct Swarm {
     pub web: WebServers,
     pub common: Common,
     habits: Habits,
+    client: reqwest::Client,
     began: Instant,
     _dns: DnsServer,
     _directory: TempDir,
@@ -202,7 +203,9 @@ impl Swarm {
             common.registries.push(common.write(&name, &text).expect("a registry's file"));
         }
         let asker = Asker::new().expect("a client");
-        let mut swarm = Swarm { daemons: Vec::new(), asker, web, common, habits, began, _dns: dns, _directory: directory, _ground: ground };
+        let client = client().no_proxy().timeout(Duration::from_secs(5)).build().expect("a client");
+        let mut swarm =
+            Swarm { daemons: Vec::new(), asker, web, common, habits, client, began, _dns: dns, _directory: directory, _ground: ground };
         for point in points {
             swarm.add(*point).await;
         }
@@ -292,8 +295,7 @@ impl Swarm {
     /// Who holds what, as one daemon knows it. What was given up is held by nobody.
     pub async fn ownership(&self, says: usize) -> Vec<OwnershipView> {
         let url = format!("http://{}:{API_PORT}/api/ownership?most=10000", self.daemons[says].address);
-        let client = client().no_proxy().timeout(Duration::from_secs(5)).build().expect("a client");
-        let answer = client.get(&url).send().await.unwrap_or_else(|why| panic!("{url}: {why}"));
+        let answer = self.client.get(&url).send().await.unwrap_or_else(|why| panic!("{url}: {why}"));
         let views: Vec<OwnershipView> = answer.json().await.unwrap_or_else(|why| panic!("{url}: {why}"));
         views.into_iter().filter(|view| !view.released).collect()
     }
@@ -303,8 +305,7 @@ impl Swarm {
         let mut sum = 0.0;
         for index in self.running() {
             let url = format!("http://{}:{API_PORT}/metrics", self.daemons[index].address);
-            let client = client().no_proxy().timeout(Duration::from_secs(5)).build().expect("a client");
-            let answer = client.get(&url).send().await.unwrap_or_else(|why| panic!("{url}: {why}"));
+            let answer = self.client.get(&url).send().await.unwrap_or_else(|why| panic!("{url}: {why}"));
             let text = answer.text().await.unwrap_or_else(|why| panic!("{url}: {why}"));
             let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
             sum += line.unwrap_or_else(|| panic!("no {name} in {text}")).parse::<f64>().expect("a number");

@@ -52,14 +52,14 @@ fn mixed(seed: u64) -> (World, Truth, [Arc<Hierarchy>; 2]) {
 }
 
 /// The claim that decides about an address, as each one who runs sees it.
-fn around(world: &World, address: IpAddr) -> BTreeSet<Option<(Subnet, AccessPoint, bool)>> {
+pub(super) fn around(world: &World, address: IpAddr) -> BTreeSet<Option<(Subnet, AccessPoint, bool)>> {
     let told = |claim: &Claim| (claim.subnet, claim.owner, claim.released);
     world.running().into_iter().map(|number| world.crawler(number).unwrap().claim_around(address).map(told)).collect()
 }
 
 /// Everybody names the same living owner for every server.
 #[track_caller]
-fn assert_agreed_on_owners(world: &World) {
+pub(super) fn assert_agreed_on_owners(world: &World) {
     let running: BTreeSet<_> = world.running().into_iter().map(|number| world.member(number)).collect();
     for address in world.web.addresses.values() {
         let owners = around(world, *address);
@@ -155,6 +155,8 @@ fn delegations_survive_a_new_hierarchy_without_a_probe_or_a_message() {
     for seed in 1..4 {
         let (mut world, truth, versions) = mixed(seed);
         finish(&mut world, &truth, 20 * MINUTE);
+        // The last rows reach their keepers.
+        world.run(MINUTE);
         let before: Vec<_> = world.web.addresses.values().map(|address| around(&world, *address)).collect();
         let (probes, requests, asked) = (world.ledger.probes(), world.ledger.requests(), world.questions.clone());
         for number in 0..PLACES.len() {
@@ -267,4 +269,57 @@ fn a_new_edition_that_one_operator_gives_is_used_by_all_while_the_crawl_goes_on_
     assert_polite(&world);
     assert_agreed_on_owners(&world);
     assert!((0..PLACES.len()).all(|number| used(&world, number) == new.hash()));
+}
+
+/// How often is looked whether members disagree.
+const LOOK_EVERY: Millis = 500;
+
+/// How long a new claim may take to all: a round of gossip and the way. Who made it fetches nothing before that.
+const CLAIM_SPREADS_WITHIN: Millis = 2_000;
+
+#[test]
+fn members_between_two_hierarchies_never_disagree_on_an_address_longer_than_a_claim_takes_to_all() {
+    let (mut looks, mut changes, mut longest) = (0, 0, 0);
+    seeds(3).for_each(|seed| {
+        let (mut world, truth, versions) = mixed(seed);
+        let mut random = StdRng::seed_from_u64(!seed);
+        let addresses: Vec<IpAddr> = (0..80)
+            .map(|_| IpAddr::from([20, 0, random.random_range(0..8), random.random_range(0..=255)]))
+            .chain(world.web.addresses.values().copied())
+            .collect();
+        let mut since: BTreeMap<IpAddr, Millis> = BTreeMap::new();
+        let mut clock = 0;
+        let done = |world: &World| agreed(world).is_some_and(|results| results.summary.total.pages == truth.pages);
+        while !(clock > 90_000 && done(&world)) {
+            assert!(clock < 20 * MINUTE, "seed {seed}: not done");
+            world.run(LOOK_EVERY);
+            clock += LOOK_EVERY;
+            for address in &addresses {
+                let owners = around(&world, *address);
+                looks += owners.len().min(1);
+                if owners.len() == 1 {
+                    since.remove(address);
+                } else {
+                    let lasts = clock - *since.entry(*address).or_insert(clock);
+                    longest = longest.max(lasts);
+                    assert!(lasts <= CLAIM_SPREADS_WITHIN, "seed {seed}: {address} for {lasts} ms: {owners:?}");
+                }
+            }
+            // One after another, there and back, all through the crawl.
+            if clock < 90_000 && random.random_bool(0.1) {
+                let number = random.random_range(0..PLACES.len());
+                let version = &versions[random.random_range(0..2)];
+                let known: Vec<_> = addresses.iter().map(|address| around(&world, *address)).collect();
+                world.change_hierarchy(number, version.clone());
+                let then: Vec<_> = addresses.iter().map(|address| around(&world, *address)).collect();
+                assert_eq!(known, then, "seed {seed}: another hierarchy is no other owner");
+                changes += 1;
+            }
+        }
+        assert_fetched(&world, &truth, &BTreeSet::new());
+        assert_polite(&world);
+        assert_agreed_on_owners(&world);
+    });
+    println!("{looks} looks, {changes} changes of the hierarchy, the longest disagreement lasted {longest} ms");
+    assert!(looks > 20_000 && changes > 30, "{looks} looks, {changes} changes");
 }

@@ -27,9 +27,13 @@ impl Crawler {
         let (host, url) = match subject {
             Subject::Url(url) => (Some(url.host()), Some(url)),
             Subject::Host(host) => (Some(host.clone()), None),
-            Subject::Address(_) => (None, None),
+            Subject::Address(_) | Subject::Subnet(_) => (None, None),
         };
         let mut view = WhyView { asked: subject.to_string(), host: host.clone(), ..WhyView::default() };
+        if let Subject::Subnet(subnet) = subject {
+            self.why_subnet(&mut view, *subnet);
+            return view;
+        }
         let address = match (subject, &host) {
             (Subject::Address(address), _) => Ok(*address),
             (_, Some(host)) => self.address_of(host),
@@ -42,7 +46,10 @@ impl Crawler {
                 return view;
             }
         };
-        let subnet = self.place(&mut view, address);
+        let claim = self.ownership.around(address);
+        let subnet = claim.map_or_else(|| self.unit_of(address), |claim| claim.subnet);
+        view.address = Some(address);
+        self.place(&mut view, address, subnet, claim);
         let mut sentences: Vec<String> = host.iter().filter_map(|host| self.denial(host)).collect();
         let name = host.as_ref().map_or_else(|| address.to_string(), Host::to_string);
         sentences.push(self.whose(&subnet, &name));
@@ -51,7 +58,7 @@ impl Crawler {
                 Some(host) => sentences.push(self.here(&mut view, host, url)),
                 None => {
                     view.next_visit_in_ms = self.rest_of(address);
-                    sentences.push(self.at(&subnet, address));
+                    sentences.push(self.on_record(&subnet, Some(address)));
                 }
             }
             if self.held_back().is_some() {
@@ -60,6 +67,17 @@ impl Crawler {
         }
         view.sentence = sentences.join(" ");
         view
+    }
+
+    /// The host of a subject whose place is to be asked for before anything can be said of it.
+    pub fn unlocated(&self, subject: &Subject) -> Option<Host> {
+        let host = match subject {
+            Subject::Url(url) => url.host(),
+            Subject::Host(host) => host.clone(),
+            Subject::Address(_) | Subject::Subnet(_) => return None,
+        };
+        let known = self.sites.contains_key(&host) || host.address().is_some() || self.settings.scope.denies(&host);
+        (!known && self.locator.lookup(&host, self.now.moment) == Lookup::Unknown).then_some(host)
     }
 
     /// The address that a host is pinned to, or why none is known.
@@ -84,19 +102,52 @@ impl Crawler {
         }
     }
 
-    /// Where an address lives and whose that is.
-    fn place(&self, view: &mut WhyView, address: IpAddr) -> Subnet {
+    /// The same for a subnet, whether it is claimed itself, as part of a larger one, or in parts.
+    fn why_subnet(&self, view: &mut WhyView, subnet: Subnet) {
+        let claim = self.ownership.latest(&subnet).map(|held| &held.claim).or_else(|| self.ownership.covering(&subnet));
+        let owned = claim.map_or(subnet, |claim| claim.subnet);
+        self.place(view, subnet.first(), owned, claim);
+        let mut sentences = Vec::new();
+        let parts = self.parts_of(&subnet);
+        if claim.is_some() || parts.is_none() {
+            sentences.push(self.whose(&owned, &subnet.to_string()));
+        }
+        sentences.extend(parts);
+        if view.owner_is_me {
+            sentences.push(self.on_record(&owned, None));
+        }
+        view.sentence = sentences.join(" ");
+    }
+
+    /// Whose the claimed parts of a subnet are, in a sentence, if there are any.
+    fn parts_of(&self, subnet: &Subnet) -> Option<String> {
+        let parts = self.ownership.after(Some(*subnet)).take_while(|claim| subnet.covers(&claim.subnet));
+        let owners: Vec<AccessPoint> = parts.filter(|claim| !claim.released).map(|claim| claim.owner).collect();
+        let mut named: Vec<String> = Vec::new();
+        for owner in &owners {
+            let name = if *owner == self.me { "this access point".to_owned() } else { owner.short() };
+            if !named.contains(&name) {
+                named.push(name);
+            }
+        }
+        let more = if named.len() > MOST_NAMED { format!(" and {} more", named.len() - MOST_NAMED) } else { String::new() };
+        named.truncate(MOST_NAMED);
+        let count = counted(owners.len() as u64, "smaller subnet");
+        (!owners.is_empty()).then(|| format!("In {subnet}, {count} belong to {}{more}: ask about an address.", named.join(", ")))
+    }
+
+    /// Where an address lives and whose that is. What is delegated may be a part of its registered subnet.
+    fn place(&self, view: &mut WhyView, address: IpAddr, subnet: Subnet, claim: Option<&Claim>) {
         let path = self.hierarchy.path(address);
-        let claim = self.ownership.around(address);
-        let subnet = claim.map_or(path.subnet, |claim| claim.subnet);
-        view.address = Some(address);
         view.path = path.lines();
+        if path.registered.is_some() && path.subnet != subnet && path.subnet.covers(&subnet) {
+            view.path.push(format!("part {subnet}"));
+        }
         view.subnet = Some(subnet);
         view.ownership = claim.map(OwnershipView::from);
         view.answers = claim.map(|claim| self.answers_of(claim)).unwrap_or_default();
         view.owner_liveness = claim.and_then(|claim| self.liveness(claim.owner));
         view.owner_is_me = claim.is_some_and(|claim| claim.owner == self.me && !claim.released);
-        subnet
     }
 
     /// Who was asked before a claim was made, and what they measured.
@@ -241,12 +292,13 @@ impl Crawler {
         self.front.not_before(address).map(|until| until.since(self.now.moment))
     }
 
-    /// Which servers of ours live at an address.
-    fn at(&self, subnet: &Subnet, address: IpAddr) -> String {
+    /// Which servers of ours live in a subnet, or only at one of its addresses.
+    fn on_record(&self, subnet: &Subnet, at: Option<IpAddr>) -> String {
         let hosts = self.by_subnet.get(subnet).into_iter().flatten();
-        let here: Vec<_> = hosts.filter(|host| self.sites.get(host).is_some_and(|site| site.address == address)).collect();
+        let there = |host: &&Host| at.is_none_or(|address| self.sites.get(*host).is_some_and(|site| site.address == address));
+        let here: Vec<_> = hosts.filter(there).collect();
         if here.is_empty() {
-            return "No server at this address has been named yet.".to_owned();
+            return format!("No server {} has been named yet.", if at.is_some() { "at this address" } else { "in it" });
         }
         let named: Vec<_> = here.iter().take(MOST_NAMED).map(|host| host.as_str()).collect();
         let more = if here.len() > MOST_NAMED { format!(" and {} more", here.len() - MOST_NAMED) } else { String::new() };

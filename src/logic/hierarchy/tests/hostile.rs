@@ -120,7 +120,7 @@ fn corpus() -> Vec<(&'static str, Format, Vec<u8>, Fate)> {
     add("no range at ARIN", w, whois("NetHandle: NET-1\nOrgID: X"), Bad(BadLine::MissingFields));
     add("half a range at ARIN", w, whois("NetHandle: NET-1\nNetRange: 10.0.0.0"), Bad(BadLine::End));
     add("IPv6 in a NetHandle", w, whois("NetHandle: NET-1\nNetRange: 2001:db8:: - 2001:db8::ff"), Bad(BadLine::Start));
-    add("UTF-16 as WHOIS", w, utf16("inetnum: 10.0.0.0 - 10.0.0.255\n"), Bad(BadLine::MissingFields));
+    add("UTF-16 as WHOIS", w, utf16("inetnum: 10.0.0.0 - 10.0.0.255\n"), Bad(BadLine::NotText));
     let n = Format::Networks;
     let good = "10.0.0.0/24\tKE\t7\tSeven";
     add("a network with bits beyond", n, with(good, "10.0.0.1/24\tKE\t\t"), Bad(BadLine::HostBits));

@@ -99,7 +99,10 @@ proptest! {
         let hierarchy = of(&records.join("\n"));
         for address in addresses {
             prop_assert_eq!(hierarchy.locate(address), naive(&hierarchy, address), "{}", address);
-            prop_assert!(hierarchy.subnet_of(address).contains(address));
+            let (subnet, unit) = (hierarchy.subnet_of(address), hierarchy.unit_of(address));
+            prop_assert!(subnet.covers(&unit) && unit.contains(address));
+            let longest = if address.is_ipv4() { 24 } else { 48 };
+            prop_assert_eq!(unit.length(), subnet.length().max(longest), "{} in {}", address, subnet);
         }
     }
 
@@ -231,6 +234,19 @@ fn addresses_without_a_block_live_in_implicit_subnets() {
     assert_eq!(hierarchy.subnet_of(ip("::ffff:198.51.100.77")), subnet("198.51.100.0/24"), "a mapped address is the IPv4 address");
     assert_eq!(hierarchy.locate(ip("198.51.100.77")), None);
     assert!(hierarchy.path(ip("198.51.100.77")).to_string().contains("implicit subnet 198.51.100.0/24"));
+}
+
+#[test]
+fn the_unit_of_an_address_is_its_subnet_or_the_part_around_it() {
+    let hierarchy = of("lab|KE|ipv4|10.0.0.0|65536|20000101|allocated|isp\n\
+         lab|KE|ipv4|10.0.4.16|16|20000101|assigned|customer\n\
+         lab|KE|ipv6|2001:db8::|32|20000101|allocated|isp\n");
+    assert_eq!(hierarchy.unit_of(ip("10.0.3.7")), subnet("10.0.3.0/24"));
+    assert_eq!(hierarchy.unit_of(ip("::ffff:10.0.3.7")), subnet("10.0.3.0/24"));
+    assert_eq!(hierarchy.unit_of(ip("10.0.4.17")), subnet("10.0.4.16/28"));
+    assert_eq!(hierarchy.unit_of(ip("10.0.4.40")), subnet("10.0.4.0/24"), "beside the smaller one");
+    assert_eq!(hierarchy.unit_of(ip("2001:db8:7:8::1")), subnet("2001:db8:7::/48"));
+    assert_eq!(hierarchy.unit_of(ip("198.51.100.77")), subnet("198.51.100.0/24"));
 }
 
 #[test]
