@@ -39,6 +39,9 @@ const MOST_TRIES: u32 = 8;
 /// Editions that are fetched at once because somebody vouches for them. The one that most vouch for is fetched besides.
 const MOST_UNDER_WAY: usize = 2;
 
+/// Members that are asked for one edition at a time.
+pub const MOST_SOURCES: usize = 8;
+
 /// Whoever vouched for editions that were looked at so often without finding a plausible one is not listened to any more, until it has been away.
 const MOST_BLAME: u32 = 8;
 
@@ -202,7 +205,10 @@ impl Editions {
             Some(_) => return None,
         };
         let vouches = |said: &&Endorsement| [said.endorses.hash, said.uses.hash].contains(&edition.hash) && live.contains(&said.by);
-        let from: Vec<_> = self.heard.values().filter(vouches).map(|said| said.by).collect();
+        let mut from: Vec<_> = self.heard.values().filter(vouches).map(|said| said.by).collect();
+        // Others each time, so that nobody gets in the way of who has it.
+        from.sort_by_key(|member| self.blame.get(member).copied().unwrap_or(0));
+        from.truncate(MOST_SOURCES);
         if from.is_empty() {
             return None;
         }

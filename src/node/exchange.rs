@@ -7,7 +7,7 @@ use super::{
 use crate::{
     logic::{
         crawler::event::Event,
-        editions::{Found, GATHER_WITHIN},
+        editions::{Found, GATHER_WITHIN, MOST_SOURCES},
         hierarchy::{Gathering, Hierarchy, Manifest},
     },
     model::{
@@ -26,9 +26,6 @@ use tokio::{
     sync::mpsc,
     time::{Instant, timeout},
 };
-
-/// Members that are asked for one edition.
-const MOST_SOURCES: usize = 8;
 
 /// Pieces under way at once.
 const PIECES_AT_ONCE: usize = 4;

@@ -146,6 +146,25 @@ fn what_cannot_be_had_is_tried_again_later_and_not_for_ever() {
 }
 
 #[test]
+fn many_who_say_that_they_have_it_do_not_hide_the_one_who_does() {
+    let mut mind = Editions::new(member(1), OLD, OLD, false);
+    let members: Vec<_> = (1..=30).map(member).collect();
+    let settled = members.iter().copied().collect();
+    for liar_or_last in 2..=30 {
+        mind.hear(Endorsement { by: member(liar_or_last), version: 1, uses: NEW, endorses: NEW });
+    }
+    let mut asked = BTreeSet::new();
+    for second in 0..3_600 {
+        if let Some(Wish::Gather { edition, from }) = mind.next(&settled, &members, at(second)) {
+            assert!(from.len() <= MOST_SOURCES);
+            asked.extend(from);
+            mind.found(edition, Found::Unusable, at(second));
+        }
+    }
+    assert_eq!(asked.len(), 29, "each is asked once before anybody is asked again");
+}
+
+#[test]
 fn who_names_one_after_another_that_does_not_exist_keeps_nobody_from_the_right_one() {
     let mut mind = Editions::new(member(1), OLD, OLD, false);
     let members = [1, 2, 3, 4, 5].map(member);
