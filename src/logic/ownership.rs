@@ -25,6 +25,10 @@ use std::{
 const SHORTEST_V4: u8 = 8;
 const SHORTEST_V6: u8 = 12;
 
+/// Subnets whose claims are kept, released ones included: half a kilobyte each. Of large subnets parts are claimed, and there are sixteen
+/// million of them in IPv4 alone.
+pub const MOST_CLAIMS: usize = 1_000_000;
+
 /// Whether a subnet is small enough to be anybody's.
 pub fn claimable(subnet: &Subnet) -> bool {
     subnet.length() >= if subnet.first().is_ipv4() { SHORTEST_V4 } else { SHORTEST_V6 }
@@ -177,6 +181,21 @@ impl Ownership {
     /// Everybody who holds something, in order.
     pub fn owners(&self) -> impl Iterator<Item = AccessPoint> + '_ {
         self.by_owner.keys().copied()
+    }
+
+    /// Whether one more subnet's claim can be kept.
+    pub fn has_room_for(&self, subnet: &Subnet) -> bool {
+        self.claims.len() < MOST_CLAIMS || self.claims.contains_key(subnet)
+    }
+
+    /// How many subnets were ever claimed.
+    pub fn len(&self) -> usize {
+        self.claims.len()
+    }
+
+    /// Whether none was.
+    pub fn is_empty(&self) -> bool {
+        self.claims.is_empty()
     }
 
     /// All claims, released ones too, in address order.

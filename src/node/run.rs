@@ -420,8 +420,10 @@ impl Daemon {
                 self.hear(Event::Wanted(host));
                 self.wondering.wait(subject, reply);
             }
-            // An asker who went away is no error.
-            None => drop(reply.send(self.ask_at_desk(question).await?)),
+            None => {
+                // An asker who went away is no error.
+                let _ = reply.send(self.ask_at_desk(question).await?);
+            }
         }
         Ok(())
     }

@@ -92,6 +92,7 @@ impl Crawler {
             }
             match proof.open() {
                 Ok(claim) if !claimable(&claim.subnet) => self.refuse("claims to more than a registry gives out"),
+                Ok(claim) if !self.ownership.has_room_for(&claim.subnet) => self.refuse("claims beyond the most that are kept"),
                 Ok(claim) => {
                     if self.hold(claim, proof.clone()) {
                         new.push(proof);

@@ -52,6 +52,9 @@ impl Crawler {
         if !self.roster.may_claim(self.now.moment) {
             return;
         }
+        if !self.ownership.has_room_for(&subnet) {
+            return self.refuse("subnets without an owner beyond the claims that are kept");
+        }
         if self.procedures.len() >= self.settings.settle_at_once {
             if self.settle_queue.len() < MOST_QUEUED && !self.settle_queue.iter().any(|(queued, _)| *queued == subnet) {
                 self.settle_queue.push_back((subnet, target));

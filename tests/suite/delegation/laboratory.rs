@@ -12,7 +12,7 @@ const ROUNDS: u32 = 16;
 const MOST_DEVIATIONS: f64 = 4.0;
 
 /// Of the sites that the daemons decide at the same time none learns from the others, as each does in the laboratory: what that costs.
-/// In a simulation of the paper's procedure it was 0.05 probes with twelve sites at a time, and no share.
+/// In a simulation of the paper's procedure it was 0.05 probes with twelve sites at a time, and no share; here sixteen are waiting.
 const PROBES_UNLEARNT: f64 = 0.1;
 const SHARE_UNLEARNT: f64 = 0.02;
 

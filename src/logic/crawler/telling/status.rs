@@ -6,6 +6,7 @@ use crate::{
         clock_cache::ClockCache,
         contacts::MOST_SUBNETS as MOST_PROBED,
         locator::{MOST_PINS, MOST_RESOLVING},
+        ownership::MOST_CLAIMS,
     },
     model::{
         receipt::Declined,
@@ -148,6 +149,7 @@ impl Crawler {
             limit("subnets waiting for a delegation procedure", self.settle_queue.len(), MOST_QUEUED),
             limit("addresses without an owner that are lent", self.lent.len(), MOST_QUEUED),
             limit("servers asked at once", self.front.busy(), politeness.parallel),
+            limit("claimed subnets", self.ownership.len(), MOST_CLAIMS),
             limit("members", self.membership.members().count(), self.settings.membership.most_members),
             limit("journal rows waiting to be stored", self.rows.len(), MOST_GATHERED),
             limit("contacts of one subnet by probes in 30 days", self.contacts.most(), self.settings.contacts_per_subnet as usize),
