@@ -46,7 +46,7 @@ impl Registry {
         for (length, offset) in lengths_and_offsets {
             let holder = self.random.random_range(0..self.holders);
             let country = ["DE", "FR", "KE", "US", "BR", "JP"][holder as usize % 6];
-            let (kind, address, value) = if number % ONE_IN_SIX == 0 {
+            let (kind, address, value) = if number.is_multiple_of(ONE_IN_SIX) {
                 let first = (0x2a00u128 << 112) | u128::from(number) << 96 | u128::from(offset) << (96 + 16 - length);
                 ("ipv6", Ipv6Addr::from_bits(first).to_string(), length + 16)
             } else {

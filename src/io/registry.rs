@@ -106,7 +106,7 @@ pub enum DownloadFailure {
     #[error("{url}: {why}; try again later, what has arrived is kept")]
     Broken {
         /// Where.
-        url: Url,
+        url: Box<Url>,
         /// What happened the last time.
         why: String,
     },
@@ -114,7 +114,7 @@ pub enum DownloadFailure {
     #[error("{url}: the server says {status}; check the address")]
     Status {
         /// Where.
-        url: Url,
+        url: Box<Url>,
         /// What it says.
         status: StatusCode,
     },
@@ -128,7 +128,7 @@ pub enum DownloadFailure {
     #[error("{url}: its MD5 sum is {found}, the server's {url}.md5 says {said}; try again later")]
     Checksum {
         /// Where.
-        url: Url,
+        url: Box<Url>,
         /// What was published.
         said: String,
         /// What came.
@@ -138,7 +138,7 @@ pub enum DownloadFailure {
     #[error("{url}: {why}")]
     Refused {
         /// Where.
-        url: Url,
+        url: Box<Url>,
         /// What the check says.
         why: String,
     },

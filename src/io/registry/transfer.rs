@@ -49,7 +49,7 @@ impl<'a> Transfer<'a> {
     }
 
     fn broken(&self, why: impl Into<String>) -> Trouble {
-        Trouble::Again(DownloadFailure::Broken { url: self.download.url.clone(), why: why.into() }, Duration::ZERO)
+        Trouble::Again(DownloadFailure::Broken { url: Box::new(self.download.url.clone()), why: why.into() }, Duration::ZERO)
     }
 
     fn disk(path: &Path) -> impl Fn(io::Error) -> Trouble + '_ {
@@ -83,11 +83,14 @@ impl<'a> Transfer<'a> {
         if let Some(said) = said.clone().filter(|said| *said != found) {
             // Perhaps a new version appeared meanwhile: then all of it has to come again.
             self.start_over()?;
-            return Err(Trouble::Again(DownloadFailure::Checksum { url: self.download.url.clone(), said, found }, Duration::ZERO));
+            return Err(Trouble::Again(
+                DownloadFailure::Checksum { url: Box::new(self.download.url.clone()), said, found },
+                Duration::ZERO,
+            ));
         }
         if let Err(why) = check(&self.part) {
             self.start_over()?;
-            return Err(Trouble::Final(DownloadFailure::Refused { url: self.download.url.clone(), why }));
+            return Err(Trouble::Final(DownloadFailure::Refused { url: Box::new(self.download.url.clone()), why }));
         }
         let bytes = fs::metadata(&self.part).map_err(Self::disk(&self.part))?.len();
         fs::rename(&self.part, &self.copy).map_err(Self::disk(&self.copy))?;
@@ -153,7 +156,7 @@ impl<'a> Transfer<'a> {
 
     /// What to do after an answer that is no file.
     fn refused(&self, status: StatusCode, response: &Response) -> Trouble {
-        let failure = DownloadFailure::Status { url: self.download.url.clone(), status };
+        let failure = DownloadFailure::Status { url: Box::new(self.download.url.clone()), status };
         let later = status.is_server_error() || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS);
         if !later {
             return Trouble::Final(failure);

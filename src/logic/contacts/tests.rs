@@ -120,14 +120,14 @@ fn a_lying_steward_gets_each_member_to_probe_once_and_not_more() {
     let mut why = BTreeMap::<Declined, usize>::new();
     for day in 0..29 {
         let now = WallTime(NOW.0 + day * DAY);
-        for asked in 0..members.len() {
+        for (asked, member) in members.iter_mut().enumerate() {
             let shown = match day % 4 {
                 0 => Vec::new(),
                 1 => got.iter().take(1).cloned().collect(),
                 2 => vec![receipt(50, subnet(), &[], now)],
                 _ => got.get(asked).cloned().into_iter().collect(),
             };
-            match members[asked].asked(subnet(), &shown, now) {
+            match member.asked(subnet(), &shown, now) {
                 Ok(receipt) => got.push(receipt),
                 Err(refusal) => *why.entry(refusal).or_default() += 1,
             }

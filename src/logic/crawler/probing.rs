@@ -142,7 +142,7 @@ impl Crawler {
     pub(super) fn prober_answered(&mut self, subnet: Subnet, from: AccessPoint, answer: Option<Response>) {
         match answer {
             Some(Response::Probed(report, receipt)) => {
-                let chain = self.procedures.get(&subnet).map(|procedure| [&procedure.chain[..], &[receipt.clone()]].concat());
+                let chain = self.procedures.get(&subnet).map(|procedure| [&procedure.chain[..], std::slice::from_ref(&receipt)].concat());
                 let follows = chain.is_some_and(|chain| self.open_chain(subnet, &chain).is_some());
                 let fits = follows && receipt.open().is_ok_and(|opened| opened.prober == from && opened.rtt_us == report.rtt_us.ok());
                 if !fits {

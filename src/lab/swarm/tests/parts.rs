@@ -45,7 +45,7 @@ fn ours(_: usize) -> Policy {
 
 /// Every other member goes by the paper.
 fn mixed(number: usize) -> Policy {
-    if number % 2 == 0 { PAPER } else { ours(number) }
+    if number.is_multiple_of(2) { PAPER } else { ours(number) }
 }
 
 /// The claim around an address, on which all agree.
