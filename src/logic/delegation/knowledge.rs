@@ -32,7 +32,7 @@ const MOST_GONE: usize = 64;
 const NEWS: f32 = 0.9;
 
 #[derive(Clone, Debug)]
-struct Introduced {
+pub(super) struct Introduced {
     who: AccessPoint,
     country: Option<[u8; 2]>,
 }
@@ -57,11 +57,11 @@ struct Spread {
 }
 
 /// Distances, as far as they are known. Equal calls in equal order give equal knowledge.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Knowledge {
     members: BTreeMap<AccessPoint, usize>,
     /// Also who left lately: answers name access points by their index here.
-    introduced: Vec<Introduced>,
+    pub(super) introduced: Vec<Introduced>,
     /// Between access points, in milliseconds; not a number where unknown.
     rtt: Vec<Vec<f32>>,
     subnets: BTreeMap<Subnet, Memory>,
@@ -70,15 +70,35 @@ pub struct Knowledge {
     relatives: Relatives,
     organisations: BTreeMap<OrganisationId, Spread>,
     observations: usize,
+    /// See [`MOST_SUBNETS`].
+    pub(super) most_subnets: usize,
     /// Drawn when needed, and again when access points come or their distances change.
     chart: OnceLock<Chart>,
     plane: OnceLock<Option<Plane>>,
 }
 
+impl Default for Knowledge {
+    fn default() -> Knowledge {
+        Knowledge::new()
+    }
+}
+
 impl Knowledge {
     /// Knows nothing.
     pub fn new() -> Knowledge {
-        Knowledge::default()
+        Knowledge {
+            members: BTreeMap::new(),
+            introduced: Vec::new(),
+            rtt: Vec::new(),
+            subnets: BTreeMap::new(),
+            by_age: BTreeMap::new(),
+            relatives: Relatives::default(),
+            organisations: BTreeMap::new(),
+            observations: 0,
+            most_subnets: MOST_SUBNETS,
+            chart: OnceLock::new(),
+            plane: OnceLock::new(),
+        }
     }
 
     /// Notes where an access point is: its country if it says so, else that of its address.
@@ -139,7 +159,7 @@ impl Knowledge {
         memory.latest = self.observations as u64;
         self.by_age.insert(memory.latest, subnet);
         self.settle(hierarchy, subnet, Some(by));
-        if self.subnets.len() > MOST_SUBNETS
+        if self.subnets.len() > self.most_subnets
             && let Some((_, oldest)) = self.by_age.pop_first()
         {
             self.lose(hierarchy, oldest);

@@ -11,6 +11,8 @@ mod nearest;
 mod places;
 mod plane;
 mod relatives;
+#[cfg(test)]
+mod tests;
 
 pub use knowledge::{Knowledge, MOST_SUBNETS};
 pub use nearest::Nearest;
