@@ -215,7 +215,7 @@ async fn daemons_with_the_paper_s_procedure_do_as_the_laboratory_says() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn daemons_with_the_default_procedure_do_as_the_laboratory_says_and_deputies_need_no_probe() {
-    let (mut world, outcome) = as_the_laboratory_says("nearcrawl", "nearcrawl@5").await;
+    let (mut world, outcome) = as_the_laboratory_says("nearcrawl", "nearcrawl@0.3").await;
     world.deputies_take_over(&outcome).await;
     // Whoever still has journals to copy to those who have stopped would wait for them.
     world.swarm.stop().await;
