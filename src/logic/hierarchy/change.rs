@@ -33,13 +33,15 @@ pub struct Change {
     pub explained_percent: f64,
     /// Sources whose data is older than before: name, date before, date now.
     pub older: Vec<(String, String, String)>,
+    /// Sources that had a part in the one before and have none now.
+    pub missing: Vec<String>,
 }
 
 impl Change {
-    /// Whether this is more than the time explains, or a step back in time.
+    /// Whether this is more than the time explains, a step back in time, or without a source that was there: a registry does not go.
     pub fn is_doubtful(&self) -> bool {
         let most = self.before as f64 * self.explained_percent / 100.0;
-        self.before > 0 && (self.added.max(self.removed) as f64 > most || !self.older.is_empty())
+        self.before > 0 && (self.added.max(self.removed) as f64 > most || !self.older.is_empty() || !self.missing.is_empty())
     }
 }
 
@@ -47,7 +49,8 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} subnets kept, {} added, {} removed", self.kept, self.added, self.removed)?;
         write!(f, " ({} days explain {:.1} % of {})", self.days, self.explained_percent, self.before)?;
-        self.older.iter().try_for_each(|(name, before, now)| write!(f, "; the file of {name} is of {now}, older than {before} before"))
+        self.older.iter().try_for_each(|(name, before, now)| write!(f, "; the file of {name} is of {now}, older than {before} before"))?;
+        self.missing.iter().try_for_each(|name| write!(f, "; nothing is from {name} any more"))
     }
 }
 
@@ -92,6 +95,7 @@ impl Hierarchy {
             days,
             explained_percent: (EXPLAINED_PERCENT_A_YEAR * f64::from(days) / 365.25).max(LEAST_EXPLAINED_PERCENT),
             older: older.collect(),
+            missing: dates_before.keys().filter(|name| !dates_now.contains_key(*name)).map(|name| (*name).to_owned()).collect(),
         }
     }
 }
