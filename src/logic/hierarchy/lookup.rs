@@ -13,12 +13,6 @@ pub(super) const NOBODY: u32 = u32::MAX;
 /// The most bits that tell slots apart: a slot for each of a million segments.
 const MOST_SLOT_BITS: u32 = 20;
 
-/// Has the processor fetch what lies about there now, while it waits for another table: most slots have one or two segments, so what will
-/// be read is in the same line of memory. Without, the tables are waited for one after another.
-fn touch(table: &[u32], at: usize) {
-    std::hint::black_box(table.get(at).copied());
-}
-
 /// Flattened IPv4 prefixes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct V4Table<'a> {
@@ -46,7 +40,6 @@ impl V4Table<'_> {
     pub fn find(&self, address: u32) -> u32 {
         let (slot, low) = v4_slot(address, v4_slot_bits(self.lows.len()));
         let (from, to) = (self.index[slot] as usize, self.index[slot + 1] as usize);
-        touch(self.owners, from);
         match from + self.lows[from..to].partition_point(|start| *start <= low) {
             0 => NOBODY,
             n => self.owners[n - 1],
@@ -96,12 +89,10 @@ impl V6Table<'_> {
         let wanted = upper(address);
         let slot = v6_slot(wanted, v6_slot_bits(self.uppers.len()));
         let (from, to) = (self.index[slot] as usize, self.index[slot + 1] as usize);
-        touch(self.begins, from);
         let after = match from + self.uppers[from..to].partition_point(|upper| *upper <= wanted) {
             0 => return NOBODY,
             n if self.uppers[n - 1] == wanted => {
                 let (from, to) = (self.begins[n - 1] as usize, self.begins[n] as usize);
-                touch(self.owners, from);
                 from + self.starts[from..to].partition_point(|start| *start <= address)
             }
             // Nothing begins in this /32: what began last before it goes on.
