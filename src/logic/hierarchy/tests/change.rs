@@ -44,8 +44,8 @@ fn an_older_file_than_the_one_in_use_is_doubtful_and_named() {
 fn a_registry_does_not_go_however_much_time_would_explain() {
     let other = dated(0, 100, "20260101");
     let mut builder = Builder::new();
-    builder.read_delegated("lab", b"2|lab|1|1|20000101|20160101|0\nlab|KE|ipv4|10.0.0.0|256|20000101|allocated|a\n").unwrap();
-    builder.read_delegated("gone", b"2|gone|1|1|20000101|20160101|0\ngone|KE|ipv4|11.0.0.0|256|20000101|allocated|a\n").unwrap();
+    builder.read_delegated("lab", "2|lab|1|1|20000101|20160101|0\nlab|KE|ipv4|10.0.0.0|256|20000101|allocated|a\n".as_bytes()).unwrap();
+    builder.read_delegated("gone", "2|gone|1|1|20000101|20160101|0\ngone|KE|ipv4|11.0.0.0|256|20000101|allocated|a\n".as_bytes()).unwrap();
     let change = other.change_since(&builder.finish().unwrap());
     assert_eq!(change.missing, ["gone"]);
     assert!(change.is_doubtful() && change.to_string().contains("nothing is from gone any more"), "{change}");
