@@ -167,10 +167,13 @@ impl Course {
         Ok(())
     }
 
-    /// Inhabited subnets that somebody holds.
+    /// Inhabited subnets of whose servers each is somebody's. Large subnets are given away in parts.
     fn owned(&self) -> usize {
-        let held: BTreeSet<Subnet> = self.ownership.iter().filter(|owned| !owned.released).map(|owned| owned.subnet).collect();
-        self.world.inhabited().iter().filter(|land| held.contains(&self.world.places.lands[**land].subnet)).count()
+        let held: Vec<Subnet> = self.ownership.iter().filter(|owned| !owned.released).map(|owned| owned.subnet).collect();
+        let nobodys = |server: &&Ipv4Addr| !held.iter().any(|subnet| subnet.contains(IpAddr::V4(**server)));
+        let waiting: BTreeSet<usize> =
+            self.world.servers.iter().filter(nobodys).filter_map(|server| self.world.land_of(IpAddr::V4(*server))).collect();
+        self.world.inhabited().difference(&waiting).count()
     }
 
     fn victim_address(&self) -> Ipv4Addr {

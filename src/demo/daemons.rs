@@ -128,7 +128,7 @@ impl Common {
              [scope]\ntlds = [\"{TLD}\"]\n\n\
              [dns]\nservers = [\"{dns}\"]\nleast_ttl = \"60s\"\n\n\
              [hierarchy]\ndelegated = [{registries}]\n\n\
-             [delegation]\npolicy = \"ipmicra\"\nthreshold = \"40ms\"\nprobe = \"http-head\"\n\n\
+             [delegation]\npolicy = \"nearcrawl\"\nthreshold = \"40ms\"\nprobe = \"http-head\"\nhome_port = {WEB_PORT}\n\n\
              [api]\nlisten = \"{address}:{API_PORT}\"\n",
             state = quoted(&self.directory.join(address.to_string())),
             delay = LEAST_DELAY.as_millis(),

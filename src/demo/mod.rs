@@ -99,6 +99,8 @@ pub async fn run_program(args: DemoArgs, program: PathBuf) -> Result<ExitCode, D
     let world = Arc::new(World::new(args.plan()));
     let mut workplace = Workplace::new()?;
     let web = WebServers::start(world.web_servers(), world.clone()).await?;
+    // Each access point has a web server beside it, so that the others can tell how far it is; what these see is not counted.
+    let _homes = WebServers::start(world.homes(), world.clone()).await?;
     let dns = DnsServer::start(world.name_server(), dns::Zone::new(world.names())).await.map_err(DemoError::Dns)?;
     show.event(&format!(
         "a web of {} hosts at {} addresses in {} subnets; files are in {}",

@@ -173,6 +173,11 @@ impl World {
         self.servers.iter().map(|server| SocketAddr::from((*server, WEB_PORT)))
     }
 
+    /// Web servers at the access points' own addresses.
+    pub fn homes(&self) -> impl Iterator<Item = SocketAddr> + '_ {
+        self.places.access_points.iter().map(|point| SocketAddr::from((*point, WEB_PORT)))
+    }
+
     /// All names with their addresses.
     pub fn names(&self) -> impl Iterator<Item = (Host, IpAddr)> + '_ {
         self.hosts.iter().map(|host| (host.name.clone(), IpAddr::V4(self.servers[host.server])))
@@ -210,7 +215,7 @@ impl World {
 
     /// How long the answer of `server` takes when `peer` asks, in milliseconds. Only the peer's address counts.
     pub fn delay_ms(&self, server: IpAddr, peer: IpAddr) -> u32 {
-        match (self.land_of(server), self.access_point_at(peer)) {
+        match (self.places.land_of(server), self.access_point_at(peer)) {
             (Some(land), Some(point)) => self.places.lands[land].delays[point],
             _ => STRANGER_MS,
         }
