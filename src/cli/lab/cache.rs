@@ -98,10 +98,10 @@ pub struct CacheArgs {
     #[arg(long, value_enum, default_value_t = OrderArg::Bfs)]
     order: OrderArg,
     /// How many sites are in progress at once, in each process
-    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     threads: u32,
     /// For the cross stream: over how many processes the sites are hashed
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=1_000))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=100))]
     processes: u32,
     /// Give each thread a cache of its own, of its share of the entries
     #[arg(long)]

@@ -40,7 +40,7 @@ pub fn svg(rows: &[Row]) -> String {
         <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n"
     );
     axes.frame(&mut svg, UPPER, "share of look-ups that miss", &[0.0, 0.2, 0.4, 0.6, 0.8, 1.0], |share| format!("{:.0} %", 100.0 * share));
-    axes.frame(&mut svg, LOWER, "as many times MIN's", &[0.0, 1.0, 2.0, 3.0, 4.0, MOST_TIMES], |times| format!("{times}"));
+    axes.frame(&mut svg, LOWER, "how many times the misses of MIN", &[0.0, 1.0, 2.0, 3.0, 4.0, MOST_TIMES], |times| format!("{times}"));
     for (number, rows) in rows.chunk_by(|a, b| a.policy == b.policy).enumerate() {
         axes.line(&mut svg, UPPER, 1.0, rows, |row| row.miss_rate);
         axes.line(&mut svg, LOWER, MOST_TIMES, rows, |row| row.vs_min);
