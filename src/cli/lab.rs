@@ -1,5 +1,6 @@
 //! `nearcrawl lab`: how good is what the daemons do, measured in a laboratory before it meets the world?
 
+mod cache;
 mod choice;
 mod files;
 mod plot;
@@ -24,8 +25,10 @@ use std::{num::NonZero, path::PathBuf, thread};
 /// Shown under `lab --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl lab delegation --nodes nodes.csv --rtt rtt_min_ms.csv\n  \
-    nearcrawl lab delegation --nodes nodes.csv --rtt rtt_min_ms.csv --plot probes.svg\n\n\
-    `nearcrawl lab delegation --help` says what is measured, and how.";
+    nearcrawl lab delegation --nodes nodes.csv --rtt rtt_min_ms.csv --plot probes.svg\n  \
+    nearcrawl lab cache --synthetic\n  \
+    nearcrawl lab cache --trace links.tsv.zst --threads 100 --plot misses.svg\n\n\
+    `nearcrawl lab delegation --help` and `nearcrawl lab cache --help` say what is measured, and how.";
 
 /// Shown under `lab delegation --help`.
 const DELEGATION_EXAMPLES: &str = "\
@@ -65,6 +68,9 @@ pub enum LabCommand {
     /// Measure how many probes delegation takes, and how near the chosen crawlers are
     #[command(after_long_help = DELEGATION_EXAMPLES, after_help = DELEGATION_EXAMPLES)]
     Delegation(Box<DelegationArgs>),
+    /// Measure how many URLs caches of all sizes miss, by several rules
+    #[command(after_long_help = cache::EXAMPLES, after_help = cache::EXAMPLES)]
+    Cache(Box<cache::CacheArgs>),
 }
 
 /// How crawlers are chosen.
@@ -134,8 +140,11 @@ pub struct DelegationArgs {
 
 /// Tries it, and shows what came out.
 pub async fn lab(command: LabCommand, style: Style) -> Result<String, Failure> {
-    let LabCommand::Delegation(args) = command;
-    let measured = tokio::task::spawn_blocking(move || delegation(&args, style)).await;
+    let measure = move || match command {
+        LabCommand::Delegation(args) => delegation(&args, style),
+        LabCommand::Cache(args) => cache::cache(&args, style),
+    };
+    let measured = tokio::task::spawn_blocking(measure).await;
     measured.map_err(|why| Failure::new(Exit::Internal, format!("the experiment broke off: {why}")))?
 }
 

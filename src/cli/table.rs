@@ -31,14 +31,14 @@ impl Style {
 /// Rows under headings. A heading that begins with `>` makes its column right-aligned.
 #[derive(Clone, Debug)]
 pub struct Table {
-    headings: Vec<&'static str>,
+    headings: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// An empty one.
-    pub fn new(headings: &[&'static str]) -> Table {
-        Table { headings: headings.to_vec(), rows: Vec::new() }
+    pub fn new(headings: &[&str]) -> Table {
+        Table { headings: headings.iter().map(|heading| (*heading).to_owned()).collect(), rows: Vec::new() }
     }
 
     /// One more row, with as many cells as there are headings.

@@ -1,4 +1,6 @@
 //! The wind tunnel: the same logic in simulated worlds.
 
+pub mod cache;
 pub mod delegation;
+pub mod reading;
 pub mod swarm;

@@ -1,9 +1,13 @@
-//! Where do the experiment's nodes and round-trip times come from? Files, packed or not.
+//! Where do the experiments' nodes, round-trip times and links come from? Files, packed or not.
 
 use crate::{
     cli::failure::{Exit, Failure},
     io::text,
-    lab::delegation::{distances::Distances, nodes::Nodes, reading::InputRefusal},
+    lab::{
+        cache::graph::{self, Graph},
+        delegation::{distances::Distances, nodes::Nodes},
+        reading::InputRefusal,
+    },
 };
 use std::{fs, io::Read, path::Path};
 
@@ -16,6 +20,17 @@ pub fn read(nodes_path: &Path, rtt_path: Option<&Path>) -> Result<(Nodes, Distan
         None => Distances::of_places(&nodes),
     };
     Ok((nodes, distances))
+}
+
+/// Reads links, and the hosts of the pages; without a file of these a site is `block` neighbouring pages.
+pub fn read_graph(links_path: &Path, hosts_path: Option<&Path>, block: u32) -> Result<Graph, Failure> {
+    let name = |path: &Path| path.display().to_string();
+    let links = graph::read_links(&name(links_path), open(links_path)?).map_err(refused)?;
+    let sites = match hosts_path {
+        Some(path) => graph::read_sites(&name(path), open(path)?, &name(links_path), &links).map_err(refused)?,
+        None => graph::blocks(&links, block),
+    };
+    Ok(Graph::new(&links, sites))
 }
 
 /// A text, unpacked on the way whatever its name.

@@ -1,9 +1,7 @@
 //! How far is it from one node to another? Measured round-trip times, or twice the distance on a plane.
 
-use super::{
-    nodes::Nodes,
-    reading::{InputRefusal, Lines},
-};
+use super::nodes::Nodes;
+use crate::lab::reading::{InputRefusal, Lines};
 use std::{collections::BTreeMap, io::Read};
 
 /// The most round-trip times that are kept: 400 MB.

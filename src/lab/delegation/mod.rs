@@ -11,7 +11,6 @@ pub mod arena;
 pub mod distances;
 pub mod nodes;
 pub mod policies;
-pub mod reading;
 pub mod score;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Who takes part in the experiment? Nodes with their addresses, read from a CSV file whose first line names the columns.
 
-use super::reading::{InputRefusal, Lines};
+use crate::lab::reading::{InputRefusal, Lines};
 use std::{collections::BTreeMap, io::Read, net::IpAddr};
 
 /// The most nodes that are read.

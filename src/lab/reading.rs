@@ -1,9 +1,9 @@
-//! How are the experiment's files read? Record by record, up to a limit, and every refusal says which file, which line, and what to do.
+//! How are the experiments' files read? Record by record, up to a limit, and every refusal says which file, which line, and what to do.
 
 use csv::StringRecord;
 use std::io::{self, Read, Take};
 
-/// The most bytes that are read of one file, unpacked: many times what any known collection of round-trip times has.
+/// The most bytes that are read of one file, unpacked: many times what any known collection of round-trip times has, and 70 million links.
 pub const LARGEST_FILE: u64 = 1 << 30;
 
 /// Why a file was refused.
@@ -56,6 +56,22 @@ pub enum InputRefusal {
         /// Of what.
         what: &'static str,
     },
+    /// A graph without a link.
+    #[error("{file} holds no link; each line is one: the number of the page it is on, a tab, the number of the page it leads to")]
+    NoLinks {
+        /// Which file.
+        file: String,
+    },
+    /// A page belongs to no site.
+    #[error("page {page} has links in {links}, but {file} names no host for it; do the two files belong together?")]
+    NoHost {
+        /// Which file of hosts.
+        file: String,
+        /// Which page.
+        page: usize,
+        /// The links' file.
+        links: String,
+    },
     /// It does not belong to the nodes.
     #[error("no line of {file} is about two nodes of {nodes}: do the two files belong together?")]
     Strangers {
@@ -79,15 +95,27 @@ impl<R: Read> Lines<R> {
         Lines { file: file.to_owned(), reader, line: 0 }
     }
 
+    /// With tabs between the cells, and `#` before remarks, as graphs are usually written.
+    pub fn tabbed(file: &str, input: R) -> Lines<R> {
+        let mut builder = csv::ReaderBuilder::new();
+        let reader = builder.has_headers(false).delimiter(b'\t').quoting(false).comment(Some(b'#')).from_reader(input.take(LARGEST_FILE));
+        Lines { file: file.to_owned(), reader, line: 0 }
+    }
+
     /// The next record; none at the end.
     pub fn next(&mut self) -> Result<Option<StringRecord>, InputRefusal> {
         let mut record = StringRecord::new();
-        let read = self.reader.read_record(&mut record).map_err(|error| self.refusal(error))?;
+        Ok(self.next_into(&mut record)?.then_some(record))
+    }
+
+    /// Overwrites `record` with the next one; whether there was one.
+    pub fn next_into(&mut self, record: &mut StringRecord) -> Result<bool, InputRefusal> {
+        let read = self.reader.read_record(record).map_err(|error| self.refusal(error))?;
         if !read && self.reader.get_ref().limit() == 0 {
             return Err(InputRefusal::TooMany { file: self.file.clone(), most: LARGEST_FILE as usize, what: "bytes" });
         }
         self.line = record.position().map_or(self.line, csv::Position::line);
-        Ok(read.then_some(record))
+        Ok(read)
     }
 
     /// A refusal of the line that was read last.
