@@ -15,7 +15,7 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
-pub use directives::{Directives, PRODUCT_TOKEN, header_directives};
+pub use directives::{Directives, PRODUCT_TOKEN};
 
 use crate::model::{fetch::PageFacts, fingerprint::FingerprintKey, url::PageUrl};
 use charset::Charset;

@@ -71,6 +71,30 @@ pub enum VisitOutcome {
     Status(u16),
     /// No usable answer.
     Failed(FetchFailure),
+    /// An HTML page that asks something of robots, by `X-Robots-Tag` or a meta element. At the end, so that journals written
+    /// before it was known can be read.
+    RestrictedPage {
+        /// The status.
+        status: u16,
+        /// Its content is not to be indexed.
+        no_index: bool,
+        /// Its links were not followed.
+        no_follow: bool,
+    },
+}
+
+impl VisitOutcome {
+    /// The status of the answer, if there was one.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            VisitOutcome::Page(status)
+            | VisitOutcome::NotHtml(status)
+            | VisitOutcome::Redirect(status)
+            | VisitOutcome::Status(status)
+            | VisitOutcome::RestrictedPage { status, .. } => Some(*status),
+            VisitOutcome::Failed(_) => None,
+        }
+    }
 }
 
 /// One thing that happened at a site.

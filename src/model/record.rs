@@ -1,6 +1,9 @@
 //! What is known of a server after a run? Its record: counts and outcomes, folded from its journal.
 
-use super::{time::WallTime, url::Host};
+use super::{
+    time::{Millis, WallTime},
+    url::Host,
+};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, net::IpAddr};
 use utoipa::ToSchema;
@@ -90,4 +93,12 @@ pub struct ServerRecord {
     /// Last request.
     #[schema(value_type = Option<u64>)]
     pub last_visit: Option<WallTime>,
+    /// Pages (among `pages`) that ask not to be indexed, by `X-Robots-Tag` or a meta element.
+    pub no_index: u64,
+    /// Pages (among `pages`) whose links were not followed because they ask for that.
+    pub no_follow: u64,
+    /// The longest Crawl-delay of its robots.txt for us, in milliseconds; beyond 300,000 nothing is asked.
+    pub crawl_delay_ms: Option<Millis>,
+    /// URLs (among `refused_by_robots`) set aside because that Crawl-delay is longer than is waited.
+    pub refused_by_crawl_delay: u64,
 }

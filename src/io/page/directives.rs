@@ -1,4 +1,4 @@
-//! What does a page or an `X-Robots-Tag` header ask of robots?
+//! What does a page ask of robots? (What an `X-Robots-Tag` header asks is read where the head of an answer is.)
 
 /// The name by which robots.txt, meta elements and headers address this crawler.
 pub const PRODUCT_TOKEN: &str = "nearcrawl";
@@ -19,58 +19,6 @@ impl Directives {
             let none = word.eq_ignore_ascii_case("none");
             self.no_index |= none || word.eq_ignore_ascii_case("noindex");
             self.no_follow |= none || word.eq_ignore_ascii_case("nofollow");
-        }
-    }
-}
-
-/// Reads the values of all `X-Robots-Tag` headers. A value may begin with the name of the robot it is for:
-/// `otherbot: noindex` is not for us.
-pub fn header_directives<'a>(values: impl IntoIterator<Item = &'a str>) -> Directives {
-    let mut directives = Directives::default();
-    for value in values {
-        let mut for_us = true;
-        for part in value.split(',') {
-            let list = match part.split_once(':') {
-                // `unavailable_after: date` and `max-snippet: 5` are directives with values, not robots.
-                Some((name, _))
-                    if ["unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"]
-                        .contains(&name.trim().to_ascii_lowercase().as_str()) =>
-                {
-                    ""
-                }
-                Some((name, rest)) => {
-                    for_us = name.trim().eq_ignore_ascii_case(PRODUCT_TOKEN) || name.trim() == "*";
-                    rest
-                }
-                None => part,
-            };
-            if for_us {
-                directives.add_list(list);
-            }
-        }
-    }
-    directives
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn headers_are_read_for_us_alone() {
-        let table: [(&[&str], bool, bool); 9] = [
-            (&["noindex"], true, false),
-            (&["NoFollow , noarchive"], false, true),
-            (&["none"], true, true),
-            (&["otherbot: noindex, nofollow"], false, false),
-            (&["otherbot: noindex", "nofollow"], false, true),
-            (&["NearCrawl: noindex"], true, false),
-            (&["otherbot: noindex, nearcrawl: nofollow"], false, true),
-            (&["unavailable_after: 25 Jun 2030 15:00:00 PST, noindex"], true, false),
-            (&["", ",,", "index, follow"], false, false),
-        ];
-        for (values, no_index, no_follow) in table {
-            assert_eq!(header_directives(values.iter().copied()), Directives { no_index, no_follow }, "{values:?}");
         }
     }
 }

@@ -20,6 +20,7 @@ mod looking;
 pub mod members;
 mod placing;
 mod probing;
+mod robots;
 mod search;
 mod settlement;
 mod spread;

@@ -6,16 +6,17 @@
 use super::{
     Command, Crawler,
     admission::{Candidate, SeenPurpose, scope},
+    robots::{Asked, SEARCH_AGAIN},
 };
 use crate::{
-    logic::site::{Asking, Next},
+    logic::site::{Asking, Next, asks_for_patience},
     model::{
-        fetch::{FetchFailure, FetchOutcome, FetchReport, Link, ProbeKind},
+        fetch::{FetchFailure, FetchOutcome, FetchReport, Link, PageFacts, ProbeKind},
         fingerprint::Fingerprint,
         journal::{Arrival, JournalEntry, Place, SkipReason, VisitOutcome},
         seen::{SeenAnswer, SeenBatch, SeenVisit},
         time::{Millis, WallTime},
-        url::{Host, Origin, PageUrl},
+        url::{Host, PageUrl},
     },
 };
 use std::{collections::BTreeSet, net::IpAddr};
@@ -77,6 +78,21 @@ impl Crawler {
                     self.skip(host, url, level, reason);
                 }
                 Next::Fetch(order) => {
+                    let order = match self.place_of(host, order) {
+                        Asked::There(order) if order.address == address => order,
+                        // The token in hand is another server's.
+                        Asked::There(order) => {
+                            self.front.want(order.address, host);
+                            return false;
+                        }
+                        Asked::Later => {
+                            self.front.rest(address, self.now.moment.after(SEARCH_AGAIN));
+                            self.front.want(address, host);
+                            return false;
+                        }
+                        Asked::Never => continue,
+                    };
+                    let Some(site) = self.sites.get_mut(host) else { return false };
                     site.sent(&order, &self.secret);
                     self.in_flight.insert(address, host.clone());
                     self.counters.requests += 1;
@@ -105,11 +121,16 @@ impl Crawler {
     }
 
     /// An answer came, or none.
-    pub(super) fn fetched(&mut self, address: IpAddr, report: FetchReport) {
+    pub(super) fn fetched(&mut self, address: IpAddr, mut report: FetchReport) {
         let Some(host) = self.in_flight.remove(&address) else { return };
         let asking = self.sites.get_mut(&host).and_then(|site| site.asking.take());
         let origin = report.url.origin();
         let delay = self.sites.get(&host).and_then(|site| site.crawl_delay(&origin));
+        if let (FetchOutcome::Status(status) | FetchOutcome::Robots { status, .. }, Some(site)) = (&report.outcome, self.sites.get(&host))
+            && asks_for_patience(*status)
+        {
+            report.retry_after = report.retry_after.max(Some(site.back_off()));
+        }
         let rest = self.front.politeness().rest_after(report.took, delay).max(report.retry_after.unwrap_or(0));
         self.front.give_back(address, self.now.moment.after(rest));
         self.counters.bytes += report.wire_bytes;
@@ -117,7 +138,9 @@ impl Crawler {
             ProbeKind::Tcp => report.connect_us,
             ProbeKind::HttpHead => report.first_byte_us,
         };
-        if let (Some(rtt_us), Some(subnet)) = (timing, self.sites.get(&host).map(|site| site.key.subnet)) {
+        // A robots.txt that moved may have come from elsewhere.
+        let subnet = self.sites.get(&host).filter(|site| site.address == address).map(|site| site.key.subnet);
+        if let (Some(rtt_us), Some(subnet)) = (timing, subnet) {
             self.timed(subnet, rtt_us);
         }
         match asking {
@@ -131,44 +154,20 @@ impl Crawler {
         }
     }
 
-    fn robots_came(&mut self, host: &Host, address: IpAddr, origin: Origin, report: FetchReport) {
-        let Some(site) = self.sites.get_mut(host) else { return };
-        let failed = |status: u16| status >= 500 || status == 429;
-        let answer = match report.outcome {
-            FetchOutcome::Redirect { to, .. } if site.robots_moved(&origin, &to.url) => return self.want(host),
-            // It leads to another host, or in circles: as if there were none (RFC 9309 §2.3.1.2).
-            FetchOutcome::Redirect { .. } => Ok((404, Vec::new())),
-            FetchOutcome::Robots { status, body } => Ok((status, body.to_vec())),
-            FetchOutcome::Page { status, .. } | FetchOutcome::NotHtml { status, .. } | FetchOutcome::Status(status) => {
-                Ok((status, Vec::new()))
-            }
-            FetchOutcome::Failed(failure) => Err(failure),
-        };
-        if answer.as_ref().map_or(true, |(status, _)| failed(*status))
-            && let Some(pause) = site.robots_failed(&origin)
-        {
-            self.front.rest(address, self.now.moment.after(pause));
-            return self.want(host);
-        }
-        let (at, took) = (self.now.wall, report.took);
-        self.journal(host, JournalEntry::Robots { origin, at, answer, took });
-        self.want(host);
-    }
-
     fn page_came(&mut self, host: &Host, page: Candidate, report: FetchReport) {
         let Some(site) = self.sites.get_mut(host) else { return };
         site.digesting = true;
         let (number, run, tree, external) = (site.number, site.key.run, site.tree.clone(), site.record.external_hosts);
         let software = report.software.filter(|software| site.record.software.as_ref() != Some(software));
         let (outcome, links, level, hops) = match report.outcome {
-            FetchOutcome::Page { status, page: facts } => (VisitOutcome::Page(status), facts.links, page.level + 1, 0),
+            FetchOutcome::Page { status, page: facts } => (outcome_of(status, &facts), followed(facts), page.level + 1, 0),
             FetchOutcome::Redirect { status, to } => (VisitOutcome::Redirect(status), vec![to], page.level, page.hops + 1),
             FetchOutcome::NotHtml { status, .. } => (VisitOutcome::NotHtml(status), Vec::new(), 0, 0),
             FetchOutcome::Robots { status, .. } | FetchOutcome::Status(status) => (VisitOutcome::Status(status), Vec::new(), 0, 0),
             FetchOutcome::Failed(failure) => (VisitOutcome::Failed(failure), Vec::new(), 0, 0),
         };
         match &outcome {
-            VisitOutcome::Page(_) => self.counters.pages += 1,
+            VisitOutcome::Page(_) | VisitOutcome::RestrictedPage { .. } => self.counters.pages += 1,
             VisitOutcome::Failed(_) => self.counters.failed += 1,
             VisitOutcome::NotHtml(_) | VisitOutcome::Redirect(_) | VisitOutcome::Status(_) => {}
         }
@@ -341,6 +340,17 @@ impl Crawler {
         self.superseded.insert(host.clone(), old.key);
         self.want(&host);
     }
+}
+
+/// How a page is written down: what it asks of robots is kept, even if it has been obeyed already by leaving out the links.
+fn outcome_of(status: u16, page: &PageFacts) -> VisitOutcome {
+    let PageFacts { no_index, no_follow, .. } = *page;
+    if no_index || no_follow { VisitOutcome::RestrictedPage { status, no_index, no_follow } } else { VisitOutcome::Page(status) }
+}
+
+/// The links that may be followed: none if the page says so, whatever the hand that read it brought.
+fn followed(page: PageFacts) -> Vec<Link> {
+    if page.no_follow { Vec::new() } else { page.links }
 }
 
 /// The links of one page, by where they lead.

@@ -37,11 +37,22 @@ pub struct SiteRules {
 /// The longest crawl-delay that is waited out (RFC 9309 knows no crawl-delay).
 pub const LONGEST_CRAWL_DELAY: Millis = 300_000;
 
+/// The rest after the first 429 or 503.
+const FIRST_BACK_OFF: Millis = 30_000;
+
+/// The rest after many of them in a row.
+const LONGEST_BACK_OFF: Millis = 3_600_000;
+
 /// How many starting URLs of a site are remembered for its next run.
 const MOST_STARTS: usize = 10_000;
 
 /// How many distinct external hosts are counted exactly for one site.
 const MOST_EXTERNAL_HOSTS: usize = 100_000;
+
+/// Whether a status says that the server was asked too much, or is asked too much by all: 429 and 503.
+pub fn asks_for_patience(status: u16) -> bool {
+    matches!(status, 429 | 503)
+}
 
 /// What to ask next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +105,8 @@ pub struct Site {
     slot: WallTime,
     last_took: Millis,
     last_rest: Millis,
+    /// How many answers in a row were 429 or 503.
+    setbacks: u32,
 }
 
 impl Site {
@@ -121,6 +134,10 @@ impl Site {
             deepest: 0,
             first_visit: None,
             last_visit: None,
+            no_index: 0,
+            no_follow: 0,
+            crawl_delay_ms: None,
+            refused_by_crawl_delay: 0,
         };
         Site {
             key,
@@ -141,6 +158,7 @@ impl Site {
             slot: opened,
             last_took: 0,
             last_rest: 0,
+            setbacks: 0,
         }
     }
 
@@ -180,6 +198,8 @@ impl Site {
                     answer.as_ref().map(|(status, body)| (*status, body.as_slice())).map_err(|f| *f),
                     &rules.product_token,
                 );
+                self.count_setback(answer.as_ref().ok().map(|(status, _)| *status));
+                self.record.crawl_delay_ms = self.robots.values().filter_map(RobotsStanding::wanted_delay).max();
                 if answer.is_err() {
                     self.record.failed += 1;
                 }
@@ -208,6 +228,7 @@ impl Site {
             }
             JournalEntry::Skipped { url, reason } => {
                 self.frontier.remove(key.of(url.as_str()));
+                self.record.refused_by_crawl_delay += u64::from(*reason == SkipReason::CrawlDelay);
                 match reason {
                     SkipReason::Robots | SkipReason::RobotsUnavailable | SkipReason::CrawlDelay => self.record.refused_by_robots += 1,
                     SkipReason::Script => self.record.cut_by_script += 1,
@@ -270,11 +291,16 @@ impl Site {
         };
     }
 
-    /// robots.txt answered with a redirect. Returns whether it is followed (same host, at most five hops); if not, the caller
-    /// enters it as "there is none".
+    /// robots.txt answered with a redirect. Returns whether it is followed (at most five hops, to other hosts too); if not, the
+    /// caller enters it as "there is none".
     pub fn robots_moved(&mut self, origin: &Origin, to: &PageUrl) -> bool {
-        let standing = self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin));
-        to.host() == origin.host && standing.moved(to)
+        self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin)).moved(to)
+    }
+
+    /// robots.txt moved to a host of which it is not known yet where it lives and who may ask it. Returns whether to look again
+    /// soon; if not, the caller enters that it could not be had.
+    pub fn robots_searched(&mut self, origin: &Origin) -> bool {
+        self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin)).searched()
     }
 
     /// robots.txt could not be had. Returns for how long to wait before it is asked again, or none if it is given up for this
@@ -293,7 +319,12 @@ impl Site {
         self.last_took
     }
 
-    /// For how long the server asked to be left alone with its last answer.
+    /// For how long to leave the server alone after one more 429 or 503, whatever `Retry-After` says: twice as long each time.
+    pub fn back_off(&self) -> Millis {
+        FIRST_BACK_OFF.saturating_mul(1 << self.setbacks.min(16)).min(LONGEST_BACK_OFF)
+    }
+
+    /// For how long the server was to be left alone after its last answer: because it asked for that, or by [`Site::back_off`].
     pub fn last_rest(&self) -> Millis {
         self.last_rest
     }
@@ -366,9 +397,23 @@ impl Site {
         self.record.last_visit = self.record.last_visit.max(Some(at));
     }
 
+    /// Counts refusals for being asked too much; no answer at all says nothing of that.
+    fn count_setback(&mut self, status: Option<u16>) {
+        match status {
+            Some(status) if asks_for_patience(status) => self.setbacks = self.setbacks.saturating_add(1),
+            Some(_) => self.setbacks = 0,
+            None => {}
+        }
+    }
+
     fn count_outcome(&mut self, outcome: &VisitOutcome, level: u8) {
+        self.count_setback(outcome.status());
+        if let VisitOutcome::RestrictedPage { no_index, no_follow, .. } = outcome {
+            self.record.no_index += u64::from(*no_index);
+            self.record.no_follow += u64::from(*no_follow);
+        }
         match outcome {
-            VisitOutcome::Page(status) => {
+            VisitOutcome::Page(status) | VisitOutcome::RestrictedPage { status, .. } => {
                 self.record.pages += 1;
                 self.record.deepest = self.record.deepest.max(level);
                 *self.record.by_status.entry(*status).or_default() += 1;

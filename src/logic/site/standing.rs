@@ -9,6 +9,7 @@ use crate::model::{
     journal::SkipReason,
     time::{Millis, WallTime},
     url::{Origin, PageUrl},
+    view::Span,
 };
 
 /// After a day robots.txt is asked for again (RFC 9309 §2.4).
@@ -16,6 +17,9 @@ const HOLDS: Millis = 24 * 3_600_000;
 
 /// Redirects that are followed (RFC 9309 §2.3.1.2).
 const MOST_HOPS: u8 = 5;
+
+/// How often is asked where a robots.txt that moved to another host lives, about once a second; then it is given up for this run.
+const MOST_SEARCHES: u8 = 60;
 
 /// Waits before a robots.txt that could not be had is asked for again; then it is given up for this run.
 const PATIENCE: [Millis; 2] = [3_000, 15_000];
@@ -32,8 +36,12 @@ enum Known {
 pub struct RobotsStanding {
     known: Known,
     since: WallTime,
-    ask: Option<PageUrl>,
+    /// Where the origin's own lies; none if there is no such URL.
+    home: Option<PageUrl>,
+    /// Where it was last said to have moved to.
+    moved: Option<PageUrl>,
     hops: u8,
+    searches: u8,
     failures: usize,
     unreachable: bool,
 }
@@ -44,8 +52,10 @@ impl RobotsStanding {
         RobotsStanding {
             known: Known::Nothing,
             since: WallTime(0),
-            ask: origin.page("/robots.txt").ok(),
+            home: origin.page("/robots.txt").ok(),
+            moved: None,
             hops: 0,
+            searches: 0,
             failures: 0,
             unreachable: false,
         }
@@ -54,14 +64,20 @@ impl RobotsStanding {
     /// What to ask for before anything else may be asked; none if it is known.
     pub fn to_ask(&self, now: WallTime) -> Option<PageUrl> {
         let stale = now.0.saturating_sub(self.since.0) > HOLDS;
-        if matches!(self.known, Known::Nothing) || stale { self.ask.clone() } else { None }
+        if matches!(self.known, Known::Nothing) || stale { self.moved.clone().or_else(|| self.home.clone()) } else { None }
     }
 
     /// It moved. False if it moved too often.
     pub fn moved(&mut self, to: &PageUrl) -> bool {
         self.hops += 1;
-        self.ask = Some(to.clone());
+        self.moved = Some(to.clone());
         self.hops <= MOST_HOPS
+    }
+
+    /// It moved to a host whose address is not known yet. False if that has taken too long.
+    pub fn searched(&mut self) -> bool {
+        self.searches += 1;
+        self.searches <= MOST_SEARCHES
     }
 
     /// It could not be had: wait this long and ask again, or give up.
@@ -73,9 +89,13 @@ impl RobotsStanding {
     /// The answer that counts.
     pub fn answered(&mut self, at: WallTime, answer: Result<(u16, &[u8]), FetchFailure>, product_token: &str) {
         self.since = at;
+        // Tomorrow the origin is asked itself: it may have moved elsewhere.
+        self.moved = None;
         self.hops = 0;
+        self.searches = 0;
         self.failures = 0;
-        self.unreachable = answer.is_err();
+        // A server that sent us where we cannot ask did answer.
+        self.unreachable = answer.is_err_and(|failure| failure != FetchFailure::BadRedirect);
         self.known = match verdict(answer, product_token) {
             RobotsVerdict::Rules(robots) => Known::Rules(robots),
             RobotsVerdict::Unavailable => Known::Unavailable,
@@ -85,8 +105,8 @@ impl RobotsStanding {
     /// Why this page may not be asked for, if it may not.
     pub fn forbids(&self, url: &PageUrl) -> Option<SkipReason> {
         match &self.known {
-            Known::Nothing => None,
-            Known::Unavailable => Some(SkipReason::RobotsUnavailable),
+            // Nothing may be asked before it is known; there is nothing to wait for if it has no URL.
+            Known::Nothing | Known::Unavailable => Some(SkipReason::RobotsUnavailable),
             Known::Rules(robots) if robots.crawl_delay().is_some_and(|delay| delay > LONGEST_CRAWL_DELAY) => Some(SkipReason::CrawlDelay),
             Known::Rules(robots) => (!robots.allows(url.path_and_query())).then_some(SkipReason::Robots),
         }
@@ -97,12 +117,17 @@ impl RobotsStanding {
         self.unreachable
     }
 
-    /// The crawl-delay it asks for.
-    pub fn crawl_delay(&self) -> Option<Millis> {
+    /// The crawl-delay it asks for, however long.
+    pub fn wanted_delay(&self) -> Option<Millis> {
         match &self.known {
-            Known::Rules(robots) => robots.crawl_delay().map(|delay| delay.min(LONGEST_CRAWL_DELAY)),
+            Known::Rules(robots) => robots.crawl_delay(),
             Known::Nothing | Known::Unavailable => None,
         }
+    }
+
+    /// The crawl-delay that is waited out.
+    pub fn crawl_delay(&self) -> Option<Millis> {
+        self.wanted_delay().map(|delay| delay.min(LONGEST_CRAWL_DELAY))
     }
 
     /// When the answer that counts came, if one did.
@@ -115,7 +140,11 @@ impl RobotsStanding {
         match (&self.known, self.forbids(url)) {
             (Known::Nothing, _) => "not asked yet".to_owned(),
             (Known::Unavailable, _) => "could not be had, so nothing is asked".to_owned(),
-            (_, Some(SkipReason::CrawlDelay)) => "asks for a longer delay than we wait, so nothing is asked".to_owned(),
+            (_, Some(SkipReason::CrawlDelay)) => format!(
+                "asks for a pause of {} between requests; more than {} is not waited, so nothing is asked",
+                Span(self.wanted_delay().unwrap_or(Millis::MAX)),
+                Span(LONGEST_CRAWL_DELAY)
+            ),
             (_, Some(_)) => "forbids it".to_owned(),
             (_, None) => "allows it".to_owned(),
         }

@@ -150,3 +150,115 @@ fn a_journal_read_back_knows_what_was_met_and_what_may_not_have_arrived() {
     assert_eq!(replayed.site.next_sequence(), entries.len() as u64);
     assert!(replay(key, 5, &entries[1..], &rules(), &KEY).is_none(), "without an opening there is nothing to stand on");
 }
+
+/// What came when robots.txt was asked for.
+fn robots_answer(answer: Result<(u16, &str), FetchFailure>, at: u64) -> JournalEntry {
+    let answer = answer.map(|(status, body)| (status, body.as_bytes().to_vec()));
+    JournalEntry::Robots { origin: page("/").origin(), at: WallTime(at), answer, took: 5 }
+}
+
+#[test]
+fn robots_missing_allows_and_robots_not_to_be_had_forbids() {
+    let admitted = || JournalEntry::Admitted { urls: found(&[("/", 0)]) };
+    for status in [400, 401, 403, 404, 410, 451] {
+        let (site, asked) = play(&[admitted(), robots_answer(Ok((status, "User-agent: *\nDisallow: /")), 2)], &rules());
+        assert_eq!((asked, site.record.refused_by_robots), (vec!["/".to_owned()], 0), "{status}");
+    }
+    let stays_out = [Ok((429, "")), Ok((500, "")), Ok((503, "")), Err(FetchFailure::Unreachable), Err(FetchFailure::BadRedirect)];
+    for answer in stays_out {
+        let (site, asked) = play(&[admitted(), robots_answer(answer, 2)], &rules());
+        assert_eq!((asked, site.record.refused_by_robots), (vec!["-/ RobotsUnavailable".to_owned()], 1), "{answer:?}");
+    }
+    let (site, _) = play(&[admitted(), robots_answer(Err(FetchFailure::BadRedirect), 2)], &rules());
+    assert_eq!(site.record.status, ServerStatus::Robots, "it answered, so it is not down");
+}
+
+#[test]
+fn robots_is_asked_for_again_after_a_day_where_it_belongs() {
+    let (key, mut entries) = opened();
+    entries.extend([JournalEntry::Admitted { urls: found(&[("/", 0)]) }, robots_answer(Ok((200, "")), 1_000)]);
+    let mut site = replay(key, 1, &entries, &rules(), &KEY).unwrap().site;
+    let asked = |site: &Site, at: u64| match site.next(WallTime(at), &rules(), &KEY) {
+        Next::Fetch(order) => order.url.to_string(),
+        other => format!("{other:?}"),
+    };
+    let day = 24 * 3_600_000;
+    assert_eq!(asked(&site, 1_000 + day), "http://a.ke/");
+    assert_eq!(asked(&site, 1_001 + day), "http://a.ke/robots.txt");
+    let elsewhere = PageUrl::parse("http://www.b.ke/robots.txt").unwrap();
+    assert!(site.robots_moved(&page("/").origin(), &elsewhere));
+    assert_eq!(asked(&site, 1_001 + day), "http://www.b.ke/robots.txt");
+    site.apply(&robots_answer(Ok((200, "")), 1_001 + day), &rules(), &KEY);
+    assert_eq!(asked(&site, 1_002 + 2 * day), "http://a.ke/robots.txt", "not at the place of yesterday");
+}
+
+#[test]
+fn robots_may_move_five_times() {
+    let (key, entries) = opened();
+    let mut site = replay(key, 1, &entries, &rules(), &KEY).unwrap().site;
+    let origin = page("/").origin();
+    let hops: Vec<bool> =
+        (0..6).map(|n| site.robots_moved(&origin, &PageUrl::parse(&format!("http://h{n}.ke/robots.txt")).unwrap())).collect();
+    assert_eq!(hops, [true, true, true, true, true, false]);
+}
+
+#[test]
+fn a_crawl_delay_in_robots_is_on_the_record_and_too_long_a_one_keeps_us_out_and_says_so() {
+    let admitted = || JournalEntry::Admitted { urls: found(&[("/", 0)]) };
+    let (site, asked) = play(&[admitted(), robots("User-agent: *\nCrawl-delay: 300")], &rules());
+    assert_eq!((asked, site.record.crawl_delay_ms), (vec!["/".to_owned()], Some(300_000)));
+    assert_eq!(site.crawl_delay(&page("/").origin()), Some(300_000));
+    let (site, asked) = play(&[admitted(), robots("User-agent: *\nCrawl-delay: 300.1")], &rules());
+    assert_eq!(asked, ["-/ CrawlDelay"]);
+    let record = &site.record;
+    assert_eq!((record.crawl_delay_ms, record.refused_by_crawl_delay, record.refused_by_robots), (Some(300_100), 1, 1));
+    assert_eq!(record.status, ServerStatus::Robots);
+    let words = site.robots_says(&page("/")).unwrap();
+    assert_eq!(words, "asks for a pause of 5 min 0 s between requests; more than 5 min 0 s is not waited, so nothing is asked");
+}
+
+#[test]
+fn what_pages_ask_of_robots_is_on_the_record() {
+    let restricted = |path: &str, no_index, no_follow| {
+        let mut entry = visited(path, 0, &[], &[]);
+        if let JournalEntry::Visited { outcome, .. } = &mut entry {
+            *outcome = VisitOutcome::RestrictedPage { status: 200, no_index, no_follow };
+        }
+        entry
+    };
+    let entries = [
+        JournalEntry::Admitted { urls: found(&[("/", 0), ("/1", 0), ("/2", 0)]) },
+        robots(""),
+        restricted("/", true, false),
+        restricted("/1", true, true),
+        visited("/2", 0, &[], &[]),
+    ];
+    let (site, _) = play(&entries, &rules());
+    let record = &site.record;
+    assert_eq!((record.pages, record.no_index, record.no_follow, record.by_status[&200]), (3, 2, 1, 3));
+    assert_eq!(record.status, ServerStatus::Up);
+}
+
+#[test]
+fn refusals_for_being_asked_too_much_double_the_rest_of_a_site() {
+    let (key, entries) = opened();
+    let mut site = replay(key, 1, &entries, &rules(), &KEY).unwrap().site;
+    let answer = |status| {
+        let mut entry = visited("/x", 0, &[], &[]);
+        if let JournalEntry::Visited { outcome, .. } = &mut entry {
+            *outcome = status;
+        }
+        entry
+    };
+    let mut rests = vec![site.back_off()];
+    for _ in 0..9 {
+        site.apply(&answer(VisitOutcome::Status(if rests.len() % 2 == 0 { 429 } else { 503 })), &rules(), &KEY);
+        rests.push(site.back_off());
+    }
+    let seconds: Vec<_> = rests.iter().map(|rest| rest / 1_000).collect();
+    assert_eq!(seconds, [30, 60, 120, 240, 480, 960, 1_920, 3_600, 3_600, 3_600]);
+    site.apply(&answer(VisitOutcome::Failed(FetchFailure::HeadTimeout)), &rules(), &KEY);
+    assert_eq!(site.back_off(), 3_600_000, "no answer is no better");
+    site.apply(&answer(VisitOutcome::Status(404)), &rules(), &KEY);
+    assert_eq!(site.back_off(), 30_000);
+}

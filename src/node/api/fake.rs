@@ -190,6 +190,10 @@ pub fn server(i: u8) -> ServerRecord {
         deepest: 5,
         first_visit: Some(WallTime(1_790_000_000_000)),
         last_visit: Some(WallTime(1_790_000_100_000)),
+        no_index: 0,
+        no_follow: 0,
+        crawl_delay_ms: None,
+        refused_by_crawl_delay: 0,
     }
 }
 

@@ -76,3 +76,28 @@ fn a_redirect_says_why_it_leads_nowhere() {
     assert_eq!(location(&headers(&[("location", b"mailto:x@y.z")]), &asked), Err(BadLocation::Refused(UrlRefusal::Scheme)));
     assert_eq!(location(&headers(&[("location", b"/a"), ("location", b"/a")]), &asked).unwrap().as_str(), "http://a.test/a");
 }
+
+#[test]
+fn robots_tags_are_read_for_everybody_and_for_us() {
+    let table: [(&[&str], bool, bool); 12] = [
+        (&["noindex"], true, false),
+        (&["NoFollow , noarchive"], false, true),
+        (&["none"], true, true),
+        (&["*: none"], true, true),
+        (&["otherbot: noindex, nofollow"], false, false),
+        (&["otherbot: noindex", "nofollow"], false, true),
+        (&["NearCrawl: noindex"], true, false),
+        (&["nearcrawl: nofollow"], false, true),
+        (&["nearcrawl: none"], true, true),
+        (&["otherbot: noindex, nearcrawl: nofollow"], false, true),
+        (&["unavailable_after: 25 Jun 2030 15:00:00 PST, noindex"], true, false),
+        (&["", ",,", "index, follow", "nearcrawler: none"], false, false),
+    ];
+    for (values, no_index, no_follow) in table {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append("x-robots-tag", value.parse().unwrap());
+        }
+        assert_eq!(robots_tag(&headers, "nearcrawl"), RobotsTag { no_index, no_follow }, "{values:?}");
+    }
+}

@@ -3,6 +3,7 @@
 use super::*;
 use std::fmt::Write as _;
 
+mod naive;
 mod specification;
 
 fn allows(file: &str, path: &str) -> bool {
