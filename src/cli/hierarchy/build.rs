@@ -38,7 +38,7 @@ or if it is older than what the previous snapshot was built from. The snapshot i
 the previous one than its age explains: 20 % a year, and 5 % at any time. The previous snapshot is the one that --out
 replaces, unless --previous names another or --fresh says that there is none. --overrule takes it all nevertheless.
 
-All members of a swarm must use the same hierarchy: compare the hash that is printed.";
+A swarm uses the edition that most of its members vouch for: docs/OPERATING.md, \"A newer hierarchy\".";
 
 /// Arguments of `build`.
 #[derive(Debug, Args)]
