@@ -78,7 +78,7 @@ pub enum Command {
     /// Tell what the whole swarm knows so far
     #[command(after_help = results::EXAMPLES)]
     Results(results::ResultsArgs),
-    /// Explain why a URL, a host or an address is crawled by whom, and when
+    /// Explain why a URL, a host, an address or a subnet is crawled by whom, and when
     #[command(after_help = look::WHY_EXAMPLES)]
     Why(look::WhyArgs),
     /// List the members of the swarm

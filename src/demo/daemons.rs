@@ -242,7 +242,7 @@ mod tests {
     fn common() -> Common {
         Common {
             directory: std::env::temp_dir(),
-            registries: vec!["/tmp/with \"quotes\"/delegated-a".into(), "/tmp/delegated-b".into()],
+            registries: vec!["/srv/with \"quotes\"/delegated-a".into(), "/srv/delegated-b".into()],
             name_server: "127.16.250.53:5300".parse().unwrap(),
             range: "127.16.0.0/16".to_owned(),
             program: "/bin/sh".into(),

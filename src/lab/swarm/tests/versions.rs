@@ -69,16 +69,21 @@ pub(super) fn assert_agreed_on_owners(world: &World) {
     }
 }
 
+/// The crawl ends, and everything was fetched once, politely, by owners on whom all agree.
+fn assert_crawled_to_the_end(world: &mut World, truth: &Truth) {
+    let results = finish(world, truth, 20 * MINUTE);
+    assert_fetched(world, truth, &BTreeSet::new());
+    assert_totals(&results, truth);
+    assert_polite(world);
+    assert_agreed_on_owners(world);
+}
+
 #[test]
 fn members_with_two_hierarchies_fetch_everything_once_and_agree_on_every_owner() {
     seeds(5).for_each(|seed| {
         println!("seed {seed}");
         let (mut world, truth, _) = mixed(seed);
-        let results = finish(&mut world, &truth, 20 * MINUTE);
-        assert_fetched(&world, &truth, &BTreeSet::new());
-        assert_totals(&results, &truth);
-        assert_polite(&world);
-        assert_agreed_on_owners(&world);
+        assert_crawled_to_the_end(&mut world, &truth);
     });
 }
 
@@ -97,11 +102,7 @@ fn members_that_change_over_in_the_middle_of_a_crawl_lose_nothing_and_fetch_noth
         for number in 0..PLACES.len() {
             world.change_hierarchy(number, versions[1].clone());
         }
-        let results = finish(&mut world, &truth, 20 * MINUTE);
-        assert_fetched(&world, &truth, &BTreeSet::new());
-        assert_totals(&results, &truth);
-        assert_polite(&world);
-        assert_agreed_on_owners(&world);
+        assert_crawled_to_the_end(&mut world, &truth);
     });
 }
 
