@@ -7,6 +7,7 @@ mod attributes;
 mod charset;
 mod directives;
 mod entities;
+mod marks;
 mod raw_text;
 mod references;
 mod resolve;
