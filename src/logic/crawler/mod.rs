@@ -15,6 +15,7 @@ mod claiming;
 mod counters;
 mod distances;
 pub mod event;
+mod fronting;
 mod journaling;
 mod looking;
 pub mod members;

@@ -68,7 +68,8 @@ impl Crawler {
                 && let Some(url) = site.frontier.first().map(|waiting| waiting.url.clone())
             {
                 // Denied since it was named: what waits is set aside, and nothing is asked.
-                self.journal(host, JournalEntry::Skipped { url, reason: SkipReason::Denied });
+                let level = site.frontier.first().map_or(0, |first| first.level);
+                self.skip(host, url, level, SkipReason::Denied);
                 continue;
             }
             match site.next(self.now.wall, &self.settings.rules, &self.secret) {

@@ -366,7 +366,7 @@ impl Site {
 
     /// Whether something can be asked now or later in this slot.
     pub fn wants(&self, rules: &SiteRules) -> bool {
-        !self.frontier.is_empty() && self.asking.is_none() && !self.digesting && self.state(rules) != RunState::PausedByBudget
+        self.frontier.first().is_some() && self.asking.is_none() && !self.digesting && self.state(rules) != RunState::PausedByBudget
     }
 
     /// Whether it is paused by its page budget, and since a slot's length.
