@@ -12,13 +12,10 @@ use crate::{
     },
 };
 
-/// URLs of all sites together that may wait in memory; each takes about 250 bytes there, and 10 when it waits far back.
-const MOST_NEAR: usize = 65_536;
-
 impl Crawler {
     /// Sets aside what waits too far back, and calls back what comes next. After every change of a frontier.
     pub(super) fn keep_front(&mut self, host: &Host) {
-        let most = (MOST_NEAR / self.sites.len().max(1)).max(1);
+        let most = (self.settings.most_near / self.sites.len().max(1)).max(1);
         let Some(site) = self.sites.get_mut(host) else { return };
         let number = site.number;
         let urls = site.frontier.set_aside(most);

@@ -119,7 +119,7 @@ impl Frontier {
         self.line.insert(rank, (waiting, script));
     }
 
-    /// Takes a URL that waits near out of the line; nothing happens if it does not.
+    /// Takes a URL out of the line; nothing happens if it is not in it.
     pub fn remove(&mut self, fingerprint: Fingerprint) {
         if let Some(rank) = self.places.remove(&fingerprint) {
             let script = self.line.remove(&rank).and_then(|(_, script)| script);
@@ -128,6 +128,10 @@ impl Frontier {
             {
                 self.scripts.remove(&script);
             }
+        } else if self.far.iter().any(|(_, page)| page == fingerprint) {
+            // It went far back while it was being asked for: rare enough for a look at all of them.
+            self.far.forget(fingerprint);
+            self.scripts.retain(|_, (_, holder)| *holder != fingerprint);
         }
     }
 

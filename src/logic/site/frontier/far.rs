@@ -66,7 +66,7 @@ impl Far {
     /// One that waits here waits no more, or elsewhere.
     pub(super) fn forget(&mut self, page: Fingerprint) {
         if self.moved.insert(page, NOWHERE) != Some(NOWHERE) {
-            self.waiting -= 1;
+            self.waiting = self.waiting.saturating_sub(1);
         }
     }
 
@@ -93,7 +93,7 @@ impl Far {
                 self.coming = Some(level);
             }
         }
-        if self.waiting == 0 {
+        if self.queues.is_empty() && self.coming.is_none() {
             self.moved.clear();
         }
         called
