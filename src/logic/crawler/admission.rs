@@ -209,9 +209,19 @@ impl Crawler {
         let Some(number) = self.sites.get(host).map(|site| site.number) else { return };
         let (mut urls, mut visited) = (Vec::new(), Vec::new());
         for (candidate, was) in pages {
+            let Candidate { url, fingerprint, level, hops } = candidate;
+            let site = self.sites.get(host);
             match was {
-                PageState::Waiting | PageState::Cut => urls.push((candidate.url, candidate.level, candidate.hops)),
-                PageState::Visited => visited.push((candidate.fingerprint, candidate.level)),
+                PageState::Visited => visited.push((fingerprint, level)),
+                PageState::Cut => urls.push((url, level, hops)),
+                PageState::Waiting if site.is_some_and(|site| site.frontier.contains(fingerprint)) => urls.push((url, level, hops)),
+                // Another URL of its script stands in line: whichever comes first there is asked for (LL-22).
+                PageState::Waiting if site.is_some_and(|site| site.would_win(&url, level, hops, &self.secret)) => {
+                    self.journal(host, JournalEntry::Reopened { urls: vec![(url, level, hops)] });
+                    self.want(host);
+                }
+                // It was set aside while the seen set was asked.
+                PageState::Waiting => {}
             }
         }
         self.raise(host, number, urls, visited);

@@ -150,19 +150,6 @@ impl Crawler {
         }
     }
 
-    /// When a newer run is complete, the journal of the one before has served.
-    fn drop_superseded(&mut self) {
-        let over = |host: &Host| self.sites.get(host).is_some_and(|site| site.finished());
-        let done: Vec<_> = self.superseded.keys().filter(|host| over(host)).cloned().collect();
-        for host in done {
-            if let Some(key) = self.superseded.remove(&host) {
-                self.keeping.forget(&key);
-                self.forwarding.remove(&key);
-                self.commands.push_back(Command::DropJournal(key));
-            }
-        }
-    }
-
     /// A keeper answered a copy, or did not.
     pub(super) fn copied(&mut self, to: AccessPoint, sent: BTreeMap<JournalKey, u64>, heads: Option<Vec<(JournalKey, u64)>>) {
         let arrived = heads.iter().flatten().any(|(key, head)| sent.get(key).is_some_and(|upto| head >= upto));

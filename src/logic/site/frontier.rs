@@ -1,6 +1,6 @@
 //! Which URL of a site is first in line? By level, then by the order in which they were found (LL-22).
 
-use crate::model::{fingerprint::Fingerprint, url::PageUrl};
+use crate::model::{fingerprint::Fingerprint, revisit::content_of, url::PageUrl};
 use std::collections::BTreeMap;
 
 /// A URL whose turn is yet to come.
@@ -16,7 +16,16 @@ pub struct Waiting {
     pub hops: u8,
 }
 
+/// Level, then place in line: the root, then the other starting URLs by a hash of their texts, in whatever order they arrive;
+/// behind them what pages name, in the order of discovery. So two access points that know the same starting URLs when they begin
+/// go through a site in the same order.
 type Rank = (u8, u64);
+
+/// Starting URLs other than the root have places from here on.
+const STARTS: u64 = 1 << 62;
+
+/// From here on places are given in the order of discovery.
+const DISCOVERED: u64 = 1 << 63;
 
 /// What entering a URL did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,7 +59,7 @@ impl Frontier {
         }
         let mut beaten = false;
         if let Some(holder) = script.and_then(|script| self.scripts.get(&script)).copied() {
-            if holder.0 <= waiting.level {
+            if holder <= self.rank(&waiting) {
                 return Entered { new: true, beaten: true };
             }
             if let Some((loser, _)) = self.line.remove(&holder) {
@@ -63,7 +72,7 @@ impl Frontier {
     }
 
     fn place(&mut self, waiting: Waiting, script: Option<Fingerprint>) {
-        let rank = (waiting.level, self.entered);
+        let rank = self.rank(&waiting);
         self.entered += 1;
         self.places.insert(waiting.fingerprint, rank);
         if let Some(script) = script {
@@ -72,16 +81,30 @@ impl Frontier {
         self.line.insert(rank, (waiting, script));
     }
 
-    /// Takes a URL out of the line; nothing happens if it is not in it.
-    pub fn remove(&mut self, fingerprint: Fingerprint) {
-        if let Some(rank) = self.places.remove(&fingerprint) {
-            let script = self.line.remove(&rank).and_then(|(_, script)| script);
-            if let Some(script) = script
-                && self.scripts.get(&script) == Some(&rank)
-            {
-                self.scripts.remove(&script);
-            }
+    /// Where a URL would stand if it were entered now.
+    fn rank(&self, waiting: &Waiting) -> Rank {
+        if waiting.level > 0 || waiting.hops > 0 {
+            return (waiting.level, DISCOVERED + self.entered);
         }
+        let place = content_of(waiting.url.as_str().as_bytes()) >> 2;
+        (0, if waiting.url.path_and_query() == "/" { place } else { STARTS + place })
+    }
+
+    /// Whether a URL of this level would take the place of the one that waits for its script.
+    pub fn would_win(&self, waiting: &Waiting, script: Fingerprint) -> bool {
+        self.scripts.get(&script).is_some_and(|holder| self.rank(waiting) < *holder)
+    }
+
+    /// Takes a URL out of the line; false if it is not in it.
+    pub fn remove(&mut self, fingerprint: Fingerprint) -> bool {
+        let Some(rank) = self.places.remove(&fingerprint) else { return false };
+        let script = self.line.remove(&rank).and_then(|(_, script)| script);
+        if let Some(script) = script
+            && self.scripts.get(&script) == Some(&rank)
+        {
+            self.scripts.remove(&script);
+        }
+        true
     }
 
     /// The first in line.
