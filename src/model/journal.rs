@@ -229,6 +229,11 @@ pub enum JournalEntry {
         /// Those of them that this journal had not named before.
         named: Vec<PageUrl>,
     },
+    /// Pages known already turned out to be starting URLs: the next run begins with them, too.
+    Started {
+        /// The URLs.
+        urls: Vec<PageUrl>,
+    },
 }
 
 /// Why a URL was set aside.

@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn any_changed_byte_and_any_length_changes_what_content_is_said_to_be() {
-        let body: Vec<u8> = (0..200u8).collect();
+        let body: Vec<u8> = (1..200u8).collect();
         let mut met = BTreeSet::from([content_of(&body)]);
         for at in 0..body.len() {
             for bit in 0..8 {
@@ -133,7 +133,7 @@ mod tests {
                 assert!(met.insert(content_of(&other)), "byte {at}, bit {bit}");
             }
         }
-        for length in 0..200 {
+        for length in 0..199 {
             assert!(met.insert(content_of(&vec![0; length])) && (length == 0 || met.insert(content_of(&body[..length]))), "{length}");
         }
         assert_eq!(content_of(&body), content_of(&body.clone()));

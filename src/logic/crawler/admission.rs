@@ -99,7 +99,8 @@ impl Crawler {
             for (url, level, hops) in urls.chain(root.map(|root| (root, 0, 0))) {
                 let fingerprint = self.secret.of(url.as_str());
                 let known = self.met_frontier.meet(fingerprint.scoped(scope(number, level)));
-                if !known && level <= self.settings.rules.depth {
+                let starts = (level, hops) == (0, 0) && self.sites.get(&host).is_some_and(|site| !site.starts.contains(&url));
+                if (!known || starts) && level <= self.settings.rules.depth {
                     candidates.push(Candidate { url, fingerprint, level, hops });
                 }
             }
@@ -183,7 +184,13 @@ impl Crawler {
             }
             let mut urls = Vec::new();
             let mut nearer = Vec::new();
+            let mut starts = Vec::new();
             for (candidate, answer) in candidates.into_iter().zip(answers) {
+                let is_start = (candidate.level, candidate.hops) == (0, 0);
+                if is_start && answer != SeenAnswer::New && self.sites.get(&host).is_some_and(|site| !site.starts.contains(&candidate.url))
+                {
+                    starts.push(candidate.url.clone());
+                }
                 match answer {
                     SeenAnswer::New => urls.push((candidate.url, candidate.level, candidate.hops)),
                     SeenAnswer::Known => {}
@@ -192,6 +199,9 @@ impl Crawler {
             }
             if !urls.is_empty() {
                 self.journal(&host, JournalEntry::Admitted { urls });
+            }
+            if !starts.is_empty() {
+                self.journal(&host, JournalEntry::Started { urls: starts });
             }
             self.came_nearer(&host, nearer);
             if let Some(site) = self.sites.get(&host) {

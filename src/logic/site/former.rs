@@ -51,6 +51,7 @@ impl FormerReader {
             | JournalEntry::Forwarded { .. }
             | JournalEntry::TakenOver { .. }
             | JournalEntry::Resumed { .. }
+            | JournalEntry::Started { .. }
             | JournalEntry::Follows { .. } => {}
         }
         rows

@@ -115,7 +115,7 @@ pub struct Site {
     /// Set while the answer of the seen set is awaited after a visit.
     pub digesting: bool,
     /// Starting URLs, for the next run.
-    pub starts: Vec<PageUrl>,
+    pub starts: BTreeSet<PageUrl>,
     /// Whether the run before can be asked what it knew of a page.
     pub memory: Memory,
     /// Links to other sites that the journal has named.
@@ -178,7 +178,7 @@ impl Site {
             frontier: Frontier::default(),
             asking: None,
             digesting: false,
-            starts: Vec::new(),
+            starts: BTreeSet::new(),
             memory: Memory::None,
             named: BTreeSet::new(),
             next_sequence: 0,
@@ -214,8 +214,8 @@ impl Site {
             JournalEntry::Opened { .. } | JournalEntry::Forwarded { .. } | JournalEntry::TakenOver { .. } => {}
             JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } | JournalEntry::Reopened { urls } => {
                 for (url, level, hops) in urls {
-                    if *level == 0 && self.starts.len() < MOST_STARTS && !self.starts.contains(url) {
-                        self.starts.push(url.clone());
+                    if (*level, *hops) == (0, 0) {
+                        self.start(url);
                     }
                     let waits = self.frontier.contains(key.of(url.as_str()));
                     match entry {
@@ -227,6 +227,7 @@ impl Site {
                     self.enter(url, *level, *hops, rules, key);
                 }
             }
+            JournalEntry::Started { urls } => urls.iter().for_each(|url| self.start(url)),
             JournalEntry::Follows { run, pages } => {
                 self.record.changes = Some(Changes { since_run: *run, pages_before: *pages, ..Changes::default() });
             }
@@ -298,6 +299,12 @@ impl Site {
         self.record.state = self.state(rules);
         self.record.waiting = self.frontier.len() as u64;
         self.count_gone();
+    }
+
+    fn start(&mut self, url: &PageUrl) {
+        if self.starts.len() < MOST_STARTS {
+            self.starts.insert(url.clone());
+        }
     }
 
     /// A URL of this site becomes known, or comes nearer.

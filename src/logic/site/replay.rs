@@ -78,6 +78,7 @@ pub fn replay(key: JournalKey, number: u64, entries: &[JournalEntry], rules: &Si
             | JournalEntry::Robots { .. }
             | JournalEntry::Resumed { .. }
             | JournalEntry::TakenOver { .. }
+            | JournalEntry::Started { .. }
             | JournalEntry::Follows { .. }
             | JournalEntry::Kept { .. } => {}
         }
