@@ -10,6 +10,7 @@ pub mod fetch;
 pub mod fingerprint;
 pub mod journal;
 pub mod message;
+pub mod plan;
 pub mod receipt;
 pub mod record;
 pub mod revisit;
