@@ -8,6 +8,7 @@ use crate::model::{
     account::LevelCounts,
     plan::{DepthPlan, Grounds, Pace, Plan, ServerPlan, Spread, TotalPlan},
     record::{RunState, ServerRecord},
+    summary::{Summary, SwarmResults},
     time::Millis,
     url::Host,
 };
@@ -78,8 +79,26 @@ impl Basis {
     }
 }
 
+impl Basis {
+    /// What a swarm tells of all its servers; none if it found no external host.
+    pub fn of_results(results: &SwarmResults) -> Option<Basis> {
+        let Summary { total, levels, .. } = &results.summary;
+        let found = levels.iter().any(|level| level.external_hosts > 0);
+        let grounds = Grounds::Measured { servers: total.servers, cut_short: total.unfinished };
+        found.then(|| Basis { grounds, curve: levels.clone(), servers: total.servers, records: Vec::new() })
+    }
+
+    /// The curve of the one that speaks for more servers, with the single servers of the other.
+    pub fn joined(swarm: Option<Basis>, own: Option<Basis>) -> Option<Basis> {
+        match (swarm, own) {
+            (Some(swarm), Some(own)) if swarm.servers > own.servers => Some(Basis { records: own.records, ..swarm }),
+            (swarm, own) => own.or(swarm),
+        }
+    }
+}
+
 /// Adds levels to levels.
-pub fn add_levels(sum: &mut Vec<LevelCounts>, levels: &[LevelCounts]) {
+fn add_levels(sum: &mut Vec<LevelCounts>, levels: &[LevelCounts]) {
     if sum.len() < levels.len() {
         sum.resize(levels.len(), LevelCounts::default());
     }

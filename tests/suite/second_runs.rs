@@ -79,12 +79,6 @@ fn answers_of_last_run(swarm: &Swarm) -> Vec<u16> {
     asked.iter().filter_map(|seen| seen.status).collect()
 }
 
-async fn kill_and_start_again(swarm: &mut Swarm, revisit: &'static str) {
-    swarm.daemons[0].kill().await;
-    swarm.revisit_after(0, revisit);
-    swarm.start([0]).await;
-}
-
 #[tokio::test]
 async fn a_second_run_downloads_what_changed_and_nothing_else_across_kill_9() {
     let ground = Ground::claim();
@@ -101,7 +95,9 @@ async fn a_second_run_downloads_what_changed_and_nothing_else_across_kill_9() {
     assert_eq!(first.known, first.accounted(), "{first:?}");
 
     // Nothing has changed: the second run costs requests, and no bodies.
-    kill_and_start_again(&mut swarm, "15s").await;
+    swarm.daemons[0].kill().await;
+    swarm.revisit_after(0, "15s");
+    swarm.start([0]).await;
     let second = run_is_over(&mut swarm, 2).await;
     let all = museum.pages();
     let same =
@@ -113,13 +109,13 @@ async fn a_second_run_downloads_what_changed_and_nothing_else_across_kill_9() {
     assert!(!answers.contains(&200), "{answers:?}");
 
     // One page is another, two are new, and two are gone: one answers 404, and to one no link leads any more.
-    swarm.daemons[0].kill().await;
+    assert!(swarm.daemons[0].stop().await);
     museum.put("/room1", &["/room1/case", "/new"]);
     museum.put("/new", &["/new/too"]);
     museum.put("/new/too", &[]);
     museum.remove("/room5/case");
     museum.put("/room6", &["/"]);
-    kill_and_start_again(&mut swarm, "15s").await;
+    swarm.start([0]).await;
     let third = run_is_over(&mut swarm, 3).await;
     let changes = third.changes.unwrap();
     let expected = Changes {

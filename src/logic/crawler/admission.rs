@@ -240,7 +240,9 @@ impl Crawler {
     pub(super) fn raise(&mut self, host: &Host, site: u64, urls: Vec<(PageUrl, u8, u8)>, visited: Vec<(Fingerprint, u8)>) {
         for (page, level) in &visited {
             let ticket = self.number();
-            self.seen_pending.insert(ticket, SeenPurpose::Children { host: host.clone(), site, level: level + 1 });
+            let redirects = self.sites.get(host).is_some_and(|site| site.redirects(*page));
+            let level = level + u8::from(!redirects);
+            self.seen_pending.insert(ticket, SeenPurpose::Children { host: host.clone(), site, level });
             self.commands.push_back(Command::Children { ticket, site, page: *page });
         }
         if !urls.is_empty() || !visited.is_empty() {
@@ -249,7 +251,7 @@ impl Crawler {
         }
     }
 
-    /// The links of a page that came nearer: they are one level behind it.
+    /// The links of a page that came nearer: they are one level behind it, where a redirect leads at its own.
     pub(super) fn children(&mut self, ticket: u64, children: Vec<Fingerprint>) {
         let Some(SeenPurpose::Children { host, site, level }) = self.seen_pending.remove(&ticket) else { return };
         if level > self.settings.rules.depth || children.is_empty() {

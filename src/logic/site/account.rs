@@ -16,6 +16,11 @@ impl Site {
         !self.scripts.contains(&script) && self.frontier.would_win(&waiting, script)
     }
 
+    /// Whether this page was visited and redirects within the site: where it leads lies at its own level.
+    pub fn redirects(&self, page: Fingerprint) -> bool {
+        self.redirects.contains(&page)
+    }
+
     /// Whether the journal has named this link to another site.
     pub fn has_named(&self, link: Fingerprint) -> bool {
         self.named.contains(&link) || self.named.len() >= MOST_NAMED

@@ -120,6 +120,8 @@ pub struct Site {
     pub memory: Memory,
     /// Links to other sites that the journal has named.
     named: BTreeSet<Fingerprint>,
+    /// What was visited and redirects within the site.
+    redirects: BTreeSet<Fingerprint>,
     next_sequence: u64,
     robots: BTreeMap<Origin, RobotsStanding>,
     scripts: BTreeSet<Fingerprint>,
@@ -181,6 +183,7 @@ impl Site {
             starts: BTreeSet::new(),
             memory: Memory::None,
             named: BTreeSet::new(),
+            redirects: BTreeSet::new(),
             next_sequence: 0,
             robots: BTreeMap::new(),
             scripts: BTreeSet::new(),
@@ -257,9 +260,15 @@ impl Site {
                     self.record.failed += 1;
                 }
             }
-            JournalEntry::Visited { url, level, at, outcome, took, bytes, software, found, beyond_scope, outgoing, rest, .. } => {
+            JournalEntry::Visited {
+                url, level, at, outcome, took, bytes, software, children, found, beyond_scope, outgoing, rest, ..
+            } => {
                 self.last_rest = rest.unwrap_or(0);
-                let waited = self.frontier.remove(key.of(url.as_str()));
+                let page = key.of(url.as_str());
+                let waited = self.frontier.remove(page);
+                if matches!(outcome, VisitOutcome::Redirect(_)) && !children.is_empty() {
+                    self.redirects.insert(page);
+                }
                 // Another URL of its script took its place while it was being asked for; or it was asked for twice.
                 let had_lost = !waited && url.script().is_some();
                 self.record.cut_by_script = self.record.cut_by_script.saturating_sub(u64::from(had_lost));

@@ -244,7 +244,7 @@ pub fn results(age: u64) -> SwarmResults {
         covers: (0..4)
             .map(|i| Coverage { access_point: access_point(i), age_ms: 1_900 - u64::from(i) * 300, subnets: 14, servers: 13 })
             .collect(),
-        summary: Summary { total: counts(52), by },
+        summary: Summary { total: counts(52), by, levels: Vec::new() },
     }
 }
 
