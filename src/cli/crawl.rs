@@ -147,7 +147,8 @@ fn write_records(path: &Path, servers: &[ServerRecord]) -> io::Result<()> {
 /// The servers with the most pages, and the sums.
 fn told(found: &Findings) -> String {
     const SHOWN: usize = 20;
-    let mut table = Table::new(&["server", "pages", "requests", "bytes", "state", "status"]);
+    let headings = ["server", ">pages", ">requests", ">bytes", ">known", ">robots", ">failed", ">cut", "state", "status"];
+    let mut table = Table::new(&headings);
     let mut ranked: Vec<_> = found.servers.iter().collect();
     ranked.sort_by(|a, b| b.pages.cmp(&a.pages).then(a.host.cmp(&b.host)));
     for record in ranked.iter().take(SHOWN) {
@@ -156,6 +157,10 @@ fn told(found: &Findings) -> String {
             record.pages.to_string(),
             record.requests.to_string(),
             HumanBytes(record.bytes).to_string(),
+            record.known.to_string(),
+            record.refused_by_robots.to_string(),
+            record.unanswered.to_string(),
+            (record.cut_by_depth + record.cut_by_script).to_string(),
             word(&record.state),
             word(&record.status),
         ]);

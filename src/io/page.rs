@@ -77,5 +77,5 @@ pub fn scan_counting(
     let links =
         if named.directives.no_follow { Vec::new() } else { resolve::resolve(&named, charset, base, key, limits.links, &mut left_out) };
     let Directives { no_index, no_follow } = named.directives;
-    (PageFacts { links, decoded_bytes, no_index, no_follow }, left_out)
+    (PageFacts { links, decoded_bytes, no_index, no_follow, ..PageFacts::default() }, left_out)
 }

@@ -6,6 +6,7 @@
 use super::{
     fetch::FetchFailure,
     fingerprint::Fingerprint,
+    revisit::{Change, Validators},
     subnet::Subnet,
     time::{Millis, WallTime},
     url::{Host, Origin, PageUrl},
@@ -84,6 +85,19 @@ pub enum VisitOutcome {
 }
 
 impl VisitOutcome {
+    /// Whether it is a page.
+    pub fn is_page(&self) -> bool {
+        matches!(self, VisitOutcome::Page(_) | VisitOutcome::RestrictedPage { .. })
+    }
+
+    /// Whether it asks not to be indexed, and whether it asks that its links are not followed.
+    pub fn asks_of_robots(&self) -> (bool, bool) {
+        match self {
+            VisitOutcome::RestrictedPage { no_index, no_follow, .. } => (*no_index, *no_follow),
+            _ => (false, false),
+        }
+    }
+
     /// The status of the answer, if there was one.
     pub fn status(&self) -> Option<u16> {
         match self {
@@ -183,6 +197,42 @@ pub enum JournalEntry {
     Resumed {
         /// When.
         at: WallTime,
+    },
+    /// URLs that had lost to another URL of their script come nearer, and win.
+    Reopened {
+        /// The URLs with level and redirects.
+        urls: Vec<(PageUrl, u8, u8)>,
+    },
+    /// What this run saw can be compared with the run before it.
+    Follows {
+        /// The number of that run.
+        run: u32,
+        /// Pages that it had.
+        pages: u64,
+    },
+    /// What the next run needs of the visit in the row before this one.
+    Kept {
+        /// What was visited.
+        page: Fingerprint,
+        /// Its level.
+        level: u8,
+        /// What the server said of the page's version.
+        validators: Validators,
+        /// What its content is ([`super::revisit::content_of`]); 0 if it is no page.
+        content: u64,
+        /// What its body took over the wire when it was last downloaded, in bytes.
+        size: u64,
+        /// What became of it since the run before; none if it is no page and was none.
+        change: Option<Change>,
+        /// Its links to other sites in scope, and to other hosts of the tree, in document order.
+        elsewhere: Vec<Fingerprint>,
+        /// Those of them that this journal had not named before.
+        named: Vec<PageUrl>,
+    },
+    /// Pages known already turned out to be starting URLs: the next run begins with them, too.
+    Started {
+        /// The URLs.
+        urls: Vec<PageUrl>,
     },
 }
 

@@ -9,6 +9,7 @@ mod delegation;
 mod false_editions;
 mod lockfile;
 mod real_input;
+mod second_runs;
 mod shared_hierarchy;
 mod small_swarms;
 mod support;

@@ -13,6 +13,7 @@ use crate::{
     model::{
         fetch::{FetchFailure, FetchOrder, FetchOutcome, FetchPurpose, Link},
         fingerprint::FingerprintKey,
+        revisit::content_of,
         time::Millis,
         url::PageUrl,
     },
@@ -85,7 +86,7 @@ pub async fn ask(
     manners: &Manners,
     deadline: Instant,
 ) -> (Instant, Result<Response<Incoming>, NoHead>) {
-    let request = request(&order.url, manners);
+    let request = request(order, manners);
     let until = deadline.min(Instant::now() + manners.limits.head);
     connection.busy = true;
     match timeout_at(until.into(), connection.sender.ready()).await {
@@ -136,7 +137,8 @@ pub fn head_failure(error: &hyper::Error, ended: Option<&hyper::Error>) -> Fetch
     }
 }
 
-fn request(url: &PageUrl, manners: &Manners) -> Request<Empty<Bytes>> {
+fn request(order: &FetchOrder, manners: &Manners) -> Request<Empty<Bytes>> {
+    let FetchOrder { url, validators, .. } = order;
     let mut request = Request::new(Empty::new());
     *request.uri_mut() = target(url);
     let headers = request.headers_mut();
@@ -149,6 +151,11 @@ fn request(url: &PageUrl, manners: &Manners) -> Request<Empty<Bytes>> {
     headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(ACCEPTED));
     if let Some(from) = &manners.from {
         headers.insert(header::FROM, from.clone());
+    }
+    for (name, value) in [(header::IF_NONE_MATCH, &validators.etag), (header::IF_MODIFIED_SINCE, &validators.last_modified)] {
+        if let Some(value) = value.as_ref().and_then(|text| HeaderValue::from_str(text).ok()) {
+            headers.insert(name, value);
+        }
     }
     request
 }
@@ -183,6 +190,11 @@ pub async fn read(response: Response<Incoming>, order: &FetchOrder, manners: &Ma
     let unread = match (order.purpose, parts.status) {
         (_, status) if status.is_redirection() && (is_redirect(status) || headers.contains_key(header::LOCATION)) => {
             Some(redirect(status.as_u16(), headers, order, manners))
+        }
+        (FetchPurpose::Page, StatusCode::NOT_MODIFIED) if !order.validators.is_empty() => {
+            let tag = head::robots_tag(headers, &manners.product);
+            let validators = head::validators(headers);
+            Some(FetchOutcome::NotModified { validators, no_index: tag.no_index, no_follow: tag.no_follow })
         }
         (FetchPurpose::Robots, status) if !status.is_success() => {
             Some(FetchOutcome::Robots { status: status.as_u16(), body: Bytes::new() })
@@ -269,6 +281,10 @@ async fn wanted(
             let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
             let mut page = page::scan(&bytes, content_type, &order.url, &manners.key, page::ScanLimits::default());
             page.decoded_bytes = bytes.len() as u64;
+            page.content = content_of(&bytes);
+            if status == 200 {
+                page.validators = head::validators(headers);
+            }
             manners.buffers.give(bytes);
             let tag = head::robots_tag(headers, &manners.product);
             page.no_index |= tag.no_index;

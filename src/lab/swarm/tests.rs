@@ -3,6 +3,7 @@
 mod chaos;
 mod delegation;
 mod faults;
+mod order;
 mod parts;
 mod peace;
 mod runs;

@@ -103,7 +103,8 @@ impl Crawler {
             for (url, level, hops) in urls.chain(root.map(|root| (root, 0, 0))) {
                 let fingerprint = self.secret.of(url.as_str());
                 let known = self.met_frontier.meet(fingerprint.scoped(scope(number, level)));
-                if !known && level <= self.settings.rules.depth {
+                let starts = (level, hops) == (0, 0) && self.sites.get(&host).is_some_and(|site| !site.starts.contains(&url));
+                if (!known || starts) && level <= self.settings.rules.depth {
                     candidates.push(Candidate { url, fingerprint, level, hops });
                 }
             }
@@ -188,7 +189,13 @@ impl Crawler {
             }
             let mut urls = Vec::new();
             let mut nearer = Vec::new();
+            let mut starts = Vec::new();
             for (candidate, answer) in candidates.into_iter().zip(answers) {
+                let is_start = (candidate.level, candidate.hops) == (0, 0);
+                if is_start && answer != SeenAnswer::New && self.sites.get(&host).is_some_and(|site| !site.starts.contains(&candidate.url))
+                {
+                    starts.push(candidate.url.clone());
+                }
                 match answer {
                     SeenAnswer::New => urls.push((candidate.url, candidate.level, candidate.hops)),
                     SeenAnswer::Known => {}
@@ -197,6 +204,9 @@ impl Crawler {
             }
             if !urls.is_empty() {
                 self.journal(&host, JournalEntry::Admitted { urls });
+            }
+            if !starts.is_empty() {
+                self.journal(&host, JournalEntry::Started { urls: starts });
             }
             self.came_nearer(&host, nearer);
             if let Some(site) = self.sites.get(&host) {
@@ -214,14 +224,18 @@ impl Crawler {
         let Some(number) = self.sites.get(host).map(|site| site.number) else { return };
         let (mut urls, mut visited) = (Vec::new(), Vec::new());
         for (candidate, was) in pages {
+            let Candidate { url, fingerprint, level, hops } = candidate;
             match was {
-                PageState::Waiting | PageState::Cut => {
-                    if was == PageState::Waiting {
-                        self.may_wait_far(host, &candidate.url, candidate.fingerprint);
-                    }
-                    urls.push((candidate.url, candidate.level, candidate.hops));
+                PageState::Visited => visited.push((fingerprint, level)),
+                PageState::Cut => urls.push((url, level, hops)),
+                PageState::Waiting if self.is_in_line(host, &url, fingerprint) => urls.push((url, level, hops)),
+                // Another URL of its script stands in line: whichever comes first there is asked for (LL-22).
+                PageState::Waiting if self.sites.get(host).is_some_and(|site| site.would_win(&url, level, hops, &self.secret)) => {
+                    self.journal(host, JournalEntry::Reopened { urls: vec![(url, level, hops)] });
+                    self.want(host);
                 }
-                PageState::Visited => visited.push((candidate.fingerprint, candidate.level)),
+                // It was set aside while the seen set was asked.
+                PageState::Waiting => {}
             }
         }
         self.raise(host, number, urls, visited);
@@ -230,7 +244,9 @@ impl Crawler {
     pub(super) fn raise(&mut self, host: &Host, site: u64, urls: Vec<(PageUrl, u8, u8)>, visited: Vec<(Fingerprint, u8)>) {
         for (page, level) in &visited {
             let ticket = self.number();
-            self.seen_pending.insert(ticket, SeenPurpose::Children { host: host.clone(), site, level: level + 1 });
+            let redirects = self.sites.get(host).is_some_and(|site| site.redirects(*page));
+            let level = level + u8::from(!redirects);
+            self.seen_pending.insert(ticket, SeenPurpose::Children { host: host.clone(), site, level });
             self.commands.push_back(Command::Children { ticket, site, page: *page });
         }
         if !urls.is_empty() || !visited.is_empty() {
@@ -239,7 +255,7 @@ impl Crawler {
         }
     }
 
-    /// The links of a page that came nearer: they are one level behind it.
+    /// The links of a page that came nearer: they are one level behind it, where a redirect leads at its own.
     pub(super) fn children(&mut self, ticket: u64, children: Vec<Fingerprint>) {
         let Some(SeenPurpose::Children { host, site, level }) = self.seen_pending.remove(&ticket) else { return };
         if level > self.settings.rules.depth || children.is_empty() {

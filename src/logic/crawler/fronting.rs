@@ -35,12 +35,12 @@ impl Crawler {
         self.commands.push_back(Command::TakeCut { ticket, site, pages });
     }
 
-    /// One that waits is about to get a shorter level: it may wait far back.
-    pub(super) fn may_wait_far(&mut self, host: &Host, url: &PageUrl, page: Fingerprint) {
+    /// Whether a URL that is about to get a shorter level stands in line, near or far back.
+    pub(super) fn is_in_line(&mut self, host: &Host, url: &PageUrl, page: Fingerprint) -> bool {
         let script = url.script().map(|script| self.secret.of(script));
-        if let Some(site) = self.sites.get_mut(host) {
-            site.frontier.waits_far(page, script);
-        }
+        let Some(site) = self.sites.get_mut(host) else { return false };
+        site.frontier.waits_far(page, script);
+        site.frontier.contains(page)
     }
 
     /// The store gave texts that had been set aside.
@@ -77,10 +77,9 @@ impl Crawler {
                 },
             };
             let Waiting { url, hops, .. } = waiting;
-            if was == PageState::Waiting {
-                self.may_wait_far(host, &url, page);
+            if was == PageState::Cut || self.is_in_line(host, &url, page) {
+                urls.push((url, level, hops));
             }
-            urls.push((url, level, hops));
         }
         self.raise(host, number, urls, Vec::new());
     }

@@ -4,6 +4,7 @@
 //! * `placing`: whose is this address, and who decides if it is nobody's?
 //! * `settlement`, `probing`, `claiming`: nobody's? → who is nearest? → a claim
 //! * `admission`, `visiting`: ours → seen test → frontier → fetch → links → arrival
+//! * `revisiting`: the next run, which asks only for what changed
 //! * `journaling`: what happened is stored, copied to keepers, recorded
 //! * `members`, `spread`, `succession`: who is alive, what everybody knows, who takes over
 //! * `versioning`: which hierarchy is used
@@ -21,6 +22,7 @@ mod looking;
 pub mod members;
 mod placing;
 mod probing;
+mod revisiting;
 mod robots;
 mod search;
 mod settlement;
@@ -188,6 +190,8 @@ struct Loading {
     read: bool,
     /// The best copy of each host's journal so far.
     best: BTreeMap<Host, succession::Copy>,
+    /// Of the run before each of these, if somebody kept it.
+    former: BTreeMap<Host, succession::Copy>,
 }
 
 /// What a hand-off or a seed waits for before it is acknowledged.
@@ -415,7 +419,9 @@ impl Crawler {
             Event::Distance { to, rtt_us, remote } => self.distance_measured(to, rtt_us, remote),
             Event::Resolved { host, answer } => self.resolved(host, answer),
             Event::Probed { question, report } => self.probed_here(question, report),
-            Event::Fetched { address, report } => self.fetched(address, *report),
+            Event::Fetched { address, report } => self.fetched(address, *report, None),
+            Event::Revisited { address, report, former } => self.fetched(address, *report, former.map(|former| *former)),
+            Event::FormerLoaded { site, host, pages } => self.former_loaded(site, &host, pages),
             Event::Seen { ticket, answers } => self.seen(ticket, answers),
             Event::Children { ticket, children } => self.children(ticket, children),
             Event::CutTaken { ticket, urls } => self.cut_taken(ticket, urls),

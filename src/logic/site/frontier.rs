@@ -5,7 +5,7 @@
 
 mod far;
 
-use crate::model::{fingerprint::Fingerprint, url::PageUrl};
+use crate::model::{fingerprint::Fingerprint, revisit::content_of, url::PageUrl};
 use far::Far;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,7 +38,16 @@ impl Waiting {
     }
 }
 
+/// Level, then place in line: the root, then the other starting URLs by a hash of their texts, in whatever order they arrive;
+/// behind them what pages name, in the order of discovery. So two access points that know the same starting URLs when they begin
+/// go through a site in the same order.
 type Rank = (u8, u64);
+
+/// Starting URLs other than the root have places from here on.
+const STARTS: u64 = 1 << 62;
+
+/// From here on places are given in the order of discovery.
+const DISCOVERED: u64 = 1 << 63;
 
 /// What entering a URL did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,8 +63,8 @@ pub struct Entered {
 pub struct Frontier {
     line: BTreeMap<Rank, (Waiting, Option<Fingerprint>)>,
     places: BTreeMap<Fingerprint, Rank>,
-    /// The one waiting URL of each script, and its level.
-    scripts: BTreeMap<Fingerprint, (u8, Fingerprint)>,
+    /// The one waiting URL of each script, and where it stands in line.
+    scripts: BTreeMap<Fingerprint, (Rank, Fingerprint)>,
     entered: u64,
     far: Far,
     /// URLs that wait far back and are about to come forward.
@@ -83,8 +92,8 @@ impl Frontier {
             return Entered::default();
         }
         let mut beaten = false;
-        if let Some((level, holder)) = script.and_then(|script| self.scripts.get(&script)).copied() {
-            if level <= waiting.level {
+        if let Some((rank, holder)) = script.and_then(|script| self.scripts.get(&script)).copied() {
+            if rank <= self.rank(&waiting) {
                 return Entered { new: true, beaten: true };
             }
             match self.places.remove(&holder) {
@@ -99,40 +108,26 @@ impl Frontier {
 
     /// Behind all others of its level, near or far.
     fn stand_in_line(&mut self, waiting: Waiting, script: Option<Fingerprint>) {
-        if self.far.first_level().is_none_or(|level| level > waiting.level) {
+        let rank = self.rank(&waiting);
+        if rank.1 < DISCOVERED || self.far.first_level().is_none_or(|level| level > waiting.level) {
             return self.place(waiting, script);
         }
+        self.entered += 1;
         if let Some(script) = script {
-            self.scripts.insert(script, (waiting.level, waiting.fingerprint));
+            self.scripts.insert(script, (rank, waiting.fingerprint));
         }
         self.far.push_last(waiting.level, waiting.fingerprint);
         self.texts.push((waiting.fingerprint, waiting.text()));
     }
 
     fn place(&mut self, waiting: Waiting, script: Option<Fingerprint>) {
-        let rank = (waiting.level, self.entered);
+        let rank = self.rank(&waiting);
         self.entered += 1;
         self.places.insert(waiting.fingerprint, rank);
         if let Some(script) = script {
-            self.scripts.insert(script, (waiting.level, waiting.fingerprint));
+            self.scripts.insert(script, (rank, waiting.fingerprint));
         }
         self.line.insert(rank, (waiting, script));
-    }
-
-    /// Takes a URL out of the line; nothing happens if it is not in it.
-    pub fn remove(&mut self, fingerprint: Fingerprint) {
-        if let Some(rank) = self.places.remove(&fingerprint) {
-            let script = self.line.remove(&rank).and_then(|(_, script)| script);
-            if let Some(script) = script
-                && self.scripts.get(&script).is_some_and(|(_, holder)| *holder == fingerprint)
-            {
-                self.scripts.remove(&script);
-            }
-        } else if self.far.iter().any(|(_, page)| page == fingerprint) {
-            // It went far back while it was being asked for: rare enough for a look at all of them.
-            self.far.forget(fingerprint);
-            self.scripts.retain(|_, (_, holder)| *holder != fingerprint);
-        }
     }
 
     /// Leaves at most `most` URLs near, and gives the texts of those that go far back with their fingerprints: somebody has to
@@ -140,6 +135,8 @@ impl Frontier {
     pub fn set_aside(&mut self, most: usize) -> Vec<(Fingerprint, String)> {
         if self.line.len() > most.saturating_mul(2) {
             while self.line.len() > most
+                // Starting URLs have their places by another order; they are few.
+                && self.line.last_key_value().is_some_and(|((_, place), _)| *place >= DISCOVERED)
                 && let Some((rank, (waiting, _))) = self.line.pop_last()
             {
                 self.places.remove(&waiting.fingerprint);
@@ -166,6 +163,40 @@ impl Frontier {
                 self.place(waiting, script);
             }
         }
+    }
+
+    /// Where a URL would stand if it were entered now.
+    fn rank(&self, waiting: &Waiting) -> Rank {
+        if waiting.level > 0 || waiting.hops > 0 {
+            return (waiting.level, DISCOVERED + self.entered);
+        }
+        let place = content_of(waiting.url.as_str().as_bytes()) >> 2;
+        (0, if waiting.url.path_and_query() == "/" { place } else { STARTS + place })
+    }
+
+    /// Whether a URL of this level would take the place of the one that waits for its script.
+    pub fn would_win(&self, waiting: &Waiting, script: Fingerprint) -> bool {
+        self.scripts.get(&script).is_some_and(|(rank, _)| self.rank(waiting) < *rank)
+    }
+
+    /// Takes a URL out of the line; false if it is not in it.
+    pub fn remove(&mut self, fingerprint: Fingerprint) -> bool {
+        if let Some(rank) = self.places.remove(&fingerprint) {
+            let script = self.line.remove(&rank).and_then(|(_, script)| script);
+            if let Some(script) = script
+                && self.scripts.get(&script).is_some_and(|(_, holder)| *holder == fingerprint)
+            {
+                self.scripts.remove(&script);
+            }
+            return true;
+        }
+        // It may have gone far back while it was being asked for: rare enough for a look at all of them.
+        let far = self.far.iter().any(|(_, page)| page == fingerprint);
+        if far {
+            self.far.forget(fingerprint);
+            self.scripts.retain(|_, (_, holder)| *holder != fingerprint);
+        }
+        far
     }
 
     /// The seen set says that this URL waits, at a deeper level than the one that it is going to be entered with. If it waits far

@@ -3,16 +3,20 @@
 //! A [`Site`] is one host's part of a site tree in one run: the fold of its journal. Live and replayed entries go through the same
 //! [`Site::apply`], so a new owner who reads the journal stands where the former one stood.
 
+mod account;
+pub mod former;
 pub mod frontier;
 pub mod replay;
 pub mod robots;
 mod standing;
 
 use crate::model::{
+    account::Changes,
     fetch::{FetchFailure, FetchOrder, FetchPurpose},
     fingerprint::{Fingerprint, FingerprintKey},
     journal::{JournalEntry, JournalKey, SkipReason, VisitOutcome},
     record::{RunState, ServerRecord, ServerStatus},
+    revisit::Validators,
     time::{Millis, WallTime},
     url::{Host, Origin, PageUrl},
 };
@@ -46,6 +50,9 @@ const LONGEST_BACK_OFF: Millis = 3_600_000;
 /// How many starting URLs of a site are remembered for its next run.
 const MOST_STARTS: usize = 10_000;
 
+/// How many links to other sites a journal names in full, so that the next run knows them without a download.
+const MOST_NAMED: usize = 20_000;
+
 /// How many distinct external hosts are counted exactly for one site.
 const MOST_EXTERNAL_HOSTS: usize = 100_000;
 
@@ -74,6 +81,18 @@ pub enum Asking {
     Page(Waiting),
 }
 
+/// How a site stands with what the run before knew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Memory {
+    /// There is no run before, or nothing is left of it.
+    #[default]
+    None,
+    /// It is being read: nothing is asked before it is known.
+    Reading,
+    /// It can be asked of each page.
+    Ready,
+}
+
 /// One host in one run, at its owner.
 #[derive(Debug)]
 pub struct Site {
@@ -96,7 +115,13 @@ pub struct Site {
     /// Set while the answer of the seen set is awaited after a visit.
     pub digesting: bool,
     /// Starting URLs, for the next run.
-    pub starts: Vec<PageUrl>,
+    pub starts: BTreeSet<PageUrl>,
+    /// Whether the run before can be asked what it knew of a page.
+    pub memory: Memory,
+    /// Links to other sites that the journal has named.
+    named: BTreeSet<Fingerprint>,
+    /// What was visited and redirects within the site.
+    redirects: BTreeSet<Fingerprint>,
     next_sequence: u64,
     robots: BTreeMap<Origin, RobotsStanding>,
     scripts: BTreeSet<Fingerprint>,
@@ -125,6 +150,10 @@ impl Site {
             bytes: 0,
             busy_ms: 0,
             known: 0,
+            fetched: 0,
+            unanswered: 0,
+            waiting: 0,
+            set_aside: 0,
             cut_by_depth: 0,
             refused_by_robots: 0,
             cut_by_script: 0,
@@ -138,6 +167,8 @@ impl Site {
             no_follow: 0,
             crawl_delay_ms: None,
             refused_by_crawl_delay: 0,
+            changes: None,
+            levels: Vec::new(),
         };
         Site {
             key,
@@ -149,7 +180,10 @@ impl Site {
             frontier: Frontier::default(),
             asking: None,
             digesting: false,
-            starts: Vec::new(),
+            starts: BTreeSet::new(),
+            memory: Memory::None,
+            named: BTreeSet::new(),
+            redirects: BTreeSet::new(),
             next_sequence: 0,
             robots: BTreeMap::new(),
             scripts: BTreeSet::new(),
@@ -181,17 +215,39 @@ impl Site {
                 self.slot = *at;
             }
             JournalEntry::Opened { .. } | JournalEntry::Forwarded { .. } | JournalEntry::TakenOver { .. } => {}
-            JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } => {
+            JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } | JournalEntry::Reopened { urls } => {
                 for (url, level, hops) in urls {
-                    if *level == 0 && self.starts.len() < MOST_STARTS && !self.starts.contains(url) {
-                        self.starts.push(url.clone());
+                    if (*level, *hops) == (0, 0) {
+                        self.start(url);
                     }
-                    let raised = matches!(entry, JournalEntry::Raised { .. });
-                    self.enter(url, *level, *hops, raised, rules, key);
+                    let waits = self.frontier.contains(key.of(url.as_str()));
+                    match entry {
+                        // It counts among what waits from now on.
+                        JournalEntry::Raised { .. } if !waits => self.record.cut_by_depth = self.record.cut_by_depth.saturating_sub(1),
+                        JournalEntry::Reopened { .. } if !waits => self.record.cut_by_script = self.record.cut_by_script.saturating_sub(1),
+                        _ => self.record.known += u64::from(!waits),
+                    }
+                    self.enter(url, *level, *hops, rules, key);
+                }
+            }
+            JournalEntry::Started { urls } => urls.iter().for_each(|url| self.start(url)),
+            JournalEntry::Follows { run, pages } => {
+                self.record.changes = Some(Changes { since_run: *run, pages_before: *pages, ..Changes::default() });
+            }
+            JournalEntry::Kept { level, size, change, elsewhere: _, named, .. } => {
+                self.count_change(*change, *size);
+                for url in named {
+                    if self.named.len() < MOST_NAMED {
+                        self.named.insert(key.of(url.as_str()));
+                    }
+                    let host = url.host();
+                    if !self.is_internal(&host) {
+                        self.count_external(&host, *level, key);
+                    }
                 }
             }
             JournalEntry::Robots { origin, at, answer, took } => {
-                self.count_request(*at, *took);
+                self.count_request(*at, *took, 0);
                 let standing = self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin));
                 standing.answered(
                     *at,
@@ -204,26 +260,38 @@ impl Site {
                     self.record.failed += 1;
                 }
             }
-            JournalEntry::Visited { url, level, at, outcome, took, bytes, software, found, beyond_scope, outgoing, rest, .. } => {
+            JournalEntry::Visited {
+                url, level, at, outcome, took, bytes, software, children, found, beyond_scope, outgoing, rest, ..
+            } => {
                 self.last_rest = rest.unwrap_or(0);
-                self.frontier.remove(key.of(url.as_str()));
+                let page = key.of(url.as_str());
+                let waited = self.frontier.remove(page);
+                if matches!(outcome, VisitOutcome::Redirect(_)) && !children.is_empty() {
+                    self.redirects.insert(page);
+                }
+                // Another URL of its script took its place while it was being asked for; or it was asked for twice.
+                let had_lost = !waited && url.script().is_some();
+                self.record.cut_by_script = self.record.cut_by_script.saturating_sub(u64::from(had_lost));
+                let answered = !matches!(outcome, VisitOutcome::Failed(_));
+                self.record.fetched += u64::from(answered && (waited || had_lost));
+                self.record.unanswered += u64::from(!answered && (waited || had_lost));
                 if let Some(script) = url.script() {
                     self.scripts.insert(key.of(script));
                 }
                 self.budget_used += 1;
-                self.count_request(*at, *took);
+                self.count_request(*at, *took, *level);
                 self.count_outcome(outcome, *level);
                 self.record.bytes += bytes;
+                self.level(*level).bytes += bytes;
                 if let Some(software) = software {
                     self.record.software = Some(software.clone());
                 }
                 for (url, level, hops) in found {
-                    self.enter(url, *level, *hops, false, rules, key);
+                    self.record.known += u64::from(!self.frontier.contains(key.of(url.as_str())));
+                    self.enter(url, *level, *hops, rules, key);
                 }
                 for host in beyond_scope.iter().cloned().chain(outgoing.iter().filter(|a| a.place.is_none()).map(|a| a.url.host())) {
-                    if self.external.len() < MOST_EXTERNAL_HOSTS && self.external.insert(key.of(host.as_str()).0) {
-                        self.record.external_hosts += 1;
-                    }
+                    self.count_external(&host, *level, key);
                 }
             }
             JournalEntry::Skipped { url, reason } => {
@@ -232,32 +300,35 @@ impl Site {
                 match reason {
                     SkipReason::Robots | SkipReason::RobotsUnavailable | SkipReason::CrawlDelay => self.record.refused_by_robots += 1,
                     SkipReason::Script => self.record.cut_by_script += 1,
-                    SkipReason::Denied | SkipReason::TooManyRedirects => self.record.failed += 1,
+                    SkipReason::Denied | SkipReason::TooManyRedirects => self.record.set_aside += 1,
                 }
             }
         }
         self.record.status = self.status();
         self.record.state = self.state(rules);
+        self.record.waiting = self.frontier.len() as u64;
+        self.count_gone();
+    }
+
+    fn start(&mut self, url: &PageUrl) {
+        if self.starts.len() < MOST_STARTS {
+            self.starts.insert(url.clone());
+        }
     }
 
     /// A URL of this site becomes known, or comes nearer.
-    fn enter(&mut self, url: &PageUrl, level: u8, hops: u8, raised: bool, rules: &SiteRules, key: &FingerprintKey) {
+    fn enter(&mut self, url: &PageUrl, level: u8, hops: u8, rules: &SiteRules, key: &FingerprintKey) {
         let fingerprint = key.of(url.as_str());
         if level > rules.depth {
             self.record.cut_by_depth += 1;
             return;
         }
         let script = url.script().map(|script| key.of(script));
-        if raised && !self.frontier.contains(fingerprint) {
-            // It had been cut by the depth, or waits nowhere: it counts as known from now on.
-            self.record.cut_by_depth = self.record.cut_by_depth.saturating_sub(1);
-        }
-        if script.is_some_and(|script| self.scripts.contains(&script)) {
+        if script.is_some_and(|script| self.scripts.contains(&script)) && !self.frontier.contains(fingerprint) {
             self.record.cut_by_script += 1;
             return;
         }
         let entered = self.frontier.enter(Waiting { url: url.clone(), fingerprint, level, hops }, script);
-        self.record.known += u64::from(entered.new);
         self.record.cut_by_script += u64::from(entered.beaten);
     }
 
@@ -271,7 +342,12 @@ impl Site {
         let fresh = RobotsStanding::new(&origin);
         let standing = self.robots.get(&origin).unwrap_or(&fresh);
         if let Some(url) = standing.to_ask(now) {
-            return Next::Fetch(FetchOrder { url, address: self.address, purpose: FetchPurpose::Robots });
+            return Next::Fetch(FetchOrder {
+                url,
+                address: self.address,
+                purpose: FetchPurpose::Robots,
+                validators: Validators::default(),
+            });
         }
         if let Some(reason) = standing.forbids(&waiting.url) {
             return Next::Skip(waiting.url.clone(), reason);
@@ -279,7 +355,8 @@ impl Site {
         if waiting.url.script().is_some_and(|script| self.scripts.contains(&key.of(script))) {
             return Next::Skip(waiting.url.clone(), SkipReason::Script);
         }
-        Next::Fetch(FetchOrder { url: waiting.url.clone(), address: self.address, purpose: FetchPurpose::Page })
+        let url = waiting.url.clone();
+        Next::Fetch(FetchOrder { url, address: self.address, purpose: FetchPurpose::Page, validators: Validators::default() })
     }
 
     /// Notes that an order of [`Site::next`] is under way.
@@ -389,7 +466,10 @@ impl Site {
         }
     }
 
-    fn count_request(&mut self, at: WallTime, took: Millis) {
+    fn count_request(&mut self, at: WallTime, took: Millis, level: u8) {
+        let counts = self.level(level);
+        counts.requests += 1;
+        counts.busy_ms += took;
         self.last_took = took;
         self.record.requests += 1;
         self.record.busy_ms += took;
@@ -415,6 +495,7 @@ impl Site {
         match outcome {
             VisitOutcome::Page(status) | VisitOutcome::RestrictedPage { status, .. } => {
                 self.record.pages += 1;
+                self.level(level).pages += 1;
                 self.record.deepest = self.record.deepest.max(level);
                 *self.record.by_status.entry(*status).or_default() += 1;
             }

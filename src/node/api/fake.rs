@@ -181,6 +181,10 @@ pub fn server(i: u8) -> ServerRecord {
         bytes: 40_000,
         busy_ms: 300,
         known: 14,
+        fetched: 10,
+        unanswered: 0,
+        waiting: 1,
+        set_aside: 0,
         cut_by_depth: 0,
         refused_by_robots: 1,
         cut_by_script: 2,
@@ -194,6 +198,8 @@ pub fn server(i: u8) -> ServerRecord {
         no_follow: 0,
         crawl_delay_ms: None,
         refused_by_crawl_delay: 0,
+        changes: None,
+        levels: Vec::new(),
     }
 }
 
@@ -238,7 +244,7 @@ pub fn results(age: u64) -> SwarmResults {
         covers: (0..4)
             .map(|i| Coverage { access_point: access_point(i), age_ms: 1_900 - u64::from(i) * 300, subnets: 14, servers: 13 })
             .collect(),
-        summary: Summary { total: counts(52), by },
+        summary: Summary { total: counts(52), by, levels: Vec::new() },
     }
 }
 

@@ -247,7 +247,13 @@ impl Crawler {
             None if site.finished() => format!("the next run begins when {} is visited again", site.tree),
             None => "nothing more is asked in this run".to_owned(),
         };
-        let sentence = format!("{subject} {state}; {next}.");
+        let mut sentence = format!("{subject} {state}; {next}.");
+        if url.is_none() {
+            let changed = site.record.changes.map(|changes| changes.sentence());
+            for told in [site.record.completeness()].into_iter().chain(changed) {
+                sentence += &format!(" {told}");
+            }
+        }
         view.state = Some(state);
         sentence
     }
