@@ -1,6 +1,7 @@
 //! What is known of a server after a run? Its record: counts and outcomes, folded from its journal.
 
 use super::{
+    fetch::FetchFailure,
     time::{Millis, WallTime},
     url::Host,
 };
@@ -34,7 +35,7 @@ pub enum ServerStatus {
     Up,
     /// Answered, but never with a page (errors, redirects elsewhere, no HTML).
     NoPages,
-    /// Answered 401, 403, 429 or 451 only: refused at the edge, which is not down.
+    /// Answered 401, 403, 429, 451 or a guard's challenge only: refused at the edge, which is not down.
     Refused,
     /// robots.txt keeps us out.
     Robots,
@@ -101,4 +102,15 @@ pub struct ServerRecord {
     pub crawl_delay_ms: Option<Millis>,
     /// URLs (among `refused_by_robots`) set aside because that Crawl-delay is longer than is waited.
     pub refused_by_crawl_delay: u64,
+    /// Requests without a usable answer (`failed`, and robots.txt among them) by what went wrong.
+    #[serde(default)]
+    #[schema(value_type = BTreeMap<String, u64>)]
+    pub by_failure: BTreeMap<FetchFailure, u64>,
+}
+
+impl ServerRecord {
+    /// What went wrong most often, if something did.
+    pub fn main_failure(&self) -> Option<FetchFailure> {
+        self.by_failure.iter().max_by_key(|(_, count)| **count).map(|(failure, _)| *failure)
+    }
 }

@@ -5,7 +5,7 @@ use super::{
     buffers::Buffers,
     connection::Connection,
     decode::{ACCEPTED, Decoder, Encoding},
-    head,
+    guard, head,
     limits::FetchLimits,
 };
 use crate::{
@@ -180,7 +180,10 @@ pub async fn read(response: Response<Incoming>, order: &FetchOrder, manners: &Ma
         retry_after: head::retry_after(headers),
         reusable: false,
     };
+    // Robots rules are read as they are: 4xx means that there are none (RFC 9309 §2.3.1.3), whoever says so.
+    let challenged = guard::challenges(status, headers) && (order.purpose == FetchPurpose::Page || status >= 500);
     let unread = match (order.purpose, parts.status) {
+        _ if challenged && !is_refusal(status) => Some(FetchOutcome::Failed(FetchFailure::Challenged)),
         (_, status) if status.is_redirection() && (is_redirect(status) || headers.contains_key(header::LOCATION)) => {
             Some(redirect(status.as_u16(), headers, order, manners))
         }
@@ -210,6 +213,11 @@ pub async fn read(response: Response<Incoming>, order: &FetchOrder, manners: &Ma
     }
     exchange.reusable = to_the_end && keeps_open;
     exchange
+}
+
+/// Statuses that say by themselves that somebody does not want us.
+fn is_refusal(status: u16) -> bool {
+    matches!(status, 401 | 403 | 429 | 451)
 }
 
 fn is_redirect(status: StatusCode) -> bool {
@@ -269,7 +277,12 @@ async fn wanted(
             let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
             let mut page = page::scan(&bytes, content_type, &order.url, &manners.key, page::ScanLimits::default());
             page.decoded_bytes = bytes.len() as u64;
+            let is_challenge = guard::is_challenge(&bytes, page.links.len());
             manners.buffers.give(bytes);
+            if is_challenge {
+                exchange.outcome = FetchOutcome::Failed(FetchFailure::Challenged);
+                return read.to_the_end;
+            }
             let tag = head::robots_tag(headers, &manners.product);
             page.no_index |= tag.no_index;
             page.no_follow |= tag.no_follow;

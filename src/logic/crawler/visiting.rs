@@ -131,6 +131,9 @@ impl Crawler {
         {
             report.retry_after = report.retry_after.max(Some(site.back_off()));
         }
+        if let (FetchOutcome::Failed(FetchFailure::Challenged), Some(site)) = (&report.outcome, self.sites.get(&host)) {
+            report.retry_after = report.retry_after.max(Some(site.back_off()));
+        }
         let rest = self.front.politeness().rest_after(report.took, delay).max(report.retry_after.unwrap_or(0));
         self.front.give_back(address, self.now.moment.after(rest));
         self.counters.bytes += report.wire_bytes;

@@ -194,6 +194,7 @@ pub fn server(i: u8) -> ServerRecord {
         no_follow: 0,
         crawl_delay_ms: None,
         refused_by_crawl_delay: 0,
+        by_failure: BTreeMap::new(),
     }
 }
 
