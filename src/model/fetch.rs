@@ -149,7 +149,7 @@ pub enum FetchFailure {
     /// More headers than allowed.
     #[error("the head of its answer was longer than allowed")]
     HeadTooLarge,
-    /// The body is longer than allowed.
+    /// The body is longer than allowed, or comes in endless crumbs.
     #[error("its answer was longer than allowed")]
     BodyTooLarge,
     /// The body unpacks to more than allowed: a bomb.
