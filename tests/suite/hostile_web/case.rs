@@ -68,6 +68,8 @@ pub struct Case {
     /// What the fetcher must make of `/`, or of `/robots.txt` if that is [`Want::Robots`].
     pub want: Want,
     pub written: Written,
+    /// Whether a crawl meets it, too. Some would make it wait for minutes, as they ask.
+    pub is_crawled: bool,
 }
 
 impl Case {
@@ -82,7 +84,7 @@ impl Case {
             Fails(failure @ FetchFailure::Challenged) => Written::status("refused").failure(failure),
             Fails(failure) => Written::status("down").failure(failure),
         };
-        Case { name, class, door, robots: None, want, written }
+        Case { name, class, door, robots: None, want, written, is_crawled: true }
     }
 
     /// Its robots.txt.
@@ -93,6 +95,16 @@ impl Case {
     /// What the record says where it is not what follows from the first answer.
     pub fn writes(self, written: Written) -> Case {
         Case { written, ..self }
+    }
+
+    /// Only the fetcher meets it.
+    pub fn not_crawled(self) -> Case {
+        Case { is_crawled: false, ..self }
+    }
+
+    /// How it is spoken to.
+    pub fn scheme(&self) -> &'static str {
+        if self.class == "W11" { "https" } else { "http" }
     }
 
     /// What it does when asked.

@@ -5,6 +5,7 @@
 
 mod bodies;
 mod case;
+mod crawl;
 mod heads;
 mod pages;
 #[path = "../../../src/io/fetcher/tests/site.rs"]
@@ -140,7 +141,7 @@ fn fetcher(port: u16, limits: FetchLimits) -> Fetcher {
 
 /// What to ask of a case: robots.txt if that is what it is about.
 fn order(case: &Case, address: SocketAddr) -> FetchOrder {
-    let (scheme, port) = (if case.class == "W11" { "https" } else { "http" }, address.port());
+    let (scheme, port) = (case.scheme(), address.port());
     let purpose = if case.robots.is_some() && case.class == "W10" { FetchPurpose::Robots } else { FetchPurpose::Page };
     let path = if purpose == FetchPurpose::Robots { "/robots.txt" } else { "/" };
     let url = PageUrl::parse(&format!("{scheme}://{}.hostile.test:{port}{path}", case.name)).unwrap();

@@ -143,7 +143,7 @@ pub fn robots() -> Vec<Case> {
         says("robots-behind-a-challenge", vec![answer("503 Wait", "CF-Mitigated: challenge\r\n", b"")], Fails(Challenged))
             .writes(Written::status("refused").failure(Challenged)),
         says("robots-forbidden", vec![answer("403 Forbidden", "", b"Disallow: /")], Robots(403, 0)),
-        says("robots-busy", vec![answer("429 Too Many", "", b"")], Robots(429, 0)).writes(Written::status("robots")),
+        says("robots-busy", vec![answer("429 Too Many", "", b"")], Robots(429, 0)).not_crawled(),
         says("robots-in-circles", vec![answer("302 Found", "Location: /robots.txt\r\n", b"")], Redirect(302))
             .writes(Written::status("up").code(200)),
         says("robots-elsewhere", vec![answer("302 Found", "Location: http://elsewhere.invalid/robots.txt\r\n", b"")], Redirect(302))
