@@ -11,7 +11,7 @@ use super::{
 use crate::{
     io::page,
     model::{
-        fetch::{FetchFailure, FetchOrder, FetchOutcome, FetchPurpose, Link},
+        fetch::{FetchFailure, FetchOrder, FetchOutcome, FetchPurpose, Link, PageFacts},
         fingerprint::FingerprintKey,
         time::Millis,
         url::PageUrl,
@@ -231,6 +231,24 @@ fn redirect(status: u16, headers: &HeaderMap, order: &FetchOrder, manners: &Mann
     }
 }
 
+/// Pages up to this size are scanned where they arrive. Larger ones would keep everybody waiting: they get a thread of their own.
+const SCANNED_AT_ONCE: usize = 512 << 10;
+
+/// What a page says, and the page; none if the program is ending.
+async fn scan(bytes: Vec<u8>, content_type: Option<&str>, url: &PageUrl, key: &FingerprintKey) -> Option<(Vec<u8>, PageFacts)> {
+    let limits = page::ScanLimits::default();
+    if bytes.len() <= SCANNED_AT_ONCE {
+        let page = page::scan(&bytes, content_type, url, key, limits);
+        return Some((bytes, page));
+    }
+    let (content_type, url, key) = (content_type.map(str::to_owned), url.clone(), *key);
+    let scanning = tokio::task::spawn_blocking(move || {
+        let page = page::scan(&bytes, content_type.as_deref(), &url, &key, limits);
+        (bytes, page)
+    });
+    scanning.await.ok()
+}
+
 /// When the request was sent, and when all must be over.
 struct Times {
     sent: Instant,
@@ -275,7 +293,10 @@ async fn wanted(
         FetchPurpose::Robots => FetchOutcome::Robots { status, body: Bytes::from(bytes) },
         FetchPurpose::Page => {
             let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-            let mut page = page::scan(&bytes, content_type, &order.url, &manners.key, page::ScanLimits::default());
+            let Some((bytes, mut page)) = scan(bytes, content_type, &order.url, &manners.key).await else {
+                exchange.outcome = FetchOutcome::Failed(FetchFailure::Cancelled);
+                return false;
+            };
             page.decoded_bytes = bytes.len() as u64;
             let is_challenge = guard::is_challenge(&bytes, page.links.len());
             manners.buffers.give(bytes);

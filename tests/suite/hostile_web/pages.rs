@@ -140,8 +140,7 @@ pub fn robots() -> Vec<Case> {
         says("robots-that-drip", vec![send(start), Step::Drip("X".repeat(500).into(), super::case::SLOWLY)], Fails(HeadTimeout))
             .writes(kept_out(HeadTimeout)),
         says("robots-that-fail", vec![answer("500 Oops", "", b"")], Robots(500, 0)),
-        says("robots-behind-a-challenge", vec![answer("503 Wait", "CF-Mitigated: challenge\r\n", b"")], Fails(Challenged))
-            .writes(Written::status("refused").failure(Challenged)),
+        says("robots-behind-a-challenge", vec![answer("503 Wait", "CF-Mitigated: challenge\r\n", b"")], Fails(Challenged)).not_crawled(),
         says("robots-forbidden", vec![answer("403 Forbidden", "", b"Disallow: /")], Robots(403, 0)),
         says("robots-busy", vec![answer("429 Too Many", "", b"")], Robots(429, 0)).not_crawled(),
         says("robots-in-circles", vec![answer("302 Found", "Location: /robots.txt\r\n", b"")], Redirect(302))
@@ -149,7 +148,7 @@ pub fn robots() -> Vec<Case> {
         says("robots-elsewhere", vec![answer("302 Found", "Location: http://elsewhere.invalid/robots.txt\r\n", b"")], Redirect(302))
             .writes(Written::status("robots").failure(BadRedirect)),
         says("robots-at-a-file", vec![answer("302 Found", "Location: file:///robots.txt\r\n", b"")], Fails(BadRedirect))
-            .writes(kept_out(BadRedirect)),
+            .writes(Written::status("robots").failure(BadRedirect)),
         says("robots-ask-for-ages", text("User-agent: *\nCrawl-delay: 99999999999\n"), Robots(200, 39)).writes(Written::status("robots")),
         says("robots-ask-for-nonsense", text("User-agent: *\nCrawl-delay: -1e309\n"), Robots(200, 34)),
     ]
