@@ -106,6 +106,7 @@ pub async fn drain(mut body: Incoming, limits: &FetchLimits) -> (u64, bool) {
 /// A body that breaks off was closed by the server; one whose framing is wrong is not HTTP.
 fn body_failure(error: &hyper::Error) -> FetchFailure {
     match super::exchange::io_kind(error) {
+        Some(io::ErrorKind::FileTooLarge) => FetchFailure::BodyTooLarge,
         Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => FetchFailure::NotHttp,
         _ => FetchFailure::Closed,
     }

@@ -94,10 +94,13 @@ pub async fn ask(
         Ok(Err(error)) => return (Instant::now(), Err(NoHead::NothingCame(error))),
         Err(_) => return (Instant::now(), Err(NoHead::TimedOut)),
     }
-    connection.meter.reset();
+    connection.meter.reset(manners.limits.raw_head());
     let sent = Instant::now();
     let answer = match timeout_at(until.into(), connection.sender.send_request(request)).await {
-        Ok(Ok(response)) => Ok(response),
+        Ok(Ok(response)) => {
+            connection.meter.allow(manners.limits.raw_body());
+            Ok(response)
+        }
         Ok(Err(error)) => Err(came_or_not(connection, error)),
         Err(_) => Err(NoHead::TimedOut),
     };
@@ -127,7 +130,7 @@ pub fn head_failure(error: &hyper::Error, ended: Option<&hyper::Error>) -> Fetch
     // hyper has no name for "spoke before it was asked": it is what none of its other names fits.
     let is_loss =
         |cause: &hyper::Error| cause.is_canceled() || cause.is_closed() || cause.is_incomplete_message() || io_kind(cause).is_some();
-    if causes().any(hyper::Error::is_parse_too_large) {
+    if causes().any(|cause| cause.is_parse_too_large() || io_kind(cause) == Some(io::ErrorKind::FileTooLarge)) {
         FetchFailure::HeadTooLarge
     } else if causes().all(is_loss) {
         FetchFailure::Closed

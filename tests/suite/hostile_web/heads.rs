@@ -42,7 +42,7 @@ pub fn heads() -> Vec<Case> {
             vec![send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"), html("ok")],
             Page(0),
         ),
-        case("W4", "hints-without-end", vec![endless("HTTP/1.1 103 Early Hints\r\n\r\n"), Step::Hold], Fails(HeadTimeout)),
+        case("W4", "hints-without-end", vec![endless("HTTP/1.1 103 Early Hints\r\n\r\n"), Step::Hold], Fails(HeadTooLarge)),
         case(
             "W4",
             "another-protocol-agreed",
