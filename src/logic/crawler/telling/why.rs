@@ -9,7 +9,7 @@ use crate::{
     model::{
         access_point::{AccessPoint, ShortId},
         claim::{Answer, Claim, ClaimReason},
-        record::RunState,
+        record::{RunState, ServerStatus},
         subnet::Subnet,
         time::{Millis, WallTime},
         url::{Host, PageUrl},
@@ -325,10 +325,15 @@ impl Crawler {
 fn run_words(site: &Site) -> String {
     let pages = counted(site.record.pages, "page");
     let waiting = counted(site.frontier.len() as u64, "URL");
+    let trouble = match (site.record.status, site.record.main_failure()) {
+        (ServerStatus::Down, Some(failure)) => format!(", because {failure}"),
+        (ServerStatus::Refused, _) => ", because it refuses us".to_owned(),
+        _ => String::new(),
+    };
     match site.record.state {
         _ if site.asking.is_some() || site.digesting => format!("goes on: {pages} fetched, {waiting} left"),
         RunState::Running => format!("goes on: {pages} fetched, {waiting} left"),
-        RunState::Complete => format!("is complete: {pages} fetched"),
+        RunState::Complete => format!("is complete: {pages} fetched{trouble}"),
         RunState::CutByDepth => {
             format!("is complete: {pages} fetched, {} beyond the depth left out", counted(site.record.cut_by_depth, "URL"))
         }
