@@ -30,8 +30,11 @@ use tokio::task::JoinSet;
 /// Servers that do nothing wrong.
 const GOOD: usize = 20;
 
-/// Pages of each, beside its first.
-const GOOD_PAGES: usize = 40;
+/// Pages of each, beside its first: they keep the crawl busy for as long as the hostile servers do.
+const GOOD_PAGES: usize = 110;
+
+/// Pages of each when nobody else is crawled.
+const FEW_PAGES: usize = 20;
 
 /// Between two requests to one server, by the configuration.
 const DELAY: Duration = Duration::from_millis(250);
@@ -64,14 +67,37 @@ async fn good(ip: IpAddr, pages: usize) -> (Site, Times) {
     (site.await, times)
 }
 
-/// Pages a second of the slowest good server.
-fn slowest(times: &[Times]) -> f64 {
-    let speeds = times.iter().map(|times| {
-        let times = times.lock().unwrap();
-        let whole = times.last().unwrap().duration_since(*times.first().unwrap());
-        (times.len() - 1) as f64 / whole.as_secs_f64()
-    });
-    speeds.fold(f64::INFINITY, f64::min)
+/// Good servers that run: how they are spoken to, and when they were.
+struct GoodOnes {
+    hosts: Vec<(String, String, u16)>,
+    times: Vec<Times>,
+    _sites: Vec<Site>,
+}
+
+/// Starts good servers under names that begin with `called`.
+async fn good_ones(ground: &Ground, zone: &Zone, called: &str, pages: usize) -> GoodOnes {
+    let mut all = GoodOnes { hosts: Vec::new(), times: Vec::new(), _sites: Vec::new() };
+    for number in 0..GOOD {
+        let ip = at(ground, number, if pages == FEW_PAGES { 100 } else { 200 });
+        let (site, asked) = good(ip, pages).await;
+        zone.set(name(&format!("{called}{number}")), Reply::Addresses(vec![ip]));
+        all.hosts.push(("http".to_owned(), format!("{called}{number}"), site.address.port()));
+        all._sites.push(site);
+        all.times.push(asked);
+    }
+    all
+}
+
+impl GoodOnes {
+    /// Pages a second of the slowest.
+    fn slowest(&self) -> f64 {
+        let speeds = self.times.iter().map(|times| {
+            let times = times.lock().unwrap();
+            let whole = times.last().unwrap().duration_since(*times.first().unwrap());
+            (times.len() - 1) as f64 / whole.as_secs_f64()
+        });
+        speeds.fold(f64::INFINITY, f64::min)
+    }
 }
 
 /// What a crawl came to.
@@ -154,20 +180,10 @@ async fn the_whole_hostile_web_is_written_down_while_good_servers_keep_their_spe
     cases.push(case("W6", "redirect-inside", vec![answer("302 Found", &format!("Location: http://{outside}/\r\n"), b"")], Redirect(302)));
 
     let zone = Zone::default();
-    let (mut hosts, mut running, mut times) = (Vec::new(), Vec::<(Case, Running)>::new(), Vec::new());
-    let mut good_sites = Vec::new();
-    let mut good_hosts = Vec::new();
-    for number in 0..GOOD {
-        let ip = at(&ground, number, 200);
-        let (site, asked) = good(ip, GOOD_PAGES).await;
-        zone.set(name(&format!("good{number}")), Reply::Addresses(vec![ip]));
-        good_hosts.push(("http".to_owned(), format!("good{number}"), site.address.port()));
-        times.push(asked);
-        good_sites.push(site);
-    }
-    let cases = cases
-        .into_iter()
-        .filter(|case| case.is_crawled && std::env::var("CLASS").is_ok_and(|c| c.split(',').any(|c| c == case.class || c == case.name)));
+    let few = good_ones(&ground, &zone, "few", FEW_PAGES).await;
+    let many = good_ones(&ground, &zone, "good", GOOD_PAGES).await;
+    let (mut hosts, mut running) = (Vec::new(), Vec::<(Case, Running)>::new());
+    let cases = cases.into_iter().filter(|case| case.is_crawled);
     for (number, case) in cases.enumerate() {
         let ip = at(&ground, number, 9);
         let server = open(&case, ip).await;
@@ -184,13 +200,11 @@ async fn the_whole_hostile_web_is_written_down_while_good_servers_keep_their_spe
     }
     let dns = DnsServer::start(SocketAddr::new(at(&ground, 250, 53), 0), zone).await.unwrap();
 
-    let alone = crawl(&directory.path().join("alone"), &ground, &dns, &good_hosts).await;
-    let speed_alone = slowest(&times);
-    times.iter().for_each(|times| times.lock().unwrap().clear());
+    let alone = crawl(&directory.path().join("alone"), &ground, &dns, &few.hosts).await;
     // The good ones come last in line.
-    hosts.extend(good_hosts);
+    hosts.extend(many.hosts.iter().cloned());
     let together = crawl(&directory.path().join("together"), &ground, &dns, &hosts).await;
-    let speed = slowest(&times);
+    let (speed_alone, speed) = (few.slowest(), many.slowest());
     println!(
         "{} hostile servers: {:.1} s, at most {} MiB; {GOOD} good ones alone: {:.1} s, {} MiB; pages a second of the slowest good one: {speed_alone:.2} alone, {speed:.2} among them",
         running.len(),

@@ -77,6 +77,14 @@ async fn limits_are_those_that_are_set() {
 }
 
 #[tokio::test]
+async fn who_speaks_before_being_asked_is_not_understood() {
+    let mail = vec![send("220 mail.test ESMTP\r\n"), Step::Hold];
+    let site = Site::unasked("127.0.0.1".parse().unwrap(), mail).await;
+    let report = fetcher(FetchLimits::default(), [site.address.port()]).fetch(order(site.address, "/")).await;
+    assert_eq!(report.outcome, FetchOutcome::Failed(NotHttp));
+}
+
+#[tokio::test]
 async fn every_packing_is_unpacked() {
     let plain = "<p>Mambo vipi, dunia? </p>".repeat(2000);
     for name in ["gzip", "x-gzip", "deflate", "br", "zstd", "GZIP", "identity"] {
