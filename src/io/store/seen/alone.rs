@@ -41,7 +41,7 @@ impl LoneSeenSet {
     /// # Errors
     /// What RocksDB says.
     pub fn open(dir: &Path, config: &StoreConfig) -> Result<LoneSeenSet, OpenError> {
-        let plan = Plan::cache(config, &Cache::new_lru_cache(config.block_cache_bytes()));
+        let plan = Plan::cache(config, &Cache::new_hyper_clock_cache(config.block_cache_bytes(), 0));
         let failed = |error: rocksdb::Error| OpenError::Io { path: dir.to_path_buf(), reason: error.to_string() };
         let database = Database::open(plan, dir, true, &Arc::new(StoreCounters::default())).map_err(failed)?;
         Ok(LoneSeenSet { database, set: SeenSet::new(config.recent_bytes()) })
@@ -73,6 +73,15 @@ impl LoneSeenSet {
         let all = |property: &str| -> u64 { ["seen", "recent", "children", "cut", "tables"].map(|name| of(name, property)).iter().sum() };
         let memory =
             all("rocksdb.cur-size-all-mem-tables") + all("rocksdb.estimate-table-readers-mem") + of("seen", "rocksdb.block-cache-usage");
+        for p in [
+            "rocksdb.estimate-live-data-size",
+            "rocksdb.num-files-at-level0",
+            "rocksdb.estimate-num-keys",
+            "rocksdb.num-immutable-mem-table",
+        ] {
+            println!("{p} {}", of("seen", p));
+        }
+
         Ok(SeenSizes {
             rows: of("seen", "rocksdb.total-sst-files-size"),
             log: of("recent", "rocksdb.total-sst-files-size"),

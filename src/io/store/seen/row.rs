@@ -23,7 +23,7 @@ use super::{
 
 /// How many bits of a code are kept beyond those that all pages of a row share. With at most about 1,000 pages in a row, a page never met
 /// is taken for known once in more than 4 * 10^9 times.
-pub(super) const REMAINDER_BITS: u32 = 42;
+pub(super) const REMAINDER_BITS: u32 = 41;
 
 /// Pages of which equally many bits are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -25,7 +25,7 @@ use rocksdb::{DB, Direction, IteratorMode, WriteBatch};
 use std::{collections::HashMap, ops::RangeInclusive};
 
 /// A row with more pages is split.
-const MOST_IN_ROW: usize = 1024;
+const MOST_IN_ROW: usize = 512;
 
 /// A split makes eight of one.
 const SPLIT_BITS: u32 = 3;
