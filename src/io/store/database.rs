@@ -106,6 +106,9 @@ impl Plan {
         options.set_target_file_size_base(FILE_BYTES as u64);
         options.set_max_bytes_for_level_base(1 << 50);
         options.set_level_zero_file_num_compaction_trigger(2);
+        // Writing waits rather than letting what is replaced pile up.
+        options.set_level_zero_slowdown_writes_trigger(6);
+        options.set_level_zero_stop_writes_trigger(10);
         let mut blocks = BlockBasedOptions::default();
         blocks.set_block_cache(&self.blocks);
         blocks.set_bloom_filter(10.0, false);

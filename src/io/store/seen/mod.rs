@@ -25,7 +25,7 @@ use crate::model::{
 pub use alone::{LoneSeenSet, SeenSizes};
 use entry::{Entry, Remembered};
 use recent::Recent;
-use rocksdb::{DB, IteratorMode, WriteBatch};
+use rocksdb::{DB, FlushOptions, IteratorMode, WriteBatch};
 use rows::{Depths, Sweep};
 use std::ops::RangeInclusive;
 
@@ -58,6 +58,8 @@ pub(super) struct SeenSet {
     sweep: Sweep,
     /// How many pages are still to be swept for what was entered.
     owed: usize,
+    /// All is swept, and was told to go to the disk.
+    flushing: bool,
     /// When to turn to the next generation.
     limit: usize,
     /// The most that the limit may be.
@@ -71,7 +73,16 @@ impl SeenSet {
     pub(super) fn new(memory_bytes: usize) -> SeenSet {
         let most = (memory_bytes / RECENT_BYTES / 2).max(1024);
         let limit = LEAST_GENERATION.min(most);
-        SeenSet { recent: Recent::default(), depths: Depths::new(), sweep: Sweep::default(), owed: 0, limit, most, opening: 0 }
+        SeenSet {
+            recent: Recent::default(),
+            depths: Depths::new(),
+            sweep: Sweep::default(),
+            owed: 0,
+            flushing: false,
+            limit,
+            most,
+            opening: 0,
+        }
     }
 
     /// Enters a visit and answers questions, in order, as if asked one after another.
@@ -144,7 +155,7 @@ impl SeenSet {
                 let lines = db.iterator_cf(family(db, "recent"), IteratorMode::Start);
                 Ok((rows::depths(db)?, Recent::read(lines)?))
             })?;
-            self.sweep = Sweep::default();
+            (self.sweep, self.flushing) = (Sweep::default(), false);
             self.opening = database.openings();
             self.limit = self.limit_now(database)?;
         }
@@ -194,18 +205,13 @@ impl SeenSet {
         database.write(batch)?;
         let pages = entries.len();
         self.recent.filling.enter(site, entries.into_iter());
+        self.owed += pages * SWEPT_FOR_EACH;
         let full = self.recent.filling.len() >= self.limit;
-        if !self.recent.full.is_empty() {
-            self.owed += pages * SWEPT_FOR_EACH;
-            let share = if full { usize::MAX } else { self.owed };
-            if share < LEAST_SHARE {
-                return Ok(());
+        if (full || self.owed >= LEAST_SHARE) && !self.recent.full.is_empty() {
+            let share = if full { usize::MAX } else { std::mem::take(&mut self.owed) };
+            if self.sweep.advance(database, &mut self.depths, &self.recent.full, share)? {
+                self.swept(database, full)?;
             }
-            self.owed = 0;
-            if !self.sweep.advance(database, &mut self.depths, &self.recent.full, share)? {
-                return Ok(());
-            }
-            self.swept(database)?;
         }
         if full {
             self.recent.turn();
@@ -214,18 +220,28 @@ impl SeenSet {
         Ok(())
     }
 
-    /// All that is full is in the rows: once they are on the disk, its log is not needed.
-    fn swept(&mut self, database: &mut Database) -> Result<(), StoreError> {
+    /// All that is full is in the rows: once they are on the disk, its log is not needed. Waits for the disk only if told to.
+    fn swept(&mut self, database: &mut Database, wait: bool) -> Result<(), StoreError> {
         let db = database.db()?;
+        let rows = family(db, "seen");
         let (from, to) = self.recent.full_log();
-        let log = family(db, "recent");
-        let dropped = db.flush_cf(family(db, "seen")).and_then(|()| db.delete_file_in_range_cf(log, from, to));
-        dropped.map_err(|error| database.fail(&error))?;
+        let mut flush = FlushOptions::default();
+        flush.set_wait(wait);
+        let flushed = if wait || !self.flushing { db.flush_cf_opt(rows, &flush) } else { Ok(()) };
+        self.flushing = true;
+        // Nothing is written to the rows between sweeps: what waits to be flushed are theirs.
+        let pending = db.property_int_value_cf(rows, "rocksdb.num-immutable-mem-table");
+        let pending = flushed.and(pending).map_err(|error| database.fail(&error))?;
+        if pending != Some(0) {
+            return Ok(());
+        }
+        let db = database.db()?;
+        db.delete_file_in_range_cf(family(db, "recent"), from, to).map_err(|error| database.fail(&error))?;
         let mut batch = WriteBatch::default();
         batch.delete_range_cf(family(database.db()?, "recent"), from, to);
         database.write(batch)?;
         self.recent.full = recent::Full::default();
-        self.sweep = Sweep::default();
+        (self.sweep, self.flushing) = (Sweep::default(), false);
         Ok(())
     }
 

@@ -25,10 +25,10 @@ use rocksdb::{DB, Direction, IteratorMode, WriteBatch};
 use std::{collections::HashMap, ops::RangeInclusive};
 
 /// A row with more pages is split.
-const MOST_IN_ROW: usize = 512;
+const MOST_IN_ROW: usize = 1024;
 
 /// A split makes eight of one.
-const SPLIT_BITS: u32 = 3;
+const SPLIT_BITS: u32 = 2;
 
 /// No site has more rows than for so many bits.
 const MOST_DEPTH: u32 = 30;
