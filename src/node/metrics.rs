@@ -35,6 +35,7 @@ pub struct Metrics {
     pages: Counter,
     requests: Counter,
     bytes: Counter,
+    not_modified: Counter,
     failed: Counter,
     probes: Counter,
     lookups: Counter,
@@ -91,6 +92,7 @@ impl Metrics {
             pages: Counter::default(),
             requests: Counter::default(),
             bytes: Counter::default(),
+            not_modified: Counter::default(),
             failed: Counter::default(),
             probes: Counter::default(),
             lookups: Counter::default(),
@@ -130,6 +132,7 @@ impl Metrics {
         r.register("pages", "HTML pages fetched", self.pages.clone());
         r.register("requests", "Requests sent to web servers", self.requests.clone());
         r.register_with_unit("fetched", "Bodies over the wire", Unit::Bytes, self.bytes.clone());
+        r.register("not_modified_pages", "Pages that needed no second download", self.not_modified.clone());
         r.register("failed_requests", "Requests without a usable answer", self.failed.clone());
         r.register("probes", "Probes made", self.probes.clone());
         r.register("lookups", "Names looked up", self.lookups.clone());
@@ -175,6 +178,7 @@ impl Metrics {
         count(&self.pages, status.work.pages);
         count(&self.requests, status.work.requests);
         count(&self.bytes, status.work.bytes);
+        count(&self.not_modified, status.work.not_modified);
         count(&self.failed, status.work.failed);
         count(&self.probes, status.work.probes);
         count(&self.lookups, status.work.lookups);

@@ -12,6 +12,8 @@ pub struct Counters {
     pub requests: u64,
     /// Bytes of bodies.
     pub bytes: u64,
+    /// Pages that were not downloaded again because they are the same as in the run before.
+    pub not_modified: u64,
     /// Requests without a usable answer.
     pub failed: u64,
     /// Probes made.

@@ -5,7 +5,7 @@
 
 use super::{Command, Crawler};
 use crate::{
-    logic::site::Memory,
+    logic::site::former::Memory,
     model::{
         fetch::{FetchFailure, FetchOrder, FetchPurpose},
         fingerprint::Fingerprint,

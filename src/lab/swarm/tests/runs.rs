@@ -266,3 +266,27 @@ fn whoever_takes_over_in_the_second_run_knows_what_the_first_one_knew() {
         world.kill(1);
     });
 }
+
+#[test]
+fn a_part_of_a_tree_at_another_host_is_visited_again_with_it_and_knows_its_pages() {
+    let mut web = Web::default();
+    web.live("a.test", "20.0.0.1");
+    web.live("b.a.test", "20.0.1.1");
+    web.page("http://a.test/", &["http://a.test/1", "http://b.a.test/x"]);
+    web.page("http://a.test/1", &["http://b.a.test/y"]);
+    web.page("http://b.a.test/x", &["http://b.a.test/z"]);
+    web.page("http://b.a.test/y", &["http://b.a.test/x", "http://a.test/1"]);
+    web.page("http://b.a.test/z", &[]);
+    let settings = Settings { revisit: 15 * MINUTE, ..settings(3) };
+    let config = WorldConfig { seed: 1, settings, hierarchy: hierarchy(2), places: vec![10, 90] };
+    let mut world = World::new(config, web);
+    (0..2).for_each(|number| world.start(number));
+    world.run(1_000);
+    world.seed(0, urls(&["http://a.test/"]));
+    let first = finish_run(&mut world, 1, 2);
+    let second = finish_run(&mut world, 2, 2);
+    let pages = |records: &[ServerRecord]| records.iter().map(|record| record.pages).sum::<u64>();
+    assert_eq!((pages(&first), pages(&second)), (5, 5));
+    let every = Changes { since_run: 1, pages_before: 5, unchanged: 5, ..Changes::default() };
+    assert_changes(changes(&second), every);
+}
