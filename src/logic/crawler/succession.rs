@@ -308,7 +308,7 @@ impl Crawler {
         self.front.rest(site.address, self.now.moment.after(rest));
         let upto = site.next_sequence();
         let run_before = (key.run > 1).then(|| JournalKey { run: key.run - 1, ..key.clone() });
-        let finished = site.finished();
+        let over = self.is_over(&site);
         self.awakening.insert(number, host.clone());
         self.by_subnet.entry(subnet).or_default().insert(host.clone());
         self.dirty.insert(host.clone());
@@ -327,7 +327,7 @@ impl Crawler {
             self.adopt(former.key, &former.entries, Vec::new());
         }
         match run_before {
-            Some(run) if finished => drop(self.superseded.insert(host.clone(), run)),
+            Some(run) if over => drop(self.superseded.insert(host.clone(), run)),
             Some(run) => self.remember_run(&host, run),
             None => {}
         }
