@@ -7,7 +7,8 @@ use super::{
 };
 use crate::{
     model::{
-        record::ServerRecord,
+        fetch::ResolveFailure,
+        record::{ServerRecord, ServerStatus},
         summary::Summary,
         url::{Host, PageUrl},
     },
@@ -21,6 +22,7 @@ use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use ipnetwork::IpNetwork;
 use serde::Serialize;
 use std::{
+    collections::BTreeMap,
     fs,
     io::{self, Write},
     net::{IpAddr, SocketAddr},
@@ -119,6 +121,7 @@ struct CrawlView<'a> {
     external_hosts: u64,
     beyond_scope: u64,
     nowhere: u64,
+    unresolved: &'a BTreeMap<ResolveFailure, u64>,
     summary: &'a Summary,
 }
 
@@ -129,6 +132,7 @@ impl<'a> From<&'a Findings> for CrawlView<'a> {
             external_hosts: found.external_hosts,
             beyond_scope: found.beyond_scope,
             nowhere: found.nowhere,
+            unresolved: &found.unresolved,
             summary: &found.summary,
         }
     }
@@ -162,7 +166,7 @@ fn told(found: &Findings) -> String {
             record.unanswered.to_string(),
             (record.cut_by_depth + record.cut_by_script).to_string(),
             word(&record.state),
-            word(&record.status),
+            status_words(record),
         ]);
     }
     let mut text = table.text(Style::of_stdout());
@@ -181,6 +185,14 @@ fn told(found: &Findings) -> String {
         found.beyond_scope,
     );
     text
+}
+
+/// The status, and why where a server is down.
+fn status_words(record: &ServerRecord) -> String {
+    match record.main_failure().filter(|_| record.status == ServerStatus::Down) {
+        Some(failure) => format!("down: {}", word(&failure)),
+        None => word(&record.status),
+    }
 }
 
 fn word(value: &impl Serialize) -> String {

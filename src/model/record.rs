@@ -2,6 +2,7 @@
 
 use super::{
     account::{Changes, LevelCounts},
+    fetch::FetchFailure,
     time::{Millis, WallTime},
     url::Host,
 };
@@ -35,7 +36,7 @@ pub enum ServerStatus {
     Up,
     /// Answered, but never with a page (errors, redirects elsewhere, no HTML).
     NoPages,
-    /// Answered 401, 403, 429 or 451 only: refused at the edge, which is not down.
+    /// Answered 401, 403, 429, 451 or a guard's challenge only: refused at the edge, which is not down.
     Refused,
     /// robots.txt keeps us out.
     Robots,
@@ -120,4 +121,15 @@ pub struct ServerRecord {
     /// What each level cost and brought, from level 0 on.
     #[serde(default)]
     pub levels: Vec<LevelCounts>,
+    /// Requests without a usable answer (`failed`, and robots.txt among them) by what went wrong.
+    #[serde(default)]
+    #[schema(value_type = BTreeMap<String, u64>)]
+    pub by_failure: BTreeMap<FetchFailure, u64>,
+}
+
+impl ServerRecord {
+    /// What went wrong most often, if something did.
+    pub fn main_failure(&self) -> Option<FetchFailure> {
+        self.by_failure.iter().max_by_key(|(_, count)| **count).map(|(failure, _)| *failure)
+    }
 }

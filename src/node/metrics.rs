@@ -9,6 +9,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::{Registry, Unit},
 };
+use serde::Serialize;
 use std::sync::atomic::Ordering;
 
 /// The one label that a family of ours has.
@@ -37,6 +38,8 @@ pub struct Metrics {
     bytes: Counter,
     not_modified: Counter,
     failed: Counter,
+    failures: Family<Label, Counter>,
+    unresolved: Family<Label, Counter>,
     probes: Counter,
     lookups: Counter,
     settled: Family<Label, Counter>,
@@ -94,6 +97,8 @@ impl Metrics {
             bytes: Counter::default(),
             not_modified: Counter::default(),
             failed: Counter::default(),
+            failures: Family::default(),
+            unresolved: Family::default(),
             probes: Counter::default(),
             lookups: Counter::default(),
             settled: Family::default(),
@@ -134,6 +139,8 @@ impl Metrics {
         r.register_with_unit("fetched", "Bodies over the wire", Unit::Bytes, self.bytes.clone());
         r.register("not_modified_pages", "Pages that needed no second download", self.not_modified.clone());
         r.register("failed_requests", "Requests without a usable answer", self.failed.clone());
+        r.register("failures", "Requests without a usable answer, robots.txt included, by what went wrong", self.failures.clone());
+        r.register("unresolved", "Names looked up that have no usable address, by why not", self.unresolved.clone());
         r.register("probes", "Probes made", self.probes.clone());
         r.register("lookups", "Names looked up", self.lookups.clone());
         r.register("settled_subnets", "Subnets given an owner by a procedure run here, by the procedure's name", self.settled.clone());
@@ -180,6 +187,12 @@ impl Metrics {
         count(&self.bytes, status.work.bytes);
         count(&self.not_modified, status.work.not_modified);
         count(&self.failed, status.work.failed);
+        for (failure, times) in &status.failures {
+            count(&self.failures.get_or_create(&label(&word(failure))), *times);
+        }
+        for (failure, times) in &status.unresolved {
+            count(&self.unresolved.get_or_create(&label(&word(failure))), *times);
+        }
         count(&self.probes, status.work.probes);
         count(&self.lookups, status.work.lookups);
         self.update_delegation(&status.delegation);
@@ -230,6 +243,11 @@ impl Metrics {
 
 fn label(name: &str) -> Label {
     Label { name: name.to_owned() }
+}
+
+/// A kind's name, as the API writes it.
+fn word(kind: &impl Serialize) -> String {
+    serde_json::to_value(kind).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 fn set(gauge: &Gauge, value: u64) {

@@ -7,6 +7,7 @@ mod bad_peers;
 mod corpus;
 mod delegation;
 mod false_editions;
+mod hostile_web;
 mod lockfile;
 mod real_input;
 mod second_runs;

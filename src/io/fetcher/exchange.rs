@@ -5,13 +5,13 @@ use super::{
     buffers::Buffers,
     connection::Connection,
     decode::{ACCEPTED, Decoder, Encoding},
-    head,
+    guard, head,
     limits::FetchLimits,
 };
 use crate::{
     io::page,
     model::{
-        fetch::{FetchFailure, FetchOrder, FetchOutcome, FetchPurpose, Link},
+        fetch::{FetchFailure, FetchOrder, FetchOutcome, FetchPurpose, Link, PageFacts},
         fingerprint::FingerprintKey,
         revisit::content_of,
         time::Millis,
@@ -95,10 +95,13 @@ pub async fn ask(
         Ok(Err(error)) => return (Instant::now(), Err(NoHead::NothingCame(error))),
         Err(_) => return (Instant::now(), Err(NoHead::TimedOut)),
     }
-    connection.meter.reset();
+    connection.meter.reset(manners.limits.raw_head());
     let sent = Instant::now();
     let answer = match timeout_at(until.into(), connection.sender.send_request(request)).await {
-        Ok(Ok(response)) => Ok(response),
+        Ok(Ok(response)) => {
+            connection.meter.allow(manners.limits.raw_body());
+            Ok(response)
+        }
         Ok(Err(error)) => Err(came_or_not(connection, error)),
         Err(_) => Err(NoHead::TimedOut),
     };
@@ -128,7 +131,7 @@ pub fn head_failure(error: &hyper::Error, ended: Option<&hyper::Error>) -> Fetch
     // hyper has no name for "spoke before it was asked": it is what none of its other names fits.
     let is_loss =
         |cause: &hyper::Error| cause.is_canceled() || cause.is_closed() || cause.is_incomplete_message() || io_kind(cause).is_some();
-    if causes().any(hyper::Error::is_parse_too_large) {
+    if causes().any(|cause| cause.is_parse_too_large() || io_kind(cause) == Some(io::ErrorKind::FileTooLarge)) {
         FetchFailure::HeadTooLarge
     } else if causes().all(is_loss) {
         FetchFailure::Closed
@@ -187,7 +190,10 @@ pub async fn read(response: Response<Incoming>, order: &FetchOrder, manners: &Ma
         retry_after: head::retry_after(headers),
         reusable: false,
     };
+    // Robots rules are read as they are: 4xx means that there are none (RFC 9309 §2.3.1.3), whoever says so.
+    let challenged = guard::challenges(status, headers) && (order.purpose == FetchPurpose::Page || status >= 500);
     let unread = match (order.purpose, parts.status) {
+        _ if challenged && !is_refusal(status) => Some(FetchOutcome::Failed(FetchFailure::Challenged)),
         (_, status) if status.is_redirection() && (is_redirect(status) || headers.contains_key(header::LOCATION)) => {
             Some(redirect(status.as_u16(), headers, order, manners))
         }
@@ -224,6 +230,11 @@ pub async fn read(response: Response<Incoming>, order: &FetchOrder, manners: &Ma
     exchange
 }
 
+/// Statuses that say by themselves that somebody does not want us.
+fn is_refusal(status: u16) -> bool {
+    matches!(status, 401 | 403 | 429 | 451)
+}
+
 fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
@@ -233,6 +244,24 @@ fn redirect(status: u16, headers: &HeaderMap, order: &FetchOrder, manners: &Mann
         Ok(url) => FetchOutcome::Redirect { status, to: Link { fingerprint: manners.key.of(url.as_str()), url } },
         Err(_) => FetchOutcome::Failed(FetchFailure::BadRedirect),
     }
+}
+
+/// Pages up to this size are scanned where they arrive. Larger ones would keep everybody waiting: they get a thread of their own.
+const SCANNED_AT_ONCE: usize = 512 << 10;
+
+/// What a page says, and the page; none if the program is ending.
+async fn scan(bytes: Vec<u8>, content_type: Option<&str>, url: &PageUrl, key: &FingerprintKey) -> Option<(Vec<u8>, PageFacts)> {
+    let limits = page::ScanLimits::default();
+    if bytes.len() <= SCANNED_AT_ONCE {
+        let page = page::scan(&bytes, content_type, url, key, limits);
+        return Some((bytes, page));
+    }
+    let (content_type, url, key) = (content_type.map(str::to_owned), url.clone(), *key);
+    let scanning = tokio::task::spawn_blocking(move || {
+        let page = page::scan(&bytes, content_type.as_deref(), &url, &key, limits);
+        (bytes, page)
+    });
+    scanning.await.ok()
 }
 
 /// When the request was sent, and when all must be over.
@@ -279,13 +308,21 @@ async fn wanted(
         FetchPurpose::Robots => FetchOutcome::Robots { status, body: Bytes::from(bytes) },
         FetchPurpose::Page => {
             let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-            let mut page = page::scan(&bytes, content_type, &order.url, &manners.key, page::ScanLimits::default());
+            let Some((bytes, mut page)) = scan(bytes, content_type, &order.url, &manners.key).await else {
+                exchange.outcome = FetchOutcome::Failed(FetchFailure::Cancelled);
+                return false;
+            };
             page.decoded_bytes = bytes.len() as u64;
             page.content = content_of(&bytes);
             if status == 200 {
                 page.validators = head::validators(headers);
             }
+            let is_challenge = guard::is_challenge(&bytes, page.links.len());
             manners.buffers.give(bytes);
+            if is_challenge {
+                exchange.outcome = FetchOutcome::Failed(FetchFailure::Challenged);
+                return read.to_the_end;
+            }
             let tag = head::robots_tag(headers, &manners.product);
             page.no_index |= tag.no_index;
             page.no_follow |= tag.no_follow;

@@ -44,8 +44,12 @@ pub(super) enum SeenPurpose {
     Relax { host: Host, site: u64, pages: Vec<(Fingerprint, u8)> },
     /// The links of a page that came nearer are being read.
     Children { host: Host, site: u64, level: u8 },
-    /// URLs that had been cut are being read.
-    Cut { host: Host, site: u64, levels: Vec<u8> },
+    /// URLs that came nearer are being read: they had been cut, or wait far back.
+    Nearer { host: Host, site: u64, pages: Vec<(Fingerprint, u8, PageState)> },
+    /// URLs that wait far back are being called to the front.
+    Front { host: Host, site: u64, pages: Vec<Fingerprint> },
+    /// URLs that waited far back at a site that is not ours any more are on their way to whoever has it.
+    Elsewhere { tree: Host, run: u32, pages: Vec<(Fingerprint, u8)> },
 }
 
 impl Crawler {
@@ -163,7 +167,8 @@ impl Crawler {
                 let answers = answers.into_iter().next().unwrap_or_default();
                 self.relaxed(&host, site, pages.into_iter().zip(answers).collect());
             }
-            Some(SeenPurpose::Children { .. } | SeenPurpose::Cut { .. }) | None => {}
+            Some(SeenPurpose::Children { .. } | SeenPurpose::Nearer { .. } | SeenPurpose::Front { .. } | SeenPurpose::Elsewhere { .. })
+            | None => {}
         }
     }
 
@@ -220,13 +225,12 @@ impl Crawler {
         let (mut urls, mut visited) = (Vec::new(), Vec::new());
         for (candidate, was) in pages {
             let Candidate { url, fingerprint, level, hops } = candidate;
-            let site = self.sites.get(host);
             match was {
                 PageState::Visited => visited.push((fingerprint, level)),
                 PageState::Cut => urls.push((url, level, hops)),
-                PageState::Waiting if site.is_some_and(|site| site.frontier.contains(fingerprint)) => urls.push((url, level, hops)),
+                PageState::Waiting if self.is_in_line(host, &url, fingerprint) => urls.push((url, level, hops)),
                 // Another URL of its script stands in line: whichever comes first there is asked for (LL-22).
-                PageState::Waiting if site.is_some_and(|site| site.would_win(&url, level, hops, &self.secret)) => {
+                PageState::Waiting if self.sites.get(host).is_some_and(|site| site.would_win(&url, level, hops, &self.secret)) => {
                     self.journal(host, JournalEntry::Reopened { urls: vec![(url, level, hops)] });
                     self.want(host);
                 }
@@ -266,34 +270,20 @@ impl Crawler {
 
     fn relaxed(&mut self, host: &Host, number: u64, answers: Vec<((Fingerprint, u8), SeenAnswer)>) {
         let Some(site) = self.sites.get(host).filter(|site| site.number == number) else { return };
-        let (mut urls, mut visited, mut cut) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut urls, mut visited, mut aside) = (Vec::new(), Vec::new(), Vec::new());
         for ((page, level), answer) in answers {
-            match answer {
-                SeenAnswer::Shorter { was: PageState::Waiting } => {
-                    urls.extend(site.frontier.get(page).map(|waiting| (waiting.url.clone(), level, waiting.hops)));
-                }
-                SeenAnswer::Shorter { was: PageState::Cut } => cut.push((page, level)),
-                SeenAnswer::Shorter { was: PageState::Visited } => visited.push((page, level)),
-                SeenAnswer::New | SeenAnswer::Known => {}
+            match (answer, site.frontier.get(page)) {
+                (SeenAnswer::Shorter { was: PageState::Waiting }, Some(waiting)) => urls.push((waiting.url.clone(), level, waiting.hops)),
+                (SeenAnswer::Shorter { was: PageState::Visited }, _) => visited.push((page, level)),
+                (SeenAnswer::Shorter { was }, _) => aside.push((page, level, was)),
+                (SeenAnswer::New | SeenAnswer::Known, _) => {}
             }
         }
-        if !cut.is_empty() {
-            let ticket = self.number();
-            let (pages, levels) = cut.into_iter().unzip();
-            self.seen_pending.insert(ticket, SeenPurpose::Cut { host: host.clone(), site: number, levels });
-            self.commands.push_back(Command::TakeCut { ticket, site: number, pages });
+        if !aside.is_empty() {
+            let pages = aside.iter().map(|(page, ..)| *page).collect();
+            self.take_aside(number, pages, SeenPurpose::Nearer { host: host.clone(), site: number, pages: aside });
         }
         self.raise(host, number, urls, visited);
-    }
-
-    /// URLs that had been cut are within the depth now.
-    pub(super) fn cut_taken(&mut self, ticket: u64, urls: Vec<Option<String>>) {
-        let Some(SeenPurpose::Cut { host, site, levels }) = self.seen_pending.remove(&ticket) else { return };
-        if self.sites.get(&host).is_none_or(|known| known.number != site) {
-            return;
-        }
-        let urls = urls.into_iter().zip(levels).filter_map(|(url, level)| Some((PageUrl::parse(&url?).ok()?, level, 0))).collect();
-        self.raise(&host, site, urls, Vec::new());
     }
 
     /// Answers everybody whose arrivals are recorded by now.

@@ -54,6 +54,7 @@ impl Crawler {
         self.rows.push(JournalRow { key, sequence, entry: encoded(&entry) });
         self.rows_since.get_or_insert(self.now.moment);
         self.dirty.insert(host.clone());
+        self.keep_front(host);
         // A visit is stored together with what is kept of it.
         if self.rows.len() >= MOST_GATHERED && !matches!(entry, JournalEntry::Visited { .. }) {
             self.flush();

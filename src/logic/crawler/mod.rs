@@ -16,6 +16,7 @@ mod claiming;
 mod counters;
 mod distances;
 pub mod event;
+mod fronting;
 mod journaling;
 mod looking;
 pub mod members;
@@ -101,6 +102,8 @@ pub struct Settings {
     pub revisit: Millis,
     /// URLs that may wait here, all sites together.
     pub most_waiting: usize,
+    /// URLs of all sites together that wait in memory; the others wait on disk.
+    pub most_near: usize,
     /// Entries of each CLOCK cache.
     pub cache_entries: usize,
     /// This access point's own addresses: their subnets are its own (IPMicra §4.1).

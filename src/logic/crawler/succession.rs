@@ -6,7 +6,7 @@ use crate::{
     model::{
         access_point::{AccessPoint, ShortId},
         claim::{Answer, Claim, ClaimReason, MOST_ANSWERS, SignedClaim},
-        journal::{Arrival, JournalEntry, JournalKey, Place},
+        journal::{Arrival, JournalEntry, JournalKey},
         message::Request,
         subnet::Subnet,
         time::{Millis, Moment},
@@ -339,6 +339,7 @@ impl Crawler {
     /// The seen set knows a loaded site: it may be visited.
     pub(super) fn awake(&mut self, number: u64) {
         if let Some(host) = self.awakening.remove(&number) {
+            self.keep_front(&host);
             self.want(&host);
         }
     }
@@ -369,12 +370,7 @@ impl Crawler {
             if reroute {
                 let starts = site.starts.iter().map(|url| Arrival { url: url.clone(), place: None, run: site.key.run });
                 starts.filter(|_| site.tree == host).for_each(|arrival| self.outbox.put(Item { arrival, origin: None }));
-                for waiting in site.frontier.iter() {
-                    let place = Place { tree: site.tree.clone(), level: waiting.level, hops: waiting.hops };
-                    let starts = site.tree == host && waiting.level == 0 && waiting.hops == 0;
-                    let arrival = Arrival { url: waiting.url.clone(), place: (!starts).then_some(place), run: site.key.run };
-                    self.outbox.put(Item { arrival, origin: None });
-                }
+                self.give_away(&site);
             }
             self.front.drop_site(site.address, &host);
             self.keeping.forget(&site.key);

@@ -68,7 +68,8 @@ impl Crawler {
                 && let Some(url) = site.frontier.first().map(|waiting| waiting.url.clone())
             {
                 // Denied since it was named: what waits is set aside, and nothing is asked.
-                self.journal(host, JournalEntry::Skipped { url, reason: SkipReason::Denied });
+                let level = site.frontier.first().map_or(0, |first| first.level);
+                self.skip(host, url, level, SkipReason::Denied);
                 continue;
             }
             match site.next(self.now.wall, &self.settings.rules, &self.secret) {
@@ -132,9 +133,17 @@ impl Crawler {
         let asking = self.sites.get_mut(&host).and_then(|site| site.asking.take());
         let origin = report.url.origin();
         let delay = self.sites.get(&host).and_then(|site| site.crawl_delay(&origin));
-        if let (FetchOutcome::Status(status) | FetchOutcome::Robots { status, .. }, Some(site)) = (&report.outcome, self.sites.get(&host))
-            && asks_for_patience(*status)
-        {
+        let patience = match &report.outcome {
+            FetchOutcome::Status(status) | FetchOutcome::Robots { status, .. } => asks_for_patience(*status),
+            FetchOutcome::Failed(failure) => {
+                *self.counters.failures.entry(*failure).or_default() += 1;
+                *failure == FetchFailure::Challenged
+            }
+            FetchOutcome::Page { .. } | FetchOutcome::NotModified { .. } | FetchOutcome::NotHtml { .. } | FetchOutcome::Redirect { .. } => {
+                false
+            }
+        };
+        if let Some(site) = self.sites.get(&host).filter(|_| patience) {
             report.retry_after = report.retry_after.max(Some(site.back_off()));
         }
         let rest = self.front.politeness().rest_after(report.took, delay).max(report.retry_after.unwrap_or(0));

@@ -158,6 +158,7 @@ impl Site {
             refused_by_crawl_delay: 0,
             changes: None,
             levels: Vec::new(),
+            by_failure: BTreeMap::new(),
         };
         Site {
             key,
@@ -245,8 +246,8 @@ impl Site {
                 );
                 self.count_setback(answer.as_ref().ok().map(|(status, _)| *status));
                 self.record.crawl_delay_ms = self.robots.values().filter_map(RobotsStanding::wanted_delay).max();
-                if answer.is_err() {
-                    self.record.failed += 1;
+                if let Err(failure) = answer {
+                    self.count_failure(*failure);
                 }
             }
             JournalEntry::Visited {
@@ -379,6 +380,8 @@ impl Site {
             ServerStatus::Up
         } else if !answers.is_empty() {
             if answers.keys().all(|status| matches!(status, 401 | 403 | 429 | 451)) { ServerStatus::Refused } else { ServerStatus::NoPages }
+        } else if self.record.by_failure.contains_key(&FetchFailure::Challenged) {
+            ServerStatus::Refused
         } else if self.record.requests == 0 {
             ServerStatus::Waiting
         } else if self.robots.values().all(RobotsStanding::unreachable) {
@@ -394,7 +397,7 @@ impl Site {
 
     /// Whether something can be asked now or later in this slot.
     pub fn wants(&self, rules: &SiteRules) -> bool {
-        !self.frontier.is_empty() && self.asking.is_none() && !self.digesting && self.state(rules) != RunState::PausedByBudget
+        self.frontier.first().is_some() && self.asking.is_none() && !self.digesting && self.state(rules) != RunState::PausedByBudget
     }
 
     /// Whether it is paused by its page budget, and since a slot's length.
@@ -438,7 +441,11 @@ impl Site {
     }
 
     fn count_outcome(&mut self, outcome: &VisitOutcome, level: u8) {
-        self.count_setback(outcome.status());
+        match outcome {
+            // A guard that wants to see a human is no more patient than one that says 429.
+            VisitOutcome::Failed(FetchFailure::Challenged) => self.count_setback(Some(429)),
+            _ => self.count_setback(outcome.status()),
+        }
         if let VisitOutcome::RestrictedPage { no_index, no_follow, .. } = outcome {
             self.record.no_index += u64::from(*no_index);
             self.record.no_follow += u64::from(*no_follow);
@@ -454,8 +461,13 @@ impl Site {
                 *self.record.by_status.entry(*status).or_default() += 1;
             }
             VisitOutcome::Failed(FetchFailure::Cancelled) => {}
-            VisitOutcome::Failed(_) => self.record.failed += 1,
+            VisitOutcome::Failed(failure) => self.count_failure(*failure),
         }
+    }
+
+    fn count_failure(&mut self, failure: FetchFailure) {
+        self.record.failed += 1;
+        *self.record.by_failure.entry(failure).or_default() += 1;
     }
 }
 

@@ -125,9 +125,9 @@ impl RobotsStanding {
         }
     }
 
-    /// The crawl-delay that is waited out.
+    /// The crawl-delay that is waited out. Where it is longer than that, nothing is asked, so there is nothing to wait for.
     pub fn crawl_delay(&self) -> Option<Millis> {
-        self.wanted_delay().map(|delay| delay.min(LONGEST_CRAWL_DELAY))
+        self.wanted_delay().filter(|delay| *delay <= LONGEST_CRAWL_DELAY)
     }
 
     /// When the answer that counts came, if one did.

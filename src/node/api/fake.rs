@@ -3,6 +3,7 @@
 use crate::model::{
     access_point::AccessPoint,
     claim::ClaimReason,
+    fetch::{FetchFailure, ResolveFailure},
     record::{RunState, ServerRecord, ServerStatus},
     summary::{Counts, Coverage, Dimension, Summary, SwarmResults},
     time::WallTime,
@@ -114,6 +115,8 @@ pub fn status(age: u64) -> StatusView {
             probes: 61,
             lookups: 70,
         },
+        failures: BTreeMap::from([(FetchFailure::HeadTimeout, 2), (FetchFailure::CertificateExpired, 1)]),
+        unresolved: BTreeMap::from([(ResolveFailure::NoSuchName, 4)]),
         delegation: DelegationView {
             policy: "nearcrawl".into(),
             settled: 21,
@@ -201,6 +204,7 @@ pub fn server(i: u8) -> ServerRecord {
         refused_by_crawl_delay: 0,
         changes: None,
         levels: Vec::new(),
+        by_failure: BTreeMap::new(),
     }
 }
 

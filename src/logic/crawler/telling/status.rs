@@ -68,6 +68,8 @@ impl Crawler {
             subnets_claimed: self.ownership.owners().map(|owner| self.ownership.count(&owner) as u64).sum(),
             servers: self.sites.len() as u64,
             work: self.work(),
+            failures: self.counters.failures.clone(),
+            unresolved: self.counters.unresolved.clone(),
             delegation: self.delegation_view(),
             waiting_urls: self.sites.values().map(|site| site.frontier.len() as u64).sum(),
             outgoing_urls: self.outbox.len() as u64,
