@@ -125,15 +125,14 @@ async fn of_daemon(args: &PlanArgs) -> Result<(Vec<ServerRecord>, SwarmResults),
 fn read_records(path: &std::path::Path) -> Result<Vec<ServerRecord>, Failure> {
     let text = seed::read(path)?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let records: Result<Vec<_>, Failure> = lines
+    lines
         .map(|(number, line)| {
             serde_json::from_str(line).map_err(|why| {
                 Failure::new(Exit::Data, format!("{}, line {}: no record: {why}", path.display(), number + 1))
                     .hint("write records with `nearcrawl crawl … --out FILE.jsonl`")
             })
         })
-        .collect();
-    records
+        .collect()
 }
 
 fn starting_hosts(path: &std::path::Path) -> Result<Targets, Failure> {

@@ -47,7 +47,7 @@ pub struct LevelCounts {
     pub pages: u64,
     /// Requests; those for robots.txt count at level 0.
     pub requests: u64,
-    /// Bytes of bodies over the wire.
+    /// Bytes of bodies over the wire; of a page that needed no download, what it took when it did.
     pub bytes: u64,
     /// Response times added up, in milliseconds.
     pub busy_ms: Millis,

@@ -253,3 +253,25 @@ pub enum SkipReason {
     /// Too many redirects on the way.
     TooManyRedirects,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Journals of earlier versions have to be read for ever: what is told apart keeps its number, and new kinds get the next ones.
+    #[test]
+    fn kinds_of_rows_and_outcomes_keep_their_numbers() {
+        let number = |entry: JournalEntry| postcard::to_stdvec(&entry).unwrap()[0];
+        assert_eq!(number(JournalEntry::Admitted { urls: Vec::new() }), 1);
+        assert_eq!(number(JournalEntry::Raised { urls: Vec::new(), visited: Vec::new() }), 4);
+        assert_eq!(number(JournalEntry::Forwarded { before: 1 }), 6);
+        assert_eq!(number(JournalEntry::TakenOver { epoch: 1 }), 7);
+        assert_eq!(number(JournalEntry::Resumed { at: WallTime(1) }), 8);
+        assert_eq!(number(JournalEntry::Reopened { urls: Vec::new() }), 9);
+        assert_eq!(number(JournalEntry::Follows { run: 1, pages: 1 }), 10);
+        assert_eq!(number(JournalEntry::Started { urls: Vec::new() }), 12);
+        let outcome = |outcome: VisitOutcome| postcard::to_stdvec(&outcome).unwrap()[0];
+        assert_eq!((outcome(VisitOutcome::Page(200)), outcome(VisitOutcome::Status(404))), (0, 3));
+        assert_eq!(outcome(VisitOutcome::RestrictedPage { status: 200, no_index: true, no_follow: true }), 5);
+    }
+}

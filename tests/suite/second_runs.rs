@@ -30,7 +30,10 @@ impl Museum {
     fn new() -> Museum {
         let rooms = (1..=8).map(|room| (format!("/room{room}"), vec![format!("/room{room}/case"), "/".to_owned()]));
         let cases = (1..=8).map(|room| (format!("/room{room}/case"), vec![format!("/room{}", room % 8 + 1)]));
-        let home = ("/".to_owned(), (1..=8).map(|room| format!("/room{room}")).collect());
+        // Two other museums, which are out of scope: one is named at once, the other a level deeper.
+        let others = ["http://national.museum/", "http://louvre.example/"].map(str::to_owned);
+        let home = ("/".to_owned(), (1..=8).map(|room| format!("/room{room}")).chain([others[0].clone()]).collect());
+        let rooms = rooms.map(move |(path, links)| (path, links.into_iter().chain([others[1].clone()]).collect()));
         Museum(Mutex::new(rooms.chain(cases).chain([home]).collect()))
     }
 
@@ -96,7 +99,7 @@ async fn a_second_run_downloads_what_changed_and_nothing_else_across_kill_9() {
 
     // Nothing has changed: the second run costs requests, and no bodies.
     swarm.daemons[0].kill().await;
-    swarm.revisit_after(0, "15s");
+    swarm.revisit_after(0, "10s");
     swarm.start([0]).await;
     let second = run_is_over(&mut swarm, 2).await;
     let all = museum.pages();
@@ -107,8 +110,15 @@ async fn a_second_run_downloads_what_changed_and_nothing_else_across_kill_9() {
     let answers = answers_of_last_run(&swarm);
     assert_eq!(answers.iter().filter(|status| **status == 304).count() as u64, all, "{answers:?}");
     assert!(!answers.contains(&200), "{answers:?}");
+    assert_eq!(swarm.metrics("nearcrawl_not_modified_pages_total").await as u64, all);
 
     // One page is another, two are new, and two are gone: one answers 404, and to one no link leads any more.
+    // From what was measured, depth 1 is enough for both other museums, and depth 2 is all there is.
+    let plan = swarm.cli(0, &["plan", "--coverage", "0.9", "--tld", "test", "--json"]).await;
+    let plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
+    assert_eq!((&plan["grounds"]["kind"], &plan["chosen"]["depth"]), (&"measured".into(), &1.into()), "{plan}");
+    assert_eq!((&plan["total"]["servers"], &plan["total"]["requests"]), (&1.into(), &10.into()), "home, rooms and robots.txt: {plan}");
+
     assert!(swarm.daemons[0].stop().await);
     museum.put("/room1", &["/room1/case", "/new"]);
     museum.put("/new", &["/new/too"]);

@@ -300,6 +300,7 @@ impl World {
             }
             Answer::Redirect(to) => FetchOutcome::Redirect { status: 302, to: link(to) },
             Answer::Status(status) => FetchOutcome::Status(status),
+            Answer::Broken => FetchOutcome::Failed(FetchFailure::Closed),
             Answer::NotHtml => FetchOutcome::NotHtml { status: 200, content_type: "image/png".to_owned() },
         }
     }

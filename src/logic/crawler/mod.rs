@@ -175,25 +175,6 @@ enum ProcedureState {
     Awarding(Verdict, Moment),
 }
 
-/// A subnet that became ours and whose history is being fetched or read.
-#[derive(Debug)]
-struct Loading {
-    /// Members still asked for what they kept; whoever did not answer is asked again then.
-    asked: BTreeMap<AccessPoint, Option<Moment>>,
-    /// Whether anybody answered.
-    heard: bool,
-    /// Whoever has not answered by then is not waited for; if nobody has, others are asked.
-    until: Moment,
-    /// How often nobody had answered by then.
-    silences: u32,
-    /// Whether our own store has been read.
-    read: bool,
-    /// The best copy of each host's journal so far.
-    best: BTreeMap<Host, succession::Copy>,
-    /// Of the run before each of these, if somebody kept it.
-    former: BTreeMap<Host, succession::Copy>,
-}
-
 /// What a hand-off or a seed waits for before it is acknowledged.
 #[derive(Debug)]
 struct Acknowledgement {
@@ -246,7 +227,7 @@ pub struct Crawler {
     in_flight: BTreeMap<IpAddr, Host>,
     met_frontier: ClockCache,
     met_outgoing: ClockCache,
-    loading: BTreeMap<Subnet, Loading>,
+    loading: BTreeMap<Subnet, succession::Loading>,
     awakening: BTreeMap<u64, Host>,
 
     rows: Vec<JournalRow>,

@@ -5,7 +5,7 @@
 
 use super::{Command, Crawler};
 use crate::{
-    logic::site::Memory,
+    logic::site::{Site, former::Memory},
     model::{
         fetch::{FetchFailure, FetchOrder, FetchPurpose},
         fingerprint::Fingerprint,
@@ -21,8 +21,9 @@ use std::net::IpAddr;
 /// A tree whose page budget is spent goes on after this long: a day.
 const SLOT: Millis = 86_400_000;
 
-/// A part of somebody else's tree has nothing waiting between two arrivals: only after so long its run counts as over.
-const PART_IS_OVER: Millis = 600_000;
+/// What the run before knew is kept for so long after the last visit, though nothing waits: other hosts of the tree may still lead
+/// here.
+const NOTHING_CAME: Millis = SLOT;
 
 impl Crawler {
     /// Trees whose time has come are visited again, under the next run's number.
@@ -94,15 +95,15 @@ impl Crawler {
         }
     }
 
+    /// Whether nothing waits at a site, and has not for so long that its run is over.
+    pub(super) fn is_over(&self, site: &Site) -> bool {
+        let quiet = self.now.wall.0.saturating_sub(site.record.last_visit.unwrap_or(site.opened).0);
+        site.finished() && quiet >= NOTHING_CAME
+    }
+
     /// When a newer run is over, what the one before knew has served.
     pub(super) fn drop_superseded(&mut self) {
-        let now = self.now.wall;
-        let over = |host: &Host| {
-            self.sites.get(host).is_some_and(|site| {
-                let quiet = now.0.saturating_sub(site.record.last_visit.unwrap_or(site.opened).0);
-                site.finished() && site.memory != Memory::Reading && (site.tree == *host || quiet >= PART_IS_OVER)
-            })
-        };
+        let over = |host: &Host| self.sites.get(host).is_some_and(|site| self.is_over(site));
         let done: Vec<_> = self.superseded.keys().filter(|host| over(host)).cloned().collect();
         for host in done {
             if let Some(key) = self.superseded.remove(&host) {

@@ -1,6 +1,6 @@
 //! Who comes after? An owner died, left, or lost: its subnets go to the runner-up or the next steward, with their history.
 
-use super::{Command, Crawler, Loading};
+use super::{Command, Crawler};
 use crate::{
     logic::{outbox::Item, site::replay::replay},
     model::{
@@ -30,6 +30,25 @@ impl Copy {
     fn rank(&self) -> (u64, u32, usize, bool) {
         (self.taken_over, self.key.run, self.entries.len(), self.own)
     }
+}
+
+/// A subnet that became ours and whose history is being fetched or read.
+#[derive(Debug)]
+pub(super) struct Loading {
+    /// Members still asked for what they kept; whoever did not answer is asked again then.
+    pub(super) asked: BTreeMap<AccessPoint, Option<Moment>>,
+    /// Whether anybody answered.
+    pub(super) heard: bool,
+    /// Whoever has not answered by then is not waited for; if nobody has, others are asked.
+    pub(super) until: Moment,
+    /// How often nobody had answered by then.
+    pub(super) silences: u32,
+    /// Whether our own store has been read.
+    pub(super) read: bool,
+    /// The best copy of each host's journal so far.
+    pub(super) best: BTreeMap<Host, Copy>,
+    /// Of the run before each of these, if somebody kept it.
+    pub(super) former: BTreeMap<Host, Copy>,
 }
 
 impl Loading {
@@ -308,7 +327,7 @@ impl Crawler {
         self.front.rest(site.address, self.now.moment.after(rest));
         let upto = site.next_sequence();
         let run_before = (key.run > 1).then(|| JournalKey { run: key.run - 1, ..key.clone() });
-        let finished = site.finished();
+        let over = self.is_over(&site);
         self.awakening.insert(number, host.clone());
         self.by_subnet.entry(subnet).or_default().insert(host.clone());
         self.dirty.insert(host.clone());
@@ -327,7 +346,7 @@ impl Crawler {
             self.adopt(former.key, &former.entries, Vec::new());
         }
         match run_before {
-            Some(run) if finished => drop(self.superseded.insert(host.clone(), run)),
+            Some(run) if over => drop(self.superseded.insert(host.clone(), run)),
             Some(run) => self.remember_run(&host, run),
             None => {}
         }

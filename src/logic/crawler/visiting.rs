@@ -10,7 +10,7 @@ use super::{
     robots::{Asked, SEARCH_AGAIN},
 };
 use crate::{
-    logic::site::{Asking, Memory, Next, Site, asks_for_patience},
+    logic::site::{Asking, Next, Site, asks_for_patience, former::Memory},
     model::{
         fetch::{FetchFailure, FetchOutcome, FetchReport, Link, PageFacts, ProbeKind},
         fingerprint::Fingerprint,
@@ -198,7 +198,10 @@ impl Crawler {
             FetchOutcome::Failed(failure) => (VisitOutcome::Failed(failure), Vec::new(), 0, 0),
         };
         match &outcome {
-            VisitOutcome::Page(_) | VisitOutcome::RestrictedPage { .. } => self.counters.pages += 1,
+            VisitOutcome::Page(_) | VisitOutcome::RestrictedPage { .. } => {
+                self.counters.pages += 1;
+                self.counters.not_modified += u64::from(not_modified);
+            }
             VisitOutcome::Failed(_) => self.counters.failed += 1,
             VisitOutcome::NotHtml(_) | VisitOutcome::Redirect(_) | VisitOutcome::Status(_) => {}
         }

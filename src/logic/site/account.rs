@@ -42,7 +42,10 @@ impl Site {
         }
     }
 
-    pub(super) fn count_change(&mut self, change: Option<Change>, size: u64) {
+    pub(super) fn count_change(&mut self, change: Option<Change>, level: u8, size: u64) {
+        if change == Some(Change::NotModified) {
+            self.level(level).bytes += size;
+        }
         let Some(changes) = &mut self.record.changes else { return };
         match change {
             None => {}

@@ -7,6 +7,18 @@ use crate::model::{
     url::PageUrl,
 };
 
+/// How a site stands with what the run before knew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Memory {
+    /// There is no run before, or nothing is left of it.
+    #[default]
+    None,
+    /// It is being read: nothing is asked before it is known.
+    Reading,
+    /// It can be asked of each page.
+    Ready,
+}
+
 /// Reads a journal from its first entry, one entry at a time.
 #[derive(Debug)]
 pub struct FormerReader {

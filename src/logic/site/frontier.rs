@@ -272,6 +272,21 @@ mod tests {
     }
 
     #[test]
+    fn starting_urls_stand_in_one_order_however_they_arrive_with_the_root_before_them() {
+        let paths = ["/b", "/", "/a", "/c?x=1"];
+        let mut lines = Vec::new();
+        for turn in 0..paths.len() {
+            let mut frontier = Frontier::default();
+            frontier.enter(waiting("/found", 1), None);
+            for path in paths.iter().cycle().skip(turn).take(paths.len()) {
+                frontier.enter(waiting(path, 0), None);
+            }
+            lines.push(line(&frontier).into_iter().map(|(path, _)| path.to_owned()).collect::<Vec<_>>());
+        }
+        assert!(lines[0][0] == "/" && lines[0][4] == "/found" && lines.iter().all(|other| *other == lines[0]), "{lines:?}");
+    }
+
+    #[test]
     fn one_url_of_a_script_waits_the_shallowest_first_found_one_in_either_order() {
         let script = Some(Fingerprint(1));
         for order in [["/i?id=1", "/i?id=2"], ["/i?id=2", "/i?id=1"]] {

@@ -20,6 +20,7 @@ use crate::model::{
     time::{Millis, WallTime},
     url::{Host, Origin, PageUrl},
 };
+use former::Memory;
 use frontier::{Frontier, Waiting};
 use standing::RobotsStanding;
 use std::{
@@ -79,18 +80,6 @@ pub enum Asking {
     Robots(Origin),
     /// A page.
     Page(Waiting),
-}
-
-/// How a site stands with what the run before knew.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Memory {
-    /// There is no run before, or nothing is left of it.
-    #[default]
-    None,
-    /// It is being read: nothing is asked before it is known.
-    Reading,
-    /// It can be asked of each page.
-    Ready,
 }
 
 /// One host in one run, at its owner.
@@ -235,8 +224,8 @@ impl Site {
             JournalEntry::Follows { run, pages } => {
                 self.record.changes = Some(Changes { since_run: *run, pages_before: *pages, ..Changes::default() });
             }
-            JournalEntry::Kept { level, size, change, elsewhere: _, named, .. } => {
-                self.count_change(*change, *size);
+            JournalEntry::Kept { level, size, change, named, .. } => {
+                self.count_change(*change, *level, *size);
                 for url in named {
                     if self.named.len() < MOST_NAMED {
                         self.named.insert(key.of(url.as_str()));
@@ -369,29 +358,6 @@ impl Site {
         };
     }
 
-    /// robots.txt answered with a redirect. Returns whether it is followed (at most five hops, to other hosts too); if not, the
-    /// caller enters it as "there is none".
-    pub fn robots_moved(&mut self, origin: &Origin, to: &PageUrl) -> bool {
-        self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin)).moved(to)
-    }
-
-    /// robots.txt moved to a host of which it is not known yet where it lives and who may ask it. Returns whether to look again
-    /// soon; if not, the caller enters that it could not be had.
-    pub fn robots_searched(&mut self, origin: &Origin) -> bool {
-        self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin)).searched()
-    }
-
-    /// robots.txt could not be had. Returns for how long to wait before it is asked again, or none if it is given up for this
-    /// run; then the caller enters the failure.
-    pub fn robots_failed(&mut self, origin: &Origin) -> Option<Millis> {
-        self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin)).failed()
-    }
-
-    /// The crawl-delay that robots.txt asks for, if it does.
-    pub fn crawl_delay(&self, origin: &Origin) -> Option<Millis> {
-        self.robots.get(origin)?.crawl_delay()
-    }
-
     /// What the last request took: politeness waits a multiple of it.
     pub fn last_took(&self) -> Millis {
         self.last_took
@@ -405,21 +371,6 @@ impl Site {
     /// For how long the server was to be left alone after its last answer: because it asked for that, or by [`Site::back_off`].
     pub fn last_rest(&self) -> Millis {
         self.last_rest
-    }
-
-    /// The longest crawl-delay of its origins.
-    pub fn slowest_crawl_delay(&self) -> Option<Millis> {
-        self.robots.values().filter_map(RobotsStanding::crawl_delay).max()
-    }
-
-    /// What robots.txt says of a URL, in words.
-    pub fn robots_says(&self, url: &PageUrl) -> Option<String> {
-        self.robots.get(&url.origin()).map(|standing| standing.words(url))
-    }
-
-    /// When the robots.txt that holds for a URL was answered, if it was.
-    pub fn robots_since(&self, url: &PageUrl) -> Option<WallTime> {
-        self.robots.get(&url.origin()).and_then(RobotsStanding::since)
     }
 
     /// What the server is, in one word, by its answers so far.

@@ -110,6 +110,7 @@ pub fn status(age: u64) -> StatusView {
             pages: 180 + age / 300,
             requests: 213 + age / 280,
             bytes: 4_812_233 + age * 9,
+            not_modified: 0,
             failed: 3,
             probes: 61,
             lookups: 70,

@@ -73,7 +73,7 @@ fn the_next_run_fetches_everything_once_more_and_counts_nothing_double() {
         let journals = |world: &World, run: u32| -> usize {
             (0..3).map(|number| world.disk(number).unwrap().journals.keys().filter(|key| key.run == run).count()).sum()
         };
-        assert_eq!(journals(&world, 1), 2 * truth.hosts.len(), "the first run has served: only its keepers still have it");
+        assert_eq!(journals(&world, 1), 3 * truth.hosts.len(), "what the first run knew is kept while links may still come");
         world.run(15 * MINUTE);
         assert_eq!((journals(&world, 1), journals(&world, 3)), (0, 3 * truth.hosts.len()), "with the third it is gone");
     }
@@ -143,6 +143,7 @@ fn expected_changes(old: (&Web, &Truth), new: (&Web, &Truth)) -> Changes {
     let pages =
         |(web, truth): (&Web, &Truth)| -> BTreeSet<PageUrl> { truth.asked.keys().filter(|url| is_page(web, url)).cloned().collect() };
     let (before, after) = (pages(old), pages(new));
+    let missed = before.iter().filter(|url| new.1.asked.contains_key(*url) && new.0.answer(url) == Answer::Broken).count() as u64;
     let same = before.intersection(&after).filter(|url| old.0.answer(url) == new.0.answer(url)).count() as u64;
     Changes {
         since_run: 1,
@@ -150,7 +151,8 @@ fn expected_changes(old: (&Web, &Truth), new: (&Web, &Truth)) -> Changes {
         new: after.difference(&before).count() as u64,
         changed: before.intersection(&after).count() as u64 - same,
         unchanged: same,
-        gone: before.difference(&after).count() as u64,
+        gone: before.difference(&after).count() as u64 - missed,
+        missed,
         ..Changes::default()
     }
 }
@@ -178,6 +180,7 @@ fn change(web: &mut Web, first: &Truth) -> Vec<PageUrl> {
                 web.put(url.as_str(), Answer::Page(links));
             }
             5 if !starts.contains(url) => web.put(url.as_str(), Answer::Status(410)),
+            6 if number % 2 == 0 => web.put(url.as_str(), Answer::Broken),
             _ => {}
         }
     }
@@ -227,7 +230,7 @@ fn changed_web(seed: u64, places: &[u8], disturb: impl Fn(&mut World)) {
     let starts = change(&mut world.web, &truth);
     let now = walk(&world.web, &starts, &scope(), 3, "nearcrawl");
     let expected = expected_changes((&old, &truth), (&world.web, &now));
-    assert!(expected.new > 0 && expected.changed > 0 && expected.gone > 0, "{expected:?}");
+    assert!(expected.new > 0 && expected.changed > 0 && expected.gone > 0 && expected.missed > 0, "{expected:?}");
     disturb(&mut world);
     let second = finish_run(&mut world, 2, truth.hosts.len());
     assert_changes(changes(&second), expected);
@@ -265,4 +268,29 @@ fn whoever_takes_over_in_the_second_run_knows_what_the_first_one_knew() {
         assert!(world.run_until(20 * MINUTE, some));
         world.kill(1);
     });
+}
+
+#[test]
+fn a_part_of_a_tree_at_another_host_is_visited_again_with_it_and_knows_its_pages() {
+    let mut web = Web::default();
+    web.live("a.test", "20.0.0.1");
+    web.live("b.a.test", "20.0.1.1");
+    web.page("http://a.test/", &["http://a.test/1", "http://b.a.test/x"]);
+    web.page("http://a.test/1", &["http://b.a.test/y"]);
+    web.page("http://b.a.test/x", &["http://b.a.test/z"]);
+    web.page("http://b.a.test/y", &["http://b.a.test/x", "http://a.test/1"]);
+    web.page("http://b.a.test/z", &["http://a.test/late"]);
+    web.page("http://a.test/late", &[]);
+    let settings = Settings { revisit: 15 * MINUTE, ..settings(3) };
+    let config = WorldConfig { seed: 1, settings, hierarchy: hierarchy(2), places: vec![10, 90] };
+    let mut world = World::new(config, web);
+    (0..2).for_each(|number| world.start(number));
+    world.run(1_000);
+    world.seed(0, urls(&["http://a.test/"]));
+    let first = finish_run(&mut world, 1, 2);
+    let second = finish_run(&mut world, 2, 2);
+    let pages = |records: &[ServerRecord]| records.iter().map(|record| record.pages).sum::<u64>();
+    assert_eq!((pages(&first), pages(&second)), (6, 6));
+    let every = Changes { since_run: 1, pages_before: 6, unchanged: 6, ..Changes::default() };
+    assert_changes(changes(&second), every);
 }
