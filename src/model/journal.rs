@@ -202,4 +202,6 @@ pub enum SkipReason {
     Denied,
     /// Too many redirects on the way.
     TooManyRedirects,
+    /// Too few new external hosts are to be expected of it.
+    Yield,
 }

@@ -12,6 +12,7 @@ use crate::{
         fetch::FetchPurpose,
         fingerprint::FingerprintKey,
         journal::{JournalEntry, JournalKey, VisitOutcome},
+        record::RunState,
         subnet::Subnet,
         time::WallTime,
         url::{Host, PageUrl},
@@ -38,11 +39,15 @@ pub struct Tree {
     pub pages: Vec<Page>,
     /// Requests for robots.txt: one for each host of the tree.
     pub robots: u64,
+    /// Whether the rule of yield left something out.
+    pub stopped: bool,
 }
 
 /// A page that was fetched.
 #[derive(Clone, Debug)]
 pub struct Page {
+    /// Which page of its site.
+    pub place: Place,
     /// Links from the front page.
     pub level: u8,
     /// Its size.
@@ -58,6 +63,7 @@ pub fn tree(web: &Web, site: u64, rules: &SiteRules) -> Tree {
     let mut crawl = Crawl { web, plan: web.plan(site), rules, sites: BTreeMap::new(), known: HashSet::new(), tree: Tree::default() };
     crawl.meet(None, Place::Front, 0);
     while crawl.step() {}
+    crawl.tree.stopped = crawl.sites.values().any(|site| site.record.state == RunState::CutByYield);
     crawl.tree
 }
 
@@ -112,7 +118,7 @@ impl Crawl<'_> {
                 Link::Inside(to) => apart.push(to),
             }
         }
-        self.tree.pages.push(Page { level, bytes, busy_ms: took, named });
+        self.tree.pages.push(Page { place, level, bytes, busy_ms: took, named });
         let entry = JournalEntry::Visited {
             url,
             level,

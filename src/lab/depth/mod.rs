@@ -5,12 +5,13 @@
 
 pub mod crawl;
 pub mod score;
+pub mod sensitivity;
 
 #[cfg(test)]
 mod tests;
 
 use super::web::Web;
-use crate::logic::site::SiteRules;
+use crate::logic::site::{SiteRules, yields::Price};
 use crawl::Tree;
 use score::{Row, Sums};
 use std::{
@@ -28,22 +29,26 @@ pub struct Experiment {
     pub sites: u64,
     /// The deepest level.
     pub most_depth: u8,
+    /// External hosts that a request must be expected to bring, for the rule of yield.
+    pub prices: Vec<Price>,
 }
 
 impl Experiment {
     /// Crawls everything, `threads` trees at once; calls `crawled` after each tree. A row for each depth, then one for each price.
     pub fn run(&self, threads: NonZero<usize>, crawled: &(dyn Fn() + Sync)) -> Vec<Row> {
-        let whole = self.crawl(&self.rules(), threads, crawled);
-        (1..=self.most_depth).map(|depth| Row::of_depth(depth, &whole)).collect()
+        let whole = self.crawl(&self.rules(Price::default()), threads, crawled);
+        let by_depth: Vec<Row> = (1..=self.most_depth).map(|depth| Row::of_depth(depth, &whole)).collect();
+        let by_yield = self.prices.iter().map(|price| Row::of_price(*price, &self.crawl(&self.rules(*price), threads, crawled), &whole));
+        by_depth.into_iter().chain(by_yield).collect()
     }
 
     /// How many times [`Self::run`] calls `crawled`.
     pub fn trees(&self) -> u64 {
-        self.sites
+        self.sites * (1 + self.prices.len() as u64)
     }
 
-    fn rules(&self) -> SiteRules {
-        SiteRules { depth: self.most_depth, pages_per_run: 0, product_token: "nearcrawl".to_owned() }
+    fn rules(&self, price: Price) -> SiteRules {
+        SiteRules { depth: self.most_depth, price, pages_per_run: 0, product_token: "nearcrawl".to_owned() }
     }
 
     /// All trees by the same rules.

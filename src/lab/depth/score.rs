@@ -1,7 +1,10 @@
 //! What was it worth? Load and coverage of a crawl, as shares of those of the deepest.
 
 use super::crawl::Tree;
-use crate::lab::web::links::{Elsewhere, OtherHost};
+use crate::{
+    lab::web::links::{Elsewhere, OtherHost},
+    logic::site::yields::Price,
+};
 use serde::Serialize;
 use std::{collections::HashMap, hash::Hash}; // unordered: only counted
 
@@ -49,6 +52,8 @@ pub struct Sums {
     robots: u64,
     /// Trees by their deepest level.
     trees: Vec<u64>,
+    /// Trees of which the rule of yield left something out.
+    stopped: u64,
     /// Each host with the least level at which a page names it.
     hosts: HashMap<OtherHost, u8>,
     /// The same of URLs.
@@ -59,6 +64,7 @@ impl Sums {
     /// Adds a tree.
     pub fn add(&mut self, tree: &Tree) {
         self.robots += tree.robots;
+        self.stopped += u64::from(tree.stopped);
         let mut deepest = 0;
         for page in &tree.pages {
             deepest = deepest.max(page.level);
@@ -77,6 +83,7 @@ impl Sums {
     /// Adds other trees' sums.
     pub fn merge(&mut self, other: Sums) {
         self.robots += other.robots;
+        self.stopped += other.stopped;
         for (level, load) in (0..).zip(other.levels) {
             let mine = at(&mut self.levels, level);
             mine.requests += load.requests;
@@ -105,6 +112,12 @@ impl Row {
     pub fn of_depth(depth: u8, whole: &Sums) -> Row {
         let trees = whole.trees.get(usize::from(depth)).copied().unwrap_or(0);
         Row { rule: "depth", depth, price: None, trees, ..Row::of(whole, depth, whole) }
+    }
+
+    /// A crawl by the rule of yield, against the whole one.
+    pub fn of_price(price: Price, sums: &Sums, whole: &Sums) -> Row {
+        let depth = whole.levels.len().saturating_sub(1) as u8;
+        Row { rule: "yield", price: Some(price.hosts()), trees: sums.stopped, ..Row::of(sums, depth, whole) }
     }
 
     fn of(sums: &Sums, depth: u8, whole: &Sums) -> Row {

@@ -35,6 +35,11 @@ impl Web {
         Web { shape, port, dice: Dice::new(seed) }
     }
 
+    /// The same chance, other numbers.
+    pub fn shaped(self, shape: Shape) -> Web {
+        Web { shape, ..self }
+    }
+
     /// The site of this number; there is one for every number.
     pub fn plan(&self, site: u64) -> Plan {
         Plan::of(self.dice, site, &self.shape)

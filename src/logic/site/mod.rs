@@ -7,6 +7,7 @@ pub mod frontier;
 pub mod replay;
 pub mod robots;
 mod standing;
+pub mod yields;
 
 use crate::model::{
     fetch::{FetchFailure, FetchOrder, FetchPurpose},
@@ -22,12 +23,15 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
 };
+use yields::{Price, Yields};
 
 /// How a site is crawled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteRules {
     /// The deepest level that is fetched.
     pub depth: u8,
+    /// What a request must be expected to bring; at 0 the depth alone decides.
+    pub price: Price,
     /// Pages a run, then the tree is paused; 0 is no limit.
     pub pages_per_run: u64,
     /// The product token that robots.txt knows us by.
@@ -45,6 +49,9 @@ const LONGEST_BACK_OFF: Millis = 3_600_000;
 
 /// How many starting URLs of a site are remembered for its next run.
 const MOST_STARTS: usize = 10_000;
+
+/// How many URLs that were left out by their yield may be brought back by a starting URL.
+const MOST_LEFT_OUT: usize = 100_000;
 
 /// How many distinct external hosts are counted exactly for one site.
 const MOST_EXTERNAL_HOSTS: usize = 100_000;
@@ -107,6 +114,9 @@ pub struct Site {
     last_rest: Millis,
     /// How many answers in a row were 429 or 503.
     setbacks: u32,
+    yields: Yields,
+    /// URLs that were left out by their yield, should they be named as starting URLs.
+    left_out: BTreeSet<Fingerprint>,
 }
 
 impl Site {
@@ -128,6 +138,7 @@ impl Site {
             cut_by_depth: 0,
             refused_by_robots: 0,
             cut_by_script: 0,
+            cut_by_yield: 0,
             failed: 0,
             by_status: BTreeMap::new(),
             external_hosts: 0,
@@ -159,6 +170,8 @@ impl Site {
             last_took: 0,
             last_rest: 0,
             setbacks: 0,
+            yields: Yields::default(),
+            left_out: BTreeSet::new(),
         }
     }
 
@@ -220,11 +233,13 @@ impl Site {
                 for (url, level, hops) in found {
                     self.enter(url, *level, *hops, false, rules, key);
                 }
+                let before = self.record.external_hosts;
                 for host in beyond_scope.iter().cloned().chain(outgoing.iter().filter(|a| a.place.is_none()).map(|a| a.url.host())) {
                     if self.external.len() < MOST_EXTERNAL_HOSTS && self.external.insert(key.of(host.as_str()).0) {
                         self.record.external_hosts += 1;
                     }
                 }
+                self.yields.count(url, self.record.external_hosts - before, key);
             }
             JournalEntry::Skipped { url, reason } => {
                 self.frontier.remove(key.of(url.as_str()));
@@ -232,6 +247,12 @@ impl Site {
                 match reason {
                     SkipReason::Robots | SkipReason::RobotsUnavailable | SkipReason::CrawlDelay => self.record.refused_by_robots += 1,
                     SkipReason::Script => self.record.cut_by_script += 1,
+                    SkipReason::Yield => {
+                        self.record.cut_by_yield += 1;
+                        if self.left_out.len() < MOST_LEFT_OUT {
+                            self.left_out.insert(key.of(url.as_str()));
+                        }
+                    }
                     SkipReason::Denied | SkipReason::TooManyRedirects => self.record.failed += 1,
                 }
             }
@@ -248,7 +269,11 @@ impl Site {
             return;
         }
         let script = url.script().map(|script| key.of(script));
-        if raised && !self.frontier.contains(fingerprint) {
+        if raised && self.left_out.remove(&fingerprint) {
+            // It was counted as known before it was left out, and will be counted again.
+            self.record.cut_by_yield = self.record.cut_by_yield.saturating_sub(1);
+            self.record.known = self.record.known.saturating_sub(1);
+        } else if raised && !self.frontier.contains(fingerprint) {
             // It had been cut by the depth, or waits nowhere: it counts as known from now on.
             self.record.cut_by_depth = self.record.cut_by_depth.saturating_sub(1);
         }
@@ -267,6 +292,10 @@ impl Site {
             return Next::Nothing;
         }
         let Some(waiting) = self.frontier.first() else { return Next::Nothing };
+        // Starting URLs are what somebody asked for, whatever they bring.
+        if waiting.level > 0 && self.yields.too_little(&waiting.url, rules.price, key) {
+            return Next::Skip(waiting.url.clone(), SkipReason::Yield);
+        }
         let origin = waiting.url.origin();
         let fresh = RobotsStanding::new(&origin);
         let standing = self.robots.get(&origin).unwrap_or(&fresh);
@@ -334,6 +363,11 @@ impl Site {
         self.robots.values().filter_map(RobotsStanding::crawl_delay).max()
     }
 
+    /// Whether a URL was left out because too little was to be expected of it.
+    pub fn left_out(&self, url: Fingerprint) -> bool {
+        self.left_out.contains(&url)
+    }
+
     /// What robots.txt says of a URL, in words.
     pub fn robots_says(&self, url: &PageUrl) -> Option<String> {
         self.robots.get(&url.origin()).map(|standing| standing.words(url))
@@ -381,7 +415,13 @@ impl Site {
 
     fn state(&self, rules: &SiteRules) -> RunState {
         if self.frontier.is_empty() {
-            if self.record.cut_by_depth > 0 { RunState::CutByDepth } else { RunState::Complete }
+            if self.record.cut_by_yield > 0 {
+                RunState::CutByYield
+            } else if self.record.cut_by_depth > 0 {
+                RunState::CutByDepth
+            } else {
+                RunState::Complete
+            }
         } else if rules.pages_per_run > 0 && self.budget_used >= rules.pages_per_run {
             RunState::PausedByBudget
         } else {
