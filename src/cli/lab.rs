@@ -6,6 +6,7 @@ mod depth;
 mod files;
 mod plot;
 mod report;
+mod serve;
 
 use super::{
     failure::{Exit, Failure},
@@ -76,6 +77,9 @@ pub enum LabCommand {
     /// Measure how little of sites must be asked to learn whom they name, by depth and by yield
     #[command(after_long_help = depth::EXAMPLES, after_help = depth::EXAMPLES)]
     Depth(depth::DepthArgs),
+    /// Offer the made-up web of `lab depth` to real crawlers, over HTTP
+    #[command(after_long_help = serve::EXAMPLES, after_help = serve::EXAMPLES)]
+    Serve(serve::ServeArgs),
 }
 
 /// How crawlers are chosen.
@@ -145,10 +149,14 @@ pub struct DelegationArgs {
 
 /// Tries it, and shows what came out.
 pub async fn lab(command: LabCommand, style: Style) -> Result<String, Failure> {
+    if let LabCommand::Serve(args) = &command {
+        return serve::serve(args).await;
+    }
     let measure = move || match command {
         LabCommand::Delegation(args) => delegation(&args, style),
         LabCommand::Cache(args) => cache::cache(&args, style),
         LabCommand::Depth(args) => depth::depth(&args, style),
+        LabCommand::Serve(_) => Ok(String::new()),
     };
     let measured = tokio::task::spawn_blocking(measure).await;
     measured.map_err(|why| Failure::new(Exit::Internal, format!("the experiment broke off: {why}")))?

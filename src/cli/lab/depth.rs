@@ -1,6 +1,6 @@
 //! `nearcrawl lab depth`: how little of a site must be asked to learn whom it names?
 
-mod choice;
+pub mod choice;
 mod plot;
 mod report;
 
