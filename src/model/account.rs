@@ -78,7 +78,8 @@ impl LevelCounts {
 impl ServerRecord {
     /// What became of the URLs known: each is counted once.
     pub fn accounted(&self) -> u64 {
-        self.fetched + self.unanswered + self.refused_by_robots + self.cut_by_depth + self.cut_by_script + self.set_aside + self.waiting
+        let cut = self.cut_by_depth + self.cut_by_script + self.cut_by_yield;
+        self.fetched + self.unanswered + self.refused_by_robots + cut + self.set_aside + self.waiting
     }
 
     /// How whole the run is, in words.
@@ -93,6 +94,7 @@ impl ServerRecord {
         more(self.unanswered, "failed");
         more(self.cut_by_depth, "cut by the depth");
         more(self.cut_by_script, "cut by the rule of one URL a script");
+        more(self.cut_by_yield, "left out for what little could be expected");
         more(self.set_aside, "set aside");
         more(self.waiting, if self.state == RunState::PausedByBudget { "waiting because the page budget is spent" } else { "waiting" });
         let rest = if rest.is_empty() { String::new() } else { format!(", {}", rest.join(", ")) };

@@ -252,6 +252,8 @@ pub enum SkipReason {
     Denied,
     /// Too many redirects on the way.
     TooManyRedirects,
+    /// Too few new external hosts are to be expected of it.
+    Yield,
 }
 
 #[cfg(test)]

@@ -23,6 +23,8 @@ pub enum RunState {
     CutByDepth,
     /// The page budget is spent; goes on in the next slot.
     PausedByBudget,
+    /// Complete, and pages that could not be expected to name enough new external hosts were left out.
+    CutByYield,
 }
 
 /// What the server is, in one word, by its answers so far.
@@ -92,6 +94,8 @@ pub struct ServerRecord {
     pub refused_by_robots: u64,
     /// URLs set aside because their script had its one URL.
     pub cut_by_script: u64,
+    /// URLs left out because too few new external hosts were to be expected of them.
+    pub cut_by_yield: u64,
     /// Requests without a usable answer.
     pub failed: u64,
     /// Answers by status code.

@@ -1,7 +1,7 @@
 //! From a configuration and a state directory to a mind and hands.
 
 use super::{
-    config::{Config, DelegationPolicy},
+    config::{Config, CrawlRule, DelegationPolicy},
     failure::NodeFailure,
     images::{self, Reading},
     keyfile::{self, Born},
@@ -23,7 +23,7 @@ use crate::{
         hierarchy::{Builder, Format, FurtherPrefix, Hierarchy, ReadRefusal, RoutedUse, WORLD},
         membership::{MembershipConfig, RosterConfig},
         scope::Scope,
-        site::SiteRules,
+        site::{SiteRules, yields::Price},
     },
     model::{address::AddressPolicy, claim::SignedClaim, fingerprint::FingerprintKey, time::Now, url::Host},
 };
@@ -231,7 +231,15 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
     let crawl = &config.crawl;
     let timers = &config.timers;
     Settings {
-        rules: SiteRules { depth: crawl.depth, pages_per_run: crawl.pages_per_run.unwrap_or(0), product_token: crawl.user_agent.clone() },
+        rules: SiteRules {
+            depth: crawl.depth,
+            price: match crawl.rule {
+                CrawlRule::Depth => Price::default(),
+                CrawlRule::Yield => crawl.yield_price,
+            },
+            pages_per_run: crawl.pages_per_run.unwrap_or(0),
+            product_token: crawl.user_agent.clone(),
+        },
         scope: Scope {
             open: config.scope.open,
             tlds: config.scope.tlds.iter().cloned().collect(),

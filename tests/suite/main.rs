@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test and its helpers fail")]
 
+mod addresses;
 mod bad_input;
 mod bad_peers;
 mod corpus;

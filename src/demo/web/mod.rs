@@ -102,6 +102,14 @@ impl WebServers {
         Ok(servers)
     }
 
+    /// Serves `site` on what listens already, at `address`.
+    pub fn on<S: Site>(listener: TcpListener, address: SocketAddr, site: Arc<S>) -> WebServers {
+        let servers =
+            WebServers { log: Arc::default(), addresses: vec![address], stop: CancellationToken::new(), tasks: TaskTracker::new() };
+        servers.tasks.spawn(listen(listener, site, servers.log.clone(), servers.stop.clone(), servers.tasks.clone()));
+        servers
+    }
+
     /// What they saw.
     pub fn log(&self) -> &Arc<Log> {
         &self.log

@@ -8,7 +8,7 @@ use super::{
     error::StoreError,
     former,
     journal::ReadFault,
-    seen,
+    seen::{self, SeenSet},
     state::{Answer, look},
 };
 use crate::model::{
@@ -95,8 +95,10 @@ pub(super) enum CacheAction {
 pub(super) fn serve(
     mut database: Database,
     mut actions: mpsc::Receiver<CacheAction>,
+    seen_bytes: usize,
     counters: &Arc<StoreCounters>,
 ) -> Option<oneshot::Sender<()>> {
+    let mut seen = SeenSet::new(seen_bytes);
     let mut closed = None;
     while let Some(action) = actions.blocking_recv() {
         if let CacheAction::Close(done) = action {
@@ -104,17 +106,17 @@ pub(super) fn serve(
             break;
         }
         add(&counters.cache_actions, 1);
-        perform(&mut database, action, counters);
+        perform(&mut database, &mut seen, action, counters);
     }
     database.flush();
     closed
 }
 
-fn perform(database: &mut Database, action: CacheAction, counters: &StoreCounters) {
+fn perform(database: &mut Database, set: &mut SeenSet, action: CacheAction, counters: &StoreCounters) {
     // An asker who has gone away needs no answer.
     match action {
         CacheAction::Seen { batch, answer } => {
-            let answers = seen::ask(database, batch);
+            let answers = set.ask(database, &batch);
             for said in answers.iter().flatten() {
                 add(counter(counters, *said), 1);
             }
@@ -129,13 +131,13 @@ fn perform(database: &mut Database, action: CacheAction, counters: &StoreCounter
             })));
         }
         CacheAction::CutTake { site, pages, answer } => drop(answer.send(cut_take(database, site, &pages))),
-        CacheAction::SiteLoad { site, rows, answer } => drop(answer.send(seen::load(database, site, &rows))),
         CacheAction::FormerPut { site, rows, answer } => drop(answer.send(former::put(database, site, &rows))),
         CacheAction::Former { site, page, answer } => drop(answer.send(look(database, |db| former::page_with_links(db, site, page)))),
         CacheAction::FormerDrop { site, answer } => {
             drop(answer.send(change(database, |db, batch| former::forget(db, batch, site, site))));
         }
-        CacheAction::SitesDrop { sites, answer } => drop(answer.send(sites_drop(database, &sites))),
+        CacheAction::SiteLoad { site, rows, answer } => drop(answer.send(set.load(database, site, &rows))),
+        CacheAction::SitesDrop { sites, answer } => drop(answer.send(sites_drop(database, set, &sites))),
         CacheAction::TablePut { key, value, answer } => {
             drop(answer.send(change(database, |db, batch| batch.put_cf(family(db, "tables"), key, value))));
         }
@@ -193,16 +195,18 @@ fn cut_take(database: &mut Database, site: u64, pages: &[Fingerprint]) -> Result
 }
 
 /// Forgets all of these sites: their pages, the pages' children and the cut URLs.
-fn sites_drop(database: &mut Database, sites: &RangeInclusive<u64>) -> Result<(), StoreError> {
-    change(database, |db, batch| {
-        let (first, last) = (seen::key(*sites.start(), Fingerprint(0)), seen::key(*sites.end(), Fingerprint(u64::MAX)));
-        for name in ["seen", "children", "cut"] {
-            // The end of a range is not part of it.
-            batch.delete_range_cf(family(db, name), first, last);
-            batch.delete_cf(family(db, name), last);
-        }
-        former::forget(db, batch, *sites.start(), *sites.end());
-    })
+fn sites_drop(database: &mut Database, set: &mut SeenSet, sites: &RangeInclusive<u64>) -> Result<(), StoreError> {
+    database.make_writable()?;
+    let db = database.db()?;
+    let mut batch = WriteBatch::default();
+    let (first, last) = (seen::key(*sites.start(), Fingerprint(0)), seen::key(*sites.end(), Fingerprint(u64::MAX)));
+    for name in ["children", "cut"] {
+        // The end of a range is not part of it.
+        batch.delete_range_cf(family(db, name), first, last);
+        batch.delete_cf(family(db, name), last);
+    }
+    former::forget(db, &mut batch, *sites.start(), *sites.end());
+    set.forget(database, sites, batch)
 }
 
 /// The key of a row of a small table: the table's name, NUL, the row's own key.

@@ -73,9 +73,9 @@ impl Store {
             drop(held);
             closed.map(|done| done.send(()));
         });
-        let counts = Arc::clone(&counters);
+        let (counts, recent_bytes) = (Arc::clone(&counters), config.recent_bytes());
         let cache_thread = thread::Builder::new().name("store-cache".to_owned()).spawn(move || {
-            let closed = cache::serve(cache, cache_actions, &counts);
+            let closed = cache::serve(cache, cache_actions, recent_bytes, &counts);
             drop(lock);
             closed.map(|done| done.send(()));
         });

@@ -26,3 +26,4 @@ pub use counters::StoreCounters;
 pub use error::{OpenError, StoreError};
 pub use handle::Store;
 pub use open::{CacheRebuilt, FORMAT, OpenReport};
+pub use seen::{LoneSeenSet, SeenSizes};

@@ -47,7 +47,7 @@ fn scope() -> Scope {
 
 fn settings(depth: u8) -> Settings {
     Settings {
-        rules: SiteRules { depth, pages_per_run: 0, product_token: "nearcrawl".to_owned() },
+        rules: SiteRules { depth, price: Default::default(), pages_per_run: 0, product_token: "nearcrawl".to_owned() },
         scope: scope(),
         politeness: Politeness { least_delay: LEAST_DELAY, factor: 10, parallel: 32, per_block: 4 },
         policy: Policy::Nearcrawl { price_us: 5_000 },

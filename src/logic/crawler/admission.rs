@@ -228,6 +228,7 @@ impl Crawler {
             match was {
                 PageState::Visited => visited.push((fingerprint, level)),
                 PageState::Cut => urls.push((url, level, hops)),
+                PageState::Waiting if self.sites.get(host).is_some_and(|site| site.left_out(fingerprint)) => urls.push((url, level, hops)),
                 PageState::Waiting if self.is_in_line(host, &url, fingerprint) => urls.push((url, level, hops)),
                 // Another URL of its script stands in line: whichever comes first there is asked for (LL-22).
                 PageState::Waiting if self.sites.get(host).is_some_and(|site| site.would_win(&url, level, hops, &self.secret)) => {

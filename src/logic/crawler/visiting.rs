@@ -105,8 +105,12 @@ impl Crawler {
         }
     }
 
-    /// Sets a URL aside. For the seen set it is settled like a visited one: a shorter way to it does not open it again.
+    /// Sets a URL aside. For the seen set it is settled like a visited one, so a shorter way to it does not open it again.
     fn skip(&mut self, host: &Host, url: PageUrl, level: u8, reason: SkipReason) {
+        if reason == SkipReason::Yield {
+            // It goes on waiting, in case it is named as a starting URL.
+            return self.journal(host, JournalEntry::Skipped { url, reason });
+        }
         let Some(site) = self.sites.get(host) else { return };
         let visited = Some(SeenVisit { page: self.secret.of(url.as_str()), level, children: Vec::new() });
         let batch = SeenBatch { site: site.number, depth: self.settings.rules.depth, visited, questions: Vec::new() };

@@ -1,10 +1,13 @@
-//! What is on the record besides single answers: levels, external hosts, what changed since the run before?
+//! What goes on the record? Requests, outcomes, levels, external hosts, and what changed since the run before.
 
-use super::{MOST_EXTERNAL_HOSTS, MOST_NAMED, Site, frontier::Waiting};
+use super::{MOST_EXTERNAL_HOSTS, MOST_NAMED, Site, asks_for_patience, frontier::Waiting};
 use crate::model::{
     account::LevelCounts,
+    fetch::FetchFailure,
     fingerprint::{Fingerprint, FingerprintKey},
+    journal::VisitOutcome,
     revisit::Change,
+    time::{Millis, WallTime},
     url::{Host, PageUrl},
 };
 
@@ -67,5 +70,55 @@ impl Site {
         let Some(changes) = &mut record.changes else { return };
         let met = changes.changed + changes.unchanged + changes.missed;
         changes.gone = if record.waiting == 0 { changes.pages_before.saturating_sub(met) } else { 0 };
+    }
+
+    pub(super) fn count_request(&mut self, at: WallTime, took: Millis, level: u8) {
+        let counts = self.level(level);
+        counts.requests += 1;
+        counts.busy_ms += took;
+        self.last_took = took;
+        self.record.requests += 1;
+        self.record.busy_ms += took;
+        self.record.first_visit.get_or_insert(at);
+        self.record.last_visit = self.record.last_visit.max(Some(at));
+    }
+
+    /// Counts refusals for being asked too much; no answer at all says nothing of that.
+    pub(super) fn count_setback(&mut self, status: Option<u16>) {
+        match status {
+            Some(status) if asks_for_patience(status) => self.setbacks = self.setbacks.saturating_add(1),
+            Some(_) => self.setbacks = 0,
+            None => {}
+        }
+    }
+
+    pub(super) fn count_outcome(&mut self, outcome: &VisitOutcome, level: u8) {
+        match outcome {
+            // A guard that wants to see a human is no more patient than one that says 429.
+            VisitOutcome::Failed(FetchFailure::Challenged) => self.count_setback(Some(429)),
+            _ => self.count_setback(outcome.status()),
+        }
+        if let VisitOutcome::RestrictedPage { no_index, no_follow, .. } = outcome {
+            self.record.no_index += u64::from(*no_index);
+            self.record.no_follow += u64::from(*no_follow);
+        }
+        match outcome {
+            VisitOutcome::Page(status) | VisitOutcome::RestrictedPage { status, .. } => {
+                self.record.pages += 1;
+                self.level(level).pages += 1;
+                self.record.deepest = self.record.deepest.max(level);
+                *self.record.by_status.entry(*status).or_default() += 1;
+            }
+            VisitOutcome::NotHtml(status) | VisitOutcome::Redirect(status) | VisitOutcome::Status(status) => {
+                *self.record.by_status.entry(*status).or_default() += 1;
+            }
+            VisitOutcome::Failed(FetchFailure::Cancelled) => {}
+            VisitOutcome::Failed(failure) => self.count_failure(*failure),
+        }
+    }
+
+    pub(super) fn count_failure(&mut self, failure: FetchFailure) {
+        self.record.failed += 1;
+        *self.record.by_failure.entry(failure).or_default() += 1;
     }
 }

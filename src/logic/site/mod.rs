@@ -9,6 +9,7 @@ pub mod frontier;
 pub mod replay;
 pub mod robots;
 mod standing;
+pub mod yields;
 
 use crate::model::{
     account::Changes,
@@ -27,12 +28,15 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
 };
+use yields::{Price, Yields};
 
 /// How a site is crawled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteRules {
     /// The deepest level that is fetched.
     pub depth: u8,
+    /// What a request must be expected to bring; at 0 the depth alone decides.
+    pub price: Price,
     /// Pages a run, then the tree is paused; 0 is no limit.
     pub pages_per_run: u64,
     /// The product token that robots.txt knows us by.
@@ -53,6 +57,9 @@ const MOST_STARTS: usize = 10_000;
 
 /// How many links to other sites a journal names in full, so that the next run knows them without a download.
 const MOST_NAMED: usize = 20_000;
+
+/// How many URLs that were left out by their yield may be brought back by a starting URL.
+const MOST_LEFT_OUT: usize = 100_000;
 
 /// How many distinct external hosts are counted exactly for one site.
 const MOST_EXTERNAL_HOSTS: usize = 100_000;
@@ -121,6 +128,9 @@ pub struct Site {
     last_rest: Millis,
     /// How many answers in a row were 429 or 503.
     setbacks: u32,
+    yields: Yields,
+    /// URLs that were left out by their yield, should they be named as starting URLs.
+    left_out: BTreeSet<Fingerprint>,
 }
 
 impl Site {
@@ -146,6 +156,7 @@ impl Site {
             cut_by_depth: 0,
             refused_by_robots: 0,
             cut_by_script: 0,
+            cut_by_yield: 0,
             failed: 0,
             by_status: BTreeMap::new(),
             external_hosts: 0,
@@ -183,6 +194,8 @@ impl Site {
             last_took: 0,
             last_rest: 0,
             setbacks: 0,
+            yields: Yields::default(),
+            left_out: BTreeSet::new(),
         }
     }
 
@@ -210,8 +223,12 @@ impl Site {
                     if (*level, *hops) == (0, 0) {
                         self.start(url);
                     }
-                    let waits = self.frontier.contains(key.of(url.as_str()));
+                    let page = key.of(url.as_str());
+                    let waits = self.frontier.contains(page);
                     match entry {
+                        JournalEntry::Raised { .. } if self.left_out.remove(&page) => {
+                            self.record.cut_by_yield = self.record.cut_by_yield.saturating_sub(1);
+                        }
                         // It counts among what waits from now on.
                         JournalEntry::Raised { .. } if !waits => self.record.cut_by_depth = self.record.cut_by_depth.saturating_sub(1),
                         JournalEntry::Reopened { .. } if !waits => self.record.cut_by_script = self.record.cut_by_script.saturating_sub(1),
@@ -280,9 +297,11 @@ impl Site {
                     self.record.known += u64::from(!self.frontier.contains(key.of(url.as_str())));
                     self.enter(url, *level, *hops, rules, key);
                 }
+                let before = self.record.external_hosts;
                 for host in beyond_scope.iter().cloned().chain(outgoing.iter().filter(|a| a.place.is_none()).map(|a| a.url.host())) {
                     self.count_external(&host, *level, key);
                 }
+                self.yields.count(url, self.record.external_hosts - before, key);
             }
             JournalEntry::Skipped { url, reason } => {
                 self.frontier.remove(key.of(url.as_str()));
@@ -290,6 +309,12 @@ impl Site {
                 match reason {
                     SkipReason::Robots | SkipReason::RobotsUnavailable | SkipReason::CrawlDelay => self.record.refused_by_robots += 1,
                     SkipReason::Script => self.record.cut_by_script += 1,
+                    SkipReason::Yield => {
+                        self.record.cut_by_yield += 1;
+                        if self.left_out.len() < MOST_LEFT_OUT {
+                            self.left_out.insert(key.of(url.as_str()));
+                        }
+                    }
                     SkipReason::Denied | SkipReason::TooManyRedirects => self.record.set_aside += 1,
                 }
             }
@@ -328,6 +353,10 @@ impl Site {
             return Next::Nothing;
         }
         let Some(waiting) = self.frontier.first() else { return Next::Nothing };
+        // Starting URLs are what somebody asked for, whatever they bring.
+        if waiting.level > 0 && self.yields.too_little(&waiting.url, rules.price, key) {
+            return Next::Skip(waiting.url.clone(), SkipReason::Yield);
+        }
         let origin = waiting.url.origin();
         let fresh = RobotsStanding::new(&origin);
         let standing = self.robots.get(&origin).unwrap_or(&fresh);
@@ -373,6 +402,11 @@ impl Site {
         self.last_rest
     }
 
+    /// Whether a URL was left out because too little was to be expected of it.
+    pub fn left_out(&self, url: Fingerprint) -> bool {
+        self.left_out.contains(&url)
+    }
+
     /// What the server is, in one word, by its answers so far.
     fn status(&self) -> ServerStatus {
         let answers = &self.record.by_status;
@@ -412,62 +446,18 @@ impl Site {
 
     fn state(&self, rules: &SiteRules) -> RunState {
         if self.frontier.is_empty() {
-            if self.record.cut_by_depth > 0 { RunState::CutByDepth } else { RunState::Complete }
+            if self.record.cut_by_yield > 0 {
+                RunState::CutByYield
+            } else if self.record.cut_by_depth > 0 {
+                RunState::CutByDepth
+            } else {
+                RunState::Complete
+            }
         } else if rules.pages_per_run > 0 && self.budget_used >= rules.pages_per_run {
             RunState::PausedByBudget
         } else {
             RunState::Running
         }
-    }
-
-    fn count_request(&mut self, at: WallTime, took: Millis, level: u8) {
-        let counts = self.level(level);
-        counts.requests += 1;
-        counts.busy_ms += took;
-        self.last_took = took;
-        self.record.requests += 1;
-        self.record.busy_ms += took;
-        self.record.first_visit.get_or_insert(at);
-        self.record.last_visit = self.record.last_visit.max(Some(at));
-    }
-
-    /// Counts refusals for being asked too much; no answer at all says nothing of that.
-    fn count_setback(&mut self, status: Option<u16>) {
-        match status {
-            Some(status) if asks_for_patience(status) => self.setbacks = self.setbacks.saturating_add(1),
-            Some(_) => self.setbacks = 0,
-            None => {}
-        }
-    }
-
-    fn count_outcome(&mut self, outcome: &VisitOutcome, level: u8) {
-        match outcome {
-            // A guard that wants to see a human is no more patient than one that says 429.
-            VisitOutcome::Failed(FetchFailure::Challenged) => self.count_setback(Some(429)),
-            _ => self.count_setback(outcome.status()),
-        }
-        if let VisitOutcome::RestrictedPage { no_index, no_follow, .. } = outcome {
-            self.record.no_index += u64::from(*no_index);
-            self.record.no_follow += u64::from(*no_follow);
-        }
-        match outcome {
-            VisitOutcome::Page(status) | VisitOutcome::RestrictedPage { status, .. } => {
-                self.record.pages += 1;
-                self.level(level).pages += 1;
-                self.record.deepest = self.record.deepest.max(level);
-                *self.record.by_status.entry(*status).or_default() += 1;
-            }
-            VisitOutcome::NotHtml(status) | VisitOutcome::Redirect(status) | VisitOutcome::Status(status) => {
-                *self.record.by_status.entry(*status).or_default() += 1;
-            }
-            VisitOutcome::Failed(FetchFailure::Cancelled) => {}
-            VisitOutcome::Failed(failure) => self.count_failure(*failure),
-        }
-    }
-
-    fn count_failure(&mut self, failure: FetchFailure) {
-        self.record.failed += 1;
-        *self.record.by_failure.entry(failure).or_default() += 1;
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Site, SiteRules};
 use crate::model::{
     fingerprint::{Fingerprint, FingerprintKey},
-    journal::{Arrival, JournalEntry, JournalKey},
+    journal::{Arrival, JournalEntry, JournalKey, SkipReason},
     seen::PageState,
     url::PageUrl,
 };
@@ -68,6 +68,8 @@ pub fn replay(key: JournalKey, number: u64, entries: &[JournalEntry], rules: &Si
                 }
                 outgoing.extend(named.iter().map(|arrival| (sequence as u64, arrival.clone())));
             }
+            // A starting URL that names it again brings it back.
+            JournalEntry::Skipped { reason: SkipReason::Yield, .. } => {}
             JournalEntry::Skipped { url, .. } => {
                 if let Some(page) = pages.get_mut(&secret.of(url.as_str())) {
                     page.1 = PageState::Visited;

@@ -192,6 +192,7 @@ pub fn server(i: u8) -> ServerRecord {
         cut_by_depth: 0,
         refused_by_robots: 1,
         cut_by_script: 2,
+        cut_by_yield: 0,
         failed: 0,
         by_status: BTreeMap::from([(200, 9), (404, 1)]),
         external_hosts: 4,

@@ -279,6 +279,9 @@ impl Crawler {
                 let ahead = site.frontier.near().position(|other| other.fingerprint == waiting.fingerprint).unwrap_or(0) as u64;
                 (format!("waits, with {} before it", counted(ahead, "URL")), Some(waiting.level))
             }
+            None if site.left_out(self.secret.of(url.as_str())) => {
+                ("was left out, because too few new external hosts were to be expected of it".to_owned(), None)
+            }
             None if site.starts.contains(url) => ("is a starting URL and was asked for or set aside in this run".to_owned(), Some(0)),
             None if cut => ("does not wait: it was asked for, set aside, cut by the depth, or never named".to_owned(), None),
             None => ("does not wait: it was asked for, set aside, or never named".to_owned(), None),
@@ -336,6 +339,10 @@ fn run_words(site: &Site) -> String {
         RunState::Complete => format!("is complete: {pages} fetched{trouble}"),
         RunState::CutByDepth => {
             format!("is complete: {pages} fetched, {} beyond the depth left out", counted(site.record.cut_by_depth, "URL"))
+        }
+        RunState::CutByYield => {
+            let left_out = counted(site.record.cut_by_yield, "URL");
+            format!("is complete: {pages} fetched, {left_out} left out of which too few new external hosts were to be expected")
         }
         RunState::PausedByBudget => format!("has spent its page budget: {pages} fetched, {waiting} left"),
     }
