@@ -36,19 +36,19 @@ impl Copy {
 #[derive(Debug)]
 pub(super) struct Loading {
     /// Members still asked for what they kept; whoever did not answer is asked again then.
-    pub(super) asked: BTreeMap<AccessPoint, Option<Moment>>,
+    asked: BTreeMap<AccessPoint, Option<Moment>>,
     /// Whether anybody answered.
-    pub(super) heard: bool,
+    heard: bool,
     /// Whoever has not answered by then is not waited for; if nobody has, others are asked.
-    pub(super) until: Moment,
+    until: Moment,
     /// How often nobody had answered by then.
-    pub(super) silences: u32,
+    silences: u32,
     /// Whether our own store has been read.
-    pub(super) read: bool,
+    read: bool,
     /// The best copy of each host's journal so far.
-    pub(super) best: BTreeMap<Host, Copy>,
+    best: BTreeMap<Host, Copy>,
     /// Of the run before each of these, if somebody kept it.
-    pub(super) former: BTreeMap<Host, Copy>,
+    former: BTreeMap<Host, Copy>,
 }
 
 impl Loading {

@@ -331,7 +331,9 @@ mod tests {
             let texts: Vec<_> = called.into_iter().map(|page| (page, self.disk.remove(&page))).collect();
             self.small.come_back(texts, |script| Fingerprint(script.len() as u64));
             assert_eq!((self.small.len(), self.small.is_empty()), (self.large.len(), self.large.is_empty()));
-            assert!(self.small.line.len() <= 5, "{} near", self.small.line.len());
+            // Starting URLs stay near: they are few, and their order is another.
+            let near = self.small.line.keys().filter(|(_, place)| *place >= DISCOVERED).count();
+            assert!(near <= 5, "{near} near");
             let first = self.large.first().cloned();
             assert_eq!(self.small.first(), first.as_ref());
             self.large.remove(first.as_ref()?.fingerprint);
