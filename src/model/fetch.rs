@@ -246,3 +246,21 @@ pub struct LocatedHost {
     /// For how much longer the pin holds.
     pub valid_for: Millis,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn journals_written_before_failures_were_told_apart_further_can_be_read() {
+        for (place, failure) in [
+            (0, FetchFailure::ForbiddenAddress),
+            (4, FetchFailure::BadCertificate),
+            (16, FetchFailure::Cancelled),
+            (17, FetchFailure::CertificateExpired),
+            (21, FetchFailure::Challenged),
+        ] {
+            assert_eq!(postcard::to_allocvec(&failure).unwrap(), [place], "{failure:?}");
+        }
+    }
+}
