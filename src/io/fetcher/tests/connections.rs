@@ -221,13 +221,7 @@ async fn not_everybody_may_fill_the_memory_at_once() {
         let (fetcher, order) = (fetcher.clone(), order(site.address, "/"));
         fetching.spawn(async move { fetcher.fetch(order).await });
     }
-    for _ in 0..1000 {
-        if fetcher.large_bodies() == MOST_LARGE {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    assert_eq!(fetcher.large_bodies(), MOST_LARGE);
+    until("so many", || fetcher.large_bodies() == MOST_LARGE).await;
     assert_eq!(decoded(&fetcher.fetch(order(small.address, "/")).await), 5, "small pages do not wait for large ones");
     while let Some(report) = fetching.join_next().await {
         assert_eq!(report.unwrap().outcome, FetchOutcome::Failed(FetchFailure::BodyTimeout));
