@@ -194,7 +194,7 @@ fn told(found: &Findings) -> String {
 /// The status, and why where a server is down.
 fn status_words(record: &ServerRecord) -> String {
     match record.main_failure().filter(|_| record.status == ServerStatus::Down) {
-        Some(failure) => format!("down: {}", word(&failure)),
+        Some(failure) => format!("down: {}", failure.word()),
         None => word(&record.status),
     }
 }

@@ -51,15 +51,20 @@ fn counts_of(record: &ServerRecord) -> Counts {
     }
 }
 
-fn status_word(status: ServerStatus) -> &'static str {
-    match status {
+/// The status in one word; what is down says why, by what went wrong most often.
+fn status_word(record: &ServerRecord) -> String {
+    let word = match record.status {
         ServerStatus::Waiting => "waiting",
         ServerStatus::Up => "up",
         ServerStatus::NoPages => "no-pages",
         ServerStatus::Refused => "refused",
         ServerStatus::Robots => "robots",
-        ServerStatus::Down => "down",
-    }
+        ServerStatus::Down => match record.main_failure() {
+            Some(failure) => return format!("down: {}", failure.word()),
+            None => "down",
+        },
+    };
+    word.to_owned()
 }
 
 /// `Apache/2.4.57 (Debian)` → `Apache`: the name alone, so that values stay few.
@@ -77,7 +82,7 @@ impl Tally {
             (Dimension::Registry, whereabouts.registry),
             (Dimension::Organisation, whereabouts.organisation),
             (Dimension::Software, record.software.as_deref().map_or_else(|| "unknown".to_owned(), product)),
-            (Dimension::Status, status_word(record.status).to_owned()),
+            (Dimension::Status, status_word(record)),
         ];
         let contribution = Contribution { counts: counts_of(record), values, levels: record.levels.clone() };
         self.summary.total.add(&contribution.counts);
@@ -205,7 +210,7 @@ impl RollUps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{journal::JournalKey, time::WallTime};
+    use crate::model::{fetch::FetchFailure, journal::JournalKey, time::WallTime};
 
     fn record(host: &str, pages: u64) -> ServerRecord {
         let key = JournalKey { subnet: "9.0.0.0/24".parse().unwrap(), host: host.parse().unwrap(), run: 1 };
@@ -232,6 +237,16 @@ mod tests {
         tally.remove(&"b.ke".parse().unwrap());
         assert_eq!(tally.summary().total, Counts::default());
         assert!(tally.summary().by.values().all(BTreeMap::is_empty));
+    }
+
+    #[test]
+    fn what_is_down_says_why() {
+        let mut tally = Tally::default();
+        let mut down = record("a.ke", 0);
+        down.status = ServerStatus::Down;
+        down.by_failure = [(FetchFailure::HeadTimeout, 1), (FetchFailure::CertificateExpired, 2)].into();
+        tally.enter(&down, whereabouts("KE"));
+        assert_eq!(tally.summary().by[&Dimension::Status]["down: certificate-expired"].servers, 1);
     }
 
     #[test]

@@ -197,6 +197,32 @@ pub enum FetchFailure {
     Challenged,
 }
 
+impl FetchFailure {
+    /// The kind in one word, as JSON has it.
+    pub fn word(self) -> String {
+        kebab(&self)
+    }
+}
+
+impl ResolveFailure {
+    /// The kind in one word, as JSON has it.
+    pub fn word(self) -> String {
+        kebab(&self)
+    }
+}
+
+/// `HeadTimeout` → `head-timeout`.
+fn kebab(kind: &dyn std::fmt::Debug) -> String {
+    let mut word = String::new();
+    for letter in format!("{kind:?}").chars() {
+        if letter.is_ascii_uppercase() && !word.is_empty() {
+            word.push('-');
+        }
+        word.push(letter.to_ascii_lowercase());
+    }
+    word
+}
+
 /// How nearness is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -261,4 +287,23 @@ pub struct LocatedHost {
     pub address: IpAddr,
     /// For how much longer the pin holds.
     pub valid_for: Millis,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn journals_written_before_failures_were_told_apart_further_can_be_read() {
+        for (place, failure) in [
+            (0, FetchFailure::ForbiddenAddress),
+            (4, FetchFailure::BadCertificate),
+            (16, FetchFailure::Cancelled),
+            (17, FetchFailure::CertificateExpired),
+            (21, FetchFailure::Challenged),
+        ] {
+            assert_eq!(postcard::to_allocvec(&failure).unwrap(), [place], "{failure:?}");
+            assert_eq!(serde_json::to_value(failure).unwrap(), failure.word());
+        }
+    }
 }

@@ -9,7 +9,6 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::{Registry, Unit},
 };
-use serde::Serialize;
 use std::sync::atomic::Ordering;
 
 /// The one label that a family of ours has.
@@ -188,10 +187,10 @@ impl Metrics {
         count(&self.not_modified, status.work.not_modified);
         count(&self.failed, status.work.failed);
         for (failure, times) in &status.failures {
-            count(&self.failures.get_or_create(&label(&word(failure))), *times);
+            count(&self.failures.get_or_create(&label(&failure.word())), *times);
         }
         for (failure, times) in &status.unresolved {
-            count(&self.unresolved.get_or_create(&label(&word(failure))), *times);
+            count(&self.unresolved.get_or_create(&label(&failure.word())), *times);
         }
         count(&self.probes, status.work.probes);
         count(&self.lookups, status.work.lookups);
@@ -243,11 +242,6 @@ impl Metrics {
 
 fn label(name: &str) -> Label {
     Label { name: name.to_owned() }
-}
-
-/// A kind's name, as the API writes it.
-fn word(kind: &impl Serialize) -> String {
-    serde_json::to_value(kind).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 fn set(gauge: &Gauge, value: u64) {

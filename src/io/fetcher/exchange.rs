@@ -293,7 +293,7 @@ async fn wanted(
         FetchPurpose::Robots => (Wanted::Beginning(limits.robots_bytes), limits.robots_bytes),
     };
     let decoder = Decoder::new(encoding, manners.buffers.take(), limit, limits);
-    let read = body::read(incoming, decoder, wanted, limits, times.sent, times.deadline).await;
+    let read = body::read(incoming, decoder, wanted, (limits, &manners.buffers), times.sent, times.deadline).await;
     // Parsing is our time, not the server's.
     exchange.took = times.sent.elapsed();
     exchange.wire_bytes = read.wire_bytes;

@@ -148,6 +148,11 @@ impl Fetcher {
         self.0.opening.opened.load(Ordering::Relaxed)
     }
 
+    /// How many large bodies are in memory now: at most 16, the others wait.
+    pub fn large_bodies(&self) -> usize {
+        self.0.manners.buffers.large_bodies()
+    }
+
     /// How many addresses are spoken to, waited for, or have a kept connection.
     pub fn lanes(&self) -> usize {
         self.0.lanes.count()

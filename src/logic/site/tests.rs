@@ -393,3 +393,38 @@ fn what_was_left_out_is_asked_for_if_it_is_named_as_a_starting_url() {
     assert!(matches!(&asked[..], [JournalEntry::Visited { url, .. }] if *url == page("/old/99")), "{asked:?}");
     assert_eq!(site.record.state, RunState::CutByYield);
 }
+
+#[test]
+fn failures_are_counted_by_kind_and_a_challenge_is_no_failure_of_the_server() {
+    let play_with = |outcomes: &[VisitOutcome]| {
+        let visits = outcomes.iter().enumerate().map(|(n, outcome)| {
+            let mut entry = visited(&format!("/{n}"), 0, &[], &[]);
+            if let JournalEntry::Visited { outcome: old, .. } = &mut entry {
+                *old = outcome.clone();
+            }
+            entry
+        });
+        let (key, mut entries) = opened();
+        entries.push(robots(""));
+        let mut site = replay(key, 1, &entries, &rules(), &KEY).unwrap().site;
+        visits.for_each(|visit| site.apply(&visit, &rules(), &KEY));
+        site
+    };
+    use FetchFailure::{CertificateExpired, Challenged, HeadTimeout};
+    use VisitOutcome::{Failed, Page, Status};
+    for (outcomes, status, main) in [
+        (vec![Failed(HeadTimeout), Failed(CertificateExpired), Failed(CertificateExpired)], ServerStatus::Down, Some(CertificateExpired)),
+        (vec![Failed(Challenged)], ServerStatus::Refused, Some(Challenged)),
+        (vec![Status(403), Failed(Challenged), Status(429)], ServerStatus::Refused, Some(Challenged)),
+        (vec![Page(200), Failed(Challenged)], ServerStatus::Up, Some(Challenged)),
+        (vec![Status(404)], ServerStatus::NoPages, None),
+        (vec![Status(403)], ServerStatus::Refused, None),
+    ] {
+        let site = play_with(&outcomes);
+        assert_eq!((site.record.status, site.record.main_failure()), (status, main), "{outcomes:?}");
+        assert_eq!(site.record.by_failure.values().sum::<u64>(), site.record.failed, "{outcomes:?}");
+    }
+    assert_eq!(play_with(&[Failed(Challenged)]).back_off(), 60_000, "a guard is given time like a server that says 429");
+    let (site, _) = play(&[JournalEntry::Admitted { urls: found(&[("/", 0)]) }, robots_answer(Err(Challenged), 2)], &rules());
+    assert_eq!(site.record.status, ServerStatus::Refused, "also where the guard stands before robots.txt");
+}

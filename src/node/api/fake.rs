@@ -224,7 +224,7 @@ pub fn results(age: u64) -> SwarmResults {
             ],
         ),
         (Dimension::Software, &[("nginx", 30), ("Apache", 18), ("(unknown)", 4)]),
-        (Dimension::Status, &[("up", 44), ("no-pages", 3), ("refused", 2), ("down", 2), ("robots", 1)]),
+        (Dimension::Status, &[("up", 44), ("no-pages", 3), ("refused", 2), ("down: head-timeout", 2), ("robots", 1)]),
     ];
     let growth = age / 400;
     let counts = |servers: u64| Counts {

@@ -186,3 +186,24 @@ async fn every_hostile_answer_ends_as_what_it_is_and_in_time() {
     let wrong: Vec<String> = futures::stream::iter(cases).map(meet).buffer_unordered(12).flat_map(futures::stream::iter).collect().await;
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_limits_of_every_day_are_what_they_are_said_to_be_and_hold() {
+    let every_day = FetchLimits::default();
+    let seconds = [every_day.connect, every_day.tls, every_day.head, every_day.read_idle, every_day.total].map(|limit| limit.as_secs());
+    assert_eq!(seconds, [10, 10, 15, 10, 60]);
+    assert_eq!((every_day.slow_start.as_secs(), every_day.least_rate), (10, 1024));
+    assert_eq!((every_day.wire_bytes, every_day.decoded_bytes, every_day.robots_bytes), (8 << 20, 8 << 20, 500 << 10));
+    assert_eq!((every_day.ratio, every_day.ratio_from, every_day.headers, every_day.head_bytes), (200, 64 << 10, 100, 64 << 10));
+    let met = ["tls-tarpit", "body-that-stalls"].map(|name| async move {
+        let case = times::slow().into_iter().chain(times::tls()).find(|case| case.name == name).unwrap();
+        let server = open(&case, "127.0.0.1".parse().unwrap()).await;
+        let begun = Instant::now();
+        let report = fetcher(server.address.port(), FetchLimits::default()).fetch(order(&case, server.address)).await;
+        (case.judge(&report), begun.elapsed().as_secs())
+    });
+    for (judged, took) in futures::future::join_all(met).await {
+        assert_eq!(judged, Ok(()));
+        assert!((10..15).contains(&took), "{took} s");
+    }
+}

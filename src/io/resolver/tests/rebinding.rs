@@ -74,7 +74,7 @@ async fn ten_thousand_changes_of_mind_bring_no_connection_to_a_forbidden_address
     for _ in 0..AT_ONCE {
         let (resolver, fetcher, url) = (resolver.clone(), fetcher.clone(), url.clone());
         trying.spawn(async move {
-            let (mut fetched, mut refused) = (0, 0);
+            let (mut fetched, mut refused, mut unanswered) = (0, 0, 0);
             for _ in 0..TRIES / AT_ONCE {
                 let order = |address| FetchOrder { url: url.clone(), address, purpose: FetchPurpose::Page, validators: Default::default() };
                 match resolver.resolve(&url.host()).await {
@@ -83,6 +83,8 @@ async fn ten_thousand_changes_of_mind_bring_no_connection_to_a_forbidden_address
                         assert!(matches!(report.outcome, FetchOutcome::Page { .. }), "{:?}", report.outcome);
                         fetched += 1;
                     }
+                    // So many questions on a busy machine: a datagram may be lost.
+                    Err(ResolveFailure::TimedOut | ResolveFailure::ServerFailed) => unanswered += 1,
                     Err(failure) => {
                         assert_eq!(failure, ResolveFailure::ForbiddenAddress);
                         // Nor would the dialler, should somebody have slipped it the address.
@@ -92,18 +94,19 @@ async fn ten_thousand_changes_of_mind_bring_no_connection_to_a_forbidden_address
                     }
                 }
             }
-            (fetched, refused)
+            (fetched, refused, unanswered)
         });
     }
-    let (mut fetched, mut refused) = (0, 0);
+    let (mut fetched, mut refused, mut unanswered) = (0, 0, 0);
     while let Some(tried) = trying.join_next().await {
         let tried = tried.unwrap();
         fetched += tried.0;
         refused += tried.1;
+        unanswered += tried.2;
     }
-    println!("{fetched} fetched, {refused} refused");
-    assert_eq!(fetched + refused, TRIES);
-    assert!(fetched > TRIES / 2 && refused > TRIES / 4, "{fetched} fetched, {refused} refused");
+    println!("{fetched} fetched, {refused} refused, {unanswered} unanswered");
+    assert_eq!(fetched + refused + unanswered, TRIES);
+    assert!(fetched > TRIES / 2 && refused > TRIES / 4, "{fetched} fetched, {refused} refused, {unanswered} unanswered");
     assert_eq!(reached.load(Ordering::Relaxed), 0, "a forbidden address was connected to");
     fetcher.close_all().await;
 }
