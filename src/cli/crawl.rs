@@ -8,7 +8,8 @@ use super::{
 use crate::{
     logic::site::yields::Price,
     model::{
-        record::ServerRecord,
+        fetch::ResolveFailure,
+        record::{ServerRecord, ServerStatus},
         summary::Summary,
         url::{Host, PageUrl},
     },
@@ -22,6 +23,7 @@ use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use ipnetwork::IpNetwork;
 use serde::Serialize;
 use std::{
+    collections::BTreeMap,
     fs,
     io::{self, Write},
     net::{IpAddr, SocketAddr},
@@ -123,6 +125,7 @@ struct CrawlView<'a> {
     external_hosts: u64,
     beyond_scope: u64,
     nowhere: u64,
+    unresolved: &'a BTreeMap<ResolveFailure, u64>,
     summary: &'a Summary,
 }
 
@@ -133,6 +136,7 @@ impl<'a> From<&'a Findings> for CrawlView<'a> {
             external_hosts: found.external_hosts,
             beyond_scope: found.beyond_scope,
             nowhere: found.nowhere,
+            unresolved: &found.unresolved,
             summary: &found.summary,
         }
     }
@@ -151,7 +155,8 @@ fn write_records(path: &Path, servers: &[ServerRecord]) -> io::Result<()> {
 /// The servers with the most pages, and the sums.
 fn told(found: &Findings) -> String {
     const SHOWN: usize = 20;
-    let mut table = Table::new(&["server", "pages", "requests", "bytes", "state", "status"]);
+    let headings = ["server", ">pages", ">requests", ">bytes", ">known", ">robots", ">failed", ">cut", "state", "status"];
+    let mut table = Table::new(&headings);
     let mut ranked: Vec<_> = found.servers.iter().collect();
     ranked.sort_by(|a, b| b.pages.cmp(&a.pages).then(a.host.cmp(&b.host)));
     for record in ranked.iter().take(SHOWN) {
@@ -160,8 +165,12 @@ fn told(found: &Findings) -> String {
             record.pages.to_string(),
             record.requests.to_string(),
             HumanBytes(record.bytes).to_string(),
+            record.known.to_string(),
+            record.refused_by_robots.to_string(),
+            record.unanswered.to_string(),
+            (record.cut_by_depth + record.cut_by_script + record.cut_by_yield).to_string(),
             word(&record.state),
-            word(&record.status),
+            status_words(record),
         ]);
     }
     let mut text = table.text(Style::of_stdout());
@@ -180,6 +189,14 @@ fn told(found: &Findings) -> String {
         found.beyond_scope,
     );
     text
+}
+
+/// The status, and why where a server is down.
+fn status_words(record: &ServerRecord) -> String {
+    match record.main_failure().filter(|_| record.status == ServerStatus::Down) {
+        Some(failure) => format!("down: {}", word(&failure)),
+        None => word(&record.status),
+    }
 }
 
 fn word(value: &impl Serialize) -> String {

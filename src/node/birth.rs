@@ -35,6 +35,9 @@ use std::{
     time::Duration,
 };
 
+/// URLs that may wait in memory: each takes about 250 bytes there, and 10 when it waits far back.
+const MOST_NEAR: usize = 65_536;
+
 /// Milliseconds of a duration.
 fn millis(duration: Duration) -> u64 {
     duration.as_millis().min(u128::from(u64::MAX)) as u64
@@ -256,6 +259,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
         contacts_per_subnet: config.delegation.contacts_per_subnet,
         revisit: millis(crawl.revisit),
         most_waiting: crawl.most_waiting as usize,
+        most_near: MOST_NEAR,
         cache_entries: (config.cache.entries_per_fetch as usize).saturating_mul(crawl.parallel as usize).max(1),
         own_addresses: own_addresses(config),
         joins,

@@ -26,6 +26,13 @@ pub enum Wanted {
     Beginning(u64),
 }
 
+/// Pieces of a body up to which nobody minds how small they are.
+const FREE_PIECES: u64 = 8192;
+
+/// Bytes that pieces must have on average beyond that. A chunk costs its sender six bytes and us a walk through the whole machinery:
+/// eight million bytes one by one would keep a core busy for seconds.
+const LEAST_PIECE: u64 = 16;
+
 /// Reads a body through `decoder`. `sent` is when the request was sent, `deadline` when everything must be over.
 pub async fn read(
     mut body: Incoming,
@@ -35,7 +42,7 @@ pub async fn read(
     sent: Instant,
     deadline: Instant,
 ) -> BodyRead {
-    let mut wire_bytes = 0u64;
+    let (mut wire_bytes, mut pieces) = (0u64, 0u64);
     let failed = |wire_bytes, failure| BodyRead { wire_bytes, bytes: Err(failure), to_the_end: false };
     if let Wanted::Whole(most) = wanted
         && body.size_hint().lower() > most
@@ -51,6 +58,10 @@ pub async fn read(
             Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
         };
         wire_bytes += piece.len() as u64;
+        pieces += 1;
+        if pieces > FREE_PIECES && wire_bytes < pieces * LEAST_PIECE {
+            return failed(wire_bytes, FetchFailure::BodyTooLarge);
+        }
         if let Wanted::Whole(most) = wanted
             && wire_bytes > most
         {
@@ -95,6 +106,7 @@ pub async fn drain(mut body: Incoming, limits: &FetchLimits) -> (u64, bool) {
 /// A body that breaks off was closed by the server; one whose framing is wrong is not HTTP.
 fn body_failure(error: &hyper::Error) -> FetchFailure {
     match super::exchange::io_kind(error) {
+        Some(io::ErrorKind::FileTooLarge) => FetchFailure::BodyTooLarge,
         Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => FetchFailure::NotHttp,
         _ => FetchFailure::Closed,
     }

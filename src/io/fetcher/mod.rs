@@ -8,6 +8,7 @@ mod connection;
 mod decode;
 pub mod dial;
 mod exchange;
+mod guard;
 mod head;
 mod lanes;
 mod limits;

@@ -3,6 +3,7 @@
 mod chaos;
 mod delegation;
 mod faults;
+mod order;
 mod parts;
 mod peace;
 mod runs;
@@ -56,6 +57,8 @@ fn settings(depth: u8) -> Settings {
         contacts_per_subnet: 15,
         revisit: 7 * 86_400_000,
         most_waiting: 1_000_000,
+        // So few that every test has URLs waiting far back.
+        most_near: 8,
         cache_entries: 4_096,
         own_addresses: Vec::new(),
         joins: false,

@@ -49,7 +49,7 @@ pub fn replay(key: JournalKey, number: u64, entries: &[JournalEntry], rules: &Si
             }
         };
         match entry {
-            JournalEntry::Admitted { urls } => urls.iter().for_each(|(url, level, _)| met(url, *level)),
+            JournalEntry::Admitted { urls } | JournalEntry::Reopened { urls } => urls.iter().for_each(|(url, level, _)| met(url, *level)),
             JournalEntry::Raised { urls, visited } => {
                 urls.iter().for_each(|(url, level, _)| met(url, *level));
                 for (fingerprint, level) in visited {
@@ -76,7 +76,13 @@ pub fn replay(key: JournalKey, number: u64, entries: &[JournalEntry], rules: &Si
                 }
             }
             JournalEntry::Forwarded { before } => outgoing.retain(|(sequence, _)| sequence >= before),
-            JournalEntry::Opened { .. } | JournalEntry::Robots { .. } | JournalEntry::Resumed { .. } | JournalEntry::TakenOver { .. } => {}
+            JournalEntry::Opened { .. }
+            | JournalEntry::Robots { .. }
+            | JournalEntry::Resumed { .. }
+            | JournalEntry::TakenOver { .. }
+            | JournalEntry::Started { .. }
+            | JournalEntry::Follows { .. }
+            | JournalEntry::Kept { .. } => {}
         }
     }
     let seen = pages.into_iter().map(|(fingerprint, (level, state))| (fingerprint, level, state)).collect();

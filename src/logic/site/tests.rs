@@ -1,7 +1,11 @@
 //! Does a site ask what it should, in the right order, and does its journal tell the same story again?
 
 use super::{replay::replay, *};
-use crate::model::{journal::Arrival, seen::PageState};
+use crate::model::{
+    journal::Arrival,
+    revisit::{Change, FormerRow},
+    seen::PageState,
+};
 
 const KEY: FingerprintKey = FingerprintKey([7; 16]);
 
@@ -261,6 +265,67 @@ fn refusals_for_being_asked_too_much_double_the_rest_of_a_site() {
     assert_eq!(site.back_off(), 3_600_000, "no answer is no better");
     site.apply(&answer(VisitOutcome::Status(404)), &rules(), &KEY);
     assert_eq!(site.back_off(), 30_000);
+}
+
+fn kept(path: &str, change: Option<Change>, size: u64, named: &[&str]) -> JournalEntry {
+    let named: Vec<_> = named.iter().map(|url| PageUrl::parse(url).unwrap()).collect();
+    let elsewhere = named.iter().map(|url| KEY.of(url.as_str())).collect();
+    let (page, validators) = (KEY.of(page(path).as_str()), Validators { etag: Some("\"7\"".to_owned()), last_modified: None });
+    JournalEntry::Kept { page, level: 1, validators, content: 9, size, change, elsewhere, named }
+}
+
+#[test]
+fn what_changed_since_the_run_before_is_on_the_record_when_nothing_waits() {
+    let entries = [
+        JournalEntry::Admitted { urls: found(&[("/", 0), ("/gone", 0)]) },
+        JournalEntry::Follows { run: 1, pages: 5 },
+        robots(""),
+        visited("/", 0, &[("/1", 1), ("/2", 1), ("/3", 1)], &[]),
+        kept("/", Some(Change::NotModified), 700, &[]),
+        visited("/1", 1, &[], &[]),
+        kept("/1", Some(Change::Changed), 100, &["http://b.ke/", "http://b.ke/x", "http://w.a.ke/"]),
+        visited("/2", 1, &[], &[]),
+        kept("/2", Some(Change::New), 100, &[]),
+    ];
+    let (key, mut all) = opened();
+    all.extend(entries);
+    let unfinished = replay(key.clone(), 1, &all, &rules(), &KEY).unwrap().site.record;
+    assert_eq!((unfinished.waiting, unfinished.changes.unwrap().gone), (2, 0), "what waits may be there still");
+    let mut last = visited("/gone", 0, &[], &[]);
+    if let JournalEntry::Visited { outcome, .. } = &mut last {
+        *outcome = VisitOutcome::Status(410);
+    }
+    all.extend([last, visited("/3", 1, &[], &[]), kept("/3", Some(Change::Unchanged), 100, &[])]);
+    let record = replay(key, 1, &all, &rules(), &KEY).unwrap().site.record;
+    let changes = record.changes.unwrap();
+    assert_eq!((changes.new, changes.changed, changes.unchanged, changes.not_modified, changes.gone), (1, 1, 2, 1, 2));
+    assert_eq!((changes.bytes_saved, record.external_hosts), (700, 2), "b.ke and far.example; w.a.ke belongs to the tree");
+    assert_eq!(changes.sentence(), "Since run 1: 1 new page, 1 changed, 2 unchanged, 2 gone.");
+    assert_eq!(record.completeness(), "Of 5 URLs known, 5 fetched (4 pages).");
+    let levels: Vec<_> = record.levels.iter().map(|level| (level.requests, level.pages, level.bytes, level.external_hosts)).collect();
+    assert_eq!(levels, [(3, 1, 200, 1), (3, 3, 1_000, 1)], "robots.txt counts at level 0");
+}
+
+#[test]
+fn a_journal_read_for_the_next_run_gives_pages_their_versions_and_links_their_names() {
+    let (key, mut entries) = opened();
+    entries.push(JournalEntry::Admitted { urls: found(&[("/", 0)]) });
+    entries.push(visited("/", 0, &[("/1", 1), ("/9", 7)], &["http://b.ke/"]));
+    entries.push(kept("/", Some(Change::New), 700, &["http://b.ke/"]));
+    entries.push(visited("/1", 1, &[], &[]));
+    let mut reader = former::FormerReader::new(KEY);
+    let mut rows: Vec<_> = entries.into_iter().flat_map(|entry| reader.read(entry)).collect();
+    rows.extend(reader.end());
+    let text = |url: &str| FormerRow::Text(KEY.of(url), url.to_owned());
+    for url in ["http://a.ke/", "http://a.ke/1", "http://a.ke/9", "http://b.ke/"] {
+        assert!(rows.contains(&text(url)), "{url}");
+    }
+    let pages: Vec<_> = rows.iter().filter_map(|row| if let FormerRow::Page(of, page) = row { Some((*of, page)) } else { None }).collect();
+    assert_eq!(pages.iter().map(|(of, _)| *of).collect::<Vec<_>>(), ["http://a.ke/", "http://a.ke/1"].map(|url| KEY.of(url)));
+    let home = pages[0].1;
+    assert_eq!((home.content, home.size, home.children.len(), home.elsewhere.len(), home.beyond_scope.len()), (9, 700, 2, 1, 1));
+    assert_eq!((home.validators.etag.as_deref(), pages[1].1.validators.is_empty()), (Some("\"7\""), true));
+    assert_eq!((reader.pages(), key.run), (2, 1));
 }
 
 /// A site whose `/links/` name a new host each, whose `/old/` name none, all found on the front page.

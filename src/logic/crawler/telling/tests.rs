@@ -65,6 +65,7 @@ fn settings() -> Settings {
         contacts_per_subnet: 15,
         revisit: REVISIT,
         most_waiting: 1_000_000,
+        most_near: 1_000,
         cache_entries: 1_000,
         own_addresses: Vec::new(),
         joins: false,
