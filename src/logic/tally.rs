@@ -2,6 +2,7 @@
 
 use crate::model::{
     access_point::AccessPoint,
+    account::LevelCounts,
     record::{RunState, ServerRecord, ServerStatus},
     summary::{Counts, Coverage, Dimension, MOST_VALUES, OTHER, RollUp, Summary, SwarmResults},
     time::Moment,
@@ -24,6 +25,7 @@ pub struct Whereabouts {
 struct Contribution {
     counts: Counts,
     values: [(Dimension, String); 6],
+    levels: Vec<LevelCounts>,
 }
 
 /// The sums over our own sites, kept up to date one record at a time.
@@ -82,8 +84,9 @@ impl Tally {
             (Dimension::Software, record.software.as_deref().map_or_else(|| "unknown".to_owned(), product)),
             (Dimension::Status, status_word(record)),
         ];
-        let contribution = Contribution { counts: counts_of(record), values };
+        let contribution = Contribution { counts: counts_of(record), values, levels: record.levels.clone() };
         self.summary.total.add(&contribution.counts);
+        self.summary.add_levels(&contribution.levels);
         for (dimension, value) in &contribution.values {
             self.summary.by.entry(*dimension).or_default().entry(value.clone()).or_default().add(&contribution.counts);
         }
@@ -94,6 +97,8 @@ impl Tally {
     pub fn remove(&mut self, host: &Host) {
         let Some(old) = self.sites.remove(host) else { return };
         self.summary.total.subtract(&old.counts);
+        self.summary.levels.iter_mut().zip(&old.levels).for_each(|(sum, level)| sum.subtract(level));
+        while self.summary.levels.pop_if(|last| *last == LevelCounts::default()).is_some() {}
         for (dimension, value) in &old.values {
             let Some(values) = self.summary.by.get_mut(dimension) else { continue };
             let Some(counts) = values.get_mut(value) else { continue };
@@ -111,7 +116,7 @@ impl Tally {
 
     /// The sums as they are gossiped: at most [`MOST_VALUES`] values a dimension, the smallest ones added up as [`OTHER`].
     pub fn small_summary(&self) -> Summary {
-        let mut small = Summary { total: self.summary.total, by: BTreeMap::new() };
+        let mut small = Summary { total: self.summary.total, by: BTreeMap::new(), levels: self.summary.levels.clone() };
         for (dimension, values) in &self.summary.by {
             let mut ranked: Vec<_> = values.iter().collect();
             ranked.sort_by(|(a, x), (b, y)| y.servers.cmp(&x.servers).then(a.cmp(b)));
@@ -249,7 +254,7 @@ mod tests {
         let (a, b) = (AccessPoint([1; 32]), AccessPoint([2; 32]));
         let roll_up = |owner, version, digest, pages| {
             let total = Counts { pages, ..Counts::default() };
-            RollUp { owner, version, claims_digest: digest, subnets: 1, sure_of: 1, summary: Summary { total, by: BTreeMap::new() } }
+            RollUp { owner, version, claims_digest: digest, subnets: 1, sure_of: 1, summary: Summary { total, ..Summary::default() } }
         };
         let mut rolls = RollUps::default();
         let owners: BTreeMap<_, _> = [(a, 7), (b, 8)].into();

@@ -2,6 +2,7 @@
 
 use super::{
     fingerprint::Fingerprint,
+    revisit::Validators,
     time::Millis,
     url::{Host, PageUrl},
 };
@@ -27,6 +28,8 @@ pub struct FetchOrder {
     pub address: IpAddr,
     /// What it is for.
     pub purpose: FetchPurpose,
+    /// The version that is known: if it is still the same, it need not be sent.
+    pub validators: Validators,
 }
 
 /// What came of a [`FetchOrder`].
@@ -74,6 +77,15 @@ pub enum FetchOutcome {
         /// The body, at most 500 KiB.
         body: Bytes,
     },
+    /// 304: the page is the version that the order named.
+    NotModified {
+        /// What the server says of that version now.
+        validators: Validators,
+        /// `noindex` by X-Robots-Tag.
+        no_index: bool,
+        /// `nofollow` by X-Robots-Tag.
+        no_follow: bool,
+    },
     /// 3xx with a usable `Location`.
     Redirect {
         /// The status.
@@ -107,6 +119,10 @@ pub struct PageFacts {
     pub no_index: bool,
     /// `nofollow` by meta or X-Robots-Tag: the links are empty then.
     pub no_follow: bool,
+    /// What the server says of its version.
+    pub validators: Validators,
+    /// What its content is ([`super::revisit::content_of`]).
+    pub content: u64,
 }
 
 /// Why a request brought no usable answer. Journals and messages name these by their place: new ones stand at the end.

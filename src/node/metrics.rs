@@ -35,6 +35,7 @@ pub struct Metrics {
     pages: Counter,
     requests: Counter,
     bytes: Counter,
+    not_modified: Counter,
     failed: Counter,
     failures: Family<Label, Counter>,
     unresolved: Family<Label, Counter>,
@@ -93,6 +94,7 @@ impl Metrics {
             pages: Counter::default(),
             requests: Counter::default(),
             bytes: Counter::default(),
+            not_modified: Counter::default(),
             failed: Counter::default(),
             failures: Family::default(),
             unresolved: Family::default(),
@@ -134,6 +136,7 @@ impl Metrics {
         r.register("pages", "HTML pages fetched", self.pages.clone());
         r.register("requests", "Requests sent to web servers", self.requests.clone());
         r.register_with_unit("fetched", "Bodies over the wire", Unit::Bytes, self.bytes.clone());
+        r.register("not_modified_pages", "Pages that needed no second download", self.not_modified.clone());
         r.register("failed_requests", "Requests without a usable answer", self.failed.clone());
         r.register("failures", "Requests without a usable answer, robots.txt included, by what went wrong", self.failures.clone());
         r.register("unresolved", "Names looked up that have no usable address, by why not", self.unresolved.clone());
@@ -181,6 +184,7 @@ impl Metrics {
         count(&self.pages, status.work.pages);
         count(&self.requests, status.work.requests);
         count(&self.bytes, status.work.bytes);
+        count(&self.not_modified, status.work.not_modified);
         count(&self.failed, status.work.failed);
         for (failure, times) in &status.failures {
             count(&self.failures.get_or_create(&label(&failure.word())), *times);

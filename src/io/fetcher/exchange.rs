@@ -13,6 +13,7 @@ use crate::{
     model::{
         fetch::{FetchFailure, FetchOrder, FetchOutcome, FetchPurpose, Link, PageFacts},
         fingerprint::FingerprintKey,
+        revisit::content_of,
         time::Millis,
         url::PageUrl,
     },
@@ -85,7 +86,7 @@ pub async fn ask(
     manners: &Manners,
     deadline: Instant,
 ) -> (Instant, Result<Response<Incoming>, NoHead>) {
-    let request = request(&order.url, manners);
+    let request = request(order, manners);
     let until = deadline.min(Instant::now() + manners.limits.head);
     connection.busy = true;
     match timeout_at(until.into(), connection.sender.ready()).await {
@@ -139,7 +140,8 @@ pub fn head_failure(error: &hyper::Error, ended: Option<&hyper::Error>) -> Fetch
     }
 }
 
-fn request(url: &PageUrl, manners: &Manners) -> Request<Empty<Bytes>> {
+fn request(order: &FetchOrder, manners: &Manners) -> Request<Empty<Bytes>> {
+    let FetchOrder { url, validators, .. } = order;
     let mut request = Request::new(Empty::new());
     *request.uri_mut() = target(url);
     let headers = request.headers_mut();
@@ -152,6 +154,11 @@ fn request(url: &PageUrl, manners: &Manners) -> Request<Empty<Bytes>> {
     headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(ACCEPTED));
     if let Some(from) = &manners.from {
         headers.insert(header::FROM, from.clone());
+    }
+    for (name, value) in [(header::IF_NONE_MATCH, &validators.etag), (header::IF_MODIFIED_SINCE, &validators.last_modified)] {
+        if let Some(value) = value.as_ref().and_then(|text| HeaderValue::from_str(text).ok()) {
+            headers.insert(name, value);
+        }
     }
     request
 }
@@ -189,6 +196,11 @@ pub async fn read(response: Response<Incoming>, order: &FetchOrder, manners: &Ma
         _ if challenged && !is_refusal(status) => Some(FetchOutcome::Failed(FetchFailure::Challenged)),
         (_, status) if status.is_redirection() && (is_redirect(status) || headers.contains_key(header::LOCATION)) => {
             Some(redirect(status.as_u16(), headers, order, manners))
+        }
+        (FetchPurpose::Page, StatusCode::NOT_MODIFIED) if !order.validators.is_empty() => {
+            let tag = head::robots_tag(headers, &manners.product);
+            let validators = head::validators(headers);
+            Some(FetchOutcome::NotModified { validators, no_index: tag.no_index, no_follow: tag.no_follow })
         }
         (FetchPurpose::Robots, status) if !status.is_success() => {
             Some(FetchOutcome::Robots { status: status.as_u16(), body: Bytes::new() })
@@ -301,6 +313,10 @@ async fn wanted(
                 return false;
             };
             page.decoded_bytes = bytes.len() as u64;
+            page.content = content_of(&bytes);
+            if status == 200 {
+                page.validators = head::validators(headers);
+            }
             let is_challenge = guard::is_challenge(&bytes, page.links.len());
             manners.buffers.give(bytes);
             if is_challenge {

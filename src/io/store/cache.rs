@@ -6,12 +6,14 @@ use super::{
     counters::{StoreCounters, add},
     database::{Database, family, within},
     error::StoreError,
+    former,
     journal::ReadFault,
-    seen,
+    seen::{self, SeenSet},
     state::{Answer, look},
 };
 use crate::model::{
     fingerprint::Fingerprint,
+    revisit::{Former, FormerRow},
     seen::{PageState, SeenAnswer, SeenBatch},
 };
 use rocksdb::{DB, Direction, IteratorMode, WriteBatch};
@@ -50,6 +52,20 @@ pub(super) enum CacheAction {
         rows: Vec<(Fingerprint, u8, PageState)>,
         answer: Answer<()>,
     },
+    FormerPut {
+        site: u64,
+        rows: Vec<FormerRow>,
+        answer: Answer<()>,
+    },
+    Former {
+        site: u64,
+        page: Fingerprint,
+        answer: Answer<Option<Former>>,
+    },
+    FormerDrop {
+        site: u64,
+        answer: Answer<()>,
+    },
     SitesDrop {
         sites: RangeInclusive<u64>,
         answer: Answer<()>,
@@ -79,8 +95,10 @@ pub(super) enum CacheAction {
 pub(super) fn serve(
     mut database: Database,
     mut actions: mpsc::Receiver<CacheAction>,
+    seen_bytes: usize,
     counters: &Arc<StoreCounters>,
 ) -> Option<oneshot::Sender<()>> {
+    let mut seen = SeenSet::new(seen_bytes);
     let mut closed = None;
     while let Some(action) = actions.blocking_recv() {
         if let CacheAction::Close(done) = action {
@@ -88,17 +106,17 @@ pub(super) fn serve(
             break;
         }
         add(&counters.cache_actions, 1);
-        perform(&mut database, action, counters);
+        perform(&mut database, &mut seen, action, counters);
     }
     database.flush();
     closed
 }
 
-fn perform(database: &mut Database, action: CacheAction, counters: &StoreCounters) {
+fn perform(database: &mut Database, set: &mut SeenSet, action: CacheAction, counters: &StoreCounters) {
     // An asker who has gone away needs no answer.
     match action {
         CacheAction::Seen { batch, answer } => {
-            let answers = seen::ask(database, batch);
+            let answers = set.ask(database, &batch);
             for said in answers.iter().flatten() {
                 add(counter(counters, *said), 1);
             }
@@ -113,8 +131,13 @@ fn perform(database: &mut Database, action: CacheAction, counters: &StoreCounter
             })));
         }
         CacheAction::CutTake { site, pages, answer } => drop(answer.send(cut_take(database, site, &pages))),
-        CacheAction::SiteLoad { site, rows, answer } => drop(answer.send(seen::load(database, site, &rows))),
-        CacheAction::SitesDrop { sites, answer } => drop(answer.send(sites_drop(database, &sites))),
+        CacheAction::FormerPut { site, rows, answer } => drop(answer.send(former::put(database, site, &rows))),
+        CacheAction::Former { site, page, answer } => drop(answer.send(look(database, |db| former::page_with_links(db, site, page)))),
+        CacheAction::FormerDrop { site, answer } => {
+            drop(answer.send(change(database, |db, batch| former::forget(db, batch, site, site))));
+        }
+        CacheAction::SiteLoad { site, rows, answer } => drop(answer.send(set.load(database, site, &rows))),
+        CacheAction::SitesDrop { sites, answer } => drop(answer.send(sites_drop(database, set, &sites))),
         CacheAction::TablePut { key, value, answer } => {
             drop(answer.send(change(database, |db, batch| batch.put_cf(family(db, "tables"), key, value))));
         }
@@ -172,15 +195,18 @@ fn cut_take(database: &mut Database, site: u64, pages: &[Fingerprint]) -> Result
 }
 
 /// Forgets all of these sites: their pages, the pages' children and the cut URLs.
-fn sites_drop(database: &mut Database, sites: &RangeInclusive<u64>) -> Result<(), StoreError> {
-    change(database, |db, batch| {
-        let (first, last) = (seen::key(*sites.start(), Fingerprint(0)), seen::key(*sites.end(), Fingerprint(u64::MAX)));
-        for name in ["seen", "children", "cut"] {
-            // The end of a range is not part of it.
-            batch.delete_range_cf(family(db, name), first, last);
-            batch.delete_cf(family(db, name), last);
-        }
-    })
+fn sites_drop(database: &mut Database, set: &mut SeenSet, sites: &RangeInclusive<u64>) -> Result<(), StoreError> {
+    database.make_writable()?;
+    let db = database.db()?;
+    let mut batch = WriteBatch::default();
+    let (first, last) = (seen::key(*sites.start(), Fingerprint(0)), seen::key(*sites.end(), Fingerprint(u64::MAX)));
+    for name in ["children", "cut"] {
+        // The end of a range is not part of it.
+        batch.delete_range_cf(family(db, name), first, last);
+        batch.delete_cf(family(db, name), last);
+    }
+    former::forget(db, &mut batch, *sites.start(), *sites.end());
+    set.forget(database, sites, batch)
 }
 
 /// The key of a row of a small table: the table's name, NUL, the row's own key.

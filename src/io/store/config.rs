@@ -20,18 +20,27 @@ impl Default for StoreConfig {
 }
 
 impl StoreConfig {
+    fn memory(&self) -> usize {
+        self.memory_bytes.max(8 << 20)
+    }
+
     /// Bytes for blocks read, shared by both databases.
     pub(super) fn block_cache_bytes(&self) -> usize {
-        self.memory_bytes.max(8 << 20) / 2
+        self.memory() / 4
     }
 
     /// Bytes for rows of `state/` that are not in tables yet: it is small, and every row is in the log already.
     pub(super) fn state_write_buffer_bytes(&self) -> usize {
-        self.memory_bytes.max(8 << 20) / 8
+        self.memory() / 8
     }
 
     /// Bytes for rows of `cache/` that are not in tables yet.
     pub(super) fn cache_write_buffer_bytes(&self) -> usize {
-        self.memory_bytes.max(8 << 20) / 8 * 3
+        self.memory() / 4
+    }
+
+    /// Bytes for what changed lately in the seen set. It takes them only as it grows.
+    pub(super) fn recent_bytes(&self) -> usize {
+        self.memory() / 8 * 3
     }
 }

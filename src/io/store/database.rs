@@ -54,7 +54,7 @@ impl Plan {
     pub(super) fn cache(config: &StoreConfig, blocks: &Cache) -> Plan {
         Plan {
             name: "cache",
-            families: &["seen", "children", "cut", "tables"],
+            families: &["seen", "recent", "children", "cut", "tables", super::former::FAMILY],
             write_buffer_bytes: config.cache_write_buffer_bytes(),
             synced: false,
             blocks: blocks.clone(),
@@ -96,10 +96,34 @@ impl Plan {
         options.set_block_based_table_factory(&blocks);
     }
 
+    /// What holds for the rows of the seen set. They are packed already, and come sorted, in sweeps: new files lie side by side and each is merged
+    /// with the stretch of old ones that it replaces. So one level is enough, in files of the size of the new ones; a row is then found where
+    /// it is looked for first, and what is replaced is soon gone.
+    fn packed_rows(&self, options: &mut Options) {
+        const FILE_BYTES: usize = 8 << 20;
+        options.set_compression_type(DBCompressionType::None);
+        options.set_write_buffer_size(self.write_buffer_bytes.min(FILE_BYTES));
+        options.set_target_file_size_base(FILE_BYTES as u64);
+        options.set_max_bytes_for_level_base(1 << 50);
+        options.set_level_zero_file_num_compaction_trigger(2);
+        // Writing waits rather than letting what is replaced pile up.
+        options.set_level_zero_slowdown_writes_trigger(6);
+        options.set_level_zero_stop_writes_trigger(10);
+        let mut blocks = BlockBasedOptions::default();
+        blocks.set_block_cache(&self.blocks);
+        blocks.set_bloom_filter(10.0, false);
+        options.set_block_based_table_factory(&blocks);
+    }
+
     fn descriptors(&self) -> Vec<ColumnFamilyDescriptor> {
         let describe = |name: &&str| {
             let mut options = Options::default();
             self.tables(&mut options);
+            match *name {
+                "seen" => self.packed_rows(&mut options),
+                "recent" => options.set_compression_type(DBCompressionType::None),
+                _ => {}
+            }
             ColumnFamilyDescriptor::new(*name, options)
         };
         self.families.iter().chain(&["default"]).map(describe).collect()
@@ -134,6 +158,8 @@ pub(super) struct Database {
     /// None while it could not even be opened for reading.
     db: Option<DB>,
     condition: Condition,
+    /// How many times it was opened.
+    openings: u64,
 }
 
 impl Database {
@@ -141,7 +167,7 @@ impl Database {
     pub(super) fn open(plan: Plan, dir: &Path, create: bool, counters: &Arc<StoreCounters>) -> Result<Database, rocksdb::Error> {
         let path = dir.join(plan.name);
         let db = plan.open(&path, create)?;
-        Ok(Database { plan, path, counters: Arc::clone(counters), db: Some(db), condition: Condition::Sound })
+        Ok(Database { plan, path, counters: Arc::clone(counters), db: Some(db), condition: Condition::Sound, openings: 1 })
     }
 
     /// The database, for reading.
@@ -152,6 +178,11 @@ impl Database {
             (Condition::Full(_, reason), None) => Err(StoreError::NoSpace(reason.clone())),
             (Condition::Sound, None) => Err(StoreError::Closed),
         }
+    }
+
+    /// How many times it was opened: after another time, what was written without a log may be gone.
+    pub(super) fn openings(&self) -> u64 {
+        self.openings
     }
 
     /// Makes sure that it can be written to, trying again after a full disk if it is time.
@@ -168,10 +199,21 @@ impl Database {
 
     /// Writes all of a batch or nothing; synced if this database is.
     pub(super) fn write(&mut self, batch: WriteBatch) -> Result<(), StoreError> {
-        self.make_writable()?;
         let mut options = WriteOptions::default();
         options.set_sync(self.plan.synced);
-        let written = self.db()?.write_opt(batch, &options);
+        self.write_with(batch, &options)
+    }
+
+    /// Writes a batch without a log: after a kill, what was written before some moment is there and the rest of this column family is not.
+    pub(super) fn write_unlogged(&mut self, batch: WriteBatch) -> Result<(), StoreError> {
+        let mut options = WriteOptions::default();
+        options.disable_wal(true);
+        self.write_with(batch, &options)
+    }
+
+    fn write_with(&mut self, batch: WriteBatch, options: &WriteOptions) -> Result<(), StoreError> {
+        self.make_writable()?;
+        let written = self.db()?.write_opt(batch, options);
         written.map_err(|error| self.fail(&error))
     }
 
@@ -209,6 +251,7 @@ impl Database {
         match self.plan.open(&self.path, false) {
             Ok(db) => {
                 self.db = Some(db);
+                self.openings += 1;
                 self.condition = Condition::Sound;
                 Ok(())
             }

@@ -26,7 +26,7 @@ use std::{
 pub const FORMAT: u32 = 1;
 
 /// The format of `cache/`. Any other is not read but rebuilt.
-const CACHE_FORMAT: &[u8] = b"1";
+const CACHE_FORMAT: &[u8] = b"2";
 
 /// How many damaged caches are kept for whoever wants to know why; the oldest goes when another comes.
 const MOST_DAMAGED_KEPT: usize = 2;

@@ -1,5 +1,6 @@
 //! Does the store keep its word? With real databases: what survives, what is refused, and how much each question costs.
 
+mod kill;
 mod opening;
 mod questions;
 mod room;

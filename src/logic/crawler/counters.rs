@@ -15,6 +15,8 @@ pub struct Counters {
     pub requests: u64,
     /// Bytes of bodies.
     pub bytes: u64,
+    /// Pages that were not downloaded again because they are the same as in the run before.
+    pub not_modified: u64,
     /// Requests without a usable answer.
     pub failed: u64,
     /// Requests without a usable answer, those for robots.txt included, by what went wrong.

@@ -108,6 +108,9 @@ pub struct WorkView {
     pub requests: u64,
     /// Bytes of bodies over the wire.
     pub bytes: u64,
+    /// Pages (among `pages`) that the server said are the same as in the run before: nothing was downloaded.
+    #[serde(default)]
+    pub not_modified: u64,
     /// Requests without a usable answer.
     pub failed: u64,
     /// Probes made, for itself and for others.

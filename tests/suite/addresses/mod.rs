@@ -81,7 +81,7 @@ impl Hands {
                 Verdict::May(shown.unwrap_or("an address that nobody named"))
             }
             Err(refusal) => {
-                let order = FetchOrder { address: at.ip(), purpose: FetchPurpose::Page, url: url.clone() };
+                let order = FetchOrder { address: at.ip(), purpose: FetchPurpose::Page, url: url.clone(), validators: Default::default() };
                 assert_eq!(self.fetcher.fetch(order).await.outcome, FetchOutcome::Failed(FetchFailure::ForbiddenAddress), "{text}");
                 for kind in [ProbeKind::Tcp, ProbeKind::HttpHead] {
                     let target = ProbeTarget { address: at, host: host.clone(), secure: url.is_secure() };

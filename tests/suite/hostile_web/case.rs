@@ -124,6 +124,7 @@ impl Case {
             FetchOutcome::NotHtml { status, .. } => NotHtml(*status),
             FetchOutcome::Redirect { status, .. } => Redirect(*status),
             FetchOutcome::Status(status) => Status(*status),
+            FetchOutcome::NotModified { .. } => Status(304),
             FetchOutcome::Robots { status, body } => Robots(*status, body.len()),
             FetchOutcome::Failed(failure) => Fails(*failure),
         };

@@ -94,6 +94,7 @@ impl Crawler {
             pages: counters.pages,
             requests: counters.requests,
             bytes: counters.bytes,
+            not_modified: counters.not_modified,
             failed: counters.failed,
             probes: counters.probes,
             lookups: counters.lookups,

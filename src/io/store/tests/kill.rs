@@ -1,0 +1,74 @@
+//! Is a page new only once, though the daemon is killed again and again? A process of its own asks, and is killed for it.
+
+use super::*;
+use crate::model::{
+    fingerprint::Fingerprint,
+    seen::{SeenAnswer, SeenBatch},
+};
+use std::{
+    io::{BufRead, BufReader},
+    process::{Command, Stdio},
+};
+
+/// Set in the process that is killed: the directory to work in.
+const DIRECTORY: &str = "NEARCRAWL_TEST_KILLED";
+
+/// Set there, too: how many batches were answered to those killed before.
+const ANSWERED: &str = "NEARCRAWL_TEST_ANSWERED";
+
+/// Pages in a batch.
+const BATCH: u64 = 1_000;
+
+/// Batches in each life: enough for the newest changes to fill memory and be swept into rows more than once.
+const LIFE: u64 = 60;
+
+/// The nth batch: all its pages were never asked about before, most of them are of one site.
+fn batch(n: u64) -> SeenBatch {
+    let site = if n % 5 == 0 { 100 + n } else { 7 };
+    let questions = (n * BATCH..(n + 1) * BATCH).map(|page| (Fingerprint(page).scoped(1), 3)).collect();
+    SeenBatch { site, depth: 8, visited: None, questions }
+}
+
+#[test]
+fn a_page_is_new_once_though_its_askers_are_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = format!("{}::asks_until_it_is_killed", module_path!().split_once("::").unwrap().1);
+    let mut answered = 0;
+    for life in 1..=4 {
+        let mut alone = Command::new(std::env::current_exe().unwrap());
+        alone.args(["--exact", &name, "--nocapture"]).env(DIRECTORY, dir.path()).env(ANSWERED, answered.to_string());
+        let mut process = alone.stdout(Stdio::piped()).spawn().unwrap();
+        // Each life ends at another place of a batch, a sweep, a flush.
+        for line in BufReader::new(process.stdout.take().unwrap()).lines() {
+            let line = line.unwrap();
+            assert!(!line.contains("again"), "{line}");
+            if let Some(number) = line.strip_prefix("answered ") {
+                answered = number.parse::<u64>().unwrap() + 1;
+            }
+            if answered >= life * LIFE + life * life {
+                break;
+            }
+        }
+        process.kill().unwrap();
+        process.wait().unwrap();
+        assert!(answered >= life * LIFE, "{answered} batches were answered in {life} lives");
+    }
+}
+
+/// Does nothing unless the test above started it.
+#[tokio::test]
+async fn asks_until_it_is_killed() {
+    let (Some(dir), Ok(answered)) = (std::env::var_os(DIRECTORY), std::env::var(ANSWERED)) else { return };
+    let store = open(Path::new(&dir));
+    let answered: u64 = answered.parse().unwrap();
+    for n in 0..answered {
+        let new = store.seen(batch(n)).await.unwrap().into_iter().filter(|said| *said == SeenAnswer::New).count();
+        if new > 0 {
+            println!("{new} pages of batch {n} are new again");
+        }
+    }
+    for n in answered.. {
+        store.seen(batch(n)).await.unwrap();
+        println!("answered {n}");
+    }
+}
