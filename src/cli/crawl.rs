@@ -6,14 +6,16 @@ use super::{
     table::{Style, Table},
 };
 use crate::{
+    logic::site::yields::Price,
     model::{
-        record::ServerRecord,
+        fetch::ResolveFailure,
+        record::{ServerRecord, ServerStatus},
         summary::Summary,
         url::{Host, PageUrl},
     },
     node::{
         alone::{self, Findings},
-        config::{Config, ScopeConfig},
+        config::{Config, CrawlRule, ScopeConfig},
     },
 };
 use clap::Args;
@@ -21,6 +23,7 @@ use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use ipnetwork::IpNetwork;
 use serde::Serialize;
 use std::{
+    collections::BTreeMap,
     fs,
     io::{self, Write},
     net::{IpAddr, SocketAddr},
@@ -48,6 +51,9 @@ pub struct CrawlArgs {
     /// How many links deep (the first pages are level 0)
     #[arg(long, value_name = "LEVELS")]
     depth: Option<u8>,
+    /// Leave out pages that cannot be expected to name so many new external hosts, like 0.004 [default: 0, nothing is left out]
+    #[arg(long, value_name = "HOSTS", value_parser = price)]
+    price: Option<Price>,
     /// Write one record for each server to this file, as JSON lines
     #[arg(long, value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
@@ -119,6 +125,7 @@ struct CrawlView<'a> {
     external_hosts: u64,
     beyond_scope: u64,
     nowhere: u64,
+    unresolved: &'a BTreeMap<ResolveFailure, u64>,
     summary: &'a Summary,
 }
 
@@ -129,6 +136,7 @@ impl<'a> From<&'a Findings> for CrawlView<'a> {
             external_hosts: found.external_hosts,
             beyond_scope: found.beyond_scope,
             nowhere: found.nowhere,
+            unresolved: &found.unresolved,
             summary: &found.summary,
         }
     }
@@ -147,7 +155,8 @@ fn write_records(path: &Path, servers: &[ServerRecord]) -> io::Result<()> {
 /// The servers with the most pages, and the sums.
 fn told(found: &Findings) -> String {
     const SHOWN: usize = 20;
-    let mut table = Table::new(&["server", "pages", "requests", "bytes", "state", "status"]);
+    let headings = ["server", ">pages", ">requests", ">bytes", ">known", ">robots", ">failed", ">cut", "state", "status"];
+    let mut table = Table::new(&headings);
     let mut ranked: Vec<_> = found.servers.iter().collect();
     ranked.sort_by(|a, b| b.pages.cmp(&a.pages).then(a.host.cmp(&b.host)));
     for record in ranked.iter().take(SHOWN) {
@@ -156,8 +165,12 @@ fn told(found: &Findings) -> String {
             record.pages.to_string(),
             record.requests.to_string(),
             HumanBytes(record.bytes).to_string(),
+            record.known.to_string(),
+            record.refused_by_robots.to_string(),
+            record.unanswered.to_string(),
+            (record.cut_by_depth + record.cut_by_script + record.cut_by_yield).to_string(),
             word(&record.state),
-            word(&record.status),
+            status_words(record),
         ]);
     }
     let mut text = table.text(Style::of_stdout());
@@ -176,6 +189,14 @@ fn told(found: &Findings) -> String {
         found.beyond_scope,
     );
     text
+}
+
+/// The status, and why where a server is down.
+fn status_words(record: &ServerRecord) -> String {
+    match record.main_failure().filter(|_| record.status == ServerStatus::Down) {
+        Some(failure) => format!("down: {}", failure.word()),
+        None => word(&record.status),
+    }
 }
 
 fn word(value: &impl Serialize) -> String {
@@ -200,6 +221,8 @@ fn order(args: CrawlArgs) -> Result<CrawlOrder, Failure> {
     }
     // A crawl that somebody waits for goes on to its end.
     config.crawl.pages_per_run = None;
+    config.crawl.rule = if args.price.is_some() { CrawlRule::Yield } else { CrawlRule::Depth };
+    config.crawl.yield_price = args.price.unwrap_or_default();
     if args.contact.is_some() {
         config.contact = args.contact;
     }
@@ -261,6 +284,10 @@ fn name_server(text: &str) -> Result<SocketAddr, Failure> {
     })
 }
 
+fn price(text: &str) -> Result<Price, String> {
+    text.parse().ok().and_then(Price::of).ok_or_else(|| "write a number from 0 to 1000, like 0.004".to_owned())
+}
+
 fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -291,6 +318,8 @@ mod tests {
 
     #[test]
     fn options_reach_the_configuration() {
+        assert_eq!(read("http://a.test/ --contact a@b.c").unwrap().config.crawl.rule, CrawlRule::Depth, "to its end");
+        assert_eq!(read("http://a.test/ --contact a@b.c --price 0.01").unwrap().config.crawl.yield_price.hosts(), 0.01);
         let order = read(
             "http://a.test:8080/ --depth 3 --follow tld:.KE,host:b.test,all --allow-range 127.0.0.0/8 --dns 127.0.0.53:5353 --delay 50ms",
         )

@@ -2,9 +2,11 @@
 
 mod cache;
 mod choice;
+mod depth;
 mod files;
 mod plot;
 mod report;
+mod serve;
 
 use super::{
     failure::{Exit, Failure},
@@ -27,8 +29,9 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl lab delegation --nodes nodes.csv --rtt rtt_min_ms.csv\n  \
     nearcrawl lab delegation --nodes nodes.csv --rtt rtt_min_ms.csv --plot probes.svg\n  \
     nearcrawl lab cache --synthetic\n  \
-    nearcrawl lab cache --trace links.tsv.zst --threads 100 --plot misses.svg\n\n\
-    `nearcrawl lab delegation --help` and `nearcrawl lab cache --help` say what is measured, and how.";
+    nearcrawl lab cache --trace links.tsv.zst --threads 100 --plot misses.svg\n  \
+    nearcrawl lab depth --plot depth.svg\n\n\
+    `nearcrawl lab delegation --help` and so on say what is measured, and how.";
 
 /// Shown under `lab delegation --help`.
 const DELEGATION_EXAMPLES: &str = "\
@@ -71,6 +74,12 @@ pub enum LabCommand {
     /// Measure how many URLs caches of all sizes miss, by several rules
     #[command(after_long_help = cache::EXAMPLES, after_help = cache::EXAMPLES)]
     Cache(Box<cache::CacheArgs>),
+    /// Measure how little of sites must be asked to learn whom they name, by depth and by yield
+    #[command(after_long_help = depth::EXAMPLES, after_help = depth::EXAMPLES)]
+    Depth(depth::DepthArgs),
+    /// Offer the made-up web of `lab depth` to real crawlers, over HTTP
+    #[command(after_long_help = serve::EXAMPLES, after_help = serve::EXAMPLES)]
+    Serve(serve::ServeArgs),
 }
 
 /// How crawlers are chosen.
@@ -140,9 +149,14 @@ pub struct DelegationArgs {
 
 /// Tries it, and shows what came out.
 pub async fn lab(command: LabCommand, style: Style) -> Result<String, Failure> {
+    if let LabCommand::Serve(args) = &command {
+        return serve::serve(args).await;
+    }
     let measure = move || match command {
         LabCommand::Delegation(args) => delegation(&args, style),
         LabCommand::Cache(args) => cache::cache(&args, style),
+        LabCommand::Depth(args) => depth::depth(&args, style),
+        LabCommand::Serve(_) => Ok(String::new()),
     };
     let measured = tokio::task::spawn_blocking(measure).await;
     measured.map_err(|why| Failure::new(Exit::Internal, format!("the experiment broke off: {why}")))?

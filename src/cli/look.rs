@@ -8,7 +8,7 @@ use super::{
 };
 use crate::model::{
     access_point::AccessPoint,
-    view::{DelegationView, LeaveView, PeerView, Span, StatusView, WhyView},
+    view::{DelegationView, LeaveView, PeerView, Span, StatusView, WhyView, counted},
 };
 use clap::Args;
 use serde_json::json;
@@ -81,6 +81,8 @@ fn status_text(view: &StatusView, style: Style) -> String {
         let share = if asked == 0 { 0.0 } else { cache.hits as f64 / asked as f64 * 100.0 };
         lines.push(("cache", format!("{}: {share:.1} % met lately, {} of {} entries", cache.place, cache.entries, cache.capacity)));
     }
+    lines.extend(view.failures.iter().map(|(failure, count)| ("failed", format!("{}: {failure}", counted(*count, "request")))));
+    lines.extend(view.unresolved.iter().map(|(failure, count)| ("unresolved", format!("{}: {failure}", counted(*count, "name")))));
     for (class, count) in &view.refusals {
         lines.push(("refused", format!("{count} {class}")));
     }

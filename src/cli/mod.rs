@@ -8,6 +8,7 @@ pub mod lab;
 mod logging;
 mod look;
 mod paperwork;
+mod plan;
 mod results;
 mod run;
 mod seed;
@@ -78,6 +79,9 @@ pub enum Command {
     /// Tell what the whole swarm knows so far
     #[command(after_help = results::EXAMPLES)]
     Results(results::ResultsArgs),
+    /// Tell what a crawl will cost and find, before anything is fetched
+    #[command(after_help = plan::EXAMPLES)]
+    Plan(plan::PlanArgs),
     /// Explain why a URL, a host, an address or a subnet is crawled by whom, and when
     #[command(after_help = look::WHY_EXAMPLES)]
     Why(look::WhyArgs),
@@ -112,7 +116,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(why) => return fail(&Failure::new(Exit::Internal, format!("cannot start: {why}"))),
     };
@@ -135,6 +139,7 @@ pub async fn perform(command: Command, style: Style) -> Result<String, Failure> 
         Command::Seed(command) => seed::seed(command).await,
         Command::Status(args) => look::status(&args, style).await,
         Command::Results(args) => results::results(&args, style).await,
+        Command::Plan(args) => plan::plan(&args, style).await,
         Command::Why(args) => look::why(&args, style).await,
         Command::Peers(args) => look::peers(&args, style).await,
         Command::Leave(args) => look::leave(&args).await,

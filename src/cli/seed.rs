@@ -78,11 +78,13 @@ fn said(view: &SeedView) -> String {
     text
 }
 
-fn lines(text: &str) -> Vec<String> {
+/// URLs, one a line; `#` begins a comment line.
+pub(super) fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
 }
 
-fn read(file: &Path) -> Result<String, Failure> {
+/// A text file, or standard input for `-`.
+pub(super) fn read(file: &Path) -> Result<String, Failure> {
     let mut text = String::new();
     let reading = if file == Path::new("-") {
         io::stdin().lock().take(LARGEST_FILE).read_to_string(&mut text)

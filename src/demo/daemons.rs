@@ -123,7 +123,7 @@ impl Common {
              state_dir = {state}\n\
              contact = \"nobody@demo.test\"\n\n\
              [swarm]\nlisten = [\"/ip4/{address}/tcp/{SWARM_PORT}\"]\nbootstrap = [{bootstrap}]\n\n\
-             [crawl]\ndepth = {DEPTH}\nsource_address = \"{address}\"\nleast_delay = \"{delay}ms\"\ndelay_factor = 10\n\
+             [crawl]\ndepth = {DEPTH}\nrule = \"depth\"\nsource_address = \"{address}\"\nleast_delay = \"{delay}ms\"\ndelay_factor = 10\n\
              allow_ranges = [\"{range}\"]\nports = [{WEB_PORT}]\npages_per_run = 0\nrevisit = \"1h\"\n\n\
              [scope]\ntlds = [\"{TLD}\"]\n\n\
              [dns]\nservers = [\"{dns}\"]\nleast_ttl = \"60s\"\n\n\

@@ -8,6 +8,16 @@ use std::{fs::File, path::Path};
 #[derive(Debug)]
 pub struct Mapped(Mmap);
 
+impl Mapped {
+    /// Lets go of what is in memory of it, after all of it was looked at once; what is looked at again comes from the disk.
+    pub fn rest(&self) {
+        // SAFETY: the mapping is of a file and nobody writes to it, so what is let go of comes back as it was.
+        let advised = unsafe { self.0.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+        // It only takes more memory if the system does not listen.
+        drop(advised);
+    }
+}
+
 impl AsRef<[u8]> for Mapped {
     fn as_ref(&self) -> &[u8] {
         &self.0

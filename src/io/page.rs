@@ -7,6 +7,7 @@ mod attributes;
 mod charset;
 mod directives;
 mod entities;
+mod marks;
 mod raw_text;
 mod references;
 mod resolve;
@@ -40,6 +41,8 @@ impl Default for ScanLimits {
 pub struct LeftOut {
     /// References that are no URL to be crawled: other schemes, malformed, too long, traps.
     pub refused: u32,
+    /// References to pictures and other files of the same host, which are no pages.
+    pub media: u32,
     /// References beyond the limits.
     pub cut: u32,
 }
@@ -70,9 +73,9 @@ pub fn scan_counting(
         None => (charset, bytes),
     };
     let named = references::collect(bytes, charset, key, limits.references);
-    let mut left_out = LeftOut { refused: 0, cut: named.cut };
+    let mut left_out = LeftOut { refused: 0, media: 0, cut: named.cut };
     let links =
         if named.directives.no_follow { Vec::new() } else { resolve::resolve(&named, charset, base, key, limits.links, &mut left_out) };
     let Directives { no_index, no_follow } = named.directives;
-    (PageFacts { links, decoded_bytes, no_index, no_follow }, left_out)
+    (PageFacts { links, decoded_bytes, no_index, no_follow, ..PageFacts::default() }, left_out)
 }

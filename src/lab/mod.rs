@@ -2,5 +2,7 @@
 
 pub mod cache;
 pub mod delegation;
+pub mod depth;
 pub mod reading;
 pub mod swarm;
+pub mod web;

@@ -13,6 +13,7 @@ pub mod membership;
 pub mod newcomers;
 pub mod outbox;
 pub mod ownership;
+pub mod planning;
 pub mod scope;
 pub mod site;
 pub mod tally;

@@ -2,6 +2,7 @@
 
 use crate::model::{
     access_point::AccessPoint,
+    account::LevelCounts,
     record::{RunState, ServerRecord, ServerStatus},
     summary::{Counts, Coverage, Dimension, MOST_VALUES, OTHER, RollUp, Summary, SwarmResults},
     time::Moment,
@@ -24,6 +25,7 @@ pub struct Whereabouts {
 struct Contribution {
     counts: Counts,
     values: [(Dimension, String); 6],
+    levels: Vec<LevelCounts>,
 }
 
 /// The sums over our own sites, kept up to date one record at a time.
@@ -49,15 +51,20 @@ fn counts_of(record: &ServerRecord) -> Counts {
     }
 }
 
-fn status_word(status: ServerStatus) -> &'static str {
-    match status {
+/// The status in one word; what is down says why, by what went wrong most often.
+fn status_word(record: &ServerRecord) -> String {
+    let word = match record.status {
         ServerStatus::Waiting => "waiting",
         ServerStatus::Up => "up",
         ServerStatus::NoPages => "no-pages",
         ServerStatus::Refused => "refused",
         ServerStatus::Robots => "robots",
-        ServerStatus::Down => "down",
-    }
+        ServerStatus::Down => match record.main_failure() {
+            Some(failure) => return format!("down: {}", failure.word()),
+            None => "down",
+        },
+    };
+    word.to_owned()
 }
 
 /// `Apache/2.4.57 (Debian)` → `Apache`: the name alone, so that values stay few.
@@ -75,10 +82,11 @@ impl Tally {
             (Dimension::Registry, whereabouts.registry),
             (Dimension::Organisation, whereabouts.organisation),
             (Dimension::Software, record.software.as_deref().map_or_else(|| "unknown".to_owned(), product)),
-            (Dimension::Status, status_word(record.status).to_owned()),
+            (Dimension::Status, status_word(record)),
         ];
-        let contribution = Contribution { counts: counts_of(record), values };
+        let contribution = Contribution { counts: counts_of(record), values, levels: record.levels.clone() };
         self.summary.total.add(&contribution.counts);
+        self.summary.add_levels(&contribution.levels);
         for (dimension, value) in &contribution.values {
             self.summary.by.entry(*dimension).or_default().entry(value.clone()).or_default().add(&contribution.counts);
         }
@@ -89,6 +97,8 @@ impl Tally {
     pub fn remove(&mut self, host: &Host) {
         let Some(old) = self.sites.remove(host) else { return };
         self.summary.total.subtract(&old.counts);
+        self.summary.levels.iter_mut().zip(&old.levels).for_each(|(sum, level)| sum.subtract(level));
+        while self.summary.levels.pop_if(|last| *last == LevelCounts::default()).is_some() {}
         for (dimension, value) in &old.values {
             let Some(values) = self.summary.by.get_mut(dimension) else { continue };
             let Some(counts) = values.get_mut(value) else { continue };
@@ -106,7 +116,7 @@ impl Tally {
 
     /// The sums as they are gossiped: at most [`MOST_VALUES`] values a dimension, the smallest ones added up as [`OTHER`].
     pub fn small_summary(&self) -> Summary {
-        let mut small = Summary { total: self.summary.total, by: BTreeMap::new() };
+        let mut small = Summary { total: self.summary.total, by: BTreeMap::new(), levels: self.summary.levels.clone() };
         for (dimension, values) in &self.summary.by {
             let mut ranked: Vec<_> = values.iter().collect();
             ranked.sort_by(|(a, x), (b, y)| y.servers.cmp(&x.servers).then(a.cmp(b)));
@@ -200,7 +210,7 @@ impl RollUps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{journal::JournalKey, time::WallTime};
+    use crate::model::{fetch::FetchFailure, journal::JournalKey, time::WallTime};
 
     fn record(host: &str, pages: u64) -> ServerRecord {
         let key = JournalKey { subnet: "9.0.0.0/24".parse().unwrap(), host: host.parse().unwrap(), run: 1 };
@@ -230,11 +240,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_down_says_why() {
+        let mut tally = Tally::default();
+        let mut down = record("a.ke", 0);
+        down.status = ServerStatus::Down;
+        down.by_failure = [(FetchFailure::HeadTimeout, 1), (FetchFailure::CertificateExpired, 2)].into();
+        tally.enter(&down, whereabouts("KE"));
+        assert_eq!(tally.summary().by[&Dimension::Status]["down: certificate-expired"].servers, 1);
+    }
+
+    #[test]
     fn an_answer_is_exact_only_when_every_owner_speaks_of_the_claims_we_know() {
         let (a, b) = (AccessPoint([1; 32]), AccessPoint([2; 32]));
         let roll_up = |owner, version, digest, pages| {
             let total = Counts { pages, ..Counts::default() };
-            RollUp { owner, version, claims_digest: digest, subnets: 1, sure_of: 1, summary: Summary { total, by: BTreeMap::new() } }
+            RollUp { owner, version, claims_digest: digest, subnets: 1, sure_of: 1, summary: Summary { total, ..Summary::default() } }
         };
         let mut rolls = RollUps::default();
         let owners: BTreeMap<_, _> = [(a, 7), (b, 8)].into();

@@ -2,6 +2,7 @@
 
 use super::{
     fingerprint::Fingerprint,
+    revisit::Validators,
     time::Millis,
     url::{Host, PageUrl},
 };
@@ -27,6 +28,8 @@ pub struct FetchOrder {
     pub address: IpAddr,
     /// What it is for.
     pub purpose: FetchPurpose,
+    /// The version that is known: if it is still the same, it need not be sent.
+    pub validators: Validators,
 }
 
 /// What came of a [`FetchOrder`].
@@ -74,6 +77,15 @@ pub enum FetchOutcome {
         /// The body, at most 500 KiB.
         body: Bytes,
     },
+    /// 304: the page is the version that the order named.
+    NotModified {
+        /// What the server says of that version now.
+        validators: Validators,
+        /// `noindex` by X-Robots-Tag.
+        no_index: bool,
+        /// `nofollow` by X-Robots-Tag.
+        no_follow: bool,
+    },
     /// 3xx with a usable `Location`.
     Redirect {
         /// The status.
@@ -107,46 +119,108 @@ pub struct PageFacts {
     pub no_index: bool,
     /// `nofollow` by meta or X-Robots-Tag: the links are empty then.
     pub no_follow: bool,
+    /// What the server says of its version.
+    pub validators: Validators,
+    /// What its content is ([`super::revisit::content_of`]).
+    pub content: u64,
 }
 
-/// Why a request brought no usable answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// Why a request brought no usable answer. Journals and messages name these by their place: new ones stand at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum FetchFailure {
     /// The address or port is not one that this access point may contact; nothing was sent.
+    #[error("the address or port is not one that may be contacted")]
     ForbiddenAddress,
     /// Connecting was refused.
+    #[error("it refused the connection")]
     ConnectionRefused,
     /// No route, or the network said no.
+    #[error("there is no way to it")]
     Unreachable,
     /// Connecting took too long.
+    #[error("the connection did not stand in time")]
     ConnectTimeout,
-    /// TLS failed: the certificate does not hold.
+    /// The certificate does not hold for another reason than the ones named below.
+    #[error("its certificate does not hold")]
     BadCertificate,
-    /// TLS failed otherwise.
+    /// TLS broke off otherwise: by an alert, or because the server closed.
+    #[error("the TLS handshake broke off")]
     TlsFailed,
     /// TLS took too long.
+    #[error("the TLS handshake was not over in time")]
     TlsTimeout,
     /// The head of the answer took too long.
+    #[error("the head of its answer did not come in time")]
     HeadTimeout,
     /// The body stalled, or all of it took too long.
+    #[error("the body of its answer did not come in time")]
     BodyTimeout,
     /// The server closed before the answer was whole.
+    #[error("it closed the connection before its answer was whole")]
     Closed,
     /// What came is not HTTP.
+    #[error("what it says is not HTTP")]
     NotHttp,
     /// More headers than allowed.
+    #[error("the head of its answer was longer than allowed")]
     HeadTooLarge,
-    /// The body is longer than allowed.
+    /// The body is longer than allowed, or comes in endless crumbs.
+    #[error("its answer was longer than allowed")]
     BodyTooLarge,
     /// The body unpacks to more than allowed: a bomb.
+    #[error("its answer unpacked to more than allowed")]
     DecodedTooLarge,
     /// The content encoding is unknown, nested or broken.
+    #[error("its answer was packed in an unknown or broken way")]
     BadEncoding,
     /// A redirect without a usable target.
+    #[error("it redirected to nowhere")]
     BadRedirect,
     /// The daemon is stopping, or lost the right to ask.
+    #[error("the question was given up")]
     Cancelled,
+    /// The certificate's time is over, or has not come.
+    #[error("its certificate is out of date")]
+    CertificateExpired,
+    /// The certificate is for other hosts.
+    #[error("its certificate is for another host")]
+    CertificateForOther,
+    /// Nobody whom we trust has signed the certificate.
+    #[error("its certificate is signed by nobody known")]
+    UnknownIssuer,
+    /// Too old or too odd a TLS, or none at all.
+    #[error("it speaks no TLS that is safe to speak")]
+    TlsProtocol,
+    /// A guard in front of the server wants to see a human: not down, but no page either.
+    #[error("a guard in front of it wants to see a human")]
+    Challenged,
+}
+
+impl FetchFailure {
+    /// The kind in one word, as JSON has it.
+    pub fn word(self) -> String {
+        kebab(&self)
+    }
+}
+
+impl ResolveFailure {
+    /// The kind in one word, as JSON has it.
+    pub fn word(self) -> String {
+        kebab(&self)
+    }
+}
+
+/// `HeadTimeout` → `head-timeout`.
+fn kebab(kind: &dyn std::fmt::Debug) -> String {
+    let mut word = String::new();
+    for letter in format!("{kind:?}").chars() {
+        if letter.is_ascii_uppercase() && !word.is_empty() {
+            word.push('-');
+        }
+        word.push(letter.to_ascii_lowercase());
+    }
+    word
 }
 
 /// How nearness is measured.
@@ -213,4 +287,23 @@ pub struct LocatedHost {
     pub address: IpAddr,
     /// For how much longer the pin holds.
     pub valid_for: Millis,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn journals_written_before_failures_were_told_apart_further_can_be_read() {
+        for (place, failure) in [
+            (0, FetchFailure::ForbiddenAddress),
+            (4, FetchFailure::BadCertificate),
+            (16, FetchFailure::Cancelled),
+            (17, FetchFailure::CertificateExpired),
+            (21, FetchFailure::Challenged),
+        ] {
+            assert_eq!(postcard::to_allocvec(&failure).unwrap(), [place], "{failure:?}");
+            assert_eq!(serde_json::to_value(failure).unwrap(), failure.word());
+        }
+    }
 }

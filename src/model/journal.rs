@@ -6,6 +6,7 @@
 use super::{
     fetch::FetchFailure,
     fingerprint::Fingerprint,
+    revisit::{Change, Validators},
     subnet::Subnet,
     time::{Millis, WallTime},
     url::{Host, Origin, PageUrl},
@@ -84,6 +85,19 @@ pub enum VisitOutcome {
 }
 
 impl VisitOutcome {
+    /// Whether it is a page.
+    pub fn is_page(&self) -> bool {
+        matches!(self, VisitOutcome::Page(_) | VisitOutcome::RestrictedPage { .. })
+    }
+
+    /// Whether it asks not to be indexed, and whether it asks that its links are not followed.
+    pub fn asks_of_robots(&self) -> (bool, bool) {
+        match self {
+            VisitOutcome::RestrictedPage { no_index, no_follow, .. } => (*no_index, *no_follow),
+            _ => (false, false),
+        }
+    }
+
     /// The status of the answer, if there was one.
     pub fn status(&self) -> Option<u16> {
         match self {
@@ -184,6 +198,42 @@ pub enum JournalEntry {
         /// When.
         at: WallTime,
     },
+    /// URLs that had lost to another URL of their script come nearer, and win.
+    Reopened {
+        /// The URLs with level and redirects.
+        urls: Vec<(PageUrl, u8, u8)>,
+    },
+    /// What this run saw can be compared with the run before it.
+    Follows {
+        /// The number of that run.
+        run: u32,
+        /// Pages that it had.
+        pages: u64,
+    },
+    /// What the next run needs of the visit in the row before this one.
+    Kept {
+        /// What was visited.
+        page: Fingerprint,
+        /// Its level.
+        level: u8,
+        /// What the server said of the page's version.
+        validators: Validators,
+        /// What its content is ([`super::revisit::content_of`]); 0 if it is no page.
+        content: u64,
+        /// What its body took over the wire when it was last downloaded, in bytes.
+        size: u64,
+        /// What became of it since the run before; none if it is no page and was none.
+        change: Option<Change>,
+        /// Its links to other sites in scope, and to other hosts of the tree, in document order.
+        elsewhere: Vec<Fingerprint>,
+        /// Those of them that this journal had not named before.
+        named: Vec<PageUrl>,
+    },
+    /// Pages known already turned out to be starting URLs: the next run begins with them, too.
+    Started {
+        /// The URLs.
+        urls: Vec<PageUrl>,
+    },
 }
 
 /// Why a URL was set aside.
@@ -202,4 +252,28 @@ pub enum SkipReason {
     Denied,
     /// Too many redirects on the way.
     TooManyRedirects,
+    /// Too few new external hosts are to be expected of it.
+    Yield,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Journals of earlier versions have to be read for ever: what is told apart keeps its number, and new kinds get the next ones.
+    #[test]
+    fn kinds_of_rows_and_outcomes_keep_their_numbers() {
+        let number = |entry: JournalEntry| postcard::to_stdvec(&entry).unwrap()[0];
+        assert_eq!(number(JournalEntry::Admitted { urls: Vec::new() }), 1);
+        assert_eq!(number(JournalEntry::Raised { urls: Vec::new(), visited: Vec::new() }), 4);
+        assert_eq!(number(JournalEntry::Forwarded { before: 1 }), 6);
+        assert_eq!(number(JournalEntry::TakenOver { epoch: 1 }), 7);
+        assert_eq!(number(JournalEntry::Resumed { at: WallTime(1) }), 8);
+        assert_eq!(number(JournalEntry::Reopened { urls: Vec::new() }), 9);
+        assert_eq!(number(JournalEntry::Follows { run: 1, pages: 1 }), 10);
+        assert_eq!(number(JournalEntry::Started { urls: Vec::new() }), 12);
+        let outcome = |outcome: VisitOutcome| postcard::to_stdvec(&outcome).unwrap()[0];
+        assert_eq!((outcome(VisitOutcome::Page(200)), outcome(VisitOutcome::Status(404))), (0, 3));
+        assert_eq!(outcome(VisitOutcome::RestrictedPage { status: 200, no_index: true, no_follow: true }), 5);
+    }
 }

@@ -1,6 +1,7 @@
 //! The nouns: plain values that every floor speaks in. Nothing here decides, and nothing here touches the world.
 
 pub mod access_point;
+pub mod account;
 pub mod address;
 pub mod claim;
 pub mod distances;
@@ -9,8 +10,10 @@ pub mod fetch;
 pub mod fingerprint;
 pub mod journal;
 pub mod message;
+pub mod plan;
 pub mod receipt;
 pub mod record;
+pub mod revisit;
 pub mod seen;
 pub mod subnet;
 pub mod summary;

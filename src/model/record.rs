@@ -1,6 +1,8 @@
 //! What is known of a server after a run? Its record: counts and outcomes, folded from its journal.
 
 use super::{
+    account::{Changes, LevelCounts},
+    fetch::FetchFailure,
     time::{Millis, WallTime},
     url::Host,
 };
@@ -21,6 +23,8 @@ pub enum RunState {
     CutByDepth,
     /// The page budget is spent; goes on in the next slot.
     PausedByBudget,
+    /// Complete, and pages that could not be expected to name enough new external hosts were left out.
+    CutByYield,
 }
 
 /// What the server is, in one word, by its answers so far.
@@ -34,7 +38,7 @@ pub enum ServerStatus {
     Up,
     /// Answered, but never with a page (errors, redirects elsewhere, no HTML).
     NoPages,
-    /// Answered 401, 403, 429 or 451 only: refused at the edge, which is not down.
+    /// Answered 401, 403, 429, 451 or a guard's challenge only: refused at the edge, which is not down.
     Refused,
     /// robots.txt keeps us out.
     Robots,
@@ -70,14 +74,28 @@ pub struct ServerRecord {
     pub bytes: u64,
     /// Sum of response times, in milliseconds: the load that a server feels.
     pub busy_ms: u64,
-    /// URLs known within the depth, fetched or not.
+    /// URLs known, whatever became of them: `fetched`, `unanswered`, `waiting`, `set_aside`, refused or cut.
     pub known: u64,
+    /// URLs that were asked for and answered, by a page or otherwise.
+    #[serde(default)]
+    pub fetched: u64,
+    /// URLs that were asked for without a usable answer.
+    #[serde(default)]
+    pub unanswered: u64,
+    /// URLs that wait for their turn.
+    #[serde(default)]
+    pub waiting: u64,
+    /// URLs set aside because the operator denies their host.
+    #[serde(default)]
+    pub set_aside: u64,
     /// URLs cut by the depth.
     pub cut_by_depth: u64,
     /// URLs set aside because of robots.txt.
     pub refused_by_robots: u64,
     /// URLs set aside because their script had its one URL.
     pub cut_by_script: u64,
+    /// URLs left out because too few new external hosts were to be expected of them.
+    pub cut_by_yield: u64,
     /// Requests without a usable answer.
     pub failed: u64,
     /// Answers by status code.
@@ -101,4 +119,21 @@ pub struct ServerRecord {
     pub crawl_delay_ms: Option<Millis>,
     /// URLs (among `refused_by_robots`) set aside because that Crawl-delay is longer than is waited.
     pub refused_by_crawl_delay: u64,
+    /// What changed since the run before, if there was one to compare with.
+    #[serde(default)]
+    pub changes: Option<Changes>,
+    /// What each level cost and brought, from level 0 on.
+    #[serde(default)]
+    pub levels: Vec<LevelCounts>,
+    /// Requests without a usable answer (`failed`, and robots.txt among them) by what went wrong.
+    #[serde(default)]
+    #[schema(value_type = BTreeMap<String, u64>)]
+    pub by_failure: BTreeMap<FetchFailure, u64>,
+}
+
+impl ServerRecord {
+    /// What went wrong most often, if something did.
+    pub fn main_failure(&self) -> Option<FetchFailure> {
+        self.by_failure.iter().max_by_key(|(_, count)| **count).map(|(failure, _)| *failure)
+    }
 }

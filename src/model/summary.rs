@@ -1,6 +1,6 @@
 //! What do many records add up to? Mergeable counts by a few dimensions.
 
-use super::{access_point::AccessPoint, time::Millis};
+use super::{access_point::AccessPoint, account::LevelCounts, time::Millis};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -98,7 +98,13 @@ pub struct Summary {
     /// By dimension and value.
     #[schema(value_type = BTreeMap<String, BTreeMap<String, Counts>>)]
     pub by: BTreeMap<Dimension, BTreeMap<String, Counts>>,
+    /// What each level of the servers' trees cost and brought, at most [`MOST_LEVELS`] of them.
+    #[serde(default)]
+    pub levels: Vec<LevelCounts>,
 }
+
+/// How many levels a summary tells apart: no tree is crawled deeper.
+pub const MOST_LEVELS: usize = 64;
 
 /// How many values one dimension of one access point's roll-up may have; the rest is added to `(other)`.
 pub const MOST_VALUES: usize = 200;
@@ -110,12 +116,22 @@ impl Summary {
     /// Adds another summary.
     pub fn add(&mut self, other: &Summary) {
         self.total.add(&other.total);
+        self.add_levels(&other.levels);
         for (dimension, values) in &other.by {
             let mine = self.by.entry(*dimension).or_default();
             for (value, counts) in values {
                 mine.entry(value.clone()).or_default().add(counts);
             }
         }
+    }
+
+    /// Adds what levels cost and brought.
+    pub fn add_levels(&mut self, levels: &[LevelCounts]) {
+        let levels = &levels[..levels.len().min(MOST_LEVELS)];
+        if self.levels.len() < levels.len() {
+            self.levels.resize(levels.len(), LevelCounts::default());
+        }
+        self.levels.iter_mut().zip(levels).for_each(|(sum, level)| sum.add(level));
     }
 }
 

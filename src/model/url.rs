@@ -2,6 +2,7 @@
 
 mod host;
 mod join;
+mod medium;
 mod page_url;
 #[cfg(test)]
 mod tests;

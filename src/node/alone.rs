@@ -13,9 +13,9 @@ use crate::{
         Crawler,
         event::{Command, Event},
     },
-    model::{record::ServerRecord, summary::Summary, url::PageUrl, view::ProgressView},
+    model::{fetch::ResolveFailure, record::ServerRecord, summary::Summary, url::PageUrl, view::ProgressView},
 };
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{signal, time::sleep};
 
 /// How often the watcher is shown how far it is.
@@ -36,6 +36,8 @@ pub struct Findings {
     pub beyond_scope: u64,
     /// URLs whose host has no usable address.
     pub nowhere: u64,
+    /// Such hosts, by why they have none.
+    pub unresolved: BTreeMap<ResolveFailure, u64>,
 }
 
 /// Crawls from `urls`, in a state directory that is removed afterwards, and shows how far it is.
@@ -69,6 +71,7 @@ pub async fn crawl(mut config: Config, urls: Vec<PageUrl>, mut show: impl FnMut(
     Ok(Findings {
         external_hosts: summary.total.external_hosts,
         nowhere: mind.counters().nowhere,
+        unresolved: mind.counters().unresolved.clone(),
         beyond_scope: mind.counters().beyond_scope,
         summary,
         servers,

@@ -1,7 +1,7 @@
 //! From a configuration and a state directory to a mind and hands.
 
 use super::{
-    config::{Config, DelegationPolicy},
+    config::{Config, CrawlRule, DelegationPolicy},
     failure::NodeFailure,
     images::{self, Reading},
     keyfile::{self, Born},
@@ -23,7 +23,7 @@ use crate::{
         hierarchy::{Builder, Format, FurtherPrefix, Hierarchy, ReadRefusal, RoutedUse, WORLD},
         membership::{MembershipConfig, RosterConfig},
         scope::Scope,
-        site::SiteRules,
+        site::{SiteRules, yields::Price},
     },
     model::{address::AddressPolicy, claim::SignedClaim, fingerprint::FingerprintKey, time::Now, url::Host},
 };
@@ -34,6 +34,9 @@ use std::{
     sync::Arc,
     time::Duration,
 };
+
+/// URLs that may wait in memory: each takes about 250 bytes there, and 10 when it waits far back.
+const MOST_NEAR: usize = 65_536;
 
 /// Milliseconds of a duration.
 fn millis(duration: Duration) -> u64 {
@@ -228,7 +231,15 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
     let crawl = &config.crawl;
     let timers = &config.timers;
     Settings {
-        rules: SiteRules { depth: crawl.depth, pages_per_run: crawl.pages_per_run.unwrap_or(0), product_token: crawl.user_agent.clone() },
+        rules: SiteRules {
+            depth: crawl.depth,
+            price: match crawl.rule {
+                CrawlRule::Depth => Price::default(),
+                CrawlRule::Yield => crawl.yield_price,
+            },
+            pages_per_run: crawl.pages_per_run.unwrap_or(0),
+            product_token: crawl.user_agent.clone(),
+        },
         scope: Scope {
             open: config.scope.open,
             tlds: config.scope.tlds.iter().cloned().collect(),
@@ -248,6 +259,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
         contacts_per_subnet: config.delegation.contacts_per_subnet,
         revisit: millis(crawl.revisit),
         most_waiting: crawl.most_waiting as usize,
+        most_near: MOST_NEAR,
         cache_entries: (config.cache.entries_per_fetch as usize).saturating_mul(crawl.parallel as usize).max(1),
         own_addresses: own_addresses(config),
         joins,

@@ -8,15 +8,23 @@ use crate::{
         store::{Store, StoreError},
         swarm::{SwarmCommand, SwarmHandle},
     },
-    logic::crawler::event::{Command, Event},
+    logic::{
+        crawler::event::{Command, Event},
+        site::former::FormerReader,
+    },
     model::{
+        fingerprint::FingerprintKey,
         journal::{JournalEntry, JournalKey, JournalRow},
         message::Response,
-        seen::{PageState, SeenBatch, SeenVisit},
+        seen::{PageState, SeenAnswer, SeenBatch, SeenVisit},
         subnet::Subnet,
     },
 };
-use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use futures::{
+    StreamExt,
+    future::{BoxFuture, try_join_all},
+    stream::FuturesUnordered,
+};
 use std::{collections::BTreeMap, time::Duration};
 use tokio::sync::mpsc;
 
@@ -76,12 +84,9 @@ fn carry_out(store: Store, swarm: Option<SwarmHandle>, order: Command) -> BoxFut
 async fn try_to(store: &Store, swarm: Option<&SwarmHandle>, order: Command) -> Outcome {
     let event = match order {
         Command::Seen { ticket, batches } => {
-            let mut answers = Vec::with_capacity(batches.len());
-            for batch in batches {
-                let nothing = batch.visited.is_none() && batch.questions.is_empty();
-                answers.push(if nothing { Vec::new() } else { store.seen(batch).await? });
-            }
-            Some(Event::Seen { ticket, answers })
+            // All at once, so that no later order's question is answered between them.
+            let asked = batches.into_iter().map(|batch| ask_seen(store.clone(), batch));
+            Some(Event::Seen { ticket, answers: try_join_all(asked).await? })
         }
         Command::Children { ticket, site, page } => Some(Event::Children { ticket, children: store.children(site, page).await? }),
         Command::PutCut { site, urls } => {
@@ -100,6 +105,14 @@ async fn try_to(store: &Store, swarm: Option<&SwarmHandle>, order: Command) -> O
             }
             debug_assert!(PageState::Waiting < PageState::Visited, "loading marks pages visited that were");
             Some(Event::SeenLoaded { site })
+        }
+        Command::LoadFormer { site, journal, key } => {
+            let host = journal.host.clone();
+            Some(Event::FormerLoaded { site, host, pages: load_former(store, site, journal, key).await? })
+        }
+        Command::DropFormer(site) => {
+            store.former_drop(site).await?;
+            None
         }
         Command::DropSeen(site) => {
             store.site_drop(site).await?;
@@ -163,20 +176,45 @@ async fn load(store: &Store, subnet: Subnet) -> Result<Vec<(JournalKey, Vec<Jour
     for key in newest.into_values() {
         let mut entries = Vec::new();
         loop {
-            let rows = store.journal_read(key.clone(), entries.len() as u64, READ_PIECE).await?;
-            let before = entries.len();
-            for JournalRow { sequence, entry, .. } in rows {
-                match postcard::from_bytes(&entry) {
-                    Ok(entry) if sequence == entries.len() as u64 => entries.push(entry),
-                    // What follows a gap or a broken line cannot be stood on.
-                    _ => break,
-                }
-            }
-            if entries.len() == before {
+            let mut piece = read(store, &key, entries.len() as u64).await?;
+            if piece.is_empty() {
                 break;
             }
+            entries.append(&mut piece);
         }
         journals.push((key, entries));
     }
     Ok(journals)
+}
+
+/// A piece of a journal from this row on, up to its first gap or broken line: what follows cannot be stood on.
+async fn read(store: &Store, key: &JournalKey, next: u64) -> Result<Vec<JournalEntry>, StoreError> {
+    let rows = store.journal_read(key.clone(), next, READ_PIECE).await?;
+    let entries = (next..).zip(rows).map_while(
+        |(expected, JournalRow { sequence, entry, .. })| {
+            if sequence == expected { postcard::from_bytes(&entry).ok() } else { None }
+        },
+    );
+    Ok(entries.collect())
+}
+
+/// Makes a site know what the run before it knew; how many pages that had, or none if there is no such journal.
+async fn load_former(store: &Store, site: u64, journal: JournalKey, key: FingerprintKey) -> Result<Option<u64>, StoreError> {
+    let mut reader = FormerReader::new(key);
+    let mut next = 0;
+    loop {
+        let piece = read(store, &journal, next).await?;
+        if piece.is_empty() {
+            break;
+        }
+        next += piece.len() as u64;
+        store.former_put(site, piece.into_iter().flat_map(|entry| reader.read(entry)).collect()).await?;
+    }
+    store.former_put(site, reader.end().into_iter().collect()).await?;
+    Ok((next > 0).then(|| reader.pages()))
+}
+
+/// Asks the seen set; a batch without anything in it is not asked.
+async fn ask_seen(store: Store, batch: SeenBatch) -> Result<Vec<SeenAnswer>, StoreError> {
+    if batch.visited.is_none() && batch.questions.is_empty() { Ok(Vec::new()) } else { store.seen(batch).await }
 }

@@ -1,7 +1,7 @@
 //! Must a daemon unpack its hierarchy each time it starts? No: once, into a file named by its content, which is mapped from then on.
 
 use crate::{
-    io::{image, snapshot},
+    io::{image, memory, snapshot},
     logic::hierarchy::{Hierarchy, Label, SnapshotRefusal},
 };
 use std::{
@@ -28,7 +28,9 @@ pub fn open(directory: &Path, hash: &[u8; 32]) -> Option<Hierarchy> {
         return None;
     }
     let opened = image::map(&path).map_err(|why| why.to_string()).and_then(|mapped| {
-        let hierarchy = Hierarchy::open(Arc::new(mapped)).map_err(|why| why.to_string())?;
+        let mapped = Arc::new(mapped);
+        let hierarchy = Hierarchy::open(Arc::clone(&mapped) as Arc<_>).map_err(|why| why.to_string())?;
+        mapped.rest();
         if hierarchy.hash() == *hash { Ok(hierarchy) } else { Err("it is another hierarchy than its name says".to_owned()) }
     });
     opened.inspect_err(|why| tracing::warn!("{} is made again: {why}", path.display())).ok()
@@ -46,7 +48,9 @@ pub fn file(directory: &Path, hierarchy: Hierarchy) -> Hierarchy {
         tracing::warn!("the hierarchy stays in memory, its image cannot be filed in {}: {why}", directory.display());
         return hierarchy;
     }
-    open(directory, &hash).unwrap_or(hierarchy)
+    let filed = open(directory, &hash).unwrap_or(hierarchy);
+    memory::give_back_freed();
+    filed
 }
 
 /// A hierarchy that was read while nothing was written.

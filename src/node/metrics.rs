@@ -43,7 +43,10 @@ pub struct Metrics {
     pages: Counter,
     requests: Counter,
     bytes: Counter,
+    not_modified: Counter,
     failed: Counter,
+    failures: Family<Label, Counter>,
+    unresolved: Family<Label, Counter>,
     probes: Counter,
     lookups: Counter,
     settled: Family<Label, Counter>,
@@ -101,7 +104,10 @@ impl Metrics {
             pages: Counter::default(),
             requests: Counter::default(),
             bytes: Counter::default(),
+            not_modified: Counter::default(),
             failed: Counter::default(),
+            failures: Family::default(),
+            unresolved: Family::default(),
             probes: Counter::default(),
             lookups: Counter::default(),
             settled: Family::default(),
@@ -142,7 +148,10 @@ impl Metrics {
         r.register("pages", "HTML pages fetched", self.pages.clone());
         r.register("requests", "Requests sent to web servers", self.requests.clone());
         r.register_with_unit("fetched", "Bodies over the wire", Unit::Bytes, self.bytes.clone());
+        r.register("not_modified_pages", "Pages that needed no second download", self.not_modified.clone());
         r.register("failed_requests", "Requests without a usable answer", self.failed.clone());
+        r.register("failures", "Requests without a usable answer, robots.txt included, by what went wrong", self.failures.clone());
+        r.register("unresolved", "Names looked up that have no usable address, by why not", self.unresolved.clone());
         r.register("probes", "Probes made", self.probes.clone());
         r.register("lookups", "Names looked up", self.lookups.clone());
         r.register("settled_subnets", "Subnets given an owner by a procedure run here, by the procedure's name", self.settled.clone());
@@ -189,7 +198,14 @@ impl Metrics {
         count(&self.pages, status.work.pages);
         count(&self.requests, status.work.requests);
         count(&self.bytes, status.work.bytes);
+        count(&self.not_modified, status.work.not_modified);
         count(&self.failed, status.work.failed);
+        for (failure, times) in &status.failures {
+            count(&self.failures.get_or_create(&label(&failure.word())), *times);
+        }
+        for (failure, times) in &status.unresolved {
+            count(&self.unresolved.get_or_create(&label(&failure.word())), *times);
+        }
         count(&self.probes, status.work.probes);
         count(&self.lookups, status.work.lookups);
         self.update_delegation(&status.delegation);

@@ -2,7 +2,7 @@
 //!
 //! * [`run`]: the loop of a daemon: facts to the mind, wishes to the hands;
 //! * `birth`: from a configuration and a state directory to a mind and hands;
-//! * `perform`, `clerk`, `errands`: wishes carried out: at once, in order on the store, or as a task of their own;
+//! * `perform`, `clerk`, `errands`, `revisit`: wishes carried out: at once, in order on the store, or as a task of their own;
 //! * [`images`]: the hierarchy, mapped from a file instead of unpacked at each start;
 //! * `library`, `exchange`: editions of the hierarchy, on disk and between members;
 //! * [`alone`]: the same loop without a swarm, until everything is done;
@@ -25,6 +25,7 @@ mod keyfile;
 mod library;
 pub mod metrics;
 mod perform;
+mod revisit;
 pub mod run;
 mod souvenirs;
 mod wondering;

@@ -6,6 +6,7 @@ use super::{
     errands::{self, Errand},
     exchange::{self, Wanted},
     library::Library,
+    revisit,
 };
 use crate::{
     io::{
@@ -123,6 +124,10 @@ impl Hands {
             Command::Fetch(order) => {
                 let (fetcher, address) = (self.web.fetcher.clone(), order.address);
                 self.spawn(async move { Some(Event::Fetched { address, report: Box::new(fetcher.fetch(order).await) }) });
+            }
+            Command::Revisit { order, site, page } => {
+                let (fetcher, store) = (self.web.fetcher.clone(), self.store.clone());
+                self.spawn(async move { Some(revisit::revisit(&fetcher, &store, order, site, page).await) });
             }
             Command::CloseConnection(address) => {
                 let fetcher = self.web.fetcher.clone();

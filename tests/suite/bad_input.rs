@@ -1,6 +1,6 @@
 //! What does the program do with input that nobody should give it? Each has an outcome that says what it is, and nothing is lost.
 //!
-//! Only what needs whole processes is here, and in `bad_peers`. The rooms' own tests have the rest:
+//! Only what needs whole processes is here, in `bad_peers` and in `hostile_web`. The rooms' own tests have the rest:
 //!
 //! | bad input | where |
 //! |---|---|
@@ -8,36 +8,27 @@
 //! | lines of registry files: torn, reversed, too long, overflowing, a flood of long ranges | `logic::hierarchy::tests::reading` |
 //! | damaged state, damaged cache, torn log, full disk | `io::store::tests` |
 //! | wrong ids, looping aliases, too many addresses in DNS answers | `io::resolver::tests` |
-//! | heads that are too large, nested encodings, chunks that lie, hostile TLS | `io::fetcher::tests` |
+//! | whatever a web server may send | `hostile_web` |
+//! | every spelling of every forbidden address | `addresses` |
 //! | hello of another version, oversized and unreadable messages on real libp2p streams | `io::swarm::{hello, codec, tests}` |
 //! | bodies, paths and headers of the API | `node::api::tests` |
 //! | robots.txt rules that take long | `logic::site::robots::tests` |
 
 use crate::support::{Ended, Ground, Habits, SmallWeb, Swarm, nearcrawl};
-use nearcrawl::{
-    demo::{
-        dns::{DnsServer, Reply, Zone},
-        world::Places,
-    },
-    model::url::Host,
-};
+use nearcrawl::demo::world::Places;
 use std::{
     collections::BTreeMap,
     fs,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::SocketAddr,
     os::unix::fs::PermissionsExt,
     path::Path,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpListener,
-    task::JoinSet,
-};
+use tokio::{net::TcpListener, task::JoinSet};
 
 /// All files below a directory with their contents.
 fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
@@ -54,7 +45,7 @@ fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// A configuration that a daemon could run with, in a directory of its own.
-fn configuration(directory: &Path, ground: &Ground, more: &str) -> String {
+pub fn configuration(directory: &Path, ground: &Ground, more: &str) -> String {
     fs::create_dir_all(directory).unwrap();
     let places = Places::new(ground.net, 6, 1);
     let mut registries = Vec::new();
@@ -194,73 +185,6 @@ async fn registry_files_that_cannot_be_believed_are_refused_and_no_snapshot_is_w
     assert_ended(&nearcrawl(&["hierarchy", "stats", "--snapshot", &out_text]).await, "no snapshot", 65, &[]);
 }
 
-/// What a hostile or broken server sends.
-#[derive(Clone)]
-enum Say {
-    /// These bytes, then the end of the connection.
-    Bytes(Vec<u8>),
-    /// These bytes, then zeros for ever.
-    Endless(Vec<u8>),
-    /// These bytes, then one more from time to time, for ever.
-    Dripping(Vec<u8>),
-}
-
-fn answer(head: &str, body: &[u8]) -> Say {
-    Say::Bytes([format!("HTTP/1.1 {head}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len()).as_bytes(), body].concat())
-}
-
-fn page(body: &str) -> Say {
-    answer("200 OK\r\ncontent-type: text/html", body.as_bytes())
-}
-
-/// A server that says the same to every path but robots.txt, which does not exist.
-async fn hostile(listener: TcpListener, say: Say, served: Arc<AtomicUsize>) {
-    loop {
-        let Ok((mut stream, _)) = listener.accept().await else { continue };
-        let (say, served) = (say.clone(), served.clone());
-        tokio::spawn(async move {
-            let mut head = Vec::new();
-            let mut buffer = [0; 4096];
-            while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-                match stream.read(&mut buffer).await {
-                    Ok(length) if length > 0 => head.extend_from_slice(&buffer[..length]),
-                    _ => return,
-                }
-            }
-            served.fetch_add(1, Ordering::Relaxed);
-            let robots = head.starts_with(b"GET /robots.txt ");
-            let say = if robots { answer("404 Not Found", b"") } else { say };
-            // Whoever hangs up has seen enough.
-            let _ = match say {
-                Say::Bytes(bytes) => stream.write_all(&bytes).await,
-                Say::Endless(bytes) => {
-                    let mut sent = stream.write_all(&bytes).await;
-                    while sent.is_ok() {
-                        sent = stream.write_all(&[0; 16 << 10]).await;
-                    }
-                    sent
-                }
-                Say::Dripping(bytes) => {
-                    let mut sent = stream.write_all(&bytes).await;
-                    while sent.is_ok() {
-                        tokio::time::sleep(Duration::from_millis(100)).await;
-                        sent = stream.write_all(b"x").await;
-                    }
-                    sent
-                }
-            };
-        });
-    }
-}
-
-/// So many zeros, packed.
-async fn bomb(size: u64) -> Vec<u8> {
-    let zeros = tokio::io::BufReader::new(tokio::io::repeat(0).take(size));
-    let mut packed = Vec::new();
-    async_compression::tokio::bufread::GzipEncoder::new(zeros).read_to_end(&mut packed).await.unwrap();
-    packed
-}
-
 /// Counts who connects to an address that nobody may contact.
 pub async fn forbidden(address: SocketAddr, tasks: &mut JoinSet<()>) -> Arc<AtomicUsize> {
     let listener = TcpListener::bind(address).await.unwrap();
@@ -273,98 +197,4 @@ pub async fn forbidden(address: SocketAddr, tasks: &mut JoinSet<()>) -> Arc<Atom
         }
     });
     connects
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn hostile_servers_and_names_end_in_a_record_of_what_they_did() {
-    let ground = Ground::claim();
-    let directory = tempfile::tempdir().unwrap();
-    let mut tasks = JoinSet::new();
-    // Loopback as well, but not in the range that was allowed.
-    let outside = SocketAddr::from(([127, ground.net + 100, 0, 9], 8080));
-    let connects = forbidden(outside, &mut tasks).await;
-    let html = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/html\r\n";
-    let packed = bomb(300 << 20).await;
-    let packed = [format!("{html}content-encoding: gzip\r\ncontent-length: {}\r\n\r\n", packed.len()).as_bytes(), &packed].concat();
-    // Host, what it says, and what its record must say: status, pages, failed, and a status code that must have come.
-    let servers: Vec<(&str, Say, &str, u64, u64, u16)> = vec![
-        (
-            "good",
-            page("<a href=\"/\">home</a><a href=\"http://localhost:8080/\">x</a><a href=\"http://127.0.0.1/\">y</a>"),
-            "up",
-            1,
-            0,
-            200,
-        ),
-        ("bomb", Say::Bytes(packed), "down", 0, 1, 0),
-        ("endless", Say::Endless(format!("{html}\r\n").into_bytes()), "down", 0, 1, 0),
-        ("dripping", Say::Dripping(format!("{html}\r\n").into_bytes()), "down", 0, 1, 0),
-        ("endless-head", Say::Endless(b"HTTP/1.1 200 OK\r\nx: ".to_vec()), "down", 0, 1, 0),
-        ("slow-head", Say::Dripping(b"HTTP/1.1 200 OK\r\nx: ".to_vec()), "down", 0, 1, 0),
-        ("no-http", Say::Bytes(b"220 mail.test ESMTP\r\n".to_vec()), "down", 0, 1, 0),
-        ("image", answer("200 OK\r\ncontent-type: image/png", b"\x89PNG"), "no-pages", 0, 0, 200),
-        ("private", answer(&format!("302 Found\r\nlocation: http://{outside}/"), b""), "no-pages", 0, 0, 302),
-        ("loop", answer("302 Found\r\nlocation: /", b""), "no-pages", 0, 0, 302),
-        ("bad-redirect", answer("302 Found\r\nlocation: http://[::1/", b""), "down", 0, 1, 0),
-        ("refusing", answer("403 Forbidden", b""), "refused", 0, 0, 403),
-        ("cut", Say::Bytes(format!("{html}content-length: 500\r\n\r\n<p>").into_bytes()), "down", 0, 1, 0),
-    ];
-    let mut names: Vec<(Host, IpAddr)> = Vec::new();
-    let mut served = BTreeMap::new();
-    for (number, (name, say, ..)) in servers.iter().enumerate() {
-        let address = Ipv4Addr::new(127, ground.net, 10 + number as u8, 9);
-        let listener = TcpListener::bind((address, 8080)).await.unwrap();
-        let count = Arc::new(AtomicUsize::new(0));
-        served.insert(*name, count.clone());
-        tasks.spawn(hostile(listener, say.clone(), count));
-        names.push((format!("{name}.test").parse().unwrap(), address.into()));
-    }
-    names.push(("closed.test".parse().unwrap(), Ipv4Addr::new(127, ground.net, 200, 9).into()));
-    names.push(("inside.test".parse().unwrap(), outside.ip()));
-    let zone = Zone::new(names);
-    zone.set("broken-dns.test".parse().unwrap(), Reply::ServerFailure);
-    zone.set("silent-dns.test".parse().unwrap(), Reply::Silence);
-    zone.set("empty.test".parse().unwrap(), Reply::Addresses(Vec::new()));
-    let dns = DnsServer::start(SocketAddr::from(([127, ground.net, 250, 53], 0)), zone).await.unwrap();
-    let nowhere = ["inside", "broken-dns", "silent-dns", "empty", "missing"];
-
-    let limits = "[crawl]\nports = [8080]\n[dns]\ntimeout = \"500ms\"\nattempts = 1\n\
-                  [fetch]\nconnect = \"2s\"\nhead = \"2s\"\nidle = \"1s\"\ntotal = \"3s\"\nmost_bytes = \"512KiB\"\nmost_decoded = \"1MiB\"\n";
-    let config = configuration(directory.path(), &ground, limits);
-    let out = directory.path().join("records.jsonl");
-    let (range, name_server, out_text) = (ground.range(), dns.address().to_string(), out.display().to_string());
-    let hosts: Vec<&str> = servers.iter().map(|server| server.0).chain(nowhere).chain(["closed"]).collect();
-    let urls: Vec<String> = hosts.iter().map(|host| format!("http://{host}.test:8080/")).collect();
-    let mut arguments = vec!["crawl", "--config", &config, "--allow-range", &range, "--dns", &name_server, "--delay", "10ms", "--json"];
-    arguments.extend(["--out", &out_text, "--follow", "all"]);
-    arguments.extend(urls.iter().map(String::as_str));
-    let begun = Instant::now();
-    let ended = nearcrawl(&arguments).await;
-    println!("{:?}: {}", begun.elapsed(), ended.complained);
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-
-    let mut records = BTreeMap::new();
-    for line in fs::read_to_string(&out).unwrap().lines() {
-        let record: serde_json::Value = serde_json::from_str(line).unwrap();
-        records.insert(record["host"].as_str().unwrap().to_owned(), record);
-    }
-    let mut wrong = Vec::new();
-    for (name, _, status, pages, failed, code) in &servers {
-        let record = &records[&format!("{name}.test")];
-        let came = *code == 0 || record["by_status"][code.to_string()].as_u64() >= Some(1);
-        if record["status"] != *status || record["pages"] != *pages || record["failed"] != *failed || !came {
-            wrong.push(format!("{name}: wanted {status} {pages} {failed} {code}, but {record}"));
-        }
-        assert!(served[name].load(Ordering::Relaxed) <= 4, "{name} was asked {served:?} times");
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_eq!(records["closed.test"]["status"], "down");
-    for name in nowhere {
-        assert!(!records.contains_key(&format!("{name}.test")), "{name} has no address, so there is no server");
-    }
-    let totals: serde_json::Value = serde_json::from_str(&ended.said).unwrap();
-    assert!(totals["nowhere"].as_u64() >= Some(nowhere.len() as u64), "{totals}");
-    assert_eq!(totals["summary"]["total"]["servers"], servers.len() + 1);
-    assert_eq!(connects.load(Ordering::Relaxed), 0, "an address outside the allowed range was contacted");
-    drop(tasks);
 }

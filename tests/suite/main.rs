@@ -2,13 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test and its helpers fail")]
 
+mod addresses;
 mod bad_input;
 mod bad_peers;
 mod corpus;
 mod delegation;
 mod false_editions;
+mod hostile_web;
 mod lockfile;
 mod real_input;
+mod second_runs;
 mod shared_hierarchy;
 mod small_swarms;
 mod support;

@@ -6,6 +6,7 @@ mod tests;
 
 pub use log::{Log, MOST_KEPT, Most, Pause, RequestSeen};
 
+use crate::model::revisit::content_of;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{Request, Response, body::Incoming, header, server::conn::http1, service::service_fn};
@@ -101,6 +102,14 @@ impl WebServers {
         Ok(servers)
     }
 
+    /// Serves `site` on what listens already, at `address`.
+    pub fn on<S: Site>(listener: TcpListener, address: SocketAddr, site: Arc<S>) -> WebServers {
+        let servers =
+            WebServers { log: Arc::default(), addresses: vec![address], stop: CancellationToken::new(), tasks: TaskTracker::new() };
+        servers.tasks.spawn(listen(listener, site, servers.log.clone(), servers.stop.clone(), servers.tasks.clone()));
+        servers
+    }
+
     /// What they saw.
     pub fn log(&self) -> &Arc<Log> {
         &self.log
@@ -181,10 +190,15 @@ async fn answer<S: Site>(request: &Request<Incoming>, server: IpAddr, peer: IpAd
         path: path.clone(),
         status: None,
     });
-    let answer = match request.method().as_str() {
+    let mut answer = match request.method().as_str() {
         "GET" | "HEAD" => site.answer(&host, &path),
         _ => Answer::status(405),
     };
+    let version = (answer.status == 200).then(|| format!("\"{:016x}\"", content_of(&answer.body)));
+    let known = request.headers().get(header::IF_NONE_MATCH).and_then(|known| known.to_str().ok());
+    if version.is_some() && version.as_deref() == known {
+        answer = Answer { content_type: None, body: Bytes::new(), ..Answer::status(304) };
+    }
     tokio::time::sleep(site.delay(server, peer)).await;
     let mut response = Response::builder().status(answer.status).header(header::SERVER, "made-up/1.0");
     if let Some(content_type) = answer.content_type {
@@ -192,6 +206,9 @@ async fn answer<S: Site>(request: &Request<Incoming>, server: IpAddr, peer: IpAd
     }
     if let Some(location) = &answer.location {
         response = response.header(header::LOCATION, location);
+    }
+    if let Some(version) = version {
+        response = response.header(header::ETAG, version);
     }
     seen.answered(answer.status);
     // Only a header that a site made up wrongly can fail here.

@@ -1,20 +1,26 @@
 //! How is a body read without waiting for ever, or for too much?
 
-use super::{decode::Decoder, limits::FetchLimits};
+use super::{
+    buffers::{Buffers, LARGE},
+    decode::Decoder,
+    limits::FetchLimits,
+};
 use crate::model::fetch::FetchFailure;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use std::{io, time::Instant};
-use tokio::time::timeout_at;
+use tokio::{sync::SemaphorePermit, time::timeout_at};
 
 /// What reading a body came to.
-pub struct BodyRead {
+pub struct BodyRead<'a> {
     /// Bytes as they came over the wire, without the framing of chunks.
     pub wire_bytes: u64,
     /// The unpacked body, or why there is none.
     pub bytes: Result<Vec<u8>, FetchFailure>,
     /// Whether the body was read to its end, so that the connection may carry another request.
     pub to_the_end: bool,
+    /// The right to hold the body, if it is large.
+    _permit: Option<SemaphorePermit<'a>>,
 }
 
 /// How much of a body is wanted.
@@ -26,17 +32,25 @@ pub enum Wanted {
     Beginning(u64),
 }
 
-/// Reads a body through `decoder`. `sent` is when the request was sent, `deadline` when everything must be over.
-pub async fn read(
+/// Pieces of a body up to which nobody minds how small they are.
+const FREE_PIECES: u64 = 8192;
+
+/// Bytes that pieces must have on average beyond that. A chunk costs its sender six bytes and us a walk through the whole machinery:
+/// eight million bytes one by one would keep a core busy for seconds.
+const LEAST_PIECE: u64 = 16;
+
+/// Reads a body through `decoder`, and asks `buffers` before it becomes large. `sent` is when the request was sent, `deadline` when everything must be over.
+pub async fn read<'a>(
     mut body: Incoming,
     mut decoder: Decoder,
     wanted: Wanted,
-    limits: &FetchLimits,
+    (limits, buffers): (&FetchLimits, &'a Buffers),
     sent: Instant,
     deadline: Instant,
-) -> BodyRead {
-    let mut wire_bytes = 0u64;
-    let failed = |wire_bytes, failure| BodyRead { wire_bytes, bytes: Err(failure), to_the_end: false };
+) -> BodyRead<'a> {
+    let (mut wire_bytes, mut pieces) = (0u64, 0u64);
+    let failed = |wire_bytes, failure| BodyRead { wire_bytes, bytes: Err(failure), to_the_end: false, _permit: None };
+    let mut permit = None;
     if let Wanted::Whole(most) = wanted
         && body.size_hint().lower() > most
     {
@@ -51,6 +65,10 @@ pub async fn read(
             Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
         };
         wire_bytes += piece.len() as u64;
+        pieces += 1;
+        if pieces > FREE_PIECES && wire_bytes < pieces * LEAST_PIECE {
+            return failed(wire_bytes, FetchFailure::BodyTooLarge);
+        }
         if let Wanted::Whole(most) = wanted
             && wire_bytes > most
         {
@@ -60,9 +78,15 @@ pub async fn read(
             (Ok(()), _) => {}
             // The decoder's limit is where the beginning ends.
             (Err(FetchFailure::DecodedTooLarge), Wanted::Beginning(_)) => {
-                return BodyRead { wire_bytes, bytes: Ok(decoder.into_bytes()), to_the_end: false };
+                return BodyRead { wire_bytes, bytes: Ok(decoder.into_bytes()), to_the_end: false, _permit: permit };
             }
             (Err(failure), _) => return failed(wire_bytes, failure),
+        }
+        if permit.is_none() && decoder.decoded() > LARGE {
+            permit = timeout_at(deadline.into(), buffers.large()).await.ok().flatten();
+            if permit.is_none() {
+                return failed(wire_bytes, FetchFailure::BodyTimeout);
+            }
         }
         let elapsed = sent.elapsed();
         if elapsed > limits.slow_start && (wire_bytes as f64) < limits.least_rate as f64 * elapsed.as_secs_f64() && !body.is_end_stream() {
@@ -71,7 +95,7 @@ pub async fn read(
     }
     match (decoder.finish().await, wanted) {
         (Err(FetchFailure::DecodedTooLarge), Wanted::Whole(_)) => failed(wire_bytes, FetchFailure::DecodedTooLarge),
-        (bytes, _) => BodyRead { wire_bytes, bytes, to_the_end: true },
+        (bytes, _) => BodyRead { wire_bytes, bytes, to_the_end: true, _permit: permit },
     }
 }
 
@@ -95,6 +119,7 @@ pub async fn drain(mut body: Incoming, limits: &FetchLimits) -> (u64, bool) {
 /// A body that breaks off was closed by the server; one whose framing is wrong is not HTTP.
 fn body_failure(error: &hyper::Error) -> FetchFailure {
     match super::exchange::io_kind(error) {
+        Some(io::ErrorKind::FileTooLarge) => FetchFailure::BodyTooLarge,
         Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => FetchFailure::NotHttp,
         _ => FetchFailure::Closed,
     }

@@ -45,23 +45,31 @@ impl Line {
     }
 }
 
-/// Counts what comes in, and notes when the first of it came.
+/// Counts what comes in, notes when the first of it came, and lets no more in than is allowed: whatever a server calls a head, a chunk
+/// or a trailer, reading it costs us time.
 pub struct Meter {
     made: Instant,
     read: AtomicU64,
+    most: AtomicU64,
     /// Nanoseconds after `made`, 0 for never.
     first: AtomicU64,
 }
 
 impl Meter {
     fn new() -> Meter {
-        Meter { made: Instant::now(), read: AtomicU64::new(0), first: AtomicU64::new(0) }
+        Meter { made: Instant::now(), read: AtomicU64::new(0), most: AtomicU64::new(u64::MAX), first: AtomicU64::new(0) }
     }
 
-    /// Begins anew: before each request.
-    pub fn reset(&self) {
+    /// Begins anew: before each request. After `most` bytes reading fails.
+    pub fn reset(&self, most: u64) {
+        self.most.store(most, Ordering::Relaxed);
         self.read.store(0, Ordering::Relaxed);
         self.first.store(0, Ordering::Relaxed);
+    }
+
+    /// Lets in so much more.
+    pub fn allow(&self, more: u64) {
+        self.most.fetch_add(more, Ordering::Relaxed);
     }
 
     /// Bytes since the last reset.
@@ -111,6 +119,9 @@ impl Drop for Metered {
 
 impl AsyncRead for Metered {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.meter.read() > self.meter.most.load(Ordering::Relaxed) {
+            return Poll::Ready(Err(io::ErrorKind::FileTooLarge.into()));
+        }
         let before = buffer.filled().len();
         let polled = match &mut self.transport {
             Transport::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),

@@ -218,6 +218,11 @@ impl Decoder {
         }
     }
 
+    /// Bytes unpacked up to now.
+    pub fn decoded(&self) -> usize {
+        self.sink().bytes.len()
+    }
+
     fn sink(&self) -> &Sink {
         match &self.unpacker {
             Unpacker::Identity(sink) | Unpacker::Undecided(sink, _) => sink,

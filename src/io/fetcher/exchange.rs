@@ -5,14 +5,15 @@ use super::{
     buffers::Buffers,
     connection::Connection,
     decode::{ACCEPTED, Decoder, Encoding},
-    head,
+    guard, head,
     limits::FetchLimits,
 };
 use crate::{
     io::page,
     model::{
-        fetch::{FetchFailure, FetchOrder, FetchOutcome, FetchPurpose, Link},
+        fetch::{FetchFailure, FetchOrder, FetchOutcome, FetchPurpose, Link, PageFacts},
         fingerprint::FingerprintKey,
+        revisit::content_of,
         time::Millis,
         url::PageUrl,
     },
@@ -85,7 +86,7 @@ pub async fn ask(
     manners: &Manners,
     deadline: Instant,
 ) -> (Instant, Result<Response<Incoming>, NoHead>) {
-    let request = request(&order.url, manners);
+    let request = request(order, manners);
     let until = deadline.min(Instant::now() + manners.limits.head);
     connection.busy = true;
     match timeout_at(until.into(), connection.sender.ready()).await {
@@ -94,10 +95,13 @@ pub async fn ask(
         Ok(Err(error)) => return (Instant::now(), Err(NoHead::NothingCame(error))),
         Err(_) => return (Instant::now(), Err(NoHead::TimedOut)),
     }
-    connection.meter.reset();
+    connection.meter.reset(manners.limits.raw_head());
     let sent = Instant::now();
     let answer = match timeout_at(until.into(), connection.sender.send_request(request)).await {
-        Ok(Ok(response)) => Ok(response),
+        Ok(Ok(response)) => {
+            connection.meter.allow(manners.limits.raw_body());
+            Ok(response)
+        }
         Ok(Err(error)) => Err(came_or_not(connection, error)),
         Err(_) => Err(NoHead::TimedOut),
     };
@@ -127,7 +131,7 @@ pub fn head_failure(error: &hyper::Error, ended: Option<&hyper::Error>) -> Fetch
     // hyper has no name for "spoke before it was asked": it is what none of its other names fits.
     let is_loss =
         |cause: &hyper::Error| cause.is_canceled() || cause.is_closed() || cause.is_incomplete_message() || io_kind(cause).is_some();
-    if causes().any(hyper::Error::is_parse_too_large) {
+    if causes().any(|cause| cause.is_parse_too_large() || io_kind(cause) == Some(io::ErrorKind::FileTooLarge)) {
         FetchFailure::HeadTooLarge
     } else if causes().all(is_loss) {
         FetchFailure::Closed
@@ -136,7 +140,8 @@ pub fn head_failure(error: &hyper::Error, ended: Option<&hyper::Error>) -> Fetch
     }
 }
 
-fn request(url: &PageUrl, manners: &Manners) -> Request<Empty<Bytes>> {
+fn request(order: &FetchOrder, manners: &Manners) -> Request<Empty<Bytes>> {
+    let FetchOrder { url, validators, .. } = order;
     let mut request = Request::new(Empty::new());
     *request.uri_mut() = target(url);
     let headers = request.headers_mut();
@@ -149,6 +154,11 @@ fn request(url: &PageUrl, manners: &Manners) -> Request<Empty<Bytes>> {
     headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(ACCEPTED));
     if let Some(from) = &manners.from {
         headers.insert(header::FROM, from.clone());
+    }
+    for (name, value) in [(header::IF_NONE_MATCH, &validators.etag), (header::IF_MODIFIED_SINCE, &validators.last_modified)] {
+        if let Some(value) = value.as_ref().and_then(|text| HeaderValue::from_str(text).ok()) {
+            headers.insert(name, value);
+        }
     }
     request
 }
@@ -180,9 +190,17 @@ pub async fn read(response: Response<Incoming>, order: &FetchOrder, manners: &Ma
         retry_after: head::retry_after(headers),
         reusable: false,
     };
+    // Robots rules are read as they are: 4xx means that there are none (RFC 9309 §2.3.1.3), whoever says so.
+    let challenged = guard::challenges(status, headers) && (order.purpose == FetchPurpose::Page || status >= 500);
     let unread = match (order.purpose, parts.status) {
+        _ if challenged && !is_refusal(status) => Some(FetchOutcome::Failed(FetchFailure::Challenged)),
         (_, status) if status.is_redirection() && (is_redirect(status) || headers.contains_key(header::LOCATION)) => {
             Some(redirect(status.as_u16(), headers, order, manners))
+        }
+        (FetchPurpose::Page, StatusCode::NOT_MODIFIED) if !order.validators.is_empty() => {
+            let tag = head::robots_tag(headers, &manners.product);
+            let validators = head::validators(headers);
+            Some(FetchOutcome::NotModified { validators, no_index: tag.no_index, no_follow: tag.no_follow })
         }
         (FetchPurpose::Robots, status) if !status.is_success() => {
             Some(FetchOutcome::Robots { status: status.as_u16(), body: Bytes::new() })
@@ -212,6 +230,11 @@ pub async fn read(response: Response<Incoming>, order: &FetchOrder, manners: &Ma
     exchange
 }
 
+/// Statuses that say by themselves that somebody does not want us.
+fn is_refusal(status: u16) -> bool {
+    matches!(status, 401 | 403 | 429 | 451)
+}
+
 fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
@@ -221,6 +244,24 @@ fn redirect(status: u16, headers: &HeaderMap, order: &FetchOrder, manners: &Mann
         Ok(url) => FetchOutcome::Redirect { status, to: Link { fingerprint: manners.key.of(url.as_str()), url } },
         Err(_) => FetchOutcome::Failed(FetchFailure::BadRedirect),
     }
+}
+
+/// Pages up to this size are scanned where they arrive. Larger ones would keep everybody waiting: they get a thread of their own.
+const SCANNED_AT_ONCE: usize = 512 << 10;
+
+/// What a page says, and the page; none if the program is ending.
+async fn scan(bytes: Vec<u8>, content_type: Option<&str>, url: &PageUrl, key: &FingerprintKey) -> Option<(Vec<u8>, PageFacts)> {
+    let limits = page::ScanLimits::default();
+    if bytes.len() <= SCANNED_AT_ONCE {
+        let page = page::scan(&bytes, content_type, url, key, limits);
+        return Some((bytes, page));
+    }
+    let (content_type, url, key) = (content_type.map(str::to_owned), url.clone(), *key);
+    let scanning = tokio::task::spawn_blocking(move || {
+        let page = page::scan(&bytes, content_type.as_deref(), &url, &key, limits);
+        (bytes, page)
+    });
+    scanning.await.ok()
 }
 
 /// When the request was sent, and when all must be over.
@@ -252,7 +293,7 @@ async fn wanted(
         FetchPurpose::Robots => (Wanted::Beginning(limits.robots_bytes), limits.robots_bytes),
     };
     let decoder = Decoder::new(encoding, manners.buffers.take(), limit, limits);
-    let read = body::read(incoming, decoder, wanted, limits, times.sent, times.deadline).await;
+    let read = body::read(incoming, decoder, wanted, (limits, &manners.buffers), times.sent, times.deadline).await;
     // Parsing is our time, not the server's.
     exchange.took = times.sent.elapsed();
     exchange.wire_bytes = read.wire_bytes;
@@ -267,9 +308,21 @@ async fn wanted(
         FetchPurpose::Robots => FetchOutcome::Robots { status, body: Bytes::from(bytes) },
         FetchPurpose::Page => {
             let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-            let mut page = page::scan(&bytes, content_type, &order.url, &manners.key, page::ScanLimits::default());
+            let Some((bytes, mut page)) = scan(bytes, content_type, &order.url, &manners.key).await else {
+                exchange.outcome = FetchOutcome::Failed(FetchFailure::Cancelled);
+                return false;
+            };
             page.decoded_bytes = bytes.len() as u64;
+            page.content = content_of(&bytes);
+            if status == 200 {
+                page.validators = head::validators(headers);
+            }
+            let is_challenge = guard::is_challenge(&bytes, page.links.len());
             manners.buffers.give(bytes);
+            if is_challenge {
+                exchange.outcome = FetchOutcome::Failed(FetchFailure::Challenged);
+                return read.to_the_end;
+            }
             let tag = head::robots_tag(headers, &manners.product);
             page.no_index |= tag.no_index;
             page.no_follow |= tag.no_follow;

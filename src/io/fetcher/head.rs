@@ -1,12 +1,13 @@
 //! What does the head of an answer say? Type, software, target, patience asked for, and what robots may do.
 
 use crate::model::{
+    revisit::{LONGEST_VALIDATOR, Validators},
     time::Millis,
     url::{PageUrl, UrlRefusal},
 };
 use hyper::{
     HeaderMap, Version,
-    header::{CONNECTION, CONTENT_TYPE, DATE, HeaderName, LOCATION, RETRY_AFTER, SERVER},
+    header::{CONNECTION, CONTENT_TYPE, DATE, ETAG, HeaderName, LAST_MODIFIED, LOCATION, RETRY_AFTER, SERVER},
 };
 use std::time::SystemTime;
 
@@ -58,6 +59,17 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Millis> {
         Millis::try_from(wait.as_millis()).unwrap_or(Millis::MAX)
     };
     Some(millis.clamp(SHORTEST_RETRY, LONGEST_RETRY))
+}
+
+/// What the server says of the version of the page. What is too long or no plain text is left out.
+pub fn validators(headers: &HeaderMap) -> Validators {
+    let text = |name| {
+        let value = headers.get(name)?.to_str().ok()?.trim();
+        (1..=LONGEST_VALIDATOR).contains(&value.len()).then(|| value.to_owned())
+    };
+    // A date that cannot be read would be sent back to somebody who cannot read it.
+    let last_modified = text(LAST_MODIFIED).filter(|date| httpdate::parse_http_date(date).is_ok());
+    Validators { etag: text(ETAG), last_modified }
 }
 
 /// Whether the server keeps the connection after this answer.

@@ -43,6 +43,18 @@ pub struct FetchLimits {
     pub most_kept: usize,
 }
 
+impl FetchLimits {
+    /// Bytes that are read before a head has come. Several may come before the one that counts (103 Early Hints).
+    pub(super) fn raw_head(&self) -> u64 {
+        4 * self.head_bytes as u64
+    }
+
+    /// Bytes that are read behind a head: a body with the lengths of its chunks, which are rarely as long as what they measure.
+    pub(super) fn raw_body(&self) -> u64 {
+        2 * self.wire_bytes.max(self.robots_bytes).max(self.drain_bytes)
+    }
+}
+
 impl Default for FetchLimits {
     fn default() -> Self {
         FetchLimits {

@@ -8,6 +8,7 @@ mod connection;
 mod decode;
 pub mod dial;
 mod exchange;
+mod guard;
 mod head;
 mod lanes;
 mod limits;
@@ -145,6 +146,11 @@ impl Fetcher {
     /// How many connections were ever opened.
     pub fn opened_connections(&self) -> u64 {
         self.0.opening.opened.load(Ordering::Relaxed)
+    }
+
+    /// How many large bodies are in memory now: at most 16, the others wait.
+    pub fn large_bodies(&self) -> usize {
+        self.0.manners.buffers.large_bodies()
     }
 
     /// How many addresses are spoken to, waited for, or have a kept connection.

@@ -48,10 +48,37 @@ impl WebTls {
     }
 }
 
+/// What went wrong, as a survey of servers wants to know it.
 fn tls_failure(error: &io::Error) -> FetchFailure {
-    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    use rustls::{AlertDescription as Alert, CertificateError as Bad, Error};
+    let Some(inner) = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) else { return FetchFailure::TlsFailed };
     match inner {
-        Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => FetchFailure::BadCertificate,
+        Error::InvalidCertificate(bad) => match bad {
+            Bad::Expired | Bad::ExpiredContext { .. } | Bad::NotValidYet | Bad::NotValidYetContext { .. } => {
+                FetchFailure::CertificateExpired
+            }
+            Bad::NotValidForName | Bad::NotValidForNameContext { .. } => FetchFailure::CertificateForOther,
+            Bad::UnknownIssuer => FetchFailure::UnknownIssuer,
+            Bad::Other(other) if is_own_authority(other) => FetchFailure::UnknownIssuer,
+            _ => FetchFailure::BadCertificate,
+        },
+        Error::NoCertificatesPresented => FetchFailure::BadCertificate,
+        Error::InvalidMessage(_)
+        | Error::PeerIncompatible(_)
+        | Error::PeerMisbehaved(_)
+        | Error::InappropriateMessage { .. }
+        | Error::InappropriateHandshakeMessage { .. }
+        | Error::PeerSentOversizedRecord
+        | Error::NoApplicationProtocol
+        | Error::AlertReceived(
+            Alert::ProtocolVersion | Alert::HandshakeFailure | Alert::InsufficientSecurity | Alert::NoApplicationProtocol,
+        ) => FetchFailure::TlsProtocol,
         _ => FetchFailure::TlsFailed,
     }
+}
+
+/// The certificate is an authority's and serves as its own: what tools make who are asked for a self-signed one. The type that says so
+/// is another crate's; its name is all that can be seen of it here.
+fn is_own_authority(other: &rustls::OtherError) -> bool {
+    format!("{other:?}").contains("CaUsedAsEndEntity")
 }

@@ -2,7 +2,7 @@
 //!
 //! Markup is ASCII in nearly all encodings, so pages are scanned as bytes and only references are decoded.
 
-use super::{attributes::Attributes, tokens};
+use super::tokens;
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use std::borrow::Cow;
 
@@ -75,7 +75,7 @@ fn named_in(content_type: &[u8]) -> Option<&'static Encoding> {
 fn declared_in_meta(bytes: &[u8]) -> Option<&'static Encoding> {
     let head = &bytes[..bytes.len().min(PRESCAN)];
     let encoding = tokens::StartTags::new(head).filter(|tag| tag.is(b"meta")).find_map(|tag| {
-        let attributes = Attributes::new(tag.inside);
+        let attributes = tag.attributes();
         if let Some(label) = attributes.clone().get(b"charset") {
             return Encoding::for_label(label);
         }

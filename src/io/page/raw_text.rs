@@ -1,6 +1,6 @@
 //! Where does raw text end? Inside script, style, title and their like, `<` begins no tag.
 
-use super::tokens::starts_with_ignoring_case;
+use super::tokens::{StartTag, starts_with_ignoring_case};
 use memchr::{memchr, memchr_iter, memmem};
 
 /// What is inside an element.
@@ -17,18 +17,19 @@ pub(super) enum Kind {
 }
 
 /// What is inside the element of this name. `noscript` is markup for who runs no scripts.
-pub(super) fn kind(name: &[u8]) -> Kind {
-    let text: &[&[u8]] = match name.len() {
-        3 => &[b"xmp"],
-        5 => &[b"style", b"title"],
-        6 if name.eq_ignore_ascii_case(b"script") => return Kind::Script,
-        6 => &[b"iframe"],
-        7 => &[b"noembed"],
-        8 => &[b"textarea", b"noframes"],
-        9 if name.eq_ignore_ascii_case(b"plaintext") => return Kind::Plaintext,
-        _ => &[],
+pub(super) fn kind(tag: &StartTag<'_>) -> Kind {
+    let text: &[&[u8]] = match &tag.initials() {
+        b"sc" if tag.is(b"script") => return Kind::Script,
+        b"pl" if tag.is(b"plaintext") => return Kind::Plaintext,
+        b"xm" => &[b"xmp"],
+        b"st" => &[b"style"],
+        b"ti" => &[b"title"],
+        b"if" => &[b"iframe"],
+        b"te" => &[b"textarea"],
+        b"no" => &[b"noembed", b"noframes"],
+        _ => return Kind::Markup,
     };
-    if text.iter().any(|known| name.eq_ignore_ascii_case(known)) { Kind::Text } else { Kind::Markup }
+    if text.iter().any(|name| tag.is(name)) { Kind::Text } else { Kind::Markup }
 }
 
 /// How long the raw text is, up to the `<` of the end tag or the end of the page.

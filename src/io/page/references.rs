@@ -1,7 +1,7 @@
 //! Which references does a page name? All that a crawler may follow, each spelling once, and what is said to robots.
 
 use super::{
-    attributes::{Attributes, without_fragment},
+    attributes::without_fragment,
     charset::Charset,
     directives::{Directives, PRODUCT_TOKEN},
     entities,
@@ -85,31 +85,26 @@ pub(super) fn collect<'a>(bytes: &'a [u8], charset: Charset, key: &FingerprintKe
         named.references.push(reference);
     };
     for tag in StartTags::new(bytes) {
-        let attribute = |name: &[u8]| Attributes::new(tag.inside).get(name);
-        match tag.name.len() {
-            1 if tag.is(b"a") => {}
-            4 if tag.is(b"area") => {}
-            5 if tag.is(b"frame") => {}
-            6 if tag.is(b"iframe") => {}
-            4 if tag.is(b"link") => {
-                if !is_followed_link(&tag) {
-                    continue;
-                }
-            }
-            4 if tag.is(b"base") => {
+        let attribute = |name: &[u8]| tag.attributes().get(name);
+        let value = match &tag.initials() {
+            b"ar" if tag.is(b"area") => attribute(b"href"),
+            b"fr" if tag.is(b"frame") => attribute(b"src"),
+            b"if" if tag.is(b"iframe") => attribute(b"src"),
+            b"li" if tag.is(b"link") && is_followed_link(&tag) => attribute(b"href"),
+            b"ba" if tag.is(b"base") => {
                 named.base = named.base.or_else(|| attribute(b"href"));
-                continue;
+                None
             }
-            4 if tag.is(b"meta") => {
+            b"me" if tag.is(b"meta") => {
                 if let Some(target) = read_meta(&tag, charset, &mut named.directives) {
                     add(&mut named, Reference::Decoded(target));
                 }
-                continue;
+                None
             }
-            _ => continue,
-        }
-        let name: &[u8] = if tag.name.len() >= 5 { b"src" } else { b"href" };
-        if let Some(value) = attribute(name) {
+            [b'a', _] if tag.is(b"a") => attribute(b"href"),
+            _ => None,
+        };
+        if let Some(value) = value {
             add(&mut named, Reference::Raw(without_fragment(value.trim_ascii())));
         }
     }
@@ -118,7 +113,7 @@ pub(super) fn collect<'a>(bytes: &'a [u8], charset: Charset, key: &FingerprintKe
 
 /// `rel=canonical`, or an alternate in another language.
 fn is_followed_link(tag: &StartTag<'_>) -> bool {
-    let attributes = Attributes::new(tag.inside);
+    let attributes = tag.attributes();
     let Some(rel) = attributes.clone().get(b"rel") else { return false };
     let mut words = rel.split(u8::is_ascii_whitespace);
     words.any(|word| {
@@ -129,7 +124,7 @@ fn is_followed_link(tag: &StartTag<'_>) -> bool {
 
 /// Reads a meta element: what it asks of robots, and where a refresh leads.
 fn read_meta(tag: &StartTag<'_>, charset: Charset, directives: &mut Directives) -> Option<String> {
-    let attributes = Attributes::new(tag.inside);
+    let attributes = tag.attributes();
     let content = || attributes.clone().get(b"content").map(|value| entities::decode(charset.decode(value)));
     if let Some(name) = attributes.clone().get(b"name")
         && (name.trim_ascii().eq_ignore_ascii_case(b"robots") || name.trim_ascii().eq_ignore_ascii_case(PRODUCT_TOKEN.as_bytes()))

@@ -44,6 +44,8 @@ pub(super) fn resolve(
             continue;
         }
         match base.join(&text, encoding) {
+            // Elsewhere a picture still says that there is a server.
+            Ok(url) if url.names_media() && url.host_str() == page.host_str() => left_out.media = left_out.media.saturating_add(1),
             Ok(url) => {
                 let fingerprint = key.of(url.as_str());
                 if known.insert(fingerprint.0) {

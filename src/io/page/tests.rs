@@ -42,6 +42,7 @@ fn links_are_found() {
         ("<noscript><a href=a></noscript>", "a"),
         ("<a href=&#35;x><a href=b>", "b"),
         ("<a href=/a/a/a/a><a href=b>", "b"),
+        ("<a href=a.png><a href=b.PDF><a href=c.php?x=d.png><a href=http://other.test/e.pdf>", "c.php?x=d.png http://other.test/e.pdf"),
     ];
     for (page, expected) in table {
         assert_eq!(links(page.as_bytes()).join(" "), expected, "{page:?}");
@@ -82,11 +83,11 @@ fn encodings_are_known() {
 fn limits_hold_and_are_counted() {
     let page: String = (0..50_000).map(|i| format!("<a href=p{i}>")).collect();
     let (facts, left_out) = scan_counting(page.as_bytes(), None, &base(), &KEY, ScanLimits::default());
-    assert_eq!((facts.links.len(), left_out), (10_000, LeftOut { refused: 0, cut: 40_000 }));
+    assert_eq!((facts.links.len(), left_out), (10_000, LeftOut { refused: 0, media: 0, cut: 40_000 }));
     assert_eq!(facts.links[9_999].url.path(), "/manual/en/p9999");
     assert_eq!(facts.links[0].fingerprint, KEY.of(facts.links[0].url.as_str()));
     let (_, left_out) = scan_counting(b"<a href=mailto:x><a href=/a/a/a>", None, &base(), &KEY, ScanLimits::default());
-    assert_eq!(left_out, LeftOut { refused: 2, cut: 0 });
+    assert_eq!(left_out, LeftOut { refused: 2, media: 0, cut: 0 });
 }
 
 mod against_html5ever;

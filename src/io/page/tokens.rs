@@ -1,28 +1,55 @@
 //! Where are the start tags? A walk from `<` to `<` that knows comments, raw text and quoted attributes.
 
-use super::{attributes::Attributes, raw_text};
-use memchr::{memchr, memchr_iter, memchr3};
+use super::{attributes::Attributes, marks::Marks, raw_text};
+use memchr::{memchr, memchr_iter};
 
-/// A start tag, in its bytes.
+/// A start tag, in its bytes: everything between its `<` and the closing `>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StartTag<'a> {
-    /// The element's name, in the case it was written.
-    pub name: &'a [u8],
-    /// Everything between the name and the closing `>`.
-    pub inside: &'a [u8],
-}
+pub(super) struct StartTag<'a>(pub(super) &'a [u8]);
 
-impl StartTag<'_> {
+impl<'a> StartTag<'a> {
+    /// The element's name, in the case it was written.
+    pub(super) fn name(&self) -> &'a [u8] {
+        &self.0[..name_end(self.0).unwrap_or(self.0.len())]
+    }
+
+    /// Everything behind the name.
+    pub(super) fn attributes(&self) -> Attributes<'a> {
+        Attributes::new(&self.0[self.name().len()..])
+    }
+
     /// Whether the element is called `name` (lower case).
     pub(super) fn is(&self, name: &[u8]) -> bool {
-        self.name.eq_ignore_ascii_case(name)
+        starts_with_ignoring_case(self.0, name) && self.0.get(name.len()).is_none_or(|byte| ENDS_NAME[usize::from(*byte)])
     }
+
+    /// The first two letters of the name in lower case (the second may be no letter): tells most elements apart at once.
+    pub(super) fn initials(&self) -> [u8; 2] {
+        [self.0.first().map_or(0, u8::to_ascii_lowercase), self.0.get(1).map_or(0, u8::to_ascii_lowercase)]
+    }
+}
+
+/// Whether a byte ends the name of an element.
+const ENDS_NAME: [bool; 256] = {
+    let mut table = [false; 256];
+    let ends = b">/ \n\t\r\x0c";
+    let mut at = 0;
+    while at < ends.len() {
+        table[ends[at] as usize] = true;
+        at += 1;
+    }
+    table
+};
+
+fn name_end(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().position(|byte| ENDS_NAME[usize::from(*byte)])
 }
 
 /// The start tags of a page, in order. Text that the tokenizer of the HTML standard would take for text, comments, end tags
 /// and raw text is walked over.
 pub(super) struct StartTags<'a> {
     bytes: &'a [u8],
+    marks: Marks<'a>,
     at: usize,
     /// How many `svg` and `math` elements are open: inside, a tag that closes itself has no raw text.
     foreign: usize,
@@ -30,7 +57,17 @@ pub(super) struct StartTags<'a> {
 
 impl<'a> StartTags<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> StartTags<'a> {
-        StartTags { bytes, at: 0, foreign: 0 }
+        StartTags { bytes, marks: Marks::new(bytes), at: 0, foreign: 0 }
+    }
+
+    /// The next place at or after `from` where `wanted` stands.
+    #[inline]
+    fn find(&mut self, wanted: u8, from: usize) -> Option<usize> {
+        let mut place = self.marks.next_from(from)?;
+        while self.bytes[place] != wanted {
+            place = self.marks.next_from(place + 1)?;
+        }
+        Some(place)
     }
 
     /// Moves behind the next `>` at or after `from`, or to the end.
@@ -40,17 +77,29 @@ impl<'a> StartTags<'a> {
 
     /// Reads a tag whose name begins at `start`; none if the page ends inside. Moves behind it.
     fn tag(&mut self, start: usize) -> Option<StartTag<'a>> {
-        let rest = &self.bytes[start..];
-        let Some(name_end) = rest.iter().position(|byte| matches!(byte, b'>' | b'/' | b' ' | b'\n' | b'\t' | b'\r' | 0x0c)) else {
+        let Some(end) = self.tag_end(start) else {
             self.at = self.bytes.len();
             return None;
         };
-        let Some(length) = tag_end(&rest[name_end..]) else {
-            self.at = self.bytes.len();
-            return None;
-        };
-        self.at = start + name_end + length + 1;
-        Some(StartTag { name: &rest[..name_end], inside: &rest[name_end..name_end + length] })
+        self.at = end + 1;
+        Some(StartTag(&self.bytes[start..end]))
+    }
+
+    /// Where the `>` is that closes a tag: the first one that no quoted attribute value hides.
+    fn tag_end(&mut self, start: usize) -> Option<usize> {
+        let (mut from, mut place) = (start, self.marks.next_from(start)?);
+        loop {
+            match self.bytes[place] {
+                b'>' => return Some(place),
+                b'<' => place = self.marks.next_from(place + 1)?,
+                // Nearly all quotes stand in `name="value"`; whatever is odder is read attribute by attribute, from the start.
+                _ if !opens_value(&self.bytes[from..place]) => return odd_tag_end(&self.bytes[start..]).map(|length| start + length),
+                quote => {
+                    from = self.find(quote, place + 1)? + 1;
+                    place = self.marks.next_from(from)?;
+                }
+            }
+        }
     }
 
     /// Behind a comment whose text begins at `from`.
@@ -68,13 +117,21 @@ impl<'a> StartTags<'a> {
 
     /// What a start tag changes for what follows.
     fn opened(&mut self, tag: &StartTag<'a>) {
-        let closes_itself = || Attributes::new(tag.inside).self_closing();
-        match raw_text::kind(tag.name) {
-            raw_text::Kind::Markup if tag.is(b"svg") || tag.is(b"math") => self.foreign += usize::from(!closes_itself()),
+        let closes_itself = || tag.attributes().self_closing();
+        match raw_text::kind(tag) {
+            raw_text::Kind::Markup if is_foreign(tag) => self.foreign += usize::from(!closes_itself()),
             raw_text::Kind::Markup => {}
             _ if self.foreign > 0 && closes_itself() => {}
-            kind => self.at += raw_text::length(kind, tag.name, &self.bytes[self.at..]),
+            kind => self.at += raw_text::length(kind, tag.name(), &self.bytes[self.at..]),
         }
+    }
+}
+
+fn is_foreign(tag: &StartTag<'_>) -> bool {
+    match tag.initials() {
+        [b's', b'v'] => tag.is(b"svg"),
+        [b'm', b'a'] => tag.is(b"math"),
+        _ => false,
     }
 }
 
@@ -83,7 +140,7 @@ impl<'a> Iterator for StartTags<'a> {
 
     fn next(&mut self) -> Option<StartTag<'a>> {
         loop {
-            let open = self.at + memchr(b'<', &self.bytes[self.at..])?;
+            let open = self.find(b'<', self.at)?;
             match self.bytes.get(open + 1)? {
                 letter if letter.is_ascii_alphabetic() => {
                     let tag = self.tag(open + 1)?;
@@ -93,8 +150,8 @@ impl<'a> Iterator for StartTags<'a> {
                 b'/' => match self.bytes.get(open + 2)? {
                     letter if letter.is_ascii_alphabetic() => {
                         let tag = self.tag(open + 2)?;
-                        if tag.is(b"svg") || tag.is(b"math") {
-                            self.foreign = self.foreign.saturating_sub(1);
+                        if self.foreign > 0 && is_foreign(&tag) {
+                            self.foreign -= 1;
                         }
                     }
                     _ => self.skip_to_close(open + 2),
@@ -107,24 +164,12 @@ impl<'a> Iterator for StartTags<'a> {
     }
 }
 
-/// Where the `>` is that closes a tag: the first one that no quoted attribute value hides.
-fn tag_end(inside: &[u8]) -> Option<usize> {
-    let mut from = 0;
-    loop {
-        let at = from + memchr3(b'>', b'"', b'\'', &inside[from..])?;
-        let quote = inside[at];
-        if quote == b'>' {
-            return Some(at);
-        }
-        // Nearly all quotes stand in `name="value"`; whatever is odder is read attribute by attribute, from the start.
-        if !opens_value(&inside[from..at]) {
-            break;
-        }
-        from = at + 2 + memchr(quote, &inside[at + 1..])?;
-    }
-    let mut attributes = Attributes::new(inside);
+/// How far the `>` is that closes a tag, by reading all its attributes.
+fn odd_tag_end(tag: &[u8]) -> Option<usize> {
+    let name_end = name_end(tag)?;
+    let mut attributes = Attributes::new(&tag[name_end..]);
     while attributes.next().is_some() {}
-    attributes.closed_at()
+    attributes.closed_at().map(|at| name_end + at)
 }
 
 /// Whether a quote behind these bytes, which begin outside of any value, surely opens a value: they end in ` name=`, and

@@ -105,7 +105,7 @@ async fn a_head_probe_speaks_tls_where_the_url_was_https() {
     let site = SecureSite::start().await;
     let prober = prober(site.address.port(), ProbeTimeouts::default());
     let stranger = prober.probe(&target(site.address, true), ProbeKind::HttpHead).await;
-    assert_eq!(stranger.rtt_us, Err(FetchFailure::BadCertificate));
+    assert_eq!(stranger.rtt_us, Err(FetchFailure::UnknownIssuer));
     let report = prober.trusting(test_tls()).probe(&target(site.address, true), ProbeKind::HttpHead).await;
     assert!(report.rtt_us.is_ok(), "{report:?}");
     assert_eq!(site.names.lock().unwrap().last().cloned().flatten().as_deref(), Some("good.test"));

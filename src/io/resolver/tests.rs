@@ -10,7 +10,13 @@ use hickory_proto::{
     serialize::binary::{BinDecodable, BinEncodable},
 };
 use std::sync::Mutex;
-use tokio::{net::UdpSocket, task::JoinSet};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, UdpSocket},
+    task::JoinSet,
+};
+
+mod rebinding;
 
 /// What the server does with a question.
 enum Reply {
@@ -32,42 +38,76 @@ struct Dns {
     _task: JoinSet<()>,
 }
 
+/// What is answered over UDP without asking for TCP.
+const LONGEST_DATAGRAM: usize = 1232;
+
+/// The datagrams that answer a question.
+fn replies(question: &[u8], zone: &dyn Fn(&str, RecordType) -> Reply) -> Option<(String, RecordType, Vec<Vec<u8>>)> {
+    let question = Message::from_bytes(question).ok()?;
+    let query = question.queries[0].clone();
+    let (name, kind) = (query.name().to_ascii().to_lowercase(), query.query_type());
+    let mut answer = Message::response(question.metadata.id, question.metadata.op_code);
+    answer.metadata.recursion_available = true;
+    answer.add_query(query);
+    let mut sent = Vec::new();
+    match zone(&name, kind) {
+        Reply::Records(records) => {
+            answer.add_answers(records);
+        }
+        Reply::Code(code) => answer.metadata.response_code = code,
+        Reply::WrongIdFirst(records) => {
+            let mut forged = answer.clone();
+            forged.metadata.id ^= 1;
+            forged.add_answer(a(&name, 60, "6.6.6.6"));
+            sent.push(forged.to_bytes().unwrap());
+            answer.add_answers(records);
+        }
+        Reply::Garbage => return Some((name, kind, vec![b"no".to_vec()])),
+        Reply::Silence => return Some((name, kind, Vec::new())),
+    }
+    sent.push(answer.to_bytes().unwrap());
+    Some((name, kind, sent))
+}
+
+/// The head of an answer that was too long for a datagram.
+fn truncated(answer: &[u8]) -> Vec<u8> {
+    let mut message = Message::from_bytes(answer).unwrap();
+    message.answers.clear();
+    message.metadata.truncation = true;
+    message.to_bytes().unwrap()
+}
+
 impl Dns {
-    async fn start(zone: impl Fn(&str, RecordType) -> Reply + Send + 'static) -> Dns {
+    async fn start(zone: impl Fn(&str, RecordType) -> Reply + Send + Sync + 'static) -> Dns {
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let address = socket.local_addr().unwrap();
+        let listener = TcpListener::bind(address).await.unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let log = asked.clone();
+        let (log, zone) = (asked.clone(), Arc::new(zone));
         let mut task = JoinSet::new();
+        let zone_over_tcp = zone.clone();
         task.spawn(async move {
             let mut buffer = [0; 4096];
             while let Ok((size, peer)) = socket.recv_from(&mut buffer).await {
-                let Ok(question) = Message::from_bytes(&buffer[..size]) else { continue };
-                let query = question.queries[0].clone();
-                let name = query.name().to_ascii().to_lowercase();
-                log.lock().unwrap().push((name.clone(), query.query_type(), peer.ip()));
-                let mut answer = Message::response(question.metadata.id, question.metadata.op_code);
-                answer.metadata.recursion_available = true;
-                answer.add_query(query);
-                match zone(&name, answer.queries[0].query_type()) {
-                    Reply::Records(records) => {
-                        answer.add_answers(records);
-                    }
-                    Reply::Code(code) => answer.metadata.response_code = code,
-                    Reply::WrongIdFirst(records) => {
-                        let mut forged = answer.clone();
-                        forged.metadata.id ^= 1;
-                        forged.add_answer(a(&name, 60, "6.6.6.6"));
-                        socket.send_to(&forged.to_bytes().unwrap(), peer).await.unwrap();
-                        answer.add_answers(records);
-                    }
-                    Reply::Garbage => {
-                        socket.send_to(b"no", peer).await.unwrap();
-                        continue;
-                    }
-                    Reply::Silence => continue,
+                let Some((name, kind, sent)) = replies(&buffer[..size], &*zone) else { continue };
+                log.lock().unwrap().push((name, kind, peer.ip()));
+                for reply in sent {
+                    let reply = if reply.len() > LONGEST_DATAGRAM { truncated(&reply) } else { reply };
+                    socket.send_to(&reply, peer).await.unwrap();
                 }
-                socket.send_to(&answer.to_bytes().unwrap(), peer).await.unwrap();
+            }
+        });
+        task.spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let Ok(size) = stream.read_u16().await else { continue };
+                let mut question = vec![0; usize::from(size)];
+                if stream.read_exact(&mut question).await.is_err() {
+                    continue;
+                }
+                for reply in replies(&question, &*zone_over_tcp).into_iter().flat_map(|(_, _, sent)| sent) {
+                    let _ = stream.write_u16(u16::try_from(reply.len()).unwrap()).await;
+                    let _ = stream.write_all(&reply).await;
+                }
             }
         });
         Dns { address, asked, _task: task }
@@ -253,6 +293,10 @@ async fn the_time_to_live_is_kept_within_bounds() {
 async fn names_are_absolute_and_no_more_than_sixteen_addresses_are_looked_at() {
     let dns = Dns::start(|name, kind| match (name, kind) {
         ("single.", RecordType::A) => Reply::Records(vec![a(name, 300, "8.8.8.8")]),
+        // Too many for a datagram: they come over TCP.
+        ("thousand.test.", RecordType::A) => {
+            Reply::Records((0..1000).map(|n| a(name, 300, &format!("9.0.{}.{}", 3 - n / 256, 255 - n % 256))).collect())
+        }
         // The smallest comes last: it is not looked at.
         ("crowd.test.", RecordType::A) => Reply::Records((0..20).map(|n| a(name, 300, &format!("9.0.0.{}", 50 - n))).collect()),
         _ => Reply::Code(ResponseCode::NXDomain),
@@ -260,9 +304,14 @@ async fn names_are_absolute_and_no_more_than_sixteen_addresses_are_looked_at() {
     .await;
     assert_eq!(pinned(&dns, "single").await.map(|pin| pin.0), Ok("8.8.8.8".into()));
     assert_eq!(pinned(&dns, "crowd.test").await.map(|pin| pin.0), Ok("9.0.0.35".into()));
+    assert_eq!(pinned(&dns, "thousand.test").await.map(|pin| pin.0), Ok("9.0.3.240".into()));
     assert_eq!(pinned(&dns, "nothing.test").await, Err(ResolveFailure::NoSuchName));
     let names: Vec<_> = dns.asked.lock().unwrap().iter().map(|asked| asked.0.clone()).collect();
-    assert_eq!(names, ["single.", "crowd.test.", "nothing.test."], "no search domain, no second family where the first sufficed");
+    assert_eq!(
+        names,
+        ["single.", "crowd.test.", "thousand.test.", "nothing.test."],
+        "no search domain, no second family where the first sufficed"
+    );
 }
 
 #[tokio::test]

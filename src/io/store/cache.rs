@@ -6,12 +6,14 @@ use super::{
     counters::{StoreCounters, add},
     database::{Database, family, within},
     error::StoreError,
+    former,
     journal::ReadFault,
     seen::{self, SeenSet},
     state::{Answer, look},
 };
 use crate::model::{
     fingerprint::Fingerprint,
+    revisit::{Former, FormerRow},
     seen::{PageState, SeenAnswer, SeenBatch},
 };
 use rocksdb::{DB, Direction, IteratorMode, WriteBatch};
@@ -48,6 +50,20 @@ pub(super) enum CacheAction {
     SiteLoad {
         site: u64,
         rows: Vec<(Fingerprint, u8, PageState)>,
+        answer: Answer<()>,
+    },
+    FormerPut {
+        site: u64,
+        rows: Vec<FormerRow>,
+        answer: Answer<()>,
+    },
+    Former {
+        site: u64,
+        page: Fingerprint,
+        answer: Answer<Option<Former>>,
+    },
+    FormerDrop {
+        site: u64,
         answer: Answer<()>,
     },
     SitesDrop {
@@ -115,6 +131,11 @@ fn perform(database: &mut Database, set: &mut SeenSet, action: CacheAction, coun
             })));
         }
         CacheAction::CutTake { site, pages, answer } => drop(answer.send(cut_take(database, site, &pages))),
+        CacheAction::FormerPut { site, rows, answer } => drop(answer.send(former::put(database, site, &rows))),
+        CacheAction::Former { site, page, answer } => drop(answer.send(look(database, |db| former::page_with_links(db, site, page)))),
+        CacheAction::FormerDrop { site, answer } => {
+            drop(answer.send(change(database, |db, batch| former::forget(db, batch, site, site))));
+        }
         CacheAction::SiteLoad { site, rows, answer } => drop(answer.send(set.load(database, site, &rows))),
         CacheAction::SitesDrop { sites, answer } => drop(answer.send(sites_drop(database, set, &sites))),
         CacheAction::TablePut { key, value, answer } => {
@@ -184,6 +205,7 @@ fn sites_drop(database: &mut Database, set: &mut SeenSet, sites: &RangeInclusive
         batch.delete_range_cf(family(db, name), first, last);
         batch.delete_cf(family(db, name), last);
     }
+    former::forget(db, &mut batch, *sites.start(), *sites.end());
     set.forget(database, sites, batch)
 }
 

@@ -54,7 +54,7 @@ impl Plan {
     pub(super) fn cache(config: &StoreConfig, blocks: &Cache) -> Plan {
         Plan {
             name: "cache",
-            families: &["seen", "recent", "children", "cut", "tables"],
+            families: &["seen", "recent", "children", "cut", "tables", super::former::FAMILY],
             write_buffer_bytes: config.cache_write_buffer_bytes(),
             synced: false,
             blocks: blocks.clone(),

@@ -14,6 +14,7 @@ use crate::model::{
     claim::SignedClaim,
     fingerprint::Fingerprint,
     journal::{JournalKey, JournalRow},
+    revisit::{Former, FormerRow},
     seen::{PageState, SeenAnswer, SeenBatch},
     subnet::Subnet,
 };
@@ -243,6 +244,21 @@ impl Store {
     /// Enters pages with level and state as they are, over what was known: for filling the seen set from a journal.
     pub async fn site_load(&self, site: u64, rows: Vec<(Fingerprint, u8, PageState)>) -> Result<(), StoreError> {
         self.cache(|answer| CacheAction::SiteLoad { site, rows, answer }).await
+    }
+
+    /// Enters what the run before knew, for a site that is visited again.
+    pub async fn former_put(&self, site: u64, rows: Vec<FormerRow>) -> Result<(), StoreError> {
+        self.cache(|answer| CacheAction::FormerPut { site, rows, answer }).await
+    }
+
+    /// A page as the run before left it, with its links by name, if it knew the page.
+    pub async fn former(&self, site: u64, page: Fingerprint) -> Result<Option<Former>, StoreError> {
+        self.cache(|answer| CacheAction::Former { site, page, answer }).await
+    }
+
+    /// Forgets what the run before knew.
+    pub async fn former_drop(&self, site: u64) -> Result<(), StoreError> {
+        self.cache(|answer| CacheAction::FormerDrop { site, answer }).await
     }
 
     /// Forgets all pages, children and cut URLs of a site.

@@ -11,6 +11,7 @@ mod counters;
 mod database;
 mod disk;
 mod error;
+mod former;
 mod handle;
 mod journal;
 mod key;

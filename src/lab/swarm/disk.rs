@@ -1,13 +1,18 @@
 //! What survives a kill? One access point's store, with the rules of the real one: journals without gaps, claims, the seen set.
 
-use crate::model::{
-    access_point::AccessPoint,
-    claim::SignedClaim,
-    fingerprint::Fingerprint,
-    journal::{JournalEntry, JournalKey, JournalRow},
-    seen::{DEEPEST_LEVEL, PageState, SeenAnswer, SeenBatch},
-    subnet::Subnet,
-    url::Host,
+use crate::{
+    logic::site::former::FormerReader,
+    model::{
+        access_point::AccessPoint,
+        claim::SignedClaim,
+        fetch::Link,
+        fingerprint::{Fingerprint, FingerprintKey},
+        journal::{JournalEntry, JournalKey, JournalRow},
+        revisit::{Former, FormerPage, FormerRow},
+        seen::{DEEPEST_LEVEL, PageState, SeenAnswer, SeenBatch},
+        subnet::Subnet,
+        url::{Host, PageUrl},
+    },
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,6 +36,8 @@ pub struct Disk {
     seen: BTreeMap<(u64, Fingerprint), (u8, PageState)>,
     children: BTreeMap<(u64, Fingerprint), Vec<Fingerprint>>,
     cut: BTreeMap<(u64, Fingerprint), String>,
+    former_texts: BTreeMap<(u64, Fingerprint), String>,
+    former_pages: BTreeMap<(u64, Fingerprint), FormerPage>,
 }
 
 /// The first sequence number that is missing.
@@ -152,8 +159,42 @@ impl Disk {
         self.put_cut(site, cut);
     }
 
+    /// Makes a site know what the run before it knew; how many pages that had, or none if there is no such journal.
+    pub fn load_former(&mut self, site: u64, journal: &JournalKey, key: FingerprintKey) -> Option<u64> {
+        let rows = self.journals.get(journal)?;
+        let entries = decode(self.read(journal, 0, head(rows), &mut usize::MAX.clone()).iter());
+        let mut reader = FormerReader::new(key);
+        let mut known: Vec<_> = entries.into_iter().flat_map(|entry| reader.read(entry)).collect();
+        known.extend(reader.end());
+        for row in known {
+            match row {
+                FormerRow::Text(of, text) => drop(self.former_texts.insert((site, of), text)),
+                FormerRow::Page(of, page) => drop(self.former_pages.insert((site, of), *page)),
+            }
+        }
+        Some(reader.pages())
+    }
+
+    /// A page as the run before left it.
+    pub fn former(&self, site: u64, page: Fingerprint) -> Option<Former> {
+        let page = self.former_pages.get(&(site, page))?.clone();
+        let link = |of: &Fingerprint| {
+            let url = PageUrl::parse(self.former_texts.get(&(site, *of))?).ok()?;
+            Some(Link { url, fingerprint: *of })
+        };
+        let links = page.children.iter().chain(&page.elsewhere).filter_map(link).collect();
+        Some(Former { page, links })
+    }
+
+    /// Forgets what the run before knew.
+    pub fn drop_former(&mut self, site: u64) {
+        self.former_texts.retain(|(of, _), _| *of != site);
+        self.former_pages.retain(|(of, _), _| *of != site);
+    }
+
     /// Forgets a site's part of the seen set.
     pub fn drop_seen(&mut self, site: u64) {
+        self.drop_former(site);
         self.seen.retain(|(of, _), _| *of != site);
         self.children.retain(|(of, _), _| *of != site);
         self.cut.retain(|(of, _), _| *of != site);

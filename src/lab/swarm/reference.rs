@@ -42,7 +42,7 @@ pub fn walk(web: &Web, seeds: &[PageUrl], scope: &Scope, depth: u8, product_toke
         let (links, next) = match web.answer(&url) {
             Answer::Page(links) => (links, level + 1),
             Answer::Redirect(to) => (vec![to], level),
-            Answer::Status(_) | Answer::NotHtml => continue,
+            Answer::Status(_) | Answer::NotHtml | Answer::Broken => continue,
         };
         for link in links {
             if link.host() == url.host() {

@@ -3,6 +3,7 @@
 mod chaos;
 mod delegation;
 mod faults;
+mod order;
 mod parts;
 mod peace;
 mod runs;
@@ -46,7 +47,7 @@ fn scope() -> Scope {
 
 fn settings(depth: u8) -> Settings {
     Settings {
-        rules: SiteRules { depth, pages_per_run: 0, product_token: "nearcrawl".to_owned() },
+        rules: SiteRules { depth, price: Default::default(), pages_per_run: 0, product_token: "nearcrawl".to_owned() },
         scope: scope(),
         politeness: Politeness { least_delay: LEAST_DELAY, factor: 10, parallel: 32, per_block: 4 },
         policy: Policy::Nearcrawl { price_us: 5_000 },
@@ -56,6 +57,8 @@ fn settings(depth: u8) -> Settings {
         contacts_per_subnet: 15,
         revisit: 7 * 86_400_000,
         most_waiting: 1_000_000,
+        // So few that every test has URLs waiting far back.
+        most_near: 8,
         cache_entries: 4_096,
         own_addresses: Vec::new(),
         joins: false,

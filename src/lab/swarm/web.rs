@@ -18,6 +18,8 @@ pub enum Answer {
     Status(u16),
     /// Something that is not HTML.
     NotHtml,
+    /// Nothing that can be used.
+    Broken,
 }
 
 /// A web that does not change by itself.

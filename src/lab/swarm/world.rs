@@ -22,6 +22,7 @@ use crate::{
         fetch::FetchReport,
         fingerprint::FingerprintKey,
         message::{Gossip, Request, Response},
+        revisit::Former,
         subnet::Subnet,
         summary::SwarmResults,
         time::{Millis, Moment, Now, WallTime},
@@ -90,7 +91,7 @@ pub(super) enum What {
     Gossiped(Gossip),
     State(StateAction),
     Cache(CacheAction),
-    Fetched { contact: usize, address: IpAddr, report: Box<FetchReport> },
+    Fetched { contact: usize, address: IpAddr, report: Box<FetchReport>, former: Option<Box<Former>> },
 }
 
 /// What a hierarchy is called among members.
@@ -434,10 +435,10 @@ impl World {
             What::Gossiped(gossip) => self.tell(who, Event::Gossiped(gossip)),
             What::State(action) => self.state_done(who, action),
             What::Cache(action) => self.cache_done(who, action),
-            What::Fetched { contact, address, report } => {
+            What::Fetched { contact, address, report, former } => {
                 if node.contacts.get(&address) == Some(&contact) {
                     node.contacts.remove(&address);
-                    self.tell(who, Event::Fetched { address, report });
+                    self.tell(who, Event::Revisited { address, report, former });
                 }
             }
         }

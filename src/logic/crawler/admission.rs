@@ -44,8 +44,12 @@ pub(super) enum SeenPurpose {
     Relax { host: Host, site: u64, pages: Vec<(Fingerprint, u8)> },
     /// The links of a page that came nearer are being read.
     Children { host: Host, site: u64, level: u8 },
-    /// URLs that had been cut are being read.
-    Cut { host: Host, site: u64, levels: Vec<u8> },
+    /// URLs that came nearer are being read: they had been cut, or wait far back.
+    Nearer { host: Host, site: u64, pages: Vec<(Fingerprint, u8, PageState)> },
+    /// URLs that wait far back are being called to the front.
+    Front { host: Host, site: u64, pages: Vec<Fingerprint> },
+    /// URLs that waited far back at a site that is not ours any more are on their way to whoever has it.
+    Elsewhere { tree: Host, run: u32, pages: Vec<(Fingerprint, u8)> },
 }
 
 impl Crawler {
@@ -99,7 +103,8 @@ impl Crawler {
             for (url, level, hops) in urls.chain(root.map(|root| (root, 0, 0))) {
                 let fingerprint = self.secret.of(url.as_str());
                 let known = self.met_frontier.meet(fingerprint.scoped(scope(number, level)));
-                if !known && level <= self.settings.rules.depth {
+                let starts = (level, hops) == (0, 0) && self.sites.get(&host).is_some_and(|site| !site.starts.contains(&url));
+                if (!known || starts) && level <= self.settings.rules.depth {
                     candidates.push(Candidate { url, fingerprint, level, hops });
                 }
             }
@@ -162,7 +167,8 @@ impl Crawler {
                 let answers = answers.into_iter().next().unwrap_or_default();
                 self.relaxed(&host, site, pages.into_iter().zip(answers).collect());
             }
-            Some(SeenPurpose::Children { .. } | SeenPurpose::Cut { .. }) | None => {}
+            Some(SeenPurpose::Children { .. } | SeenPurpose::Nearer { .. } | SeenPurpose::Front { .. } | SeenPurpose::Elsewhere { .. })
+            | None => {}
         }
     }
 
@@ -183,7 +189,13 @@ impl Crawler {
             }
             let mut urls = Vec::new();
             let mut nearer = Vec::new();
+            let mut starts = Vec::new();
             for (candidate, answer) in candidates.into_iter().zip(answers) {
+                let is_start = (candidate.level, candidate.hops) == (0, 0);
+                if is_start && answer != SeenAnswer::New && self.sites.get(&host).is_some_and(|site| !site.starts.contains(&candidate.url))
+                {
+                    starts.push(candidate.url.clone());
+                }
                 match answer {
                     SeenAnswer::New => urls.push((candidate.url, candidate.level, candidate.hops)),
                     SeenAnswer::Known => {}
@@ -192,6 +204,9 @@ impl Crawler {
             }
             if !urls.is_empty() {
                 self.journal(&host, JournalEntry::Admitted { urls });
+            }
+            if !starts.is_empty() {
+                self.journal(&host, JournalEntry::Started { urls: starts });
             }
             self.came_nearer(&host, nearer);
             if let Some(site) = self.sites.get(&host) {
@@ -209,9 +224,19 @@ impl Crawler {
         let Some(number) = self.sites.get(host).map(|site| site.number) else { return };
         let (mut urls, mut visited) = (Vec::new(), Vec::new());
         for (candidate, was) in pages {
+            let Candidate { url, fingerprint, level, hops } = candidate;
             match was {
-                PageState::Waiting | PageState::Cut => urls.push((candidate.url, candidate.level, candidate.hops)),
-                PageState::Visited => visited.push((candidate.fingerprint, candidate.level)),
+                PageState::Visited => visited.push((fingerprint, level)),
+                PageState::Cut => urls.push((url, level, hops)),
+                PageState::Waiting if self.sites.get(host).is_some_and(|site| site.left_out(fingerprint)) => urls.push((url, level, hops)),
+                PageState::Waiting if self.is_in_line(host, &url, fingerprint) => urls.push((url, level, hops)),
+                // Another URL of its script stands in line: whichever comes first there is asked for (LL-22).
+                PageState::Waiting if self.sites.get(host).is_some_and(|site| site.would_win(&url, level, hops, &self.secret)) => {
+                    self.journal(host, JournalEntry::Reopened { urls: vec![(url, level, hops)] });
+                    self.want(host);
+                }
+                // It was set aside while the seen set was asked.
+                PageState::Waiting => {}
             }
         }
         self.raise(host, number, urls, visited);
@@ -220,7 +245,9 @@ impl Crawler {
     pub(super) fn raise(&mut self, host: &Host, site: u64, urls: Vec<(PageUrl, u8, u8)>, visited: Vec<(Fingerprint, u8)>) {
         for (page, level) in &visited {
             let ticket = self.number();
-            self.seen_pending.insert(ticket, SeenPurpose::Children { host: host.clone(), site, level: level + 1 });
+            let redirects = self.sites.get(host).is_some_and(|site| site.redirects(*page));
+            let level = level + u8::from(!redirects);
+            self.seen_pending.insert(ticket, SeenPurpose::Children { host: host.clone(), site, level });
             self.commands.push_back(Command::Children { ticket, site, page: *page });
         }
         if !urls.is_empty() || !visited.is_empty() {
@@ -229,7 +256,7 @@ impl Crawler {
         }
     }
 
-    /// The links of a page that came nearer: they are one level behind it.
+    /// The links of a page that came nearer: they are one level behind it, where a redirect leads at its own.
     pub(super) fn children(&mut self, ticket: u64, children: Vec<Fingerprint>) {
         let Some(SeenPurpose::Children { host, site, level }) = self.seen_pending.remove(&ticket) else { return };
         if level > self.settings.rules.depth || children.is_empty() {
@@ -244,34 +271,20 @@ impl Crawler {
 
     fn relaxed(&mut self, host: &Host, number: u64, answers: Vec<((Fingerprint, u8), SeenAnswer)>) {
         let Some(site) = self.sites.get(host).filter(|site| site.number == number) else { return };
-        let (mut urls, mut visited, mut cut) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut urls, mut visited, mut aside) = (Vec::new(), Vec::new(), Vec::new());
         for ((page, level), answer) in answers {
-            match answer {
-                SeenAnswer::Shorter { was: PageState::Waiting } => {
-                    urls.extend(site.frontier.get(page).map(|waiting| (waiting.url.clone(), level, waiting.hops)));
-                }
-                SeenAnswer::Shorter { was: PageState::Cut } => cut.push((page, level)),
-                SeenAnswer::Shorter { was: PageState::Visited } => visited.push((page, level)),
-                SeenAnswer::New | SeenAnswer::Known => {}
+            match (answer, site.frontier.get(page)) {
+                (SeenAnswer::Shorter { was: PageState::Waiting }, Some(waiting)) => urls.push((waiting.url.clone(), level, waiting.hops)),
+                (SeenAnswer::Shorter { was: PageState::Visited }, _) => visited.push((page, level)),
+                (SeenAnswer::Shorter { was }, _) => aside.push((page, level, was)),
+                (SeenAnswer::New | SeenAnswer::Known, _) => {}
             }
         }
-        if !cut.is_empty() {
-            let ticket = self.number();
-            let (pages, levels) = cut.into_iter().unzip();
-            self.seen_pending.insert(ticket, SeenPurpose::Cut { host: host.clone(), site: number, levels });
-            self.commands.push_back(Command::TakeCut { ticket, site: number, pages });
+        if !aside.is_empty() {
+            let pages = aside.iter().map(|(page, ..)| *page).collect();
+            self.take_aside(number, pages, SeenPurpose::Nearer { host: host.clone(), site: number, pages: aside });
         }
         self.raise(host, number, urls, visited);
-    }
-
-    /// URLs that had been cut are within the depth now.
-    pub(super) fn cut_taken(&mut self, ticket: u64, urls: Vec<Option<String>>) {
-        let Some(SeenPurpose::Cut { host, site, levels }) = self.seen_pending.remove(&ticket) else { return };
-        if self.sites.get(&host).is_none_or(|known| known.number != site) {
-            return;
-        }
-        let urls = urls.into_iter().zip(levels).filter_map(|(url, level)| Some((PageUrl::parse(&url?).ok()?, level, 0))).collect();
-        self.raise(&host, site, urls, Vec::new());
     }
 
     /// Answers everybody whose arrivals are recorded by now.

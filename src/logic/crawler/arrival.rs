@@ -101,6 +101,9 @@ impl Crawler {
 
     /// The DNS answered.
     pub(super) fn resolved(&mut self, host: Host, answer: Result<LocatedHost, ResolveFailure>) {
+        if let Err(failure) = &answer {
+            *self.counters.unresolved.entry(*failure).or_default() += 1;
+        }
         if answer == Err(ResolveFailure::ForbiddenAddress) {
             self.refuse("addresses that may not be contacted");
         }

@@ -1,6 +1,9 @@
 //! What did this access point do and refuse since it started? Numbers, for status and metrics.
 
-use crate::model::receipt::Declined;
+use crate::model::{
+    fetch::{FetchFailure, ResolveFailure},
+    receipt::Declined,
+};
 use std::collections::BTreeMap;
 
 /// Counters of what this access point did and refused since it started.
@@ -12,8 +15,12 @@ pub struct Counters {
     pub requests: u64,
     /// Bytes of bodies.
     pub bytes: u64,
+    /// Pages that were not downloaded again because they are the same as in the run before.
+    pub not_modified: u64,
     /// Requests without a usable answer.
     pub failed: u64,
+    /// Requests without a usable answer, those for robots.txt included, by what went wrong.
+    pub failures: BTreeMap<FetchFailure, u64>,
     /// Probes made.
     pub probes: u64,
     /// Of those, for other stewards.
@@ -30,6 +37,8 @@ pub struct Counters {
     pub deputies: u64,
     /// Names looked up.
     pub lookups: u64,
+    /// Of those, the ones that brought no usable address, by why not.
+    pub unresolved: BTreeMap<ResolveFailure, u64>,
     /// What was refused, by class.
     pub refused: BTreeMap<&'static str, u64>,
     /// Seeds taken in since the start.

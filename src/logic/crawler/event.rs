@@ -7,9 +7,10 @@ use crate::{
         claim::SignedClaim,
         edition::Edition,
         fetch::{FetchOrder, FetchReport, LocatedHost, ProbeReport, ProbeTarget, ResolveFailure},
-        fingerprint::Fingerprint,
+        fingerprint::{Fingerprint, FingerprintKey},
         journal::{JournalEntry, JournalKey, JournalRow},
         message::{Gossip, Request, Response},
+        revisit::Former,
         seen::{PageState, SeenAnswer, SeenBatch},
         subnet::Subnet,
         url::{Host, PageUrl},
@@ -92,6 +93,24 @@ pub enum Event {
         address: IpAddr,
         /// What came of it.
         report: Box<FetchReport>,
+    },
+    /// The same for a page that the run before may have known.
+    Revisited {
+        /// Which address was asked.
+        address: IpAddr,
+        /// What came of it.
+        report: Box<FetchReport>,
+        /// What the run before knew of the page, if it did.
+        former: Option<Box<Former>>,
+    },
+    /// What the run before knew can be asked for from now on.
+    FormerLoaded {
+        /// The site's number.
+        site: u64,
+        /// Its host.
+        host: Host,
+        /// How many pages that run had; none if nothing is left of it.
+        pages: Option<u64>,
     },
     /// The seen set answered, batch by batch.
     Seen {
@@ -212,6 +231,26 @@ pub enum Command {
     },
     /// Ask a web server.
     Fetch(FetchOrder),
+    /// Send this request, with the version of the page that the run before knew.
+    Revisit {
+        /// The request; its validators are filled in.
+        order: FetchOrder,
+        /// The site.
+        site: u64,
+        /// The page.
+        page: Fingerprint,
+    },
+    /// Read the journal of the run before, so that [`Command::Revisit`] finds what it knew.
+    LoadFormer {
+        /// The site that is visited again.
+        site: u64,
+        /// The journal.
+        journal: JournalKey,
+        /// The key of its fingerprints.
+        key: FingerprintKey,
+    },
+    /// Forget what a site's run before knew.
+    DropFormer(u64),
     /// Close the connection to this address; nothing more is asked there.
     CloseConnection(IpAddr),
     /// Ask the seen set.

@@ -54,7 +54,9 @@ impl Crawler {
         self.rows.push(JournalRow { key, sequence, entry: encoded(&entry) });
         self.rows_since.get_or_insert(self.now.moment);
         self.dirty.insert(host.clone());
-        if self.rows.len() >= MOST_GATHERED {
+        self.keep_front(host);
+        // A visit is stored together with what is kept of it.
+        if self.rows.len() >= MOST_GATHERED && !matches!(entry, JournalEntry::Visited { .. }) {
             self.flush();
         }
     }
@@ -147,19 +149,6 @@ impl Crawler {
         }
         for (host, before) in marks {
             self.journal(&host, JournalEntry::Forwarded { before });
-        }
-    }
-
-    /// When a newer run is complete, the journal of the one before has served.
-    fn drop_superseded(&mut self) {
-        let over = |host: &Host| self.sites.get(host).is_some_and(|site| site.finished());
-        let done: Vec<_> = self.superseded.keys().filter(|host| over(host)).cloned().collect();
-        for host in done {
-            if let Some(key) = self.superseded.remove(&host) {
-                self.keeping.forget(&key);
-                self.forwarding.remove(&key);
-                self.commands.push_back(Command::DropJournal(key));
-            }
         }
     }
 

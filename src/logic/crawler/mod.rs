@@ -4,6 +4,7 @@
 //! * `placing`: whose is this address, and who decides if it is nobody's?
 //! * `settlement`, `probing`, `claiming`: nobody's? → who is nearest? → a claim
 //! * `admission`, `visiting`: ours → seen test → frontier → fetch → links → arrival
+//! * `revisiting`: the next run, which asks only for what changed
 //! * `journaling`: what happened is stored, copied to keepers, recorded
 //! * `members`, `spread`, `succession`: who is alive, what everybody knows, who takes over
 //! * `versioning`: which hierarchy is used
@@ -15,11 +16,13 @@ mod claiming;
 mod counters;
 mod distances;
 pub mod event;
+mod fronting;
 mod journaling;
 mod looking;
 pub mod members;
 mod placing;
 mod probing;
+mod revisiting;
 mod robots;
 mod search;
 mod settlement;
@@ -99,6 +102,8 @@ pub struct Settings {
     pub revisit: Millis,
     /// URLs that may wait here, all sites together.
     pub most_waiting: usize,
+    /// URLs of all sites together that wait in memory; the others wait on disk.
+    pub most_near: usize,
     /// Entries of each CLOCK cache.
     pub cache_entries: usize,
     /// This access point's own addresses: their subnets are its own (IPMicra §4.1).
@@ -170,23 +175,6 @@ enum ProcedureState {
     Awarding(Verdict, Moment),
 }
 
-/// A subnet that became ours and whose history is being fetched or read.
-#[derive(Debug)]
-struct Loading {
-    /// Members still asked for what they kept; whoever did not answer is asked again then.
-    asked: BTreeMap<AccessPoint, Option<Moment>>,
-    /// Whether anybody answered.
-    heard: bool,
-    /// Whoever has not answered by then is not waited for; if nobody has, others are asked.
-    until: Moment,
-    /// How often nobody had answered by then.
-    silences: u32,
-    /// Whether our own store has been read.
-    read: bool,
-    /// The best copy of each host's journal so far.
-    best: BTreeMap<Host, succession::Copy>,
-}
-
 /// What a hand-off or a seed waits for before it is acknowledged.
 #[derive(Debug)]
 struct Acknowledgement {
@@ -239,7 +227,7 @@ pub struct Crawler {
     in_flight: BTreeMap<IpAddr, Host>,
     met_frontier: ShadowedCache,
     met_outgoing: ShadowedCache,
-    loading: BTreeMap<Subnet, Loading>,
+    loading: BTreeMap<Subnet, succession::Loading>,
     awakening: BTreeMap<u64, Host>,
 
     rows: Vec<JournalRow>,
@@ -412,7 +400,9 @@ impl Crawler {
             Event::Distance { to, rtt_us, remote } => self.distance_measured(to, rtt_us, remote),
             Event::Resolved { host, answer } => self.resolved(host, answer),
             Event::Probed { question, report } => self.probed_here(question, report),
-            Event::Fetched { address, report } => self.fetched(address, *report),
+            Event::Fetched { address, report } => self.fetched(address, *report, None),
+            Event::Revisited { address, report, former } => self.fetched(address, *report, former.map(|former| *former)),
+            Event::FormerLoaded { site, host, pages } => self.former_loaded(site, &host, pages),
             Event::Seen { ticket, answers } => self.seen(ticket, answers),
             Event::Children { ticket, children } => self.children(ticket, children),
             Event::CutTaken { ticket, urls } => self.cut_taken(ticket, urls),

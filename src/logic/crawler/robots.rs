@@ -89,6 +89,7 @@ impl Crawler {
             FetchOutcome::Page { status, .. } | FetchOutcome::NotHtml { status, .. } | FetchOutcome::Status(status) => {
                 Ok((status, Vec::new()))
             }
+            FetchOutcome::NotModified { .. } => Ok((304, Vec::new())),
             FetchOutcome::Failed(failure) => Err(failure),
         };
         if answer.as_ref().map_or(true, |(status, _)| failed(*status))

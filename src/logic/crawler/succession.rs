@@ -1,12 +1,12 @@
 //! Who comes after? An owner died, left, or lost: its subnets go to the runner-up or the next steward, with their history.
 
-use super::{Command, Crawler, Loading};
+use super::{Command, Crawler};
 use crate::{
     logic::{outbox::Item, site::replay::replay},
     model::{
         access_point::{AccessPoint, ShortId},
         claim::{Answer, Claim, ClaimReason, MOST_ANSWERS, SignedClaim},
-        journal::{Arrival, JournalEntry, JournalKey, Place},
+        journal::{Arrival, JournalEntry, JournalKey},
         message::Request,
         subnet::Subnet,
         time::{Millis, Moment},
@@ -32,6 +32,25 @@ impl Copy {
     }
 }
 
+/// A subnet that became ours and whose history is being fetched or read.
+#[derive(Debug)]
+pub(super) struct Loading {
+    /// Members still asked for what they kept; whoever did not answer is asked again then.
+    asked: BTreeMap<AccessPoint, Option<Moment>>,
+    /// Whether anybody answered.
+    heard: bool,
+    /// Whoever has not answered by then is not waited for; if nobody has, others are asked.
+    until: Moment,
+    /// How often nobody had answered by then.
+    silences: u32,
+    /// Whether our own store has been read.
+    read: bool,
+    /// The best copy of each host's journal so far.
+    best: BTreeMap<Host, Copy>,
+    /// Of the run before each of these, if somebody kept it.
+    former: BTreeMap<Host, Copy>,
+}
+
 impl Loading {
     /// Keeps the better copy of each host's journal: that of the latest owner, of it the latest run, of it the longest.
     fn gather(&mut self, subnet: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>, own: bool) {
@@ -41,9 +60,16 @@ impl Loading {
             }
             let epochs = entries.iter().filter_map(|entry| if let JournalEntry::TakenOver { epoch } = entry { Some(*epoch) } else { None });
             let copy = Copy { taken_over: epochs.max().unwrap_or(0), own, key, entries };
-            let known = self.best.get(&copy.key.host);
-            if known.is_none_or(|known| known.rank() < copy.rank()) {
-                self.best.insert(copy.key.host.clone(), copy);
+            let host = copy.key.host.clone();
+            let beaten = match self.best.get(&host) {
+                Some(known) if known.rank() >= copy.rank() => Some(copy),
+                _ => self.best.insert(host.clone(), copy),
+            };
+            // What the run before it knew saves the new owner downloads.
+            if let Some(other) = beaten.filter(|other| self.best.get(&host).is_some_and(|best| other.key.run + 1 == best.key.run))
+                && self.former.get(&host).is_none_or(|known| (known.key.run, known.entries.len()) < (other.key.run, other.entries.len()))
+            {
+                self.former.insert(host, other);
             }
         }
     }
@@ -194,7 +220,10 @@ impl Crawler {
         self.commands.push_back(Command::Load(subnet));
         let until = self.now.moment.after(RECALL_PATIENCE);
         let asked = asked.into_iter().map(|keeper| (keeper, None)).collect();
-        self.loading.insert(subnet, Loading { asked, heard: false, until, silences: 0, read: false, best: BTreeMap::new() });
+        self.loading.insert(
+            subnet,
+            Loading { asked, heard: false, until, silences: 0, read: false, best: BTreeMap::new(), former: BTreeMap::new() },
+        );
     }
 
     /// The same, from whoever should have kept it.
@@ -275,15 +304,17 @@ impl Crawler {
         if loading.best.is_empty() && matches!(reason, ClaimReason::OwnerDead | ClaimReason::Released) {
             self.front_rest_subnet(subnet, UNKNOWN_REST);
         }
-        for copy in loading.best.into_values() {
-            self.begin_from(copy, epoch);
+        let Loading { best, mut former, .. } = loading;
+        for (host, copy) in best {
+            let former = former.remove(&host).filter(|former| former.key.run + 1 == copy.key.run);
+            self.begin_from(copy, former, epoch);
         }
         self.yield_to_smaller(subnet);
         self.outbox.wake_all();
     }
 
     /// A site begins where the journal ends.
-    fn begin_from(&mut self, copy: Copy, epoch: u64) {
+    fn begin_from(&mut self, copy: Copy, former: Option<Copy>, epoch: u64) {
         let Copy { key, entries, taken_over, own } = copy;
         self.next_site += 1;
         let number = self.next_site;
@@ -295,6 +326,8 @@ impl Crawler {
         let rest = self.front.politeness().rest_after(site.last_took(), site.slowest_crawl_delay()).max(site.last_rest());
         self.front.rest(site.address, self.now.moment.after(rest));
         let upto = site.next_sequence();
+        let run_before = (key.run > 1).then(|| JournalKey { run: key.run - 1, ..key.clone() });
+        let over = self.is_over(&site);
         self.awakening.insert(number, host.clone());
         self.by_subnet.entry(subnet).or_default().insert(host.clone());
         self.dirty.insert(host.clone());
@@ -309,6 +342,14 @@ impl Crawler {
         } else {
             self.adopt(key, &entries, outgoing);
         }
+        if let Some(former) = former {
+            self.adopt(former.key, &former.entries, Vec::new());
+        }
+        match run_before {
+            Some(run) if over => drop(self.superseded.insert(host.clone(), run)),
+            Some(run) => self.remember_run(&host, run),
+            None => {}
+        }
         if taken_over < epoch && epoch > 1 {
             self.journal(&host, JournalEntry::TakenOver { epoch });
         }
@@ -317,6 +358,7 @@ impl Crawler {
     /// The seen set knows a loaded site: it may be visited.
     pub(super) fn awake(&mut self, number: u64) {
         if let Some(host) = self.awakening.remove(&number) {
+            self.keep_front(&host);
             self.want(&host);
         }
     }
@@ -347,12 +389,7 @@ impl Crawler {
             if reroute {
                 let starts = site.starts.iter().map(|url| Arrival { url: url.clone(), place: None, run: site.key.run });
                 starts.filter(|_| site.tree == host).for_each(|arrival| self.outbox.put(Item { arrival, origin: None }));
-                for waiting in site.frontier.iter() {
-                    let place = Place { tree: site.tree.clone(), level: waiting.level, hops: waiting.hops };
-                    let starts = site.tree == host && waiting.level == 0 && waiting.hops == 0;
-                    let arrival = Arrival { url: waiting.url.clone(), place: (!starts).then_some(place), run: site.key.run };
-                    self.outbox.put(Item { arrival, origin: None });
-                }
+                self.give_away(&site);
             }
             self.front.drop_site(site.address, &host);
             self.keeping.forget(&site.key);

@@ -6,16 +6,17 @@
 use super::{
     Command, Crawler,
     admission::{Candidate, SeenPurpose, scope},
+    revisiting::change,
     robots::{Asked, SEARCH_AGAIN},
 };
 use crate::{
-    logic::site::{Asking, Next, asks_for_patience},
+    logic::site::{Asking, Next, Site, asks_for_patience, former::Memory},
     model::{
         fetch::{FetchFailure, FetchOutcome, FetchReport, Link, PageFacts, ProbeKind},
         fingerprint::Fingerprint,
         journal::{Arrival, JournalEntry, Place, SkipReason, VisitOutcome},
+        revisit::{Former, Validators},
         seen::{SeenAnswer, SeenBatch, SeenVisit},
-        time::{Millis, WallTime},
         url::{Host, PageUrl},
     },
 };
@@ -23,9 +24,6 @@ use std::{collections::BTreeSet, net::IpAddr};
 
 /// Redirects that are followed in a row.
 const MOST_HOPS: u8 = 5;
-
-/// A tree whose page budget is spent goes on after this long: a day.
-const SLOT: Millis = 86_400_000;
 
 /// External hosts that one run of one site may name.
 const MOST_NEW_HOSTS: u64 = 500;
@@ -39,6 +37,8 @@ pub(super) struct Digest {
     host: Host,
     number: u64,
     entry: JournalEntry,
+    /// What the next run needs of it.
+    kept: Option<JournalEntry>,
     internal: Vec<Candidate>,
     outgoing: Vec<Arrival>,
 }
@@ -59,16 +59,17 @@ impl Crawler {
     /// Asks the site for its next question; false if it has none.
     fn send(&mut self, address: IpAddr, host: &Host) -> bool {
         loop {
-            let Some(site) = self.sites.get_mut(host) else { return false };
+            let Some(site) = self.sites.get(host) else { return false };
             let mine = self.ownership.claim(&site.key.subnet).is_some_and(|claim| claim.owner == self.me);
-            if !mine || self.watched.contains_key(&site.key.subnet) || self.awakening.contains_key(&site.number) {
+            if !mine || self.watched.contains_key(&site.key.subnet) || self.asleep(site) {
                 return false;
             }
             if self.settings.scope.denies(host)
                 && let Some(url) = site.frontier.first().map(|waiting| waiting.url.clone())
             {
                 // Denied since it was named: what waits is set aside, and nothing is asked.
-                self.journal(host, JournalEntry::Skipped { url, reason: SkipReason::Denied });
+                let level = site.frontier.first().map_or(0, |first| first.level);
+                self.skip(host, url, level, SkipReason::Denied);
                 continue;
             }
             match site.next(self.now.wall, &self.settings.rules, &self.secret) {
@@ -96,15 +97,20 @@ impl Crawler {
                     site.sent(&order, &self.secret);
                     self.in_flight.insert(address, host.clone());
                     self.counters.requests += 1;
-                    self.commands.push_back(Command::Fetch(order));
+                    let request = self.request(host, order);
+                    self.commands.push_back(request);
                     return true;
                 }
             }
         }
     }
 
-    /// Sets a URL aside. For the seen set it is settled like a visited one: a shorter way to it does not open it again.
+    /// Sets a URL aside. For the seen set it is settled like a visited one, so a shorter way to it does not open it again.
     fn skip(&mut self, host: &Host, url: PageUrl, level: u8, reason: SkipReason) {
+        if reason == SkipReason::Yield {
+            // It goes on waiting, in case it is named as a starting URL.
+            return self.journal(host, JournalEntry::Skipped { url, reason });
+        }
         let Some(site) = self.sites.get(host) else { return };
         let visited = Some(SeenVisit { page: self.secret.of(url.as_str()), level, children: Vec::new() });
         let batch = SeenBatch { site: site.number, depth: self.settings.rules.depth, visited, questions: Vec::new() };
@@ -112,23 +118,36 @@ impl Crawler {
         self.journal(host, JournalEntry::Skipped { url, reason });
     }
 
+    /// Whether a site does not know yet where it stands.
+    fn asleep(&self, site: &Site) -> bool {
+        site.memory == Memory::Reading || self.awakening.contains_key(&site.number)
+    }
+
     /// This site has something to ask, if it has.
     pub(super) fn want(&mut self, host: &Host) {
         let Some(site) = self.sites.get(host) else { return };
-        if site.wants(&self.settings.rules) && !self.awakening.contains_key(&site.number) {
+        if site.wants(&self.settings.rules) && !self.asleep(site) {
             self.front.want(site.address, host);
         }
     }
 
     /// An answer came, or none.
-    pub(super) fn fetched(&mut self, address: IpAddr, mut report: FetchReport) {
+    pub(super) fn fetched(&mut self, address: IpAddr, mut report: FetchReport, former: Option<Former>) {
         let Some(host) = self.in_flight.remove(&address) else { return };
         let asking = self.sites.get_mut(&host).and_then(|site| site.asking.take());
         let origin = report.url.origin();
         let delay = self.sites.get(&host).and_then(|site| site.crawl_delay(&origin));
-        if let (FetchOutcome::Status(status) | FetchOutcome::Robots { status, .. }, Some(site)) = (&report.outcome, self.sites.get(&host))
-            && asks_for_patience(*status)
-        {
+        let patience = match &report.outcome {
+            FetchOutcome::Status(status) | FetchOutcome::Robots { status, .. } => asks_for_patience(*status),
+            FetchOutcome::Failed(failure) => {
+                *self.counters.failures.entry(*failure).or_default() += 1;
+                *failure == FetchFailure::Challenged
+            }
+            FetchOutcome::Page { .. } | FetchOutcome::NotModified { .. } | FetchOutcome::NotHtml { .. } | FetchOutcome::Redirect { .. } => {
+                false
+            }
+        };
+        if let Some(site) = self.sites.get(&host).filter(|_| patience) {
             report.retry_after = report.retry_after.max(Some(site.back_off()));
         }
         let rest = self.front.politeness().rest_after(report.took, delay).max(report.retry_after.unwrap_or(0));
@@ -149,30 +168,50 @@ impl Crawler {
             Some(Asking::Robots(origin)) => self.robots_came(&host, address, origin, report),
             Some(Asking::Page(waiting)) => {
                 let candidate = Candidate { url: waiting.url, fingerprint: waiting.fingerprint, level: waiting.level, hops: waiting.hops };
-                self.page_came(&host, candidate, report);
+                self.page_came(&host, candidate, report, former);
             }
         }
     }
 
-    fn page_came(&mut self, host: &Host, page: Candidate, report: FetchReport) {
+    fn page_came(&mut self, host: &Host, page: Candidate, report: FetchReport, former: Option<Former>) {
         let Some(site) = self.sites.get_mut(host) else { return };
         site.digesting = true;
         let (number, run, tree, external) = (site.number, site.key.run, site.tree.clone(), site.record.external_hosts);
         let software = report.software.filter(|software| site.record.software.as_ref() != Some(software));
+        let not_modified = matches!(report.outcome, FetchOutcome::NotModified { .. });
+        let (mut validators, mut content, mut size) = (Validators::default(), 0, report.wire_bytes);
+        let (mut former, same_links) = former.map_or((None, Vec::new()), |former| (Some(former.page), former.links));
         let (outcome, links, level, hops) = match report.outcome {
-            FetchOutcome::Page { status, page: facts } => (outcome_of(status, &facts), followed(facts), page.level + 1, 0),
+            FetchOutcome::Page { status, page: mut facts } => {
+                (validators, content) = (std::mem::take(&mut facts.validators), facts.content);
+                (outcome_of(status, &facts), followed(facts), page.level + 1, 0)
+            }
+            // What the page asks of robots is asked still.
+            FetchOutcome::NotModified { validators: now, no_index, no_follow } => {
+                let was = former.as_ref();
+                let (before_index, before_follow) = was.map_or((false, false), |was| was.outcome.asks_of_robots());
+                (content, size) = was.map_or((0, 0), |was| (was.content, was.size));
+                validators = was.map_or(now.clone(), |was| now.or(&was.validators));
+                let (no_index, no_follow) = (no_index || before_index, no_follow || before_follow);
+                let facts = PageFacts { links: same_links, no_index, no_follow, ..PageFacts::default() };
+                (outcome_of(304, &facts), followed(facts), page.level + 1, 0)
+            }
             FetchOutcome::Redirect { status, to } => (VisitOutcome::Redirect(status), vec![to], page.level, page.hops + 1),
             FetchOutcome::NotHtml { status, .. } => (VisitOutcome::NotHtml(status), Vec::new(), 0, 0),
             FetchOutcome::Robots { status, .. } | FetchOutcome::Status(status) => (VisitOutcome::Status(status), Vec::new(), 0, 0),
             FetchOutcome::Failed(failure) => (VisitOutcome::Failed(failure), Vec::new(), 0, 0),
         };
         match &outcome {
-            VisitOutcome::Page(_) | VisitOutcome::RestrictedPage { .. } => self.counters.pages += 1,
+            VisitOutcome::Page(_) | VisitOutcome::RestrictedPage { .. } => {
+                self.counters.pages += 1;
+                self.counters.not_modified += u64::from(not_modified);
+            }
             VisitOutcome::Failed(_) => self.counters.failed += 1,
             VisitOutcome::NotHtml(_) | VisitOutcome::Redirect(_) | VisitOutcome::Status(_) => {}
         }
         let links = if hops > MOST_HOPS { Vec::new() } else { links };
-        let sorted = self.sort_links(host, &tree, run, level, hops, external, links);
+        let change = change(&outcome, content, not_modified, former.as_ref());
+        let mut sorted = self.sort_links(host, &tree, run, level, hops, external, links);
         let questions: Vec<_> = sorted.internal.iter().map(|c| (c.fingerprint, c.level)).collect();
         let visited = Some(SeenVisit { page: page.fingerprint, level: page.level, children: sorted.children.clone() });
         let depth = self.settings.rules.depth;
@@ -181,6 +220,21 @@ impl Crawler {
             SeenBatch { site: number, depth, visited, questions },
             SeenBatch { site: self.handoff_scope, depth: NO_DEPTH, visited: None, questions: leaving },
         ];
+        if not_modified && let Some(former) = &mut former {
+            sorted.beyond_scope.append(&mut former.beyond_scope);
+        }
+        let (elsewhere, named) = (std::mem::take(&mut sorted.elsewhere), std::mem::take(&mut sorted.named));
+        let keep = change.is_some() || !elsewhere.is_empty();
+        let kept = keep.then_some(JournalEntry::Kept {
+            page: page.fingerprint,
+            level: page.level,
+            validators,
+            content,
+            size,
+            change,
+            elsewhere,
+            named,
+        });
         let entry = JournalEntry::Visited {
             url: page.url,
             level: page.level,
@@ -196,7 +250,7 @@ impl Crawler {
             beyond_scope: sorted.beyond_scope,
             rest: report.retry_after,
         };
-        let digest = Digest { host: host.clone(), number, entry, internal: sorted.internal, outgoing: sorted.outgoing };
+        let digest = Digest { host: host.clone(), number, entry, kept, internal: sorted.internal, outgoing: sorted.outgoing };
         let ticket = self.number();
         self.seen_pending.insert(ticket, SeenPurpose::Digest(Box::new(digest)));
         self.commands.push_back(Command::Seen { ticket, batches });
@@ -239,6 +293,10 @@ impl Crawler {
             } else {
                 None
             };
+            sorted.elsewhere.push(fingerprint);
+            if self.sites.get(host).is_some_and(|site| !site.has_named(fingerprint)) {
+                sorted.named.push(url.clone());
+            }
             let print = self.secret.of(target.as_str());
             if !self.newcomers.admit(&target, print, self.now.moment) {
                 // Not entered anywhere: tomorrow a link to it may be followed.
@@ -266,7 +324,7 @@ impl Crawler {
 
     /// The seen set answered: the visit becomes a journal entry.
     pub(super) fn digested(&mut self, digest: Digest, answers: Vec<Vec<SeenAnswer>>) {
-        let Digest { host, number, mut entry, internal, outgoing } = digest;
+        let Digest { host, number, mut entry, kept, internal, outgoing } = digest;
         let Some(site) = self.sites.get_mut(&host).filter(|site| site.number == number) else { return };
         site.digesting = false;
         // A shorter way was found while the page was on its way: what lies behind it comes nearer, too.
@@ -298,46 +356,11 @@ impl Crawler {
             self.commands.push_back(Command::PutCut { site: number, urls: cut });
         }
         self.journal(&host, entry);
+        if let Some(kept) = kept {
+            self.journal(&host, kept);
+        }
         self.raise(&host, number, Vec::new(), shorter.into_iter().collect());
         self.came_nearer(&host, nearer);
-        self.want(&host);
-    }
-
-    /// Trees whose time has come are visited again, under the next run's number.
-    pub(super) fn tick_runs(&mut self) {
-        if !self.rounds.is_multiple_of(50) || self.held_back().is_some() {
-            return;
-        }
-        let due = |opened: WallTime| self.now.wall.0.saturating_sub(opened.0) >= self.settings.revisit;
-        let over = self.sites.values().filter(|site| site.finished() && site.tree == site.key.host && due(site.opened));
-        let over: Vec<_> = over.map(|site| (site.key.host.clone(), site.address, site.key.run + 1)).collect();
-        for (host, address, run) in over {
-            self.begin_run(host.clone(), address, host, run);
-        }
-        let rested = self.sites.values().filter(|site| site.may_resume(self.now.wall, SLOT));
-        let rested: Vec<_> = rested.map(|site| site.key.host.clone()).collect();
-        for host in rested {
-            self.journal(&host, JournalEntry::Resumed { at: self.now.wall });
-            self.want(&host);
-        }
-    }
-
-    /// Begins the next run of a site from the starting URLs of the last one.
-    pub(super) fn begin_run(&mut self, host: Host, address: IpAddr, tree: Host, run: u32) {
-        let Some(old) = self.sites.remove(&host) else { return };
-        self.commands.push_back(Command::DropSeen(old.number));
-        self.front.drop_site(old.address, &host);
-        let key = crate::model::journal::JournalKey { run, ..old.key.clone() };
-        self.begin_site(key, address, tree);
-        let urls: Vec<_> = old.starts.into_iter().map(|url| (url, 0, 0)).collect();
-        if !urls.is_empty() {
-            let Some(site) = self.sites.get(&host) else { return };
-            let questions: Vec<(Fingerprint, u8)> = urls.iter().map(|(url, level, _)| (self.secret.of(url.as_str()), *level)).collect();
-            let batch = SeenBatch { site: site.number, depth: self.settings.rules.depth, visited: None, questions };
-            self.commands.push_back(Command::Seen { ticket: 0, batches: vec![batch] });
-            self.journal(&host, JournalEntry::Admitted { urls });
-        }
-        self.superseded.insert(host.clone(), old.key);
         self.want(&host);
     }
 }
@@ -361,4 +384,8 @@ struct Sorted {
     outgoing: Vec<Arrival>,
     outgoing_prints: Vec<(Fingerprint, u8)>,
     beyond_scope: Vec<Host>,
+    /// All that lead to other sites in scope, and to other hosts of the tree.
+    elsewhere: Vec<Fingerprint>,
+    /// Those of them that the journal has not named yet.
+    named: Vec<PageUrl>,
 }

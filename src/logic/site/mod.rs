@@ -3,31 +3,40 @@
 //! A [`Site`] is one host's part of a site tree in one run: the fold of its journal. Live and replayed entries go through the same
 //! [`Site::apply`], so a new owner who reads the journal stands where the former one stood.
 
+mod account;
+pub mod former;
 pub mod frontier;
 pub mod replay;
 pub mod robots;
 mod standing;
+pub mod yields;
 
 use crate::model::{
+    account::Changes,
     fetch::{FetchFailure, FetchOrder, FetchPurpose},
     fingerprint::{Fingerprint, FingerprintKey},
     journal::{JournalEntry, JournalKey, SkipReason, VisitOutcome},
     record::{RunState, ServerRecord, ServerStatus},
+    revisit::Validators,
     time::{Millis, WallTime},
     url::{Host, Origin, PageUrl},
 };
+use former::Memory;
 use frontier::{Frontier, Waiting};
 use standing::RobotsStanding;
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
 };
+use yields::{Price, Yields};
 
 /// How a site is crawled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteRules {
     /// The deepest level that is fetched.
     pub depth: u8,
+    /// What a request must be expected to bring; at 0 the depth alone decides.
+    pub price: Price,
     /// Pages a run, then the tree is paused; 0 is no limit.
     pub pages_per_run: u64,
     /// The product token that robots.txt knows us by.
@@ -45,6 +54,12 @@ const LONGEST_BACK_OFF: Millis = 3_600_000;
 
 /// How many starting URLs of a site are remembered for its next run.
 const MOST_STARTS: usize = 10_000;
+
+/// How many links to other sites a journal names in full, so that the next run knows them without a download.
+const MOST_NAMED: usize = 20_000;
+
+/// How many URLs that were left out by their yield may be brought back by a starting URL.
+const MOST_LEFT_OUT: usize = 100_000;
 
 /// How many distinct external hosts are counted exactly for one site.
 const MOST_EXTERNAL_HOSTS: usize = 100_000;
@@ -96,7 +111,13 @@ pub struct Site {
     /// Set while the answer of the seen set is awaited after a visit.
     pub digesting: bool,
     /// Starting URLs, for the next run.
-    pub starts: Vec<PageUrl>,
+    pub starts: BTreeSet<PageUrl>,
+    /// Whether the run before can be asked what it knew of a page.
+    pub memory: Memory,
+    /// Links to other sites that the journal has named.
+    named: BTreeSet<Fingerprint>,
+    /// What was visited and redirects within the site.
+    redirects: BTreeSet<Fingerprint>,
     next_sequence: u64,
     robots: BTreeMap<Origin, RobotsStanding>,
     scripts: BTreeSet<Fingerprint>,
@@ -107,6 +128,9 @@ pub struct Site {
     last_rest: Millis,
     /// How many answers in a row were 429 or 503.
     setbacks: u32,
+    yields: Yields,
+    /// URLs that were left out by their yield, should they be named as starting URLs.
+    left_out: BTreeSet<Fingerprint>,
 }
 
 impl Site {
@@ -125,9 +149,14 @@ impl Site {
             bytes: 0,
             busy_ms: 0,
             known: 0,
+            fetched: 0,
+            unanswered: 0,
+            waiting: 0,
+            set_aside: 0,
             cut_by_depth: 0,
             refused_by_robots: 0,
             cut_by_script: 0,
+            cut_by_yield: 0,
             failed: 0,
             by_status: BTreeMap::new(),
             external_hosts: 0,
@@ -138,6 +167,9 @@ impl Site {
             no_follow: 0,
             crawl_delay_ms: None,
             refused_by_crawl_delay: 0,
+            changes: None,
+            levels: Vec::new(),
+            by_failure: BTreeMap::new(),
         };
         Site {
             key,
@@ -149,7 +181,10 @@ impl Site {
             frontier: Frontier::default(),
             asking: None,
             digesting: false,
-            starts: Vec::new(),
+            starts: BTreeSet::new(),
+            memory: Memory::None,
+            named: BTreeSet::new(),
+            redirects: BTreeSet::new(),
             next_sequence: 0,
             robots: BTreeMap::new(),
             scripts: BTreeSet::new(),
@@ -159,6 +194,8 @@ impl Site {
             last_took: 0,
             last_rest: 0,
             setbacks: 0,
+            yields: Yields::default(),
+            left_out: BTreeSet::new(),
         }
     }
 
@@ -181,17 +218,43 @@ impl Site {
                 self.slot = *at;
             }
             JournalEntry::Opened { .. } | JournalEntry::Forwarded { .. } | JournalEntry::TakenOver { .. } => {}
-            JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } => {
+            JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } | JournalEntry::Reopened { urls } => {
                 for (url, level, hops) in urls {
-                    if *level == 0 && self.starts.len() < MOST_STARTS && !self.starts.contains(url) {
-                        self.starts.push(url.clone());
+                    if (*level, *hops) == (0, 0) {
+                        self.start(url);
                     }
-                    let raised = matches!(entry, JournalEntry::Raised { .. });
-                    self.enter(url, *level, *hops, raised, rules, key);
+                    let page = key.of(url.as_str());
+                    let waits = self.frontier.contains(page);
+                    match entry {
+                        JournalEntry::Raised { .. } if self.left_out.remove(&page) => {
+                            self.record.cut_by_yield = self.record.cut_by_yield.saturating_sub(1);
+                        }
+                        // It counts among what waits from now on.
+                        JournalEntry::Raised { .. } if !waits => self.record.cut_by_depth = self.record.cut_by_depth.saturating_sub(1),
+                        JournalEntry::Reopened { .. } if !waits => self.record.cut_by_script = self.record.cut_by_script.saturating_sub(1),
+                        _ => self.record.known += u64::from(!waits),
+                    }
+                    self.enter(url, *level, *hops, rules, key);
+                }
+            }
+            JournalEntry::Started { urls } => urls.iter().for_each(|url| self.start(url)),
+            JournalEntry::Follows { run, pages } => {
+                self.record.changes = Some(Changes { since_run: *run, pages_before: *pages, ..Changes::default() });
+            }
+            JournalEntry::Kept { level, size, change, named, .. } => {
+                self.count_change(*change, *level, *size);
+                for url in named {
+                    if self.named.len() < MOST_NAMED {
+                        self.named.insert(key.of(url.as_str()));
+                    }
+                    let host = url.host();
+                    if !self.is_internal(&host) {
+                        self.count_external(&host, *level, key);
+                    }
                 }
             }
             JournalEntry::Robots { origin, at, answer, took } => {
-                self.count_request(*at, *took);
+                self.count_request(*at, *took, 0);
                 let standing = self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin));
                 standing.answered(
                     *at,
@@ -200,31 +263,45 @@ impl Site {
                 );
                 self.count_setback(answer.as_ref().ok().map(|(status, _)| *status));
                 self.record.crawl_delay_ms = self.robots.values().filter_map(RobotsStanding::wanted_delay).max();
-                if answer.is_err() {
-                    self.record.failed += 1;
+                if let Err(failure) = answer {
+                    self.count_failure(*failure);
                 }
             }
-            JournalEntry::Visited { url, level, at, outcome, took, bytes, software, found, beyond_scope, outgoing, rest, .. } => {
+            JournalEntry::Visited {
+                url, level, at, outcome, took, bytes, software, children, found, beyond_scope, outgoing, rest, ..
+            } => {
                 self.last_rest = rest.unwrap_or(0);
-                self.frontier.remove(key.of(url.as_str()));
+                let page = key.of(url.as_str());
+                let waited = self.frontier.remove(page);
+                if matches!(outcome, VisitOutcome::Redirect(_)) && !children.is_empty() {
+                    self.redirects.insert(page);
+                }
+                // Another URL of its script took its place while it was being asked for; or it was asked for twice.
+                let had_lost = !waited && url.script().is_some();
+                self.record.cut_by_script = self.record.cut_by_script.saturating_sub(u64::from(had_lost));
+                let answered = !matches!(outcome, VisitOutcome::Failed(_));
+                self.record.fetched += u64::from(answered && (waited || had_lost));
+                self.record.unanswered += u64::from(!answered && (waited || had_lost));
                 if let Some(script) = url.script() {
                     self.scripts.insert(key.of(script));
                 }
                 self.budget_used += 1;
-                self.count_request(*at, *took);
+                self.count_request(*at, *took, *level);
                 self.count_outcome(outcome, *level);
                 self.record.bytes += bytes;
+                self.level(*level).bytes += bytes;
                 if let Some(software) = software {
                     self.record.software = Some(software.clone());
                 }
                 for (url, level, hops) in found {
-                    self.enter(url, *level, *hops, false, rules, key);
+                    self.record.known += u64::from(!self.frontier.contains(key.of(url.as_str())));
+                    self.enter(url, *level, *hops, rules, key);
                 }
+                let before = self.record.external_hosts;
                 for host in beyond_scope.iter().cloned().chain(outgoing.iter().filter(|a| a.place.is_none()).map(|a| a.url.host())) {
-                    if self.external.len() < MOST_EXTERNAL_HOSTS && self.external.insert(key.of(host.as_str()).0) {
-                        self.record.external_hosts += 1;
-                    }
+                    self.count_external(&host, *level, key);
                 }
+                self.yields.count(url, self.record.external_hosts - before, key);
             }
             JournalEntry::Skipped { url, reason } => {
                 self.frontier.remove(key.of(url.as_str()));
@@ -232,32 +309,41 @@ impl Site {
                 match reason {
                     SkipReason::Robots | SkipReason::RobotsUnavailable | SkipReason::CrawlDelay => self.record.refused_by_robots += 1,
                     SkipReason::Script => self.record.cut_by_script += 1,
-                    SkipReason::Denied | SkipReason::TooManyRedirects => self.record.failed += 1,
+                    SkipReason::Yield => {
+                        self.record.cut_by_yield += 1;
+                        if self.left_out.len() < MOST_LEFT_OUT {
+                            self.left_out.insert(key.of(url.as_str()));
+                        }
+                    }
+                    SkipReason::Denied | SkipReason::TooManyRedirects => self.record.set_aside += 1,
                 }
             }
         }
         self.record.status = self.status();
         self.record.state = self.state(rules);
+        self.record.waiting = self.frontier.len() as u64;
+        self.count_gone();
+    }
+
+    fn start(&mut self, url: &PageUrl) {
+        if self.starts.len() < MOST_STARTS {
+            self.starts.insert(url.clone());
+        }
     }
 
     /// A URL of this site becomes known, or comes nearer.
-    fn enter(&mut self, url: &PageUrl, level: u8, hops: u8, raised: bool, rules: &SiteRules, key: &FingerprintKey) {
+    fn enter(&mut self, url: &PageUrl, level: u8, hops: u8, rules: &SiteRules, key: &FingerprintKey) {
         let fingerprint = key.of(url.as_str());
         if level > rules.depth {
             self.record.cut_by_depth += 1;
             return;
         }
         let script = url.script().map(|script| key.of(script));
-        if raised && !self.frontier.contains(fingerprint) {
-            // It had been cut by the depth, or waits nowhere: it counts as known from now on.
-            self.record.cut_by_depth = self.record.cut_by_depth.saturating_sub(1);
-        }
-        if script.is_some_and(|script| self.scripts.contains(&script)) {
+        if script.is_some_and(|script| self.scripts.contains(&script)) && !self.frontier.contains(fingerprint) {
             self.record.cut_by_script += 1;
             return;
         }
         let entered = self.frontier.enter(Waiting { url: url.clone(), fingerprint, level, hops }, script);
-        self.record.known += u64::from(entered.new);
         self.record.cut_by_script += u64::from(entered.beaten);
     }
 
@@ -267,11 +353,20 @@ impl Site {
             return Next::Nothing;
         }
         let Some(waiting) = self.frontier.first() else { return Next::Nothing };
+        // Starting URLs are what somebody asked for, whatever they bring.
+        if waiting.level > 0 && self.yields.too_little(&waiting.url, rules.price, key) {
+            return Next::Skip(waiting.url.clone(), SkipReason::Yield);
+        }
         let origin = waiting.url.origin();
         let fresh = RobotsStanding::new(&origin);
         let standing = self.robots.get(&origin).unwrap_or(&fresh);
         if let Some(url) = standing.to_ask(now) {
-            return Next::Fetch(FetchOrder { url, address: self.address, purpose: FetchPurpose::Robots });
+            return Next::Fetch(FetchOrder {
+                url,
+                address: self.address,
+                purpose: FetchPurpose::Robots,
+                validators: Validators::default(),
+            });
         }
         if let Some(reason) = standing.forbids(&waiting.url) {
             return Next::Skip(waiting.url.clone(), reason);
@@ -279,7 +374,8 @@ impl Site {
         if waiting.url.script().is_some_and(|script| self.scripts.contains(&key.of(script))) {
             return Next::Skip(waiting.url.clone(), SkipReason::Script);
         }
-        Next::Fetch(FetchOrder { url: waiting.url.clone(), address: self.address, purpose: FetchPurpose::Page })
+        let url = waiting.url.clone();
+        Next::Fetch(FetchOrder { url, address: self.address, purpose: FetchPurpose::Page, validators: Validators::default() })
     }
 
     /// Notes that an order of [`Site::next`] is under way.
@@ -289,29 +385,6 @@ impl Site {
             FetchPurpose::Robots => self.frontier.first().map(|waiting| Asking::Robots(waiting.url.origin())),
             FetchPurpose::Page => self.frontier.get(key.of(order.url.as_str())).cloned().map(Asking::Page),
         };
-    }
-
-    /// robots.txt answered with a redirect. Returns whether it is followed (at most five hops, to other hosts too); if not, the
-    /// caller enters it as "there is none".
-    pub fn robots_moved(&mut self, origin: &Origin, to: &PageUrl) -> bool {
-        self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin)).moved(to)
-    }
-
-    /// robots.txt moved to a host of which it is not known yet where it lives and who may ask it. Returns whether to look again
-    /// soon; if not, the caller enters that it could not be had.
-    pub fn robots_searched(&mut self, origin: &Origin) -> bool {
-        self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin)).searched()
-    }
-
-    /// robots.txt could not be had. Returns for how long to wait before it is asked again, or none if it is given up for this
-    /// run; then the caller enters the failure.
-    pub fn robots_failed(&mut self, origin: &Origin) -> Option<Millis> {
-        self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin)).failed()
-    }
-
-    /// The crawl-delay that robots.txt asks for, if it does.
-    pub fn crawl_delay(&self, origin: &Origin) -> Option<Millis> {
-        self.robots.get(origin)?.crawl_delay()
     }
 
     /// What the last request took: politeness waits a multiple of it.
@@ -329,19 +402,9 @@ impl Site {
         self.last_rest
     }
 
-    /// The longest crawl-delay of its origins.
-    pub fn slowest_crawl_delay(&self) -> Option<Millis> {
-        self.robots.values().filter_map(RobotsStanding::crawl_delay).max()
-    }
-
-    /// What robots.txt says of a URL, in words.
-    pub fn robots_says(&self, url: &PageUrl) -> Option<String> {
-        self.robots.get(&url.origin()).map(|standing| standing.words(url))
-    }
-
-    /// When the robots.txt that holds for a URL was answered, if it was.
-    pub fn robots_since(&self, url: &PageUrl) -> Option<WallTime> {
-        self.robots.get(&url.origin()).and_then(RobotsStanding::since)
+    /// Whether a URL was left out because too little was to be expected of it.
+    pub fn left_out(&self, url: Fingerprint) -> bool {
+        self.left_out.contains(&url)
     }
 
     /// What the server is, in one word, by its answers so far.
@@ -351,6 +414,8 @@ impl Site {
             ServerStatus::Up
         } else if !answers.is_empty() {
             if answers.keys().all(|status| matches!(status, 401 | 403 | 429 | 451)) { ServerStatus::Refused } else { ServerStatus::NoPages }
+        } else if self.record.by_failure.contains_key(&FetchFailure::Challenged) {
+            ServerStatus::Refused
         } else if self.record.requests == 0 {
             ServerStatus::Waiting
         } else if self.robots.values().all(RobotsStanding::unreachable) {
@@ -366,7 +431,7 @@ impl Site {
 
     /// Whether something can be asked now or later in this slot.
     pub fn wants(&self, rules: &SiteRules) -> bool {
-        !self.frontier.is_empty() && self.asking.is_none() && !self.digesting && self.state(rules) != RunState::PausedByBudget
+        self.frontier.first().is_some() && self.asking.is_none() && !self.digesting && self.state(rules) != RunState::PausedByBudget
     }
 
     /// Whether it is paused by its page budget, and since a slot's length.
@@ -381,48 +446,17 @@ impl Site {
 
     fn state(&self, rules: &SiteRules) -> RunState {
         if self.frontier.is_empty() {
-            if self.record.cut_by_depth > 0 { RunState::CutByDepth } else { RunState::Complete }
+            if self.record.cut_by_yield > 0 {
+                RunState::CutByYield
+            } else if self.record.cut_by_depth > 0 {
+                RunState::CutByDepth
+            } else {
+                RunState::Complete
+            }
         } else if rules.pages_per_run > 0 && self.budget_used >= rules.pages_per_run {
             RunState::PausedByBudget
         } else {
             RunState::Running
-        }
-    }
-
-    fn count_request(&mut self, at: WallTime, took: Millis) {
-        self.last_took = took;
-        self.record.requests += 1;
-        self.record.busy_ms += took;
-        self.record.first_visit.get_or_insert(at);
-        self.record.last_visit = self.record.last_visit.max(Some(at));
-    }
-
-    /// Counts refusals for being asked too much; no answer at all says nothing of that.
-    fn count_setback(&mut self, status: Option<u16>) {
-        match status {
-            Some(status) if asks_for_patience(status) => self.setbacks = self.setbacks.saturating_add(1),
-            Some(_) => self.setbacks = 0,
-            None => {}
-        }
-    }
-
-    fn count_outcome(&mut self, outcome: &VisitOutcome, level: u8) {
-        self.count_setback(outcome.status());
-        if let VisitOutcome::RestrictedPage { no_index, no_follow, .. } = outcome {
-            self.record.no_index += u64::from(*no_index);
-            self.record.no_follow += u64::from(*no_follow);
-        }
-        match outcome {
-            VisitOutcome::Page(status) | VisitOutcome::RestrictedPage { status, .. } => {
-                self.record.pages += 1;
-                self.record.deepest = self.record.deepest.max(level);
-                *self.record.by_status.entry(*status).or_default() += 1;
-            }
-            VisitOutcome::NotHtml(status) | VisitOutcome::Redirect(status) | VisitOutcome::Status(status) => {
-                *self.record.by_status.entry(*status).or_default() += 1;
-            }
-            VisitOutcome::Failed(FetchFailure::Cancelled) => {}
-            VisitOutcome::Failed(_) => self.record.failed += 1,
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{Site, SiteRules};
 use crate::model::{
     fingerprint::{Fingerprint, FingerprintKey},
-    journal::{Arrival, JournalEntry, JournalKey},
+    journal::{Arrival, JournalEntry, JournalKey, SkipReason},
     seen::PageState,
     url::PageUrl,
 };
@@ -49,7 +49,7 @@ pub fn replay(key: JournalKey, number: u64, entries: &[JournalEntry], rules: &Si
             }
         };
         match entry {
-            JournalEntry::Admitted { urls } => urls.iter().for_each(|(url, level, _)| met(url, *level)),
+            JournalEntry::Admitted { urls } | JournalEntry::Reopened { urls } => urls.iter().for_each(|(url, level, _)| met(url, *level)),
             JournalEntry::Raised { urls, visited } => {
                 urls.iter().for_each(|(url, level, _)| met(url, *level));
                 for (fingerprint, level) in visited {
@@ -68,13 +68,21 @@ pub fn replay(key: JournalKey, number: u64, entries: &[JournalEntry], rules: &Si
                 }
                 outgoing.extend(named.iter().map(|arrival| (sequence as u64, arrival.clone())));
             }
+            // A starting URL that names it again brings it back.
+            JournalEntry::Skipped { reason: SkipReason::Yield, .. } => {}
             JournalEntry::Skipped { url, .. } => {
                 if let Some(page) = pages.get_mut(&secret.of(url.as_str())) {
                     page.1 = PageState::Visited;
                 }
             }
             JournalEntry::Forwarded { before } => outgoing.retain(|(sequence, _)| sequence >= before),
-            JournalEntry::Opened { .. } | JournalEntry::Robots { .. } | JournalEntry::Resumed { .. } | JournalEntry::TakenOver { .. } => {}
+            JournalEntry::Opened { .. }
+            | JournalEntry::Robots { .. }
+            | JournalEntry::Resumed { .. }
+            | JournalEntry::TakenOver { .. }
+            | JournalEntry::Started { .. }
+            | JournalEntry::Follows { .. }
+            | JournalEntry::Kept { .. } => {}
         }
     }
     let seen = pages.into_iter().map(|(fingerprint, (level, state))| (fingerprint, level, state)).collect();

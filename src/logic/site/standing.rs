@@ -1,7 +1,7 @@
 //! May we ask this? How we stand with one origin's robots.txt: unknown, moved, answered, or not to be had.
 
 use super::{
-    LONGEST_CRAWL_DELAY,
+    LONGEST_CRAWL_DELAY, Site,
     robots::{Robots, RobotsVerdict, verdict},
 };
 use crate::model::{
@@ -125,9 +125,9 @@ impl RobotsStanding {
         }
     }
 
-    /// The crawl-delay that is waited out.
+    /// The crawl-delay that is waited out. Where it is longer than that, nothing is asked, so there is nothing to wait for.
     pub fn crawl_delay(&self) -> Option<Millis> {
-        self.wanted_delay().map(|delay| delay.min(LONGEST_CRAWL_DELAY))
+        self.wanted_delay().filter(|delay| *delay <= LONGEST_CRAWL_DELAY)
     }
 
     /// When the answer that counts came, if one did.
@@ -148,5 +148,45 @@ impl RobotsStanding {
             (_, Some(_)) => "forbids it".to_owned(),
             (_, None) => "allows it".to_owned(),
         }
+    }
+}
+
+impl Site {
+    /// robots.txt answered with a redirect. Returns whether it is followed (at most five hops, to other hosts too); if not, the
+    /// caller enters it as "there is none".
+    pub fn robots_moved(&mut self, origin: &Origin, to: &PageUrl) -> bool {
+        self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin)).moved(to)
+    }
+
+    /// robots.txt moved to a host of which it is not known yet where it lives and who may ask it. Returns whether to look again
+    /// soon; if not, the caller enters that it could not be had.
+    pub fn robots_searched(&mut self, origin: &Origin) -> bool {
+        self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin)).searched()
+    }
+
+    /// robots.txt could not be had. Returns for how long to wait before it is asked again, or none if it is given up for this
+    /// run; then the caller enters the failure.
+    pub fn robots_failed(&mut self, origin: &Origin) -> Option<Millis> {
+        self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin)).failed()
+    }
+
+    /// The crawl-delay that robots.txt asks for, if it does.
+    pub fn crawl_delay(&self, origin: &Origin) -> Option<Millis> {
+        self.robots.get(origin)?.crawl_delay()
+    }
+
+    /// The longest crawl-delay of its origins.
+    pub fn slowest_crawl_delay(&self) -> Option<Millis> {
+        self.robots.values().filter_map(RobotsStanding::crawl_delay).max()
+    }
+
+    /// What robots.txt says of a URL, in words.
+    pub fn robots_says(&self, url: &PageUrl) -> Option<String> {
+        self.robots.get(&url.origin()).map(|standing| standing.words(url))
+    }
+
+    /// When the robots.txt that holds for a URL was answered, if it was.
+    pub fn robots_since(&self, url: &PageUrl) -> Option<WallTime> {
+        self.robots.get(&url.origin()).and_then(RobotsStanding::since)
     }
 }

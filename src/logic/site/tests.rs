@@ -1,12 +1,16 @@
 //! Does a site ask what it should, in the right order, and does its journal tell the same story again?
 
 use super::{replay::replay, *};
-use crate::model::{journal::Arrival, seen::PageState};
+use crate::model::{
+    journal::Arrival,
+    revisit::{Change, FormerRow},
+    seen::PageState,
+};
 
 const KEY: FingerprintKey = FingerprintKey([7; 16]);
 
 fn rules() -> SiteRules {
-    SiteRules { depth: 2, pages_per_run: 0, product_token: "nearcrawl".to_owned() }
+    SiteRules { depth: 2, price: Price::default(), pages_per_run: 0, product_token: "nearcrawl".to_owned() }
 }
 
 fn page(path: &str) -> PageUrl {
@@ -261,4 +265,166 @@ fn refusals_for_being_asked_too_much_double_the_rest_of_a_site() {
     assert_eq!(site.back_off(), 3_600_000, "no answer is no better");
     site.apply(&answer(VisitOutcome::Status(404)), &rules(), &KEY);
     assert_eq!(site.back_off(), 30_000);
+}
+
+fn kept(path: &str, change: Option<Change>, size: u64, named: &[&str]) -> JournalEntry {
+    let named: Vec<_> = named.iter().map(|url| PageUrl::parse(url).unwrap()).collect();
+    let elsewhere = named.iter().map(|url| KEY.of(url.as_str())).collect();
+    let (page, validators) = (KEY.of(page(path).as_str()), Validators { etag: Some("\"7\"".to_owned()), last_modified: None });
+    JournalEntry::Kept { page, level: 1, validators, content: 9, size, change, elsewhere, named }
+}
+
+#[test]
+fn what_changed_since_the_run_before_is_on_the_record_when_nothing_waits() {
+    let entries = [
+        JournalEntry::Admitted { urls: found(&[("/", 0), ("/gone", 0)]) },
+        JournalEntry::Follows { run: 1, pages: 5 },
+        robots(""),
+        visited("/", 0, &[("/1", 1), ("/2", 1), ("/3", 1)], &[]),
+        kept("/", Some(Change::NotModified), 700, &[]),
+        visited("/1", 1, &[], &[]),
+        kept("/1", Some(Change::Changed), 100, &["http://b.ke/", "http://b.ke/x", "http://w.a.ke/"]),
+        visited("/2", 1, &[], &[]),
+        kept("/2", Some(Change::New), 100, &[]),
+    ];
+    let (key, mut all) = opened();
+    all.extend(entries);
+    let unfinished = replay(key.clone(), 1, &all, &rules(), &KEY).unwrap().site.record;
+    assert_eq!((unfinished.waiting, unfinished.changes.unwrap().gone), (2, 0), "what waits may be there still");
+    let mut last = visited("/gone", 0, &[], &[]);
+    if let JournalEntry::Visited { outcome, .. } = &mut last {
+        *outcome = VisitOutcome::Status(410);
+    }
+    all.extend([last, visited("/3", 1, &[], &[]), kept("/3", Some(Change::Unchanged), 100, &[])]);
+    let record = replay(key, 1, &all, &rules(), &KEY).unwrap().site.record;
+    let changes = record.changes.unwrap();
+    assert_eq!((changes.new, changes.changed, changes.unchanged, changes.not_modified, changes.gone), (1, 1, 2, 1, 2));
+    assert_eq!((changes.bytes_saved, record.external_hosts), (700, 2), "b.ke and far.example; w.a.ke belongs to the tree");
+    assert_eq!(changes.sentence(), "Since run 1: 1 new page, 1 changed, 2 unchanged, 2 gone.");
+    assert_eq!(record.completeness(), "Of 5 URLs known, 5 fetched (4 pages).");
+    let levels: Vec<_> = record.levels.iter().map(|level| (level.requests, level.pages, level.bytes, level.external_hosts)).collect();
+    assert_eq!(levels, [(3, 1, 200, 1), (3, 3, 1_000, 1)], "robots.txt counts at level 0");
+}
+
+#[test]
+fn a_journal_read_for_the_next_run_gives_pages_their_versions_and_links_their_names() {
+    let (key, mut entries) = opened();
+    entries.push(JournalEntry::Admitted { urls: found(&[("/", 0)]) });
+    entries.push(visited("/", 0, &[("/1", 1), ("/9", 7)], &["http://b.ke/"]));
+    entries.push(kept("/", Some(Change::New), 700, &["http://b.ke/"]));
+    entries.push(visited("/1", 1, &[], &[]));
+    let mut reader = former::FormerReader::new(KEY);
+    let mut rows: Vec<_> = entries.into_iter().flat_map(|entry| reader.read(entry)).collect();
+    rows.extend(reader.end());
+    let text = |url: &str| FormerRow::Text(KEY.of(url), url.to_owned());
+    for url in ["http://a.ke/", "http://a.ke/1", "http://a.ke/9", "http://b.ke/"] {
+        assert!(rows.contains(&text(url)), "{url}");
+    }
+    let pages: Vec<_> = rows.iter().filter_map(|row| if let FormerRow::Page(of, page) = row { Some((*of, page)) } else { None }).collect();
+    assert_eq!(pages.iter().map(|(of, _)| *of).collect::<Vec<_>>(), ["http://a.ke/", "http://a.ke/1"].map(|url| KEY.of(url)));
+    let home = pages[0].1;
+    assert_eq!((home.content, home.size, home.children.len(), home.elsewhere.len(), home.beyond_scope.len()), (9, 700, 2, 1, 1));
+    assert_eq!((home.validators.etag.as_deref(), pages[1].1.validators.is_empty()), (Some("\"7\""), true));
+    assert_eq!((reader.pages(), key.run), (2, 1));
+}
+
+/// A site whose `/links/` name a new host each, whose `/old/` name none, all found on the front page.
+fn two_branches(pages: usize) -> Vec<JournalEntry> {
+    let paths: Vec<String> = (0..pages).flat_map(|number| [format!("/old/{number}"), format!("/links/{number}")]).collect();
+    let links: Vec<(&str, u8)> = paths.iter().map(|path| (path.as_str(), 1)).collect();
+    vec![JournalEntry::Admitted { urls: found(&[("/", 0)]) }, robots(""), visited("/", 0, &links, &[])]
+}
+
+/// Asks all that the rules let it, and returns the journal's further entries.
+fn ask_all(site: &mut Site, rules: &SiteRules) -> Vec<JournalEntry> {
+    let mut entries = Vec::new();
+    loop {
+        let entry = match site.next(WallTime(4), rules, &KEY) {
+            Next::Nothing => return entries,
+            Next::Skip(url, reason) => JournalEntry::Skipped { url, reason },
+            Next::Fetch(order) => {
+                let path = order.url.path_and_query();
+                let host = path.strip_prefix("/links/").map(|number| format!("http://h{number}.example/"));
+                visited(path, 1, &[], &host.iter().map(String::as_str).collect::<Vec<_>>())
+            }
+        };
+        site.apply(&entry, rules, &KEY);
+        entries.push(entry);
+    }
+}
+
+#[test]
+fn a_branch_that_brings_too_little_is_left_out_and_its_journal_tells_the_same() {
+    let rules = SiteRules { price: Price::of(0.05).unwrap(), ..rules() };
+    let (key, mut entries) = opened();
+    entries.extend(two_branches(100));
+    let mut site = replay(key.clone(), 1, &entries, &rules, &KEY).unwrap().site;
+    entries.extend(ask_all(&mut site, &rules));
+    let record = &site.record;
+    assert!((50..98).contains(&record.cut_by_yield), "{}", record.cut_by_yield);
+    assert_eq!((record.pages, record.external_hosts, record.state), (201 - record.cut_by_yield, 101, RunState::CutByYield));
+    assert!(site.finished());
+    // Wherever the former owner stopped, the next one goes on alike.
+    for end in [4, 20, 60, entries.len()] {
+        let mut heir = replay(key.clone(), 2, &entries[..end], &rules, &KEY).unwrap().site;
+        assert_eq!(ask_all(&mut heir, &rules), entries[end..], "from {end} on");
+        assert_eq!(heir.record, site.record);
+    }
+    let free = SiteRules { price: Price::default(), ..rules };
+    let mut site = replay(key, 3, &entries[..5], &free, &KEY).unwrap().site;
+    ask_all(&mut site, &free);
+    assert_eq!((site.record.pages, site.record.cut_by_yield, site.record.state), (201, 0, RunState::Complete));
+}
+
+#[test]
+fn what_was_left_out_is_asked_for_if_it_is_named_as_a_starting_url() {
+    let rules = SiteRules { price: Price::of(0.05).unwrap(), ..rules() };
+    let (key, mut entries) = opened();
+    entries.extend(two_branches(100));
+    let mut site = replay(key.clone(), 1, &entries, &rules, &KEY).unwrap().site;
+    entries.extend(ask_all(&mut site, &rules));
+    let (known, left_out, last) = (site.record.known, site.record.cut_by_yield, KEY.of(page("/old/99").as_str()));
+    assert!(site.left_out(last));
+    let replayed = replay(key, 1, &entries, &rules, &KEY).unwrap();
+    assert!(replayed.seen.contains(&(last, 1, PageState::Waiting)), "the seen set goes on expecting it");
+    site.apply(&JournalEntry::Raised { urls: found(&[("/old/99", 0)]), visited: Vec::new() }, &rules, &KEY);
+    assert_eq!((site.record.known, site.record.cut_by_yield, site.finished()), (known, left_out - 1, false));
+    let asked = ask_all(&mut site, &rules);
+    assert!(matches!(&asked[..], [JournalEntry::Visited { url, .. }] if *url == page("/old/99")), "{asked:?}");
+    assert_eq!(site.record.state, RunState::CutByYield);
+}
+
+#[test]
+fn failures_are_counted_by_kind_and_a_challenge_is_no_failure_of_the_server() {
+    let play_with = |outcomes: &[VisitOutcome]| {
+        let visits = outcomes.iter().enumerate().map(|(n, outcome)| {
+            let mut entry = visited(&format!("/{n}"), 0, &[], &[]);
+            if let JournalEntry::Visited { outcome: old, .. } = &mut entry {
+                *old = outcome.clone();
+            }
+            entry
+        });
+        let (key, mut entries) = opened();
+        entries.push(robots(""));
+        let mut site = replay(key, 1, &entries, &rules(), &KEY).unwrap().site;
+        visits.for_each(|visit| site.apply(&visit, &rules(), &KEY));
+        site
+    };
+    use FetchFailure::{CertificateExpired, Challenged, HeadTimeout};
+    use VisitOutcome::{Failed, Page, Status};
+    for (outcomes, status, main) in [
+        (vec![Failed(HeadTimeout), Failed(CertificateExpired), Failed(CertificateExpired)], ServerStatus::Down, Some(CertificateExpired)),
+        (vec![Failed(Challenged)], ServerStatus::Refused, Some(Challenged)),
+        (vec![Status(403), Failed(Challenged), Status(429)], ServerStatus::Refused, Some(Challenged)),
+        (vec![Page(200), Failed(Challenged)], ServerStatus::Up, Some(Challenged)),
+        (vec![Status(404)], ServerStatus::NoPages, None),
+        (vec![Status(403)], ServerStatus::Refused, None),
+    ] {
+        let site = play_with(&outcomes);
+        assert_eq!((site.record.status, site.record.main_failure()), (status, main), "{outcomes:?}");
+        assert_eq!(site.record.by_failure.values().sum::<u64>(), site.record.failed, "{outcomes:?}");
+    }
+    assert_eq!(play_with(&[Failed(Challenged)]).back_off(), 60_000, "a guard is given time like a server that says 429");
+    let (site, _) = play(&[JournalEntry::Admitted { urls: found(&[("/", 0)]) }, robots_answer(Err(Challenged), 2)], &rules());
+    assert_eq!(site.record.status, ServerStatus::Refused, "also where the guard stands before robots.txt");
 }

@@ -257,3 +257,99 @@ fn every_class_has_its_own_word() {
     let words: std::collections::BTreeSet<_> = all.iter().map(|refusal| refusal.class()).collect();
     assert_eq!(words.len(), all.len());
 }
+
+/// The registries once more, as text; the longest prefix decides. What lies in none of these is for everybody.
+const REGISTRIES: &[(&str, Option<AddressRefusal>)] = &[
+    ("0.0.0.0/8", Some(Unspecified)),
+    ("10.0.0.0/8", Some(Private)),
+    ("100.64.0.0/10", Some(SharedNat)),
+    ("127.0.0.0/8", Some(Loopback)),
+    ("168.63.129.16/32", Some(Metadata)),
+    ("169.254.0.0/16", Some(LinkLocal)),
+    ("172.16.0.0/12", Some(Private)),
+    ("192.0.0.0/24", Some(Protocol)),
+    ("192.0.2.0/24", Some(Documentation)),
+    ("192.88.99.0/24", Some(Protocol)),
+    ("192.168.0.0/16", Some(Private)),
+    ("198.18.0.0/15", Some(Benchmark)),
+    ("198.51.100.0/24", Some(Documentation)),
+    ("203.0.113.0/24", Some(Documentation)),
+    ("224.0.0.0/4", Some(Multicast)),
+    ("240.0.0.0/4", Some(Reserved)),
+    ("255.255.255.255/32", Some(Broadcast)),
+    ("::/0", Some(Reserved)),
+    ("::/128", Some(Unspecified)),
+    ("::1/128", Some(Loopback)),
+    ("64:ff9b::/96", None),
+    ("64:ff9b:1::/48", Some(Private)),
+    ("100::/64", Some(Reserved)),
+    ("2000::/3", None),
+    ("2001::/23", Some(Protocol)),
+    ("2001::/32", None),
+    ("2001:2::/48", Some(Benchmark)),
+    ("2001:db8::/32", Some(Documentation)),
+    ("3fff::/20", Some(Documentation)),
+    ("5f00::/16", Some(Protocol)),
+    ("fc00::/7", Some(Private)),
+    ("fe80::/10", Some(LinkLocal)),
+    ("fec0::/10", Some(Private)),
+    ("ff00::/8", Some(Multicast)),
+];
+
+/// What the registries say of an address, and then of those that it carries.
+fn naively(address: IpAddr) -> bool {
+    let listed = |address: IpAddr| {
+        let ranges = REGISTRIES.iter().map(|(range, class)| (range.parse::<ipnetwork::IpNetwork>().unwrap(), class));
+        let longest = ranges.filter(|(range, _)| range.contains(address)).max_by_key(|(range, _)| range.prefix());
+        longest.is_some_and(|(_, class)| class.is_some())
+    };
+    let IpAddr::V6(six) = address else { return listed(address) };
+    let bytes = six.octets();
+    let four = |at: usize, flip: u8| IpAddr::from([bytes[at] ^ flip, bytes[at + 1] ^ flip, bytes[at + 2] ^ flip, bytes[at + 3] ^ flip]);
+    let text = |length: usize| bytes[..length].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    if text(12) == "00000000000000000000ffff" {
+        return listed(four(12, 0));
+    }
+    let mut carried = Vec::new();
+    if text(12) == "0064ff9b0000000000000000" {
+        carried.push(four(12, 0));
+    } else if text(2) == "2002" {
+        carried.push(four(2, 0));
+    } else if text(4) == "20010000" {
+        carried.extend([four(4, 0), four(12, 0xff)]);
+    }
+    listed(address) || carried.into_iter().any(listed)
+}
+
+/// Addresses near the edges of everything: one of the ranges above, or random, with a few bits changed.
+fn near_an_edge() -> impl proptest::strategy::Strategy<Value = IpAddr> {
+    use proptest::prelude::*;
+    let flips = || prop::collection::vec(0u32..128, 0..3);
+    (0..REGISTRIES.len() + 4, any::<u128>(), any::<bool>(), flips()).prop_map(|(range, random, last, flips)| {
+        let (base, length, is_v4) = match REGISTRIES.get(range) {
+            Some((range, _)) => match range.parse::<ipnetwork::IpNetwork>().unwrap() {
+                ipnetwork::IpNetwork::V4(range) => (u128::from(range.network().to_bits()) << 96, range.prefix(), true),
+                ipnetwork::IpNetwork::V6(range) => (range.network().to_bits(), range.prefix(), false),
+            },
+            // The wrappings: mapped, NAT64, 6to4, Teredo.
+            None => [(0xffff << 32, 96, false), (0x64_ff9b << 96, 96, false), (0x2002 << 112, 16, false), (0x2001 << 112, 32, false)]
+                [range - REGISTRIES.len()],
+        };
+        let inside = u128::MAX.checked_shr(length.into()).unwrap_or(0);
+        let mut bits = base | if last { inside } else { random & inside };
+        for flip in flips {
+            bits ^= 1 << flip;
+        }
+        if is_v4 { IpAddr::from(((bits >> 96) as u32).to_be_bytes()) } else { IpAddr::from(bits.to_be_bytes()) }
+    })
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 50_000, ..Default::default() })]
+
+    #[test]
+    fn the_table_says_what_the_registries_say(address in near_an_edge()) {
+        let found = AddressPolicy::default().check_ip(address);
+        proptest::prop_assert_eq!(found.is_err(), naively(address), "{}: {:?}", address, found);
+    }
+}

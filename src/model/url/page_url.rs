@@ -4,6 +4,7 @@ use super::{
     LONGEST_REFERENCE, LONGEST_URL, UrlRefusal,
     host::{Host, canonical_name},
     join,
+    medium::names_media,
     trap::is_trap,
 };
 use serde::{Deserialize, Serialize};
@@ -134,6 +135,11 @@ impl PageUrl {
     /// The script that a query URL asks (LL-7): the URL without its query. None for a URL without one.
     pub fn script(&self) -> Option<&str> {
         self.query().map(|_| &self.text[..self.path_end()])
+    }
+
+    /// Whether its name says that it is no page: a picture, an archive, a style sheet. Not so where a script is asked.
+    pub fn names_media(&self) -> bool {
+        self.query().is_none() && names_media(self.path())
     }
 
     /// The root page of the same origin.

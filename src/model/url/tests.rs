@@ -298,6 +298,30 @@ proptest! {
         }
     }
 
+    /// Whatever numbers, bases, escapes and scripts an IPv4 address is written in, it comes out as the address.
+    #[test]
+    fn every_spelling_of_an_address_is_the_address(bits in any::<u32>(), parts in 1usize..=4, bases in any::<[u8; 4]>(), dress in any::<u64>()) {
+        // The last part stands for all the bytes that are left.
+        let numbers = (0..parts).map(|part| if part + 1 == parts { bits << (8 * part) >> (8 * part) } else { bits >> (24 - 8 * part) & 0xff });
+        let plain: Vec<String> = numbers.zip(bases).map(|(number, base)| match base % 4 {
+            0 => format!("0x{number:x}"),
+            1 => format!("0X{number:08X}"),
+            2 => format!("0{number:o}"),
+            _ => number.to_string(),
+        }).collect();
+        let dressed: String = plain.join(".").chars().enumerate().map(|(at, letter)| match (dress >> (2 * at % 64) & 3, letter) {
+            (0, letter) => format!("%{:02x}", letter as u32),
+            (1, '.') => "\u{3002}".to_owned(),
+            (1, letter) => char::from_u32(letter as u32 + 0xfee0).unwrap().to_string(),
+            _ => letter.to_string(),
+        }).collect();
+        let expected = std::net::Ipv4Addr::from_bits(bits);
+        for text in [format!("http://{dressed}/"), format!("http://good.example@{dressed}.:80/x"), format!("http://[::ffff:{expected}]/")] {
+            let host = PageUrl::parse(&text).unwrap_or_else(|refusal| panic!("{text}: {refusal}")).host();
+            prop_assert_eq!(host.address().map(|address| address.to_canonical()), Some(expected.into()), "{}", text);
+        }
+    }
+
     #[test]
     fn joining_is_exact(reference in reference(), base in 0usize..5) {
         let bases = ["http://docs.test/", "http://docs.test/a/b/c.html?q", "https://docs.test:8080/a//b/", "http://[::1]/x/", "http://10.0.0.1/a/b"];

@@ -11,6 +11,7 @@ pub use subject::{NoSubject, Subject};
 use super::{
     access_point::AccessPoint,
     claim::{Answer, Claim, ClaimReason},
+    fetch::{FetchFailure, ResolveFailure},
     record::ServerRecord,
     subnet::Subnet,
     summary::SwarmResults,
@@ -59,6 +60,14 @@ pub struct StatusView {
     pub servers: u64,
     /// What it did since it started.
     pub work: WorkView,
+    /// Requests without a usable answer since it started, by what went wrong.
+    #[serde(default)]
+    #[schema(value_type = BTreeMap<String, u64>)]
+    pub failures: BTreeMap<FetchFailure, u64>,
+    /// Names without a usable address that it looked up, by why they have none.
+    #[serde(default)]
+    #[schema(value_type = BTreeMap<String, u64>)]
+    pub unresolved: BTreeMap<ResolveFailure, u64>,
     /// How it finds owners for subnets.
     pub delegation: DelegationView,
     /// URLs that wait for their turn here.
@@ -99,6 +108,9 @@ pub struct WorkView {
     pub requests: u64,
     /// Bytes of bodies over the wire.
     pub bytes: u64,
+    /// Pages (among `pages`) that the server said are the same as in the run before: nothing was downloaded.
+    #[serde(default)]
+    pub not_modified: u64,
     /// Requests without a usable answer.
     pub failed: u64,
     /// Probes made, for itself and for others.

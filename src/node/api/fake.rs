@@ -3,6 +3,7 @@
 use crate::model::{
     access_point::AccessPoint,
     claim::ClaimReason,
+    fetch::{FetchFailure, ResolveFailure},
     record::{RunState, ServerRecord, ServerStatus},
     summary::{Counts, Coverage, Dimension, Summary, SwarmResults},
     time::WallTime,
@@ -109,10 +110,13 @@ pub fn status(age: u64) -> StatusView {
             pages: 180 + age / 300,
             requests: 213 + age / 280,
             bytes: 4_812_233 + age * 9,
+            not_modified: 0,
             failed: 3,
             probes: 61,
             lookups: 70,
         },
+        failures: BTreeMap::from([(FetchFailure::HeadTimeout, 2), (FetchFailure::CertificateExpired, 1)]),
+        unresolved: BTreeMap::from([(ResolveFailure::NoSuchName, 4)]),
         delegation: DelegationView {
             policy: "nearcrawl".into(),
             settled: 21,
@@ -188,9 +192,14 @@ pub fn server(i: u8) -> ServerRecord {
         bytes: 40_000,
         busy_ms: 300,
         known: 14,
+        fetched: 10,
+        unanswered: 0,
+        waiting: 1,
+        set_aside: 0,
         cut_by_depth: 0,
         refused_by_robots: 1,
         cut_by_script: 2,
+        cut_by_yield: 0,
         failed: 0,
         by_status: BTreeMap::from([(200, 9), (404, 1)]),
         external_hosts: 4,
@@ -201,6 +210,9 @@ pub fn server(i: u8) -> ServerRecord {
         no_follow: 0,
         crawl_delay_ms: None,
         refused_by_crawl_delay: 0,
+        changes: None,
+        levels: Vec::new(),
+        by_failure: BTreeMap::new(),
     }
 }
 
@@ -219,7 +231,7 @@ pub fn results(age: u64) -> SwarmResults {
             ],
         ),
         (Dimension::Software, &[("nginx", 30), ("Apache", 18), ("(unknown)", 4)]),
-        (Dimension::Status, &[("up", 44), ("no-pages", 3), ("refused", 2), ("down", 2), ("robots", 1)]),
+        (Dimension::Status, &[("up", 44), ("no-pages", 3), ("refused", 2), ("down: head-timeout", 2), ("robots", 1)]),
     ];
     let growth = age / 400;
     let counts = |servers: u64| Counts {
@@ -245,7 +257,7 @@ pub fn results(age: u64) -> SwarmResults {
         covers: (0..4)
             .map(|i| Coverage { access_point: access_point(i), age_ms: 1_900 - u64::from(i) * 300, subnets: 14, servers: 13 })
             .collect(),
-        summary: Summary { total: counts(52), by },
+        summary: Summary { total: counts(52), by, levels: Vec::new() },
     }
 }
 

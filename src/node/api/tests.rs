@@ -218,6 +218,8 @@ async fn metrics_are_well_formed_and_follow_the_status() {
         "nearcrawl_state{name=\"fenced\"} 0",
         "nearcrawl_members{name=\"alive\"} 4",
         "nearcrawl_probes_total 61",
+        "nearcrawl_failures_total{name=\"certificate-expired\"} 1",
+        "nearcrawl_unresolved_total{name=\"no-such-name\"} 4",
         "nearcrawl_cache_hits_total{name=\"links of pages\"} 9120",
         "nearcrawl_limit_most{name=\"waiting URLs\"} 1000000",
     ];

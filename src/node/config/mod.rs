@@ -25,7 +25,7 @@ mod values;
 
 pub use api::ApiConfig;
 pub use cache::CacheConfig;
-pub use crawl::CrawlConfig;
+pub use crawl::{CrawlConfig, CrawlRule};
 pub use delegation::{DelegationConfig, DelegationPolicy};
 pub use dns::DnsConfig;
 pub use error::{ConfigError, Problem};

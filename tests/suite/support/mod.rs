@@ -18,7 +18,12 @@ use nearcrawl::{
         web::{Log, Site, WebServers},
     },
     io::client::client,
-    model::{subnet::Subnet, url::Host, view::OwnershipView},
+    model::{
+        record::ServerRecord,
+        subnet::Subnet,
+        url::Host,
+        view::{OwnershipView, ServersPage},
+    },
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -105,6 +110,8 @@ pub struct Habits {
     pub timers: &'static str,
     /// How patient a swarm of two is, in seconds.
     pub pair_patience_s: u32,
+    /// How long after its beginning a run is followed by the next one.
+    pub revisit: &'static str,
     /// Further lines for the section `[crawl]`.
     pub crawl: String,
     /// Further lines for the section `[delegation]`.
@@ -121,6 +128,7 @@ impl Default for Habits {
             advertised_port: SWARM_PORT,
             timers: QUICK_TIMERS,
             pair_patience_s: 600,
+            revisit: "1h",
             crawl: String::new(),
             delegation: String::new(),
         }
@@ -148,6 +156,7 @@ impl Habits {
                 Some("home_port") => String::new(),
                 Some("delay_factor") => format!("delay_factor = {}", self.delay_factor),
                 Some("threshold") => format!("threshold = \"{}ms\"", self.threshold_ms),
+                Some("revisit") => format!("revisit = \"{}\"", self.revisit),
                 Some("least_delay") => format!("least_delay = \"{}ms\"\n{}", self.least_delay_ms, self.crawl),
                 _ => line.to_owned(),
             };
@@ -222,6 +231,21 @@ impl Swarm {
         self.common.write(&format!("{point}.toml"), &text).expect("a configuration");
         self.daemons.push(daemon);
         self.daemons.len() - 1
+    }
+
+    /// From its next start on, a daemon's next runs follow after so long.
+    pub fn revisit_after(&mut self, daemon: usize, revisit: &'static str) {
+        self.habits.revisit = revisit;
+        let (first, point) = (self.daemons.first().map(Daemon::multiaddress).filter(|_| daemon > 0), self.daemons[daemon].address);
+        let text = self.habits.applied_to(&self.common.configuration(point, first.as_deref()));
+        self.common.write(&format!("{point}.toml"), &text).expect("a configuration");
+    }
+
+    /// The records of a daemon's own servers.
+    pub async fn records(&self, daemon: usize) -> Result<Vec<ServerRecord>, String> {
+        let url = format!("http://{}:{API_PORT}/api/servers", self.daemons[daemon].address);
+        let answer = self.client.get(url).send().await.map_err(|why| why.to_string())?;
+        answer.json::<ServersPage>().await.map(|page| page.servers).map_err(|why| why.to_string())
     }
 
     /// Starts some of the daemons and waits until every one that runs knows all that run.

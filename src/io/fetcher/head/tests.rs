@@ -101,3 +101,17 @@ fn robots_tags_are_read_for_everybody_and_for_us() {
         assert_eq!(robots_tag(&headers, "nearcrawl"), RobotsTag { no_index, no_follow }, "{values:?}");
     }
 }
+
+#[test]
+fn versions_are_kept_as_they_were_said_if_they_can_be_said_again() {
+    let date: &[u8] = b"Fri, 20 Nov 2026 10:00:00 GMT";
+    fn said(lines: &[(&'static str, &[u8])]) -> Validators {
+        validators(&headers(lines))
+    }
+    assert_eq!(said(&[("etag", b"W/\"a b\"")]).etag.as_deref(), Some("W/\"a b\""));
+    assert_eq!(said(&[("last-modified", date)]).last_modified.as_deref().map(str::as_bytes), Some(date));
+    let long = [b'x'; LONGEST_VALIDATOR + 1];
+    for (name, value) in [("etag", &long[..]), ("etag", b""), ("etag", b"\"\xe9\""), ("last-modified", b"yesterday")] {
+        assert!(said(&[(name, value)]).is_empty(), "{name}: {}", String::from_utf8_lossy(value));
+    }
+}

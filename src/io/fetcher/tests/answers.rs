@@ -2,10 +2,11 @@
 
 use super::{
     FetchLimits, KEY, fetcher, order, order_as,
-    site::{Site, Step, answer, html, send},
+    site::{Asked, Site, Step, answer, html, send},
 };
 use crate::model::{
     fetch::{FetchOutcome, FetchPurpose, FetchReport},
+    revisit::{Validators, content_of},
     url::PageUrl,
 };
 use std::time::Duration;
@@ -30,6 +31,37 @@ async fn a_page_comes_with_its_measures() {
     assert_eq!(report.retry_after, Some(7000));
     assert!(report.took >= 1);
     assert!(report.first_byte_us.is_some_and(|first| u64::from(first) <= report.took * 1000), "{report:?}");
+}
+
+#[tokio::test]
+async fn a_version_that_is_known_is_named_and_is_not_sent_again() {
+    let head = "Content-Type: text/html\r\nETag: W/\"7\"\r\nLast-Modified: Fri, 20 Nov 2026 10:00:00 GMT\r\n";
+    let site = Site::start(move |asked: Asked| match asked.head.to_ascii_lowercase().contains("if-none-match: w/\"7\"") {
+        true => vec![send("HTTP/1.1 304 Not Modified\r\nETag: W/\"7\"\r\nX-Robots-Tag: noindex\r\n\r\n")],
+        false => vec![answer("200 OK", head, b"<a href=/x>x</a>")],
+    })
+    .await;
+    let fetcher = fetcher(FetchLimits::default(), [site.address.port()]);
+    let mut order = order(site.address, "/");
+    let FetchOutcome::Page { page, .. } = fetcher.fetch(order.clone()).await.outcome else { panic!("no page") };
+    let (etag, last_modified) = (Some("W/\"7\"".to_owned()), Some("Fri, 20 Nov 2026 10:00:00 GMT".to_owned()));
+    assert_eq!(page.validators, Validators { etag: etag.clone(), last_modified: last_modified.clone() });
+    assert_eq!(page.content, content_of(b"<a href=/x>x</a>"));
+    order.validators = page.validators;
+    let report = fetcher.fetch(order.clone()).await;
+    let validators = Validators { etag, last_modified: None };
+    assert_eq!(report.outcome, FetchOutcome::NotModified { validators, no_index: true, no_follow: false });
+    assert_eq!(report.wire_bytes, 0);
+    let asked = site.log.lock().unwrap().heads.clone();
+    assert!(asked[1].to_ascii_lowercase().contains("if-modified-since: fri, 20 nov 2026 10:00:00 gmt"), "{asked:?}");
+    assert!(!asked[0].to_ascii_lowercase().contains("if-"), "{asked:?}");
+    assert_eq!(site.log.lock().unwrap().peers.len(), 1, "over the same connection");
+}
+
+#[tokio::test]
+async fn a_304_that_was_not_asked_for_is_a_status_like_others() {
+    let report = ask(vec![send("HTTP/1.1 304 Not Modified\r\n\r\n")], FetchPurpose::Page).await;
+    assert_eq!(report.outcome, FetchOutcome::Status(304));
 }
 
 #[tokio::test]

@@ -201,3 +201,30 @@ async fn who_speaks_before_being_asked_is_no_web_server() {
         assert_eq!(report.outcome, FetchOutcome::Failed(FetchFailure::NotHttp));
     }
 }
+
+#[tokio::test]
+async fn not_everybody_may_fill_the_memory_at_once() {
+    use crate::io::fetcher::buffers::{LARGE, MOST_LARGE};
+    // These send a large body but for its end.
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n", 4 * LARGE);
+    let steps = vec![send(head), send(vec![b'x'; 4 * LARGE - 1]), Step::Hold];
+    let mut sites = Vec::new();
+    for n in 0..MOST_LARGE + 4 {
+        let steps = steps.clone();
+        sites.push(Site::start_at(format!("127.0.3.{}", n + 1).parse().unwrap(), Log::default(), move |_| steps.clone()).await);
+    }
+    let small = Site::always(vec![html("small")]).await;
+    let ports: Vec<u16> = sites.iter().map(|site| site.address.port()).chain([small.address.port()]).collect();
+    let fetcher = fetcher(FetchLimits { read_idle: Duration::from_secs(2), ..FetchLimits::default() }, ports);
+    let mut fetching = tokio::task::JoinSet::new();
+    for site in &sites {
+        let (fetcher, order) = (fetcher.clone(), order(site.address, "/"));
+        fetching.spawn(async move { fetcher.fetch(order).await });
+    }
+    until("so many", || fetcher.large_bodies() == MOST_LARGE).await;
+    assert_eq!(decoded(&fetcher.fetch(order(small.address, "/")).await), 5, "small pages do not wait for large ones");
+    while let Some(report) = fetching.join_next().await {
+        assert_eq!(report.unwrap().outcome, FetchOutcome::Failed(FetchFailure::BodyTimeout));
+    }
+    assert_eq!(fetcher.large_bodies(), 0);
+}

@@ -36,7 +36,7 @@ fn order(address: SocketAddr, path: &str) -> FetchOrder {
 }
 
 fn order_as(url: &str, address: IpAddr, purpose: FetchPurpose) -> FetchOrder {
-    FetchOrder { url: PageUrl::parse(url).unwrap(), address, purpose }
+    FetchOrder { url: PageUrl::parse(url).unwrap(), address, purpose, validators: Default::default() }
 }
 
 fn decoded(report: &FetchReport) -> u64 {

@@ -120,10 +120,10 @@ async fn a_certificate_that_does_not_hold_is_not_believed() {
     let site = SecureSite::start().await;
     let port = site.address.port();
     let wrong_host = fetch(&trusting(FetchLimits::default(), port), "evil.test", site.address).await;
-    assert_eq!(wrong_host.outcome, FetchOutcome::Failed(FetchFailure::BadCertificate));
+    assert_eq!(wrong_host.outcome, FetchOutcome::Failed(FetchFailure::CertificateForOther));
     let stranger = Fetcher::new(config(FetchLimits::default()), policy([port])).unwrap();
     let unknown_root = fetch(&stranger, "good.test", site.address).await;
-    assert_eq!(unknown_root.outcome, FetchOutcome::Failed(FetchFailure::BadCertificate));
+    assert_eq!(unknown_root.outcome, FetchOutcome::Failed(FetchFailure::UnknownIssuer));
     assert_eq!(stranger.open_connections(), 0);
 }
 
@@ -151,7 +151,7 @@ async fn servers_without_tls_fail_otherwise() {
         }
     });
     let limits = FetchLimits { tls: Duration::from_millis(300), ..FetchLimits::default() };
-    for want in [FetchFailure::TlsFailed, FetchFailure::TlsFailed, FetchFailure::TlsTimeout] {
+    for want in [FetchFailure::TlsProtocol, FetchFailure::TlsFailed, FetchFailure::TlsTimeout] {
         let limits = if want == FetchFailure::TlsTimeout { limits.clone() } else { FetchLimits::default() };
         let report = fetch(&trusting(limits, address.port()), "good.test", address).await;
         assert_eq!(report.outcome, FetchOutcome::Failed(want));
@@ -163,6 +163,6 @@ async fn a_plain_answer_is_never_taken_for_a_secure_one() {
     let site = Site::always(vec![send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), Step::Close]).await;
     let fetcher = trusting(FetchLimits { tls: Duration::from_millis(300), ..FetchLimits::default() }, site.address.port());
     let report = fetch(&fetcher, "good.test", site.address).await;
-    assert!(matches!(report.outcome, FetchOutcome::Failed(FetchFailure::TlsFailed | FetchFailure::TlsTimeout)), "{:?}", report.outcome);
+    assert!(matches!(report.outcome, FetchOutcome::Failed(FetchFailure::TlsProtocol | FetchFailure::TlsTimeout)), "{:?}", report.outcome);
     assert!(site.heads().is_empty());
 }

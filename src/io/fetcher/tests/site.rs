@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncReadExt, AsyncWriteExt, Interest},
     net::{TcpListener, TcpStream},
     task::JoinSet,
 };
@@ -23,7 +23,7 @@ pub enum Step {
     Endless(Bytes),
     /// Sends these bytes one by one with this pause, until the other side has had enough.
     Drip(Bytes, Duration),
-    /// Says nothing until the other side closes.
+    /// Says nothing until the other side closes, and reads nothing.
     Hold,
     /// Closes; without it the server waits for the next request.
     Close,
@@ -95,6 +95,15 @@ impl Site {
 
     /// A server on a free port of this address that writes into this log.
     pub async fn start_at(ip: IpAddr, log: Log, script: impl Fn(Asked) -> Vec<Step> + Send + Sync + 'static) -> Site {
+        Site::listen(ip, log, true, script).await
+    }
+
+    /// A server on a free port of this address that does its steps as soon as somebody connects, whatever is asked.
+    pub async fn unasked(ip: IpAddr, steps: Vec<Step>) -> Site {
+        Site::listen(ip, Log::default(), false, move |_| steps.clone()).await
+    }
+
+    async fn listen(ip: IpAddr, log: Log, reads: bool, script: impl Fn(Asked) -> Vec<Step> + Send + Sync + 'static) -> Site {
         let listener = TcpListener::bind((ip, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let script: Script = Arc::new(script);
@@ -113,7 +122,22 @@ impl Site {
                     seen.most_open = seen.most_open.max(seen.open.len());
                     seen.peers.push(peer);
                 }
-                serving.spawn(serve(stream, connection, id, script.clone(), seen.clone()));
+                let (script, log) = (script.clone(), seen.clone());
+                serving.spawn(async move {
+                    let mut stream = stream;
+                    let last = if reads {
+                        serve(&mut stream, connection, &script, &log).await
+                    } else {
+                        perform(&mut stream, script(Asked { head: String::new(), connection, request: 1 })).await
+                    };
+                    if last == After::Reset {
+                        let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+                    } else {
+                        // The log has the socket, too: without this the connection would stay open until the next accept.
+                        let _ = stream.shutdown().await;
+                    }
+                    log.lock().unwrap().open.retain(|(other, _)| *other != id);
+                });
             }
         });
         Site { address, log, _task: task }
@@ -145,52 +169,63 @@ impl Site {
     }
 }
 
-async fn serve(mut stream: TcpStream, connection: usize, id: usize, script: Script, log: Log) {
-    let mut steps_left = 10_000;
-    let mut request = 0;
-    'requests: while let Some(head) = read_head(&mut stream).await {
-        request += 1;
+/// How a connection is after some steps.
+#[derive(PartialEq, Eq)]
+enum After {
+    Open,
+    Closed,
+    Reset,
+}
+
+/// Answers requests until a step ends it.
+async fn serve(stream: &mut TcpStream, connection: usize, script: &Script, log: &Log) -> After {
+    for request in 1..10_000 {
+        let Some(head) = read_head(stream).await else { return After::Closed };
         log.lock().unwrap().heads.push(head.clone());
-        for step in script(Asked { head, connection, request }) {
-            steps_left -= 1;
-            assert!(steps_left > 0, "a script without end");
-            match step {
-                Step::Send(bytes) => {
-                    if stream.write_all(&bytes).await.is_err() {
-                        break 'requests;
-                    }
+        let after = perform(stream, script(Asked { head, connection, request })).await;
+        if after != After::Open {
+            return after;
+        }
+    }
+    panic!("a script without end");
+}
+
+async fn perform(stream: &mut TcpStream, steps: Vec<Step>) -> After {
+    for step in steps {
+        let stands = match step {
+            Step::Send(bytes) => stream.write_all(&bytes).await.is_ok(),
+            Step::Endless(bytes) => {
+                let mut stands = true;
+                for _ in 0..(64 << 20) / bytes.len() {
+                    stands = stands && stream.write_all(&bytes).await.is_ok();
                 }
-                Step::Endless(bytes) => {
-                    for _ in 0..(64 << 20) / bytes.len() {
-                        if stream.write_all(&bytes).await.is_err() {
-                            break 'requests;
-                        }
-                    }
-                }
-                Step::Drip(bytes, pause) => {
-                    for byte in bytes.iter() {
-                        if stream.write_all(&[*byte]).await.is_err() {
-                            break 'requests;
-                        }
+                stands
+            }
+            Step::Drip(bytes, pause) => {
+                let mut stands = true;
+                for byte in bytes.iter() {
+                    if stands {
+                        stands = stream.write_all(&[*byte]).await.is_ok();
                         tokio::time::sleep(pause).await;
                     }
                 }
-                Step::Hold => {
-                    let _ = stream.read(&mut [0; 1]).await;
-                    break 'requests;
-                }
-                Step::Close => break 'requests,
-                Step::Reset => {
-                    let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
-                    log.lock().unwrap().open.retain(|(other, _)| *other != id);
-                    return;
-                }
+                stands
             }
+            Step::Hold => {
+                // What is sent meanwhile is not read.
+                while stream.ready(Interest::READABLE).await.is_ok_and(|ready| !ready.is_read_closed()) {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                false
+            }
+            Step::Close => false,
+            Step::Reset => return After::Reset,
+        };
+        if !stands {
+            return After::Closed;
         }
     }
-    // The log has the socket, too: without this the connection would stay open until the next accept.
-    let _ = stream.shutdown().await;
-    log.lock().unwrap().open.retain(|(other, _)| *other != id);
+    After::Open
 }
 
 async fn read_head(stream: &mut TcpStream) -> Option<String> {

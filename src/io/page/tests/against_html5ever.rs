@@ -1,6 +1,10 @@
 //! Does the scanner see the tags that html5ever's tokenizer sees?
 
-use super::super::{attributes::Attributes, charset::Charset, entities, raw_text, tokens::StartTags};
+use super::super::{
+    charset::Charset,
+    entities, raw_text,
+    tokens::{StartTag, StartTags},
+};
 use html5ever::{
     tendril::StrTendril,
     tokenizer::{BufferQueue, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts, states::RawKind},
@@ -36,7 +40,7 @@ impl TokenSink for Sink {
         if *foreign > 0 && tag.self_closing {
             return TokenSinkResult::Continue;
         }
-        match raw_text::kind(name.as_bytes()) {
+        match raw_text::kind(&StartTag(name.as_bytes())) {
             raw_text::Kind::Markup => TokenSinkResult::Continue,
             raw_text::Kind::Plaintext => TokenSinkResult::Plaintext,
             raw_text::Kind::Script => TokenSinkResult::RawData(RawKind::ScriptData),
@@ -62,9 +66,9 @@ fn we_see(page: &str) -> Vec<Seen> {
     StartTags::new(page.as_bytes())
         .map(|tag| {
             let mut names = BTreeSet::new();
-            let all = Attributes::new(tag.inside).map(|a| (lower(a.name), entities::decode(text(a.value).into()).into_owned()));
+            let all = tag.attributes().map(|a| (lower(a.name), entities::decode(text(a.value).into()).into_owned()));
             let attributes = all.filter(|(name, _)| names.insert(name.clone())).collect();
-            (lower(tag.name), attributes)
+            (lower(tag.name()), attributes)
         })
         .collect()
 }

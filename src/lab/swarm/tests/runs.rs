@@ -1,6 +1,7 @@
 //! What happens after the first run, and to what is found late: shorter ways, second visits, seeds that come again?
 
-use super::*;
+use super::{super::web::Answer, *};
+use crate::model::{account::Changes, record::ServerRecord};
 
 /// Two sites; the second learns of a shorter way to its deep pages only when the first is nearly done.
 fn late_shorter_ways() -> Web {
@@ -19,7 +20,7 @@ fn late_shorter_ways() -> Web {
     web.page("http://a.test/3", &["http://a.test/4", "http://b.test/5", "http://a.test/1"]);
     web.page("http://b.test/", &["http://b.test/0", "http://b.test/moved"]);
     web.page("http://b.test/6", &["http://b.test/7", "http://a.test/9"]);
-    web.put("http://b.test/moved", super::super::web::Answer::Redirect(PageUrl::parse("http://b.test/2").unwrap()));
+    web.put("http://b.test/moved", Answer::Redirect(PageUrl::parse("http://b.test/2").unwrap()));
     web
 }
 
@@ -72,7 +73,7 @@ fn the_next_run_fetches_everything_once_more_and_counts_nothing_double() {
         let journals = |world: &World, run: u32| -> usize {
             (0..3).map(|number| world.disk(number).unwrap().journals.keys().filter(|key| key.run == run).count()).sum()
         };
-        assert_eq!(journals(&world, 1), 2 * truth.hosts.len(), "the first run has served: only its keepers still have it");
+        assert_eq!(journals(&world, 1), 3 * truth.hosts.len(), "what the first run knew is kept while links may still come");
         world.run(15 * MINUTE);
         assert_eq!((journals(&world, 1), journals(&world, 3)), (0, 3 * truth.hosts.len()), "with the third it is gone");
     }
@@ -93,4 +94,203 @@ fn a_seed_that_comes_again_and_a_late_one_change_only_what_they_must() {
     assert_fetched(&world, &truth, &BTreeSet::new());
     assert_totals(&results, &truth);
     assert!(world.ledger.requests() - before < 12, "only what the later seed brought nearer");
+}
+
+/// The records of all sites, at their owners.
+fn records(world: &World) -> Vec<ServerRecord> {
+    world.running().into_iter().flat_map(|number| world.crawler(number).unwrap().servers(None, 1_000).servers).collect()
+}
+
+/// Runs until this run of every site is over.
+#[track_caller]
+fn finish_run(world: &mut World, run: u32, hosts: usize) -> Vec<ServerRecord> {
+    let over = |world: &World| {
+        let records = records(world);
+        records.len() == hosts && records.iter().all(|record| record.run == run && record.waiting == 0) && agreed(world).is_some()
+    };
+    if !world.run_until(20 * MINUTE, over) {
+        let states: Vec<_> = records(world).iter().map(|r| (r.host.to_string(), r.run, r.waiting, r.state)).collect();
+        panic!("run {run} is not over: {states:?}");
+    }
+    world.run(2_000);
+    records(world)
+}
+
+/// The sum of what changed at all sites.
+fn changes(records: &[ServerRecord]) -> Changes {
+    let mut sum = Changes::default();
+    for record in records {
+        let changes = record.changes.unwrap_or_else(|| panic!("{} is compared with nothing", record.host));
+        sum.since_run = changes.since_run;
+        sum.pages_before += changes.pages_before;
+        sum.new += changes.new;
+        sum.changed += changes.changed;
+        sum.unchanged += changes.unchanged;
+        sum.not_modified += changes.not_modified;
+        sum.gone += changes.gone;
+        sum.missed += changes.missed;
+        sum.bytes_saved += changes.bytes_saved;
+    }
+    sum
+}
+
+fn is_page(web: &Web, url: &PageUrl) -> bool {
+    matches!(web.answer(url), Answer::Page(_))
+}
+
+/// What a second run must find changed, by the two truths.
+fn expected_changes(old: (&Web, &Truth), new: (&Web, &Truth)) -> Changes {
+    let pages =
+        |(web, truth): (&Web, &Truth)| -> BTreeSet<PageUrl> { truth.asked.keys().filter(|url| is_page(web, url)).cloned().collect() };
+    let (before, after) = (pages(old), pages(new));
+    let missed = before.iter().filter(|url| new.1.asked.contains_key(*url) && new.0.answer(url) == Answer::Broken).count() as u64;
+    let same = before.intersection(&after).filter(|url| old.0.answer(url) == new.0.answer(url)).count() as u64;
+    Changes {
+        since_run: 1,
+        pages_before: before.len() as u64,
+        new: after.difference(&before).count() as u64,
+        changed: before.intersection(&after).count() as u64 - same,
+        unchanged: same,
+        gone: before.difference(&after).count() as u64 - missed,
+        missed,
+        ..Changes::default()
+    }
+}
+
+#[track_caller]
+fn assert_changes(found: Changes, expected: Changes) {
+    assert_eq!(Changes { not_modified: 0, bytes_saved: 0, ..found }, expected);
+}
+
+/// Changes some pages, adds some, and takes some away. Starting URLs of the first run stay such.
+fn change(web: &mut Web, first: &Truth) -> Vec<PageUrl> {
+    let starts: Vec<_> = first.asked.iter().filter(|(_, level)| **level == 0).map(|(url, _)| url.clone()).collect();
+    let pages: Vec<_> = first.asked.keys().filter(|url| is_page(web, url)).cloned().collect();
+    for (number, url) in pages.iter().enumerate() {
+        let Answer::Page(mut links) = web.answer(url) else { continue };
+        match number % 7 {
+            2 => {
+                let added = url.join("/added").unwrap();
+                web.put(added.as_str(), Answer::Page(vec![url.root()]));
+                links.push(added);
+                web.put(url.as_str(), Answer::Page(links));
+            }
+            4 => {
+                links.pop();
+                web.put(url.as_str(), Answer::Page(links));
+            }
+            5 if !starts.contains(url) => web.put(url.as_str(), Answer::Status(410)),
+            6 if number % 2 == 0 => web.put(url.as_str(), Answer::Broken),
+            _ => {}
+        }
+    }
+    starts
+}
+
+#[test]
+fn a_second_run_of_an_unchanged_web_downloads_next_to_nothing_and_counts_the_same() {
+    let mut settings = settings(3);
+    settings.revisit = 15 * MINUTE;
+    let (mut world, truth) = swarm(3, &[10, 50], &SHAPE, settings);
+    world.seed(0, urls(&["http://s0.test/"]));
+    finish(&mut world, &truth, 10 * MINUTE);
+    let first = records(&world);
+    let second = finish_run(&mut world, 2, truth.hosts.len());
+    let sum = changes(&second);
+    let every = Changes { since_run: 1, pages_before: truth.pages, unchanged: truth.pages, ..Changes::default() };
+    assert_changes(sum, every);
+    let silent = truth.asked.keys().filter(|url| is_page(&world.web, url) && url.as_str().len() % 3 == 0).count() as u64;
+    assert_eq!(sum.not_modified, truth.pages - silent, "all but those whose server says nothing of versions");
+    let bytes = |records: &[ServerRecord]| records.iter().map(|record| record.bytes).sum::<u64>();
+    assert_eq!(bytes(&second) + sum.bytes_saved, bytes(&first));
+    for (before, now) in first.iter().zip(&second) {
+        let counts = |r: &ServerRecord| (r.pages, r.known, r.fetched, r.cut_by_depth, r.refused_by_robots, r.external_hosts, r.requests);
+        assert_eq!((&before.host, counts(before)), (&now.host, counts(now)));
+        let levels = |r: &ServerRecord| r.levels.iter().map(|level| level.external_hosts).sum::<u64>();
+        assert_eq!((levels(before), levels(now)), (before.external_hosts, now.external_hosts), "{}", now.host);
+    }
+    assert_polite(&world);
+    let third = finish_run(&mut world, 3, truth.hosts.len());
+    let third = changes(&third);
+    assert_eq!(
+        (third.unchanged, third.not_modified, third.gone),
+        (truth.pages, sum.not_modified, 0),
+        "what was not downloaded is known still"
+    );
+}
+
+/// Crawls, changes the web, crawls again while members are killed and started, and counts what changed.
+fn changed_web(seed: u64, places: &[u8], disturb: impl Fn(&mut World)) {
+    let mut settings = settings(3);
+    settings.revisit = 15 * MINUTE;
+    let (mut world, truth) = swarm(seed, places, &SHAPE, settings);
+    world.seed(0, urls(&["http://s0.test/"]));
+    finish(&mut world, &truth, 10 * MINUTE);
+    let old = world.web.clone();
+    let starts = change(&mut world.web, &truth);
+    let now = walk(&world.web, &starts, &scope(), 3, "nearcrawl");
+    let expected = expected_changes((&old, &truth), (&world.web, &now));
+    assert!(expected.new > 0 && expected.changed > 0 && expected.gone > 0 && expected.missed > 0, "{expected:?}");
+    disturb(&mut world);
+    let second = finish_run(&mut world, 2, truth.hosts.len());
+    assert_changes(changes(&second), expected);
+    assert_totals(&agreed(&world).unwrap(), &now);
+}
+
+#[test]
+fn what_changed_is_counted_exactly() {
+    for seed in 0..3 {
+        changed_web(seed, &[10, 50, 90], |_| {});
+    }
+}
+
+#[test]
+fn what_changed_is_counted_exactly_across_a_kill_between_the_runs_and_in_the_second() {
+    changed_web(1, &[10], |world| {
+        world.kill(0);
+        world.run(2_000);
+        world.start(0);
+        let some = |world: &World| records(world).iter().any(|record| record.run == 2 && record.pages > 2 && record.waiting > 0);
+        assert!(world.run_until(20 * MINUTE, some));
+        world.kill(0);
+        world.run(2_000);
+        world.start(0);
+    });
+}
+
+#[test]
+fn whoever_takes_over_in_the_second_run_knows_what_the_first_one_knew() {
+    changed_web(2, &[10, 50, 90], |world| {
+        let some = |world: &World| {
+            let theirs = world.crawler(1).unwrap().servers(None, 1_000).servers;
+            theirs.iter().any(|record| record.run == 2 && record.pages > 2 && record.waiting > 0)
+        };
+        assert!(world.run_until(20 * MINUTE, some));
+        world.kill(1);
+    });
+}
+
+#[test]
+fn a_part_of_a_tree_at_another_host_is_visited_again_with_it_and_knows_its_pages() {
+    let mut web = Web::default();
+    web.live("a.test", "20.0.0.1");
+    web.live("b.a.test", "20.0.1.1");
+    web.page("http://a.test/", &["http://a.test/1", "http://b.a.test/x"]);
+    web.page("http://a.test/1", &["http://b.a.test/y"]);
+    web.page("http://b.a.test/x", &["http://b.a.test/z"]);
+    web.page("http://b.a.test/y", &["http://b.a.test/x", "http://a.test/1"]);
+    web.page("http://b.a.test/z", &["http://a.test/late"]);
+    web.page("http://a.test/late", &[]);
+    let settings = Settings { revisit: 15 * MINUTE, ..settings(3) };
+    let config = WorldConfig { seed: 1, settings, hierarchy: hierarchy(2), places: vec![10, 90] };
+    let mut world = World::new(config, web);
+    (0..2).for_each(|number| world.start(number));
+    world.run(1_000);
+    world.seed(0, urls(&["http://a.test/"]));
+    let first = finish_run(&mut world, 1, 2);
+    let second = finish_run(&mut world, 2, 2);
+    let pages = |records: &[ServerRecord]| records.iter().map(|record| record.pages).sum::<u64>();
+    assert_eq!((pages(&first), pages(&second)), (6, 6));
+    let every = Changes { since_run: 1, pages_before: 6, unchanged: 6, ..Changes::default() };
+    assert_changes(changes(&second), every);
 }

@@ -55,7 +55,7 @@ struct Played {
 
 fn settings() -> Settings {
     Settings {
-        rules: SiteRules { depth: 3, pages_per_run: 0, product_token: "nearcrawl".to_owned() },
+        rules: SiteRules { depth: 3, price: Default::default(), pages_per_run: 0, product_token: "nearcrawl".to_owned() },
         scope: Scope { tlds: ["ke".to_owned()].into(), denied: [host("bad.ke")].into(), ..Scope::default() },
         politeness: Politeness { least_delay: 1_000, factor: 10, parallel: 8, per_block: 4 },
         policy: Policy::Nearcrawl { price_us: 5_000 },
@@ -65,6 +65,7 @@ fn settings() -> Settings {
         contacts_per_subnet: 15,
         revisit: REVISIT,
         most_waiting: 1_000_000,
+        most_near: 1_000,
         cache_entries: 1_000,
         own_addresses: Vec::new(),
         joins: false,

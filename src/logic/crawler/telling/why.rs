@@ -9,7 +9,7 @@ use crate::{
     model::{
         access_point::{AccessPoint, ShortId},
         claim::{Answer, Claim, ClaimReason},
-        record::RunState,
+        record::{RunState, ServerStatus},
         subnet::Subnet,
         time::{Millis, WallTime},
         url::{Host, PageUrl},
@@ -247,7 +247,13 @@ impl Crawler {
             None if site.finished() => format!("the next run begins when {} is visited again", site.tree),
             None => "nothing more is asked in this run".to_owned(),
         };
-        let sentence = format!("{subject} {state}; {next}.");
+        let mut sentence = format!("{subject} {state}; {next}.");
+        if url.is_none() {
+            let changed = site.record.changes.map(|changes| changes.sentence());
+            for told in [site.record.completeness()].into_iter().chain(changed) {
+                sentence += &format!(" {told}");
+            }
+        }
         view.state = Some(state);
         sentence
     }
@@ -260,13 +266,21 @@ impl Crawler {
             return ("is being asked for".to_owned(), Some(asked.level));
         }
         let cut = site.record.cut_by_depth > 0;
-        match site.frontier.get(self.secret.of(url.as_str())) {
+        let print = self.secret.of(url.as_str());
+        if let Some(place) = site.frontier.far().position(|(_, page)| page == print) {
+            let ahead = (site.frontier.near().count() + place) as u64;
+            return (format!("waits, with {} before it", counted(ahead, "URL")), site.frontier.far().nth(place).map(|(level, _)| level));
+        }
+        match site.frontier.get(print) {
             Some(waiting) if site.record.state == RunState::PausedByBudget => {
                 ("waits, but the page budget of this run is spent".to_owned(), Some(waiting.level))
             }
             Some(waiting) => {
-                let ahead = site.frontier.iter().position(|other| other.fingerprint == waiting.fingerprint).unwrap_or(0) as u64;
+                let ahead = site.frontier.near().position(|other| other.fingerprint == waiting.fingerprint).unwrap_or(0) as u64;
                 (format!("waits, with {} before it", counted(ahead, "URL")), Some(waiting.level))
+            }
+            None if site.left_out(self.secret.of(url.as_str())) => {
+                ("was left out, because too few new external hosts were to be expected of it".to_owned(), None)
             }
             None if site.starts.contains(url) => ("is a starting URL and was asked for or set aside in this run".to_owned(), Some(0)),
             None if cut => ("does not wait: it was asked for, set aside, cut by the depth, or never named".to_owned(), None),
@@ -314,12 +328,21 @@ impl Crawler {
 fn run_words(site: &Site) -> String {
     let pages = counted(site.record.pages, "page");
     let waiting = counted(site.frontier.len() as u64, "URL");
+    let trouble = match (site.record.status, site.record.main_failure()) {
+        (ServerStatus::Down, Some(failure)) => format!(", because {failure}"),
+        (ServerStatus::Refused, _) => ", because it refuses us".to_owned(),
+        _ => String::new(),
+    };
     match site.record.state {
         _ if site.asking.is_some() || site.digesting => format!("goes on: {pages} fetched, {waiting} left"),
         RunState::Running => format!("goes on: {pages} fetched, {waiting} left"),
-        RunState::Complete => format!("is complete: {pages} fetched"),
+        RunState::Complete => format!("is complete: {pages} fetched{trouble}"),
         RunState::CutByDepth => {
             format!("is complete: {pages} fetched, {} beyond the depth left out", counted(site.record.cut_by_depth, "URL"))
+        }
+        RunState::CutByYield => {
+            let left_out = counted(site.record.cut_by_yield, "URL");
+            format!("is complete: {pages} fetched, {left_out} left out of which too few new external hosts were to be expected")
         }
         RunState::PausedByBudget => format!("has spent its page budget: {pages} fetched, {waiting} left"),
     }

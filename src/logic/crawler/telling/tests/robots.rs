@@ -162,3 +162,24 @@ fn links_of_a_nofollow_page_are_not_followed_and_robots_wishes_are_on_the_record
     let record = &played.crawler.servers(None, 1).servers[0];
     assert_eq!((record.pages, record.known, record.no_index, record.no_follow), (1, 1, 1, 1));
 }
+
+#[test]
+fn a_server_that_is_down_says_why_and_one_that_refuses_is_not_down() {
+    use crate::model::fetch::FetchFailure::{Challenged, ConnectionRefused};
+    for (failure, status, words) in [
+        (ConnectionRefused, ServerStatus::Down, "0 pages fetched, because it refused the connection"),
+        (Challenged, ServerStatus::Refused, "0 pages fetched, because it refuses us"),
+    ] {
+        let mut played = Played::alone();
+        played.seed("http://a.ke/");
+        played.asks(120_000).expect("robots.txt is asked for");
+        played.answers(rules_of(""), None);
+        played.asks(120_000).expect("the page is asked for");
+        played.answers(FetchOutcome::Failed(failure), None);
+        played.pass(5_000);
+        assert_eq!(played.crawler.servers(None, 1).servers[0].status, status);
+        assert_eq!(played.crawler.counters().failures, [(failure, 1)].into());
+        let said = played.why("a.ke").sentence;
+        assert!(said.contains(words), "{said}");
+    }
+}

@@ -86,17 +86,18 @@ fn why_follows_a_host_from_its_name_to_its_turn() {
     assert_eq!((view.address, view.subnet), (Some("9.0.1.1".parse().unwrap()), Some("9.0.1.0/24".parse().unwrap())));
     assert_eq!((view.owner_is_me, view.owner_liveness), (true, Some(Liveness::Alive)));
     assert_eq!((view.tree, view.level), (Some(host("a.ke")), Some(0)));
-    assert_eq!(view.state.as_deref(), Some("waits, with 0 URLs before it"));
+    assert_eq!(view.state.as_deref(), Some("waits, with 1 URL before it"), "the root comes first");
     assert!(view.sentence.ends_with("the server is being asked now."), "{}", view.sentence);
     assert_eq!((view.robots, view.last_visit, view.next_visit_in_ms), (None, None, None), "robots.txt is asked for first");
 
     played.web_answers(&[]);
     let view = played.why("http://a.ke/");
     assert!(view.next_visit_in_ms.is_some_and(|millis| (900..=1_000).contains(&millis)), "{:?}", view.next_visit_in_ms);
-    assert_eq!(view.state.as_deref(), Some("waits, with 1 URL before it"));
+    assert_eq!(view.state.as_deref(), Some("waits, with 0 URLs before it"));
     played.finish(&["http://a.ke/more"]);
     let view = played.why("a.ke");
     assert_eq!(view.state.as_deref(), Some("is complete: 3 pages fetched"));
+    assert!(view.sentence.ends_with("Of 3 URLs known, 3 fetched (3 pages)."), "{}", view.sentence);
     assert!(view.sentence.starts_with("This access point crawls a.ke, because it owns the subnet 9.0.1.0/24."), "{}", view.sentence);
     assert!(view.sentence.contains("the next run begins in 6 d 23 h"), "{}", view.sentence);
     assert!(view.robots.is_some_and(|robots| robots.starts_with("allows it (http://a.ke/")), "robots.txt was not there");

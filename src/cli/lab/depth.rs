@@ -1,0 +1,106 @@
+//! `nearcrawl lab depth`: how little of a site must be asked to learn whom it names?
+
+pub mod choice;
+mod plot;
+mod report;
+
+use super::json;
+use crate::{
+    cli::{
+        failure::{Exit, Failure},
+        table::Style,
+    },
+    io::snapshot,
+    lab::{
+        depth::{Experiment, sensitivity},
+        web::Web,
+    },
+};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::{num::NonZero, path::PathBuf, thread};
+
+/// Shown under `lab depth --help`.
+pub const EXAMPLES: &str = "\
+What is simulated: a made-up web is crawled from the front pages of its first sites, each tree by the daemon's own rules (order of levels, \
+one URL of a script, subdomains inside, other sites outside); external links are counted, not followed. `depth` is the rule of Nakahira, \
+Hoshino and Mikami, \"Low Load Server Crawler\" (WWW 2008): the same depth for all trees; its rows are their figures 1 to 3. `yield` is \
+`crawl.rule = \"yield\"`: a page is asked for only if it can be expected to name `price` new external hosts or more.
+
+What is not: time, politeness, servers that are slow or refuse, pages that change, links of other sites to pages below the front.
+
+Load is requests, robots.txt included, as a share of the crawl to --max-depth; coverage is the share of the different external hosts (URLs) \
+of that crawl. JSON has bytes and seconds of servers beside it. `trees`: by depth those whose deepest page lies just there, by yield those of which something was \
+left out.
+
+The web's numbers were chosen so that the rule of depth gives the paper's figures, before the rule of yield was written. --change multiplies one of them by a \
+factor; --sensitivity halves and doubles each in turn, and says what load the coverage then costs.
+
+Examples:
+  nearcrawl lab depth
+  nearcrawl lab depth --seed 7 --plot depth.svg
+  nearcrawl lab depth --sites 1000 --prices 0.2,0.05,0.004 --json
+  nearcrawl lab depth --change uneven=0.5 --change fade=2
+  nearcrawl lab depth --sites 1000 --sensitivity";
+
+/// Arguments of `lab depth`.
+#[derive(Args, Debug)]
+pub struct DepthArgs {
+    /// How many sites are started from; the paper had about 3,400
+    #[arg(long, value_name = "N", default_value_t = 3_400, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    sites: u64,
+    /// The deepest level
+    #[arg(long, value_name = "LEVELS", default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=63))]
+    max_depth: u8,
+    /// External hosts that a request must be expected to bring, separated by commas; empty = only the rule of depth
+    #[arg(long, value_name = "LIST", default_value = choice::PRICES, value_parser = choice::prices)]
+    prices: choice::Prices,
+    /// Multiply a number of the web by a factor, like uneven=0.5
+    #[arg(long, value_name = "NAME=FACTOR")]
+    change: Vec<String>,
+    /// Halve and double each number of the web in turn
+    #[arg(long, conflicts_with_all = ["change", "plot"])]
+    sensitivity: bool,
+    /// Where all chance comes from: equal seeds give equal figures
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    seed: u64,
+    /// Draw figures 1 to 3
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Measures it, and shows what came out.
+pub fn depth(args: &DepthArgs, style: Style) -> Result<String, Failure> {
+    let shape = choice::shape(&args.change)?;
+    let experiment =
+        Experiment { web: Web::new(args.seed, shape, 80), sites: args.sites, most_depth: args.max_depth, prices: args.prices.0.clone() };
+    let processors = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+    if args.sensitivity {
+        let bar = bar(sensitivity::variants().len() as u64, "webs");
+        let rows = sensitivity::run(&experiment, processors, &|| bar.inc(1));
+        bar.finish_and_clear();
+        return if args.json { json(&rows) } else { Ok(report::sensitivity(&rows, style)) };
+    }
+    let bar = bar(experiment.trees(), "trees");
+    let rows = experiment.run(processors, &|| bar.inc(1));
+    bar.finish_and_clear();
+    if let Some(path) = &args.plot {
+        snapshot::write(path, plot::svg(&rows).as_bytes()).map_err(|why| Failure::new(Exit::InUse, why.to_string()))?;
+    }
+    if args.json { json(&rows) } else { Ok(report::text(&rows, args.sites, args.plot.as_deref(), style)) }
+}
+
+fn bar(length: u64, what: &str) -> ProgressBar {
+    let bar = ProgressBar::new(length);
+    // A template that does not parse would be a pity, not a failure.
+    if let Ok(style) = ProgressStyle::with_template(&format!("{{bar:30}} {{pos}}/{{len}} {what}, {{eta}} left")) {
+        bar.set_style(style);
+    }
+    bar
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,227 @@
+//! What will a crawl cost, and what will it find? `plan`: from what was measured so far, before anything is fetched.
+
+use super::{
+    client::{ApiArgs, ApiClient},
+    failure::{Exit, Failure},
+    json,
+    run::{ConfigArgs, results_of_peer},
+    seed,
+    table::{Style, Table, bytes},
+};
+use crate::{
+    logic::planning::{self, Basis, Targets},
+    model::{
+        plan::{Grounds, Pace, Plan, Spread},
+        record::ServerRecord,
+        summary::{Dimension, SwarmResults},
+        url::PageUrl,
+        view::{ServersPage, Span, counted},
+    },
+};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Shown under `plan --help`.
+pub const EXAMPLES: &str = "Examples:\n  \
+    nearcrawl plan --coverage 0.95 --seeds seeds.txt\n  \
+    nearcrawl plan --coverage 0.8 --tld ke --json\n  \
+    nearcrawl plan --coverage 0.95 --records ke.jsonl   written by `nearcrawl crawl --out ke.jsonl`\n  \
+    nearcrawl plan --coverage 0.9 --peer /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…\n\n\
+    Every record tells what each level of a site cost and how many external hosts it was the\n\
+    first to name. Added up they are a curve of load against coverage, one point a depth; the\n\
+    least depth that finds enough is chosen: write it into the configuration, [crawl] depth.\n\n\
+    The curve comes from --records, from the daemon of this machine (--api) or from a member\n\
+    (--peer). If nothing was measured yet, it is the one of the paper (Nakahira et al. 2008),\n\
+    with an assumed cost of a server, and the answer says so. Servers that the starting hosts\n\
+    lead to are not in the totals.";
+
+/// For `plan`.
+#[derive(Args, Clone, Debug)]
+pub struct PlanArgs {
+    /// The share of the external hosts to be found, above 0 and at most 1
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    coverage: f64,
+    /// A file with one starting URL a line; - is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "tld")]
+    seeds: Option<PathBuf>,
+    /// All servers known under this top-level domain
+    #[arg(long, value_name = "NAME")]
+    tld: Option<String>,
+    /// Records that `nearcrawl crawl --out` wrote, instead of a daemon's
+    #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = ["api", "peer"])]
+    records: Option<PathBuf>,
+    /// Ask this member over the swarm's own protocol, instead of a daemon on this machine
+    #[arg(long, value_name = "MULTIADDR", conflicts_with = "api")]
+    peer: Option<String>,
+    #[command(flatten)]
+    api: ApiArgs,
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+/// Plans and shows.
+pub async fn plan(args: &PlanArgs, style: Style) -> Result<String, Failure> {
+    let config = args.config.load()?;
+    let pace = Pace {
+        least_delay_ms: u64::try_from(config.crawl.least_delay.as_millis()).unwrap_or(u64::MAX),
+        delay_factor: u64::from(config.crawl.delay_factor),
+        parallel: u64::from(config.crawl.parallel),
+    };
+    let hosts = args.seeds.as_deref().map(starting_hosts).transpose()?;
+    let tld = args.tld.as_deref().map(|name| name.trim_start_matches('.').to_ascii_lowercase());
+    let (found, known) = measured(args, tld.as_deref()).await?;
+    let targets = match (hosts, &tld) {
+        (Some(hosts), _) => hosts,
+        (None, Some(_)) => Targets::Count(known),
+        (None, None) => Targets::Any,
+    };
+    let plan = planning::plan(&found.unwrap_or_else(Basis::of_paper), args.coverage, pace, &targets);
+    if args.api.json { json(&plan) } else { Ok(text(&plan, tld.as_deref(), style)) }
+}
+
+/// What was measured, if anything was, and how many servers are known under the top-level domain.
+async fn measured(args: &PlanArgs, tld: Option<&str>) -> Result<(Option<Basis>, u64), Failure> {
+    let (records, results) = if let Some(path) = &args.records {
+        (read_records(path)?, None)
+    } else if let Some(peer) = &args.peer {
+        (Vec::new(), Some(results_of_peer(peer).await?))
+    } else {
+        match of_daemon(args).await {
+            Ok((records, results)) => (records, Some(results)),
+            // Nobody said that there is one.
+            Err(why) if why.exit == Exit::Unavailable && args.api.api.is_none() => (Vec::new(), None),
+            Err(why) => return Err(why),
+        }
+    };
+    let under = |record: &ServerRecord| tld.is_none_or(|tld| record.host.tld() == Some(tld));
+    let mut known = records.iter().filter(|record| under(record)).count() as u64;
+    if let (Some(tld), Some(results)) = (tld, &results) {
+        let values = results.summary.by.get(&Dimension::Tld);
+        known = values.and_then(|values| values.get(tld)).map_or(known, |counts| counts.servers);
+    }
+    let swarm = results.as_ref().and_then(Basis::of_results);
+    // A country's own servers say more of it than all the others do.
+    let (own, all): (Vec<_>, Vec<_>) = records.into_iter().partition(under);
+    let own = Basis::of_records(own.clone()).or_else(|| Basis::of_records(own.into_iter().chain(all).collect()));
+    Ok((Basis::joined(swarm.filter(|_| tld.is_none()), own), known))
+}
+
+async fn of_daemon(args: &PlanArgs) -> Result<(Vec<ServerRecord>, SwarmResults), Failure> {
+    let client = ApiClient::new(&args.api)?;
+    let results = client.get("/api/results", &[]).await?;
+    let mut records = Vec::new();
+    let mut after = String::new();
+    loop {
+        let parameters = [("after", after.as_str())];
+        let page: ServersPage = client.get("/api/servers", if after.is_empty() { &[] } else { &parameters }).await?;
+        records.extend(page.servers);
+        match page.next {
+            Some(next) => after = next.to_string(),
+            None => return Ok((records, results)),
+        }
+    }
+}
+
+fn read_records(path: &std::path::Path) -> Result<Vec<ServerRecord>, Failure> {
+    let text = seed::read(path)?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(number, line)| {
+            serde_json::from_str(line).map_err(|why| {
+                Failure::new(Exit::Data, format!("{}, line {}: no record: {why}", path.display(), number + 1))
+                    .hint("write records with `nearcrawl crawl … --out FILE.jsonl`")
+            })
+        })
+        .collect()
+}
+
+fn starting_hosts(path: &std::path::Path) -> Result<Targets, Failure> {
+    let urls = seed::lines(&seed::read(path)?);
+    if urls.is_empty() {
+        return Err(Failure::new(Exit::Data, "there is no URL in it").hint("write one URL a line, like https://example.org/"));
+    }
+    let host = |text: &String| {
+        let url = PageUrl::parse(text)
+            .map_err(|why| Failure::new(Exit::Data, format!("{text}: {why}")).hint("write the URL in full, like https://example.org/"))?;
+        Ok(url.host())
+    };
+    Ok(Targets::Hosts(urls.iter().map(host).collect::<Result<_, Failure>>()?))
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| *share > 0.0 && *share <= 1.0);
+    share.ok_or_else(|| "write a share above 0 and at most 1, like 0.95".to_owned())
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+fn text(plan: &Plan, tld: Option<&str>, style: Style) -> String {
+    let deepest = plan.depths.last().map_or(0, |last| last.depth);
+    let grounds = match &plan.grounds {
+        Grounds::Measured { servers, cut_short } => {
+            let short = if *cut_short > 0 { format!("; {cut_short} of them were not crawled to their end") } else { String::new() };
+            format!("Measured on {}, down to depth {deepest}{short}.", counted(*servers, "server"))
+        }
+        Grounds::Paper { requests, bytes: size, took } => format!(
+            "Nothing was measured yet: the curve is the paper's, and a server is assumed to answer {requests} requests in all, \
+             {} and {} each.",
+            bytes(*size),
+            Span(*took)
+        ),
+    };
+    let mut text = format!("{grounds}\n\n");
+    let mut table = Table::new(&[">depth", ">requests", ">bytes", ">server time", ">coverage", ">requests a server", ""]);
+    for at in &plan.depths {
+        table.row(vec![
+            at.depth.to_string(),
+            percent(at.load),
+            percent(at.load_bytes),
+            percent(at.load_time),
+            percent(at.coverage),
+            format!("{:.1}", at.requests),
+            if at.depth == plan.chosen.depth { "←".to_owned() } else { String::new() },
+        ]);
+    }
+    text += &table.text(style);
+    let chosen = &plan.chosen;
+    let heading = format!(
+        "Depth {} finds {} of the external hosts with {} of the requests of depth {deepest}.",
+        chosen.depth,
+        percent(chosen.coverage),
+        percent(chosen.load)
+    );
+    text += &format!("\n{}\n\n", style.heading(&heading));
+    let mut table = Table::new(&["a server", ">mean", ">median", ">90 %", ">most"]);
+    let mut row = |name: &str, spread: &Spread, word: fn(f64) -> String| {
+        let maybe = |value: Option<f64>| value.map_or("-".to_owned(), word);
+        table.row(vec![name.to_owned(), word(spread.mean), maybe(spread.median), maybe(spread.p90), maybe(spread.most)]);
+    };
+    let span = |ms: f64| Span(ms.round() as u64).to_string();
+    row("requests", &plan.server.requests, |value| format!("{value:.1}"));
+    row("bytes", &plan.server.bytes, |value| bytes(value.round() as u64));
+    row("server time", &plan.server.busy_ms, span);
+    row("visited for", &plan.server.duration_ms, span);
+    text += &table.text(style);
+    if let Some(total) = &plan.total {
+        let whose = tld.map_or("starting hosts".to_owned(), |tld| format!("servers known under .{tld}"));
+        text += &format!(
+            "\n{} {whose} ({} with records of their own): {} requests, {}, {} of server time; done in about {}, {} servers at once, \
+             {} or {} times an answer between two requests.\n",
+            total.servers,
+            total.known,
+            total.requests,
+            bytes(total.bytes),
+            Span(total.busy_ms),
+            Span(total.duration_ms),
+            plan.pace.parallel,
+            Span(plan.pace.least_delay_ms),
+            plan.pace.delay_factor,
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

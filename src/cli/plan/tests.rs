@@ -1,0 +1,99 @@
+//! Does `plan` say what a person needs, and refuse what it cannot use?
+
+use super::*;
+use crate::{
+    logic::site::Site,
+    model::{account::LevelCounts, journal::JournalKey, record::RunState, time::WallTime},
+};
+use clap::Parser;
+use std::fs;
+
+#[derive(Parser)]
+struct Door {
+    #[command(flatten)]
+    args: PlanArgs,
+}
+
+async fn ask(line: &str) -> Result<String, Failure> {
+    let words = ["plan"].into_iter().chain(line.split_whitespace());
+    // An empty file stands for the built-in values, whatever this machine's configuration says.
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("empty.toml");
+    fs::write(&config, "").unwrap();
+    let mut args = Door::try_parse_from(words).map_err(|why| Failure::new(Exit::Usage, why.to_string()))?.args;
+    args.config.config = Some(config);
+    plan(&args, Style::Plain).await
+}
+
+fn record(host: &str, levels: &[(u64, u64)]) -> ServerRecord {
+    let key = JournalKey { subnet: "9.0.0.0/24".parse().unwrap(), host: host.parse().unwrap(), run: 1 };
+    let mut record = Site::open(key, "9.0.0.1".parse().unwrap(), host.parse().unwrap(), 1, WallTime(0)).record;
+    let level = |(requests, external_hosts): &(u64, u64)| LevelCounts {
+        pages: *requests,
+        requests: *requests,
+        bytes: requests * 10_000,
+        busy_ms: requests * 50,
+        external_hosts: *external_hosts,
+    };
+    record.levels = levels.iter().map(level).collect();
+    record.requests = levels.iter().map(|(requests, _)| requests).sum();
+    record.state = RunState::Complete;
+    record
+}
+
+fn written(directory: &std::path::Path) -> String {
+    let records = [record("a.ke", &[(2, 8), (10, 8), (40, 4)]), record("b.ke", &[(2, 0), (6, 0)]), record("c.tz", &[(1, 0)])];
+    let lines: String = records.iter().map(|record| serde_json::to_string(record).unwrap() + "\n").collect();
+    let path = directory.join("records.jsonl");
+    fs::write(&path, lines).unwrap();
+    path.display().to_string()
+}
+
+#[tokio::test]
+async fn a_plan_from_records_names_the_depth_and_what_the_seeds_cost() {
+    let directory = tempfile::tempdir().unwrap();
+    let records = written(directory.path());
+    let seeds = directory.path().join("seeds.txt");
+    fs::write(&seeds, "# ours\nhttp://a.ke/\nhttp://a.ke/too\nhttps://new.ke/\n").unwrap();
+    let line = format!("--coverage 0.8 --records {records} --seeds {}", seeds.display());
+    let said = ask(&line).await.unwrap();
+    assert!(said.contains("Measured on 3 servers, down to depth 2."), "{said}");
+    assert!(said.contains("Depth 1 finds 80.0 % of the external hosts with 34.4 % of the requests of depth 2."), "{said}");
+    assert!(said.contains("2 starting hosts (1 with records of their own): 19 requests, 190.0 kB"), "{said}");
+    let told: serde_json::Value = serde_json::from_str(&ask(&format!("{line} --json")).await.unwrap()).unwrap();
+    assert_eq!(
+        (&told["chosen"]["depth"], &told["total"]["requests"], &told["grounds"]["kind"]),
+        (&1.into(), &19.into(), &"measured".into())
+    );
+    let all: serde_json::Value =
+        serde_json::from_str(&ask(&format!("--coverage 0.95 --records {records} --tld ke --json")).await.unwrap()).unwrap();
+    assert_eq!((&all["chosen"]["depth"], &all["total"]["servers"], &all["grounds"]["servers"]), (&2.into(), &2.into(), &2.into()));
+}
+
+#[tokio::test]
+async fn without_anything_measured_the_paper_speaks_and_it_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let empty = directory.path().join("none.jsonl");
+    fs::write(&empty, "").unwrap();
+    let said = ask(&format!("--coverage 0.8 --records {}", empty.display())).await.unwrap();
+    assert!(said.contains("Nothing was measured yet: the curve is the paper's"), "{said}");
+    assert!(said.contains("Depth 5 finds 80.0 % of the external hosts with 53.0 % of the requests of depth 20."), "{said}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_used_is_refused_with_a_code_and_a_hint() {
+    let directory = tempfile::tempdir().unwrap();
+    let broken = directory.path().join("broken.jsonl");
+    fs::write(&broken, "\n{\"host\": 7}\n").unwrap();
+    for (line, exit, says) in [
+        ("--coverage 95".to_owned(), Exit::Usage, "0.95"),
+        ("--coverage 0".to_owned(), Exit::Usage, "0.95"),
+        (format!("--coverage 0.9 --records {}", broken.display()), Exit::Data, "line 2"),
+        ("--coverage 0.9 --records /nowhere.jsonl".to_owned(), Exit::NoInput, "/nowhere.jsonl"),
+        ("--coverage 0.9 --api http://127.0.78.9:9".to_owned(), Exit::Unavailable, "127.0.78.9"),
+        (format!("--coverage 0.9 --seeds {}", broken.display()), Exit::Data, "https://example.org/"),
+    ] {
+        let failure = ask(&line).await.unwrap_err();
+        assert!(failure.exit == exit && failure.to_string().contains(says), "{line}: {:?} {failure}", failure.exit);
+    }
+}

@@ -1,0 +1,79 @@
+//! What did the run before know of a page? Pages and texts by (site, fingerprint), for as long as the next run goes on.
+
+use super::{
+    database::{Database, family},
+    error::StoreError,
+    journal::ReadFault,
+};
+use crate::model::{
+    fetch::Link,
+    fingerprint::Fingerprint,
+    revisit::{Former, FormerPage, FormerRow},
+    url::PageUrl,
+};
+use rocksdb::{DB, WriteBatch};
+
+/// The column family.
+pub(super) const FAMILY: &str = "former";
+
+const PAGE: u8 = 0;
+const TEXT: u8 = 1;
+
+/// The key: site and fingerprint, big endian, so that a site is one range; then what it is.
+fn key(site: u64, of: Fingerprint, kind: u8) -> [u8; 17] {
+    let mut key = [kind; 17];
+    key[..16].copy_from_slice(&super::seen::key(site, of));
+    key
+}
+
+/// Enters rows.
+pub(super) fn put(database: &mut Database, site: u64, rows: &[FormerRow]) -> Result<(), StoreError> {
+    database.make_writable()?;
+    let mut write = WriteBatch::default();
+    let former = family(database.db()?, FAMILY);
+    for row in rows {
+        match row {
+            FormerRow::Text(of, text) => write.put_cf(former, key(site, *of, TEXT), text),
+            FormerRow::Page(of, page) => {
+                // postcard writes any page into a growing vector; a page that it did not write is as one that is not known.
+                if let Ok(bytes) = postcard::to_stdvec(page) {
+                    write.put_cf(former, key(site, *of, PAGE), bytes);
+                }
+            }
+        }
+    }
+    database.write(write)
+}
+
+fn page(db: &DB, site: u64, of: Fingerprint) -> Result<Option<FormerPage>, ReadFault> {
+    let found = db.get_pinned_cf(family(db, FAMILY), key(site, of, PAGE))?;
+    let read = |bytes: rocksdb::DBPinnableSlice<'_>| postcard::from_bytes(&bytes);
+    found.map(read).transpose().map_err(|_| ReadFault::Nonsense("a page of a run before cannot be read"))
+}
+
+/// A page with its links by name; those whose names were not noted are left out.
+pub(super) fn page_with_links(db: &DB, site: u64, of: Fingerprint) -> Result<Option<Former>, ReadFault> {
+    let Some(page) = page(db, site, of)? else { return Ok(None) };
+    let prints = || page.children.iter().chain(&page.elsewhere);
+    let keys: Vec<_> = prints().map(|print| key(site, *print, TEXT)).collect();
+    let former = family(db, FAMILY);
+    let texts = db.multi_get_cf(keys.iter().map(|key| (former, key)));
+    let mut links = Vec::with_capacity(keys.len());
+    for (fingerprint, text) in prints().zip(texts) {
+        let Some(text) = text? else { continue };
+        let url = std::str::from_utf8(&text).ok().and_then(|text| PageUrl::parse(text).ok());
+        links.push(Link { url: url.ok_or(ReadFault::Nonsense("a URL of a run before cannot be read"))?, fingerprint: *fingerprint });
+    }
+    Ok(Some(Former { page, links }))
+}
+
+/// Puts into a batch that these sites are forgotten.
+pub(super) fn forget(db: &DB, write: &mut WriteBatch, first: u64, last: u64) {
+    let former = family(db, FAMILY);
+    let (begin, end) = (first.to_be_bytes(), last.checked_add(1).map(u64::to_be_bytes));
+    match end {
+        Some(end) => write.delete_range_cf(former, begin.as_slice(), end.as_slice()),
+        // There is no site with this number; a range cannot end behind it.
+        None => write.delete_range_cf(former, begin.as_slice(), [0xff; 18].as_slice()),
+    }
+}

@@ -1,0 +1,124 @@
+//! What goes on the record? Requests, outcomes, levels, external hosts, and what changed since the run before.
+
+use super::{MOST_EXTERNAL_HOSTS, MOST_NAMED, Site, asks_for_patience, frontier::Waiting};
+use crate::model::{
+    account::LevelCounts,
+    fetch::FetchFailure,
+    fingerprint::{Fingerprint, FingerprintKey},
+    journal::VisitOutcome,
+    revisit::Change,
+    time::{Millis, WallTime},
+    url::{Host, PageUrl},
+};
+
+impl Site {
+    /// Whether this URL, which another one of its script had kept out of the line, would take that one's place.
+    pub fn would_win(&self, url: &PageUrl, level: u8, hops: u8, key: &FingerprintKey) -> bool {
+        let Some(script) = url.script().map(|script| key.of(script)) else { return false };
+        let waiting = Waiting { url: url.clone(), fingerprint: key.of(url.as_str()), level, hops };
+        !self.scripts.contains(&script) && self.frontier.would_win(&waiting, script)
+    }
+
+    /// Whether this page was visited and redirects within the site: where it leads lies at its own level.
+    pub fn redirects(&self, page: Fingerprint) -> bool {
+        self.redirects.contains(&page)
+    }
+
+    /// Whether the journal has named this link to another site.
+    pub fn has_named(&self, link: Fingerprint) -> bool {
+        self.named.contains(&link) || self.named.len() >= MOST_NAMED
+    }
+
+    /// The counts of one level.
+    pub(super) fn level(&mut self, level: u8) -> &mut LevelCounts {
+        let level = usize::from(level);
+        if self.record.levels.len() <= level {
+            self.record.levels.resize(level + 1, LevelCounts::default());
+        }
+        &mut self.record.levels[level]
+    }
+
+    pub(super) fn count_external(&mut self, host: &Host, level: u8, key: &FingerprintKey) {
+        if self.external.len() < MOST_EXTERNAL_HOSTS && self.external.insert(key.of(host.as_str()).0) {
+            self.record.external_hosts += 1;
+            self.level(level).external_hosts += 1;
+        }
+    }
+
+    pub(super) fn count_change(&mut self, change: Option<Change>, level: u8, size: u64) {
+        if change == Some(Change::NotModified) {
+            self.level(level).bytes += size;
+        }
+        let Some(changes) = &mut self.record.changes else { return };
+        match change {
+            None => {}
+            Some(Change::New) => changes.new += 1,
+            Some(Change::Changed) => changes.changed += 1,
+            Some(Change::Unchanged) => changes.unchanged += 1,
+            Some(Change::NotModified) => {
+                changes.unchanged += 1;
+                changes.not_modified += 1;
+                changes.bytes_saved += size;
+            }
+            Some(Change::Missed) => changes.missed += 1,
+        }
+    }
+
+    /// Pages of the run before that this one has not met: they are gone when nothing waits any more.
+    pub(super) fn count_gone(&mut self) {
+        let record = &mut self.record;
+        let Some(changes) = &mut record.changes else { return };
+        let met = changes.changed + changes.unchanged + changes.missed;
+        changes.gone = if record.waiting == 0 { changes.pages_before.saturating_sub(met) } else { 0 };
+    }
+
+    pub(super) fn count_request(&mut self, at: WallTime, took: Millis, level: u8) {
+        let counts = self.level(level);
+        counts.requests += 1;
+        counts.busy_ms += took;
+        self.last_took = took;
+        self.record.requests += 1;
+        self.record.busy_ms += took;
+        self.record.first_visit.get_or_insert(at);
+        self.record.last_visit = self.record.last_visit.max(Some(at));
+    }
+
+    /// Counts refusals for being asked too much; no answer at all says nothing of that.
+    pub(super) fn count_setback(&mut self, status: Option<u16>) {
+        match status {
+            Some(status) if asks_for_patience(status) => self.setbacks = self.setbacks.saturating_add(1),
+            Some(_) => self.setbacks = 0,
+            None => {}
+        }
+    }
+
+    pub(super) fn count_outcome(&mut self, outcome: &VisitOutcome, level: u8) {
+        match outcome {
+            // A guard that wants to see a human is no more patient than one that says 429.
+            VisitOutcome::Failed(FetchFailure::Challenged) => self.count_setback(Some(429)),
+            _ => self.count_setback(outcome.status()),
+        }
+        if let VisitOutcome::RestrictedPage { no_index, no_follow, .. } = outcome {
+            self.record.no_index += u64::from(*no_index);
+            self.record.no_follow += u64::from(*no_follow);
+        }
+        match outcome {
+            VisitOutcome::Page(status) | VisitOutcome::RestrictedPage { status, .. } => {
+                self.record.pages += 1;
+                self.level(level).pages += 1;
+                self.record.deepest = self.record.deepest.max(level);
+                *self.record.by_status.entry(*status).or_default() += 1;
+            }
+            VisitOutcome::NotHtml(status) | VisitOutcome::Redirect(status) | VisitOutcome::Status(status) => {
+                *self.record.by_status.entry(*status).or_default() += 1;
+            }
+            VisitOutcome::Failed(FetchFailure::Cancelled) => {}
+            VisitOutcome::Failed(failure) => self.count_failure(*failure),
+        }
+    }
+
+    pub(super) fn count_failure(&mut self, failure: FetchFailure) {
+        self.record.failed += 1;
+        *self.record.by_failure.entry(failure).or_default() += 1;
+    }
+}

@@ -1,0 +1,180 @@
+//! Is one more page of this site worth a request? Only if it can be expected to name enough hosts that the site has not named yet.
+//!
+//! Good and Turing: how likely the next draw is new is told by how many things were new, or seen only once, a moment ago. A journal says
+//! which hosts a page was the first to name, so what is counted is how many the last requests brought. Pages are no draws from one urn,
+//! though: a directory of links goes on naming hosts while the archive beside it never does. So each *branch* of a site (its first
+//! directory) is counted for itself, and judged the more by its own record the longer that is: it is taken to name hosts at a steady rate (Poisson),
+//! which before anything is known of it lies anywhere around the site's own (Gamma).
+//!
+//! Everything follows from the journal, so whoever reads it back decides alike.
+
+use crate::model::{
+    fingerprint::{Fingerprint, FingerprintKey},
+    url::PageUrl,
+};
+use std::{collections::BTreeMap, fmt};
+
+/// New external hosts that a request must be expected to bring, in millionths; nothing is left out at 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Price(u32);
+
+/// Hosts that the front page is expected to name before anything is known of a site, worth as much as one request.
+const FIRST_GUESS: f64 = 0.5;
+
+/// How alike the branches of a site are: the shape of the Gamma distribution of their rates. At 0.2 one branch in five has four fifths of
+/// the new hosts, and most have nearly none, as is usual for such things.
+const LIKENESS: f64 = 0.2;
+
+/// How many requests are remembered, on average: the older, the less they count. Pages of one level tell of the next, those of the top do not
+/// tell of the bottom.
+const MEMORY: f64 = 200.0;
+
+/// How many branches of a site are told apart; further ones are judged together.
+const MOST_BRANCHES: usize = 1_000;
+
+impl Price {
+    /// So many hosts for a request, from 0 to 1,000; none for anything else.
+    pub fn of(hosts: f64) -> Option<Price> {
+        (0.0..=1_000.0).contains(&hosts).then(|| Price((hosts * 1e6).round() as u32))
+    }
+
+    /// Hosts for a request.
+    pub fn hosts(self) -> f64 {
+        f64::from(self.0) / 1e6
+    }
+}
+
+impl fmt::Display for Price {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.hosts().fmt(f)
+    }
+}
+
+/// What requests brought, the latest counting most.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Brought {
+    requests: f64,
+    hosts: f64,
+}
+
+impl Brought {
+    fn count(&mut self, hosts: u64) {
+        let kept = 1.0 - 1.0 / MEMORY;
+        self.requests = self.requests * kept + 1.0;
+        self.hosts = self.hosts * kept + hosts as f64;
+    }
+}
+
+/// What a site's pages brought so far, and which were left out for it.
+#[derive(Debug, Default)]
+pub struct Yields {
+    whole: Brought,
+    branches: BTreeMap<Fingerprint, Brought>,
+}
+
+impl Yields {
+    /// A page was asked for, and was the first of its site to name so many external hosts.
+    pub fn count(&mut self, url: &PageUrl, hosts: u64, key: &FingerprintKey) {
+        self.whole.count(hosts);
+        let branch = self.known(branch(url), key);
+        self.branches.entry(branch).or_default().count(hosts);
+    }
+
+    /// How many hosts this page can be expected to name that its site has not named yet.
+    pub fn expected(&self, url: &PageUrl, key: &FingerprintKey) -> f64 {
+        let whole = (FIRST_GUESS + self.whole.hosts) / (1.0 + self.whole.requests);
+        let branch = self.branches.get(&self.known(branch(url), key)).copied().unwrap_or_default();
+        // The mean of the Gamma distribution that has this shape and the site's mean, after what the branch brought.
+        (LIKENESS + branch.hosts) / (LIKENESS / whole + branch.requests)
+    }
+
+    /// Whether this page is to be left out.
+    pub fn too_little(&self, url: &PageUrl, price: Price, key: &FingerprintKey) -> bool {
+        price > Price::default() && self.expected(url, key) < price.hosts()
+    }
+
+    /// The fingerprint of a branch, or of all that are too many.
+    fn known(&self, branch: &str, key: &FingerprintKey) -> Fingerprint {
+        let print = key.of(branch);
+        if self.branches.contains_key(&print) || self.branches.len() < MOST_BRANCHES { print } else { Fingerprint(0) }
+    }
+}
+
+/// The first directory, or the root for pages in none.
+fn branch(url: &PageUrl) -> &str {
+    let path = url.path();
+    match path[1..].find('/') {
+        Some(end) => &path[..end + 2],
+        None => "/",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: FingerprintKey = FingerprintKey([7; 16]);
+
+    fn page(path: &str) -> PageUrl {
+        PageUrl::parse(&format!("http://a.ke{path}")).unwrap()
+    }
+
+    /// How many pages of a branch are asked for that names `hosts` new hosts on every `every`-th page, until it is left out.
+    fn pages_of(yields: &mut Yields, branch: &str, every: u64, hosts: u64, price: Price) -> u64 {
+        let url = |number| page(&format!("/{branch}/{number}.html"));
+        let mut asked = 0;
+        while asked < 10_000 && !yields.too_little(&url(asked), price, &KEY) {
+            yields.count(&url(asked), if asked % every == 0 { hosts } else { 0 }, &KEY);
+            asked += 1;
+        }
+        asked
+    }
+
+    #[test]
+    fn a_branch_goes_on_while_it_brings_what_it_costs_and_others_are_judged_for_themselves() {
+        let (mut yields, price) = (Yields::default(), Price::of(0.05).unwrap());
+        assert_eq!(pages_of(&mut yields, "links", 3, 2, price), 10_000);
+        let archive = pages_of(&mut yields, "archive", 1_000_000, 0, price);
+        assert!((3..100).contains(&archive), "{archive}");
+        assert!(!yields.too_little(&page("/links/x.html"), price, &KEY));
+        assert!(yields.too_little(&page("/archive/x.html"), price, &KEY) && !yields.too_little(&page("/new/"), price, &KEY));
+    }
+
+    #[test]
+    fn what_a_branch_brought_long_ago_is_forgotten() {
+        let (mut yields, price) = (Yields::default(), Price::of(0.01).unwrap());
+        for number in 0..50 {
+            yields.count(&page(&format!("/blog/{number}")), 3, &KEY);
+        }
+        let fruitless = pages_of(&mut yields, "blog", 1_000_000, 0, price);
+        assert!((200..2_000).contains(&fruitless), "{fruitless}");
+    }
+
+    #[test]
+    fn the_dearer_the_earlier_and_a_small_site_is_never_cut_at_a_low_price() {
+        let stop = |price| pages_of(&mut Yields::default(), "all", 1_000_000, 0, Price::of(price).unwrap());
+        let stops = [0.5, 0.1, 0.05, 0.01, 0.004].map(stop);
+        assert!(stops.is_sorted() && stops[4] >= 30, "{stops:?}");
+        assert_eq!(stop(0.0), 10_000, "nothing is left out for nothing");
+    }
+
+    #[test]
+    fn branches_are_first_directories_and_there_is_an_end_to_them() {
+        let names = ["/", "/x.html", "/a/", "/a/b", "/a/b/c?d=/e/", "/b/"].map(|path| branch(&page(path)).to_owned());
+        assert_eq!(names, ["/", "/", "/a/", "/a/", "/a/", "/b/"]);
+        let mut yields = Yields::default();
+        for number in 0..3_000 {
+            yields.count(&page(&format!("/{number}/")), 0, &KEY);
+        }
+        assert_eq!(yields.branches.len(), MOST_BRANCHES + 1);
+    }
+
+    #[test]
+    fn prices_are_hosts_for_a_request() {
+        assert_eq!(Price::of(0.004).map(Price::hosts), Some(0.004));
+        assert_eq!(Price::of(0.004).unwrap().to_string(), "0.004");
+        for wrong in [-0.1, 1_000.1, f64::NAN, f64::INFINITY] {
+            assert_eq!(Price::of(wrong), None);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Does the name say that this is no page? Only HTML is collected (Low Load Server Crawler, LL-6), so a picture need not be asked for
+//! to be left.
+
+/// Endings of what is never HTML, in order. Those of programs that may answer with HTML (`.cgi`, `.py`, `.pl`) are not here, nor `.xml`,
+/// which may be XHTML.
+const MEDIA: [&str; 89] = [
+    "3gp", "7z", "aac", "apk", "asc", "avi", "avif", "bin", "bmp", "bz2", "cab", "css", "csv", "deb", "dmg", "doc", "docx", "dvi", "eot",
+    "epub", "exe", "flac", "flv", "gif", "gz", "ico", "img", "ipynb", "iso", "jar", "jpeg", "jpg", "js", "json", "kml", "kmz", "m3u8",
+    "m4a", "m4v", "map", "md5", "mid", "mjs", "mkv", "mobi", "mov", "mp3", "mp4", "mpeg", "mpg", "msi", "odp", "ods", "odt", "ogg", "ogv",
+    "otf", "pdf", "png", "ppt", "pptx", "ps", "rar", "rpm", "rtf", "sha256", "sig", "svg", "tar", "tbz2", "tex", "tgz", "tif", "tiff",
+    "torrent", "ttf", "txt", "txz", "wasm", "wav", "webm", "webp", "wmv", "woff", "woff2", "xls", "xlsx", "xz", "zip",
+];
+
+/// Whether a path ends in the name of a file that is never HTML. A script that is asked for a picture (`/get?f=a.png`) is not meant:
+/// give the path alone.
+pub(super) fn names_media(path: &str) -> bool {
+    let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+    let Some((stem, ending)) = name.rsplit_once('.') else { return false };
+    if stem.is_empty() || ending.len() > 7 {
+        return false;
+    }
+    MEDIA.binary_search(&ending.to_ascii_lowercase().as_str()).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_endings_are_in_order_so_that_they_are_found() {
+        assert!(MEDIA.is_sorted());
+        assert!(MEDIA.iter().all(|ending| names_media(&format!("/a.{ending}")) && names_media(&format!("/a.{}", ending.to_uppercase()))));
+    }
+
+    #[test]
+    fn pages_and_programs_are_asked_for() {
+        for path in
+            ["/", "/a", "/a.html", "/a.htm", "/a.php", "/a.asp", "/a.cgi", "/a.py", "/a.xml", "/a.b.", "/.png", "/png", "/a.png/", "/v1.2"]
+        {
+            assert!(!names_media(path), "{path}");
+        }
+        assert!(names_media("/a/b.tar.gz") && names_media("/paper.PDF"));
+    }
+}

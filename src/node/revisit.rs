@@ -1,0 +1,21 @@
+//! How is a page asked for that the run before knew? By its version; if it is the same still, its links are those of then.
+
+use crate::{
+    io::{fetcher::Fetcher, store::Store},
+    logic::crawler::event::Event,
+    model::{fetch::FetchOrder, fingerprint::Fingerprint},
+};
+
+/// Asks, with what is known. If that cannot be read, or not whole, the page is asked for as if nothing were.
+pub async fn revisit(fetcher: &Fetcher, store: &Store, mut order: FetchOrder, site: u64, page: Fingerprint) -> Event {
+    let address = order.address;
+    let former = store.former(site, page).await.unwrap_or_else(|why| {
+        tracing::debug!("{}: what was known of it cannot be read: {why}", order.url);
+        None
+    });
+    if let Some(known) = former.as_ref().filter(|known| known.stands_in()) {
+        order.validators = known.page.validators.clone();
+    }
+    let report = fetcher.fetch(order).await;
+    Event::Revisited { address, report: Box::new(report), former: former.map(Box::new) }
+}

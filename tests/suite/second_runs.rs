@@ -1,0 +1,147 @@
+//! What does a second run ask for, and what does it say has changed? A real daemon, real servers with ETags, and a kill -9 between.
+
+use crate::support::{Ground, Habits, Swarm};
+use nearcrawl::{
+    demo::{
+        web::{Answer, Site},
+        world::Places,
+    },
+    model::{
+        account::Changes,
+        record::{RunState, ServerRecord},
+        url::Host,
+    },
+};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+const HOST: &str = "museum.ke.test";
+
+const SOON: Duration = Duration::from_secs(60);
+
+/// One site whose pages can be changed: path → links. All pages have the same long text beside.
+struct Museum(Mutex<BTreeMap<String, Vec<String>>>);
+
+impl Museum {
+    fn new() -> Museum {
+        let rooms = (1..=8).map(|room| (format!("/room{room}"), vec![format!("/room{room}/case"), "/".to_owned()]));
+        let cases = (1..=8).map(|room| (format!("/room{room}/case"), vec![format!("/room{}", room % 8 + 1)]));
+        // Two other museums, which are out of scope: one is named at once, the other a level deeper.
+        let others = ["http://national.museum/", "http://louvre.example/"].map(str::to_owned);
+        let home = ("/".to_owned(), (1..=8).map(|room| format!("/room{room}")).chain([others[0].clone()]).collect());
+        let rooms = rooms.map(move |(path, links)| (path, links.into_iter().chain([others[1].clone()]).collect()));
+        Museum(Mutex::new(rooms.chain(cases).chain([home]).collect()))
+    }
+
+    fn put(&self, path: &str, links: &[&str]) {
+        self.0.lock().unwrap().insert(path.to_owned(), links.iter().map(|link| (*link).to_owned()).collect());
+    }
+
+    fn remove(&self, path: &str) {
+        self.0.lock().unwrap().remove(path);
+    }
+
+    fn pages(&self) -> u64 {
+        self.0.lock().unwrap().len() as u64
+    }
+}
+
+impl Site for Museum {
+    fn answer(&self, _: &str, path: &str) -> Answer {
+        let pages = self.0.lock().unwrap();
+        let Some(links) = pages.get(path) else { return Answer::status(404) };
+        let links: String = links.iter().map(|link| format!("<p><a href=\"{link}\">on</a></p>\n")).collect();
+        Answer::html(links + &"<p>Masks, drums and stools.</p>".repeat(300))
+    }
+}
+
+/// Waits until this run is over, and gives back its record.
+async fn run_is_over(swarm: &mut Swarm, run: u32) -> ServerRecord {
+    let points: Vec<_> = swarm.daemons.iter().map(|daemon| daemon.address).collect();
+    assert_eq!(points.len(), 1);
+    loop {
+        let seen = swarm.records(0).await.unwrap_or_default();
+        if let Some(record) = seen.into_iter().find(|record| record.run == run && record.state == RunState::Complete && record.pages > 0) {
+            return record;
+        }
+        assert!(swarm.age() < 3.0 * SOON.as_secs_f64(), "run {run} is not over: {:?}", swarm.records(0).await);
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+}
+
+/// What was answered since robots.txt was asked for last: with that each run begins.
+fn answers_of_last_run(swarm: &Swarm) -> Vec<u16> {
+    let mut asked = swarm.log().requests();
+    asked.retain(|seen| seen.method == "GET");
+    let begin = asked.iter().rposition(|seen| seen.path == "/robots.txt").expect("robots.txt comes first");
+    asked.drain(..=begin);
+    asked.iter().filter_map(|seen| seen.status).collect()
+}
+
+#[tokio::test]
+async fn a_second_run_downloads_what_changed_and_nothing_else_across_kill_9() {
+    let ground = Ground::claim();
+    let (places, museum) = (Places::new(ground.net, 1, 7), Arc::new(Museum::new()));
+    let IpAddr::V4(first) = places.lands[0].subnet.first() else { unreachable!("places are IPv4") };
+    let names: Vec<(Host, IpAddr)> = vec![(HOST.parse().unwrap(), Ipv4Addr::from_bits(first.to_bits() + 9).into())];
+    let habits = Habits { delay_factor: 0, least_delay_ms: 20, ..Habits::default() };
+    let point = places.access_points[0];
+    let mut swarm = Swarm::prepare(ground, museum.clone(), places.registry_files(), names, &[point], habits).await;
+    swarm.start([0]).await;
+    swarm.seed(0, &[format!("http://{HOST}:8080/")]).await;
+    let first = run_is_over(&mut swarm, 1).await;
+    assert_eq!((first.pages, first.changes), (museum.pages(), None));
+    assert_eq!(first.known, first.accounted(), "{first:?}");
+
+    // Nothing has changed: the second run costs requests, and no bodies.
+    swarm.daemons[0].kill().await;
+    swarm.revisit_after(0, "10s");
+    swarm.start([0]).await;
+    let second = run_is_over(&mut swarm, 2).await;
+    let all = museum.pages();
+    let same =
+        Changes { since_run: 1, pages_before: all, unchanged: all, not_modified: all, bytes_saved: first.bytes, ..Changes::default() };
+    assert_eq!(second.changes, Some(same));
+    assert_eq!((second.bytes, second.pages, second.known, second.fetched), (0, first.pages, first.known, first.fetched));
+    let answers = answers_of_last_run(&swarm);
+    assert_eq!(answers.iter().filter(|status| **status == 304).count() as u64, all, "{answers:?}");
+    assert!(!answers.contains(&200), "{answers:?}");
+    assert_eq!(swarm.metrics("nearcrawl_not_modified_pages_total").await as u64, all);
+
+    // One page is another, two are new, and two are gone: one answers 404, and to one no link leads any more.
+    // From what was measured, depth 1 is enough for both other museums, and depth 2 is all there is.
+    let plan = swarm.cli(0, &["plan", "--coverage", "0.9", "--tld", "test", "--json"]).await;
+    let plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
+    assert_eq!((&plan["grounds"]["kind"], &plan["chosen"]["depth"]), (&"measured".into(), &1.into()), "{plan}");
+    assert_eq!((&plan["total"]["servers"], &plan["total"]["requests"]), (&1.into(), &10.into()), "home, rooms and robots.txt: {plan}");
+
+    assert!(swarm.daemons[0].stop().await);
+    museum.put("/room1", &["/room1/case", "/new"]);
+    museum.put("/new", &["/new/too"]);
+    museum.put("/new/too", &[]);
+    museum.remove("/room5/case");
+    museum.put("/room6", &["/"]);
+    swarm.start([0]).await;
+    let third = run_is_over(&mut swarm, 3).await;
+    let changes = third.changes.unwrap();
+    let expected = Changes {
+        since_run: 2,
+        pages_before: all,
+        new: 2,
+        changed: 2,
+        unchanged: all - 4,
+        not_modified: all - 4,
+        gone: 2,
+        missed: 0,
+        bytes_saved: changes.bytes_saved,
+    };
+    assert_eq!(changes, expected);
+    assert_eq!((third.pages, third.known), (all, third.accounted()));
+    let sent = answers_of_last_run(&swarm).iter().filter(|status| **status == 200).count();
+    assert_eq!(sent, 4, "only what is new or another was sent");
+    assert!(swarm.stop().await);
+}
