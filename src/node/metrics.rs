@@ -18,6 +18,14 @@ struct Label {
     name: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ShadowLabel {
+    /// The cache's place.
+    name: String,
+    /// What rule its shadow follows.
+    rule: String,
+}
+
 /// All metrics, with the registry that writes them out.
 #[derive(Debug)]
 pub struct Metrics {
@@ -53,6 +61,8 @@ pub struct Metrics {
     cache_entries: Family<Label, Gauge>,
     cache_hits: Family<Label, Counter>,
     cache_misses: Family<Label, Counter>,
+    shadow_hits: Family<ShadowLabel, Counter>,
+    shadow_misses: Family<ShadowLabel, Counter>,
     store: Family<Label, Gauge>,
     refusals: Family<Label, Counter>,
     limit_used: Family<Label, Gauge>,
@@ -112,6 +122,8 @@ impl Metrics {
             cache_entries: Family::default(),
             cache_hits: Family::default(),
             cache_misses: Family::default(),
+            shadow_hits: Family::default(),
+            shadow_misses: Family::default(),
             store: Family::default(),
             refusals: Family::default(),
             limit_used: Family::default(),
@@ -155,6 +167,8 @@ impl Metrics {
         r.register("cache_entries", "Entries of a cache of URLs, by place", self.cache_entries.clone());
         r.register("cache_hits", "URLs met lately, by place", self.cache_hits.clone());
         r.register("cache_misses", "URLs not met lately, by place", self.cache_misses.clone());
+        r.register("cache_shadow_hits", "Of one URL in 64: met lately, had the cache this rule", self.shadow_hits.clone());
+        r.register("cache_shadow_misses", "Of one URL in 64: not met lately, had the cache this rule", self.shadow_misses.clone());
         r.register_with_unit("store", "Size on disk, by part", Unit::Bytes, self.store.clone());
         r.register("refusals", "What was refused, by class", self.refusals.clone());
         r.register("limit_used", "How much of a limit is used, by name", self.limit_used.clone());
@@ -200,6 +214,11 @@ impl Metrics {
             set(&self.cache_entries.get_or_create(&place), cache.entries);
             count(&self.cache_hits.get_or_create(&place), cache.hits);
             count(&self.cache_misses.get_or_create(&place), cache.misses);
+            for shadow in &cache.shadows {
+                let rule = ShadowLabel { name: cache.place.clone(), rule: shadow.policy.clone() };
+                count(&self.shadow_hits.get_or_create(&rule), shadow.hits);
+                count(&self.shadow_misses.get_or_create(&rule), shadow.misses);
+            }
         }
         set(&self.store.get_or_create(&label("state")), status.store.state_bytes);
         set(&self.store.get_or_create(&label("cache")), status.store.cache_bytes);

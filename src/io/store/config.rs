@@ -26,7 +26,7 @@ impl StoreConfig {
 
     /// Bytes for blocks read, shared by both databases.
     pub(super) fn block_cache_bytes(&self) -> usize {
-        self.memory() / 4
+        self.memory() / 8
     }
 
     /// Bytes for rows of `state/` that are not in tables yet: it is small, and every row is in the log already.
@@ -41,6 +41,6 @@ impl StoreConfig {
 
     /// Bytes for what changed lately in the seen set. It takes them only as it grows.
     pub(super) fn recent_bytes(&self) -> usize {
-        self.memory() / 8 * 3
+        self.memory() / 2
     }
 }

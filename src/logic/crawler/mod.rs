@@ -34,7 +34,7 @@ mod visiting;
 
 use crate::{
     logic::{
-        clock_cache::ClockCache,
+        clock_cache::shadow::ShadowedCache,
         contacts::Contacts,
         delegation::{Delegated, Knowledge, Verdict},
         front::{Front, Politeness},
@@ -225,8 +225,8 @@ pub struct Crawler {
     /// Whether the disk has room.
     room: bool,
     in_flight: BTreeMap<IpAddr, Host>,
-    met_frontier: ClockCache,
-    met_outgoing: ClockCache,
+    met_frontier: ShadowedCache,
+    met_outgoing: ShadowedCache,
     loading: BTreeMap<Subnet, succession::Loading>,
     awakening: BTreeMap<u64, Host>,
 
@@ -320,8 +320,8 @@ impl Crawler {
             waiting: 0,
             room: true,
             in_flight: BTreeMap::new(),
-            met_frontier: ClockCache::with_capacity(settings.cache_entries),
-            met_outgoing: ClockCache::with_capacity(settings.cache_entries),
+            met_frontier: ShadowedCache::with_capacity(settings.cache_entries),
+            met_outgoing: ShadowedCache::with_capacity(settings.cache_entries),
             loading: BTreeMap::new(),
             awakening: BTreeMap::new(),
             rows: Vec::new(),

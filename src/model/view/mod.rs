@@ -158,6 +158,20 @@ pub struct CacheView {
     pub hits: u64,
     /// Not met lately.
     pub misses: u64,
+    /// What caches of other rules would have met, by a sample of one URL in 64.
+    #[serde(default)]
+    pub shadows: Vec<ShadowView>,
+}
+
+/// What a cache of some rule would have met, had it stood in the place of the one there is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ShadowView {
+    /// The rule: `clock` as the cache itself, `lru`, `random`, or `lru-16`, with 16 times the entries.
+    pub policy: String,
+    /// Met lately, of the sample.
+    pub hits: u64,
+    /// Not met lately, of the sample.
+    pub misses: u64,
 }
 
 /// Sizes on disk, in bytes.

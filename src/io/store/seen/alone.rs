@@ -73,15 +73,6 @@ impl LoneSeenSet {
         let all = |property: &str| -> u64 { ["seen", "recent", "children", "cut", "tables"].map(|name| of(name, property)).iter().sum() };
         let memory =
             all("rocksdb.cur-size-all-mem-tables") + all("rocksdb.estimate-table-readers-mem") + of("seen", "rocksdb.block-cache-usage");
-        for p in [
-            "rocksdb.estimate-live-data-size",
-            "rocksdb.num-files-at-level0",
-            "rocksdb.estimate-num-keys",
-            "rocksdb.num-immutable-mem-table",
-        ] {
-            println!("{p} {}", of("seen", p));
-        }
-
         Ok(SeenSizes {
             rows: of("seen", "rocksdb.total-sst-files-size"),
             log: of("recent", "rocksdb.total-sst-files-size"),

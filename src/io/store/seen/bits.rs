@@ -18,15 +18,15 @@ impl<'a> Writer<'a> {
         Writer { bytes, pending: 0, filled: 0 }
     }
 
-    /// Appends the lowest `width` bits of a number that has no others.
+    /// Appends a number that has no bits beyond the lowest `width`.
     pub(super) fn put(&mut self, number: u64, width: u32) {
         debug_assert!(width <= MOST_BITS && number >> width == 0, "{number} has more than {width} bits");
         self.pending |= number << self.filled;
         self.filled += width;
-        while self.filled >= 8 {
-            self.bytes.push(self.pending as u8);
-            self.pending >>= 8;
-            self.filled -= 8;
+        if self.filled >= u64::BITS {
+            self.bytes.extend(self.pending.to_le_bytes());
+            self.filled -= u64::BITS;
+            self.pending = number >> (width - self.filled);
         }
     }
 
@@ -40,9 +40,7 @@ impl<'a> Writer<'a> {
     }
 
     pub(super) fn finish(self) {
-        if self.filled > 0 {
-            self.bytes.push(self.pending as u8);
-        }
+        self.bytes.extend(&self.pending.to_le_bytes()[..self.filled.div_ceil(8) as usize]);
     }
 }
 

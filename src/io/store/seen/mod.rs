@@ -25,7 +25,7 @@ use crate::model::{
 pub use alone::{LoneSeenSet, SeenSizes};
 use entry::{Entry, Remembered};
 use recent::Recent;
-use rocksdb::{DB, FlushOptions, IteratorMode, WriteBatch};
+use rocksdb::{DB, FlushOptions, IteratorMode, ReadOptions, WriteBatch};
 use rows::{Depths, Sweep};
 use std::ops::RangeInclusive;
 
@@ -38,8 +38,8 @@ const PART_OF_ALL: usize = 32;
 /// About as many bytes as a page takes in the rows.
 const PAGE_BYTES: usize = 5;
 
-/// A page in memory takes at most so many bytes, in a hash table that has just grown or sorted.
-const RECENT_BYTES: usize = 20;
+/// A page of a generation takes at most so many bytes: 18 in a hash table that has just grown, while one of the generation before takes 8, sorted.
+const RECENT_BYTES: usize = 26;
 
 /// For each page entered so many of the generation before are swept: that is done when this one is full.
 const SWEPT_FOR_EACH: usize = 2;
@@ -64,6 +64,8 @@ pub(super) struct SeenSet {
     limit: usize,
     /// The most that the limit may be.
     most: usize,
+    /// Most rows fit into RocksDB's cache of blocks. If they do not, each would only drive another out: the system's own cache has them all the same.
+    fits_cache: bool,
     /// Which opening of the database this was read from.
     opening: u64,
 }
@@ -71,7 +73,7 @@ pub(super) struct SeenSet {
 impl SeenSet {
     /// An empty one that reads itself from the database at the first question. May take about `memory_bytes` for what changed lately.
     pub(super) fn new(memory_bytes: usize) -> SeenSet {
-        let most = (memory_bytes / RECENT_BYTES / 2).max(1024);
+        let most = (memory_bytes / RECENT_BYTES).max(1024);
         let limit = LEAST_GENERATION.min(most);
         SeenSet {
             recent: Recent::default(),
@@ -79,6 +81,7 @@ impl SeenSet {
             sweep: Sweep::default(),
             owed: 0,
             flushing: false,
+            fits_cache: true,
             limit,
             most,
             opening: 0,
@@ -157,7 +160,7 @@ impl SeenSet {
             })?;
             (self.sweep, self.flushing) = (Sweep::default(), false);
             self.opening = database.openings();
-            self.limit = self.limit_now(database)?;
+            self.adapt(database)?;
         }
         Ok(())
     }
@@ -177,11 +180,13 @@ impl SeenSet {
             rest.chunk_by_mut(|a, b| rows::bucket(a.code, depth) == rows::bucket(b.code, depth)).collect();
         look(database, |db| {
             let seen = family(db, "seen");
+            let mut reading = ReadOptions::default();
+            reading.fill_cache(self.fits_cache);
             for rows in rows.chunks_mut(MOST_ROWS_AT_ONCE) {
                 let keys: Vec<_> = rows.iter().map(|pages| rows::key(site, depth, rows::bucket(pages[0].code, depth))).collect();
                 let found = match &*keys {
-                    [key] => vec![db.get_pinned_cf(seen, key)],
-                    keys => db.batched_multi_get_cf(seen, keys, true),
+                    [key] => vec![db.get_pinned_cf_opt(seen, key, &reading)],
+                    keys => db.batched_multi_get_cf_opt(seen, keys, true, &reading),
                 };
                 for (pages, packed) in rows.iter_mut().zip(found) {
                     let Some(packed) = packed? else { continue };
@@ -215,7 +220,7 @@ impl SeenSet {
         }
         if full {
             self.recent.turn();
-            self.limit = self.limit_now(database)?;
+            self.adapt(database)?;
         }
         Ok(())
     }
@@ -245,9 +250,13 @@ impl SeenSet {
         Ok(())
     }
 
-    fn limit_now(&self, database: &mut Database) -> Result<usize, StoreError> {
+    /// Adapts what depends on how large the set is.
+    fn adapt(&mut self, database: &mut Database) -> Result<(), StoreError> {
         let bytes = look(database, |db| Ok(db.property_int_value_cf(family(db, "seen"), "rocksdb.estimate-live-data-size")?))?;
-        Ok((bytes.unwrap_or(0) as usize / PAGE_BYTES / PART_OF_ALL).max(LEAST_GENERATION).min(self.most))
+        let bytes = bytes.unwrap_or(0) as usize;
+        self.limit = (bytes / PAGE_BYTES / PART_OF_ALL).max(LEAST_GENERATION).min(self.most);
+        self.fits_cache = bytes < self.most * RECENT_BYTES / 2;
+        Ok(())
     }
 }
 

@@ -195,7 +195,7 @@ impl Sweep {
     }
 }
 
-fn uncached() -> rocksdb::ReadOptions {
+pub(super) fn uncached() -> rocksdb::ReadOptions {
     let mut options = rocksdb::ReadOptions::default();
     options.fill_cache(false);
     options

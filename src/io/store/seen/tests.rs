@@ -22,7 +22,7 @@ fn database(dir: &Path) -> Database {
 }
 
 /// Memory for generations of 3,000 pages.
-const GENERATIONS: usize = 3_000 * 2 * RECENT_BYTES;
+const GENERATIONS: usize = 3_000 * RECENT_BYTES;
 
 /// The nth page of a made-up crawl.
 fn page(n: u64) -> Fingerprint {

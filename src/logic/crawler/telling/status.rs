@@ -3,14 +3,14 @@
 use super::super::{Crawler, MOST_OUTGOING, journaling::MOST_GATHERED, settlement::MOST_QUEUED};
 use crate::{
     logic::{
-        clock_cache::ClockCache,
+        clock_cache::shadow::ShadowedCache,
         contacts::MOST_SUBNETS as MOST_PROBED,
         locator::{MOST_PINS, MOST_RESOLVING},
         ownership::MOST_CLAIMS,
     },
     model::{
         receipt::Declined,
-        view::{Activity, CacheView, DelegationView, HierarchyView, LimitView, MembersView, StatusView, StoreView, WorkView},
+        view::{Activity, CacheView, DelegationView, HierarchyView, LimitView, MembersView, ShadowView, StatusView, StoreView, WorkView},
     },
 };
 use std::{collections::BTreeMap, fmt::Write};
@@ -165,7 +165,15 @@ fn limit(name: &str, used: usize, most: usize) -> LimitView {
     LimitView { name: name.to_owned(), used: used as u64, most: most as u64 }
 }
 
-fn cache(place: &str, cache: &ClockCache) -> CacheView {
+fn cache(place: &str, cache: &ShadowedCache) -> CacheView {
     let now = cache.statistics();
-    CacheView { place: place.to_owned(), entries: now.len as u64, capacity: now.capacity as u64, hits: now.hits, misses: now.misses }
+    let shadows = cache.shadows().map(|shadow| ShadowView { policy: shadow.policy.to_owned(), hits: shadow.hits, misses: shadow.misses });
+    CacheView {
+        place: place.to_owned(),
+        entries: now.len as u64,
+        capacity: now.capacity as u64,
+        hits: now.hits,
+        misses: now.misses,
+        shadows: shadows.collect(),
+    }
 }
