@@ -18,8 +18,8 @@ use std::{collections::BTreeMap, fmt};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Price(u32);
 
-/// Hosts that the front page is expected to name before anything is known of a site, worth as much as one request.
-const FIRST_GUESS: f64 = 0.5;
+/// What is taken for granted before anything is known of a site: that so many requests have brought so many hosts.
+const FIRST_GUESS: Brought = Brought { requests: 2.0, hosts: 1.0 };
 
 /// How alike the branches of a site are: the shape of the Gamma distribution of their rates. At 0.2 one branch in five has four fifths of
 /// the new hosts, and most have nearly none, as is usual for such things.
@@ -82,7 +82,7 @@ impl Yields {
 
     /// How many hosts this page can be expected to name that its site has not named yet.
     pub fn expected(&self, url: &PageUrl, key: &FingerprintKey) -> f64 {
-        let whole = (FIRST_GUESS + self.whole.hosts) / (1.0 + self.whole.requests);
+        let whole = (FIRST_GUESS.hosts + self.whole.hosts) / (FIRST_GUESS.requests + self.whole.requests);
         let branch = self.branches.get(&self.known(branch(url), key)).copied().unwrap_or_default();
         // The mean of the Gamma distribution that has this shape and the site's mean, after what the branch brought.
         (LIKENESS + branch.hosts) / (LIKENESS / whole + branch.requests)
