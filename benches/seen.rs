@@ -208,7 +208,7 @@ fn timed(questions: u64, ask: impl FnOnce()) -> (f64, f64) {
 fn questions(random: &mut StdRng, n: u64, fresh: &mut u64, count: u64, half: bool) -> Vec<(u64, Fingerprint)> {
     let mut next = |i: u64| {
         let known = url(random.random_range(0..n));
-        if half && i % 2 == 0 {
+        if half && i.is_multiple_of(2) {
             *fresh += 1;
             (known.0, Fingerprint(*fresh).scoped(98))
         } else {

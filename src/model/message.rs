@@ -152,7 +152,7 @@ pub enum PublicRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PublicResponse {
     /// To `Results`.
-    Results(SwarmResults),
+    Results(Box<SwarmResults>),
     /// Not for you.
     Refused(String),
 }

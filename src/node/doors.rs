@@ -50,7 +50,7 @@ pub async fn results_of_peer(address: &str, patience: Duration) -> Result<SwarmR
         return Err(bad("it is empty".to_owned()));
     }
     match ask_public(address, PublicRequest::Results, patience).await {
-        Ok(PublicResponse::Results(results)) => Ok(results),
+        Ok(PublicResponse::Results(results)) => Ok(*results),
         Ok(PublicResponse::Refused(reason)) => {
             // It came from somewhere on the network and goes to a terminal.
             let reason = reason.chars().filter(|c| !c.is_control()).take(300).collect();

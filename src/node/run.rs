@@ -357,7 +357,7 @@ impl Daemon {
             SwarmEvent::Gossiped { gossip, .. } => self.hear(Event::Gossiped(gossip)),
             SwarmEvent::PublicAsked { ticket, request: PublicRequest::Results } => {
                 let response = match self.config.swarm.readers {
-                    Readers::Anybody => PublicResponse::Results(self.mind.results()),
+                    Readers::Anybody => PublicResponse::Results(Box::new(self.mind.results())),
                     Readers::Members | Readers::Nobody => {
                         PublicResponse::Refused("this access point does not answer readers; ask another one".into())
                     }

@@ -51,10 +51,10 @@ pub fn run(usual: &Experiment, threads: NonZero<usize>, crawled: &dyn Fn()) -> V
 impl Row {
     fn of(web: String, rows: &[score::Row]) -> Row {
         let by_depth = || rows.iter().filter(|row| row.rule == "depth");
-        let at_8 = by_depth().find(|row| row.depth == 8).or(by_depth().last());
+        let at_8 = by_depth().find(|row| row.depth == 8).or(by_depth().next_back());
         Row {
             web,
-            pages: by_depth().last().map_or(0, |row| row.pages),
+            pages: by_depth().next_back().map_or(0, |row| row.pages),
             hosts_at_8: at_8.map_or(1.0, |row| row.coverage_hosts),
             load_at_8: at_8.map_or(1.0, |row| row.load),
             load_for_80: load_for(rows, 0.8),
@@ -69,6 +69,6 @@ pub fn load_for(rows: &[score::Row], coverage: f64) -> Option<f64> {
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     // Who asks nothing learns nothing.
     points.insert(0, (0.0, 0.0));
-    let [before, after] = points.array_windows().find(|[before, after]| before.1 < coverage && after.1 >= coverage)?;
+    let (before, after) = points.iter().zip(&points[1..]).find(|(before, after)| before.1 < coverage && after.1 >= coverage)?;
     Some(before.0 + (after.0 - before.0) * (coverage - before.1) / (after.1 - before.1))
 }

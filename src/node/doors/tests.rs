@@ -24,7 +24,7 @@ async fn a_reader_gets_the_results_of_a_member_or_its_refusal() {
         covers: Vec::new(),
         summary: Summary::default(),
     };
-    let mut answers = vec![PublicResponse::Refused("members only\u{1b}[2J".to_owned()), PublicResponse::Results(results.clone())];
+    let mut answers = vec![PublicResponse::Refused("members only\u{1b}[2J".to_owned()), PublicResponse::Results(Box::new(results.clone()))];
     let member = tokio::spawn(async move {
         let mut address_told = Some(address_told);
         while let Some(event) = events.recv().await {

@@ -66,7 +66,7 @@ fn batch(n: u64) -> SeenBatch {
     };
     let of = |i: u64| page(Fingerprint(n * 100 + i).scoped(3).0 % pages);
     let level = |i: u64| (Fingerprint(n * 100 + i).scoped(4).0 % 12) as u8;
-    let visited = (n % 3 != 0).then(|| SeenVisit { page: of(99), level: level(99), children: vec![page(n)] });
+    let visited = (!n.is_multiple_of(3)).then(|| SeenVisit { page: of(99), level: level(99), children: vec![page(n)] });
     SeenBatch { site, depth: 8, visited, questions: (0..40).map(|i| (of(i), level(i))).collect() }
 }
 

@@ -24,7 +24,7 @@ const LIFE: u64 = 60;
 
 /// The nth batch: all its pages were never asked about before, most of them are of one site.
 fn batch(n: u64) -> SeenBatch {
-    let site = if n % 5 == 0 { 100 + n } else { 7 };
+    let site = if n.is_multiple_of(5) { 100 + n } else { 7 };
     let questions = (n * BATCH..(n + 1) * BATCH).map(|page| (Fingerprint(page).scoped(1), 3)).collect();
     SeenBatch { site, depth: 8, visited: None, questions }
 }
