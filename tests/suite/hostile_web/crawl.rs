@@ -53,7 +53,7 @@ async fn good(ip: IpAddr, pages: usize) -> (Site, Times) {
     let times = Times::default();
     let log = times.clone();
     let links = (0..pages).fold(String::new(), |mut links, n| {
-        let _ = write!(links, "<a href=\"/page{n}.html\">{n}</a>\n");
+        let _ = writeln!(links, "<a href=\"/page{n}.html\">{n}</a>");
         links
     });
     let site = Site::start_at(ip, Log::default(), move |asked| {

@@ -159,7 +159,7 @@ pub fn large() -> Vec<Case> {
     let text = "x".repeat(9 << 20);
     vec![
         case("W2", "page-of-9-mib", vec![html(&text)], Fails(BodyTooLarge)),
-        case("W2", "page-of-8-mib", page_with("", text[..8 << 20].as_bytes()), Page(0)),
+        case("W2", "page-of-8-mib", page_with("", &text.as_bytes()[..8 << 20]), Page(0)),
         case("W13", "xhtml", vec![answer("200 OK", "Content-Type: application/xhtml+xml; q=1\r\n", b"<a href='/x'/>")], Page(1)),
         case("W13", "two-types", vec![answer("200 OK", &format!("{HTML}Content-Type: image/png\r\n"), b"x")], Page(0)),
     ]
