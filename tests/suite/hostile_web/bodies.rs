@@ -1,28 +1,8 @@
 //! W1, W2: what can be wrong with a body? Bombs, bodies without end, and lengths that lie.
 
-use super::case::{Case, Step, Want::*, case, chunked, endless, head, page_with, send};
+use super::case::{Case, Step, Want::*, case, chunked, endless, head, pack, page_with, send};
 use FetchFailure::*;
-use async_compression::tokio::write::{BrotliEncoder, DeflateEncoder, GzipEncoder, ZstdEncoder};
 use nearcrawl::model::fetch::FetchFailure;
-use tokio::io::AsyncWriteExt;
-
-/// A body packed in this way.
-pub async fn pack(name: &str, plain: &[u8]) -> Vec<u8> {
-    macro_rules! with {
-        ($encoder:ident) => {{
-            let mut encoder = $encoder::new(Vec::new());
-            encoder.write_all(plain).await.unwrap();
-            encoder.shutdown().await.unwrap();
-            encoder.into_inner()
-        }};
-    }
-    match name {
-        "gzip" => with!(GzipEncoder),
-        "deflate" => with!(DeflateEncoder),
-        "br" => with!(BrotliEncoder),
-        _ => with!(ZstdEncoder),
-    }
-}
 
 fn packed(name: &str, body: &[u8]) -> Vec<Step> {
     page_with(&format!("Content-Encoding: {name}\r\n"), body)

@@ -1,6 +1,6 @@
 //! What is one case? What a server does, what the fetcher must make of it, and what a crawl must write down.
 
-pub use super::site::{Asked, Step, answer, html, send};
+pub use super::site::{Asked, Step, answer, html, pack, send};
 pub use nearcrawl::model::fetch::FetchFailure;
 use nearcrawl::model::fetch::{FetchOutcome, FetchReport};
 use std::{fmt::Write, sync::Arc, time::Duration};

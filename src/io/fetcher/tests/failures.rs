@@ -2,7 +2,7 @@
 
 use super::{
     FetchLimits, Fetcher, config, decoded, fetcher, order, order_as, policy,
-    site::{Site, Step, answer, html, send},
+    site::{Site, Step, answer, html, pack, send},
 };
 use crate::model::fetch::{FetchFailure, FetchOutcome, FetchPurpose};
 use FetchFailure::*;
@@ -18,25 +18,6 @@ fn chunked() -> Step {
 
 fn packed(name: &str, body: &[u8]) -> Vec<Step> {
     vec![answer("200 OK", &format!("{HTML}Content-Encoding: {name}\r\n"), body)]
-}
-
-async fn pack(name: &str, plain: &[u8]) -> Vec<u8> {
-    use async_compression::tokio::write::{BrotliEncoder, DeflateEncoder, GzipEncoder, ZstdEncoder};
-    use tokio::io::AsyncWriteExt;
-    macro_rules! with {
-        ($encoder:ident) => {{
-            let mut encoder = $encoder::new(Vec::new());
-            encoder.write_all(plain).await.unwrap();
-            encoder.shutdown().await.unwrap();
-            encoder.into_inner()
-        }};
-    }
-    match name {
-        "gzip" => with!(GzipEncoder),
-        "deflate" => with!(DeflateEncoder),
-        "br" => with!(BrotliEncoder),
-        _ => with!(ZstdEncoder),
-    }
 }
 
 /// Asks a server that always does `steps` and says how it failed, and how often it was asked.

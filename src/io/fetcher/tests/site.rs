@@ -14,6 +14,25 @@ use tokio::{
     task::JoinSet,
 };
 
+/// A body packed in this way.
+pub async fn pack(name: &str, plain: &[u8]) -> Vec<u8> {
+    use async_compression::tokio::write::{BrotliEncoder, DeflateEncoder, GzipEncoder, ZstdEncoder};
+    macro_rules! with {
+        ($encoder:ident) => {{
+            let mut encoder = $encoder::new(Vec::new());
+            encoder.write_all(plain).await.unwrap();
+            encoder.shutdown().await.unwrap();
+            encoder.into_inner()
+        }};
+    }
+    match name {
+        "gzip" => with!(GzipEncoder),
+        "deflate" => with!(DeflateEncoder),
+        "br" => with!(BrotliEncoder),
+        _ => with!(ZstdEncoder),
+    }
+}
+
 /// One thing that a server does.
 #[derive(Clone)]
 pub enum Step {
