@@ -34,13 +34,15 @@ pub struct IpMicra {
     threshold_us: u32,
     stage: Stage,
     candidates: VecDeque<AccessPoint>,
+    /// Who holds other subnets of the same organisation.
+    company: Vec<AccessPoint>,
     answers: Vec<(AccessPoint, Option<u32>)>,
 }
 
 impl IpMicra {
     /// Begins for a subnet that nobody holds; probes at or under `threshold_us` microseconds end the search.
     pub fn new(subnet: Subnet, threshold_us: u32) -> IpMicra {
-        IpMicra { subnet, threshold_us, stage: Stage::Start, candidates: VecDeque::new(), answers: Vec::new() }
+        IpMicra { subnet, threshold_us, stage: Stage::Start, candidates: VecDeque::new(), company: Vec::new(), answers: Vec::new() }
     }
 
     /// Notes what an access point's probe gave, in microseconds; none if it failed or was declined.
@@ -55,13 +57,12 @@ impl IpMicra {
 
     /// What to do next. `live` are the access points that can be asked, never empty; `delegated` may change between calls.
     pub fn next(&mut self, hierarchy: &Hierarchy, delegated: &Delegated, live: &[AccessPoint]) -> Step {
-        if let Some((owner, rtt_us)) = self.answers.last()
-            && rtt_us.is_some_and(|rtt| rtt <= self.threshold_us)
-        {
-            return self.settle(*owner, *rtt_us);
+        let near = self.measured(live).find(|(_, rtt)| *rtt <= self.threshold_us);
+        if let Some((owner, rtt)) = near {
+            return self.settle(owner, Some(rtt), live);
         }
         if let [only] = live {
-            return self.settle(*only, None);
+            return self.settle(*only, None, live);
         }
         loop {
             while let Some(candidate) = self.candidates.pop_front() {
@@ -73,6 +74,12 @@ impl IpMicra {
                 return decided;
             }
         }
+    }
+
+    /// What the living answered. Answers outlive those who gave them: an award to the dead fails, and
+    /// would be made again for ever.
+    fn measured(&self, live: &[AccessPoint]) -> impl Iterator<Item = (AccessPoint, u32)> {
+        self.answers.iter().filter_map(|(who, rtt)| rtt.map(|rtt| (*who, rtt))).filter(|(who, _)| live.contains(who))
     }
 
     fn asked(&self, candidate: AccessPoint) -> bool {
@@ -90,15 +97,17 @@ impl IpMicra {
                 let holders = hierarchy.organisation_members(organisation).filter_map(|member| delegated.at(member.0));
                 let holders = distinct(holders.filter(|holder| live.contains(holder)));
                 if let [only] = holders[..] {
-                    return Some(self.settle(only, None));
+                    return Some(self.settle(only, None, live));
                 }
-                self.candidates.extend(holders);
+                self.candidates.extend(&holders);
+                self.company = holders;
                 None
             }
             Stage::Organisation => {
                 self.stage = Stage::Climb(0);
                 // Several crawlers of this organisation were asked and none is under the threshold: the fastest of them.
-                self.fastest().map(|(owner, rtt)| self.settle(owner, Some(rtt)))
+                let company: Vec<_> = self.company.iter().copied().filter(|who| live.contains(who)).collect();
+                self.fastest(&company).map(|(owner, rtt)| self.settle(owner, Some(rtt), live))
             }
             Stage::Climb(level) => {
                 let step = position.and_then(|position| hierarchy.climb(position).into_iter().nth(level));
@@ -113,20 +122,20 @@ impl IpMicra {
                 self.candidates.extend(live);
                 None
             }
-            Stage::Lowest => match self.fastest() {
-                Some((owner, rtt)) => Some(self.settle(owner, Some(rtt))),
-                None => Some(self.settle(live.first().copied()?, None)),
+            Stage::Lowest => match self.fastest(live) {
+                Some((owner, rtt)) => Some(self.settle(owner, Some(rtt), live)),
+                None => Some(self.settle(live.first().copied()?, None, live)),
             },
         }
     }
 
-    fn fastest(&self) -> Option<(AccessPoint, u32)> {
-        self.answers.iter().filter_map(|(who, rtt)| rtt.map(|rtt| (*who, rtt))).min_by_key(|(who, rtt)| (*rtt, *who))
+    fn fastest(&self, of: &[AccessPoint]) -> Option<(AccessPoint, u32)> {
+        self.measured(of).min_by_key(|(who, rtt)| (*rtt, *who))
     }
 
-    fn settle(&self, owner: AccessPoint, rtt_us: Option<u32>) -> Step {
-        let others = self.answers.iter().filter(|(who, rtt)| *who != owner && rtt.is_some());
-        let runner_up = others.min_by_key(|(who, rtt)| (*rtt, *who)).map(|(who, _)| *who);
+    fn settle(&self, owner: AccessPoint, rtt_us: Option<u32>, live: &[AccessPoint]) -> Step {
+        let others = self.measured(live).filter(|(who, _)| *who != owner);
+        let runner_up = others.min_by_key(|(who, rtt)| (*rtt, *who)).map(|(who, _)| who);
         Step::Settle(Verdict { owner, rtt_us, runner_up, probes: self.probes(), by_load: false })
     }
 }

@@ -98,3 +98,18 @@ fn who_is_away_is_passed_over_and_who_does_not_answer_too() {
     let alone = play(&world(), &holders, "10.3.0.0/24", &[(2, Some(500))]);
     assert_eq!((alone.asked.len(), alone.verdict.owner), (0, member(2)));
 }
+
+#[test]
+fn the_dead_get_nothing_whatever_they_answered() {
+    let (world, delegated) = (world(), Delegated::default());
+    let mut search = IpMicra::new(subnet("10.3.0.0/24"), THRESHOLD_US);
+    // Answers of a search before this one: the nearest is dead by now, the next best, too, and nobody else has been asked.
+    search.answer(member(7), Some(1_000));
+    search.answer(member(2), Some(90_000));
+    search.answer(member(8), Some(60_000));
+    let live = [member(1), member(2)];
+    assert_eq!(search.next(&world, &delegated, &live), Step::Ask(member(1)));
+    search.answer(member(1), Some(80_000));
+    let Step::Settle(verdict) = search.next(&world, &delegated, &live) else { panic!("everybody answered") };
+    assert_eq!((verdict.owner, verdict.rtt_us, verdict.runner_up), (member(1), Some(80_000), Some(member(2))));
+}
