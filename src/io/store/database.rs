@@ -111,6 +111,8 @@ impl Plan {
         options.set_level_zero_stop_writes_trigger(10);
         let mut blocks = BlockBasedOptions::default();
         blocks.set_block_cache(&self.blocks);
+        // A block for each row: what else is read with it is of another site.
+        blocks.set_block_size(1 << 10);
         blocks.set_bloom_filter(10.0, false);
         options.set_block_based_table_factory(&blocks);
     }
@@ -160,6 +162,9 @@ pub(super) struct Database {
     condition: Condition,
     /// How many times it was opened.
     openings: u64,
+    /// How is written what has to survive, and what is known from elsewhere.
+    logged: WriteOptions,
+    unlogged: WriteOptions,
 }
 
 impl Database {
@@ -167,7 +172,11 @@ impl Database {
     pub(super) fn open(plan: Plan, dir: &Path, create: bool, counters: &Arc<StoreCounters>) -> Result<Database, rocksdb::Error> {
         let path = dir.join(plan.name);
         let db = plan.open(&path, create)?;
-        Ok(Database { plan, path, counters: Arc::clone(counters), db: Some(db), condition: Condition::Sound, openings: 1 })
+        let (mut logged, mut unlogged) = (WriteOptions::default(), WriteOptions::default());
+        logged.set_sync(plan.synced);
+        unlogged.disable_wal(true);
+        let (db, condition, counters) = (Some(db), Condition::Sound, Arc::clone(counters));
+        Ok(Database { plan, path, counters, db, condition, openings: 1, logged, unlogged })
     }
 
     /// The database, for reading.
@@ -199,21 +208,15 @@ impl Database {
 
     /// Writes all of a batch or nothing; synced if this database is.
     pub(super) fn write(&mut self, batch: WriteBatch) -> Result<(), StoreError> {
-        let mut options = WriteOptions::default();
-        options.set_sync(self.plan.synced);
-        self.write_with(batch, &options)
+        self.make_writable()?;
+        let written = self.db()?.write_opt(batch, &self.logged);
+        written.map_err(|error| self.fail(&error))
     }
 
     /// Writes a batch without a log: after a kill, what was written before some moment is there and the rest of this column family is not.
     pub(super) fn write_unlogged(&mut self, batch: WriteBatch) -> Result<(), StoreError> {
-        let mut options = WriteOptions::default();
-        options.disable_wal(true);
-        self.write_with(batch, &options)
-    }
-
-    fn write_with(&mut self, batch: WriteBatch, options: &WriteOptions) -> Result<(), StoreError> {
         self.make_writable()?;
-        let written = self.db()?.write_opt(batch, options);
+        let written = self.db()?.write_opt(batch, &self.unlogged);
         written.map_err(|error| self.fail(&error))
     }
 

@@ -1,4 +1,4 @@
-//! How does the seen set remember 10^8 pages? Packed in rows of a thousand, a few bytes each; what changed lately in memory and in a log.
+//! How does the seen set remember 10^8 pages? Packed in rows of up to a thousand, a few bytes each; what changed lately in memory and in a log.
 //!
 //! A question is answered at once: by what changed lately, else by the one row that the page would be in. An answer is in the log before it is
 //! given: it survives a kill. Rows are found again from the log; see [`rows`] and [`recent`].
@@ -66,6 +66,8 @@ pub(super) struct SeenSet {
     most: usize,
     /// Most rows fit into RocksDB's cache of blocks. If they do not, each would only drive another out: the system's own cache has them all the same.
     fits_cache: bool,
+    /// How rows are read: through that cache, and past it.
+    reading: (ReadOptions, ReadOptions),
     /// Which opening of the database this was read from.
     opening: u64,
 }
@@ -82,6 +84,7 @@ impl SeenSet {
             owed: 0,
             flushing: false,
             fits_cache: true,
+            reading: (ReadOptions::default(), rows::uncached()),
             limit,
             most,
             opening: 0,
@@ -168,26 +171,28 @@ impl SeenSet {
     /// Looks up what is known of each page asked for: lately, or in its row.
     fn recall(&self, database: &mut Database, site: u64, asked: &mut Asked) -> Result<(), StoreError> {
         let depth = rows::depth_of(&self.depths, site);
-        let mut rest = Vec::new();
+        let mut rest: Vec<&mut Page> = Vec::with_capacity(asked.pages.len());
         for page in &mut asked.pages {
             page.colour = self.recent.find(site, page.code);
             if page.colour.is_none() {
                 rest.push(page);
             }
         }
-        // In the order of rows, for the pages are in the order of codes.
-        let mut rows: Vec<&mut [&mut Page]> =
-            rest.chunk_by_mut(|a, b| rows::bucket(a.code, depth) == rows::bucket(b.code, depth)).collect();
+        let key = |page: &Page| rows::key(site, depth, rows::bucket(page.code, depth));
+        let reading = if self.fits_cache { &self.reading.0 } else { &self.reading.1 };
         look(database, |db| {
             let seen = family(db, "seen");
-            let mut reading = ReadOptions::default();
-            reading.fill_cache(self.fits_cache);
+            if let [page] = &mut *rest {
+                let packed = db.get_pinned_cf_opt(seen, key(page), reading)?;
+                page.colour = packed.and_then(|packed| row::find(&packed, depth, page.code).transpose()).transpose()?;
+                return Ok(());
+            }
+            // In the order of rows, for the pages are in the order of codes.
+            let mut rows: Vec<&mut [&mut Page]> =
+                rest.chunk_by_mut(|a, b| rows::bucket(a.code, depth) == rows::bucket(b.code, depth)).collect();
             for rows in rows.chunks_mut(MOST_ROWS_AT_ONCE) {
-                let keys: Vec<_> = rows.iter().map(|pages| rows::key(site, depth, rows::bucket(pages[0].code, depth))).collect();
-                let found = match &*keys {
-                    [key] => vec![db.get_pinned_cf_opt(seen, key, &reading)],
-                    keys => db.batched_multi_get_cf_opt(seen, keys, true, &reading),
-                };
+                let keys: Vec<_> = rows.iter().map(|pages| key(pages[0])).collect();
+                let found = db.batched_multi_get_cf_opt(seen, &keys, true, reading);
                 for (pages, packed) in rows.iter_mut().zip(found) {
                     let Some(packed) = packed? else { continue };
                     for page in &mut **pages {
