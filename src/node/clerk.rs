@@ -70,7 +70,11 @@ pub async fn serve(
 fn carry_out(store: Store, swarm: Option<SwarmHandle>, order: Command) -> BoxFuture<'static, Outcome> {
     Box::pin(async move {
         loop {
-            match try_to(&store, swarm.as_ref(), order.clone()).await {
+            let done = match &order {
+                Command::Seen { ticket, batches } => seen(&store, *ticket, batches).await,
+                order => try_to(&store, swarm.as_ref(), order.clone()).await,
+            };
+            match done {
                 Err(StoreError::NoSpace(why)) => {
                     tracing::warn!("the disk is full ({why}); trying again");
                     tokio::time::sleep(TRY_AGAIN).await;
@@ -83,11 +87,6 @@ fn carry_out(store: Store, swarm: Option<SwarmHandle>, order: Command) -> BoxFut
 
 async fn try_to(store: &Store, swarm: Option<&SwarmHandle>, order: Command) -> Outcome {
     let event = match order {
-        Command::Seen { ticket, batches } => {
-            // All at once, so that no later order's question is answered between them.
-            let asked = batches.into_iter().map(|batch| ask_seen(store.clone(), batch));
-            Some(Event::Seen { ticket, answers: try_join_all(asked).await? })
-        }
         Command::Children { ticket, site, page } => Some(Event::Children { ticket, children: store.children(site, page).await? }),
         Command::PutCut { site, urls } => {
             store.cut_put(site, urls).await?;
@@ -101,7 +100,7 @@ async fn try_to(store: &Store, swarm: Option<&SwarmHandle>, order: Command) -> O
             for (page, children) in children {
                 let level = levels.get(&page).copied().unwrap_or(0);
                 let visited = Some(SeenVisit { page, level, children });
-                store.seen(SeenBatch { site, depth: 0, visited, questions: Vec::new() }).await?;
+                store.seen(&SeenBatch { site, depth: 0, visited, questions: Vec::new() }).await?;
             }
             debug_assert!(PageState::Waiting < PageState::Visited, "loading marks pages visited that were");
             Some(Event::SeenLoaded { site })
@@ -214,7 +213,13 @@ async fn load_former(store: &Store, site: u64, journal: JournalKey, key: Fingerp
     Ok((next > 0).then(|| reader.pages()))
 }
 
-/// Asks the seen set; a batch without anything in it is not asked.
-async fn ask_seen(store: Store, batch: SeenBatch) -> Result<Vec<SeenAnswer>, StoreError> {
+/// Asks the seen set all of this at once, so that no later order's question is answered in between.
+async fn seen(store: &Store, ticket: u64, batches: &[SeenBatch]) -> Outcome {
+    let answers = try_join_all(batches.iter().map(|batch| ask_seen(store, batch))).await?;
+    Ok(Some(Event::Seen { ticket, answers }))
+}
+
+/// A batch without anything in it is not asked.
+async fn ask_seen(store: &Store, batch: &SeenBatch) -> Result<Vec<SeenAnswer>, StoreError> {
     if batch.visited.is_none() && batch.questions.is_empty() { Ok(Vec::new()) } else { store.seen(batch).await }
 }

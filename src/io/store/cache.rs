@@ -1,6 +1,6 @@
 //! What does the thread of `cache/` do? It remembers what could be found out again: pages seen, URLs cut, small tables.
 //!
-//! One thread and one action at a time: that is why of each page "new" is said exactly once.
+//! One action at a time: that is why of each page "new" is said exactly once.
 
 use super::{
     counters::{StoreCounters, add},
@@ -8,6 +8,7 @@ use super::{
     error::StoreError,
     former,
     journal::ReadFault,
+    room::{Room, Shared},
     seen::{self, SeenSet},
     state::{Answer, look},
 };
@@ -17,10 +18,7 @@ use crate::model::{
     seen::{PageState, SeenAnswer, SeenBatch},
 };
 use rocksdb::{DB, Direction, IteratorMode, WriteBatch};
-use std::{
-    ops::RangeInclusive,
-    sync::{Arc, atomic::AtomicU64},
-};
+use std::ops::RangeInclusive;
 use tokio::sync::{mpsc, oneshot};
 
 /// A row of a small table: key and value.
@@ -92,13 +90,7 @@ pub(super) enum CacheAction {
 }
 
 /// Serves until it is closed or nobody can ask any more. Returns who wants to know that it has ended.
-pub(super) fn serve(
-    mut database: Database,
-    mut actions: mpsc::Receiver<CacheAction>,
-    seen_bytes: usize,
-    counters: &Arc<StoreCounters>,
-) -> Option<oneshot::Sender<()>> {
-    let mut seen = SeenSet::new(seen_bytes);
+pub(super) fn serve(shared: &Shared, mut actions: mpsc::Receiver<CacheAction>, counters: &StoreCounters) -> Option<oneshot::Sender<()>> {
     let mut closed = None;
     while let Some(action) = actions.blocking_recv() {
         if let CacheAction::Close(done) = action {
@@ -106,22 +98,23 @@ pub(super) fn serve(
             break;
         }
         add(&counters.cache_actions, 1);
-        perform(&mut database, &mut seen, action, counters);
+        if shared.work(|room| perform(room, action, counters)).is_none() {
+            break;
+        }
     }
-    database.flush();
+    if let Some(room) = shared.close() {
+        room.database.flush();
+    }
     closed
 }
 
-fn perform(database: &mut Database, set: &mut SeenSet, action: CacheAction, counters: &StoreCounters) {
+fn perform(room: &mut Room, action: CacheAction, counters: &StoreCounters) {
     // An asker who has gone away needs no answer.
+    if let CacheAction::Seen { batch, answer } = action {
+        return drop(answer.send(room.ask(&batch, counters)));
+    }
+    let Room { database, seen: set } = room;
     match action {
-        CacheAction::Seen { batch, answer } => {
-            let answers = set.ask(database, &batch);
-            for said in answers.iter().flatten() {
-                add(counter(counters, *said), 1);
-            }
-            drop(answer.send(answers));
-        }
         CacheAction::Children { site, page, answer } => drop(answer.send(look(database, |db| seen::children(db, site, page)))),
         CacheAction::CutPut { site, urls, answer } => {
             drop(answer.send(change(database, |db, batch| {
@@ -148,16 +141,8 @@ fn perform(database: &mut Database, set: &mut SeenSet, action: CacheAction, coun
             drop(answer.send(look(database, |db| Ok(db.get_cf(family(db, "tables"), key)?))));
         }
         CacheAction::TableAll { prefix, answer } => drop(answer.send(look(database, |db| table(db, &prefix)))),
-        // The loop ends at this one.
-        CacheAction::Close(done) => drop(done),
-    }
-}
-
-fn counter(counters: &StoreCounters, said: SeenAnswer) -> &AtomicU64 {
-    match said {
-        SeenAnswer::New => &counters.seen_new,
-        SeenAnswer::Known => &counters.seen_known,
-        SeenAnswer::Shorter { .. } => &counters.seen_shorter,
+        // Answered above; the loop ends at the other one.
+        CacheAction::Seen { .. } | CacheAction::Close(_) => {}
     }
 }
 

@@ -15,6 +15,8 @@ pub struct StoreCounters {
     pub state_reads: AtomicU64,
     /// Actions on `cache/`.
     pub cache_actions: AtomicU64,
+    /// Questions to the seen set that were answered on the spot, without the thread of `cache/`.
+    pub answered_at_once: AtomicU64,
     /// Questions to the seen set answered "new".
     pub seen_new: AtomicU64,
     /// Questions to the seen set answered "known".

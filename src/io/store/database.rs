@@ -189,6 +189,11 @@ impl Database {
         }
     }
 
+    /// Whether nothing is known to be wrong with it.
+    pub(super) fn is_sound(&self) -> bool {
+        matches!((&self.condition, &self.db), (Condition::Sound, Some(_)))
+    }
+
     /// How many times it was opened: after another time, what was written without a log may be gone.
     pub(super) fn openings(&self) -> u64 {
         self.openings

@@ -8,6 +8,8 @@ use super::{
     error::{OpenError, StoreError},
     key,
     open::{self, OpenReport, Opened},
+    room::{Room, Shared},
+    seen::SeenSet,
     state::{self, Answer, StateAction, StateRead, StateWrite},
 };
 use crate::model::{
@@ -37,6 +39,7 @@ struct Inner {
     state: Option<mpsc::Sender<StateAction>>,
     /// None only while this is being dropped.
     cache: Option<mpsc::Sender<CacheAction>>,
+    room: Arc<Shared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     counters: Arc<StoreCounters>,
 }
@@ -73,15 +76,16 @@ impl Store {
             drop(held);
             closed.map(|done| done.send(()));
         });
-        let (counts, recent_bytes) = (Arc::clone(&counters), config.recent_bytes());
+        let room = Arc::new(Shared::new(Room { database: cache, seen: SeenSet::new(config.recent_bytes()) }));
+        let (shared, counts) = (Arc::clone(&room), Arc::clone(&counters));
         let cache_thread = thread::Builder::new().name("store-cache".to_owned()).spawn(move || {
-            let closed = cache::serve(cache, cache_actions, recent_bytes, &counts);
+            let closed = cache::serve(&shared, cache_actions, &counts);
             drop(lock);
             closed.map(|done| done.send(()));
         });
         let threads = Mutex::new(vec![state_thread.map_err(failed)?, cache_thread.map_err(failed)?]);
         let dir = dir.to_path_buf();
-        Ok((Store(Arc::new(Inner { dir, state: Some(to_state), cache: Some(to_cache), threads, counters })), report))
+        Ok((Store(Arc::new(Inner { dir, state: Some(to_state), cache: Some(to_cache), room, threads, counters })), report))
     }
 
     /// Does what was asked for until now, flushes and closes both databases and frees the directory. From then on every action is
@@ -93,6 +97,7 @@ impl Store {
             let _ = state.send(StateAction::Close(state_done)).await;
         }
         if let Some(cache) = &self.0.cache {
+            self.0.room.hand_over();
             let _ = cache.send(CacheAction::Close(cache_done)).await;
         }
         // An error means that it was closed already.
@@ -151,7 +156,9 @@ impl Store {
     async fn cache<T>(&self, action: impl FnOnce(Answer<T>) -> CacheAction) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
         let cache = self.0.cache.as_ref().ok_or(StoreError::Closed)?;
-        cache.send(action(answer)).await.map_err(|_| StoreError::Closed)?;
+        let place = cache.reserve().await.map_err(|_| StoreError::Closed)?;
+        self.0.room.hand_over();
+        place.send(action(answer));
         answered.await.map_err(|_| StoreError::Closed)?
     }
 }
@@ -222,8 +229,11 @@ impl Store {
 /// What can be found out again: not synced, so a power cut may lose the last of it.
 impl Store {
     /// Enters a visit into the seen set and answers questions about pages, in order. See [`SeenAnswer`].
-    pub async fn seen(&self, batch: SeenBatch) -> Result<Vec<SeenAnswer>, StoreError> {
-        self.cache(|answer| CacheAction::Seen { batch, answer }).await
+    pub async fn seen(&self, batch: &SeenBatch) -> Result<Vec<SeenAnswer>, StoreError> {
+        match self.0.room.at_once(batch, &self.0.counters) {
+            Some(answers) => answers,
+            None => self.cache(|answer| CacheAction::Seen { batch: batch.clone(), answer }).await,
+        }
     }
 
     /// The links of a visited page to pages of its site; none of a page that is not known.

@@ -62,13 +62,13 @@ async fn asks_until_it_is_killed() {
     let store = open(Path::new(&dir));
     let answered: u64 = answered.parse().unwrap();
     for n in 0..answered {
-        let new = store.seen(batch(n)).await.unwrap().into_iter().filter(|said| *said == SeenAnswer::New).count();
+        let new = store.seen(&batch(n)).await.unwrap().into_iter().filter(|said| *said == SeenAnswer::New).count();
         if new > 0 {
             println!("{new} pages of batch {n} are new again");
         }
     }
     for n in answered.. {
-        store.seen(batch(n)).await.unwrap();
+        store.seen(&batch(n)).await.unwrap();
         println!("answered {n}");
     }
 }

@@ -43,7 +43,7 @@ async fn filled(dir: &Path) -> JournalKey {
     let store = open(dir);
     store.journal_append(rows(&key, 0..500)).await.unwrap();
     store.meta_put("incarnation", vec![1]).await.unwrap();
-    store.seen(ask(0..5000)).await.unwrap();
+    store.seen(&ask(0..5000)).await.unwrap();
     store.close().await;
     key
 }
@@ -56,13 +56,13 @@ async fn everything_is_there_after_a_drop() {
     assert!(report.new && report.cache_rebuilt.is_none());
     store.meta_put("incarnation", vec![1, 2]).await.unwrap();
     store.journal_append(rows(&key, 0..3)).await.unwrap();
-    store.seen(ask([1, 2])).await.unwrap();
+    store.seen(&ask([1, 2])).await.unwrap();
     drop(store);
     let (store, report) = Store::open(dir.path(), &config()).unwrap();
     assert!(!report.new && report.cache_rebuilt.is_none());
     assert_eq!(store.meta_get("incarnation").await.unwrap(), Some(vec![1, 2]));
     assert_eq!(store.journal_read(key, 0, usize::MAX).await.unwrap().len(), 3);
-    assert_eq!(store.seen(ask([2, 3])).await.unwrap(), [SeenAnswer::Known, SeenAnswer::New]);
+    assert_eq!(store.seen(&ask([2, 3])).await.unwrap(), [SeenAnswer::Known, SeenAnswer::New]);
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn a_closed_store_answers_no_more_and_frees_the_directory() {
     store.close().await;
     store.close().await;
     assert_eq!(other.meta_get("incarnation").await, Err(StoreError::Closed));
-    assert_eq!(other.seen(ask([1])).await, Err(StoreError::Closed));
+    assert_eq!(other.seen(&ask([1])).await, Err(StoreError::Closed));
     open(dir.path()).meta_put("incarnation", vec![2]).await.unwrap();
 }
 
@@ -87,7 +87,7 @@ async fn what_was_answered_survives_a_kill() {
     for round in 0..5u64 {
         let appended = keys.iter().map(|key| store.journal_append(rows(key, round * 20..round * 20 + 20)));
         futures::future::try_join_all(appended).await.unwrap();
-        store.seen(ask(round * 100..round * 100 + 100)).await.unwrap();
+        store.seen(&ask(round * 100..round * 100 + 100)).await.unwrap();
         // More is under way while the copy is made.
         let (busy, key) = (store.clone(), keys[0].clone());
         let writer = tokio::spawn(async move {
@@ -105,7 +105,7 @@ async fn what_was_answered_survives_a_kill() {
             assert_eq!(found, rows(key, 0..found.len() as u64));
             assert!(killed.journals(None).await.unwrap().contains(&(key.clone(), found.len() as u64)));
         }
-        assert!(killed.seen(ask(0..round * 100 + 100)).await.unwrap().iter().all(|said| *said == SeenAnswer::Known));
+        assert!(killed.seen(&ask(0..round * 100 + 100)).await.unwrap().iter().all(|said| *said == SeenAnswer::Known));
         writer.await.unwrap();
     }
 }
@@ -151,7 +151,7 @@ async fn a_damaged_cache_is_moved_aside_and_begun_anew() {
         let rebuilt = report.cache_rebuilt.unwrap_or_else(|| panic!("{what}: not noticed"));
         assert_eq!(rebuilt.moved_to, dir.path().join("cache.damaged-1"), "{what}");
         assert!(rebuilt.moved_to.is_dir() && !rebuilt.reason.is_empty(), "{what}");
-        assert_eq!(store.seen(ask([1])).await.unwrap(), [SeenAnswer::New], "{what}");
+        assert_eq!(store.seen(&ask([1])).await.unwrap(), [SeenAnswer::New], "{what}");
         assert_eq!(store.journal_read(key, 0, usize::MAX).await.unwrap().len(), 500, "{what}: the state is as it was");
         store.close().await;
         assert!(Store::open(dir.path(), &config()).unwrap().1.cache_rebuilt.is_none(), "{what}: once is enough");
@@ -169,15 +169,15 @@ async fn a_cache_found_damaged_in_use_answers_no_more_and_is_rebuilt_at_the_next
     flip(&largest, (0..bytes.len() / 4).step_by(50));
     let (store, report) = Store::open(dir.path(), &config()).unwrap();
     assert!(report.cache_rebuilt.is_none(), "{report:?}");
-    let said = store.seen(ask(0..5000)).await;
+    let said = store.seen(&ask(0..5000)).await;
     assert!(matches!(said, Err(StoreError::Damaged { database: "cache", .. })), "{said:?}");
-    assert!(matches!(store.seen(ask([1_000_000])).await, Err(StoreError::Damaged { .. })), "never a silent wrong answer");
+    assert!(matches!(store.seen(&ask([1_000_000])).await, Err(StoreError::Damaged { .. })), "never a silent wrong answer");
     assert_eq!(store.counters().damaged.load(std::sync::atomic::Ordering::Relaxed), 1);
     assert_eq!(store.meta_get("incarnation").await.unwrap(), Some(vec![1]), "the state goes on");
     store.close().await;
     let (store, report) = Store::open(dir.path(), &config()).unwrap();
     assert!(report.cache_rebuilt.is_some());
-    assert_eq!(store.seen(ask([1])).await.unwrap(), [SeenAnswer::New]);
+    assert_eq!(store.seen(&ask([1])).await.unwrap(), [SeenAnswer::New]);
 }
 
 #[tokio::test]

@@ -172,21 +172,21 @@ async fn a_site_is_forgotten_whole_and_alone() {
     for site in [0, 1, 2, u64::MAX] {
         let visit = SeenVisit { page: low, level: 0, children: vec![high, low] };
         let batch = SeenBatch { site, depth: 0, visited: Some(visit), questions: vec![(high, 1), (low, 1)] };
-        assert_eq!(store.seen(batch).await.unwrap(), [SeenAnswer::New, SeenAnswer::Known]);
+        assert_eq!(store.seen(&batch).await.unwrap(), [SeenAnswer::New, SeenAnswer::Known]);
         store.cut_put(site, vec![(high, format!("http://h{site}/"))]).await.unwrap();
         assert_eq!(store.children(site, low).await.unwrap(), [high, low]);
     }
     let ask = |site| SeenBatch { site, depth: 0, visited: None, questions: vec![(low, 0), (high, 0)] };
     for site in [1, u64::MAX] {
         store.site_drop(site).await.unwrap();
-        assert_eq!(store.seen(ask(site)).await.unwrap(), [SeenAnswer::New, SeenAnswer::New]);
+        assert_eq!(store.seen(&ask(site)).await.unwrap(), [SeenAnswer::New, SeenAnswer::New]);
         assert!(store.children(site, low).await.unwrap().is_empty());
         assert_eq!(store.cut_take(site, vec![high]).await.unwrap(), [None]);
     }
     for site in [0, 2] {
         let cut = SeenAnswer::Shorter { was: PageState::Cut };
-        assert_eq!(store.seen(ask(site)).await.unwrap(), [SeenAnswer::Known, cut]);
-        assert_eq!(store.seen(ask(site)).await.unwrap(), [SeenAnswer::Known, SeenAnswer::Known]);
+        assert_eq!(store.seen(&ask(site)).await.unwrap(), [SeenAnswer::Known, cut]);
+        assert_eq!(store.seen(&ask(site)).await.unwrap(), [SeenAnswer::Known, SeenAnswer::Known]);
         let taken = store.cut_take(site, vec![low, high, high]).await.unwrap();
         assert_eq!(taken, [None, Some(format!("http://h{site}/")), None], "given out once");
         assert_eq!(store.cut_take(site, vec![high]).await.unwrap(), [None]);
@@ -204,7 +204,7 @@ async fn a_page_is_new_to_exactly_one_of_many_askers() {
             for batch in 0..20u64 {
                 let pages: Vec<_> = (0..50).map(|n| Fingerprint((batch * 50 + (n * 7 + asker * 13) % 50) * 3)).collect();
                 let questions = pages.iter().map(|page| (*page, 3)).collect();
-                let said = store.seen(SeenBatch { site: 1, depth: 8, visited: None, questions }).await.unwrap();
+                let said = store.seen(&SeenBatch { site: 1, depth: 8, visited: None, questions }).await.unwrap();
                 new.extend(pages.into_iter().zip(said).filter(|(_, said)| *said == SeenAnswer::New).map(|(page, _)| page));
             }
             new
@@ -215,6 +215,31 @@ async fn a_page_is_new_to_exactly_one_of_many_askers() {
     assert_eq!(new.into_iter().collect::<BTreeSet<_>>().len(), 1000);
     assert_eq!(store.counters().seen_new.load(Relaxed), 1000);
     assert_eq!(store.counters().seen_known.load(Relaxed), 7000);
+}
+
+#[tokio::test]
+async fn small_questions_are_answered_on_the_spot_and_overtake_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let at_once = || store.counters().answered_at_once.load(Relaxed);
+    store.seen(&SeenBatch { site: 1, depth: 8, visited: None, questions: vec![(Fingerprint(1), 1)] }).await.unwrap();
+    assert_eq!(at_once(), 0, "the thread reads what there is");
+    // It may still be putting its tools away; and after one answer that took long a thousand are the thread's.
+    for n in 0.. {
+        let questions = vec![(Fingerprint(9), 1)];
+        store.seen(&SeenBatch { site: 2, depth: 8, visited: None, questions }).await.unwrap();
+        if at_once() >= 50 {
+            break;
+        }
+        assert!(n < 100_000, "{} on the spot", at_once());
+    }
+    let before = at_once();
+    let mut loading = std::pin::pin!(store.site_load(3, (0..20_000).map(|page| (Fingerprint(page), 1, PageState::Visited)).collect()));
+    assert!(futures::poll!(&mut loading).is_pending());
+    let questions = vec![(Fingerprint(19_999), 1)];
+    let said = store.seen(&SeenBatch { site: 3, depth: 8, visited: None, questions }).await.unwrap();
+    assert_eq!((said, at_once()), (vec![SeenAnswer::Known], before));
+    loading.await.unwrap();
 }
 
 /// The seen set as it is told: a map, asked one question after another.
@@ -275,7 +300,7 @@ proptest! {
                     store = open(dir.path());
                 }
                 let wanted = told.seen(&batch);
-                prop_assert_eq!(store.seen(batch).await.unwrap(), wanted);
+                prop_assert_eq!(store.seen(&batch).await.unwrap(), wanted);
             }
             for ((site, page), children) in &told.children {
                 prop_assert_eq!(&store.children(*site, Fingerprint(*page)).await.unwrap(), children);
@@ -287,9 +312,9 @@ proptest! {
                 store.site_load(site + 100, rows).await.unwrap();
                 let questions: Vec<_> = (0..30).map(|page| (Fingerprint(page), 1)).collect();
                 let mut batch = SeenBatch { site, depth: 3, visited: None, questions };
-                let said = store.seen(batch.clone()).await.unwrap();
+                let said = store.seen(&batch).await.unwrap();
                 batch.site += 100;
-                prop_assert_eq!(store.seen(batch).await.unwrap(), said);
+                prop_assert_eq!(store.seen(&batch).await.unwrap(), said);
             }
             Ok(())
         })?;

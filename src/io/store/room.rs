@@ -1,0 +1,108 @@
+//! Must every question wait for the thread of `cache/`? No: while the thread has nothing to do, whoever asks may answer a small one.
+//!
+//! Handing a page's links to another thread and waking up for the answer costs more than the answer: two switches of threads a page.
+//! What may take long (sweeping, flushing, rows that are not in memory) stays with the thread, and so does everything while the disk
+//! is slow. Nothing overtakes: what was asked before has been done, or else the question goes the common way behind it.
+
+use super::{
+    counters::{StoreCounters, add},
+    database::Database,
+    error::StoreError,
+    seen::SeenSet,
+};
+use crate::model::seen::{SeenAnswer, SeenBatch};
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicU32, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// After an answer on the spot that took longer the thread gets some questions.
+const LONG: Duration = Duration::from_millis(5);
+
+/// So many.
+const FOR_THE_THREAD: u32 = 1_000;
+
+/// What it takes to answer.
+pub(super) struct Room {
+    pub(super) database: Database,
+    pub(super) seen: SeenSet,
+}
+
+/// The room, between the thread that it belongs to and those who ask.
+pub(super) struct Shared {
+    /// None once it is closed.
+    room: Mutex<Option<Room>>,
+    /// Actions that were handed to the thread and are not done.
+    waiting: AtomicUsize,
+    /// Questions that the thread gets because one took long.
+    for_the_thread: AtomicU32,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("waiting", &self.waiting).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub(super) fn new(room: Room) -> Shared {
+        Shared { room: Mutex::new(Some(room)), waiting: AtomicUsize::new(0), for_the_thread: AtomicU32::new(0) }
+    }
+
+    /// An action is about to be handed to the thread.
+    pub(super) fn hand_over(&self) {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// The thread works on one action. None if the room is closed.
+    pub(super) fn work<T>(&self, work: impl FnOnce(&mut Room) -> T) -> Option<T> {
+        let done = self.room.lock().ok()?.as_mut().map(work);
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        done
+    }
+
+    /// The thread ends: nothing is answered any more.
+    pub(super) fn close(&self) -> Option<Room> {
+        self.room.lock().ok()?.take()
+    }
+
+    /// Answers a question on the spot if that is quick; none if it has to be handed to the thread.
+    pub(super) fn at_once(&self, batch: &SeenBatch, counters: &StoreCounters) -> Option<Result<Vec<SeenAnswer>, StoreError>> {
+        if self.waiting.load(Ordering::SeqCst) != 0 {
+            return None;
+        }
+        let left = self.for_the_thread.load(Ordering::Relaxed);
+        if left > 0 {
+            self.for_the_thread.store(left - 1, Ordering::Relaxed);
+            return None;
+        }
+        let mut room = self.room.try_lock().ok()?;
+        let room = room.as_mut().filter(|room| room.seen.is_quick(&room.database, batch))?;
+        let since = Instant::now();
+        let answers = room.ask(batch, counters);
+        if since.elapsed() > LONG {
+            self.for_the_thread.store(FOR_THE_THREAD, Ordering::Relaxed);
+        }
+        add(&counters.answered_at_once, 1);
+        Some(answers)
+    }
+}
+
+impl Room {
+    /// Answers and counts.
+    pub(super) fn ask(&mut self, batch: &SeenBatch, counters: &StoreCounters) -> Result<Vec<SeenAnswer>, StoreError> {
+        let answers = self.seen.ask(&mut self.database, batch);
+        for said in answers.iter().flatten() {
+            let counter = match said {
+                SeenAnswer::New => &counters.seen_new,
+                SeenAnswer::Known => &counters.seen_known,
+                SeenAnswer::Shorter { .. } => &counters.seen_shorter,
+            };
+            add(counter, 1);
+        }
+        answers
+    }
+}
