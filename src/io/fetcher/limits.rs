@@ -72,7 +72,7 @@ impl Default for FetchLimits {
             ratio_from: 64 << 10,
             headers: 100,
             head_bytes: 64 << 10,
-            drain_bytes: 16 << 10,
+            drain_bytes: 64 << 10,
             drain: Duration::from_secs(1),
             idle: Duration::from_secs(60),
             most_kept: 512,
