@@ -39,7 +39,7 @@ pub struct JournalRow {
 /// Which tree a URL belongs to, and how deep it lies there (LL-2).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Place {
-    /// The starting host of the tree.
+    /// The tree, by its starting host without `www.`.
     pub tree: Host,
     /// Links from a starting URL; a redirect does not count.
     pub level: u8,
@@ -118,7 +118,7 @@ pub enum JournalEntry {
     Opened {
         /// The pinned address.
         address: IpAddr,
-        /// The starting host of the tree that the site belongs to.
+        /// The tree that the site belongs to, by its starting host without `www.`.
         tree: Host,
         /// When.
         at: WallTime,

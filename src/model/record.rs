@@ -55,7 +55,7 @@ pub struct ServerRecord {
     /// Its pinned address, if it has one.
     #[schema(value_type = Option<String>)]
     pub address: Option<IpAddr>,
-    /// The starting host of its tree.
+    /// The starting host of its tree, without `www.`.
     #[schema(value_type = String)]
     pub tree: Host,
     /// The run.

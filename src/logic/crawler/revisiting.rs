@@ -32,10 +32,11 @@ impl Crawler {
             return;
         }
         let due = |opened: WallTime| self.now.wall.0.saturating_sub(opened.0) >= self.settings.revisit;
-        let over = self.sites.values().filter(|site| site.finished() && site.tree == site.key.host && due(site.opened));
+        let over = self.sites.values().filter(|site| site.finished() && site.is_home() && due(site.opened));
         let over: Vec<_> = over.map(|site| (site.key.host.clone(), site.address, site.key.run + 1)).collect();
         for (host, address, run) in over {
-            self.begin_run(host.clone(), address, host, run);
+            let tree = host.without_www();
+            self.begin_run(host, address, tree, run);
         }
         let rested = self.sites.values().filter(|site| site.may_resume(self.now.wall, SLOT));
         let rested: Vec<_> = rested.map(|site| site.key.host.clone()).collect();

@@ -96,7 +96,7 @@ pub struct Site {
     pub key: JournalKey,
     /// The pinned address.
     pub address: IpAddr,
-    /// The starting host of the tree.
+    /// The starting host of the tree, without `www.`.
     pub tree: Host,
     /// The scope of its fingerprints in the seen set; new with every opening.
     pub number: u64,
@@ -202,6 +202,12 @@ impl Site {
     /// The sequence number of the next journal row.
     pub fn next_sequence(&self) -> u64 {
         self.next_sequence
+    }
+
+    /// Whether the tree starts here: then this site is visited again when its time has come, and not only when another host of the
+    /// tree leads here. Both `www.example.ke` and `example.ke` may be starting hosts of one tree.
+    pub fn is_home(&self) -> bool {
+        !self.starts.is_empty() && self.key.host.may_start(&self.tree)
     }
 
     /// Whether this link stays within the tree (LL-4): the starting host or one of its subdomains.
