@@ -103,6 +103,13 @@ pub struct ServerRecord {
     pub by_status: BTreeMap<u16, u64>,
     /// Distinct external hosts that its pages link to.
     pub external_hosts: u64,
+    /// Distinct URLs of external hosts that its pages link to, in scope or not: exact up to 256, then estimated with a standard error of
+    /// 3.3 %.
+    #[serde(default)]
+    pub external_urls: u64,
+    /// Distinct registrable domains of the external hosts, as exact as the URLs. Addresses belong to none.
+    #[serde(default)]
+    pub external_domains: u64,
     /// Deepest level at which a page was fetched.
     pub deepest: u8,
     /// First and last request.

@@ -4,6 +4,7 @@
 //! [`Site::apply`], so a new owner who reads the journal stands where the former one stood.
 
 mod account;
+mod distinct;
 pub mod former;
 pub mod frontier;
 pub mod replay;
@@ -21,6 +22,7 @@ use crate::model::{
     time::{Millis, WallTime},
     url::{Host, Origin, PageUrl},
 };
+use distinct::Distinct;
 use former::Memory;
 use frontier::{Frontier, Waiting};
 use standing::RobotsStanding;
@@ -122,6 +124,8 @@ pub struct Site {
     robots: BTreeMap<Origin, RobotsStanding>,
     scripts: BTreeSet<Fingerprint>,
     external: BTreeSet<u64>,
+    external_urls: Distinct,
+    external_domains: Distinct,
     budget_used: u64,
     slot: WallTime,
     last_took: Millis,
@@ -160,6 +164,8 @@ impl Site {
             failed: 0,
             by_status: BTreeMap::new(),
             external_hosts: 0,
+            external_urls: 0,
+            external_domains: 0,
             deepest: 0,
             first_visit: None,
             last_visit: None,
@@ -189,6 +195,8 @@ impl Site {
             robots: BTreeMap::new(),
             scripts: BTreeSet::new(),
             external: BTreeSet::new(),
+            external_urls: Distinct::default(),
+            external_domains: Distinct::default(),
             budget_used: 0,
             slot: opened,
             last_took: 0,
@@ -256,9 +264,11 @@ impl Site {
                     let host = url.host();
                     if !self.is_internal(&host) {
                         self.count_external(&host, *level, key);
+                        self.count_external_url(key.of(url.as_str()).half());
                     }
                 }
             }
+            JournalEntry::Beyond { urls, .. } => urls.iter().for_each(|url| self.count_external_url(*url)),
             JournalEntry::Robots { origin, at, answer, took } => {
                 self.count_request(*at, *took, 0);
                 let standing = self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin));

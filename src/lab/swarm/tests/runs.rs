@@ -192,6 +192,12 @@ fn a_second_run_of_an_unchanged_web_downloads_next_to_nothing_and_counts_the_sam
     let mut settings = settings(3);
     settings.revisit = 15 * MINUTE;
     let (mut world, truth) = swarm(3, &[10, 50], &SHAPE, settings);
+    // Each page links to three URLs out of scope, too: one that all have, one that few have, one that no other has.
+    for (number, answer) in world.web.answers.values_mut().enumerate() {
+        let Answer::Page(links) = answer else { continue };
+        let far = ["http://far.example/", &format!("http://far.example/{}", number % 9), &format!("http://h{number}.far.example/")];
+        links.extend(urls(&far));
+    }
     world.seed(0, urls(&["http://s0.test/"]));
     finish(&mut world, &truth, 10 * MINUTE);
     let first = records(&world);
@@ -205,10 +211,16 @@ fn a_second_run_of_an_unchanged_web_downloads_next_to_nothing_and_counts_the_sam
     assert_eq!(bytes(&second) + sum.bytes_saved, bytes(&first));
     for (before, now) in first.iter().zip(&second) {
         let counts = |r: &ServerRecord| (r.pages, r.known, r.fetched, r.cut_by_depth, r.refused_by_robots, r.external_hosts, r.requests);
+        let external = |r: &ServerRecord| (r.external_hosts, r.external_domains, r.external_urls);
+        assert_eq!(external(before), external(now), "{}: of pages that were not downloaded, too", now.host);
+        assert!(now.external_urls > now.external_hosts && now.external_hosts > now.external_domains && now.external_domains > 1);
         assert_eq!((&before.host, counts(before)), (&now.host, counts(now)));
         let levels = |r: &ServerRecord| r.levels.iter().map(|level| level.external_hosts).sum::<u64>();
         assert_eq!((levels(before), levels(now)), (before.external_hosts, now.external_hosts), "{}", now.host);
     }
+    let total = agreed(&world).unwrap().summary.total;
+    let all = |count: fn(&ServerRecord) -> u64| second.iter().map(count).sum::<u64>();
+    assert_eq!((total.external_urls, total.external_domains), (all(|r| r.external_urls), all(|r| r.external_domains)));
     assert_polite(&world);
     let third = finish_run(&mut world, 3, truth.hosts.len());
     let third = changes(&third);
