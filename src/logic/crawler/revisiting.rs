@@ -79,7 +79,8 @@ impl Crawler {
     pub(super) fn former_loaded(&mut self, number: u64, host: &Host, pages: Option<u64>) {
         let Some(site) = self.sites.get_mut(host).filter(|site| site.number == number) else { return };
         site.memory = if pages.is_some() { Memory::Ready } else { Memory::None };
-        let run = site.key.run - 1;
+        // The run before need not be the one numbered so: where others of the tree were ahead, it caught up.
+        let run = self.superseded.get(host).map_or(site.key.run.saturating_sub(1), |before| before.run);
         if let (Some(pages), None) = (pages, site.record.changes) {
             self.journal(host, JournalEntry::Follows { run, pages });
         }

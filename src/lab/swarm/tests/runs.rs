@@ -365,3 +365,26 @@ fn both_spellings_of_a_site_are_one_tree_whichever_is_named_and_are_visited_agai
         }
     }
 }
+
+#[test]
+fn a_spelling_that_is_named_late_catches_up_with_the_runs_of_its_tree() {
+    let mut web = Web::default();
+    web.live("www.a.test", "20.0.0.1");
+    web.live("a.test", "20.0.1.1");
+    web.page("http://www.a.test/", &["http://www.a.test/1"]);
+    web.page("http://www.a.test/1", &[]);
+    web.page("http://a.test/", &[]);
+    let settings = Settings { revisit: 15 * MINUTE, ..settings(3) };
+    let mut world = World::new(WorldConfig { seed: 1, settings, hierarchy: hierarchy(2), places: vec![10] }, web);
+    world.start(0);
+    world.run(1_000);
+    world.seed(0, urls(&["http://www.a.test/"]));
+    finish_run(&mut world, 2, 1);
+    world.seed(0, urls(&["http://a.test/"]));
+    let fetched = |world: &World| records(world).iter().any(|record| record.host.as_str() == "a.test" && record.pages == 1);
+    assert!(world.run_until(MINUTE, fetched));
+    world.web.page("http://www.a.test/", &["http://www.a.test/1", "http://a.test/"]);
+    let third = finish_run(&mut world, 3, 2);
+    let since: Vec<_> = third.iter().map(|r| (r.host.as_str(), r.changes.unwrap().since_run, r.changes.unwrap().unchanged)).collect();
+    assert_eq!(since, [("a.test", 1, 1), ("www.a.test", 2, 1)]);
+}
