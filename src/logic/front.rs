@@ -82,6 +82,10 @@ impl Front {
     pub fn want(&mut self, address: IpAddr, site: &Host) {
         let lane = self.lanes.entry(address).or_default();
         if !lane.sites.contains(site) {
+            if lane.sites.is_empty() {
+                // Most addresses have one site: no room for more until there are more.
+                lane.sites.reserve_exact(1);
+            }
             lane.sites.push_back(site.clone());
         }
         if !lane.busy && !self.held_back.get(&block(address)).is_some_and(|held| held.contains(&address)) {

@@ -5,9 +5,13 @@
 
 mod far;
 
-use crate::model::{fingerprint::Fingerprint, revisit::content_of, url::PageUrl};
+use crate::model::{
+    fingerprint::{AsTheyAre, Fingerprint},
+    revisit::content_of,
+    url::PageUrl,
+};
 use far::Far;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// A URL whose turn is yet to come.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,11 +62,20 @@ pub struct Entered {
     pub beaten: bool,
 }
 
+/// One that waits near.
+#[derive(Debug)]
+struct Near {
+    waiting: Waiting,
+    script: Option<Fingerprint>,
+}
+
 /// The waiting URLs of one site.
 #[derive(Debug, Default)]
 pub struct Frontier {
-    line: BTreeMap<Rank, (Waiting, Option<Fingerprint>)>,
-    places: BTreeMap<Fingerprint, Rank>,
+    /// In order. What is found now belongs at the end, as a rule. Boxed: most sites have one or two near, and room for four.
+    line: VecDeque<(Rank, Box<Near>)>,
+    // unordered: looked up by fingerprint only
+    places: HashMap<Fingerprint, Rank, AsTheyAre>,
     /// The one waiting URL of each script, and where it stands in line.
     scripts: BTreeMap<Fingerprint, (Rank, Fingerprint)>,
     entered: u64,
@@ -81,7 +94,7 @@ impl Frontier {
     pub fn enter(&mut self, waiting: Waiting, script: Option<Fingerprint>) -> Entered {
         if let Some(rank) = self.places.get(&waiting.fingerprint).copied() {
             if waiting.level < rank.0 {
-                self.line.remove(&rank);
+                self.leave(rank);
                 self.place(waiting, script);
             }
             return Entered::default();
@@ -97,7 +110,7 @@ impl Frontier {
                 return Entered { new: true, beaten: true };
             }
             match self.places.remove(&holder) {
-                Some(rank) => drop(self.line.remove(&rank)),
+                Some(rank) => drop(self.leave(rank)),
                 None => self.far.forget(holder),
             }
             beaten = true;
@@ -127,7 +140,19 @@ impl Frontier {
         if let Some(script) = script {
             self.scripts.insert(script, (rank, waiting.fingerprint));
         }
-        self.line.insert(rank, (waiting, script));
+        if let Err(at) = self.at(rank) {
+            self.line.insert(at, (rank, Box::new(Near { waiting, script })));
+        }
+    }
+
+    /// Where in the line this rank stands, or would.
+    fn at(&self, rank: Rank) -> Result<usize, usize> {
+        self.line.binary_search_by_key(&rank, |(rank, _)| *rank)
+    }
+
+    fn leave(&mut self, rank: Rank) -> Option<Box<Near>> {
+        let at = self.at(rank).ok()?;
+        self.line.remove(at).map(|(_, near)| near)
     }
 
     /// Leaves at most `most` URLs near, and gives the texts of those that go far back with their fingerprints: somebody has to
@@ -136,12 +161,12 @@ impl Frontier {
         if self.line.len() > most.saturating_mul(2) {
             while self.line.len() > most
                 // Starting URLs have their places by another order; they are few.
-                && self.line.last_key_value().is_some_and(|((_, place), _)| *place >= DISCOVERED)
-                && let Some((rank, (waiting, _))) = self.line.pop_last()
+                && let Some((rank, near)) = self.line.pop_back_if(|((_, place), _)| *place >= DISCOVERED)
             {
-                self.places.remove(&waiting.fingerprint);
-                self.far.push_first(rank.0, waiting.fingerprint);
-                self.texts.push((waiting.fingerprint, waiting.text()));
+                let fingerprint = near.waiting.fingerprint;
+                self.places.remove(&fingerprint);
+                self.far.push_first(rank.0, fingerprint);
+                self.texts.push((fingerprint, near.waiting.text()));
             }
         }
         std::mem::take(&mut self.texts)
@@ -182,7 +207,7 @@ impl Frontier {
     /// Takes a URL out of the line; false if it is not in it.
     pub fn remove(&mut self, fingerprint: Fingerprint) -> bool {
         if let Some(rank) = self.places.remove(&fingerprint) {
-            let script = self.line.remove(&rank).and_then(|(_, script)| script);
+            let script = self.leave(rank).and_then(|near| near.script);
             if let Some(script) = script
                 && self.scripts.get(&script).is_some_and(|(_, holder)| *holder == fingerprint)
             {
@@ -210,12 +235,12 @@ impl Frontier {
 
     /// The first in line, if it is near.
     pub fn first(&self) -> Option<&Waiting> {
-        self.line.first_key_value().map(|(_, (waiting, _))| waiting)
+        self.line.front().map(|(_, near)| &near.waiting)
     }
 
     /// A URL that waits near, by its fingerprint.
     pub fn get(&self, fingerprint: Fingerprint) -> Option<&Waiting> {
-        self.line.get(self.places.get(&fingerprint)?).map(|(waiting, _)| waiting)
+        self.at(*self.places.get(&fingerprint)?).ok().map(|at| &self.line[at].1.waiting)
     }
 
     /// Whether this URL waits near, or is about to come forward.
@@ -225,7 +250,7 @@ impl Frontier {
 
     /// All that wait near, first in line first.
     pub fn near(&self) -> impl Iterator<Item = &Waiting> {
-        self.line.values().map(|(waiting, _)| waiting)
+        self.line.iter().map(|(_, near)| &near.waiting)
     }
 
     /// All that wait far back with their levels, first in line first; without those that are on their way.
@@ -332,7 +357,7 @@ mod tests {
             self.small.come_back(texts, |script| Fingerprint(script.len() as u64));
             assert_eq!((self.small.len(), self.small.is_empty()), (self.large.len(), self.large.is_empty()));
             // Starting URLs stay near: they are few, and their order is another.
-            let near = self.small.line.keys().filter(|(_, place)| *place >= DISCOVERED).count();
+            let near = self.small.line.iter().filter(|((_, place), _)| *place >= DISCOVERED).count();
             assert!(near <= 5, "{near} near");
             let first = self.large.first().cloned();
             assert_eq!(self.small.first(), first.as_ref());

@@ -2,7 +2,10 @@
 //! on disk.
 
 use crate::model::fingerprint::Fingerprint;
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    iter,
+};
 
 /// The level of those that do not wait here any more.
 const NOWHERE: u8 = u8::MAX;
@@ -10,11 +13,13 @@ const NOWHERE: u8 = u8::MAX;
 /// The far part of a frontier: everything here comes after everything that waits near. Eight bytes a URL.
 #[derive(Debug, Default)]
 pub(super) struct Far {
-    /// By level, the shallowest first.
-    queues: Vec<(u8, VecDeque<Fingerprint>)>,
+    /// In order. What is found now is as a rule of the deepest level, and what comes forward of the shallowest: both ends are quick.
+    line: VecDeque<Fingerprint>,
+    /// How many of them are of each level, the shallowest first.
+    levels: Vec<(u8, u32)>,
     /// The level of those that were called and are on their way.
     coming: Option<u8>,
-    /// Those that have moved, with the level where they wait now, or [`NOWHERE`]: in the queues of other levels they stand still,
+    /// Those that have moved, with the level where they wait now, or [`NOWHERE`]: among those of other levels they stand still,
     /// but it does not count.
     moved: BTreeMap<Fingerprint, u8>,
     /// How many wait, those on their way with them.
@@ -29,36 +34,38 @@ impl Far {
 
     /// The level that what waits here begins with: what is found at this level or deeper has its place behind.
     pub(super) fn first_level(&self) -> Option<u8> {
-        self.coming.or_else(|| self.queues.first().map(|(level, _)| *level))
+        self.coming.or_else(|| self.levels.first().map(|(level, _)| *level))
     }
 
     /// Puts one behind all others of its level.
     pub(super) fn push_last(&mut self, level: u8, page: Fingerprint) {
-        self.queue(level, page).push_back(page);
+        let at = self.enter(level, page);
+        let upto: u32 = self.levels[..=at].iter().map(|(_, count)| count).sum();
+        self.line.insert(upto as usize - 1, page);
     }
 
     /// Puts one before all others of its level.
     pub(super) fn push_first(&mut self, level: u8, page: Fingerprint) {
-        self.queue(level, page).push_front(page);
+        let at = self.enter(level, page);
+        let before: u32 = self.levels[..at].iter().map(|(_, count)| count).sum();
+        self.line.insert(before as usize, page);
     }
 
-    /// The queue of a level, for a page that waits there from now on.
-    fn queue(&mut self, level: u8, page: Fingerprint) -> &mut VecDeque<Fingerprint> {
+    /// Counts a page that waits at a level from now on; which of the levels that is.
+    fn enter(&mut self, level: u8, page: Fingerprint) -> usize {
         self.waiting += 1;
         if let Some(now) = self.moved.get_mut(&page) {
             *now = level;
         }
-        let at = match self.queues.binary_search_by_key(&level, |(level, _)| *level) {
-            Ok(at) => at,
-            Err(at) => {
-                self.queues.insert(at, (level, VecDeque::new()));
-                at
-            }
-        };
-        &mut self.queues[at].1
+        let at = self.levels.binary_search_by_key(&level, |(level, _)| *level).unwrap_or_else(|at| {
+            self.levels.insert(at, (level, 0));
+            at
+        });
+        self.levels[at].1 += 1;
+        at
     }
 
-    /// Whether a page that stands in the queue of a level does wait there.
+    /// Whether a page that stands among those of a level does wait there.
     fn waits(&self, level: u8, page: Fingerprint) -> bool {
         self.moved.get(&page).is_none_or(|now| *now == level)
     }
@@ -74,11 +81,11 @@ impl Far {
     pub(super) fn call(&mut self, most: usize) -> Vec<Fingerprint> {
         let mut called = Vec::new();
         while self.coming.is_none()
-            && let Some((level, queue)) = self.queues.first_mut()
+            && let Some((level, count)) = self.levels.first_mut()
         {
             let level = *level;
-            let Some(page) = queue.pop_front() else {
-                self.queues.remove(0);
+            let Some(page) = (*count > 0).then(|| self.line.pop_front()).flatten() else {
+                self.levels.remove(0);
                 // The others of its level are called before those of the next one.
                 if called.is_empty() {
                     continue;
@@ -86,6 +93,7 @@ impl Far {
                 self.coming = Some(level);
                 break;
             };
+            *count -= 1;
             if self.waits(level, page) {
                 called.push(page);
             }
@@ -93,7 +101,10 @@ impl Far {
                 self.coming = Some(level);
             }
         }
-        if self.queues.is_empty() && self.coming.is_none() {
+        if self.line.is_empty() {
+            self.line.shrink_to_fit();
+        }
+        if self.levels.is_empty() && self.coming.is_none() {
             self.moved.clear();
         }
         called
@@ -118,7 +129,7 @@ impl Far {
 
     /// All that stand in line here with their levels, first in line first, without those on their way.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u8, Fingerprint)> {
-        let all = self.queues.iter().flat_map(|(level, queue)| queue.iter().map(|page| (*level, *page)));
-        all.filter(|(level, page)| self.waits(*level, *page))
+        let levels = self.levels.iter().flat_map(|(level, count)| iter::repeat_n(*level, *count as usize));
+        levels.zip(self.line.iter().copied()).filter(|(level, page)| self.waits(*level, *page))
     }
 }
