@@ -123,6 +123,8 @@ pub async fn crawl(args: CrawlArgs) -> Result<String, Failure> {
 struct CrawlView<'a> {
     whole: bool,
     external_hosts: u64,
+    external_urls: u64,
+    external_domains: u64,
     beyond_scope: u64,
     nowhere: u64,
     unresolved: &'a BTreeMap<ResolveFailure, u64>,
@@ -134,6 +136,8 @@ impl<'a> From<&'a Findings> for CrawlView<'a> {
         CrawlView {
             whole: found.whole,
             external_hosts: found.external_hosts,
+            external_urls: found.external_urls,
+            external_domains: found.external_domains,
             beyond_scope: found.beyond_scope,
             nowhere: found.nowhere,
             unresolved: &found.unresolved,
@@ -179,13 +183,13 @@ fn told(found: &Findings) -> String {
     }
     let total = &found.summary.total;
     text += &format!(
-        "{}{} pages from {} servers in {} requests, {}; {} external hosts named, {} of them not followed\n",
+        "{}{} pages from {} servers in {} requests, {}; {}; {} times a page named a host out of scope\n",
         if found.whole { "" } else { "interrupted: " },
         total.pages,
         total.servers,
         total.requests,
         HumanBytes(total.bytes),
-        found.external_hosts,
+        total.external(),
         found.beyond_scope,
     );
     text

@@ -108,6 +108,7 @@ fn text(results: &SwarmResults, style: Style) -> String {
     let points = results.covers.len();
     let points = format!("{points} access point{}", if points == 1 { "" } else { "s" });
     text += &format!("{freshness}; {points}, oldest numbers {} old, as told by {}\n", Span(results.oldest_ms), results.answered_by);
+    text += &format!("{}, counted once a server\n", total.external());
     for (dimension, values) in &results.summary.by {
         let mut rows: Vec<_> = values.iter().collect();
         rows.sort_by(|a, b| b.1.servers.cmp(&a.1.servers).then(a.0.cmp(b.0)));
@@ -156,6 +157,8 @@ fn csv(results: &SwarmResults) -> Result<String, Failure> {
         "bytes",
         "busy_ms",
         "external_hosts",
+        "external_urls",
+        "external_domains",
         "cut_by_depth",
         "refused_by_robots",
         "failed",
@@ -173,7 +176,7 @@ fn csv(results: &SwarmResults) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|why| failed(&why))
 }
 
-fn columns(counts: &Counts) -> [u64; 11] {
+fn columns(counts: &Counts) -> [u64; 13] {
     [
         counts.servers,
         counts.up,
@@ -182,6 +185,8 @@ fn columns(counts: &Counts) -> [u64; 11] {
         counts.bytes,
         counts.busy_ms,
         counts.external_hosts,
+        counts.external_urls,
+        counts.external_domains,
         counts.cut_by_depth,
         counts.refused_by_robots,
         counts.failed,

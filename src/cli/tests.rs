@@ -116,22 +116,25 @@ async fn results_come_as_table_and_as_csv() {
     let lines: Vec<_> = text.lines().collect();
     assert!(lines[0].starts_with("52 servers (46 up), "), "{text}");
     assert!(lines[1].starts_with("exact; 4 access points, oldest numbers 1.9 s old"), "{text}");
-    assert!(lines[3].starts_with("country  servers  up  pages"), "{text}");
-    assert!(lines[4].starts_with("KE            21  19"), "{text}");
-    assert_eq!(lines.len(), 4 + 5, "{text}");
+    assert_eq!(lines[2], "260 external URLs named, of 156 hosts in 104 domains, counted once a server");
+    assert!(lines[4].starts_with("country  servers  up  pages"), "{text}");
+    assert!(lines[5].starts_with("KE            21  19"), "{text}");
+    assert_eq!(lines.len(), 5 + 5, "{text}");
 
     let text = type_in(&format!("results --csv {api}")).await.unwrap();
     let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let width = reader.headers().unwrap().len();
-    let mut by_country = 0;
+    let headers = reader.headers().unwrap().clone();
+    let (width, urls) = (headers.len(), headers.iter().position(|name| name == "external_urls").unwrap());
+    let (mut by_country, mut by_country_urls) = (0, 0);
     for row in reader.records() {
         let row = row.unwrap();
         assert_eq!(row.len(), width);
         if &row[0] == "country" {
             by_country += row[2].parse::<u64>().unwrap();
+            by_country_urls += row[urls].parse::<u64>().unwrap();
         }
     }
-    assert_eq!(by_country, 52, "the values of a split add up to the total");
+    assert_eq!((by_country, by_country_urls), (52, 260), "the values of a split add up to the total");
     assert!(text.contains("\"A very long organisation name that has to be cut somewhere, Limited"), "{text}");
     node.end().await;
 }

@@ -1,7 +1,7 @@
 //! Which pages must a crawl fetch? A traversal by the crawler's rules, written without the crawler, to compare it with.
 //!
 //! The rules: a seed and every external link in scope is a starting URL at level 0 of its host's tree; a host belongs to the
-//! tree of its nearest ancestor that is a starting host, else it starts its own, and then its root page is a starting URL too;
+//! tree of its nearest ancestor that is a starting host, else it starts its own, named without `www.`, and then its root page is a starting URL too;
 //! an internal link is one level deeper; a redirect keeps the level; robots.txt and the depth are obeyed; one query URL is
 //! asked of each script; what is no HTML page is fetched once and has no links.
 //!
@@ -54,7 +54,7 @@ pub enum Kind {
 /// A URL that must be fetched, exactly once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedVisit {
-    /// The starting host of its tree.
+    /// The starting host of its tree, without `www.`.
     pub tree: Host,
     /// Its least level.
     pub level: u8,
@@ -176,7 +176,7 @@ impl<P: Pages> Traversal<'_, P> {
             Some(tree) => tree.clone(),
             None => self.plant(&host),
         };
-        let begins = self.starting.insert(host.clone()) && tree == host;
+        let begins = self.starting.insert(host.clone()) && host.may_start(&tree);
         self.place(url, NamedAt { tree: tree.clone(), level: 0, hops: 0 });
         if begins {
             self.place(&url.root(), NamedAt { tree, level: 0, hops: 0 });
@@ -195,8 +195,9 @@ impl<P: Pages> Traversal<'_, P> {
             }
             ancestor = candidate.parent();
         }
-        self.outcome.trees.insert(host.clone(), host.clone());
-        host.clone()
+        let tree = host.without_www();
+        self.outcome.trees.insert(host.clone(), tree.clone());
+        tree
     }
 
     /// Notes a URL of a tree at its level, if that is news.
@@ -335,6 +336,19 @@ mod tests {
         assert_eq!(level(&outcome, "http://other.a.ke.test/q"), Some(0));
         assert_eq!(level(&outcome, "http://other.a.ke.test/"), None);
         assert!(outcome.trees.iter().all(|(host, tree)| host == tree || tree.as_str() == "a.ke.test"));
+    }
+
+    #[test]
+    fn a_tree_that_starts_at_www_has_the_bare_name_and_all_below_it() {
+        let table = [
+            ("http://www.b.ke.test/", page(&["http://b.ke.test/x", "http://sub.b.ke.test/", "http://c.ke.test/"])),
+            ("http://c.ke.test/", page(&["http://b.ke.test/y"])),
+        ];
+        let outcome = traverse(&Table(table.into()), &[url("http://www.b.ke.test/")], 8);
+        assert_eq!((level(&outcome, "http://b.ke.test/x"), level(&outcome, "http://sub.b.ke.test/")), (Some(1), Some(1)));
+        assert_eq!((level(&outcome, "http://b.ke.test/y"), level(&outcome, "http://b.ke.test/")), (Some(0), Some(0)), "named from outside");
+        let trees: Vec<_> = outcome.trees.values().map(Host::as_str).collect();
+        assert_eq!(trees, ["b.ke.test", "c.ke.test", "b.ke.test", "b.ke.test"]);
     }
 
     #[test]

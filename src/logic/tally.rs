@@ -44,6 +44,8 @@ fn counts_of(record: &ServerRecord) -> Counts {
         bytes: record.bytes,
         busy_ms: record.busy_ms,
         external_hosts: record.external_hosts,
+        external_urls: record.external_urls,
+        external_domains: record.external_domains,
         cut_by_depth: record.cut_by_depth,
         refused_by_robots: record.refused_by_robots,
         failed: record.failed,

@@ -39,7 +39,7 @@ pub struct JournalRow {
 /// Which tree a URL belongs to, and how deep it lies there (LL-2).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Place {
-    /// The starting host of the tree.
+    /// The tree, by its starting host without `www.`.
     pub tree: Host,
     /// Links from a starting URL; a redirect does not count.
     pub level: u8,
@@ -118,7 +118,7 @@ pub enum JournalEntry {
     Opened {
         /// The pinned address.
         address: IpAddr,
-        /// The starting host of the tree that the site belongs to.
+        /// The tree that the site belongs to, by its starting host without `www.`.
         tree: Host,
         /// When.
         at: WallTime,
@@ -234,6 +234,13 @@ pub enum JournalEntry {
         /// The URLs.
         urls: Vec<PageUrl>,
     },
+    /// What the visit before this row named out of scope: counted, never fetched.
+    Beyond {
+        /// What was visited.
+        page: Fingerprint,
+        /// The URLs, each by half its fingerprint.
+        urls: Vec<u32>,
+    },
 }
 
 /// Why a URL was set aside.
@@ -272,6 +279,7 @@ mod tests {
         assert_eq!(number(JournalEntry::Reopened { urls: Vec::new() }), 9);
         assert_eq!(number(JournalEntry::Follows { run: 1, pages: 1 }), 10);
         assert_eq!(number(JournalEntry::Started { urls: Vec::new() }), 12);
+        assert_eq!(number(JournalEntry::Beyond { page: Fingerprint(1), urls: Vec::new() }), 13);
         let outcome = |outcome: VisitOutcome| postcard::to_stdvec(&outcome).unwrap()[0];
         assert_eq!((outcome(VisitOutcome::Page(200)), outcome(VisitOutcome::Status(404))), (0, 3));
         assert_eq!(outcome(VisitOutcome::RestrictedPage { status: 200, no_index: true, no_follow: true }), 5);

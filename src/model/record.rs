@@ -55,7 +55,7 @@ pub struct ServerRecord {
     /// Its pinned address, if it has one.
     #[schema(value_type = Option<String>)]
     pub address: Option<IpAddr>,
-    /// The starting host of its tree.
+    /// The starting host of its tree, without `www.`.
     #[schema(value_type = String)]
     pub tree: Host,
     /// The run.
@@ -103,6 +103,13 @@ pub struct ServerRecord {
     pub by_status: BTreeMap<u16, u64>,
     /// Distinct external hosts that its pages link to.
     pub external_hosts: u64,
+    /// Distinct URLs of external hosts that its pages link to, in scope or not: exact up to 256, then estimated with a standard error of
+    /// 3.3 %.
+    #[serde(default)]
+    pub external_urls: u64,
+    /// Distinct registrable domains of the external hosts, as exact as the URLs. Addresses belong to none.
+    #[serde(default)]
+    pub external_domains: u64,
     /// Deepest level at which a page was fetched.
     pub deepest: u8,
     /// First and last request.

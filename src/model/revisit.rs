@@ -60,6 +60,8 @@ pub struct FormerPage {
     pub elsewhere: Vec<Fingerprint>,
     /// External hosts out of scope that it links to.
     pub beyond_scope: Vec<Host>,
+    /// External URLs out of scope that it links to, each by half its fingerprint.
+    pub beyond: Vec<u32>,
 }
 
 impl FormerPage {

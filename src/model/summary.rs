@@ -1,6 +1,6 @@
 //! What do many records add up to? Mergeable counts by a few dimensions.
 
-use super::{access_point::AccessPoint, account::LevelCounts, time::Millis};
+use super::{access_point::AccessPoint, account::LevelCounts, time::Millis, view::counted};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -46,6 +46,12 @@ pub struct Counts {
     pub busy_ms: u64,
     /// Links to external hosts, distinct per server.
     pub external_hosts: u64,
+    /// External URLs, distinct per server; of servers with more than 256 an estimate.
+    #[serde(default)]
+    pub external_urls: u64,
+    /// Registrable domains of external hosts, distinct per server; of servers with more than 256 an estimate.
+    #[serde(default)]
+    pub external_domains: u64,
     /// URLs cut by depth.
     pub cut_by_depth: u64,
     /// URLs refused by robots.txt.
@@ -66,6 +72,8 @@ impl Counts {
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.busy_ms = self.busy_ms.saturating_add(other.busy_ms);
         self.external_hosts = self.external_hosts.saturating_add(other.external_hosts);
+        self.external_urls = self.external_urls.saturating_add(other.external_urls);
+        self.external_domains = self.external_domains.saturating_add(other.external_domains);
         self.cut_by_depth = self.cut_by_depth.saturating_add(other.cut_by_depth);
         self.refused_by_robots = self.refused_by_robots.saturating_add(other.refused_by_robots);
         self.failed = self.failed.saturating_add(other.failed);
@@ -83,10 +91,20 @@ impl Counts {
         self.bytes = self.bytes.saturating_sub(other.bytes);
         self.busy_ms = self.busy_ms.saturating_sub(other.busy_ms);
         self.external_hosts = self.external_hosts.saturating_sub(other.external_hosts);
+        self.external_urls = self.external_urls.saturating_sub(other.external_urls);
+        self.external_domains = self.external_domains.saturating_sub(other.external_domains);
         self.cut_by_depth = self.cut_by_depth.saturating_sub(other.cut_by_depth);
         self.refused_by_robots = self.refused_by_robots.saturating_sub(other.refused_by_robots);
         self.failed = self.failed.saturating_sub(other.failed);
         self.unfinished = self.unfinished.saturating_sub(other.unfinished);
+    }
+}
+
+impl Counts {
+    /// What the servers' pages name elsewhere, in words.
+    pub fn external(&self) -> String {
+        let (hosts, domains) = (counted(self.external_hosts, "host"), counted(self.external_domains, "domain"));
+        format!("{} named, of {hosts} in {domains}", counted(self.external_urls, "external URL"))
     }
 }
 

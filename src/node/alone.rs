@@ -32,7 +32,11 @@ pub struct Findings {
     pub whole: bool,
     /// External hosts that were named, in or out of scope, counted once a server.
     pub external_hosts: u64,
-    /// External hosts that were named and are out of scope.
+    /// External URLs that were named, counted likewise; of a server with more than 256 an estimate.
+    pub external_urls: u64,
+    /// Registrable domains of those hosts, counted likewise.
+    pub external_domains: u64,
+    /// How often a page named an external host that is out of scope.
     pub beyond_scope: u64,
     /// URLs whose host has no usable address.
     pub nowhere: u64,
@@ -70,6 +74,8 @@ pub async fn crawl(mut config: Config, urls: Vec<PageUrl>, mut show: impl FnMut(
     let summary = mind.own_summary();
     Ok(Findings {
         external_hosts: summary.total.external_hosts,
+        external_urls: summary.total.external_urls,
+        external_domains: summary.total.external_domains,
         nowhere: mind.counters().nowhere,
         unresolved: mind.counters().unresolved.clone(),
         beyond_scope: mind.counters().beyond_scope,

@@ -16,4 +16,5 @@ mod shared_hierarchy;
 mod small_swarms;
 mod support;
 mod tidy;
+mod two_spellings;
 mod unit_file;

@@ -7,7 +7,7 @@ use crate::{
     model::{
         fetch::LocatedHost,
         fingerprint::Fingerprint,
-        journal::{Arrival, JournalEntry, JournalKey},
+        journal::{Arrival, JournalEntry, JournalKey, Place},
         message::{HandOff, Response},
         seen::{PageState, SeenAnswer, SeenBatch},
         url::{Host, PageUrl},
@@ -121,23 +121,28 @@ impl Crawler {
     /// a tree: it is a starting URL too (LL-26).
     fn open_site(&mut self, located: &LocatedHost, arrivals: &[Arrival]) -> Option<PageUrl> {
         let host = &located.host;
-        let wanted = arrivals.iter().filter(|arrival| arrival.place.is_some()).map(|arrival| arrival.run).max();
+        let starting = arrivals.iter().find(|arrival| arrival.place.is_none()).map(|arrival| arrival.url.root());
         if let Some(site) = self.sites.get(host) {
-            // Part of somebody else's tree: its home decides when the next run begins.
-            let next = wanted.filter(|run| *run > site.key.run && site.finished() && site.tree != *host)?;
-            let (address, tree) = (site.address, site.tree.clone());
-            self.begin_run(host.clone(), address, tree, next);
-            return None;
+            // It was a part of its tree until now. (While nothing is known of it, whoever opened it brings a root page along.)
+            let root = starting.filter(|_| site.starts.is_empty() && site.record.known > 0 && host.may_start(&site.tree));
+            // Another host of its tree leads here in the next run: this one begins it, too. A home follows no other tree than its own.
+            let follows = |place: &Place| place.tree == site.tree || !site.is_home();
+            let runs = arrivals.iter().filter(|arrival| arrival.place.as_ref().is_some_and(follows)).map(|arrival| arrival.run);
+            if let Some(next) = runs.max().filter(|run| *run > site.key.run && site.finished()) {
+                let (address, tree) = (site.address, site.tree.clone());
+                self.begin_run(host.clone(), address, tree, next);
+            }
+            return root;
         }
+        let wanted = arrivals.iter().filter(|arrival| arrival.place.is_some()).map(|arrival| arrival.run).max();
         // Filed under what is claimed, not under what our own hierarchy says: so every member finds it.
         let subnet = self.ownership.around(located.address).map_or_else(|| self.unit_of(located.address), |claim| claim.subnet);
         let place = arrivals.iter().find_map(|arrival| arrival.place.as_ref());
-        let starts = arrivals.iter().any(|arrival| arrival.place.is_none());
-        let tree = if starts { host.clone() } else { place.map_or_else(|| host.clone(), |place| place.tree.clone()) };
-        let run = if starts { 1 } else { wanted.unwrap_or(1) };
+        let tree = place.filter(|_| starting.is_none()).map_or_else(|| host.without_www(), |place| place.tree.clone());
+        let run = if starting.is_some() { 1 } else { wanted.unwrap_or(1) };
         let key = JournalKey { subnet, host: host.clone(), run };
-        self.begin_site(key, located.address, tree.clone());
-        (tree == *host).then(|| arrivals.first().map(|arrival| arrival.url.root())).flatten()
+        self.begin_site(key, located.address, tree);
+        starting
     }
 
     /// Opens a journal and the site that is its fold.

@@ -97,7 +97,7 @@ impl Crawler {
 
     fn send_elsewhere(&mut self, tree: &Host, run: u32, waiting: &Waiting) {
         let place = Place { tree: tree.clone(), level: waiting.level, hops: waiting.hops };
-        let starts = *tree == waiting.url.host() && waiting.level == 0 && waiting.hops == 0;
+        let starts = (waiting.level, waiting.hops) == (0, 0) && waiting.url.host().may_start(tree);
         let arrival = Arrival { url: waiting.url.clone(), place: (!starts).then_some(place), run };
         self.outbox.put(Item { arrival, origin: None });
     }

@@ -32,10 +32,11 @@ impl Crawler {
             return;
         }
         let due = |opened: WallTime| self.now.wall.0.saturating_sub(opened.0) >= self.settings.revisit;
-        let over = self.sites.values().filter(|site| site.finished() && site.tree == site.key.host && due(site.opened));
+        let over = self.sites.values().filter(|site| site.finished() && site.is_home() && due(site.opened));
         let over: Vec<_> = over.map(|site| (site.key.host.clone(), site.address, site.key.run + 1)).collect();
         for (host, address, run) in over {
-            self.begin_run(host.clone(), address, host, run);
+            let tree = host.without_www();
+            self.begin_run(host, address, tree, run);
         }
         let rested = self.sites.values().filter(|site| site.may_resume(self.now.wall, SLOT));
         let rested: Vec<_> = rested.map(|site| site.key.host.clone()).collect();
@@ -78,7 +79,8 @@ impl Crawler {
     pub(super) fn former_loaded(&mut self, number: u64, host: &Host, pages: Option<u64>) {
         let Some(site) = self.sites.get_mut(host).filter(|site| site.number == number) else { return };
         site.memory = if pages.is_some() { Memory::Ready } else { Memory::None };
-        let run = site.key.run - 1;
+        // The run before need not be the one numbered so: where others of the tree were ahead, it caught up.
+        let run = self.superseded.get(host).map_or(site.key.run.saturating_sub(1), |before| before.run);
         if let (Some(pages), None) = (pages, site.record.changes) {
             self.journal(host, JournalEntry::Follows { run, pages });
         }

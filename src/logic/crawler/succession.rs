@@ -388,7 +388,7 @@ impl Crawler {
             let Some(site) = self.sites.remove(&host) else { continue };
             if reroute {
                 let starts = site.starts.iter().map(|url| Arrival { url: url.clone(), place: None, run: site.key.run });
-                starts.filter(|_| site.tree == host).for_each(|arrival| self.outbox.put(Item { arrival, origin: None }));
+                starts.filter(|_| site.is_home()).for_each(|arrival| self.outbox.put(Item { arrival, origin: None }));
                 self.give_away(&site);
             }
             self.front.drop_site(site.address, &host);

@@ -37,8 +37,8 @@ pub(super) struct Digest {
     host: Host,
     number: u64,
     entry: JournalEntry,
-    /// What the next run needs of it.
-    kept: Option<JournalEntry>,
+    /// What the next run needs of it, and what was named out of scope.
+    further: Vec<JournalEntry>,
     internal: Vec<Candidate>,
     outgoing: Vec<Arrival>,
 }
@@ -222,6 +222,7 @@ impl Crawler {
         ];
         if not_modified && let Some(former) = &mut former {
             sorted.beyond_scope.append(&mut former.beyond_scope);
+            sorted.beyond.append(&mut former.beyond);
         }
         let (elsewhere, named) = (std::mem::take(&mut sorted.elsewhere), std::mem::take(&mut sorted.named));
         let keep = change.is_some() || !elsewhere.is_empty();
@@ -235,6 +236,8 @@ impl Crawler {
             elsewhere,
             named,
         });
+        let beyond = (!sorted.beyond.is_empty()).then_some(JournalEntry::Beyond { page: page.fingerprint, urls: sorted.beyond });
+        let further = kept.into_iter().chain(beyond).collect();
         let entry = JournalEntry::Visited {
             url: page.url,
             level: page.level,
@@ -250,7 +253,7 @@ impl Crawler {
             beyond_scope: sorted.beyond_scope,
             rest: report.retry_after,
         };
-        let digest = Digest { host: host.clone(), number, entry, kept, internal: sorted.internal, outgoing: sorted.outgoing };
+        let digest = Digest { host: host.clone(), number, entry, further, internal: sorted.internal, outgoing: sorted.outgoing };
         let ticket = self.number();
         self.seen_pending.insert(ticket, SeenPurpose::Digest(Box::new(digest)));
         self.commands.push_back(Command::Seen { ticket, batches });
@@ -289,6 +292,7 @@ impl Crawler {
                 Some(Place { tree: tree.clone(), level, hops })
             } else if !self.settings.scope.admits(&target) {
                 beyond.insert(target);
+                sorted.beyond.push(fingerprint.half());
                 continue;
             } else {
                 None
@@ -324,7 +328,7 @@ impl Crawler {
 
     /// The seen set answered: the visit becomes a journal entry.
     pub(super) fn digested(&mut self, digest: Digest, answers: Vec<Vec<SeenAnswer>>) {
-        let Digest { host, number, mut entry, kept, internal, outgoing } = digest;
+        let Digest { host, number, mut entry, further, internal, outgoing } = digest;
         let Some(site) = self.sites.get_mut(&host).filter(|site| site.number == number) else { return };
         site.digesting = false;
         // A shorter way was found while the page was on its way: what lies behind it comes nearer, too.
@@ -356,9 +360,7 @@ impl Crawler {
             self.commands.push_back(Command::PutCut { site: number, urls: cut });
         }
         self.journal(&host, entry);
-        if let Some(kept) = kept {
-            self.journal(&host, kept);
-        }
+        further.into_iter().for_each(|row| self.journal(&host, row));
         self.raise(&host, number, Vec::new(), shorter.into_iter().collect());
         self.came_nearer(&host, nearer);
         self.want(&host);
@@ -384,6 +386,8 @@ struct Sorted {
     outgoing: Vec<Arrival>,
     outgoing_prints: Vec<(Fingerprint, u8)>,
     beyond_scope: Vec<Host>,
+    /// All that lead out of scope, each by half its fingerprint.
+    beyond: Vec<u32>,
     /// All that lead to other sites in scope, and to other hosts of the tree.
     elsewhere: Vec<Fingerprint>,
     /// Those of them that the journal has not named yet.

@@ -42,6 +42,17 @@ impl Site {
         if self.external.len() < MOST_EXTERNAL_HOSTS && self.external.insert(key.of(host.as_str()).0) {
             self.record.external_hosts += 1;
             self.level(level).external_hosts += 1;
+            if host.registrable().is_some_and(|domain| self.external_domains.insert(key.of(domain).half())) {
+                // No estimate claims more domains than hosts, or takes back what was said.
+                let domains = self.external_domains.count().min(self.record.external_hosts);
+                self.record.external_domains = domains.max(self.record.external_domains);
+            }
+        }
+    }
+
+    pub(super) fn count_external_url(&mut self, print: u32) {
+        if self.external_urls.insert(print) {
+            self.record.external_urls = self.external_urls.count().max(self.record.external_urls);
         }
     }
 

@@ -47,14 +47,19 @@ impl FormerReader {
                 rows.extend(outgoing.iter().map(|arrival| text(&arrival.url)));
                 rows.extend(self.end());
                 self.pages += u64::from(outcome.is_page());
-                let (validators, elsewhere) = (Validators::default(), Vec::new());
-                let page = FormerPage { outcome, validators, content: 0, size: bytes, children, elsewhere, beyond_scope };
+                let (validators, elsewhere, beyond) = (Validators::default(), Vec::new(), Vec::new());
+                let page = FormerPage { outcome, validators, content: 0, size: bytes, children, elsewhere, beyond_scope, beyond };
                 self.last = Some((self.key.of(url.as_str()), page));
             }
             JournalEntry::Kept { page, validators, content, size, elsewhere, named, .. } => {
                 rows.extend(named.iter().map(text));
                 if let Some((_, former)) = self.last.as_mut().filter(|(visited, _)| *visited == page) {
                     *former = FormerPage { validators, content, size, elsewhere, ..former.clone() };
+                }
+            }
+            JournalEntry::Beyond { page, urls } => {
+                if let Some((_, former)) = self.last.as_mut().filter(|(visited, _)| *visited == page) {
+                    former.beyond = urls;
                 }
             }
             JournalEntry::Opened { .. }

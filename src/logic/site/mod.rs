@@ -4,6 +4,7 @@
 //! [`Site::apply`], so a new owner who reads the journal stands where the former one stood.
 
 mod account;
+mod distinct;
 pub mod former;
 pub mod frontier;
 pub mod replay;
@@ -21,6 +22,7 @@ use crate::model::{
     time::{Millis, WallTime},
     url::{Host, Origin, PageUrl},
 };
+use distinct::Distinct;
 use former::Memory;
 use frontier::{Frontier, Waiting};
 use standing::RobotsStanding;
@@ -96,7 +98,7 @@ pub struct Site {
     pub key: JournalKey,
     /// The pinned address.
     pub address: IpAddr,
-    /// The starting host of the tree.
+    /// The starting host of the tree, without `www.`.
     pub tree: Host,
     /// The scope of its fingerprints in the seen set; new with every opening.
     pub number: u64,
@@ -122,6 +124,8 @@ pub struct Site {
     robots: BTreeMap<Origin, RobotsStanding>,
     scripts: BTreeSet<Fingerprint>,
     external: BTreeSet<u64>,
+    external_urls: Distinct,
+    external_domains: Distinct,
     budget_used: u64,
     slot: WallTime,
     last_took: Millis,
@@ -160,6 +164,8 @@ impl Site {
             failed: 0,
             by_status: BTreeMap::new(),
             external_hosts: 0,
+            external_urls: 0,
+            external_domains: 0,
             deepest: 0,
             first_visit: None,
             last_visit: None,
@@ -189,6 +195,8 @@ impl Site {
             robots: BTreeMap::new(),
             scripts: BTreeSet::new(),
             external: BTreeSet::new(),
+            external_urls: Distinct::default(),
+            external_domains: Distinct::default(),
             budget_used: 0,
             slot: opened,
             last_took: 0,
@@ -202,6 +210,12 @@ impl Site {
     /// The sequence number of the next journal row.
     pub fn next_sequence(&self) -> u64 {
         self.next_sequence
+    }
+
+    /// Whether the tree starts here: then this site is visited again when its time has come, and not only when another host of the
+    /// tree leads here. Both `www.example.ke` and `example.ke` may be starting hosts of one tree.
+    pub fn is_home(&self) -> bool {
+        !self.starts.is_empty() && self.key.host.may_start(&self.tree)
     }
 
     /// Whether this link stays within the tree (LL-4): the starting host or one of its subdomains.
@@ -250,9 +264,11 @@ impl Site {
                     let host = url.host();
                     if !self.is_internal(&host) {
                         self.count_external(&host, *level, key);
+                        self.count_external_url(key.of(url.as_str()).half());
                     }
                 }
             }
+            JournalEntry::Beyond { urls, .. } => urls.iter().for_each(|url| self.count_external_url(*url)),
             JournalEntry::Robots { origin, at, answer, took } => {
                 self.count_request(*at, *took, 0);
                 let standing = self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin));

@@ -82,7 +82,8 @@ pub fn replay(key: JournalKey, number: u64, entries: &[JournalEntry], rules: &Si
             | JournalEntry::TakenOver { .. }
             | JournalEntry::Started { .. }
             | JournalEntry::Follows { .. }
-            | JournalEntry::Kept { .. } => {}
+            | JournalEntry::Kept { .. }
+            | JournalEntry::Beyond { .. } => {}
         }
     }
     let seen = pages.into_iter().map(|(fingerprint, (level, state))| (fingerprint, level, state)).collect();

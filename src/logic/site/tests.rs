@@ -312,6 +312,7 @@ fn a_journal_read_for_the_next_run_gives_pages_their_versions_and_links_their_na
     entries.push(JournalEntry::Admitted { urls: found(&[("/", 0)]) });
     entries.push(visited("/", 0, &[("/1", 1), ("/9", 7)], &["http://b.ke/"]));
     entries.push(kept("/", Some(Change::New), 700, &["http://b.ke/"]));
+    entries.push(JournalEntry::Beyond { page: KEY.of(page("/").as_str()), urls: vec![7, 9] });
     entries.push(visited("/1", 1, &[], &[]));
     let mut reader = former::FormerReader::new(KEY);
     let mut rows: Vec<_> = entries.into_iter().flat_map(|entry| reader.read(entry)).collect();
@@ -324,8 +325,57 @@ fn a_journal_read_for_the_next_run_gives_pages_their_versions_and_links_their_na
     assert_eq!(pages.iter().map(|(of, _)| *of).collect::<Vec<_>>(), ["http://a.ke/", "http://a.ke/1"].map(|url| KEY.of(url)));
     let home = pages[0].1;
     assert_eq!((home.content, home.size, home.children.len(), home.elsewhere.len(), home.beyond_scope.len()), (9, 700, 2, 1, 1));
+    assert_eq!((&home.beyond, &pages[1].1.beyond), (&vec![7, 9], &vec![]));
     assert_eq!((home.validators.etag.as_deref(), pages[1].1.validators.is_empty()), (Some("\"7\""), true));
     assert_eq!((reader.pages(), key.run), (2, 1));
+}
+
+#[test]
+fn external_urls_hosts_and_domains_are_counted_once_each_in_scope_or_not() {
+    let beyond = |path: &str, urls: &[&str]| JournalEntry::Beyond {
+        page: KEY.of(page(path).as_str()),
+        urls: urls.iter().map(|url| KEY.of(url).half()).collect(),
+    };
+    let (key, mut entries) = opened();
+    entries.extend([
+        JournalEntry::Admitted { urls: found(&[("/", 0)]) },
+        robots(""),
+        visited("/", 0, &[("/1", 1)], &["http://b.ke/"]),
+        kept(
+            "/",
+            None,
+            1,
+            &["http://b.ke/", "http://b.ke/x", "http://news.b.ke/", "http://shop.b.co.ke/", "http://w.a.ke/", "http://9.1.1.1/"],
+        ),
+        beyond("/", &["http://far.example/", "http://far.example/2"]),
+        visited("/1", 1, &[], &[]),
+        kept("/1", None, 1, &["http://c.ke/"]),
+        beyond("/1", &["http://far.example/2", "http://far.example/3"]),
+    ]);
+    let record = replay(key.clone(), 1, &entries, &rules(), &KEY).unwrap().site.record;
+    // far.example, b.ke, news.b.ke, shop.b.co.ke, 9.1.1.1 and c.ke; the address belongs to no domain.
+    assert_eq!((record.external_urls, record.external_hosts, record.external_domains), (9, 6, 4));
+    // With many, whoever reads the journal comes to the same estimate, and it never falls.
+    let mut site = replay(key.clone(), 1, &entries, &rules(), &KEY).unwrap().site;
+    for number in 0..2_000 {
+        let path = format!("/far/{number}");
+        let (far, before) = (format!("http://h{number}.example/{number}"), site.record.clone());
+        let mut visit = visited(&path, 1, &[], &[]);
+        if let JournalEntry::Visited { beyond_scope, .. } = &mut visit {
+            *beyond_scope = vec![format!("h{}.example", number % 700).parse().unwrap()];
+        }
+        for entry in [visit, beyond(&path, &[&far])] {
+            site.apply(&entry, &rules(), &KEY);
+            entries.push(entry);
+        }
+        let now = &site.record;
+        assert!(now.external_urls >= before.external_urls && now.external_domains >= before.external_domains);
+        assert!(now.external_domains <= now.external_hosts, "no more domains than hosts");
+    }
+    let record = site.record;
+    assert_eq!(record.external_hosts, 706);
+    assert!((1_808..=2_210).contains(&record.external_urls) && (633..=706).contains(&record.external_domains), "{record:?}");
+    assert_eq!(replay(key, 2, &entries, &rules(), &KEY).unwrap().site.record, record);
 }
 
 /// A site whose `/links/` name a new host each, whose `/old/` name none, all found on the front page.

@@ -46,6 +46,23 @@ impl Host {
         psl::domain_str(rest).map(|_| Host(rest.into()))
     }
 
+    /// This host without a leading `www.`: the name of the tree that starts here, so that both spellings of a site are one tree
+    /// (LL-20). `www.` stays where only a public suffix would be left (`www.co.ke`), or no dot.
+    pub fn without_www(&self) -> Host {
+        let mut name = &*self.0;
+        while let Some(rest) = name.strip_prefix("www.")
+            && psl::domain_str(rest).is_some()
+        {
+            name = rest;
+        }
+        if name.len() == self.0.len() { self.clone() } else { Host(name.into()) }
+    }
+
+    /// Whether a tree of this name may start here. Trees that journals of earlier versions opened keep their `www.` for their run.
+    pub fn may_start(&self, tree: &Host) -> bool {
+        self == tree || self.without_www() == *tree
+    }
+
     /// The part that somebody registered (`a.b.co.ke` → `b.co.ke`); none for an address and for a public suffix.
     /// Under a zone that nobody has heard of, the last label is the public suffix.
     pub fn registrable(&self) -> Option<&str> {

@@ -197,6 +197,34 @@ fn families_of_hosts() {
     assert!("a".repeat(1_000_000).parse::<Host>().is_err());
 }
 
+#[test]
+fn a_tree_is_named_without_www_but_never_by_a_public_suffix() {
+    let host = |text: &str| text.parse::<Host>().unwrap();
+    let table = [
+        ("www.example.ke", "example.ke"),
+        ("example.ke", "example.ke"),
+        ("www.www.example.co.ke", "example.co.ke"),
+        ("www.shop.example.ke", "shop.example.ke"),
+        ("www.co.ke", "www.co.ke"),
+        ("www.www.co.ke", "www.co.ke"),
+        ("www.ke", "www.ke"),
+        ("www.blogspot.com", "www.blogspot.com"),
+        ("www.test", "www.test"),
+        ("www", "www"),
+        ("www2.example.ke", "www2.example.ke"),
+        ("awww.example.ke", "awww.example.ke"),
+        ("10.0.0.1", "10.0.0.1"),
+        ("2001:db8::1", "2001:db8::1"),
+    ];
+    for (name, tree) in table {
+        let (start, tree) = (host(name), host(tree));
+        assert_eq!(start.without_www(), tree, "{name}");
+        assert_eq!(tree.without_www(), tree, "{name}: a tree's name is its own");
+        assert!(start.is_within(&tree) && start.may_start(&tree) && start.may_start(&start), "{name}");
+    }
+    assert!(!host("shop.example.ke").may_start(&host("example.ke")) && !host("example.ke").may_start(&host("www.example.ke")));
+}
+
 /// Joins through every way there is, and checks that they agree with the url crate.
 fn join_every_way(base: &str, reference: &str) -> Result<PageUrl, UrlRefusal> {
     let base = PageUrl::parse(base).unwrap();

@@ -316,7 +316,7 @@ pub struct WhyView {
     pub owner_liveness: Option<Liveness>,
     /// Whether the owner is the one that answers: only then the rest is known.
     pub owner_is_me: bool,
-    /// The starting host of the site tree.
+    /// The starting host of the site tree, without `www.`.
     #[schema(value_type = Option<String>)]
     pub tree: Option<Host>,
     /// The level in it.

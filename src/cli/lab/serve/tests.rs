@@ -46,8 +46,11 @@ fn every_site_has_an_address_of_its_own_far_from_its_neighbours() {
     assert!(address_of(MOST_SITES - 1).is_loopback());
 }
 
-/// Pages and distinct external hosts of each host, as a real crawl found them.
-async fn crawled(served: &Served, depth: u8, price: Price) -> BTreeMap<String, (u64, u64)> {
+/// Pages, distinct external hosts and distinct external URLs of each host.
+type Found = BTreeMap<String, (u64, u64, u64)>;
+
+/// What a real crawl found.
+async fn crawled(served: &Served, depth: u8, price: Price) -> Found {
     let mut config = Config::default();
     config.crawl.depth = depth;
     (config.crawl.rule, config.crawl.yield_price) = (CrawlRule::Yield, price);
@@ -58,23 +61,24 @@ async fn crawled(served: &Served, depth: u8, price: Price) -> BTreeMap<String, (
     let urls = (0..served.sites).filter_map(|site| served.web.url(&served.web.plan(site), &Place::Front)).collect();
     let found = alone::crawl(config, urls, |_| {}).await.unwrap();
     assert!(found.whole && found.nowhere == 0);
-    let counts = |record: ServerRecord| (record.host.to_string(), (record.pages, record.external_hosts));
+    let counts = |record: ServerRecord| (record.host.to_string(), (record.pages, record.external_hosts, record.external_urls));
     found.servers.into_iter().map(counts).collect()
 }
 
 /// The same, as the laboratory computes it.
-fn computed(served: &Served, depth: u8, price: Price) -> BTreeMap<String, (u64, u64)> {
+fn computed(served: &Served, depth: u8, price: Price) -> Found {
     let rules = SiteRules { depth, price, pages_per_run: 0, product_token: "nearcrawl".to_owned() };
-    let mut counts: BTreeMap<String, (u64, BTreeSet<_>)> = BTreeMap::new();
+    let mut counts: BTreeMap<String, (u64, BTreeSet<_>, BTreeSet<_>)> = BTreeMap::new();
     for site in 0..served.sites {
         let plan = served.web.plan(site);
         for page in crawl::tree(&served.web, site, &rules).pages {
             let count = counts.entry(HostName::of(&plan, &page.place).to_string()).or_default();
             count.0 += 1;
             count.1.extend(page.named.iter().map(|elsewhere| elsewhere.host));
+            count.2.extend(page.named);
         }
     }
-    counts.into_iter().map(|(host, (pages, hosts))| (host, (pages, hosts.len() as u64))).collect()
+    counts.into_iter().map(|(host, (pages, hosts, urls))| (host, (pages, hosts.len() as u64, urls.len() as u64))).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,7 +92,7 @@ async fn a_real_crawl_counts_what_the_laboratory_computes() {
             let (real, lab) = (crawled(&served, depth, price).await, computed(&served, depth, price));
             assert_eq!(real, lab, "{apart} to depth {depth} at {price}");
         }
-        let pages = |counts: BTreeMap<String, (u64, u64)>| counts.values().map(|(pages, _)| pages).sum::<u64>();
+        let pages = |counts: Found| counts.values().map(|(pages, ..)| pages).sum::<u64>();
         let (whole, cut) = (pages(computed(&served, 3, Price::default())), pages(computed(&served, 3, Price::of(0.2).unwrap())));
         assert!(whole > 60 && cut < whole && computed(&served, 3, Price::default()).len() > 9, "{whole} {cut}");
         served.servers.stop().await;

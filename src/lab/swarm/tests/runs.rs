@@ -192,6 +192,12 @@ fn a_second_run_of_an_unchanged_web_downloads_next_to_nothing_and_counts_the_sam
     let mut settings = settings(3);
     settings.revisit = 15 * MINUTE;
     let (mut world, truth) = swarm(3, &[10, 50], &SHAPE, settings);
+    // Each page links to three URLs out of scope, too: one that all have, one that few have, one that no other has.
+    for (number, answer) in world.web.answers.values_mut().enumerate() {
+        let Answer::Page(links) = answer else { continue };
+        let far = ["http://far.example/", &format!("http://far.example/{}", number % 9), &format!("http://h{number}.far.example/")];
+        links.extend(urls(&far));
+    }
     world.seed(0, urls(&["http://s0.test/"]));
     finish(&mut world, &truth, 10 * MINUTE);
     let first = records(&world);
@@ -205,10 +211,16 @@ fn a_second_run_of_an_unchanged_web_downloads_next_to_nothing_and_counts_the_sam
     assert_eq!(bytes(&second) + sum.bytes_saved, bytes(&first));
     for (before, now) in first.iter().zip(&second) {
         let counts = |r: &ServerRecord| (r.pages, r.known, r.fetched, r.cut_by_depth, r.refused_by_robots, r.external_hosts, r.requests);
+        let external = |r: &ServerRecord| (r.external_hosts, r.external_domains, r.external_urls);
+        assert_eq!(external(before), external(now), "{}: of pages that were not downloaded, too", now.host);
+        assert!(now.external_urls > now.external_hosts && now.external_hosts > now.external_domains && now.external_domains > 1);
         assert_eq!((&before.host, counts(before)), (&now.host, counts(now)));
         let levels = |r: &ServerRecord| r.levels.iter().map(|level| level.external_hosts).sum::<u64>();
         assert_eq!((levels(before), levels(now)), (before.external_hosts, now.external_hosts), "{}", now.host);
     }
+    let total = agreed(&world).unwrap().summary.total;
+    let all = |count: fn(&ServerRecord) -> u64| second.iter().map(count).sum::<u64>();
+    assert_eq!((total.external_urls, total.external_domains), (all(|r| r.external_urls), all(|r| r.external_domains)));
     assert_polite(&world);
     let third = finish_run(&mut world, 3, truth.hosts.len());
     let third = changes(&third);
@@ -293,4 +305,86 @@ fn a_part_of_a_tree_at_another_host_is_visited_again_with_it_and_knows_its_pages
     assert_eq!((pages(&first), pages(&second)), (6, 6));
     let every = Changes { since_run: 1, pages_before: 6, unchanged: 6, ..Changes::default() };
     assert_changes(changes(&second), every);
+}
+
+/// Two spellings of one site, `www.` at another address and another member's than the bare name, and a shop beside.
+fn two_spellings() -> Web {
+    let mut web = Web::default();
+    web.live("www.a.test", "20.0.0.1");
+    web.live("a.test", "20.0.1.1");
+    web.live("shop.a.test", "20.0.2.1");
+    web.live("b.test", "20.0.3.1");
+    web.page("http://www.a.test/", &["http://www.a.test/1", "http://a.test/old"]);
+    web.page("http://www.a.test/1", &["http://shop.a.test/", "http://a.test/only-www-leads-here"]);
+    web.page("http://a.test/", &["http://a.test/old"]);
+    web.page("http://a.test/old", &["http://a.test/older", "http://www.a.test/1"]);
+    web.page("http://a.test/older", &["http://b.test/"]);
+    web.page("http://a.test/only-www-leads-here", &[]);
+    web.page("http://shop.a.test/", &["http://a.test/cart", "http://www.a.test/"]);
+    web.put("http://a.test/cart", Answer::Redirect(PageUrl::parse("http://shop.a.test/basket").unwrap()));
+    web.page("http://shop.a.test/basket", &[]);
+    web.page("http://b.test/", &[]);
+    web
+}
+
+#[test]
+fn both_spellings_of_a_site_are_one_tree_whichever_is_named_and_are_visited_again_together() {
+    for seed in seeds(2) {
+        for named in [&["http://www.a.test/"][..], &["http://a.test/", "http://www.a.test/"], &["http://www.a.test/", "http://a.test/old"]]
+        {
+            let settings = Settings { revisit: 15 * MINUTE, ..settings(4) };
+            let config = WorldConfig { seed, settings, hierarchy: hierarchy(4), places: vec![10, 50, 90] };
+            let mut world = World::new(config, two_spellings());
+            (0..3).for_each(|number| world.start(number));
+            world.run(1_000);
+            // Each is named at another member, and the later ones when the first may have led there already.
+            for (number, url) in named.iter().enumerate() {
+                world.seed(number, urls(&[url]));
+                world.run(20_000 * seed);
+            }
+            let first = finish_run(&mut world, 1, 4);
+            let trees: BTreeMap<_, _> = first.iter().map(|record| (record.host.as_str(), record.tree.as_str())).collect();
+            let expected = [("a.test", "a.test"), ("b.test", "b.test"), ("shop.a.test", "a.test"), ("www.a.test", "a.test")];
+            assert_eq!(trees, expected.into(), "{named:?}");
+            let fetched = |world: &World| -> BTreeMap<String, usize> {
+                world.ledger.fetches().into_iter().map(|(url, times)| (url.to_string(), times as usize)).collect()
+            };
+            // The root of the bare name is a starting URL only where a starting URL of that host was named.
+            let root = named.len() > 1;
+            assert_eq!(fetched(&world).len(), 9 + usize::from(root), "{named:?}: {:?}", fetched(&world));
+            assert_eq!(fetched(&world).get("http://a.test/").is_some(), root, "{named:?}");
+            let external = first.iter().map(|record| (record.host.as_str(), record.external_hosts));
+            assert_eq!(external.filter(|(_, hosts)| *hosts > 0).collect::<Vec<_>>(), [("a.test", 1)], "only b.test is another's");
+
+            let second = finish_run(&mut world, 2, 4);
+            let twice = fetched(&world);
+            assert!(twice.values().all(|times| *times == 2), "{named:?}: {twice:?}");
+            let pages = |records: &[ServerRecord]| records.iter().map(|record| (record.host.clone(), record.pages)).collect::<Vec<_>>();
+            assert_eq!(pages(&second), pages(&first), "{named:?}");
+            assert_polite(&world);
+        }
+    }
+}
+
+#[test]
+fn a_spelling_that_is_named_late_catches_up_with_the_runs_of_its_tree() {
+    let mut web = Web::default();
+    web.live("www.a.test", "20.0.0.1");
+    web.live("a.test", "20.0.1.1");
+    web.page("http://www.a.test/", &["http://www.a.test/1"]);
+    web.page("http://www.a.test/1", &[]);
+    web.page("http://a.test/", &[]);
+    let settings = Settings { revisit: 15 * MINUTE, ..settings(3) };
+    let mut world = World::new(WorldConfig { seed: 1, settings, hierarchy: hierarchy(2), places: vec![10] }, web);
+    world.start(0);
+    world.run(1_000);
+    world.seed(0, urls(&["http://www.a.test/"]));
+    finish_run(&mut world, 2, 1);
+    world.seed(0, urls(&["http://a.test/"]));
+    let fetched = |world: &World| records(world).iter().any(|record| record.host.as_str() == "a.test" && record.pages == 1);
+    assert!(world.run_until(MINUTE, fetched));
+    world.web.page("http://www.a.test/", &["http://www.a.test/1", "http://a.test/"]);
+    let third = finish_run(&mut world, 3, 2);
+    let since: Vec<_> = third.iter().map(|r| (r.host.as_str(), r.changes.unwrap().since_run, r.changes.unwrap().unchanged)).collect();
+    assert_eq!(since, [("a.test", 1, 1), ("www.a.test", 2, 1)]);
 }

@@ -115,7 +115,7 @@ impl Crawler {
 
     /// In how long the first tree that is at home here is visited again.
     fn next_run(&self) -> Option<Millis> {
-        let home = self.sites.values().filter(|site| site.tree == site.key.host);
+        let home = self.sites.values().filter(|site| site.is_home());
         home.map(|site| site.opened.0.saturating_add(self.settings.revisit).saturating_sub(self.now.wall.0)).min()
     }
 

@@ -294,7 +294,7 @@ impl Crawler {
             return None;
         }
         if site.finished() {
-            let home = self.sites.get(&site.tree)?;
+            let home = if site.is_home() { site } else { self.sites.get(&site.tree).filter(|home| home.is_home())? };
             let due = home.opened.0.saturating_add(self.settings.revisit);
             return Some(due.saturating_sub(self.now.wall.0));
         }
