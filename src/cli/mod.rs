@@ -22,6 +22,7 @@ pub use failure::{Exit, Failure};
 pub use run::{CheckArgs, InitArgs, InitView, RunArgs};
 pub use table::{Style, Table};
 
+use crate::io::memory;
 use clap::{Parser, Subcommand, error::ErrorKind};
 use std::{
     ffi::OsString,
@@ -112,6 +113,7 @@ pub enum Command {
 
 /// Does what the command line says; the process ends with the code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    memory::share_heaps();
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),

@@ -11,7 +11,8 @@ use crate::model::{
     url::PageUrl,
 };
 use far::Far;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::HashMap; // unordered: places are looked up by fingerprint only
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A URL whose turn is yet to come.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,8 +75,7 @@ struct Near {
 pub struct Frontier {
     /// In order. What is found now belongs at the end, as a rule. Boxed: most sites have one or two near, and room for four.
     line: VecDeque<(Rank, Box<Near>)>,
-    // unordered: looked up by fingerprint only
-    places: HashMap<Fingerprint, Rank, AsTheyAre>,
+    places: HashMap<Fingerprint, Rank, AsTheyAre>, // unordered: looked up by fingerprint only
     /// The one waiting URL of each script, and where it stands in line.
     scripts: BTreeMap<Fingerprint, (Rank, Fingerprint)>,
     entered: u64,

