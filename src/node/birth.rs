@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     io::{
-        fetcher::{FetchLimits, Fetcher, FetcherConfig},
+        fetcher::{FetchLimits, Fetcher, FetcherConfig, WebTls},
         prober::{ProbeTimeouts, Prober},
         resolver::{Resolver, ResolverConfig},
         snapshot,
@@ -149,7 +149,7 @@ pub fn web_hands(config: &Config, key: FingerprintKey) -> Result<WebHands, NodeF
         shortest_pin: millis(config.dns.least_ttl),
     };
     Ok(WebHands {
-        fetcher: Fetcher::new(fetcher, Arc::clone(&policy))?,
+        fetcher: Fetcher::with_tls(fetcher, Arc::clone(&policy), WebTls::with_authorities(&fetch.authorities)?)?,
         prober: Prober::new(source_address, Arc::clone(&policy), ProbeTimeouts::default(), &user_agent)?,
         resolver: Resolver::new(resolver, policy)?,
     })

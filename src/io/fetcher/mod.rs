@@ -29,13 +29,14 @@ use hyper::header::HeaderValue;
 use lanes::Lanes;
 use std::{
     net::{IpAddr, SocketAddr},
+    path::PathBuf,
     sync::{
         Arc, Weak,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
-use tls::WebTls;
+pub use tls::WebTls;
 
 /// How the fetcher introduces itself, from where, and what it puts up with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +62,14 @@ pub enum BadFetcher {
     /// The address to write to cannot be sent.
     #[error("the contact {0:?} cannot stand in a header: use visible ASCII characters")]
     From(String),
+    /// A file of authorities cannot be used.
+    #[error("{path}: {why}")]
+    Authority {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
 }
 
 /// A value that can stand in a header, none for what cannot or is empty.

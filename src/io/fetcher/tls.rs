@@ -1,12 +1,17 @@
 //! Is the server at the other end the host we mean? TLS with the web's roots, HTTP/1.1 only, sessions resumed.
 
+use super::BadFetcher;
 use crate::model::{fetch::FetchFailure, url::Host};
-use std::{io, sync::Arc, time::Duration};
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
 use tokio::net::TcpStream;
 use tokio_rustls::{
     TlsConnector,
     client::TlsStream,
-    rustls::{self, ClientConfig, RootCertStore, client::Resumption, pki_types::ServerName},
+    rustls::{
+        self, ClientConfig, RootCertStore,
+        client::Resumption,
+        pki_types::{CertificateDer, ServerName, pem::PemObject},
+    },
 };
 
 /// Sessions remembered for resumption: a resumed handshake costs a third of a full one, for both sides.
@@ -26,6 +31,27 @@ impl Default for WebTls {
 }
 
 impl WebTls {
+    /// Trusts the roots that browsers trust, and those in these files of certificates (PEM).
+    ///
+    /// # Errors
+    /// A file that cannot be read, or holds no certificate that can be trusted.
+    pub fn with_authorities(files: &[PathBuf]) -> Result<WebTls, BadFetcher> {
+        let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+        for path in files {
+            let bad = |why: String| BadFetcher::Authority { path: path.clone(), why };
+            let certificates = CertificateDer::pem_file_iter(path).map_err(|error| bad(error.to_string()))?;
+            let known = roots.len();
+            for certificate in certificates {
+                let certificate = certificate.map_err(|error| bad(error.to_string()))?;
+                roots.add(certificate).map_err(|error| bad(error.to_string()))?;
+            }
+            if roots.len() == known {
+                return Err(bad("it holds no certificate; wanted are those of authorities, in PEM".to_owned()));
+            }
+        }
+        Ok(WebTls::with_roots(roots))
+    }
+
     /// Trusts these roots.
     pub fn with_roots(roots: RootCertStore) -> WebTls {
         // The provider is named here, so that no other crate's choice of a default one can matter.

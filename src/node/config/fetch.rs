@@ -1,9 +1,9 @@
-//! How long and how much may one request take?
+//! How long and how much may one request take, and who is trusted to say which server it is?
 
 use super::{reader::Section, values};
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
-/// `[fetch]`: the limits of one request.
+/// `[fetch]`: the limits of one request, and more authorities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FetchConfig {
     /// For connecting.
@@ -22,6 +22,9 @@ pub struct FetchConfig {
     pub most_decoded: u64,
     /// How long a connection is kept for the next request to the same server.
     pub keep_alive: Duration,
+    /// Files of certificates (PEM) whose authorities are trusted beside those that browsers trust: for the servers of an intranet, or of a
+    /// country with an authority of its own.
+    pub authorities: Vec<PathBuf>,
 }
 
 impl Default for FetchConfig {
@@ -35,6 +38,7 @@ impl Default for FetchConfig {
             most_bytes: 8 << 20,
             most_decoded: 8 << 20,
             keep_alive: Duration::from_secs(60),
+            authorities: Vec::new(),
         }
     }
 }
@@ -53,6 +57,7 @@ impl FetchConfig {
             most_bytes: section.take("most_bytes", default.most_bytes, size()),
             most_decoded: section.take("most_decoded", default.most_decoded, size()),
             keep_alive: section.take("keep_alive", default.keep_alive, values::duration(Duration::ZERO..=Duration::from_secs(3600))),
+            authorities: section.paths("authorities"),
         }
     }
 }

@@ -166,3 +166,23 @@ async fn a_plain_answer_is_never_taken_for_a_secure_one() {
     assert!(matches!(report.outcome, FetchOutcome::Failed(FetchFailure::TlsProtocol | FetchFailure::TlsTimeout)), "{:?}", report.outcome);
     assert!(site.heads().is_empty());
 }
+
+#[tokio::test]
+async fn who_trusts_another_authority_says_so_by_a_file() {
+    let site = SecureSite::start().await;
+    let asking = |tls: WebTls| Fetcher::with_tls(config(FetchLimits::default()), policy([site.address.port()]), tls).unwrap();
+    let browser = fetch(&asking(WebTls::default()), "good.test", site.address).await;
+    assert_eq!(browser.outcome, FetchOutcome::Failed(FetchFailure::UnknownIssuer));
+    let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/src/io/fetcher/tests/ca.pem");
+    let told = fetch(&asking(WebTls::with_authorities(&[ours.into()]).unwrap()), "good.test", site.address).await;
+    assert!(matches!(told.outcome, FetchOutcome::Page { .. }), "{:?}", told.outcome);
+
+    let dir = tempfile::tempdir().unwrap();
+    let (nothing, broken) = (dir.path().join("nothing.pem"), dir.path().join("broken.pem"));
+    std::fs::write(&nothing, "no certificate\n").unwrap();
+    std::fs::write(&broken, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").unwrap();
+    for path in [nothing, broken, dir.path().join("missing.pem")] {
+        let why = WebTls::with_authorities(std::slice::from_ref(&path)).err().unwrap().to_string();
+        assert!(why.starts_with(&path.display().to_string()) && why.len() > path.as_os_str().len() + 5, "{why}");
+    }
+}
