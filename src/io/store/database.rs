@@ -189,9 +189,13 @@ impl Database {
         }
     }
 
-    /// Whether nothing is known to be wrong with it.
-    pub(super) fn is_sound(&self) -> bool {
-        matches!((&self.condition, &self.db), (Condition::Sound, Some(_)))
+    /// Whether nothing is known to be wrong with it, and a write would not have to wait: RocksDB holds writers up when a slow disk does not
+    /// keep pace with them.
+    pub(super) fn writes_at_once(&self) -> bool {
+        let (Condition::Sound, Some(db)) = (&self.condition, &self.db) else { return false };
+        ["rocksdb.is-write-stopped", "rocksdb.actual-delayed-write-rate"]
+            .iter()
+            .all(|held_up| db.property_int_value(*held_up) == Ok(Some(0)))
     }
 
     /// How many times it was opened: after another time, what was written without a log may be gone.

@@ -161,7 +161,8 @@ impl Frontier {
         if self.line.len() > most.saturating_mul(2) {
             while self.line.len() > most
                 // Starting URLs have their places by another order; they are few.
-                && let Some((rank, near)) = self.line.pop_back_if(|((_, place), _)| *place >= DISCOVERED)
+                && self.line.back().is_some_and(|((_, place), _)| *place >= DISCOVERED)
+                && let Some((rank, near)) = self.line.pop_back()
             {
                 let fingerprint = near.waiting.fingerprint;
                 self.places.remove(&fingerprint);

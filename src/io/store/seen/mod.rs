@@ -132,16 +132,13 @@ impl SeenSet {
         Ok(answers)
     }
 
-    /// Whether a question can be answered without sweeping, reading rows from the disk or opening the database: in some microseconds.
+    /// Whether a question can be answered without sweeping, reading rows from the disk, opening the database or waiting for it to take a
+    /// write: in some microseconds.
     pub(super) fn is_quick(&self, database: &Database, batch: &SeenBatch) -> bool {
+        let small = batch.questions.len() <= MOST_AT_ONCE;
         let swept = self.recent.full.is_empty() || self.owed < LEAST_SHARE;
         let room = self.recent.filling.len() + batch.questions.len() + 1 < self.limit;
-        database.is_sound()
-            && self.opening == database.openings()
-            && self.fits_cache
-            && swept
-            && room
-            && batch.questions.len() <= MOST_AT_ONCE
+        small && swept && room && self.fits_cache && self.opening == database.openings() && database.writes_at_once()
     }
 
     /// Enters pages as they are, over what was known of them: for filling the set from a journal.

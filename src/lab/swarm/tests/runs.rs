@@ -352,7 +352,7 @@ fn both_spellings_of_a_site_are_one_tree_whichever_is_named_and_are_visited_agai
             // The root of the bare name is a starting URL only where a starting URL of that host was named.
             let root = named.len() > 1;
             assert_eq!(fetched(&world).len(), 9 + usize::from(root), "{named:?}: {:?}", fetched(&world));
-            assert_eq!(fetched(&world).get("http://a.test/").is_some(), root, "{named:?}");
+            assert_eq!(fetched(&world).contains_key("http://a.test/"), root, "{named:?}");
             let external = first.iter().map(|record| (record.host.as_str(), record.external_hosts));
             assert_eq!(external.filter(|(_, hosts)| *hosts > 0).collect::<Vec<_>>(), [("a.test", 1)], "only b.test is another's");
 
