@@ -80,7 +80,7 @@ impl World {
             "/" => self.tree_page(plan, 0),
             "/robots.txt" if odd.private => Look::Robots("User-agent: *\nDisallow: /private/\n"),
             "/list.html" if odd.script => Look::Page((1..=ITEMS).map(|id| format!("/item?id={id}")).collect()),
-            "/paper.pdf" if odd.document => Look::Document,
+            "/paper" if odd.document => Look::Document,
             "/old.html" if odd.moved_within => Look::Redirect(page_path(1)),
             "/private/a.html" if odd.private => Look::Page(vec!["/private/b.html".to_owned()]),
             "/moved.html" => odd.moved_away.map_or(Look::Nothing, |to| Look::Redirect(self.page_url(to, 2))),
@@ -122,7 +122,7 @@ impl World {
             (1, odd.broken_link, "missing.html"),
             (1, odd.moved_within, "/old.html"),
             (2, odd.moved_away.is_some(), "moved.html"),
-            (1, odd.document, "./paper.pdf"),
+            (1, odd.document, "./paper"),
             (2, odd.outside, "http://outside.example/"),
         ];
         links.extend(extras.into_iter().filter(|(on, there, _)| *on == page && *there).map(|(.., link)| link.to_owned()));

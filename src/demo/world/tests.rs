@@ -102,6 +102,8 @@ fn every_page_is_reached_from_the_seeds_and_the_oddities_are_there() {
         }
         let kinds = |kind| expected.fetched.values().filter(|visit| visit.kind == kind).count();
         assert!(kinds(Kind::Redirect) >= 10 && kinds(Kind::NotHtml) >= 10 && kinds(Kind::Status(404)) >= 5);
+        let unasked: Vec<_> = expected.fetched.keys().filter(|url| url.names_media()).collect();
+        assert!(unasked.is_empty(), "nobody asks for what its name says is no page: {unasked:?}");
         assert_eq!(expected.cut_by_script.len() % (ITEMS as usize - 1), 0);
         assert!(!expected.cut_by_script.is_empty() && expected.refused_by_robots.len() >= 10);
         // Levels 1 to 8 of the chain are fetched, level 9 is the one that is named and cut.
