@@ -7,12 +7,9 @@ use super::{
     entities,
     tokens::{StartTag, StartTags},
 };
-use crate::model::fingerprint::FingerprintKey;
+use crate::model::fingerprint::{AsTheyAre, FingerprintKey};
 use siphasher::sip::SipHasher13;
-use std::{
-    collections::HashSet,
-    hash::{BuildHasherDefault, Hasher},
-};
+use std::{collections::HashSet, hash::Hasher};
 
 /// A reference, unresolved.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,27 +34,7 @@ pub(super) struct Named<'a> {
 }
 
 /// A set of values that are hashes already.
-pub(super) type HashedSet = HashSet<u64, BuildHasherDefault<Unhashed>>;
-
-/// Takes a 64-bit value for its own hash.
-#[derive(Default)]
-pub(super) struct Unhashed(u64);
-
-impl Hasher for Unhashed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
-        }
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 = value;
-    }
-}
+pub(super) type HashedSet = HashSet<u64, AsTheyAre>;
 
 /// Walks over a page. Of its references, `limit` different ones are kept.
 pub(super) fn collect<'a>(bytes: &'a [u8], charset: Charset, key: &FingerprintKey, limit: usize) -> Named<'a> {
