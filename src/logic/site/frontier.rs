@@ -140,9 +140,8 @@ impl Frontier {
         if let Some(script) = script {
             self.scripts.insert(script, (rank, waiting.fingerprint));
         }
-        if let Err(at) = self.at(rank) {
-            self.line.insert(at, (rank, Box::new(Near { waiting, script })));
-        }
+        let at = self.at(rank).unwrap_or_else(|at| at);
+        self.line.insert(at, (rank, Box::new(Near { waiting, script })));
     }
 
     /// Where in the line this rank stands, or would.
