@@ -141,7 +141,7 @@ function showChart() {
   const time = Math.max(1, last.at - first.at);
   const low = Math.min(...points.map((point) => point.pages)), high = Math.max(...points.map((point) => point.pages));
   const x = (point) => ((point.at - first.at) / time * 600).toFixed(1);
-  const y = (point) => (high === low ? 130 : 189 - (point.pages - low) / (high - low) * 179).toFixed(1);
+  const y = (point) => (high === low ? (high > 0 ? 130 : 189) : 189 - (point.pages - low) / (high - low) * 179).toFixed(1);
   const way = points.length < 2 ? `M0,${y(first)} L600,${y(first)}` : points.map((point, i) => `${i ? "L" : "M"}${x(point)},${y(point)}`).join(" ");
   at("chart-line").setAttribute("d", way);
   at("chart-area").setAttribute("d", `${way} L600,189 L0,189 Z`);
