@@ -150,6 +150,7 @@ fn why_text(view: &WhyView, style: Style) -> String {
             crate::model::claim::ClaimReason::Awarded => "nobody had it, and it was near",
             crate::model::claim::ClaimReason::OwnerDead => "the owner before it died",
             crate::model::claim::ClaimReason::Released => "the owner before it gave it up",
+            crate::model::claim::ClaimReason::Moved => "it is better off here than at the owner before it",
         };
         say("because", Some(format!("{reason}; epoch {}, {} probes", owned.epoch, owned.probes)));
         say("distance", owned.rtt_us.map(|us| format!("{:.1} ms", f64::from(us) / 1000.0)));

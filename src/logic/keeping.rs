@@ -3,7 +3,7 @@
 //! A journal's rows are stored by the owner and copied to min(2, n-1) keepers: the next stewards of the subnet. A row is recorded
 //! when it is stored at the owner and, unless the owner is alone, at one keeper: then no single crash can lose it.
 
-use crate::model::{access_point::AccessPoint, journal::JournalKey};
+use crate::model::{access_point::AccessPoint, journal::JournalKey, subnet::Subnet};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many copies are aimed at besides the owner's.
@@ -133,6 +133,17 @@ impl Keeping {
         for behind in self.behind.values_mut() {
             behind.remove(key);
         }
+    }
+
+    /// How many rows of a subnet's journals are stored here and not yet at this keeper; none if it does not keep all of them.
+    pub fn lacking(&self, keeper: AccessPoint, subnet: &Subnet) -> Option<u64> {
+        let filed = self.journals.iter().filter(|(key, _)| key.subnet == *subnet);
+        filed.map(|(_, kept)| Some(kept.stored.saturating_sub(kept.keepers.get(&keeper)?.upto))).sum()
+    }
+
+    /// The journals of a subnet, those of earlier runs included.
+    pub fn filed_under(&self, subnet: &Subnet) -> Vec<JournalKey> {
+        self.journals.keys().filter(|key| key.subnet == *subnet).cloned().collect()
     }
 
     /// Whether everything stored is at every keeper.

@@ -20,6 +20,8 @@ pub enum ClaimReason {
     OwnerDead,
     /// The former owner released it.
     Released,
+    /// The former owner found that it is better off here, and handed it over with its history.
+    Moved,
 }
 
 /// The most answers that a claim tells.

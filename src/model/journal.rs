@@ -4,6 +4,7 @@
 //! said and when the server was last asked, without asking the server again.
 
 use super::{
+    chronicle::Chronicle,
     fetch::FetchFailure,
     fingerprint::Fingerprint,
     revisit::{Change, Validators},
@@ -241,6 +242,9 @@ pub enum JournalEntry {
         /// The URLs, each by half its fingerprint.
         urls: Vec<u32>,
     },
+    /// What the owner of the subnet knows of those who had it, for whoever has it next. Only the last one counts; it stands in one
+    /// journal of the subnet at least.
+    Chronicled(Chronicle),
 }
 
 /// Why a URL was set aside.
@@ -280,6 +284,7 @@ mod tests {
         assert_eq!(number(JournalEntry::Follows { run: 1, pages: 1 }), 10);
         assert_eq!(number(JournalEntry::Started { urls: Vec::new() }), 12);
         assert_eq!(number(JournalEntry::Beyond { page: Fingerprint(1), urls: Vec::new() }), 13);
+        assert_eq!(number(JournalEntry::Chronicled(Chronicle::default())), 14);
         let outcome = |outcome: VisitOutcome| postcard::to_stdvec(&outcome).unwrap()[0];
         assert_eq!((outcome(VisitOutcome::Page(200)), outcome(VisitOutcome::Status(404))), (0, 3));
         assert_eq!(outcome(VisitOutcome::RestrictedPage { status: 200, no_index: true, no_follow: true }), 5);

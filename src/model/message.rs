@@ -66,6 +66,16 @@ pub enum Request {
         /// Which piece.
         index: u32,
     },
+    /// From the owner of a subnet, at this epoch: would you have it? If so, its journals come to you as to a keeper.
+    Offer {
+        /// Which.
+        subnet: Subnet,
+        /// The epoch of the claim by which the sender holds it.
+        epoch: u64,
+    },
+    /// From an owner whose offer was accepted and whose journals have all arrived: it is yours, by this release of mine, which names
+    /// you as the next.
+    TakeOver(SignedClaim),
 }
 
 /// A subnet for the access point that turned out to be its nearest.
@@ -126,6 +136,22 @@ pub enum Response {
     HierarchyManifest(Option<Vec<u8>>),
     /// To `HierarchyChunk`: the piece; none if there is no such file or piece here.
     HierarchyChunk(Option<Vec<u8>>),
+    /// To `Offer`: yes, or why not.
+    Offered(Option<Unwilling>),
+}
+
+/// Why an access point does not take over a subnet that it is offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unwilling {
+    /// It fetches nothing at the moment, or is on its way out.
+    HeldBack,
+    /// As many subnets are on their way to it as it takes at a time.
+    Busy,
+    /// As many URLs wait there as may.
+    Full,
+    /// As far as it knows, that subnet is not the sender's to give.
+    NotYours,
 }
 
 /// What is told to everybody.

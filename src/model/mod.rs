@@ -3,6 +3,7 @@
 pub mod access_point;
 pub mod account;
 pub mod address;
+pub mod chronicle;
 pub mod claim;
 pub mod distances;
 pub mod edition;

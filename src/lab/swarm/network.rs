@@ -39,6 +39,7 @@ fn kind(request: &Request) -> &'static str {
         Request::Locate(_) => "location",
         Request::Settle(..) | Request::Lend(..) | Request::Probe(..) | Request::Award { .. } => "delegation",
         Request::HandOff(_) => "hand-off",
+        Request::Offer { .. } | Request::TakeOver(_) => "migration",
         Request::Keep(_) | Request::Recall(..) => "keeping",
         Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } => "hierarchy",
     }

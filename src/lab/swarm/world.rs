@@ -280,6 +280,11 @@ impl World {
         self.tell(self.members[number], Event::Drain);
     }
 
+    /// Has an access point hand a subnet of its own over to another one.
+    pub fn move_subnet(&mut self, from: usize, subnet: Subnet, to: usize) {
+        self.tell(self.members[from], Event::Move { subnet, to: self.members[to] });
+    }
+
     /// Cuts the network into parts; those who are not named are a part of their own together.
     pub fn split(&mut self, parts: &[&[usize]]) {
         self.groups.clear();
@@ -324,6 +329,22 @@ impl World {
             }
             self.now = step;
         }
+    }
+
+    /// Lets time pass until something holds, looked at after everything that happens; false if it does not within `limit`.
+    pub fn run_up_to(&mut self, limit: Millis, holds: impl Fn(&World) -> bool) -> bool {
+        let end = self.now.after(limit);
+        while !holds(self) {
+            match self.queue.first_entry() {
+                Some(entry) if entry.key().0 <= end => {
+                    let ((when, _), happening) = entry.remove_entry();
+                    self.now = self.now.max(when);
+                    self.take(happening);
+                }
+                Some(_) | None => return false,
+            }
+        }
+        true
     }
 
     /// The mind of an access point that runs.

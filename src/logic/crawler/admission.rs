@@ -10,10 +10,11 @@ use crate::{
         journal::{Arrival, JournalEntry, JournalKey, Place},
         message::{HandOff, Response},
         seen::{PageState, SeenAnswer, SeenBatch},
+        subnet::Subnet,
         url::{Host, PageUrl},
     },
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Who waits for arrivals to be recorded.
 #[derive(Debug)]
@@ -52,11 +53,27 @@ pub(super) enum SeenPurpose {
     Elsewhere { tree: Host, run: u32, pages: Vec<(Fingerprint, u8)> },
 }
 
+impl SeenPurpose {
+    /// Whether it is about one of these hosts.
+    pub(super) fn concerns(&self, hosts: &BTreeSet<Host>) -> bool {
+        match self {
+            SeenPurpose::Admit { parts, .. } => parts.iter().any(|(host, ..)| hosts.contains(host)),
+            SeenPurpose::Digest(digest) => hosts.contains(digest.host()),
+            SeenPurpose::Relax { host, .. }
+            | SeenPurpose::Children { host, .. }
+            | SeenPurpose::Nearer { host, .. }
+            | SeenPurpose::Front { host, .. } => hosts.contains(host),
+            SeenPurpose::Elsewhere { .. } => false,
+        }
+    }
+}
+
 impl Crawler {
     /// A member hands URLs to us. All hosts of one message are answered together.
     pub(super) fn take_in(&mut self, ticket: u64, parcels: Vec<HandOff>) {
         let around = |address| self.ownership.around(address).map(|claim| claim.subnet);
-        let busy = parcels.iter().any(|parcel| around(parcel.host.address).is_some_and(|subnet| self.loading.contains_key(&subnet)));
+        let changing = |subnet: Subnet| self.loading.contains_key(&subnet) || self.moves.stopped(&subnet);
+        let busy = parcels.iter().any(|parcel| around(parcel.host.address).is_some_and(changing));
         let crowded = self.waiting >= self.settings.most_waiting || !self.room;
         if busy || crowded || self.draining || self.leaving || !self.synced {
             return self.answer(ticket, Response::Busy(1_000));
@@ -160,6 +177,7 @@ impl Crawler {
         let epoch = self.ownership.claim(&key.subnet).map_or(0, |claim| claim.epoch);
         if epoch > 1 {
             self.journal(&host, JournalEntry::TakenOver { epoch });
+            self.carry_chronicle(key.subnet, &host);
         }
     }
 

@@ -124,6 +124,7 @@ impl Crawler {
     pub(super) fn hold(&mut self, claim: Claim, proof: SignedClaim) -> bool {
         let (subnet, owner, released) = (claim.subnet, claim.owner, claim.released);
         let Merged::Holds { before } = self.ownership.merge(claim.clone(), proof) else { return false };
+        self.chronicle(&claim);
         self.populate(&claim);
         self.roll_up_changed = true;
         self.learn_from(&claim);
@@ -137,7 +138,7 @@ impl Crawler {
         if was_mine && (owner != self.me || released) {
             self.give_up(subnet);
         }
-        if released && owner != self.me {
+        if released {
             self.freed(&claim);
         }
         true

@@ -2,6 +2,7 @@
 
 use crate::model::{
     fetch::{FetchFailure, ResolveFailure},
+    message::Unwilling,
     receipt::Declined,
 };
 use std::collections::BTreeMap;
@@ -35,6 +36,16 @@ pub struct Counters {
     pub settled: BTreeMap<u16, u64>,
     /// Subnets of others that we took over because we had measured them, without a probe.
     pub deputies: u64,
+    /// Subnets of ours that we offered to others.
+    pub moves_offered: u64,
+    /// Of those, the ones that went.
+    pub moves_made: u64,
+    /// Of those, the ones that stayed: refused, or something came between.
+    pub moves_called_off: u64,
+    /// Offers of ours that others refused, by reason.
+    pub moves_refused: BTreeMap<Unwilling, u64>,
+    /// Subnets that were handed to us.
+    pub moves_taken: u64,
     /// Names looked up.
     pub lookups: u64,
     /// Of those, the ones that brought no usable address, by why not.

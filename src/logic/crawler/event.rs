@@ -31,6 +31,13 @@ pub enum Event {
     Wanted(Host),
     /// People want this access point to give everything back and go.
     Leave,
+    /// People want another access point to have a subnet of ours.
+    Move {
+        /// Which.
+        subnet: Subnet,
+        /// Whose it shall be.
+        to: AccessPoint,
+    },
     /// The process is to stop for a while: finish what is under way, ask nothing new.
     Drain,
     /// This access point listens here.

@@ -33,6 +33,13 @@ pub(super) struct Appending {
     outgoing: Vec<Item>,
 }
 
+impl Appending {
+    /// Whether rows of this subnet's journals are among them.
+    pub(super) fn concerns(&self, subnet: &Subnet) -> bool {
+        self.heads.keys().any(|key| key.subnet == *subnet)
+    }
+}
+
 /// Which rows of a journal named URLs that have not all been taken in by their owners.
 #[derive(Debug, Default)]
 pub(super) struct Forwarding {
@@ -181,9 +188,11 @@ impl Crawler {
         self.commands.push_back(Command::KeepRows { ticket, rows });
     }
 
-    /// Who keeps copies for us: the next stewards of the subnet.
+    /// Who keeps copies for us: the next stewards of the subnet, and whoever is to have it next.
     fn keepers_of(&self, subnet: &Subnet) -> Vec<AccessPoint> {
-        self.stewards_of(subnet).into_iter().filter(|keeper| *keeper != self.me).take(KEEPERS).collect()
+        let mut keepers: Vec<_> = self.stewards_of(subnet).into_iter().filter(|keeper| *keeper != self.me).take(KEEPERS).collect();
+        keepers.extend(self.moves.next_owner(subnet).filter(|next| !keepers.contains(next)));
+        keepers
     }
 
     pub(super) fn assign_keepers_of(&mut self, key: &JournalKey) {

@@ -125,6 +125,8 @@ impl Crawler {
                 let standing = standing.map(|held| held.proof.clone());
                 self.answer(ticket, Response::Settling(standing));
             }
+            Request::Offer { subnet, epoch } => self.offered(from, ticket, subnet, epoch),
+            Request::TakeOver(release) => self.take_over(from, ticket, release),
             Request::HandOff(parcels) => self.take_in(ticket, parcels),
             Request::Keep(rows) => self.keep(from, ticket, rows),
             Request::Recall(subnet, cursor) => self.commands.push_back(Command::RecallRows { ticket, subnet, from: cursor }),
@@ -154,6 +156,7 @@ impl Crawler {
             (Pending::Settle, None) => {}
             (Pending::Award { subnet }, None) => self.award_failed(subnet),
             (Pending::Probe { subnet }, answer) => self.prober_answered(subnet, from, answer),
+            (Pending::Offer { subnet }, answer) => self.offer_answered(subnet, from, answer),
             (Pending::HandOff, answer) => self.handed_off(question, answer),
             (Pending::Compare, Some(Response::Claims(proofs, more))) => self.compare_answered(from, proofs, more),
             (Pending::Compare, _) => {}

@@ -6,6 +6,7 @@
 //! * `admission`, `visiting`: ours → seen test → frontier → fetch → links → arrival
 //! * `revisiting`: the next run, which asks only for what changed
 //! * `journaling`: what happened is stored, copied to keepers, recorded
+//! * `moving`: a subnet of ours goes to a better owner
 //! * `members`, `spread`, `succession`: who is alive, what everybody knows, who takes over
 //! * `versioning`: which hierarchy is used
 //! * `telling`: what people are told
@@ -20,6 +21,7 @@ mod fronting;
 mod journaling;
 mod looking;
 pub mod members;
+pub mod moving;
 mod placing;
 mod probing;
 mod revisiting;
@@ -143,6 +145,7 @@ enum Pending {
     Settle,
     Probe { subnet: Subnet },
     Award { subnet: Subnet },
+    Offer { subnet: Subnet },
     HandOff,
     Compare,
 }
@@ -228,6 +231,7 @@ pub struct Crawler {
     met_frontier: ShadowedCache,
     met_outgoing: ShadowedCache,
     loading: BTreeMap<Subnet, succession::Loading>,
+    moves: moving::Moves,
     awakening: BTreeMap<u64, Host>,
 
     rows: Vec<JournalRow>,
@@ -323,6 +327,7 @@ impl Crawler {
             met_frontier: ShadowedCache::with_capacity(settings.cache_entries),
             met_outgoing: ShadowedCache::with_capacity(settings.cache_entries),
             loading: BTreeMap::new(),
+            moves: moving::Moves::default(),
             awakening: BTreeMap::new(),
             rows: Vec::new(),
             rows_since: None,
@@ -392,6 +397,7 @@ impl Crawler {
             Event::Wanted(host) => self.find(&host),
             Event::Leave => self.leave(),
             Event::Drain => self.draining = true,
+            Event::Move { subnet, to } => self.hand_over(subnet, to, "its operator gave it away".to_owned()),
             Event::Listening(address) => self.listening(address),
             Event::Met { access_point, incarnation, addresses } => self.met(access_point, incarnation, addresses),
             Event::Asked { from, ticket, request } => self.asked(from, ticket, request),
@@ -431,6 +437,7 @@ impl Crawler {
         }
         self.tick_members();
         self.tick_succession();
+        self.tick_moves();
         self.tick_settlement();
         self.route();
         self.tick_journals();

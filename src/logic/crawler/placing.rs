@@ -69,7 +69,8 @@ impl Crawler {
             if owner != self.me {
                 return self.live().contains(&owner).then_some(owner);
             }
-            let here = !self.loading.contains_key(&subnet) && first.is_none_or(|url| self.belongs_here(subnet, located, &url));
+            let settled = !self.loading.contains_key(&subnet) && !self.moves.stopped(&subnet);
+            let here = settled && first.is_none_or(|url| self.belongs_here(subnet, located, &url));
             return here.then_some(owner);
         }
         if !self.synced {

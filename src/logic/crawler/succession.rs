@@ -132,7 +132,11 @@ impl Crawler {
         let freed: Vec<_> = self.freed.iter().map(|(subnet, since)| (*subnet, *since)).collect();
         for (subnet, since) in freed {
             match self.ownership.latest(&subnet).map(|held| held.claim.clone()) {
-                Some(claim) if claim.released => claims.extend(self.heir_of(&claim, since, ClaimReason::Released)),
+                Some(claim) if claim.released => {
+                    let handed = self.was_handed(&subnet, claim.epoch);
+                    let reason = if handed { ClaimReason::Moved } else { ClaimReason::Released };
+                    claims.extend(self.heir_of(&claim, since, reason));
+                }
                 _ => {
                     self.freed.remove(&subnet);
                 }
@@ -190,7 +194,11 @@ impl Crawler {
             let (subnet, epoch, released) = (claim.subnet, claim.epoch, claim.released);
             self.inheriting.remove(&(subnet, epoch));
             let awarded = claim.reason == ClaimReason::Awarded && !released;
-            let inherited = matches!(claim.reason, ClaimReason::OwnerDead | ClaimReason::Released) && !released;
+            let (inherited, moved) = match claim.reason {
+                ClaimReason::OwnerDead | ClaimReason::Released => (!released, false),
+                ClaimReason::Moved => (false, !released),
+                ClaimReason::OwnSubnet | ClaimReason::Awarded => (false, false),
+            };
             let measured = claim.rtt_us.is_some();
             if !self.hold(claim, proof.clone()) {
                 continue;
@@ -198,12 +206,19 @@ impl Crawler {
             if inherited && measured {
                 self.counters.deputies += 1;
             }
+            if released {
+                self.released_for_good(subnet, proof.clone());
+            } else {
+                self.freed.remove(&subnet);
+            }
             self.news.insert(subnet, proof);
-            self.freed.remove(&subnet);
             if awarded {
                 self.watch_claim(subnet);
             }
-            if !released && epoch > 1 {
+            if moved {
+                self.counters.moves_taken += 1;
+                self.load(subnet, BTreeSet::new());
+            } else if !released && epoch > 1 {
                 self.load_from_keepers(subnet);
             }
         }
@@ -301,10 +316,14 @@ impl Crawler {
         self.roll_up_changed = true;
         let claim = self.ownership.claim(&subnet).filter(|claim| claim.owner == self.me);
         let Some((reason, epoch)) = claim.map(|claim| (claim.reason, claim.epoch)) else { return };
-        if loading.best.is_empty() && matches!(reason, ClaimReason::OwnerDead | ClaimReason::Released) {
+        if loading.best.is_empty() && matches!(reason, ClaimReason::OwnerDead | ClaimReason::Released | ClaimReason::Moved) {
             self.front_rest_subnet(subnet, UNKNOWN_REST);
         }
         let Loading { best, mut former, .. } = loading;
+        let told = best.values().flat_map(|copy| &copy.entries);
+        let told: Vec<_> =
+            told.filter_map(|entry| if let JournalEntry::Chronicled(chronicle) = entry { Some(chronicle.clone()) } else { None }).collect();
+        told.into_iter().for_each(|chronicle| self.read_chronicle(subnet, chronicle));
         for (host, copy) in best {
             let former = former.remove(&host).filter(|former| former.key.run + 1 == copy.key.run);
             self.begin_from(copy, former, epoch);
@@ -343,6 +362,7 @@ impl Crawler {
             self.adopt(key, &entries, outgoing);
         }
         if let Some(former) = former {
+            self.assign_keepers_of(&former.key);
             self.adopt(former.key, &former.entries, Vec::new());
         }
         match run_before {
@@ -352,6 +372,7 @@ impl Crawler {
         }
         if taken_over < epoch && epoch > 1 {
             self.journal(&host, JournalEntry::TakenOver { epoch });
+            self.carry_chronicle(subnet, &host);
         }
     }
 

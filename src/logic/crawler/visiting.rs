@@ -43,6 +43,13 @@ pub(super) struct Digest {
     outgoing: Vec<Arrival>,
 }
 
+impl Digest {
+    /// The host whose page was visited.
+    pub(super) fn host(&self) -> &Host {
+        &self.host
+    }
+}
+
 impl Crawler {
     /// Sends what may be sent now.
     pub(super) fn visit(&mut self) {
@@ -61,7 +68,7 @@ impl Crawler {
         loop {
             let Some(site) = self.sites.get(host) else { return false };
             let mine = self.ownership.claim(&site.key.subnet).is_some_and(|claim| claim.owner == self.me);
-            if !mine || self.watched.contains_key(&site.key.subnet) || self.asleep(site) {
+            if !mine || self.watched.contains_key(&site.key.subnet) || self.moves.stopped(&site.key.subnet) || self.asleep(site) {
                 return false;
             }
             if self.settings.scope.denies(host)
@@ -119,7 +126,7 @@ impl Crawler {
     }
 
     /// Whether a site does not know yet where it stands.
-    fn asleep(&self, site: &Site) -> bool {
+    pub(super) fn asleep(&self, site: &Site) -> bool {
         site.memory == Memory::Reading || self.awakening.contains_key(&site.number)
     }
 

@@ -67,6 +67,7 @@ impl FormerReader {
             | JournalEntry::Skipped { .. }
             | JournalEntry::Forwarded { .. }
             | JournalEntry::TakenOver { .. }
+            | JournalEntry::Chronicled(_)
             | JournalEntry::Resumed { .. }
             | JournalEntry::Started { .. }
             | JournalEntry::Follows { .. } => {}

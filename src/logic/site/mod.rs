@@ -231,7 +231,8 @@ impl Site {
                 self.budget_used = 0;
                 self.slot = *at;
             }
-            JournalEntry::Opened { .. } | JournalEntry::Forwarded { .. } | JournalEntry::TakenOver { .. } => {}
+            JournalEntry::Opened { .. } | JournalEntry::Forwarded { .. } | JournalEntry::TakenOver { .. } | JournalEntry::Chronicled(_) => {
+            }
             JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } | JournalEntry::Reopened { urls } => {
                 for (url, level, hops) in urls {
                     if (*level, *hops) == (0, 0) {

@@ -80,6 +80,7 @@ pub fn replay(key: JournalKey, number: u64, entries: &[JournalEntry], rules: &Si
             | JournalEntry::Robots { .. }
             | JournalEntry::Resumed { .. }
             | JournalEntry::TakenOver { .. }
+            | JournalEntry::Chronicled(_)
             | JournalEntry::Started { .. }
             | JournalEntry::Follows { .. }
             | JournalEntry::Kept { .. }

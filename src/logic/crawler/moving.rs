@@ -1,0 +1,339 @@
+//! How does a subnet get from its owner to a better one, so that nothing is lost, asked twice, or left alone?
+//!
+//! Nothing travels that does not travel anyway. The next owner first becomes a keeper: the journals come to it row by row while the
+//! present owner goes on crawling. When little is lacking the present owner stops asking these servers, lets what is under way come to its
+//! end, and has the last rows copied. Then it gives the subnet up by a release that names the next owner as the first heir, and tells it
+//! so. The next owner claims it at the following epoch and begins where the journals end.
+//!
+//! The one point at which the owner changes is the claim. Before the release is durable everything can be called off; after it the
+//! swarm's rule for released subnets holds, whoever dies: the heirs take over in their turns, and the former owner is one of them.
+
+use super::{Command, Crawler, Pending};
+use crate::{
+    logic::ownership::claimable,
+    model::{
+        access_point::{AccessPoint, ShortId},
+        chronicle::{Chronicle, Holding},
+        claim::{Answer, Claim, ClaimReason, MOST_ANSWERS, SignedClaim},
+        journal::JournalEntry,
+        message::{Request, Response, Unwilling},
+        subnet::Subnet,
+        time::{Millis, Moment},
+        url::Host,
+    },
+};
+use std::collections::BTreeMap;
+
+/// Subnets on their way out at a time, and on their way in.
+const MOST_GOING: usize = 2;
+const MOST_COMING: usize = 4;
+
+/// How long the journals may take to be copied while the crawl goes on.
+const COPY_PATIENCE: Millis = 300_000;
+
+/// Rows that may still be lacking when the crawl stops: they take less than a second.
+const FEW_ROWS: u64 = 500;
+
+/// How long what is under way may take to end, and the last rows to be copied, before the crawl goes on and the move is called off.
+const STOP_PATIENCE: Millis = 15_000;
+
+/// Subnets whose owners are remembered; beyond them those with the smallest addresses are forgotten.
+const MOST_CHRONICLES: usize = 65_536;
+
+/// Everything that moves, or moved.
+#[derive(Debug, Default)]
+pub(super) struct Moves {
+    going: BTreeMap<Subnet, Going>,
+    /// Subnets that we said yes to, at which epoch, and until when we wait for them.
+    coming: BTreeMap<Subnet, (u64, Moment)>,
+    /// Subnets that were handed to us with everything, and the epoch of the release.
+    handed: BTreeMap<Subnet, u64>,
+    /// Who had which subnet, as far as was heard.
+    pub(super) chronicles: BTreeMap<Subnet, Chronicle>,
+}
+
+/// A subnet of ours on its way to another one.
+#[derive(Debug)]
+struct Going {
+    to: AccessPoint,
+    /// Of our claim.
+    epoch: u64,
+    why: String,
+    stage: Stage,
+    until: Moment,
+}
+
+/// How far a move is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// The next owner was asked whether it would.
+    Offered,
+    /// It would: the journals are being copied, the crawl goes on.
+    Copying,
+    /// Nothing new is asked.
+    Stopping,
+    /// Nothing is under way any more; the last row is written.
+    Closing,
+    /// The release is being stored.
+    Releasing,
+    /// Seen from the next owner: it said yes.
+    Coming,
+    /// Seen from the next owner: it has everything, and the release.
+    Handed,
+}
+
+impl Moves {
+    /// To whom a subnet of ours is on its way and copied.
+    pub(super) fn next_owner(&self, subnet: &Subnet) -> Option<AccessPoint> {
+        self.going.get(subnet).filter(|going| going.stage != Stage::Offered).map(|going| going.to)
+    }
+
+    /// Whether nothing may be asked in a subnet of ours, because it is about to go.
+    pub(super) fn stopped(&self, subnet: &Subnet) -> bool {
+        self.going.get(subnet).is_some_and(|going| going.stage >= Stage::Stopping)
+    }
+
+    /// Whether a subnet of ours is on its way to somebody.
+    pub(super) fn is_going(&self, subnet: &Subnet) -> bool {
+        self.going.contains_key(subnet)
+    }
+
+    /// Whether one more subnet may go.
+    pub(super) fn may_go(&self) -> bool {
+        self.going.len() < MOST_GOING
+    }
+
+    /// Notes that a subnet has an owner, and since when.
+    pub(super) fn chronicle(&mut self, subnet: Subnet, holding: Holding) {
+        self.chronicles.entry(subnet).or_default().enter(holding);
+        if self.chronicles.len() > MOST_CHRONICLES {
+            self.chronicles.pop_first();
+        }
+    }
+}
+
+impl Crawler {
+    /// How far a subnet is on its way from here to another owner, or from another owner to us.
+    pub fn moving(&self, subnet: &Subnet) -> Option<Stage> {
+        let going = self.moves.going.get(subnet).map(|going| going.stage);
+        let coming = || self.moves.coming.contains_key(subnet).then_some(Stage::Coming);
+        let handed = || self.moves.handed.contains_key(subnet).then_some(Stage::Handed);
+        going.or_else(coming).or_else(handed)
+    }
+
+    /// Begins to hand a subnet of ours over. Nothing happens if it is not ours to give, or too much moves already.
+    pub(super) fn hand_over(&mut self, subnet: Subnet, to: AccessPoint, why: String) {
+        let Some(epoch) = self.epoch_if_movable(&subnet) else { return };
+        if to == self.me || !self.live().contains(&to) || !self.moves.may_go() || self.moves.is_going(&subnet) {
+            return;
+        }
+        self.counters.moves_offered += 1;
+        let until = self.now.moment.after(STOP_PATIENCE);
+        self.moves.going.insert(subnet, Going { to, epoch, why, stage: Stage::Offered, until });
+        self.ask(to, Pending::Offer { subnet }, Request::Offer { subnet, epoch });
+    }
+
+    /// The epoch of our claim to a subnet, if it may change hands now.
+    pub(super) fn epoch_if_movable(&self, subnet: &Subnet) -> Option<u64> {
+        let claim = self.ownership.claim(subnet).filter(|claim| claim.owner == self.me)?;
+        let settled = !self.loading.contains_key(subnet) && !self.watched.contains_key(subnet);
+        // One's own network is one's own (IPMicra §4.1).
+        let movable = claim.reason != ClaimReason::OwnSubnet && settled && self.held_back().is_none();
+        (movable && self.roster.may_claim(self.now.moment)).then_some(claim.epoch)
+    }
+
+    /// An owner offers us a subnet.
+    pub(super) fn offered(&mut self, from: AccessPoint, ticket: u64, subnet: Subnet, epoch: u64) {
+        self.moves.coming.retain(|_, (_, until)| *until > self.now.moment);
+        let theirs = self.ownership.claim(&subnet).is_some_and(|claim| (claim.owner, claim.epoch) == (from, epoch));
+        let unwilling = if !theirs || !claimable(&subnet) {
+            Some(Unwilling::NotYours)
+        } else if self.held_back().is_some() || !self.roster.may_claim(self.now.moment) {
+            Some(Unwilling::HeldBack)
+        } else if self.waiting >= self.settings.most_waiting {
+            Some(Unwilling::Full)
+        } else if self.moves.coming.len() >= MOST_COMING && !self.moves.coming.contains_key(&subnet) {
+            Some(Unwilling::Busy)
+        } else {
+            None
+        };
+        if unwilling.is_none() {
+            self.moves.coming.insert(subnet, (epoch, self.now.moment.after(COPY_PATIENCE + STOP_PATIENCE)));
+        }
+        self.answer(ticket, Response::Offered(unwilling));
+    }
+
+    /// Whoever we offered a subnet to answered, or did not.
+    pub(super) fn offer_answered(&mut self, subnet: Subnet, from: AccessPoint, answer: Option<Response>) {
+        let until = self.now.moment.after(COPY_PATIENCE);
+        let Some(going) = self.moves.going.get_mut(&subnet).filter(|going| going.to == from && going.stage == Stage::Offered) else {
+            return;
+        };
+        match answer {
+            Some(Response::Offered(None)) => {
+                (going.stage, going.until) = (Stage::Copying, until);
+                self.copy_to_next_owner(subnet);
+            }
+            Some(Response::Offered(Some(why))) => {
+                *self.counters.moves_refused.entry(why).or_default() += 1;
+                self.call_off(subnet);
+            }
+            _ => self.call_off(subnet),
+        }
+    }
+
+    fn copy_to_next_owner(&mut self, subnet: Subnet) {
+        for key in self.keeping.filed_under(&subnet) {
+            self.assign_keepers_of(&key);
+        }
+    }
+
+    /// The subnet stays, and its crawl goes on.
+    fn call_off(&mut self, subnet: Subnet) {
+        let Some(going) = self.moves.going.remove(&subnet) else { return };
+        self.counters.moves_called_off += 1;
+        self.move_failed(subnet, going.to);
+        self.copy_to_next_owner(subnet);
+        for host in self.by_subnet.get(&subnet).cloned().unwrap_or_default() {
+            self.want(&host);
+        }
+        self.route();
+    }
+
+    /// Takes every move one step further, if it is time.
+    pub(super) fn tick_moves(&mut self) {
+        let now = self.now.moment;
+        let going: Vec<(Subnet, AccessPoint, u64, Stage, bool)> =
+            self.moves.going.iter().map(|(s, g)| (*s, g.to, g.epoch, g.stage, g.until <= now)).collect();
+        if going.is_empty() {
+            return;
+        }
+        let live = self.live();
+        for (subnet, to, epoch, stage, late) in going {
+            if stage == Stage::Releasing {
+                continue;
+            }
+            if late || !live.contains(&to) || self.epoch_if_movable(&subnet) != Some(epoch) {
+                self.call_off(subnet);
+                continue;
+            }
+            let lacking = self.keeping.lacking(to, &subnet);
+            match stage {
+                Stage::Copying if lacking.is_some_and(|rows| rows <= FEW_ROWS) => {
+                    self.enter_stage(subnet, Stage::Stopping, now.after(STOP_PATIENCE));
+                }
+                Stage::Stopping if self.is_quiet(&subnet) => {
+                    self.write_chronicle(subnet);
+                    self.flush();
+                    self.enter_stage(subnet, Stage::Closing, now.after(STOP_PATIENCE));
+                }
+                Stage::Closing if lacking == Some(0) && self.all_is_stored(&subnet) && self.is_quiet(&subnet) => {
+                    self.release_to(subnet, to)
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn enter_stage(&mut self, subnet: Subnet, stage: Stage, until: Moment) {
+        if let Some(going) = self.moves.going.get_mut(&subnet) {
+            (going.stage, going.until) = (stage, until);
+        }
+    }
+
+    /// Whether nothing of a subnet's sites is under way: no request, no question to the seen set.
+    fn is_quiet(&self, subnet: &Subnet) -> bool {
+        let Some(hosts) = self.by_subnet.get(subnet) else { return true };
+        let busy = |host: &Host| self.sites.get(host).is_some_and(|site| site.asking.is_some() || site.digesting || self.asleep(site));
+        !hosts.iter().any(busy) && !self.seen_pending.values().any(|purpose| purpose.concerns(hosts))
+    }
+
+    /// Whether every row of a subnet's journals is durable here.
+    fn all_is_stored(&self, subnet: &Subnet) -> bool {
+        !self.rows.iter().any(|row| row.key.subnet == *subnet) && !self.appends.values().any(|appending| appending.concerns(subnet))
+    }
+
+    /// The last row: what the next owner should know of the subnet as a whole.
+    fn write_chronicle(&mut self, subnet: Subnet) {
+        let Some(host) = self.by_subnet.get(&subnet).and_then(|hosts| hosts.first().cloned()) else { return };
+        let why = self.moves.going.get(&subnet).map(|going| going.why.clone()).unwrap_or_default();
+        let mut chronicle = self.moves.chronicles.get(&subnet).cloned().unwrap_or_default();
+        chronicle.leave(&why);
+        chronicle.learnt = self.learnt_of(&subnet);
+        self.moves.chronicles.insert(subnet, chronicle.clone());
+        self.journal(&host, JournalEntry::Chronicled(chronicle));
+    }
+
+    /// In a journal that begins, or begins again with us, stands what is known of the owners before, if it is the subnet's first.
+    pub(super) fn carry_chronicle(&mut self, subnet: Subnet, host: &Host) {
+        let first = self.by_subnet.get(&subnet).and_then(|hosts| hosts.first());
+        if first == Some(host)
+            && let Some(chronicle) = self.moves.chronicles.get(&subnet).cloned()
+        {
+            self.journal(host, JournalEntry::Chronicled(Chronicle { learnt: self.learnt_of(&subnet), ..chronicle }));
+        }
+    }
+
+    fn learnt_of(&self, _subnet: &Subnet) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn move_failed(&mut self, _subnet: Subnet, _to: AccessPoint) {}
+
+    /// Gives the subnet up, with the next owner as the first heir and ourselves among those after it.
+    fn release_to(&mut self, subnet: Subnet, to: AccessPoint) {
+        let Some(claim) = self.ownership.claim(&subnet).cloned() else { return };
+        self.enter_stage(subnet, Stage::Releasing, self.now.moment);
+        let mine = claim.rtt_us.map(|rtt_us| Answer { rtt_us, prober: self.me.into() });
+        let others = claim.answers.iter().copied().filter(|answer| answer.prober != ShortId::from(self.me));
+        let mut answers: Vec<_> = others.chain(mine).collect();
+        answers.sort_unstable();
+        answers.truncate(MOST_ANSWERS);
+        self.make_claims(vec![Claim { released: true, runner_up: Some(to), answers, ..claim }]);
+    }
+
+    /// The release of a subnet of ours is durable and holds: whoever it is for is told at once.
+    pub(super) fn released_for_good(&mut self, subnet: Subnet, proof: SignedClaim) {
+        if let Some(Going { to, .. }) = self.moves.going.remove(&subnet) {
+            self.counters.moves_made += 1;
+            self.commands.push_back(Command::Ask { to, question: 0, request: Request::TakeOver(proof) });
+        }
+    }
+
+    /// An owner hands us a subnet whose journals are all here.
+    pub(super) fn take_over(&mut self, from: AccessPoint, ticket: u64, proof: SignedClaim) {
+        let Some(claim) = proof.open().ok().filter(|claim| claim.owner == from && claim.released && claim.runner_up == Some(self.me))
+        else {
+            self.refuse("hand-overs that are none");
+            return self.answer(ticket, Response::Refused("that is no release of yours which names this access point".to_owned()));
+        };
+        if self.moves.coming.remove(&claim.subnet).is_some_and(|(epoch, _)| epoch == claim.epoch) {
+            self.moves.handed.insert(claim.subnet, claim.epoch);
+        }
+        self.hear_claims(vec![proof]);
+        self.tick_succession();
+        self.answer(ticket, Response::Noted);
+    }
+
+    /// Whether a subnet was handed to us with all its journals by the owner who released it at this epoch.
+    pub(super) fn was_handed(&self, subnet: &Subnet, released_at: u64) -> bool {
+        self.moves.handed.get(subnet) == Some(&released_at)
+    }
+
+    /// A subnet has an owner: that is remembered. What was handed to us under an earlier epoch is of no use any more.
+    pub(super) fn chronicle(&mut self, claim: &Claim) {
+        if claim.released {
+            return;
+        }
+        if self.moves.handed.get(&claim.subnet).is_some_and(|released_at| *released_at + 1 < claim.epoch || claim.owner != self.me) {
+            self.moves.handed.remove(&claim.subnet);
+        }
+        let Claim { subnet, epoch, owner, reason, .. } = *claim;
+        self.moves.chronicle(subnet, Holding { owner, epoch, reason, since: self.now.wall, left_because: None });
+    }
+
+    /// What the owners before us wrote down.
+    pub(super) fn read_chronicle(&mut self, subnet: Subnet, chronicle: Chronicle) {
+        self.moves.chronicles.entry(subnet).or_default().merge(chronicle);
+    }
+}
