@@ -10,6 +10,7 @@ pub mod hierarchy;
 pub mod keeping;
 pub mod locator;
 pub mod membership;
+pub mod migration;
 pub mod newcomers;
 pub mod outbox;
 pub mod ownership;

@@ -1,0 +1,42 @@
+//! How much dearer is an access point for being loaded? So much that nearness does not bring all to one of them.
+//!
+//! With limited capacities the best that a swarm can do is a linear program: each subnet at one access point, none busy longer than the
+//! last must be. Its dual gives every access point a price for a second of its time; at the right prices each subnet that takes what is
+//! cheapest for it, time by price, does what the program says. They are found by multiplying: who is busier than the average grows dearer.
+
+use serde::{Deserialize, Serialize};
+
+/// How fast prices follow loads.
+const STEP: f64 = 0.35;
+
+/// Prices stay within this factor of 1, so that whoever lies about its load (or the swarm's) moves only so much.
+const MOST: f64 = 64.0;
+
+/// What a second of an access point's time counts, next to a second of another's.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+pub struct LoadPrice(f64);
+
+impl Default for LoadPrice {
+    /// As much as everybody's.
+    fn default() -> LoadPrice {
+        LoadPrice(1.0)
+    }
+}
+
+impl LoadPrice {
+    /// The factor by which the time is multiplied.
+    pub fn factor(self) -> f64 {
+        if self.0.is_finite() { self.0.clamp(1.0 / MOST, MOST) } else { 1.0 }
+    }
+
+    /// The price after a run in which this access point was busy for `own` seconds (its work, divided by what it does at once), and the
+    /// swarm's on average for `average`.
+    pub fn after(self, own: f64, average: f64) -> LoadPrice {
+        if !(own >= 0.0 && average > 0.0) {
+            return self;
+        }
+        // Nobody can be twice as busy as the average and half as dear the next moment.
+        let pressure = (own / average).clamp(0.25, 4.0).ln();
+        LoadPrice((self.factor() * (STEP * pressure).exp()).clamp(1.0 / MOST, MOST))
+    }
+}
