@@ -8,10 +8,13 @@ use super::{
 };
 use crate::model::{
     access_point::AccessPoint,
+    chronicle::Holding,
+    claim::ClaimReason,
     view::{DelegationView, LeaveView, PeerView, Span, StatusView, WhyView, counted},
 };
 use clap::Args;
 use serde_json::json;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Shown under `status --help`.
 pub const STATUS_EXAMPLES: &str = "Examples:\n  \
@@ -145,14 +148,7 @@ fn why_text(view: &WhyView, style: Style) -> String {
         let alive = view.owner_liveness.map_or(String::new(), |liveness| format!(", {liveness}"));
         let me = if view.owner_is_me { " (me)" } else { "" };
         say("owner", Some(format!("{}{me}{alive}", owned.owner)));
-        let reason = match owned.reason {
-            crate::model::claim::ClaimReason::OwnSubnet => "it lives there itself",
-            crate::model::claim::ClaimReason::Awarded => "nobody had it, and it was near",
-            crate::model::claim::ClaimReason::OwnerDead => "the owner before it died",
-            crate::model::claim::ClaimReason::Released => "the owner before it gave it up",
-            crate::model::claim::ClaimReason::Moved => "it is better off here than at the owner before it",
-        };
-        say("because", Some(format!("{reason}; epoch {}, {} probes", owned.epoch, owned.probes)));
+        say("because", Some(format!("{}; epoch {}, {} probes", in_words(owned.reason), owned.epoch, owned.probes)));
         say("distance", owned.rtt_us.map(|us| format!("{:.1} ms", f64::from(us) / 1000.0)));
         let answers = view.answers.iter().map(|answer| {
             let whole = &answer.access_point;
@@ -161,6 +157,10 @@ fn why_text(view: &WhyView, style: Style) -> String {
         });
         say("measured by", (!view.answers.is_empty()).then(|| answers.collect::<Vec<_>>().join(", ")));
         say("next in line", owned.runner_up.as_ref().map(AccessPoint::to_string));
+    }
+    say("judged", view.judged.clone());
+    for held in &view.history {
+        say("history", Some(holding_text(held)));
     }
     say(
         "site tree",
@@ -173,6 +173,24 @@ fn why_text(view: &WhyView, style: Style) -> String {
     say("robots.txt", view.robots.clone());
     say("next visit", view.next_visit_in_ms.map(|ms| if ms == 0 { "now".to_owned() } else { format!("in {}", Span(ms)) }));
     format!("{}\n\n{}", style.heading(&view.sentence), facts(style, &lines))
+}
+
+fn in_words(reason: ClaimReason) -> &'static str {
+    match reason {
+        ClaimReason::OwnSubnet => "it lives there itself",
+        ClaimReason::Awarded => "nobody had it, and it was near",
+        ClaimReason::OwnerDead => "the owner before it died",
+        ClaimReason::Released => "the owner before it gave it up",
+        ClaimReason::Moved => "it is better off here than at the owner before it",
+    }
+}
+
+/// One owner's time with a subnet: `epoch 2, 3 min 5 s ago: …8dWcTn1V, for the owner before it died`.
+fn holding_text(held: &Holding) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+    let ago = Span(now.saturating_sub(held.since.0));
+    let left = held.left_because.as_ref().map_or(String::new(), |why| format!("; left, {why}"));
+    format!("epoch {}, {ago} ago: {}, for {}{left}", held.epoch, held.owner.short(), in_words(held.reason))
 }
 
 /// Leaves the swarm for good.

@@ -256,7 +256,16 @@ mod tests {
         let (a, b) = (AccessPoint([1; 32]), AccessPoint([2; 32]));
         let roll_up = |owner, version, digest, pages| {
             let total = Counts { pages, ..Counts::default() };
-            RollUp { owner, version, claims_digest: digest, subnets: 1, sure_of: 1, summary: Summary { total, ..Summary::default() } }
+            RollUp {
+                owner,
+                version,
+                claims_digest: digest,
+                subnets: 1,
+                sure_of: 1,
+                busy_permille: 0,
+                price_permille: 1000,
+                summary: Summary { total, ..Summary::default() },
+            }
         };
         let mut rolls = RollUps::default();
         let owners: BTreeMap<_, _> = [(a, 7), (b, 8)].into();

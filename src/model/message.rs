@@ -16,6 +16,7 @@ use super::{
     url::Host,
 };
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The largest request or answer between members, in bytes.
 pub const LARGEST_MESSAGE: usize = 1 << 20;
@@ -152,6 +153,17 @@ pub enum Unwilling {
     Full,
     /// As far as it knows, that subnet is not the sender's to give.
     NotYours,
+}
+
+impl fmt::Display for Unwilling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unwilling::HeldBack => "held-back",
+            Unwilling::Busy => "busy",
+            Unwilling::Full => "full",
+            Unwilling::NotYours => "not-yours",
+        })
+    }
 }
 
 /// What is told to everybody.

@@ -166,6 +166,10 @@ pub struct RollUp {
     pub subnets: u64,
     /// How many members it counts when it asks itself whether it was cut off, itself included.
     pub sure_of: u32,
+    /// How much of what it may do at once it does, in thousandths, over the last minute.
+    pub busy_permille: u32,
+    /// What a second of its time counts beside a second of an unloaded member's, in thousandths.
+    pub price_permille: u32,
     /// The sums.
     pub summary: Summary,
 }

@@ -253,6 +253,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
             per_block: crawl.per_subnet as usize,
         },
         policy: policy_of(config),
+        migration: config.delegation.migration,
         probe: config.delegation.probe,
         home_port: config.delegation.home_port,
         settle_at_once: config.delegation.at_once as usize,

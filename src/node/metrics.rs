@@ -2,7 +2,7 @@
 
 use crate::model::{
     receipt::MOST_CONTACTS,
-    view::{DelegationView, State, StatusView},
+    view::{DelegationView, MigrationView, State, StatusView},
 };
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
@@ -58,6 +58,11 @@ pub struct Metrics {
     passive_timings: Counter,
     observations: Gauge,
     members_measured: Gauge,
+    accesses_judged: Counter,
+    moves: Family<Label, Counter>,
+    moves_refused: Family<Label, Counter>,
+    busy: Gauge,
+    price: Gauge,
     cache_entries: Family<Label, Gauge>,
     cache_hits: Family<Label, Counter>,
     cache_misses: Family<Label, Counter>,
@@ -119,6 +124,11 @@ impl Metrics {
             passive_timings: Counter::default(),
             observations: Gauge::default(),
             members_measured: Gauge::default(),
+            accesses_judged: Counter::default(),
+            moves: Family::default(),
+            moves_refused: Family::default(),
+            busy: Gauge::default(),
+            price: Gauge::default(),
             cache_entries: Family::default(),
             cache_hits: Family::default(),
             cache_misses: Family::default(),
@@ -164,6 +174,11 @@ impl Metrics {
         r.register("passive_timings", "Downloads that showed a subnet to be nearer than was known", self.passive_timings.clone());
         r.register("distance_observations", "Measurements that the search for the nearest learns from", self.observations.clone());
         r.register("members_measured", "Members to which the way was measured", self.members_measured.clone());
+        r.register("accesses_judged", "Accesses to subnets that the rule of migration judged", self.accesses_judged.clone());
+        r.register("moves", "Subnets on their way to other owners, by what became of them", self.moves.clone());
+        r.register("moves_refused", "Subnets that others would not have, by reason", self.moves_refused.clone());
+        r.register("busy_permille", "Share of the requests at once that were under way over the last minute", self.busy.clone());
+        r.register("price_permille", "What a second counts here beside a second of an unloaded member", self.price.clone());
         r.register("cache_entries", "Entries of a cache of URLs, by place", self.cache_entries.clone());
         r.register("cache_hits", "URLs met lately, by place", self.cache_hits.clone());
         r.register("cache_misses", "URLs not met lately, by place", self.cache_misses.clone());
@@ -209,6 +224,7 @@ impl Metrics {
         count(&self.probes, status.work.probes);
         count(&self.lookups, status.work.lookups);
         self.update_delegation(&status.delegation);
+        self.update_migration(&status.migration);
         for cache in &status.caches {
             let place = label(&cache.place);
             set(&self.cache_entries.get_or_create(&place), cache.entries);
@@ -249,6 +265,20 @@ impl Metrics {
         count(&self.passive_timings, delegation.passive_timings);
         set(&self.observations, delegation.observations);
         set(&self.members_measured, delegation.members_measured);
+    }
+
+    fn update_migration(&self, migration: &MigrationView) {
+        count(&self.accesses_judged, migration.judged);
+        let ends =
+            [("offered", migration.offered), ("moved", migration.moved), ("called-off", migration.called_off), ("taken", migration.taken)];
+        for (end, times) in ends {
+            count(&self.moves.get_or_create(&label(end)), times);
+        }
+        for (why, refused) in &migration.refused {
+            count(&self.moves_refused.get_or_create(&label(why)), *refused);
+        }
+        set(&self.busy, migration.busy_permille.into());
+        set(&self.price, migration.price_permille.into());
     }
 
     /// Everything in the OpenMetrics text format.

@@ -192,7 +192,16 @@ async fn gossip_reaches_everybody_also_those_without_a_direct_connection() {
     }
     let author = chain[0].me();
     let said = |version: u64| {
-        Gossip::RollUp(RollUp { owner: author, version, claims_digest: 0, subnets: 0, sure_of: 0, summary: Summary::default() })
+        Gossip::RollUp(RollUp {
+            owner: author,
+            version,
+            claims_digest: 0,
+            subnets: 0,
+            sure_of: 0,
+            busy_permille: 0,
+            price_permille: 1000,
+            summary: Summary::default(),
+        })
     };
     // The mesh takes a few heartbeats to form: until then what is said may not come far.
     let mut reached = None;

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     logic::{
-        crawler::{Policy, Settings},
+        crawler::{Policy, Settings, migrating::Migration},
         front::Politeness,
         hierarchy::{Builder, FurtherPrefix, Hierarchy},
         membership::{MembershipConfig, RosterConfig},
@@ -52,6 +52,7 @@ fn settings(depth: u8) -> Settings {
         scope: scope(),
         politeness: Politeness { least_delay: LEAST_DELAY, factor: 10, parallel: 32, per_block: 4 },
         policy: Policy::Nearcrawl { price_us: 5_000 },
+        migration: Migration::default(),
         probe: ProbeKind::Tcp,
         home_port: None,
         settle_at_once: 8,

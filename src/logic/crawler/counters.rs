@@ -36,6 +36,8 @@ pub struct Counters {
     pub settled: BTreeMap<u16, u64>,
     /// Subnets of others that we took over because we had measured them, without a probe.
     pub deputies: u64,
+    /// Accesses to subnets of ours that the default rule of migration judged.
+    pub accesses_judged: u64,
     /// Subnets of ours that we offered to others.
     pub moves_offered: u64,
     /// Of those, the ones that went.

@@ -6,7 +6,7 @@
 //! * `admission`, `visiting`: ours → seen test → frontier → fetch → links → arrival
 //! * `revisiting`: the next run, which asks only for what changed
 //! * `journaling`: what happened is stored, copied to keepers, recorded
-//! * `moving`: a subnet of ours goes to a better owner
+//! * `migrating`, `moving`: is a subnet better off elsewhere, and how does it get there?
 //! * `members`, `spread`, `succession`: who is alive, what everybody knows, who takes over
 //! * `versioning`: which hierarchy is used
 //! * `telling`: what people are told
@@ -21,6 +21,7 @@ mod fronting;
 mod journaling;
 mod looking;
 pub mod members;
+pub mod migrating;
 pub mod moving;
 mod placing;
 mod probing;
@@ -92,6 +93,8 @@ pub struct Settings {
     pub politeness: Politeness,
     /// By which procedure nobody's subnets are given away.
     pub policy: Policy,
+    /// How subnets move to better owners.
+    pub migration: migrating::Migration,
     /// How nearness is measured: downloads are timed alike.
     pub probe: ProbeKind,
     /// The port of a web server at our own address, for other members to time the way by.
@@ -232,6 +235,7 @@ pub struct Crawler {
     met_outgoing: ShadowedCache,
     loading: BTreeMap<Subnet, succession::Loading>,
     moves: moving::Moves,
+    migrating: migrating::Migrating,
     awakening: BTreeMap<u64, Host>,
 
     rows: Vec<JournalRow>,
@@ -328,6 +332,7 @@ impl Crawler {
             met_outgoing: ShadowedCache::with_capacity(settings.cache_entries),
             loading: BTreeMap::new(),
             moves: moving::Moves::default(),
+            migrating: migrating::Migrating::default(),
             awakening: BTreeMap::new(),
             rows: Vec::new(),
             rows_since: None,
@@ -438,6 +443,7 @@ impl Crawler {
         self.tick_members();
         self.tick_succession();
         self.tick_moves();
+        self.tick_load();
         self.tick_settlement();
         self.route();
         self.tick_journals();

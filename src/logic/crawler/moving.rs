@@ -274,12 +274,6 @@ impl Crawler {
         }
     }
 
-    fn learnt_of(&self, _subnet: &Subnet) -> Vec<u8> {
-        Vec::new()
-    }
-
-    fn move_failed(&mut self, _subnet: Subnet, _to: AccessPoint) {}
-
     /// Gives the subnet up, with the next owner as the first heir and ourselves among those after it.
     fn release_to(&mut self, subnet: Subnet, to: AccessPoint) {
         let Some(claim) = self.ownership.claim(&subnet).cloned() else { return };
@@ -332,8 +326,14 @@ impl Crawler {
         self.moves.chronicle(subnet, Holding { owner, epoch, reason, since: self.now.wall, left_because: None });
     }
 
+    /// Who had a subnet, as far as is known here.
+    pub(super) fn history_of(&self, subnet: &Subnet) -> Option<Vec<Holding>> {
+        self.moves.chronicles.get(subnet).map(|chronicle| chronicle.holdings.clone())
+    }
+
     /// What the owners before us wrote down.
     pub(super) fn read_chronicle(&mut self, subnet: Subnet, chronicle: Chronicle) {
+        self.learn_from_chronicle(subnet, &chronicle);
         self.moves.chronicles.entry(subnet).or_default().merge(chronicle);
     }
 }

@@ -123,12 +123,15 @@ impl Crawler {
         // While the history of something that we hold is still being read, the sums lack it: nobody may take them for exact.
         let digest = self.ownership.digest_of(&self.me);
         let claims_digest = if self.loading.is_empty() { digest } else { !digest };
+        let (busy_permille, price_permille) = self.load_told();
         let roll_up = RollUp {
             owner: self.me,
             version: self.roll_up_version,
             claims_digest,
             subnets: self.ownership.count(&self.me) as u64,
             sure_of: self.sure_of as u32,
+            busy_permille,
+            price_permille,
             summary: self.tally.small_summary(),
         };
         self.roll_ups.hear(roll_up.clone(), self.now.moment);

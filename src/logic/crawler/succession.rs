@@ -390,6 +390,7 @@ impl Crawler {
         let reroute = self.ownership.claim(&subnet).is_some();
         self.loading.remove(&subnet);
         self.watched.remove(&subnet);
+        self.forget_accesses(&subnet);
         self.dissolve(subnet, reroute);
         self.roll_up_changed = true;
     }

@@ -169,6 +169,9 @@ impl Crawler {
         if let (Some(rtt_us), Some(subnet)) = (timing, subnet) {
             self.timed(subnet, rtt_us);
         }
+        if let Some(subnet) = subnet {
+            self.time_access(subnet, &report);
+        }
         match asking {
             None => {}
             Some(_) if report.outcome == FetchOutcome::Failed(FetchFailure::Cancelled) => self.want(&host),
@@ -370,6 +373,9 @@ impl Crawler {
         further.into_iter().for_each(|row| self.journal(&host, row));
         self.raise(&host, number, Vec::new(), shorter.into_iter().collect());
         self.came_nearer(&host, nearer);
+        if let Some(subnet) = self.sites.get(&host).filter(|site| site.finished()).map(|site| site.key.subnet) {
+            self.end_access(subnet);
+        }
         self.want(&host);
     }
 }

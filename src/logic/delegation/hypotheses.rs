@@ -55,6 +55,17 @@ impl Hypotheses {
         means
     }
 
+    /// By how much each access point's logarithm may be off, over all guesses: a standard deviation.
+    pub fn spreads(&self) -> Vec<f32> {
+        let sum = |of: &dyn Fn(usize) -> f32| (0..self.weights.len()).map(|guess| self.weights[guess] * of(guess)).sum::<f32>();
+        let spread = |column: usize| {
+            let at = |guess: usize| (self.expected[guess * self.columns + column], self.spread[guess * self.columns + column]);
+            let mean = sum(&|guess| at(guess).0);
+            sum(&|guess| (at(guess).0 - mean).powi(2) + at(guess).1.powi(2)).sqrt()
+        };
+        (0..self.columns).map(spread).collect()
+    }
+
     fn row_ms(&self, guess: usize) -> impl Iterator<Item = f32> + '_ {
         let row = guess * self.columns..(guess + 1) * self.columns;
         // The mean of a log-normal variable lies above its median.

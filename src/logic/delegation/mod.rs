@@ -3,6 +3,7 @@
 //! [`ipmicra`] is the paper's procedure; [`Nearest`] decides by what [`Knowledge`] the swarm has gathered of distances.
 
 mod chart;
+mod foretelling;
 mod globe;
 mod hypotheses;
 pub mod ipmicra;

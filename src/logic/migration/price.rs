@@ -29,6 +29,16 @@ impl LoadPrice {
         if self.0.is_finite() { self.0.clamp(1.0 / MOST, MOST) } else { 1.0 }
     }
 
+    /// As somebody tells it: the factor.
+    pub fn of(factor: f64) -> LoadPrice {
+        LoadPrice(LoadPrice(factor).factor())
+    }
+
+    /// The price of somebody who is not loaded at all any more: half way back to everybody's.
+    pub fn relaxed(self) -> LoadPrice {
+        LoadPrice(self.factor().sqrt())
+    }
+
     /// The price after a run in which this access point was busy for `own` seconds (its work, divided by what it does at once), and the
     /// swarm's on average for `average`.
     pub fn after(self, own: f64, average: f64) -> LoadPrice {

@@ -31,6 +31,29 @@ pub struct DelegationView {
     pub members_measured: u64,
 }
 
+/// What one access point did to have subnets where they are best off, since it started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MigrationView {
+    /// By which rule: `nearcrawl`, `twoma` or `none`.
+    pub rule: String,
+    /// Accesses to its subnets that were judged.
+    pub judged: u64,
+    /// Subnets that it offered to others.
+    pub offered: u64,
+    /// Of those, the ones that went.
+    pub moved: u64,
+    /// Of those, the ones that stayed: refused, or something came between.
+    pub called_off: u64,
+    /// Offers that others refused, by reason.
+    pub refused: BTreeMap<String, u64>,
+    /// Subnets that were handed to it.
+    pub taken: u64,
+    /// How much of what it may do at once it did over the last minute, in thousandths.
+    pub busy_permille: u32,
+    /// What a second of its time counts beside a second of an unloaded member's, in thousandths.
+    pub price_permille: u32,
+}
+
 /// What a member's probe of a subnet gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AnswerView {

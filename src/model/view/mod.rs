@@ -5,11 +5,12 @@ mod delegation;
 mod subject;
 
 pub use activity::{Activity, Span, State, counted};
-pub use delegation::{AnswerView, DelegationView};
+pub use delegation::{AnswerView, DelegationView, MigrationView};
 pub use subject::{NoSubject, Subject};
 
 use super::{
     access_point::AccessPoint,
+    chronicle::Holding,
     claim::{Answer, Claim, ClaimReason},
     fetch::{FetchFailure, ResolveFailure},
     record::ServerRecord,
@@ -70,6 +71,8 @@ pub struct StatusView {
     pub unresolved: BTreeMap<ResolveFailure, u64>,
     /// How it finds owners for subnets.
     pub delegation: DelegationView,
+    /// How subnets move to better owners.
+    pub migration: MigrationView,
     /// URLs that wait for their turn here.
     pub waiting_urls: u64,
     /// URLs on their way to other owners, not yet acknowledged.
@@ -312,6 +315,12 @@ pub struct WhyView {
     pub ownership: Option<OwnershipView>,
     /// Who was asked how near the subnet is, and what they measured, the nearest first.
     pub answers: Vec<AnswerView>,
+    /// Who had the subnet, as far as is known here: the first one first, the present owner last.
+    #[serde(default)]
+    pub history: Vec<Holding>,
+    /// How the last access to the subnet was judged by the rule of migration, in a sentence.
+    #[serde(default)]
+    pub judged: Option<String>,
     /// How alive the owner is.
     pub owner_liveness: Option<Liveness>,
     /// Whether the owner is the one that answers: only then the rest is known.

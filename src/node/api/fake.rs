@@ -117,6 +117,7 @@ pub fn status(age: u64) -> StatusView {
         },
         failures: BTreeMap::from([(FetchFailure::HeadTimeout, 2), (FetchFailure::CertificateExpired, 1)]),
         unresolved: BTreeMap::from([(ResolveFailure::NoSuchName, 4)]),
+        migration: MigrationView { rule: "nearcrawl".into(), judged: 40, offered: 2, moved: 1, ..MigrationView::default() },
         delegation: DelegationView {
             policy: "nearcrawl".into(),
             settled: 21,
@@ -275,6 +276,8 @@ fn why(subject: &Subject) -> WhyView {
         subnet: Some("127.16.3.0/24".parse().unwrap()),
         ownership: Some(ownership(3)),
         answers: vec![AnswerView { access_point: access_point(3).to_string(), rtt_us: 8_200 }],
+        history: Vec::new(),
+        judged: Some("rewarded: a request takes 41 ms here and would take 90 ms elsewhere".into()),
         owner_liveness: Some(Liveness::Alive),
         owner_is_me: true,
         tree: Some("museum.ke.test".parse().unwrap()),

@@ -1,7 +1,10 @@
 //! By which rule are nobody's subnets given away?
 
 use super::{reader::Section, values};
-use crate::model::fetch::ProbeKind;
+use crate::{
+    logic::crawler::migrating::{Migration, Rule},
+    model::fetch::ProbeKind,
+};
 use std::time::Duration;
 
 /// Whose procedure decides who gets a subnet.
@@ -23,6 +26,8 @@ pub struct DelegationConfig {
     pub price: Duration,
     /// With `ipmicra`: the first access point that probes a subnet within this time gets it (IPMicra §4.2).
     pub threshold: Duration,
+    /// By which rule subnets move to better owners, in how many states, and how many requests make an access.
+    pub migration: Migration,
     /// How nearness is measured.
     pub probe: ProbeKind,
     /// The port of a web server at this access point's own address. The other members time the way to it as they time the way to
@@ -40,6 +45,7 @@ impl Default for DelegationConfig {
             policy: DelegationPolicy::Nearcrawl,
             price: PRICE,
             threshold: Duration::from_millis(50),
+            migration: Migration::default(),
             probe: ProbeKind::Tcp,
             home_port: None,
             at_once: 8,
@@ -53,6 +59,7 @@ impl Default for DelegationConfig {
 pub const PRICE: Duration = Duration::from_micros(300);
 
 const POLICIES: &[(&str, DelegationPolicy)] = &[("nearcrawl", DelegationPolicy::Nearcrawl), ("ipmicra", DelegationPolicy::Ipmicra)];
+const RULES: &[(&str, Rule)] = &[("nearcrawl", Rule::Nearcrawl), ("twoma", Rule::Twoma), ("none", Rule::None)];
 const PROBES: &[(&str, ProbeKind)] = &[("tcp", ProbeKind::Tcp), ("http-head", ProbeKind::HttpHead)];
 
 impl DelegationConfig {
@@ -62,6 +69,11 @@ impl DelegationConfig {
             policy: section.take("policy", default.policy, values::choice(POLICIES)),
             price: section.take("price", default.price, values::duration(Duration::from_micros(10)..=Duration::from_secs(1))),
             threshold: section.take("threshold", default.threshold, values::duration(Duration::from_millis(1)..=Duration::from_secs(5))),
+            migration: Migration {
+                rule: section.take("migration", default.migration.rule, values::choice(RULES)),
+                states: section.take("migration_states", default.migration.states, values::whole(1..=32)),
+                access_requests: section.take("access_requests", default.migration.access_requests, values::whole(1..=10_000)),
+            },
             probe: section.take("probe", default.probe, values::choice(PROBES)),
             home_port: section.take("home_port", default.home_port, |value| values::whole(1..=65_535)(value).map(Some)),
             at_once: section.take("at_once", default.at_once, values::whole(1..=256)),

@@ -10,7 +10,10 @@ use crate::{
     },
     model::{
         receipt::Declined,
-        view::{Activity, CacheView, DelegationView, HierarchyView, LimitView, MembersView, ShadowView, StatusView, StoreView, WorkView},
+        view::{
+            Activity, CacheView, DelegationView, HierarchyView, LimitView, MembersView, MigrationView, ShadowView, StatusView, StoreView,
+            WorkView,
+        },
     },
 };
 use std::{collections::BTreeMap, fmt::Write};
@@ -71,6 +74,7 @@ impl Crawler {
             failures: self.counters.failures.clone(),
             unresolved: self.counters.unresolved.clone(),
             delegation: self.delegation_view(),
+            migration: self.migration_view(),
             waiting_urls: self.sites.values().map(|site| site.frontier.len() as u64).sum(),
             outgoing_urls: self.outbox.len() as u64,
             open_connections: outside.open_connections,
@@ -116,6 +120,22 @@ impl Crawler {
             passive_timings: counters.passive_timings,
             observations: self.knowledge.observations() as u64,
             members_measured: self.distancing.known() as u64,
+        }
+    }
+
+    fn migration_view(&self) -> MigrationView {
+        let counters = &self.counters;
+        let (busy_permille, price_permille) = self.load_told();
+        MigrationView {
+            rule: self.settings.migration.rule.name().to_owned(),
+            judged: counters.accesses_judged,
+            offered: counters.moves_offered,
+            moved: counters.moves_made,
+            called_off: counters.moves_called_off,
+            refused: counters.moves_refused.iter().map(|(why, count)| (why.to_string(), *count)).collect(),
+            taken: counters.moves_taken,
+            busy_permille,
+            price_permille,
         }
     }
 

@@ -59,6 +59,7 @@ fn settings() -> Settings {
         scope: Scope { tlds: ["ke".to_owned()].into(), denied: [host("bad.ke")].into(), ..Scope::default() },
         politeness: Politeness { least_delay: 1_000, factor: 10, parallel: 8, per_block: 4 },
         policy: Policy::Nearcrawl { price_us: 5_000 },
+        migration: Default::default(),
         probe: ProbeKind::Tcp,
         home_port: None,
         settle_at_once: 4,

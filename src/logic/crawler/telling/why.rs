@@ -145,6 +145,8 @@ impl Crawler {
         }
         view.subnet = Some(subnet);
         view.ownership = claim.map(OwnershipView::from);
+        view.history = claim.and_then(|claim| self.history_of(&claim.subnet)).unwrap_or_default();
+        view.judged = claim.and_then(|claim| self.last_judgement(&claim.subnet));
         view.answers = claim.map(|claim| self.answers_of(claim)).unwrap_or_default();
         view.owner_liveness = claim.and_then(|claim| self.liveness(claim.owner));
         view.owner_is_me = claim.is_some_and(|claim| claim.owner == self.me && !claim.released);

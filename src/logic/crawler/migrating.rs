@@ -1,0 +1,355 @@
+//! Is a subnet of ours crawled quickly enough to keep it? Its accesses are timed, and judged by the rule of migration.
+//!
+//! An access is some requests to the subnet's servers, download and evaluation together; the automaton's time counts accesses, not
+//! seconds. What an access took here is measured; what it would take elsewhere is what is known of the ways, for all but the way is the
+//! server's and the page's.
+
+use super::Crawler;
+use crate::{
+    logic::{
+        hierarchy::OrganisationId,
+        migration::{Answer, Automaton, Candidate, Case, Families, Judgement, LoadPrice, Prior, Verdict, twoma},
+    },
+    model::{
+        access_point::AccessPoint,
+        chronicle::Chronicle,
+        fetch::{FetchFailure, FetchOutcome, FetchReport, ProbeKind},
+        subnet::Subnet,
+        summary::RollUp,
+        time::Millis,
+        view::Span,
+    },
+};
+use rand::{SeedableRng, rngs::StdRng};
+use std::collections::BTreeMap;
+
+/// Access points that are thought of beside the present one: the nearest, as far as is known.
+const MOST_CANDIDATES: usize = 4;
+
+/// What the latest access took here may be off by so much, as a share.
+const ERROR_HERE: f64 = 0.1;
+
+/// How often an access point's load is looked at, in ticks: once a minute.
+const LOAD_EVERY: u64 = 600;
+
+/// Whoever is busy for less than this share of its time is not loaded at all: then only nearness counts.
+const UNLOADED: f64 = 0.5;
+
+/// By which rule subnets move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// They stay where they are.
+    None,
+    /// The paper's (TWOMA §3).
+    Twoma,
+    /// Ours: [`Case`].
+    Nearcrawl,
+}
+
+impl Rule {
+    /// Its name in configurations and views.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rule::None => "none",
+            Rule::Twoma => "twoma",
+            Rule::Nearcrawl => "nearcrawl",
+        }
+    }
+}
+
+/// How subnets move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Migration {
+    /// By which rule.
+    pub rule: Rule,
+    /// States of an arm, the paper's N.
+    pub states: u8,
+    /// Requests that make an access.
+    pub access_requests: u32,
+}
+
+impl Default for Migration {
+    fn default() -> Migration {
+        Migration { rule: Rule::Nearcrawl, states: crate::logic::migration::STATES, access_requests: 16 }
+    }
+}
+
+/// Whose relatives a subnet has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Family {
+    Holder(OrganisationId),
+    Country([u8; 2]),
+}
+
+/// What is known of the speed of our subnets, and of our load.
+#[derive(Debug, Default)]
+pub(super) struct Migrating {
+    watched: BTreeMap<Subnet, Watched>,
+    families: Families<Family>,
+    arm: twoma::Arm<Subnet>,
+    /// Requests under way, added up over so many ticks.
+    under_way: u64,
+    busy: f64,
+    price: LoadPrice,
+}
+
+/// One subnet of ours.
+#[derive(Debug)]
+struct Watched {
+    case: Case<AccessPoint>,
+    /// The paper's automaton, which knows nothing of cases.
+    automaton: Automaton,
+    access: Access,
+    /// What servers here need beside the way, in microseconds: the least that was seen.
+    service_us: Option<f64>,
+    /// How the last access was judged, in a sentence.
+    said: String,
+}
+
+/// An access that is not complete yet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Access {
+    requests: u32,
+    took_us: f64,
+    first_byte_us: f64,
+    least_first_byte_us: Option<f64>,
+}
+
+impl Crawler {
+    /// A request to a server of ours ended: it counts towards the subnet's present access.
+    pub(super) fn time_access(&mut self, subnet: Subnet, report: &FetchReport) {
+        let Migration { rule, states, access_requests } = self.settings.migration;
+        if rule == Rule::None || self.roster.standings().is_empty() {
+            return;
+        }
+        let watched = self.migrating.watched.entry(subnet).or_insert_with(|| Watched::new(states));
+        watched.access.add(report);
+        if watched.access.requests >= access_requests {
+            self.judge_access(subnet);
+        }
+    }
+
+    /// A tree of a subnet of ours is done for this time: what was measured until now is an access, unless it is next to nothing.
+    pub(super) fn end_access(&mut self, subnet: Subnet) {
+        let measured = self.migrating.watched.get(&subnet).map_or(0, |watched| watched.access.requests);
+        if measured >= self.settings.migration.access_requests.div_ceil(4) {
+            self.judge_access(subnet);
+        }
+    }
+
+    fn judge_access(&mut self, subnet: Subnet) {
+        let Some(watched) = self.migrating.watched.get_mut(&subnet) else { return };
+        let access = std::mem::take(&mut watched.access);
+        if access.requests == 0 || access.took_us <= 0.0 {
+            return;
+        }
+        match self.settings.migration.rule {
+            Rule::None => {}
+            Rule::Twoma => self.judge_by_the_paper(subnet, &access),
+            Rule::Nearcrawl => self.judge_by_case(subnet, &access),
+        }
+    }
+
+    /// The paper's rule: against the average of what is ours, and from the boundary to anybody (TW-10..TW-14).
+    fn judge_by_the_paper(&mut self, subnet: Subnet, access: &Access) {
+        let mut chance = self.chance_of(&subnet);
+        let live = self.live();
+        self.migrating.arm.note(subnet, access.took_us);
+        let (answer, average) = (self.migrating.arm.answer(&subnet), self.migrating.arm.average().unwrap_or(access.took_us));
+        let Some(watched) = self.migrating.watched.get_mut(&subnet) else { return };
+        let leaves = watched.automaton.answer(answer);
+        let compared = format!("{} against {} on average here", per_request(access.took_us), per_request(average));
+        watched.said = match answer {
+            Answer::Reward => format!("rewarded: its access took {compared}"),
+            Answer::Penalty => format!("penalised: its access took {compared}"),
+            Answer::Neither => format!("neither rewarded nor penalised: its access took {compared}"),
+        };
+        let why = watched.said.clone();
+        if leaves && let Some(to) = twoma::elsewhere(self.me, &live, &mut chance) {
+            self.hand_over(subnet, to, why);
+        }
+    }
+
+    /// Ours: against what the subnet would take at the nearest others.
+    fn judge_by_case(&mut self, subnet: Subnet, access: &Access) {
+        let family = self.family_of(&subnet);
+        let scale = self.migrating.families.expect(&family);
+        let candidates = self.candidates_for(subnet, access);
+        let mut chance = self.chance_of(&subnet);
+        let requests = f64::from(access.requests);
+        let me = self.me;
+        let Some(watched) = self.migrating.watched.get_mut(&subnet) else { return };
+        let changed = watched.case.accessed(me, access.took_us / requests / 1e6, requests, &scale);
+        let judgement = watched.case.judge(me, &candidates, &scale, &mut chance);
+        watched.said = sentence(&judgement, changed);
+        let why = watched.said.clone();
+        if let Some((level, noise)) = watched.case.level_and_noise(&candidates, &scale) {
+            self.migrating.families.tell(&family, level, noise);
+        }
+        self.counters.accesses_judged += 1;
+        if let Verdict::Move(to) = judgement.verdict {
+            self.hand_over(subnet, to, why);
+        }
+    }
+
+    /// The present owner and the few who are nearest, with what is foretold of them: all that the way does not change is as it is here.
+    fn candidates_for(&mut self, subnet: Subnet, access: &Access) -> Vec<Candidate<AccessPoint>> {
+        let live = self.live();
+        let foretold = self.knowledge.foretell(&self.hierarchy, subnet, &live);
+        let requests = f64::from(access.requests);
+        let here = access.took_us / requests;
+        let least = access.least_first_byte_us.unwrap_or(here);
+        let way_here = foretold.iter().find(|known| known.access_point == self.me).map(|known| known.rtt_us);
+        let Some(watched) = self.migrating.watched.get_mut(&subnet) else { return Vec::new() };
+        if let Some(way) = way_here {
+            // A probe by `http-head` waits for the server, too.
+            let service = if self.settings.probe == ProbeKind::HttpHead { 0.0 } else { (least - way).max(0.0) };
+            watched.service_us = Some(watched.service_us.map_or(service, |known| known.min(service)));
+        }
+        let beside_the_way = (here - least).max(0.0) + watched.service_us.unwrap_or(0.0);
+        let price = |who: &AccessPoint| {
+            if *who == self.me { self.migrating.price } else { self.roll_ups.of(who).map(|(told, _)| price_told(told)).unwrap_or_default() }
+        };
+        let at = |who: AccessPoint, us: f64, error: f64| Candidate {
+            arm: who,
+            prior: Some(Prior { seconds: us / 1e6, error }),
+            price: price(&who),
+        };
+        let others = foretold.iter().filter(|known| known.access_point != self.me).take(MOST_CANDIDATES);
+        let others = others.map(|known| at(known.access_point, beside_the_way + known.rtt_us, known.error));
+        std::iter::once(at(self.me, here, ERROR_HERE)).chain(others).collect()
+    }
+
+    fn family_of(&self, subnet: &Subnet) -> Vec<Family> {
+        let Some(position) = self.hierarchy.locate(subnet.first()) else { return Vec::new() };
+        let country = self.hierarchy.country(position).as_bytes().try_into().ok().map(Family::Country);
+        std::iter::once(Family::Holder(self.hierarchy.organisation(position))).chain(country).collect()
+    }
+
+    /// Chance that is the same whenever the same happens.
+    fn chance_of(&self, subnet: &Subnet) -> StdRng {
+        let text = format!("{subnet} {} {}", self.me, self.counters.requests);
+        StdRng::seed_from_u64(self.secret.of(&text).0)
+    }
+
+    /// What a subnet of ours learnt, to travel with it.
+    pub(super) fn learnt_of(&self, subnet: &Subnet) -> Vec<u8> {
+        let watched = self.migrating.watched.get(subnet).filter(|watched| watched.case.accesses() > 0);
+        watched.and_then(|watched| postcard::to_stdvec(&watched.case).ok()).unwrap_or_default()
+    }
+
+    /// What was learnt of a subnet that has just become ours.
+    pub(super) fn learn_from_chronicle(&mut self, subnet: Subnet, chronicle: &Chronicle) {
+        if let Ok(mut case) = postcard::from_bytes::<Case<AccessPoint>>(&chronicle.learnt) {
+            case.moved();
+            let states = self.settings.migration.states;
+            self.migrating.watched.insert(subnet, Watched { case, ..Watched::new(states) });
+        }
+    }
+
+    /// Whoever we wanted to have a subnet would not, or could not.
+    pub(super) fn move_failed(&mut self, subnet: Subnet, to: AccessPoint) {
+        if let Some(watched) = self.migrating.watched.get_mut(&subnet) {
+            watched.case.refused(to);
+        }
+    }
+
+    /// A subnet is not ours any more.
+    pub(super) fn forget_accesses(&mut self, subnet: &Subnet) {
+        self.migrating.watched.remove(subnet);
+        self.migrating.arm.forget(subnet);
+    }
+
+    /// How a subnet of ours was judged last, in a sentence.
+    pub(super) fn last_judgement(&self, subnet: &Subnet) -> Option<String> {
+        let watched = self.migrating.watched.get(subnet).filter(|watched| !watched.said.is_empty())?;
+        let automaton = if self.settings.migration.rule == Rule::Twoma { watched.automaton } else { watched.case.automaton() };
+        Some(format!("{} (state {} of {})", watched.said, automaton.state() + 1, automaton.states()))
+    }
+
+    /// Looks at how busy we are, and what a second of our time is worth therefore.
+    pub(super) fn tick_load(&mut self) {
+        self.migrating.under_way += self.front.busy() as u64;
+        if !self.rounds.is_multiple_of(LOAD_EVERY) {
+            return;
+        }
+        let most = self.front.politeness().parallel.max(1) as f64;
+        let busy = std::mem::take(&mut self.migrating.under_way) as f64 / LOAD_EVERY as f64 / most;
+        let others = self.live().into_iter().filter(|who| *who != self.me);
+        let told: Vec<f64> =
+            others.filter_map(|who| self.roll_ups.of(&who).map(|(told, _)| f64::from(told.busy_permille) / 1000.0)).collect();
+        let all = told.iter().map(|share| share.clamp(UNLOADED, 1.0)).sum::<f64>() + busy.max(UNLOADED);
+        self.migrating.busy = busy;
+        self.migrating.price = match busy < UNLOADED {
+            true => self.migrating.price.relaxed(),
+            false => self.migrating.price.after(busy, all / (told.len() + 1) as f64),
+        };
+        self.roll_up_changed = true;
+    }
+
+    /// Our load and our price in thousandths, as they are told.
+    pub(super) fn load_told(&self) -> (u32, u32) {
+        let permille = |share: f64| (share * 1000.0).round() as u32;
+        (permille(self.migrating.busy), permille(self.migrating.price.factor()))
+    }
+}
+
+fn price_told(told: &RollUp) -> LoadPrice {
+    LoadPrice::of(f64::from(told.price_permille) / 1000.0)
+}
+
+fn per_request(us: f64) -> String {
+    Span((us / 1000.0).round() as Millis).to_string()
+}
+
+/// A judgement as people read it.
+fn sentence(judgement: &Judgement<AccessPoint>, changed: bool) -> String {
+    let here = per_request(judgement.seconds * 1e6);
+    let news = if changed { "the network changed; " } else { "" };
+    match (judgement.verdict, judgement.rival) {
+        (Verdict::Neither, _) | (_, None) => format!("{news}a request takes {here} here, and there is nothing to compare it with"),
+        (verdict, Some(rival)) => {
+            let there = per_request(rival.seconds * 1e6);
+            let known = if rival.tried { "as it did before" } else { "as far as is foretold" };
+            let said = if verdict == Verdict::Reward { "rewarded" } else { "penalised" };
+            format!("{news}{said}: a request takes {here} here and would take {there} at {}, {known}", rival.arm.short())
+        }
+    }
+}
+
+impl Watched {
+    fn new(states: u8) -> Watched {
+        Watched {
+            case: Case::new(states),
+            automaton: Automaton::new(states),
+            access: Access::default(),
+            service_us: None,
+            said: String::new(),
+        }
+    }
+}
+
+/// Whether a failure says that the way, or the server, is slow.
+fn is_slowness(failure: FetchFailure) -> bool {
+    use FetchFailure::{BodyTimeout, ConnectTimeout, HeadTimeout, TlsTimeout};
+    matches!(failure, ConnectTimeout | TlsTimeout | HeadTimeout | BodyTimeout)
+}
+
+impl Access {
+    /// Counts a request, if it says something of how quick the subnet is: that nobody listens there does not, that nobody answers does.
+    fn add(&mut self, report: &FetchReport) {
+        if let FetchOutcome::Failed(failure) = &report.outcome
+            && !is_slowness(*failure)
+        {
+            return;
+        }
+        let first_byte = report.first_byte_us.map(f64::from);
+        let took = (report.took as f64 * 1000.0).max(first_byte.unwrap_or(0.0));
+        self.requests += 1;
+        self.took_us += took;
+        self.first_byte_us += first_byte.unwrap_or(took);
+        if let Some(first_byte) = first_byte {
+            self.least_first_byte_us = Some(self.least_first_byte_us.map_or(first_byte, |least| least.min(first_byte)));
+        }
+    }
+}
