@@ -112,6 +112,7 @@ pub struct World {
     pub(super) wires: u64,
     pub(super) random: StdRng,
     pub(super) groups: BTreeMap<AccessPoint, usize>,
+    pub(super) detours: BTreeMap<AccessPoint, u32>,
     /// The share of questions and answers that get lost.
     pub loss: f64,
     /// The share of gossip that gets lost, at each receiver.
@@ -166,6 +167,7 @@ impl World {
             order: 0,
             wires: 0,
             groups: BTreeMap::new(),
+            detours: BTreeMap::new(),
             loss: 0.0,
             gossip_loss: 0.0,
             questions: BTreeMap::new(),
@@ -380,7 +382,12 @@ impl World {
         };
         let place = (bits.wrapping_mul(0x9e37_79b1) >> 16) % 101;
         let mine = self.nodes.get(&from).map_or(0, |node| u32::from(node.place));
-        4_000 + 800 * mine.abs_diff(place)
+        4_000 + 800 * mine.abs_diff(place) + self.detours.get(&from).copied().unwrap_or(0)
+    }
+
+    /// Makes every way from an access point to servers so much longer, in microseconds.
+    pub fn detour(&mut self, number: usize, more_us: u32) {
+        self.detours.insert(self.members[number], more_us);
     }
 
     /// The way from one access point to another and back, in microseconds.

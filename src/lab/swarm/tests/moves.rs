@@ -1,7 +1,10 @@
 //! A subnet goes to another owner while it is crawled: is nothing lost, asked twice or left alone, whoever dies on the way?
 
 use super::*;
-use crate::{logic::crawler::moving::Stage, model::claim::ClaimReason};
+use crate::{
+    logic::crawler::{migrating::Rule, moving::Stage},
+    model::claim::ClaimReason,
+};
 
 const SHAPE: WebShape = WebShape { hosts: 12, hosts_per_subnet: 4, pages: 16, shared: 0 };
 const PLACES: [u8; 5] = [5, 25, 50, 75, 95];
@@ -116,5 +119,52 @@ fn whoever_dies_at_whatever_step_nothing_recorded_is_lost_or_fetched_again() {
                 kill_at(step, 1 + number as u64 % 4, sender, receiver, back_after);
             }
         }
+    }
+}
+
+/// What requests for pages take on average from now on, in milliseconds.
+fn mean_access(world: &World, since: crate::model::time::Moment) -> f64 {
+    let pages = world.ledger.contacts.iter().filter(|contact| contact.begin > since && contact.purpose != Purpose::Probe);
+    let took: Vec<f64> = pages.map(|contact| contact.end.since(contact.begin) as f64).collect();
+    took.iter().sum::<f64>() / took.len() as f64
+}
+
+#[test]
+fn whoever_is_far_all_at_once_gives_what_it_has_to_the_near_and_the_swarm_is_quick_again() {
+    for rule in [Rule::Nearcrawl, Rule::None] {
+        let mut settings = settings(12);
+        settings.migration = Migration { rule, access_requests: 6, ..Migration::default() };
+        let shape = WebShape { hosts: 24, hosts_per_subnet: 2, pages: 160, shared: 0 };
+        let (mut world, truth) = swarm(3, &PLACES, &shape, settings);
+        world.run(2 * MINUTE);
+        world.seed(0, urls(&["http://s0.test/"]));
+        world.run(MINUTE);
+        let begun = world.now();
+        let owned = |world: &World, number: usize| {
+            subnets(world)
+                .iter()
+                .filter(|subnet| world.crawler(0).unwrap().claim_of(subnet).is_some_and(|claim| claim.owner == world.member(number)))
+                .count()
+        };
+        let far = (1..PLACES.len()).max_by_key(|number| owned(&world, *number)).unwrap();
+        let (before, held) = (mean_access(&world, crate::model::time::Moment(0)), owned(&world, far));
+        world.detour(far, 150_000);
+        world.run(90_000);
+        let during = mean_access(&world, begun);
+        let late = world.now();
+        world.run(60_000);
+        let after = mean_access(&world, late);
+        eprintln!("{rule:?}: {before:.1} ms, then {during:.1}, then {after:.1}; it held {held}, now {}", owned(&world, far));
+        let moved: u64 = (0..PLACES.len()).map(|number| world.crawler(number).unwrap().counters().moves_made).sum();
+        if rule == Rule::Nearcrawl {
+            assert!(owned(&world, far) * 4 <= held && after < 1.3 * before, "{moved} moves");
+        } else {
+            assert_eq!(moved, 0);
+        }
+        let results = finish(&mut world, &truth, 60 * MINUTE);
+        assert_fetched(&world, &truth, &BTreeSet::new());
+        assert_totals(&results, &truth);
+        assert_polite(&world);
+        assert_one_owner_each(&world);
     }
 }
