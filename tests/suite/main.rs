@@ -10,6 +10,7 @@ mod delegation;
 mod false_editions;
 mod hostile_web;
 mod lockfile;
+mod migration;
 mod real_input;
 mod second_runs;
 mod shared_hierarchy;

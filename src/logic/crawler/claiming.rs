@@ -4,7 +4,7 @@ use super::{Command, Crawler, ProcedureState};
 use crate::{
     logic::ownership::{Merged, claimable},
     model::{
-        access_point::ShortId,
+        access_point::{AccessPoint, ShortId},
         claim::{Claim, ClaimReason, SignedClaim},
         subnet::Subnet,
         time::Moment,
@@ -120,6 +120,14 @@ impl Crawler {
         }
     }
 
+    /// Whoever gave a subnet away said how far it had come to be from there: that is newer than any probe.
+    fn learn_from_move(&mut self, claim: &Claim, giver: AccessPoint) {
+        let said = claim.answers.iter().find(|answer| answer.prober == ShortId::from(giver));
+        if let Some(answer) = said {
+            self.knowledge.measured_anew(&self.hierarchy, claim.subnet, giver, answer.rtt_us);
+        }
+    }
+
     /// Enters a claim whose signature was checked; does what follows if it holds. Returns whether it does.
     pub(super) fn hold(&mut self, claim: Claim, proof: SignedClaim) -> bool {
         let (subnet, owner, released) = (claim.subnet, claim.owner, claim.released);
@@ -128,6 +136,9 @@ impl Crawler {
         self.populate(&claim);
         self.roll_up_changed = true;
         self.learn_from(&claim);
+        if let Some(before) = before.as_ref().filter(|_| claim.reason == ClaimReason::Moved && !released) {
+            self.learn_from_move(&claim, before.owner);
+        }
         if let Some(procedure) = self.procedures.get(&subnet)
             && matches!(procedure.state, ProcedureState::Awarded(_) | ProcedureState::Awarding(..))
         {

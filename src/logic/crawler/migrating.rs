@@ -24,10 +24,14 @@ use rand::{SeedableRng, rngs::StdRng};
 use std::collections::BTreeMap;
 
 /// Access points that are thought of beside the present one: the nearest, as far as is known.
-const MOST_CANDIDATES: usize = 4;
+const MOST_CANDIDATES: usize = 8;
 
 /// What the latest access took here may be off by so much, as a share.
 const ERROR_HERE: f64 = 0.1;
+
+/// A way that is so much longer or shorter than was known is another one: as a share, and in microseconds.
+const NEWS_OF_THE_WAY: f64 = 0.25;
+const LEAST_NEWS_US: f64 = 2_000.0;
 
 /// How often an access point's load is looked at, in ticks: once a minute.
 const LOAD_EVERY: u64 = 600;
@@ -205,6 +209,13 @@ impl Crawler {
             // A probe by `http-head` waits for the server, too.
             let service = if self.settings.probe == ProbeKind::HttpHead { 0.0 } else { (least - way).max(0.0) };
             watched.service_us = Some(watched.service_us.map_or(service, |known| known.min(service)));
+        }
+        if let (Some(way), Some(service)) = (way_here, watched.service_us) {
+            // The ways change: what the others hear of this one must be what it is now.
+            let way_now = (least - service).max(0.0);
+            if (way_now - way).abs() > NEWS_OF_THE_WAY * way + LEAST_NEWS_US {
+                self.knowledge.measured_anew(&self.hierarchy, subnet, self.me, way_now as u32);
+            }
         }
         let beside_the_way = (here - least).max(0.0) + watched.service_us.unwrap_or(0.0);
         let price = |who: &AccessPoint| {

@@ -278,7 +278,9 @@ impl Crawler {
     fn release_to(&mut self, subnet: Subnet, to: AccessPoint) {
         let Some(claim) = self.ownership.claim(&subnet).cloned() else { return };
         self.enter_stage(subnet, Stage::Releasing, self.now.moment);
-        let mine = claim.rtt_us.map(|rtt_us| Answer { rtt_us, prober: self.me.into() });
+        // How far it is by now, not how far it was when it was claimed.
+        let measured = self.knowledge.measurements(&subnet).find(|(who, _)| *who == self.me).map(|(_, rtt_us)| rtt_us);
+        let mine = measured.or(claim.rtt_us).map(|rtt_us| Answer { rtt_us, prober: self.me.into() });
         let others = claim.answers.iter().copied().filter(|answer| answer.prober != ShortId::from(self.me));
         let mut answers: Vec<_> = others.chain(mine).collect();
         answers.sort_unstable();

@@ -164,7 +164,9 @@ impl Crawler {
         let timed = self.knowledge.measurements(&last.subnet).find(|(who, _)| *who == self.me).map(|(_, rtt)| rtt);
         let answered = last.answers.iter().find(|answer| answer.prober == mine).map(|answer| answer.rtt_us);
         let rtt_us = timed.into_iter().chain(answered).min();
-        let before = last.rtt_us.map(|rtt_us| Answer { rtt_us, prober: last.owner.into() });
+        // Whoever released it said how far it has come to be from there.
+        let said = last.answers.iter().any(|answer| answer.prober == ShortId::from(last.owner));
+        let before = last.rtt_us.filter(|_| !said).map(|rtt_us| Answer { rtt_us, prober: last.owner.into() });
         let mut answers: Vec<_> = last.answers.iter().copied().filter(|answer| answer.prober != mine).chain(before).collect();
         answers.sort_unstable();
         answers.truncate(MOST_ANSWERS);

@@ -140,6 +140,15 @@ impl Knowledge {
     /// Notes that an access point measured a subnet, in microseconds: the answer to a probe, or the timing of a download. The least of
     /// several counts.
     pub fn measured(&mut self, hierarchy: &Hierarchy, subnet: Subnet, by: AccessPoint, rtt_us: u32) {
+        self.note(hierarchy, subnet, by, rtt_us, |known| if rtt_us as f32 >= NEWS * known as f32 { rtt_us.min(known) } else { rtt_us });
+    }
+
+    /// The same where the ways may have changed since: what was measured now counts, be it more or less than before.
+    pub fn measured_anew(&mut self, hierarchy: &Hierarchy, subnet: Subnet, by: AccessPoint, rtt_us: u32) {
+        self.note(hierarchy, subnet, by, rtt_us, |_| rtt_us);
+    }
+
+    fn note(&mut self, hierarchy: &Hierarchy, subnet: Subnet, by: AccessPoint, rtt_us: u32, now_known: impl Fn(u32) -> u32) {
         let Some(&by) = self.members.get(&by) else { return };
         if self.plane().is_none() {
             // Now, before the answer is in what a chart drawn anew would learn from.
@@ -147,11 +156,13 @@ impl Knowledge {
         }
         let memory = self.subnets.entry(subnet).or_default();
         match memory.answers.iter_mut().find(|(who, _)| *who == by) {
-            Some((_, known)) if rtt_us as f32 >= NEWS * *known as f32 => {
-                *known = rtt_us.min(*known);
-                return;
+            Some((_, known)) => {
+                let before = std::mem::replace(known, now_known(*known));
+                let (less, more) = (before.min(*known), before.max(*known));
+                if less as f32 >= NEWS * more as f32 {
+                    return;
+                }
             }
-            Some((_, known)) => *known = rtt_us,
             None => memory.answers.push((by, rtt_us)),
         }
         self.by_age.remove(&memory.latest);

@@ -1,0 +1,175 @@
+//! Ways change while twelve real daemons crawl: do their servers find better owners, without a page lost or asked for twice?
+//!
+//! Twelve daemons and 220 servers stand for as many places on Earth, with the round trips measured between them. In the middle of the
+//! crawl half of the daemons change places, as if their networks had been connected elsewhere: what everybody knows of their distances
+//! is wrong from then on. Nobody is told. The servers' logs say what became of it.
+
+use crate::support::{Ground, Habits, RELAY_PORT, RealPlaces, Relay, Swarm};
+use nearcrawl::demo::{
+    daemons::SWARM_PORT,
+    web::{Answer, RequestSeen, Site},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+    net::{IpAddr, Ipv4Addr},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+/// Pages of each server: more than are crawled while the test lasts.
+const PAGES: usize = 400;
+
+/// How many of the daemons change places.
+const MOVED: usize = 6;
+
+/// How long a server rests after each answer, in milliseconds.
+const REST_MS: u64 = 1_500;
+
+/// How long the crawl goes on before the ways change, and afterwards.
+const BEFORE: Duration = Duration::from_secs(30);
+const AFTER: Duration = Duration::from_secs(120);
+
+/// Members of this swarm are as far apart as in the world, and share two cores with 220 servers.
+const TIMERS: &str = "dead_after = \"15s\"\nfence_after = \"10s\"\nstable_after = \"6s\"\n\
+     probe_every = \"1s\"\nprobe_timeout = \"800ms\"\nsuspect_for = \"4s\"\n";
+
+/// The places, and whether some of them have changed.
+struct Shifting {
+    places: RealPlaces,
+    shifted: AtomicBool,
+}
+
+impl Shifting {
+    /// Where an access point's traffic enters the world now.
+    fn stands_at(&self, point: Ipv4Addr, shifted: bool) -> Ipv4Addr {
+        let points = &self.places.points;
+        match points.iter().position(|other| other.address == point) {
+            Some(index) if shifted && index < MOVED => points[(index + 1) % MOVED].address,
+            _ => point,
+        }
+    }
+
+    /// The way from a server to an access point, in milliseconds.
+    fn ms(&self, server: Ipv4Addr, point: Ipv4Addr, shifted: bool) -> Option<f64> {
+        self.places.ms(server, self.stands_at(point, shifted))
+    }
+
+    fn nearest_ms(&self, server: Ipv4Addr, shifted: bool) -> f64 {
+        self.places.points.iter().filter_map(|point| self.ms(server, point.address, shifted)).fold(f64::INFINITY, f64::min)
+    }
+}
+
+impl Site for Shifting {
+    fn answer(&self, _: &str, path: &str) -> Answer {
+        if path != "/" {
+            return if path.starts_with("/page/") {
+                Answer::html("<title>A page</title><p>It leads nowhere.")
+            } else {
+                Answer::status(404)
+            };
+        }
+        let mut text = "<title>Contents</title>".to_owned();
+        for page in 0..PAGES {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "<a href=/page/{page}>{page}</a>");
+        }
+        Answer::html(text)
+    }
+
+    fn delay(&self, server: IpAddr, peer: IpAddr) -> Duration {
+        let (IpAddr::V4(server), IpAddr::V4(peer)) = (server, peer) else { return Duration::ZERO };
+        let ms = self.ms(server, peer, self.shifted.load(Ordering::Relaxed));
+        ms.map_or(Duration::ZERO, |ms| Duration::from_secs_f64(ms / 1000.0))
+    }
+}
+
+/// The pages asked for between two moments of the servers' log.
+fn fetches(requests: &[RequestSeen], from: Duration, to: Duration) -> impl Iterator<Item = (Ipv4Addr, Ipv4Addr)> {
+    let pages = requests.iter().filter(move |seen| seen.path.starts_with("/page/") && seen.start >= from && seen.start < to);
+    pages.filter_map(|seen| match (seen.server, seen.peer) {
+        (IpAddr::V4(server), IpAddr::V4(peer)) => Some((server, peer)),
+        _ => None,
+    })
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
+    sum / f64::from(count)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_go_to_better_owners_when_the_ways_change_and_no_page_is_asked_for_twice() {
+    let ground = Ground::claim_wide();
+    let world = Arc::new(Shifting { places: RealPlaces::new(&ground, 1.0), shifted: AtomicBool::new(false) });
+    let places = &world.places;
+    let points: Vec<Ipv4Addr> = places.points.iter().map(|point| point.address).collect();
+    let habits = Habits {
+        policy: "nearcrawl",
+        least_delay_ms: REST_MS,
+        delay_factor: 0,
+        advertised_port: RELAY_PORT,
+        timers: TIMERS,
+        delegation: "access_requests = 4\n".to_owned(),
+        ..Habits::default()
+    };
+    let mut swarm = Swarm::prepare(ground, world.clone(), places.registry_files(), places.names(), &points, habits).await;
+    let mut relays = Vec::new();
+    for point in &points {
+        let (world, point) = (world.clone(), *point);
+        let relay = Relay::start(point, SWARM_PORT, move |asker| world.places.delay(point.into(), asker.into())).await;
+        relays.push(relay.expect("a relay"));
+    }
+    swarm.start(0..points.len()).await;
+    for (number, site) in places.sites.iter().enumerate() {
+        swarm.seed(number % points.len(), &[format!("http://{}:8080/", site.host)]).await;
+    }
+    let all: BTreeSet<Ipv4Addr> = places.sites.iter().map(|site| site.address).collect();
+    let log = swarm.log().clone();
+    let crawled = |since: Duration| fetches(&log.requests(), since, log.now()).map(|(server, _)| server).collect::<BTreeSet<_>>();
+    swarm
+        .until("all servers are crawled", Duration::from_secs(120), async || match crawled(Duration::ZERO).len() {
+            count if count == all.len() => Ok(()),
+            count => Err(format!("{count} of {}", all.len())),
+        })
+        .await;
+    tokio::time::sleep(BEFORE).await;
+    world.shifted.store(true, Ordering::Relaxed);
+    let shifted_at = log.now();
+    tokio::time::sleep(AFTER).await;
+    let ended_at = log.now();
+    let requests = log.requests();
+
+    let last = Duration::from_secs(20);
+    let before: Vec<_> = fetches(&requests, shifted_at - last, shifted_at).collect();
+    let after: Vec<_> = fetches(&requests, ended_at - last, ended_at).collect();
+    let by = |fetched: &[(Ipv4Addr, Ipv4Addr)], shifted: bool| {
+        mean(fetched.iter().filter_map(|(server, point)| world.ms(*server, *point, shifted)))
+    };
+    let best = |shifted: bool| mean(all.iter().map(|server| world.nearest_ms(*server, shifted)));
+    let (settled, struck, recovered) = (by(&before, false), by(&before, true), by(&after, true));
+    println!(
+        "ms a page: {settled:.1} before (best {:.1}), {struck:.1} had nobody moved, {recovered:.1} in the end (best {:.1})",
+        best(false),
+        best(true)
+    );
+    let moved = swarm.metrics("nearcrawl_moves_total{name=\"moved\"}").await;
+    let owners: BTreeMap<Ipv4Addr, BTreeSet<Ipv4Addr>> =
+        fetches(&requests, Duration::ZERO, ended_at).fold(BTreeMap::new(), |mut owners, (server, point)| {
+            owners.entry(server).or_insert_with(BTreeSet::new).insert(point);
+            owners
+        });
+    let several = owners.values().filter(|owners| owners.len() > 1).count();
+    println!("{moved} moves; {several} of {} servers had several owners", all.len());
+    swarm.stop().await;
+
+    let twice: Vec<_> = log.fetches().into_iter().filter(|((_, path), count)| path.starts_with("/page/") && *count > 1).collect();
+    assert!(twice.is_empty(), "asked for more than once: {twice:?}");
+    let shortest = log.shortest_pause().expect("servers were asked more than once");
+    assert!(shortest.lasted >= Duration::from_millis(REST_MS - 1), "{shortest:?}");
+    assert_eq!(log.most_requests_at_once().at_once, 1);
+    assert!(recovered - best(true) < 0.35 * (struck - best(true)), "the swarm did not become quick again");
+}
