@@ -15,4 +15,4 @@ mod world;
 #[cfg(test)]
 mod tests;
 
-pub use world::{World, WorldConfig};
+pub use world::{Ways, World, WorldConfig};

@@ -56,6 +56,15 @@ pub struct WorldConfig {
     pub places: Vec<u8>,
 }
 
+/// How far it is in a world whose distances were measured somewhere.
+pub trait Ways {
+    /// From an access point, by its number, to a server and back, in microseconds.
+    fn to_server(&self, from: usize, address: IpAddr) -> u32;
+
+    /// From one access point to another and back, in microseconds.
+    fn between(&self, one: usize, other: usize) -> u32;
+}
+
 /// One access point: what runs, and what is on its disk.
 pub(super) struct Node {
     pub(super) place: u8,
@@ -113,6 +122,8 @@ pub struct World {
     pub(super) random: StdRng,
     pub(super) groups: BTreeMap<AccessPoint, usize>,
     pub(super) detours: BTreeMap<AccessPoint, u32>,
+    /// Distances; none if they follow from the places.
+    pub ways: Option<Box<dyn Ways>>,
     /// The share of questions and answers that get lost.
     pub loss: f64,
     /// The share of gossip that gets lost, at each receiver.
@@ -168,6 +179,7 @@ impl World {
             wires: 0,
             groups: BTreeMap::new(),
             detours: BTreeMap::new(),
+            ways: None,
             loss: 0.0,
             gossip_loss: 0.0,
             questions: BTreeMap::new(),
@@ -376,6 +388,9 @@ impl World {
 
     /// The way to a server and back, in microseconds.
     pub fn round_trip_us(&self, from: AccessPoint, address: IpAddr) -> u32 {
+        if let (Some(ways), Some(number)) = (&self.ways, self.number_of(from)) {
+            return ways.to_server(number, address);
+        }
         let bits = match self.config.hierarchy.unit_of(address).first() {
             IpAddr::V4(address) => u32::from(address),
             IpAddr::V6(_) => 0,
@@ -385,6 +400,10 @@ impl World {
         4_000 + 800 * mine.abs_diff(place) + self.detours.get(&from).copied().unwrap_or(0)
     }
 
+    fn number_of(&self, who: AccessPoint) -> Option<usize> {
+        self.members.iter().position(|member| *member == who)
+    }
+
     /// Makes every way from an access point to servers so much longer, in microseconds.
     pub fn detour(&mut self, number: usize, more_us: u32) {
         self.detours.insert(self.members[number], more_us);
@@ -392,6 +411,9 @@ impl World {
 
     /// The way from one access point to another and back, in microseconds.
     pub fn distance_us(&self, one: AccessPoint, other: AccessPoint) -> u32 {
+        if let (Some(ways), Some(one), Some(other)) = (&self.ways, self.number_of(one), self.number_of(other)) {
+            return ways.between(one, other);
+        }
         let place = |who: AccessPoint| self.nodes.get(&who).map_or(0, |node| u32::from(node.place));
         4_000 + 800 * place(one).abs_diff(place(other))
     }

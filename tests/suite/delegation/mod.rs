@@ -4,7 +4,7 @@
 //! places have; what the daemons say to each other takes its time, too. The servers' logs count the probes. The laboratory is given the
 //! same addresses, hierarchy and round trips.
 
-mod figures;
+pub mod figures;
 mod laboratory;
 
 use crate::support::{Ground, Habits, RELAY_PORT, RealPlaces, Relay, Swarm};

@@ -4,10 +4,15 @@
 //! crawl half of the daemons change places, as if their networks had been connected elsewhere: what everybody knows of their distances
 //! is wrong from then on. Nobody is told. The servers' logs say what became of it.
 
+mod laboratory;
+
 use crate::support::{Ground, Habits, RELAY_PORT, RealPlaces, Relay, Swarm};
-use nearcrawl::demo::{
-    daemons::SWARM_PORT,
-    web::{Answer, RequestSeen, Site},
+use nearcrawl::{
+    demo::{
+        daemons::SWARM_PORT,
+        web::{Answer, RequestSeen, Site},
+    },
+    logic::crawler::migrating::Rule,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +26,7 @@ use std::{
 };
 
 /// Pages of each server: more than are crawled while the test lasts.
-const PAGES: usize = 400;
+const PAGES: usize = 160;
 
 /// How many of the daemons change places.
 const MOVED: usize = 6;
@@ -29,9 +34,15 @@ const MOVED: usize = 6;
 /// How long a server rests after each answer, in milliseconds.
 const REST_MS: u64 = 1_500;
 
+/// Requests that make an access.
+const ACCESS_REQUESTS: u32 = 4;
+
 /// How long the crawl goes on before the ways change, and afterwards.
-const BEFORE: Duration = Duration::from_secs(30);
-const AFTER: Duration = Duration::from_secs(120);
+const BEFORE: Duration = Duration::from_secs(20);
+const AFTER: Duration = Duration::from_secs(90);
+
+/// What a page takes is the mean of so long.
+const LAST: Duration = Duration::from_secs(20);
 
 /// Members of this swarm are as far apart as in the world, and share two cores with 220 servers.
 const TIMERS: &str = "dead_after = \"15s\"\nfence_after = \"10s\"\nstable_after = \"6s\"\n\
@@ -113,7 +124,7 @@ async fn servers_go_to_better_owners_when_the_ways_change_and_no_page_is_asked_f
         delay_factor: 0,
         advertised_port: RELAY_PORT,
         timers: TIMERS,
-        delegation: "access_requests = 4\n".to_owned(),
+        delegation: format!("access_requests = {ACCESS_REQUESTS}\n"),
         ..Habits::default()
     };
     let mut swarm = Swarm::prepare(ground, world.clone(), places.registry_files(), places.names(), &points, habits).await;
@@ -143,9 +154,8 @@ async fn servers_go_to_better_owners_when_the_ways_change_and_no_page_is_asked_f
     let ended_at = log.now();
     let requests = log.requests();
 
-    let last = Duration::from_secs(20);
-    let before: Vec<_> = fetches(&requests, shifted_at - last, shifted_at).collect();
-    let after: Vec<_> = fetches(&requests, ended_at - last, ended_at).collect();
+    let before: Vec<_> = fetches(&requests, shifted_at - LAST, shifted_at).collect();
+    let after: Vec<_> = fetches(&requests, ended_at - LAST, ended_at).collect();
     let by = |fetched: &[(Ipv4Addr, Ipv4Addr)], shifted: bool| {
         mean(fetched.iter().filter_map(|(server, point)| world.ms(*server, *point, shifted)))
     };
@@ -171,5 +181,12 @@ async fn servers_go_to_better_owners_when_the_ways_change_and_no_page_is_asked_f
     let shortest = log.shortest_pause().expect("servers were asked more than once");
     assert!(shortest.lasted >= Duration::from_millis(REST_MS - 1), "{shortest:?}");
     assert_eq!(log.most_requests_at_once().at_once, 1);
-    assert!(recovered - best(true) < 0.35 * (struck - best(true)), "the swarm did not become quick again");
+    // The laboratory's access points have nothing else to do; these here share two cores with 220 servers.
+    let hierarchy = Arc::new(crate::delegation::figures::hierarchy_of(places));
+    let expected = laboratory::play(&world, hierarchy, Rule::Nearcrawl, BEFORE, AFTER, LAST);
+    println!("the laboratory: {expected:.1?}");
+    let regained = |settled: f64, recovered: f64| (struck - recovered) / (struck - settled);
+    let (theirs, ours) = (regained(expected.settled, expected.recovered), regained(settled, recovered));
+    println!("of what was lost {:.0} % was regained, in the laboratory {:.0} %", 100.0 * ours, 100.0 * theirs);
+    assert!(ours > theirs / 2.0 && ours < 1.5, "the daemons do not do as the laboratory says");
 }
