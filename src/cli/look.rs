@@ -2,7 +2,7 @@
 
 use super::{
     client::{ApiArgs, ApiClient},
-    failure::Failure,
+    failure::{Exit, Failure},
     json,
     table::{Style, Table, bytes, facts},
 };
@@ -10,7 +10,8 @@ use crate::model::{
     access_point::AccessPoint,
     chronicle::Holding,
     claim::ClaimReason,
-    view::{DelegationView, LeaveView, PeerView, Span, StatusView, WhyView, counted},
+    subnet::Subnet,
+    view::{DelegationView, LeaveView, MoveView, PeerView, Span, StatusView, WhyView, counted},
 };
 use clap::Args;
 use serde_json::json;
@@ -31,6 +32,24 @@ pub const PEERS_EXAMPLES: &str = "Examples:\n  \
 pub const LEAVE_EXAMPLES: &str = "Examples:\n  \
     nearcrawl leave                           give everything back, then end\n  \
     systemctl stop nearcrawl                  only stop: back within 45 seconds, nothing moves";
+
+/// Shown under `move --help`.
+pub const MOVE_EXAMPLES: &str = "Examples:\n  \
+    nearcrawl peers                                        who could have it\n  \
+    nearcrawl move 192.0.2.0/24 12D3KooW…                  its crawl goes on there\n  \
+    nearcrawl why 192.0.2.0/24                             who had it before, and why it went";
+
+/// Arguments of `move`.
+#[derive(Args, Clone, Debug)]
+pub struct MoveArgs {
+    /// A subnet that this access point owns
+    subnet: Subnet,
+    /// The peer id of whoever shall have it
+    #[arg(value_name = "ACCESS-POINT")]
+    to: AccessPoint,
+    #[command(flatten)]
+    api: ApiArgs,
+}
 
 /// Shown under `why --help`.
 pub const WHY_EXAMPLES: &str = "Examples:\n  \
@@ -191,6 +210,17 @@ fn holding_text(held: &Holding) -> String {
     let ago = Span(now.saturating_sub(held.since.0));
     let left = held.left_because.as_ref().map_or(String::new(), |why| format!("; left, {why}"));
     format!("epoch {}, {ago} ago: {}, for {}{left}", held.epoch, held.owner.short(), in_words(held.reason))
+}
+
+/// Hands a subnet over.
+pub async fn hand_over(args: &MoveArgs) -> Result<String, Failure> {
+    let MoveArgs { subnet, to, .. } = args;
+    let view: MoveView = ApiClient::new(&args.api)?.post("/api/move", &json!({ "subnet": subnet, "to": to })).await?;
+    match &view.why_not {
+        Some(why_not) => Err(Failure::new(Exit::Unavailable, format!("{subnet} stays: {why_not}"))),
+        None if args.api.json => json(&view),
+        None => Ok(format!("{subnet} is on its way to {}: its history first, its claim last\n", to.short())),
+    }
 }
 
 /// Leaves the swarm for good.

@@ -89,6 +89,9 @@ pub enum Command {
     /// List the members of the swarm
     #[command(after_help = look::PEERS_EXAMPLES)]
     Peers(ApiArgs),
+    /// Hand a subnet that this access point owns over to another member, with its history
+    #[command(after_help = look::MOVE_EXAMPLES)]
+    Move(look::MoveArgs),
     /// Leave the swarm for good: give everything back, then end
     #[command(after_help = look::LEAVE_EXAMPLES)]
     Leave(ApiArgs),
@@ -144,6 +147,7 @@ pub async fn perform(command: Command, style: Style) -> Result<String, Failure> 
         Command::Plan(args) => plan::plan(&args, style).await,
         Command::Why(args) => look::why(&args, style).await,
         Command::Peers(args) => look::peers(&args, style).await,
+        Command::Move(args) => look::hand_over(&args).await,
         Command::Leave(args) => look::leave(&args).await,
         Command::Hierarchy(command) => {
             let mut out = Vec::new();

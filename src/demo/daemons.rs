@@ -155,6 +155,11 @@ impl Common {
 impl Daemon {
     /// Starts the process; what it says goes to its log file.
     pub fn start(&mut self, common: &Common) -> Result<(), DaemonError> {
+        self.start_with(common, &[])
+    }
+
+    /// The same with variables in its environment.
+    pub fn start_with(&mut self, common: &Common, environment: &[(&str, &str)]) -> Result<(), DaemonError> {
         let unwritable = |source| DaemonError::Write { path: self.log.clone(), source };
         let log = File::options().create(true).append(true).open(&self.log).map_err(unwritable)?;
         let errors = log.try_clone().map_err(unwritable)?;
@@ -165,6 +170,7 @@ impl Daemon {
         for name in ["STATE_DIRECTORY", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "JOURNAL_STREAM", "NEARCRAWL_API"] {
             command.env_remove(name);
         }
+        command.envs(environment.iter().copied());
         end_with_parent(&mut command);
         let child = command.spawn().map_err(|source| DaemonError::Start { program: common.program.clone(), source })?;
         self.child = Some(child);

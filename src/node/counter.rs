@@ -12,8 +12,10 @@ use crate::{
         hierarchy::Hierarchy,
     },
     model::{
+        access_point::AccessPoint,
+        subnet::Subnet,
         url::PageUrl,
-        view::{LeaveView, LimitView, RefusedSeed, SeedView, StoreView},
+        view::{LeaveView, LimitView, MoveView, RefusedSeed, SeedView, StoreView},
     },
 };
 use std::collections::{BTreeMap, VecDeque};
@@ -95,6 +97,11 @@ impl Counter {
         LeaveView { released: mind.subnets_held() as u64 }
     }
 
+    /// Whether a subnet can go now.
+    pub fn moving(&self, mind: &Crawler, subnet: Subnet, to: AccessPoint) -> MoveView {
+        MoveView { subnet, to, why_not: mind.may_move(&subnet, &to).err().map(|why| why.to_string()) }
+    }
+
     /// Answers what only needs looking. Seeds and leaving are the loop's.
     pub fn answer(&self, mind: &Crawler, hands: &Hands, disk: StoreView, question: Question) -> Answer {
         match question {
@@ -104,6 +111,7 @@ impl Counter {
             Question::Why(subject) => Answer::Why(Box::new(mind.why(&subject))),
             Question::Servers { after, most } => Answer::Servers(mind.servers(after.as_ref(), most)),
             Question::AddSeeds(urls) => Answer::Seeds(self.seeds(mind, &urls)),
+            Question::Move(subnet, to) => Answer::Moving(self.moving(mind, subnet, to)),
             Question::Leave => Answer::Leaving(self.leaving(mind)),
             Question::Status => Answer::Status(Box::new(mind.status(self.outside(hands, disk)))),
         }

@@ -3,9 +3,10 @@
 //! The API stands in front of it, the node's loop behind it: it takes [`Asked`] values from the receiver, looks, and answers.
 
 use crate::model::{
+    access_point::AccessPoint,
     subnet::Subnet,
     url::{Host, PageUrl},
-    view::{LeaveView, OwnershipView, PeerView, RefusedSeed, ResultsView, SeedView, ServersPage, StatusView, Subject, WhyView},
+    view::{LeaveView, MoveView, OwnershipView, PeerView, RefusedSeed, ResultsView, SeedView, ServersPage, StatusView, Subject, WhyView},
 };
 use std::time::Duration;
 use tokio::{
@@ -48,6 +49,8 @@ pub enum Question {
     },
     /// Please leave the swarm for good: give everything back, then end.
     Leave,
+    /// Please hand this subnet over to that access point.
+    Move(Subnet, AccessPoint),
 }
 
 /// What the loop answers: the variant of the same name as the question's.
@@ -69,6 +72,8 @@ pub enum Answer {
     Servers(ServersPage),
     /// To [`Question::Leave`]: it has begun.
     Leaving(LeaveView),
+    /// To [`Question::Move`]: whether it has begun.
+    Moving(MoveView),
 }
 
 /// A question on the desk, with the way back. An asker who went away is no error: ignore what `send` returns.
@@ -185,6 +190,14 @@ impl Desk {
     pub async fn servers(&self, after: Option<Host>, most: usize) -> Result<ServersPage, DeskFailure> {
         match self.ask(Question::Servers { after, most }).await? {
             Answer::Servers(page) => Ok(page),
+            _ => Err(DeskFailure::WrongAnswer),
+        }
+    }
+
+    /// Asks it to hand a subnet over.
+    pub async fn hand_over(&self, subnet: Subnet, to: AccessPoint) -> Result<MoveView, DeskFailure> {
+        match self.ask(Question::Move(subnet, to)).await? {
+            Answer::Moving(view) => Ok(view),
             _ => Err(DeskFailure::WrongAnswer),
         }
     }

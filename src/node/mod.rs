@@ -6,6 +6,7 @@
 //! * [`images`]: the hierarchy, mapped from a file instead of unpacked at each start;
 //! * `library`, `exchange`: editions of the hierarchy, on disk and between members;
 //! * [`alone`]: the same loop without a swarm, until everything is done;
+//! * `fault`: where a daemon under test is to die;
 //! * [`api`], [`desk`], [`metrics`]: where people ask.
 
 pub mod alone;
@@ -20,6 +21,7 @@ pub mod doors;
 mod errands;
 mod exchange;
 mod failure;
+mod fault;
 pub mod images;
 mod keyfile;
 mod library;

@@ -8,6 +8,7 @@ use super::{
     desk::Desk,
     errands::Errand,
     failure::NodeFailure,
+    fault::Fault,
     keyfile::{self, Born},
     library::{Beginning, Given, Library},
     metrics::Metrics,
@@ -82,6 +83,7 @@ struct Daemon {
     next_errand: u64,
     certain: VecDeque<Event>,
     finished: bool,
+    fault: Fault,
 }
 
 /// Runs a daemon until SIGTERM, Ctrl-C or `leave`.
@@ -140,6 +142,7 @@ pub async fn run(config: Config) -> Result<(), NodeFailure> {
         next_errand: ERRAND,
         certain: VecDeque::new(),
         finished: false,
+        fault: Fault::of_environment(),
     };
     daemon.serve(api, ears, swarm_events).await
 }
@@ -236,6 +239,7 @@ impl Daemon {
 
     fn hear(&mut self, event: Event) {
         self.mind.handle(clock::now(), event);
+        self.fault.strike(&self.mind);
     }
 
     /// Hands the mind's wishes over; what they make certain at once goes back in.
@@ -441,6 +445,11 @@ impl Daemon {
                 let answer = self.counter.seeds(&self.mind, &urls);
                 self.hear(Event::Seeds(urls));
                 Ok(Answer::Seeds(answer))
+            }
+            Question::Move(subnet, to) => {
+                let answer = self.counter.moving(&self.mind, subnet, to);
+                self.hear(Event::Move { subnet, to });
+                Ok(Answer::Moving(answer))
             }
             Question::Leave => {
                 let answer = self.counter.leaving(&self.mind);

@@ -11,6 +11,7 @@ mod false_editions;
 mod hostile_web;
 mod lockfile;
 mod migration;
+mod moves;
 mod real_input;
 mod second_runs;
 mod shared_hierarchy;

@@ -22,6 +22,7 @@ use crate::{
         url::Host,
     },
 };
+use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// Subnets on their way out at a time, and on their way in.
@@ -44,6 +45,8 @@ const MOST_CHRONICLES: usize = 65_536;
 #[derive(Debug, Default)]
 pub(super) struct Moves {
     going: BTreeMap<Subnet, Going>,
+    /// Subnets that we released for somebody, and the epoch of the release, until somebody claims them.
+    given: BTreeMap<Subnet, u64>,
     /// Subnets that we said yes to, at which epoch, and until when we wait for them.
     coming: BTreeMap<Subnet, (u64, Moment)>,
     /// Subnets that were handed to us with everything, and the epoch of the release.
@@ -64,7 +67,8 @@ struct Going {
 }
 
 /// How far a move is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Stage {
     /// The next owner was asked whether it would.
     Offered,
@@ -76,10 +80,32 @@ pub enum Stage {
     Closing,
     /// The release is being stored.
     Releasing,
+    /// It is released; the next owner has not been heard to claim it.
+    Given,
     /// Seen from the next owner: it said yes.
     Coming,
     /// Seen from the next owner: it has everything, and the release.
     Handed,
+}
+
+/// Why a subnet cannot be handed over now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Immovable {
+    /// It is another's, or nobody's.
+    #[error("this access point does not own it; `nearcrawl why` says who does, and that one can give it away")]
+    NotOurs,
+    /// One's own network is one's own (IPMicra §4.1).
+    #[error("this access point lives in it itself")]
+    OwnNetwork,
+    /// The one who should have it is not alive, or it is ourselves.
+    #[error("whoever should have it is no other living member; `nearcrawl peers` names those")]
+    NobodyThere,
+    /// Its history is being read, its claim is being watched, or nothing is fetched at the moment.
+    #[error("it is not settled here at the moment; try again in half a minute")]
+    Unsettled,
+    /// It moves already, or as many as may.
+    #[error("it is on its way already, or as many subnets as may move at a time")]
+    Busy,
 }
 
 impl Moves {
@@ -113,20 +139,41 @@ impl Moves {
 }
 
 impl Crawler {
+    /// How far everything is that moves here.
+    pub fn stages(&self) -> impl Iterator<Item = Stage> + '_ {
+        let going = self.moves.going.values().map(|going| going.stage);
+        let given = self.moves.given.keys().map(|_| Stage::Given);
+        going.chain(given).chain(self.moves.coming.keys().map(|_| Stage::Coming)).chain(self.moves.handed.keys().map(|_| Stage::Handed))
+    }
+
     /// How far a subnet is on its way from here to another owner, or from another owner to us.
     pub fn moving(&self, subnet: &Subnet) -> Option<Stage> {
         let going = self.moves.going.get(subnet).map(|going| going.stage);
         let coming = || self.moves.coming.contains_key(subnet).then_some(Stage::Coming);
         let handed = || self.moves.handed.contains_key(subnet).then_some(Stage::Handed);
-        going.or_else(coming).or_else(handed)
+        let given = || self.moves.given.contains_key(subnet).then_some(Stage::Given);
+        going.or_else(given).or_else(coming).or_else(handed)
     }
 
-    /// Begins to hand a subnet of ours over. Nothing happens if it is not ours to give, or too much moves already.
-    pub(super) fn hand_over(&mut self, subnet: Subnet, to: AccessPoint, why: String) {
-        let Some(epoch) = self.epoch_if_movable(&subnet) else { return };
-        if to == self.me || !self.live().contains(&to) || !self.moves.may_go() || self.moves.is_going(&subnet) {
-            return;
+    /// Whether a subnet can be handed over to somebody now; the epoch of our claim to it.
+    pub fn may_move(&self, subnet: &Subnet, to: &AccessPoint) -> Result<u64, Immovable> {
+        let claim = self.ownership.claim(subnet).filter(|claim| claim.owner == self.me).ok_or(Immovable::NotOurs)?;
+        if claim.reason == ClaimReason::OwnSubnet {
+            return Err(Immovable::OwnNetwork);
         }
+        if *to == self.me || !self.live().contains(to) {
+            return Err(Immovable::NobodyThere);
+        }
+        let epoch = self.epoch_if_movable(subnet).ok_or(Immovable::Unsettled)?;
+        if !self.moves.may_go() || self.moves.is_going(subnet) {
+            return Err(Immovable::Busy);
+        }
+        Ok(epoch)
+    }
+
+    /// Begins to hand a subnet of ours over, if that can be done now.
+    pub(super) fn hand_over(&mut self, subnet: Subnet, to: AccessPoint, why: String) {
+        let Ok(epoch) = self.may_move(&subnet, &to) else { return };
         self.counters.moves_offered += 1;
         let until = self.now.moment.after(STOP_PATIENCE);
         self.moves.going.insert(subnet, Going { to, epoch, why, stage: Stage::Offered, until });
@@ -290,8 +337,9 @@ impl Crawler {
 
     /// The release of a subnet of ours is durable and holds: whoever it is for is told at once.
     pub(super) fn released_for_good(&mut self, subnet: Subnet, proof: SignedClaim) {
-        if let Some(Going { to, .. }) = self.moves.going.remove(&subnet) {
+        if let Some(Going { to, epoch, .. }) = self.moves.going.remove(&subnet) {
             self.counters.moves_made += 1;
+            self.moves.given.insert(subnet, epoch);
             self.commands.push_back(Command::Ask { to, question: 0, request: Request::TakeOver(proof) });
         }
     }
@@ -325,6 +373,9 @@ impl Crawler {
             self.moves.handed.remove(&claim.subnet);
         }
         let Claim { subnet, epoch, owner, reason, .. } = *claim;
+        if self.moves.given.get(&subnet).is_some_and(|released_at| *released_at < epoch) {
+            self.moves.given.remove(&subnet);
+        }
         self.moves.chronicle(subnet, Holding { owner, epoch, reason, since: self.now.wall, left_because: None });
     }
 

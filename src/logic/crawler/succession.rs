@@ -326,21 +326,25 @@ impl Crawler {
         let told: Vec<_> =
             told.filter_map(|entry| if let JournalEntry::Chronicled(chronicle) = entry { Some(chronicle.clone()) } else { None }).collect();
         told.into_iter().for_each(|chronicle| self.read_chronicle(subnet, chronicle));
+        let mut outgoing = Vec::new();
         for (host, copy) in best {
             let former = former.remove(&host).filter(|former| former.key.run + 1 == copy.key.run);
-            self.begin_from(copy, former, epoch);
+            outgoing.extend(self.begin_from(copy, former, epoch));
         }
+        // Not before all stand: what leads from one to another must not open it anew.
+        self.send_out(outgoing);
         self.yield_to_smaller(subnet);
         self.outbox.wake_all();
     }
 
-    /// A site begins where the journal ends.
-    fn begin_from(&mut self, copy: Copy, former: Option<Copy>, epoch: u64) {
+    /// A site begins where the journal ends. Returns what it named for others, if that may go on its way at once.
+    fn begin_from(&mut self, copy: Copy, former: Option<Copy>, epoch: u64) -> Vec<Item> {
         let Copy { key, entries, taken_over, own } = copy;
         self.next_site += 1;
         let number = self.next_site;
         let Some(replayed) = replay(key.clone(), number, &entries, &self.settings.rules, &self.secret) else {
-            return self.refuse("journals that do not begin with an opening");
+            self.refuse("journals that do not begin with an opening");
+            return Vec::new();
         };
         let (site, host, subnet) = (replayed.site, key.host.clone(), key.subnet);
         // Whatever the journal does not tell was asked after its last line: a whole rest from now is on the safe side.
@@ -356,12 +360,11 @@ impl Crawler {
         self.assign_keepers_of(&key);
         self.commands.push_back(Command::LoadSeen { site: number, seen: replayed.seen, children: replayed.children, cut: replayed.cut });
         let outgoing = replayed.outgoing.into_iter();
-        let outgoing = outgoing.map(|(sequence, arrival)| Item { arrival, origin: Some((key.clone(), sequence)) }).collect();
+        let mut outgoing: Vec<_> = outgoing.map(|(sequence, arrival)| Item { arrival, origin: Some((key.clone(), sequence)) }).collect();
         if own {
             self.keeping.stored(&key, upto);
-            self.send_out(outgoing);
         } else {
-            self.adopt(key, &entries, outgoing);
+            self.adopt(key, &entries, std::mem::take(&mut outgoing));
         }
         if let Some(former) = former {
             self.assign_keepers_of(&former.key);
@@ -376,6 +379,7 @@ impl Crawler {
             self.journal(&host, JournalEntry::TakenOver { epoch });
             self.carry_chronicle(subnet, &host);
         }
+        outgoing
     }
 
     /// The seen set knows a loaded site: it may be visited.

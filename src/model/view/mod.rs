@@ -376,6 +376,19 @@ pub struct LeaveView {
     pub released: u64,
 }
 
+/// What came of asking an access point to hand a subnet over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MoveView {
+    /// Which.
+    #[schema(value_type = String)]
+    pub subnet: Subnet,
+    /// To whom.
+    #[schema(value_type = String)]
+    pub to: AccessPoint,
+    /// Why it stays, in a sentence; none if it is on its way.
+    pub why_not: Option<String>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -86,6 +86,7 @@ fn answer(question: Question, age: u64) -> Answer {
             let next = all.last().filter(|_| more).map(|s| s.host.clone());
             Answer::Servers(ServersPage { servers: all, next })
         }
+        Question::Move(subnet, to) => Answer::Moving(MoveView { subnet, to, why_not: None }),
         Question::Leave => Answer::Leaving(LeaveView { released: 14 }),
     }
 }

@@ -125,6 +125,7 @@ pub async fn serve(
         routes::servers,
         routes::seeds,
         routes::leave,
+        routes::hand_over,
         routes::openapi,
         routes::metrics,
         page::index,
@@ -143,6 +144,7 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/servers", get(routes::servers))
         .route("/api/seeds", post(routes::seeds))
         .route("/api/leave", post(routes::leave))
+        .route("/api/move", post(routes::hand_over))
         .route("/openapi.json", get(routes::openapi))
         .route("/metrics", get(routes::metrics))
         .route("/", get(page::index))

@@ -5,10 +5,11 @@ use super::{
     refusal::{ErrorView, Refusal},
 };
 use crate::model::{
+    access_point::AccessPoint,
     subnet::Subnet,
     summary::Dimension,
     url::Host,
-    view::{LeaveView, OwnershipView, PeerView, ResultsView, SeedView, ServersPage, StatusView, Subject, WhyView},
+    view::{LeaveView, MoveView, OwnershipView, PeerView, ResultsView, SeedView, ServersPage, StatusView, Subject, WhyView},
 };
 use axum::{
     Json,
@@ -173,6 +174,26 @@ pub async fn seeds(State(context): State<Context>, body: Bytes) -> Result<Json<S
     responses((status = 200, body = LeaveView), (status = 415, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn leave(State(context): State<Context>) -> Result<Json<LeaveView>, Refusal> {
     Ok(Json(context.desk.leave().await?))
+}
+
+/// Which subnet goes to whom.
+#[derive(Deserialize, ToSchema)]
+pub struct MoveBody {
+    /// The subnet, like `192.0.2.0/24`.
+    #[schema(value_type = String)]
+    subnet: Subnet,
+    /// The peer id of a living member.
+    #[schema(value_type = String)]
+    to: AccessPoint,
+}
+
+/// Hands a subnet of this access point over to another one.
+#[utoipa::path(post, path = "/api/move", request_body = MoveBody,
+    responses((status = 200, body = MoveView), (status = 400, body = ErrorView), (status = 415, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn hand_over(State(context): State<Context>, body: Bytes) -> Result<Json<MoveView>, Refusal> {
+    let hint = r#"send {"subnet": "192.0.2.0/24", "to": "12D3KooW…"}"#;
+    let MoveBody { subnet, to } = serde_json::from_slice(&body).map_err(|why| Refusal::bad_request(format!("the body: {why}"), hint))?;
+    Ok(Json(context.desk.hand_over(subnet, to).await?))
 }
 
 /// This description.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 12] = [
+const ROUTES: [(&str, &str); 13] = [
     ("get", "/"),
     ("get", "/api/ownership"),
     ("get", "/api/peers"),
@@ -22,6 +22,7 @@ const ROUTES: [(&str, &str); 12] = [
     ("get", "/metrics"),
     ("get", "/openapi.json"),
     ("post", "/api/leave"),
+    ("post", "/api/move"),
     ("post", "/api/seeds"),
 ];
 
@@ -131,8 +132,9 @@ async fn the_address_it_listens_on_is_a_name_for_it_too() {
 #[tokio::test]
 async fn other_sites_can_neither_add_seeds_nor_make_it_leave() {
     let node = FakeNode::start("127.0.0.1:0").await;
-    let body = r#"{"urls":["http://a.test/"]}"#;
     let ask = async |path: &str, headers: &[(&str, &str)]| {
+        let moving = format!(r#"{{"subnet":"192.0.2.0/24","to":"{}"}}"#, super::fake::access_point(1));
+        let body = if path == "/api/move" { moving } else { r#"{"urls":["http://a.test/"]}"#.to_owned() };
         let mut request = client().post(node.url(path)).body(body);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -140,7 +142,7 @@ async fn other_sites_can_neither_add_seeds_nor_make_it_leave() {
         request.send().await.unwrap().status()
     };
     let json = ("content-type", "application/json");
-    for path in ["/api/seeds", "/api/leave"] {
+    for path in ["/api/seeds", "/api/leave", "/api/move"] {
         assert_eq!(ask(path, &[]).await, StatusCode::UNSUPPORTED_MEDIA_TYPE);
         for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonp"] {
             assert_eq!(ask(path, &[("content-type", kind)]).await, StatusCode::UNSUPPORTED_MEDIA_TYPE, "{kind}");

@@ -6,6 +6,11 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 const SHAPE: WebShape = WebShape { hosts: 16, hosts_per_subnet: 2, pages: 12, shared: 5 };
 const PLACES: [u8; 5] = [5, 25, 50, 75, 95];
 
+/// Subnets move whenever they seem better off elsewhere, and judge that often.
+fn restless() -> Settings {
+    Settings { migration: Migration { rule: Rule::Nearcrawl, access_requests: 4, states: 1 }, ..settings(4) }
+}
+
 /// Visits that stand on two disks: pages that must not be asked for again.
 fn recorded_by_two(world: &World) -> BTreeSet<PageUrl> {
     let mut disks: BTreeMap<PageUrl, BTreeSet<usize>> = BTreeMap::new();
@@ -18,7 +23,7 @@ fn recorded_by_two(world: &World) -> BTreeSet<PageUrl> {
 }
 
 fn kills_and_returns(seed: u64) {
-    let (mut world, truth) = swarm(seed, &PLACES, &SHAPE, settings(4));
+    let (mut world, truth) = swarm(seed, &PLACES, &SHAPE, restless());
     let mut random = StdRng::seed_from_u64(seed);
     world.run(2 * MINUTE);
     world.seed(0, urls(&["http://s0.test/"]));
@@ -60,7 +65,7 @@ fn kills_and_returns(seed: u64) {
 }
 
 fn anything(seed: u64) {
-    let (mut world, truth) = swarm(seed, &PLACES, &SHAPE, settings(4));
+    let (mut world, truth) = swarm(seed, &PLACES, &SHAPE, restless());
     let mut random = StdRng::seed_from_u64(seed);
     world.run(2 * MINUTE);
     world.seed(0, urls(&["http://s0.test/"]));

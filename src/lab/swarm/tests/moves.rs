@@ -1,10 +1,7 @@
 //! A subnet goes to another owner while it is crawled: is nothing lost, asked twice or left alone, whoever dies on the way?
 
 use super::*;
-use crate::{
-    logic::crawler::{migrating::Rule, moving::Stage},
-    model::claim::ClaimReason,
-};
+use crate::{logic::crawler::moving::Stage, model::claim::ClaimReason};
 
 const SHAPE: WebShape = WebShape { hosts: 12, hosts_per_subnet: 4, pages: 16, shared: 0 };
 const PLACES: [u8; 5] = [5, 25, 50, 75, 95];
