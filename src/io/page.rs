@@ -3,7 +3,7 @@
 //! One walk over the bytes, without a tree and without recursion: linear for any input. What is markup and what is text is
 //! decided as the HTML standard's tokenizer decides it; the tests compare the two.
 
-mod attributes;
+pub(in crate::io) mod attributes;
 mod charset;
 mod directives;
 mod entities;
@@ -11,7 +11,7 @@ mod marks;
 mod raw_text;
 mod references;
 mod resolve;
-mod tokens;
+pub(in crate::io) mod tokens;
 
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,7 @@ pub mod address;
 pub mod claim;
 pub mod distances;
 pub mod edition;
+pub mod evaluation;
 pub mod fetch;
 pub mod fingerprint;
 pub mod journal;
