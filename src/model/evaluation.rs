@@ -254,6 +254,83 @@ impl Evaluation {
     }
 }
 
+/// An evaluation and what it cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evaluated {
+    /// What came of it.
+    pub evaluation: Evaluation,
+    /// How long it took, in microseconds: part of the access, like the download. 0 if it is the one of an earlier run, of the same page.
+    pub took_us: u32,
+}
+
+/// Sums over evaluated pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EvaluationCounts {
+    /// Pages that were evaluated.
+    pub pages: u64,
+    /// Pages that were not, by why.
+    #[schema(value_type = BTreeMap<String, u64>)]
+    pub refused: BTreeMap<Gate, u64>,
+    /// Elements that were looked at.
+    pub elements: u64,
+    /// Failures that were detected, by rule. No failure detected does not mean that there is none.
+    #[schema(value_type = BTreeMap<String, u64>)]
+    pub failures: BTreeMap<Rule, u64>,
+    /// Pages with a detected failure.
+    pub failing: u64,
+    /// Time it took, in microseconds.
+    pub took_us: u64,
+}
+
+impl EvaluationCounts {
+    /// Counts one page.
+    pub fn count(&mut self, evaluation: &Evaluation, took_us: u32) {
+        let mut page = EvaluationCounts { took_us: u64::from(took_us), ..EvaluationCounts::default() };
+        match evaluation.gate {
+            Some(gate) => page.refused = BTreeMap::from([(gate, 1)]),
+            None => {
+                page.pages = 1;
+                page.failing = u64::from(!evaluation.failures.is_empty());
+                page.elements = u64::from(evaluation.elements);
+                page.failures = evaluation.failures.iter().map(|(rule, count)| (*rule, u64::from(*count))).collect();
+            }
+        }
+        self.add(&page);
+    }
+
+    /// All failures together.
+    pub fn detected(&self) -> u64 {
+        self.failures.values().fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
+    /// Adds another's sums. What a member exaggerates stays at the end of the scale.
+    pub fn add(&mut self, other: &EvaluationCounts) {
+        self.join(other, u64::saturating_add);
+    }
+
+    /// Takes back sums that were added before.
+    pub fn subtract(&mut self, other: &EvaluationCounts) {
+        self.join(other, u64::saturating_sub);
+        self.refused.retain(|_, count| *count > 0);
+        self.failures.retain(|_, count| *count > 0);
+    }
+
+    fn join(&mut self, other: &EvaluationCounts, join: impl Fn(u64, u64) -> u64) {
+        self.pages = join(self.pages, other.pages);
+        self.elements = join(self.elements, other.elements);
+        self.failing = join(self.failing, other.failing);
+        self.took_us = join(self.took_us, other.took_us);
+        for (gate, count) in &other.refused {
+            let sum = self.refused.entry(*gate).or_default();
+            *sum = join(*sum, *count);
+        }
+        for (rule, count) in &other.failures {
+            let sum = self.failures.entry(*rule).or_default();
+            *sum = join(*sum, *count);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -269,5 +346,23 @@ mod tests {
             assert_eq!(postcard::to_stdvec(&rule).unwrap(), [u8::try_from(place).unwrap()], "{rule:?} has kept its number");
             assert_eq!(rule.id().len(), 6);
         }
+    }
+
+    #[test]
+    fn what_is_added_can_be_taken_back() {
+        let one = Evaluation { failures: BTreeMap::from([(Rule::LinkName, 2), (Rule::PageTitle, 1)]), elements: 10, gate: None };
+        let mut sum = EvaluationCounts::default();
+        sum.count(&one, 700);
+        sum.count(&Evaluation::refused(Gate::TooDeep), 50);
+        sum.count(&Evaluation { elements: 5, ..Evaluation::default() }, 100);
+        assert_eq!((sum.pages, sum.failing, sum.elements, sum.detected(), sum.took_us), (2, 1, 15, 3, 850));
+        assert_eq!(sum.refused, BTreeMap::from([(Gate::TooDeep, 1)]));
+        let all = sum.clone();
+        let mut twice = all.clone();
+        twice.add(&all);
+        twice.subtract(&all);
+        assert_eq!(twice, all);
+        twice.subtract(&all);
+        assert_eq!(twice, EvaluationCounts::default());
     }
 }

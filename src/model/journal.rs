@@ -4,6 +4,7 @@
 //! said and when the server was last asked, without asking the server again.
 
 use super::{
+    evaluation::Evaluation,
     fetch::FetchFailure,
     fingerprint::Fingerprint,
     revisit::{Change, Validators},
@@ -241,6 +242,15 @@ pub enum JournalEntry {
         /// The URLs, each by half its fingerprint.
         urls: Vec<u32>,
     },
+    /// What came of looking for failures in the page that was visited last.
+    Evaluated {
+        /// What was visited.
+        page: Fingerprint,
+        /// What was detected.
+        evaluation: Evaluation,
+        /// How long it took, in microseconds; 0 if the page is the version that the run before evaluated.
+        took_us: u32,
+    },
 }
 
 /// Why a URL was set aside.
@@ -280,6 +290,7 @@ mod tests {
         assert_eq!(number(JournalEntry::Follows { run: 1, pages: 1 }), 10);
         assert_eq!(number(JournalEntry::Started { urls: Vec::new() }), 12);
         assert_eq!(number(JournalEntry::Beyond { page: Fingerprint(1), urls: Vec::new() }), 13);
+        assert_eq!(number(JournalEntry::Evaluated { page: Fingerprint(1), evaluation: Evaluation::default(), took_us: 1 }), 14);
         let outcome = |outcome: VisitOutcome| postcard::to_stdvec(&outcome).unwrap()[0];
         assert_eq!((outcome(VisitOutcome::Page(200)), outcome(VisitOutcome::Status(404))), (0, 3));
         assert_eq!(outcome(VisitOutcome::RestrictedPage { status: 200, no_index: true, no_follow: true }), 5);

@@ -193,7 +193,7 @@ static ROLES: [Role; 132] = [
     role("img").covering_children(),
     role("insertion").without_name(),
     role("link").named_by_content().widget().supports("expanded"),
-    role("list").owns("listitem"),
+    role("list").owns("listitem doc-biblioentry doc-endnote"),
     role("listbox").widget().owns("option group").supports("activedescendant expanded multiselectable orientation readonly required"),
     role("listitem").within("list directory").supports("level posinset setsize"),
     role("log"),

@@ -5,7 +5,7 @@ use crate::model::{access_point::AccessPoint, fingerprint::FingerprintKey};
 use serde::{Deserialize, Serialize};
 
 /// The protocol version. Members speak exactly the same one.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// Which swarm: chosen at random by its first access point.
 pub type SwarmId = [u8; 16];

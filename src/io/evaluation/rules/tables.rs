@@ -43,20 +43,20 @@ fn heads(header: Element<'_>, cell: Element<'_>, table: Element<'_>) -> bool {
 }
 
 /// Each header cell must head at least one cell: by its id, or by where it stands (HTML standard, "Forming relationships between data cells
-/// and header cells"). Where a header could head by its row as well as by its column, either will do.
+/// and header cells"). Where a header could head by its row as well as by its column, either will do,
+/// and a row is headed from its end too, as readers understand it.
 fn check_headers(cells: &[Cell<'_>], found: &mut Found) {
     let named: BTreeSet<&str> =
         cells.iter().flat_map(|cell| cell.element.attr("headers").unwrap_or_default().split_ascii_whitespace()).collect();
-    // How far down cells go in each column, and how far to the right in each row, data cells apart. Those that name their headers take no
+    // How far down cells go in each column, and how many cells and data cells there are in each row. Those that name their headers take no
     // others.
     let mut down = vec![0; cells.iter().map(|cell| cell.right).max().unwrap_or(0)];
-    let mut right = vec![0; cells.iter().map(|cell| cell.bottom).max().unwrap_or(0)];
-    let mut right_data = right.clone();
+    let mut across = vec![(0, 0); cells.iter().map(|cell| cell.bottom).max().unwrap_or(0)];
     for cell in cells.iter().filter(|cell| !cell.element.says("headers")) {
         down[cell.left..cell.right].iter_mut().for_each(|row| *row = cell.bottom.max(*row));
-        let rows = if cell.element.is("td") { [Some(&mut right), Some(&mut right_data)] } else { [Some(&mut right), None] };
-        for rows in rows.into_iter().flatten() {
-            rows[cell.top..cell.bottom].iter_mut().for_each(|column| *column = cell.right.max(*column));
+        for (cells, data) in &mut across[cell.top..cell.bottom] {
+            *cells += 1;
+            *data += u32::from(cell.element.is("td"));
         }
     }
     for cell in cells {
@@ -65,12 +65,12 @@ fn check_headers(cells: &[Cell<'_>], found: &mut Found) {
             continue;
         }
         let heads_column = || down[cell.left..cell.right].iter().any(|row| *row > cell.bottom);
-        let heads_row = |right: &[usize]| right[cell.top..cell.bottom].iter().any(|column| *column > cell.right);
+        let row = || across[cell.top..cell.bottom].iter();
         let heads = match header.attr("scope").map(str::to_ascii_lowercase).as_deref() {
             Some("col") => heads_column(),
-            Some("row") => heads_row(&right),
+            Some("row") => row().any(|(cells, _)| *cells > 1),
             Some("rowgroup" | "colgroup") => cells.len() > 1,
-            _ => heads_column() || heads_row(&right_data),
+            _ => heads_column() || row().any(|(_, data)| *data > 0),
         };
         found.fail_if(Rule::TableHeaderCells, !heads && !header.attr("id").is_some_and(|id| named.contains(id)));
     }
