@@ -60,7 +60,7 @@ pub fn evaluate(args: &EvaluateArgs, style: Style) -> Result<String, Failure> {
 }
 
 /// What was detected, by rule; nothing if nothing was evaluated.
-pub(super) fn told(sums: &EvaluationCounts, style: Style) -> String {
+pub fn told(sums: &EvaluationCounts, style: Style) -> String {
     let refused = sums.refused.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
     if sums.pages == 0 && refused == 0 {
         return String::new();

@@ -19,6 +19,7 @@ mod tests;
 
 pub use client::{ApiArgs, ApiClient};
 pub use crawl::{CrawlArgs, CrawlOrder};
+pub use evaluate::told as detected;
 pub use failure::{Exit, Failure};
 pub use run::{CheckArgs, InitArgs, InitView, RunArgs};
 pub use table::{Style, Table};

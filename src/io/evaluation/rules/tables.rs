@@ -29,7 +29,11 @@ pub(super) fn check(table: Element<'_>, found: &mut Found) {
         let wrong = cell.element.attr("headers").unwrap_or_default().split_ascii_whitespace().any(refers_wrongly);
         found.fail_if(Rule::TableHeadersAttribute, cell.element.is_rendered() && wrong);
     }
-    check_headers(&cells, found);
+    // A body without rows waits for a script to fill it.
+    let is_waiting = |group: Element<'_>| group.is("tbody") && !group.children().any(|row| row.is("tr"));
+    if !table.children().any(is_waiting) {
+        check_headers(&cells, found);
+    }
 }
 
 fn is_header(element: Element<'_>) -> bool {

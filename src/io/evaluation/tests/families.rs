@@ -37,6 +37,12 @@ fn a_page_in_order_has_no_failures() {
 }
 
 #[test]
+fn our_own_page_has_no_failures() {
+    let evaluation = evaluate(include_str!("../../../node/api/page/index.html"), &Limits::default());
+    assert_eq!((evaluation.total(), evaluation.gate), (0, None), "{evaluation:?}");
+}
+
+#[test]
 fn names_come_from_where_the_standard_looks() {
     let link = Rule::LinkName;
     fails(
@@ -181,6 +187,7 @@ fn tables_are_laid_out_before_they_are_judged() {
             "<table><tr><th rowspan=2>a<th>b<tr><th>c<tr><td>1<td>2</table>",
             "<table><tr><th><td>x</table>",
             "<table role=none><tr><th>a</table>",
+            "<table><thead><tr><th>a</thead><tbody id=rows></tbody></table>",
             "<table><tr><th colspan=2>a<tr><td>1</table>",
         ],
     );
