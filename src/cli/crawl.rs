@@ -1,6 +1,7 @@
 //! How does somebody crawl a few sites without a swarm? `crawl`: the same crawler, alone, until everything is done.
 
 use super::{
+    evaluate,
     failure::{Exit, Failure},
     run::{ConfigArgs, of_node},
     table::{Style, Table},
@@ -72,6 +73,9 @@ pub struct CrawlArgs {
     /// Whom web servers' operators can write to: an email address or a web page
     #[arg(long, value_name = "CONTACT")]
     contact: Option<String>,
+    /// Look for accessibility failures in each page
+    #[arg(long)]
+    evaluate: bool,
     /// Print the totals as JSON
     #[arg(long)]
     json: bool,
@@ -192,7 +196,7 @@ fn told(found: &Findings) -> String {
         total.external(),
         found.beyond_scope,
     );
-    text
+    text + &evaluate::told(&found.summary.evaluation, Style::of_stdout())
 }
 
 /// The status, and why where a server is down.
@@ -223,6 +227,7 @@ fn order(args: CrawlArgs) -> Result<CrawlOrder, Failure> {
     if let Some(delay) = args.delay {
         config.crawl.least_delay = delay;
     }
+    config.crawl.evaluation |= args.evaluate;
     // A crawl that somebody waits for goes on to its end.
     config.crawl.pages_per_run = None;
     config.crawl.rule = if args.price.is_some() { CrawlRule::Yield } else { CrawlRule::Depth };

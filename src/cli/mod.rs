@@ -2,6 +2,7 @@
 
 mod client;
 mod crawl;
+mod evaluate;
 mod failure;
 pub mod hierarchy;
 pub mod lab;
@@ -18,6 +19,7 @@ mod tests;
 
 pub use client::{ApiArgs, ApiClient};
 pub use crawl::{CrawlArgs, CrawlOrder};
+pub use evaluate::told as detected;
 pub use failure::{Exit, Failure};
 pub use run::{CheckArgs, InitArgs, InitView, RunArgs};
 pub use table::{Style, Table};
@@ -71,6 +73,9 @@ pub enum Command {
     /// Crawl some sites once, without a swarm, and end
     #[command(after_help = crawl::EXAMPLES)]
     Crawl(Box<CrawlArgs>),
+    /// Look for accessibility failures in HTML files
+    #[command(after_help = evaluate::EXAMPLES)]
+    Evaluate(evaluate::EvaluateArgs),
     /// Give the daemon starting points
     #[command(subcommand, after_help = seed::EXAMPLES)]
     Seed(seed::SeedCommand),
@@ -141,6 +146,7 @@ pub async fn perform(command: Command, style: Style) -> Result<String, Failure> 
         Command::Init(args) => run::init(&args).await,
         Command::Run(args) => run::run(args).await.map(|()| String::new()),
         Command::Crawl(args) => crawl::crawl(*args).await,
+        Command::Evaluate(args) => evaluate::evaluate(&args, style),
         Command::Seed(command) => seed::seed(command).await,
         Command::Status(args) => look::status(&args, style).await,
         Command::Results(args) => results::results(&args, style).await,

@@ -2,6 +2,7 @@
 
 use super::{
     client::{ApiArgs, ApiClient},
+    evaluate,
     failure::{Exit, Failure},
     json,
     run::results_of_peer,
@@ -109,6 +110,7 @@ fn text(results: &SwarmResults, style: Style) -> String {
     let points = format!("{points} access point{}", if points == 1 { "" } else { "s" });
     text += &format!("{freshness}; {points}, oldest numbers {} old, as told by {}\n", Span(results.oldest_ms), results.answered_by);
     text += &format!("{}, counted once a server\n", total.external());
+    text += &evaluate::told(&results.summary.evaluation, style);
     for (dimension, values) in &results.summary.by {
         let mut rows: Vec<_> = values.iter().collect();
         rows.sort_by(|a, b| b.1.servers.cmp(&a.1.servers).then(a.0.cmp(b.0)));
@@ -163,6 +165,8 @@ fn csv(results: &SwarmResults) -> Result<String, Failure> {
         "refused_by_robots",
         "failed",
         "unfinished",
+        "evaluated",
+        "detected_failures",
     ];
     writer.write_record(head).map_err(|why| failed(&why))?;
     for (dimension, values) in &results.summary.by {
@@ -176,7 +180,7 @@ fn csv(results: &SwarmResults) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|why| failed(&why))
 }
 
-fn columns(counts: &Counts) -> [u64; 13] {
+fn columns(counts: &Counts) -> [u64; 15] {
     [
         counts.servers,
         counts.up,
@@ -191,5 +195,7 @@ fn columns(counts: &Counts) -> [u64; 13] {
         counts.refused_by_robots,
         counts.failed,
         counts.unfinished,
+        counts.evaluated,
+        counts.detected_failures,
     ]
 }

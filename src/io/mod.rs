@@ -1,6 +1,7 @@
 //! The hands: each touches the world through one library, none decides anything.
 
 pub mod client;
+pub mod evaluation;
 pub mod fetcher;
 pub mod image;
 pub mod memory;

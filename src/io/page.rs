@@ -3,7 +3,7 @@
 //! One walk over the bytes, without a tree and without recursion: linear for any input. What is markup and what is text is
 //! decided as the HTML standard's tokenizer decides it; the tests compare the two.
 
-mod attributes;
+pub(in crate::io) mod attributes;
 mod charset;
 mod directives;
 mod entities;
@@ -11,7 +11,7 @@ mod marks;
 mod raw_text;
 mod references;
 mod resolve;
-mod tokens;
+pub(in crate::io) mod tokens;
 
 #[cfg(test)]
 mod tests;
@@ -20,6 +20,7 @@ pub use directives::{Directives, PRODUCT_TOKEN};
 
 use crate::model::{fetch::PageFacts, fingerprint::FingerprintKey, url::PageUrl};
 use charset::Charset;
+use std::borrow::Cow;
 
 /// How much of a page is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,12 @@ pub struct LeftOut {
     pub media: u32,
     /// References beyond the limits.
     pub cut: u32,
+}
+
+/// A page as text, in the encoding that it or its header declares.
+pub fn text<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Cow<'a, str> {
+    let (charset, bytes) = Charset::of_page(bytes, content_type);
+    charset.transcode(bytes).map_or_else(|| charset.decode(bytes), |(_, text)| text)
 }
 
 /// Reads a page: where it links to, in document order, each URL once, and what it says to robots.

@@ -3,6 +3,7 @@
 use crate::model::{
     access_point::AccessPoint,
     account::LevelCounts,
+    evaluation::EvaluationCounts,
     record::{RunState, ServerRecord, ServerStatus},
     summary::{Counts, Coverage, Dimension, MOST_VALUES, OTHER, RollUp, Summary, SwarmResults},
     time::Moment,
@@ -26,6 +27,7 @@ struct Contribution {
     counts: Counts,
     values: [(Dimension, String); 6],
     levels: Vec<LevelCounts>,
+    evaluation: Option<EvaluationCounts>,
 }
 
 /// The sums over our own sites, kept up to date one record at a time.
@@ -50,6 +52,8 @@ fn counts_of(record: &ServerRecord) -> Counts {
         refused_by_robots: record.refused_by_robots,
         failed: record.failed,
         unfinished: u64::from(matches!(record.state, RunState::Running | RunState::PausedByBudget)),
+        evaluated: record.evaluation.as_ref().map_or(0, |sums| sums.pages),
+        detected_failures: record.evaluation.as_ref().map_or(0, EvaluationCounts::detected),
     }
 }
 
@@ -86,9 +90,11 @@ impl Tally {
             (Dimension::Software, record.software.as_deref().map_or_else(|| "unknown".to_owned(), product)),
             (Dimension::Status, status_word(record)),
         ];
-        let contribution = Contribution { counts: counts_of(record), values, levels: record.levels.clone() };
+        let (levels, evaluation) = (record.levels.clone(), record.evaluation.clone());
+        let contribution = Contribution { counts: counts_of(record), values, levels, evaluation };
         self.summary.total.add(&contribution.counts);
         self.summary.add_levels(&contribution.levels);
+        contribution.evaluation.iter().for_each(|sums| self.summary.evaluation.add(sums));
         for (dimension, value) in &contribution.values {
             self.summary.by.entry(*dimension).or_default().entry(value.clone()).or_default().add(&contribution.counts);
         }
@@ -100,6 +106,7 @@ impl Tally {
         let Some(old) = self.sites.remove(host) else { return };
         self.summary.total.subtract(&old.counts);
         self.summary.levels.iter_mut().zip(&old.levels).for_each(|(sum, level)| sum.subtract(level));
+        old.evaluation.iter().for_each(|sums| self.summary.evaluation.subtract(sums));
         while self.summary.levels.pop_if(|last| *last == LevelCounts::default()).is_some() {}
         for (dimension, value) in &old.values {
             let Some(values) = self.summary.by.get_mut(dimension) else { continue };
@@ -118,7 +125,8 @@ impl Tally {
 
     /// The sums as they are gossiped: at most [`MOST_VALUES`] values a dimension, the smallest ones added up as [`OTHER`].
     pub fn small_summary(&self) -> Summary {
-        let mut small = Summary { total: self.summary.total, by: BTreeMap::new(), levels: self.summary.levels.clone() };
+        let Summary { total, levels, evaluation, .. } = &self.summary;
+        let mut small = Summary { total: *total, by: BTreeMap::new(), levels: levels.clone(), evaluation: evaluation.clone() };
         for (dimension, values) in &self.summary.by {
             let mut ranked: Vec<_> = values.iter().collect();
             ranked.sort_by(|(a, x), (b, y)| y.servers.cmp(&x.servers).then(a.cmp(b)));

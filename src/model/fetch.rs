@@ -1,6 +1,7 @@
 //! What do we ask of a web server or of the DNS, and what may come of it? Every outcome is typed: being refused is not being down.
 
 use super::{
+    evaluation::Evaluated,
     fingerprint::Fingerprint,
     revisit::Validators,
     time::Millis,
@@ -51,6 +52,17 @@ pub struct FetchReport {
     pub software: Option<String>,
     /// `Retry-After`, in milliseconds, between 1 s and 24 h.
     pub retry_after: Option<Millis>,
+}
+
+impl FetchReport {
+    /// Download and evaluation together: how long the access took (TWOMA TW-10).
+    pub fn access(&self) -> Millis {
+        let evaluation = match &self.outcome {
+            FetchOutcome::Page { page, .. } => page.evaluation.as_ref().map_or(0, |evaluated| evaluated.took_us),
+            _ => 0,
+        };
+        self.took.saturating_add(Millis::from(evaluation.div_ceil(1000)))
+    }
 }
 
 /// How a request ended.
@@ -123,6 +135,8 @@ pub struct PageFacts {
     pub validators: Validators,
     /// What its content is ([`super::revisit::content_of`]).
     pub content: u64,
+    /// What came of looking for failures in it, if that was wanted.
+    pub evaluation: Option<Evaluated>,
 }
 
 /// Why a request brought no usable answer. Journals and messages name these by their place: new ones stand at the end.

@@ -5,6 +5,7 @@
 
 use super::{
     chronicle::Chronicle,
+    evaluation::Evaluation,
     fetch::FetchFailure,
     fingerprint::Fingerprint,
     revisit::{Change, Validators},
@@ -245,6 +246,15 @@ pub enum JournalEntry {
     /// What the owner of the subnet knows of those who had it, for whoever has it next. Only the last one counts; it stands in one
     /// journal of the subnet at least.
     Chronicled(Chronicle),
+    /// What came of looking for failures in the page that was visited last.
+    Evaluated {
+        /// What was visited.
+        page: Fingerprint,
+        /// What was detected.
+        evaluation: Evaluation,
+        /// How long it took, in microseconds; 0 if the page is the version that the run before evaluated.
+        took_us: u32,
+    },
 }
 
 /// Why a URL was set aside.
@@ -285,6 +295,7 @@ mod tests {
         assert_eq!(number(JournalEntry::Started { urls: Vec::new() }), 12);
         assert_eq!(number(JournalEntry::Beyond { page: Fingerprint(1), urls: Vec::new() }), 13);
         assert_eq!(number(JournalEntry::Chronicled(Chronicle::default())), 14);
+        assert_eq!(number(JournalEntry::Evaluated { page: Fingerprint(1), evaluation: Evaluation::default(), took_us: 1 }), 15);
         let outcome = |outcome: VisitOutcome| postcard::to_stdvec(&outcome).unwrap()[0];
         assert_eq!((outcome(VisitOutcome::Page(200)), outcome(VisitOutcome::Status(404))), (0, 3));
         assert_eq!(outcome(VisitOutcome::RestrictedPage { status: 200, no_index: true, no_follow: true }), 5);

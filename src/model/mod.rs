@@ -7,6 +7,7 @@ pub mod chronicle;
 pub mod claim;
 pub mod distances;
 pub mod edition;
+pub mod evaluation;
 pub mod fetch;
 pub mod fingerprint;
 pub mod journal;

@@ -2,6 +2,7 @@
 
 use super::{
     account::{Changes, LevelCounts},
+    evaluation::EvaluationCounts,
     fetch::FetchFailure,
     time::{Millis, WallTime},
     url::Host,
@@ -136,6 +137,9 @@ pub struct ServerRecord {
     #[serde(default)]
     #[schema(value_type = BTreeMap<String, u64>)]
     pub by_failure: BTreeMap<FetchFailure, u64>,
+    /// Accessibility failures detected in its pages; none if its pages are not evaluated.
+    #[serde(default)]
+    pub evaluation: Option<EvaluationCounts>,
 }
 
 impl ServerRecord {

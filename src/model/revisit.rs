@@ -1,6 +1,6 @@
 //! What does the run before know of a page, so that this one need not download it again?
 
-use super::{fetch::Link, fingerprint::Fingerprint, journal::VisitOutcome, url::Host};
+use super::{evaluation::Evaluation, fetch::Link, fingerprint::Fingerprint, journal::VisitOutcome, url::Host};
 use serde::{Deserialize, Serialize};
 
 /// The longest `ETag` or `Last-Modified` that is kept, in bytes; a longer one is as good as none.
@@ -62,6 +62,8 @@ pub struct FormerPage {
     pub beyond_scope: Vec<Host>,
     /// External URLs out of scope that it links to, each by half its fingerprint.
     pub beyond: Vec<u32>,
+    /// What came of looking for failures in it, if that was done.
+    pub evaluation: Option<Evaluation>,
 }
 
 impl FormerPage {

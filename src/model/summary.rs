@@ -1,6 +1,6 @@
 //! What do many records add up to? Mergeable counts by a few dimensions.
 
-use super::{access_point::AccessPoint, account::LevelCounts, time::Millis, view::counted};
+use super::{access_point::AccessPoint, account::LevelCounts, evaluation::EvaluationCounts, time::Millis, view::counted};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -60,6 +60,12 @@ pub struct Counts {
     pub failed: u64,
     /// Servers whose run is not finished.
     pub unfinished: u64,
+    /// Pages that were evaluated.
+    #[serde(default)]
+    pub evaluated: u64,
+    /// Accessibility failures detected in them.
+    #[serde(default)]
+    pub detected_failures: u64,
 }
 
 impl Counts {
@@ -78,6 +84,8 @@ impl Counts {
         self.refused_by_robots = self.refused_by_robots.saturating_add(other.refused_by_robots);
         self.failed = self.failed.saturating_add(other.failed);
         self.unfinished = self.unfinished.saturating_add(other.unfinished);
+        self.evaluated = self.evaluated.saturating_add(other.evaluated);
+        self.detected_failures = self.detected_failures.saturating_add(other.detected_failures);
     }
 }
 
@@ -97,6 +105,8 @@ impl Counts {
         self.refused_by_robots = self.refused_by_robots.saturating_sub(other.refused_by_robots);
         self.failed = self.failed.saturating_sub(other.failed);
         self.unfinished = self.unfinished.saturating_sub(other.unfinished);
+        self.evaluated = self.evaluated.saturating_sub(other.evaluated);
+        self.detected_failures = self.detected_failures.saturating_sub(other.detected_failures);
     }
 }
 
@@ -119,6 +129,9 @@ pub struct Summary {
     /// What each level of the servers' trees cost and brought, at most [`MOST_LEVELS`] of them.
     #[serde(default)]
     pub levels: Vec<LevelCounts>,
+    /// Accessibility failures detected in the servers' pages, by rule.
+    #[serde(default)]
+    pub evaluation: EvaluationCounts,
 }
 
 /// How many levels a summary tells apart: no tree is crawled deeper.
@@ -135,6 +148,7 @@ impl Summary {
     pub fn add(&mut self, other: &Summary) {
         self.total.add(&other.total);
         self.add_levels(&other.levels);
+        self.evaluation.add(&other.evaluation);
         for (dimension, values) in &other.by {
             let mine = self.by.entry(*dimension).or_default();
             for (value, counts) in values {

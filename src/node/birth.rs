@@ -140,7 +140,7 @@ pub fn web_hands(config: &Config, key: FingerprintKey) -> Result<WebHands, NodeF
     let source_address = config.crawl.source_address;
     let user_agent = config.user_agent();
     let from = config.contact.clone().filter(|contact| contact.contains('@'));
-    let fetcher = FetcherConfig { user_agent: user_agent.clone(), from, source_address, limits, key };
+    let fetcher = FetcherConfig { user_agent: user_agent.clone(), from, source_address, limits, key, evaluate: config.crawl.evaluation };
     let resolver = ResolverConfig {
         servers: config.dns.servers.clone(),
         timeout: config.dns.timeout,

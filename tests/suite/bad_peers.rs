@@ -95,7 +95,7 @@ fn hand_off(host: &str, url: &str, address: IpAddr) -> Request {
 fn boundless(owner: AccessPoint) -> RollUp {
     let most = Counts { servers: u64::MAX, up: u64::MAX, pages: u64::MAX, requests: u64::MAX, bytes: u64::MAX, ..Counts::default() };
     let values = BTreeMap::from([("KE".to_owned(), most), ("\u{1b}[2J".to_owned(), most)]);
-    let summary = Summary { total: most, by: BTreeMap::from([(Dimension::Country, values)]), levels: Vec::new() };
+    let summary = Summary { total: most, by: BTreeMap::from([(Dimension::Country, values)]), ..Summary::default() };
     RollUp {
         owner,
         version: u64::MAX,

@@ -7,6 +7,7 @@ mod bad_input;
 mod bad_peers;
 mod corpus;
 mod delegation;
+mod evaluation;
 mod false_editions;
 mod hostile_web;
 mod lockfile;

@@ -8,6 +8,7 @@ use nearcrawl::{
     },
     model::{
         account::Changes,
+        evaluation::EvaluationCounts,
         record::{RunState, ServerRecord},
         url::Host,
     },
@@ -88,7 +89,7 @@ async fn a_second_run_downloads_what_changed_and_nothing_else_across_kill_9() {
     let (places, museum) = (Places::new(ground.net, 1, 7), Arc::new(Museum::new()));
     let IpAddr::V4(first) = places.lands[0].subnet.first() else { unreachable!("places are IPv4") };
     let names: Vec<(Host, IpAddr)> = vec![(HOST.parse().unwrap(), Ipv4Addr::from_bits(first.to_bits() + 9).into())];
-    let habits = Habits { delay_factor: 0, least_delay_ms: 20, ..Habits::default() };
+    let habits = Habits { delay_factor: 0, least_delay_ms: 20, crawl: "evaluation = true".to_owned(), ..Habits::default() };
     let point = places.access_points[0];
     let mut swarm = Swarm::prepare(ground, museum.clone(), places.registry_files(), names, &[point], habits).await;
     swarm.start([0]).await;
@@ -107,6 +108,9 @@ async fn a_second_run_downloads_what_changed_and_nothing_else_across_kill_9() {
         Changes { since_run: 1, pages_before: all, unchanged: all, not_modified: all, bytes_saved: first.bytes, ..Changes::default() };
     assert_eq!(second.changes, Some(same));
     assert_eq!((second.bytes, second.pages, second.known, second.fetched), (0, first.pages, first.known, first.fetched));
+    let (before, now) = (first.evaluation.unwrap(), second.evaluation.unwrap());
+    assert_eq!((before.pages, before.failing), (all, all), "no page names its language");
+    assert_eq!(now, EvaluationCounts { took_us: 0, ..before }, "what was detected holds for what has not changed");
     let answers = answers_of_last_run(&swarm);
     assert_eq!(answers.iter().filter(|status| **status == 304).count() as u64, all, "{answers:?}");
     assert!(!answers.contains(&200), "{answers:?}");

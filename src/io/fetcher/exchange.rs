@@ -7,10 +7,12 @@ use super::{
     decode::{ACCEPTED, Decoder, Encoding},
     guard, head,
     limits::FetchLimits,
+    micros,
 };
 use crate::{
-    io::page,
+    io::{evaluation, page},
     model::{
+        evaluation::{Evaluated, Evaluation, Gate},
         fetch::{FetchFailure, FetchOrder, FetchOutcome, FetchPurpose, Link, PageFacts},
         fingerprint::FingerprintKey,
         revisit::content_of,
@@ -45,6 +47,8 @@ pub struct Manners {
     pub limits: FetchLimits,
     /// For the links found.
     pub key: FingerprintKey,
+    /// Whether failures are looked for in pages.
+    pub evaluate: bool,
     /// Memory for bodies.
     pub buffers: Buffers,
 }
@@ -246,22 +250,36 @@ fn redirect(status: u16, headers: &HeaderMap, order: &FetchOrder, manners: &Mann
     }
 }
 
-/// Pages up to this size are scanned where they arrive. Larger ones would keep everybody waiting: they get a thread of their own.
+/// Pages up to this size are scanned where they arrive. Larger ones would keep everybody waiting: they get a thread of their own,
+/// and so do all that are evaluated, which takes as long.
 const SCANNED_AT_ONCE: usize = 512 << 10;
 
 /// What a page says, and the page; none if the program is ending.
-async fn scan(bytes: Vec<u8>, content_type: Option<&str>, url: &PageUrl, key: &FingerprintKey) -> Option<(Vec<u8>, PageFacts)> {
+async fn scan(bytes: Vec<u8>, content_type: Option<&str>, url: &PageUrl, manners: &Manners) -> Option<(Vec<u8>, PageFacts)> {
     let limits = page::ScanLimits::default();
-    if bytes.len() <= SCANNED_AT_ONCE {
-        let page = page::scan(&bytes, content_type, url, key, limits);
+    if bytes.len() <= SCANNED_AT_ONCE && !manners.evaluate {
+        let page = page::scan(&bytes, content_type, url, &manners.key, limits);
         return Some((bytes, page));
     }
-    let (content_type, url, key) = (content_type.map(str::to_owned), url.clone(), *key);
+    let (content_type, url, key, evaluate) = (content_type.map(str::to_owned), url.clone(), manners.key, manners.evaluate);
     let scanning = tokio::task::spawn_blocking(move || {
-        let page = page::scan(&bytes, content_type.as_deref(), &url, &key, limits);
+        let mut page = page::scan(&bytes, content_type.as_deref(), &url, &key, limits);
+        page.evaluation = evaluate.then(|| evaluated(&bytes, content_type.as_deref()));
         (bytes, page)
     });
     scanning.await.ok()
+}
+
+/// Looks for failures in a page, and at the clock: that is part of the access.
+fn evaluated(bytes: &[u8], content_type: Option<&str>) -> Evaluated {
+    let begun = Instant::now();
+    let limits = evaluation::Limits::default();
+    let evaluation = if bytes.len() > limits.bytes {
+        Evaluation::refused(Gate::TooLong)
+    } else {
+        evaluation::evaluate(&page::text(bytes, content_type), &limits)
+    };
+    Evaluated { evaluation, took_us: micros(begun.elapsed()) }
 }
 
 /// When the request was sent, and when all must be over.
@@ -308,7 +326,7 @@ async fn wanted(
         FetchPurpose::Robots => FetchOutcome::Robots { status, body: Bytes::from(bytes) },
         FetchPurpose::Page => {
             let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-            let Some((bytes, mut page)) = scan(bytes, content_type, &order.url, &manners.key).await else {
+            let Some((bytes, mut page)) = scan(bytes, content_type, &order.url, manners).await else {
                 exchange.outcome = FetchOutcome::Failed(FetchFailure::Cancelled);
                 return false;
             };

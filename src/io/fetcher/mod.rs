@@ -51,6 +51,8 @@ pub struct FetcherConfig {
     pub limits: FetchLimits,
     /// The key of the fingerprints of links.
     pub key: FingerprintKey,
+    /// Whether failures are looked for in pages.
+    pub evaluate: bool,
 }
 
 /// Why there can be no fetcher or prober.
@@ -96,7 +98,7 @@ impl Fetcher {
 
     /// A fetcher that trusts other roots.
     pub fn with_tls(config: FetcherConfig, policy: impl Into<Arc<AddressPolicy>>, tls: WebTls) -> Result<Fetcher, BadFetcher> {
-        let FetcherConfig { user_agent, from, source_address, limits, key } = config;
+        let FetcherConfig { user_agent, from, source_address, limits, key, evaluate } = config;
         let product = user_agent.split(['/', ' ']).next().unwrap_or_default().to_owned();
         let agent = header_value(&user_agent).ok_or(BadFetcher::UserAgent(user_agent))?;
         let from = match from {
@@ -111,7 +113,7 @@ impl Fetcher {
             open: Arc::new(AtomicUsize::new(0)),
             opened: AtomicU64::new(0),
         };
-        let manners = Manners { user_agent: agent, product, from, limits, key, buffers: Buffers::default() };
+        let manners = Manners { user_agent: agent, product, from, limits, key, evaluate, buffers: Buffers::default() };
         Ok(Fetcher(Arc::new(Inner { manners, opening, lanes: Lanes::default(), sweeping: AtomicBool::new(false) })))
     }
 

@@ -4,7 +4,7 @@ use memchr::{memchr, memchr2};
 
 /// The attributes of a tag: `inside` begins behind its name, and may reach beyond its `>`.
 #[derive(Clone, Debug)]
-pub(super) struct Attributes<'a> {
+pub(in crate::io) struct Attributes<'a> {
     inside: &'a [u8],
     at: usize,
     closed_at: Option<usize>,
@@ -13,7 +13,7 @@ pub(super) struct Attributes<'a> {
 
 /// One attribute: name as written, value as written with its character references, without quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Attribute<'a> {
+pub(in crate::io) struct Attribute<'a> {
     pub name: &'a [u8],
     pub value: &'a [u8],
 }

@@ -5,7 +5,7 @@ use memchr::{memchr, memchr_iter};
 
 /// A start tag, in its bytes: everything between its `<` and the closing `>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StartTag<'a>(pub(super) &'a [u8]);
+pub(in crate::io) struct StartTag<'a>(pub(super) &'a [u8]);
 
 impl<'a> StartTag<'a> {
     /// The element's name, in the case it was written.
@@ -14,12 +14,12 @@ impl<'a> StartTag<'a> {
     }
 
     /// Everything behind the name.
-    pub(super) fn attributes(&self) -> Attributes<'a> {
+    pub(in crate::io) fn attributes(&self) -> Attributes<'a> {
         Attributes::new(&self.0[self.name().len()..])
     }
 
     /// Whether the element is called `name` (lower case).
-    pub(super) fn is(&self, name: &[u8]) -> bool {
+    pub(in crate::io) fn is(&self, name: &[u8]) -> bool {
         starts_with_ignoring_case(self.0, name) && self.0.get(name.len()).is_none_or(|byte| ENDS_NAME[usize::from(*byte)])
     }
 
@@ -47,17 +47,33 @@ fn name_end(bytes: &[u8]) -> Option<usize> {
 
 /// The start tags of a page, in order. Text that the tokenizer of the HTML standard would take for text, comments, end tags
 /// and raw text is walked over.
-pub(super) struct StartTags<'a> {
+pub(in crate::io) struct StartTags<'a> {
     bytes: &'a [u8],
     marks: Marks<'a>,
     at: usize,
     /// How many `svg` and `math` elements are open: inside, a tag that closes itself has no raw text.
     foreign: usize,
+    /// The most attributes of a tag that is not told.
+    untold: usize,
 }
 
+/// Tags that are not told, and are not longer than this in bytes, are not asked for their attributes.
+const SHORT: usize = 512;
+
 impl<'a> StartTags<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> StartTags<'a> {
-        StartTags { bytes, marks: Marks::new(bytes), at: 0, foreign: 0 }
+    pub(in crate::io) fn new(bytes: &'a [u8]) -> StartTags<'a> {
+        StartTags { bytes, marks: Marks::new(bytes), at: 0, foreign: 0, untold: 0 }
+    }
+
+    /// The most attributes that a long tag had which is no start tag: an end tag, or one that the page ends in.
+    pub(in crate::io) fn most_untold_attributes(&self) -> usize {
+        self.untold
+    }
+
+    fn leave_untold(&mut self, tag: &'a [u8]) {
+        if tag.len() > SHORT {
+            self.untold = self.untold.max(StartTag(tag).attributes().count());
+        }
     }
 
     /// The next place at or after `from` where `wanted` stands.
@@ -78,6 +94,7 @@ impl<'a> StartTags<'a> {
     /// Reads a tag whose name begins at `start`; none if the page ends inside. Moves behind it.
     fn tag(&mut self, start: usize) -> Option<StartTag<'a>> {
         let Some(end) = self.tag_end(start) else {
+            self.leave_untold(&self.bytes[start..]);
             self.at = self.bytes.len();
             return None;
         };
@@ -150,6 +167,7 @@ impl<'a> Iterator for StartTags<'a> {
                 b'/' => match self.bytes.get(open + 2)? {
                     letter if letter.is_ascii_alphabetic() => {
                         let tag = self.tag(open + 2)?;
+                        self.leave_untold(tag.0);
                         if self.foreign > 0 && is_foreign(&tag) {
                             self.foreign -= 1;
                         }

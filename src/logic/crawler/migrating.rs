@@ -355,7 +355,7 @@ impl Access {
             return;
         }
         let first_byte = report.first_byte_us.map(f64::from);
-        let took = (report.took as f64 * 1000.0).max(first_byte.unwrap_or(0.0));
+        let took = (report.access() as f64 * 1000.0).max(first_byte.unwrap_or(0.0));
         self.requests += 1;
         self.took_us += took;
         self.first_byte_us += first_byte.unwrap_or(took);

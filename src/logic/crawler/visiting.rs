@@ -12,6 +12,7 @@ use super::{
 use crate::{
     logic::site::{Asking, Next, Site, asks_for_patience, former::Memory},
     model::{
+        evaluation::Evaluated,
         fetch::{FetchFailure, FetchOutcome, FetchReport, Link, PageFacts, ProbeKind},
         fingerprint::Fingerprint,
         journal::{Arrival, JournalEntry, Place, SkipReason, VisitOutcome},
@@ -191,9 +192,11 @@ impl Crawler {
         let not_modified = matches!(report.outcome, FetchOutcome::NotModified { .. });
         let (mut validators, mut content, mut size) = (Validators::default(), 0, report.wire_bytes);
         let (mut former, same_links) = former.map_or((None, Vec::new()), |former| (Some(former.page), former.links));
+        let mut evaluated = None;
         let (outcome, links, level, hops) = match report.outcome {
             FetchOutcome::Page { status, page: mut facts } => {
                 (validators, content) = (std::mem::take(&mut facts.validators), facts.content);
+                evaluated = facts.evaluation.take();
                 (outcome_of(status, &facts), followed(facts), page.level + 1, 0)
             }
             // What the page asks of robots is asked still.
@@ -231,6 +234,7 @@ impl Crawler {
             SeenBatch { site: self.handoff_scope, depth: NO_DEPTH, visited: None, questions: leaving },
         ];
         if not_modified && let Some(former) = &mut former {
+            evaluated = former.evaluation.take().map(|evaluation| Evaluated { evaluation, took_us: 0 });
             sorted.beyond_scope.append(&mut former.beyond_scope);
             sorted.beyond.append(&mut former.beyond);
         }
@@ -247,7 +251,9 @@ impl Crawler {
             named,
         });
         let beyond = (!sorted.beyond.is_empty()).then_some(JournalEntry::Beyond { page: page.fingerprint, urls: sorted.beyond });
-        let further = kept.into_iter().chain(beyond).collect();
+        let evaluated =
+            evaluated.map(|Evaluated { evaluation, took_us }| JournalEntry::Evaluated { page: page.fingerprint, evaluation, took_us });
+        let further = kept.into_iter().chain(beyond).chain(evaluated).collect();
         let entry = JournalEntry::Visited {
             url: page.url,
             level: page.level,

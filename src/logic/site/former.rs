@@ -48,7 +48,17 @@ impl FormerReader {
                 rows.extend(self.end());
                 self.pages += u64::from(outcome.is_page());
                 let (validators, elsewhere, beyond) = (Validators::default(), Vec::new(), Vec::new());
-                let page = FormerPage { outcome, validators, content: 0, size: bytes, children, elsewhere, beyond_scope, beyond };
+                let page = FormerPage {
+                    outcome,
+                    validators,
+                    content: 0,
+                    size: bytes,
+                    children,
+                    elsewhere,
+                    beyond_scope,
+                    beyond,
+                    evaluation: None,
+                };
                 self.last = Some((self.key.of(url.as_str()), page));
             }
             JournalEntry::Kept { page, validators, content, size, elsewhere, named, .. } => {
@@ -60,6 +70,11 @@ impl FormerReader {
             JournalEntry::Beyond { page, urls } => {
                 if let Some((_, former)) = self.last.as_mut().filter(|(visited, _)| *visited == page) {
                     former.beyond = urls;
+                }
+            }
+            JournalEntry::Evaluated { page, evaluation, .. } => {
+                if let Some((_, former)) = self.last.as_mut().filter(|(visited, _)| *visited == page) {
+                    former.evaluation = Some(evaluation);
                 }
             }
             JournalEntry::Opened { .. }

@@ -176,6 +176,7 @@ impl Site {
             changes: None,
             levels: Vec::new(),
             by_failure: BTreeMap::new(),
+            evaluation: None,
         };
         Site {
             key,
@@ -268,6 +269,9 @@ impl Site {
                         self.count_external_url(key.of(url.as_str()).half());
                     }
                 }
+            }
+            JournalEntry::Evaluated { evaluation, took_us, .. } => {
+                self.record.evaluation.get_or_insert_default().count(evaluation, *took_us);
             }
             JournalEntry::Beyond { urls, .. } => urls.iter().for_each(|url| self.count_external_url(*url)),
             JournalEntry::Robots { origin, at, answer, took } => {

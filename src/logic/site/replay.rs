@@ -84,7 +84,8 @@ pub fn replay(key: JournalKey, number: u64, entries: &[JournalEntry], rules: &Si
             | JournalEntry::Started { .. }
             | JournalEntry::Follows { .. }
             | JournalEntry::Kept { .. }
-            | JournalEntry::Beyond { .. } => {}
+            | JournalEntry::Beyond { .. }
+            | JournalEntry::Evaluated { .. } => {}
         }
     }
     let seen = pages.into_iter().map(|(fingerprint, (level, state))| (fingerprint, level, state)).collect();

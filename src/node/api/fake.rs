@@ -217,6 +217,7 @@ pub fn server(i: u8) -> ServerRecord {
         changes: None,
         levels: Vec::new(),
         by_failure: BTreeMap::new(),
+        evaluation: None,
     }
 }
 
@@ -252,6 +253,8 @@ pub fn results(age: u64) -> SwarmResults {
         refused_by_robots: servers / 4,
         failed: servers / 9,
         unfinished: servers / 5,
+        evaluated: servers * 9,
+        detected_failures: servers * 31,
     };
     let by = splits.iter().map(|(d, values)| (*d, values.iter().map(|(v, n)| ((*v).to_owned(), counts(*n))).collect())).collect();
     let exact = age / 4000 % 3 != 1;
@@ -263,7 +266,7 @@ pub fn results(age: u64) -> SwarmResults {
         covers: (0..4)
             .map(|i| Coverage { access_point: access_point(i), age_ms: 1_900 - u64::from(i) * 300, subnets: 14, servers: 13 })
             .collect(),
-        summary: Summary { total: counts(52), by, levels: Vec::new() },
+        summary: Summary { total: counts(52), by, ..Summary::default() },
     }
 }
 

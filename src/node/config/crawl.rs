@@ -42,6 +42,8 @@ pub struct CrawlConfig {
     pub deny_ranges: Vec<IpNetwork>,
     /// Hosts that are never contacted, with their subdomains.
     pub deny_hosts: Vec<Host>,
+    /// Whether accessibility failures are looked for in each page; the time that takes is part of the access.
+    pub evaluation: bool,
     /// How many URLs may wait in the frontier; beyond it, links are counted and dropped.
     pub most_waiting: u64,
 }
@@ -80,6 +82,7 @@ impl Default for CrawlConfig {
             allow_ranges: Vec::new(),
             deny_ranges: Vec::new(),
             deny_hosts: Vec::new(),
+            evaluation: false,
             most_waiting: 1_000_000,
         }
     }
@@ -108,6 +111,7 @@ impl CrawlConfig {
             allow_ranges: section.list("allow_ranges", default.allow_ranges, narrow_range),
             deny_ranges: section.list("deny_ranges", default.deny_ranges, values::range),
             deny_hosts: section.list("deny_hosts", default.deny_hosts, values::host),
+            evaluation: section.take("evaluation", default.evaluation, values::truth),
             most_waiting: section.take("most_waiting", default.most_waiting, values::whole(1000..=1_000_000_000)),
         };
         if config.ports.is_empty() {

@@ -46,6 +46,7 @@ impl Hands {
             source_address: None,
             limits: FetchLimits::default(),
             key: FingerprintKey([7; 16]),
+            evaluate: false,
         };
         Hands {
             resolver: Resolver::new(ResolverConfig { servers: vec![dns.address()], ..ResolverConfig::default() }, policy.clone()).unwrap(),

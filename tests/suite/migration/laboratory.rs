@@ -40,8 +40,6 @@ pub struct Expected {
     pub settled: f64,
     /// In the end.
     pub recovered: f64,
-    /// How many subnets were handed over.
-    pub moves: u64,
 }
 
 struct TheirWays {
@@ -136,6 +134,5 @@ pub fn play(
     shifted.store(true, Ordering::Relaxed);
     world.run(after.as_millis() as Millis);
     let recovered = mean(asked(&world, Moment(world.now().0 - last)));
-    let moves = (0..places.points.len()).filter_map(|number| world.crawler(number)).map(|crawler| crawler.counters().moves_made).sum();
-    Expected { settled, recovered, moves }
+    Expected { settled, recovered }
 }

@@ -5,6 +5,7 @@ use super::{
     site::{Asked, Site, Step, answer, html, send},
 };
 use crate::model::{
+    evaluation::Rule,
     fetch::{FetchOutcome, FetchPurpose, FetchReport},
     revisit::{Validators, content_of},
     url::PageUrl,
@@ -31,6 +32,26 @@ async fn a_page_comes_with_its_measures() {
     assert_eq!(report.retry_after, Some(7000));
     assert!(report.took >= 1);
     assert!(report.first_byte_us.is_some_and(|first| u64::from(first) <= report.took * 1000), "{report:?}");
+}
+
+#[tokio::test]
+async fn a_page_is_evaluated_if_that_is_wanted_and_the_time_is_part_of_the_access() {
+    let page = "<html lang=ru><title>\u{41c}</title><img src=x><p aria-label=\u{41c}>x</p>";
+    let (page, _, _) = encoding_rs::WINDOWS_1251.encode(page);
+    let site = Site::always(vec![answer("200 OK", "Content-Type: text/html; charset=windows-1251\r\n", &page)]).await;
+    let evaluating = super::FetcherConfig { evaluate: true, ..super::config(FetchLimits::default()) };
+    let evaluating = super::Fetcher::new(evaluating, super::policy([site.address.port()])).unwrap();
+    let report = evaluating.fetch(order(site.address, "/")).await;
+    let FetchOutcome::Page { page, .. } = &report.outcome else { panic!("{:?}", report.outcome) };
+    let evaluated = page.evaluation.as_ref().unwrap();
+    let failures: Vec<_> = evaluated.evaluation.failures.iter().map(|(rule, count)| (*rule, *count)).collect();
+    assert_eq!((failures, evaluated.evaluation.elements), (vec![(Rule::ImageName, 1), (Rule::AriaPermitted, 1)], 6));
+    assert_eq!(report.access(), report.took + u64::from(evaluated.took_us.div_ceil(1000)));
+    assert!(report.access() > report.took, "no evaluation takes no time");
+
+    let report = fetcher(FetchLimits::default(), [site.address.port()]).fetch(order(site.address, "/")).await;
+    let FetchOutcome::Page { page, .. } = &report.outcome else { panic!("{:?}", report.outcome) };
+    assert_eq!((&page.evaluation, report.access()), (&None, report.took));
 }
 
 #[tokio::test]

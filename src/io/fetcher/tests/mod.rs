@@ -23,7 +23,14 @@ pub(crate) fn policy(ports: impl IntoIterator<Item = u16>) -> AddressPolicy {
 }
 
 fn config(limits: FetchLimits) -> FetcherConfig {
-    FetcherConfig { user_agent: "nearcrawl/0 (test)".into(), from: Some("web@example.org".into()), source_address: None, limits, key: KEY }
+    FetcherConfig {
+        user_agent: "nearcrawl/0 (test)".into(),
+        from: Some("web@example.org".into()),
+        source_address: None,
+        limits,
+        key: KEY,
+        evaluate: false,
+    }
 }
 
 fn fetcher(limits: FetchLimits, ports: impl IntoIterator<Item = u16>) -> Fetcher {

@@ -119,7 +119,8 @@ function showResults(results) {
   say("fig-servers", number(total.servers));
   say("sub-servers", `${number(total.up)} up, ${number(total.unfinished)} unfinished`);
   say("fig-pages", number(total.pages));
-  say("sub-pages", `in ${plural(total.requests, "request")}`);
+  const detected = `; ${plural(total.detected_failures, "accessibility failure")} detected in ${number(total.evaluated)}`;
+  say("sub-pages", `in ${plural(total.requests, "request")}${total.evaluated > 0 ? detected : ""}`);
   say("fig-bytes", bytes(total.bytes));
   say("sub-bytes", `${number(total.failed)} failed requests`);
 

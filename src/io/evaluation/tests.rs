@@ -1,0 +1,5 @@
+//! Are the rules' own examples told right, and does hostile markup cost nothing?
+
+mod cases;
+mod families;
+mod hostile;

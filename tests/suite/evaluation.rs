@@ -1,0 +1,71 @@
+//! Does a crawl tell what fails in the pages it fetches, if it is asked to? The program as people start it, and a real server.
+
+use crate::support::{Ground, nearcrawl};
+use nearcrawl::{
+    demo::web::{Answer, Site, WebServers},
+    model::{
+        evaluation::{EvaluationCounts, Gate, Rule},
+        record::ServerRecord,
+    },
+};
+use std::{
+    collections::BTreeMap,
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+};
+
+/// Three pages: one in order, one with failures, one that is written to cost.
+struct Gallery;
+
+impl Site for Gallery {
+    fn answer(&self, _: &str, path: &str) -> Answer {
+        let links = "<p><a href=/pictures>Pictures</a> <a href=/depths>Depths</a></p>";
+        match path {
+            "/" => Answer::html(format!("<!doctype html><html lang=en><title>Gallery</title>{links}")),
+            "/pictures" => {
+                Answer::html("<title>Pictures</title><img src=a><img src=b><img src=c alt='A mask'><a href=/><img src=d alt=''></a>")
+            }
+            "/depths" => Answer::html("<div>".repeat(20_000)),
+            _ => Answer::status(404),
+        }
+    }
+}
+
+/// Crawls the gallery with these further arguments; what was printed, and the server's record.
+async fn crawl(address: SocketAddr, further: &[&str]) -> (String, ServerRecord) {
+    let directory = tempfile::tempdir().unwrap();
+    let (out, url) = (directory.path().join("records.jsonl"), format!("http://{address}/"));
+    let fixed = ["crawl", &url, "--allow-range", "127.0.0.0/8", "--delay", "10ms", "--out", out.to_str().unwrap()];
+    let ended = nearcrawl(&[fixed.as_slice(), further].concat()).await;
+    assert_eq!(ended.code, Some(0), "{}", ended.complained);
+    let records = std::fs::read_to_string(&out).unwrap();
+    assert_eq!(records.lines().count(), 1, "{records}");
+    (ended.said, serde_json::from_str(&records).unwrap())
+}
+
+#[tokio::test]
+async fn a_crawl_counts_detected_failures_if_it_is_to() {
+    let ground = Ground::claim();
+    let address = SocketAddr::from((Ipv4Addr::from_bits(ground.first().to_bits() + 9), 8080));
+    let web = WebServers::start([address], Arc::new(Gallery)).await.unwrap();
+
+    let (said, record) = crawl(address, &["--evaluate"]).await;
+    let EvaluationCounts { pages, refused, failures, failing, took_us, .. } = record.evaluation.clone().unwrap();
+    assert_eq!((record.pages, pages, failing), (3, 2, 1));
+    assert_eq!(refused, BTreeMap::from([(Gate::TooDeep, 1)]));
+    assert_eq!(failures, BTreeMap::from([(Rule::ImageName, 2), (Rule::LinkName, 1), (Rule::PageLanguage, 1)]));
+    assert!(took_us > 0, "evaluating is part of the access, and is measured");
+    assert!(said.contains("4 accessibility failures detected in 1 of 2 pages evaluated, 1 refused"), "{said}");
+    let row = |line: &str| line.starts_with("23a2a8") && line.contains(" 2 ");
+    assert!(said.lines().any(row), "{said}");
+
+    let (said, record) = crawl(address, &["--json"]).await;
+    assert_eq!((record.pages, record.evaluation), (3, None));
+    let totals: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(
+        (&totals["summary"]["total"]["evaluated"], &totals["summary"]["total"]["detected_failures"]),
+        (&0.into(), &0.into()),
+        "{said}"
+    );
+    web.stop().await;
+}
