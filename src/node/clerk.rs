@@ -53,7 +53,7 @@ pub type Outcome = Result<Option<Event>, StoreError>;
 pub type Doing = BoxFuture<'static, Outcome>;
 
 /// Where orders are given.
-pub struct Counter {
+pub struct Orders {
     store: Store,
     swarm: Option<SwarmHandle>,
     clerk: mpsc::UnboundedSender<Doing>,
@@ -61,18 +61,18 @@ pub struct Counter {
     open: Arc<AtomicUsize>,
 }
 
-impl Counter {
-    /// The counter, and the clerk behind it, who works until the counter is gone and everything is done.
-    pub fn new(store: Store, swarm: Option<SwarmHandle>, outcomes: mpsc::Sender<Outcome>) -> (Counter, impl Future<Output = ()>) {
+impl Orders {
+    /// The way to a clerk, and the clerk, who works until nobody can order any more and everything is done.
+    pub fn new(store: Store, swarm: Option<SwarmHandle>, outcomes: mpsc::Sender<Outcome>) -> (Orders, impl Future<Output = ()>) {
         // Unbounded, because the loop must never wait for the store while the store waits for the loop; what is under way is
         // bounded by the servers asked at once, the outbox and the hand-offs that members may have open.
         let (clerk, orders) = mpsc::unbounded_channel();
         let open = Arc::new(AtomicUsize::new(0));
-        (Counter { store, swarm, clerk, open: Arc::clone(&open) }, serve(orders, open, outcomes))
+        (Orders { store, swarm, clerk, open: Arc::clone(&open) }, serve(orders, open, outcomes))
     }
 
     /// Gives an order. If none is open before it and the store answers at once, the answer is returned; else the clerk brings it.
-    pub fn order(&self, command: Command) -> Option<Event> {
+    pub fn give(&self, command: Command) -> Option<Event> {
         let mut doing = carry_out(self.store.clone(), self.swarm.clone(), command);
         if self.open.load(Ordering::SeqCst) == 0
             && let Poll::Ready(done) = doing.as_mut().poll(&mut Context::from_waker(Waker::noop()))

@@ -40,7 +40,7 @@ pub struct Hands {
     probe: ProbeKind,
     store: Store,
     swarm: Option<SwarmHandle>,
-    clerk: clerk::Counter,
+    clerk: clerk::Orders,
     events: mpsc::Sender<Event>,
     asking: mpsc::Sender<Errand>,
     errands: Arc<Semaphore>,
@@ -68,7 +68,7 @@ impl Hands {
         let (asking, errands) = mpsc::channel(MOST_ERRANDS);
         let (outcome, outcomes) = mpsc::channel(MOST_EVENTS);
         let mut tasks = JoinSet::new();
-        let (clerk, serving) = clerk::Counter::new(store.clone(), swarm.clone(), outcome);
+        let (clerk, serving) = clerk::Orders::new(store.clone(), swarm.clone(), outcome);
         tasks.spawn(serving);
         let (errand_turns, lending) = (Arc::new(Semaphore::new(MOST_ERRANDS)), Arc::new(Semaphore::new(MOST_LENT)));
         let hands = Hands { web, probe, store, swarm, clerk, events, asking, errands: errand_turns, library: None, lending, tasks };
@@ -166,7 +166,7 @@ impl Hands {
             Command::TellManifest { ticket, hash } => self.lend(ticket, Wanted::Manifest(hash)),
             Command::TellChunk { ticket, manifest, index } => self.lend(ticket, Wanted::Chunk { manifest, index }),
             Command::Finished => {}
-            stored => return self.clerk.order(stored),
+            stored => return self.clerk.give(stored),
         }
         None
     }
