@@ -134,7 +134,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         // The demonstration draws its own progress and table, and its exit code is its verdict.
         return runtime.block_on(crate::demo::run(args)).unwrap_or_else(|why| fail(&Failure::new(Exit::Internal, why.to_string())));
     }
-    match runtime.block_on(perform(cli.command, Style::of_stdout())) {
+    // As a task like all others: a wake-up of what `block_on` itself polls costs a look at the sockets each time.
+    let performed = runtime.block_on(async { tokio::spawn(perform(cli.command, Style::of_stdout())).await });
+    match performed.unwrap_or_else(|ended| Err(Failure::new(Exit::Internal, ended.to_string()))) {
         Ok(text) => print(&text),
         Err(failure) => fail(&failure),
     }

@@ -4,10 +4,10 @@
 //! decided as the HTML standard's tokenizer decides it; the tests compare the two.
 
 pub(in crate::io) mod attributes;
+mod blocks;
 mod charset;
 mod directives;
 mod entities;
-mod marks;
 mod raw_text;
 mod references;
 mod resolve;

@@ -55,6 +55,11 @@ pub fn read(path: &Path) -> Result<Vec<u8>, FileFailure> {
 
 /// Writes a snapshot file: into a file beside it first, which then takes its name. Whoever looks sees the old or the new one.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileFailure> {
+    write_parts(path, &[bytes])
+}
+
+/// Like [`write`], for what lies in several pieces.
+pub fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<(), FileFailure> {
     let failed = |error| FileFailure::Write { path: path.to_owned(), error };
     let name = path.file_name().ok_or_else(|| failed(io::ErrorKind::InvalidFilename.into()))?;
     let mut beside = name.to_owned();
@@ -62,7 +67,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileFailure> {
     let beside = path.with_file_name(beside);
     let attempt = || {
         let mut file = File::create(&beside)?;
-        file.write_all(bytes)?;
+        parts.iter().try_for_each(|part| file.write_all(part))?;
         file.sync_all()?;
         fs::rename(&beside, path)
     };

@@ -15,8 +15,11 @@ use crate::{
     },
     model::{fetch::ResolveFailure, record::ServerRecord, summary::Summary, url::PageUrl, view::ProgressView},
 };
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
-use tokio::{signal, time::sleep};
+use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
+use tokio::{
+    signal,
+    time::{Instant, sleep},
+};
 
 /// How often the watcher is shown how far it is.
 const SHOW_EVERY: Duration = Duration::from_millis(100);
@@ -45,7 +48,7 @@ pub struct Findings {
 }
 
 /// Crawls from `urls`, in a state directory that is removed afterwards, and shows how far it is.
-pub async fn crawl(mut config: Config, urls: Vec<PageUrl>, mut show: impl FnMut(ProgressView)) -> Result<Findings, NodeFailure> {
+pub async fn crawl(mut config: Config, urls: Vec<PageUrl>, mut show: impl FnMut(ProgressView) + Send) -> Result<Findings, NodeFailure> {
     let directory = Scratch::new()?;
     config.state_dir = directory.0.clone();
     let born = keyfile::init(&config)?;
@@ -92,6 +95,8 @@ async fn until_done(
     show: &mut impl FnMut(ProgressView),
 ) -> Result<bool, NodeFailure> {
     let mut shown = tokio::time::interval(SHOW_EVERY);
+    // Kept from turn to turn: making them anew costs more than most events.
+    let (mut waking, mut interrupted) = (pin!(sleep(Duration::ZERO)), pin!(signal::ctrl_c()));
     loop {
         while let Some(command) = mind.next_command() {
             if matches!(command, Command::Finished) {
@@ -106,6 +111,7 @@ async fn until_done(
             return Ok(true);
         }
         let wait = Duration::from_millis(mind.wake_at().since(clock::now().moment));
+        waking.as_mut().reset(Instant::now() + wait);
         tokio::select! {
             event = ears.events.recv() => mind.handle(clock::now(), event.ok_or(NodeFailure::Ended("a hand"))?),
             outcome = ears.outcomes.recv() => {
@@ -113,9 +119,12 @@ async fn until_done(
                     mind.handle(clock::now(), event);
                 }
             }
-            _ = sleep(wait) => mind.handle(clock::now(), Event::Tick),
+            () = &mut waking => mind.handle(clock::now(), Event::Tick),
             _ = shown.tick() => show(mind.progress()),
-            _ = signal::ctrl_c() => mind.handle(clock::now(), Event::Drain),
+            _ = &mut interrupted => {
+                interrupted.set(signal::ctrl_c());
+                mind.handle(clock::now(), Event::Drain);
+            }
         }
     }
 }

@@ -43,9 +43,15 @@ fn millis(duration: Duration) -> u64 {
     duration.as_millis().min(u128::from(u64::MAX)) as u64
 }
 
-/// The hierarchy that the configuration names, or the world's, with its further prefixes.
+/// The hierarchy that the configuration names, or the world's, with its further prefixes, for a crawl that keeps nothing: its image is
+/// left in the user's cache for the next one, in place of any other that is there.
 pub fn hierarchy(config: &Config) -> Result<Hierarchy, NodeFailure> {
-    let (base, further) = (base_hierarchy(config)?.filed(&images_of(config)), further_prefixes(config));
+    let directory = images::of_user().unwrap_or_else(|| images_of(config));
+    let reading = base_hierarchy(config, &directory)?;
+    if let Reading::Unpacked(hierarchy) = &reading {
+        images::remove_others(&directory, &[hierarchy.hash()]);
+    }
+    let (base, further) = (reading.filed(&directory), further_prefixes(config));
     if further.is_empty() { Ok(base) } else { base.with_extra(&further).map_err(|why| NodeFailure::Hierarchy(why.to_string())) }
 }
 
@@ -54,15 +60,16 @@ pub fn further_prefixes(config: &Config) -> Vec<FurtherPrefix> {
     config.hierarchy.prefixes.iter().map(further_prefix).collect()
 }
 
-/// The hierarchy that the configuration names, or the world's. Nothing is written: who cannot start leaves no trace.
-pub fn base_hierarchy(config: &Config) -> Result<Reading, NodeFailure> {
+/// The hierarchy that the configuration names, or the world's, from its image if `directory` has it. Nothing is written: who cannot start
+/// leaves no trace.
+pub fn base_hierarchy(config: &Config, directory: &Path) -> Result<Reading, NodeFailure> {
     let failed = |what: &Path, why: String| NodeFailure::Hierarchy(format!("{}: {why}", what.display()));
     let chosen = &config.hierarchy;
     Ok(if let Some(path) = &chosen.snapshot {
         let bytes = snapshot::read(path).map_err(|why| failed(path, why.to_string()))?;
-        images::read(&images_of(config), &bytes).map_err(|why| failed(path, why.to_string()))?
+        images::read(directory, &bytes).map_err(|why| failed(path, why.to_string()))?
     } else if chosen.delegated.is_empty() {
-        images::read(&images_of(config), WORLD).map_err(|why| NodeFailure::Hierarchy(why.to_string()))?
+        images::read(directory, WORLD).map_err(|why| NodeFailure::Hierarchy(why.to_string()))?
     } else {
         let mut builder = Builder::new();
         for path in &chosen.delegated {

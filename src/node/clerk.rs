@@ -1,7 +1,8 @@
 //! Who minds the store? The clerk: takes orders in the order of the mind's wishes and brings the answers back as events.
 //!
 //! Each database of the store answers in the order in which it was asked; the clerk sees to it that the asking keeps the order of
-//! the wishes, while many orders are under way at once, so that the store can commit them together.
+//! the wishes, while many orders are under way at once, so that the store can commit them together. What is answered at once need not go
+//! through the clerk's hands.
 
 use crate::{
     io::{
@@ -22,10 +23,18 @@ use crate::{
 };
 use futures::{
     StreamExt,
-    future::{BoxFuture, try_join_all},
+    future::{BoxFuture, ready, try_join_all},
     stream::FuturesUnordered,
 };
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
 use tokio::sync::mpsc;
 
 /// The most bytes of rows in one message between members.
@@ -40,24 +49,59 @@ const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// What came of an order.
 pub type Outcome = Result<Option<Event>, StoreError>;
 
-/// Serves until the last orderer has gone and everything is done.
-pub async fn serve(
+/// An order that is being carried out.
+pub type Doing = BoxFuture<'static, Outcome>;
+
+/// Where orders are given.
+pub struct Orders {
     store: Store,
     swarm: Option<SwarmHandle>,
-    mut orders: mpsc::UnboundedReceiver<Command>,
-    outcomes: mpsc::Sender<Outcome>,
-) {
-    let mut under_way: FuturesUnordered<BoxFuture<'static, Outcome>> = FuturesUnordered::new();
-    let mut open = true;
-    while open || !under_way.is_empty() {
+    clerk: mpsc::UnboundedSender<Doing>,
+    /// Orders that the clerk has not finished.
+    open: Arc<AtomicUsize>,
+}
+
+impl Orders {
+    /// The way to a clerk, and the clerk, who works until nobody can order any more and everything is done.
+    pub fn new(store: Store, swarm: Option<SwarmHandle>, outcomes: mpsc::Sender<Outcome>) -> (Orders, impl Future<Output = ()>) {
+        // Unbounded, because the loop must never wait for the store while the store waits for the loop; what is under way is
+        // bounded by the servers asked at once, the outbox and the hand-offs that members may have open.
+        let (clerk, orders) = mpsc::unbounded_channel();
+        let open = Arc::new(AtomicUsize::new(0));
+        (Orders { store, swarm, clerk, open: Arc::clone(&open) }, serve(orders, open, outcomes))
+    }
+
+    /// Gives an order. If none is open before it and the store answers at once, the answer is returned; else the clerk brings it.
+    pub fn give(&self, command: Command) -> Option<Event> {
+        let mut doing = carry_out(self.store.clone(), self.swarm.clone(), command);
+        if self.open.load(Ordering::SeqCst) == 0
+            && let Poll::Ready(done) = doing.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+        {
+            match done {
+                Ok(event) => return event,
+                failed => doing = Box::pin(ready(failed)),
+            }
+        }
+        self.open.fetch_add(1, Ordering::SeqCst);
+        // The clerk only ends when the store failed, and that is told by its outcome.
+        let _ = self.clerk.send(doing);
+        None
+    }
+}
+
+async fn serve(mut orders: mpsc::UnboundedReceiver<Doing>, open: Arc<AtomicUsize>, outcomes: mpsc::Sender<Outcome>) {
+    let mut under_way: FuturesUnordered<Doing> = FuturesUnordered::new();
+    let mut more = true;
+    while more || !under_way.is_empty() {
         tokio::select! {
             biased;
-            order = orders.recv(), if open => match order {
-                // Polled for the first time, in order, when `next` is polled below: that puts it into the store's queue.
-                Some(order) => under_way.push(carry_out(store.clone(), swarm.clone(), order)),
-                None => open = false,
+            order = orders.recv(), if more => match order {
+                // Polled in order when `next` is polled below: that puts it into the store's queue.
+                Some(doing) => under_way.push(doing),
+                None => more = false,
             },
             Some(outcome) = under_way.next(), if !under_way.is_empty() => {
+                open.fetch_sub(1, Ordering::SeqCst);
                 if !matches!(outcome, Ok(None)) && outcomes.send(outcome).await.is_err() {
                     return;
                 }
@@ -67,7 +111,7 @@ pub async fn serve(
 }
 
 /// A full disk is waited out: what was asked for is done when there is room again.
-fn carry_out(store: Store, swarm: Option<SwarmHandle>, order: Command) -> BoxFuture<'static, Outcome> {
+fn carry_out(store: Store, swarm: Option<SwarmHandle>, order: Command) -> Doing {
     Box::pin(async move {
         loop {
             let done = match &order {

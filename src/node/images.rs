@@ -1,11 +1,18 @@
 //! Must a daemon unpack its hierarchy each time it starts? No: once, into a file named by its content, which is mapped from then on.
+//!
+//! Behind the image stands its seal, a sum of all its bytes, which finds what a disk or a crash did to it in a small part of the time that a
+//! look at everything in it takes. Against malice it does nothing: whoever may write here is the one whose program this is.
 
 use crate::{
-    io::{image, memory, snapshot},
+    io::{
+        image::{self, Mapped},
+        memory, snapshot,
+    },
     logic::hierarchy::{Hierarchy, Label, SnapshotRefusal},
+    model::revisit::content_of,
 };
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -15,6 +22,38 @@ const ENDING: &str = "hierarchy";
 
 /// How the names end of files that were being written when somebody pulled the plug.
 const UNFINISHED: &str = "new";
+
+/// Bytes of a seal.
+const SEAL: usize = 8;
+
+fn seal(image: &[u8]) -> [u8; SEAL] {
+    content_of(image).to_le_bytes()
+}
+
+/// A file with a seal that holds: the image in it.
+struct Sealed(Mapped);
+
+impl Sealed {
+    fn check(file: Mapped) -> Option<Sealed> {
+        let (image, sealed) = file.as_ref().split_last_chunk::<SEAL>()?;
+        (seal(image) == *sealed).then_some(Sealed(file))
+    }
+}
+
+impl AsRef<[u8]> for Sealed {
+    fn as_ref(&self) -> &[u8] {
+        let file = self.0.as_ref();
+        &file[..file.len() - SEAL]
+    }
+}
+
+/// Where images lie for who has no directory of its own, in the user's cache: none if there is none, or it cannot be made.
+pub fn of_user() -> Option<PathBuf> {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    let directory = cache.join(env!("CARGO_PKG_NAME")).join("hierarchy");
+    fs::create_dir_all(&directory).ok().map(|()| directory)
+}
 
 fn path(directory: &Path, hash: &[u8; 32]) -> PathBuf {
     let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -28,9 +67,9 @@ pub fn open(directory: &Path, hash: &[u8; 32]) -> Option<Hierarchy> {
         return None;
     }
     let opened = image::map(&path).map_err(|why| why.to_string()).and_then(|mapped| {
-        let mapped = Arc::new(mapped);
-        let hierarchy = Hierarchy::open(Arc::clone(&mapped) as Arc<_>).map_err(|why| why.to_string())?;
-        mapped.rest();
+        let sealed = Arc::new(Sealed::check(mapped).ok_or("its seal does not hold")?);
+        sealed.0.rest();
+        let hierarchy = Hierarchy::open_own(Arc::clone(&sealed) as Arc<_>).map_err(|why| why.to_string())?;
         if hierarchy.hash() == *hash { Ok(hierarchy) } else { Err("it is another hierarchy than its name says".to_owned()) }
     });
     opened.inspect_err(|why| tracing::warn!("{} is made again: {why}", path.display())).ok()
@@ -43,7 +82,7 @@ pub fn file(directory: &Path, hierarchy: Hierarchy) -> Hierarchy {
     let path = path(directory, &hash);
     let written = fs::create_dir_all(directory)
         .map_err(|why| why.to_string())
-        .and_then(|()| snapshot::write(&path, hierarchy.image()).map_err(|why| why.to_string()));
+        .and_then(|()| snapshot::write_parts(&path, &[hierarchy.image(), &seal(hierarchy.image())]).map_err(|why| why.to_string()));
     if let Err(why) = written {
         tracing::warn!("the hierarchy stays in memory, its image cannot be filed in {}: {why}", directory.display());
         return hierarchy;
@@ -148,14 +187,16 @@ mod tests {
         let wanted = hierarchy("9.0.0.0/24");
         open_or_unpack(dir.path(), &wanted.to_bytes()).unwrap();
         let image = dir.path().join(&names(dir.path())[0]);
-        let mut damaged = wanted.image().to_vec();
+        let good = fs::read(&image).unwrap();
+        let mut damaged = good.clone();
         damaged[5000] ^= 1;
-        for bad in [&damaged[..], &wanted.image()[..4096], b"", hierarchy("9.0.0.0/23").image()] {
+        let sealed = |image: &[u8]| [image, &seal(image)].concat();
+        for bad in [&damaged[..], &good[..4096], b"", &sealed(hierarchy("9.0.0.0/23").image()), &sealed(b""), &sealed(b"no image")] {
             fs::remove_file(&image).unwrap();
             fs::write(&image, bad).unwrap();
             assert!(open(dir.path(), &wanted.hash()).is_none());
             assert_eq!(open_or_unpack(dir.path(), &wanted.to_bytes()).unwrap().hash(), wanted.hash());
-            assert_eq!(fs::read(&image).unwrap(), wanted.image());
+            assert_eq!(fs::read(&image).unwrap(), good);
         }
         assert!(open_or_unpack(dir.path(), b"no snapshot").is_err());
     }

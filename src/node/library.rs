@@ -69,7 +69,7 @@ pub struct Given {
 impl Given {
     /// Reads what the configuration names.
     pub fn read(config: &Config) -> Result<Given, NodeFailure> {
-        let (base, further) = (birth::base_hierarchy(config)?, birth::further_prefixes(config));
+        let (base, further) = (birth::base_hierarchy(config, &birth::images_of(config))?, birth::further_prefixes(config));
         let completed = (!further.is_empty()).then(|| base.hierarchy().with_extra(&further)).transpose();
         Ok(Given {
             base,
@@ -155,7 +155,7 @@ impl Library {
 
     /// The operator's hierarchy, read once more; none if it is the edition that is known already.
     pub fn given_again(&self, config: &Config, known: &Edition) -> Result<Option<(Edition, Arc<Hierarchy>)>, NodeFailure> {
-        let given = birth::base_hierarchy(config)?.filed(&self.directory);
+        let given = birth::base_hierarchy(config, &self.directory)?.filed(&self.directory);
         let edition = edition_of(&given);
         if edition.hash == known.hash {
             return Ok(None);

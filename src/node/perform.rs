@@ -40,7 +40,7 @@ pub struct Hands {
     probe: ProbeKind,
     store: Store,
     swarm: Option<SwarmHandle>,
-    clerk: mpsc::UnboundedSender<Command>,
+    clerk: clerk::Orders,
     events: mpsc::Sender<Event>,
     asking: mpsc::Sender<Errand>,
     errands: Arc<Semaphore>,
@@ -67,11 +67,9 @@ impl Hands {
         let (events, heard) = mpsc::channel(MOST_EVENTS);
         let (asking, errands) = mpsc::channel(MOST_ERRANDS);
         let (outcome, outcomes) = mpsc::channel(MOST_EVENTS);
-        // Unbounded, because the loop must never wait for the store while the store waits for the loop; what is under way is
-        // bounded by the servers asked at once, the outbox and the hand-offs that members may have open.
-        let (clerk, orders) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
-        tasks.spawn(clerk::serve(store.clone(), swarm.clone(), orders, outcome));
+        let (clerk, serving) = clerk::Orders::new(store.clone(), swarm.clone(), outcome);
+        tasks.spawn(serving);
         let (errand_turns, lending) = (Arc::new(Semaphore::new(MOST_ERRANDS)), Arc::new(Semaphore::new(MOST_LENT)));
         let hands = Hands { web, probe, store, swarm, clerk, events, asking, errands: errand_turns, library: None, lending, tasks };
         (hands, Ears { events: heard, outcomes, errands })
@@ -168,10 +166,7 @@ impl Hands {
             Command::TellManifest { ticket, hash } => self.lend(ticket, Wanted::Manifest(hash)),
             Command::TellChunk { ticket, manifest, index } => self.lend(ticket, Wanted::Chunk { manifest, index }),
             Command::Finished => {}
-            stored => {
-                // The clerk only ends when the store failed, and that is told by its outcome.
-                let _ = self.clerk.send(stored);
-            }
+            stored => return self.clerk.give(stored),
         }
         None
     }

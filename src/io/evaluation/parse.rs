@@ -36,7 +36,7 @@ pub(super) struct Tags {
 pub(super) fn read_tags(text: &str, limits: &Limits) -> Result<Tags, Gate> {
     let mut with_duplicates = 0;
     let mut names: Vec<&[u8]> = Vec::new();
-    let mut tags = StartTags::new(text.as_bytes());
+    let mut tags = StartTags::every(text.as_bytes());
     let mut is_first = true;
     while let Some(tag) = tags.next() {
         names.clear();

@@ -22,6 +22,17 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\t' | b'\r' | 0x0c)
 }
 
+/// Whether a byte ends the name of an attribute.
+const ENDS_NAME: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        table[byte] = matches!(byte as u8, b' ' | b'\n' | b'\t' | b'\r' | 0x0c | b'/' | b'>' | b'=');
+        byte += 1;
+    }
+    table
+};
+
 impl<'a> Attributes<'a> {
     pub(super) fn new(inside: &'a [u8]) -> Attributes<'a> {
         Attributes { inside, at: 0, closed_at: None, self_closing: false }
@@ -90,7 +101,7 @@ impl<'a> Iterator for Attributes<'a> {
         // A name may begin with `=`, but not contain it.
         let start = self.at;
         self.at += 1;
-        self.until(|byte| is_space(byte) || matches!(byte, b'/' | b'>' | b'='));
+        self.until(|byte| ENDS_NAME[usize::from(byte)]);
         let name = &self.inside[start..self.at];
         self.skip_spaces();
         if self.byte() != Some(b'=') {

@@ -33,13 +33,16 @@ pub(super) struct Named<'a> {
     pub cut: u32,
 }
 
+/// Room for as many references as most pages have.
+const USUAL: usize = 112;
+
 /// A set of values that are hashes already.
 pub(super) type HashedSet = HashSet<u64, AsTheyAre>;
 
 /// Walks over a page. Of its references, `limit` different ones are kept.
 pub(super) fn collect<'a>(bytes: &'a [u8], charset: Charset, key: &FingerprintKey, limit: usize) -> Named<'a> {
-    let mut named = Named::default();
-    let mut known = HashedSet::default();
+    let mut named = Named { references: Vec::with_capacity(USUAL), ..Named::default() };
+    let mut known = HashedSet::with_capacity_and_hasher(USUAL, AsTheyAre::default());
     // Keyed, so that no page can make many of its references fall into one place of the table.
     let mut add = |named: &mut Named<'a>, reference: Reference<'a>| {
         let text = match &reference {

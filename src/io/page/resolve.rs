@@ -8,7 +8,7 @@ use super::{
 };
 use crate::model::{
     fetch::Link,
-    fingerprint::FingerprintKey,
+    fingerprint::{AsTheyAre, FingerprintKey},
     url::{LinkBase, PageUrl, QueryEncoding},
 };
 use std::borrow::Cow;
@@ -28,8 +28,9 @@ pub(super) fn resolve(
     // A base that is no page is none: the page's own URL stands.
     let base = named.base.map(|value| entities::decode(charset.decode(value))).and_then(|text| page.join(&text).ok());
     let mut base = LinkBase::new(base.unwrap_or_else(|| page.clone()));
-    let mut known = HashedSet::default();
-    let mut links = Vec::with_capacity(named.references.len().min(limit));
+    let most = named.references.len().min(limit);
+    let mut known = HashedSet::with_capacity_and_hasher(most, AsTheyAre::default());
+    let mut links = Vec::with_capacity(most);
     for reference in &named.references {
         if links.len() >= limit {
             left_out.cut = left_out.cut.saturating_add(1);

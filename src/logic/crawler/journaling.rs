@@ -211,8 +211,12 @@ impl Crawler {
 }
 
 fn encoded(entry: &JournalEntry) -> Vec<u8> {
+    // Most visits fit, so that nothing is moved while they are written.
+    let room = Vec::with_capacity(512);
     #[expect(clippy::expect_used, reason = "postcard writes any entry into a growing vector")]
-    postcard::to_stdvec(entry).expect("a journal entry always encodes")
+    let mut row = postcard::to_extend(entry, room).expect("a journal entry always encodes");
+    row.shrink_to_fit();
+    row
 }
 
 fn put_all(outbox: &mut Outbox, items: Vec<Item>) {

@@ -284,8 +284,7 @@ impl Crawler {
         let number = self.sites.get(host).map_or(0, |site| site.number);
         let crowded = self.waiting >= self.settings.most_waiting;
         for Link { url, fingerprint } in links {
-            let target = url.host();
-            if target == *host {
+            if url.host_str() == host.as_str() {
                 if crowded {
                     // Not entered into the seen set either: whoever names it again later brings it back.
                     self.refuse("URLs beyond the most that may wait");
@@ -297,6 +296,7 @@ impl Crawler {
                 }
                 continue;
             }
+            let target = url.host();
             if self.settings.scope.denies(&target) {
                 self.refuse("hosts on the deny list");
                 continue;

@@ -9,7 +9,7 @@
 //! may be missing; if it is there, it must be right.
 
 use super::{
-    codec::{Malformed, content_hash, decode, encode},
+    codec::{Malformed, content_hash, decode, encode, measure},
     image::ImageRefusal,
     label::{LABEL_LENGTH, Label},
     tables,
@@ -88,10 +88,11 @@ impl From<Malformed> for SnapshotRefusal {
 impl Hierarchy {
     /// The snapshot file, compressed: equal for equal hierarchies from equal sources, with one version of zstd.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let level = if self.view().content_length > LARGE { COMPRESSION_OF_LARGE } else { COMPRESSION };
+        let content_length = measure(self.view()).1;
+        let level = if content_length > LARGE { COMPRESSION_OF_LARGE } else { COMPRESSION };
         #[expect(clippy::unwrap_used, reason = "compressing from memory into memory at a valid level does not fail")]
         let mut encoder = zstd::stream::write::Encoder::new(self.label().to_bytes().to_vec(), level).unwrap();
-        self.write_unpacked(|bytes| {
+        self.write_unpacked(content_length, |bytes| {
             #[expect(clippy::unwrap_used, reason = "writing into memory does not fail")]
             encoder.write_all(bytes).unwrap();
         });
@@ -123,7 +124,7 @@ impl Hierarchy {
         if label.is_some_and(|label| label != hierarchy.label()) { Err(SnapshotRefusal::Label) } else { Ok(hierarchy) }
     }
 
-    fn write_unpacked(&self, mut sink: impl FnMut(&[u8])) {
+    fn write_unpacked(&self, content_length: u64, mut sink: impl FnMut(&[u8])) {
         let view = self.view();
         // A list of a few short texts; should it ever not encode, a snapshot without its sources is still right.
         let sources = postcard::to_stdvec(&view.sources).ok().filter(|s| s.len() <= LARGEST_SOURCES).unwrap_or_else(|| vec![0]);
@@ -132,7 +133,7 @@ impl Hierarchy {
             hasher.update(bytes);
             sink(bytes);
         };
-        part(&head(VERSION, view.content_length));
+        part(&head(VERSION, content_length));
         encode(view, &mut part);
         part(&(sources.len() as u32).to_le_bytes());
         part(&sources);
@@ -142,7 +143,7 @@ impl Hierarchy {
     #[cfg(test)]
     pub(super) fn unpacked(&self) -> Vec<u8> {
         let mut unpacked = Vec::new();
-        self.write_unpacked(|bytes| unpacked.extend_from_slice(bytes));
+        self.write_unpacked(measure(self.view()).1, |bytes| unpacked.extend_from_slice(bytes));
         unpacked
     }
 

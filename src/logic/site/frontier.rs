@@ -146,6 +146,12 @@ impl Frontier {
 
     /// Where in the line this rank stands, or would.
     fn at(&self, rank: Rank) -> Result<usize, usize> {
+        // Nearly always the first is asked for, or the place behind the last.
+        match (self.line.front(), self.line.back()) {
+            (Some((first, _)), _) if *first == rank => return Ok(0),
+            (_, Some((last, _))) if *last < rank => return Err(self.line.len()),
+            _ => {}
+        }
         self.line.binary_search_by_key(&rank, |(rank, _)| *rank)
     }
 

@@ -1,12 +1,12 @@
 //! Which host? A name as the DNS knows it, or an address.
 
 use super::UrlRefusal;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use std::{fmt, net::IpAddr, str::FromStr, sync::Arc};
 
 /// A host as it stands in a URL: a lower-case ASCII name without a trailing dot, or an IP address (IPv6 without brackets).
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Host(Arc<str>);
 
 impl Host {
@@ -119,6 +119,12 @@ impl TryFrom<String> for Host {
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         text.parse()
+    }
+}
+
+impl Serialize for Host {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
     }
 }
 

@@ -7,13 +7,13 @@ use super::{
     medium::names_media,
     trap::is_trap,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use std::{fmt, hash};
 
 /// The URL of a page, canonical: scheme and host in lower case, no user information, no fragment, no default port, path
 /// never empty. At most [`LONGEST_URL`] bytes.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Deserialize)]
+#[serde(try_from = "String")]
 pub struct PageUrl {
     text: Box<str>,
     /// Where the host ends: a port or the path follows.
@@ -93,7 +93,8 @@ impl PageUrl {
     /// The host as text, IPv6 without brackets.
     pub fn host_str(&self) -> &str {
         let start = if self.is_secure() { "https://".len() } else { "http://".len() };
-        self.text[start..usize::from(self.host_end)].trim_matches(['[', ']'])
+        let host = &self.text[start..usize::from(self.host_end)];
+        host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
     }
 
     /// The host.
@@ -193,6 +194,12 @@ impl TryFrom<String> for PageUrl {
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         PageUrl::parse(&text)
+    }
+}
+
+impl Serialize for PageUrl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Does this path look like a spider trap? Endless paths are deep, or they repeat themselves.
 
+use memchr::memchr_iter;
+
 /// The deepest path that is followed, in segments.
 pub const MOST_SEGMENTS: usize = 20;
 
@@ -9,9 +11,13 @@ pub const MOST_REPEATS: usize = 2;
 /// Whether a path (beginning with `/`) is too deep or repeats itself. Linear in the path; compares at most a few hundred
 /// segments.
 pub(super) fn is_trap(path: &str) -> bool {
-    let mut segments = [""; MOST_SEGMENTS];
+    let path = path.as_bytes();
+    let mut segments = [&path[..0]; MOST_SEGMENTS];
     let mut count = 0;
-    for segment in path.split('/').skip(1) {
+    let mut start = 1;
+    for end in memchr_iter(b'/', path).skip(1).chain([path.len()]) {
+        let segment = &path[start..end];
+        start = end + 1;
         // What stands behind the last slash is a segment only if it is something: `/a/` is as deep as `/a`.
         if count == MOST_SEGMENTS {
             if segment.is_empty() {

@@ -130,7 +130,7 @@ async fn crawl(directory: &Path, ground: &Ground, dns: &DnsServer, hosts: &[(Str
     let out = directory.join("records.jsonl");
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_nearcrawl"));
     command.args(["crawl", "--config", &config, "--allow-range", &ground.range(), "--dns", &dns.address().to_string(), "--json"]);
-    command.args(["--follow", "all", "--out"]).arg(&out);
+    command.args(["--follow", "all", "--out"]).arg(&out).env("XDG_CACHE_HOME", directory);
     command.args(hosts.iter().map(|(scheme, host, port)| format!("{scheme}://{host}.hostile.test:{port}/")));
     let begun = Instant::now();
     let said = fs::File::create(directory.join("said")).unwrap();

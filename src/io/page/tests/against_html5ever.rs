@@ -1,9 +1,9 @@
-//! Does the scanner see the tags that html5ever's tokenizer sees?
+//! Does the scanner see the tags that html5ever's tokenizer sees? Those that anybody asks for.
 
 use super::super::{
     charset::Charset,
     entities, raw_text,
-    tokens::{StartTag, StartTags},
+    tokens::{ASKED_FOR, StartTag, StartTags},
 };
 use html5ever::{
     tendril::StrTendril,
@@ -36,7 +36,9 @@ impl TokenSink for Sink {
         *foreign += usize::from(is_foreign && !tag.self_closing);
         let attributes =
             tag.attrs.iter().map(|a| (a.name.local.to_string(), a.value.to_string().replace("\r\n", "\n").replace('\r', "\n"))).collect();
-        self.tags.borrow_mut().push((name.clone(), attributes));
+        if ASKED_FOR.contains(&&*name) {
+            self.tags.borrow_mut().push((name.clone(), attributes));
+        }
         if *foreign > 0 && tag.self_closing {
             return TokenSinkResult::Continue;
         }
@@ -70,7 +72,15 @@ fn we_see(page: &str) -> Vec<Seen> {
             let attributes = all.filter(|(name, _)| names.insert(name.clone())).collect();
             (lower(tag.name()), attributes)
         })
+        .filter(|(name, _)| ASKED_FOR.contains(&&**name))
         .collect()
+}
+
+/// Both see the same in a page, and in one that goes on: whether the last tag is seen says whether they agree on where they are.
+fn assert_same(page: &str) {
+    for page in [page, &format!("{page}<a href=\"last\">"), &format!("{page}<p class=\"c\">{:70}<a>", "")] {
+        assert_eq!(we_see(page), html5ever_sees(page), "{page:?}");
+    }
 }
 
 #[test]
@@ -176,10 +186,26 @@ fn hand_written_pages() {
         "<a b=c\"><d \">",
         "<a b='c'\"><d e='\">",
         "<div data-x='{\"a\": \"<b>\"}'><a>",
+        "<a href=\"x\" class=\"y\">z</a><p><b class=\"<\">",
+        "<p title=\"<a href=x>\">",
+        "<p title=\"> <a href=x>\">",
+        "<p a=b\" c=\"d>e\"><a>",
+        "<p a==\"  c=\"d>e\"><a>",
+        "<p a=b=\" c=\"d>e\"><a>",
+        "<p=\" b=\">\"><a>",
+        "</p=\" b=\">\"><a>",
+        "<p\u{1}q=\" b=\">\"><a>",
+        "<p \r=\"x\" b=\">\"><a>",
+        "<p a=\"b\"=\" c=\">\"><a>",
+        "<p/=\" c=\">\"><a>",
+        "<p a/b=\"x\"><a>",
+        "<p b\"c=\" d=\">\"><a>",
+        "<p '=\" d=\">\"><a>",
+        "<p a=\"'\" b='\"'><a>",
     ];
     assert!(table.len() >= 40);
     for page in table {
-        assert_eq!(we_see(page), html5ever_sees(page), "{page:?}");
+        (0..64).for_each(|shift| assert_same(&(" ".repeat(shift) + page)));
     }
 }
 
@@ -192,7 +218,7 @@ fn real_pages() {
         if path.extension().is_some_and(|extension| extension == "html") {
             let page = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
             let seen = we_see(&page);
-            assert!(seen.len() > 50, "{}: only {} tags", path.display(), seen.len());
+            assert!(seen.len() > 20, "{}: only {} tags", path.display(), seen.len());
             assert_eq!(seen, html5ever_sees(&page), "{}", path.display());
             pages += 1;
         }
@@ -260,8 +286,16 @@ fn page() -> impl Strategy<Value = String> {
         "<plaintext",
         "`",
         "\r",
+        "<a href=\"x\">",
+        "<p class=\"y\" id=\"z\">",
+        "<link rel=\"x\"",
+        " href=\"",
+        " x=\"y\"",
+        "=\"",
+        "\u{1}",
+        "                                ",
     ]);
-    prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+    prop::collection::vec(piece, 0..32).prop_map(|pieces| pieces.concat())
 }
 
 proptest! {
@@ -269,7 +303,7 @@ proptest! {
 
     #[test]
     fn random_pages(page in page()) {
-        prop_assert_eq!(we_see(&page), html5ever_sees(&page), "{:?}", page);
+        assert_same(&page);
     }
 
     #[test]
