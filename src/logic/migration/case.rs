@@ -18,13 +18,13 @@ use serde::{Deserialize, Serialize};
 pub const MOST_ARMS: usize = 12;
 
 /// How many accesses a move has to pay off.
-const HORIZON: f64 = 40.0;
+const HORIZON: f64 = 80.0;
 
 /// What a move costs, in accesses: the hand-over, and what nobody foresees. With the horizon it makes the dead band, 5 %.
 const COST: f64 = 2.0;
 
 /// After so many moves without news from the network a further one must bring twice as much: nothing oscillates for ever.
-const MOVES_THAT_DOUBLE: f64 = 8.0;
+const MOVES_THAT_DOUBLE: f64 = 16.0;
 
 /// By how much an arm may be off of which nothing was foretold, as a variance: a factor of two up or down.
 const UNFORETOLD: f64 = 0.5;
@@ -124,8 +124,8 @@ pub struct Case<A> {
     /// The variance of single accesses, and of how many.
     noise: (f32, f32),
     surprise: Surprise,
-    /// The variance that changes of the network added to all that was foretold.
-    doubt: f32,
+    /// Whether the network changed since all was foretold.
+    outdated: bool,
 }
 
 impl<A: Ord + Copy> Case<A> {
@@ -141,7 +141,7 @@ impl<A: Ord + Copy> Case<A> {
             usual_units: 0.0,
             noise: (0.0, 0.0),
             surprise: Surprise::default(),
-            doubt: 0.0,
+            outdated: false,
         }
     }
 
@@ -285,12 +285,18 @@ impl<A: Ord + Copy> Case<A> {
         self.surprise.restart();
     }
 
-    /// The network changed: what is remembered, and what was foretold, may be off by as much as if nothing were known.
+    /// All was foretold anew: by probes made since the network changed last.
+    pub fn foretold(&mut self) {
+        self.outdated = false;
+    }
+
+    /// The network changed: what is remembered may be off by as much as if nothing were known, and what was foretold is passed over
+    /// until [`Self::foretold`]. (Kept as a proportion, it would tell of a server that became slow, not of a way.)
     pub fn reopen(&mut self) {
         self.automaton.to_boundary();
         self.surprise.restart();
         self.moves = 0;
-        self.doubt = UNFORETOLD as f32;
+        self.outdated = true;
         for tried in &mut self.tried {
             tried.doubt = UNFORETOLD as f32;
         }
@@ -332,10 +338,9 @@ impl<A: Ord + Copy> Case<A> {
     }
 
     fn evidence(&self, candidate: &Candidate<A>, foretold: f64, noise: f64) -> Evidence {
-        let doubt = f64::from(self.doubt);
         let (prior, prior_variance) = match candidate.prior {
-            Some(prior) if prior.seconds > 0.0 => (prior.seconds.ln(), prior.error.max(LEAST_ERROR).powi(2) + doubt),
-            _ => (foretold, UNFORETOLD + doubt),
+            Some(prior) if prior.seconds > 0.0 && !self.outdated => (prior.seconds.ln(), prior.error.max(LEAST_ERROR).powi(2)),
+            _ => (foretold, UNFORETOLD),
         };
         let measured = self.experience(candidate.arm).map(|tried| (f64::from(tried.mean), tried.variance(noise, self.accesses)));
         Evidence { prior, prior_variance, measured }
