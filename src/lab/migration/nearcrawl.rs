@@ -24,8 +24,8 @@ pub struct Nearcrawl<'a> {
     units: Vec<Unit>,
     /// What each access point knows of its own subnets in general.
     families: Vec<Families<()>>,
-    /// The prices that were gossiped last, if access points can be full.
-    prices: Option<Vec<LoadPrice>>,
+    /// What is gossiped of loads, if access points can be full.
+    loads: Option<Loads>,
     dice: StdRng,
     candidates: Vec<Candidate<u32>>,
 }
@@ -48,7 +48,7 @@ impl<'a> Nearcrawl<'a> {
             places,
             units,
             families: vec![Families::default(); world.access_points()],
-            prices: limited.then(|| vec![LoadPrice::default(); world.access_points()]),
+            loads: limited.then(|| Loads::new(world.access_points())),
             dice: StdRng::seed_from_u64(seed),
             candidates: Vec::new(),
         }
@@ -61,7 +61,9 @@ impl<'a> Nearcrawl<'a> {
 
     /// All sites were accessed, and took so long. Returns how many moved.
     pub fn learn(&mut self, world: &World, durations: &[f64]) -> usize {
-        self.gossip(durations);
+        if let Some(loads) = &mut self.loads {
+            loads.gossip(&self.places, durations);
+        }
         let mut moved = 0;
         for at in 0..self.units.len() {
             let unit = &mut self.units[at];
@@ -77,15 +79,19 @@ impl<'a> Nearcrawl<'a> {
             if !self.candidates.iter().any(|candidate| candidate.arm == unit.place) {
                 self.candidates.push(Candidate { arm: unit.place, prior: None, price: LoadPrice::default() });
             }
-            if let Some(prices) = &self.prices {
-                self.candidates.iter_mut().for_each(|candidate| candidate.price = prices[candidate.arm as usize]);
+            if let Some(loads) = &self.loads {
+                self.candidates.iter_mut().for_each(|candidate| candidate.price = loads.prices[candidate.arm as usize]);
             }
             unit.case.accessed(unit.place, seconds / work, work, &scale);
             let judgement = unit.case.judge(unit.place, &self.candidates, &scale, &mut self.dice);
             if let Some((level, noise)) = unit.case.level_and_noise(&self.candidates, &scale) {
                 family.tell(&[()], level, noise);
             }
-            if let Verdict::Move(to) = judgement.verdict {
+            if let (Verdict::Move(to), Some(rival)) = (judgement.verdict, judgement.rival) {
+                if !self.loads.as_mut().is_none_or(|loads| loads.accept(to as usize, rival.seconds * work)) {
+                    unit.case.refused(to);
+                    continue;
+                }
                 unit.place = to;
                 unit.case.moved();
                 moved += unit.sites.len();
@@ -94,17 +100,42 @@ impl<'a> Nearcrawl<'a> {
         }
         moved
     }
+}
+
+/// An access point takes no more in when it is busier than the average by this share.
+const FULL: f64 = 1.02;
+
+/// How long each access point is busy, and its price.
+#[derive(Debug)]
+struct Loads {
+    prices: Vec<LoadPrice>,
+    busy: Vec<f64>,
+    mean: f64,
+}
+
+impl Loads {
+    fn new(access_points: usize) -> Loads {
+        Loads { prices: vec![LoadPrice::default(); access_points], busy: vec![0.0; access_points], mean: 0.0 }
+    }
 
     /// Each access point tells how long it was busy, and corrects its price by what it heard of the others.
-    fn gossip(&mut self, durations: &[f64]) {
-        let Some(prices) = &mut self.prices else { return };
-        let mut busy = vec![0.0; prices.len()];
-        for (place, duration) in self.places.iter().zip(durations) {
-            busy[*place as usize] += duration;
+    fn gossip(&mut self, places: &[u32], durations: &[f64]) {
+        self.busy.fill(0.0);
+        for (place, duration) in places.iter().zip(durations) {
+            self.busy[*place as usize] += duration;
         }
-        let mean = busy.iter().sum::<f64>() / busy.len() as f64;
-        for (price, busy) in prices.iter_mut().zip(&busy) {
-            *price = price.after(*busy, mean);
+        self.mean = self.busy.iter().sum::<f64>() / self.busy.len() as f64;
+        for (price, busy) in self.prices.iter_mut().zip(&self.busy) {
+            *price = price.after(*busy, self.mean);
         }
+    }
+
+    /// Whether the access point takes in what should keep it busy for so long.
+    fn accept(&mut self, to: usize, seconds: f64) -> bool {
+        let room = self.busy[to] + seconds <= self.mean * FULL;
+        if room {
+            self.busy[to] += seconds;
+        }
+        room
     }
 }

@@ -29,6 +29,9 @@ const MOVES_THAT_DOUBLE: f64 = 16.0;
 /// By how much an arm may be off of which nothing was foretold, as a variance: a factor of two up or down.
 const UNFORETOLD: f64 = 0.5;
 
+/// By how much what is remembered may be off when the network changed, as a variance: little of it is left.
+const DOUBTED: f64 = 2.0;
+
 /// The least error that is believed of a prior.
 const LEAST_ERROR: f64 = 0.02;
 
@@ -298,7 +301,7 @@ impl<A: Ord + Copy> Case<A> {
         self.moves = 0;
         self.outdated = true;
         for tried in &mut self.tried {
-            tried.doubt = UNFORETOLD as f32;
+            tried.doubt = DOUBTED as f32;
         }
     }
 
