@@ -17,7 +17,7 @@ use knowledge::Knowledge;
 use nearcrawl::Nearcrawl;
 use policies::{Player, Policy, Twoma, uniform};
 use rand::{SeedableRng, rngs::StdRng};
-use score::{Row, Score};
+use score::{Reached, Row, Score};
 use slices::Slices;
 use std::{
     num::NonZero,
@@ -42,10 +42,12 @@ pub enum Start {
 /// Which rules are compared, in which worlds, and how often.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// The world; its number of access points is that of `access_points`, one after the other.
+    /// The world, but for its numbers of access points and of sites.
     pub shape: Shape,
-    /// How many access points.
+    /// How many access points, one after the other.
     pub access_points: Vec<usize>,
+    /// How many sites, one after the other, for each of these; what the slices have, if there are slices.
+    pub sites: Vec<usize>,
     /// Measured times instead of drawn ones.
     pub slices: Option<Slices>,
     /// How many runs.
@@ -64,46 +66,69 @@ pub struct Experiment {
     pub seed: u64,
 }
 
+/// All that came out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// By number of access points, of sites, rule and run.
+    pub rows: Vec<Row>,
+    /// How soon each rule was there, in the same order.
+    pub reached: Vec<Reached>,
+    /// Whether the world changed in the course of the runs.
+    pub changes: bool,
+}
+
 impl Experiment {
     /// How many games there are: rounds of a rule.
     pub fn games(&self) -> usize {
-        self.access_points.len() * self.rounds * self.policies.len()
+        self.worlds().len() * self.rounds * self.policies.len()
     }
 
-    /// Plays all; rows by number of access points, rule and run. Equal arguments give equal rows, whatever the number of threads.
-    pub fn run(&self, threads: NonZero<usize>, played: &(dyn Fn() + Sync)) -> Vec<Row> {
-        let rounds = self.rounds;
+    /// Numbers of access points and of sites.
+    fn worlds(&self) -> Vec<(usize, usize)> {
+        let sites = |access_points: &usize| self.sites.iter().map(|sites| (*access_points, *sites)).collect::<Vec<_>>();
+        self.access_points.iter().flat_map(sites).collect()
+    }
+
+    /// Plays all. Equal arguments give an equal outcome, whatever the number of threads.
+    pub fn run(&self, threads: NonZero<usize>, played: &(dyn Fn() + Sync)) -> Outcome {
+        let (worlds, rounds) = (self.worlds(), self.rounds.max(1));
         let done: Mutex<Vec<(usize, Vec<Vec<Score>>, usize)>> = Mutex::new(Vec::new());
         let next = AtomicUsize::new(0);
-        let work = || loop {
-            let job = next.fetch_add(1, Ordering::Relaxed);
-            let Some(access_points) = self.access_points.get(job / rounds.max(1)) else { return };
-            let (scores, sites) = self.round(*access_points, (job % rounds) as u64, played);
-            done.lock().unwrap_or_else(|broken| broken.into_inner()).push((job, scores, sites));
+        let work = || {
+            loop {
+                let job = next.fetch_add(1, Ordering::Relaxed);
+                let Some((access_points, sites)) = worlds.get(job / rounds) else { return };
+                let (scores, sites) = self.round(*access_points, *sites, (job % rounds) as u64, played);
+                done.lock().unwrap_or_else(|broken| broken.into_inner()).push((job, scores, sites));
+            }
         };
         thread::scope(|scope| {
-            let others: Vec<_> = (1..threads.get().min(rounds * self.access_points.len())).map(|_| scope.spawn(work)).collect();
+            let others: Vec<_> = (1..threads.get().min(rounds * worlds.len())).map(|_| scope.spawn(work)).collect();
             work();
             others.into_iter().filter_map(|other| other.join().err()).for_each(|panic| std::panic::resume_unwind(panic));
         });
         let mut done = done.into_inner().unwrap_or_else(|broken| broken.into_inner());
         done.sort_by_key(|(job, ..)| *job);
-        let mut rows = Vec::new();
-        for (rounds, access_points) in done.chunks(rounds.max(1)).zip(&self.access_points) {
+        let changes = self.slices.is_some() || self.shape.change_every.is_some_and(|every| every <= self.runs);
+        let mut outcome = Outcome { rows: Vec::new(), reached: Vec::new(), changes };
+        for (rounds, (access_points, _)) in done.chunks(rounds).zip(&worlds) {
             for (place, policy) in self.policies.iter().enumerate() {
+                let (policy, sites) = (policy.to_string(), rounds[0].2);
+                let games: Vec<&[Score]> = rounds.iter().map(|(_, scores, _)| scores[place].as_slice()).collect();
+                outcome.reached.push(Reached::of(&policy, *access_points, sites, &games));
                 for run in 0..=self.runs {
-                    let scores: Vec<Score> = rounds.iter().map(|(_, scores, _)| scores[place][run]).collect();
-                    rows.push(Row::of(&policy.to_string(), *access_points, rounds[0].2, run, &scores));
+                    let scores: Vec<Score> = games.iter().map(|game| game[run]).collect();
+                    outcome.rows.push(Row::of(&policy, *access_points, sites, run, &scores));
                 }
             }
         }
-        rows
+        outcome
     }
 
     /// All rules in one world; and how many sites it has.
-    fn round(&self, access_points: usize, round: u64, played: &(dyn Fn() + Sync)) -> (Vec<Vec<Score>>, usize) {
+    fn round(&self, access_points: usize, sites: usize, round: u64, played: &(dyn Fn() + Sync)) -> (Vec<Vec<Score>>, usize) {
         let seed = seed_of(self.seed, round);
-        let shape = Shape { access_points, ..self.shape.clone() };
+        let shape = Shape { access_points, sites, ..self.shape.clone() };
         let world = match &self.slices {
             Some(slices) => World::measured(slices, &shape, seed),
             None => World::new(&shape, seed),
@@ -121,6 +146,9 @@ impl Experiment {
     /// What could nobody do better, from each run on at which something changes.
     fn yardsticks(&self, mut world: World) -> Vec<(usize, Yardstick)> {
         let limited = self.shape.capacity == Capacity::Unequal;
+        if self.slices.is_some() {
+            return yardstick::in_hindsight(world, self.runs);
+        }
         let mut yardsticks = vec![(0, Yardstick::of(&world, limited))];
         for run in 1..=self.runs {
             if world.advance(run) {

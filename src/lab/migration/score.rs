@@ -41,16 +41,49 @@ pub struct Score {
 impl Row {
     /// The mean over rounds.
     pub fn of(policy: &str, access_points: usize, sites: usize, run: usize, rounds: &[Score]) -> Row {
-        let mean = |of: &dyn Fn(&Score) -> f64| rounds.iter().map(of).sum::<f64>() / rounds.len().max(1) as f64;
+        let sum = |of: &dyn Fn(&Score) -> f64| rounds.iter().map(of).sum::<f64>();
+        let mean = |of: &dyn Fn(&Score) -> f64| sum(of) / rounds.len().max(1) as f64;
         Row {
             policy: policy.to_owned(),
             access_points,
             sites,
             run,
-            total_vs_oracle: mean(&|score| score.total / score.best),
+            total_vs_oracle: sum(&|score| score.total) / sum(&|score| score.best),
             makespan_vs_bound: mean(&|score| score.makespan),
             right_place: mean(&|score| score.right),
             moves: mean(&|score| score.moves),
+        }
+    }
+}
+
+/// How soon a rule was there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reached {
+    /// Which rule.
+    pub policy: String,
+    /// How many access points.
+    pub access_points: usize,
+    /// How many sites.
+    pub sites: usize,
+    /// The first run after which all sites take at most a twentieth more than where the oracle has them; the mean of the rounds, if it came in all.
+    pub within_a_twentieth: Option<f64>,
+    /// The first run after which each site is where the oracle has it; the mean of the rounds, if it came in all.
+    pub all_right: Option<f64>,
+}
+
+impl Reached {
+    /// Of the runs of each round.
+    pub fn of(policy: &str, access_points: usize, sites: usize, rounds: &[&[Score]]) -> Reached {
+        let first = |holds: &dyn Fn(&Score) -> bool| {
+            let runs: Option<Vec<usize>> = rounds.iter().map(|round| round.iter().position(holds)).collect();
+            runs.map(|runs| runs.iter().sum::<usize>() as f64 / runs.len().max(1) as f64)
+        };
+        Reached {
+            policy: policy.to_owned(),
+            access_points,
+            sites,
+            within_a_twentieth: first(&|score| score.total <= 1.05 * score.best),
+            all_right: first(&|score| score.right >= 1.0),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What do real paths do in the course of time? A folder of matrices, one for each moment: seconds of round trip between all pairs of nodes.
 
-use super::super::reading::InputRefusal;
+use super::super::reading::{InputRefusal, Lines};
 use std::{io::Read, sync::Arc};
 
 /// The most round-trip times that are kept: 400 MB.
@@ -8,6 +8,30 @@ const MOST_CELLS: usize = 100_000_000;
 
 /// The most bytes of one matrix.
 const LARGEST: u64 = 1 << 26;
+
+/// The most access points whose hours are told.
+const MOST_ACCESS_POINTS: usize = 10_000;
+
+/// Hours a day of each access point, from records `access point,hours`; the first line may name the columns. 24 where none is told.
+pub fn hours(file: &str, input: impl Read) -> Result<Vec<f64>, InputRefusal> {
+    let (mut lines, mut hours, mut first) = (Lines::new(file, input), Vec::new(), true);
+    while let Some(line) = lines.next()? {
+        let [who, told] = [0, 1].map(|column| line.get(column).unwrap_or_default().trim());
+        let headings = std::mem::take(&mut first) && told.parse::<f64>().is_err();
+        if headings {
+            continue;
+        }
+        let who = who.parse::<usize>().ok().filter(|who| (1..=MOST_ACCESS_POINTS).contains(who));
+        let who = who.ok_or_else(|| lines.bad("an access point is a number from 1".to_owned()))?;
+        let told = told.parse::<f64>().ok().filter(|told| *told > 0.0 && *told <= 24.0);
+        let told = told.ok_or_else(|| lines.bad("hours a day are a number above 0, up to 24".to_owned()))?;
+        if hours.len() < who {
+            hours.resize(who, 24.0);
+        }
+        hours[who - 1] = told;
+    }
+    if hours.is_empty() { Err(lines.empty("access_point,hours")) } else { Ok(hours) }
+}
 
 /// Matrices in the order of time, all between the same nodes. Where one has no measurement the one before holds, else the next.
 #[derive(Clone, Debug)]

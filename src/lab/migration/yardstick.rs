@@ -41,6 +41,29 @@ impl Yardstick {
     }
 }
 
+/// Of a world that is another one in every run: the best that could be done without ever moving, known only afterwards. Its total is the
+/// mean of all runs, so that the mean of a rule's shares is its share of the whole.
+pub fn in_hindsight(world: World, runs: usize) -> Vec<(usize, Yardstick)> {
+    let mut sums = vec![0.0; world.sites() * world.access_points()];
+    let mut course = world.clone();
+    for run in 0..=runs {
+        course.advance(run);
+        for (site, sums) in sums.chunks_exact_mut(world.access_points().max(1)).enumerate() {
+            sums.iter_mut().zip(course.row(site)).for_each(|(sum, seconds)| *sum += f64::from(*seconds));
+        }
+    }
+    let least = |sums: &[f64]| (0..sums.len()).min_by(|a, b| sums[*a].total_cmp(&sums[*b])).unwrap_or(0) as u32;
+    let places: Vec<u32> = sums.chunks_exact(world.access_points().max(1)).map(least).collect();
+    let site = |site: usize| f64::from(world.sizes()[site]) * sums[site * world.access_points()..][places[site] as usize];
+    let total = (0..world.sites()).map(site).sum::<f64>() / (runs + 1) as f64;
+    let mut course = world;
+    let yardstick = |run| {
+        course.advance(run);
+        (run, Yardstick { total, places: places.clone(), bound: prices(&course).1 })
+    };
+    (0..=runs).map(yardstick).collect()
+}
+
 /// What all sites together take at these places.
 pub fn total(world: &World, places: &[u32]) -> f64 {
     places.iter().enumerate().map(|(site, place)| world.seconds(site, *place as usize)).sum()
