@@ -4,7 +4,7 @@
 //! the first run, and the load prices that the others told after the last run. Never the world.
 
 use super::{knowledge::Knowledge, world::World};
-use crate::logic::migration::{Candidate, Case, Families, LoadPrice, Verdict};
+use crate::logic::migration::{Candidate, Case, Change, Families, LoadPrice, Surprise, Verdict};
 use rand::{SeedableRng, rngs::StdRng};
 
 /// What moves: a subnet, or a site that turned out not to be of its subnet's kind.
@@ -12,7 +12,8 @@ use rand::{SeedableRng, rngs::StdRng};
 struct Unit {
     place: u32,
     subnet: u32,
-    sites: Vec<u32>,
+    /// Each with what surprised of it, against the subnet as a whole.
+    sites: Vec<(u32, Surprise)>,
     case: Case<u32>,
 }
 
@@ -24,6 +25,8 @@ pub struct Nearcrawl<'a> {
     units: Vec<Unit>,
     /// What each access point knows of its own subnets in general.
     families: Vec<Families<()>>,
+    /// By access point: the variance of single sites' accesses around their subnet's.
+    scatter: Vec<f64>,
     /// What is gossiped of loads, if access points can be full.
     loads: Option<Loads>,
     dice: StdRng,
@@ -40,7 +43,7 @@ impl<'a> Nearcrawl<'a> {
                 units.push(Unit { place: *place, subnet, sites: Vec::new(), case: Case::new(states) });
             }
             if let Some(unit) = units.last_mut() {
-                unit.sites.push(site as u32);
+                unit.sites.push((site as u32, Surprise::default()));
             }
         }
         Nearcrawl {
@@ -48,6 +51,7 @@ impl<'a> Nearcrawl<'a> {
             places,
             units,
             families: vec![Families::default(); world.access_points()],
+            scatter: vec![0.1; world.access_points()],
             loads: limited.then(|| Loads::new(world.access_points())),
             dice: StdRng::seed_from_u64(seed),
             candidates: Vec::new(),
@@ -66,44 +70,75 @@ impl<'a> Nearcrawl<'a> {
         }
         let mut moved = 0;
         for at in 0..self.units.len() {
-            let unit = &mut self.units[at];
-            let (mut seconds, mut work) = (0.0, 0.0);
-            for site in &unit.sites {
-                seconds += durations[*site as usize];
-                work += f64::from(world.sizes()[*site as usize]);
-            }
-            self.candidates.clear();
-            self.candidates.extend_from_slice(self.knowledge.few(unit.subnet as usize));
-            let family = &mut self.families[unit.place as usize];
-            let scale = family.expect(&[()]);
-            if !self.candidates.iter().any(|candidate| candidate.arm == unit.place) {
-                self.candidates.push(Candidate { arm: unit.place, prior: None, price: LoadPrice::default() });
-            }
-            if let Some(loads) = &self.loads {
-                self.candidates.iter_mut().for_each(|candidate| candidate.price = loads.prices[candidate.arm as usize]);
-            }
-            unit.case.accessed(unit.place, seconds / work, work, &scale);
-            let judgement = unit.case.judge(unit.place, &self.candidates, &scale, &mut self.dice);
-            if let Some((level, noise)) = unit.case.level_and_noise(&self.candidates, &scale) {
-                family.tell(&[()], level, noise);
-            }
-            if let (Verdict::Move(to), Some(rival)) = (judgement.verdict, judgement.rival) {
-                if !self.loads.as_mut().is_none_or(|loads| loads.accept(to as usize, rival.seconds * work)) {
-                    unit.case.refused(to);
-                    continue;
-                }
-                unit.place = to;
-                unit.case.moved();
-                moved += unit.sites.len();
-                unit.sites.iter().for_each(|site| self.places[*site as usize] = to);
-            }
+            self.part_from_strays(at, world, durations);
+            moved += self.judge(at, world, durations);
         }
         moved
     }
+
+    /// Sites that are not of their subnet's kind are judged for themselves from now on.
+    fn part_from_strays(&mut self, at: usize, world: &World, durations: &[f64]) {
+        let unit = &mut self.units[at];
+        let Some(usual) = unit.case.seconds(unit.place).filter(|_| unit.sites.len() > 1) else { return };
+        let scatter = &mut self.scatter[unit.place as usize];
+        let mut strays = Vec::new();
+        unit.sites.retain_mut(|(site, surprise)| {
+            let off = (durations[*site as usize] / f64::from(world.sizes()[*site as usize]) / usual).ln();
+            let stays = surprise.add(off / scatter.sqrt()) != Change::Slower;
+            *scatter += SCATTER_SHARE * ((off * off).min(9.0 * *scatter) - *scatter);
+            if !stays {
+                strays.push(*site);
+            }
+            stays
+        });
+        let (place, subnet, states) = (unit.place, unit.subnet, unit.case.automaton().states());
+        let stray = |site| Unit { place, subnet, sites: vec![(site, Surprise::default())], case: Case::of_stray(states) };
+        self.units.extend(strays.into_iter().map(stray));
+    }
+
+    /// The owner of a unit takes in how long it took, and judges; how many sites moved.
+    fn judge(&mut self, at: usize, world: &World, durations: &[f64]) -> usize {
+        let unit = &mut self.units[at];
+        let (mut seconds, mut work) = (0.0, 0.0);
+        for (site, _) in &unit.sites {
+            seconds += durations[*site as usize];
+            work += f64::from(world.sizes()[*site as usize]);
+        }
+        self.candidates.clear();
+        self.candidates.extend_from_slice(self.knowledge.few(unit.subnet as usize));
+        if !self.candidates.iter().any(|candidate| candidate.arm == unit.place) {
+            self.candidates.push(Candidate { arm: unit.place, prior: None, price: LoadPrice::default() });
+        }
+        if let Some(loads) = &self.loads {
+            self.candidates.iter_mut().for_each(|candidate| candidate.price = loads.prices[candidate.arm as usize]);
+        }
+        let family = &mut self.families[unit.place as usize];
+        let scale = family.expect(&[()]);
+        unit.case.accessed(unit.place, seconds / work, work, &scale);
+        let judgement = unit.case.judge(unit.place, &self.candidates, &scale, &mut self.dice);
+        if let Some((level, noise)) = unit.case.level_and_noise(&self.candidates, &scale) {
+            family.tell(&[()], level, noise);
+        }
+        let (Verdict::Move(to), Some(there)) = (judgement.verdict, judgement.rival) else { return 0 };
+        if !self.loads.as_mut().is_none_or(|loads| loads.accept(to as usize, there.seconds * work)) {
+            unit.case.refused(to);
+            return 0;
+        }
+        unit.place = to;
+        unit.case.moved();
+        for (site, surprise) in &mut unit.sites {
+            surprise.restart();
+            self.places[*site as usize] = to;
+        }
+        unit.sites.len()
+    }
 }
 
+/// What is known of how far single sites' accesses scatter around their subnet's gives way so fast.
+const SCATTER_SHARE: f64 = 0.003;
+
 /// An access point takes no more in when it is busier than the average by this share.
-const FULL: f64 = 1.02;
+const FULL: f64 = 1.1;
 
 /// How long each access point is busy, and its price.
 #[derive(Debug)]

@@ -87,7 +87,7 @@ pub enum Verdict<A> {
     Neither,
 }
 
-/// The best that could be done instead of staying.
+/// What could be done instead of staying: the arm to move to, or the best of those that were thought of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rival<A> {
     /// Which arm.
@@ -152,6 +152,11 @@ impl<A: Ord + Copy> Case<A> {
         }
     }
 
+    /// The same for a site that turned out not to be of its subnet's kind: what was foretold of the subnet does not hold for it.
+    pub fn of_stray(states: u8) -> Case<A> {
+        Case { outdated: true, ..Case::new(states) }
+    }
+
     /// Where it stands.
     pub fn automaton(&self) -> Automaton {
         self.automaton
@@ -165,6 +170,11 @@ impl<A: Ord + Copy> Case<A> {
     /// How many moves it made since the network last changed.
     pub fn moves(&self) -> u32 {
         self.moves
+    }
+
+    /// Seconds that a unit of work took in that arm, as far as it is remembered.
+    pub fn seconds(&self, arm: A) -> Option<f64> {
+        self.experience(arm).map(|tried| f64::from(tried.mean).exp())
     }
 
     /// The arms that it was in, with the seconds that a unit of work took there.
@@ -233,20 +243,21 @@ impl<A: Ord + Copy> Case<A> {
         let (home, price) = (believed(&at_home), at_home.price.factor().ln());
         let cost = COST * (1.0 + f64::from(self.moves) / MOVES_THAT_DOUBLE);
         let mut best: Option<Rival<A>> = None;
-        let mut target: Option<(f64, A)> = None;
+        let mut target: Option<(f64, Rival<A>)> = None;
         for candidate in candidates.iter().filter(|candidate| candidate.arm != here && !self.refused_lately(candidate.arm)) {
             let there = believed(candidate);
             let longer = there.mean - home.mean + candidate.price.factor().ln() - price;
             let worth = worth(longer, level.apart(&there, &home), noise, HORIZON) - cost;
+            let tried = self.experience(candidate.arm).is_some();
+            let rival = Rival { arm: candidate.arm, seconds: there.mean.exp(), tried, worth };
             if best.is_none_or(|best| worth > best.worth) {
-                let tried = self.experience(candidate.arm).is_some();
-                best = Some(Rival { arm: candidate.arm, seconds: there.mean.exp(), tried, worth });
+                best = Some(rival);
             }
             if worth > 0.0 {
-                let drawn =
-                    longer + BOLDNESS * standard_normal(chance) * (there.variance + there.tied * there.tied * level.variance).sqrt();
+                let unknown = (there.variance + there.tied * there.tied * level.variance).sqrt();
+                let drawn = longer + BOLDNESS * unknown * standard_normal(chance);
                 if target.is_none_or(|(least, _)| drawn < least) {
-                    target = Some((drawn, candidate.arm));
+                    target = Some((drawn, rival));
                 }
             }
         }
@@ -256,13 +267,13 @@ impl<A: Ord + Copy> Case<A> {
             (_, Some(_)) => Answer::Penalty,
         };
         let leaves = self.automaton.answer(answer);
-        let verdict = match (answer, target) {
-            (Answer::Penalty, Some((_, target))) if leaves => Verdict::Move(target),
-            (Answer::Penalty, _) => Verdict::Penalty,
-            (Answer::Reward, _) => Verdict::Reward,
-            (Answer::Neither, _) => Verdict::Neither,
+        let (verdict, rival) = match (answer, target) {
+            (Answer::Penalty, Some((_, target))) if leaves => (Verdict::Move(target.arm), Some(target)),
+            (Answer::Penalty, _) => (Verdict::Penalty, best),
+            (Answer::Reward, _) => (Verdict::Reward, best),
+            (Answer::Neither, _) => (Verdict::Neither, best),
         };
-        Judgement { verdict, state: self.automaton.state(), seconds: home.mean.exp(), rival: best }
+        Judgement { verdict, state: self.automaton.state(), seconds: home.mean.exp(), rival }
     }
 
     /// What the subnet adds to what its relatives know: its level (see [`Scale`]), and the scatter of its accesses. None before anything was measured.

@@ -27,3 +27,4 @@ pub use automaton::{Answer, Automaton, STATES};
 pub use case::{Candidate, Case, Judgement, MOST_ARMS, Prior, Rival, Verdict};
 pub use family::{Families, MOST_FAMILIES, Scale};
 pub use price::LoadPrice;
+pub use surprise::{Change, Surprise};
