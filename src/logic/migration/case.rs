@@ -40,7 +40,7 @@ const DOUBTED: f64 = 2.0;
 const LEAST_ERROR: f64 = 0.02;
 
 /// For so many accesses an arm is not asked again that refused.
-const REFUSED_FOR: u32 = 4;
+const REFUSED_FOR: u32 = 2;
 
 /// How many refusals are remembered.
 const MOST_REFUSALS: usize = 4;
