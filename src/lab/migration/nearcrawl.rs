@@ -84,7 +84,7 @@ impl<'a> Nearcrawl<'a> {
         let mut strays = Vec::new();
         unit.sites.retain_mut(|(site, surprise)| {
             let off = (durations[*site as usize] / f64::from(world.sizes()[*site as usize]) / usual).ln();
-            let stays = surprise.add(off / scatter.sqrt()) != Change::Slower;
+            let stays = surprise.add(off / scatter.sqrt(), 1.0) != Change::Slower;
             *scatter += SCATTER_SHARE * ((off * off).min(9.0 * *scatter) - *scatter);
             if !stays {
                 strays.push(*site);

@@ -10,6 +10,7 @@ use super::{
     estimate::{Evidence, Level, worth},
     experience::Experience,
     surprise::{Change, Surprise},
+    weather::Weather,
 };
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,9 @@ const COST: f64 = 1.5;
 
 /// After so many moves without news from the network a further one must bring twice as much: nothing oscillates for ever.
 const MOVES_THAT_DOUBLE: f64 = 12.0;
+
+/// How much of the moves made still counts an access later.
+const MOVES_KEPT: f32 = 0.98;
 
 /// By how much an arm may be off of which nothing was foretold, as a variance: a factor of two up or down.
 const UNFORETOLD: f64 = 0.5;
@@ -124,13 +128,14 @@ pub struct Case<A> {
     accesses: u32,
     /// Since it came where it is.
     accesses_here: u32,
-    /// Since the network last surprised.
-    moves: u32,
+    /// Since the network last surprised; those long ago count less.
+    moves: f32,
     /// Units of work of a usual access.
     usual_units: f32,
     /// The variance of single accesses, and of how many.
     noise: (f32, f32),
     surprise: Surprise,
+    weather: Weather,
     /// Whether the network changed since all was foretold.
     outdated: bool,
 }
@@ -144,10 +149,11 @@ impl<A: Ord + Copy> Case<A> {
             refusals: Vec::new(),
             accesses: 0,
             accesses_here: 0,
-            moves: 0,
+            moves: 0.0,
             usual_units: 0.0,
             noise: (0.0, 0.0),
             surprise: Surprise::default(),
+            weather: Weather::default(),
             outdated: false,
         }
     }
@@ -167,8 +173,8 @@ impl<A: Ord + Copy> Case<A> {
         self.accesses
     }
 
-    /// How many moves it made since the network last changed.
-    pub fn moves(&self) -> u32 {
+    /// How many moves it made lately, since the network last changed.
+    pub fn moves(&self) -> f32 {
         self.moves
     }
 
@@ -193,6 +199,7 @@ impl<A: Ord + Copy> Case<A> {
         let log = seconds_per_unit.ln();
         let weight = self.weight(units);
         self.accesses = self.accesses.saturating_add(1);
+        self.moves *= MOVES_KEPT;
         self.accesses_here = self.accesses_here.saturating_add(1);
         let (noise, accesses) = (self.noise(family), self.accesses);
         let at = match self.tried.binary_search_by_key(&here, |tried| tried.arm) {
@@ -205,7 +212,11 @@ impl<A: Ord + Copy> Case<A> {
         };
         let known = &mut self.tried[at];
         let (off, uncertain) = (log - f64::from(known.mean), known.variance(noise, accesses));
-        let change = self.surprise.add(off * weight.sqrt() / (noise + uncertain).sqrt());
+        let surprise = off * weight.sqrt() / (noise + uncertain).sqrt();
+        if known.latest + 1 == accesses && known.gust != 0.0 {
+            self.weather.add(f64::from(known.gust) / noise.sqrt(), off / noise.sqrt());
+        }
+        let change = self.surprise.add(surprise, self.weather.repetition());
         known.add(log, weight, noise, accesses);
         // What surprises beyond measure says nothing of the usual scatter.
         let scatter = (off * off * weight * noise / (noise + uncertain)).min(16.0 * noise);
@@ -244,10 +255,13 @@ impl<A: Ord + Copy> Case<A> {
         let cost = COST * (1.0 + f64::from(self.moves) / MOVES_THAT_DOUBLE);
         let mut best: Option<Rival<A>> = None;
         let mut target: Option<(f64, Rival<A>)> = None;
+        let mut stormy = false;
         for candidate in candidates.iter().filter(|candidate| candidate.arm != here && !self.refused_lately(candidate.arm)) {
             let there = believed(candidate);
             let longer = there.mean - home.mean + candidate.price.factor().ln() - price;
-            let worth = worth(longer, level.apart(&there, &home), noise, HORIZON) - cost;
+            let weather = self.weather.saves(self.gust(here), self.gust(candidate.arm), longer) - cost;
+            stormy |= weather > 0.0;
+            let worth = worth(longer, level.apart(&there, &home), noise, HORIZON) + weather;
             let tried = self.experience(candidate.arm).is_some();
             let rival = Rival { arm: candidate.arm, seconds: there.mean.exp(), tried, worth };
             if best.is_none_or(|best| worth > best.worth) {
@@ -266,6 +280,10 @@ impl<A: Ord + Copy> Case<A> {
             (_, None) => Answer::Reward,
             (_, Some(_)) => Answer::Penalty,
         };
+        if stormy {
+            // The weather alone pays for the move, and will be over before the boundary is reached step by step.
+            self.automaton.to_boundary();
+        }
         let leaves = self.automaton.answer(answer);
         let (verdict, rival) = match (answer, target) {
             (Answer::Penalty, Some((_, target))) if leaves => (Verdict::Move(target.arm), Some(target)),
@@ -300,7 +318,7 @@ impl<A: Ord + Copy> Case<A> {
     pub fn moved(&mut self) {
         self.automaton.to_boundary();
         self.accesses_here = 0;
-        self.moves = self.moves.saturating_add(1);
+        self.moves += 1.0;
         self.surprise.restart();
     }
 
@@ -314,7 +332,7 @@ impl<A: Ord + Copy> Case<A> {
     pub fn reopen(&mut self) {
         self.automaton.to_boundary();
         self.surprise.restart();
-        self.moves = 0;
+        self.moves = 0.0;
         self.outdated = true;
         for tried in &mut self.tried {
             tried.doubt = DOUBTED as f32;
@@ -339,6 +357,12 @@ impl<A: Ord + Copy> Case<A> {
 
     fn refused_lately(&self, arm: A) -> bool {
         self.refusals.iter().any(|(other, at)| *other == arm && self.accesses.saturating_sub(*at) < REFUSED_FOR)
+    }
+
+    /// By how much the next access is expected to take longer in that arm than usually, because the last one did: a logarithm.
+    fn gust(&self, arm: A) -> f64 {
+        let left = |tried: &Experience<A>| self.weather.left_of(f64::from(tried.gust), self.accesses.saturating_sub(tried.latest));
+        self.experience(arm).map_or(0.0, left)
     }
 
     fn experience(&self, arm: A) -> Option<&Experience<A>> {

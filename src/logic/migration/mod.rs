@@ -19,6 +19,7 @@ pub mod oma;
 mod price;
 mod surprise;
 pub mod twoma;
+mod weather;
 
 #[cfg(test)]
 mod tests;
