@@ -4,6 +4,7 @@ mod cache;
 mod choice;
 mod depth;
 mod files;
+mod migration;
 mod plot;
 mod report;
 mod serve;
@@ -30,7 +31,8 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl lab delegation --nodes nodes.csv --rtt rtt_min_ms.csv --plot probes.svg\n  \
     nearcrawl lab cache --synthetic\n  \
     nearcrawl lab cache --trace links.tsv.zst --threads 100 --plot misses.svg\n  \
-    nearcrawl lab depth --plot depth.svg\n\n\
+    nearcrawl lab depth --plot depth.svg\n  \
+    nearcrawl lab migration --sizes lognormal --noise 0.2 --prior-error 0.2\n\n\
     `nearcrawl lab delegation --help` and so on say what is measured, and how.";
 
 /// Shown under `lab delegation --help`.
@@ -77,6 +79,9 @@ pub enum LabCommand {
     /// Measure how little of sites must be asked to learn whom they name, by depth and by yield
     #[command(after_long_help = depth::EXAMPLES, after_help = depth::EXAMPLES)]
     Depth(depth::DepthArgs),
+    /// Measure how soon sites move to where they are crawled soonest, by several rules
+    #[command(after_long_help = migration::EXAMPLES, after_help = migration::EXAMPLES)]
+    Migration(Box<migration::MigrationArgs>),
     /// Offer the made-up web of `lab depth` to real crawlers, over HTTP
     #[command(after_long_help = serve::EXAMPLES, after_help = serve::EXAMPLES)]
     Serve(serve::ServeArgs),
@@ -156,6 +161,7 @@ pub async fn lab(command: LabCommand, style: Style) -> Result<String, Failure> {
         LabCommand::Delegation(args) => delegation(&args, style),
         LabCommand::Cache(args) => cache::cache(&args, style),
         LabCommand::Depth(args) => depth::depth(&args, style),
+        LabCommand::Migration(args) => migration::migration(&args, style),
         LabCommand::Serve(_) => Ok(String::new()),
     };
     let measured = tokio::task::spawn_blocking(measure).await;

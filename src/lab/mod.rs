@@ -3,6 +3,7 @@
 pub mod cache;
 pub mod delegation;
 pub mod depth;
+pub mod migration;
 pub mod reading;
 pub mod swarm;
 pub mod web;

@@ -6,10 +6,15 @@ use crate::{
     lab::{
         cache::graph::{self, Graph},
         delegation::{distances::Distances, nodes::Nodes},
+        migration::slices::{self, Slices, hours},
         reading::InputRefusal,
     },
 };
-use std::{fs, io::Read, path::Path};
+use std::{
+    fs,
+    io::Read,
+    path::{Path, PathBuf},
+};
 
 /// Reads the nodes, and the round-trip times between them; without a file of these the nodes must have coordinates.
 pub fn read(nodes_path: &Path, rtt_path: Option<&Path>) -> Result<(Nodes, Distances), Failure> {
@@ -31,6 +36,31 @@ pub fn read_graph(links_path: &Path, hosts_path: Option<&Path>, block: u32) -> R
         None => graph::blocks(&links, block),
     };
     Ok(Graph::new(&links, sites))
+}
+
+/// Reads a folder of matrices in the order of the numbers in their names.
+pub fn read_slices(directory: &Path) -> Result<Slices, Failure> {
+    let unreadable = |why: std::io::Error| Failure::new(Exit::NoInput, format!("{} cannot be read: {why}", directory.display()));
+    let entries = fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(unreadable)?;
+    let mut paths: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).filter(|path| path.is_file()).collect();
+    paths.sort_by_cached_key(|path| (number_in(path), path.clone()));
+    let mut reader = slices::Reader::default();
+    for path in &paths {
+        reader.add(&path.display().to_string(), open(path)?).map_err(refused)?;
+    }
+    let nothing = || Failure::new(Exit::Data, format!("there is no matrix in {}", directory.display()));
+    reader.finish().ok_or_else(nothing)
+}
+
+/// The last number in a file's name; files without one come first.
+fn number_in(path: &Path) -> Option<u64> {
+    let name = path.file_name()?.to_string_lossy().into_owned();
+    name.split(|c: char| !c.is_ascii_digit()).rfind(|digits| !digits.is_empty())?.parse().ok()
+}
+
+/// Reads how many hours a day each access point is available.
+pub fn read_hours(path: &Path) -> Result<Vec<f64>, Failure> {
+    hours(&path.display().to_string(), open(path)?).map_err(refused)
 }
 
 /// A text, unpacked on the way whatever its name.

@@ -10,6 +10,7 @@ use super::{
     estimate::{Evidence, Level, worth},
     experience::Experience,
     surprise::{Change, Surprise},
+    weather::Weather,
 };
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
@@ -18,22 +19,32 @@ use serde::{Deserialize, Serialize};
 pub const MOST_ARMS: usize = 12;
 
 /// How many accesses a move has to pay off.
-const HORIZON: f64 = 40.0;
+const HORIZON: f64 = 100.0;
+
+/// How much of what is unknown of the arms is drawn from when one is chosen: all is Thompson's rule, nothing takes whatever is expected to be
+/// nearest. With half, few go far astray where much is foretold, and they still do not all go the same way where little is.
+const BOLDNESS: f64 = 0.5;
 
 /// What a move costs, in accesses: the hand-over, and what nobody foresees. With the horizon it makes the dead band, 5 %.
-const COST: f64 = 2.0;
+const COST: f64 = 1.5;
 
 /// After so many moves without news from the network a further one must bring twice as much: nothing oscillates for ever.
-const MOVES_THAT_DOUBLE: f64 = 8.0;
+const MOVES_THAT_DOUBLE: f64 = 12.0;
+
+/// How much of the moves made still counts an access later.
+const MOVES_KEPT: f32 = 0.98;
 
 /// By how much an arm may be off of which nothing was foretold, as a variance: a factor of two up or down.
 const UNFORETOLD: f64 = 0.5;
+
+/// By how much what is remembered may be off when the network changed, as a variance: little of it is left.
+const DOUBTED: f64 = 2.0;
 
 /// The least error that is believed of a prior.
 const LEAST_ERROR: f64 = 0.02;
 
 /// For so many accesses an arm is not asked again that refused.
-const REFUSED_FOR: u32 = 4;
+const REFUSED_FOR: u32 = 2;
 
 /// How many refusals are remembered.
 const MOST_REFUSALS: usize = 4;
@@ -80,7 +91,7 @@ pub enum Verdict<A> {
     Neither,
 }
 
-/// The best that could be done instead of staying.
+/// What could be done instead of staying: the arm to move to, or the best of those that were thought of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rival<A> {
     /// Which arm.
@@ -117,15 +128,16 @@ pub struct Case<A> {
     accesses: u32,
     /// Since it came where it is.
     accesses_here: u32,
-    /// Since the network last surprised.
-    moves: u32,
+    /// Since the network last surprised; those long ago count less.
+    moves: f32,
     /// Units of work of a usual access.
     usual_units: f32,
     /// The variance of single accesses, and of how many.
     noise: (f32, f32),
     surprise: Surprise,
-    /// The variance that changes of the network added to all that was foretold.
-    doubt: f32,
+    weather: Weather,
+    /// Whether the network changed since all was foretold.
+    outdated: bool,
 }
 
 impl<A: Ord + Copy> Case<A> {
@@ -137,12 +149,18 @@ impl<A: Ord + Copy> Case<A> {
             refusals: Vec::new(),
             accesses: 0,
             accesses_here: 0,
-            moves: 0,
+            moves: 0.0,
             usual_units: 0.0,
             noise: (0.0, 0.0),
             surprise: Surprise::default(),
-            doubt: 0.0,
+            weather: Weather::default(),
+            outdated: false,
         }
+    }
+
+    /// The same for a site that turned out not to be of its subnet's kind: what was foretold of the subnet does not hold for it.
+    pub fn of_stray(states: u8) -> Case<A> {
+        Case { outdated: true, ..Case::new(states) }
     }
 
     /// Where it stands.
@@ -155,9 +173,14 @@ impl<A: Ord + Copy> Case<A> {
         self.accesses
     }
 
-    /// How many moves it made since the network last changed.
-    pub fn moves(&self) -> u32 {
+    /// How many moves it made lately, since the network last changed.
+    pub fn moves(&self) -> f32 {
         self.moves
+    }
+
+    /// Seconds that a unit of work took in that arm, as far as it is remembered.
+    pub fn seconds(&self, arm: A) -> Option<f64> {
+        self.experience(arm).map(|tried| f64::from(tried.mean).exp())
     }
 
     /// The arms that it was in, with the seconds that a unit of work took there.
@@ -176,6 +199,7 @@ impl<A: Ord + Copy> Case<A> {
         let log = seconds_per_unit.ln();
         let weight = self.weight(units);
         self.accesses = self.accesses.saturating_add(1);
+        self.moves *= MOVES_KEPT;
         self.accesses_here = self.accesses_here.saturating_add(1);
         let (noise, accesses) = (self.noise(family), self.accesses);
         let at = match self.tried.binary_search_by_key(&here, |tried| tried.arm) {
@@ -188,7 +212,11 @@ impl<A: Ord + Copy> Case<A> {
         };
         let known = &mut self.tried[at];
         let (off, uncertain) = (log - f64::from(known.mean), known.variance(noise, accesses));
-        let change = self.surprise.add(off * weight.sqrt() / (noise + uncertain).sqrt());
+        let surprise = off * weight.sqrt() / (noise + uncertain).sqrt();
+        if known.latest + 1 == accesses && known.gust != 0.0 {
+            self.weather.add(f64::from(known.gust) / noise.sqrt(), off / noise.sqrt());
+        }
+        let change = self.surprise.add(surprise, self.weather.repetition());
         known.add(log, weight, noise, accesses);
         // What surprises beyond measure says nothing of the usual scatter.
         let scatter = (off * off * weight * noise / (noise + uncertain)).min(16.0 * noise);
@@ -226,19 +254,24 @@ impl<A: Ord + Copy> Case<A> {
         let (home, price) = (believed(&at_home), at_home.price.factor().ln());
         let cost = COST * (1.0 + f64::from(self.moves) / MOVES_THAT_DOUBLE);
         let mut best: Option<Rival<A>> = None;
-        let mut target: Option<(f64, A)> = None;
+        let mut target: Option<(f64, Rival<A>)> = None;
+        let mut stormy = false;
         for candidate in candidates.iter().filter(|candidate| candidate.arm != here && !self.refused_lately(candidate.arm)) {
             let there = believed(candidate);
             let longer = there.mean - home.mean + candidate.price.factor().ln() - price;
-            let worth = worth(longer, level.apart(&there, &home), noise, HORIZON) - cost;
+            let weather = self.weather.saves(self.gust(here), self.gust(candidate.arm), longer) - cost;
+            stormy |= weather > 0.0;
+            let worth = worth(longer, level.apart(&there, &home), noise, HORIZON) + weather;
+            let tried = self.experience(candidate.arm).is_some();
+            let rival = Rival { arm: candidate.arm, seconds: there.mean.exp(), tried, worth };
             if best.is_none_or(|best| worth > best.worth) {
-                let tried = self.experience(candidate.arm).is_some();
-                best = Some(Rival { arm: candidate.arm, seconds: there.mean.exp(), tried, worth });
+                best = Some(rival);
             }
             if worth > 0.0 {
-                let drawn = longer + standard_normal(chance) * (there.variance + there.tied * there.tied * level.variance).sqrt();
+                let unknown = (there.variance + there.tied * there.tied * level.variance).sqrt();
+                let drawn = longer + BOLDNESS * unknown * standard_normal(chance);
                 if target.is_none_or(|(least, _)| drawn < least) {
-                    target = Some((drawn, candidate.arm));
+                    target = Some((drawn, rival));
                 }
             }
         }
@@ -247,14 +280,18 @@ impl<A: Ord + Copy> Case<A> {
             (_, None) => Answer::Reward,
             (_, Some(_)) => Answer::Penalty,
         };
+        if stormy {
+            // The weather alone pays for the move, and will be over before the boundary is reached step by step.
+            self.automaton.to_boundary();
+        }
         let leaves = self.automaton.answer(answer);
-        let verdict = match (answer, target) {
-            (Answer::Penalty, Some((_, target))) if leaves => Verdict::Move(target),
-            (Answer::Penalty, _) => Verdict::Penalty,
-            (Answer::Reward, _) => Verdict::Reward,
-            (Answer::Neither, _) => Verdict::Neither,
+        let (verdict, rival) = match (answer, target) {
+            (Answer::Penalty, Some((_, target))) if leaves => (Verdict::Move(target.arm), Some(target)),
+            (Answer::Penalty, _) => (Verdict::Penalty, best),
+            (Answer::Reward, _) => (Verdict::Reward, best),
+            (Answer::Neither, _) => (Verdict::Neither, best),
         };
-        Judgement { verdict, state: self.automaton.state(), seconds: home.mean.exp(), rival: best }
+        Judgement { verdict, state: self.automaton.state(), seconds: home.mean.exp(), rival }
     }
 
     /// What the subnet adds to what its relatives know: its level (see [`Scale`]), and the scatter of its accesses. None before anything was measured.
@@ -281,18 +318,24 @@ impl<A: Ord + Copy> Case<A> {
     pub fn moved(&mut self) {
         self.automaton.to_boundary();
         self.accesses_here = 0;
-        self.moves = self.moves.saturating_add(1);
+        self.moves += 1.0;
         self.surprise.restart();
     }
 
-    /// The network changed: what is remembered, and what was foretold, may be off by as much as if nothing were known.
+    /// All was foretold anew: by probes made since the network changed last.
+    pub fn foretold(&mut self) {
+        self.outdated = false;
+    }
+
+    /// The network changed: what is remembered may be off by as much as if nothing were known, and what was foretold is passed over
+    /// until [`Self::foretold`]. (Kept as a proportion, it would tell of a server that became slow, not of a way.)
     pub fn reopen(&mut self) {
         self.automaton.to_boundary();
         self.surprise.restart();
-        self.moves = 0;
-        self.doubt = UNFORETOLD as f32;
+        self.moves = 0.0;
+        self.outdated = true;
         for tried in &mut self.tried {
-            tried.doubt = UNFORETOLD as f32;
+            tried.doubt = DOUBTED as f32;
         }
     }
 
@@ -316,6 +359,12 @@ impl<A: Ord + Copy> Case<A> {
         self.refusals.iter().any(|(other, at)| *other == arm && self.accesses.saturating_sub(*at) < REFUSED_FOR)
     }
 
+    /// By how much the next access is expected to take longer in that arm than usually, because the last one did: a logarithm.
+    fn gust(&self, arm: A) -> f64 {
+        let left = |tried: &Experience<A>| self.weather.left_of(f64::from(tried.gust), self.accesses.saturating_sub(tried.latest));
+        self.experience(arm).map_or(0.0, left)
+    }
+
     fn experience(&self, arm: A) -> Option<&Experience<A>> {
         self.tried.binary_search_by_key(&arm, |tried| tried.arm).ok().map(|at| &self.tried[at])
     }
@@ -332,10 +381,9 @@ impl<A: Ord + Copy> Case<A> {
     }
 
     fn evidence(&self, candidate: &Candidate<A>, foretold: f64, noise: f64) -> Evidence {
-        let doubt = f64::from(self.doubt);
         let (prior, prior_variance) = match candidate.prior {
-            Some(prior) if prior.seconds > 0.0 => (prior.seconds.ln(), prior.error.max(LEAST_ERROR).powi(2) + doubt),
-            _ => (foretold, UNFORETOLD + doubt),
+            Some(prior) if prior.seconds > 0.0 && !self.outdated => (prior.seconds.ln(), prior.error.max(LEAST_ERROR).powi(2)),
+            _ => (foretold, UNFORETOLD),
         };
         let measured = self.experience(candidate.arm).map(|tried| (f64::from(tried.mean), tried.variance(noise, self.accesses)));
         Evidence { prior, prior_variance, measured }

@@ -20,11 +20,13 @@ pub(super) struct Experience<A> {
     pub doubt: f32,
     /// The number of the access that came last.
     pub latest: u32,
+    /// By how much that was above the mean.
+    pub gust: f32,
 }
 
 impl<A> Experience<A> {
     pub fn first(arm: A, log: f64, weight: f64, access: u32) -> Experience<A> {
-        Experience { arm, mean: log as f32, weight: weight as f32, doubt: 0.0, latest: access }
+        Experience { arm, mean: log as f32, weight: weight as f32, doubt: 0.0, latest: access, gust: 0.0 }
     }
 
     /// By how much the mean may be off: as a variance, where single accesses scatter by `noise`.
@@ -42,5 +44,6 @@ impl<A> Experience<A> {
         self.weight = (after as f32).min(MOST_WEIGHT);
         self.doubt = 0.0;
         self.latest = access;
+        self.gust = (log - f64::from(self.mean)) as f32;
     }
 }

@@ -19,6 +19,7 @@ pub mod oma;
 mod price;
 mod surprise;
 pub mod twoma;
+mod weather;
 
 #[cfg(test)]
 mod tests;
@@ -27,3 +28,4 @@ pub use automaton::{Answer, Automaton, STATES};
 pub use case::{Candidate, Case, Judgement, MOST_ARMS, Prior, Rival, Verdict};
 pub use family::{Families, MOST_FAMILIES, Scale};
 pub use price::LoadPrice;
+pub use surprise::{Change, Surprise};

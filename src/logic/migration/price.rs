@@ -6,37 +6,46 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How fast prices follow loads.
-const STEP: f64 = 0.35;
+/// How fast prices follow loads that last.
+const STEP: f64 = 0.12;
+
+/// How much dearer it is at once to be busier than the average: what keeps prices from swinging.
+const AT_ONCE: f64 = 0.2;
 
 /// Prices stay within this factor of 1, so that whoever lies about its load (or the swarm's) moves only so much.
 const MOST: f64 = 64.0;
 
 /// What a second of an access point's time counts, next to a second of another's.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
-pub struct LoadPrice(f64);
+pub struct LoadPrice {
+    /// What lasting loads made of it.
+    lasting: f64,
+    /// With what the latest adds.
+    factor: f64,
+}
 
 impl Default for LoadPrice {
     /// As much as everybody's.
     fn default() -> LoadPrice {
-        LoadPrice(1.0)
+        LoadPrice { lasting: 1.0, factor: 1.0 }
     }
 }
 
 impl LoadPrice {
     /// The factor by which the time is multiplied.
     pub fn factor(self) -> f64 {
-        if self.0.is_finite() { self.0.clamp(1.0 / MOST, MOST) } else { 1.0 }
+        believable(self.factor)
     }
 
     /// As somebody tells it: the factor.
     pub fn of(factor: f64) -> LoadPrice {
-        LoadPrice(LoadPrice(factor).factor())
+        let factor = believable(factor);
+        LoadPrice { lasting: factor, factor }
     }
 
     /// The price of somebody who is not loaded at all any more: half way back to everybody's.
     pub fn relaxed(self) -> LoadPrice {
-        LoadPrice(self.factor().sqrt())
+        LoadPrice::of(believable(self.lasting).sqrt())
     }
 
     /// The price after a run in which this access point was busy for `own` seconds (its work, divided by what it does at once), and the
@@ -46,7 +55,12 @@ impl LoadPrice {
             return self;
         }
         // Nobody can be twice as busy as the average and half as dear the next moment.
-        let pressure = (own / average).clamp(0.25, 4.0).ln();
-        LoadPrice((self.factor() * (STEP * pressure).exp()).clamp(1.0 / MOST, MOST))
+        let pressure = (own / average).clamp(0.25, 4.0);
+        let lasting = believable(believable(self.lasting) * pressure.powf(STEP));
+        LoadPrice { lasting, factor: believable(lasting * pressure.powf(AT_ONCE)) }
     }
+}
+
+fn believable(price: f64) -> f64 {
+    if price.is_finite() { price.clamp(1.0 / MOST, MOST) } else { 1.0 }
 }

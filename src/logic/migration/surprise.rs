@@ -30,10 +30,11 @@ pub struct Surprise {
 }
 
 impl Surprise {
-    /// Takes in by how many standard deviations an access took longer than expected; after an alarm it begins anew.
-    pub fn add(&mut self, deviations: f64) -> Change {
+    /// Takes in by how many standard deviations an access took longer than expected, where so many accesses tell the same as one (1 if
+    /// each tells something new); after an alarm it begins anew.
+    pub fn add(&mut self, deviations: f64, repetition: f64) -> Change {
         let deviations = deviations.clamp(-LARGEST, LARGEST);
-        let grown = |sum: f32, by: f64| (f64::from(sum) + by - ALLOWED).max(0.0) as f32;
+        let grown = |sum: f32, by: f64| (f64::from(sum) + (by - ALLOWED) / repetition.max(1.0)).max(0.0) as f32;
         self.slower = grown(self.slower, deviations);
         self.faster = grown(self.faster, -deviations);
         let change = match (f64::from(self.slower) > ALARM, f64::from(self.faster) > ALARM) {

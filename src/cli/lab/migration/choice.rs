@@ -1,0 +1,51 @@
+//! Which rules were asked for, and which shares make sense?
+
+use crate::{
+    cli::failure::{Exit, Failure},
+    lab::migration::policies::Policy,
+};
+
+/// What is compared if nobody says.
+pub const ALL: &str = "oma,twoma,nearcrawl,uniform,oracle";
+
+/// The most pairs of a site and an access point.
+pub const MOST_CELLS: usize = 100_000_000;
+
+/// The largest error that makes sense: nearly everything is between a twentieth and twenty times of what it should be.
+const LARGEST_ERROR: f64 = 3.0;
+
+/// The rules of a list like `twoma,nearcrawl`.
+pub fn policies(list: &str) -> Result<Vec<Policy>, Failure> {
+    let mut policies = Vec::new();
+    for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        let policy = Policy::ALL.into_iter().find(|policy| policy.to_string() == name).ok_or_else(|| unknown(name))?;
+        if !policies.contains(&policy) {
+            policies.push(policy);
+        }
+    }
+    if policies.is_empty() {
+        return Err(Failure::new(Exit::Usage, "no policy is named".to_owned()).hint(format!("there are {ALL}")));
+    }
+    Ok(policies)
+}
+
+fn unknown(name: &str) -> Failure {
+    let nearest = ALL.split(',').max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name)));
+    let hint = match nearest.filter(|known| strsim::jaro(known, name) > 0.7) {
+        Some(known) => format!("do you mean {known}?"),
+        None => format!("there are {ALL}"),
+    };
+    Failure::new(Exit::Usage, format!("there is no policy {name:?}")).hint(hint)
+}
+
+/// A relative error.
+pub fn error(text: &str) -> Result<f64, String> {
+    let error = text.parse().ok().filter(|error| (0.0..=LARGEST_ERROR).contains(error));
+    error.ok_or_else(|| format!("{text:?} is no share from 0 to {LARGEST_ERROR}, like 0.2"))
+}
+
+/// A share of what is alike.
+pub fn purity(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| format!("{text:?} is no share from 0 to 1, like 0.95"))
+}
