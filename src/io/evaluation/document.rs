@@ -3,9 +3,13 @@
 //! The tree is made flat once: everything within an element stands behind it, up to its end. So nothing here recurses, however deep
 //! a page is.
 
-use super::{parse::NodeId, roles::Role, semantics};
+use super::{parse::NodeId, roles::Role, semantics, style};
 use scraper::{Html, Node};
-use std::{cell::Cell, collections::HashMap, ops::Range};
+use std::{
+    cell::Cell,
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
 
 /// What of a name may be asked before the page counts as entangled.
 const MOST_WORK: u32 = 2_000_000;
@@ -20,6 +24,8 @@ pub(super) struct Document<'h> {
     labels: HashMap<usize, Vec<usize>>,
     /// Which element says in its aria-owns that it owns this one. unordered: only looked up.
     owners: HashMap<usize, usize>,
+    /// What the page's style sheets hide, as `.class` or `#id`. unordered: only looked up.
+    styled_away: HashSet<String>,
     work: Cell<u32>,
 }
 
@@ -53,6 +59,8 @@ pub(super) struct State {
     pub(super) aria_hidden: bool,
     /// `inert`.
     pub(super) inert: bool,
+    /// Hidden by a style sheet of the page, if no other one says otherwise: no rule asks for it, and names may come from it.
+    pub(super) styled_away: bool,
     /// In a disabled fieldset.
     pub(super) disabled: bool,
     /// In SVG.
@@ -95,6 +103,7 @@ impl<'h> Document<'h> {
             by_id: HashMap::new(),
             labels: HashMap::new(),
             owners: HashMap::new(),
+            styled_away: styled_away(html),
             work: Cell::new(MOST_WORK),
         };
         document.flatten(html);
@@ -211,6 +220,12 @@ impl<'h> Document<'h> {
     pub(super) fn is_entangled(&self) -> bool {
         self.work.get() == 0
     }
+}
+
+fn styled_away(html: &Html) -> HashSet<String> {
+    let elements = html.tree.nodes().filter(|node| matches!(node.value(), Node::Element(element) if element.name() == "style"));
+    let sheets = elements.flat_map(|style| style.children()).filter_map(|child| child.value().as_text());
+    sheets.flat_map(|sheet| style::hidden_names(sheet)).collect()
 }
 
 fn value<'h>(element: &'h scraper::node::Element, name: &str) -> Option<&'h str> {
@@ -334,14 +349,22 @@ impl<'d> Element<'d> {
         self.entry().state
     }
 
-    /// Whether it can be seen, as far as markup and style attributes tell.
+    /// Whether it can be seen, as far as the page itself tells.
     pub(super) fn is_rendered(self) -> bool {
-        self.state().is_rendered()
+        self.state().is_rendered() && !self.state().styled_away
     }
 
     /// Whether assistive technology meets it.
     pub(super) fn is_exposed(self) -> bool {
-        self.state().is_exposed()
+        self.state().is_exposed() && !self.state().styled_away
+    }
+
+    /// Whether a style sheet of the page hides its class or id.
+    pub(super) fn is_styled_away(self) -> bool {
+        let names = &self.document.styled_away;
+        let hides = |mark: char, name: &str| names.contains(format!("{mark}{name}").as_str());
+        let classes = || self.attr("class").unwrap_or_default().split_ascii_whitespace();
+        !names.is_empty() && (classes().any(|class| hides('.', class)) || self.attr("id").is_some_and(|id| hides('#', id)))
     }
 
     /// The role that its author gave it, whether it has it or not.

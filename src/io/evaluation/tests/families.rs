@@ -99,6 +99,16 @@ fn names_come_from_where_the_standard_looks() {
 }
 
 #[test]
+fn what_the_pages_own_styles_hide_needs_no_name_but_may_give_one() {
+    let styled = |page: &str| {
+        failures(Rule::LinkName, &format!("<style>.gone {{ display: none }} @media print {{ .on {{ display: none }} }}</style>{page}"))
+    };
+    assert_eq!(styled("<div class='x gone'><a href=x></a></div>"), 0);
+    assert_eq!(styled("<a href=x class=on></a>"), 1);
+    assert_eq!(styled("<a href=x><b class=gone>shown on wider screens, maybe</b></a>"), 0);
+}
+
+#[test]
 fn roles_hold_unless_they_are_overruled() {
     fails(Rule::HeadingName, &["<h2 role=none tabindex=0></h2>", "<h2 role='nonsense heading'></h2>"]);
     holds(Rule::HeadingName, &["<h2 role=none></h2>", "<h2 role=PRESENTATION></h2>", "<h2>x</h2>"]);
