@@ -33,7 +33,7 @@ pub(super) struct Document<'h> {
 struct Entry<'h> {
     what: What<'h>,
     parent: Option<usize>,
-    /// Where what lies within ends.
+    /// Where what lies within ends; beyond everything while it is open.
     end: usize,
     state: State,
     /// The role that its author gave it.
@@ -123,8 +123,8 @@ impl<'h> Document<'h> {
             let place = match (node.value(), within) {
                 (_, Some(None)) => None,
                 (Node::Element(element), _) if element.name() == "template" => None,
-                (Node::Element(element), within) => Some(self.push(What::Element(element), within.flatten())),
-                (Node::Text(text), Some(within)) => Some(self.push(What::Text(text), within)),
+                (Node::Element(element), within) => Some(self.push(What::Element(element), within.flatten(), node.has_children())),
+                (Node::Text(text), Some(within)) => Some(self.push(What::Text(text), within, false)),
                 _ => None,
             };
             if node.has_children() {
@@ -142,11 +142,11 @@ impl<'h> Document<'h> {
         }
     }
 
-    fn push(&mut self, what: What<'h>, parent: Option<usize>) -> usize {
+    fn push(&mut self, what: What<'h>, parent: Option<usize>, stays_open: bool) -> usize {
         let index = self.entries.len();
         let state = parent.map_or_else(State::default, |parent| self.entries[parent].state);
         let is_element = matches!(what, What::Element(_));
-        self.entries.push(Entry { what, parent, end: index + 1, state, explicit: None, role: None });
+        self.entries.push(Entry { what, parent, end: if stays_open { usize::MAX } else { index + 1 }, state, explicit: None, role: None });
         if is_element {
             let element = Element { document: &*self, index };
             let state = semantics::state(element, state);
@@ -244,6 +244,10 @@ impl<'d> Element<'d> {
         }
     }
 
+    fn end(self) -> usize {
+        self.entry().end.min(self.document.entries.len())
+    }
+
     fn at(self, index: usize) -> Element<'d> {
         Element { index, ..self }
     }
@@ -316,7 +320,7 @@ impl<'d> Element<'d> {
 
     /// The elements in it, in order.
     pub(super) fn descendants(self) -> impl Iterator<Item = Element<'d>> {
-        self.document.elements_in(self.index + 1..self.entry().end)
+        self.document.elements_in(self.index + 1..self.end())
     }
 
     /// Its children, in order.
@@ -326,7 +330,7 @@ impl<'d> Element<'d> {
 
     /// What is in it, in order; `visit` says of each element whether to look into it.
     pub(super) fn walk(self, mut visit: impl FnMut(Element<'d>) -> Visit) -> impl Iterator<Item = Item<'d>> {
-        let (mut next, end) = (self.index + 1, self.entry().end);
+        let (mut next, end) = (self.index + 1, self.end());
         std::iter::from_fn(move || {
             while next < end && self.document.spend() {
                 let index = next;
@@ -336,7 +340,7 @@ impl<'d> Element<'d> {
                     return Some(Item::Text(text, element.state()));
                 }
                 let visit = visit(element);
-                next = if visit == Visit::Into { index + 1 } else { element.entry().end };
+                next = if visit == Visit::Into { index + 1 } else { element.end() };
                 if visit != Visit::Past {
                     return Some(Item::Element(element));
                 }

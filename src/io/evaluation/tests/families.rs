@@ -175,7 +175,7 @@ fn the_focus_is_looked_for_where_it_can_come_to() {
             "<div aria-hidden=true><a>x</a><button disabled>x</button><a href=x tabindex=-1>x</a></div>",
             "<div aria-hidden=true hidden><a href=x>x</a></div>",
             "<div aria-hidden=true inert><a href=x>x</a></div>",
-            "<fieldset disabled aria-hidden=true><input></fieldset>",
+            "<fieldset disabled aria-hidden=true><legend>x</legend><legend><input></legend></fieldset>",
             "<div aria-hidden=true><details><a href=x>x</a></details></div>",
         ],
     );
