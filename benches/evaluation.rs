@@ -50,7 +50,7 @@ fn real_pages(directories: &[PathBuf]) {
         sums.count(&evaluation, u32::try_from(took.as_micros()).unwrap_or(u32::MAX));
     }
     times.sort();
-    let at = |percent: usize| times.get((times.len().saturating_sub(1)) * percent / 100).copied().unwrap_or_default();
+    let at = |percent: usize| times.get(times.len().saturating_sub(1) * percent / 100).copied().unwrap_or_default();
     let seconds = times.iter().sum::<Duration>().as_secs_f64();
     println!(
         "{} pages of {} KB on average: {:.0} µs a page, median {:.0?}, 90 % {:.0?}, 99 % {:.0?}, longest {:.0?}; {:.1} MB/s",

@@ -3,9 +3,13 @@
 //! The tree is made flat once: everything within an element stands behind it, up to its end. So nothing here recurses, however deep
 //! a page is.
 
-use super::{parse::NodeId, roles::Role, semantics};
+use super::{parse::NodeId, roles::Role, semantics, style};
 use scraper::{Html, Node};
-use std::{cell::Cell, collections::HashMap, ops::Range};
+use std::{
+    cell::Cell,
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
 
 /// What of a name may be asked before the page counts as entangled.
 const MOST_WORK: u32 = 2_000_000;
@@ -20,6 +24,8 @@ pub(super) struct Document<'h> {
     labels: HashMap<usize, Vec<usize>>,
     /// Which element says in its aria-owns that it owns this one. unordered: only looked up.
     owners: HashMap<usize, usize>,
+    /// What the page's style sheets hide, as `.class` or `#id`. unordered: only looked up.
+    styled_away: HashSet<String>,
     work: Cell<u32>,
 }
 
@@ -27,7 +33,7 @@ pub(super) struct Document<'h> {
 struct Entry<'h> {
     what: What<'h>,
     parent: Option<usize>,
-    /// Where what lies within ends.
+    /// Where what lies within ends; beyond everything while it is open.
     end: usize,
     state: State,
     /// The role that its author gave it.
@@ -53,6 +59,8 @@ pub(super) struct State {
     pub(super) aria_hidden: bool,
     /// `inert`.
     pub(super) inert: bool,
+    /// Hidden by a style sheet of the page, if no other one says otherwise: no rule asks for it, and names may come from it.
+    pub(super) styled_away: bool,
     /// In a disabled fieldset.
     pub(super) disabled: bool,
     /// In SVG.
@@ -95,6 +103,7 @@ impl<'h> Document<'h> {
             by_id: HashMap::new(),
             labels: HashMap::new(),
             owners: HashMap::new(),
+            styled_away: styled_away(html),
             work: Cell::new(MOST_WORK),
         };
         document.flatten(html);
@@ -114,8 +123,8 @@ impl<'h> Document<'h> {
             let place = match (node.value(), within) {
                 (_, Some(None)) => None,
                 (Node::Element(element), _) if element.name() == "template" => None,
-                (Node::Element(element), within) => Some(self.push(What::Element(element), within.flatten())),
-                (Node::Text(text), Some(within)) => Some(self.push(What::Text(text), within)),
+                (Node::Element(element), within) => Some(self.push(What::Element(element), within.flatten(), node.has_children())),
+                (Node::Text(text), Some(within)) => Some(self.push(What::Text(text), within, false)),
                 _ => None,
             };
             if node.has_children() {
@@ -133,11 +142,11 @@ impl<'h> Document<'h> {
         }
     }
 
-    fn push(&mut self, what: What<'h>, parent: Option<usize>) -> usize {
+    fn push(&mut self, what: What<'h>, parent: Option<usize>, stays_open: bool) -> usize {
         let index = self.entries.len();
         let state = parent.map_or_else(State::default, |parent| self.entries[parent].state);
         let is_element = matches!(what, What::Element(_));
-        self.entries.push(Entry { what, parent, end: index + 1, state, explicit: None, role: None });
+        self.entries.push(Entry { what, parent, end: if stays_open { usize::MAX } else { index + 1 }, state, explicit: None, role: None });
         if is_element {
             let element = Element { document: &*self, index };
             let state = semantics::state(element, state);
@@ -213,6 +222,12 @@ impl<'h> Document<'h> {
     }
 }
 
+fn styled_away(html: &Html) -> HashSet<String> {
+    let elements = html.tree.nodes().filter(|node| matches!(node.value(), Node::Element(element) if element.name() == "style"));
+    let sheets = elements.flat_map(|style| style.children()).filter_map(|child| child.value().as_text());
+    sheets.flat_map(|sheet| style::hidden_names(sheet)).collect()
+}
+
 fn value<'h>(element: &'h scraper::node::Element, name: &str) -> Option<&'h str> {
     element.attrs().find(|(each, _)| *each == name).map(|(_, value)| value)
 }
@@ -227,6 +242,10 @@ impl<'d> Element<'d> {
             What::Element(element) => Some(element),
             What::Text(_) => None,
         }
+    }
+
+    fn end(self) -> usize {
+        self.entry().end.min(self.document.entries.len())
     }
 
     fn at(self, index: usize) -> Element<'d> {
@@ -301,7 +320,7 @@ impl<'d> Element<'d> {
 
     /// The elements in it, in order.
     pub(super) fn descendants(self) -> impl Iterator<Item = Element<'d>> {
-        self.document.elements_in(self.index + 1..self.entry().end)
+        self.document.elements_in(self.index + 1..self.end())
     }
 
     /// Its children, in order.
@@ -311,7 +330,7 @@ impl<'d> Element<'d> {
 
     /// What is in it, in order; `visit` says of each element whether to look into it.
     pub(super) fn walk(self, mut visit: impl FnMut(Element<'d>) -> Visit) -> impl Iterator<Item = Item<'d>> {
-        let (mut next, end) = (self.index + 1, self.entry().end);
+        let (mut next, end) = (self.index + 1, self.end());
         std::iter::from_fn(move || {
             while next < end && self.document.spend() {
                 let index = next;
@@ -321,7 +340,7 @@ impl<'d> Element<'d> {
                     return Some(Item::Text(text, element.state()));
                 }
                 let visit = visit(element);
-                next = if visit == Visit::Into { index + 1 } else { element.entry().end };
+                next = if visit == Visit::Into { index + 1 } else { element.end() };
                 if visit != Visit::Past {
                     return Some(Item::Element(element));
                 }
@@ -334,14 +353,22 @@ impl<'d> Element<'d> {
         self.entry().state
     }
 
-    /// Whether it can be seen, as far as markup and style attributes tell.
+    /// Whether it can be seen, as far as the page itself tells.
     pub(super) fn is_rendered(self) -> bool {
-        self.state().is_rendered()
+        self.state().is_rendered() && !self.state().styled_away
     }
 
     /// Whether assistive technology meets it.
     pub(super) fn is_exposed(self) -> bool {
-        self.state().is_exposed()
+        self.state().is_exposed() && !self.state().styled_away
+    }
+
+    /// Whether a style sheet of the page hides its class or id.
+    pub(super) fn is_styled_away(self) -> bool {
+        let names = &self.document.styled_away;
+        let hides = |mark: char, name: &str| names.contains(format!("{mark}{name}").as_str());
+        let classes = || self.attr("class").unwrap_or_default().split_ascii_whitespace();
+        !names.is_empty() && (classes().any(|class| hides('.', class)) || self.attr("id").is_some_and(|id| hides('#', id)))
     }
 
     /// The role that its author gave it, whether it has it or not.

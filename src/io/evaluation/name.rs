@@ -15,7 +15,7 @@ pub(super) fn has_name(element: Element<'_>) -> bool {
 
 /// By aria-labelledby or aria-label.
 pub(super) fn is_labelled(element: Element<'_>) -> bool {
-    element.referred("aria-labelledby").any(|other| speaks(other)) || element.says("aria-label")
+    element.referred("aria-labelledby").any(speaks) || element.says("aria-label")
 }
 
 /// Elements whose content is something else than what they are called.
@@ -112,13 +112,13 @@ fn has_content(element: Element<'_>, content: Content<'_>) -> bool {
         let is_named = content.except.is_some_and(|named| named.index == inner.index);
         is_named || is_hidden(inner.state()) || matches!(inner.name(), "script" | "style" | "noscript")
     };
-    let items = element.walk(|inner| match inner.name() {
+    let mut items = element.walk(|inner| match inner.name() {
         _ if is_left_out(inner) => Visit::Past,
         "iframe" | "select" | "textarea" => Visit::Over,
         _ => Visit::Into,
     });
     let counts = |state: State| content.hidden || state.is_exposed();
-    items.into_iter().any(|item| match item {
+    items.any(|item| match item {
         Item::Text(text, state) => counts(state) && !text.trim().is_empty(),
         Item::Element(inner) => counts(inner.state()) && contributes(inner, content.references),
     })

@@ -19,6 +19,7 @@ pub(super) fn state(element: Element<'_>, inherited: State) -> State {
         unrendered: inherited.unrendered || shown.gone || is_never_rendered(element, own),
         invisible: shown.visible.map_or(inherited.invisible, |visible| !visible),
         aria_hidden: inherited.aria_hidden || element.attr_is("aria-hidden", "true"),
+        styled_away: inherited.styled_away || element.is_styled_away(),
         inert: inherited.inert || (html && element.has("inert")),
         disabled: inherited.disabled && !is_first_legend(element, html)
             || (html && element.name() == "fieldset" && element.has("disabled")),

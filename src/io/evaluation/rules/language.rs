@@ -16,11 +16,13 @@ pub(super) fn check(element: Element<'_>, found: &mut Found) {
 
 /// Whether there is text, to be seen or to be heard, whose language is this element's.
 fn says_something(element: Element<'_>) -> bool {
-    let visit = |inner: Element<'_>| if inner.has("lang") || inner.state().unrendered { Visit::Past } else { Visit::Into };
+    let visit = |inner: Element<'_>| {
+        if inner.has("lang") || inner.state().unrendered || inner.state().styled_away { Visit::Past } else { Visit::Into }
+    };
     let is_heard = |inner: Element<'_>| inner.is_rendered() && ["alt", "aria-label"].iter().any(|name| inner.says(name));
     is_heard(element)
         || element.walk(visit).any(|item| match item {
-            Item::Text(text, state) => state.is_rendered() && !text.trim().is_empty(),
+            Item::Text(text, state) => state.is_rendered() && !state.styled_away && !text.trim().is_empty(),
             Item::Element(inner) => is_heard(inner),
         })
 }

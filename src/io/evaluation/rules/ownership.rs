@@ -24,9 +24,9 @@ fn is_transparent(element: Element<'_>) -> bool {
     element.role().is_none_or(|role| role.is_presentational() || role.is_generic()) && !has_global_property(element)
 }
 
-/// Whether a script may have drawn something here that the markup does not show.
+/// Whether there may be something else here than the markup shows: drawn by a script, or shown by another style sheet.
 fn is_unknown(element: Element<'_>) -> bool {
-    element.name().contains('-') || element.is("slot")
+    element.name().contains('-') || element.is("slot") || element.state().styled_away
 }
 
 /// How many owners are asked for theirs: aria-owns can lead in a circle.
@@ -51,6 +51,7 @@ fn owns_others(element: Element<'_>, role: &Role) -> bool {
     let (mut has_allowed, mut has_text) = (false, false);
     let elsewhere = |inner: Element<'_>| inner.owner().is_some_and(|owner| owner.index != element.index);
     let visit = |inner: Element<'_>| match () {
+        () if is_unknown(inner) => Visit::Over,
         () if !inner.is_exposed() || elsewhere(inner) => Visit::Past,
         () if is_transparent(inner) || (is_allowed(inner) && inner.has_role("group")) => Visit::Into,
         () => Visit::Over,

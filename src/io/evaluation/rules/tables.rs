@@ -81,7 +81,7 @@ fn check_headers(cells: &[Cell<'_>], found: &mut Found) {
 }
 
 /// The cells of a table in its slots (HTML standard, "Forming a table"); none of a table that is too wide.
-fn cells<'d>(table: Element<'d>) -> Vec<Cell<'d>> {
+fn cells(table: Element<'_>) -> Vec<Cell<'_>> {
     let mut cells = Vec::new();
     // Up to which row the cells above reach down in each column.
     let mut taken: Vec<usize> = Vec::new();

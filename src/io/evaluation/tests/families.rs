@@ -99,6 +99,16 @@ fn names_come_from_where_the_standard_looks() {
 }
 
 #[test]
+fn what_the_pages_own_styles_hide_needs_no_name_but_may_give_one() {
+    let styled = |page: &str| {
+        failures(Rule::LinkName, &format!("<style>.gone {{ display: none }} @media print {{ .on {{ display: none }} }}</style>{page}"))
+    };
+    assert_eq!(styled("<div class='x gone'><a href=x></a></div>"), 0);
+    assert_eq!(styled("<a href=x class=on></a>"), 1);
+    assert_eq!(styled("<a href=x><b class=gone>shown on wider screens, maybe</b></a>"), 0);
+}
+
+#[test]
 fn roles_hold_unless_they_are_overruled() {
     fails(Rule::HeadingName, &["<h2 role=none tabindex=0></h2>", "<h2 role='nonsense heading'></h2>"]);
     holds(Rule::HeadingName, &["<h2 role=none></h2>", "<h2 role=PRESENTATION></h2>", "<h2>x</h2>"]);
@@ -165,7 +175,7 @@ fn the_focus_is_looked_for_where_it_can_come_to() {
             "<div aria-hidden=true><a>x</a><button disabled>x</button><a href=x tabindex=-1>x</a></div>",
             "<div aria-hidden=true hidden><a href=x>x</a></div>",
             "<div aria-hidden=true inert><a href=x>x</a></div>",
-            "<fieldset disabled aria-hidden=true><input></fieldset>",
+            "<fieldset disabled aria-hidden=true><legend>x</legend><legend><input></legend></fieldset>",
             "<div aria-hidden=true><details><a href=x>x</a></details></div>",
         ],
     );
