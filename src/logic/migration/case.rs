@@ -25,17 +25,17 @@ const HORIZON: f64 = 100.0;
 /// nearest. With half, few go far astray where much is foretold, and they still do not all go the same way where little is.
 const BOLDNESS: f64 = 0.5;
 
-/// What a move costs, in accesses: the hand-over, and what nobody foresees. With the horizon it makes the dead band, 5 %.
+/// What a move costs, in accesses: the hand-over, and what nobody foresees. With the horizon it makes the dead band: 1.5 %.
 const COST: f64 = 1.5;
 
 /// After so many moves without news from the network a further one must bring twice as much: nothing oscillates for ever.
 const MOVES_THAT_DOUBLE: f64 = 12.0;
 
 /// How much of the moves made still counts an access later.
-const MOVES_KEPT: f32 = 0.98;
+const MOVES_KEPT: f32 = 0.99;
 
-/// By how much an arm may be off of which nothing was foretold, as a variance: a factor of two up or down.
-const UNFORETOLD: f64 = 0.5;
+/// By how much an arm may be off of which nothing was foretold, as a variance: nearly a factor of two up or down.
+const UNFORETOLD: f64 = 0.35;
 
 /// By how much what is remembered may be off when the network changed, as a variance: little of it is left.
 const DOUBTED: f64 = 2.0;
