@@ -12,6 +12,9 @@ pub mod slices;
 pub mod world;
 pub mod yardstick;
 
+#[cfg(test)]
+mod tests;
+
 use crate::logic::migration::oma::Partition;
 use knowledge::Knowledge;
 use nearcrawl::Nearcrawl;

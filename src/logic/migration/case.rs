@@ -25,20 +25,20 @@ const HORIZON: f64 = 100.0;
 /// nearest. With half, few go far astray where much is foretold, and they still do not all go the same way where little is.
 const BOLDNESS: f64 = 0.5;
 
-/// What a move costs, in accesses: the hand-over, and what nobody foresees. With the horizon it makes the dead band, 5 %.
+/// What a move costs, in accesses: the hand-over, and what nobody foresees. With the horizon it makes the dead band: 1.5 %.
 const COST: f64 = 1.5;
 
 /// After so many moves without news from the network a further one must bring twice as much: nothing oscillates for ever.
 const MOVES_THAT_DOUBLE: f64 = 12.0;
 
 /// How much of the moves made still counts an access later.
-const MOVES_KEPT: f32 = 0.98;
+const MOVES_KEPT: f32 = 0.99;
 
-/// By how much an arm may be off of which nothing was foretold, as a variance: a factor of two up or down.
-const UNFORETOLD: f64 = 0.5;
+/// By how much an arm may be off of which nothing was foretold, as a variance: nearly a factor of two up or down.
+const UNFORETOLD: f64 = 0.35;
 
-/// By how much what is remembered may be off when the network changed, as a variance: little of it is left.
-const DOUBTED: f64 = 2.0;
+/// By how much what is remembered may be off when the network changed, as a variance: next to nothing of it is left.
+const DOUBTED: f64 = 20.0;
 
 /// The least error that is believed of a prior.
 const LEAST_ERROR: f64 = 0.02;
@@ -219,7 +219,7 @@ impl<A: Ord + Copy> Case<A> {
         let change = self.surprise.add(surprise, self.weather.repetition());
         known.add(log, weight, noise, accesses);
         // What surprises beyond measure says nothing of the usual scatter.
-        let scatter = (off * off * weight * noise / (noise + uncertain)).min(16.0 * noise);
+        let scatter = (off * off * weight * noise / (noise + uncertain)).min(9.0 * noise);
         let count = (self.noise.1 + 1.0).min(MOST_NOISE_COUNT);
         self.noise = (self.noise.0 + (scatter as f32 - self.noise.0) / count, count);
         match change {
@@ -334,6 +334,8 @@ impl<A: Ord + Copy> Case<A> {
         self.surprise.restart();
         self.moves = 0.0;
         self.outdated = true;
+        // What the change did was no weather.
+        self.weather = Weather::default();
         for tried in &mut self.tried {
             tried.doubt = DOUBTED as f32;
         }
