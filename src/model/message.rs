@@ -172,7 +172,7 @@ pub enum Gossip {
     /// Claims, at most once a second, many at a time.
     Claims(Vec<SignedClaim>),
     /// What I own adds up to this.
-    RollUp(RollUp),
+    RollUp(Box<RollUp>),
     /// Which edition of the hierarchy I use and which I vouch for.
     Endorsement(Endorsement),
     /// Where I am, and how far it is from here to others.

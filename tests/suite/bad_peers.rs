@@ -197,8 +197,8 @@ async fn strangers_and_liars_change_nothing_and_send_nobody_anywhere() {
     assert_eq!(liar.ask(daemon, Request::HierarchyChunk { manifest: [7; 32], index: u32::MAX }).await, Response::HierarchyChunk(None));
     liar.ask(daemon, Request::Lend("0.0.0.0/0".parse().unwrap(), ProbeTarget { address: own, ..target.clone() })).await;
     liar.tell(SwarmCommand::Publish(Gossip::Claims(vec![SignedClaim { bytes: vec![0xff; 80], signature: vec![0; 64] }])));
-    liar.tell(SwarmCommand::Publish(Gossip::RollUp(boundless(me))));
-    liar.tell(SwarmCommand::Publish(Gossip::RollUp(boundless(daemon))));
+    liar.tell(SwarmCommand::Publish(Gossip::RollUp(Box::new(boundless(me)))));
+    liar.tell(SwarmCommand::Publish(Gossip::RollUp(Box::new(boundless(daemon)))));
 
     // It still is who it was: nobody was sent anywhere, what it knows stands, what it refused is counted.
     // What it was talked into waits for its turn, comes to nothing, and is given up.

@@ -38,7 +38,7 @@ pub(super) fn read_tags(text: &str, limits: &Limits) -> Result<Tags, Gate> {
     let mut names: Vec<&[u8]> = Vec::new();
     let mut tags = StartTags::every(text.as_bytes());
     let mut is_first = true;
-    while let Some(tag) = tags.next() {
+    for tag in tags.by_ref() {
         names.clear();
         for attribute in tag.attributes() {
             if names.len() == limits.attributes {

@@ -192,7 +192,7 @@ async fn gossip_reaches_everybody_also_those_without_a_direct_connection() {
     }
     let author = chain[0].me();
     let said = |version: u64| {
-        Gossip::RollUp(RollUp {
+        Gossip::RollUp(Box::new(RollUp {
             owner: author,
             version,
             claims_digest: 0,
@@ -201,7 +201,7 @@ async fn gossip_reaches_everybody_also_those_without_a_direct_connection() {
             busy_permille: 0,
             price_permille: 1000,
             summary: Summary::default(),
-        })
+        }))
     };
     // The mesh takes a few heartbeats to form: until then what is said may not come far.
     let mut reached = None;

@@ -80,6 +80,9 @@ pub struct Outcome {
     pub changes: bool,
 }
 
+/// One round: its number, the scores of each policy, and how many sites there were.
+type Played = (usize, Vec<Vec<Score>>, usize);
+
 impl Experiment {
     /// How many games there are: rounds of a rule.
     pub fn games(&self) -> usize {
@@ -95,7 +98,7 @@ impl Experiment {
     /// Plays all. Equal arguments give an equal outcome, whatever the number of threads.
     pub fn run(&self, threads: NonZero<usize>, played: &(dyn Fn() + Sync)) -> Outcome {
         let (worlds, rounds) = (self.worlds(), self.rounds.max(1));
-        let done: Mutex<Vec<(usize, Vec<Vec<Score>>, usize)>> = Mutex::new(Vec::new());
+        let done: Mutex<Vec<Played>> = Mutex::new(Vec::new());
         let next = AtomicUsize::new(0);
         let work = || {
             loop {
@@ -108,7 +111,11 @@ impl Experiment {
         thread::scope(|scope| {
             let others: Vec<_> = (1..threads.get().min(rounds * worlds.len())).map(|_| scope.spawn(work)).collect();
             work();
-            others.into_iter().filter_map(|other| other.join().err()).for_each(|panic| std::panic::resume_unwind(panic));
+            for other in others {
+                if let Err(panic) = other.join() {
+                    std::panic::resume_unwind(panic);
+                }
+            }
         });
         let mut done = done.into_inner().unwrap_or_else(|broken| broken.into_inner());
         done.sort_by_key(|(job, ..)| *job);

@@ -38,7 +38,7 @@ impl Crawler {
             Gossip::Claims(proofs) => self.hear_claims(proofs),
             Gossip::RollUp(roll_up) if roll_up.owner != self.me => {
                 self.roster.told(roll_up.owner, roll_up.sure_of as usize);
-                self.roll_ups.hear(roll_up, self.now.moment);
+                self.roll_ups.hear(*roll_up, self.now.moment);
             }
             Gossip::RollUp(_) => {}
             // What an endorsement says of its author was checked by whoever heard it from the network.
@@ -138,7 +138,7 @@ impl Crawler {
         let live = self.live();
         let ownership = &self.ownership;
         self.roll_ups.retain(|owner| live.contains(owner) || ownership.count(owner) > 0);
-        self.commands.push_back(Command::Publish(Gossip::RollUp(roll_up)));
+        self.commands.push_back(Command::Publish(Gossip::RollUp(Box::new(roll_up))));
     }
 
     /// Enters the sites that changed into the tally.

@@ -154,8 +154,7 @@ impl Picture {
         let changes = if outcome.changes { "the world changes: figure 3" } else { "figure 2" };
         self.frame(&format!("what all sites take, over the oracle ({changes})"), "runs", x, y);
         let same = |a: &Row, b: &Row| a.policy == b.policy && a.access_points == b.access_points && a.sites == b.sites;
-        let mut drawn = 0;
-        for rows in outcome.rows.chunk_by(same) {
+        for (drawn, rows) in outcome.rows.chunk_by(same).enumerate() {
             let points: Vec<(f64, f64)> = rows.iter().map(|row| (row.run as f64, row.total_vs_oracle)).collect();
             let (policy, stroke) = (&rows[0].policy, colour(&rows[0].policy));
             self.line(x, y, stroke, &points, false);
@@ -163,7 +162,6 @@ impl Picture {
             if drawn < 16 {
                 self.key(drawn, stroke, &name);
             }
-            drawn += 1;
         }
     }
 
