@@ -35,9 +35,9 @@ pub const LEAVE_EXAMPLES: &str = "Examples:\n  \
 
 /// Shown under `move --help`.
 pub const MOVE_EXAMPLES: &str = "Examples:\n  \
-    nearcrawl peers                                        who could have it\n  \
-    nearcrawl move 192.0.2.0/24 12D3KooW…                  its crawl goes on there\n  \
-    nearcrawl why 192.0.2.0/24                             who had it before, and why it went";
+    nearcrawl peers                                                 who could have it\n  \
+    nearcrawl move 192.0.2.0/24 12D3KooWG4kFggyG5Aq8tFkmFc9BxEZYsuVgNbWzvVA2UzbhKMUf   its crawl goes on there\n  \
+    nearcrawl why 192.0.2.0/24                                      who had it before, and why it went";
 
 /// Arguments of `move`.
 #[derive(Args, Clone, Debug)]
