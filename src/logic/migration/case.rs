@@ -213,10 +213,10 @@ impl<A: Ord + Copy> Case<A> {
         let known = &mut self.tried[at];
         let (off, uncertain) = (log - f64::from(known.mean), known.variance(noise, accesses));
         let surprise = off * weight.sqrt() / (noise + uncertain).sqrt();
-        if known.latest + 1 == accesses && known.gust != 0.0 {
+        let change = self.surprise.add(surprise, self.weather.repetition());
+        if known.latest + 1 == accesses {
             self.weather.add(f64::from(known.gust) / noise.sqrt(), off / noise.sqrt());
         }
-        let change = self.surprise.add(surprise, self.weather.repetition());
         known.add(log, weight, noise, accesses);
         // What surprises beyond measure says nothing of the usual scatter.
         let scatter = (off * off * weight * noise / (noise + uncertain)).min(9.0 * noise);

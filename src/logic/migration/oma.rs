@@ -5,18 +5,25 @@
 //! whoever stands nearest to that arm's boundary back, so that arms keep their sizes (as in the papers that the paper refers to).
 
 use super::{Answer, Automaton};
+use std::collections::BTreeSet;
 
 /// Objects in equal arms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
     arms: Vec<usize>,
     automata: Vec<Automaton>,
+    /// Of each arm its objects with their states, those at the boundary first.
+    members: Vec<BTreeSet<(u8, usize)>>,
 }
 
 impl Partition {
     /// The objects, each in its arm, all at the boundary.
     pub fn new(arms: Vec<usize>, states: u8) -> Partition {
-        Partition { automata: vec![Automaton::new(states); arms.len()], arms }
+        let mut members = vec![BTreeSet::new(); arms.iter().max().map_or(0, |last| last + 1)];
+        for (object, arm) in arms.iter().enumerate() {
+            members[*arm].insert((0, object));
+        }
+        Partition { automata: vec![Automaton::new(states); arms.len()], arms, members }
     }
 
     /// The arm of each object.
@@ -30,11 +37,11 @@ impl Partition {
             return 0;
         }
         if self.arms[one] == self.arms[other] {
-            self.automata[one].answer(Answer::Reward);
-            self.automata[other].answer(Answer::Reward);
+            self.answer(one, Answer::Reward);
+            self.answer(other, Answer::Reward);
             return 0;
         }
-        match (self.automata[one].answer(Answer::Penalty), self.automata[other].answer(Answer::Penalty)) {
+        match (self.answer(one, Answer::Penalty), self.answer(other, Answer::Penalty)) {
             (false, false) => 0,
             // Both at the boundary: one comes to the other, and somebody else of that arm makes room.
             (true, _) => self.join(one, other),
@@ -42,16 +49,29 @@ impl Partition {
         }
     }
 
+    fn answer(&mut self, object: usize, answer: Answer) -> bool {
+        let (members, automaton) = (&mut self.members[self.arms[object]], &mut self.automata[object]);
+        members.remove(&(automaton.state(), object));
+        let leaves = automaton.answer(answer);
+        members.insert((automaton.state(), object));
+        leaves
+    }
+
     /// Brings `guest` into the arm of `host`.
     fn join(&mut self, guest: usize, host: usize) -> usize {
         let (from, to) = (self.arms[guest], self.arms[host]);
-        let in_the_way = |object: &usize| self.arms[*object] == to && *object != host;
-        let leaves = (0..self.arms.len()).filter(in_the_way).min_by_key(|object| self.automata[*object].state());
-        self.arms[guest] = to;
-        self.automata[guest].to_boundary();
+        let leaves = self.members[to].iter().map(|(_, object)| *object).find(|object| *object != host);
+        self.put(guest, to);
         let Some(leaves) = leaves else { return 1 };
-        self.arms[leaves] = from;
-        self.automata[leaves].to_boundary();
+        self.put(leaves, from);
         2
+    }
+
+    /// Puts an object to the boundary of an arm.
+    fn put(&mut self, object: usize, arm: usize) {
+        self.members[self.arms[object]].remove(&(self.automata[object].state(), object));
+        self.automata[object].to_boundary();
+        self.arms[object] = arm;
+        self.members[arm].insert((0, object));
     }
 }

@@ -5,7 +5,11 @@
 use serde::{Deserialize, Serialize};
 
 /// So many accesses without persistence are believed before any was seen.
-const BEFOREHAND: f64 = 10.0;
+const BEFOREHAND: f64 = 5.0;
+
+/// A calm access counts like a surprise of so much (squared) that was not followed by another: otherwise the first change after a calm would
+/// pass for weather.
+const CALM: f64 = 0.3;
 
 /// What lies further back than the latest hundred accesses or so counts less and less.
 const KEPT: f64 = 0.99;
@@ -28,7 +32,7 @@ impl Weather {
     pub fn add(&mut self, before: f64, after: f64) {
         let (before, after) = (before.clamp(-LARGEST, LARGEST), after.clamp(-LARGEST, LARGEST));
         self.products = (KEPT * f64::from(self.products) + before * after) as f32;
-        self.squares = (KEPT * f64::from(self.squares) + (before * before + after * after) / 2.0) as f32;
+        self.squares = (KEPT * f64::from(self.squares) + ((before * before + after * after) / 2.0).max(CALM)) as f32;
     }
 
     /// Which share of a surprise is expected again at the next access.
