@@ -269,7 +269,8 @@ impl World {
             url,
             outcome,
             took,
-            connect_us: None,
+            // Where ways change a connection is made for each request; elsewhere probes alone tell how far it is.
+            connect_us: (!self.detours.is_empty()).then_some(rtt_us),
             first_byte_us: Some(if trips == 1 { rtt_us } else { (took * 900) as u32 }),
             software: Some("lab/1".to_owned()),
             retry_after: None,

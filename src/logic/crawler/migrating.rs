@@ -106,6 +106,8 @@ struct Watched {
     access: Access,
     /// What servers here need beside the way, in microseconds: the least that was seen.
     service_us: Option<f64>,
+    /// What connecting took the last time, in microseconds.
+    connected_us: Option<f64>,
     /// How the last access was judged, in a sentence.
     said: String,
 }
@@ -128,6 +130,7 @@ impl Crawler {
         }
         let watched = self.migrating.watched.entry(subnet).or_insert_with(|| Watched::new(states));
         watched.access.add(report);
+        watched.connected_us = report.connect_us.map(f64::from).or(watched.connected_us);
         if watched.access.requests >= access_requests {
             self.judge_access(subnet);
         }
@@ -203,17 +206,19 @@ impl Crawler {
         let requests = f64::from(access.requests);
         let here = access.took_us / requests;
         let least = access.least_first_byte_us.unwrap_or(here);
-        let way_here = foretold.iter().find(|known| known.access_point == self.me).map(|known| known.rtt_us);
+        let known = self.knowledge.measurements(&subnet).find(|(who, _)| *who == self.me).map(|(_, rtt_us)| f64::from(rtt_us));
         let Some(watched) = self.migrating.watched.get_mut(&subnet) else { return Vec::new() };
-        if let Some(way) = way_here {
-            // A probe by `http-head` waits for the server, too.
-            let service = if self.settings.probe == ProbeKind::HttpHead { 0.0 } else { (least - way).max(0.0) };
-            watched.service_us = Some(watched.service_us.map_or(service, |known| known.min(service)));
-        }
-        if let (Some(way), Some(service)) = (way_here, watched.service_us) {
+        // A probe by `http-head` waits for the server, as any request does; one by `tcp` is what connecting takes.
+        let way = match self.settings.probe {
+            ProbeKind::HttpHead => Some((least, 0.0)),
+            ProbeKind::Tcp => watched.connected_us.or(known).map(|way| (way, (least - way).max(0.0))),
+        };
+        if let Some((way, service)) = way {
+            let service = watched.service_us.map_or(service, |known| known.min(service));
+            watched.service_us = Some(service);
             // The ways change: what the others hear of this one must be what it is now.
-            let way_now = (least - service).max(0.0);
-            if (way_now - way).abs() > NEWS_OF_THE_WAY * way + LEAST_NEWS_US {
+            let way_now = way.max(least - service);
+            if known.is_none_or(|known| (way_now - known).abs() > NEWS_OF_THE_WAY * known + LEAST_NEWS_US) {
                 self.knowledge.measured_anew(&self.hierarchy, subnet, self.me, way_now as u32);
             }
         }
@@ -335,6 +340,7 @@ impl Watched {
             automaton: Automaton::new(states),
             access: Access::default(),
             service_us: None,
+            connected_us: None,
             said: String::new(),
         }
     }
