@@ -138,7 +138,7 @@ impl<'a> Nearcrawl<'a> {
 const SCATTER_SHARE: f64 = 0.003;
 
 /// An access point takes no more in when it is busier than the average by this share.
-const FULL: f64 = 1.4;
+const FULL: f64 = 1.3;
 
 /// How long each access point is busy, and its price.
 #[derive(Debug)]

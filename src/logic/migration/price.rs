@@ -7,10 +7,10 @@
 use serde::{Deserialize, Serialize};
 
 /// How fast prices follow loads that last.
-const STEP: f64 = 0.12;
+const STEP: f64 = 0.15;
 
 /// How much dearer it is at once to be busier than the average: what keeps prices from swinging.
-const AT_ONCE: f64 = 0.2;
+const AT_ONCE: f64 = 0.25;
 
 /// Prices stay within this factor of 1, so that whoever lies about its load (or the swarm's) moves only so much.
 const MOST: f64 = 64.0;
