@@ -174,6 +174,11 @@ impl<'a> StartTags<'a> {
             },
             b'!' if self.bytes[open + 2..].starts_with(b"--") => self.skip_comment(open + 4),
             b'!' | b'?' => self.skip_to_close(open + 2),
+            // The last one of many in a row is the one that may begin something.
+            b'<' => {
+                let rest = &self.bytes[open + 1..];
+                self.at = open + rest.iter().position(|byte| *byte != b'<').unwrap_or(rest.len());
+            }
             _ => self.at = open + 1,
         }
         None
