@@ -122,7 +122,7 @@ async fn whoever_dies_at_any_step_of_a_hand_over_nothing_recorded_is_lost_or_fet
     let ground = Ground::claim();
     let web = Arc::new(SmallWeb::new(&ground, 8, 900, 10));
     let points: Vec<Ipv4Addr> = (0..4).map(|point| web.places.access_points[point]).collect();
-    let habits = Habits { threshold_ms: 4, delegation: "migration = \"none\"\n".to_owned(), ..Habits::default() };
+    let habits = Habits { threshold_ms: 4, ..Habits::default() };
     let swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &points, habits).await;
     let (expected, log) = (web.expected(&web.seeds()), swarm.log().clone());
     let judge = Judge { expected: &expected, log: &log, least_delay: Duration::from_millis(REST_MS) };

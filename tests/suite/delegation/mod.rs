@@ -65,8 +65,6 @@ impl World {
             delay_factor: 0,
             advertised_port: RELAY_PORT,
             timers: TIMERS,
-            // What delegation decided is looked at, not what became of it.
-            delegation: "migration = \"none\"\n".to_owned(),
             ..Habits::default()
         };
         let mut swarm = Swarm::prepare(ground, places.clone(), places.registry_files(), places.names(), &points, habits).await;

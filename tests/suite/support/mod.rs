@@ -130,7 +130,8 @@ impl Default for Habits {
             pair_patience_s: 600,
             revisit: "1h",
             crawl: String::new(),
-            delegation: String::new(),
+            // Subnets stay with whom they were given to, unless a test is about that.
+            delegation: "migration = \"none\"\n".to_owned(),
         }
     }
 }
