@@ -179,7 +179,9 @@ impl Crawler {
     /// stewards. The claim alone says so: everybody has the same order, as far as they agree on who is alive.
     fn heirs(&self, last: &Claim, live: &[AccessPoint]) -> Vec<AccessPoint> {
         let mut heirs: Vec<AccessPoint> = Vec::new();
-        let runner_up = last.runner_up.filter(|heir| live.contains(heir));
+        // Whom a release names may be claiming at this moment: that it seems silent to us does not make it our turn, only its death does.
+        let released_to = |heir: &AccessPoint| last.released && (*heir == self.me || self.roster.standings().contains_key(heir));
+        let runner_up = last.runner_up.filter(|heir| live.contains(heir) || released_to(heir));
         let stewards = self.stewards_of(&last.subnet);
         for heir in runner_up.into_iter().chain(measured_heirs(&last.answers, live)).chain(stewards) {
             if !heirs.contains(&heir) {
