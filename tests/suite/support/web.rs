@@ -53,6 +53,13 @@ impl SmallWeb {
         lands.map(|land| self.places.lands[land].subnet).collect()
     }
 
+    /// The subnets that the hosts of one half live in, which all can be reached from that half's seed.
+    pub fn subnets_of_half(&self, half: usize) -> BTreeSet<Subnet> {
+        let hosts = self.hosts.iter().skip(half).step_by(2);
+        let lands = hosts.filter_map(|(_, address)| self.places.land_of(IpAddr::V4(*address)));
+        lands.map(|land| self.places.lands[land].subnet).collect()
+    }
+
     /// From where each half can be reached.
     pub fn seeds(&self) -> Vec<String> {
         vec![self.url(0, 0), self.url(1, 0)]
