@@ -117,7 +117,6 @@ struct Watched {
 struct Access {
     requests: u32,
     took_us: f64,
-    first_byte_us: f64,
     least_first_byte_us: Option<f64>,
 }
 
@@ -150,6 +149,7 @@ impl Crawler {
         if access.requests == 0 || access.took_us <= 0.0 {
             return;
         }
+        self.counters.accesses_judged += 1;
         match self.settings.migration.rule {
             Rule::None => {}
             Rule::Twoma => self.judge_by_the_paper(subnet, &access),
@@ -193,7 +193,6 @@ impl Crawler {
         if let Some((level, noise)) = watched.case.level_and_noise(&candidates, &scale) {
             self.migrating.families.tell(&family, level, noise);
         }
-        self.counters.accesses_judged += 1;
         if let Verdict::Move(to) = judgement.verdict {
             self.hand_over(subnet, to, why);
         }
@@ -254,10 +253,12 @@ impl Crawler {
         watched.and_then(|watched| postcard::to_stdvec(&watched.case).ok()).unwrap_or_default()
     }
 
-    /// What was learnt of a subnet that has just become ours.
+    /// What was learnt of a subnet that has just become ours, or is ours again after a restart.
     pub(super) fn learn_from_chronicle(&mut self, subnet: Subnet, chronicle: &Chronicle) {
         if let Ok(mut case) = postcard::from_bytes::<Case<AccessPoint>>(&chronicle.learnt) {
-            case.moved();
+            if chronicle.holdings.last().is_none_or(|last| last.owner != self.me) {
+                case.moved();
+            }
             let states = self.settings.migration.states;
             self.migrating.watched.insert(subnet, Watched { case, ..Watched::new(states) });
         }
@@ -364,7 +365,6 @@ impl Access {
         let took = (report.access() as f64 * 1000.0).max(first_byte.unwrap_or(0.0));
         self.requests += 1;
         self.took_us += took;
-        self.first_byte_us += first_byte.unwrap_or(took);
         if let Some(first_byte) = first_byte {
             self.least_first_byte_us = Some(self.least_first_byte_us.map_or(first_byte, |least| least.min(first_byte)));
         }
