@@ -54,12 +54,8 @@ impl Chronicle {
         }
     }
 
-    /// Takes in what another one wrote down. Of one epoch the earlier beginning counts, for that is when the claim was made.
+    /// Takes in whom another one wrote down. Of one epoch the earlier beginning counts, for that is when the claim was made.
     pub fn merge(&mut self, other: Chronicle) {
-        let later = |chronicle: &Chronicle| chronicle.holdings.last().map(|last| last.epoch);
-        if !other.learnt.is_empty() && later(&other) >= later(self) {
-            self.learnt = other.learnt;
-        }
         for theirs in other.holdings {
             match self.holdings.binary_search_by_key(&theirs.epoch, |mine| mine.epoch) {
                 Ok(place) => {

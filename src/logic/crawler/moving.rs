@@ -26,8 +26,8 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// Subnets on their way out at a time, and on their way in.
-const MOST_GOING: usize = 2;
-const MOST_COMING: usize = 4;
+pub(super) const MOST_GOING: usize = 2;
+pub(super) const MOST_COMING: usize = 4;
 
 /// How long the journals may take to be copied while the crawl goes on.
 const COPY_PATIENCE: Millis = 300_000;
@@ -39,7 +39,7 @@ const FEW_ROWS: u64 = 500;
 const STOP_PATIENCE: Millis = 15_000;
 
 /// Subnets whose owners are remembered; beyond them those with the smallest addresses are forgotten.
-const MOST_CHRONICLES: usize = 65_536;
+pub(super) const MOST_CHRONICLES: usize = 65_536;
 
 /// Everything that moves, or moved.
 #[derive(Debug, Default)]
@@ -124,14 +124,19 @@ impl Moves {
         self.going.contains_key(subnet)
     }
 
+    /// How many are on their way out, and on their way in.
+    pub(super) fn under_way(&self) -> (usize, usize) {
+        (self.going.len(), self.coming.len())
+    }
+
     /// Whether one more subnet may go.
     pub(super) fn may_go(&self) -> bool {
         self.going.len() < MOST_GOING
     }
 
-    /// Notes that a subnet has an owner, and since when.
-    pub(super) fn chronicle(&mut self, subnet: Subnet, holding: Holding) {
-        self.chronicles.entry(subnet).or_default().enter(holding);
+    /// Notes something of who has, or had, a subnet.
+    fn chronicle(&mut self, subnet: Subnet, note: impl FnOnce(&mut Chronicle)) {
+        note(self.chronicles.entry(subnet).or_default());
         if self.chronicles.len() > MOST_CHRONICLES {
             self.chronicles.pop_first();
         }
@@ -369,14 +374,15 @@ impl Crawler {
         if claim.released {
             return;
         }
-        if self.moves.handed.get(&claim.subnet).is_some_and(|released_at| *released_at + 1 < claim.epoch || claim.owner != self.me) {
-            self.moves.handed.remove(&claim.subnet);
-        }
         let Claim { subnet, epoch, owner, reason, .. } = *claim;
+        if self.moves.handed.get(&subnet).is_some_and(|released_at| *released_at < epoch) {
+            self.moves.handed.remove(&subnet);
+        }
         if self.moves.given.get(&subnet).is_some_and(|released_at| *released_at < epoch) {
             self.moves.given.remove(&subnet);
         }
-        self.moves.chronicle(subnet, Holding { owner, epoch, reason, since: self.now.wall, left_because: None });
+        let holding = Holding { owner, epoch, reason, since: self.now.wall, left_because: None };
+        self.moves.chronicle(subnet, |chronicle| chronicle.enter(holding));
     }
 
     /// Who had a subnet, as far as is known here.
@@ -384,9 +390,14 @@ impl Crawler {
         self.moves.chronicles.get(subnet).map(|chronicle| chronicle.holdings.clone())
     }
 
-    /// What the owners before us wrote down.
-    pub(super) fn read_chronicle(&mut self, subnet: Subnet, chronicle: Chronicle) {
-        self.learn_from_chronicle(subnet, &chronicle);
-        self.moves.chronicles.entry(subnet).or_default().merge(chronicle);
+    /// What the owners before us wrote down, each its own: all know who had it, the latest one what is to be learnt of it.
+    pub(super) fn read_chronicles(&mut self, subnet: Subnet, told: Vec<Chronicle>) {
+        let learnt = told.iter().filter(|chronicle| !chronicle.learnt.is_empty());
+        if let Some(latest) = learnt.max_by_key(|chronicle| chronicle.holdings.last().map(|last| last.epoch)) {
+            self.learn_from_chronicle(subnet, latest);
+        }
+        for chronicle in told {
+            self.moves.chronicle(subnet, |known| known.merge(chronicle));
+        }
     }
 }

@@ -327,7 +327,7 @@ impl Crawler {
         let told = best.values().flat_map(|copy| &copy.entries);
         let told: Vec<_> =
             told.filter_map(|entry| if let JournalEntry::Chronicled(chronicle) = entry { Some(chronicle.clone()) } else { None }).collect();
-        told.into_iter().for_each(|chronicle| self.read_chronicle(subnet, chronicle));
+        self.read_chronicles(subnet, told);
         let mut outgoing = Vec::new();
         for (host, copy) in best {
             let former = former.remove(&host).filter(|former| former.key.run + 1 == copy.key.run);

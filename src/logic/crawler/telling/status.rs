@@ -1,6 +1,11 @@
 //! How is this access point doing? Its own numbers, put together with what only the node knows.
 
-use super::super::{Crawler, MOST_OUTGOING, journaling::MOST_GATHERED, settlement::MOST_QUEUED};
+use super::super::{
+    Crawler, MOST_OUTGOING,
+    journaling::MOST_GATHERED,
+    moving::{MOST_CHRONICLES, MOST_COMING, MOST_GOING},
+    settlement::MOST_QUEUED,
+};
 use crate::{
     logic::{
         clock_cache::shadow::ShadowedCache,
@@ -164,6 +169,7 @@ impl Crawler {
     /// What grows in the crawler.
     fn limits(&self) -> Vec<LimitView> {
         let politeness = self.front.politeness();
+        let (going, coming) = self.moves.under_way();
         vec![
             limit("URLs on their way to their owners", self.outbox.len(), MOST_OUTGOING),
             limit("pinned addresses", self.locator.remembered(), MOST_PINS),
@@ -177,6 +183,9 @@ impl Crawler {
             limit("journal rows waiting to be stored", self.rows.len(), MOST_GATHERED),
             limit("contacts of one subnet by probes in 30 days", self.contacts.most(), self.settings.contacts_per_subnet as usize),
             limit("subnets whose contacts are remembered", self.contacts.len(), MOST_PROBED),
+            limit("subnets on their way to another owner", going, MOST_GOING),
+            limit("subnets on their way to this one", coming, MOST_COMING),
+            limit("subnets whose owners are remembered", self.moves.chronicles.len(), MOST_CHRONICLES),
         ]
     }
 }
