@@ -7,13 +7,10 @@
 pub mod figures;
 mod laboratory;
 
-use crate::support::{Ground, Habits, RELAY_PORT, RealPlaces, Relay, Swarm};
+use crate::support::{FAR_TIMERS, Ground, Habits, RELAY_PORT, RealPlaces, Relay, Swarm};
 use figures::{Figures, Measured, Outcome, hierarchy_of};
 use nearcrawl::{
-    demo::{
-        daemons::SWARM_PORT,
-        web::{RequestSeen, Site},
-    },
+    demo::web::{RequestSeen, Site},
     model::{access_point::AccessPoint, subnet::Subnet, view::WhyView},
 };
 use std::{
@@ -41,10 +38,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(150);
 /// How long until everybody tells the same.
 const SOON: Duration = Duration::from_secs(60);
 
-/// Members of this swarm are as far apart as in the world, and share two cores with 220 servers.
-const TIMERS: &str = "dead_after = \"15s\"\nfence_after = \"10s\"\nstable_after = \"6s\"\n\
-     probe_every = \"1s\"\nprobe_timeout = \"800ms\"\nsuspect_for = \"4s\"\n";
-
 /// Twelve daemons at their places.
 struct World {
     policy: &'static str,
@@ -64,16 +57,12 @@ impl World {
             least_delay_ms: 50,
             delay_factor: 0,
             advertised_port: RELAY_PORT,
-            timers: TIMERS,
+            timers: FAR_TIMERS,
             ..Habits::default()
         };
         let mut swarm = Swarm::prepare(ground, places.clone(), places.registry_files(), places.names(), &points, habits).await;
-        let mut relays = Vec::new();
-        for point in &points {
-            let (places, point) = (places.clone(), *point);
-            let relay = Relay::start(point, SWARM_PORT, move |asker| places.delay(point.into(), asker.into())).await;
-            relays.push(relay.expect("a relay"));
-        }
+        let between = places.clone();
+        let relays = Relay::before_all(&points, move |point, asker| between.delay(point.into(), asker.into())).await;
         swarm.start(0..points.len()).await;
         let pairs = points.len() * (points.len() - 1);
         let (asker, running) = (&swarm, swarm.running().len());

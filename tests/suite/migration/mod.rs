@@ -6,12 +6,9 @@
 
 mod laboratory;
 
-use crate::support::{Ground, Habits, RELAY_PORT, RealPlaces, Relay, Swarm};
+use crate::support::{FAR_TIMERS, Ground, Habits, RELAY_PORT, RealPlaces, Relay, Swarm};
 use nearcrawl::{
-    demo::{
-        daemons::SWARM_PORT,
-        web::{Answer, RequestSeen, Site},
-    },
+    demo::web::{Answer, RequestSeen, Site},
     logic::crawler::migrating::Rule,
 };
 use std::{
@@ -43,10 +40,6 @@ const AFTER: Duration = Duration::from_secs(90);
 
 /// What a page takes is the mean of so long.
 const LAST: Duration = Duration::from_secs(20);
-
-/// Members of this swarm are as far apart as in the world, and share two cores with 220 servers.
-const TIMERS: &str = "dead_after = \"15s\"\nfence_after = \"10s\"\nstable_after = \"6s\"\n\
-     probe_every = \"1s\"\nprobe_timeout = \"800ms\"\nsuspect_for = \"4s\"\n";
 
 /// The places, and whether some of them have changed.
 struct Shifting {
@@ -123,17 +116,13 @@ async fn servers_go_to_better_owners_when_the_ways_change_and_no_page_is_asked_f
         least_delay_ms: REST_MS,
         delay_factor: 0,
         advertised_port: RELAY_PORT,
-        timers: TIMERS,
+        timers: FAR_TIMERS,
         delegation: format!("access_requests = {ACCESS_REQUESTS}\n"),
         ..Habits::default()
     };
     let mut swarm = Swarm::prepare(ground, world.clone(), places.registry_files(), places.names(), &points, habits).await;
-    let mut relays = Vec::new();
-    for point in &points {
-        let (world, point) = (world.clone(), *point);
-        let relay = Relay::start(point, SWARM_PORT, move |asker| world.places.delay(point.into(), asker.into())).await;
-        relays.push(relay.expect("a relay"));
-    }
+    let between = world.clone();
+    let _relays = Relay::before_all(&points, move |point, asker| between.places.delay(point.into(), asker.into())).await;
     swarm.start(0..points.len()).await;
     for (number, site) in places.sites.iter().enumerate() {
         swarm.seed(number % points.len(), &[format!("http://{}:8080/", site.host)]).await;

@@ -3,6 +3,7 @@
 //! A daemon listens where nobody looks and advertises its relay. The relay sees by its address who dials, waits for half of the round
 //! trip in each direction, and speaks from the dialler's address to the daemon.
 
+use nearcrawl::demo::daemons::SWARM_PORT;
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -21,6 +22,10 @@ use tokio::{
 
 /// Where relays listen, at the address of the daemon behind them.
 pub const RELAY_PORT: u16 = 4818;
+
+/// For a swarm whose members are as far apart as in the world, and share two cores with hundreds of servers.
+pub const FAR_TIMERS: &str = "dead_after = \"15s\"\nfence_after = \"10s\"\nstable_after = \"6s\"\n\
+     probe_every = \"1s\"\nprobe_timeout = \"800ms\"\nsuspect_for = \"4s\"\n";
 
 /// Chunks on their way in one direction of a connection. More wait in the sockets' buffers.
 const MOST_UNDERWAY: usize = 256;
@@ -50,6 +55,19 @@ impl Relay {
             }
         });
         Ok(Relay { _task: task })
+    }
+
+    /// Relays to the daemons at these addresses; `round_trip` says how far each is from somebody.
+    pub async fn before_all(
+        addresses: &[Ipv4Addr],
+        round_trip: impl Fn(Ipv4Addr, Ipv4Addr) -> Duration + Clone + Send + Sync + 'static,
+    ) -> Vec<Relay> {
+        let mut relays = Vec::new();
+        for address in addresses {
+            let (address, round_trip) = (*address, round_trip.clone());
+            relays.push(Relay::start(address, SWARM_PORT, move |asker| round_trip(address, asker)).await.expect("a relay"));
+        }
+        relays
     }
 }
 

@@ -6,7 +6,7 @@ mod judge;
 mod web;
 
 pub use atlas::RealPlaces;
-pub use far::{RELAY_PORT, Relay};
+pub use far::{FAR_TIMERS, RELAY_PORT, Relay};
 pub use judge::{Judge, Kill};
 pub use web::SmallWeb;
 
