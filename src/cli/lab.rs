@@ -23,7 +23,11 @@ use crate::{
 };
 use clap::{Args, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
-use std::{num::NonZero, path::PathBuf, thread};
+use std::{
+    num::NonZero,
+    path::{Path, PathBuf},
+    thread,
+};
 
 /// Shown under `lab --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
@@ -188,11 +192,7 @@ fn delegation(args: &DelegationArgs, style: Style) -> Result<String, Failure> {
     };
     let experiment = Experiment { setup, policies, rounds: args.rounds as usize, seed: args.seed };
 
-    let bar = ProgressBar::new((experiment.policies.len() * experiment.rounds) as u64);
-    // A template that does not parse would be a pity, not a failure.
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} rounds of a policy, {eta} left") {
-        bar.set_style(style);
-    }
+    let bar = bar((experiment.policies.len() * experiment.rounds) as u64, "rounds of a policy");
     let surroundings = Surroundings {
         processor_seconds: &files::processor_seconds,
         played: &|| bar.inc(1),
@@ -201,9 +201,7 @@ fn delegation(args: &DelegationArgs, style: Style) -> Result<String, Failure> {
     let rows = experiment.run(&nodes, &distances, &hierarchy, &surroundings);
     bar.finish_and_clear();
     let rows = rows.map_err(|why| refused(&why))?;
-    if let Some(path) = &args.plot {
-        snapshot::write(path, plot::svg(&rows).as_bytes()).map_err(|why| Failure::new(Exit::InUse, why.to_string()))?;
-    }
+    write_plot(args.plot.as_deref(), || plot::svg(&rows))?;
     if args.json {
         return json(&rows);
     }
@@ -214,6 +212,24 @@ fn delegation(args: &DelegationArgs, style: Style) -> Result<String, Failure> {
 /// Nothing is wrong with the files; more is asked for than they have.
 fn refused(why: &ArenaRefusal) -> Failure {
     Failure::new(Exit::Usage, why.to_string())
+}
+
+/// A bar for so many of something.
+fn bar(length: u64, what: &str) -> ProgressBar {
+    let bar = ProgressBar::new(length);
+    // A template that does not parse would be a pity, not a failure.
+    if let Ok(style) = ProgressStyle::with_template(&format!("{{bar:30}} {{pos}}/{{len}} {what}, {{eta}} left")) {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// Draws the figures into a file, if one was named.
+fn write_plot(path: Option<&Path>, svg: impl FnOnce() -> String) -> Result<(), Failure> {
+    match path {
+        Some(path) => snapshot::write(path, svg().as_bytes()).map_err(|why| Failure::new(Exit::InUse, why.to_string())),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -4,13 +4,12 @@ mod choice;
 mod plot;
 mod report;
 
-use super::{files, json};
+use super::{bar, files, json, write_plot};
 use crate::{
     cli::{
         failure::{Exit, Failure},
         table::Style,
     },
-    io::snapshot,
     lab::cache::{
         Experiment, stream,
         stream::Part,
@@ -19,7 +18,6 @@ use crate::{
     },
 };
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
 use std::{num::NonZero, path::PathBuf, thread};
 
 /// Shown under `lab cache --help`.
@@ -160,17 +158,11 @@ pub fn cache(args: &CacheArgs, style: Style) -> Result<String, Failure> {
     }
 
     let experiment = Experiment { policies, sizes, seed: args.seed };
-    let bar = ProgressBar::new(experiment.plays() as u64);
-    // A template that does not parse would be a pity, not a failure.
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} caches, {eta} left") {
-        bar.set_style(style);
-    }
+    let bar = bar(experiment.plays() as u64, "caches");
     let processors = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     let rows = experiment.run(&streams, processors, &|| bar.inc(1));
     bar.finish_and_clear();
-    if let Some(path) = &args.plot {
-        snapshot::write(path, plot::svg(&rows).as_bytes()).map_err(|why| Failure::new(Exit::InUse, why.to_string()))?;
-    }
+    write_plot(args.plot.as_deref(), || plot::svg(&rows))?;
     if args.json {
         return json(&rows);
     }

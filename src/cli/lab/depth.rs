@@ -4,20 +4,15 @@ pub mod choice;
 mod plot;
 mod report;
 
-use super::json;
+use super::{bar, json, write_plot};
 use crate::{
-    cli::{
-        failure::{Exit, Failure},
-        table::Style,
-    },
-    io::snapshot,
+    cli::{failure::Failure, table::Style},
     lab::{
         depth::{Experiment, sensitivity},
         web::Web,
     },
 };
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use std::{num::NonZero, path::PathBuf, thread};
 
 /// Shown under `lab depth --help`.
@@ -87,19 +82,8 @@ pub fn depth(args: &DepthArgs, style: Style) -> Result<String, Failure> {
     let bar = bar(experiment.trees(), "trees");
     let rows = experiment.run(processors, &|| bar.inc(1));
     bar.finish_and_clear();
-    if let Some(path) = &args.plot {
-        snapshot::write(path, plot::svg(&rows).as_bytes()).map_err(|why| Failure::new(Exit::InUse, why.to_string()))?;
-    }
+    write_plot(args.plot.as_deref(), || plot::svg(&rows))?;
     if args.json { json(&rows) } else { Ok(report::text(&rows, args.sites, args.plot.as_deref(), style)) }
-}
-
-fn bar(length: u64, what: &str) -> ProgressBar {
-    let bar = ProgressBar::new(length);
-    // A template that does not parse would be a pity, not a failure.
-    if let Ok(style) = ProgressStyle::with_template(&format!("{{bar:30}} {{pos}}/{{len}} {what}, {{eta}} left")) {
-        bar.set_style(style);
-    }
-    bar
 }
 
 #[cfg(test)]

@@ -4,20 +4,18 @@ mod choice;
 mod plot;
 mod report;
 
-use super::{files, json};
+use super::{bar, files, json, write_plot};
 use crate::{
     cli::{
         failure::{Exit, Failure},
         table::Style,
     },
-    io::snapshot,
     lab::migration::{
         Experiment, Start,
         world::{Capacity, Shape, Sizes},
     },
 };
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
 use std::{num::NonZero, path::PathBuf, thread};
 
 /// Shown under `lab migration --help`.
@@ -159,17 +157,11 @@ pub struct MigrationArgs {
 /// Measures it, and shows what came out.
 pub fn migration(args: &MigrationArgs, style: Style) -> Result<String, Failure> {
     let experiment = experiment(args)?;
-    let bar = ProgressBar::new(experiment.games() as u64);
-    // A template that does not parse would be a pity, not a failure.
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} rounds of a policy, {eta} left") {
-        bar.set_style(style);
-    }
+    let bar = bar(experiment.games() as u64, "rounds of a policy");
     let processors = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     let outcome = experiment.run(processors, &|| bar.inc(1));
     bar.finish_and_clear();
-    if let Some(path) = &args.plot {
-        snapshot::write(path, plot::svg(&outcome).as_bytes()).map_err(|why| Failure::new(Exit::InUse, why.to_string()))?;
-    }
+    write_plot(args.plot.as_deref(), || plot::svg(&outcome))?;
     if args.json { json(&outcome.rows) } else { Ok(report::text(&outcome, args.plot.as_deref(), style)) }
 }
 
