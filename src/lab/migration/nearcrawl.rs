@@ -4,7 +4,7 @@
 //! the first run, and the load prices that the others told after the last run. Never the world.
 
 use super::{knowledge::Knowledge, world::World};
-use crate::logic::migration::{Candidate, Case, Change, Families, LoadPrice, Surprise, Verdict};
+use crate::logic::migration::{Candidate, Case, Change, Families, LoadPrice, Spare, Surprise, Verdict, relieve};
 use rand::{SeedableRng, rngs::StdRng};
 
 /// What moves: a subnet, or a site that turned out not to be of its subnet's kind.
@@ -15,6 +15,8 @@ struct Unit {
     /// Each with what surprised of it, against the subnet as a whole.
     sites: Vec<(u32, Surprise)>,
     case: Case<u32>,
+    /// What would become of it at the best other place that was thought of when it was judged last, if access points can be full.
+    spare: Option<Spare<usize, u32>>,
 }
 
 /// All subnets with their cases, wherever they are.
@@ -40,7 +42,7 @@ impl<'a> Nearcrawl<'a> {
         for (site, place) in places.iter().enumerate() {
             let subnet = world.subnet(site) as u32;
             if units.last().is_none_or(|unit| unit.subnet != subnet) {
-                units.push(Unit { place: *place, subnet, sites: Vec::new(), case: Case::new(states) });
+                units.push(Unit { place: *place, subnet, sites: Vec::new(), case: Case::new(states), spare: None });
             }
             if let Some(unit) = units.last_mut() {
                 unit.sites.push((site as u32, Surprise::default()));
@@ -73,7 +75,35 @@ impl<'a> Nearcrawl<'a> {
             self.part_from_strays(at, world, durations);
             moved += self.judge(at, world, durations);
         }
+        moved + self.relieve_the_busy()
+    }
+
+    /// Whoever is too busy gives some away.
+    fn relieve_the_busy(&mut self) -> usize {
+        let Some(mut loads) = self.loads.take() else { return 0 };
+        let mut moved = 0;
+        for place in 0..loads.busy.len() {
+            let own = self.units.iter().filter(|unit| unit.place as usize == place);
+            let spares = own.filter_map(|unit| unit.spare).collect();
+            let (busy, mean) = (loads.busy[place], loads.mean);
+            for (at, to) in relieve(busy, mean, spares, |to, there| loads.accept(*to as usize, there, NOT_BUSY)) {
+                loads.busy[place] -= self.units[at].spare.map_or(0.0, |spare| spare.here);
+                moved += self.send(at, to);
+            }
+        }
+        self.loads = Some(loads);
         moved
+    }
+
+    fn send(&mut self, at: usize, to: u32) -> usize {
+        let unit = &mut self.units[at];
+        (unit.place, unit.spare) = (to, None);
+        unit.case.moved();
+        for (site, surprise) in &mut unit.sites {
+            surprise.restart();
+            self.places[*site as usize] = to;
+        }
+        unit.sites.len()
     }
 
     /// Sites that are not of their subnet's kind are judged for themselves from now on.
@@ -92,7 +122,7 @@ impl<'a> Nearcrawl<'a> {
             stays
         });
         let (place, subnet, states) = (unit.place, unit.subnet, unit.case.automaton().states());
-        let stray = |site| Unit { place, subnet, sites: vec![(site, Surprise::default())], case: Case::of_stray(states) };
+        let stray = |site| Unit { place, subnet, sites: vec![(site, Surprise::default())], case: Case::of_stray(states), spare: None };
         self.units.extend(strays.into_iter().map(stray));
     }
 
@@ -119,18 +149,20 @@ impl<'a> Nearcrawl<'a> {
         if let Some((level, noise)) = unit.case.level_and_noise(&self.candidates, &scale) {
             family.tell(&[()], level, noise);
         }
-        let (Verdict::Move(to), Some(there)) = (judgement.verdict, judgement.rival) else { return 0 };
-        if !self.loads.as_mut().is_none_or(|loads| loads.accept(to as usize, there.seconds * work)) {
-            unit.case.refused(to);
+        let Some(there) = judgement.rival else { return 0 };
+        let spare = Spare { unit: at, arm: there.arm, here: judgement.seconds * work, there: there.seconds * work, worth: there.worth };
+        unit.spare = Some(spare);
+        if judgement.verdict != Verdict::Move(there.arm) {
             return 0;
         }
-        unit.place = to;
-        unit.case.moved();
-        for (site, surprise) in &mut unit.sites {
-            surprise.restart();
-            self.places[*site as usize] = to;
+        if let Some(loads) = &mut self.loads {
+            if !loads.accept(spare.arm as usize, spare.there, FULL) {
+                unit.case.refused(spare.arm);
+                return 0;
+            }
+            loads.busy[unit.place as usize] -= spare.here;
         }
-        unit.sites.len()
+        self.send(at, spare.arm)
     }
 }
 
@@ -139,6 +171,9 @@ const SCATTER_SHARE: f64 = 0.003;
 
 /// An access point takes no more in when it is busier than the average by this share.
 const FULL: f64 = 1.3;
+
+/// Nor anything from whoever is too busy itself, when it is as busy as the average.
+const NOT_BUSY: f64 = 1.0;
 
 /// How long each access point is busy, and its price.
 #[derive(Debug)]
@@ -165,9 +200,9 @@ impl Loads {
         }
     }
 
-    /// Whether the access point takes in what should keep it busy for so long.
-    fn accept(&mut self, to: usize, seconds: f64) -> bool {
-        let room = self.busy[to] + seconds <= self.mean * FULL;
+    /// Whether the access point takes in what should keep it busy for so long, if it may be so busy in all, as a share of the average.
+    fn accept(&mut self, to: usize, seconds: f64, most: f64) -> bool {
+        let room = self.busy[to] + seconds <= self.mean * most;
         if room {
             self.busy[to] += seconds;
         }

@@ -4,11 +4,11 @@
 //! seconds. What an access took here is measured; what it would take elsewhere is what is known of the ways, for all but the way is the
 //! server's and the page's.
 
-use super::Crawler;
+use super::{Crawler, TICK};
 use crate::{
     logic::{
         hierarchy::OrganisationId,
-        migration::{Answer, Automaton, Candidate, Case, Families, Judgement, LoadPrice, Prior, Verdict, twoma},
+        migration::{Answer, Automaton, Candidate, Case, Families, Judgement, LoadPrice, Prior, Spare, Verdict, relieve, twoma},
     },
     model::{
         access_point::AccessPoint,
@@ -108,8 +108,12 @@ struct Watched {
     service_us: Option<f64>,
     /// What connecting took the last time, in microseconds.
     connected_us: Option<f64>,
-    /// How the last access was judged, in a sentence.
+    /// How the last access was judged.
+    judged: Option<Judgement<AccessPoint>>,
+    /// The same in a sentence.
     said: String,
+    /// How long requests took since the load was looked at, in microseconds.
+    spent_us: f64,
 }
 
 /// An access that is not complete yet.
@@ -128,7 +132,7 @@ impl Crawler {
             return;
         }
         let watched = self.migrating.watched.entry(subnet).or_insert_with(|| Watched::new(states));
-        watched.access.add(report);
+        watched.spent_us += watched.access.add(report);
         watched.connected_us = report.connect_us.map(f64::from).or(watched.connected_us);
         if watched.access.requests >= access_requests {
             self.judge_access(subnet);
@@ -188,6 +192,7 @@ impl Crawler {
         let Some(watched) = self.migrating.watched.get_mut(&subnet) else { return };
         let changed = watched.case.accessed(me, access.took_us / requests / 1e6, requests, &scale);
         let judgement = watched.case.judge(me, &candidates, &scale, &mut chance);
+        watched.judged = Some(judgement);
         watched.said = sentence(&judgement, changed);
         let why = watched.said.clone();
         if let Some((level, noise)) = watched.case.level_and_noise(&candidates, &scale) {
@@ -293,15 +298,43 @@ impl Crawler {
         let most = self.front.politeness().parallel.max(1) as f64;
         let busy = std::mem::take(&mut self.migrating.under_way) as f64 / LOAD_EVERY as f64 / most;
         let others = self.live().into_iter().filter(|who| *who != self.me);
-        let told: Vec<f64> =
-            others.filter_map(|who| self.roll_ups.of(&who).map(|(told, _)| f64::from(told.busy_permille) / 1000.0)).collect();
-        let all = told.iter().map(|share| share.clamp(UNLOADED, 1.0)).sum::<f64>() + busy.max(UNLOADED);
+        let told = others.filter_map(|who| self.roll_ups.of(&who).map(|(told, _)| (who, f64::from(told.busy_permille) / 1000.0)));
+        let told: BTreeMap<AccessPoint, f64> = told.collect();
+        let all = told.values().map(|share| share.clamp(UNLOADED, 1.0)).sum::<f64>() + busy.max(UNLOADED);
+        let average = all / (told.len() + 1) as f64;
         self.migrating.busy = busy;
         self.migrating.price = match busy < UNLOADED {
             true => self.migrating.price.relaxed(),
-            false => self.migrating.price.after(busy, all / (told.len() + 1) as f64),
+            false => self.migrating.price.after(busy, average),
         };
         self.roll_up_changed = true;
+        self.give_relief(busy, average, told);
+    }
+
+    /// If we are too busy, some subnets go to others who are not, as far as they told.
+    fn give_relief(&mut self, busy: f64, average: f64, mut told: BTreeMap<AccessPoint, f64>) {
+        let slots_us = (LOAD_EVERY * TICK) as f64 * 1000.0 * self.front.politeness().parallel.max(1) as f64;
+        let spent =
+            self.migrating.watched.iter_mut().map(|(subnet, watched)| (*subnet, std::mem::take(&mut watched.spent_us), watched.judged));
+        let spares = spent.filter_map(|(subnet, spent_us, judged)| {
+            let Judgement { seconds, rival: Some(rival), .. } = judged? else { return None };
+            let here = spent_us / slots_us;
+            Some(Spare { unit: subnet, arm: rival.arm, here, there: here * rival.seconds / seconds, worth: rival.worth })
+        });
+        let spares: Vec<_> = spares.collect();
+        if self.settings.migration.rule != Rule::Nearcrawl || busy < UNLOADED {
+            return;
+        }
+        let leaving = relieve(busy, average, spares, |to, there| {
+            let Some(share) = told.get_mut(to) else { return false };
+            let room = *share + there <= average;
+            *share += if room { there } else { 0.0 };
+            room
+        });
+        for (subnet, to) in leaving {
+            let why = format!("{} is too busy: {:.0} % of its time, the swarm {:.0} %", self.me.short(), busy * 100.0, average * 100.0);
+            self.hand_over(subnet, to, why);
+        }
     }
 
     /// Our load and our price in thousandths, as they are told.
@@ -342,7 +375,9 @@ impl Watched {
             access: Access::default(),
             service_us: None,
             connected_us: None,
+            judged: None,
             said: String::new(),
+            spent_us: 0.0,
         }
     }
 }
@@ -355,11 +390,12 @@ fn is_slowness(failure: FetchFailure) -> bool {
 
 impl Access {
     /// Counts a request, if it says something of how quick the subnet is: that nobody listens there does not, that nobody answers does.
-    fn add(&mut self, report: &FetchReport) {
+    /// Returns for how many microseconds it counts.
+    fn add(&mut self, report: &FetchReport) -> f64 {
         if let FetchOutcome::Failed(failure) = &report.outcome
             && !is_slowness(*failure)
         {
-            return;
+            return 0.0;
         }
         let first_byte = report.first_byte_us.map(f64::from);
         let took = (report.access() as f64 * 1000.0).max(first_byte.unwrap_or(0.0));
@@ -368,5 +404,6 @@ impl Access {
         if let Some(first_byte) = first_byte {
             self.least_first_byte_us = Some(self.least_first_byte_us.map_or(first_byte, |least| least.min(first_byte)));
         }
+        took
     }
 }

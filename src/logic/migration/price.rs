@@ -4,48 +4,37 @@
 //! last must be. Its dual gives every access point a price for a second of its time; at the right prices each subnet that takes what is
 //! cheapest for it, time by price, does what the program says. They are found by multiplying: who is busier than the average grows dearer.
 
-use serde::{Deserialize, Serialize};
-
-/// How fast prices follow loads that last.
-const STEP: f64 = 0.15;
-
-/// How much dearer it is at once to be busier than the average: what keeps prices from swinging.
-const AT_ONCE: f64 = 0.25;
+/// How fast prices follow loads.
+const STEP: f64 = 0.25;
 
 /// Prices stay within this factor of 1, so that whoever lies about its load (or the swarm's) moves only so much.
 const MOST: f64 = 64.0;
 
 /// What a second of an access point's time counts, next to a second of another's.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
-pub struct LoadPrice {
-    /// What lasting loads made of it.
-    lasting: f64,
-    /// With what the latest adds.
-    factor: f64,
-}
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct LoadPrice(f64);
 
 impl Default for LoadPrice {
     /// As much as everybody's.
     fn default() -> LoadPrice {
-        LoadPrice { lasting: 1.0, factor: 1.0 }
+        LoadPrice(1.0)
     }
 }
 
 impl LoadPrice {
     /// The factor by which the time is multiplied.
     pub fn factor(self) -> f64 {
-        believable(self.factor)
+        self.0
     }
 
     /// As somebody tells it: the factor.
     pub fn of(factor: f64) -> LoadPrice {
-        let factor = believable(factor);
-        LoadPrice { lasting: factor, factor }
+        LoadPrice(believable(factor))
     }
 
     /// The price of somebody who is not loaded at all any more: half way back to everybody's.
     pub fn relaxed(self) -> LoadPrice {
-        LoadPrice::of(believable(self.lasting).sqrt())
+        LoadPrice::of(self.0.sqrt())
     }
 
     /// The price after a run in which this access point was busy for `own` seconds (its work, divided by what it does at once), and the
@@ -55,9 +44,7 @@ impl LoadPrice {
             return self;
         }
         // Nobody can be twice as busy as the average and half as dear the next moment.
-        let pressure = (own / average).clamp(0.25, 4.0);
-        let lasting = believable(believable(self.lasting) * pressure.powf(STEP));
-        LoadPrice { lasting, factor: believable(lasting * pressure.powf(AT_ONCE)) }
+        LoadPrice::of(self.0 * (own / average).clamp(0.25, 4.0).powf(STEP))
     }
 }
 

@@ -1,7 +1,10 @@
 //! A subnet goes to another owner while it is crawled: is nothing lost, asked twice or left alone, whoever dies on the way?
 
 use super::*;
-use crate::{logic::crawler::moving::Stage, model::claim::ClaimReason};
+use crate::{
+    logic::crawler::moving::Stage,
+    model::{claim::ClaimReason, view::Subject},
+};
 
 const SHAPE: WebShape = WebShape { hosts: 12, hosts_per_subnet: 4, pages: 16, shared: 0 };
 const PLACES: [u8; 5] = [5, 25, 50, 75, 95];
@@ -164,4 +167,36 @@ fn whoever_is_far_all_at_once_gives_what_it_has_to_the_near_and_the_swarm_is_qui
         assert_polite(&world);
         assert_one_owner_each(&world);
     }
+}
+
+#[test]
+fn whoever_is_too_busy_gives_work_to_those_who_are_not_and_all_is_done_sooner() {
+    let crawl = |rule| {
+        let mut settings = settings(12);
+        settings.migration = Migration { rule, access_requests: 6, ..Migration::default() };
+        // One request at a time, and all but a few servers are nearest to the first.
+        settings.politeness.parallel = 1;
+        let shape = WebShape { hosts: 40, hosts_per_subnet: 2, pages: 160, shared: 0 };
+        let (mut world, truth) = swarm(3, &[40, 97, 99], &shape, settings);
+        world.run(2 * MINUTE);
+        world.seed(0, urls(&["http://s0.test/"]));
+        let begun = world.now();
+        let results = finish(&mut world, &truth, 120 * MINUTE);
+        assert_totals(&results, &truth);
+        assert_fetched(&world, &truth, &BTreeSet::new());
+        assert_polite(&world);
+        assert_one_owner_each(&world);
+        let given_away = |why: &str| {
+            let given = |subnet: &&Subnet| {
+                let history = world.crawler(0).unwrap().why(&Subject::Subnet(**subnet)).history;
+                history.iter().any(|holding| holding.left_because.as_ref().is_some_and(|said| said.contains(why)))
+            };
+            subnets(&world).iter().filter(given).count()
+        };
+        (world.now().since(begun), given_away("too busy"), given_away(""))
+    };
+    let (balanced, busy, all) = crawl(Rule::Nearcrawl);
+    let (alone, ..) = crawl(Rule::None);
+    eprintln!("{balanced} ms with {all} moves, {busy} of them because one was too busy; {alone} ms without");
+    assert!(busy > 0 && balanced * 10 < alone * 9);
 }
