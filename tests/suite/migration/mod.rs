@@ -31,6 +31,9 @@ const MOVED: usize = 6;
 /// How long a server rests after each answer, in milliseconds.
 const REST_MS: u64 = 1_500;
 
+/// How long a server may be nobody's, beside the time that it rests anyway.
+const LONGEST_WITHOUT_OWNER: Duration = Duration::from_secs(5);
+
 /// Requests that make an access.
 const ACCESS_REQUESTS: u32 = 4;
 
@@ -98,6 +101,20 @@ fn fetches(requests: &[RequestSeen], from: Duration, to: Duration) -> impl Itera
         (IpAddr::V4(server), IpAddr::V4(peer)) => Some((server, peer)),
         _ => None,
     })
+}
+
+/// The times between two requests to one server when its owner changed between them, the shortest first. Probes are no owner's.
+fn pauses_at_changes(requests: &[RequestSeen]) -> Vec<Duration> {
+    let mut last: BTreeMap<IpAddr, (Duration, IpAddr)> = BTreeMap::new();
+    let mut pauses = Vec::new();
+    for seen in requests.iter().filter(|seen| seen.method == "GET") {
+        let before = last.insert(seen.server, (seen.end.unwrap_or(seen.start), seen.peer));
+        if let Some((ended, _)) = before.filter(|(_, peer)| *peer != seen.peer) {
+            pauses.push(seen.start.saturating_sub(ended));
+        }
+    }
+    pauses.sort_unstable();
+    pauses
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
@@ -170,6 +187,16 @@ async fn servers_go_to_better_owners_when_the_ways_change_and_no_page_is_asked_f
     let shortest = log.shortest_pause().expect("servers were asked more than once");
     assert!(shortest.lasted >= Duration::from_millis(REST_MS - 1), "{shortest:?}");
     assert_eq!(log.most_requests_at_once().at_once, 1);
+    let pauses = pauses_at_changes(&requests);
+    let longest = *pauses.last().expect("owners changed");
+    let below = |percent: usize| pauses[pauses.len() * percent / 100].as_secs_f64();
+    println!(
+        "pauses at changes of owner: half below {:.1} s, nine of ten below {:.1}, the longest {:.1}",
+        below(50),
+        below(90),
+        longest.as_secs_f64()
+    );
+    assert!(longest <= Duration::from_millis(REST_MS) + LONGEST_WITHOUT_OWNER, "a server was left alone for {longest:?}");
     // The laboratory's access points have nothing else to do; these here share two cores with 220 servers.
     let hierarchy = Arc::new(crate::delegation::figures::hierarchy_of(places));
     let expected = laboratory::play(&world, hierarchy, Rule::Nearcrawl, BEFORE, AFTER, LAST);
