@@ -18,6 +18,9 @@ use std::{
 /// How long a step may take.
 const SOON: Duration = Duration::from_secs(40);
 
+/// How long until others take over from the dead with the default timers: a minute and a bit.
+const DEFAULT_PATIENCE: Duration = Duration::from_secs(120);
+
 /// How long the whole web may take.
 const LONG_ENOUGH: Duration = Duration::from_secs(180);
 
@@ -45,6 +48,17 @@ const STEPS: [(&str, Whose); 8] = [
     ("given", Whose::Senders),
     ("handed", Whose::Receivers),
 ];
+
+/// Who dies with whoever comes to the step, and who comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Death {
+    /// One, who comes back at once.
+    One,
+    /// The other one with it; both come back at once.
+    Both,
+    /// One, who is away for longer than others wait.
+    ForLong,
+}
 
 struct Stage {
     swarm: Swarm,
@@ -85,8 +99,8 @@ impl Stage {
         self.kills.push(Kill { who: self.swarm.daemons[daemon].address, when: self.swarm.log().now() });
     }
 
-    /// Has one die at a step of a hand-over, the other with it or not, and both come back.
-    async fn die_at(&mut self, (step, whose): (&str, Whose), both: bool, number: usize) {
+    /// Has one die at a step of a hand-over, and come back.
+    async fn die_at(&mut self, (step, whose): (&str, Whose), death: Death, number: usize) {
         let movable = self.movable().await;
         let subnet = movable[number % movable.len()];
         let from = self.owner(&subnet).await;
@@ -102,18 +116,17 @@ impl Stage {
             tokio::time::sleep(LOOK_EVERY).await;
         }
         self.kill(victim).await;
-        if both {
-            self.kill(other).await;
-            self.restart(other, None).await;
+        match death {
+            Death::One => {}
+            Death::Both => {
+                self.kill(other).await;
+                self.restart(other, None).await;
+            }
+            Death::ForLong => self.swarm.owned_by_the_living(&self.subnets, DEFAULT_PATIENCE).await,
         }
         self.restart(victim, None).await;
         self.swarm.owned_by_the_living(&self.subnets, SOON).await;
-        println!(
-            "{:6.1} s: {step}, {}: {subnet} is with {}",
-            self.swarm.age(),
-            if both { "both" } else { "one" },
-            self.owner(&subnet).await
-        );
+        println!("{:6.1} s: {step}, {death:?}: {subnet} is with {}", self.swarm.age(), self.owner(&subnet).await);
     }
 }
 
@@ -164,9 +177,39 @@ async fn whoever_dies_at_any_step_of_a_hand_over_nothing_recorded_is_lost_or_fet
             stage.swarm.owned_by_the_living(&stage.subnets, LONG_ENOUGH).await;
         }
         let known_by_now = if number < STEPS.len() / 2 { &first_half } else { &judge };
-        stage.die_at(step, false, number).await;
-        stage.die_at(step, true, number + 1).await;
+        stage.die_at(step, Death::One, number).await;
+        stage.die_at(step, Death::Both, number + 1).await;
         assert!(known_by_now.all_fetched().is_err(), "{}: everything was fetched before the hand-over", step.0);
+    }
+    let Stage { mut swarm, kills, .. } = stage;
+    swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
+    swarm.agree(expected.pages() as u64, SOON).await;
+    judge.check(&kills);
+    swarm.owned_by_the_living(&web.subnets(), SOON).await;
+    assert!(swarm.stop().await, "a daemon had to be killed at the end");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_the_default_timers_nothing_is_lost_either_if_one_stays_away_or_both_die() {
+    let ground = Ground::claim();
+    let web = Arc::new(SmallWeb::new(&ground, 8, 1_200, 10));
+    let points: Vec<Ipv4Addr> = (0..4).map(|point| web.places.access_points[point]).collect();
+    let habits = Habits { threshold_ms: 4, timers: "", ..Habits::default() };
+    let swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &points, habits).await;
+    let (expected, log) = (web.expected(&web.seeds()), swarm.log().clone());
+    let judge = Judge { expected: &expected, log: &log, least_delay: Duration::from_millis(REST_MS) };
+    let mut stage = Stage { swarm, subnets: web.subnets(), kills: Vec::new() };
+    stage.swarm.start(0..4).await;
+    stage.swarm.seed(0, &web.seeds()).await;
+    stage.swarm.owned_by_the_living(&stage.subnets, LONG_ENOUGH).await;
+    let cases = [
+        (("given", Whose::Senders), Death::Both),
+        (("releasing", Whose::Senders), Death::ForLong),
+        (("handed", Whose::Receivers), Death::ForLong),
+    ];
+    for (number, (step, death)) in cases.into_iter().enumerate() {
+        stage.die_at(step, death, number).await;
+        assert!(judge.all_fetched().is_err(), "{}: everything was fetched before the hand-over", step.0);
     }
     let Stage { mut swarm, kills, .. } = stage;
     swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
