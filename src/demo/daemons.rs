@@ -199,6 +199,22 @@ impl Daemon {
         Some(DaemonError::Failed { command: format!("run --config {}", self.config.display()), status, said })
     }
 
+    /// Whether it has been stopped by SIGSTOP, or stopped itself so.
+    pub fn is_frozen(&self) -> bool {
+        let Some(id) = self.child.as_ref().and_then(Child::id) else { return false };
+        let status = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        // The state stands behind the name, which stands in parentheses.
+        status.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+    }
+
+    /// Lets it go on when it has been stopped.
+    pub fn thaw(&self) {
+        if let Some(id) = self.child.as_ref().and_then(Child::id) {
+            // SAFETY: plain system call; the child has not been waited for, so the id is still its own.
+            unsafe { libc::kill(id.cast_signed(), libc::SIGCONT) };
+        }
+    }
+
     /// Ends it as a power cut would (`kill -9`), and waits until it is gone.
     pub async fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {

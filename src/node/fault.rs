@@ -1,7 +1,8 @@
-//! Where shall this process die? In builds for testing it can be told to: at a step of a hand-over, as by kill -9 at the worst moment.
+//! Where shall this process die, or freeze? In builds for testing it can be told to: at a step of a hand-over, at the worst moment.
 //!
-//! `NEARCRAWL_DIE_AT` names the step as [`Stage`] has it, in lower case: `offered`, `copying`, `handed` … Builds without debug
-//! assertions know nothing of it.
+//! `NEARCRAWL_DIE_AT` names the step as [`Stage`] has it, in lower case: `offered`, `copying`, `handed` … There the process ends as by
+//! kill -9. At `NEARCRAWL_FREEZE_AT` it stops once, as by SIGSTOP, until it is sent SIGCONT: so that the other one can be killed at that
+//! very step. Builds without debug assertions know nothing of either.
 
 use crate::logic::crawler::{Crawler, moving::Stage};
 use serde::{
@@ -9,22 +10,34 @@ use serde::{
     de::{IntoDeserializer, value::Error},
 };
 
-/// The step, if there is one.
+/// The steps, if there are any.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Fault(Option<Stage>);
+pub struct Fault {
+    die_at: Option<Stage>,
+    freeze_at: Option<Stage>,
+}
 
 impl Fault {
     /// As the environment says.
     pub fn of_environment() -> Fault {
-        let named = std::env::var("NEARCRAWL_DIE_AT").ok().filter(|_| cfg!(debug_assertions));
-        let stage = named.and_then(|name| Stage::deserialize(IntoDeserializer::<Error>::into_deserializer(name.as_str())).ok());
-        Fault(stage)
+        Fault { die_at: named("NEARCRAWL_DIE_AT"), freeze_at: named("NEARCRAWL_FREEZE_AT") }
     }
 
-    /// Ends the process without a word if a move has come to that step.
-    pub fn strike(self, mind: &Crawler) {
-        if self.0.is_some_and(|step| mind.stages().any(|stage| stage == step)) {
+    /// Ends the process without a word if a move has come to that step, or stops it.
+    pub fn strike(&mut self, mind: &Crawler) {
+        let at = |step: Option<Stage>| step.is_some_and(|step| mind.stages().any(|stage| stage == step));
+        if at(self.die_at) {
             std::process::abort();
         }
+        if at(self.freeze_at) {
+            self.freeze_at = None;
+            // SAFETY: plain system call without pointers.
+            unsafe { libc::raise(libc::SIGSTOP) };
+        }
     }
+}
+
+fn named(variable: &str) -> Option<Stage> {
+    let name = std::env::var(variable).ok().filter(|_| cfg!(debug_assertions))?;
+    Stage::deserialize(IntoDeserializer::<Error>::into_deserializer(name.as_str())).ok()
 }

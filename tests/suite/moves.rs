@@ -5,7 +5,7 @@
 
 use crate::support::{Ended, Ground, Habits, Judge, Kill, SmallWeb, Swarm, nearcrawl};
 use nearcrawl::{
-    demo::daemons::API_PORT,
+    demo::{daemons::API_PORT, reference::Expected, web::Log},
     model::{claim::ClaimReason, subnet::Subnet},
 };
 use std::{
@@ -23,6 +23,9 @@ const DEFAULT_PATIENCE: Duration = Duration::from_secs(120);
 
 /// How long the whole web may take.
 const LONG_ENOUGH: Duration = Duration::from_secs(180);
+
+/// How soon a daemon answers if it ever does.
+const ANSWERED: Duration = Duration::from_secs(1);
 
 /// How often is looked.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -54,7 +57,9 @@ const STEPS: [(&str, Whose); 8] = [
 enum Death {
     /// One, who comes back at once.
     One,
-    /// The other one with it; both come back at once.
+    /// The other one, while whoever comes to the step stands still; it comes back at once.
+    Other,
+    /// Both; they come back at once.
     Both,
     /// One, who is away for longer than others wait.
     ForLong,
@@ -62,12 +67,74 @@ enum Death {
 
 struct Stage {
     swarm: Swarm,
+    web: Arc<SmallWeb>,
+    expected: Expected,
+    /// Of the first half of the web alone.
+    expected_of_first_half: Expected,
+    log: Arc<Log>,
     /// The subnets with servers that are known by now.
     subnets: BTreeSet<Subnet>,
     kills: Vec<Kill>,
 }
 
 impl Stage {
+    /// Four daemons that crawl the first half of a web.
+    async fn set(timers: &'static str) -> Stage {
+        let ground = Ground::claim();
+        let web = Arc::new(SmallWeb::new(&ground, 8, 900, 10));
+        let points: Vec<Ipv4Addr> = (0..4).map(|point| web.places.access_points[point]).collect();
+        let habits = Habits { threshold_ms: 4, timers, ..Habits::default() };
+        let swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &points, habits).await;
+        let (expected, expected_of_first_half) = (web.expected(&web.seeds()), web.expected(&web.seeds()[..1]));
+        let (log, subnets) = (swarm.log().clone(), web.subnets_of_half(0));
+        let mut stage = Stage { swarm, web, expected, expected_of_first_half, log, subnets, kills: Vec::new() };
+        stage.swarm.start(0..4).await;
+        stage.swarm.seed(0, &stage.web.seeds()[..1]).await;
+        stage.swarm.owned_by_the_living(&stage.subnets, LONG_ENOUGH).await;
+        stage
+    }
+
+    /// The second half becomes known, so that there is still something to fetch, however long the first deaths took.
+    async fn name_the_rest(&mut self) {
+        self.subnets = self.web.subnets();
+        self.swarm.seed(0, &self.web.seeds()[1..]).await;
+        self.swarm.owned_by_the_living(&self.subnets, LONG_ENOUGH).await;
+    }
+
+    fn judge<'a>(&'a self, expected: &'a Expected) -> Judge<'a> {
+        Judge { expected, log: &self.log, least_delay: Duration::from_millis(REST_MS) }
+    }
+
+    /// Some of what is known by now waits to be fetched: else nothing could be lost.
+    fn assert_at_work(&self, step: &str) {
+        let all_known = self.subnets.len() == self.web.subnets().len();
+        let expected = if all_known { &self.expected } else { &self.expected_of_first_half };
+        assert!(self.judge(expected).all_fetched().is_err(), "{step}: everything was fetched before the hand-over");
+    }
+
+    /// At every step somebody dies, in each of these ways.
+    async fn die_at_every_step(&mut self, deaths: &[Death]) {
+        for (number, step) in STEPS.into_iter().enumerate() {
+            if number == STEPS.len() / 2 {
+                self.name_the_rest().await;
+            }
+            for (further, death) in deaths.iter().enumerate() {
+                self.die_at(step, *death, number + further).await;
+            }
+            self.assert_at_work(step.0);
+        }
+    }
+
+    /// The crawl comes to its end, and is judged as a whole.
+    async fn finish(mut self) {
+        let judge = Judge { expected: &self.expected, log: &self.log, least_delay: Duration::from_millis(REST_MS) };
+        self.swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
+        self.swarm.agree(self.expected.pages() as u64, SOON).await;
+        judge.check(&self.kills);
+        self.swarm.owned_by_the_living(&self.subnets, SOON).await;
+        assert!(self.swarm.stop().await, "a daemon had to be killed at the end");
+    }
+
     /// The index of the daemon that holds a subnet.
     async fn owner(&self, subnet: &Subnet) -> usize {
         let owners = self.swarm.owners(0).await;
@@ -87,9 +154,9 @@ impl Stage {
         nearcrawl(&["move", &subnet.to_string(), &self.swarm.daemons[to].peer_id, "--api", &api]).await
     }
 
-    /// Starts a daemon again, to die at a step or not.
-    async fn restart(&mut self, daemon: usize, die_at: Option<&str>) {
-        let environment: Vec<(&str, &str)> = die_at.iter().map(|step| ("NEARCRAWL_DIE_AT", *step)).collect();
+    /// Starts a daemon again, to die at a step, or to freeze, or neither.
+    async fn restart(&mut self, daemon: usize, fault: Option<(&str, &str)>) {
+        let environment: Vec<(&str, &str)> = fault.into_iter().collect();
         self.swarm.daemons[daemon].start_with(&self.swarm.common, &environment).unwrap_or_else(|why| panic!("{why}"));
         self.swarm.together().await;
     }
@@ -99,122 +166,92 @@ impl Stage {
         self.kills.push(Kill { who: self.swarm.daemons[daemon].address, when: self.swarm.log().now() });
     }
 
+    async fn an_undisturbed_move_is_quick_and_remembered(&self) {
+        let subnet = self.movable().await[0];
+        let (from, epoch) = (self.owner(&subnet).await, self.swarm.owners(0).await[&subnet].1);
+        let to = (from + 1) % 4;
+        let begun = Instant::now();
+        loop {
+            let said = self.ask_to_move(from, &subnet, to).await;
+            if said.code == Some(0) && said.said.contains("on its way") {
+                break;
+            }
+            // Its claim is being watched for a moment.
+            assert!(said.complained.contains("not settled") && begun.elapsed() < SOON, "{} {}", said.said, said.complained);
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        let moved = (self.swarm.daemons[to].peer_id.clone(), epoch + 1);
+        while self.swarm.owners(from).await.get(&subnet) != Some(&moved) {
+            assert!(begun.elapsed() < SOON, "it never arrived");
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        let why = self.swarm.cli(to, &["why", &subnet.to_string()]).await;
+        assert!(why.contains("its operator gave it away") && why.contains("better off here"), "{why}");
+        let stays = self.ask_to_move(from, &subnet, to).await;
+        assert!(stays.code == Some(69) && stays.complained.contains("does not own it"), "{}", stays.complained);
+    }
+
     /// Has one die at a step of a hand-over, and come back.
     async fn die_at(&mut self, (step, whose): (&str, Whose), death: Death, number: usize) {
         let movable = self.movable().await;
         let subnet = movable[number % movable.len()];
         let from = self.owner(&subnet).await;
         let to = (from + 1 + number % (self.swarm.daemons.len() - 1)) % self.swarm.daemons.len();
-        let (victim, other) = if whose == Whose::Senders { (from, to) } else { (to, from) };
-        assert!(self.swarm.daemons[victim].stop().await);
-        self.restart(victim, Some(step)).await;
+        let (reaches, other) = if whose == Whose::Senders { (from, to) } else { (to, from) };
+        assert!(self.swarm.daemons[reaches].stop().await);
+        let fault = if death == Death::Other { "NEARCRAWL_FREEZE_AT" } else { "NEARCRAWL_DIE_AT" };
+        self.restart(reaches, Some((fault, step))).await;
         let begun = Instant::now();
-        while self.swarm.daemons[victim].ended().is_none() {
+        while self.swarm.daemons[reaches].ended().is_none() && !self.swarm.daemons[reaches].is_frozen() {
             assert!(begun.elapsed() < SOON, "{step}: the hand-over never came so far");
-            // It may not be settled yet after the restart.
-            self.ask_to_move(from, &subnet, to).await;
+            // It may not be settled yet after the restart; and who is frozen does not answer.
+            let _ = tokio::time::timeout(ANSWERED, self.ask_to_move(from, &subnet, to)).await;
             tokio::time::sleep(LOOK_EVERY).await;
         }
-        self.kill(victim).await;
-        match death {
-            Death::One => {}
-            Death::Both => {
-                self.kill(other).await;
-                self.restart(other, None).await;
-            }
-            Death::ForLong => self.swarm.owned_by_the_living(&self.subnets, DEFAULT_PATIENCE).await,
+        let dead = match death {
+            Death::One | Death::ForLong => vec![reaches],
+            Death::Other => vec![other],
+            Death::Both => vec![other, reaches],
+        };
+        for daemon in &dead {
+            self.kill(*daemon).await;
         }
-        self.restart(victim, None).await;
+        if death == Death::Other {
+            self.swarm.daemons[reaches].thaw();
+        }
+        if death == Death::ForLong {
+            self.swarm.owned_by_the_living(&self.subnets, DEFAULT_PATIENCE).await;
+        }
+        for daemon in dead {
+            self.restart(daemon, None).await;
+        }
         self.swarm.owned_by_the_living(&self.subnets, SOON).await;
         println!("{:6.1} s: {step}, {death:?}: {subnet} is with {}", self.swarm.age(), self.owner(&subnet).await);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_dies_at_any_step_of_a_hand_over_nothing_recorded_is_lost_or_fetched_again() {
-    let ground = Ground::claim();
-    let web = Arc::new(SmallWeb::new(&ground, 8, 900, 10));
-    let points: Vec<Ipv4Addr> = (0..4).map(|point| web.places.access_points[point]).collect();
-    let habits = Habits { threshold_ms: 4, ..Habits::default() };
-    let swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &points, habits).await;
-    let (expected, of_first_half, log) = (web.expected(&web.seeds()), web.expected(&web.seeds()[..1]), swarm.log().clone());
-    let first_half = Judge { expected: &of_first_half, log: &log, least_delay: Duration::from_millis(REST_MS) };
-    let judge = Judge { expected: &expected, log: &log, least_delay: Duration::from_millis(REST_MS) };
-    let mut stage = Stage { swarm, subnets: web.subnets_of_half(0), kills: Vec::new() };
-    stage.swarm.start(0..4).await;
-    stage.swarm.seed(0, &web.seeds()[..1]).await;
-    stage.swarm.owned_by_the_living(&stage.subnets, LONG_ENOUGH).await;
+async fn whoever_comes_to_any_step_of_a_hand_over_and_dies_nothing_recorded_is_lost_or_fetched_again() {
+    let mut stage = Stage::set(Habits::default().timers).await;
+    stage.die_at_every_step(&[Death::One, Death::Both]).await;
+    stage.finish().await;
+}
 
-    // Undisturbed it only takes a moment, and both sides remember who had it.
-    let subnet = stage.movable().await[0];
-    let (from, epoch) = (stage.owner(&subnet).await, stage.swarm.owners(0).await[&subnet].1);
-    let to = (from + 1) % 4;
-    let begun = Instant::now();
-    loop {
-        let said = stage.ask_to_move(from, &subnet, to).await;
-        if said.code == Some(0) && said.said.contains("on its way") {
-            break;
-        }
-        // Its claim is being watched for a moment.
-        assert!(said.complained.contains("not settled") && begun.elapsed() < SOON, "{} {}", said.said, said.complained);
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
-    let moved = (stage.swarm.daemons[to].peer_id.clone(), epoch + 1);
-    while stage.swarm.owners(from).await.get(&subnet) != Some(&moved) {
-        assert!(begun.elapsed() < SOON, "it never arrived");
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
-    let why = stage.swarm.cli(to, &["why", &subnet.to_string()]).await;
-    assert!(why.contains("its operator gave it away") && why.contains("better off here"), "{why}");
-    let stays = stage.ask_to_move(from, &subnet, to).await;
-    assert!(stays.code == Some(69) && stays.complained.contains("does not own it"), "{}", stays.complained);
-
-    for (number, step) in STEPS.into_iter().enumerate() {
-        if number == STEPS.len() / 2 {
-            // So that there is still something to fetch at the last steps, however long the first ones took.
-            stage.subnets = web.subnets();
-            stage.swarm.seed(0, &web.seeds()[1..]).await;
-            stage.swarm.owned_by_the_living(&stage.subnets, LONG_ENOUGH).await;
-        }
-        let known_by_now = if number < STEPS.len() / 2 { &first_half } else { &judge };
-        stage.die_at(step, Death::One, number).await;
-        stage.die_at(step, Death::Both, number + 1).await;
-        assert!(known_by_now.all_fetched().is_err(), "{}: everything was fetched before the hand-over", step.0);
-    }
-    let Stage { mut swarm, kills, .. } = stage;
-    swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
-    swarm.agree(expected.pages() as u64, SOON).await;
-    judge.check(&kills);
-    swarm.owned_by_the_living(&web.subnets(), SOON).await;
-    assert!(swarm.stop().await, "a daemon had to be killed at the end");
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn if_the_other_one_dies_at_any_step_of_a_hand_over_nothing_recorded_is_lost_or_fetched_again() {
+    let mut stage = Stage::set(Habits::default().timers).await;
+    stage.an_undisturbed_move_is_quick_and_remembered().await;
+    stage.die_at_every_step(&[Death::Other]).await;
+    stage.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_the_default_timers_nothing_is_lost_either_if_one_stays_away_or_both_die() {
-    let ground = Ground::claim();
-    let web = Arc::new(SmallWeb::new(&ground, 8, 1_200, 10));
-    let points: Vec<Ipv4Addr> = (0..4).map(|point| web.places.access_points[point]).collect();
-    let habits = Habits { threshold_ms: 4, timers: "", ..Habits::default() };
-    let swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &points, habits).await;
-    let (expected, log) = (web.expected(&web.seeds()), swarm.log().clone());
-    let judge = Judge { expected: &expected, log: &log, least_delay: Duration::from_millis(REST_MS) };
-    let mut stage = Stage { swarm, subnets: web.subnets(), kills: Vec::new() };
-    stage.swarm.start(0..4).await;
-    stage.swarm.seed(0, &web.seeds()).await;
-    stage.swarm.owned_by_the_living(&stage.subnets, LONG_ENOUGH).await;
-    let cases = [
-        (("given", Whose::Senders), Death::Both),
-        (("releasing", Whose::Senders), Death::ForLong),
-        (("handed", Whose::Receivers), Death::ForLong),
-    ];
-    for (number, (step, death)) in cases.into_iter().enumerate() {
-        stage.die_at(step, death, number).await;
-        assert!(judge.all_fetched().is_err(), "{}: everything was fetched before the hand-over", step.0);
-    }
-    let Stage { mut swarm, kills, .. } = stage;
-    swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
-    swarm.agree(expected.pages() as u64, SOON).await;
-    judge.check(&kills);
-    swarm.owned_by_the_living(&web.subnets(), SOON).await;
-    assert!(swarm.stop().await, "a daemon had to be killed at the end");
+    let mut stage = Stage::set("").await;
+    stage.die_at(("given", Whose::Senders), Death::Both, 0).await;
+    stage.die_at(("releasing", Whose::Senders), Death::ForLong, 1).await;
+    stage.name_the_rest().await;
+    stage.die_at(("handed", Whose::Receivers), Death::ForLong, 2).await;
+    stage.assert_at_work("handed");
+    stage.finish().await;
 }
