@@ -57,7 +57,8 @@ impl Crawler {
             match &host {
                 Some(host) => sentences.push(self.here(&mut view, host, url)),
                 None => {
-                    view.next_visit_in_ms = self.rest_of(address);
+                    let there = self.sites.values().filter(|site| site.address == address);
+                    view.next_visit_in_ms = there.filter_map(|site| self.next_visit(site)).min();
                     sentences.push(self.on_record(&subnet, Some(address)));
                 }
             }

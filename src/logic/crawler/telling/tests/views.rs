@@ -103,7 +103,9 @@ fn why_follows_a_host_from_its_name_to_its_turn() {
     assert!(view.robots.is_some_and(|robots| robots.starts_with("allows it (http://a.ke/")), "robots.txt was not there");
     assert!(view.last_visit.is_some());
     assert_eq!(played.why("http://a.ke/never").level, None);
-    assert!(played.why("9.0.1.1").sentence.ends_with("1 server on record here: a.ke."), "{}", played.why("9.0.1.1").sentence);
+    let there = played.why("9.0.1.1");
+    assert!(there.sentence.ends_with("1 server on record here: a.ke."), "{}", there.sentence);
+    assert_eq!(there.next_visit_in_ms, view.next_visit_in_ms, "of an address: that of its servers");
 }
 
 #[test]
