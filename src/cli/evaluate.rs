@@ -6,7 +6,10 @@ use crate::{
         evaluation::{Limits, evaluate as look_at},
         page,
     },
-    model::evaluation::{Evaluation, EvaluationCounts},
+    model::{
+        evaluation::{Evaluation, EvaluationCounts},
+        view::counted,
+    },
 };
 use clap::Args;
 use serde::Serialize;
@@ -65,7 +68,8 @@ pub fn told(sums: &EvaluationCounts, style: Style) -> String {
     if sums.pages == 0 && refused == 0 {
         return String::new();
     }
-    let mut text = format!("{} accessibility failures detected in {} of {} pages evaluated", sums.detected(), sums.failing, sums.pages);
+    let detected = counted(sums.detected(), "accessibility failure");
+    let mut text = format!("{detected} detected in {} of {} evaluated", sums.failing, counted(sums.pages, "page"));
     if refused > 0 {
         text += &format!(", {refused} refused");
     }
@@ -98,7 +102,7 @@ mod tests {
         let args = |files: &[&PathBuf], json| EvaluateArgs { files: files.iter().map(|path| (*path).clone()).collect(), json };
         let text = evaluate(&args(&[&bad, &deep], false), Style::Plain).unwrap();
         assert!(text.contains("deep.html was not evaluated: its elements lie deeper"), "{text}");
-        assert!(text.contains("3 accessibility failures detected in 1 of 1 pages evaluated, 1 refused"), "{text}");
+        assert!(text.contains("3 accessibility failures detected in 1 of 1 page evaluated, 1 refused"), "{text}");
         assert!(text.lines().any(|line| line.starts_with("23a2a8") && line.contains(" 2 ") && line.ends_with("accessible name")), "{text}");
         let told: serde_json::Value = serde_json::from_str(&evaluate(&args(&[&bad, &deep], true), Style::Plain).unwrap()).unwrap();
         assert_eq!((&told[0]["failures"]["c487ae"], &told[0]["gate"]), (&1.into(), &serde_json::Value::Null));
