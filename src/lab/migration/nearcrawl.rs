@@ -15,7 +15,7 @@ struct Unit {
     /// Each with what surprised of it, against the subnet as a whole.
     sites: Vec<(u32, Surprise)>,
     case: Case<u32>,
-    /// What would become of it at the best other place that was thought of when it was judged last, if access points can be full.
+    /// What would become of it at the best other place that was thought of when it was judged last.
     spare: Option<Spare<usize, u32>>,
 }
 
@@ -95,6 +95,7 @@ impl<'a> Nearcrawl<'a> {
         moved
     }
 
+    /// A unit goes to another place; how many sites moved.
     fn send(&mut self, at: usize, to: u32) -> usize {
         let unit = &mut self.units[at];
         (unit.place, unit.spare) = (to, None);
