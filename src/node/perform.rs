@@ -16,7 +16,7 @@ use crate::{
     logic::crawler::event::{Command, Event},
     model::{fetch::ProbeKind, message::Response, time::Millis},
 };
-use std::{future::Future, sync::Arc};
+use std::{future::Future, net::IpAddr, sync::Arc};
 use tokio::{
     sync::{Semaphore, mpsc},
     task::JoinSet,
@@ -121,11 +121,13 @@ impl Hands {
             }
             Command::Fetch(order) => {
                 let (fetcher, address) = (self.web.fetcher.clone(), order.address);
-                self.spawn(async move { Some(Event::Fetched { address, report: Box::new(fetcher.fetch(order).await) }) });
+                let landed = self.landing(address);
+                self.spawn(async move { Some(Event::Fetched { address, report: Box::new(fetcher.fetch_telling(order, landed).await) }) });
             }
             Command::Revisit { order, site, page } => {
                 let (fetcher, store) = (self.web.fetcher.clone(), self.store.clone());
-                self.spawn(async move { Some(revisit::revisit(&fetcher, &store, order, site, page).await) });
+                let landed = self.landing(order.address);
+                self.spawn(async move { Some(revisit::revisit(&fetcher, &store, (order, landed), site, page).await) });
             }
             Command::CloseConnection(address) => {
                 let fetcher = self.web.fetcher.clone();
@@ -169,6 +171,12 @@ impl Hands {
             stored => return self.clerk.give(stored),
         }
         None
+    }
+
+    /// Tells the mind that a page is here. If too much else waits to be heard, the next request waits until it is read.
+    fn landing(&self, address: IpAddr) -> impl FnOnce(Millis) + use<> {
+        let events = self.events.clone();
+        move |took| drop(events.try_send(Event::Landed { address, took }))
     }
 
     /// Answers a member about our files of the hierarchy, a few at a time.

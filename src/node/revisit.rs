@@ -3,11 +3,17 @@
 use crate::{
     io::{fetcher::Fetcher, store::Store},
     logic::crawler::event::Event,
-    model::{fetch::FetchOrder, fingerprint::Fingerprint},
+    model::{fetch::FetchOrder, fingerprint::Fingerprint, time::Millis},
 };
 
 /// Asks, with what is known. If that cannot be read, or not whole, the page is asked for as if nothing were.
-pub async fn revisit(fetcher: &Fetcher, store: &Store, mut order: FetchOrder, site: u64, page: Fingerprint) -> Event {
+pub async fn revisit(
+    fetcher: &Fetcher,
+    store: &Store,
+    (mut order, landed): (FetchOrder, impl FnOnce(Millis)),
+    site: u64,
+    page: Fingerprint,
+) -> Event {
     let address = order.address;
     let former = store.former(site, page).await.unwrap_or_else(|why| {
         tracing::debug!("{}: what was known of it cannot be read: {why}", order.url);
@@ -16,6 +22,6 @@ pub async fn revisit(fetcher: &Fetcher, store: &Store, mut order: FetchOrder, si
     if let Some(known) = former.as_ref().filter(|known| known.stands_in()) {
         order.validators = known.page.validators.clone();
     }
-    let report = fetcher.fetch(order).await;
+    let report = fetcher.fetch_telling(order, landed).await;
     Event::Revisited { address, report: Box::new(report), former: former.map(Box::new) }
 }

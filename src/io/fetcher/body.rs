@@ -20,7 +20,7 @@ pub struct BodyRead<'a> {
     /// Whether the body was read to its end, so that the connection may carry another request.
     pub to_the_end: bool,
     /// The right to hold the body, if it is large.
-    _permit: Option<SemaphorePermit<'a>>,
+    pub permit: Option<SemaphorePermit<'a>>,
 }
 
 /// How much of a body is wanted.
@@ -49,7 +49,7 @@ pub async fn read<'a>(
     deadline: Instant,
 ) -> BodyRead<'a> {
     let (mut wire_bytes, mut pieces) = (0u64, 0u64);
-    let failed = |wire_bytes, failure| BodyRead { wire_bytes, bytes: Err(failure), to_the_end: false, _permit: None };
+    let failed = |wire_bytes, failure| BodyRead { wire_bytes, bytes: Err(failure), to_the_end: false, permit: None };
     let mut permit = None;
     if let Wanted::Whole(most) = wanted
         && body.size_hint().lower() > most
@@ -78,7 +78,7 @@ pub async fn read<'a>(
             (Ok(()), _) => {}
             // The decoder's limit is where the beginning ends.
             (Err(FetchFailure::DecodedTooLarge), Wanted::Beginning(_)) => {
-                return BodyRead { wire_bytes, bytes: Ok(decoder.into_bytes()), to_the_end: false, _permit: permit };
+                return BodyRead { wire_bytes, bytes: Ok(decoder.into_bytes()), to_the_end: false, permit };
             }
             (Err(failure), _) => return failed(wire_bytes, failure),
         }
@@ -95,7 +95,7 @@ pub async fn read<'a>(
     }
     match (decoder.finish().await, wanted) {
         (Err(FetchFailure::DecodedTooLarge), Wanted::Whole(_)) => failed(wire_bytes, FetchFailure::DecodedTooLarge),
-        (bytes, _) => BodyRead { wire_bytes, bytes, to_the_end: true, _permit: permit },
+        (bytes, _) => BodyRead { wire_bytes, bytes, to_the_end: true, permit },
     }
 }
 

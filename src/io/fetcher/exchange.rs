@@ -33,7 +33,7 @@ use std::{
     io,
     time::{Duration, Instant},
 };
-use tokio::time::timeout_at;
+use tokio::{sync::SemaphorePermit, time::timeout_at};
 
 /// What every exchange is done with.
 pub struct Manners {
@@ -178,8 +178,14 @@ fn target(url: &PageUrl) -> Uri {
     path.map(Uri::from).unwrap_or_default()
 }
 
-/// Reads what the answer means and, where it is wanted, its body.
-pub async fn read(response: Response<Incoming>, order: &FetchOrder, manners: &Manners, sent: Instant, deadline: Instant) -> Exchange {
+/// Receives the answer and, where it is wanted, its body. What a page says is left to be read.
+pub async fn receive<'a>(
+    response: Response<Incoming>,
+    order: &FetchOrder,
+    manners: &'a Manners,
+    sent: Instant,
+    deadline: Instant,
+) -> (Exchange, Option<Unread<'a>>) {
     let (parts, incoming) = response.into_parts();
     let headers = &parts.headers;
     let keeps_open = head::keeps_open(parts.version, headers);
@@ -216,22 +222,20 @@ pub async fn read(response: Response<Incoming>, order: &FetchOrder, manners: &Ma
             (!head::is_html(&content_type)).then_some(FetchOutcome::NotHtml { status, content_type })
         }
     };
-    let to_the_end = match unread {
+    let (to_the_end, page) = match unread {
         Some(outcome) => {
             exchange.outcome = outcome;
             // After an upgrade the connection speaks something else.
             let (wire_bytes, to_the_end) =
                 if keeps_open && status >= 200 { body::drain(incoming, &manners.limits).await } else { (0, false) };
             exchange.wire_bytes = wire_bytes;
-            to_the_end
+            (to_the_end, None)
         }
-        None => wanted(&mut exchange, incoming, headers, status, order, manners, Times { sent, deadline }).await,
+        None => wanted(&mut exchange, incoming, parts.headers, status, order.purpose, manners, Times { sent, deadline }).await,
     };
-    if exchange.took.is_zero() {
-        exchange.took = sent.elapsed();
-    }
+    exchange.took = sent.elapsed();
     exchange.reusable = to_the_end && keeps_open;
-    exchange
+    (exchange, page)
 }
 
 /// Statuses that say by themselves that somebody does not want us.
@@ -288,67 +292,75 @@ struct Times {
     deadline: Instant,
 }
 
-/// Reads a body that is wanted; says whether it was read to its end.
-async fn wanted(
+/// Receives a body that is wanted; says whether that was to its end, and leaves a page to be read.
+async fn wanted<'a>(
     exchange: &mut Exchange,
     incoming: Incoming,
-    headers: &HeaderMap,
+    headers: HeaderMap,
     status: u16,
-    order: &FetchOrder,
-    manners: &Manners,
+    purpose: FetchPurpose,
+    manners: &'a Manners,
     times: Times,
-) -> bool {
+) -> (bool, Option<Unread<'a>>) {
     let limits = &manners.limits;
     let encoding = match Encoding::read(headers.get_all(header::CONTENT_ENCODING).iter().map(HeaderValue::as_bytes)) {
         Ok(encoding) => encoding,
         Err(failure) => {
             exchange.outcome = FetchOutcome::Failed(failure);
-            return false;
+            return (false, None);
         }
     };
-    let (wanted, limit) = match order.purpose {
+    let (wanted, limit) = match purpose {
         FetchPurpose::Page => (Wanted::Whole(limits.wire_bytes), limits.decoded_bytes),
         FetchPurpose::Robots => (Wanted::Beginning(limits.robots_bytes), limits.robots_bytes),
     };
     let decoder = Decoder::new(encoding, manners.buffers.take(), limit, limits);
-    let read = body::read(incoming, decoder, wanted, (limits, &manners.buffers), times.sent, times.deadline).await;
-    // Parsing is our time, not the server's.
-    exchange.took = times.sent.elapsed();
-    exchange.wire_bytes = read.wire_bytes;
-    let bytes = match read.bytes {
-        Ok(bytes) => bytes,
-        Err(failure) => {
-            exchange.outcome = FetchOutcome::Failed(failure);
-            return read.to_the_end;
+    let body = body::read(incoming, decoder, wanted, (limits, &manners.buffers), times.sent, times.deadline).await;
+    exchange.wire_bytes = body.wire_bytes;
+    let to_the_end = body.to_the_end;
+    exchange.outcome = match body.bytes {
+        Ok(bytes) if purpose == FetchPurpose::Page => {
+            return (to_the_end, Some(Unread { status, headers, bytes, _permit: body.permit }));
         }
+        Ok(bytes) => FetchOutcome::Robots { status, body: Bytes::from(bytes) },
+        Err(failure) => FetchOutcome::Failed(failure),
     };
-    exchange.outcome = match order.purpose {
-        FetchPurpose::Robots => FetchOutcome::Robots { status, body: Bytes::from(bytes) },
-        FetchPurpose::Page => {
-            let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-            let Some((bytes, mut page)) = scan(bytes, content_type, &order.url, manners).await else {
-                exchange.outcome = FetchOutcome::Failed(FetchFailure::Cancelled);
-                return false;
-            };
-            page.decoded_bytes = bytes.len() as u64;
-            page.content = content_of(&bytes);
-            if status == 200 {
-                page.validators = head::validators(headers);
-            }
-            let is_challenge = guard::is_challenge(&bytes, page.links.len());
-            manners.buffers.give(bytes);
-            if is_challenge {
-                exchange.outcome = FetchOutcome::Failed(FetchFailure::Challenged);
-                return read.to_the_end;
-            }
-            let tag = head::robots_tag(headers, &manners.product);
-            page.no_index |= tag.no_index;
-            page.no_follow |= tag.no_follow;
-            if page.no_follow {
-                page.links = Vec::new();
-            }
-            FetchOutcome::Page { status, page }
+    (to_the_end, None)
+}
+
+/// A page that came and was not read yet. Reading is our time, not the server's.
+pub struct Unread<'a> {
+    status: u16,
+    headers: HeaderMap,
+    bytes: Vec<u8>,
+    /// The right to hold the bytes, if they are many.
+    _permit: Option<SemaphorePermit<'a>>,
+}
+
+impl Unread<'_> {
+    /// What the page means.
+    pub async fn read(self, order: &FetchOrder, manners: &Manners) -> FetchOutcome {
+        let Unread { status, headers, bytes, _permit } = self;
+        let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let Some((bytes, mut page)) = scan(bytes, content_type, &order.url, manners).await else {
+            return FetchOutcome::Failed(FetchFailure::Cancelled);
+        };
+        page.decoded_bytes = bytes.len() as u64;
+        page.content = content_of(&bytes);
+        if status == 200 {
+            page.validators = head::validators(&headers);
         }
-    };
-    read.to_the_end
+        let is_challenge = guard::is_challenge(&bytes, page.links.len());
+        manners.buffers.give(bytes);
+        if is_challenge {
+            return FetchOutcome::Failed(FetchFailure::Challenged);
+        }
+        let tag = head::robots_tag(&headers, &manners.product);
+        page.no_index |= tag.no_index;
+        page.no_follow |= tag.no_follow;
+        if page.no_follow {
+            page.links = Vec::new();
+        }
+        FetchOutcome::Page { status, page }
+    }
 }

@@ -13,6 +13,9 @@ use tokio::sync::{Mutex as AsyncMutex, watch};
 pub struct Lane {
     /// The connection, kept or in use. Whoever holds the lock speaks.
     pub slot: AsyncMutex<Option<Connection>>,
+    /// Whoever's answer came last takes this before the connection is given on, and holds it until the answer is read: the next one may be
+    /// on its way meanwhile, but is not read, or told, before.
+    pub reading: AsyncMutex<()>,
     /// Changes when whoever uses the lane, or waits for it, must let go.
     stop: watch::Sender<u64>,
 }
@@ -57,7 +60,7 @@ pub struct Lanes(Mutex<HashMap<IpAddr, Arc<Lane>>>);
 impl Lanes {
     /// The lane to an address, made if there is none.
     pub fn enter(&self, address: IpAddr) -> Arc<Lane> {
-        let new = || Arc::new(Lane { slot: AsyncMutex::new(None), stop: watch::Sender::new(0) });
+        let new = || Arc::new(Lane { slot: AsyncMutex::new(None), reading: AsyncMutex::new(()), stop: watch::Sender::new(0) });
         self.locked().entry(address).or_insert_with(new).clone()
     }
 

@@ -24,7 +24,7 @@ use crate::model::{
 };
 use buffers::Buffers;
 use connection::{Connection, Line, Opening};
-use exchange::{Exchange, Manners, NoHead};
+use exchange::{Exchange, Manners, NoHead, Unread};
 use hyper::header::HeaderValue;
 use lanes::Lanes;
 use std::{
@@ -119,6 +119,12 @@ impl Fetcher {
 
     /// Makes one request. Waits until nobody else speaks to the address. Never fails: what went wrong is in the report.
     pub async fn fetch(&self, order: FetchOrder) -> FetchReport {
+        self.fetch_telling(order, |_| ()).await
+    }
+
+    /// Like [`Fetcher::fetch`], and calls `landed` when a page is here and only its reading is left, with what it took: from then on
+    /// somebody else may speak to the address, and whoever was called first can have the next request under way before the reading begins.
+    pub async fn fetch_telling(&self, order: FetchOrder, landed: impl FnOnce(Millis)) -> FetchReport {
         let address = SocketAddr::new(order.address.to_canonical(), order.url.port());
         if self.0.opening.policy.check(address).is_err() {
             return report(order, failed(FetchFailure::ForbiddenAddress, Duration::ZERO));
@@ -128,7 +134,13 @@ impl Fetcher {
         let stopped = lane.stopped();
         let speaking = async {
             let mut slot = lane.slot.lock().await;
-            self.0.speak(&mut slot, address, &order).await
+            let (exchange, page) = self.0.speak(&mut slot, address, &order).await;
+            let _reading = lane.reading.lock().await;
+            drop(slot);
+            let Some(page) = page else { return exchange };
+            landed(millis(exchange.took));
+            tokio::task::yield_now().await;
+            Exchange { outcome: page.read(&order, &self.0.manners).await, ..exchange }
         };
         let exchange = tokio::select! {
             biased;
@@ -189,7 +201,7 @@ async fn sweep(inner: Weak<Inner>, idle: Duration) {
 }
 
 impl Inner {
-    async fn speak(&self, slot: &mut Option<Connection>, address: SocketAddr, order: &FetchOrder) -> Exchange {
+    async fn speak(&self, slot: &mut Option<Connection>, address: SocketAddr, order: &FetchOrder) -> (Exchange, Option<Unread<'_>>) {
         let begun = Instant::now();
         let deadline = begun + self.manners.limits.total;
         let line = Line::of(&order.url.origin());
@@ -202,26 +214,26 @@ impl Inner {
                 let opening = tokio::time::timeout_at(deadline.into(), self.opening.open(address, line.clone())).await;
                 match opening.unwrap_or(Err(FetchFailure::ConnectTimeout)) {
                     Ok(connection) => *slot = Some(connection),
-                    Err(failure) => return failed(failure, begun.elapsed()),
+                    Err(failure) => return (failed(failure, begun.elapsed()), None),
                 }
             }
-            let Some(connection) = slot.as_mut() else { return failed(FetchFailure::Closed, begun.elapsed()) };
+            let Some(connection) = slot.as_mut() else { return (failed(FetchFailure::Closed, begun.elapsed()), None) };
             let meter = connection.meter.clone();
             let connect = (!kept).then_some(connection.stood_after);
             let (sent, answer) = exchange::ask(connection, order, &self.manners, deadline).await;
             let first_byte = || meter.first_byte().map(|first| first.saturating_duration_since(sent));
             let (error, nothing_came) = match answer {
                 Ok(response) => {
-                    let mut exchange = exchange::read(response, order, &self.manners, sent, deadline).await;
+                    let (mut exchange, page) = exchange::receive(response, order, &self.manners, sent, deadline).await;
                     exchange.first_byte = first_byte();
                     exchange.connect = connect;
                     self.park(slot, exchange.reusable).await;
-                    return exchange;
+                    return (exchange, page);
                 }
                 Err(NoHead::TimedOut) => {
                     let took = sent.elapsed();
                     self.park(slot, false).await;
-                    return Exchange { first_byte: first_byte(), ..failed(FetchFailure::HeadTimeout, took) };
+                    return (Exchange { first_byte: first_byte(), ..failed(FetchFailure::HeadTimeout, took) }, None);
                 }
                 Err(NoHead::NothingCame(error)) => (error, true),
                 Err(NoHead::Broken(error)) => (error, false),
@@ -235,7 +247,7 @@ impl Inner {
             if kept && nothing_came {
                 continue;
             }
-            return Exchange { first_byte: first_byte(), ..failed(exchange::head_failure(&error, ended.as_ref()), took) };
+            return (Exchange { first_byte: first_byte(), ..failed(exchange::head_failure(&error, ended.as_ref()), took) }, None);
         }
     }
 

@@ -1,10 +1,11 @@
 //! Who does what a mind wants done? The disk after a moment, one thing after another; the web server after a way; DNS and probes too.
 
 use super::{
+    happening::What,
     ledger::{Contact, Purpose},
     network::Waiting,
     web::Answer,
-    world::{What, World},
+    world::World,
 };
 use crate::{
     logic::{
@@ -276,7 +277,12 @@ impl World {
             retry_after: None,
         };
         let former = former.map(Box::new);
-        self.happen(who, took, What::Fetched { contact, address, report: Box::new(report), former });
+        let lands = self.reading > 0 && matches!(report.outcome, FetchOutcome::Page { .. });
+        if lands {
+            self.happen(who, took, What::Landed { contact, address, took });
+        }
+        let told = took + if lands { self.reading } else { 0 };
+        self.happen(who, told, What::Fetched { contact, address, report: Box::new(report), former });
     }
 
     fn robots_answer(&self, url: &PageUrl) -> FetchOutcome {

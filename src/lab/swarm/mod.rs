@@ -6,6 +6,7 @@
 
 pub mod disk;
 mod hands;
+mod happening;
 pub mod ledger;
 mod network;
 pub mod reference;

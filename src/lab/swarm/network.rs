@@ -3,7 +3,8 @@
 use super::{
     disk::{Journals, sort_rows},
     hands::StateAction,
-    world::{What, World},
+    happening::What,
+    world::World,
 };
 use crate::{
     logic::crawler::event::Event,

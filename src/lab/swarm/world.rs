@@ -2,7 +2,7 @@
 
 use super::{
     disk::Disk,
-    hands::{CacheAction, StateAction},
+    happening::{Happening, What},
     ledger::Ledger,
     network::Waiting,
     web::Web,
@@ -19,10 +19,7 @@ use crate::{
     model::{
         access_point::AccessPoint,
         edition::Edition,
-        fetch::FetchReport,
         fingerprint::FingerprintKey,
-        message::{Gossip, Request, Response},
-        revisit::Former,
         subnet::Subnet,
         summary::SwarmResults,
         time::{Millis, Moment, Now, WallTime},
@@ -82,25 +79,8 @@ pub(super) struct Node {
     pub(super) linked: BTreeSet<AccessPoint>,
     /// Contacts under way, by address, as places in the ledger.
     pub(super) contacts: BTreeMap<IpAddr, usize>,
-}
-
-/// Something that will happen to one life of one access point.
-pub(super) struct Happening {
-    pub(super) node: AccessPoint,
-    pub(super) life: u64,
-    pub(super) what: What,
-}
-
-pub(super) enum What {
-    Wake,
-    Dial(AccessPoint),
-    Event(Box<Event>),
-    Asked { from: AccessPoint, life: u64, wire: u64, request: Box<Request> },
-    Answered { wire: u64, from: AccessPoint, response: Option<Box<Response>> },
-    Gossiped(Gossip),
-    State(StateAction),
-    Cache(CacheAction),
-    Fetched { contact: usize, address: IpAddr, report: Box<FetchReport>, former: Option<Box<Former>> },
+    /// Contacts that are over, but whose pages are still being read.
+    pub(super) landed: BTreeSet<usize>,
 }
 
 /// What a hierarchy is called among members.
@@ -128,6 +108,8 @@ pub struct World {
     pub loss: f64,
     /// The share of gossip that gets lost, at each receiver.
     pub gossip_loss: f64,
+    /// How long a page is read after it came; meanwhile the next may be asked for.
+    pub reading: Millis,
     /// How many questions of each kind were asked.
     pub questions: BTreeMap<&'static str, u64>,
     /// Editions of the hierarchy that can be had from whoever vouches for them; if there are any, members tell and hear of them.
@@ -164,6 +146,7 @@ impl World {
                     tickets: BTreeMap::new(),
                     linked: BTreeSet::new(),
                     contacts: BTreeMap::new(),
+                    landed: BTreeSet::new(),
                 },
             );
         }
@@ -182,6 +165,7 @@ impl World {
             ways: None,
             loss: 0.0,
             gossip_loss: 0.0,
+            reading: 0,
             questions: BTreeMap::new(),
             editions: BTreeMap::new(),
             ledger: Ledger::default(),
@@ -255,6 +239,7 @@ impl World {
         node.waiting.clear();
         node.tickets.clear();
         node.linked.clear();
+        node.landed.clear();
         for contact in std::mem::take(&mut node.contacts).into_values() {
             if let Some(contact) = self.ledger.contacts.get_mut(contact) {
                 contact.end = contact.end.min(self.now);
@@ -485,9 +470,16 @@ impl World {
             What::Gossiped(gossip) => self.tell(who, Event::Gossiped(gossip)),
             What::State(action) => self.state_done(who, action),
             What::Cache(action) => self.cache_done(who, action),
-            What::Fetched { contact, address, report, former } => {
+            What::Landed { contact, address, took } => {
                 if node.contacts.get(&address) == Some(&contact) {
                     node.contacts.remove(&address);
+                    node.landed.insert(contact);
+                    self.tell(who, Event::Landed { address, took });
+                }
+            }
+            What::Fetched { contact, address, report, former } => {
+                if node.landed.remove(&contact) || node.contacts.get(&address) == Some(&contact) {
+                    node.contacts.retain(|_, open| *open != contact);
                     self.tell(who, Event::Revisited { address, report, former });
                 }
             }

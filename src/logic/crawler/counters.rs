@@ -63,3 +63,9 @@ pub struct Counters {
     /// Arrivals that lead nowhere because their host does not resolve.
     pub nowhere: u64,
 }
+
+impl super::Crawler {
+    pub(super) fn refuse(&mut self, class: &'static str) {
+        *self.counters.refused.entry(class).or_default() += 1;
+    }
+}

@@ -13,6 +13,7 @@ use crate::{
         revisit::Former,
         seen::{PageState, SeenAnswer, SeenBatch},
         subnet::Subnet,
+        time::Millis,
         url::{Host, PageUrl},
     },
 };
@@ -93,6 +94,13 @@ pub enum Event {
         question: u64,
         /// What it found.
         report: ProbeReport,
+    },
+    /// A page is here and is being read: what it says follows as [`Event::Fetched`] or [`Event::Revisited`].
+    Landed {
+        /// Which address was asked.
+        address: IpAddr,
+        /// From sending the request to the last byte.
+        took: Millis,
     },
     /// A web server answered, or did not.
     Fetched {

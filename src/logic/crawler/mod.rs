@@ -19,6 +19,7 @@ mod distances;
 pub mod event;
 mod fronting;
 mod journaling;
+mod landing;
 mod looking;
 pub mod members;
 pub mod migrating;
@@ -231,6 +232,8 @@ pub struct Crawler {
     /// Whether the disk has room.
     room: bool,
     in_flight: BTreeMap<IpAddr, Host>,
+    /// Whose page is being read while the address may be asked for another.
+    landed: BTreeMap<IpAddr, Host>,
     met_frontier: ShadowedCache,
     met_outgoing: ShadowedCache,
     loading: BTreeMap<Subnet, succession::Loading>,
@@ -328,6 +331,7 @@ impl Crawler {
             waiting: 0,
             room: true,
             in_flight: BTreeMap::new(),
+            landed: BTreeMap::new(),
             met_frontier: ShadowedCache::with_capacity(settings.cache_entries),
             met_outgoing: ShadowedCache::with_capacity(settings.cache_entries),
             loading: BTreeMap::new(),
@@ -411,6 +415,7 @@ impl Crawler {
             Event::Distance { to, rtt_us, remote } => self.distance_measured(to, rtt_us, remote),
             Event::Resolved { host, answer } => self.resolved(host, answer),
             Event::Probed { question, report } => self.probed_here(question, report),
+            Event::Landed { address, took } => self.landed(address, took),
             Event::Fetched { address, report } => self.fetched(address, *report, None),
             Event::Revisited { address, report, former } => self.fetched(address, *report, former.map(|former| *former)),
             Event::FormerLoaded { site, host, pages } => self.former_loaded(site, &host, pages),
@@ -484,10 +489,6 @@ impl Crawler {
     fn number(&mut self) -> u64 {
         self.next_number += 1;
         self.next_number
-    }
-
-    fn refuse(&mut self, class: &'static str) {
-        *self.counters.refused.entry(class).or_default() += 1;
     }
 
     fn live(&self) -> Vec<AccessPoint> {

@@ -296,7 +296,7 @@ impl Crawler {
     /// Whether nothing of a subnet's sites is under way: no request, no question to the seen set.
     fn is_quiet(&self, subnet: &Subnet) -> bool {
         let Some(hosts) = self.by_subnet.get(subnet) else { return true };
-        let busy = |host: &Host| self.sites.get(host).is_some_and(|site| site.asking.is_some() || site.digesting || self.asleep(site));
+        let busy = |host: &Host| self.sites.get(host).is_some_and(|site| site.is_busy() || self.asleep(site));
         !hosts.iter().any(busy) && !self.seen_pending.values().any(|purpose| purpose.concerns(hosts))
     }
 

@@ -457,7 +457,7 @@ impl Crawler {
         let since = *self.parting_since.get_or_insert(now);
         let patient = now.since(since) < PARTING_PATIENCE;
         self.flush();
-        let under_way = !self.in_flight.is_empty() || !self.seen_pending.is_empty();
+        let under_way = !self.in_flight.is_empty() || !self.landed.is_empty() || !self.seen_pending.is_empty();
         let unkept = !self.appends.is_empty() || !self.keeping.settled() || self.leaving && !self.outbox.is_empty();
         if patient && (under_way || unkept) {
             return;

@@ -141,8 +141,16 @@ impl Crawler {
 
     /// An answer came, or none.
     pub(super) fn fetched(&mut self, address: IpAddr, mut report: FetchReport, former: Option<Former>) {
-        let Some(host) = self.in_flight.remove(&address) else { return };
-        let asking = self.sites.get_mut(&host).and_then(|site| site.asking.take());
+        let read = self.read(address, &report.url);
+        let rested = read.is_some();
+        let (host, asking) = match read {
+            Some((host, waiting)) => (host, waiting.map(Asking::Page)),
+            None => {
+                let Some(host) = self.in_flight.remove(&address) else { return };
+                let asking = self.sites.get_mut(&host).and_then(|site| site.asking.take());
+                (host, asking)
+            }
+        };
         let origin = report.url.origin();
         let delay = self.sites.get(&host).and_then(|site| site.crawl_delay(&origin));
         let patience = match &report.outcome {
@@ -159,7 +167,12 @@ impl Crawler {
             report.retry_after = report.retry_after.max(Some(site.back_off()));
         }
         let rest = self.front.politeness().rest_after(report.took, delay).max(report.retry_after.unwrap_or(0));
-        self.front.give_back(address, self.now.moment.after(rest));
+        let until = self.now.moment.after(rest);
+        if rested {
+            self.front.rest(address, until)
+        } else {
+            self.front.give_back(address, until)
+        }
         self.counters.bytes += report.wire_bytes;
         let timing = match self.settings.probe {
             ProbeKind::Tcp => report.connect_us,
@@ -186,7 +199,7 @@ impl Crawler {
 
     fn page_came(&mut self, host: &Host, page: Candidate, report: FetchReport, former: Option<Former>) {
         let Some(site) = self.sites.get_mut(host) else { return };
-        site.digesting = true;
+        site.digesting += 1;
         let (number, run, tree, external) = (site.number, site.key.run, site.tree.clone(), site.record.external_hosts);
         let software = report.software.filter(|software| site.record.software.as_ref() != Some(software));
         let not_modified = matches!(report.outcome, FetchOutcome::NotModified { .. });
@@ -346,7 +359,7 @@ impl Crawler {
     pub(super) fn digested(&mut self, digest: Digest, answers: Vec<Vec<SeenAnswer>>) {
         let Digest { host, number, mut entry, further, internal, outgoing } = digest;
         let Some(site) = self.sites.get_mut(&host).filter(|site| site.number == number) else { return };
-        site.digesting = false;
+        site.digesting = site.digesting.saturating_sub(1);
         // A shorter way was found while the page was on its way: what lies behind it comes nearer, too.
         let print = if let JournalEntry::Visited { url, level, .. } = &entry { Some((self.secret.of(url.as_str()), *level)) } else { None };
         let shorter =

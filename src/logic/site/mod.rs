@@ -4,6 +4,7 @@
 //! [`Site::apply`], so a new owner who reads the journal stands where the former one stood.
 
 mod account;
+mod ahead;
 mod distinct;
 pub mod former;
 pub mod frontier;
@@ -18,7 +19,6 @@ use crate::model::{
     fingerprint::{Fingerprint, FingerprintKey},
     journal::{JournalEntry, JournalKey, SkipReason, VisitOutcome},
     record::{RunState, ServerRecord, ServerStatus},
-    revisit::Validators,
     time::{Millis, WallTime},
     url::{Host, Origin, PageUrl},
 };
@@ -110,8 +110,10 @@ pub struct Site {
     pub frontier: Frontier,
     /// What is being asked, if anything.
     pub asking: Option<Asking>,
-    /// Set while the answer of the seen set is awaited after a visit.
-    pub digesting: bool,
+    /// The page that came last, while it is being read.
+    pub reading: Option<Waiting>,
+    /// How many visits await the answer of the seen set.
+    pub digesting: u8,
     /// Starting URLs, for the next run.
     pub starts: BTreeSet<PageUrl>,
     /// Whether the run before can be asked what it knew of a page.
@@ -187,7 +189,8 @@ impl Site {
             record,
             frontier: Frontier::default(),
             asking: None,
-            digesting: false,
+            reading: None,
+            digesting: 0,
             starts: BTreeSet::new(),
             memory: Memory::None,
             named: BTreeSet::new(),
@@ -370,7 +373,10 @@ impl Site {
 
     /// What to ask next, in the order of levels and within a level in the order of discovery (LL-3, LL-22).
     pub fn next(&self, now: WallTime, rules: &SiteRules, key: &FingerprintKey) -> Next {
-        if self.asking.is_some() || self.digesting || self.state(rules) == RunState::PausedByBudget {
+        if let Some(read) = &self.reading {
+            return self.ahead_of(read, now, rules, key).map_or(Next::Nothing, Next::Fetch);
+        }
+        if self.is_busy() || self.state(rules) == RunState::PausedByBudget {
             return Next::Nothing;
         }
         let Some(waiting) = self.frontier.first() else { return Next::Nothing };
@@ -379,15 +385,16 @@ impl Site {
             return Next::Skip(waiting.url.clone(), SkipReason::Yield);
         }
         let origin = waiting.url.origin();
-        let fresh = RobotsStanding::new(&origin);
-        let standing = self.robots.get(&origin).unwrap_or(&fresh);
+        let fresh;
+        let standing = match self.robots.get(&origin) {
+            Some(standing) => standing,
+            None => {
+                fresh = RobotsStanding::new(&origin);
+                &fresh
+            }
+        };
         if let Some(url) = standing.to_ask(now) {
-            return Next::Fetch(FetchOrder {
-                url,
-                address: self.address,
-                purpose: FetchPurpose::Robots,
-                validators: Validators::default(),
-            });
+            return Next::Fetch(self.order(url, FetchPurpose::Robots));
         }
         if let Some(reason) = standing.forbids(&waiting.url) {
             return Next::Skip(waiting.url.clone(), reason);
@@ -395,8 +402,7 @@ impl Site {
         if waiting.url.script().is_some_and(|script| self.scripts.contains(&key.of(script))) {
             return Next::Skip(waiting.url.clone(), SkipReason::Script);
         }
-        let url = waiting.url.clone();
-        Next::Fetch(FetchOrder { url, address: self.address, purpose: FetchPurpose::Page, validators: Validators::default() })
+        Next::Fetch(self.order(waiting.url.clone(), FetchPurpose::Page))
     }
 
     /// Notes that an order of [`Site::next`] is under way.
@@ -452,7 +458,7 @@ impl Site {
 
     /// Whether something can be asked now or later in this slot.
     pub fn wants(&self, rules: &SiteRules) -> bool {
-        self.frontier.first().is_some() && self.asking.is_none() && !self.digesting && self.state(rules) != RunState::PausedByBudget
+        self.frontier.first().is_some() && !self.is_busy() && self.state(rules) != RunState::PausedByBudget
     }
 
     /// Whether it is paused by its page budget, and since a slot's length.
@@ -462,7 +468,7 @@ impl Site {
 
     /// Whether this run is over: nothing waits, nothing is under way.
     pub fn finished(&self) -> bool {
-        self.frontier.is_empty() && self.asking.is_none() && !self.digesting
+        self.frontier.is_empty() && !self.is_busy()
     }
 
     fn state(&self, rules: &SiteRules) -> RunState {

@@ -3,7 +3,7 @@
 use super::{replay::replay, *};
 use crate::model::{
     journal::Arrival,
-    revisit::{Change, FormerRow},
+    revisit::{Change, FormerRow, Validators},
     seen::PageState,
 };
 

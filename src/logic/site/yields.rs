@@ -82,10 +82,23 @@ impl Yields {
 
     /// How many hosts this page can be expected to name that its site has not named yet.
     pub fn expected(&self, url: &PageUrl, key: &FingerprintKey) -> f64 {
-        let whole = (FIRST_GUESS.hosts + self.whole.hosts) / (FIRST_GUESS.requests + self.whole.requests);
-        let branch = self.branches.get(&self.known(branch(url), key)).copied().unwrap_or_default();
-        // The mean of the Gamma distribution that has this shape and the site's mean, after what the branch brought.
-        (LIKENESS + branch.hosts) / (LIKENESS / whole + branch.requests)
+        expected(self.whole, self.branches.get(&self.known(branch(url), key)).copied().unwrap_or_default())
+    }
+
+    /// Whether this page would be left out if `read`, which is being read, turned out to name no new host. If not, it will not be whatever
+    /// that page names: every host found anywhere lets more be expected of every other page.
+    pub fn may_be_too_little(&self, url: &PageUrl, read: &PageUrl, price: Price, key: &FingerprintKey) -> bool {
+        if price == Price::default() {
+            return false;
+        }
+        let fruitless = |mut brought: Brought| {
+            brought.count(0);
+            brought
+        };
+        let (mine, other) = (self.known(branch(url), key), self.known(branch(read), key));
+        let known = self.branches.get(&mine).copied().unwrap_or_default();
+        let known = if mine == other { fruitless(known) } else { known };
+        expected(fruitless(self.whole), known) < price.hosts()
     }
 
     /// Whether this page is to be left out.
@@ -98,6 +111,13 @@ impl Yields {
         let print = key.of(branch);
         if self.branches.contains_key(&print) || self.branches.len() < MOST_BRANCHES { print } else { Fingerprint(0) }
     }
+}
+
+/// What one more request can be expected to bring: the mean of the Gamma distribution that has [`LIKENESS`] for its shape and the site's mean,
+/// after what the branch brought.
+fn expected(whole: Brought, branch: Brought) -> f64 {
+    let whole = (FIRST_GUESS.hosts + whole.hosts) / (FIRST_GUESS.requests + whole.requests);
+    (LIKENESS + branch.hosts) / (LIKENESS / whole + branch.requests)
 }
 
 /// The first directory, or the root for pages in none.
@@ -167,6 +187,28 @@ mod tests {
             yields.count(&page(&format!("/{number}/")), 0, &KEY);
         }
         assert_eq!(yields.branches.len(), MOST_BRANCHES + 1);
+    }
+
+    #[test]
+    fn a_page_that_will_be_asked_for_even_if_the_one_before_brings_nothing_will_be_asked_for_whatever_that_brings() {
+        let (mut allowed, mut waited) = (0, 0);
+        for case in 0..2_000_u64 {
+            let roll = |salt: u64| Fingerprint(case).scoped(salt).0;
+            let mut yields = Yields::default();
+            for number in 0..roll(1) % 60 {
+                yields.count(&page(&format!("/{}/{number}", roll(number + 9) % 4)), roll(number + 99) % 3 / 2, &KEY);
+            }
+            let (read, next) = (page(&format!("/{}/x", roll(2) % 4)), page(&format!("/{}/y", roll(3) % 5)));
+            let price = Price::of((roll(4) % 100) as f64 / 100.0).unwrap();
+            if yields.may_be_too_little(&next, &read, price, &KEY) {
+                waited += 1;
+                continue;
+            }
+            allowed += 1;
+            yields.count(&read, roll(5) % 4, &KEY);
+            assert!(!yields.too_little(&next, price, &KEY), "case {case}");
+        }
+        assert!(allowed > 500 && waited > 500, "{allowed} {waited}");
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Do two access points that are given the same site crawl the same pages, in whatever order things come to them?
 
 use super::{super::web::Answer, *};
-use crate::{logic::site::yields::Price, model::record::ServerRecord};
+use crate::{
+    logic::site::yields::Price,
+    model::record::{RunState, ServerRecord},
+};
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::SliceRandom};
 
 const HOST: &str = "http://a.test";
@@ -51,22 +54,65 @@ fn crawl(web: &Web, place: u8, depth: u8, arrivals: &[(Millis, &str)]) -> (Vec<S
 }
 
 fn crawl_as(settings: Settings, web: &Web, place: u8, arrivals: &[(Millis, &str)]) -> (Vec<String>, ServerRecord) {
+    let (world, asked, record) = crawl_reading(settings, web, place, arrivals, 0);
+    assert_polite(&world);
+    (asked, record)
+}
+
+/// Crawls, and takes so long to read a page.
+fn crawl_reading(
+    settings: Settings,
+    web: &Web,
+    place: u8,
+    arrivals: &[(Millis, &str)],
+    reading: Millis,
+) -> (World, Vec<String>, ServerRecord) {
+    // A run that its budget may pause is never finished.
+    let pauses = settings.rules.pages_per_run > 0;
     let config = WorldConfig { seed: 1, settings, hierarchy: hierarchy(2), places: vec![place] };
     let mut world = World::new(config, web.clone());
+    world.reading = reading;
     world.start(0);
     world.run(1_000);
     for (after, url) in arrivals {
         world.run(*after);
         world.seed(0, urls(&[url]));
     }
-    assert!(world.run_until(30 * MINUTE, |world| agreed(world).is_some() && world.crawler(0).is_some_and(|mind| mind.all_done())));
-    assert_polite(&world);
+    assert!(
+        world.run_until(30 * MINUTE, |world| (pauses || agreed(world).is_some()) && world.crawler(0).is_some_and(|mind| mind.all_done()))
+    );
     let asked = world.ledger.contacts.iter().filter_map(|contact| match &contact.purpose {
         Purpose::Page(url) if url.as_str().starts_with(HOST) => Some(url.to_string()),
         _ => None,
     });
     let record = world.crawler(0).unwrap().servers(None, 10).servers.into_iter().find(|record| record.host.as_str() == "a.test").unwrap();
-    (asked.collect(), timeless(&record))
+    let asked = asked.collect();
+    (world, asked, timeless(&record))
+}
+
+#[test]
+fn servers_that_need_no_rest_are_asked_for_the_next_page_while_one_is_read_and_for_the_same_pages_in_the_same_order() {
+    let (mut quicker, mut left_out, mut paused) = (0, 0, 0);
+    for seed in 20..32 {
+        let web = site(seed, 90);
+        let starts: Vec<&str> = web.answers.keys().map(PageUrl::as_str).step_by(11).collect();
+        let arrivals: Vec<_> = starts.iter().map(|url| (0, *url)).collect();
+        let mut settings = settings(2 + (seed % 4) as u8);
+        settings.politeness = Politeness { least_delay: 0, factor: 0, ..settings.politeness };
+        settings.rules.price = Price::of(if seed % 2 == 0 { 0.0 } else { 0.3 }).unwrap();
+        settings.rules.pages_per_run = if seed % 3 == 0 { 12 } else { 0 };
+        let (before, asked, record) = crawl_reading(settings.clone(), &web, 40, &arrivals, 0);
+        for reading in [1, 40, 700] {
+            let (meanwhile, asked_meanwhile, record_meanwhile) = crawl_reading(settings.clone(), &web, 40, &arrivals, reading);
+            assert_eq!((&asked, &record), (&asked_meanwhile, &record_meanwhile), "seed {seed}, {reading} ms");
+            assert!(meanwhile.ledger.too_close(0, 0).is_empty(), "one request at a time");
+            // Had each page been read before the next was asked for, it would have taken so much longer.
+            let span = |world: &World| world.ledger.contacts.last().map_or(0, |last| last.end.since(world.ledger.contacts[0].begin));
+            quicker += usize::from(span(&meanwhile) < span(&before) + reading * (record.pages / 2));
+        }
+        (left_out, paused) = (left_out + record.cut_by_yield, paused + usize::from(record.state == RunState::PausedByBudget));
+    }
+    assert!(quicker > 12 && left_out > 0 && paused > 0, "{quicker} {left_out} {paused}");
 }
 
 #[test]

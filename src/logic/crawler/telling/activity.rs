@@ -132,7 +132,7 @@ impl Crawler {
 
     /// Whether a site has something to ask in this run.
     fn waits(&self) -> bool {
-        self.sites.values().any(|site| site.asking.is_some() || site.digesting || site.wants(&self.settings.rules))
+        self.sites.values().any(|site| site.is_busy() || site.wants(&self.settings.rules))
     }
 
     /// Whether everything that was named is done and stored.

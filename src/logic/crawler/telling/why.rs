@@ -301,7 +301,7 @@ impl Crawler {
             let due = home.opened.0.saturating_add(self.settings.revisit);
             return Some(due.saturating_sub(self.now.wall.0));
         }
-        (site.digesting || site.wants(&self.settings.rules)).then(|| self.rest_of(site.address).unwrap_or(0))
+        (site.is_busy() || site.wants(&self.settings.rules)).then(|| self.rest_of(site.address).unwrap_or(0))
     }
 
     /// For how long an address rests; none if it was not asked lately.
@@ -337,7 +337,7 @@ fn run_words(site: &Site) -> String {
         _ => String::new(),
     };
     match site.record.state {
-        _ if site.asking.is_some() || site.digesting => format!("goes on: {pages} fetched, {waiting} left"),
+        _ if site.is_busy() => format!("goes on: {pages} fetched, {waiting} left"),
         RunState::Running => format!("goes on: {pages} fetched, {waiting} left"),
         RunState::Complete => format!("is complete: {pages} fetched{trouble}"),
         RunState::CutByDepth => {

@@ -1,0 +1,44 @@
+//! A page came; must its server wait until it is read? Not if it needs no rest: then the next page is asked for meanwhile.
+//!
+//! One connection, one request at a time, as ever: only the reading of one page and the fetching of the next overlap. Whoever is polite
+//! rests longer than reading takes, and nothing changes.
+
+use super::Crawler;
+use crate::{
+    logic::site::{Asking, frontier::Waiting},
+    model::{
+        time::Millis,
+        url::{Host, PageUrl},
+    },
+};
+use std::net::IpAddr;
+
+impl Crawler {
+    /// The token of an address that needs no rest goes back before its page is read.
+    pub(super) fn landed(&mut self, address: IpAddr, took: Millis) {
+        let Some(host) = self.in_flight.get(&address).filter(|_| !self.landed.contains_key(&address)) else { return };
+        let Some(site) = self.sites.get_mut(host).filter(|site| site.reading.is_none() && site.digesting == 0) else { return };
+        let Some(Asking::Page(waiting)) = &site.asking else { return };
+        let delay = site.crawl_delay(&waiting.url.origin());
+        if self.front.politeness().rest_after(took, delay) > 0 {
+            return;
+        }
+        let Some(Asking::Page(waiting)) = site.asking.take() else { return };
+        site.reading = Some(waiting);
+        let at = site.address;
+        let Some(host) = self.in_flight.remove(&address) else { return };
+        self.front.give_back(address, self.now.moment);
+        self.front.want(at, &host);
+        self.landed.insert(address, host);
+    }
+
+    /// Whose page was being read at this address, if it is this one, and the page itself unless its site is gone.
+    pub(super) fn read(&mut self, address: IpAddr, url: &PageUrl) -> Option<(Host, Option<Waiting>)> {
+        let host = self.landed.get(&address)?;
+        let page = match self.sites.get_mut(host) {
+            Some(site) => site.reading.take_if(|reading| reading.url == *url).map(Some)?,
+            None => None,
+        };
+        self.landed.remove(&address).map(|host| (host, page))
+    }
+}
