@@ -18,7 +18,7 @@ mod tests;
 
 pub use directives::{Directives, PRODUCT_TOKEN};
 
-use crate::model::{fetch::PageFacts, fingerprint::FingerprintKey, url::PageUrl};
+use crate::model::{fetch::PageFacts, fingerprint::FingerprintKey, links::Links, url::PageUrl};
 use charset::Charset;
 use std::borrow::Cow;
 
@@ -81,8 +81,11 @@ pub fn scan_counting(
     };
     let named = references::collect(bytes, charset, key, limits.references);
     let mut left_out = LeftOut { refused: 0, media: 0, cut: named.cut };
-    let links =
-        if named.directives.no_follow { Vec::new() } else { resolve::resolve(&named, charset, base, key, limits.links, &mut left_out) };
+    let links = if named.directives.no_follow {
+        Links::default()
+    } else {
+        resolve::resolve(&named, charset, base, key, limits.links, &mut left_out)
+    };
     let Directives { no_index, no_follow } = named.directives;
     (PageFacts { links, decoded_bytes, no_index, no_follow, ..PageFacts::default() }, left_out)
 }

@@ -3,6 +3,7 @@
 use super::{
     evaluation::Evaluated,
     fingerprint::Fingerprint,
+    links::Links,
     revisit::Validators,
     time::Millis,
     url::{Host, PageUrl},
@@ -124,7 +125,7 @@ pub struct Link {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageFacts {
     /// Where it links to, in document order, each URL once.
-    pub links: Vec<Link>,
+    pub links: Links,
     /// Size after decoding, in bytes.
     pub decoded_bytes: u64,
     /// `noindex` by meta or X-Robots-Tag.

@@ -11,6 +11,7 @@ pub mod evaluation;
 pub mod fetch;
 pub mod fingerprint;
 pub mod journal;
+pub mod links;
 pub mod message;
 pub mod plan;
 pub mod receipt;

@@ -1,6 +1,6 @@
 //! What does the run before know of a page, so that this one need not download it again?
 
-use super::{evaluation::Evaluation, fetch::Link, fingerprint::Fingerprint, journal::VisitOutcome, url::Host};
+use super::{evaluation::Evaluation, fingerprint::Fingerprint, journal::VisitOutcome, links::Links, url::Host};
 use serde::{Deserialize, Serialize};
 
 /// The longest `ETag` or `Last-Modified` that is kept, in bytes; a longer one is as good as none.
@@ -88,7 +88,7 @@ pub struct Former {
     /// As it was.
     pub page: FormerPage,
     /// Its links, those within the site first.
-    pub links: Vec<Link>,
+    pub links: Links,
 }
 
 impl Former {

@@ -10,7 +10,8 @@ mod trap;
 
 pub use host::Host;
 pub use join::{LinkBase, QueryEncoding};
-pub use page_url::{Origin, PageUrl};
+pub(in crate::model) use page_url::Parts;
+pub use page_url::{Origin, PageUrl, UrlRef};
 pub use trap::{MOST_REPEATS, MOST_SEGMENTS};
 
 use serde::{Deserialize, Serialize};

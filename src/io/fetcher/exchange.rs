@@ -15,6 +15,7 @@ use crate::{
         evaluation::{Evaluated, Evaluation, Gate},
         fetch::{FetchFailure, FetchOrder, FetchOutcome, FetchPurpose, Link, PageFacts},
         fingerprint::FingerprintKey,
+        links::Links,
         revisit::content_of,
         time::Millis,
         url::PageUrl,
@@ -359,7 +360,7 @@ impl Unread<'_> {
         page.no_index |= tag.no_index;
         page.no_follow |= tag.no_follow;
         if page.no_follow {
-            page.links = Vec::new();
+            page.links = Links::default();
         }
         FetchOutcome::Page { status, page }
     }

@@ -7,8 +7,8 @@ use super::{
     references::{HashedSet, Named, Reference},
 };
 use crate::model::{
-    fetch::Link,
     fingerprint::{AsTheyAre, FingerprintKey},
+    links::Links,
     url::{LinkBase, PageUrl, QueryEncoding},
 };
 use std::borrow::Cow;
@@ -21,7 +21,7 @@ pub(super) fn resolve(
     key: &FingerprintKey,
     limit: usize,
     left_out: &mut LeftOut,
-) -> Vec<Link> {
+) -> Links {
     let query_encoding = charset.query_encoding();
     let encode = query_encoding.map(|encoding| for_any_text(move |text| encoding.encode(text).0));
     let encoding = encode.as_ref().map(|encode| encode as QueryEncoding<'_>);
@@ -30,7 +30,7 @@ pub(super) fn resolve(
     let mut base = LinkBase::new(base.unwrap_or_else(|| page.clone()));
     let most = named.references.len().min(limit);
     let mut known = HashedSet::with_capacity_and_hasher(most, AsTheyAre::default());
-    let mut links = Vec::with_capacity(most);
+    let mut links = Links::with_capacity(most);
     for reference in &named.references {
         if links.len() >= limit {
             left_out.cut = left_out.cut.saturating_add(1);
@@ -44,16 +44,17 @@ pub(super) fn resolve(
         if text.starts_with('#') {
             continue;
         }
-        match base.join(&text, encoding) {
+        let added = links.add(&mut base, &text, encoding, |url| {
             // Elsewhere a picture still says that there is a server.
-            Ok(url) if url.names_media() && url.host_str() == page.host_str() => left_out.media = left_out.media.saturating_add(1),
-            Ok(url) => {
-                let fingerprint = key.of(url.as_str());
-                if known.insert(fingerprint.0) {
-                    links.push(Link { url, fingerprint });
-                }
+            if url.names_media() && url.host_str() == page.host_str() {
+                left_out.media = left_out.media.saturating_add(1);
+                return None;
             }
-            Err(_) => left_out.refused = left_out.refused.saturating_add(1),
+            let fingerprint = key.of(url.as_str());
+            known.insert(fingerprint.0).then_some(fingerprint)
+        });
+        if added.is_err() {
+            left_out.refused = left_out.refused.saturating_add(1);
         }
     }
     links

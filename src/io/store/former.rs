@@ -8,6 +8,7 @@ use super::{
 use crate::model::{
     fetch::Link,
     fingerprint::Fingerprint,
+    links::Links,
     revisit::{Former, FormerPage, FormerRow},
     url::PageUrl,
 };
@@ -58,12 +59,13 @@ pub(super) fn page_with_links(db: &DB, site: u64, of: Fingerprint) -> Result<Opt
     let keys: Vec<_> = prints().map(|print| key(site, *print, TEXT)).collect();
     let former = family(db, FAMILY);
     let texts = db.multi_get_cf(keys.iter().map(|key| (former, key)));
-    let mut links = Vec::with_capacity(keys.len());
-    for (fingerprint, text) in prints().zip(texts) {
-        let Some(text) = text? else { continue };
-        let url = std::str::from_utf8(&text).ok().and_then(|text| PageUrl::parse(text).ok());
-        links.push(Link { url: url.ok_or(ReadFault::Nonsense("a URL of a run before cannot be read"))?, fingerprint: *fingerprint });
-    }
+    let read = |(fingerprint, text): (&Fingerprint, Result<Option<Vec<u8>>, rocksdb::Error>)| {
+        let text = text.map_err(ReadFault::from).transpose()?;
+        let url = text.map(|text| std::str::from_utf8(&text).ok().and_then(|text| PageUrl::parse(text).ok()));
+        let nonsense = ReadFault::Nonsense("a URL of a run before cannot be read");
+        Some(url.and_then(|url| Ok(Link { url: url.ok_or(nonsense)?, fingerprint: *fingerprint })))
+    };
+    let links = prints().zip(texts).filter_map(read).collect::<Result<Links, _>>()?;
     Ok(Some(Former { page, links }))
 }
 

@@ -304,7 +304,7 @@ impl World {
                 if !asked.is_empty() && *asked == validators {
                     return FetchOutcome::NotModified { validators, no_index: false, no_follow: false };
                 }
-                let links: Vec<_> = links.into_iter().map(link).collect();
+                let links = links.into_iter().map(link).collect();
                 let page = PageFacts { decoded_bytes: 1_000, links, validators, content, ..PageFacts::default() };
                 FetchOutcome::Page { status: 200, page }
             }

@@ -13,9 +13,10 @@ use crate::{
     logic::site::{Asking, Next, Site, asks_for_patience, former::Memory},
     model::{
         evaluation::Evaluated,
-        fetch::{FetchFailure, FetchOutcome, FetchReport, Link, PageFacts, ProbeKind},
+        fetch::{FetchFailure, FetchOutcome, FetchReport, PageFacts, ProbeKind},
         fingerprint::Fingerprint,
         journal::{Arrival, JournalEntry, Place, SkipReason, VisitOutcome},
+        links::Links,
         revisit::{Former, Validators},
         seen::{SeenAnswer, SeenBatch, SeenVisit},
         url::{Host, PageUrl},
@@ -204,7 +205,7 @@ impl Crawler {
         let software = report.software.filter(|software| site.record.software.as_ref() != Some(software));
         let not_modified = matches!(report.outcome, FetchOutcome::NotModified { .. });
         let (mut validators, mut content, mut size) = (Validators::default(), 0, report.wire_bytes);
-        let (mut former, same_links) = former.map_or((None, Vec::new()), |former| (Some(former.page), former.links));
+        let (mut former, same_links) = former.map_or((None, Links::default()), |former| (Some(former.page), former.links));
         let mut evaluated = None;
         let (outcome, links, level, hops) = match report.outcome {
             FetchOutcome::Page { status, page: mut facts } => {
@@ -222,10 +223,10 @@ impl Crawler {
                 let facts = PageFacts { links: same_links, no_index, no_follow, ..PageFacts::default() };
                 (outcome_of(304, &facts), followed(facts), page.level + 1, 0)
             }
-            FetchOutcome::Redirect { status, to } => (VisitOutcome::Redirect(status), vec![to], page.level, page.hops + 1),
-            FetchOutcome::NotHtml { status, .. } => (VisitOutcome::NotHtml(status), Vec::new(), 0, 0),
-            FetchOutcome::Robots { status, .. } | FetchOutcome::Status(status) => (VisitOutcome::Status(status), Vec::new(), 0, 0),
-            FetchOutcome::Failed(failure) => (VisitOutcome::Failed(failure), Vec::new(), 0, 0),
+            FetchOutcome::Redirect { status, to } => (VisitOutcome::Redirect(status), Links::from_iter([to]), page.level, page.hops + 1),
+            FetchOutcome::NotHtml { status, .. } => (VisitOutcome::NotHtml(status), Links::default(), 0, 0),
+            FetchOutcome::Robots { status, .. } | FetchOutcome::Status(status) => (VisitOutcome::Status(status), Links::default(), 0, 0),
+            FetchOutcome::Failed(failure) => (VisitOutcome::Failed(failure), Links::default(), 0, 0),
         };
         match &outcome {
             VisitOutcome::Page(_) | VisitOutcome::RestrictedPage { .. } => {
@@ -235,9 +236,9 @@ impl Crawler {
             VisitOutcome::Failed(_) => self.counters.failed += 1,
             VisitOutcome::NotHtml(_) | VisitOutcome::Redirect(_) | VisitOutcome::Status(_) => {}
         }
-        let links = if hops > MOST_HOPS { Vec::new() } else { links };
+        let links = if hops > MOST_HOPS { Links::default() } else { links };
         let change = change(&outcome, content, not_modified, former.as_ref());
-        let mut sorted = self.sort_links(host, &tree, run, level, hops, external, links);
+        let mut sorted = self.sort_links(host, &tree, run, level, hops, external, &links);
         let questions: Vec<_> = sorted.internal.iter().map(|c| (c.fingerprint, c.level)).collect();
         let visited = Some(SeenVisit { page: page.fingerprint, level: page.level, children: sorted.children.clone() });
         let depth = self.settings.rules.depth;
@@ -290,13 +291,13 @@ impl Crawler {
 
     /// Internal or external, in scope or not (LL-4, LL-5, LL-27); what the caches met lately is left out.
     #[expect(clippy::too_many_arguments, reason = "the site's traits are passed by value because the site itself is borrowed by its map")]
-    fn sort_links(&mut self, host: &Host, tree: &Host, run: u32, level: u8, hops: u8, external: u64, links: Vec<Link>) -> Sorted {
+    fn sort_links(&mut self, host: &Host, tree: &Host, run: u32, level: u8, hops: u8, external: u64, links: &Links) -> Sorted {
         let mut sorted = Sorted::default();
         let mut new_hosts = BTreeSet::new();
         let mut beyond = BTreeSet::new();
         let number = self.sites.get(host).map_or(0, |site| site.number);
         let crowded = self.waiting >= self.settings.most_waiting;
-        for Link { url, fingerprint } in links {
+        for (url, fingerprint) in links.iter() {
             if url.host_str() == host.as_str() {
                 if crowded {
                     // Not entered into the seen set either: whoever names it again later brings it back.
@@ -305,7 +306,7 @@ impl Crawler {
                 }
                 sorted.children.push(fingerprint);
                 if !self.met_frontier.meet(fingerprint.scoped(scope(number, level))) {
-                    sorted.internal.push(Candidate { url, fingerprint, level, hops });
+                    sorted.internal.push(Candidate { url: url.to_url(), fingerprint, level, hops });
                 }
                 continue;
             }
@@ -328,7 +329,7 @@ impl Crawler {
             };
             sorted.elsewhere.push(fingerprint);
             if self.sites.get(host).is_some_and(|site| !site.has_named(fingerprint)) {
-                sorted.named.push(url.clone());
+                sorted.named.push(url.to_url());
             }
             let print = self.secret.of(target.as_str());
             if !self.newcomers.admit(&target, print, self.now.moment) {
@@ -347,7 +348,7 @@ impl Crawler {
             let print = fingerprint.scoped(u64::from(run));
             if !self.met_outgoing.meet(print.scoped(u64::from(level) + 1)) {
                 sorted.outgoing_prints.push((print, level));
-                sorted.outgoing.push(Arrival { url, place, run });
+                sorted.outgoing.push(Arrival { url: url.to_url(), place, run });
             }
         }
         self.counters.beyond_scope += beyond.len() as u64;
@@ -406,8 +407,8 @@ fn outcome_of(status: u16, page: &PageFacts) -> VisitOutcome {
 }
 
 /// The links that may be followed: none if the page says so, whatever the hand that read it brought.
-fn followed(page: PageFacts) -> Vec<Link> {
-    if page.no_follow { Vec::new() } else { page.links }
+fn followed(page: PageFacts) -> Links {
+    if page.no_follow { Links::default() } else { page.links }
 }
 
 /// The links of one page, by where they lead.

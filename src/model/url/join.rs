@@ -1,7 +1,7 @@
 //! Where does a reference lead? Exactly where the URL standard says; most references are plain enough to be put together
 //! without parsing, ten times faster.
 
-use super::{LONGEST_REFERENCE, PageUrl, UrlRefusal, host::canonical_name};
+use super::{LONGEST_REFERENCE, PageUrl, Parts, UrlRefusal, host::canonical_name};
 use memchr::{memchr, memrchr};
 use std::borrow::Cow;
 
@@ -27,10 +27,15 @@ impl LinkBase {
         &self.page
     }
 
-    /// Resolves a reference. `encoding` turns what is not ASCII in a query into bytes, as the page's character encoding
-    /// demands; none is UTF-8.
-    pub fn join(&mut self, reference: &str, encoding: Option<QueryEncoding<'_>>) -> Result<PageUrl, UrlRefusal> {
-        if let Some(result) = quickly(&self.page, reference) {
+    /// Resolves a reference and writes the URL behind what `into` holds; if there is none, `into` stays as it was. `encoding` turns what
+    /// is not ASCII in a query into bytes, as the page's character encoding demands; none is UTF-8.
+    pub(in crate::model) fn join_into(
+        &mut self,
+        reference: &str,
+        encoding: Option<QueryEncoding<'_>>,
+        into: &mut String,
+    ) -> Result<Parts, UrlRefusal> {
+        if let Some(result) = quickly(&self.page, reference, into) {
             return result;
         }
         let base = match self.parsed.take() {
@@ -39,7 +44,9 @@ impl LinkBase {
         };
         let result = exactly(&base, reference, encoding);
         self.parsed = Some(base);
-        result
+        let url = result?;
+        into.push_str(url.as_str());
+        Ok(url.parts())
     }
 }
 
@@ -57,7 +64,7 @@ pub(super) fn exactly(base: &url::Url, reference: &str, encoding: Option<QueryEn
 enum Byte {
     /// Stays as it is, in a path and in a query.
     Plain,
-    /// `/`, `.`, `?`, `%` or `:`: stays, but needs a look at its neighbours.
+    /// `/`, `.`, `?`, `%`, `:` or `#`: needs a look at its neighbours.
     Look,
     /// Needs the exact way.
     Odd,
@@ -76,38 +83,38 @@ const BYTES: [Byte; 256] = {
     table[b'?' as usize] = Byte::Look;
     table[b'%' as usize] = Byte::Look;
     table[b':' as usize] = Byte::Look;
+    table[b'#' as usize] = Byte::Look;
     table
 };
 
 /// Resolves a plain reference by putting texts together, or says none: then the exact way must be taken.
 /// That both agree wherever this one answers is tested with random references.
-pub(super) fn quickly(base: &PageUrl, reference: &str) -> Option<Result<PageUrl, UrlRefusal>> {
-    // Nobody follows a fragment; where it begins is the same for both ways.
-    let reference = match memchr(b'#', reference.as_bytes()) {
-        Some(at) => &reference[..at],
-        None => reference,
-    };
-    let bytes = reference.as_bytes();
-    match bytes {
-        [] | [b'?', ..] => None,
+/// The URL is written behind what `into` holds.
+pub(super) fn quickly(base: &PageUrl, reference: &str, into: &mut String) -> Option<Result<Parts, UrlRefusal>> {
+    match reference.as_bytes() {
+        [] | [b'?' | b'#', ..] => None,
         [b'/', b'/', ..] => None,
-        [b'/', ..] => {
-            let origin = base.origin_str();
-            append(origin, base.host_end(), base.path_start(), reference)
-        }
-        _ if bytes.len() > 7 && (reference.starts_with("http://") || reference.starts_with("https://")) => absolute(base, reference),
-        _ => relative(base, reference),
+        [b'/', ..] => append(Head { text: base.origin_str(), host_end: base.host_end(), path_start: base.path_start() }, reference, into),
+        [b'h', ..] if reference.starts_with("http://") || reference.starts_with("https://") => absolute(base, reference, into),
+        _ => relative(base, reference, into),
     }
 }
 
+/// What a URL begins with that is put together.
+struct Head<'a> {
+    text: &'a str,
+    host_end: usize,
+    path_start: usize,
+}
+
 /// `https://name/path`: the host must be an ordinary name and the port not named.
-fn absolute(base: &PageUrl, reference: &str) -> Option<Result<PageUrl, UrlRefusal>> {
+fn absolute(base: &PageUrl, reference: &str, into: &mut String) -> Option<Result<Parts, UrlRefusal>> {
     let origin = base.origin_str();
     // Most absolute links stay on their own site, whose host is known to be good.
     if let Some(path) = reference.strip_prefix(origin)
         && path.starts_with('/')
     {
-        return append(origin, base.host_end(), base.path_start(), path);
+        return append(Head { text: origin, host_end: base.host_end(), path_start: base.path_start() }, path, into);
     }
     let host_start = if reference.starts_with("https") { 8 } else { 7 };
     let host_end = host_start + memchr(b'/', &reference.as_bytes()[host_start..])?;
@@ -118,11 +125,11 @@ fn absolute(base: &PageUrl, reference: &str) -> Option<Result<PageUrl, UrlRefusa
     if !ordinary {
         return None;
     }
-    append(&reference[..host_end], host_end, host_end, &reference[host_end..])
+    append(Head { text: &reference[..host_end], host_end, path_start: host_end }, &reference[host_end..], into)
 }
 
 /// `page.html`, `folder/page.html`, `../page.html`.
-fn relative(base: &PageUrl, mut reference: &str) -> Option<Result<PageUrl, UrlRefusal>> {
+fn relative(base: &PageUrl, mut reference: &str, into: &mut String) -> Option<Result<Parts, UrlRefusal>> {
     let path_start = base.path_start();
     let path = base.path();
     let mut folder = &path[..=memrchr(b'/', path.as_bytes())?];
@@ -139,20 +146,16 @@ fn relative(base: &PageUrl, mut reference: &str) -> Option<Result<PageUrl, UrlRe
             break;
         }
     }
-    // A colon may end a scheme, an empty rest and dots are left to the exact way.
-    let first = reference.as_bytes().first()?;
-    if matches!(first, b'.' | b'/' | b'?') || memchr(b':', reference.as_bytes()).is_some() {
+    // An empty rest and dots are left to the exact way.
+    if matches!(reference.as_bytes().first()?, b'.' | b'/' | b'?' | b'#') {
         return None;
     }
-    append(&base.as_str()[..path_start + folder.len()], base.host_end(), path_start, reference)
+    append(Head { text: &base.as_str()[..path_start + folder.len()], host_end: base.host_end(), path_start }, reference, into)
 }
 
-/// Puts `rest` behind `head`, if every byte of it stays what it is. `rest` stands where a path segment begins, or begins
-/// with the slash of one.
-fn append(head: &str, host_end: usize, path_start: usize, rest: &str) -> Option<Result<PageUrl, UrlRefusal>> {
-    if rest.len() > LONGEST_REFERENCE {
-        return Some(Err(UrlRefusal::TooLong));
-    }
+/// Puts `rest` behind `head`, if every byte of it stays what it is; nobody follows a fragment. `rest` stands where a path segment begins,
+/// or begins with the slash of one.
+fn append(head: Head<'_>, mut rest: &str, into: &mut String) -> Option<Result<Parts, UrlRefusal>> {
     let bytes = rest.as_bytes();
     let mut query_at = None;
     for (at, &byte) in bytes.iter().enumerate() {
@@ -160,7 +163,13 @@ fn append(head: &str, host_end: usize, path_start: usize, rest: &str) -> Option<
             Byte::Plain => {}
             Byte::Odd => return None,
             Byte::Look => match byte {
+                b'#' => {
+                    rest = &rest[..at];
+                    break;
+                }
                 b'?' if query_at.is_none() => query_at = Some(at),
+                // It may end a scheme.
+                b':' if bytes[0] != b'/' => return None,
                 // A segment that begins with a dot, even an escaped one, may be a step up.
                 b'.' if query_at.is_none() && (at == 0 || bytes[at - 1] == b'/') => return None,
                 b'%' if query_at.is_none() && matches!(bytes.get(at + 1..at + 3), Some(b"2e" | b"2E")) => return None,
@@ -168,9 +177,18 @@ fn append(head: &str, host_end: usize, path_start: usize, rest: &str) -> Option<
             },
         }
     }
-    let mut text = String::with_capacity(head.len() + rest.len());
-    text.push_str(head);
-    text.push_str(rest);
-    let path_end = query_at.map_or(text.len(), |at| head.len() + at);
-    Some(PageUrl::checked(text, host_end, path_start, path_end))
+    if rest.len() > LONGEST_REFERENCE {
+        return Some(Err(UrlRefusal::TooLong));
+    }
+    let start = into.len();
+    into.reserve(head.text.len() + rest.len());
+    into.push_str(head.text);
+    into.push_str(rest);
+    let text = &into[start..];
+    let path_end = query_at.map_or(text.len(), |at| head.text.len() + at);
+    let parts = Parts::checked(text, head.host_end, head.path_start, path_end);
+    if parts.is_err() {
+        into.truncate(start);
+    }
+    Some(parts)
 }

@@ -1,4 +1,4 @@
-//! Which page? One text and three offsets into it: millions of these wait in frontiers.
+//! Which page? One text and three offsets into it: millions of these wait in frontiers, and a hundred stand on every page.
 
 use super::{
     LONGEST_REFERENCE, LONGEST_URL, UrlRefusal,
@@ -16,12 +16,89 @@ use std::{fmt, hash};
 #[serde(try_from = "String")]
 pub struct PageUrl {
     text: Box<str>,
+    parts: Parts,
+}
+
+/// A [`PageUrl`] whose text lies in a longer one.
+#[derive(Clone, Copy)]
+pub struct UrlRef<'a> {
+    text: &'a str,
+    parts: Parts,
+}
+
+/// Where the parts of a URL lie in its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::model) struct Parts {
     /// Where the host ends: a port or the path follows.
     host_end: u16,
     /// Where the path begins.
     path_start: u16,
     /// Where the path ends: the `?`, or the end of the text.
     path_end: u16,
+}
+
+impl Parts {
+    /// The parts of a canonical text whose host is known to be good, if it is short enough and no trap.
+    pub(super) fn checked(text: &str, host_end: usize, path_start: usize, path_end: usize) -> Result<Parts, UrlRefusal> {
+        if text.len() > LONGEST_URL {
+            return Err(UrlRefusal::TooLong);
+        }
+        if is_trap(&text[path_start..path_end]) {
+            return Err(UrlRefusal::TrapPath);
+        }
+        // All of them fit: the text is at most LONGEST_URL bytes long.
+        let offset = |at: usize| u16::try_from(at).map_err(|_| UrlRefusal::TooLong);
+        Ok(Parts { host_end: offset(host_end)?, path_start: offset(path_start)?, path_end: offset(path_end)? })
+    }
+}
+
+impl<'a> UrlRef<'a> {
+    /// A text and where its parts lie.
+    pub(in crate::model) fn new(text: &'a str, parts: Parts) -> UrlRef<'a> {
+        UrlRef { text, parts }
+    }
+
+    /// The whole text.
+    pub fn as_str(self) -> &'a str {
+        self.text
+    }
+
+    /// Whether the scheme is https.
+    pub fn is_secure(self) -> bool {
+        self.text.starts_with("https:")
+    }
+
+    /// The host as text, IPv6 without brackets.
+    pub fn host_str(self) -> &'a str {
+        let start = if self.is_secure() { "https://".len() } else { "http://".len() };
+        let host = &self.text[start..usize::from(self.parts.host_end)];
+        host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
+    }
+
+    /// The host.
+    pub fn host(self) -> Host {
+        Host::from_canonical(self.host_str())
+    }
+
+    /// The path, beginning with `/`.
+    pub fn path(self) -> &'a str {
+        &self.text[usize::from(self.parts.path_start)..usize::from(self.parts.path_end)]
+    }
+
+    /// The query without its `?`, if there is one.
+    pub fn query(self) -> Option<&'a str> {
+        self.text[usize::from(self.parts.path_end)..].strip_prefix('?')
+    }
+
+    /// Whether its name says that it is no page: a picture, an archive, a style sheet. Not so where a script is asked.
+    pub fn names_media(self) -> bool {
+        self.query().is_none() && names_media(self.path())
+    }
+
+    /// The same with a text of its own.
+    pub fn to_url(self) -> PageUrl {
+        PageUrl { text: self.text.into(), parts: self.parts }
+    }
 }
 
 impl PageUrl {
@@ -35,8 +112,9 @@ impl PageUrl {
 
     /// Resolves a reference found on this page. For many references on one page, [`super::LinkBase`] is cheaper.
     pub fn join(&self, reference: &str) -> Result<PageUrl, UrlRefusal> {
-        match join::quickly(self, reference) {
-            Some(result) => result,
+        let mut text = String::new();
+        match join::quickly(self, reference, &mut text) {
+            Some(parts) => parts.map(|parts| PageUrl { text: text.into(), parts }),
             None => join::exactly(&self.to_url()?, reference, None),
         }
     }
@@ -59,20 +137,18 @@ impl PageUrl {
         url.set_password(None).map_err(|()| UrlRefusal::Host)?;
         let (host_end, path_start) = (url[..url::Position::AfterHost].len(), url[..url::Position::BeforePath].len());
         let path_end = url[..url::Position::AfterPath].len();
-        Self::checked(url.into(), host_end, path_start, path_end)
+        let text = String::from(url);
+        let parts = Parts::checked(&text, host_end, path_start, path_end)?;
+        Ok(PageUrl { text: text.into(), parts })
     }
 
-    /// Takes over a canonical text whose host is known to be good, if it is short enough and no trap.
-    pub(super) fn checked(text: String, host_end: usize, path_start: usize, path_end: usize) -> Result<PageUrl, UrlRefusal> {
-        if text.len() > LONGEST_URL {
-            return Err(UrlRefusal::TooLong);
-        }
-        if is_trap(&text[path_start..path_end]) {
-            return Err(UrlRefusal::TrapPath);
-        }
-        // All of them fit: the text is at most LONGEST_URL bytes long.
-        let offset = |at: usize| u16::try_from(at).map_err(|_| UrlRefusal::TooLong);
-        Ok(PageUrl { host_end: offset(host_end)?, path_start: offset(path_start)?, path_end: offset(path_end)?, text: text.into() })
+    /// The same in a text that stays where it is.
+    pub fn by_ref(&self) -> UrlRef<'_> {
+        UrlRef { text: &self.text, parts: self.parts }
+    }
+
+    pub(in crate::model) fn parts(&self) -> Parts {
+        self.parts
     }
 
     /// As the url crate has it: for resolving what the quick way leaves open.
@@ -87,14 +163,12 @@ impl PageUrl {
 
     /// Whether the scheme is https.
     pub fn is_secure(&self) -> bool {
-        self.text.starts_with("https:")
+        self.by_ref().is_secure()
     }
 
     /// The host as text, IPv6 without brackets.
     pub fn host_str(&self) -> &str {
-        let start = if self.is_secure() { "https://".len() } else { "http://".len() };
-        let host = &self.text[start..usize::from(self.host_end)];
-        host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
+        self.by_ref().host_str()
     }
 
     /// The host.
@@ -115,17 +189,17 @@ impl PageUrl {
     /// The port, with the scheme's default filled in.
     pub fn port(&self) -> u16 {
         let default = if self.is_secure() { 443 } else { 80 };
-        self.text[usize::from(self.host_end)..self.path_start()].strip_prefix(':').and_then(|port| port.parse().ok()).unwrap_or(default)
+        self.text[self.host_end()..self.path_start()].strip_prefix(':').and_then(|port| port.parse().ok()).unwrap_or(default)
     }
 
     /// The path, beginning with `/`.
     pub fn path(&self) -> &str {
-        &self.text[self.path_start()..self.path_end()]
+        self.by_ref().path()
     }
 
     /// The query without its `?`, if there is one.
     pub fn query(&self) -> Option<&str> {
-        self.text[self.path_end()..].strip_prefix('?')
+        self.by_ref().query()
     }
 
     /// Path and query: what stands in the request line, and what robots.txt speaks of.
@@ -140,25 +214,25 @@ impl PageUrl {
 
     /// Whether its name says that it is no page: a picture, an archive, a style sheet. Not so where a script is asked.
     pub fn names_media(&self) -> bool {
-        self.query().is_none() && names_media(self.path())
+        self.by_ref().names_media()
     }
 
     /// The root page of the same origin.
     pub fn root(&self) -> PageUrl {
         let text = format!("{}/", self.origin_str());
-        PageUrl { text: text.into(), host_end: self.host_end, path_start: self.path_start, path_end: self.path_start + 1 }
+        PageUrl { text: text.into(), parts: Parts { path_end: self.parts.path_start + 1, ..self.parts } }
     }
 
     pub(super) fn host_end(&self) -> usize {
-        usize::from(self.host_end)
+        usize::from(self.parts.host_end)
     }
 
     pub(super) fn path_start(&self) -> usize {
-        usize::from(self.path_start)
+        usize::from(self.parts.path_start)
     }
 
     fn path_end(&self) -> usize {
-        usize::from(self.path_end)
+        usize::from(self.parts.path_end)
     }
 }
 

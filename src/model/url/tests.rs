@@ -230,11 +230,17 @@ fn join_every_way(base: &str, reference: &str) -> Result<PageUrl, UrlRefusal> {
     let base = PageUrl::parse(base).unwrap();
     let exact = join::exactly(&url::Url::parse(base.as_str()).unwrap(), reference, None);
     assert_eq!(base.join(reference), exact, "{base} + {reference:?}");
-    assert_eq!(LinkBase::new(base.clone()).join(reference, None), exact, "{base} + {reference:?}");
-    if let Some(quick) = join::quickly(&base, reference) {
-        assert_eq!(quick, exact, "{base} + {reference:?}, quickly");
-    }
+    assert_eq!(join_behind_another(&mut LinkBase::new(base.clone()), reference, None), exact, "{base} + {reference:?}");
     exact
+}
+
+/// Joins as links are: each text behind the one before.
+fn join_behind_another(base: &mut LinkBase, reference: &str, encoding: Option<QueryEncoding<'_>>) -> Result<PageUrl, UrlRefusal> {
+    let mut texts = "http://another.test/".to_owned();
+    let before = texts.len();
+    let parts = base.join_into(reference, encoding, &mut texts);
+    assert_eq!(parts.is_err(), texts.len() == before, "{reference:?}: what leads nowhere leaves no trace");
+    parts.map(|parts| UrlRef::new(&texts[before..], parts).to_url())
 }
 
 #[test]
@@ -288,7 +294,7 @@ fn a_query_is_encoded_as_the_page_is() {
         text.chars().map(|c| c as u8).collect::<Vec<u8>>().into()
     }
     let mut base = LinkBase::new(PageUrl::parse("http://docs.test/").unwrap());
-    assert_eq!(base.join("/ü?ü", Some(&latin)).unwrap().as_str(), "http://docs.test/%C3%BC?%FC");
+    assert_eq!(join_behind_another(&mut base, "/ü?ü", Some(&latin)).unwrap().as_str(), "http://docs.test/%C3%BC?%FC");
 }
 
 /// Texts near the edges of the URL grammar.

@@ -155,7 +155,7 @@ fn links_of_a_nofollow_page_are_not_followed_and_robots_wishes_are_on_the_record
     played.asks(120_000);
     played.answers(FetchOutcome::Status(404), None);
     played.asks(120_000);
-    let links = vec![Link { url: url("http://a.ke/1"), fingerprint: FINGERPRINTS.of("http://a.ke/1") }];
+    let links = [Link { url: url("http://a.ke/1"), fingerprint: FINGERPRINTS.of("http://a.ke/1") }].into_iter().collect();
     let page = PageFacts { links, no_index: true, no_follow: true, ..PageFacts::default() };
     played.answers(FetchOutcome::Page { status: 200, page }, None);
     assert_eq!(played.asks(120_000), None);
