@@ -123,7 +123,8 @@ impl Plan {
             self.tables(&mut options);
             match *name {
                 "seen" => self.packed_rows(&mut options),
-                "recent" => options.set_compression_type(DBCompressionType::None),
+                // Fingerprints, which nothing makes shorter.
+                "recent" | "children" => options.set_compression_type(DBCompressionType::None),
                 _ => {}
             }
             ColumnFamilyDescriptor::new(*name, options)
@@ -141,6 +142,9 @@ impl Plan {
         DB::open_cf_descriptors_read_only(&self.options(), path, self.descriptors(), false)
     }
 }
+
+/// For how long it stands whether writes are held up: asking costs as much as a small write.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// What a database is good for at the moment.
 #[derive(Clone, Debug)]
@@ -162,6 +166,8 @@ pub(super) struct Database {
     condition: Condition,
     /// How many times it was opened.
     openings: u64,
+    /// Whether writes were held up when that was asked last.
+    held_up: Option<(bool, Instant)>,
     /// How is written what has to survive, and what is known from elsewhere.
     logged: WriteOptions,
     unlogged: WriteOptions,
@@ -176,7 +182,7 @@ impl Database {
         logged.set_sync(plan.synced);
         unlogged.disable_wal(true);
         let (db, condition, counters) = (Some(db), Condition::Sound, Arc::clone(counters));
-        Ok(Database { plan, path, counters, db, condition, openings: 1, logged, unlogged })
+        Ok(Database { plan, path, counters, db, condition, openings: 1, held_up: None, logged, unlogged })
     }
 
     /// The database, for reading.
@@ -191,11 +197,18 @@ impl Database {
 
     /// Whether nothing is known to be wrong with it, and a write would not have to wait: RocksDB holds writers up when a slow disk does not
     /// keep pace with them.
-    pub(super) fn writes_at_once(&self) -> bool {
+    pub(super) fn writes_at_once(&mut self, now: Instant) -> bool {
         let (Condition::Sound, Some(db)) = (&self.condition, &self.db) else { return false };
-        ["rocksdb.is-write-stopped", "rocksdb.actual-delayed-write-rate"]
-            .iter()
-            .all(|held_up| db.property_int_value(*held_up) == Ok(Some(0)))
+        let known = self.held_up.filter(|(_, since)| now.saturating_duration_since(*since) < LOOK_AGAIN);
+        let held_up = known.map_or_else(
+            || {
+                let signs = ["rocksdb.is-write-stopped", "rocksdb.actual-delayed-write-rate"];
+                signs.iter().any(|sign| db.property_int_value(*sign) != Ok(Some(0)))
+            },
+            |(held_up, _)| held_up,
+        );
+        self.held_up = Some(known.unwrap_or((held_up, now)));
+        !held_up
     }
 
     /// How many times it was opened: after another time, what was written without a log may be gone.

@@ -80,8 +80,11 @@ impl Shared {
             return None;
         }
         let mut room = self.room.try_lock().ok()?;
-        let room = room.as_mut().filter(|room| room.seen.is_quick(&room.database, batch))?;
         let since = Instant::now();
+        let room = room.as_mut()?;
+        if !room.seen.is_quick(&mut room.database, batch, since) {
+            return None;
+        }
         let answers = room.ask(batch, counters);
         if since.elapsed() > LONG {
             self.for_the_thread.store(FOR_THE_THREAD, Ordering::Relaxed);

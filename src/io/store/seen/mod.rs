@@ -27,7 +27,7 @@ use entry::{Entry, Remembered};
 use recent::Recent;
 use rocksdb::{DB, FlushOptions, IteratorMode, ReadOptions, WriteBatch};
 use rows::{Depths, Sweep};
-use std::ops::RangeInclusive;
+use std::{ops::RangeInclusive, time::Instant};
 
 /// A generation has at least so many pages before it is swept.
 const LEAST_GENERATION: usize = 32 << 10;
@@ -134,11 +134,11 @@ impl SeenSet {
 
     /// Whether a question can be answered without sweeping, reading rows from the disk, opening the database or waiting for it to take a
     /// write: in some microseconds.
-    pub(super) fn is_quick(&self, database: &Database, batch: &SeenBatch) -> bool {
+    pub(super) fn is_quick(&self, database: &mut Database, batch: &SeenBatch, now: Instant) -> bool {
         let small = batch.questions.len() <= MOST_AT_ONCE;
         let swept = self.recent.full.is_empty() || self.owed < LEAST_SHARE;
         let room = self.recent.filling.len() + batch.questions.len() + 1 < self.limit;
-        small && swept && room && self.fits_cache && self.opening == database.openings() && database.writes_at_once()
+        small && swept && room && self.fits_cache && self.opening == database.openings() && database.writes_at_once(now)
     }
 
     /// Enters pages as they are, over what was known of them: for filling the set from a journal.
