@@ -3,6 +3,7 @@
 mod answers;
 mod connections;
 mod failures;
+mod landing;
 pub(crate) mod secure;
 pub(crate) mod site;
 
