@@ -122,12 +122,15 @@ impl Hands {
             Command::Fetch(order) => {
                 let (fetcher, address) = (self.web.fetcher.clone(), order.address);
                 let landed = self.landing(address);
-                self.spawn(async move { Some(Event::Fetched { address, report: Box::new(fetcher.fetch_telling(order, landed).await) }) });
+                // Boxed, so that it is not copied on its way: it takes some kilobytes.
+                let fetching = Box::pin(async move { fetcher.fetch_telling(order, landed).await });
+                self.spawn(async move { Some(Event::Fetched { address, report: Box::new(fetching.await) }) });
             }
             Command::Revisit { order, site, page } => {
                 let (fetcher, store) = (self.web.fetcher.clone(), self.store.clone());
                 let landed = self.landing(order.address);
-                self.spawn(async move { Some(revisit::revisit(&fetcher, &store, (order, landed), site, page).await) });
+                let revisiting = Box::pin(async move { revisit::revisit(&fetcher, &store, (order, landed), site, page).await });
+                self.spawn(async move { Some(revisiting.await) });
             }
             Command::CloseConnection(address) => {
                 let fetcher = self.web.fetcher.clone();

@@ -4,7 +4,7 @@ use super::{dial::dial, limits::FetchLimits, tls::WebTls};
 use crate::model::{
     address::AddressPolicy,
     fetch::FetchFailure,
-    url::{Host, Origin},
+    url::{Host, PageUrl},
 };
 use bytes::Bytes;
 use http_body_util::Empty;
@@ -28,6 +28,9 @@ use tokio::{
 };
 use tokio_rustls::client::TlsStream;
 
+/// How many headers hyper takes if nothing is said.
+const HYPERS_HEADERS: usize = 100;
+
 /// How long a connection may take to end in good order before it is cut.
 const CLOSING: Duration = Duration::from_secs(1);
 
@@ -39,9 +42,9 @@ pub struct Line {
 }
 
 impl Line {
-    /// The line that an origin needs.
-    pub fn of(origin: &Origin) -> Line {
-        Line { port: origin.port, secure: origin.secure.then(|| origin.host.clone()) }
+    /// The line that a page's origin needs.
+    pub fn of(url: &PageUrl) -> Line {
+        Line { port: url.port(), secure: url.is_secure().then(|| url.host()) }
     }
 }
 
@@ -188,7 +191,11 @@ impl Opening {
         let meter = Arc::new(Meter::new());
         let metered = Metered::new(transport, meter.clone(), self.open.clone());
         let mut builder = Builder::new();
-        builder.max_headers(self.limits.headers).max_header_size(self.limits.head_bytes).max_buf_size(self.limits.head_bytes.max(8192));
+        builder.max_header_size(self.limits.head_bytes).max_buf_size(self.limits.head_bytes.max(8192));
+        // Saying what hyper does by itself would cost room on the heap for each answer.
+        if self.limits.headers != HYPERS_HEADERS {
+            builder.max_headers(self.limits.headers);
+        }
         let handshake = builder.handshake(TokioIo::new(metered)).await;
         let (sender, driving) = handshake.map_err(|_| FetchFailure::Closed)?;
         let driver = tokio::spawn(driving);

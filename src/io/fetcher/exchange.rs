@@ -2,7 +2,7 @@
 
 use super::{
     body::{self, Wanted},
-    buffers::Buffers,
+    buffers::{Buffers, LARGE},
     connection::Connection,
     decode::{ACCEPTED, Decoder, Encoding},
     guard, head,
@@ -25,7 +25,7 @@ use bytes::Bytes;
 use http_body_util::Empty;
 use hyper::{
     HeaderMap, Request, Response, StatusCode, Uri,
-    body::Incoming,
+    body::{Body, Incoming},
     header::{self, HeaderValue},
     http::uri::PathAndQuery,
 };
@@ -151,7 +151,7 @@ fn request(order: &FetchOrder, manners: &Manners) -> Request<Empty<Bytes>> {
     *request.uri_mut() = target(url);
     let headers = request.headers_mut();
     headers.reserve(6);
-    if let Ok(host) = HeaderValue::try_from(url.origin().authority()) {
+    if let Ok(host) = HeaderValue::from_str(url.authority()) {
         headers.insert(header::HOST, host);
     }
     headers.insert(header::USER_AGENT, manners.user_agent.clone());
@@ -315,7 +315,13 @@ async fn wanted<'a>(
         FetchPurpose::Page => (Wanted::Whole(limits.wire_bytes), limits.decoded_bytes),
         FetchPurpose::Robots => (Wanted::Beginning(limits.robots_bytes), limits.robots_bytes),
     };
-    let decoder = Decoder::new(encoding, manners.buffers.take(), limit, limits);
+    let mut buffer = manners.buffers.take();
+    if encoding == Encoding::Identity {
+        // Not more than what must be asked for: a server may say any length.
+        let said = usize::try_from(incoming.size_hint().lower()).unwrap_or(usize::MAX);
+        buffer.reserve(said.min(LARGE));
+    }
+    let decoder = Decoder::new(encoding, buffer, limit, limits);
     let body = body::read(incoming, decoder, wanted, (limits, &manners.buffers), times.sent, times.deadline).await;
     exchange.wire_bytes = body.wire_bytes;
     let to_the_end = body.to_the_end;

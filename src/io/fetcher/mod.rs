@@ -204,14 +204,16 @@ impl Inner {
     async fn speak(&self, slot: &mut Option<Connection>, address: SocketAddr, order: &FetchOrder) -> (Exchange, Option<Unread<'_>>) {
         let begun = Instant::now();
         let deadline = begun + self.manners.limits.total;
-        let line = Line::of(&order.url.origin());
+        let line = Line::of(&order.url);
         if let Some(other) = slot.take_if(|kept| !kept.is_usable() || kept.line != line) {
             other.close().await;
         }
         loop {
             let kept = slot.is_some();
             if !kept {
-                let opening = tokio::time::timeout_at(deadline.into(), self.opening.open(address, line.clone())).await;
+                // Boxed, so that who needs none does not carry room for it: most find the connection open.
+                let opening = Box::pin(self.opening.open(address, line.clone()));
+                let opening = tokio::time::timeout_at(deadline.into(), opening).await;
                 match opening.unwrap_or(Err(FetchFailure::ConnectTimeout)) {
                     Ok(connection) => *slot = Some(connection),
                     Err(failure) => return (failed(failure, begun.elapsed()), None),

@@ -215,6 +215,10 @@ impl<'a> StartTags<'a> {
 
     /// What a start tag changes for what follows behind it.
     fn opened(&mut self, tag: &StartTag<'a>, behind: usize) {
+        // Nearly all that are asked for.
+        if tag.is(b"a") {
+            return;
+        }
         let closes_itself = || tag.attributes().self_closing();
         match raw_text::kind(tag) {
             raw_text::Kind::Markup if !is_foreign(tag) || closes_itself() => {}

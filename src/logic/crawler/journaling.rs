@@ -211,8 +211,12 @@ impl Crawler {
 }
 
 fn encoded(entry: &JournalEntry) -> Vec<u8> {
-    // Most visits fit, so that nothing is moved while they are written.
-    let room = Vec::with_capacity(512);
+    // Most entries fit, so that nothing is moved while they are written: a fingerprint takes up to ten bytes.
+    let room = match entry {
+        JournalEntry::Visited { children, found, .. } => 256 + 10 * children.len() + 96 * found.len(),
+        _ => 128,
+    };
+    let room = Vec::with_capacity(room);
     #[expect(clippy::expect_used, reason = "postcard writes any entry into a growing vector")]
     let mut row = postcard::to_extend(entry, room).expect("a journal entry always encodes");
     row.shrink_to_fit();

@@ -292,7 +292,7 @@ impl Crawler {
     /// Internal or external, in scope or not (LL-4, LL-5, LL-27); what the caches met lately is left out.
     #[expect(clippy::too_many_arguments, reason = "the site's traits are passed by value because the site itself is borrowed by its map")]
     fn sort_links(&mut self, host: &Host, tree: &Host, run: u32, level: u8, hops: u8, external: u64, links: &Links) -> Sorted {
-        let mut sorted = Sorted::default();
+        let mut sorted = Sorted { children: Vec::with_capacity(links.len()), ..Sorted::default() };
         let mut new_hosts = BTreeSet::new();
         let mut beyond = BTreeSet::new();
         let number = self.sites.get(host).map_or(0, |site| site.number);

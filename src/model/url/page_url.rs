@@ -186,6 +186,11 @@ impl PageUrl {
         &self.text[..self.path_start()]
     }
 
+    /// What stands in the Host header: host and port, brackets around IPv6, no default port.
+    pub fn authority(&self) -> &str {
+        &self.text[if self.is_secure() { "https://".len() } else { "http://".len() }..self.path_start()]
+    }
+
     /// The port, with the scheme's default filled in.
     pub fn port(&self) -> u16 {
         let default = if self.is_secure() { 443 } else { 80 };
