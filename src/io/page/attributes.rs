@@ -53,17 +53,18 @@ impl<'a> Attributes<'a> {
     }
 
     /// The value of an attribute (name in lower case), the first if there are several.
-    pub(super) fn get(self, name: &[u8]) -> Option<&'a [u8]> {
+    pub(super) fn get<const N: usize>(self, name: &[u8; N]) -> Option<&'a [u8]> {
         let mut all = self;
         if let Some(value) = all.plain_first(name) {
             return Some(value);
         }
-        all.find(|attribute| attribute.name.eq_ignore_ascii_case(name)).map(|attribute| attribute.value)
+        all.find(|attribute| attribute.name.len() == N && attribute.name.eq_ignore_ascii_case(name)).map(|attribute| attribute.value)
     }
 
     /// The value of the attribute, if it is the first and written as nearly all are: ` name="value"`.
-    fn plain_first(&self, name: &[u8]) -> Option<&'a [u8]> {
-        let value = self.inside.get(self.at..)?.strip_prefix(b" ")?.strip_prefix(name)?.strip_prefix(b"=\"")?;
+    fn plain_first<const N: usize>(&self, name: &[u8; N]) -> Option<&'a [u8]> {
+        let (written, value) = self.inside.get(self.at..)?.strip_prefix(b" ")?.split_first_chunk::<N>()?;
+        let value = value.strip_prefix(b"=\"").filter(|_| written == name)?;
         memchr(b'"', value).map(|length| &value[..length])
     }
 

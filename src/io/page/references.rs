@@ -65,14 +65,13 @@ pub(super) fn collect<'a>(bytes: &'a [u8], charset: Charset, key: &FingerprintKe
         named.references.push(reference);
     };
     for tag in StartTags::new(bytes) {
-        let attribute = |name: &[u8]| tag.attributes().get(name);
         let value = match &tag.initials() {
-            b"ar" if tag.is(b"area") => attribute(b"href"),
-            b"fr" if tag.is(b"frame") => attribute(b"src"),
-            b"if" if tag.is(b"iframe") => attribute(b"src"),
-            b"li" if tag.is(b"link") && is_followed_link(&tag) => attribute(b"href"),
+            b"ar" if tag.is(b"area") => tag.attributes().get(b"href"),
+            b"fr" if tag.is(b"frame") => tag.attributes().get(b"src"),
+            b"if" if tag.is(b"iframe") => tag.attributes().get(b"src"),
+            b"li" if tag.is(b"link") && is_followed_link(&tag) => tag.attributes().get(b"href"),
             b"ba" if tag.is(b"base") => {
-                named.base = named.base.or_else(|| attribute(b"href"));
+                named.base = named.base.or_else(|| tag.attributes().get(b"href"));
                 None
             }
             b"me" if tag.is(b"meta") => {
@@ -81,7 +80,7 @@ pub(super) fn collect<'a>(bytes: &'a [u8], charset: Charset, key: &FingerprintKe
                 }
                 None
             }
-            [b'a', _] if tag.is(b"a") => attribute(b"href"),
+            [b'a', _] if tag.is(b"a") => tag.attributes().get(b"href"),
             _ => None,
         };
         if let Some(value) = value {

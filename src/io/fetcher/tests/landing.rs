@@ -72,7 +72,8 @@ async fn a_small_page_behind_a_large_one_waits_until_that_is_read() {
     let (landed, land) = oneshot::channel();
     let told = RefCell::new(Vec::new());
     let first = async {
-        let report = fetcher.fetch_telling(order(address, "/large"), |_| drop(landed.send(()))).await;
+        let landed = |_| landed.send(()).unwrap();
+        let report = fetcher.fetch_telling(order(address, "/large"), landed).await;
         told.borrow_mut().push(report.url.path().to_owned());
     };
     let second = async {
