@@ -62,7 +62,7 @@ pub async fn crawl(mut config: Config, urls: Vec<PageUrl>, mut show: impl FnMut(
     let mut mind = birth::mind(&born, &souvenirs, secrets, Vec::new(), settings, hierarchy, clock::now());
     mind.handle(clock::now(), Event::Seeds(urls));
     let crawled = until_done(&mut mind, &mut hands, &mut ears, &mut show).await;
-    hands.rest().await;
+    hands.rest_for_good().await;
     let whole = crawled?;
     let mut servers = Vec::new();
     let mut after = None;

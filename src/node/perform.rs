@@ -218,9 +218,19 @@ impl Hands {
 
     /// Closes every connection and ends every task.
     pub async fn rest(&mut self) {
+        self.end().await;
+        self.store.close().await;
+    }
+
+    /// The same, when nobody will want to know what is stored.
+    pub async fn rest_for_good(&mut self) {
+        self.end().await;
+        self.store.discard().await;
+    }
+
+    async fn end(&mut self) {
         self.web.fetcher.close_all().await;
         self.tasks.abort_all();
         while self.tasks.join_next().await.is_some() {}
-        self.store.close().await;
     }
 }

@@ -10,7 +10,7 @@ use super::{
     journal::ReadFault,
     room::{Room, Shared},
     seen::{self, SeenSet},
-    state::{Answer, look},
+    state::{Answer, Closing, look},
 };
 use crate::model::{
     fingerprint::Fingerprint,
@@ -86,15 +86,15 @@ pub(super) enum CacheAction {
         answer: Answer<Vec<TableRow>>,
     },
     /// Flush, close, and say when it is done.
-    Close(oneshot::Sender<()>),
+    Close(Closing),
 }
 
 /// Serves until it is closed or nobody can ask any more. Returns who wants to know that it has ended.
 pub(super) fn serve(shared: &Shared, mut actions: mpsc::Receiver<CacheAction>, counters: &StoreCounters) -> Option<oneshot::Sender<()>> {
     let mut closed = None;
     while let Some(action) = actions.blocking_recv() {
-        if let CacheAction::Close(done) = action {
-            closed = Some(done);
+        if let CacheAction::Close(closing) = action {
+            closed = Some(closing);
             break;
         }
         add(&counters.cache_actions, 1);
@@ -102,10 +102,12 @@ pub(super) fn serve(shared: &Shared, mut actions: mpsc::Receiver<CacheAction>, c
             break;
         }
     }
-    if let Some(room) = shared.close() {
+    if let Some(room) = shared.close()
+        && closed.as_ref().is_none_or(|closing| closing.keep)
+    {
         room.database.flush();
     }
-    closed
+    closed.map(|closing| closing.done)
 }
 
 fn perform(room: &mut Room, action: CacheAction, counters: &StoreCounters) {

@@ -10,7 +10,7 @@ use super::{
     open::{self, OpenReport, Opened},
     room::{Room, Shared},
     seen::SeenSet,
-    state::{self, Answer, StateAction, StateRead, StateWrite},
+    state::{self, Answer, Closing, StateAction, StateRead, StateWrite},
 };
 use crate::model::{
     claim::SignedClaim,
@@ -91,14 +91,23 @@ impl Store {
     /// Does what was asked for until now, flushes and closes both databases and frees the directory. From then on every action is
     /// answered with [`StoreError::Closed`].
     pub async fn close(&self) {
+        self.end(true).await;
+    }
+
+    /// The same for a directory that will be removed: nothing is made ready for the next opening.
+    pub async fn discard(&self) {
+        self.end(false).await;
+    }
+
+    async fn end(&self, keep: bool) {
         let (state_done, state_closed) = oneshot::channel();
         let (cache_done, cache_closed) = oneshot::channel();
         if let Some(state) = &self.0.state {
-            let _ = state.send(StateAction::Close(state_done)).await;
+            let _ = state.send(StateAction::Close(Closing { keep, done: state_done })).await;
         }
         if let Some(cache) = &self.0.cache {
             self.0.room.hand_over();
-            let _ = cache.send(CacheAction::Close(cache_done)).await;
+            let _ = cache.send(CacheAction::Close(Closing { keep, done: cache_done })).await;
         }
         // An error means that it was closed already.
         let _ = state_closed.await;

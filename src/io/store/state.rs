@@ -29,7 +29,7 @@ pub(super) enum StateAction {
     Write(StateWrite),
     Read(StateRead),
     /// Flush, close, and say when it is done.
-    Close(oneshot::Sender<()>),
+    Close(Closing),
 }
 
 pub(super) enum StateWrite {
@@ -61,6 +61,14 @@ pub(super) enum StateRead {
     Range { subnet: Subnet, from: Option<(JournalKey, u64)>, most_bytes: usize, answer: Answer<Page> },
 }
 
+/// How to end.
+pub(super) struct Closing {
+    /// Whether somebody will open the database again: then all goes into tables, so that this is quick.
+    pub(super) keep: bool,
+    /// Who wants to know that it has ended.
+    pub(super) done: oneshot::Sender<()>,
+}
+
 /// A batch is committed when it has grown to this, even if more changes wait.
 const MOST_BATCH_BYTES: usize = 4 << 20;
 
@@ -83,8 +91,8 @@ pub(super) fn serve(
             match action {
                 StateAction::Write(write) => group.add(&mut database, write),
                 StateAction::Read(read) => reads.push(read),
-                StateAction::Close(done) => {
-                    closed = Some(done);
+                StateAction::Close(closing) => {
+                    closed = Some(closing);
                     break;
                 }
             }
@@ -96,8 +104,10 @@ pub(super) fn serve(
             answer(&mut database, read);
         }
     }
-    database.flush();
-    closed
+    if closed.as_ref().is_none_or(|closing| closing.keep) {
+        database.flush();
+    }
+    closed.map(|closing| closing.done)
 }
 
 /// Changes that are committed together.

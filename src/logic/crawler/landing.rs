@@ -16,11 +16,13 @@ use std::net::IpAddr;
 impl Crawler {
     /// The token of an address that needs no rest goes back before its page is read.
     pub(super) fn landed(&mut self, address: IpAddr, took: Millis) {
+        if self.front.politeness().rest_after(took, None) > 0 {
+            return;
+        }
         let Some(host) = self.in_flight.get(&address).filter(|_| !self.landed.contains_key(&address)) else { return };
         let Some(site) = self.sites.get_mut(host).filter(|site| site.reading.is_none() && site.digesting == 0) else { return };
         let Some(Asking::Page(waiting)) = &site.asking else { return };
-        let delay = site.crawl_delay(&waiting.url.origin());
-        if self.front.politeness().rest_after(took, delay) > 0 {
+        if site.crawl_delay(&waiting.url.origin()).is_some_and(|delay| delay > 0) {
             return;
         }
         let Some(Asking::Page(waiting)) = site.asking.take() else { return };
