@@ -26,21 +26,21 @@ impl Crawler {
             return;
         }
         let Some(Asking::Page(waiting)) = site.asking.take() else { return };
-        site.reading = Some(waiting);
         let at = site.address;
         let Some(host) = self.in_flight.remove(&address) else { return };
+        let url = waiting.url.clone();
+        site.reading = Some(waiting);
         self.front.give_back(address, self.now.moment);
         self.front.want(at, &host);
-        self.landed.insert(address, host);
+        self.landed.insert(address, (host, url));
     }
 
-    /// Whose page was being read at this address, if it is this one, and the page itself unless its site is gone.
+    /// Whose page was being read at this address, if it is this one, and the page itself unless its site is gone or begun anew.
     pub(super) fn read(&mut self, address: IpAddr, url: &PageUrl) -> Option<(Host, Option<Waiting>)> {
-        let host = self.landed.get(&address)?;
-        let page = match self.sites.get_mut(host) {
-            Some(site) => site.reading.take_if(|reading| reading.url == *url).map(Some)?,
-            None => None,
-        };
-        self.landed.remove(&address).map(|host| (host, page))
+        self.landed.get(&address).filter(|(_, reading)| reading == url)?;
+        let (host, _) = self.landed.remove(&address)?;
+        let site = self.sites.get_mut(&host);
+        let page = site.and_then(|site| site.reading.take_if(|reading| reading.url == *url));
+        Some((host, page))
     }
 }

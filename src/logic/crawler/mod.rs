@@ -63,7 +63,7 @@ use crate::{
         receipt::SignedReceipt,
         subnet::Subnet,
         time::{Millis, Moment, Now},
-        url::Host,
+        url::{Host, PageUrl},
     },
 };
 pub use counters::Counters;
@@ -232,8 +232,8 @@ pub struct Crawler {
     /// Whether the disk has room.
     room: bool,
     in_flight: BTreeMap<IpAddr, Host>,
-    /// Whose page is being read while the address may be asked for another.
-    landed: BTreeMap<IpAddr, Host>,
+    /// Which page of whom is being read while the address may be asked for another.
+    landed: BTreeMap<IpAddr, (Host, PageUrl)>,
     met_frontier: ShadowedCache,
     met_outgoing: ShadowedCache,
     loading: BTreeMap<Subnet, succession::Loading>,

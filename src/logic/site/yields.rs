@@ -91,11 +91,15 @@ impl Yields {
         if price == Price::default() {
             return false;
         }
+        let (mine, other) = (self.known(branch(url), key), self.known(branch(read), key));
+        if self.branches.len() + 1 >= MOST_BRANCHES && !self.branches.contains_key(&mine) {
+            // Whether this branch is counted for itself may depend on whether the other one comes first.
+            return true;
+        }
         let fruitless = |mut brought: Brought| {
             brought.count(0);
             brought
         };
-        let (mine, other) = (self.known(branch(url), key), self.known(branch(read), key));
         let known = self.branches.get(&mine).copied().unwrap_or_default();
         let known = if mine == other { fruitless(known) } else { known };
         expected(fruitless(self.whole), known) < price.hosts()

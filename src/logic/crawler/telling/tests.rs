@@ -1,5 +1,6 @@
 //! Is what people are told true? Asked of a crawler whose world is played by hand, one event after another.
 
+mod landing;
 mod robots;
 mod sentences;
 mod views;
@@ -17,7 +18,8 @@ use crate::{
         access_point::AccessPoint,
         claim::{Claim, ClaimReason, SignedClaim},
         fetch::{
-            FetchOrder, FetchOutcome, FetchPurpose, FetchReport, Link, LocatedHost, PageFacts, ProbeKind, ProbeReport, ResolveFailure,
+            FetchFailure, FetchOrder, FetchOutcome, FetchPurpose, FetchReport, Link, LocatedHost, PageFacts, ProbeKind, ProbeReport,
+            ResolveFailure,
         },
         fingerprint::FingerprintKey,
         message::{Gossip, Request, Response},

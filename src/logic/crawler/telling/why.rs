@@ -268,6 +268,9 @@ impl Crawler {
         {
             return ("is being asked for".to_owned(), Some(asked.level));
         }
+        if let Some(read) = site.reading.as_ref().filter(|read| read.url == *url) {
+            return ("came and is being read".to_owned(), Some(read.level));
+        }
         let cut = site.record.cut_by_depth > 0;
         let print = self.secret.of(url.as_str());
         if let Some(place) = site.frontier.far().position(|(_, page)| page == print) {

@@ -5,7 +5,7 @@ use crate::model::record::{RunState, ServerStatus};
 
 impl Played {
     /// The web answers one request with this.
-    fn answers(&mut self, outcome: FetchOutcome, retry_after: Option<Millis>) -> FetchOrder {
+    pub(super) fn answers(&mut self, outcome: FetchOutcome, retry_after: Option<Millis>) -> FetchOrder {
         let order = self.fetches.pop().expect("a request is under way");
         let report = FetchReport {
             url: order.url.clone(),
@@ -22,7 +22,7 @@ impl Played {
     }
 
     /// Time passes until a request is under way; says how much, and whom it goes to.
-    fn next_request(&mut self, at_most: Millis) -> Option<(Millis, String, String)> {
+    pub(super) fn next_request(&mut self, at_most: Millis) -> Option<(Millis, String, String)> {
         for waited in (0..=at_most).step_by(100) {
             if let Some(order) = self.fetches.last() {
                 return Some((waited, order.url.to_string(), order.address.to_string()));
@@ -32,7 +32,7 @@ impl Played {
         None
     }
 
-    fn asks(&mut self, at_most: Millis) -> Option<(String, String)> {
+    pub(super) fn asks(&mut self, at_most: Millis) -> Option<(String, String)> {
         self.next_request(at_most).map(|(_, url, address)| (url, address))
     }
 
