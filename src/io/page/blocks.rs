@@ -26,6 +26,24 @@ struct Classes {
     space: u64,
 }
 
+impl Classes {
+    /// From where each byte is, and what more than one byte belongs to. Inlined, as whoever calls it has instructions of its own.
+    #[inline(always)]
+    fn new(is: impl Fn(u8) -> u64, letter: u64, blank: u64) -> Classes {
+        Classes {
+            less: is(b'<'),
+            greater: is(b'>'),
+            double_quote: is(b'"'),
+            single_quote: is(b'\''),
+            equals: is(b'='),
+            slash: is(b'/'),
+            letter,
+            blank,
+            space: is(b' ') | is(b'\n'),
+        }
+    }
+}
+
 /// What the tags before leave open at the end of a block: masks that are empty but for their lowest bit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Carry {
@@ -83,24 +101,27 @@ pub(super) fn tags(piece: &Piece, from: usize, carry: &mut Carry) -> Option<Tags
     let (block, next) = piece.split_first_chunk()?;
     let next = next.first_chunk()?;
     #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("bmi1") {
-            // SAFETY: the processor has them.
-            return unsafe { tags_avx512(block, next, from, carry) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has it.
-            return plain(unsafe { classes_avx2(block) }, next, from, carry);
-        }
+    if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("bmi1") {
+        // SAFETY: the processor has them.
+        return unsafe { tags_avx512(block, next, from, carry) };
     }
-    // Classifying the bytes would take longer than reading tags one by one.
-    None
+    plain(classes(block)?, next, from, carry)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512bw,bmi1,bmi2")]
 fn tags_avx512(block: &[u8; BLOCK], next: &[u8; 2], from: usize, carry: &mut Carry) -> Option<Tags> {
     plain(classes_avx512(block), next, from, carry)
+}
+
+/// Classifies the bytes of a block; none if this processor takes longer for that than for reading tags one by one.
+fn classes(block: &[u8; BLOCK]) -> Option<Classes> {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has it.
+        return Some(unsafe { classes_avx2(block) });
+    }
+    None
 }
 
 /// Inlined, for the sake of the instructions that whoever calls it may use.
@@ -157,17 +178,7 @@ fn classes_avx512(block: &[u8; BLOCK]) -> Classes {
     let all = |byte: u8| _mm512_set1_epi8(byte as i8);
     let is = |wanted: u8| _mm512_cmpeq_epi8_mask(bytes, all(wanted));
     let after_a = _mm512_sub_epi8(_mm512_or_si512(bytes, all(0x20)), all(b'a'));
-    Classes {
-        less: is(b'<'),
-        greater: is(b'>'),
-        double_quote: is(b'"'),
-        single_quote: is(b'\''),
-        equals: is(b'='),
-        slash: is(b'/'),
-        letter: _mm512_cmple_epu8_mask(after_a, all(b'z' - b'a')),
-        blank: _mm512_cmple_epu8_mask(bytes, all(b' ')),
-        space: is(b' ') | is(b'\n'),
-    }
+    Classes::new(is, _mm512_cmple_epu8_mask(after_a, all(b'z' - b'a')), _mm512_cmple_epu8_mask(bytes, all(b' ')))
 }
 
 /// The same with the instructions of older processors.
@@ -191,17 +202,7 @@ fn classes_avx2(block: &[u8; BLOCK]) -> Classes {
         _mm256_and_si256(_mm256_cmpgt_epi8(lower, all(b'a' - 1)), _mm256_cmpgt_epi8(all(b'z' + 1), lower))
     };
     let blank = |bytes| _mm256_cmpeq_epi8(_mm256_min_epu8(bytes, all(b' ')), bytes);
-    Classes {
-        less: is(b'<'),
-        greater: is(b'>'),
-        double_quote: is(b'"'),
-        single_quote: is(b'\''),
-        equals: is(b'='),
-        slash: is(b'/'),
-        letter: mask(letter(low), letter(high)),
-        blank: mask(blank(low), blank(high)),
-        space: is(b' ') | is(b'\n'),
-    }
+    Classes::new(is, mask(letter(low), letter(high)), mask(blank(low), blank(high)))
 }
 
 #[cfg(test)]
