@@ -200,14 +200,12 @@ impl Database {
     pub(super) fn writes_at_once(&mut self, now: Instant) -> bool {
         let (Condition::Sound, Some(db)) = (&self.condition, &self.db) else { return false };
         let known = self.held_up.filter(|(_, since)| now.saturating_duration_since(*since) < LOOK_AGAIN);
-        let held_up = known.map_or_else(
-            || {
-                let signs = ["rocksdb.is-write-stopped", "rocksdb.actual-delayed-write-rate"];
-                signs.iter().any(|sign| db.property_int_value(*sign) != Ok(Some(0)))
-            },
-            |(held_up, _)| held_up,
-        );
-        self.held_up = Some(known.unwrap_or((held_up, now)));
+        let look = || {
+            let signs = ["rocksdb.is-write-stopped", "rocksdb.actual-delayed-write-rate"];
+            (signs.iter().any(|sign| db.property_int_value(*sign) != Ok(Some(0))), now)
+        };
+        let (held_up, since) = known.unwrap_or_else(look);
+        self.held_up = Some((held_up, since));
         !held_up
     }
 
