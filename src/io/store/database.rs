@@ -109,6 +109,11 @@ impl Plan {
         // Writing waits rather than letting what is replaced pile up.
         options.set_level_zero_slowdown_writes_trigger(6);
         options.set_level_zero_stop_writes_trigger(10);
+        // Nearly every row that is asked for is there: filters of the level where most lie would only be one more look.
+        options.set_optimize_filters_for_hits(true);
+        // Rows that wait to be written are few, and seldom the one asked for.
+        options.set_memtable_prefix_bloom_ratio(0.02);
+        options.set_memtable_whole_key_filtering(true);
         let mut blocks = BlockBasedOptions::default();
         blocks.set_block_cache(&self.blocks);
         // A block for each row: what else is read with it is of another site.
