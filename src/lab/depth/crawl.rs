@@ -118,6 +118,8 @@ impl Crawl<'_> {
                 Link::Inside(to) => apart.push(to),
             }
         }
+        let page = KEY.of(url.as_str());
+        let urls = named.iter().map(|elsewhere| KEY.of(&elsewhere.at(self.web.port)).half()).collect();
         self.tree.pages.push(Page { place, level, bytes, busy_ms: took, named });
         let entry = JournalEntry::Visited {
             url,
@@ -136,6 +138,7 @@ impl Crawl<'_> {
         };
         if let Some(site) = self.sites.get_mut(&number) {
             site.apply(&entry, self.rules, &KEY);
+            site.apply(&JournalEntry::Beyond { page, urls }, self.rules, &KEY);
         }
         for to in apart {
             self.meet(HostName::of(&self.plan, &to).section, to, level + 1);

@@ -1,6 +1,6 @@
 //! What goes on the record? Requests, outcomes, levels, external hosts, and what changed since the run before.
 
-use super::{MOST_EXTERNAL_HOSTS, MOST_NAMED, Site, asks_for_patience, frontier::Waiting};
+use super::{MOST_EXTERNAL_HOSTS, MOST_NAMED, Site, SiteRules, asks_for_patience, frontier::Waiting, yields::Price};
 use crate::model::{
     account::LevelCounts,
     fetch::FetchFailure,
@@ -47,6 +47,34 @@ impl Site {
                 let domains = self.external_domains.count().min(self.record.external_hosts);
                 self.record.external_domains = domains.max(self.record.external_domains);
             }
+        }
+    }
+
+    /// Enters a page's links to other sites in scope: those that the journal names for the first time, and all.
+    pub(super) fn count_named(&mut self, named: &[PageUrl], all: &[Fingerprint], level: u8, rules: &SiteRules, key: &FingerprintKey) {
+        let before = self.record.external_hosts;
+        let mut external = Vec::new();
+        for url in named {
+            let link = key.of(url.as_str());
+            if self.named.len() < MOST_NAMED {
+                self.named.insert(link);
+            }
+            let host = url.host();
+            if !self.is_internal(&host) {
+                self.count_external(&host, level, key);
+                self.count_external_url(link.half());
+                external.push(link.half());
+            }
+        }
+        // Of the others it only says that they lead elsewhere, perhaps to another host of the tree.
+        external.extend(all.iter().map(|link| link.half()).filter(|link| self.yields.knows(*link)));
+        self.tell(&external, self.record.external_hosts - before, rules);
+    }
+
+    /// What the page that was visited last names, for the rule of yield.
+    pub(super) fn tell(&mut self, links: &[u32], hosts: u64, rules: &SiteRules) {
+        if rules.price > Price::default() {
+            self.yields.name(links, hosts);
         }
     }
 

@@ -260,23 +260,17 @@ impl Site {
             JournalEntry::Follows { run, pages } => {
                 self.record.changes = Some(Changes { since_run: *run, pages_before: *pages, ..Changes::default() });
             }
-            JournalEntry::Kept { level, size, change, named, .. } => {
+            JournalEntry::Kept { level, size, change, elsewhere, named, .. } => {
                 self.count_change(*change, *level, *size);
-                for url in named {
-                    if self.named.len() < MOST_NAMED {
-                        self.named.insert(key.of(url.as_str()));
-                    }
-                    let host = url.host();
-                    if !self.is_internal(&host) {
-                        self.count_external(&host, *level, key);
-                        self.count_external_url(key.of(url.as_str()).half());
-                    }
-                }
+                self.count_named(named, elsewhere, *level, rules, key);
             }
             JournalEntry::Evaluated { evaluation, took_us, .. } => {
                 self.record.evaluation.get_or_insert_default().count(evaluation, *took_us);
             }
-            JournalEntry::Beyond { urls, .. } => urls.iter().for_each(|url| self.count_external_url(*url)),
+            JournalEntry::Beyond { urls, .. } => {
+                urls.iter().for_each(|url| self.count_external_url(*url));
+                self.tell(urls, 0, rules);
+            }
             JournalEntry::Robots { origin, at, answer, took } => {
                 self.count_request(*at, *took, 0);
                 let standing = self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin));
@@ -325,7 +319,8 @@ impl Site {
                 for host in beyond_scope.iter().cloned().chain(outgoing.iter().filter(|a| a.place.is_none()).map(|a| a.url.host())) {
                     self.count_external(&host, *level, key);
                 }
-                self.yields.count(url, self.record.external_hosts - before, key);
+                self.yields.ask(url, key);
+                self.tell(&[], self.record.external_hosts - before, rules);
             }
             JournalEntry::Skipped { url, reason } => {
                 self.frontier.remove(key.of(url.as_str()));

@@ -3,8 +3,11 @@
 //! Good and Turing: how likely the next draw is new is told by how many things were new, or seen only once, a moment ago. A journal says
 //! which hosts a page was the first to name, so what is counted is how many the last requests brought. Pages are no draws from one urn,
 //! though: a directory of links goes on naming hosts while the archive beside it never does. So each *branch* of a site (its first
-//! directory) is counted for itself, and judged the more by its own record the longer that is: it is taken to name hosts at a steady rate (Poisson),
+//! directory) is counted for itself, and judged the more by its own record the longer that is: it is taken to name others at a steady rate (Poisson),
 //! which before anything is known of it lies anywhere around the site's own (Gamma).
+//!
+//! A branch that names hosts which the site has named before looks outward, too: every such link tells of its rate, and what part of the links
+//! name a new host is told by the whole site. Only what stands on page after page, as in a menu, tells nothing.
 //!
 //! Everything follows from the journal, so whoever reads it back decides alike.
 
@@ -19,7 +22,7 @@ use std::{collections::BTreeMap, fmt};
 pub struct Price(u32);
 
 /// What is taken for granted before anything is known of a site: that so many requests have brought so many hosts.
-const FIRST_GUESS: Brought = Brought { requests: 2.0, hosts: 1.0 };
+const FIRST_GUESS: Brought = Brought { requests: 2.0, links: 1.0, hosts: 1.0 };
 
 /// How alike the branches of a site are: the shape of the Gamma distribution of their rates. At 0.2 one branch in five has four fifths of
 /// the new hosts, and most have nearly none, as is usual for such things.
@@ -31,6 +34,15 @@ const MEMORY: f64 = 200.0;
 
 /// How many branches of a site are told apart; further ones are judged together.
 const MOST_BRANCHES: usize = 1_000;
+
+/// A link that stands on more than one of so many pages belongs to what all pages have in common.
+const PAGES_TO_A_LINK: u64 = 5;
+
+/// How many links of a page count beside its new hosts: so a page can take only so much from what is expected of others.
+const MOST_OLD_LINKS: u64 = 10;
+
+/// How many links are known again.
+const MOST_LINKS: usize = 20_000;
 
 impl Price {
     /// So many hosts for a request, from 0 to 1,000; none for anything else.
@@ -54,15 +66,52 @@ impl fmt::Display for Price {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Brought {
     requests: f64,
+    /// Links to new hosts, and others that tell something.
+    links: f64,
     hosts: f64,
 }
 
 impl Brought {
-    fn count(&mut self, hosts: u64) {
+    fn request(&mut self) {
         let kept = 1.0 - 1.0 / MEMORY;
-        self.requests = self.requests * kept + 1.0;
-        self.hosts = self.hosts * kept + hosts as f64;
+        *self = Brought { requests: self.requests * kept + 1.0, links: self.links * kept, hosts: self.hosts * kept };
     }
+
+    fn name(&mut self, links: u64, hosts: u64) {
+        self.links += links as f64;
+        self.hosts += hosts as f64;
+    }
+}
+
+/// What the page that was asked for last has named so far.
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    branch: Fingerprint,
+    links: u64,
+    hosts: u64,
+}
+
+impl Default for Page {
+    fn default() -> Page {
+        Page::of(Fingerprint(0))
+    }
+}
+
+impl Page {
+    fn of(branch: Fingerprint) -> Page {
+        Page { branch, links: 0, hosts: 0 }
+    }
+
+    fn telling(&self) -> u64 {
+        self.hosts + self.links.saturating_sub(self.hosts).min(MOST_OLD_LINKS)
+    }
+}
+
+/// Since which request a link is known, and on how many pages it stood.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    since: u64,
+    pages: u64,
 }
 
 /// What a site's pages brought so far, and which were left out for it.
@@ -70,14 +119,53 @@ impl Brought {
 pub struct Yields {
     whole: Brought,
     branches: BTreeMap<Fingerprint, Brought>,
+    requests: u64,
+    last: Page,
+    links: BTreeMap<u32, Link>,
 }
 
 impl Yields {
-    /// A page was asked for, and was the first of its site to name so many external hosts.
-    pub fn count(&mut self, url: &PageUrl, hosts: u64, key: &FingerprintKey) {
-        self.whole.count(hosts);
+    /// A page was asked for. What it names is told by [`Self::name`].
+    pub fn ask(&mut self, url: &PageUrl, key: &FingerprintKey) {
         let branch = self.known(branch(url), key);
-        self.branches.entry(branch).or_default().count(hosts);
+        self.whole.request();
+        self.branches.entry(branch).or_default().request();
+        self.last = Page::of(branch);
+        self.requests += 1;
+    }
+
+    /// The page that was asked for last has these external links, and was the first of its site to name so many external hosts. May be told
+    /// in parts, each link once.
+    pub fn name(&mut self, links: &[u32], hosts: u64) {
+        let before = self.last.telling();
+        for link in links {
+            self.last.links += u64::from(self.tells(*link));
+        }
+        self.last.hosts += hosts;
+        let links = self.last.telling() - before;
+        self.whole.name(links, hosts);
+        self.branches.entry(self.last.branch).or_default().name(links, hosts);
+    }
+
+    /// Whether this is known for an external link.
+    pub fn knows(&self, link: u32) -> bool {
+        self.links.contains_key(&link)
+    }
+
+    /// Enters that a link stands on the page, and says whether it is new or stood on few pages before.
+    fn tells(&mut self, link: u32) -> bool {
+        let room = self.links.len() < MOST_LINKS;
+        match self.links.get_mut(&link) {
+            None if room => {
+                self.links.insert(link, Link { since: self.requests, pages: 1 });
+                true
+            }
+            None => false,
+            Some(known) => {
+                known.pages += 1;
+                (known.pages - 1) * PAGES_TO_A_LINK <= self.requests - known.since
+            }
+        }
     }
 
     /// How many hosts this page can be expected to name that its site has not named yet.
@@ -85,8 +173,9 @@ impl Yields {
         expected(self.whole, self.branches.get(&self.known(branch(url), key)).copied().unwrap_or_default())
     }
 
-    /// Whether this page would be left out if `read`, which is being read, turned out to name no new host. If not, it will not be whatever
-    /// that page names: every host found anywhere lets more be expected of every other page.
+    /// Whether this page might be left out for what `read`, which is being read, turns out to name. Every new host lets more be expected
+    /// of every other page, so the worst is that it names none; and either no link that tells anything, or as many as count: what
+    /// is expected is monotone in their number.
     pub fn may_be_too_little(&self, url: &PageUrl, read: &PageUrl, price: Price, key: &FingerprintKey) -> bool {
         if price == Price::default() {
             return false;
@@ -96,13 +185,16 @@ impl Yields {
             // Whether this branch is counted for itself may depend on whether the other one comes first.
             return true;
         }
-        let fruitless = |mut brought: Brought| {
-            brought.count(0);
-            brought
-        };
         let known = self.branches.get(&mine).copied().unwrap_or_default();
-        let known = if mine == other { fruitless(known) } else { known };
-        expected(fruitless(self.whole), known) < price.hosts()
+        [0, MOST_OLD_LINKS].into_iter().any(|links| {
+            let after = |mut brought: Brought| {
+                brought.request();
+                brought.name(links, 0);
+                brought
+            };
+            let known = if mine == other { after(known) } else { known };
+            expected(after(self.whole), known) < price.hosts()
+        })
     }
 
     /// Whether this page is to be left out.
@@ -117,11 +209,12 @@ impl Yields {
     }
 }
 
-/// What one more request can be expected to bring: the mean of the Gamma distribution that has [`LIKENESS`] for its shape and the site's mean,
-/// after what the branch brought.
+/// What one more request can be expected to bring: of links, the mean of the Gamma distribution that has [`LIKENESS`] for its shape and the
+/// site's mean, after what the branch brought; of these, the part that names new hosts all over the site.
 fn expected(whole: Brought, branch: Brought) -> f64 {
-    let whole = (FIRST_GUESS.hosts + whole.hosts) / (FIRST_GUESS.requests + whole.requests);
-    (LIKENESS + branch.hosts) / (LIKENESS / whole + branch.requests)
+    let new = (FIRST_GUESS.hosts + whole.hosts) / (FIRST_GUESS.links + whole.links);
+    let mean = (FIRST_GUESS.links + whole.links) / (FIRST_GUESS.requests + whole.requests);
+    new * (LIKENESS + branch.links) / (LIKENESS / mean + branch.requests)
 }
 
 /// The first directory, or the root for pages in none.
@@ -148,7 +241,8 @@ mod tests {
         let url = |number| page(&format!("/{branch}/{number}.html"));
         let mut asked = 0;
         while asked < 10_000 && !yields.too_little(&url(asked), price, &KEY) {
-            yields.count(&url(asked), if asked % every == 0 { hosts } else { 0 }, &KEY);
+            yields.ask(&url(asked), &KEY);
+            yields.name(&[], if asked % every == 0 { hosts } else { 0 });
             asked += 1;
         }
         asked
@@ -165,10 +259,34 @@ mod tests {
     }
 
     #[test]
+    fn who_names_what_is_known_looks_outward_too_but_not_by_what_stands_on_every_page() {
+        let expected_after = |old: &dyn Fn(u32) -> Vec<u32>| {
+            let mut yields = Yields::default();
+            for number in 0..20 {
+                yields.ask(&page("/b/x"), &KEY);
+                yields.name(&[1_000_000 + number], 1);
+            }
+            for number in 0..30 {
+                yields.ask(&page("/a/x"), &KEY);
+                yields.name(&old(number), 0);
+            }
+            yields.expected(&page("/a/y"), &KEY)
+        };
+        let (nothing, menu) = (expected_after(&|_| Vec::new()), expected_after(&|_| vec![1, 2]));
+        // Twelve hosts in turn: each stands on every twelfth page.
+        let outward = expected_after(&|number| vec![number % 12]);
+        assert!(nothing < menu && menu * 5.0 < outward, "{nothing} {menu} {outward}");
+        let crowd = expected_after(&|number| (number * 100..number * 100 + 100).collect());
+        let few = expected_after(&|number| (number * 100..number * 100 + MOST_OLD_LINKS as u32).collect());
+        assert_eq!(crowd, few, "a page can say only so much");
+    }
+
+    #[test]
     fn what_a_branch_brought_long_ago_is_forgotten() {
         let (mut yields, price) = (Yields::default(), Price::of(0.01).unwrap());
         for number in 0..50 {
-            yields.count(&page(&format!("/blog/{number}")), 3, &KEY);
+            yields.ask(&page(&format!("/blog/{number}")), &KEY);
+            yields.name(&[], 3);
         }
         let fruitless = pages_of(&mut yields, "blog", 1_000_000, 0, price);
         assert!((200..2_000).contains(&fruitless), "{fruitless}");
@@ -188,7 +306,7 @@ mod tests {
         assert_eq!(names, ["/", "/", "/a/", "/a/", "/a/", "/b/"]);
         let mut yields = Yields::default();
         for number in 0..3_000 {
-            yields.count(&page(&format!("/{number}/")), 0, &KEY);
+            yields.ask(&page(&format!("/{number}/")), &KEY);
         }
         assert_eq!(yields.branches.len(), MOST_BRANCHES + 1);
     }
@@ -196,20 +314,27 @@ mod tests {
     #[test]
     fn a_page_that_will_be_asked_for_even_if_the_one_before_brings_nothing_will_be_asked_for_whatever_that_brings() {
         let (mut allowed, mut waited) = (0, 0);
+        // None to three new hosts, none to 19 links of some forty.
+        let name = |yields: &mut Yields, hosts: u64, links: u64| {
+            let links: Vec<u32> = (0..links % 20).map(|nth| (links.rotate_left(nth as u32 * 3) % 40) as u32).collect();
+            yields.name(&links, hosts % 7 / 2 % 4);
+        };
         for case in 0..2_000_u64 {
             let roll = |salt: u64| Fingerprint(case).scoped(salt).0;
             let mut yields = Yields::default();
             for number in 0..roll(1) % 60 {
-                yields.count(&page(&format!("/{}/{number}", roll(number + 9) % 4)), roll(number + 99) % 3 / 2, &KEY);
+                yields.ask(&page(&format!("/{}/{number}", roll(number + 9) % 4)), &KEY);
+                name(&mut yields, roll(number + 99), roll(number + 199));
             }
             let (read, next) = (page(&format!("/{}/x", roll(2) % 4)), page(&format!("/{}/y", roll(3) % 5)));
-            let price = Price::of((roll(4) % 100) as f64 / 100.0).unwrap();
+            let price = Price::of((roll(4) % 200) as f64 / 100.0).unwrap();
             if yields.may_be_too_little(&next, &read, price, &KEY) {
                 waited += 1;
                 continue;
             }
             allowed += 1;
-            yields.count(&read, roll(5) % 4, &KEY);
+            yields.ask(&read, &KEY);
+            name(&mut yields, roll(5), roll(6));
             assert!(!yields.too_little(&next, price, &KEY), "case {case}");
         }
         assert!(allowed > 500 && waited > 500, "{allowed} {waited}");

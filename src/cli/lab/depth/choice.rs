@@ -7,8 +7,7 @@ use crate::{
 };
 
 /// Prices that show the whole bargain between load and coverage; among them the daemon's.
-pub const PRICES: &str =
-    "0.3,0.2,0.15,0.13,0.12,0.115,0.11,0.1,0.09,0.08,0.05,0.02,0.01,0.007,0.006,0.005,0.0045,0.004,0.0038,0.0036,0.0033,0.003";
+pub const PRICES: &str = "0.3,0.2,0.15,0.13,0.12,0.115,0.11,0.1,0.09,0.08,0.05,0.02,0.01,0.007,0.006,0.005,0.0045,0.0042,0.004,0.0038,0.0036,0.0035,0.0034,0.003";
 
 /// The most prices.
 const MOST_PRICES: usize = 100;

@@ -67,3 +67,39 @@ fn what_was_left_out_is_asked_for_if_it_is_named_as_a_starting_url() {
     assert!(matches!(&asked[..], [JournalEntry::Visited { url, .. }] if *url == page("/old/99")), "{asked:?}");
     assert_eq!(site.record.state, RunState::CutByYield);
 }
+
+#[test]
+fn what_only_the_further_rows_of_a_visit_name_counts_too() {
+    let rules = SiteRules { price: Price::of(0.05).unwrap(), ..rules() };
+    // How many pages of `/links/` are asked for. Other sites handed over all they name before: nothing is outgoing.
+    let asked = |further: &dyn Fn(&str, &str) -> Option<JournalEntry>| {
+        let (key, mut entries) = opened();
+        entries.extend(two_branches(100));
+        let mut site = replay(key, 1, &entries, &rules, &KEY).unwrap().site;
+        let mut asked = 0;
+        loop {
+            match site.next(WallTime(4), &rules, &KEY) {
+                Next::Nothing => return asked,
+                Next::Skip(url, reason) => site.apply(&JournalEntry::Skipped { url, reason }, &rules, &KEY),
+                Next::Fetch(order) => {
+                    let path = order.url.path();
+                    site.apply(&visited(path, 1, &[], &[]), &rules, &KEY);
+                    if let Some(number) = path.strip_prefix("/links/") {
+                        asked += 1;
+                        further(path, number).iter().for_each(|row| site.apply(row, &rules, &KEY));
+                    }
+                }
+            }
+        }
+    };
+    let nothing = asked(&|_, _| None);
+    let hosts = asked(&|path, number| Some(kept(path, None, 0, &[&format!("http://h{number}.example/")])));
+    assert!(nothing < 50 && hosts == 100, "{nothing} {hosts}");
+    // Twenty links that come again and again tell that the branch looks outward, but what part of them is new falls.
+    let again = asked(&|path, number| {
+        let link = KEY.of(number).half() % 20;
+        Some(JournalEntry::Beyond { page: KEY.of(path), urls: vec![link] })
+    });
+    let menu = asked(&|path, _| Some(JournalEntry::Beyond { page: KEY.of(path), urls: vec![1] }));
+    assert!(again > menu && again < 100, "{nothing} {menu} {again}");
+}
