@@ -37,6 +37,8 @@ pub struct Locator {
     asked: BTreeMap<Host, Moment>,
     resolving: BTreeSet<Host>,
     queue: VecDeque<Host>,
+    /// What is in the queue.
+    queued: BTreeSet<Host>,
     /// Members that wait for a look-up of ours, by their tickets.
     waiting: BTreeMap<Host, Vec<u64>>,
 }
@@ -84,7 +86,7 @@ impl Locator {
         if let Some(ticket) = ticket {
             self.waiting.entry(host.clone()).or_default().push(ticket);
         }
-        if !self.resolving.contains(host) && !self.queue.contains(host) {
+        if !self.resolving.contains(host) && self.queued.insert(host.clone()) {
             self.queue.push_back(host.clone());
         }
     }
@@ -95,6 +97,7 @@ impl Locator {
             return None;
         }
         let host = self.queue.pop_front()?;
+        self.queued.remove(&host);
         self.resolving.insert(host.clone());
         Some(host)
     }
