@@ -50,6 +50,8 @@ pub struct Flight {
 #[derive(Debug, Default)]
 pub struct Outbox {
     parcels: BTreeMap<Host, Parcel>,
+    /// When to look at which parcel: hosts that cannot be routed yet may be very many.
+    agenda: BTreeSet<(Moment, Host)>,
     flights: BTreeMap<u64, Flight>,
     busy: BTreeMap<AccessPoint, Moment>,
     waiting: usize,
@@ -58,40 +60,58 @@ pub struct Outbox {
 impl Outbox {
     /// Puts a URL in.
     pub fn put(&mut self, item: Item) {
-        let parcel = self.parcels.entry(item.arrival.url.host()).or_default();
-        parcel.items.push_back(item);
+        self.parcel(&item.arrival.url.host()).items.push_back(item);
         self.waiting += 1;
     }
 
     /// Hosts whose parcels are to be routed now.
     pub fn due(&self, now: Moment) -> Vec<Host> {
-        self.parcels.iter().filter(|(_, parcel)| parcel.look_at <= now).map(|(host, _)| host.clone()).collect()
+        let mut hosts: Vec<_> = self.agenda.iter().take_while(|(look_at, _)| *look_at <= now).map(|(_, host)| host.clone()).collect();
+        hosts.sort_unstable();
+        hosts
     }
 
     /// This host cannot be routed yet: look again later, or when woken.
     pub fn later(&mut self, host: &Host, now: Moment) {
-        if let Some(parcel) = self.parcels.get_mut(host) {
-            parcel.look_at = now.after(LOOK_AGAIN);
-        }
+        self.look_at(host, now.after(LOOK_AGAIN));
     }
 
     /// Something about this host became known.
     pub fn wake(&mut self, host: &Host) {
-        if let Some(parcel) = self.parcels.get_mut(host) {
-            parcel.look_at = Moment::default();
-        }
+        self.look_at(host, Moment::default());
     }
 
     /// The ownership map changed: everything may be routable now.
     pub fn wake_all(&mut self) {
-        for parcel in self.parcels.values_mut() {
-            parcel.look_at = Moment::default();
+        self.parcels.values_mut().for_each(|parcel| parcel.look_at = Moment::default());
+        self.agenda = self.parcels.keys().map(|host| (Moment::default(), host.clone())).collect();
+    }
+
+    /// The parcel of a host; a new one is to be looked at now.
+    fn parcel(&mut self, host: &Host) -> &mut Parcel {
+        if !self.parcels.contains_key(host) {
+            self.agenda.insert((Moment::default(), host.clone()));
         }
+        self.parcels.entry(host.clone()).or_default()
+    }
+
+    fn look_at(&mut self, host: &Host, moment: Moment) {
+        if let Some(parcel) = self.parcels.get_mut(host) {
+            self.agenda.remove(&(parcel.look_at, host.clone()));
+            self.agenda.insert((moment, host.clone()));
+            parcel.look_at = moment;
+        }
+    }
+
+    fn remove(&mut self, host: &Host) -> Option<Parcel> {
+        let parcel = self.parcels.remove(host)?;
+        self.agenda.remove(&(parcel.look_at, host.clone()));
+        Some(parcel)
     }
 
     /// Takes a host's whole parcel out: for ourselves, or because it leads nowhere.
     pub fn take(&mut self, host: &Host) -> Vec<Item> {
-        let items: Vec<_> = self.parcels.remove(host).map(|parcel| parcel.items.into()).unwrap_or_default();
+        let items: Vec<_> = self.remove(host).map(|parcel| parcel.items.into()).unwrap_or_default();
         self.waiting -= items.len();
         items
     }
@@ -121,7 +141,7 @@ impl Outbox {
                 items.push(item);
             }
             if parcel.items.is_empty() {
-                self.parcels.remove(&located.host);
+                self.remove(&located.host);
             }
             if !items.is_empty() {
                 let arrivals = items.iter().map(|item| item.arrival.clone()).collect();
@@ -161,11 +181,11 @@ impl Outbox {
 
     fn put_back(&mut self, host: Host, items: Vec<Item>, look_at: Moment) {
         self.waiting += items.len();
-        let parcel = self.parcels.entry(host).or_default();
-        parcel.look_at = look_at;
+        let parcel = self.parcel(&host);
         for item in items.into_iter().rev() {
             parcel.items.push_front(item);
         }
+        self.look_at(&host, look_at);
     }
 
     /// Hosts with URLs that wait to be routed, in order.
@@ -225,8 +245,27 @@ mod tests {
         outbox.put(item("http://a.ke/1"));
         outbox.put(item("http://b.ke/1"));
         outbox.pack(1, TO, &[at("a.ke"), at("b.ke")], Moment(0));
+        assert_eq!(outbox.due(Moment(9)), []);
         let done = outbox.landed(1, &["b.ke".parse().unwrap()]);
         assert_eq!(done, [item("http://a.ke/1")]);
         assert_eq!(outbox.due(Moment(0)), ["b.ke".parse().unwrap()]);
+    }
+
+    #[test]
+    fn what_waits_is_looked_at_when_it_is_time_or_when_it_is_woken() {
+        let mut outbox = Outbox::default();
+        let hosts: Vec<Host> = ["b.ke", "a.ke", "c.ke"].map(|host| host.parse().unwrap()).to_vec();
+        hosts.iter().for_each(|host| outbox.put(item(&format!("http://{host}/"))));
+        assert_eq!(outbox.due(Moment(0)), ["a.ke", "b.ke", "c.ke"].map(|host| host.parse().unwrap()), "in order");
+        hosts.iter().for_each(|host| outbox.later(host, Moment(100)));
+        outbox.put(item("http://b.ke/more"));
+        assert_eq!(outbox.due(Moment(99 + LOOK_AGAIN)), []);
+        outbox.wake(&hosts[2]);
+        assert_eq!(outbox.due(Moment(100)), hosts[2..]);
+        outbox.take(&hosts[1]);
+        assert_eq!(outbox.due(Moment(100 + LOOK_AGAIN)), [hosts[0].clone(), hosts[2].clone()]);
+        outbox.later(&hosts[2], Moment(200));
+        outbox.wake_all();
+        assert_eq!((outbox.due(Moment(0)).len(), outbox.agenda.len()), (2, 2));
     }
 }
