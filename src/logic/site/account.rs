@@ -67,7 +67,7 @@ impl Site {
             }
         }
         // Of the others it only says that they lead elsewhere, perhaps to another host of the tree.
-        external.extend(all.iter().map(|link| link.half()).filter(|link| self.yields.knows(*link)));
+        external.extend(all.iter().map(|link| link.half()).filter(|link| self.yields.has_met(*link)));
         self.tell(&external, self.record.external_hosts - before, rules);
     }
 

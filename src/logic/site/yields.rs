@@ -147,8 +147,8 @@ impl Yields {
         self.branches.entry(self.last.branch).or_default().name(links, hosts);
     }
 
-    /// Whether this is known for an external link.
-    pub fn knows(&self, link: u32) -> bool {
+    /// Whether a page named this as an external link.
+    pub fn has_met(&self, link: u32) -> bool {
         self.links.contains_key(&link)
     }
 
