@@ -36,7 +36,7 @@ const MEMORY: f64 = 200.0;
 const MOST_BRANCHES: usize = 1_000;
 
 /// A link that stands on more than one of so many pages belongs to what all pages have in common.
-const PAGES_TO_A_LINK: u64 = 5;
+const PAGES_TO_A_LINK: u32 = 5;
 
 /// How many links of a page count beside its new hosts: so a page can take only so much from what is expected of others.
 const MOST_OLD_LINKS: u64 = 10;
@@ -110,8 +110,8 @@ impl Page {
 /// Since which request a link is known, and on how many pages it stood.
 #[derive(Clone, Copy, Debug)]
 struct Link {
-    since: u64,
-    pages: u64,
+    since: u32,
+    pages: u32,
 }
 
 /// What a site's pages brought so far, and which were left out for it.
@@ -119,7 +119,7 @@ struct Link {
 pub struct Yields {
     whole: Brought,
     branches: BTreeMap<Fingerprint, Brought>,
-    requests: u64,
+    requests: u32,
     last: Page,
     links: BTreeMap<u32, Link>,
 }
@@ -131,7 +131,7 @@ impl Yields {
         self.whole.request();
         self.branches.entry(branch).or_default().request();
         self.last = Page::of(branch);
-        self.requests += 1;
+        self.requests = self.requests.saturating_add(1);
     }
 
     /// The page that was asked for last has these external links, and was the first of its site to name so many external hosts. May be told
@@ -162,8 +162,9 @@ impl Yields {
             }
             None => false,
             Some(known) => {
-                known.pages += 1;
-                (known.pages - 1) * PAGES_TO_A_LINK <= self.requests - known.since
+                let before = known.pages;
+                known.pages = before.saturating_add(1);
+                before.saturating_mul(PAGES_TO_A_LINK) <= self.requests - known.since
             }
         }
     }
