@@ -41,7 +41,7 @@ const PAGES_TO_A_LINK: u32 = 5;
 /// How many links of a page count beside its new hosts: so a page can take only so much from what is expected of others.
 const MOST_OLD_LINKS: u64 = 10;
 
-/// How many links are known again.
+/// How many links of a site are remembered; further ones tell nothing.
 const MOST_LINKS: usize = 20_000;
 
 impl Price {
