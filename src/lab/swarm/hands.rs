@@ -52,6 +52,21 @@ pub(super) enum StateAction {
     Copy(CopyOrder),
 }
 
+impl StateAction {
+    /// What is done first of all that one event ordered. Rows are stored before they are read to be sent.
+    pub(super) fn class(&self) -> u8 {
+        match self {
+            StateAction::Claims { .. } => 0,
+            StateAction::Keep { .. } => 1,
+            StateAction::Append { .. } => 2,
+            StateAction::Drop(_) => 3,
+            StateAction::Copy(_) => 4,
+            StateAction::Load(_) => 5,
+            StateAction::Recall { .. } => 6,
+        }
+    }
+}
+
 /// What the cache is asked to do.
 pub(super) enum CacheAction {
     Seen {
@@ -164,18 +179,21 @@ impl World {
         }
     }
 
+    /// All that one event ordered is one synced write, after those of the events before.
     fn state(&mut self, who: AccessPoint, action: StateAction) {
         let Some(node) = self.nodes.get_mut(&who) else { return };
-        node.state_free = node.state_free.max(self.now).after(STATE_TAKES);
-        let after = node.state_free.since(self.now);
-        self.happen(who, after, What::State(action));
+        let (free, now) = (node.state_free, self.now);
+        let done = *node.state_batch.get_or_insert_with(|| free.max(now).after(STATE_TAKES));
+        node.state_free = done;
+        self.happen(who, done.since(now), What::State(action));
     }
 
     fn cache(&mut self, who: AccessPoint, action: CacheAction) {
         let Some(node) = self.nodes.get_mut(&who) else { return };
-        node.cache_free = node.cache_free.max(self.now).after(CACHE_TAKES);
-        let after = node.cache_free.since(self.now);
-        self.happen(who, after, What::Cache(action));
+        let (free, now) = (node.cache_free, self.now);
+        let done = *node.cache_batch.get_or_insert_with(|| free.max(now).after(CACHE_TAKES));
+        node.cache_free = done;
+        self.happen(who, done.since(now), What::Cache(action));
     }
 
     /// The state store has done it: only now it is true.

@@ -7,6 +7,7 @@ use super::{
     world::World,
 };
 use crate::{
+    lab::web::dice::Dice,
     logic::crawler::event::Event,
     model::{
         access_point::AccessPoint,
@@ -16,7 +17,6 @@ use crate::{
         time::Millis,
     },
 };
-use rand::RngExt;
 use std::collections::BTreeMap;
 
 /// How long a question waits for its answer.
@@ -46,13 +46,56 @@ fn kind(request: &Request) -> &'static str {
     }
 }
 
-impl World {
-    fn delay(&mut self) -> Millis {
-        self.random.random_range(10..60)
+/// The number of this kind of message. Delays and losses are drawn from it, so a number never changes its meaning.
+fn request_class(request: &Request) -> u8 {
+    match request {
+        Request::Swim(_) => 0,
+        Request::Locate(_) => 1,
+        Request::Settle(..) => 2,
+        Request::Probe(..) => 3,
+        Request::Award { .. } => 4,
+        Request::HandOff(_) => 5,
+        Request::Keep(_) => 6,
+        Request::Recall(..) => 7,
+        Request::CompareClaims(_) => 8,
+        Request::Farewell(_) => 9,
+        Request::Lend(..) => 10,
+        Request::HierarchyManifest(_) => 11,
+        Request::HierarchyChunk { .. } => 12,
+        Request::Offer { .. } => 13,
+        Request::TakeOver(_) => 14,
     }
+}
 
-    fn lost(&mut self) -> bool {
-        self.loss > 0.0 && self.random.random_bool(self.loss)
+/// Added to a question's number, the number of its answer.
+const ANSWER: u8 = 64;
+
+/// The number of this kind of gossip, see [`request_class`].
+fn gossip_class(gossip: &Gossip) -> u8 {
+    match gossip {
+        Gossip::Claims(_) => 128,
+        Gossip::RollUp(_) => 129,
+        Gossip::Endorsement(_) => 130,
+        Gossip::Distances(_) => 131,
+    }
+}
+
+/// What becomes of one message.
+pub(super) struct Transmission {
+    pub(super) delay: Millis,
+    lost: bool,
+}
+
+impl World {
+    /// Draws a message's delay and loss from the seed, its sender, its receiver, its class and how many such messages there were before:
+    /// what else is sent, and in which order, changes nothing.
+    pub(super) fn transmission(&mut self, from: AccessPoint, to: AccessPoint, class: u8, loss: f64) -> Transmission {
+        let number_of = |who: AccessPoint| self.nodes.get(&who).map_or(u32::MAX, |node| node.number);
+        let (from, to) = (number_of(from), number_of(to));
+        let count = self.sent.entry((from, to, class)).or_default();
+        *count += 1;
+        let draw = Dice::new(self.config.seed).of(from.into()).of(to.into()).of(class.into()).of(*count);
+        Transmission { delay: 10 + draw.of(0).below(50), lost: loss > 0.0 && draw.of(1).chance(loss) }
     }
 
     fn together(&self, one: AccessPoint, other: AccessPoint) -> bool {
@@ -88,42 +131,45 @@ impl World {
     pub(super) fn ask(&mut self, who: AccessPoint, to: AccessPoint, request: Request, waiting: Option<Waiting>) {
         self.wires += 1;
         let wire = self.wires;
+        let class = request_class(&request);
         *self.questions.entry(kind(&request)).or_default() += 1;
         if let Some(waiting) = waiting
             && let Some(node) = self.nodes.get_mut(&who)
         {
             node.waiting.insert(wire, waiting);
-            self.happen(who, PATIENCE, What::Answered { wire, from: to, response: None });
+            self.happen(who, PATIENCE, What::Answered { wire, from: to, class, response: None });
         }
         self.link(who, to);
-        if self.lost() || !self.together(who, to) {
+        let transmission = self.transmission(who, to, class, self.loss);
+        if transmission.lost || !self.together(who, to) {
             return;
         }
-        let (delay, life) = (self.delay(), self.nodes.get(&who).map_or(0, |node| node.life));
-        self.happen(to, delay, What::Asked { from: who, life, wire, request: Box::new(request) });
+        let life = self.nodes.get(&who).map_or(0, |node| node.life);
+        self.happen(to, transmission.delay, What::Asked { from: who, life, wire, class, request: Box::new(request) });
     }
 
     /// A question arrives.
     pub(super) fn arrived(&mut self, who: AccessPoint, from: AccessPoint, life: u64, wire: u64, request: Request) {
+        let class = request_class(&request);
         if !self.together(who, from) {
             return;
         }
         self.wires += 1;
         let ticket = self.wires;
         if let Some(node) = self.nodes.get_mut(&who) {
-            node.tickets.insert(ticket, (from, life, wire));
+            node.tickets.insert(ticket, (from, life, wire, class));
         }
         self.tell(who, Event::Asked { from, ticket, request });
     }
 
     /// Sends an answer off.
     pub(super) fn answer(&mut self, who: AccessPoint, ticket: u64, response: Response) {
-        let Some((to, life, wire)) = self.nodes.get_mut(&who).and_then(|node| node.tickets.remove(&ticket)) else { return };
-        if self.lost() || !self.together(who, to) {
+        let Some((to, life, wire, class)) = self.nodes.get_mut(&who).and_then(|node| node.tickets.remove(&ticket)) else { return };
+        let transmission = self.transmission(who, to, ANSWER + class, self.loss);
+        if transmission.lost || !self.together(who, to) {
             return;
         }
-        let delay = self.delay();
-        self.happen_to(to, life, delay, What::Answered { wire, from: who, response: Some(Box::new(response)) });
+        self.happen_to(to, life, transmission.delay, What::Answered { wire, from: who, class, response: Some(Box::new(response)) });
     }
 
     /// An answer arrives, or does not come any more.
@@ -158,10 +204,13 @@ impl World {
     /// Tells everybody in reach.
     pub(super) fn publish(&mut self, who: AccessPoint, gossip: &Gossip) {
         for other in self.members.clone() {
-            let lost = self.gossip_loss > 0.0 && self.random.random_bool(self.gossip_loss);
-            if other != who && self.runs(other) && self.together(who, other) && !lost {
-                let delay = self.delay();
-                self.happen(other, delay, What::Gossiped(gossip.clone()));
+            if other == who || !self.runs(other) {
+                continue;
+            }
+            let class = gossip_class(gossip);
+            let transmission = self.transmission(who, other, class, self.gossip_loss);
+            if !transmission.lost && self.together(who, other) {
+                self.happen(other, transmission.delay, What::Gossiped { from: who, class, gossip: gossip.clone() });
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{
     disk::Disk,
-    happening::{Happening, What},
+    happening::{Happening, Rank, What},
     ledger::Ledger,
     network::Waiting,
     web::Web,
@@ -27,7 +27,6 @@ use crate::{
     },
 };
 use ed25519_dalek::SigningKey;
-use rand::{SeedableRng, rngs::StdRng};
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
@@ -64,6 +63,7 @@ pub trait Ways {
 
 /// One access point: what runs, and what is on its disk.
 pub(super) struct Node {
+    pub(super) number: u32,
     pub(super) place: u8,
     pub(super) key: SigningKey,
     pub(super) crawler: Option<Crawler>,
@@ -74,8 +74,13 @@ pub(super) struct Node {
     pub(super) saved: Moment,
     pub(super) state_free: Moment,
     pub(super) cache_free: Moment,
+    /// When what the present event ordered of the store will be done; none if it ordered nothing yet.
+    pub(super) state_batch: Option<Moment>,
+    /// The same of the cache.
+    pub(super) cache_batch: Option<Moment>,
     pub(super) waiting: BTreeMap<u64, Waiting>,
-    pub(super) tickets: BTreeMap<u64, (AccessPoint, u64, u64)>,
+    /// Who asked, in which of its lives, and the number and class of the question.
+    pub(super) tickets: BTreeMap<u64, (AccessPoint, u64, u64, u8)>,
     pub(super) linked: BTreeSet<AccessPoint>,
     /// Contacts under way, by address, as places in the ledger.
     pub(super) contacts: BTreeMap<IpAddr, usize>,
@@ -96,10 +101,12 @@ pub struct World {
     pub(super) nodes: BTreeMap<AccessPoint, Node>,
     pub(super) members: Vec<AccessPoint>,
     pub(super) now: Moment,
-    pub(super) queue: BTreeMap<(Moment, u64), Happening>,
+    /// What will happen, by time, access point and kind; only what is alike in all of these goes by the order in which it was brought about.
+    pub(super) queue: BTreeMap<(Moment, u32, Rank, u64), Happening>,
     pub(super) order: u64,
     pub(super) wires: u64,
-    pub(super) random: StdRng,
+    /// Messages so far, by sender, receiver and class.
+    pub(super) sent: BTreeMap<(u32, u32, u8), u64>,
     pub(super) groups: BTreeMap<AccessPoint, usize>,
     pub(super) detours: BTreeMap<AccessPoint, u32>,
     /// Distances; none if they follow from the places.
@@ -125,13 +132,14 @@ impl World {
     pub fn new(config: WorldConfig, web: Web) -> World {
         let mut nodes = BTreeMap::new();
         let mut members = Vec::new();
-        for (number, place) in (1u8..).zip(&config.places) {
-            let key = SigningKey::from_bytes(&[number; 32]);
+        for (number, place) in (0u32..).zip(&config.places) {
+            let key = SigningKey::from_bytes(&[number as u8 + 1; 32]);
             let me = AccessPoint(key.verifying_key().to_bytes());
             members.push(me);
             nodes.insert(
                 me,
                 Node {
+                    number,
                     place: *place,
                     key,
                     crawler: None,
@@ -142,6 +150,8 @@ impl World {
                     saved: Moment(0),
                     state_free: Moment(0),
                     cache_free: Moment(0),
+                    state_batch: None,
+                    cache_batch: None,
                     waiting: BTreeMap::new(),
                     tickets: BTreeMap::new(),
                     linked: BTreeSet::new(),
@@ -151,7 +161,6 @@ impl World {
             );
         }
         World {
-            random: StdRng::seed_from_u64(config.seed),
             config,
             web,
             nodes,
@@ -160,6 +169,7 @@ impl World {
             queue: BTreeMap::new(),
             order: 0,
             wires: 0,
+            sent: BTreeMap::new(),
             groups: BTreeMap::new(),
             detours: BTreeMap::new(),
             ways: None,
@@ -322,7 +332,7 @@ impl World {
                 if entry.key().0 > step {
                     break;
                 }
-                let ((when, _), happening) = entry.remove_entry();
+                let ((when, ..), happening) = entry.remove_entry();
                 self.now = self.now.max(when);
                 self.take(happening);
             }
@@ -336,7 +346,7 @@ impl World {
         while !holds(self) {
             match self.queue.first_entry() {
                 Some(entry) if entry.key().0 <= end => {
-                    let ((when, _), happening) = entry.remove_entry();
+                    let ((when, ..), happening) = entry.remove_entry();
                     self.now = self.now.max(when);
                     self.take(happening);
                 }
@@ -410,7 +420,9 @@ impl World {
 
     pub(super) fn happen_to(&mut self, node: AccessPoint, life: u64, after: Millis, what: What) {
         self.order += 1;
-        self.queue.insert((self.now.after(after), self.order), Happening { node, life, what });
+        let number_of = |who: &AccessPoint| self.nodes.get(who).map_or(u32::MAX, |node| node.number);
+        let rank = what.rank(number_of);
+        self.queue.insert((self.now.after(after), number_of(&node), rank, self.order), Happening { node, life, what });
     }
 
     /// Tells an access point's mind something and does what it wants done.
@@ -418,6 +430,7 @@ impl World {
         let now = self.clocks();
         let Some(node) = self.nodes.get_mut(&who) else { return };
         let Some(crawler) = node.crawler.as_mut() else { return };
+        (node.state_batch, node.cache_batch) = (None, None);
         crawler.handle(now, event);
         let mut commands = Vec::new();
         while let Some(command) = crawler.next_command() {
@@ -446,9 +459,9 @@ impl World {
         let Happening { node: who, life, what } = happening;
         let Some(node) = self.nodes.get_mut(&who) else { return };
         if node.life != life || node.crawler.is_none() {
-            if let What::Asked { from, life, wire, .. } = what {
+            if let What::Asked { from, life, wire, class, .. } = what {
                 // Nobody listens there any more: the asker is told so by its own machine.
-                self.happen_to(from, life, 20, What::Answered { wire, from: who, response: None });
+                self.happen_to(from, life, 20, What::Answered { wire, from: who, class, response: None });
             }
             return;
         }
@@ -465,9 +478,9 @@ impl World {
                 }
             }
             What::Event(event) => self.tell(who, *event),
-            What::Asked { from, life, wire, request } => self.arrived(who, from, life, wire, *request),
-            What::Answered { wire, from, response } => self.answer_arrived(who, wire, from, response.map(|response| *response)),
-            What::Gossiped(gossip) => self.tell(who, Event::Gossiped(gossip)),
+            What::Asked { from, life, wire, request, .. } => self.arrived(who, from, life, wire, *request),
+            What::Answered { wire, from, response, .. } => self.answer_arrived(who, wire, from, response.map(|response| *response)),
+            What::Gossiped { gossip, .. } => self.tell(who, Event::Gossiped(gossip)),
             What::State(action) => self.state_done(who, action),
             What::Cache(action) => self.cache_done(who, action),
             What::Landed { contact, address, took } => {
