@@ -8,6 +8,7 @@ mod migration;
 mod plot;
 mod report;
 mod serve;
+mod swarm;
 
 use super::{
     failure::{Exit, Failure},
@@ -36,7 +37,8 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl lab cache --synthetic\n  \
     nearcrawl lab cache --trace links.tsv.zst --threads 100 --plot misses.svg\n  \
     nearcrawl lab depth --plot depth.svg\n  \
-    nearcrawl lab migration --sizes lognormal --noise 0.2 --prior-error 0.2\n\n\
+    nearcrawl lab migration --sizes lognormal --noise 0.2 --prior-error 0.2\n  \
+    nearcrawl lab swarm --faults kills\n\n\
     `nearcrawl lab delegation --help` and so on say what is measured, and how.";
 
 /// Shown under `lab delegation --help`.
@@ -86,6 +88,9 @@ pub enum LabCommand {
     /// Measure how soon sites move to where they are crawled soonest, by several rules
     #[command(after_long_help = migration::EXAMPLES, after_help = migration::EXAMPLES)]
     Migration(Box<migration::MigrationArgs>),
+    /// Run a made-up swarm with faults, and print one digest of everything that it did
+    #[command(after_long_help = swarm::EXAMPLES, after_help = swarm::EXAMPLES)]
+    Swarm(swarm::SwarmArgs),
     /// Offer the made-up web of `lab depth` to real crawlers, over HTTP
     #[command(after_long_help = serve::EXAMPLES, after_help = serve::EXAMPLES)]
     Serve(serve::ServeArgs),
@@ -166,6 +171,7 @@ pub async fn lab(command: LabCommand, style: Style) -> Result<String, Failure> {
         LabCommand::Cache(args) => cache::cache(&args, style),
         LabCommand::Depth(args) => depth::depth(&args, style),
         LabCommand::Migration(args) => migration::migration(&args, style),
+        LabCommand::Swarm(args) => swarm::swarm(&args),
         LabCommand::Serve(_) => Ok(String::new()),
     };
     let measured = tokio::task::spawn_blocking(measure).await;

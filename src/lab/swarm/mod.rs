@@ -10,6 +10,7 @@ mod happening;
 pub mod ledger;
 mod network;
 pub mod reference;
+pub mod trial;
 pub mod web;
 mod world;
 

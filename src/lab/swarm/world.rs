@@ -29,7 +29,7 @@ use crate::{
 use ed25519_dalek::SigningKey;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    net::IpAddr,
+    net::{IpAddr, Ipv4Addr},
     sync::Arc,
 };
 
@@ -88,6 +88,22 @@ pub(super) struct Node {
     pub(super) landed: BTreeSet<usize>,
 }
 
+/// The key of an access point, by its number.
+fn key_of(number: u32) -> SigningKey {
+    let [high @ .., low] = (number + 1).to_be_bytes();
+    let mut bytes = [low; 32];
+    for (byte, more) in bytes.iter_mut().zip(high) {
+        *byte ^= more;
+    }
+    SigningKey::from_bytes(&bytes)
+}
+
+/// The address at which an access point lives: each has a /24 of its own.
+pub(super) fn own_address(number: usize) -> IpAddr {
+    let bits = 0x1e00_0001 + ((number as u32) << 8);
+    IpAddr::from(Ipv4Addr::from(bits))
+}
+
 /// What a hierarchy is called among members.
 pub fn edition_of(hierarchy: &Hierarchy) -> Edition {
     let label = hierarchy.label();
@@ -133,7 +149,7 @@ impl World {
         let mut nodes = BTreeMap::new();
         let mut members = Vec::new();
         for (number, place) in (0u32..).zip(&config.places) {
-            let key = SigningKey::from_bytes(&[number as u8 + 1; 32]);
+            let key = key_of(number);
             let me = AccessPoint(key.verifying_key().to_bytes());
             members.push(me);
             nodes.insert(
@@ -206,7 +222,7 @@ impl World {
         let joins = me != first;
         let mut settings = self.config.settings.clone();
         settings.joins = joins;
-        settings.own_addresses = vec![IpAddr::from([30, 0, number as u8, 1])];
+        settings.own_addresses = vec![own_address(number)];
         let Some(node) = self.nodes.get_mut(&me) else { return };
         let hierarchy = node.hierarchy.clone();
         node.life += 1;
@@ -277,6 +293,11 @@ impl World {
     /// Names starting points to an access point.
     pub fn seed(&mut self, number: usize, urls: Vec<PageUrl>) {
         self.tell(self.members[number], Event::Seeds(urls));
+    }
+
+    /// Tells an access point something that comes from its people or its machine.
+    pub(super) fn tell_member(&mut self, number: usize, event: Event) {
+        self.tell(self.members[number], event);
     }
 
     /// Has an access point give everything back and go.
