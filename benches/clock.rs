@@ -1,17 +1,15 @@
-//! What does it cost to ask whether a URL was met lately? `cargo bench --bench clock`: hits, misses and four hits of five, in a cache that stays
-//! in the processor's and in one that does not; with and without shadows of other rules.
+//! What does a look-up in the CLOCK cache cost? `cargo bench --bench clock`: hits, misses and four hits of five, in a cache that stays
+//! in the processor's and in one that does not.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use nearcrawl::{
-    logic::clock_cache::{ClockCache, shadow::ShadowedCache},
-    model::fingerprint::Fingerprint,
-};
+use nearcrawl_core::clock_cache::ClockCache;
+use nearcrawl_model::fingerprint::Fingerprint;
 use std::hint::black_box;
 
 /// Links of a page.
 const LINKS: u64 = 105;
 
-fn meetings(criterion: &mut Criterion) {
+fn touches(criterion: &mut Criterion) {
     for capacity in [25_600, 1 << 22] {
         let mut group = criterion.benchmark_group(format!("{capacity} entries, {LINKS} links"));
         group.throughput(Throughput::Elements(LINKS));
@@ -23,10 +21,8 @@ fn meetings(criterion: &mut Criterion) {
                 if chance % 10 < misses_of_ten { (Fingerprint(n).scoped(1), true) } else { (Fingerprint(chance % held).scoped(2), false) }
             };
             let mut clock = ClockCache::with_capacity(capacity);
-            let mut shadowed = ShadowedCache::with_capacity(capacity);
             for n in 0..held {
-                clock.meet(Fingerprint(n).scoped(2));
-                shadowed.meet(Fingerprint(n).scoped(2));
+                clock.touch(Fingerprint(n).scoped(2));
             }
             let pages: Vec<Vec<(Fingerprint, bool)>> =
                 (0..20_000).map(|page| (page * LINKS..(page + 1) * LINKS).map(link).collect()).collect();
@@ -37,19 +33,12 @@ fn meetings(criterion: &mut Criterion) {
                 bencher.iter(|| {
                     visit += 1;
                     let page = &pages[visit % pages.len()];
-                    black_box(page.iter().filter(|link| clock.meet(now(link, visit as u64))).count())
-                });
-            });
-            group.bench_function(format!("{name}, with shadows"), |bencher| {
-                bencher.iter(|| {
-                    visit += 1;
-                    let page = &pages[visit % pages.len()];
-                    black_box(page.iter().filter(|link| shadowed.meet(now(link, visit as u64))).count())
+                    black_box(page.iter().filter(|link| clock.touch(now(link, visit as u64))).count())
                 });
             });
         }
     }
 }
 
-criterion_group!(benches, meetings);
+criterion_group!(benches, touches);
 criterion_main!(benches);

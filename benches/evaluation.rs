@@ -3,13 +3,11 @@
 //! `cargo bench --bench evaluation` reads the pages beside the tests; `cargo bench --bench evaluation -- DIRECTORY…` reads all HTML files
 //! below the directories and tells what was detected in them, too.
 
-use nearcrawl::{
-    cli::Style,
-    io::{
-        evaluation::{Limits, evaluate},
-        page,
-    },
-    model::evaluation::EvaluationCounts,
+use nearcrawl::cli::Style;
+use nearcrawl_model::evaluation::EvaluationCounts;
+use nearcrawl_page::{
+    evaluation::{Limits, evaluate},
+    scanner,
 };
 use std::{
     fmt::Write,
@@ -41,7 +39,7 @@ fn real_pages(directories: &[PathBuf]) {
         let Ok(content) = fs::read(&file) else { continue };
         let time = || {
             let begun = Instant::now();
-            let evaluation = evaluate(&page::text(&content, None), &Limits::default());
+            let evaluation = evaluate(&scanner::text(&content, None), &Limits::default(), &|| begun.elapsed());
             (begun.elapsed(), evaluation)
         };
         let Some((took, evaluation)) = (0..ROUNDS).map(|_| time()).min_by_key(|(took, _)| *took) else { continue };
@@ -94,7 +92,7 @@ fn hostile_pages() {
     ];
     for (name, page) in pages {
         let begun = Instant::now();
-        let evaluation = evaluate(&page, &Limits::default());
+        let evaluation = evaluate(&page, &Limits::default(), &|| begun.elapsed());
         let gate = evaluation.gate.map_or_else(|| "evaluated".to_owned(), |gate| format!("refused: {gate}"));
         println!("{name:<26} {:>7.1} ms  {gate}", begun.elapsed().as_secs_f64() * 1e3);
     }

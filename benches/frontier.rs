@@ -4,14 +4,13 @@
 //! how long it takes to find the next due server and its next URL, for ever more servers: `FRONTIER_SERVERS=1000,10000,100000`,
 //! `FRONTIER_URLS=100` on each.
 
-use nearcrawl::{
-    io::store::{Store, StoreConfig},
-    logic::{
-        front::{Front, Politeness},
-        site::frontier::{Frontier, Waiting},
-    },
-    model::{fingerprint::Fingerprint, time::Moment, url::PageUrl},
+use nearcrawl::io::store::{Store, StoreConfig};
+use nearcrawl_core::crawl::{
+    politeness::Politeness,
+    scheduler::Scheduler,
+    site::frontier::{Frontier, Waiting},
 };
+use nearcrawl_model::{fingerprint::Fingerprint, time::Moment, url::PageUrl};
 use std::{
     fs,
     net::{IpAddr, Ipv4Addr},
@@ -19,7 +18,7 @@ use std::{
 };
 
 /// URLs of all sites together that wait in memory: the daemon's own limit.
-const MOST_NEAR: usize = 65_536;
+const MAX_NEAR: usize = 65_536;
 
 /// How many times the next URL of the next server is taken.
 const PICKS: usize = 200_000;
@@ -45,28 +44,28 @@ fn waiting(server: usize, page: usize) -> Waiting {
 
 struct World {
     store: Store,
-    front: Front,
+    front: Scheduler,
     sites: Vec<Frontier>,
-    most_near: usize,
+    max_in_memory: usize,
 }
 
 impl World {
     async fn fill(servers: usize, urls: usize, store: Store) -> World {
-        let most_near = (MOST_NEAR / servers).max(1);
-        let mut front = Front::new(Politeness { least_delay: 1, factor: 0, parallel: 1, per_block: 1 });
+        let max_in_memory = (MAX_NEAR / servers).max(1);
+        let mut front = Scheduler::new(Politeness { min_delay: 1, factor: 0, parallel: 1, per_block: 1 });
         let mut sites = Vec::with_capacity(servers);
         for server in 0..servers {
             let (mut frontier, mut aside) = (Frontier::default(), Vec::new());
             for page in 0..urls {
                 frontier.enter(waiting(server, page), None);
-                let texts = frontier.set_aside(most_near);
+                let texts = frontier.set_aside(max_in_memory);
                 aside.extend(texts);
             }
             store.cut_put(server as u64, aside).await.expect("there is room");
             front.want(address(server), &waiting(server, 0).url.host());
             sites.push(frontier);
         }
-        World { store, front, sites, most_near }
+        World { store, front, sites, max_in_memory }
     }
 
     /// Takes URLs in turn; says how long choosing the server took, and how long the store.
@@ -79,7 +78,7 @@ impl World {
             let number = number(address);
             let site = &mut self.sites[number];
             let since = Instant::now();
-            let called = site.call_back(self.most_near);
+            let called = site.call_back(self.max_in_memory);
             if !called.is_empty() {
                 let texts = self.store.cut_take(number as u64, called.clone()).await.expect("it can be read");
                 site.come_back(called.into_iter().zip(texts), |_| Fingerprint(0));

@@ -3,10 +3,8 @@
 //! Before anything is timed, a million addresses are looked up and compared with a naive search.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use nearcrawl::{
-    logic::hierarchy::{Builder, Hierarchy, Position},
-    model::subnet::Subnet,
-};
+use nearcrawl_hierarchy::{Builder, Hierarchy, Position};
+use nearcrawl_model::subnet::Subnet;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::{
     collections::HashMap,

@@ -5,19 +5,17 @@
 //! Half of the URLs are on sites of a thousand, a quarter on sites of a hundred thousand, the rest on one. Sorted: a million questions at a time,
 //! half of them new, handed over site by site. Immediate: each on its own.
 
-use nearcrawl::{
-    io::store::{LoneSeenSet, StoreConfig},
-    model::{
-        fingerprint::Fingerprint,
-        seen::{PageState, SeenAnswer, SeenBatch},
-    },
+use nearcrawl::io::store::{LoneSeenSet, StoreConfig};
+use nearcrawl_model::{
+    fingerprint::Fingerprint,
+    seen::{PageState, SeenAnswer, SeenBatch},
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use rocksdb::{BlockBasedOptions, Cache, ColumnFamily, DB, DBCompressionType, Options, WriteBatch};
 use std::{collections::HashMap, path::Path, process::Command, time::Instant};
 
 /// Beyond so many URLs, only those on disk are asked.
-const MOST_IN_MEMORY: u64 = 10_000_000;
+const MAX_IN_MEMORY: u64 = 10_000_000;
 
 const SORTED: u64 = 1 << 20;
 const IMMEDIATE: u64 = 200_000;
@@ -282,7 +280,7 @@ fn main() {
     let sizes: Vec<u64> = arguments.iter().filter_map(|size| size.parse().ok()).collect();
     for size in if sizes.is_empty() { vec![1_000_000, 4_000_000] } else { sizes } {
         for name in ["nearcrawl", "rocksdb", "hash-set", "quick-cache"] {
-            if size <= MOST_IN_MEMORY || matches!(name, "nearcrawl" | "rocksdb") {
+            if size <= MAX_IN_MEMORY || matches!(name, "nearcrawl" | "rocksdb") {
                 let own = std::env::current_exe().expect("it runs");
                 let done = Command::new(own).args([name, &size.to_string()]).status().expect("it starts");
                 assert!(done.success(), "{name} with {size}");

@@ -12,9 +12,11 @@ export NEARCRAWL_CACHE
 
 # The exact version of the crate whose RocksDB is used; another version gets a directory of its own.
 ROCKSDB_VERSION=$(awk '$1 == "name" && $3 == "\"librocksdb-sys\"" { getline; gsub(/"/, ""); print $3 }' Cargo.lock)
+# Its headers are read from the crate. ROCKSDB_STATIC stays unset: with it, the library would be copied into a Rust library and
+# have to be there before anything that uses it compiles. So it is only linked into programs, in the end; and since there is
+# no librocksdb.so beside librocksdb.a, it is part of them.
 ROCKSDB_LIB_DIR=${ROCKSDB_LIB_DIR:-$NEARCRAWL_CACHE/rocksdb-$ROCKSDB_VERSION}
-ROCKSDB_INCLUDE_DIR=${ROCKSDB_INCLUDE_DIR:-$ROCKSDB_LIB_DIR/include}
-export ROCKSDB_LIB_DIR ROCKSDB_INCLUDE_DIR ROCKSDB_STATIC=1
+export ROCKSDB_LIB_DIR
 
 # bindgen reads RocksDB's headers with a bare libclang, which does not know where the compiler keeps stddef.h.
 if command -v gcc >/dev/null; then

@@ -1,6 +1,6 @@
-//! How does a command reach the daemon? Through its API, and it says clearly when nobody is there.
+//! The client of the daemon's HTTP API, with an error that says when no daemon answers.
 
-use super::failure::{Exit, Failure};
+use super::error::{CommandError, Exit};
 use crate::{
     io::client::client,
     node::{
@@ -13,10 +13,10 @@ use reqwest::{Client, Method, Response, StatusCode, Url};
 use serde::{Serialize, de::DeserializeOwned};
 use std::{path::Path, time::Duration};
 
-/// Where the daemon is, and in which form its answer is wanted.
+/// The options of commands that ask a daemon.
 #[derive(Args, Clone, Debug)]
 pub struct ApiArgs {
-    /// Where the daemon's API is. Default: the configured address, else http://127.0.0.1:4880
+    /// The daemon's API [default: as configured, else http://127.0.0.1:4880]
     #[arg(long, value_name = "URL", env = "NEARCRAWL_API")]
     pub api: Option<String>,
     /// Print the answer as JSON
@@ -24,11 +24,11 @@ pub struct ApiArgs {
     pub json: bool,
 }
 
-/// Longer than the daemon itself takes before it says that it is too busy.
+/// How long an answer may take: longer than the daemon takes to answer that it is too busy.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// An answer is no longer than this, in bytes.
-const LARGEST_ANSWER: usize = 64 << 20;
+/// The longest answer that is read, in bytes.
+const MAX_ANSWER: usize = 64 << 20;
 
 /// The daemon's API.
 #[derive(Clone, Debug)]
@@ -39,21 +39,22 @@ pub struct ApiClient {
 
 impl ApiClient {
     /// A client for the address that was given, configured, or is the default.
-    pub fn new(args: &ApiArgs) -> Result<ApiClient, Failure> {
+    pub fn new(args: &ApiArgs) -> Result<ApiClient, CommandError> {
         let base = args.api.clone().unwrap_or_else(configured);
-        let wrong = |why: &str| Failure::new(Exit::Usage, format!("--api {base}: {why}")).hint("write it like --api http://127.0.0.1:4880");
+        let wrong =
+            |why: &str| CommandError::new(Exit::Usage, format!("--api {base}: {why}")).hint("write it like --api http://127.0.0.1:4880");
         let url = Url::parse(&base).map_err(|why| wrong(&why.to_string()))?;
         if url.scheme() != "http" {
             return Err(wrong("the API is plain HTTP on this machine"));
         }
-        // No proxy: the API answers this machine only, and what is asked is nobody else's business.
+        // No proxy: the API answers this machine only.
         let client = client().no_proxy().timeout(PATIENCE).connect_timeout(Duration::from_secs(3)).build();
-        let client = client.map_err(|why| Failure::new(Exit::Internal, format!("no HTTP client: {why}")))?;
+        let client = client.map_err(|why| CommandError::new(Exit::Internal, format!("no HTTP client: {why}")))?;
         Ok(ApiClient { client, base: url })
     }
 
     /// Asks for something; `path` begins with `/`, and the parameters are escaped here.
-    pub async fn get<T: DeserializeOwned>(&self, path: &str, parameters: &[(&str, &str)]) -> Result<T, Failure> {
+    pub async fn get<T: DeserializeOwned>(&self, path: &str, parameters: &[(&str, &str)]) -> Result<T, CommandError> {
         let mut url = self.url(path);
         if !parameters.is_empty() {
             url.query_pairs_mut().extend_pairs(parameters);
@@ -62,7 +63,7 @@ impl ApiClient {
     }
 
     /// Sends something.
-    pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, Failure> {
+    pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, CommandError> {
         self.read(self.client.request(Method::POST, self.url(path)).json(body).send().await).await
     }
 
@@ -73,21 +74,21 @@ impl ApiClient {
         url
     }
 
-    async fn read<T: DeserializeOwned>(&self, answer: reqwest::Result<Response>) -> Result<T, Failure> {
+    async fn read<T: DeserializeOwned>(&self, answer: reqwest::Result<Response>) -> Result<T, CommandError> {
         let mut answer = answer.map_err(|why| self.unreachable(&why))?;
         let status = answer.status();
         let mut body = Vec::new();
         while let Some(chunk) = answer.chunk().await.map_err(|why| self.unreachable(&why))? {
-            if body.len() + chunk.len() > LARGEST_ANSWER {
-                return Err(self.no_daemon("answers more than any daemon would"));
+            if body.len() + chunk.len() > MAX_ANSWER {
+                return Err(self.no_daemon("sends a longer answer than any daemon"));
             }
             body.extend_from_slice(&chunk);
         }
         if status.is_success() {
-            return serde_json::from_slice(&body).map_err(|_| self.no_daemon("does not answer like a nearcrawl of this version"));
+            return serde_json::from_slice(&body).map_err(|_| self.no_daemon("is not a nearcrawl daemon of this version"));
         }
         let Ok(view) = serde_json::from_slice::<ErrorView>(&body) else {
-            return Err(self.no_daemon(&format!("answers {status}, not like a nearcrawl")));
+            return Err(self.no_daemon(&format!("answers {status} and is not a nearcrawl daemon")));
         };
         let exit = match status {
             StatusCode::BAD_REQUEST | StatusCode::PAYLOAD_TOO_LARGE => Exit::Data,
@@ -95,25 +96,25 @@ impl ApiClient {
             StatusCode::SERVICE_UNAVAILABLE => Exit::Unavailable,
             _ => Exit::Internal,
         };
-        Err(Failure::new(exit, view.error).hint(view.hint))
+        Err(CommandError::new(exit, view.error).hint(view.hint))
     }
 
-    fn unreachable(&self, why: &reqwest::Error) -> Failure {
+    fn unreachable(&self, why: &reqwest::Error) -> CommandError {
         if why.is_timeout() {
-            return Failure::new(Exit::Unavailable, format!("the daemon at {} does not answer in time", self.base))
+            return CommandError::new(Exit::Unavailable, format!("the daemon at {} does not answer in time", self.base))
                 .hint("its log says what it is doing: journalctl -u nearcrawl");
         }
-        Failure::new(Exit::Unavailable, format!("no daemon answers at {}", self.base))
-            .hint("start one with `nearcrawl run` or `systemctl start nearcrawl`, or say where it is with --api URL or NEARCRAWL_API")
+        CommandError::new(Exit::Unavailable, format!("no daemon answers at {}", self.base))
+            .hint("start one with `nearcrawl run` or `systemctl start nearcrawl`, or give its address with --api URL or NEARCRAWL_API")
     }
 
-    fn no_daemon(&self, why: &str) -> Failure {
-        Failure::new(Exit::Unavailable, format!("what listens at {} {why}", self.base))
-            .hint("say where the daemon's API is with --api URL or NEARCRAWL_API")
+    fn no_daemon(&self, why: &str) -> CommandError {
+        CommandError::new(Exit::Unavailable, format!("the server at {} {why}", self.base))
+            .hint("give the address of the daemon's API with --api URL or NEARCRAWL_API")
     }
 }
 
-/// What the service's configuration says, if there is one that this user may read.
+/// The API's address in the service's configuration, if this user may read it, else the default.
 fn configured() -> String {
     let path = Path::new(SERVICE_CONFIG);
     let listen = Config::load(path.exists().then_some(path)).ok().and_then(|config| config.api.listen);

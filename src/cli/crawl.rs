@@ -1,27 +1,26 @@
-//! How does somebody crawl a few sites without a swarm? `crawl`: the same crawler, alone, until everything is done.
+//! `crawl`: crawls a few sites in this process, without a swarm, until everything is done; prints totals and writes records.
 
 use super::{
+    error::{CommandError, Exit},
     evaluate,
-    failure::{Exit, Failure},
     run::{ConfigArgs, of_node},
-    table::{Style, Table},
+    table::{Style, Table, bytes, paragraph},
 };
-use crate::{
-    logic::site::yields::Price,
-    model::{
-        fetch::ResolveFailure,
-        record::{ServerRecord, ServerStatus},
-        summary::Summary,
-        url::{Host, PageUrl},
-    },
-    node::{
-        alone::{self, Findings},
-        config::{Config, CrawlRule, ScopeConfig},
-    },
+use crate::node::{
+    config::{Config, CrawlRule, ScopeConfig},
+    standalone::{self, Findings},
 };
 use clap::Args;
-use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 use ipnetwork::IpNetwork;
+use nearcrawl_core::crawl::site::yields::Price;
+use nearcrawl_model::{
+    fetch::ResolveError,
+    record::{ServerRecord, ServerStatus},
+    summary::Summary,
+    url::{Host, PageUrl},
+    view::counted,
+};
 use serde::Serialize;
 use std::{
     collections::BTreeMap,
@@ -38,42 +37,42 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl crawl https://a.ac.ke/ --follow tld:ke --depth 3 --out ke.jsonl\n  \
     nearcrawl crawl https://a.ac.ke/ --follow host:hosts.txt --json\n\n\
     In a laboratory of your own:\n  \
-    nearcrawl crawl http://site.test:8080/ --delay 50ms \\\n    \
+    nearcrawl crawl http://site.test:8080/ --min-delay 50ms \\\n    \
     --allow-range 127.0.0.0/8 --dns 127.0.0.53:5353\n\n\
-    robots.txt is obeyed; one request at a time goes to a server, and after each\n\
-    answer it rests at least ten times as long as the answer took.";
+    robots.txt is obeyed. One request at a time goes to a server, and the pause before the next one is at least ten times as long as the last \
+    response took.";
 
-/// For `crawl`.
+/// The arguments of `crawl`.
 #[derive(Args, Clone, Debug)]
 pub struct CrawlArgs {
-    /// Where to start
+    /// URLs to start from
     #[arg(required = true, value_name = "URL")]
     urls: Vec<String>,
-    /// How many links deep (the first pages are level 0)
+    /// The deepest level that is fetched; the URLs given are level 0
     #[arg(long, value_name = "LEVELS")]
     depth: Option<u8>,
-    /// Leave out pages that cannot be expected to name so many new external hosts, like 0.004 [default: 0, nothing is left out]
+    /// Leave out pages expected to name fewer new external hosts than this, like 0.004 [default: 0, none]
     #[arg(long, value_name = "HOSTS", value_parser = price)]
-    price: Option<Price>,
-    /// Write one record for each server to this file, as JSON lines
+    yield_price: Option<Price>,
+    /// Write one record per server to this file, as JSON lines
     #[arg(long, value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
-    /// Which other sites to follow links to: tld:NAME, host:NAME or host:FILE (one host a line), or all
+    /// Other sites to follow links to: all, tld:NAME, host:NAME or host:FILE (one host per line)
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     follow: Vec<String>,
-    /// A private or special range that may be contacted, like 127.0.0.0/8; for laboratories
+    /// A private or special address range that may be contacted, like 127.0.0.0/8 (for laboratories)
     #[arg(long, value_name = "RANGE")]
     allow_range: Vec<IpNetwork>,
-    /// A name server to ask instead of the system's: an address, with a port if it is not 53
+    /// A name server to use instead of the system's, like 192.0.2.53 or 127.0.0.1:5353
     #[arg(long, value_name = "ADDRESS")]
     dns: Vec<String>,
-    /// The least time between two requests to a server, like 500ms or 2s
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    delay: Option<Duration>,
-    /// Whom web servers' operators can write to: an email address or a web page
+    /// The minimum pause between two requests to a server, like 500ms or 2s
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    min_delay: Option<Duration>,
+    /// Where operators of web servers can reach you: an email address or a web page
     #[arg(long, value_name = "CONTACT")]
     contact: Option<String>,
-    /// Look for accessibility failures in each page
+    /// Check each page for accessibility failures
     #[arg(long)]
     evaluate: bool,
     /// Print the totals as JSON
@@ -83,7 +82,7 @@ pub struct CrawlArgs {
     config: ConfigArgs,
 }
 
-/// What `crawl` asks of the node.
+/// What is crawled, and with which configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CrawlOrder {
     /// The configuration, with the command line's options in it. The API is off.
@@ -97,19 +96,19 @@ pub struct CrawlOrder {
 }
 
 /// Crawls, and gives back the totals.
-pub async fn crawl(args: CrawlArgs) -> Result<String, Failure> {
+pub async fn crawl(args: CrawlArgs) -> Result<String, CommandError> {
     let order = order(args)?;
     super::logging::begin(&order.config.log)?;
     let bar = ProgressBar::new_spinner();
     bar.set_style(ProgressStyle::with_template("{spinner} {elapsed_precise}  {msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
-    let found = alone::crawl(order.config, order.urls, |progress| {
+    let found = standalone::crawl(order.config, order.urls, |progress| {
         bar.set_message(format!(
-            "{} pages of {} servers, {} waiting, {} asked now, {}",
-            progress.pages,
-            progress.servers,
-            progress.waiting,
-            progress.busy,
-            HumanBytes(progress.bytes)
+            "{} from {}, {} waiting, {} under way, {}",
+            counted(progress.pages, "page"),
+            counted(progress.servers, "server"),
+            counted(progress.waiting, "URL"),
+            counted(progress.busy, "request"),
+            bytes(progress.bytes)
         ));
         bar.tick();
     })
@@ -117,28 +116,28 @@ pub async fn crawl(args: CrawlArgs) -> Result<String, Failure> {
     .map_err(of_node)?;
     bar.finish_and_clear();
     if let Some(path) = &order.out {
-        write_records(path, &found.servers).map_err(|why| Failure::of_file(path, &why))?;
+        write_records(path, &found.servers).map_err(|why| CommandError::creating(path, &why))?;
     }
     if order.json { super::json(&CrawlView::from(&found)) } else { Ok(told(&found)) }
 }
 
 /// What `crawl --json` says.
 #[derive(Serialize)]
-struct CrawlView<'a> {
-    whole: bool,
+pub(super) struct CrawlView<'a> {
+    exact: bool,
     external_hosts: u64,
     external_urls: u64,
     external_domains: u64,
     beyond_scope: u64,
     nowhere: u64,
-    unresolved: &'a BTreeMap<ResolveFailure, u64>,
+    unresolved: &'a BTreeMap<ResolveError, u64>,
     summary: &'a Summary,
 }
 
 impl<'a> From<&'a Findings> for CrawlView<'a> {
     fn from(found: &'a Findings) -> Self {
         CrawlView {
-            whole: found.whole,
+            exact: found.exact,
             external_hosts: found.external_hosts,
             external_urls: found.external_urls,
             external_domains: found.external_domains,
@@ -160,7 +159,7 @@ fn write_records(path: &Path, servers: &[ServerRecord]) -> io::Result<()> {
     out.flush()
 }
 
-/// The servers with the most pages, and the sums.
+/// A table of the servers with the most pages, and the totals.
 fn told(found: &Findings) -> String {
     const SHOWN: usize = 20;
     let headings = ["server", ">pages", ">requests", ">bytes", ">known", ">robots", ">failed", ">cut", "state", "status"];
@@ -172,7 +171,7 @@ fn told(found: &Findings) -> String {
             record.host.to_string(),
             record.pages.to_string(),
             record.requests.to_string(),
-            HumanBytes(record.bytes).to_string(),
+            bytes(record.bytes),
             record.known.to_string(),
             record.refused_by_robots.to_string(),
             record.unanswered.to_string(),
@@ -183,23 +182,17 @@ fn told(found: &Findings) -> String {
     }
     let mut text = table.text(Style::of_stdout());
     if ranked.len() > SHOWN {
-        text += &format!("… and {} more servers (--out FILE.jsonl has them all)\n", ranked.len() - SHOWN);
+        text += &format!("… and {} (--out FILE.jsonl lists all)\n", counted((ranked.len() - SHOWN) as u64, "more server"));
     }
     let total = &found.summary.total;
-    text += &format!(
-        "{}{} pages from {} servers in {} requests, {}; {}; {} times a page named a host out of scope\n",
-        if found.whole { "" } else { "interrupted: " },
-        total.pages,
-        total.servers,
-        total.requests,
-        HumanBytes(total.bytes),
-        total.external(),
-        found.beyond_scope,
-    );
+    let (pages, servers) = (counted(total.pages, "page"), counted(total.servers, "server"));
+    let interrupted = if found.exact { "" } else { "interrupted: " };
+    text += &format!("{interrupted}{pages} from {servers} in {}, {}\n", counted(total.requests, "request"), bytes(total.bytes));
+    text += &paragraph(&format!("{}; {} out of scope", total.external(), counted(found.beyond_scope, "link")));
     text + &evaluate::told(&found.summary.evaluation, Style::of_stdout())
 }
 
-/// The status, and why where a server is down.
+/// The status, with the main failure of a server that is down.
 fn status_words(record: &ServerRecord) -> String {
     match record.main_failure().filter(|_| record.status == ServerStatus::Down) {
         Some(failure) => format!("down: {}", failure.word()),
@@ -211,27 +204,25 @@ fn word(value: &impl Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-fn order(args: CrawlArgs) -> Result<CrawlOrder, Failure> {
+fn order(args: CrawlArgs) -> Result<CrawlOrder, CommandError> {
     let mut config = args.config.load()?;
     let mut urls = Vec::new();
     for text in &args.urls {
-        urls.push(
-            PageUrl::parse(text).map_err(|why| {
-                Failure::new(Exit::Data, format!("{text}: {why}")).hint("write the URL in full, like https://example.org/")
-            })?,
-        );
+        urls.push(PageUrl::parse(text).map_err(|why| {
+            CommandError::new(Exit::Data, format!("{text}: {why}")).hint("write the URL in full, like https://example.org/")
+        })?);
     }
     if let Some(depth) = args.depth {
         config.crawl.depth = depth;
     }
-    if let Some(delay) = args.delay {
-        config.crawl.least_delay = delay;
+    if let Some(delay) = args.min_delay {
+        config.crawl.min_delay = delay;
     }
     config.crawl.evaluation |= args.evaluate;
     // A crawl that somebody waits for goes on to its end.
-    config.crawl.pages_per_run = None;
-    config.crawl.rule = if args.price.is_some() { CrawlRule::Yield } else { CrawlRule::Depth };
-    config.crawl.yield_price = args.price.unwrap_or_default();
+    config.crawl.max_pages_per_run = None;
+    config.crawl.rule = if args.yield_price.is_some() { CrawlRule::Yield } else { CrawlRule::Depth };
+    config.crawl.yield_price = args.yield_price.unwrap_or_default();
     if args.contact.is_some() {
         config.contact = args.contact;
     }
@@ -240,19 +231,20 @@ fn order(args: CrawlArgs) -> Result<CrawlOrder, Failure> {
         config.dns.servers = args.dns.iter().map(|text| name_server(text)).collect::<Result<_, _>>()?;
     }
     config.scope = scope(&args.follow)?;
+    config.source_is_here().map_err(|why| CommandError::new(Exit::Config, why.to_string()))?;
     config.api.listen = None;
     config.swarm.bootstrap.clear();
     let laboratory = !config.crawl.allow_ranges.is_empty() && !config.dns.servers.is_empty();
     let addresses_only = config.scope == ScopeConfig::default()
         && urls.iter().all(|url| url.host().address().is_some_and(|ip| config.crawl.allow_ranges.iter().any(|range| range.contains(ip))));
     if config.contact.is_none() && !laboratory && !addresses_only {
-        return Err(Failure::new(Exit::Config, "nobody could write to you about this crawl")
-            .hint("say whom: --contact you@example.org, or contact = … in the configuration"));
+        return Err(CommandError::new(Exit::Config, "operators of web servers must be able to reach you")
+            .hint("give your address: --contact NAME@DOMAIN or a web page, or set contact in the configuration"));
     }
     Ok(CrawlOrder { config, urls, out: args.out, json: args.json })
 }
 
-fn scope(follow: &[String]) -> Result<ScopeConfig, Failure> {
+fn scope(follow: &[String]) -> Result<ScopeConfig, CommandError> {
     let mut scope = ScopeConfig::default();
     for what in follow {
         match what.split_once(':') {
@@ -261,7 +253,7 @@ fn scope(follow: &[String]) -> Result<ScopeConfig, Failure> {
             Some(("host", name)) if !name.is_empty() => {
                 let file = PathBuf::from(name);
                 if file.is_file() {
-                    let text = fs::read_to_string(&file).map_err(|why| Failure::of_file(&file, &why))?;
+                    let text = fs::read_to_string(&file).map_err(|why| CommandError::of_file(&file, &why))?;
                     for (number, line) in text.lines().enumerate() {
                         let line = line.trim();
                         if !line.is_empty() && !line.starts_with('#') {
@@ -273,7 +265,7 @@ fn scope(follow: &[String]) -> Result<ScopeConfig, Failure> {
                 }
             }
             _ => {
-                return Err(Failure::new(Exit::Usage, format!("--follow {what} is not understood"))
+                return Err(CommandError::new(Exit::Usage, format!("--follow {what} is not understood"))
                     .hint("write tld:ke, host:museum.or.ke, host:FILE, all, or several of them with commas"));
             }
         }
@@ -281,14 +273,14 @@ fn scope(follow: &[String]) -> Result<ScopeConfig, Failure> {
     Ok(scope)
 }
 
-fn host(text: &str, place: &str) -> Result<Host, Failure> {
-    text.parse().map_err(|_| Failure::new(Exit::Data, format!("{place}: {text} is neither a host nor a file")))
+fn host(text: &str, place: &str) -> Result<Host, CommandError> {
+    text.parse().map_err(|_| CommandError::new(Exit::Data, format!("{place}: {text} is neither a host nor a file")))
 }
 
-fn name_server(text: &str) -> Result<SocketAddr, Failure> {
+fn name_server(text: &str) -> Result<SocketAddr, CommandError> {
     let whole = text.parse::<SocketAddr>();
     whole.or_else(|_| text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, 53))).map_err(|_| {
-        Failure::new(Exit::Usage, format!("--dns {text} is no address"))
+        CommandError::new(Exit::Usage, format!("--dns {text} is no address"))
             .hint("write it like 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53")
     })
 }
@@ -321,20 +313,20 @@ mod tests {
         args: CrawlArgs,
     }
 
-    fn read(line: &str) -> Result<CrawlOrder, Failure> {
+    fn read(line: &str) -> Result<CrawlOrder, CommandError> {
         order(Door::try_parse_from(["crawl"].into_iter().chain(line.split_whitespace())).unwrap().args)
     }
 
     #[test]
     fn options_reach_the_configuration() {
         assert_eq!(read("http://a.test/ --contact a@b.c").unwrap().config.crawl.rule, CrawlRule::Depth, "to its end");
-        assert_eq!(read("http://a.test/ --contact a@b.c --price 0.01").unwrap().config.crawl.yield_price.hosts(), 0.01);
+        assert_eq!(read("http://a.test/ --contact a@b.c --yield-price 0.01").unwrap().config.crawl.yield_price.hosts(), 0.01);
         let order = read(
-            "http://a.test:8080/ --depth 3 --follow tld:.KE,host:b.test,all --allow-range 127.0.0.0/8 --dns 127.0.0.53:5353 --delay 50ms",
+            "http://a.test:8080/ --depth 3 --follow tld:.KE,host:b.test,all --allow-range 127.0.0.0/8 --dns 127.0.0.53:5353 --min-delay 50ms",
         )
         .unwrap();
         assert_eq!(order.config.crawl.depth, 3);
-        assert_eq!(order.config.crawl.least_delay, Duration::from_millis(50));
+        assert_eq!(order.config.crawl.min_delay, Duration::from_millis(50));
         assert_eq!(order.config.crawl.allow_ranges, ["127.0.0.0/8".parse().unwrap()]);
         assert_eq!(order.config.dns.servers, ["127.0.0.53:5353".parse().unwrap()]);
         assert_eq!(order.config.scope.tlds, ["ke"]);

@@ -1,17 +1,15 @@
-//! What can be told of pages in files? `evaluate`: the failures that their markup proves, by rule.
+//! `evaluate`: checks HTML files for accessibility failures that their markup proves, and prints them by rule.
 
-use super::{Failure, Style, Table, json};
-use crate::{
-    io::{
-        evaluation::{Limits, evaluate as look_at},
-        page,
-    },
-    model::{
-        evaluation::{Evaluation, EvaluationCounts},
-        view::counted,
-    },
-};
+use super::{CommandError, Style, Table, json};
 use clap::Args;
+use nearcrawl_model::{
+    evaluation::{Evaluation, EvaluationCounts},
+    view::counted,
+};
+use nearcrawl_page::{
+    evaluation::{Limits, evaluate as look_at},
+    scanner,
+};
 use serde::Serialize;
 use std::{fs, path::PathBuf};
 
@@ -19,10 +17,10 @@ use std::{fs, path::PathBuf};
 pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl evaluate index.html\n  \
     nearcrawl evaluate --json site/*.html\n\n\
-    Each rule is one of the W3C's ACT rules, named by its id. Only what the markup\n\
-    proves is a failure: no failure detected does not mean that there is none.";
+    Each rule is one of the W3C's ACT rules, named by its id. Only what the markup proves is a failure: no failure detected does not mean that \
+    there is none.";
 
-/// For `evaluate`.
+/// The arguments of `evaluate`.
 #[derive(Args, Clone, Debug)]
 pub struct EvaluateArgs {
     /// HTML files
@@ -42,11 +40,15 @@ struct EvaluatedFile {
 }
 
 /// Reads the files and looks for failures in them.
-pub fn evaluate(args: &EvaluateArgs, style: Style) -> Result<String, Failure> {
+pub fn evaluate(args: &EvaluateArgs, style: Style) -> Result<String, CommandError> {
     let mut evaluated = Vec::new();
     for file in &args.files {
-        let bytes = fs::read(file).map_err(|why| Failure::of_file(file, &why))?;
-        evaluated.push(EvaluatedFile { file: file.clone(), evaluation: look_at(&page::text(&bytes, None), &Limits::default()) });
+        let bytes = fs::read(file).map_err(|why| CommandError::of_file(file, &why))?;
+        let begun = std::time::Instant::now();
+        evaluated.push(EvaluatedFile {
+            file: file.clone(),
+            evaluation: look_at(&scanner::text(&bytes, None), &Limits::default(), &|| begun.elapsed()),
+        });
     }
     if args.json {
         return json(&evaluated);
@@ -101,7 +103,7 @@ mod tests {
         let deep = file("deep.html", &"<div>".repeat(1000));
         let args = |files: &[&PathBuf], json| EvaluateArgs { files: files.iter().map(|path| (*path).clone()).collect(), json };
         let text = evaluate(&args(&[&bad, &deep], false), Style::Plain).unwrap();
-        assert!(text.contains("deep.html was not evaluated: its elements lie deeper"), "{text}");
+        assert!(text.contains("deep.html was not evaluated: its elements are nested deeper"), "{text}");
         assert!(text.contains("3 accessibility failures detected in 1 of 1 page evaluated, 1 refused"), "{text}");
         assert!(text.lines().any(|line| line.starts_with("23a2a8") && line.contains(" 2 ") && line.ends_with("accessible name")), "{text}");
         let told: serde_json::Value = serde_json::from_str(&evaluate(&args(&[&bad, &deep], true), Style::Plain).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! `nearcrawl hierarchy`: where do the files of the shared hierarchy come from, how is it built, and what does it say?
+//! `hierarchy`: fetches registry files, builds the hierarchy of subnets from them, shows and compares hierarchies.
 
 mod build;
 mod fetch;
@@ -11,11 +11,11 @@ pub use fetch::FetchArgs;
 pub use look::{DiffArgs, ShowArgs, StatsArgs};
 
 use crate::{
-    io::{registry::DownloadFailure, snapshot::FileFailure},
-    logic::hierarchy::{AssemblyRefusal, Change, ReadRefusal, SnapshotRefusal},
+    io::{registry::DownloadError, snapshot::FileError},
     node::config::ConfigError,
 };
 use clap::Subcommand;
+use nearcrawl_hierarchy::{AssemblyError, Change, ReadError, SnapshotError};
 use std::{
     fmt::Display,
     io::{self, Write},
@@ -30,13 +30,13 @@ pub enum HierarchyCommand {
     /// Build a snapshot from the registries' files
     #[command(after_help = build::EXAMPLES)]
     Build(BuildArgs),
-    /// Show where an address lives: registry, country, organisation, subnet
+    /// Show an address's registry, country, organisation and subnet
     #[command(after_help = look::SHOW_EXAMPLES)]
     Show(ShowArgs),
     /// Count the subnets, organisations and levels of a hierarchy
     #[command(after_help = look::STATS_EXAMPLES)]
     Stats(StatsArgs),
-    /// Tell what differs between two hierarchies
+    /// Compare two hierarchies
     #[command(after_help = look::DIFF_EXAMPLES)]
     Diff(DiffArgs),
 }
@@ -51,29 +51,29 @@ pub const EXAMPLES: &str = "Examples:
 
 /// Why the command failed.
 #[derive(Debug, thiserror::Error)]
-pub enum HierarchyFailure {
+pub enum HierarchyError {
     /// A file cannot be read or written.
     #[error(transparent)]
-    File(#[from] FileFailure),
+    File(#[from] FileError),
     /// A file was refused.
     #[error(transparent)]
-    Read(#[from] ReadRefusal),
+    Read(#[from] ReadError),
     /// Everything together was refused.
     #[error(transparent)]
-    Assembly(#[from] AssemblyRefusal),
+    Assembly(#[from] AssemblyError),
     /// It differs too much from the one before.
-    #[error("not written, it differs too much from {0}: {1}; check the files, or overrule if you know better")]
+    #[error("not written, it differs too much from {0}: {1}; check the files, or accept it with --overrule")]
     Change(String, Change),
     /// A snapshot was refused.
     #[error("{0}: {1}")]
-    Snapshot(String, SnapshotRefusal),
+    Snapshot(String, SnapshotError),
     /// Some files could not be fetched; the others were.
     #[error("{}", .0.iter().map(|failure| failure.to_string()).collect::<Vec<_>>().join("\n"))]
-    Downloads(Vec<DownloadFailure>),
+    Downloads(Vec<DownloadError>),
     /// The configuration cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The command line makes no sense.
+    /// The command line is wrong.
     #[error("{0}")]
     Usage(String),
     /// The answer could not be printed.
@@ -81,36 +81,36 @@ pub enum HierarchyFailure {
     Print(#[source] io::Error),
 }
 
-impl HierarchyFailure {
-    /// The exit code, as sysexits.h has them: 64 wrong command line, 65 bad data, 66 no such file, 69 server not there, 70 a fault of the program,
+impl HierarchyError {
+    /// The exit code, as sysexits.h has them: 64 wrong command line, 65 bad data, 66 no such file, 69 server not there, 70 a bug of the program,
     /// 73 cannot be written, 74 reading or printing broke off, 77 no permission, 78 wrong configuration.
     pub fn exit_code(&self) -> u8 {
         match self {
-            HierarchyFailure::File(failure) if failure.kind() == Some(io::ErrorKind::PermissionDenied) => 77,
-            HierarchyFailure::File(failure) if failure.kind() == Some(io::ErrorKind::InvalidData) => 65,
-            HierarchyFailure::File(FileFailure::Read { .. }) => 66,
-            HierarchyFailure::File(FileFailure::Write { .. }) => 73,
-            HierarchyFailure::Read(ReadRefusal::Io { .. }) | HierarchyFailure::Print(_) => 74,
-            HierarchyFailure::Downloads(failures) => failures.first().map_or(70, download_code),
-            HierarchyFailure::Config(_) => 78,
-            HierarchyFailure::Usage(_) => 64,
+            HierarchyError::File(failure) if failure.kind() == Some(io::ErrorKind::PermissionDenied) => 77,
+            HierarchyError::File(failure) if failure.kind() == Some(io::ErrorKind::InvalidData) => 65,
+            HierarchyError::File(FileError::Read { .. }) => 66,
+            HierarchyError::File(FileError::Write { .. }) => 73,
+            HierarchyError::Read(ReadError::Io { .. }) | HierarchyError::Print(_) => 74,
+            HierarchyError::Downloads(failures) => failures.first().map_or(70, download_code),
+            HierarchyError::Config(_) => 78,
+            HierarchyError::Usage(_) => 64,
             _ => 65,
         }
     }
 }
 
-fn download_code(failure: &DownloadFailure) -> u8 {
+fn download_code(failure: &DownloadError) -> u8 {
     match failure {
-        DownloadFailure::Broken { .. } | DownloadFailure::Status { .. } | DownloadFailure::OutOfTime(_) => 69,
-        DownloadFailure::TooLarge(..) | DownloadFailure::Checksum { .. } | DownloadFailure::Refused { .. } => 65,
-        DownloadFailure::Disk { kind: io::ErrorKind::PermissionDenied, .. } => 77,
-        DownloadFailure::Disk { .. } => 73,
-        DownloadFailure::Client(_) => 70,
+        DownloadError::Broken { .. } | DownloadError::Status { .. } | DownloadError::OutOfTime(_) => 69,
+        DownloadError::TooLarge(..) | DownloadError::Checksum { .. } | DownloadError::Refused { .. } => 65,
+        DownloadError::Disk { kind: io::ErrorKind::PermissionDenied, .. } => 77,
+        DownloadError::Disk { .. } => 73,
+        DownloadError::Client(_) => 70,
     }
 }
 
-/// Does what was asked, and prints to `out`; progress goes to the terminal, if there is one.
-pub async fn run(command: HierarchyCommand, out: &mut (dyn Write + Send)) -> Result<(), HierarchyFailure> {
+/// Runs the command and prints to `out`; progress goes to the terminal, if there is one.
+pub async fn run(command: HierarchyCommand, out: &mut (dyn Write + Send)) -> Result<(), HierarchyError> {
     match command {
         HierarchyCommand::Fetch(args) => fetch::fetch(&args, out).await,
         HierarchyCommand::Build(args) => build::build(&args, out),
@@ -120,11 +120,11 @@ pub async fn run(command: HierarchyCommand, out: &mut (dyn Write + Send)) -> Res
     }
 }
 
-fn print(out: &mut dyn Write, json: bool, what: &(impl Display + serde::Serialize)) -> Result<(), HierarchyFailure> {
+fn print(out: &mut dyn Write, json: bool, what: &(impl Display + serde::Serialize)) -> Result<(), HierarchyError> {
     if json {
-        serde_json::to_writer_pretty(&mut *out, what).map_err(|e| HierarchyFailure::Print(e.into()))?;
-        writeln!(out).map_err(HierarchyFailure::Print)
+        serde_json::to_writer_pretty(&mut *out, what).map_err(|e| HierarchyError::Print(e.into()))?;
+        writeln!(out).map_err(HierarchyError::Print)
     } else {
-        writeln!(out, "{what}").map_err(HierarchyFailure::Print)
+        writeln!(out, "{what}").map_err(HierarchyError::Print)
     }
 }

@@ -1,52 +1,52 @@
-//! What does somebody see who asks a running daemon? Its status, its peers, and why something is crawled by whom.
+//! `status`, `members`, `why`, `move`, `leave`: ask a running daemon and print its answer.
 
 use super::{
     client::{ApiArgs, ApiClient},
-    failure::{Exit, Failure},
+    error::{CommandError, Exit},
     json,
-    table::{Style, Table, bytes, facts},
+    table::{Style, Table, bytes, facts, paragraph},
 };
-use crate::model::{
+use clap::Args;
+use nearcrawl_model::{
     access_point::AccessPoint,
     chronicle::Holding,
     claim::ClaimReason,
     subnet::Subnet,
-    view::{DelegationView, LeaveView, MoveView, PeerView, Span, StatusView, WhyView, counted},
+    view::{DelegationView, LeaveView, MemberView, MoveView, Span, StatusView, Subject, WhyView, counted},
 };
-use clap::Args;
 use serde_json::json;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Shown under `status --help`.
 pub const STATUS_EXAMPLES: &str = "Examples:\n  \
     nearcrawl status\n  \
-    nearcrawl status --json | jq -r .sentence\n  \
+    nearcrawl status --json | jq -r .state_text\n  \
     nearcrawl status --api http://127.10.0.1:4880";
 
-/// Shown under `peers --help`.
-pub const PEERS_EXAMPLES: &str = "Examples:\n  \
-    nearcrawl peers\n  \
-    nearcrawl peers --json | jq '.[] | select(.liveness != \"alive\")'";
+/// Shown under `members --help`.
+pub const MEMBERS_EXAMPLES: &str = "Examples:\n  \
+    nearcrawl members\n  \
+    nearcrawl members --json | jq '.[] | select(.liveness != \"alive\")'";
 
 /// Shown under `leave --help`.
 pub const LEAVE_EXAMPLES: &str = "Examples:\n  \
-    nearcrawl leave                           give everything back, then end\n  \
-    systemctl stop nearcrawl                  only stop: back within 45 seconds, nothing moves";
+    nearcrawl leave              release all subnets, then end\n  \
+    systemctl stop nearcrawl     only stop: back within 45 s, it keeps its subnets";
 
 /// Shown under `move --help`.
 pub const MOVE_EXAMPLES: &str = "Examples:\n  \
-    nearcrawl peers                                                 who could have it\n  \
-    nearcrawl move 192.0.2.0/24 12D3KooWG4kFggyG5Aq8tFkmFc9BxEZYsuVgNbWzvVA2UzbhKMUf   its crawl goes on there\n  \
-    nearcrawl why 192.0.2.0/24                                      who had it before, and why it went";
+    nearcrawl members                        members that can receive it\n  \
+    nearcrawl move 192.0.2.0/24 UzbhKMUf   hand it over: its crawl continues there\n  \
+    nearcrawl why 192.0.2.0/24             its present and former owners";
 
 /// Arguments of `move`.
 #[derive(Args, Clone, Debug)]
 pub struct MoveArgs {
     /// A subnet that this access point owns
     subnet: Subnet,
-    /// The peer id of whoever shall have it
-    #[arg(value_name = "ACCESS-POINT")]
-    to: AccessPoint,
+    /// The member that receives it: its peer id, or the last characters of it as `members` shows them
+    #[arg(value_name = "PEER", value_parser = peer)]
+    to: String,
     #[command(flatten)]
     api: ApiArgs,
 }
@@ -68,8 +68,8 @@ pub struct WhyArgs {
     api: ApiArgs,
 }
 
-/// Who the daemon is and what it is doing.
-pub async fn status(args: &ApiArgs, style: Style) -> Result<String, Failure> {
+/// `status`: the daemon's identity, counters and limits.
+pub async fn status(args: &ApiArgs, style: Style) -> Result<String, CommandError> {
     let view: StatusView = ApiClient::new(args)?.get("/api/status", &[]).await?;
     if args.json { json(&view) } else { Ok(status_text(&view, style)) }
 }
@@ -81,18 +81,30 @@ fn status_text(view: &StatusView, style: Style) -> String {
         ("access point", view.access_point.to_string()),
         ("version", format!("{}, up for {}", view.version, Span(view.uptime_ms))),
         ("swarm", format!("{}: {} alive, {} silent, {} dead", view.swarm, members.alive, members.silent, members.dead)),
-        ("owns", format!("{} of {} claimed subnets, {} servers", view.subnets_owned, view.subnets_claimed, view.servers)),
-        ("fetched", format!("{} pages in {} requests, {}, {} failed", work.pages, work.requests, bytes(work.bytes), work.failed)),
-        ("asked", format!("{} probes, {} lookups", work.probes, work.lookups)),
-        ("gave away", gave_away(&view.delegation)),
-        ("waiting", format!("{} URLs here, {} on their way to others", view.waiting_urls, view.outgoing_urls)),
-        ("connections", view.open_connections.to_string()),
+        (
+            "owns",
+            format!("{} of {}, {}", view.subnets_owned, counted(view.subnets_claimed, "claimed subnet"), counted(view.servers, "server")),
+        ),
+        (
+            "fetched",
+            format!(
+                "{} in {}, {}, {} failed",
+                counted(work.pages, "page"),
+                counted(work.requests, "request"),
+                bytes(work.bytes),
+                work.failed
+            ),
+        ),
+        ("measured", format!("{}, {}", counted(work.probes, "probe"), counted(work.lookups, "DNS look-up"))),
+        ("delegated", delegated(&view.delegation)),
+        ("waiting", format!("{} here, {} being sent to their owners", counted(view.waiting_urls, "URL"), view.outgoing_urls)),
+        ("connections", format!("{} open to web servers", view.open_connections)),
         (
             "hierarchy",
             format!(
-                "{} subnets, {} ({})",
-                view.hierarchy.subnets,
-                view.hierarchy.version,
+                "{}, {} ({})",
+                counted(view.hierarchy.subnets, "subnet"),
+                view.hierarchy.sources_text,
                 view.hierarchy.hash.chars().take(12).collect::<String>()
             ),
         ),
@@ -101,7 +113,7 @@ fn status_text(view: &StatusView, style: Style) -> String {
     for cache in &view.caches {
         let asked = cache.hits + cache.misses;
         let share = if asked == 0 { 0.0 } else { cache.hits as f64 / asked as f64 * 100.0 };
-        lines.push(("cache", format!("{}: {share:.1} % met lately, {} of {} entries", cache.place, cache.entries, cache.capacity)));
+        lines.push(("cache", format!("{}: {share:.1} % cache hits, {} of {} entries", cache.place, cache.entries, cache.capacity)));
     }
     lines.extend(view.failures.iter().map(|(failure, count)| ("failed", format!("{}: {failure}", counted(*count, "request")))));
     lines.extend(view.unresolved.iter().map(|(failure, count)| ("unresolved", format!("{}: {failure}", counted(*count, "name")))));
@@ -109,45 +121,60 @@ fn status_text(view: &StatusView, style: Style) -> String {
         lines.push(("refused", format!("{count} {class}")));
     }
     // Only limits that are near: the others are in --json.
-    for limit in view.limits.iter().filter(|limit| limit.most > 0 && limit.used * 10 >= limit.most * 8) {
-        lines.push(("near its limit", format!("{}: {} of {}", limit.name, limit.used, limit.most)));
+    for limit in view.limits.iter().filter(|limit| limit.max > 0 && limit.used * 10 >= limit.max * 8) {
+        lines.push(("near its limit", format!("{}: {} of {}", limit.name, limit.used, limit.max)));
     }
-    format!("{}\n\n{}", style.heading(&view.sentence), facts(style, &lines))
+    format!("{}\n{}", headline(&view.state_text, style), facts(style, &lines))
 }
 
-fn gave_away(delegation: &DelegationView) -> String {
-    let probes: u64 = delegation.settled_by_probes.iter().map(|(probes, subnets)| u64::from(*probes) * subnets).sum();
-    let each = if delegation.settled == 0 { 0.0 } else { probes as f64 / delegation.settled as f64 };
-    let without = delegation.settled_without_probe;
-    format!("{} subnets ({}), {each:.2} probes each, {without} without any", delegation.settled, delegation.policy)
+/// A sentence in bold, broken into lines.
+fn headline(sentence: &str, style: Style) -> String {
+    paragraph(sentence).lines().map(|line| style.heading(line) + "\n").collect()
 }
 
-/// The members of the swarm.
-pub async fn peers(args: &ApiArgs, style: Style) -> Result<String, Failure> {
-    let view: Vec<PeerView> = ApiClient::new(args)?.get("/api/peers", &[]).await?;
-    if args.json { json(&view) } else { Ok(peers_text(&view, style)) }
+/// How many subnets got an owner here, and with how many probes.
+fn delegated(delegation: &DelegationView) -> String {
+    let probes: u64 = delegation.delegated_by_probes.iter().map(|(probes, subnets)| u64::from(*probes) * subnets).sum();
+    let each = if delegation.delegated == 0 { 0.0 } else { probes as f64 / delegation.delegated as f64 };
+    let without = delegation.delegated_without_probe;
+    format!("{} ({}), {each:.2} probes each, {without} without a probe", counted(delegation.delegated, "subnet"), delegation.policy)
 }
 
-fn peers_text(peers: &[PeerView], style: Style) -> String {
-    let mut table = Table::new(&["peer", "", "state", "since", ">subnets", ">servers", ">pages", "numbers", "address"]);
-    for peer in peers {
+/// `members`: the members of the swarm.
+pub async fn members(args: &ApiArgs, style: Style) -> Result<String, CommandError> {
+    let view: Vec<MemberView> = ApiClient::new(args)?.get("/api/members", &[]).await?;
+    if args.json { json(&view) } else { Ok(members_text(&view, style)) }
+}
+
+fn members_text(members: &[MemberView], style: Style) -> String {
+    let mut table = Table::new(&["member", "", "state", "since", ">subnets", ">servers", ">pages", "totals", "address"]);
+    for member in members {
         table.row(vec![
-            peer.access_point.short(),
-            if peer.is_me { "me" } else { "" }.to_owned(),
-            peer.liveness.to_string(),
-            Span(peer.since_ms).to_string(),
-            peer.subnets.to_string(),
-            peer.servers.to_string(),
-            peer.pages.to_string(),
-            peer.roll_up_age_ms.map_or("none yet".to_owned(), |age| format!("{} old", Span(age))),
-            peer.addresses.first().cloned().unwrap_or_default(),
+            member.access_point.short(),
+            if member.is_me { "me" } else { "" }.to_owned(),
+            member.liveness.to_string(),
+            Span(member.liveness_for_ms).to_string(),
+            member.subnets.to_string(),
+            member.servers.to_string(),
+            member.pages.to_string(),
+            member.roll_up_age_ms.map_or("none yet".to_owned(), |age| format!("{} old", Span(age))),
+            member.addresses.first().map(|address| without_peer_id(address)).unwrap_or_default(),
         ]);
     }
     table.text(style)
 }
 
-/// Why something is crawled by whom, and when.
-pub async fn why(args: &WhyArgs, style: Style) -> Result<String, Failure> {
+/// `/ip4/192.0.2.7/tcp/4817/p2p/12D3…` without the peer id, which has a column of its own.
+fn without_peer_id(address: &str) -> String {
+    address.split_once("/p2p/").map_or(address, |(place, _)| place).to_owned()
+}
+
+/// `why`: who crawls a URL, host, address or subnet, and the reason.
+pub async fn why(args: &WhyArgs, style: Style) -> Result<String, CommandError> {
+    args.what.parse::<Subject>().map_err(|why| {
+        CommandError::new(Exit::Data, why.to_string())
+            .hint("write a URL, a host, an address or a subnet, like `nearcrawl why museum.or.ke` or `nearcrawl why 192.0.2.0/24`")
+    })?;
     let view: WhyView = ApiClient::new(&args.api)?.get("/api/why", &[("q", &args.what)]).await?;
     if args.api.json { json(&view) } else { Ok(why_text(&view, style)) }
 }
@@ -159,25 +186,24 @@ fn why_text(view: &WhyView, style: Style) -> String {
             lines.push((name, value));
         }
     };
-    say("asked", Some(view.asked.clone()));
+    say("subject", Some(view.asked.clone()));
     say("host", view.host.as_ref().map(ToString::to_string));
     say("address", view.address.map(|address| address.to_string()));
-    say("lives in", (!view.path.is_empty()).then(|| view.path.join(" › ")));
+    say("located in", (!view.path.is_empty()).then(|| view.path.join(" › ")));
     if let Some(owned) = &view.ownership {
         let alive = view.owner_liveness.map_or(String::new(), |liveness| format!(", {liveness}"));
         let me = if view.owner_is_me { " (me)" } else { "" };
         say("owner", Some(format!("{}{me}{alive}", owned.owner)));
-        say("because", Some(format!("{}; epoch {}, {} probes", in_words(owned.reason), owned.epoch, owned.probes)));
-        say("distance", owned.rtt_us.map(|us| format!("{:.1} ms", f64::from(us) / 1000.0)));
-        let answers = view.answers.iter().map(|answer| {
-            let whole = &answer.access_point;
-            let short = whole.get(whole.len().saturating_sub(8)..).unwrap_or(whole);
-            format!("{short} {:.1} ms", f64::from(answer.rtt_us) / 1000.0)
+        say("because", Some(format!("{}; epoch {}, {}", in_words(owned.reason), owned.epoch, counted(owned.probes.into(), "probe"))));
+        say("distance", owned.rtt_ms.map(|ms| format!("{ms:.1} ms")));
+        let measured = owned.measurements.iter().map(|measured| {
+            let who = measured.access_point.map_or("a former member".to_owned(), |who| who.short());
+            format!("{who} {:.1} ms", measured.rtt_ms)
         });
-        say("measured by", (!view.answers.is_empty()).then(|| answers.collect::<Vec<_>>().join(", ")));
-        say("next in line", owned.runner_up.as_ref().map(AccessPoint::to_string));
+        say("measured by", (!owned.measurements.is_empty()).then(|| measured.collect::<Vec<_>>().join(", ")));
+        say("runner-up", owned.runner_up.as_ref().map(AccessPoint::to_string));
     }
-    say("judged", view.judged.clone());
+    say("migration", view.judgement_text.clone());
     for held in &view.history {
         say("history", Some(holding_text(held)));
     }
@@ -188,43 +214,68 @@ fn why_text(view: &WhyView, style: Style) -> String {
             None => tree.to_string(),
         }),
     );
-    say("state", view.state.clone());
-    say("robots.txt", view.robots.clone());
+    say("state", view.state_text.clone());
+    say("robots.txt", view.robots_text.clone());
     say("next visit", view.next_visit_in_ms.map(|ms| if ms == 0 { "now".to_owned() } else { format!("in {}", Span(ms)) }));
-    format!("{}\n\n{}", style.heading(&view.sentence), facts(style, &lines))
+    format!("{}\n{}", headline(&view.answer_text, style), facts(style, &lines))
 }
 
 fn in_words(reason: ClaimReason) -> &'static str {
     match reason {
-        ClaimReason::OwnSubnet => "it lives there itself",
-        ClaimReason::Awarded => "nobody had it, and it was near",
-        ClaimReason::OwnerDead => "the owner before it died",
-        ClaimReason::Released => "the owner before it gave it up",
-        ClaimReason::Moved => "it is better off here than at the owner before it",
+        ClaimReason::OwnSubnet => "its own address is in the subnet",
+        ClaimReason::Awarded => "the delegation round found it nearest",
+        ClaimReason::OwnerDead => "the previous owner died",
+        ClaimReason::Released => "the previous owner released it",
+        ClaimReason::Moved => "the previous owner handed it over",
     }
 }
 
-/// One owner's time with a subnet: `epoch 2, 3 min 5 s ago: …8dWcTn1V, for the owner before it died`.
+/// One former or present owner: `epoch 2, 3 min 5 s ago: …8dWcTn1V, the previous owner died`.
 fn holding_text(held: &Holding) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
-    let ago = Span(now.saturating_sub(held.since.0));
-    let left = held.left_because.as_ref().map_or(String::new(), |why| format!("; left, {why}"));
-    format!("epoch {}, {ago} ago: {}, for {}{left}", held.epoch, held.owner.short(), in_words(held.reason))
+    let ago = Span(now.saturating_sub(held.claimed_at.0));
+    let left = held.released_text.as_ref().map_or(String::new(), |why| format!("; handed over: {why}"));
+    format!("epoch {}, {ago} ago: {}, {}{left}", held.epoch, held.owner.short(), in_words(held.reason))
 }
 
-/// Hands a subnet over.
-pub async fn hand_over(args: &MoveArgs) -> Result<String, Failure> {
-    let MoveArgs { subnet, to, .. } = args;
-    let view: MoveView = ApiClient::new(&args.api)?.post("/api/move", &json!({ "subnet": subnet, "to": to })).await?;
-    match &view.why_not {
-        Some(why_not) => Err(Failure::new(Exit::Unavailable, format!("{subnet} stays: {why_not}"))),
+/// `move`: hands a subnet over.
+pub async fn hand_over(args: &MoveArgs) -> Result<String, CommandError> {
+    let subnet = args.subnet;
+    let client = ApiClient::new(&args.api)?;
+    let to = member(&client, &args.to).await?;
+    let view: MoveView = client.post("/api/move", &json!({ "subnet": subnet, "to": to })).await?;
+    match &view.refused_text {
+        Some(why_not) => Err(CommandError::new(Exit::Data, format!("{subnet} is not handed over: {why_not}"))),
         None if args.api.json => json(&view),
-        None => Ok(format!("{subnet} is on its way to {}: its history first, its claim last\n", to.short())),
+        None => Ok(format!("handing {subnet} over to {}: its journal first, its claim last\n", to.short())),
     }
 }
 
-/// Leaves the swarm for good.
-pub async fn leave(args: &ApiArgs) -> Result<String, Failure> {
+/// `leave`: leaves the swarm for good.
+pub async fn leave(args: &ApiArgs) -> Result<String, CommandError> {
     let view: LeaveView = ApiClient::new(args)?.post("/api/leave", &json!({})).await?;
-    if args.json { json(&view) } else { Ok(format!("leaving: {} subnets are given back, then the daemon ends\n", view.released)) }
+    if args.json { json(&view) } else { Ok(format!("leaving: {} released, then the daemon ends\n", counted(view.released, "subnet"))) }
+}
+
+/// A peer id or the end of one: `12D3KooW…` in full, `UzbhKMUf` or `…UzbhKMUf`.
+fn peer(text: &str) -> Result<String, String> {
+    let end = text.trim_start_matches('…');
+    let fits = (4..=64).contains(&end.len()) && end.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if fits { Ok(end.to_owned()) } else { Err("write a peer id, or its last characters as `nearcrawl members` shows them".to_owned()) }
+}
+
+/// The member whose peer id is, or ends in, `end`.
+async fn member(client: &ApiClient, end: &str) -> Result<AccessPoint, CommandError> {
+    if let Ok(whole) = end.parse() {
+        return Ok(whole);
+    }
+    let members: Vec<MemberView> = client.get("/api/members", &[]).await?;
+    let mut fitting = members.iter().map(|member| member.access_point).filter(|member| member.to_string().ends_with(end));
+    match (fitting.next(), fitting.next()) {
+        (Some(only), None) => Ok(only),
+        (None, _) => {
+            Err(CommandError::new(Exit::Data, format!("no member's peer id ends in {end}")).hint("`nearcrawl members` lists the members"))
+        }
+        _ => Err(CommandError::new(Exit::Data, format!("several members' peer ids end in {end}")).hint("write more of the peer id")),
+    }
 }

@@ -1,71 +1,67 @@
-//! What will a crawl cost, and what will it find? `plan`: from what was measured so far, before anything is fetched.
+//! `plan`: estimates the cost and the coverage of a crawl from what was measured so far.
 
 use super::{
     client::{ApiArgs, ApiClient},
-    failure::{Exit, Failure},
+    error::{CommandError, Exit},
     json,
-    run::{ConfigArgs, results_of_peer},
+    run::{ConfigArgs, results_of_member},
     seed,
-    table::{Style, Table, bytes},
-};
-use crate::{
-    logic::planning::{self, Basis, Targets},
-    model::{
-        plan::{Grounds, Pace, Plan, Spread},
-        record::ServerRecord,
-        summary::{Dimension, SwarmResults},
-        url::PageUrl,
-        view::{ServersPage, Span, counted},
-    },
+    table::{Style, Table, bytes, paragraph},
 };
 use clap::Args;
+use nearcrawl_core::planning::{self, Basis, Targets};
+use nearcrawl_model::{
+    plan::{Grounds, Pace, Plan, Spread},
+    record::ServerRecord,
+    summary::{Dimension, SwarmResults},
+    url::PageUrl,
+    view::{ServersPage, Span, counted},
+};
 use std::path::PathBuf;
 
 /// Shown under `plan --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl plan --coverage 0.95 --seeds seeds.txt\n  \
     nearcrawl plan --coverage 0.8 --tld ke --json\n  \
-    nearcrawl plan --coverage 0.95 --records ke.jsonl   written by `nearcrawl crawl --out ke.jsonl`\n  \
-    nearcrawl plan --coverage 0.9 --peer /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…\n\n\
-    Every record tells what each level of a site cost and how many external hosts it was the\n\
-    first to name. Added up they are a curve of load against coverage, one point a depth; the\n\
-    least depth that finds enough is chosen: write it into the configuration, [crawl] depth.\n\n\
-    The curve comes from --records, from the daemon of this machine (--api) or from a member\n\
-    (--peer). If nothing was measured yet, it is the one of the paper (Nakahira et al. 2008),\n\
-    with an assumed cost of a server, and the answer says so. Servers that the starting hosts\n\
-    lead to are not in the totals.";
+    nearcrawl plan --coverage 0.95 --records ke.jsonl\n  \
+    nearcrawl plan --coverage 0.9 --member /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…\n\n\
+    Each record has the cost of each level of a site and the number of external hosts first named there. Their sums are a curve of load \
+    against coverage, one point per depth; the lowest depth with enough coverage is chosen: set [crawl] depth to it.\n\n\
+    The curve comes from --records (written by `nearcrawl crawl --out FILE.jsonl`), from the daemon of this machine (--api) or from a \
+    member (--member). If nothing was measured yet, it is that of the paper (Nakahira et al. 2008) with an assumed cost of a server, and \
+    the answer says so. The totals do not include servers that are only reached by links from the starting hosts.";
 
-/// For `plan`.
+/// The arguments of `plan`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanArgs {
-    /// The share of the external hosts to be found, above 0 and at most 1
+    /// The share of the external hosts to find, above 0 and at most 1
     #[arg(long, value_name = "SHARE", value_parser = share)]
     coverage: f64,
-    /// A file with one starting URL a line; - is standard input
+    /// A file with one starting URL per line; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "tld")]
     seeds: Option<PathBuf>,
     /// All servers known under this top-level domain
     #[arg(long, value_name = "NAME")]
     tld: Option<String>,
-    /// Records that `nearcrawl crawl --out` wrote, instead of a daemon's
-    #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = ["api", "peer"])]
+    /// Records from `nearcrawl crawl --out`, instead of a daemon's
+    #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = ["api", "member"])]
     records: Option<PathBuf>,
-    /// Ask this member over the swarm's own protocol, instead of a daemon on this machine
+    /// Ask this member over the network, instead of the daemon on this machine
     #[arg(long, value_name = "MULTIADDR", conflicts_with = "api")]
-    peer: Option<String>,
+    member: Option<String>,
     #[command(flatten)]
     api: ApiArgs,
     #[command(flatten)]
     config: ConfigArgs,
 }
 
-/// Plans and shows.
-pub async fn plan(args: &PlanArgs, style: Style) -> Result<String, Failure> {
+/// Computes the plan and formats it.
+pub async fn plan(args: &PlanArgs, style: Style) -> Result<String, CommandError> {
     let config = args.config.load()?;
     let pace = Pace {
-        least_delay_ms: u64::try_from(config.crawl.least_delay.as_millis()).unwrap_or(u64::MAX),
+        min_delay_ms: u64::try_from(config.crawl.min_delay.as_millis()).unwrap_or(u64::MAX),
         delay_factor: u64::from(config.crawl.delay_factor),
-        parallel: u64::from(config.crawl.parallel),
+        max_parallel: u64::from(config.crawl.max_parallel),
     };
     let hosts = args.seeds.as_deref().map(starting_hosts).transpose()?;
     let tld = args.tld.as_deref().map(|name| name.trim_start_matches('.').to_ascii_lowercase());
@@ -80,11 +76,11 @@ pub async fn plan(args: &PlanArgs, style: Style) -> Result<String, Failure> {
 }
 
 /// What was measured, if anything was, and how many servers are known under the top-level domain.
-async fn measured(args: &PlanArgs, tld: Option<&str>) -> Result<(Option<Basis>, u64), Failure> {
+async fn measured(args: &PlanArgs, tld: Option<&str>) -> Result<(Option<Basis>, u64), CommandError> {
     let (records, results) = if let Some(path) = &args.records {
         (read_records(path)?, None)
-    } else if let Some(peer) = &args.peer {
-        (Vec::new(), Some(results_of_peer(peer).await?))
+    } else if let Some(member) = &args.member {
+        (Vec::new(), Some(results_of_member(member).await?))
     } else {
         match of_daemon(args).await {
             Ok((records, results)) => (records, Some(results)),
@@ -106,7 +102,7 @@ async fn measured(args: &PlanArgs, tld: Option<&str>) -> Result<(Option<Basis>, 
     Ok((Basis::joined(swarm.filter(|_| tld.is_none()), own), known))
 }
 
-async fn of_daemon(args: &PlanArgs) -> Result<(Vec<ServerRecord>, SwarmResults), Failure> {
+async fn of_daemon(args: &PlanArgs) -> Result<(Vec<ServerRecord>, SwarmResults), CommandError> {
     let client = ApiClient::new(&args.api)?;
     let results = client.get("/api/results", &[]).await?;
     let mut records = Vec::new();
@@ -122,30 +118,31 @@ async fn of_daemon(args: &PlanArgs) -> Result<(Vec<ServerRecord>, SwarmResults),
     }
 }
 
-fn read_records(path: &std::path::Path) -> Result<Vec<ServerRecord>, Failure> {
+fn read_records(path: &std::path::Path) -> Result<Vec<ServerRecord>, CommandError> {
     let text = seed::read(path)?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(number, line)| {
             serde_json::from_str(line).map_err(|why| {
-                Failure::new(Exit::Data, format!("{}, line {}: no record: {why}", path.display(), number + 1))
+                CommandError::new(Exit::Data, format!("{}, line {}: no record: {why}", path.display(), number + 1))
                     .hint("write records with `nearcrawl crawl … --out FILE.jsonl`")
             })
         })
         .collect()
 }
 
-fn starting_hosts(path: &std::path::Path) -> Result<Targets, Failure> {
+fn starting_hosts(path: &std::path::Path) -> Result<Targets, CommandError> {
     let urls = seed::lines(&seed::read(path)?);
     if urls.is_empty() {
-        return Err(Failure::new(Exit::Data, "there is no URL in it").hint("write one URL a line, like https://example.org/"));
+        return Err(CommandError::new(Exit::Data, "the input has no URL").hint("write one URL per line, like https://example.org/"));
     }
     let host = |text: &String| {
-        let url = PageUrl::parse(text)
-            .map_err(|why| Failure::new(Exit::Data, format!("{text}: {why}")).hint("write the URL in full, like https://example.org/"))?;
+        let url = PageUrl::parse(text).map_err(|why| {
+            CommandError::new(Exit::Data, format!("{text}: {why}")).hint("write the URL in full, like https://example.org/")
+        })?;
         Ok(url.host())
     };
-    Ok(Targets::Hosts(urls.iter().map(host).collect::<Result<_, Failure>>()?))
+    Ok(Targets::Hosts(urls.iter().map(host).collect::<Result<_, CommandError>>()?))
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -161,25 +158,25 @@ fn text(plan: &Plan, tld: Option<&str>, style: Style) -> String {
     let deepest = plan.depths.last().map_or(0, |last| last.depth);
     let grounds = match &plan.grounds {
         Grounds::Measured { servers, cut_short } => {
-            let short = if *cut_short > 0 { format!("; {cut_short} of them were not crawled to their end") } else { String::new() };
+            let short = if *cut_short > 0 { format!("; {cut_short} of them were not crawled completely") } else { String::new() };
             format!("Measured on {}, down to depth {deepest}{short}.", counted(*servers, "server"))
         }
-        Grounds::Paper { requests, bytes: size, took } => format!(
-            "Nothing was measured yet: the curve is the paper's, and a server is assumed to answer {requests} requests in all, \
+        Grounds::Paper { requests, bytes: size, response_ms } => format!(
+            "Nothing was measured yet: the curve is the paper's, and a server is assumed to take {requests} requests in all, \
              {} and {} each.",
             bytes(*size),
-            Span(*took)
+            Span(*response_ms)
         ),
     };
-    let mut text = format!("{grounds}\n\n");
-    let mut table = Table::new(&[">depth", ">requests", ">bytes", ">server time", ">coverage", ">requests a server", ""]);
+    let mut text = paragraph(&grounds) + "\n";
+    let mut table = Table::new(&[">depth", ">requests", ">bytes", ">server time", ">coverage", ">requests per server", ""]);
     for at in &plan.depths {
         table.row(vec![
             at.depth.to_string(),
-            percent(at.load),
-            percent(at.load_bytes),
-            percent(at.load_time),
-            percent(at.coverage),
+            percent(at.load_ratio),
+            percent(at.load_bytes_ratio),
+            percent(at.load_busy_ratio),
+            percent(at.coverage_ratio),
             format!("{:.1}", at.requests),
             if at.depth == plan.chosen.depth { "←".to_owned() } else { String::new() },
         ]);
@@ -189,36 +186,37 @@ fn text(plan: &Plan, tld: Option<&str>, style: Style) -> String {
     let heading = format!(
         "Depth {} finds {} of the external hosts with {} of the requests of depth {deepest}.",
         chosen.depth,
-        percent(chosen.coverage),
-        percent(chosen.load)
+        percent(chosen.coverage_ratio),
+        percent(chosen.load_ratio)
     );
-    text += &format!("\n{}\n\n", style.heading(&heading));
+    text += &format!("\n{}\n", paragraph(&heading).lines().map(|line| style.heading(line) + "\n").collect::<String>());
     let mut table = Table::new(&["a server", ">mean", ">median", ">90 %", ">most"]);
     let mut row = |name: &str, spread: &Spread, word: fn(f64) -> String| {
         let maybe = |value: Option<f64>| value.map_or("-".to_owned(), word);
-        table.row(vec![name.to_owned(), word(spread.mean), maybe(spread.median), maybe(spread.p90), maybe(spread.most)]);
+        table.row(vec![name.to_owned(), word(spread.mean), maybe(spread.median), maybe(spread.p90), maybe(spread.max)]);
     };
     let span = |ms: f64| Span(ms.round() as u64).to_string();
     row("requests", &plan.server.requests, |value| format!("{value:.1}"));
     row("bytes", &plan.server.bytes, |value| bytes(value.round() as u64));
     row("server time", &plan.server.busy_ms, span);
-    row("visited for", &plan.server.duration_ms, span);
+    row("duration", &plan.server.duration_ms, span);
     text += &table.text(style);
     if let Some(total) = &plan.total {
         let whose = tld.map_or("starting hosts".to_owned(), |tld| format!("servers known under .{tld}"));
-        text += &format!(
-            "\n{} {whose} ({} with records of their own): {} requests, {}, {} of server time; done in about {}, {} servers at once, \
-             {} or {} times an answer between two requests.\n",
+        let sentence = format!(
+            "{} {whose} ({} with records of their own): {} requests, {}, {} of server time; about {} with {} servers in parallel and \
+             pauses of {} or {} response times between requests.",
             total.servers,
             total.known,
             total.requests,
             bytes(total.bytes),
             Span(total.busy_ms),
             Span(total.duration_ms),
-            plan.pace.parallel,
-            Span(plan.pace.least_delay_ms),
+            plan.pace.max_parallel,
+            Span(plan.pace.min_delay_ms),
             plan.pace.delay_factor,
         );
+        text += &format!("\n{}", paragraph(&sentence));
     }
     text
 }

@@ -1,81 +1,75 @@
-//! What does the swarm know? Totals and their splits, as tables, JSON or CSV.
+//! `results`: the totals of the swarm and their breakdowns, as tables, JSON or CSV.
 
 use super::{
     client::{ApiArgs, ApiClient},
-    evaluate,
-    failure::{Exit, Failure},
-    json,
-    run::results_of_peer,
-    table::{Style, Table, bytes},
+    error::{CommandError, Exit},
+    evaluate, json,
+    run::results_of_member,
+    table::{Style, Table, bytes, paragraph},
 };
-use crate::model::{
+use clap::{Args, ValueEnum, builder::PossibleValue};
+use nearcrawl_model::{
     summary::{Counts, Dimension, SwarmResults},
-    view::Span,
+    view::{Span, counted},
 };
-use clap::{Args, ValueEnum};
 
 /// Shown under `results --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl results\n  \
     nearcrawl results --by tld --csv > tlds.csv\n  \
     nearcrawl results --json | jq .exact\n  \
-    nearcrawl results --peer /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…\n\n\
-    --peer asks a swarm without being a member of it.";
+    nearcrawl results --member /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…\n\n\
+    --member asks a member of any swarm over the network, without joining it.";
 
-/// What to split by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum By {
-    /// Country of the subnet, by the registries
-    Country,
-    /// Top-level domain of the host
-    Tld,
-    /// Regional internet registry
-    Registry,
-    /// Organisation that holds the subnet
-    Organisation,
-    /// The server's software
-    Software,
-    /// The server's status
-    Status,
-}
+/// A dimension as `--by` takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct By(Dimension);
 
-impl By {
-    fn dimension(self) -> Dimension {
-        match self {
-            By::Country => Dimension::Country,
-            By::Tld => Dimension::Tld,
-            By::Registry => Dimension::Registry,
-            By::Organisation => Dimension::Organisation,
-            By::Software => Dimension::Software,
-            By::Status => Dimension::Status,
-        }
+/// [`Dimension::ALL`] with [`By`] around each: what clap needs to borrow.
+const ALL: [By; Dimension::ALL.len()] = {
+    let mut all = [By(Dimension::ALL[0]); Dimension::ALL.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = By(Dimension::ALL[at]);
+        at += 1;
+    }
+    all
+};
+
+impl ValueEnum for By {
+    fn value_variants<'a>() -> &'a [By] {
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()).help(self.0.meaning()))
     }
 }
 
-/// For `results`.
+/// The arguments of `results`.
 #[derive(Args, Clone, Debug)]
 pub struct ResultsArgs {
-    /// Show only this split
+    /// Show only this breakdown
     #[arg(long, value_enum)]
     by: Option<By>,
-    /// Print the splits as CSV
+    /// Print the breakdowns as CSV
     #[arg(long, conflicts_with = "json")]
     csv: bool,
-    /// Ask this member over the swarm's own protocol, instead of a daemon on this machine
+    /// Ask this member over the network, instead of the daemon on this machine
     #[arg(long, value_name = "MULTIADDR", conflicts_with = "api")]
-    peer: Option<String>,
+    member: Option<String>,
     #[command(flatten)]
     api: ApiArgs,
 }
 
-/// Asks and shows.
-pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, Failure> {
-    let mut results: SwarmResults = match &args.peer {
-        Some(peer) => results_of_peer(peer).await?,
+/// Asks a daemon for the totals and formats them.
+pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, CommandError> {
+    let mut results: SwarmResults = match &args.member {
+        Some(member) => results_of_member(member).await?,
         None => ApiClient::new(&args.api)?.get("/api/results", &[]).await?,
     };
     if let Some(by) = args.by {
-        results.summary.by.retain(|dimension, _| *dimension == by.dimension());
+        results.summary.by.retain(|dimension, _| *dimension == by.0);
     }
     match (args.api.json, args.csv) {
         (true, _) => json(&results),
@@ -84,38 +78,27 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, Failure
     }
 }
 
-/// The name that a dimension has everywhere people see it.
-fn name(dimension: Dimension) -> &'static str {
-    match dimension {
-        Dimension::Country => "country",
-        Dimension::Tld => "tld",
-        Dimension::Registry => "registry",
-        Dimension::Organisation => "organisation",
-        Dimension::Software => "software",
-        Dimension::Status => "status",
-    }
-}
-
 fn text(results: &SwarmResults, style: Style) -> String {
     let total = &results.summary.total;
-    let freshness = match &results.in_transition {
+    let freshness = match &results.in_transition_text {
         _ if results.exact => "exact".to_owned(),
         Some(why) => format!("in transition: {why}"),
         None => "in transition".to_owned(),
     };
-    let headline =
-        format!("{} servers ({} up), {} pages, {} requests, {}", total.servers, total.up, total.pages, total.requests, bytes(total.bytes));
-    let mut text = format!("{}\n", style.heading(&headline));
-    let points = results.covers.len();
-    let points = format!("{points} access point{}", if points == 1 { "" } else { "s" });
-    text += &format!("{freshness}; {points}, oldest numbers {} old, as told by {}\n", Span(results.oldest_ms), results.answered_by);
-    text += &format!("{}, counted once a server\n", total.external());
+    let servers = format!("{} ({} up)", counted(total.servers, "server"), total.up);
+    let (pages, requests) = (counted(total.pages, "page"), counted(total.requests, "request"));
+    let mut text = format!("{}\n", style.heading(&format!("{servers}, {pages}, {requests}, {}", bytes(total.bytes))));
+    let members = counted(results.covers.len() as u64, "member");
+    let source =
+        format!("totals of {members}, the oldest {} old, answered by {}", Span(results.oldest_roll_up_age_ms), results.answered_by.short());
+    text += &paragraph(&format!("{freshness}; {source}"));
+    text += &paragraph(&total.external());
     text += &evaluate::told(&results.summary.evaluation, style);
     for (dimension, values) in &results.summary.by {
         let mut rows: Vec<_> = values.iter().collect();
         rows.sort_by(|a, b| b.1.servers.cmp(&a.1.servers).then(a.0.cmp(b.0)));
         let mut table = Table::new(&[
-            name(*dimension),
+            dimension.name(),
             ">servers",
             ">up",
             ">pages",
@@ -145,10 +128,10 @@ fn text(results: &SwarmResults, style: Style) -> String {
     text
 }
 
-/// One row for each value of each split; the values of one split add up to the total.
-fn csv(results: &SwarmResults) -> Result<String, Failure> {
+/// One row for each value of each breakdown; the rows of one breakdown add up to the total.
+fn csv(results: &SwarmResults) -> Result<String, CommandError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let failed = |why: &dyn std::fmt::Display| Failure::new(Exit::Internal, format!("the answer cannot be written as CSV: {why}"));
+    let failed = |why: &dyn std::fmt::Display| CommandError::new(Exit::Internal, format!("the answer cannot be written as CSV: {why}"));
     let head = [
         "dimension",
         "value",
@@ -172,7 +155,7 @@ fn csv(results: &SwarmResults) -> Result<String, Failure> {
     for (dimension, values) in &results.summary.by {
         for (value, counts) in values {
             let numbers = columns(counts).map(|number| number.to_string());
-            let row = [name(*dimension), value].into_iter().chain(numbers.iter().map(String::as_str));
+            let row = [dimension.name(), value].into_iter().chain(numbers.iter().map(String::as_str));
             writer.write_record(row).map_err(|why| failed(&why))?;
         }
     }

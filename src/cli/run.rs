@@ -1,86 +1,84 @@
-//! How does a daemon begin? `init` makes its key, `check` reads its configuration aloud, `run` runs it.
+//! `init` creates a key, `check` checks a configuration, `run` runs the daemon.
 
 use super::{
-    failure::{Exit, Failure},
+    error::{CommandError, Exit},
     json, logging,
 };
-use crate::{
-    model::summary::SwarmResults,
-    node::{
-        self, NodeFailure,
-        config::{Config, SERVICE_CONFIG},
-        doors::{self, NoResults},
-    },
+use crate::node::{
+    self, NodeError,
+    config::{Config, SERVICE_CONFIG},
+    remote_results::{self, NoResults},
 };
 use clap::Args;
+use nearcrawl_model::summary::SwarmResults;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Which configuration.
+/// The option that names the configuration file.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ConfigArgs {
-    /// The configuration file. Default: /etc/nearcrawl/nearcrawl.toml if there is one, else the built-in values
+    /// The configuration file [default: /etc/nearcrawl/nearcrawl.toml if it exists, else built-in values]
     #[arg(long, value_name = "FILE", env = "NEARCRAWL_CONFIG")]
     pub config: Option<PathBuf>,
 }
 
 impl ConfigArgs {
-    /// Which file is meant, if any.
+    /// The file given, or that of the service if it exists.
     pub fn path(&self) -> Option<&Path> {
         let service = Path::new(SERVICE_CONFIG);
         self.config.as_deref().or_else(|| service.exists().then_some(service))
     }
 
-    /// What it says.
-    pub fn load(&self) -> Result<Config, Failure> {
+    /// Reads the file; the defaults if there is none.
+    pub fn load(&self) -> Result<Config, CommandError> {
         Config::load(self.path())
-            .map_err(|why| Failure::new(Exit::Config, why.to_string()).hint("nearcrawl.example.toml lists every key with its default"))
+            .map_err(|why| CommandError::new(Exit::Config, why.to_string()).hint("nearcrawl.example.toml lists every key with its default"))
     }
 }
 
-/// For `init`.
+/// The arguments of `init`.
 #[derive(Args, Clone, Debug)]
 pub struct InitArgs {
     #[command(flatten)]
     config: ConfigArgs,
-    /// Print the peer id as JSON
+    /// Print the access point's id as JSON
     #[arg(long)]
     json: bool,
 }
 
 /// Shown under `init --help`.
 pub const INIT_EXAMPLES: &str = "Examples:\n  \
-    nearcrawl init                             make the key, print the peer id\n  \
-    nearcrawl init --config node.toml --json   as {\"peer_id\": …}\n\n\
-    Done twice it changes nothing: a key that is there is kept.";
+    nearcrawl init                             create the key, print the peer id\n  \
+    nearcrawl init --config node.toml --json   as {\"access_point\": …}\n\n\
+    An existing key is kept. `nearcrawl run` creates a key, too, if there is none.";
 
-/// What `init` says.
+/// The answer of `init --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InitView {
-    /// Who the access point is.
-    pub peer_id: String,
-    /// Where its state is.
+    /// The access point's peer id.
+    pub access_point: String,
+    /// The state directory, which holds the key.
     pub state_dir: PathBuf,
-    /// Whether the key was made just now.
+    /// Whether the key was created now (false: it existed).
     pub created: bool,
 }
 
-/// Makes the key and the state directory.
-pub async fn init(args: &InitArgs) -> Result<String, Failure> {
+/// Creates the key and the state directory.
+pub async fn init(args: &InitArgs) -> Result<String, CommandError> {
     let view = node_init(&args.config.load()?).await?;
     if args.json {
         return json(&view);
     }
-    let made = if view.created { "made" } else { "kept" };
-    Ok(format!("{}\n  the key was {made} in {}\n", view.peer_id, view.state_dir.display()))
+    let made = if view.created { "created" } else { "kept" };
+    Ok(format!("{}\n  the key was {made} in {}\n", view.access_point, view.state_dir.display()))
 }
 
-/// For `run`.
+/// The arguments of `run`.
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
     #[command(flatten)]
     config: ConfigArgs,
-    /// A member to join by, beside the configured ones; may be given several times
+    /// A member to join through, besides the configured ones (repeatable)
     #[arg(long, value_name = "MULTIADDR")]
     bootstrap: Vec<String>,
 }
@@ -90,19 +88,19 @@ pub const RUN_EXAMPLES: &str = "Examples:\n  \
     nearcrawl run                             with the service's configuration\n  \
     nearcrawl run --config node.toml          with another\n  \
     nearcrawl run --bootstrap /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…\n\n\
-    It goes on until SIGTERM or Ctrl-C. Back within 45 seconds, it keeps what it\n\
-    owns; `nearcrawl leave` gives everything back.";
+    It runs until SIGTERM or Ctrl-C. Started again within 45 s, it keeps its subnets; `nearcrawl leave` releases them.";
 
 /// Runs the daemon until it is told to end.
-pub async fn run(args: RunArgs) -> Result<(), Failure> {
+pub async fn run(args: RunArgs) -> Result<(), CommandError> {
     let mut config = args.config.load()?;
     for address in args.bootstrap {
         address.parse::<libp2p::Multiaddr>().map_err(|why| {
-            Failure::new(Exit::Usage, format!("--bootstrap {address}: {why}")).hint("write it like /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…")
+            CommandError::new(Exit::Usage, format!("--bootstrap {address}: {why}"))
+                .hint("write it like /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…")
         })?;
         config.swarm.bootstrap.push(address);
     }
-    config.ready_to_run().map_err(|why| Failure::new(Exit::Config, why.to_string()))?;
+    config.ready_to_run().map_err(|why| CommandError::new(Exit::Config, why.to_string()))?;
     logging::begin(&config.log)?;
     for warning in config.warnings() {
         tracing::warn!("{warning}");
@@ -110,12 +108,12 @@ pub async fn run(args: RunArgs) -> Result<(), Failure> {
     node_run(config).await
 }
 
-/// For `check`.
+/// The arguments of `check`.
 #[derive(Args, Clone, Debug)]
 pub struct CheckArgs {
     #[command(flatten)]
     config: ConfigArgs,
-    /// Print what was found as JSON
+    /// Print the findings as JSON
     #[arg(long)]
     json: bool,
 }
@@ -124,7 +122,7 @@ pub struct CheckArgs {
 pub const CHECK_EXAMPLES: &str = "Examples:\n  \
     nearcrawl check                           the service's configuration\n  \
     nearcrawl check --config node.toml        another\n\n\
-    All mistakes are listed at once, with their lines; then the exit code is 78.";
+    All mistakes are listed at once, with their lines; the exit code is then 78.";
 
 /// What `check --json` says of a configuration that can be used.
 #[derive(Clone, Debug, Serialize)]
@@ -134,18 +132,16 @@ struct CheckView {
     warnings: Vec<String>,
 }
 
-/// Reads the configuration and says what it thinks of it.
-pub fn check(args: &CheckArgs) -> Result<String, Failure> {
+/// Reads the configuration and lists its mistakes and warnings.
+pub fn check(args: &CheckArgs) -> Result<String, CommandError> {
     let config = args.config.load()?;
-    let view = CheckView {
-        config: args.config.path().map(Path::to_owned),
-        ready_to_run: config.ready_to_run().is_ok(),
-        warnings: config.warnings(),
-    };
-    if args.json {
+    let what = args.config.path().map_or("the built-in values".to_owned(), |path| path.display().to_string());
+    let ready = config.ready_to_run();
+    let view = CheckView { config: args.config.path().map(Path::to_owned), ready_to_run: ready.is_ok(), warnings: config.warnings() };
+    if args.json && ready.is_ok() {
         return json(&view);
     }
-    let what = view.config.as_ref().map_or("the built-in values".to_owned(), |path| path.display().to_string());
+    ready.map_err(|why| CommandError::new(Exit::Config, format!("{what}: `nearcrawl run` would refuse it: {why}")))?;
     let mut text = format!("{what}: no mistakes\n");
     for warning in &view.warnings {
         text += &format!("warning: {warning}\n");
@@ -153,35 +149,35 @@ pub fn check(args: &CheckArgs) -> Result<String, Failure> {
     Ok(text)
 }
 
-// The doors into the node.
-
-async fn node_init(config: &Config) -> Result<InitView, Failure> {
+async fn node_init(config: &Config) -> Result<InitView, CommandError> {
     let born = node::init(config).map_err(of_node)?;
-    Ok(InitView { peer_id: born.access_point.to_string(), state_dir: config.state_dir.clone(), created: born.created })
+    Ok(InitView { access_point: born.access_point.to_string(), state_dir: config.state_dir.clone(), created: born.created })
 }
 
-async fn node_run(config: Config) -> Result<(), Failure> {
+async fn node_run(config: Config) -> Result<(), CommandError> {
     node::run::run(config).await.map_err(of_node)
 }
 
-/// A node's failure with its exit code.
-pub(super) fn of_node(why: NodeFailure) -> Failure {
-    Failure::new(Exit::of(why.exit_status()), why.to_string())
+/// An error of the node with its exit code.
+pub(super) fn of_node(why: NodeError) -> CommandError {
+    CommandError::new(Exit::of(why.exit_status()), why.to_string())
 }
 
-/// Reads the results of a swarm from one of its members, without being one.
-pub(super) async fn results_of_peer(address: &str) -> Result<SwarmResults, Failure> {
-    doors::results_of_peer(address, doors::PATIENCE).await.map_err(|why| {
+/// Reads the totals of a swarm from one of its members, without joining it.
+pub(super) async fn results_of_member(address: &str) -> Result<SwarmResults, CommandError> {
+    remote_results::results_of_member(address, remote_results::PATIENCE).await.map_err(|why| {
         let (exit, hint) = match why {
             NoResults::BadAddress { .. } => {
                 (Exit::Usage, "write it like /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…; `nearcrawl status --json` there lists its addresses")
             }
             NoResults::NoAnswer { .. } => {
-                (Exit::Unavailable, "is the daemon there running, and reachable from here? Any other member answers just as well")
+                (Exit::Unavailable, "is the daemon there running, and reachable from here? Any other member can answer as well")
             }
-            NoResults::Refused { .. } => (Exit::Unavailable, "ask another member, or ask this one's operator to let readers in"),
+            NoResults::Refused { .. } => {
+                (Exit::Unavailable, "ask another member, or ask this one's operator to set `readers` in section [swarm]")
+            }
         };
-        Failure::new(exit, why.to_string()).hint(hint)
+        CommandError::new(exit, why.to_string()).hint(hint)
     })
 }
 
@@ -192,7 +188,7 @@ mod tests {
     #[tokio::test]
     async fn a_peer_that_is_not_there_is_unavailable_and_a_mistyped_one_a_usage_error() {
         for (address, exit) in [("/ip4/127.0.78.9/tcp/9", Exit::Unavailable), ("127.0.78.9:9", Exit::Usage)] {
-            let failure = results_of_peer(address).await.unwrap_err();
+            let failure = results_of_member(address).await.unwrap_err();
             assert_eq!(failure.exit, exit, "{failure}");
             assert!(failure.message.contains(address) && failure.hint.is_some(), "{failure}");
         }

@@ -1,12 +1,13 @@
-//! How does somebody give the daemon starting points? `seed add`, by name or from a file.
+//! `seed add`: gives the daemon starting URLs, from the command line or a file.
 
 use super::{
     client::{ApiArgs, ApiClient},
-    failure::{Exit, Failure},
+    error::{CommandError, Exit},
     json,
 };
-use crate::{model::view::SeedView, node::api::SeedsBody};
+use crate::node::api::SeedsBody;
 use clap::{Args, Subcommand};
+use nearcrawl_model::view::SeedView;
 use std::{
     fs,
     io::{self, Read},
@@ -16,64 +17,67 @@ use std::{
 /// Shown under `seed --help` and `seed add --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl seed add https://museum.or.ke/ https://www.uonbi.ac.ke/\n  \
-    nearcrawl seed add -f seeds.txt           one URL a line; # begins a comment\n  \
+    nearcrawl seed add -f seeds.txt           one URL per line; # begins a comment\n  \
     grep -v test urls.txt | nearcrawl seed add -f -\n\n\
-    Any member will do: each URL finds its way to the access point that is\n\
-    nearest to its server.";
+    Any member can be asked: each URL is sent to the member that owns the subnet of its server.";
 
-/// URLs that one request carries: far below what the API takes.
+/// URLs in one request, below the limit of the API.
 const BATCH: usize = 500;
 
 /// The largest file of starting points, in bytes.
-const LARGEST_FILE: u64 = 256 << 20;
+const MAX_FILE: u64 = 256 << 20;
 
-/// What to do with starting points.
+/// The commands about starting URLs.
 #[derive(Subcommand, Clone, Debug)]
 pub enum SeedCommand {
-    /// Add starting points
+    /// Add starting URLs
     #[command(after_help = EXAMPLES)]
     Add(SeedArgs),
 }
 
-/// For `seed add`.
+/// The arguments of `seed add`.
 #[derive(Args, Clone, Debug)]
 pub struct SeedArgs {
-    /// Where to start
+    /// URLs to start from
     #[arg(value_name = "URL", required_unless_present = "file")]
     urls: Vec<String>,
-    /// A file with one URL a line; - is standard input
+    /// A file with one URL per line; - is standard input
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]
     api: ApiArgs,
 }
 
-/// Adds them, a batch at a time, and says what became of them.
-pub async fn seed(command: SeedCommand) -> Result<String, Failure> {
+/// Sends the URLs to the daemon in batches and lists those that were refused.
+pub async fn seed(command: SeedCommand) -> Result<String, CommandError> {
     let SeedCommand::Add(args) = command;
     let mut urls = args.urls;
     if let Some(file) = &args.file {
         urls.extend(lines(&read(file)?));
     }
     if urls.is_empty() {
-        return Err(Failure::new(Exit::Data, "there is no URL in it").hint("write one URL a line, like https://example.org/"));
+        return Err(CommandError::new(Exit::Data, "the input has no URL").hint("write one URL per line, like https://example.org/"));
     }
     let client = ApiClient::new(&args.api)?;
     let mut sum = SeedView::default();
     for batch in urls.chunks(BATCH) {
         let mut view: SeedView = client.post("/api/seeds", &SeedsBody { urls: batch.to_vec() }).await?;
         sum.accepted += view.accepted;
+        sum.not_durable += view.not_durable;
         sum.refused.append(&mut view.refused);
     }
     let text = if args.api.json { json(&sum)? } else { said(&sum) };
-    // A script must notice that nothing at all was taken in.
-    if sum.accepted == 0 { Err(Failure::new(Exit::Data, text.trim_end().to_owned())) } else { Ok(text) }
+    // So that a script notices that every URL was refused.
+    if sum.accepted == 0 { Err(CommandError::new(Exit::Data, text.trim_end().to_owned())) } else { Ok(text) }
 }
 
 fn said(view: &SeedView) -> String {
     let mut text = format!("{} accepted, {} refused\n", view.accepted, view.refused.len());
+    if view.not_durable > 0 {
+        text += &format!("  {} not on the disk yet: it does not answer in time, and a crash may lose them\n", view.not_durable);
+    }
     for refused in &view.refused {
-        text += &format!("  {}: {}\n", refused.url, refused.why);
+        text += &format!("  {}: {}\n", refused.url, refused.reason_text);
     }
     text
 }
@@ -84,18 +88,18 @@ pub(super) fn lines(text: &str) -> Vec<String> {
 }
 
 /// A text file, or standard input for `-`.
-pub(super) fn read(file: &Path) -> Result<String, Failure> {
+pub(super) fn read(file: &Path) -> Result<String, CommandError> {
     let mut text = String::new();
     let reading = if file == Path::new("-") {
-        io::stdin().lock().take(LARGEST_FILE).read_to_string(&mut text)
+        io::stdin().lock().take(MAX_FILE).read_to_string(&mut text)
     } else {
-        fs::File::open(file).and_then(|file| file.take(LARGEST_FILE).read_to_string(&mut text))
+        fs::File::open(file).and_then(|file| file.take(MAX_FILE).read_to_string(&mut text))
     };
     match reading {
         Ok(_) => Ok(text),
         Err(why) if why.kind() == io::ErrorKind::InvalidData => {
-            Err(Failure::new(Exit::Data, format!("{} is not a text file", file.display())))
+            Err(CommandError::new(Exit::Data, format!("{} is not a text file", file.display())))
         }
-        Err(why) => Err(Failure::of_file(file, &why)),
+        Err(why) => Err(CommandError::of_file(file, &why)),
     }
 }

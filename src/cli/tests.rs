@@ -1,10 +1,12 @@
-//! Do the commands keep their promises, against a served API and without one?
+//! Tests of the commands, against a served API and without one.
 
-use super::{Cli, Exit, Failure, Style, perform};
+use super::{Cli, CommandError, Exit, Style, perform};
 use crate::node::api::fake::FakeNode;
 use clap::{CommandFactory, Parser};
 
-async fn type_in(line: &str) -> Result<String, Failure> {
+mod json;
+
+async fn type_in(line: &str) -> Result<String, CommandError> {
     let cli = Cli::try_parse_from(["nearcrawl"].into_iter().chain(line.split_whitespace())).unwrap();
     perform(cli.command, Style::Plain).await
 }
@@ -30,6 +32,7 @@ fn every_command_teaches_by_examples() {
 fn every_example_can_be_typed() {
     fn collect(command: &clap::Command, lines: &mut Vec<String>) {
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let help = help.replace(" \\\n    ", " ");
         lines.extend(help.lines().filter_map(|line| line.strip_prefix("  nearcrawl ")).map(str::to_owned));
         command.get_subcommands().for_each(|inner| collect(inner, lines));
     }
@@ -48,7 +51,7 @@ fn every_example_can_be_typed() {
 async fn without_a_daemon_every_reading_command_says_so_and_ends_with_69() {
     // A port that was free a moment ago, and that nobody listens on.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    for line in ["status", "peers", "results", "why a.test", "leave", "seed add http://a.test/"] {
+    for line in ["status", "members", "results", "why a.test", "leave", "seed add http://a.test/"] {
         let failure = type_in(&format!("{line} --api http://{free}")).await.unwrap_err();
         assert_eq!(failure.exit, Exit::Unavailable, "{line}");
         assert!(failure.message.contains("no daemon answers"), "{failure}");
@@ -67,32 +70,96 @@ async fn something_else_on_the_port_is_not_taken_for_a_daemon() {
         tokio::select! { _ = axum::serve(listener, router) => {}, () = futures::future::pending() => {} }
     });
     let failure = type_in(&format!("status --api http://{address}")).await.unwrap_err();
-    assert!(failure.exit == Exit::Unavailable && failure.message.contains("does not answer like a nearcrawl"), "{failure}");
+    assert!(failure.exit == Exit::Unavailable && failure.message.contains("is not a nearcrawl daemon"), "{failure}");
     serving.abort();
     let _ = serving.await;
 }
 
 #[tokio::test]
-async fn status_peers_and_why_read_well() {
+async fn status_members_and_why_read_well() {
     let node = FakeNode::start("127.0.0.1:0").await;
     let api = format!("--api {}", node.url("/"));
     let status = type_in(&format!("status {api}")).await.unwrap();
     assert!(status.starts_with("fetching from 3 servers\n"), "{status}");
     assert!(status.contains("14 of 55 claimed subnets") && status.contains("4 alive, 0 silent, 1 dead"), "{status}");
 
-    let peers = type_in(&format!("peers {api}")).await.unwrap();
-    let lines: Vec<_> = peers.lines().collect();
-    assert_eq!(lines.len(), 6, "{peers}");
-    assert!(lines[1].contains(" me ") && lines[5].contains("dead") && lines[5].contains("none yet"), "{peers}");
+    let members = type_in(&format!("members {api}")).await.unwrap();
+    let lines: Vec<_> = members.lines().collect();
+    assert_eq!(lines.len(), 6, "{members}");
+    assert!(lines[1].contains(" me ") && lines[5].contains("dead") && lines[5].contains("none yet"), "{members}");
 
     let why = type_in(&format!("why https://museum.ke.test/a {api}")).await.unwrap();
-    for part in ["https://museum.ke.test/a", "country KE › Kenya Education Network", "(me), alive", "the owner before it died", "in 1.4 s"]
+    for part in ["https://museum.ke.test/a", "country KE › Kenya Education Network", "(me), alive", "the previous owner died", "in 1.4 s"]
     {
         assert!(why.contains(part), "{part} is missing in\n{why}");
     }
-    let failure = type_in(&format!("why http:// {api}")).await.unwrap_err();
-    assert!(failure.exit == Exit::Data && failure.hint.is_some(), "{failure}");
+    for wrong in ["http://", "nonsense!"] {
+        let failure = type_in(&format!("why {wrong} {api}")).await.unwrap_err();
+        assert!(failure.exit == Exit::Data && failure.hint.as_ref().unwrap().contains("nearcrawl why museum.or.ke"), "{failure}");
+    }
     assert!(type_in(&format!("leave {api}")).await.unwrap().contains("14 subnets"));
+    node.end().await;
+}
+
+/// The widest line in columns.
+fn widest(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+}
+
+#[tokio::test]
+async fn no_table_is_wider_than_100_columns_in_a_pipe() {
+    let node = FakeNode::start("127.0.0.1:0").await;
+    let api = format!("--api {}", node.url("/"));
+    for line in ["status", "members", "results", "results --by organisation", "why https://museum.ke.test/a", "plan --coverage 0.9"] {
+        let text = type_in(&format!("{line} {api}")).await.unwrap();
+        assert!(widest(&text) <= 100, "{line} has {} columns:\n{text}", widest(&text));
+    }
+    node.end().await;
+}
+
+#[test]
+fn help_is_wrapped_evenly_at_80_and_100_columns() {
+    fn look(command: &clap::Command, path: &str, wrong: &mut Vec<String>) {
+        for columns in [80, 100] {
+            let text = command.clone().term_width(columns).render_long_help().to_string();
+            if widest(&text) > columns {
+                wrong.push(format!("{path} --help has {} columns at {columns}", widest(&text)));
+            }
+        }
+        // Examples must not be broken: whoever wraps them cannot paste them.
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        for line in help.lines().filter(|line| line.starts_with("  ")) {
+            if line.chars().count() > 80 {
+                wrong.push(format!("{path} --help: {} columns: {line}", line.chars().count()));
+            }
+        }
+        // Paragraphs are single lines, so that they fill whatever width there is.
+        for pair in help.lines().collect::<Vec<_>>().windows(2) {
+            let broken = pair.iter().all(|line| !line.is_empty() && !line.starts_with(' ')) && !pair[0].ends_with(':');
+            if broken {
+                wrong.push(format!("{path} --help breaks a paragraph by hand: {pair:?}"));
+            }
+        }
+        command.get_subcommands().for_each(|inner| look(inner, &format!("{path} {}", inner.get_name()), wrong));
+    }
+    let mut command = Cli::command();
+    command.build();
+    let mut wrong = Vec::new();
+    look(&command, "nearcrawl", &mut wrong);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn a_subnet_is_moved_to_a_member_named_by_the_end_of_its_peer_id() {
+    let node = FakeNode::start("127.0.0.1:0").await;
+    let api = format!("--api {}", node.url("/"));
+    let members: Vec<nearcrawl_model::view::MemberView> =
+        serde_json::from_str(&type_in(&format!("members --json {api}")).await.unwrap()).unwrap();
+    let short = members[1].access_point.short();
+    let said = type_in(&format!("move 192.0.2.0/24 {short} {api}")).await.unwrap();
+    assert!(said.starts_with(&format!("handing 192.0.2.0/24 over to {short}")), "{said}");
+    let failure = type_in(&format!("move 192.0.2.0/24 00000000 {api}")).await.unwrap_err();
+    assert!(failure.exit == Exit::Data && failure.message.contains("no member"), "{failure}");
     node.end().await;
 }
 
@@ -100,7 +167,8 @@ async fn status_peers_and_why_read_well() {
 async fn json_is_what_the_api_says() {
     let node = FakeNode::start("127.0.0.1:0").await;
     let api = format!("--json --api {}", node.url("/"));
-    for (line, key) in [("status", "/sentence"), ("peers", "/0/access_point"), ("results", "/summary/total"), ("why a.test", "/path/0")] {
+    for (line, key) in [("status", "/state_text"), ("members", "/0/access_point"), ("results", "/summary/total"), ("why a.test", "/path/0")]
+    {
         let text = type_in(&format!("{line} {api}")).await.unwrap();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert!(value.pointer(key).is_some(), "{line}: {text}");
@@ -115,8 +183,8 @@ async fn results_come_as_table_and_as_csv() {
     let text = type_in(&format!("results --by country {api}")).await.unwrap();
     let lines: Vec<_> = text.lines().collect();
     assert!(lines[0].starts_with("52 servers (46 up), "), "{text}");
-    assert!(lines[1].starts_with("exact; 4 access points, oldest numbers 1.9 s old"), "{text}");
-    assert_eq!(lines[2], "260 external URLs named, of 156 hosts in 104 domains, counted once a server");
+    assert!(lines[1].starts_with("exact; totals of 4 members, the oldest 1.9 s old"), "{text}");
+    assert_eq!(lines[2], "external links, summed over servers (not distinct): 260 URLs, 156 hosts, 104 domains");
     assert!(lines[4].starts_with("country  servers  up  pages"), "{text}");
     assert!(lines[5].starts_with("KE            21  19"), "{text}");
     assert_eq!(lines.len(), 5 + 5, "{text}");
@@ -165,7 +233,15 @@ async fn a_wrong_configuration_is_explained_and_ends_with_78() {
         assert_eq!(failure.exit, Exit::Config, "{line}");
         assert!(failure.message.contains("deph") && failure.message.contains('2'), "{failure}");
     }
-    std::fs::write(&file, "contact = \"you@example.org\"\n").unwrap();
+    std::fs::write(&file, "[crawl]\ndepth 8\n").unwrap();
+    let failure = type_in(&format!("check --config {}", file.display())).await.unwrap_err();
+    assert!(failure.message.contains("line 2: depth 8: the line cannot be read as TOML"), "{failure}");
+    std::fs::write(&file, "").unwrap();
+    for line in ["check", "run", "check --json"] {
+        let failure = type_in(&format!("{line} --config {}", file.display())).await.unwrap_err();
+        assert!(failure.exit == Exit::Config && failure.message.contains("contact is not set"), "{line}: {failure}");
+    }
+    std::fs::write(&file, "contact = \"crawl@museum.or.ke\"\n").unwrap();
     let text = type_in(&format!("check --config {}", file.display())).await.unwrap();
     assert!(text.ends_with("node.toml: no mistakes\n"), "{text}");
     assert_eq!(type_in("run --config /nowhere.toml").await.unwrap_err().exit, Exit::Config);
@@ -177,6 +253,12 @@ async fn manual_pages_and_completions_are_whole() {
     type_in(&format!("man {}", directory.path().display())).await.unwrap();
     let page = std::fs::read_to_string(directory.path().join("nearcrawl-crawl.1")).unwrap();
     assert!(page.contains("Examples") && page.contains("follow"), "{page}");
+    assert!(page.contains("\\-\\-min\\-delay\\fR \\fI<DURATION>"), "the synopsis names values: {page}");
+    type_in(&format!("man --section 5 {}", directory.path().display())).await.unwrap();
+    assert!(std::fs::read_to_string(directory.path().join("nearcrawl.toml.5")).unwrap().contains(".SH [CRAWL]"));
+    std::fs::write(directory.path().join("file"), "").unwrap();
+    let failure = type_in(&format!("man {}/file", directory.path().display())).await.unwrap_err();
+    assert!(failure.exit == Exit::InUse && failure.hint.unwrap().contains("in the way"), "a file is where the directory should be");
     assert!(directory.path().join("nearcrawl.1").exists() && directory.path().join("nearcrawl-seed-add.1").exists());
     assert!(type_in("man").await.unwrap().contains(".TH nearcrawl 1"));
     for shell in ["bash", "zsh", "fish"] {

@@ -1,6 +1,6 @@
 //! How is a file used where it lies? Mapped into memory: pages come from the disk when they are looked at, and go when memory is short.
 
-use super::snapshot::FileFailure;
+use super::snapshot::FileError;
 use memmap2::Mmap;
 use std::{fs::File, path::Path};
 
@@ -26,8 +26,8 @@ impl AsRef<[u8]> for Mapped {
 
 /// Maps a file that nobody changes: it is named by its content, written beside its place and then renamed (as
 /// [`super::snapshot::write`] does), so that it only ever appears whole. It may be removed while it is mapped.
-pub fn map(path: &Path) -> Result<Mapped, FileFailure> {
-    let failed = |error| FileFailure::Read { path: path.to_owned(), error };
+pub fn map(path: &Path) -> Result<Mapped, FileError> {
+    let failed = |error| FileError::Read { path: path.to_owned(), error };
     let file = File::open(path).map_err(failed)?;
     if !file.metadata().map_err(failed)?.is_file() {
         return Err(failed(std::io::ErrorKind::InvalidInput.into()));

@@ -1,9 +1,9 @@
 //! How far away is a server? A few connects or one small question, one after the other, each closed before the next.
 
-use super::fetcher::{BadFetcher, dial::dial, header_value, micros, millis, tls::WebTls};
-use crate::model::{
+use super::fetcher::{FetcherConfigError, dial::dial, header_value, micros, millis, tls::WebTls};
+use nearcrawl_model::{
     address::AddressPolicy,
-    fetch::{FetchFailure, ProbeKind, ProbeReport, ProbeTarget},
+    fetch::{FetchError, ProbeKind, ProbeReport, ProbeTarget},
     url::Origin,
 };
 use std::{
@@ -21,7 +21,7 @@ use tokio::{
 pub const CONNECTS: usize = 3;
 
 /// The longest head of an answer that is read.
-const LONGEST_HEAD: usize = 64 << 10;
+const MAX_HEAD: usize = 64 << 10;
 
 /// How long a probe waits for a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,9 +60,9 @@ impl Prober {
         policy: impl Into<Arc<AddressPolicy>>,
         timeouts: ProbeTimeouts,
         user_agent: &str,
-    ) -> Result<Prober, BadFetcher> {
+    ) -> Result<Prober, FetcherConfigError> {
         let fits = header_value(user_agent).is_some();
-        let user_agent = if fits { user_agent.into() } else { return Err(BadFetcher::UserAgent(user_agent.to_owned())) };
+        let user_agent = if fits { user_agent.into() } else { return Err(FetcherConfigError::UserAgent(user_agent.to_owned())) };
         Ok(Prober { source_address, policy: policy.into(), timeouts, user_agent, tls: WebTls::default() })
     }
 
@@ -81,12 +81,12 @@ impl Prober {
         ProbeReport { rtt_us: rtt.map(micros), took: millis(begun.elapsed()) }
     }
 
-    async fn connect(&self, target: &ProbeTarget) -> Result<TcpStream, FetchFailure> {
+    async fn connect(&self, target: &ProbeTarget) -> Result<TcpStream, FetchError> {
         dial(target.address, self.source_address, &self.policy, self.timeouts.connect).await
     }
 
     /// The least of three connects. The first failure ends it: a server that is down is not knocked at three times.
-    async fn least_connect(&self, target: &ProbeTarget) -> Result<Duration, FetchFailure> {
+    async fn least_connect(&self, target: &ProbeTarget) -> Result<Duration, FetchError> {
         let mut least: Option<Duration> = None;
         for _ in 0..CONNECTS {
             let begun = Instant::now();
@@ -99,10 +99,10 @@ impl Prober {
                 Err(failure) => return least.ok_or(failure),
             }
         }
-        least.ok_or(FetchFailure::Closed)
+        least.ok_or(FetchError::Closed)
     }
 
-    async fn ask_head(&self, target: &ProbeTarget) -> Result<Duration, FetchFailure> {
+    async fn ask_head(&self, target: &ProbeTarget) -> Result<Duration, FetchError> {
         let origin = Origin { secure: target.secure, host: target.host.clone(), port: target.address.port() };
         let request = format!(
             "HEAD /robots.txt HTTP/1.1\r\nHost: {}\r\nUser-Agent: {}\r\nAccept: */*\r\nConnection: close\r\n\r\n",
@@ -125,14 +125,14 @@ impl Prober {
     }
 
     /// From sending the request to the end of the answer's head.
-    async fn exchange(&self, stream: &mut (impl AsyncRead + AsyncWrite + Unpin), request: &str) -> Result<Duration, FetchFailure> {
+    async fn exchange(&self, stream: &mut (impl AsyncRead + AsyncWrite + Unpin), request: &str) -> Result<Duration, FetchError> {
         let sent = Instant::now();
         let head = async {
-            stream.write_all(request.as_bytes()).await.map_err(|_| FetchFailure::Closed)?;
-            stream.flush().await.map_err(|_| FetchFailure::Closed)?;
+            stream.write_all(request.as_bytes()).await.map_err(|_| FetchError::Closed)?;
+            stream.flush().await.map_err(|_| FetchError::Closed)?;
             read_head(stream).await
         };
-        timeout(self.timeouts.head, head).await.map_err(|_| FetchFailure::HeadTimeout)??;
+        timeout(self.timeouts.head, head).await.map_err(|_| FetchError::HeadTimeout)??;
         Ok(sent.elapsed())
     }
 
@@ -158,22 +158,22 @@ fn cut(stream: &TcpStream) {
     let _ = socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO));
 }
 
-async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Result<(), FetchFailure> {
+async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Result<(), FetchError> {
     let mut head = Vec::with_capacity(1024);
     loop {
         match stream.read_buf(&mut head).await {
-            Ok(0) | Err(_) => return Err(FetchFailure::Closed),
+            Ok(0) | Err(_) => return Err(FetchError::Closed),
             Ok(_) => {}
         }
         let begins = head.len().min(5);
         if head[..begins] != b"HTTP/"[..begins] {
-            return Err(FetchFailure::NotHttp);
+            return Err(FetchError::NotHttp);
         }
         if memchr::memmem::find(&head, b"\r\n\r\n").is_some() || memchr::memmem::find(&head, b"\n\n").is_some() {
             return Ok(());
         }
-        if head.len() > LONGEST_HEAD {
-            return Err(FetchFailure::HeadTooLarge);
+        if head.len() > MAX_HEAD {
+            return Err(FetchError::HeadTooLarge);
         }
     }
 }

@@ -5,7 +5,7 @@
 //! registries publish beside their files, then by the caller; only then it takes the name of the old copy. `NAME.notes` let the next visit
 //! ask only for what changed.
 
-mod md5;
+mod checksum;
 mod notes;
 #[cfg(test)]
 mod tests;
@@ -67,10 +67,10 @@ impl Default for DownloadLimits {
 }
 
 /// The longest pause between two attempts, also if the server asks for more.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// How many redirects are followed.
-const MOST_REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 
 /// What happens meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,7 +101,7 @@ pub enum Arrival {
 
 /// Why there is no new copy. The old one, if there was one, is untouched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DownloadFailure {
+pub enum DownloadError {
     /// Nobody answers, or the line breaks again and again.
     #[error("{url}: {why}; try again later, what has arrived is kept")]
     Broken {
@@ -160,9 +160,9 @@ pub enum DownloadFailure {
 /// Whether another attempt may help.
 enum Trouble {
     /// It may, after at least this pause.
-    Again(DownloadFailure, Duration),
+    Again(DownloadError, Duration),
     /// It will not.
-    Final(DownloadFailure),
+    Final(DownloadError),
 }
 
 /// Fetches one file into `directory`. `check` looks at the file before it takes the name of the old copy and says what is wrong with it.
@@ -172,7 +172,7 @@ pub async fn fetch(
     limits: &DownloadLimits,
     watch: &mut (dyn FnMut(DownloadStep) + Send),
     check: &(dyn Fn(&Path) -> Result<(), String> + Sync),
-) -> Result<Arrival, DownloadFailure> {
+) -> Result<Arrival, DownloadError> {
     let client = client(download, limits)?;
     let mut transfer = Transfer::new(&client, download, directory, limits);
     let mut attempts = async || {
@@ -183,24 +183,24 @@ pub async fn fetch(
                 Err(Trouble::Final(failure)) => return Err(failure),
                 Err(Trouble::Again(failure, _)) if attempt >= limits.attempts => return Err(failure),
                 Err(Trouble::Again(failure, asked)) => {
-                    let rest = pause.max(asked).min(LONGEST_PAUSE);
+                    let rest = pause.max(asked).min(MAX_PAUSE);
                     watch(DownloadStep::Again(failure.to_string(), rest));
                     tokio::time::sleep(rest).await;
                     pause = pause.saturating_mul(2);
                 }
             }
         }
-        Err(DownloadFailure::OutOfTime(download.url.clone()))
+        Err(DownloadError::OutOfTime(download.url.clone()))
     };
     match tokio::time::timeout(limits.total, attempts()).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(DownloadFailure::OutOfTime(download.url.clone())),
+        Err(_) => Err(DownloadError::OutOfTime(download.url.clone())),
     }
 }
 
 /// A client with the web's roots. From HTTPS no redirect leads to anything less.
-fn client(download: &Download, limits: &DownloadLimits) -> Result<Client, DownloadFailure> {
-    let failed = |why: String| DownloadFailure::Client(why);
+fn client(download: &Download, limits: &DownloadLimits) -> Result<Client, DownloadError> {
+    let failed = |why: String| DownloadError::Client(why);
     let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider())).with_safe_default_protocol_versions();
     let mut tls = tls.map_err(|why| failed(why.to_string()))?.with_root_certificates(roots).with_no_client_auth();
@@ -209,7 +209,7 @@ fn client(download: &Download, limits: &DownloadLimits) -> Result<Client, Downlo
         let downgrades = attempt.previous().iter().any(|url| url.scheme() == "https") && attempt.url().scheme() != "https";
         if downgrades {
             attempt.error("it leads from https to http")
-        } else if attempt.previous().len() > MOST_REDIRECTS {
+        } else if attempt.previous().len() > MAX_REDIRECTS {
             attempt.error("too many redirects")
         } else {
             attempt.follow()

@@ -1,11 +1,5 @@
 //! Where does a host live? Asks the DNS for addresses, drops the forbidden ones and pins the smallest of the rest.
 
-use crate::model::{
-    address::AddressPolicy,
-    fetch::{LocatedHost, ResolveFailure},
-    time::Millis,
-    url::Host,
-};
 use hickory_resolver::{
     TokioResolver,
     config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig as Servers},
@@ -16,6 +10,12 @@ use hickory_resolver::{
     },
     system_conf::read_system_conf,
 };
+use nearcrawl_model::{
+    address::AddressPolicy,
+    fetch::{LocatedHost, ResolveError},
+    time::Millis,
+    url::Host,
+};
 use std::{
     net::{IpAddr, SocketAddr},
     sync::Arc,
@@ -23,13 +23,13 @@ use std::{
 };
 
 /// Of a host with more addresses than this, the others are not looked at.
-pub const MOST_ADDRESSES: usize = 16;
+pub const MAX_ADDRESSES: usize = 16;
 
 /// A chain of more aliases than this counts as looping.
-pub const LONGEST_CHAIN: usize = 8;
+pub const MAX_CHAIN: usize = 8;
 
 /// A pin holds for no longer than this: 7 days.
-pub const LONGEST_PIN: Millis = 7 * 24 * 60 * 60 * 1000;
+pub const MAX_PIN: Millis = 7 * 24 * 60 * 60 * 1000;
 
 /// How the DNS is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Default for ResolverConfig {
 
 /// Why there can be no resolver.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadResolver {
+pub enum ResolverConfigError {
     /// The system does not say which name servers to ask.
     #[error("the system names no name server ({0}): set `servers` or repair /etc/resolv.conf")]
     NoSystemServers(String),
@@ -81,10 +81,10 @@ struct Answer {
 
 impl Resolver {
     /// Makes a resolver that pins only addresses which `policy` lets be contacted.
-    pub fn new(config: ResolverConfig, policy: impl Into<Arc<AddressPolicy>>) -> Result<Resolver, BadResolver> {
+    pub fn new(config: ResolverConfig, policy: impl Into<Arc<AddressPolicy>>) -> Result<Resolver, ResolverConfigError> {
         let mut servers = if config.servers.is_empty() {
             // Only the servers are taken over: the system's search list would turn crawled names into local ones.
-            let (system, _) = read_system_conf().map_err(|error| BadResolver::NoSystemServers(error.to_string()))?;
+            let (system, _) = read_system_conf().map_err(|error| ResolverConfigError::NoSystemServers(error.to_string()))?;
             system.name_servers().to_vec()
         } else {
             config.servers.iter().copied().map(name_server).collect()
@@ -105,28 +105,28 @@ impl Resolver {
         options.preserve_intermediates = true;
         options.num_concurrent_reqs = 1;
         // Left alone, the library takes a day for the longest time to live there is.
-        options.positive_max_ttl = Some(Duration::from_millis(LONGEST_PIN));
+        options.positive_max_ttl = Some(Duration::from_millis(MAX_PIN));
         // The pin is the cache; a second one would only hide that a host has moved.
         options.cache_size = 0;
-        let dns = builder.build().map_err(|error| BadResolver::Refused(error.to_string()))?;
+        let dns = builder.build().map_err(|error| ResolverConfigError::Refused(error.to_string()))?;
         let longest_wait = config.timeout.saturating_mul(2 * u32::try_from(attempts).unwrap_or(u32::MAX));
-        let shortest_pin = config.shortest_pin.min(LONGEST_PIN);
+        let shortest_pin = config.shortest_pin.min(MAX_PIN);
         Ok(Resolver { dns, policy: policy.into(), shortest_pin, longest_wait })
     }
 
     /// Finds the address to contact a host at: the smallest one allowed, IPv4 before IPv6. A host that is an address is
     /// checked in the same way, without a question.
-    pub async fn resolve(&self, host: &Host) -> Result<LocatedHost, ResolveFailure> {
+    pub async fn resolve(&self, host: &Host) -> Result<LocatedHost, ResolveError> {
         if let Some(address) = host.address() {
-            return self.pin(host, &[address], LONGEST_PIN).ok_or(ResolveFailure::ForbiddenAddress);
+            return self.pin(host, &[address], MAX_PIN).ok_or(ResolveError::ForbiddenAddress);
         }
-        tokio::time::timeout(self.longest_wait, self.ask(host)).await.unwrap_or(Err(ResolveFailure::TimedOut))
+        tokio::time::timeout(self.longest_wait, self.ask(host)).await.unwrap_or(Err(ResolveError::TimedOut))
     }
 
     /// A first; AAAA only if that leaves no address to use. A server that fails is not taken for one without IPv4:
     /// otherwise the pin would depend on who asked when.
-    async fn ask(&self, host: &Host) -> Result<LocatedHost, ResolveFailure> {
-        let name = Name::from_ascii(format!("{host}.")).map_err(|_| ResolveFailure::NoSuchName)?;
+    async fn ask(&self, host: &Host) -> Result<LocatedHost, ResolveError> {
+        let name = Name::from_ascii(format!("{host}.")).map_err(|_| ResolveError::NoSuchName)?;
         let v4 = self.lookup(&name, RecordType::A).await?;
         let first = v4.as_ref().ok();
         if let Some(located) = first.and_then(|answer| self.pin(host, &answer.addresses, answer.valid_for)) {
@@ -134,40 +134,40 @@ impl Resolver {
         }
         let forbidden = first.is_some();
         match self.lookup(&name, RecordType::AAAA).await {
-            Ok(Ok(answer)) => self.pin(host, &answer.addresses, answer.valid_for).ok_or(ResolveFailure::ForbiddenAddress),
-            _ if forbidden => Err(ResolveFailure::ForbiddenAddress),
+            Ok(Ok(answer)) => self.pin(host, &answer.addresses, answer.valid_for).ok_or(ResolveError::ForbiddenAddress),
+            _ if forbidden => Err(ResolveError::ForbiddenAddress),
             Ok(Err(none)) => Err(self.why_none(&none).await),
             Err(failure) => Err(failure),
         }
     }
 
     /// One question. The inner error means that the name exists but has no record of the kind.
-    async fn lookup(&self, name: &Name, kind: RecordType) -> Result<Result<Answer, NoRecords>, ResolveFailure> {
+    async fn lookup(&self, name: &Name, kind: RecordType) -> Result<Result<Answer, NoRecords>, ResolveError> {
         let lookup = match self.dns.lookup(name.clone(), kind).await {
             Ok(lookup) => lookup,
             Err(NetError::Dns(DnsError::NoRecordsFound(none))) if none.response_code == ResponseCode::NoError => return Ok(Err(none)),
             Err(error) => return Err(failure(&error)),
         };
         let records = lookup.answers();
-        let mut answer = Answer { addresses: Vec::new(), aliases: 0, valid_for: LONGEST_PIN };
+        let mut answer = Answer { addresses: Vec::new(), aliases: 0, valid_for: MAX_PIN };
         for record in records {
             answer.valid_for = answer.valid_for.min(Millis::from(record.ttl) * 1000);
             match &record.data {
-                RData::A(address) if answer.addresses.len() < MOST_ADDRESSES => answer.addresses.push(IpAddr::V4(address.0)),
-                RData::AAAA(address) if answer.addresses.len() < MOST_ADDRESSES => answer.addresses.push(IpAddr::V6(address.0)),
+                RData::A(address) if answer.addresses.len() < MAX_ADDRESSES => answer.addresses.push(IpAddr::V4(address.0)),
+                RData::AAAA(address) if answer.addresses.len() < MAX_ADDRESSES => answer.addresses.push(IpAddr::V6(address.0)),
                 RData::CNAME(_) => answer.aliases += 1,
                 _ => {}
             }
         }
-        if answer.aliases > LONGEST_CHAIN { Err(ResolveFailure::Looping) } else { Ok(Ok(answer)) }
+        if answer.aliases > MAX_CHAIN { Err(ResolveError::Looping) } else { Ok(Ok(answer)) }
     }
 
     /// Did a chain of aliases end at a name without an address, or did the library stop following it? It reports both as
     /// "no records"; a name where it stopped still has an alias.
-    async fn why_none(&self, none: &NoRecords) -> ResolveFailure {
+    async fn why_none(&self, none: &NoRecords) -> ResolveError {
         match self.dns.lookup(none.query.name().clone(), RecordType::CNAME).await {
-            Ok(lookup) if lookup.answers().iter().any(|record| matches!(record.data, RData::CNAME(_))) => ResolveFailure::Looping,
-            _ => ResolveFailure::NoAddress,
+            Ok(lookup) if lookup.answers().iter().any(|record| matches!(record.data, RData::CNAME(_))) => ResolveError::Looping,
+            _ => ResolveError::NoAddress,
         }
     }
 
@@ -175,7 +175,7 @@ impl Resolver {
         let allowed = addresses.iter().map(IpAddr::to_canonical).filter(|address| self.policy.check_ip(*address).is_ok());
         // `IpAddr` orders IPv4 before IPv6.
         let address = allowed.min()?;
-        Some(LocatedHost { host: host.clone(), address, valid_for: valid_for.clamp(self.shortest_pin, LONGEST_PIN) })
+        Some(LocatedHost { host: host.clone(), address, valid_for: valid_for.clamp(self.shortest_pin, MAX_PIN) })
     }
 }
 
@@ -185,12 +185,12 @@ fn name_server(address: SocketAddr) -> NameServerConfig {
     NameServerConfig::new(address.ip(), true, connections)
 }
 
-fn failure(error: &NetError) -> ResolveFailure {
+fn failure(error: &NetError) -> ResolveError {
     match error {
-        NetError::Timeout => ResolveFailure::TimedOut,
-        NetError::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => ResolveFailure::TimedOut,
-        error if error.is_nx_domain() => ResolveFailure::NoSuchName,
-        _ => ResolveFailure::ServerFailed,
+        NetError::Timeout => ResolveError::TimedOut,
+        NetError::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => ResolveError::TimedOut,
+        error if error.is_nx_domain() => ResolveError::NoSuchName,
+        _ => ResolveError::ServerFailed,
     }
 }
 

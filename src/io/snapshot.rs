@@ -7,11 +7,11 @@ use std::{
 };
 
 /// The largest snapshot file that is read, in bytes.
-pub const LARGEST_SNAPSHOT: u64 = 128 << 20;
+pub const MAX_SNAPSHOT: u64 = 128 << 20;
 
 /// Why a file could not be read or written.
 #[derive(Debug, thiserror::Error)]
-pub enum FileFailure {
+pub enum FileError {
     /// It cannot be opened or read.
     #[error("cannot read {path}: {error}")]
     Read {
@@ -31,36 +31,36 @@ pub enum FileFailure {
         error: io::Error,
     },
     /// More bytes than a snapshot has.
-    #[error("{0} is larger than a snapshot can be ({LARGEST_SNAPSHOT} bytes): it is none")]
+    #[error("{0} is larger than a snapshot can be ({MAX_SNAPSHOT} bytes): it is none")]
     TooLarge(PathBuf),
 }
 
-impl FileFailure {
+impl FileError {
     /// What the system said, if it was the system.
     pub fn kind(&self) -> Option<io::ErrorKind> {
         match self {
-            FileFailure::Read { error, .. } | FileFailure::Write { error, .. } => Some(error.kind()),
-            FileFailure::TooLarge(_) => None,
+            FileError::Read { error, .. } | FileError::Write { error, .. } => Some(error.kind()),
+            FileError::TooLarge(_) => None,
         }
     }
 }
 
 /// Reads a snapshot file, as it is.
-pub fn read(path: &Path) -> Result<Vec<u8>, FileFailure> {
-    let failed = |error| FileFailure::Read { path: path.to_owned(), error };
+pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
+    let failed = |error| FileError::Read { path: path.to_owned(), error };
     let mut bytes = Vec::new();
-    File::open(path).map_err(failed)?.take(LARGEST_SNAPSHOT + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > LARGEST_SNAPSHOT { Err(FileFailure::TooLarge(path.to_owned())) } else { Ok(bytes) }
+    File::open(path).map_err(failed)?.take(MAX_SNAPSHOT + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_SNAPSHOT { Err(FileError::TooLarge(path.to_owned())) } else { Ok(bytes) }
 }
 
 /// Writes a snapshot file: into a file beside it first, which then takes its name. Whoever looks sees the old or the new one.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileFailure> {
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     write_parts(path, &[bytes])
 }
 
 /// Like [`write`], for what lies in several pieces.
-pub fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<(), FileFailure> {
-    let failed = |error| FileFailure::Write { path: path.to_owned(), error };
+pub fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<(), FileError> {
+    let failed = |error| FileError::Write { path: path.to_owned(), error };
     let name = path.file_name().ok_or_else(|| failed(io::ErrorKind::InvalidFilename.into()))?;
     let mut beside = name.to_owned();
     beside.push(format!(".{}.new", std::process::id()));

@@ -1,6 +1,6 @@
 //! What stands in this file? Text, plain or packed with gzip or zstd, told by its first bytes; and its beginning, to recognise it by.
 
-use super::snapshot::FileFailure;
+use super::snapshot::FileError;
 use flate2::bufread::MultiGzDecoder;
 use std::{
     fs::File,
@@ -35,8 +35,8 @@ impl TextFile {
 }
 
 /// Opens a file, of whatever name. `watch` may wrap the raw file, to see how much of it was read.
-pub fn open<R: Read + 'static>(path: &Path, watch: impl FnOnce(File) -> R) -> Result<TextFile, FileFailure> {
-    let failed = |error| FileFailure::Read { path: path.to_owned(), error };
+pub fn open<R: Read + 'static>(path: &Path, watch: impl FnOnce(File) -> R) -> Result<TextFile, FileError> {
+    let failed = |error| FileError::Read { path: path.to_owned(), error };
     let file = File::open(path).map_err(failed)?;
     // Opening a directory succeeds; reading it would say so in a less clear way.
     if file.metadata().map_err(failed)?.is_dir() {
@@ -76,7 +76,7 @@ mod tests {
         let path = dir.path().join("misleading.txt.bz2");
         fs::write(&path, bytes).unwrap();
         let file = open(&path, |file| file).map_err(|why| match why {
-            FileFailure::Read { error, .. } => error,
+            FileError::Read { error, .. } => error,
             other => io::Error::other(other.to_string()),
         })?;
         let mut text = Vec::new();

@@ -1,6 +1,6 @@
 //! What time is it on this machine? The boot clock for deciding, the wall clock for telling.
 
-use crate::model::time::{Moment, Now, WallTime};
+use nearcrawl_model::time::{Moment, Now, WallTime};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Both clocks, read now. The boot clock goes on while the machine sleeps, unlike `Instant`, and never jumps.

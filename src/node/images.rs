@@ -3,14 +3,12 @@
 //! Behind the image stands its seal, a sum of all its bytes, which finds what a disk or a crash did to it in a small part of the time that a
 //! look at everything in it takes. Against malice it does nothing: whoever may write here is the one whose program this is.
 
-use crate::{
-    io::{
-        image::{self, Mapped},
-        memory, snapshot,
-    },
-    logic::hierarchy::{Hierarchy, Label, SnapshotRefusal},
-    model::revisit::content_of,
+use crate::io::{
+    image::{self, Mapped},
+    memory, snapshot,
 };
+use nearcrawl_hierarchy::{Hierarchy, Label, SnapshotError};
+use nearcrawl_model::revisit::content_of;
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -119,7 +117,7 @@ impl Reading {
 }
 
 /// The hierarchy in a packed snapshot: from its image in `directory`; if there is none yet, or a damaged one, it is unpacked.
-pub fn read(directory: &Path, packed: &[u8]) -> Result<Reading, SnapshotRefusal> {
+pub fn read(directory: &Path, packed: &[u8]) -> Result<Reading, SnapshotError> {
     if let Some(hierarchy) = Label::of(packed).and_then(|label| open(directory, &label.hash)) {
         return Ok(Reading::Ready(hierarchy));
     }
@@ -144,9 +142,9 @@ pub fn remove_others(directory: &Path, keep: &[[u8; 32]]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::logic::hierarchy::{Builder, FurtherPrefix};
+    use nearcrawl_hierarchy::{Builder, FurtherPrefix};
 
-    fn open_or_unpack(directory: &Path, packed: &[u8]) -> Result<Hierarchy, SnapshotRefusal> {
+    fn open_or_unpack(directory: &Path, packed: &[u8]) -> Result<Hierarchy, SnapshotError> {
         read(directory, packed).map(|reading| reading.filed(directory))
     }
 

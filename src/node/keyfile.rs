@@ -1,7 +1,8 @@
 //! Who am I? The access point's Ed25519 key, in a file of its own that nobody else may read.
 
-use super::{config::Config, failure::NodeFailure};
-use crate::{io::swarm::access_point_of_seed, model::access_point::AccessPoint};
+use super::{config::Config, error::NodeError};
+use crate::io::swarm::access_point_of_seed;
+use nearcrawl_model::access_point::AccessPoint;
 use std::{
     fs::{self, OpenOptions},
     io::{self, Read, Write},
@@ -13,7 +14,7 @@ use std::{
 const KEY_FILE: &str = "key";
 
 /// An access point's key.
-pub struct Born {
+pub struct NodeIdentity {
     /// The secret seed of the Ed25519 key.
     pub seed: [u8; 32],
     /// The public name.
@@ -23,18 +24,18 @@ pub struct Born {
 }
 
 /// Makes the state directory and the key, or reads the key that is there.
-pub fn init(config: &Config) -> Result<Born, NodeFailure> {
+pub fn init(config: &Config) -> Result<NodeIdentity, NodeError> {
     let dir = &config.state_dir;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| failed(dir, "cannot be created", &error))?;
     let path = dir.join(KEY_FILE);
     match read(&path) {
-        Ok(seed) => Ok(Born { seed, access_point: access_point_of_seed(seed), created: false }),
-        Err(ReadFailure::Missing) => {
-            let seed = random_seed().map_err(|error| failed(&path, "no randomness to be had", &error))?;
+        Ok(seed) => Ok(NodeIdentity { seed, access_point: access_point_of_seed(seed), created: false }),
+        Err(KeyFileError::Missing) => {
+            let seed = random_seed().map_err(|error| failed(&path, "no random bytes from /dev/urandom", &error))?;
             write(&path, &seed).map_err(|error| failed(&path, "cannot be written", &error))?;
-            Ok(Born { seed, access_point: access_point_of_seed(seed), created: true })
+            Ok(NodeIdentity { seed, access_point: access_point_of_seed(seed), created: true })
         }
-        Err(ReadFailure::Wrong(why, forbidden)) => Err(NodeFailure::Key { path, why, forbidden }),
+        Err(KeyFileError::Wrong(why, forbidden)) => Err(NodeError::Key { path, why, forbidden }),
     }
 }
 
@@ -45,25 +46,28 @@ pub(super) fn random_seed() -> io::Result<[u8; 32]> {
     Ok(seed)
 }
 
-enum ReadFailure {
+enum KeyFileError {
     Missing,
     Wrong(String, bool),
 }
 
-fn read(path: &Path) -> Result<[u8; 32], ReadFailure> {
+fn read(path: &Path) -> Result<[u8; 32], KeyFileError> {
     let wrong = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => ReadFailure::Missing,
-        kind => ReadFailure::Wrong(format!("the key cannot be read: {error}"), kind == io::ErrorKind::PermissionDenied),
+        io::ErrorKind::NotFound => KeyFileError::Missing,
+        kind => KeyFileError::Wrong(format!("the key cannot be read: {error}"), kind == io::ErrorKind::PermissionDenied),
     };
     let mode = fs::metadata(path).map_err(wrong)?.permissions().mode();
     if mode & 0o077 != 0 {
-        let why = format!("the key can be read by others (mode {:03o}): chmod 600 it, and make a new one if they may have", mode & 0o777);
-        return Err(ReadFailure::Wrong(why, true));
+        let why = format!(
+            "the key can be read by others (mode {:03o}): chmod 600 it, and create a new one if somebody may have read it",
+            mode & 0o777
+        );
+        return Err(KeyFileError::Wrong(why, true));
     }
     let bytes = fs::read(path).map_err(wrong)?;
     let long = bytes.len();
     bytes.try_into().map_err(|_| {
-        ReadFailure::Wrong(format!("the key has {long} bytes instead of 32: restore it, or remove it for a new identity"), false)
+        KeyFileError::Wrong(format!("the key has {long} bytes instead of 32: restore it, or remove it for a new identity"), false)
     })
 }
 
@@ -77,9 +81,14 @@ fn write(path: &Path, seed: &[u8; 32]) -> io::Result<()> {
     path.parent().map_or(Ok(()), |dir| fs::File::open(dir)?.sync_all())
 }
 
-fn failed(path: &Path, what: &str, error: &io::Error) -> NodeFailure {
+fn failed(path: &Path, what: &str, error: &io::Error) -> NodeError {
     let forbidden = error.kind() == io::ErrorKind::PermissionDenied;
-    NodeFailure::Key { path: path.to_owned(), why: format!("{what}: {error}"), forbidden }
+    let advice = match error.kind() {
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => "; state_dir must name a directory, not a file",
+        io::ErrorKind::PermissionDenied => "; set state_dir to a directory that this user may write to",
+        _ => "",
+    };
+    NodeError::Key { path: path.to_owned(), why: format!("{what}: {error}{advice}"), forbidden }
 }
 
 #[cfg(test)]

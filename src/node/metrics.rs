@@ -1,39 +1,30 @@
 //! What does a monitoring system see? Counters and gauges by name, taken over from a [`StatusView`].
 
-use crate::model::{
-    receipt::MOST_CONTACTS,
+use nearcrawl_model::{
+    receipt::MAX_CONTACTS,
     view::{DelegationView, MigrationView, State, StatusView},
 };
 use prometheus_client::{
-    encoding::{EncodeLabelSet, text::encode},
+    encoding::text::encode,
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::{Registry, Unit},
 };
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The one label that a family of ours has.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Label {
-    /// A class, a place, a state or a limit's name, as the family's help says.
-    name: String,
-}
+/// The one label that most families have: what their series differ in, and the value.
+type Labels = [(&'static str, String); 1];
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ShadowLabel {
-    /// The cache's place.
-    name: String,
-    /// What rule its shadow follows.
-    rule: String,
-}
+/// A ratio, where 1 is the whole or the usual.
+type Ratio = Gauge<f64, AtomicU64>;
 
 /// All metrics, with the registry that writes them out.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    info: Family<[(String, String); 2], Gauge>,
+    info: Family<[(&'static str, String); 2], Gauge>,
     uptime: Gauge,
-    state: Family<Label, Gauge>,
-    members: Family<Label, Gauge>,
+    state: Family<Labels, Gauge>,
+    members: Family<Labels, Gauge>,
     subnets_owned: Gauge,
     subnets_claimed: Gauge,
     servers: Gauge,
@@ -45,36 +36,34 @@ pub struct Metrics {
     bytes: Counter,
     not_modified: Counter,
     failed: Counter,
-    failures: Family<Label, Counter>,
-    unresolved: Family<Label, Counter>,
+    failures: Family<Labels, Counter>,
+    unresolved: Family<Labels, Counter>,
     probes: Counter,
     lookups: Counter,
-    settled: Family<Label, Counter>,
-    settled_by_probes: Family<Label, Counter>,
+    delegated: Family<Labels, Counter>,
+    delegated_by_probes: Family<Labels, Counter>,
     probes_for_others: Counter,
-    probes_declined: Family<Label, Counter>,
-    probes_refused: Family<Label, Counter>,
-    deputies: Counter,
+    probes_declined: Family<Labels, Counter>,
+    probes_declined_by_others: Family<Labels, Counter>,
+    takeovers: Counter,
     passive_timings: Counter,
     observations: Gauge,
     members_measured: Gauge,
     accesses_judged: Counter,
-    moves: Family<Label, Counter>,
-    moves_refused: Family<Label, Counter>,
-    busy: Gauge,
-    price: Gauge,
-    cache_entries: Family<Label, Gauge>,
-    cache_hits: Family<Label, Counter>,
-    cache_misses: Family<Label, Counter>,
-    shadow_hits: Family<ShadowLabel, Counter>,
-    shadow_misses: Family<ShadowLabel, Counter>,
-    store: Family<Label, Gauge>,
-    refusals: Family<Label, Counter>,
-    limit_used: Family<Label, Gauge>,
-    limit_most: Family<Label, Gauge>,
+    handovers: Family<Labels, Counter>,
+    handovers_refused: Family<Labels, Counter>,
+    busy: Ratio,
+    price: Ratio,
+    cache_entries: Family<Labels, Gauge>,
+    cache_hits: Family<Labels, Counter>,
+    cache_misses: Family<Labels, Counter>,
+    store: Family<Labels, Gauge>,
+    refusals: Family<Labels, Counter>,
+    limit_used: Family<Labels, Gauge>,
+    limit_max: Family<Labels, Gauge>,
 }
 
-/// The words that the `state` metric has, one of which is 1.
+/// The values of the label `state`, one of which is 1.
 const STATES: [(State, &str); 7] = [
     (State::Starting, "starting"),
     (State::Fetching, "fetching"),
@@ -115,29 +104,27 @@ impl Metrics {
             unresolved: Family::default(),
             probes: Counter::default(),
             lookups: Counter::default(),
-            settled: Family::default(),
-            settled_by_probes: Family::default(),
+            delegated: Family::default(),
+            delegated_by_probes: Family::default(),
             probes_for_others: Counter::default(),
             probes_declined: Family::default(),
-            probes_refused: Family::default(),
-            deputies: Counter::default(),
+            probes_declined_by_others: Family::default(),
+            takeovers: Counter::default(),
             passive_timings: Counter::default(),
             observations: Gauge::default(),
             members_measured: Gauge::default(),
             accesses_judged: Counter::default(),
-            moves: Family::default(),
-            moves_refused: Family::default(),
+            handovers: Family::default(),
+            handovers_refused: Family::default(),
             busy: Gauge::default(),
             price: Gauge::default(),
             cache_entries: Family::default(),
             cache_hits: Family::default(),
             cache_misses: Family::default(),
-            shadow_hits: Family::default(),
-            shadow_misses: Family::default(),
             store: Family::default(),
             refusals: Family::default(),
             limit_used: Family::default(),
-            limit_most: Family::default(),
+            limit_max: Family::default(),
         };
         metrics.register();
         metrics
@@ -147,7 +134,7 @@ impl Metrics {
         let r = &mut self.registry;
         r.register("access_point_info", "Who this is, always 1", self.info.clone());
         r.register_with_unit("uptime", "How long it has been running", Unit::Seconds, self.uptime.clone());
-        r.register("state", "1 for what it is doing now, by name", self.state.clone());
+        r.register("state", "1 for what it is doing now, by state", self.state.clone());
         r.register("members", "Members of the swarm by how alive they are", self.members.clone());
         r.register("subnets_owned", "Subnets that this access point holds", self.subnets_owned.clone());
         r.register("subnets_claimed", "Subnets that anybody holds", self.subnets_claimed.clone());
@@ -161,48 +148,52 @@ impl Metrics {
         r.register("not_modified_pages", "Pages that needed no second download", self.not_modified.clone());
         r.register("failed_requests", "Requests without a usable answer", self.failed.clone());
         r.register("failures", "Requests without a usable answer, robots.txt included, by what went wrong", self.failures.clone());
-        r.register("unresolved", "Names looked up that have no usable address, by why not", self.unresolved.clone());
+        r.register("unresolved_names", "Names looked up that have no usable address, by why not", self.unresolved.clone());
         r.register("probes", "Probes made", self.probes.clone());
-        r.register("lookups", "Names looked up", self.lookups.clone());
-        r.register("settled_subnets", "Subnets given an owner by a procedure run here, by the procedure's name", self.settled.clone());
-        let help = "Subnets given an owner by a procedure run here, by how many probes each took";
-        r.register("settled_subnets_by_probes", help, self.settled_by_probes.clone());
+        r.register("dns_lookups", "Names looked up", self.lookups.clone());
+        r.register("delegated_subnets", "Subnets given an owner by a round of delegation run here, by policy", self.delegated.clone());
+        let help = "Subnets given an owner by a round of delegation run here, by how many probes each took";
+        r.register("delegated_subnets_by_probes", help, self.delegated_by_probes.clone());
         r.register("probes_for_others", "Probes made for other stewards", self.probes_for_others.clone());
         r.register("probes_declined", "Probes asked of us and not made, by reason", self.probes_declined.clone());
-        r.register("probes_refused", "Probes asked of others and not made by them, by reason", self.probes_refused.clone());
-        r.register("deputies", "Subnets taken over without a probe, by former measurements", self.deputies.clone());
+        r.register(
+            "probes_declined_by_others",
+            "Probes asked of others and not made by them, by reason",
+            self.probes_declined_by_others.clone(),
+        );
+        r.register("takeovers_without_probe", "Subnets taken over without a probe, by former measurements", self.takeovers.clone());
         r.register("passive_timings", "Downloads that showed a subnet to be nearer than was known", self.passive_timings.clone());
         r.register("distance_observations", "Measurements that the search for the nearest learns from", self.observations.clone());
         r.register("members_measured", "Members to which the way was measured", self.members_measured.clone());
         r.register("accesses_judged", "Accesses to subnets that the rule of migration judged", self.accesses_judged.clone());
-        r.register("moves", "Subnets on their way to other owners, by what became of them", self.moves.clone());
-        r.register("moves_refused", "Subnets that others would not have, by reason", self.moves_refused.clone());
-        r.register("busy_permille", "Share of the requests at once that were under way over the last minute", self.busy.clone());
-        r.register("price_permille", "What a second counts here beside a second of an unloaded member", self.price.clone());
-        r.register("cache_entries", "Entries of a cache of URLs, by place", self.cache_entries.clone());
-        r.register("cache_hits", "URLs met lately, by place", self.cache_hits.clone());
-        r.register("cache_misses", "URLs not met lately, by place", self.cache_misses.clone());
-        r.register("cache_shadow_hits", "Of one URL in 64: met lately, had the cache this rule", self.shadow_hits.clone());
-        r.register("cache_shadow_misses", "Of one URL in 64: not met lately, had the cache this rule", self.shadow_misses.clone());
+        r.register("handovers", "Hand-overs of subnets to and from other owners, by what became of them", self.handovers.clone());
+        r.register("handovers_refused", "Subnets that others would not have, by reason", self.handovers_refused.clone());
+        let help = "Requests under way over the last minute, beside as many as may be under way at once";
+        r.register_with_unit("busy", help, ratio(), self.busy.clone());
+        let help = "What a second counts here, beside a second of an unloaded member";
+        r.register_with_unit("price", help, ratio(), self.price.clone());
+        r.register("cache_entries", "Entries of a cache of URLs, by cache", self.cache_entries.clone());
+        r.register("cache_hits", "URLs that the cache had, by cache", self.cache_hits.clone());
+        r.register("cache_misses", "URLs that the cache did not have, by cache", self.cache_misses.clone());
         r.register_with_unit("store", "Size on disk, by part", Unit::Bytes, self.store.clone());
         r.register("refusals", "What was refused, by class", self.refusals.clone());
-        r.register("limit_used", "How much of a limit is used, by name", self.limit_used.clone());
-        r.register("limit_most", "The limit, by name", self.limit_most.clone());
+        r.register("limit_used", "How much of a limit is used, by limit", self.limit_used.clone());
+        r.register("limit_max", "The limit, by limit", self.limit_max.clone());
     }
 
     /// Takes the numbers over.
     pub fn update(&self, status: &StatusView) {
         // The classes that a family has may change from one status to the next: what is gone must not stay.
         self.info.clear();
-        let who = [("access_point".to_owned(), status.access_point.to_string()), ("version".to_owned(), status.version.clone())];
+        let who = [("access_point", status.access_point.to_string()), ("version", status.version.clone())];
         set(&self.info.get_or_create(&who), 1);
         set(&self.uptime, status.uptime_ms / 1000);
         for (state, name) in STATES {
-            set(&self.state.get_or_create(&label(name)), u64::from(state == status.state));
+            set(&self.state.get_or_create(&label("state", name)), u64::from(state == status.state));
         }
         let members = [("alive", status.members.alive), ("silent", status.members.silent), ("dead", status.members.dead)];
         for (name, count) in members {
-            set(&self.members.get_or_create(&label(name)), count);
+            set(&self.members.get_or_create(&label("liveness", name)), count);
         }
         set(&self.subnets_owned, status.subnets_owned);
         set(&self.subnets_claimed, status.subnets_claimed);
@@ -216,52 +207,47 @@ impl Metrics {
         count(&self.not_modified, status.work.not_modified);
         count(&self.failed, status.work.failed);
         for (failure, times) in &status.failures {
-            count(&self.failures.get_or_create(&label(&failure.word())), *times);
+            count(&self.failures.get_or_create(&label("reason", &failure.word())), *times);
         }
         for (failure, times) in &status.unresolved {
-            count(&self.unresolved.get_or_create(&label(&failure.word())), *times);
+            count(&self.unresolved.get_or_create(&label("reason", &failure.word())), *times);
         }
         count(&self.probes, status.work.probes);
         count(&self.lookups, status.work.lookups);
         self.update_delegation(&status.delegation);
         self.update_migration(&status.migration);
         for cache in &status.caches {
-            let place = label(&cache.place);
+            let place = label("cache", &cache.place);
             set(&self.cache_entries.get_or_create(&place), cache.entries);
             count(&self.cache_hits.get_or_create(&place), cache.hits);
             count(&self.cache_misses.get_or_create(&place), cache.misses);
-            for shadow in &cache.shadows {
-                let rule = ShadowLabel { name: cache.place.clone(), rule: shadow.policy.clone() };
-                count(&self.shadow_hits.get_or_create(&rule), shadow.hits);
-                count(&self.shadow_misses.get_or_create(&rule), shadow.misses);
-            }
         }
-        set(&self.store.get_or_create(&label("state")), status.store.state_bytes);
-        set(&self.store.get_or_create(&label("cache")), status.store.cache_bytes);
+        set(&self.store.get_or_create(&label("part", "state")), status.store.state_bytes);
+        set(&self.store.get_or_create(&label("part", "cache")), status.store.cache_bytes);
         for (class, refused) in &status.refusals {
-            count(&self.refusals.get_or_create(&label(class)), *refused);
+            count(&self.refusals.get_or_create(&label("class", class)), *refused);
         }
         for limit in &status.limits {
-            set(&self.limit_used.get_or_create(&label(&limit.name)), limit.used);
-            set(&self.limit_most.get_or_create(&label(&limit.name)), limit.most);
+            set(&self.limit_used.get_or_create(&label("limit", &limit.name)), limit.used);
+            set(&self.limit_max.get_or_create(&label("limit", &limit.name)), limit.max);
         }
     }
 
     fn update_delegation(&self, delegation: &DelegationView) {
-        count(&self.settled.get_or_create(&label(&delegation.policy)), delegation.settled);
+        count(&self.delegated.get_or_create(&label("policy", &delegation.policy)), delegation.delegated);
         // From none to all there may be, so that every series is there from the start.
-        for probes in 0..=MOST_CONTACTS as u16 {
-            let settled = delegation.settled_by_probes.get(&probes).copied().unwrap_or(0);
-            count(&self.settled_by_probes.get_or_create(&label(&probes.to_string())), settled);
+        for probes in 0..=MAX_CONTACTS as u16 {
+            let delegated = delegation.delegated_by_probes.get(&probes).copied().unwrap_or(0);
+            count(&self.delegated_by_probes.get_or_create(&label("probes", &probes.to_string())), delegated);
         }
         count(&self.probes_for_others, delegation.probes_for_others);
         for (why, declined) in &delegation.declined {
-            count(&self.probes_declined.get_or_create(&label(why)), *declined);
+            count(&self.probes_declined.get_or_create(&label("reason", why)), *declined);
         }
         for (why, refused) in &delegation.declined_by_others {
-            count(&self.probes_refused.get_or_create(&label(why)), *refused);
+            count(&self.probes_declined_by_others.get_or_create(&label("reason", why)), *refused);
         }
-        count(&self.deputies, delegation.deputies);
+        count(&self.takeovers, delegation.takeovers_without_probe);
         count(&self.passive_timings, delegation.passive_timings);
         set(&self.observations, delegation.observations);
         set(&self.members_measured, delegation.members_measured);
@@ -269,16 +255,20 @@ impl Metrics {
 
     fn update_migration(&self, migration: &MigrationView) {
         count(&self.accesses_judged, migration.judged);
-        let ends =
-            [("offered", migration.offered), ("moved", migration.moved), ("called-off", migration.called_off), ("taken", migration.taken)];
+        let ends = [
+            ("offered", migration.offered),
+            ("released", migration.released),
+            ("called-off", migration.called_off),
+            ("received", migration.received),
+        ];
         for (end, times) in ends {
-            count(&self.moves.get_or_create(&label(end)), times);
+            count(&self.handovers.get_or_create(&label("outcome", end)), times);
         }
         for (why, refused) in &migration.refused {
-            count(&self.moves_refused.get_or_create(&label(why)), *refused);
+            count(&self.handovers_refused.get_or_create(&label("reason", why)), *refused);
         }
-        set(&self.busy, migration.busy_permille.into());
-        set(&self.price, migration.price_permille.into());
+        self.busy.set(migration.busy_ratio);
+        self.price.set(migration.price_ratio);
     }
 
     /// Everything in the OpenMetrics text format.
@@ -289,8 +279,13 @@ impl Metrics {
     }
 }
 
-fn label(name: &str) -> Label {
-    Label { name: name.to_owned() }
+fn label(name: &'static str, value: &str) -> Labels {
+    [(name, value.to_owned())]
+}
+
+/// The base unit of a share: `_ratio`, where 1 is the whole.
+fn ratio() -> Unit {
+    Unit::Other("ratio".to_owned())
 }
 
 fn set(gauge: &Gauge, value: u64) {

@@ -1,36 +1,39 @@
-//! THIRD FLOOR: how do decisions and hands become one process?
+//! The daemon: one loop joins the crawler's decisions (`nearcrawl-core`) with everything that touches the world (`crate::io`).
 //!
-//! * [`run`]: the loop of a daemon: facts to the mind, wishes to the hands;
-//! * `birth`: from a configuration and a state directory to a mind and hands;
-//! * `perform`, `clerk`, `errands`, `revisit`: wishes carried out: at once, in order on the store, or as a task of their own;
+//! * [`run`]: the loop of a daemon: one event at a time to the crawler, its commands to the executor;
+//! * [`standalone`]: the same loop without a swarm, until everything is done;
+//! * `setup`, `keyfile`, `persisted_state`: from a configuration and a state directory to a crawler and its clients;
+//! * `executor`: carries each command out, with `store_queue` (the store, in the order of the commands), `peer_transfers` (exchanges with
+//!   a member that take several messages) and `revisit` (a request with the validators of the run before);
+//! * `housekeeping`: what the loop has done on the disk beside the crawler's commands;
 //! * [`images`]: the hierarchy, mapped from a file instead of unpacked at each start;
-//! * `library`, `exchange`: editions of the hierarchy, on disk and between members;
-//! * [`alone`]: the same loop without a swarm, until everything is done;
-//! * `fault`: where a daemon under test is to die;
-//! * [`api`], [`desk`], [`metrics`]: where people ask.
+//! * `snapshot_store`, `snapshot_transfer`: snapshots of the hierarchy, on disk and between members;
+//! * `fault_injection`: where a daemon under test is to fail;
+//! * [`query`]: what people can ask, typed, with the handle to ask by and the handler that answers;
+//! * [`api`], [`metrics`]: the same over HTTP;
+//! * [`remote_results`]: the results of a swarm for somebody without a daemon.
 
-pub mod alone;
 pub mod api;
-mod birth;
-mod clerk;
 mod clock;
 pub mod config;
-mod counter;
-pub mod desk;
-pub mod doors;
-mod errands;
-mod exchange;
-mod failure;
-mod fault;
+mod error;
+mod executor;
+mod fault_injection;
+mod housekeeping;
 pub mod images;
 mod keyfile;
-mod library;
 pub mod metrics;
-mod perform;
+mod peer_transfers;
+mod persisted_state;
+pub mod query;
+pub mod remote_results;
 mod revisit;
 pub mod run;
-mod souvenirs;
-mod wondering;
+mod setup;
+mod snapshot_store;
+mod snapshot_transfer;
+pub mod standalone;
+mod store_queue;
 
-pub use failure::NodeFailure;
-pub use keyfile::{Born, init};
+pub use error::NodeError;
+pub use keyfile::{NodeIdentity, init};

@@ -1,10 +1,12 @@
 //! How is a page asked for that the run before knew? By its version; if it is the same still, its links are those of then.
 
-use crate::{
-    io::{fetcher::Fetcher, store::Store},
-    logic::crawler::event::Event,
-    model::{fetch::FetchOrder, fingerprint::Fingerprint, time::Millis},
+use crate::io::{
+    fetcher::Fetcher,
+    store::Store,
+    tasks::{self, TaskKind},
 };
+use nearcrawl_core::event::Event;
+use nearcrawl_model::{fetch::FetchOrder, fingerprint::Fingerprint, time::Millis};
 
 /// Asks, with what is known. If that cannot be read, or not whole, the page is asked for as if nothing were.
 pub async fn revisit(
@@ -15,10 +17,14 @@ pub async fn revisit(
     page: Fingerprint,
 ) -> Event {
     let address = order.address;
-    let former = store.former(site, page).await.unwrap_or_else(|why| {
-        tracing::debug!("{}: what was known of it cannot be read: {why}", order.url);
-        None
-    });
+    let former = match tasks::run(TaskKind::Former, store.former(site, page)).await {
+        Ok(Ok(former)) => former,
+        Ok(Err(why)) => {
+            tracing::debug!("{}: what was known of it cannot be read: {why}", order.url);
+            None
+        }
+        Err(_) => None,
+    };
     if let Some(known) = former.as_ref().filter(|known| known.stands_in()) {
         order.validators = known.page.validators.clone();
     }

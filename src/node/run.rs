@@ -1,40 +1,38 @@
-//! The loop of a daemon: one fact at a time to the mind, its wishes to the hands, until it is told to end.
+//! The loop of a daemon: one event at a time to the crawler, its commands to the executor, until it is told to end.
 
 use super::{
     api::Api,
-    birth, clock,
+    clock,
     config::{Config, Readers},
-    counter::Counter,
-    desk::Desk,
-    errands::Errand,
-    failure::NodeFailure,
-    fault::Fault,
-    keyfile::{self, Born},
-    library::{Beginning, Given, Library},
+    error::NodeError,
+    executor::{Executor, Inbox},
+    fault_injection::FaultInjection,
+    housekeeping::{Admitted, Chore, Done, Housekeeping},
+    keyfile::{self, NodeIdentity},
     metrics::Metrics,
-    perform::{Ears, Hands},
-    souvenirs::{self, Souvenirs},
-    wondering::Wondering,
+    peer_transfers::PeerQuestion,
+    persisted_state::{self, MAX_SEEDS, PersistedState},
+    query::{
+        Query, QueryHandle, Reply,
+        handler::{Action, QueryHandler},
+        seeding::Seeding,
+    },
+    setup,
+    snapshot_store::{Beginning, Given, SnapshotStore},
 };
-use crate::{
-    io::{
-        store::Store,
-        swarm::{Swarm, SwarmCommand, SwarmEvent, SwarmSecrets},
-    },
-    logic::{
-        crawler::{
-            Crawler, Settings,
-            event::{Command, Event},
-        },
-        hierarchy::Hierarchy,
-    },
-    model::{
-        access_point::AccessPoint,
-        edition::Edition,
-        message::{Gossip, PublicRequest, PublicResponse, Response},
-        url::PageUrl,
-        view::{RefusedSeed, SeedView, StoreView},
-    },
+use crate::io::swarm::{Swarm, SwarmCommand, SwarmEvent, SwarmSecrets};
+use nearcrawl_core::{
+    crawler::{Crawler, Settings},
+    event::{Command, Event},
+};
+use nearcrawl_hierarchy::Hierarchy;
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    edition::Edition,
+    message::{Gossip, PublicRequest, PublicResponse, Request, Response},
+    time::Millis,
+    url::PageUrl,
+    view::{RefusedSeed, SeedView, StoreView},
 };
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -43,7 +41,7 @@ use std::{
 };
 use tokio::{
     signal::unix::{SignalKind, signal},
-    sync::{mpsc, oneshot},
+    sync::{mpsc, oneshot, watch},
     time::{Instant, MissedTickBehavior, interval, sleep, timeout},
 };
 
@@ -54,55 +52,70 @@ const CALL_EVERY: Duration = Duration::from_secs(3);
 const REMEMBER_EVERY: Duration = Duration::from_secs(5);
 
 /// With less room on the disk than this nothing is fetched, in bytes.
-const LEAST_FREE: u64 = 256 << 20;
+const MIN_FREE: u64 = 256 << 20;
+
+/// At its end the daemon waits so long for what is kept for the next start.
+const KEEP_WITHIN: Duration = Duration::from_secs(5);
+
+/// With more commands than this outside of a full queue to the store the daemon ends: the disk does not come back.
+const MAX_BEHIND: usize = 1 << 16;
+
+/// Who asks something of a store that stands still is to come again after this long, in milliseconds.
+const COME_AGAIN: Millis = 1_000;
 
 /// After being told to stop the daemon ends within this time, whatever happens.
 const STOP_WITHIN: Duration = Duration::from_secs(40);
 
-/// Questions of errands are numbered apart from the mind's.
-const ERRAND: u64 = 1 << 63;
+/// Questions of exchanges with a member are numbered apart from the crawler's.
+const TRANSFER: u64 = 1 << 63;
 
-/// Facts that are taken in before the wishes are carried out.
-const MOST_AT_ONCE: usize = 64;
+/// Events that are handled before the commands are carried out.
+const MAX_AT_ONCE: usize = 64;
 
 /// A running daemon.
 struct Daemon {
     config: Config,
-    born: Born,
-    souvenirs: Souvenirs,
+    identity: NodeIdentity,
+    persisted: PersistedState,
     secrets: Option<SwarmSecrets>,
-    library: Library,
+    snapshots: SnapshotStore,
     beginning: Beginning,
-    store: Store,
-    mind: Crawler,
-    hands: Hands,
-    counter: Counter,
+    housekeeping: Housekeeping,
+    /// Whether secrets of a swarm that let us in are being stored.
+    admitting: bool,
+    /// Whether the sizes on disk are being measured, and the members stored.
+    measuring: bool,
+    keeping: bool,
+    seeding: Seeding,
+    crawler: Crawler,
+    executor: Executor,
+    handler: QueryHandler,
     connected: BTreeSet<AccessPoint>,
-    errands: BTreeMap<u64, oneshot::Sender<Option<Response>>>,
-    wondering: Wondering,
-    next_errand: u64,
+    transfers: BTreeMap<u64, oneshot::Sender<Option<Response>>>,
+    next_transfer: u64,
     certain: VecDeque<Event>,
     finished: bool,
-    fault: Fault,
+    fault: FaultInjection,
 }
 
 /// Runs a daemon until SIGTERM, Ctrl-C or `leave`.
-pub async fn run(config: Config) -> Result<(), NodeFailure> {
+pub async fn run(config: Config) -> Result<(), NodeError> {
+    let fault = FaultInjection::of_environment();
     let given = Given::read(&config)?;
-    let born = keyfile::init(&config)?;
-    let store = birth::store(&config)?;
-    let library = Library::open(&config)?;
-    let beginning = library.begin(given, &config)?;
+    let identity = keyfile::init(&config)?;
+    let store = setup::store(&config)?;
+    let snapshots = SnapshotStore::open(&config)?;
+    let beginning = snapshots.begin(given, &config)?;
     let hierarchy = Arc::clone(&beginning.hierarchy);
-    let souvenirs = souvenirs::recall(&store).await?;
-    let mut secrets = souvenirs.secrets;
+    let persisted = persisted_state::recall(&store).await?;
+    let mut secrets = persisted.secrets;
     if secrets.is_none() && config.swarm.bootstrap.is_empty() {
-        let new = birth::new_secrets()?;
-        souvenirs::keep_secrets(&store, &new).await?;
+        let new = setup::new_secrets()?;
+        persisted_state::keep_secrets(&store, &new).await?;
         secrets = Some(new);
     }
-    let swarm_config = birth::swarm_config(&config, secrets, &hierarchy, souvenirs.incarnation)?;
-    let (swarm, swarm_events) = Swarm::start(swarm_config, born.seed)?;
+    let swarm_config = setup::swarm_config(&config, secrets, &hierarchy, persisted.incarnation)?;
+    let (swarm, swarm_events) = Swarm::start(swarm_config, identity.seed)?;
     let api = match config.api.listen {
         Some(listen) => Some(Api::bind(listen).await?),
         None => None,
@@ -110,54 +123,62 @@ pub async fn run(config: Config) -> Result<(), NodeFailure> {
     // Until a swarm has let us in there is no key; nothing is fetched before, so any will do.
     let provisional = match secrets {
         Some(secrets) => secrets,
-        None => birth::new_secrets()?,
+        None => setup::new_secrets()?,
     };
-    let web = birth::web_hands(&config, provisional.fingerprint_key)?;
-    let (mut hands, ears) = Hands::new(web, config.delegation.probe, store.clone(), Some(swarm));
-    hands.set_library(library.clone());
+    let web = setup::web_clients(&config, provisional.fingerprint_key)?;
+    let (mut executor, inbox) = Executor::new(web, config.delegation.probe, store.clone(), Some(swarm));
+    executor.set_snapshots(snapshots.clone());
     // What the seen set holds of former lives is read back from the journals, under new numbers.
-    store.sites_drop_below(souvenirs.incarnation << 32).await?;
+    store.sites_drop_below(persisted.incarnation << 32).await?;
     let claims = store.claims_all().await?;
     // The settled members are remembered with this one among them: who was alone has nobody to wait for.
-    let joins = !config.swarm.bootstrap.is_empty() || souvenirs.members.iter().any(|member| *member != born.access_point);
-    let settings = Settings { member: secrets.is_some(), ..birth::settings(&config, joins) };
-    let mut mind = birth::mind(&born, &souvenirs, provisional, claims, settings, Arc::clone(&hierarchy), clock::now());
-    mind.handle(clock::now(), Event::AtHand(beginning.at_hand.clone()));
-    tracing::info!("access point {}, life {}, {} subnets in the hierarchy", born.access_point, souvenirs.incarnation, hierarchy.len());
-    let counter = Counter::new(&config, &hierarchy, secrets);
+    let joins = !config.swarm.bootstrap.is_empty() || persisted.members.iter().any(|member| *member != identity.access_point);
+    let settings = Settings { member: secrets.is_some(), ..setup::settings(&config, joins) };
+    let mut crawler = setup::crawler(&identity, &persisted, provisional, claims, settings, Arc::clone(&hierarchy), clock::now());
+    crawler.handle(clock::now(), Event::AtHand(beginning.at_hand.clone()));
+    tracing::info!("access point {}, life {}, {} subnets in the hierarchy", identity.access_point, persisted.incarnation, hierarchy.len());
+    let handler = QueryHandler::new(&config, secrets);
+    let (housekeeping, chores) = Housekeeping::start(store, config.clone());
     let mut daemon = Daemon {
         config,
-        born,
-        souvenirs,
+        identity,
+        persisted,
         secrets,
-        library,
+        snapshots,
         beginning,
-        store,
-        mind,
-        hands,
-        counter,
+        housekeeping,
+        admitting: false,
+        measuring: false,
+        keeping: false,
+        seeding: Seeding::default(),
+        crawler,
+        executor,
+        handler,
         connected: BTreeSet::new(),
-        errands: BTreeMap::new(),
-        wondering: Wondering::default(),
-        next_errand: ERRAND,
+        transfers: BTreeMap::new(),
+        next_transfer: TRANSFER,
         certain: VecDeque::new(),
         finished: false,
-        fault: Fault::of_environment(),
+        fault,
     };
-    daemon.serve(api, ears, swarm_events).await
+    daemon.serve(api, inbox, chores, swarm_events).await
 }
 
 impl Daemon {
-    async fn serve(&mut self, api: Option<Api>, ears: Ears, swarm: mpsc::Receiver<SwarmEvent>) -> Result<(), NodeFailure> {
-        let (desk, questions) = Desk::new();
-        let (stop_api, stopped) = oneshot::channel::<()>();
+    async fn serve(
+        &mut self,
+        api: Option<Api>,
+        inbox: Inbox,
+        chores: mpsc::Receiver<Done>,
+        swarm: mpsc::Receiver<SwarmEvent>,
+    ) -> Result<(), NodeError> {
+        let (queries, questions) = QueryHandle::new();
+        let (stop_api, stopped) = watch::channel(false);
         let serving = api.map(|api| {
             tracing::info!("the page is at http://{}/", api.address());
-            tokio::spawn(api.serve(desk.clone(), Arc::new(Metrics::new()), async move {
-                let _ = stopped.await;
-            }))
+            tokio::spawn(api.keep_serving(queries.clone(), Arc::new(Metrics::new()), stopped))
         });
-        let ended = self.live(ears, swarm, questions).await;
+        let ended = self.live(inbox, chores, swarm, questions).await;
         drop(stop_api);
         if let Some(serving) = serving {
             let _ = timeout(Duration::from_secs(2), serving).await;
@@ -167,11 +188,12 @@ impl Daemon {
 
     async fn live(
         &mut self,
-        mut ears: Ears,
+        mut inbox: Inbox,
+        mut chores: mpsc::Receiver<Done>,
         mut swarm: mpsc::Receiver<SwarmEvent>,
-        mut questions: mpsc::Receiver<super::desk::Asked>,
-    ) -> Result<(), NodeFailure> {
-        let failed = |_| NodeFailure::Ended("signal handling");
+        mut queries: mpsc::Receiver<Query>,
+    ) -> Result<(), NodeError> {
+        let failed = |_| NodeError::Ended("signal handling");
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let mut hang_up = signal(SignalKind::hangup()).map_err(failed)?;
@@ -189,31 +211,38 @@ impl Daemon {
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
         loop {
             self.carry_out();
-            self.wondering.settle(&self.mind);
+            self.handler.settle(&self.crawler);
             if self.finished {
                 break;
             }
-            let wait = Duration::from_millis(self.mind.wake_at().since(clock::now().moment));
+            if self.executor.behind() > MAX_BEHIND {
+                return Err(NodeError::StoreBehind(self.executor.behind()));
+            }
+            let wait = Duration::from_millis(self.crawler.wake_at().since(clock::now().moment));
             tokio::select! {
-                event = ears.events.recv() => {
-                    let event = event.ok_or(NodeFailure::Ended("a hand"))?;
+                event = inbox.events.recv(), if self.executor.behind() == 0 => {
+                    let event = event.ok_or(NodeError::Ended("a task"))?;
                     self.hear(event);
-                    for _ in 0..MOST_AT_ONCE {
-                        let Ok(event) = ears.events.try_recv() else { break };
+                    for _ in 0..MAX_AT_ONCE {
+                        let Ok(event) = inbox.events.try_recv() else { break };
                         self.hear(event);
                     }
                 }
-                outcome = ears.outcomes.recv() => {
-                    if let Some(event) = outcome.ok_or(NodeFailure::Ended("the clerk"))?? {
+                outcome = inbox.outcomes.recv() => {
+                    if let Some(event) = outcome.ok_or(NodeError::Ended("the store queue"))?? {
                         self.hear(event);
                     }
                 }
-                event = swarm.recv() => self.swarm_said(event.ok_or(NodeFailure::Ended("the swarm"))?).await?,
-                Some(errand) = ears.errands.recv() => self.run_errand(errand),
-                Some(asked) = questions.recv() => self.asked_at_desk(asked).await?,
+                () = self.executor.room(), if self.executor.behind() > 0 => self.executor.store_queue().catch_up(),
+                // What follows on being let in waits until the secrets are stored.
+                event = swarm.recv(), if !self.admitting => self.swarm_said(event.ok_or(NodeError::Ended("the swarm"))?),
+                done = chores.recv() => self.chore_done(done.ok_or(NodeError::Ended("housekeeping"))?)?,
+                () = until(self.seeding.due()) => self.answer_late_seeds(),
+                Some(question) = inbox.transfers.recv() => self.ask_peer(question),
+                Some(query) = queries.recv() => self.answer(query),
                 _ = sleep(wait) => self.hear(Event::Tick),
                 _ = call.tick() => self.call(),
-                _ = remember.tick() => self.remember().await?,
+                _ = remember.tick() => self.remember(),
                 _ = watchdog.tick() => {
                     let _ = sd_notify::notify(&[sd_notify::NotifyState::Watchdog]);
                 }
@@ -228,26 +257,27 @@ impl Daemon {
             }
         }
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
-        self.remember().await?;
+        self.remember();
+        let _ = timeout(KEEP_WITHIN, self.chores_done(&mut chores)).await;
         // What was told last (good-byes, released claims) still has to go out.
         sleep(Duration::from_millis(300)).await;
-        self.hands.tell(SwarmCommand::Stop);
-        self.hands.rest().await;
+        self.executor.tell(SwarmCommand::Stop);
+        self.executor.rest().await;
         tracing::info!("stopped");
         Ok(())
     }
 
     fn hear(&mut self, event: Event) {
-        self.mind.handle(clock::now(), event);
-        self.fault.strike(&self.mind);
+        self.crawler.handle(clock::now(), event);
+        self.fault.strike(&self.crawler);
     }
 
-    /// Hands the mind's wishes over; what they make certain at once goes back in.
+    /// Hands the commands to the executor; what they make certain at once goes back in.
     fn carry_out(&mut self) {
         loop {
-            while let Some(command) = self.mind.next_command() {
+            while let Some(command) = self.crawler.next_command() {
                 self.finished |= matches!(command, Command::Finished);
-                self.certain.extend(self.hands.perform(command));
+                self.certain.extend(self.executor.perform(command));
             }
             match self.certain.pop_front() {
                 Some(event) => self.hear(event),
@@ -259,9 +289,9 @@ impl Daemon {
     /// SIGHUP: the operator may have put another hierarchy where the configuration names one. The rest of the configuration is read at
     /// the next start.
     fn look_again(&self, given: &mpsc::Sender<(Edition, Arc<Hierarchy>)>) {
-        let Some((_, known)) = self.mind.editions() else { return };
-        let (library, config, given) = (self.library.clone(), self.config.clone(), given.clone());
-        tokio::task::spawn_blocking(move || match library.given_again(&config, &known) {
+        let Some((_, known)) = self.crawler.editions() else { return };
+        let (snapshots, config, given) = (self.snapshots.clone(), self.config.clone(), given.clone());
+        tokio::task::spawn_blocking(move || match snapshots.given_again(&config, &known) {
             Ok(None) => tracing::info!("SIGHUP: the hierarchy is the one that is known"),
             Ok(Some((edition, hierarchy))) => {
                 tracing::info!("SIGHUP: the hierarchy {edition} is proposed to the other members");
@@ -285,58 +315,90 @@ impl Daemon {
     /// Calls the members we know of, while nobody is connected.
     fn call(&mut self) {
         if self.connected.is_empty() {
-            for address in self.config.swarm.bootstrap.iter().chain(&self.souvenirs.addresses) {
-                self.hands.tell(SwarmCommand::Dial { address: address.clone() });
+            for address in self.config.swarm.bootstrap.iter().chain(&self.persisted.addresses) {
+                self.executor.tell(SwarmCommand::Dial { address: address.clone() });
             }
         }
     }
 
-    /// Members and their addresses, for the next life; and whether the disk has room for it.
-    async fn remember(&mut self) -> Result<(), NodeFailure> {
-        let free = self.store.free_space().await.unwrap_or(u64::MAX);
-        self.hear(Event::Room(free >= LEAST_FREE));
-        let members = self.mind.settled_members();
-        let addresses = self.mind.member_addresses();
-        if members != self.souvenirs.members || addresses != self.souvenirs.addresses {
-            if let Err(why) = souvenirs::keep_members(&self.store, &members, &addresses).await {
-                // A full disk is no reason to end; it is tried again in a few seconds.
-                tracing::warn!("the members could not be stored: {why}");
-                return Ok(());
+    /// Has the disk measured, and the members and their addresses kept for the next start if they have changed.
+    fn remember(&mut self) {
+        if !self.measuring {
+            self.measuring = self.housekeeping.give(Chore::Measure);
+        }
+        let members = self.crawler.settled_members();
+        let addresses = self.crawler.member_addresses();
+        if !self.keeping && (members != self.persisted.members || addresses != self.persisted.addresses) {
+            self.keeping = self.housekeeping.give(Chore::Members { members, addresses });
+        }
+    }
+
+    /// Takes in what came of a chore.
+    fn chore_done(&mut self, done: Done) -> Result<(), NodeError> {
+        match done {
+            Done::Measured { free, state, all } => {
+                self.measuring = false;
+                if let Some(free) = free {
+                    self.handler.measured(StoreView { state_bytes: state, cache_bytes: all.saturating_sub(state), age_ms: None });
+                    self.hear(Event::Room(free >= MIN_FREE));
+                }
             }
-            self.souvenirs.members = members;
-            self.souvenirs.addresses = addresses;
+            Done::Members(kept) => {
+                self.keeping = false;
+                match kept {
+                    Ok((members, addresses)) => (self.persisted.members, self.persisted.addresses) = (members, addresses),
+                    // A full disk is no reason to end; it is tried again in a few seconds.
+                    Err(why) => tracing::warn!("the members could not be stored: {why}"),
+                }
+            }
+            Done::Admitted(admitted) => {
+                self.admitting = false;
+                self.admitted((*admitted)?);
+            }
+            Done::Seeds { number, result } => self.seeds_kept(number, result),
         }
         Ok(())
     }
 
+    /// Takes in what comes of all chores that were given.
+    async fn chores_done(&mut self, chores: &mut mpsc::Receiver<Done>) {
+        while self.measuring || self.keeping {
+            let Some(done) = chores.recv().await else { return };
+            if let Err(why) = self.chore_done(done) {
+                tracing::warn!("at the end: {why}");
+            }
+        }
+    }
+
     /// Starting points named here in former lives: their owners know them, or did not hear of them in time.
     fn seed_again(&mut self) {
-        if !self.souvenirs.seeds.is_empty() {
-            self.hear(Event::Seeds(self.souvenirs.seeds.clone()));
+        if !self.persisted.seeds.is_empty() {
+            self.hear(Event::Seeds(self.persisted.seeds.clone()));
         }
     }
 
-    fn run_errand(&mut self, errand: Errand) {
-        self.next_errand += 1;
-        let question = self.next_errand;
-        if self.hands.tell(SwarmCommand::Ask { to: errand.to, question, request: errand.request }) {
-            self.errands.insert(question, errand.reply);
+    fn ask_peer(&mut self, asked: PeerQuestion) {
+        self.next_transfer += 1;
+        let question = self.next_transfer;
+        if self.executor.tell(SwarmCommand::Ask { to: asked.to, question, request: asked.request }) {
+            self.transfers.insert(question, asked.reply);
         } else {
-            // The errand is over; it will be run again.
-            let _ = errand.reply.send(None);
+            // Without an answer it ends; it will be begun again.
+            let _ = asked.reply.send(None);
         }
     }
 
-    async fn swarm_said(&mut self, event: SwarmEvent) -> Result<(), NodeFailure> {
+    fn swarm_said(&mut self, event: SwarmEvent) {
         match event {
             SwarmEvent::Listening { address } => {
                 tracing::info!("listening at {address}");
-                self.counter.listening(&address);
+                self.handler.listening(&address);
                 self.reachable_at(address);
             }
             SwarmEvent::Admitted { swarm, key, by } => {
                 tracing::info!("let into the swarm by {by}");
-                self.admitted(SwarmSecrets { swarm, fingerprint_key: key }).await?;
+                let secrets = SwarmSecrets { swarm, fingerprint_key: key };
+                self.admitting = self.secrets.is_none() && self.housekeeping.give(Chore::Secrets(secrets));
             }
             SwarmEvent::Connected { peer, addresses, incarnation, software } => {
                 tracing::info!("met {} ({software}, life {incarnation})", peer.short());
@@ -347,8 +409,12 @@ impl Daemon {
             SwarmEvent::Disconnected { peer } => {
                 self.connected.remove(&peer);
             }
+            // Whoever wants something of a store that stands still is to come again.
+            SwarmEvent::Asked { ticket, request: Request::Keep(_) | Request::Recall(..), .. } if self.executor.behind() > 0 => {
+                self.executor.tell(SwarmCommand::Answer { ticket, response: Response::Busy(COME_AGAIN) });
+            }
             SwarmEvent::Asked { from, ticket, request } => self.hear(Event::Asked { from, ticket, request }),
-            SwarmEvent::Answered { question, from, result } => match self.errands.remove(&question) {
+            SwarmEvent::Answered { question, from, result } => match self.transfers.remove(&question) {
                 Some(reply) => {
                     let _ = reply.send(result.ok());
                 }
@@ -361,25 +427,23 @@ impl Daemon {
             SwarmEvent::Gossiped { gossip, .. } => self.hear(Event::Gossiped(gossip)),
             SwarmEvent::PublicAsked { ticket, request: PublicRequest::Results } => {
                 let response = match self.config.swarm.readers {
-                    Readers::Anybody => PublicResponse::Results(Box::new(self.mind.results())),
+                    Readers::Anybody => PublicResponse::Results(Box::new(self.crawler.results())),
                     Readers::Members | Readers::Nobody => {
                         PublicResponse::Refused("this access point does not answer readers; ask another one".into())
                     }
                 };
-                self.hands.tell(SwarmCommand::AnswerPublic { ticket, response });
+                self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
             }
-            SwarmEvent::PublicAnswered { .. } => {}
             SwarmEvent::Refused { peer, reason } => tracing::warn!("{} was not let in: {reason}", peer.short()),
             SwarmEvent::RefusedBy { peer, reason } => {
                 tracing::warn!("{} does not let us in: {reason}", peer.short());
-                self.counter.trouble(format!("{} does not let us in: {reason}", peer.short()));
+                self.handler.trouble(format!("{} does not let us in: {reason}", peer.short()));
             }
             SwarmEvent::DialFailed { address, reason } => {
                 tracing::debug!("cannot reach {address}: {reason}");
-                self.counter.trouble(format!("cannot reach {address}: {reason}"));
+                self.handler.trouble(format!("cannot reach {address}: {reason}"));
             }
         }
-        Ok(())
     }
 
     /// Others reach us where we listen, or where the configuration says instead: behind a router only that is of use to them.
@@ -391,79 +455,75 @@ impl Daemon {
         }
     }
 
-    /// A swarm let us in: its fingerprint key is ours from now on, so mind and fetcher begin anew with it.
-    async fn admitted(&mut self, secrets: SwarmSecrets) -> Result<(), NodeFailure> {
+    /// A swarm let us in: its fingerprint key is ours from now on, so crawler and fetcher begin anew with it.
+    fn admitted(&mut self, admitted: Admitted) {
+        let Admitted { secrets, web, claims } = admitted;
         if self.secrets.is_some() {
-            return Ok(());
+            return;
         }
-        souvenirs::keep_secrets(&self.store, &secrets).await?;
         self.secrets = Some(secrets);
-        self.hands.set_web(birth::web_hands(&self.config, secrets.fingerprint_key)?);
-        let claims = self.store.claims_all().await?;
-        let settings = birth::settings(&self.config, true);
+        self.executor.set_web(web);
+        let settings = setup::settings(&self.config, true);
         let Beginning { hierarchy, at_hand } = self.beginning.clone();
-        self.mind = birth::mind(&self.born, &self.souvenirs, secrets, claims, settings, hierarchy, clock::now());
+        self.crawler = setup::crawler(&self.identity, &self.persisted, secrets, claims, settings, hierarchy, clock::now());
         self.hear(Event::AtHand(at_hand));
-        self.counter.admitted(secrets);
-        for address in self.counter.addresses().to_vec() {
+        self.handler.admitted(secrets);
+        for address in self.handler.addresses().to_vec() {
             self.reachable_at(address);
         }
         self.seed_again();
-        Ok(())
     }
 
-    async fn asked_at_desk(&mut self, (question, reply): super::desk::Asked) -> Result<(), NodeFailure> {
-        let unlocated = match &question {
-            super::desk::Question::Why(subject) if self.wondering.has_room() => {
-                self.mind.unlocated(subject).map(|host| (host, subject.clone()))
-            }
-            _ => None,
-        };
-        match unlocated {
-            Some((host, subject)) => {
-                self.hear(Event::Wanted(host));
-                self.wondering.wait(subject, reply);
-            }
-            None => {
+    fn answer(&mut self, query: Query) {
+        match self.handler.answer(query, &self.crawler, &self.executor) {
+            None => {}
+            Some(Action::Handle(event)) => self.hear(event),
+            Some(Action::AddSeeds { urls, reply }) => self.add_seeds(urls, reply),
+        }
+    }
+
+    /// Starting points are stored before their asker is told that they are taken in, unless that takes too long.
+    fn add_seeds(&mut self, urls: Vec<PageUrl>, reply: Reply<SeedView>) {
+        let seeds = &mut self.persisted.seeds;
+        let new: Vec<PageUrl> = urls.iter().filter(|url| !seeds.contains(url)).cloned().collect();
+        seeds.extend(new);
+        seeds.drain(..seeds.len().saturating_sub(MAX_SEEDS));
+        let number = self.seeding.number();
+        if self.housekeeping.give(Chore::Seeds { number, seeds: seeds.clone() }) {
+            self.seeding.wait(number, urls, reply);
+        } else {
+            let _ = reply.send(not_stored(&urls, "the disk does not answer; name it again later"));
+        }
+    }
+
+    fn seeds_kept(&mut self, number: u64, result: Result<(), String>) {
+        match (self.seeding.done(number), result) {
+            (Some(waiting), Ok(())) => {
                 // An asker who went away is no error.
-                let _ = reply.send(self.ask_at_desk(question).await?);
+                let _ = waiting.reply.send(self.handler.seeds(&waiting.urls));
+                self.hear(Event::Seeds(waiting.urls));
             }
+            (Some(waiting), Err(why)) => {
+                let _ = waiting.reply.send(not_stored(&waiting.urls, &format!("could not be stored: {why}")));
+            }
+            (None, Ok(())) => {}
+            (None, Err(why)) => tracing::warn!("starting points could not be stored, a restart forgets them: {why}"),
         }
-        Ok(())
     }
 
-    async fn ask_at_desk(&mut self, question: super::desk::Question) -> Result<super::desk::Answer, NodeFailure> {
-        use super::desk::{Answer, Question};
-        match question {
-            Question::AddSeeds(urls) => {
-                // Persist before we speak.
-                self.souvenirs.seeds.extend(urls.iter().filter(|url| !self.souvenirs.seeds.contains(url)).cloned().collect::<Vec<_>>());
-                if let Err(why) = souvenirs::keep_seeds(&self.store, &self.souvenirs.seeds).await {
-                    let refused = |url: &PageUrl| RefusedSeed { url: url.to_string(), why: format!("could not be stored: {why}") };
-                    return Ok(Answer::Seeds(SeedView { accepted: 0, refused: urls.iter().map(refused).collect() }));
-                }
-                let answer = self.counter.seeds(&self.mind, &urls);
-                self.hear(Event::Seeds(urls));
-                Ok(Answer::Seeds(answer))
-            }
-            Question::Move(subnet, to) => {
-                let answer = self.counter.moving(&self.mind, subnet, to);
-                self.hear(Event::Move { subnet, to });
-                Ok(Answer::Moving(answer))
-            }
-            Question::Leave => {
-                let answer = self.counter.leaving(&self.mind);
-                self.hear(Event::Leave);
-                Ok(Answer::Leaving(answer))
-            }
-            other => {
-                let all = self.store.disk_usage().await.unwrap_or(0);
-                let state = self.store.state_usage().await.unwrap_or(0);
-                let disk = StoreView { state_bytes: state, cache_bytes: all.saturating_sub(state) };
-                Ok(self.counter.answer(&self.mind, &self.hands, disk, other))
-            }
+    /// Takes in the starting points that the disk keeps waiting, and says that they are not durable yet.
+    fn answer_late_seeds(&mut self) {
+        while let Some(late) = self.seeding.late() {
+            let view = self.handler.seeds(&late.urls);
+            let _ = late.reply.send(SeedView { not_durable: view.accepted, ..view });
+            self.hear(Event::Seeds(late.urls));
         }
     }
+}
+
+fn not_stored(urls: &[PageUrl], why: &str) -> SeedView {
+    let refused = |url: &PageUrl| RefusedSeed { url: url.to_string(), reason_text: why.to_owned() };
+    SeedView { refused: urls.iter().map(refused).collect(), ..SeedView::default() }
 }
 
 async fn until(moment: Option<Instant>) {

@@ -15,7 +15,7 @@
 //! | robots.txt rules that take long | `logic::site::robots::tests` |
 
 use crate::support::{Ended, Ground, Habits, SmallWeb, Swarm, nearcrawl};
-use nearcrawl::demo::world::Places;
+use nearcrawl_lab::demo::world::Places;
 use std::{
     collections::BTreeMap,
     fs,

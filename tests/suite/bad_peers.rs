@@ -4,19 +4,17 @@ use crate::{
     bad_input::forbidden,
     support::{Ground, Habits, SmallWeb, Swarm},
 };
-use nearcrawl::{
-    io::swarm::{Swarm as Member, SwarmCommand, SwarmConfig, SwarmEvent, SwarmHandle, SwarmSecrets},
-    model::{
-        access_point::AccessPoint,
-        claim::SignedClaim,
-        fetch::{LocatedHost, ProbeTarget},
-        fingerprint::FingerprintKey,
-        journal::{Arrival, JournalKey, JournalRow},
-        message::{Award, Gossip, HandOff, Request, Response},
-        subnet::Subnet,
-        summary::{Counts, Dimension, RollUp, Summary},
-        url::PageUrl,
-    },
+use nearcrawl::io::swarm::{Swarm as Member, SwarmCommand, SwarmConfig, SwarmEvent, SwarmHandle, SwarmSecrets};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::SignedClaim,
+    fetch::{LocatedHost, ProbeTarget},
+    fingerprint::FingerprintKey,
+    journal::{Arrival, JournalKey, JournalRow},
+    message::{Award, Gossip, HandOff, Request, Response},
+    subnet::Subnet,
+    summary::{Counts, Dimension, RollUp, Summary},
+    url::PageUrl,
 };
 use std::{
     collections::BTreeMap,
@@ -127,7 +125,7 @@ async fn strangers_and_liars_change_nothing_and_send_nobody_anywhere() {
     let status = |text: String| serde_json::from_str::<serde_json::Value>(&text).unwrap();
     let before = status(swarm.cli(0, &["status", "--json"]).await);
     let address = swarm.daemons[0].multiaddress();
-    let daemon: AccessPoint = swarm.daemons[0].peer_id.parse().unwrap();
+    let daemon: AccessPoint = swarm.daemons[0].access_point.parse().unwrap();
 
     // Strangers who do not even speak libp2p, some of whom stay.
     let mut stay = Vec::new();

@@ -1,12 +1,10 @@
 //! Does a crawl tell what fails in the pages it fetches, if it is asked to? The program as people start it, and a real server.
 
 use crate::support::{Ground, nearcrawl};
-use nearcrawl::{
-    demo::web::{Answer, Site, WebServers},
-    model::{
-        evaluation::{EvaluationCounts, Gate, Rule},
-        record::ServerRecord,
-    },
+use nearcrawl_lab::web::server::{HttpAnswer, HttpSite, WebServers};
+use nearcrawl_model::{
+    evaluation::{EvaluationCounts, Gate, Rule},
+    record::ServerRecord,
 };
 use std::{
     collections::BTreeMap,
@@ -17,16 +15,16 @@ use std::{
 /// Three pages: one in order, one with failures, one that is written to cost.
 struct Gallery;
 
-impl Site for Gallery {
-    fn answer(&self, _: &str, path: &str) -> Answer {
+impl HttpSite for Gallery {
+    fn respond(&self, _: &str, path: &str) -> HttpAnswer {
         let links = "<p><a href=/pictures>Pictures</a> <a href=/depths>Depths</a></p>";
         match path {
-            "/" => Answer::html(format!("<!doctype html><html lang=en><title>Gallery</title>{links}")),
+            "/" => HttpAnswer::html(format!("<!doctype html><html lang=en><title>Gallery</title>{links}")),
             "/pictures" => {
-                Answer::html("<title>Pictures</title><img src=a><img src=b><img src=c alt='A mask'><a href=/><img src=d alt=''></a>")
+                HttpAnswer::html("<title>Pictures</title><img src=a><img src=b><img src=c alt='A mask'><a href=/><img src=d alt=''></a>")
             }
-            "/depths" => Answer::html("<div>".repeat(20_000)),
-            _ => Answer::status(404),
+            "/depths" => HttpAnswer::html("<div>".repeat(20_000)),
+            _ => HttpAnswer::status(404),
         }
     }
 }
@@ -35,7 +33,7 @@ impl Site for Gallery {
 async fn crawl(address: SocketAddr, further: &[&str]) -> (String, ServerRecord) {
     let directory = tempfile::tempdir().unwrap();
     let (out, url) = (directory.path().join("records.jsonl"), format!("http://{address}/"));
-    let fixed = ["crawl", &url, "--allow-range", "127.0.0.0/8", "--delay", "10ms", "--out", out.to_str().unwrap()];
+    let fixed = ["crawl", &url, "--allow-range", "127.0.0.0/8", "--min-delay", "10ms", "--out", out.to_str().unwrap()];
     let ended = nearcrawl(&[fixed.as_slice(), further].concat()).await;
     assert_eq!(ended.code, Some(0), "{}", ended.complained);
     let records = std::fs::read_to_string(&out).unwrap();

@@ -4,17 +4,13 @@ use crate::{
     shared_hierarchy::{all_use, built, date, give, hashes, hex, prepare, status},
     support::Swarm,
 };
-use nearcrawl::{
-    io::swarm::{Swarm as Peer, SwarmCommand, SwarmConfig, SwarmEvent, SwarmHandle},
-    logic::{
-        hierarchy::{CHUNK_LENGTH, LARGEST_FILE, Manifest},
-        membership::{Member, Membership, MembershipConfig, Output},
-    },
-    model::{
-        edition::{Edition, Endorsement},
-        message::{Gossip, Request, Response},
-        time::Moment,
-    },
+use nearcrawl::io::swarm::{Swarm as Peer, SwarmCommand, SwarmConfig, SwarmEvent, SwarmHandle};
+use nearcrawl_core::membership::{Member, Output, Swim, SwimConfig};
+use nearcrawl_hierarchy::{CHUNK_LENGTH, MAX_FILE, Manifest};
+use nearcrawl_model::{
+    edition::{Edition, Endorsement},
+    message::{Gossip, Request, Response},
+    time::Moment,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -32,7 +28,7 @@ use tokio::{sync::mpsc, task::JoinHandle, time::interval};
 const SOON: Duration = Duration::from_secs(40);
 
 /// By how much a daemon may grow while it is lied to, in KiB: a fraction of what it is promised, which is 128 MiB.
-const MOST_GROWTH_KIB: u64 = 48 << 10;
+const MAX_GROWTH_KIB: u64 = 48 << 10;
 
 /// What the liar says of an edition, and what it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +71,7 @@ impl Lie {
         match (self, request) {
             (Lie::Size, Request::HierarchyManifest(_)) => encoded(&of(u64::MAX, vec![[7; 32]; 4])),
             (Lie::EndlessPieces, Request::HierarchyManifest(_)) => {
-                encoded(&of(LARGEST_FILE, vec![[7; 32]; (LARGEST_FILE / CHUNK_LENGTH as u64) as usize]))
+                encoded(&of(MAX_FILE, vec![[7; 32]; (MAX_FILE / CHUNK_LENGTH as u64) as usize]))
             }
             (Lie::WrongPieces | Lie::NoHierarchy, Request::HierarchyManifest(_)) => {
                 Response::HierarchyManifest(Some(postcard::to_stdvec(&Manifest::of(hash, &file)).unwrap()))
@@ -121,7 +117,7 @@ impl Drop for Liar {
 async fn live(handle: SwarmHandle, mut events: mpsc::Receiver<SwarmEvent>, lie: Arc<Mutex<Lie>>, pieces: Arc<AtomicUsize>) {
     let (began, me) = (Instant::now(), handle.me());
     let now = || Moment(began.elapsed().as_millis() as u64);
-    let mut membership = Membership::new(Member::new(me, 1, Vec::new()), MembershipConfig::default().faster(5), 1);
+    let mut membership = Swim::new(Member::new(me, 1, Vec::new()), SwimConfig::default().faster(5), 1);
     let mut beat = interval(Duration::from_millis(100));
     let mut version = 0;
     loop {
@@ -164,7 +160,7 @@ async fn live(handle: SwarmHandle, mut events: mpsc::Receiver<SwarmEvent>, lie: 
 }
 
 /// The most memory that a daemon has had so far, in KiB.
-fn most_memory(swarm: &Swarm, daemon: usize) -> u64 {
+fn max_memory(swarm: &Swarm, daemon: usize) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", swarm.daemons[daemon].process().unwrap())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
@@ -190,7 +186,7 @@ async fn a_member_that_vouches_for_what_it_does_not_have_is_refused_and_counted_
             if known == [3, 3] { Ok(()) } else { Err(format!("{known:?}")) }
         })
         .await;
-    let memory = [most_memory(&swarm, 0), most_memory(&swarm, 1)];
+    let memory = [max_memory(&swarm, 0), max_memory(&swarm, 1)];
     let (mut wrong, mut unusable) = (0, 0);
     for (lie, counted) in LIES {
         liar.say(lie);
@@ -203,7 +199,7 @@ async fn a_member_that_vouches_for_what_it_does_not_have_is_refused_and_counted_
                 .until(&what, SOON, async || {
                     let said = common.ask(&["status", "--json", "--api", &api]).await.map_err(|why| why.to_string())?;
                     let now: Value = serde_json::from_str(&said).map_err(|why| why.to_string())?;
-                    let seen = now["refusals"]["hierarchies that could not be had or are broken"].as_u64() >= Some(unusable);
+                    let seen = now["refusals"]["hierarchies that could not be fetched or are damaged"].as_u64() >= Some(unusable);
                     if seen { Ok(()) } else { Err(now["refusals"].to_string()) }
                 })
                 .await;
@@ -212,11 +208,11 @@ async fn a_member_that_vouches_for_what_it_does_not_have_is_refused_and_counted_
     for daemon in [0, 1] {
         let refused = refusals(&swarm, daemon).await;
         // Of a file of many pieces some are asked for before the first has come.
-        let counted = refused["wrong manifests or pieces of hierarchies"];
+        let counted = refused["invalid manifests or chunks of hierarchies"];
         assert!((wrong..wrong + 4).contains(&counted), "{counted} were counted: {refused:?}");
-        assert_eq!(refused["hierarchies that could not be had or are broken"], unusable);
-        let growth = most_memory(&swarm, daemon) - memory[daemon];
-        assert!(growth < MOST_GROWTH_KIB, "daemon {daemon} grew by {growth} KiB");
+        assert_eq!(refused["hierarchies that could not be fetched or are damaged"], unusable);
+        let growth = max_memory(&swarm, daemon) - memory[daemon];
+        assert!(growth < MAX_GROWTH_KIB, "daemon {daemon} grew by {growth} KiB");
         println!("daemon {daemon} counted {counted} wrong things and grew by {growth} KiB");
     }
     assert!(liar.pieces.load(Ordering::Relaxed) <= 2 * 6, "{:?} pieces were asked for", liar.pieces);

@@ -1,6 +1,11 @@
 //! What are we made of? The lock file must hold nothing that is abandoned, older than a known hole, or not free to use.
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    process::Command,
+};
 
 const LOCK: &str = include_str!("../../Cargo.lock");
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
@@ -54,6 +59,27 @@ const ALLOWED: [&str; 17] = [
     "OpenSSL",
     "MPL-2.0",
     "CDLA-Permissive-2.0",
+];
+
+/// The crates that only compute.
+const PURE: [&str; 4] = ["nearcrawl-model", "nearcrawl-hierarchy", "nearcrawl-page", "nearcrawl-core"];
+
+/// What these must not reach, however far down: runtimes, sockets and databases.
+const IMPURE: [&str; 14] = [
+    "tokio",
+    "mio",
+    "async-*",
+    "smol",
+    "socket2",
+    "hyper",
+    "hyper-*",
+    "reqwest",
+    "axum",
+    "hickory-*",
+    "libp2p",
+    "libp2p-*",
+    "rocksdb",
+    "librocksdb-*",
 ];
 
 struct Package {
@@ -110,13 +136,28 @@ fn everything_comes_from_the_registry() {
     for package in packages() {
         match package.source.as_deref() {
             Some(source) => assert_eq!(source, CRATES_IO, "{} comes from elsewhere", package.name),
-            None => assert_eq!(package.name, env!("CARGO_PKG_NAME"), "{} has no source", package.name),
+            None => assert!(
+                package.name.split('-').next() == Some(env!("CARGO_PKG_NAME")),
+                "{} has no source and is not one of our own",
+                package.name
+            ),
         }
     }
 }
 
 #[test]
 fn the_lock_file_fits_the_manifest_and_every_licence_is_free() {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().unwrap();
+    assert!(packages.len() > 100, "only {} packages", packages.len());
+    for package in packages {
+        let licence = package["license"].as_str().unwrap_or_default();
+        assert!(is_free(licence), "{} {} has the licence {licence:?}", package["name"], package["version"]);
+    }
+}
+
+/// What `cargo metadata` says of this tree and all that it is built of, for this platform.
+fn metadata() -> serde_json::Value {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
     let answer = Command::new(env!("CARGO"))
         .args(["metadata", "--locked", "--offline", "--format-version", "1", "--filter-platform", &this_platform()])
@@ -125,12 +166,48 @@ fn the_lock_file_fits_the_manifest_and_every_licence_is_free() {
         .output()
         .unwrap();
     assert!(answer.status.success(), "cargo metadata --locked: {}", String::from_utf8_lossy(&answer.stderr));
-    let metadata: serde_json::Value = serde_json::from_slice(&answer.stdout).unwrap();
-    let packages = metadata["packages"].as_array().unwrap();
-    assert!(packages.len() > 100, "only {} packages", packages.len());
-    for package in packages {
-        let licence = package["license"].as_str().unwrap_or_default();
-        assert!(is_free(licence), "{} {} has the licence {licence:?}", package["name"], package["version"]);
+    serde_json::from_slice(&answer.stdout).unwrap()
+}
+
+/// The crates that are linked into `from`, by name: normal dependencies, and theirs.
+fn linked_into(metadata: &serde_json::Value, from: &str) -> BTreeSet<String> {
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let names: BTreeMap<String, String> =
+        metadata["packages"].as_array().unwrap().iter().map(|package| (text(&package["id"]), text(&package["name"]))).collect();
+    let is_normal = |dependency: &&serde_json::Value| dependency["dep_kinds"].as_array().unwrap().iter().any(|kind| kind["kind"].is_null());
+    let nodes = metadata["resolve"]["nodes"].as_array().unwrap();
+    let normal: BTreeMap<String, Vec<String>> = nodes
+        .iter()
+        .map(|node| {
+            let dependencies = node["deps"].as_array().unwrap().iter().filter(is_normal);
+            (text(&node["id"]), dependencies.map(|dependency| text(&dependency["pkg"])).collect())
+        })
+        .collect();
+    let mut waiting: Vec<&String> = names.iter().filter(|(_, name)| *name == from).map(|(id, _)| id).collect();
+    assert_eq!(waiting.len(), 1, "{from} is not one of our crates any more");
+    let mut reached = BTreeSet::new();
+    while let Some(id) = waiting.pop() {
+        if reached.insert(id) {
+            waiting.extend(&normal[id]);
+        }
+    }
+    reached.into_iter().map(|id| names[id].clone()).collect()
+}
+
+fn impure(metadata: &serde_json::Value, from: &str) -> Vec<String> {
+    linked_into(metadata, from).into_iter().filter(|name| IMPURE.iter().any(|pattern| is_banned(name, pattern))).collect()
+}
+
+#[test]
+fn what_only_computes_is_linked_with_no_runtime_no_network_and_no_database() {
+    let metadata = metadata();
+    for pure in PURE {
+        let found = impure(&metadata, pure);
+        assert!(found.is_empty(), "{pure} depends on {found:?}; see cargo tree -p {pure} -i {}", found[0]);
+    }
+    let daemons = impure(&metadata, env!("CARGO_PKG_NAME"));
+    for wanted in ["tokio", "mio", "socket2", "hyper", "reqwest", "hickory-proto", "libp2p", "libp2p-core", "rocksdb", "librocksdb-sys"] {
+        assert!(daemons.iter().any(|name| name == wanted), "the daemon is linked with {wanted}, but this was not found: {daemons:?}");
     }
 }
 

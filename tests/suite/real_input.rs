@@ -7,7 +7,7 @@ use crate::{
     corpus::{Corpus, CorpusPlan, DEPTH},
     support::{Ground, Habits, Judge, Kill, Swarm},
 };
-use nearcrawl::demo::reference::Expected;
+use nearcrawl_lab::oracle::Expected;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::{
     collections::BTreeSet,
@@ -22,7 +22,7 @@ const LONG_ENOUGH: Duration = Duration::from_secs(150);
 const SOON: Duration = Duration::from_secs(40);
 
 /// The least pause. Answers come at once, so this is what decides how long the largest host takes.
-const LEAST_DELAY: Duration = Duration::from_millis(100);
+const MIN_DELAY: Duration = Duration::from_millis(100);
 
 /// Whom the starting points are named to.
 const SEEDED: usize = 0;
@@ -32,10 +32,10 @@ async fn begin() -> (Swarm, Arc<Corpus>, Expected) {
     let plan = CorpusPlan { net: ground.net, delay_percent: 10, ..CorpusPlan::default() };
     let corpus = Arc::new(Corpus::open(plan).unwrap_or_else(|why| panic!("{why}")));
     let expected = corpus.expected();
-    assert_eq!(DEPTH, nearcrawl::demo::world::DEPTH, "the configuration's depth is the demonstration's");
+    assert_eq!(DEPTH, nearcrawl_lab::demo::world::DEPTH, "the configuration's depth is the demonstration's");
     assert!(corpus.hosts.len() >= 20 && !expected.cut_by_depth.is_empty(), "not the corpus that is meant");
     // A tenth of the round trips, so a tenth of the threshold: distances still decide.
-    let habits = Habits { threshold_ms: 4, least_delay_ms: LEAST_DELAY.as_millis() as u64, ..Habits::default() };
+    let habits = Habits { threshold_ms: 4, min_delay_ms: MIN_DELAY.as_millis() as u64, ..Habits::default() };
     let points = corpus.places.access_points;
     let mut swarm = Swarm::prepare(ground, corpus.clone(), corpus.places.registry_files(), corpus.names(), &points, habits).await;
     swarm.start(0..points.len()).await;
@@ -49,7 +49,7 @@ async fn five_daemons_fetch_every_real_page_once() {
     let (mut swarm, corpus, expected) = begin().await;
     let begun = Instant::now();
     let log = swarm.log().clone();
-    let judge = Judge { expected: &expected, log: &log, least_delay: LEAST_DELAY };
+    let judge = Judge { expected: &expected, log: &log, min_delay: MIN_DELAY };
     swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
     let told = swarm.agree(expected.pages() as u64, SOON).await;
     judge.check(&[]);
@@ -71,7 +71,7 @@ async fn killing_one_daemon_at_any_moment_loses_nothing() {
     let mut dice = StdRng::seed_from_u64(seed);
     let (mut swarm, corpus, expected) = begin().await;
     let log = swarm.log().clone();
-    let judge = Judge { expected: &expected, log: &log, least_delay: LEAST_DELAY };
+    let judge = Judge { expected: &expected, log: &log, min_delay: MIN_DELAY };
 
     // A moment by how far the crawl is, so that it lies in the middle of it on any machine, and a little more.
     let victim = dice.random_range(0..5);

@@ -1,17 +1,13 @@
 //! What does a second run ask for, and what does it say has changed? A real daemon, real servers with ETags, and a kill -9 between.
 
 use crate::support::{Ground, Habits, Swarm};
-use nearcrawl::{
-    demo::{
-        web::{Answer, Site},
-        world::Places,
-    },
-    model::{
-        account::Changes,
-        evaluation::EvaluationCounts,
-        record::{RunState, ServerRecord},
-        url::Host,
-    },
+use nearcrawl_lab::demo::world::Places;
+use nearcrawl_lab::web::server::{HttpAnswer, HttpSite};
+use nearcrawl_model::{
+    account::Changes,
+    evaluation::EvaluationCounts,
+    record::{RunState, ServerRecord},
+    url::Host,
 };
 use std::{
     collections::BTreeMap,
@@ -51,12 +47,12 @@ impl Museum {
     }
 }
 
-impl Site for Museum {
-    fn answer(&self, _: &str, path: &str) -> Answer {
+impl HttpSite for Museum {
+    fn respond(&self, _: &str, path: &str) -> HttpAnswer {
         let pages = self.0.lock().unwrap();
-        let Some(links) = pages.get(path) else { return Answer::status(404) };
+        let Some(links) = pages.get(path) else { return HttpAnswer::status(404) };
         let links: String = links.iter().map(|link| format!("<p><a href=\"{link}\">on</a></p>\n")).collect();
-        Answer::html(links + &"<p>Masks, drums and stools.</p>".repeat(300))
+        HttpAnswer::html(links + &"<p>Masks, drums and stools.</p>".repeat(300))
     }
 }
 
@@ -89,7 +85,7 @@ async fn a_second_run_downloads_what_changed_and_nothing_else_across_kill_9() {
     let (places, museum) = (Places::new(ground.net, 1, 7), Arc::new(Museum::new()));
     let IpAddr::V4(first) = places.lands[0].subnet.first() else { unreachable!("places are IPv4") };
     let names: Vec<(Host, IpAddr)> = vec![(HOST.parse().unwrap(), Ipv4Addr::from_bits(first.to_bits() + 9).into())];
-    let habits = Habits { delay_factor: 0, least_delay_ms: 20, crawl: "evaluation = true".to_owned(), ..Habits::default() };
+    let habits = Habits { delay_factor: 0, min_delay_ms: 20, crawl: "evaluation = true".to_owned(), ..Habits::default() };
     let point = places.access_points[0];
     let mut swarm = Swarm::prepare(ground, museum.clone(), places.registry_files(), names, &[point], habits).await;
     swarm.start([0]).await;
@@ -105,7 +101,7 @@ async fn a_second_run_downloads_what_changed_and_nothing_else_across_kill_9() {
     let second = run_is_over(&mut swarm, 2).await;
     let all = museum.pages();
     let same =
-        Changes { since_run: 1, pages_before: all, unchanged: all, not_modified: all, bytes_saved: first.bytes, ..Changes::default() };
+        Changes { compared_run: 1, pages_before: all, unchanged: all, not_modified: all, bytes_saved: first.bytes, ..Changes::default() };
     assert_eq!(second.changes, Some(same));
     assert_eq!((second.bytes, second.pages, second.known, second.fetched), (0, first.pages, first.known, first.fetched));
     let (before, now) = (first.evaluation.unwrap(), second.evaluation.unwrap());
@@ -133,7 +129,7 @@ async fn a_second_run_downloads_what_changed_and_nothing_else_across_kill_9() {
     let third = run_is_over(&mut swarm, 3).await;
     let changes = third.changes.unwrap();
     let expected = Changes {
-        since_run: 2,
+        compared_run: 2,
         pages_before: all,
         new: 2,
         changed: 2,

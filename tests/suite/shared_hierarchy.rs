@@ -1,10 +1,8 @@
 //! How do real daemons share a hierarchy? One gets a newer edition; the others fetch it from each other, look at it, and use it.
 
 use crate::support::{Ground, Habits, Judge, SmallWeb, Swarm};
-use nearcrawl::{
-    logic::hierarchy::{Builder, Hierarchy},
-    model::subnet::Subnet,
-};
+use nearcrawl_hierarchy::{Builder, Hierarchy};
+use nearcrawl_model::subnet::Subnet;
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
@@ -141,7 +139,7 @@ pub async fn all_use(swarm: &mut Swarm, wanted: &str) {
 async fn a_newer_edition_goes_from_one_daemon_to_all_and_nothing_is_delegated_or_fetched_anew() {
     let (mut swarm, web, files) = prepare(12, 50).await;
     let (expected, log) = (web.expected(&web.seeds()), swarm.log().clone());
-    let judge = Judge { expected: &expected, log: &log, least_delay: Duration::from_millis(100) };
+    let judge = Judge { expected: &expected, log: &log, min_delay: Duration::from_millis(100) };
     swarm.start(0..3).await;
     swarm.seed(0, &web.seeds()).await;
     swarm.owned_by_the_living(&web.subnets(), LONG_ENOUGH).await;
@@ -202,7 +200,7 @@ async fn an_edition_that_changes_more_than_time_explains_is_used_by_nobody() {
             .until(&format!("daemon {daemon} has looked at it"), SOON, async || {
                 let said = common.ask(&["status", "--json", "--api", &api]).await.map_err(|why| why.to_string())?;
                 let now: Value = serde_json::from_str(&said).map_err(|why| why.to_string())?;
-                let counted = now["refusals"]["hierarchies that change more than time explains"].as_u64() >= Some(1);
+                let counted = now["refusals"]["hierarchies that differ too much from the one in use"].as_u64() >= Some(1);
                 if counted { Ok(()) } else { Err(now["refusals"].to_string()) }
             })
             .await;

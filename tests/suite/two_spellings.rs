@@ -1,13 +1,9 @@
 //! Are `www.museum.ke` and `museum.ke` one tree, though two access points crawl them? Real daemons, real servers, both seeded at once.
 
 use crate::support::{Ground, Habits, Swarm};
-use nearcrawl::{
-    demo::{
-        web::{Answer, Site},
-        world::Places,
-    },
-    model::record::{RunState, ServerRecord},
-};
+use nearcrawl_lab::demo::world::Places;
+use nearcrawl_lab::web::server::{HttpAnswer, HttpSite};
+use nearcrawl_model::record::{RunState, ServerRecord};
 use serde_json::Value;
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
@@ -16,8 +12,8 @@ const BARE: &str = "museum.ke.test:8080";
 /// A museum under two names, at two servers. Each page links to the other name, the shop, and museums out of scope.
 struct Museum;
 
-impl Site for Museum {
-    fn answer(&self, host: &str, path: &str) -> Answer {
+impl HttpSite for Museum {
+    fn respond(&self, host: &str, path: &str) -> HttpAnswer {
         let others = ["http://national.museum/", "http://national.museum/masks", "http://www.national.museum/", "http://louvre.example/"];
         let links = match (host.split(':').next().unwrap_or_default(), path) {
             ("www.museum.ke.test", "/") => vec![format!("http://{BARE}/rooms"), "/visit".to_owned(), others[0].to_owned()],
@@ -25,9 +21,9 @@ impl Site for Museum {
             ("museum.ke.test", "/") => vec![format!("http://www.{BARE}/visit"), others[2].to_owned()],
             ("museum.ke.test", "/rooms") => vec![others[2].to_owned(), others[3].to_owned()],
             ("shop.museum.ke.test", "/") => vec![format!("http://{BARE}/rooms")],
-            _ => return Answer::status(404),
+            _ => return HttpAnswer::status(404),
         };
-        Answer::html(links.iter().map(|link| format!("<p><a href=\"{link}\">on</a></p>\n")).collect::<String>())
+        HttpAnswer::html(links.iter().map(|link| format!("<p><a href=\"{link}\">on</a></p>\n")).collect::<String>())
     }
 }
 
@@ -42,7 +38,7 @@ async fn two_access_points_name_the_same_tree_for_a_site_with_and_without_www() 
         let std::net::IpAddr::V4(first) = land.subnet.first() else { unreachable!("places are IPv4") };
         (host.parse().unwrap(), Ipv4Addr::from_bits(first.to_bits() + 9).into())
     });
-    let habits = Habits { delay_factor: 0, least_delay_ms: 20, ..Habits::default() };
+    let habits = Habits { delay_factor: 0, min_delay_ms: 20, ..Habits::default() };
     let mut swarm =
         Swarm::prepare(ground, Arc::new(Museum), places.registry_files(), names.collect(), &places.access_points[..2], habits).await;
     swarm.start([0, 1]).await;

@@ -13,7 +13,7 @@ const NEIGHBOURS: [&str; 7] =
     ["sysinit.target", "basic.target", "multi-user.target", "shutdown.target", "network-online.target", "nss-lookup.target", "-.mount"];
 
 /// Stands for the daemon where only its being there matters, and writes the papers that an installation asks it for.
-const STAND_IN: &str = "#!/bin/sh\ncase $1 in man) echo .TH > \"$2/nearcrawl.1\" ;; completions) echo \"# $2\" ;; esac\n";
+const STAND_IN: &str = "#!/bin/sh\ncase $1$2 in man--section) echo .TH > \"$4/nearcrawl.toml.5\" ;; man*) echo .TH > \"$2/nearcrawl.1\" ;; completions*) echo \"# $2\" ;; esac\n";
 
 /// A root directory that the daemon was installed into.
 struct Staged {
@@ -131,6 +131,7 @@ fn install_and_uninstall_are_each_others_opposite() {
         "usr/share/bash-completion/completions/nearcrawl",
         "usr/share/fish/vendor_completions.d/nearcrawl.fish",
         "usr/share/man/man1/nearcrawl.1",
+        "usr/share/man/man5/nearcrawl.toml.5",
         "usr/share/zsh/site-functions/_nearcrawl",
     ];
     assert_eq!(staged.files(), installed);

@@ -1,15 +1,13 @@
 //! `hierarchy build`: how do files become a snapshot?
 
-use super::{HierarchyFailure, look, print};
-use crate::{
-    io::{
-        snapshot::{self, FileFailure},
-        text,
-    },
-    logic::hierarchy::{Builder, Change, Format, Hierarchy, ReadRefusal, ReadReport, RoutedUse, Stats},
+use super::{HierarchyError, look, print};
+use crate::io::{
+    snapshot::{self, FileError},
+    text,
 };
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use nearcrawl_hierarchy::{Builder, Change, Format, Hierarchy, ReadError, ReadReport, RoutedUse, Stats};
 use std::{
     fmt::Display,
     fs,
@@ -18,32 +16,33 @@ use std::{
 };
 
 pub(super) const EXAMPLES: &str = "Examples:
-  nearcrawl hierarchy build delegated-*-extended-latest --out world.snapshot.zst
-  nearcrawl hierarchy build registries asn-ipv4.csv.gz --names-only --out world.snapshot.zst
-  nearcrawl hierarchy build delegated-* ripe.db.inetnum.gz networks.tsv --out fine.snapshot.zst
-  nearcrawl hierarchy build delegated-* --previous world.snapshot.zst --out next.snapshot.zst
+  nearcrawl hierarchy build --out world.zst delegated-*-extended-latest
+  nearcrawl hierarchy build --out world.zst registries asn.csv.gz --names-only
+  nearcrawl hierarchy build --out fine.zst delegated-* ripe.db.gz nets.tsv
+  nearcrawl hierarchy build --out next.zst delegated-* --previous world.zst
 
-What each file is, is seen from its first lines; the options --delegated, --whois, --networks, --asn and --countries say it
-instead. Files may be packed with gzip or zstd. A directory stands for the files in it, as `hierarchy fetch` left them. The
-order of the files does not matter.
+The format of a file is recognised by its first lines, or given by --delegated, --whois, --networks, --asn or --countries. Files may be \
+compressed with gzip or zstd. A directory stands for the files in it, as written by `hierarchy fetch`. The order of files does not matter.
 
-  delegated   registries' delegated-extended statistics: the blocks and who holds them
-  WHOIS       registries' bulk data, RPSL or ARIN's form: networks inside the blocks; persons are never read
-  networks    prefix,country,asn,name with commas or TABs: networks inside the blocks
-  routes      first,last,AS number,\"organisation\": names of organisations, and networks inside the blocks
-  countries   first,last,country: networks where the country differs from the block's
+  delegated   delegated-extended statistics: blocks and their holders
+  WHOIS       bulk data, RPSL or ARIN's form: networks inside blocks;
+              records of persons are skipped
+  networks    prefix,country,asn,name with commas or TABs: networks in blocks
+  routes      first,last,AS number,\"organisation\": names of organisations,
+              and networks inside blocks
+  countries   first,last,country: networks in another country than their block
 
-A file is refused if more than one line in a thousand is bad, if it does not keep its own counts, if nothing in it is of use,
-or if it is older than what the previous snapshot was built from. The snapshot is refused if more subnets came or went since
-the previous one than its age explains: 20 % a year, and 5 % at any time. The previous snapshot is the one that --out
-replaces, unless --previous names another or --fresh says that there is none. --overrule takes it all nevertheless.
+A file is refused if more than one line in a thousand is malformed, if its own counts do not agree, if it has no usable record, or if it is \
+older than the source of the previous snapshot. The snapshot is refused if it differs more from the previous one than 5 % of the subnets \
+plus 20 % per year of age. The previous snapshot is the one that --out replaces, unless --previous names another or --fresh says that there \
+is none. --overrule accepts all of this.
 
-A swarm uses the edition that most of its members vouch for: docs/OPERATING.md, \"A newer hierarchy\".";
+A swarm uses the version that most of its members announce: docs/OPERATING.md, \"A newer hierarchy\".";
 
 /// Arguments of `build`.
 #[derive(Debug, Args)]
 pub struct BuildArgs {
-    /// Files of any of the formats below, or directories of them, plain or packed
+    /// Files of the formats below, or directories of them
     #[arg(required_unless_present_any = ["delegated", "whois", "networks", "asn", "countries"], value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Where to write the snapshot
@@ -58,22 +57,22 @@ pub struct BuildArgs {
     /// Nested networks (`prefix,country,asn,name`, commas or TABs)
     #[arg(long, value_name = "FILE")]
     networks: Vec<PathBuf>,
-    /// Table of routes (`first,last,AS number,"organisation"`): names of organisations, and finer networks inside the blocks
+    /// Table of routes (`first,last,AS number,"organisation"`)
     #[arg(long, value_name = "FILE")]
     asn: Vec<PathBuf>,
     /// Ranges and their countries (`first,last,country`)
     #[arg(long, value_name = "FILE")]
     countries: Vec<PathBuf>,
-    /// Take only names from the tables of routes, no finer networks
+    /// Take only names from tables of routes, no networks
     #[arg(long)]
     names_only: bool,
-    /// The snapshot in use until now, if it is not the one that --out replaces
+    /// The previous snapshot, if it is not the one that --out replaces
     #[arg(long, value_name = "FILE", conflicts_with = "fresh")]
     previous: Option<PathBuf>,
     /// Compare with no previous snapshot
     #[arg(long)]
     fresh: bool,
-    /// Take doubtful files and changes nevertheless (bad lines are still left out)
+    /// Accept doubtful files and changes (malformed lines are still skipped)
     #[arg(long)]
     overrule: bool,
     /// Print the reports as JSON
@@ -83,7 +82,7 @@ pub struct BuildArgs {
 
 impl BuildArgs {
     /// All files, with what they are said to be.
-    fn inputs(&self) -> Result<Vec<(PathBuf, Option<Format>)>, HierarchyFailure> {
+    fn inputs(&self) -> Result<Vec<(PathBuf, Option<Format>)>, HierarchyError> {
         let mut inputs = Vec::new();
         for path in &self.files {
             inputs.extend(files_of(path)?.into_iter().map(|path| (path, None)));
@@ -100,7 +99,7 @@ impl BuildArgs {
     }
 
     /// The snapshot before, and where it is.
-    fn before(&self) -> Result<Option<(&Path, Hierarchy)>, HierarchyFailure> {
+    fn before(&self) -> Result<Option<(&Path, Hierarchy)>, HierarchyError> {
         match &self.previous {
             Some(path) => Ok(Some((path, look::load(Some(path))?))),
             // What is there may be anything; only a snapshot is worth a comparison.
@@ -111,11 +110,11 @@ impl BuildArgs {
 }
 
 /// The files that a directory stands for, in the order of their names: those that are no business of `fetch` alone. Anything else stands for itself.
-fn files_of(path: &Path) -> Result<Vec<PathBuf>, HierarchyFailure> {
+fn files_of(path: &Path) -> Result<Vec<PathBuf>, HierarchyError> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let failed = |error| FileFailure::Read { path: path.to_owned(), error };
+    let failed = |error| FileError::Read { path: path.to_owned(), error };
     let mut files = Vec::new();
     for entry in fs::read_dir(path).map_err(failed)? {
         let file = entry.map_err(failed)?.path();
@@ -129,7 +128,7 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>, HierarchyFailure> {
     Ok(files)
 }
 
-pub(super) fn build(args: &BuildArgs, out: &mut dyn Write) -> Result<(), HierarchyFailure> {
+pub(super) fn build(args: &BuildArgs, out: &mut dyn Write) -> Result<(), HierarchyError> {
     let inputs = args.inputs()?;
     let before = args.before()?;
     let bar = ProgressBar::new(inputs.iter().map(|(path, _)| path.metadata().map_or(0, |m| m.len())).sum());
@@ -152,7 +151,7 @@ pub(super) fn build(args: &BuildArgs, out: &mut dyn Write) -> Result<(), Hierarc
         && change.is_doubtful()
         && !args.overrule
     {
-        return Err(HierarchyFailure::Change(path.display().to_string(), change.clone()));
+        return Err(HierarchyError::Change(path.display().to_string(), change.clone()));
     }
     snapshot::write(&args.out, &hierarchy.to_bytes())?;
     let built = Built { reports, change, stats: hierarchy.stats(), out: args.out.display().to_string() };
@@ -166,12 +165,12 @@ fn read(
     said: Option<Format>,
     routed_use: RoutedUse,
     bar: &ProgressBar,
-) -> Result<ReadReport, HierarchyFailure> {
+) -> Result<ReadReport, HierarchyError> {
     let name = path.display().to_string();
     bar.set_message(name.clone());
     let watched = bar.clone();
     let file = text::open(path, move |file| watched.wrap_read(file))?;
-    let format = said.or_else(|| Format::of(file.head())).ok_or_else(|| ReadRefusal::Format(name.clone()))?;
+    let format = said.or_else(|| Format::of(file.head())).ok_or_else(|| ReadError::Format(name.clone()))?;
     Ok(builder.read(&name, file.reader(), format, routed_use)?)
 }
 

@@ -1,17 +1,17 @@
 //! `hierarchy fetch`: how do the registries' newest files get here?
 
-use super::{HierarchyFailure, print};
+use super::{HierarchyError, print};
 use crate::{
     cli::run::ConfigArgs,
     io::{
-        registry::{self, Arrival, Download, DownloadFailure, DownloadLimits, DownloadStep},
+        registry::{self, Arrival, Download, DownloadError, DownloadLimits, DownloadStep},
         text,
     },
-    logic::hierarchy::{Builder, Format, ReadRefusal, ReadReport, RoutedUse},
     node::config::{Config, RegistrySource},
 };
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use nearcrawl_hierarchy::{Builder, Format, ReadError, ReadReport, RoutedUse};
 use std::{
     fmt::Display,
     fs,
@@ -23,31 +23,30 @@ use std::{
 pub(super) const EXAMPLES: &str = "Examples:
   nearcrawl hierarchy fetch
   nearcrawl hierarchy fetch afrinic ripencc --dir registries
-  nearcrawl hierarchy fetch --url ripe-inetnum=https://ftp.ripe.net/ripe/dbase/split/ripe.db.inetnum.gz --dir registries
+  nearcrawl hierarchy fetch --dir registries --url ripe-inetnum=URL
   nearcrawl hierarchy build registries --out world.snapshot.zst
 
-Without --url, the `sources` under [hierarchy] in the configuration are fetched: by default the delegated-extended statistics
-of the five registries. Only what changed is downloaded. A download that broke off goes on where it broke. A file is compared
-with the MD5 sum beside it, if there is one, and read once, before it replaces the old copy. Files that cannot be fetched do
-not keep the others from it.
+Without --url, the `sources` under [hierarchy] in the configuration are fetched: by default the delegated-extended statistics \
+of the five registries. Only changed files are downloaded, and an interrupted download is resumed. A file replaces the old copy \
+after its MD5 sum (if the server has one) was compared and its content could be read. A failed file does not stop the others.
 
-Please fetch no more often than once a day, and mind each registry's terms of use: bulk WHOIS may have to be applied for.
+Please fetch at most once a day, and observe each registry's terms of use: access to bulk WHOIS data may need an application.
 
-Exit codes: 65 a file is not what it should be, 69 a server cannot be reached or does not have it, 73 cannot be written.";
+Exit codes: 65 a file has the wrong content, 69 a server cannot be reached or does not have it, 73 cannot be written.";
 
 /// Arguments of `fetch`.
 #[derive(Debug, Args)]
 pub struct FetchArgs {
-    /// Which of the sources; all without a name
+    /// The sources to fetch by name; all if none is given
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// A source of your own instead of those of the configuration; can be given more than once
+    /// A source instead of those of the configuration (repeatable)
     #[arg(long, value_name = "NAME=URL")]
     url: Vec<String>,
-    /// Where the files go. Default: `registries` in the state directory
+    /// Where to write the files [default: `registries` in the state directory]
     #[arg(long, value_name = "DIRECTORY")]
     dir: Option<PathBuf>,
-    /// Keep doubtful files, too
+    /// Keep doubtful files
     #[arg(long)]
     overrule: bool,
     #[command(flatten)]
@@ -59,17 +58,17 @@ pub struct FetchArgs {
 
 impl FetchArgs {
     /// What is to be fetched.
-    fn sources(&self, config: &Config) -> Result<Vec<RegistrySource>, HierarchyFailure> {
+    fn sources(&self, config: &Config) -> Result<Vec<RegistrySource>, HierarchyError> {
         let own = self.url.iter().map(|text| {
             let (name, url) =
                 text.split_once('=').ok_or_else(|| format!("--url {text}: write it like --url afrinic=https://example.org/file"))?;
             RegistrySource::new(name, url).map_err(|why| format!("--url {text}: {why}"))
         });
-        let own = own.collect::<Result<Vec<_>, String>>().map_err(HierarchyFailure::Usage)?;
+        let own = own.collect::<Result<Vec<_>, String>>().map_err(HierarchyError::Usage)?;
         let all = if own.is_empty() { config.hierarchy.sources.clone() } else { own };
         let known = || all.iter().map(|source| source.name.as_str()).collect::<Vec<_>>().join(", ");
         if let Some(missing) = self.names.iter().find(|name| !all.iter().any(|source| source.name == **name)) {
-            return Err(HierarchyFailure::Usage(format!("there is no source {missing}: there are {}", known())));
+            return Err(HierarchyError::Usage(format!("there is no source {missing}: there are {}", known())));
         }
         Ok(all.into_iter().filter(|source| self.names.is_empty() || self.names.contains(&source.name)).collect())
     }
@@ -122,12 +121,12 @@ impl Display for All {
     }
 }
 
-pub(super) async fn fetch(args: &FetchArgs, out: &mut (dyn Write + Send)) -> Result<(), HierarchyFailure> {
+pub(super) async fn fetch(args: &FetchArgs, out: &mut (dyn Write + Send)) -> Result<(), HierarchyError> {
     let config = Config::load(args.config.path())?;
     let sources = args.sources(&config)?;
     let directory = args.dir.clone().unwrap_or_else(|| config.state_dir.join("registries"));
-    let failed = |why: std::io::Error| DownloadFailure::Disk { path: directory.clone(), kind: why.kind(), why: why.to_string() };
-    fs::create_dir_all(&directory).map_err(|why| HierarchyFailure::Downloads(vec![failed(why)]))?;
+    let failed = |why: std::io::Error| DownloadError::Disk { path: directory.clone(), kind: why.kind(), why: why.to_string() };
+    fs::create_dir_all(&directory).map_err(|why| HierarchyError::Downloads(vec![failed(why)]))?;
     let (mut files, mut failures) = (Vec::new(), Vec::new());
     // One after another: the line is the same, and the registries' servers are everybody's.
     for RegistrySource { name, url } in sources {
@@ -156,7 +155,7 @@ pub(super) async fn fetch(args: &FetchArgs, out: &mut (dyn Write + Send)) -> Res
         files.push(file);
     }
     print(out, args.json, &All { files })?;
-    if failures.is_empty() { Ok(()) } else { Err(HierarchyFailure::Downloads(failures)) }
+    if failures.is_empty() { Ok(()) } else { Err(HierarchyError::Downloads(failures)) }
 }
 
 async fn fetch_one(
@@ -164,7 +163,7 @@ async fn fetch_one(
     directory: &Path,
     overrule: bool,
     report: &mut Option<ReadReport>,
-) -> Result<Arrival, DownloadFailure> {
+) -> Result<Arrival, DownloadError> {
     let bar = ProgressBar::new(0);
     // A template that does not parse would be a pity, not a failure.
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {msg}") {
@@ -195,7 +194,7 @@ async fn fetch_one(
 /// Whether a build could use the file: it is read as one would read it.
 fn check(path: &Path, name: &str, overrule: bool) -> Result<ReadReport, String> {
     let file = text::open(path, |file| file).map_err(|why| why.to_string())?;
-    let format = Format::of(file.head()).ok_or_else(|| ReadRefusal::Format(name.to_owned()).to_string())?;
+    let format = Format::of(file.head()).ok_or_else(|| ReadError::Format(name.to_owned()).to_string())?;
     let mut builder = Builder::new().overrule(overrule);
     builder.read(name, file.reader(), format, RoutedUse::NamesAndNetworks).map_err(|why| why.to_string())
 }

@@ -1,8 +1,9 @@
 //! `hierarchy show`, `stats` and `diff`: what does a hierarchy say?
 
-use super::{HierarchyFailure, print};
-use crate::{io::snapshot, logic::hierarchy::Hierarchy};
+use super::{HierarchyError, print};
+use crate::io::snapshot;
 use clap::Args;
+use nearcrawl_hierarchy::Hierarchy;
 use std::{
     io::Write,
     net::IpAddr,
@@ -25,15 +26,15 @@ pub(super) const DIFF_EXAMPLES: &str = "Examples:
   nearcrawl hierarchy diff world.snapshot.zst next.snapshot.zst
   nearcrawl hierarchy diff built-in next.snapshot.zst --json
 
-Addresses are counted as moved if their smallest subnet is another one, or if they got or lost one. The verdict is what
-`hierarchy build --previous OLD` would say of NEW: in a year 20 % of the subnets may come or go, and 5 % at any time.";
+Addresses count as moved if their smallest subnet is another one, appeared or disappeared. The verdict is that of \
+`hierarchy build --previous OLD` on NEW: at most 5 % of the subnets plus 20 % per year may differ.";
 
 /// Arguments of `show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// The address, IPv4 or IPv6
     ip: IpAddr,
-    /// Ask this snapshot instead of the one in the program
+    /// Use this snapshot instead of the built-in one
     #[arg(long, value_name = "FILE")]
     snapshot: Option<PathBuf>,
     /// Print JSON
@@ -44,7 +45,7 @@ pub struct ShowArgs {
 /// Arguments of `stats`.
 #[derive(Debug, Args)]
 pub struct StatsArgs {
-    /// Ask this snapshot instead of the one in the program
+    /// Use this snapshot instead of the built-in one
     #[arg(long, value_name = "FILE")]
     snapshot: Option<PathBuf>,
     /// Print JSON
@@ -55,34 +56,34 @@ pub struct StatsArgs {
 /// Arguments of `diff`.
 #[derive(Debug, Args)]
 pub struct DiffArgs {
-    /// The snapshot before; `built-in` is the one in the program
+    /// The old snapshot; `built-in` is the one in the program
     old: PathBuf,
-    /// The snapshot after; `built-in` is the one in the program
+    /// The new snapshot; `built-in` is the one in the program
     new: PathBuf,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-pub(super) fn show(args: &ShowArgs, out: &mut dyn Write) -> Result<(), HierarchyFailure> {
+pub(super) fn show(args: &ShowArgs, out: &mut dyn Write) -> Result<(), HierarchyError> {
     let hierarchy = load(args.snapshot.as_deref())?;
     print(out, args.json, &hierarchy.path(args.ip))
 }
 
-pub(super) fn stats(args: &StatsArgs, out: &mut dyn Write) -> Result<(), HierarchyFailure> {
+pub(super) fn stats(args: &StatsArgs, out: &mut dyn Write) -> Result<(), HierarchyError> {
     print(out, args.json, &load(args.snapshot.as_deref())?.stats())
 }
 
-pub(super) fn diff(args: &DiffArgs, out: &mut dyn Write) -> Result<(), HierarchyFailure> {
+pub(super) fn diff(args: &DiffArgs, out: &mut dyn Write) -> Result<(), HierarchyError> {
     let named = |path: &Path| load(Some(path).filter(|path| *path != Path::new(BUILT_IN)));
     let (old, new) = (named(&args.old)?, named(&args.new)?);
     print(out, args.json, &new.diff_since(&old))
 }
 
 /// A snapshot from a file, or the world's.
-pub(in crate::cli) fn load(path: Option<&Path>) -> Result<Hierarchy, HierarchyFailure> {
+pub(in crate::cli) fn load(path: Option<&Path>) -> Result<Hierarchy, HierarchyError> {
     let Some(path) = path else {
-        return Hierarchy::world().map_err(|e| HierarchyFailure::Snapshot("the hierarchy in the program".to_owned(), e));
+        return Hierarchy::world().map_err(|e| HierarchyError::Snapshot("the hierarchy in the program".to_owned(), e));
     };
-    Hierarchy::from_bytes(&snapshot::read(path)?).map_err(|e| HierarchyFailure::Snapshot(path.display().to_string(), e))
+    Hierarchy::from_bytes(&snapshot::read(path)?).map_err(|e| HierarchyError::Snapshot(path.display().to_string(), e))
 }

@@ -11,7 +11,7 @@ struct Door {
 }
 
 /// Runs a command line and gives what it printed.
-fn hierarchy(arguments: &[&str]) -> Result<String, HierarchyFailure> {
+fn hierarchy(arguments: &[&str]) -> Result<String, HierarchyError> {
     let mut out = Vec::new();
     let command = Door::try_parse_from([&["hierarchy"], arguments].concat()).unwrap().command;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();

@@ -5,19 +5,17 @@ mod plot;
 mod report;
 
 use super::{bar, files, json, write_plot};
-use crate::{
-    cli::{
-        failure::{Exit, Failure},
-        table::Style,
-    },
-    lab::cache::{
-        Experiment, stream,
-        stream::Part,
-        synthetic,
-        trace::{Crawl, Order},
-    },
+use crate::cli::{
+    error::{CommandError, Exit},
+    table::Style,
 };
 use clap::{Args, ValueEnum};
+use nearcrawl_lab::cache::{
+    Experiment,
+    stream::{self, Part},
+    synthetic,
+    trace::{Crawl, Order},
+};
 use std::{num::NonZero, path::PathBuf, thread};
 
 /// Shown under `lab cache --help`.
@@ -31,13 +29,13 @@ its figures 3 and 5.
 What is not: fetching takes no time, no page is refused or missing, no URL is seen in a redirection.
 
 Policies:
-    infinite   forgets nothing: nobody can miss less
-    min        knows the future (Belady): nobody of this size can miss less
+    infinite   never evicts: the lower bound of all sizes
+    min        knows the future (Belady): the lower bound of this size
     lru        replaces what was not asked for longest
     clock      the daemon's own cache
     random     replaces anything
-    static     holds the most wanted from the start, for nothing: the paper's account; static-charged, printed beside it, pays a
-               miss for each item loaded
+    static     holds the most wanted from the start, without charge, as in the
+               paper; static-charged, printed beside it, pays a miss each
     s3fifo     three queues (Yang et al. 2023)
     sieve      a queue and a hand (Zhang et al. 2024)
 
@@ -53,9 +51,12 @@ How many sites are in progress at once moves the curves more than anything else:
 Examples:
   nearcrawl lab cache --synthetic
   nearcrawl lab cache --trace links.tsv.zst
-  nearcrawl lab cache --trace links.tsv.zst --hosts hosts.tsv --threads 100 --order dfs --plot misses.svg
-  nearcrawl lab cache --trace links.tsv.zst --stream cross --processes 4 --sizes 1..65536 --policies clock,lru --json
-  nearcrawl lab cache --trace links.tsv.gz --block 32 --per-thread --sizes 8000,32000,128000";
+  nearcrawl lab cache --trace links.tsv.zst --hosts hosts.tsv --threads 100 \\
+    --order dfs --plot misses.svg
+  nearcrawl lab cache --trace links.tsv.zst --stream cross --processes 4 \\
+    --sizes 1..65536 --policies clock,lru --json
+  nearcrawl lab cache --trace links.tsv.gz --block 32 --per-thread \\
+    --sizes 8000,32000,128000";
 
 /// Which pages and sites come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -116,7 +117,7 @@ pub struct CacheArgs {
     /// Look up a link that a page has twice only once
     #[arg(long)]
     dedupe_page: bool,
-    /// Where all chance comes from: equal seeds give equal figures
+    /// Seed of all random numbers: equal seeds give equal figures
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
     /// Draw the miss rates, and how many times MIN's they are, against the size
@@ -128,14 +129,14 @@ pub struct CacheArgs {
 }
 
 /// Measures it, and shows what came out.
-pub fn cache(args: &CacheArgs, style: Style) -> Result<String, Failure> {
+pub fn cache(args: &CacheArgs, style: Style) -> Result<String, CommandError> {
     let policies = choice::policies(&args.policies)?;
     let (threads, processes) = (args.threads as usize, args.processes as usize);
     let least = if args.per_thread { threads } else { 1 };
     let sizes: Vec<usize> = args.sizes.0.iter().copied().filter(|size| *size >= least).collect();
     if sizes.is_empty() {
         let message = format!("no size is left: {threads} caches, one for each thread, need {threads} entries or more");
-        return Err(Failure::new(Exit::Usage, message).hint("name greater --sizes, or fewer --threads"));
+        return Err(CommandError::new(Exit::Usage, message).hint("name greater --sizes, or fewer --threads"));
     }
     let graph = match &args.trace {
         Some(path) => files::read_graph(path, args.hosts.as_deref(), args.block.unwrap_or(64))?,
@@ -154,11 +155,11 @@ pub fn cache(args: &CacheArgs, style: Style) -> Result<String, Failure> {
     let streams = stream::streams(&graph, &crawl, part, args.dedupe_page, args.per_thread);
     if streams.iter().all(|stream| stream.items().is_empty()) {
         let message = "no link leaves the first process, so there is nothing to look up";
-        return Err(Failure::new(Exit::Usage, message).hint("take a web with more sites, a smaller --block, or --stream full"));
+        return Err(CommandError::new(Exit::Usage, message).hint("take a web with more sites, a smaller --block, or --stream full"));
     }
 
     let experiment = Experiment { policies, sizes, seed: args.seed };
-    let bar = bar(experiment.plays() as u64, "caches");
+    let bar = bar(experiment.task_count() as u64, "caches");
     let processors = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     let rows = experiment.run(&streams, processors, &|| bar.inc(1));
     bar.finish_and_clear();

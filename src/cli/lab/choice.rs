@@ -1,9 +1,7 @@
 //! Which policies were asked for? Names separated by commas, some with a number of their own.
 
-use crate::{
-    cli::failure::{Exit, Failure},
-    lab::delegation::policies::Policy,
-};
+use crate::cli::error::{CommandError, Exit};
+use nearcrawl_lab::delegation::policies::Policy;
 
 /// What is compared if nobody says.
 pub const ALL: &str = "ipmicra,nearcrawl,random-order,popular-first,brute-force,random-delegation";
@@ -15,11 +13,11 @@ const FURTHER: &str = "oracle,brute-force-subnet";
 const USUAL_PRICES: [f64; 12] = [0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0];
 
 /// The most policies, prices counted one by one.
-const MOST_POLICIES: usize = 100;
+const MAX_POLICIES: usize = 100;
 
 /// The policies of a list like `ipmicra,nearcrawl@0.5`. Those with a threshold have `threshold_ms` if they say no other; `nearcrawl` without
 /// a price is played at each of `prices`, or at the usual ones.
-pub fn policies(list: &str, threshold_ms: f64, prices: &[f64]) -> Result<Vec<Policy>, Failure> {
+pub fn policies(list: &str, threshold_ms: f64, prices: &[f64]) -> Result<Vec<Policy>, CommandError> {
     let prices = if prices.is_empty() { &USUAL_PRICES[..] } else { prices };
     let mut policies: Vec<Policy> = Vec::new();
     for item in list.split(',').map(str::trim).filter(|item| !item.is_empty()) {
@@ -49,8 +47,8 @@ pub fn policies(list: &str, threshold_ms: f64, prices: &[f64]) -> Result<Vec<Pol
     }
     match policies.len() {
         0 => Err(wrong("no policy is named".to_owned()).hint(format!("there are {ALL},{FURTHER}"))),
-        1..=MOST_POLICIES => Ok(policies),
-        _ => Err(wrong(format!("these are more than {MOST_POLICIES} policies"))),
+        1..=MAX_POLICIES => Ok(policies),
+        _ => Err(wrong(format!("these are more than {MAX_POLICIES} policies"))),
     }
 }
 
@@ -66,11 +64,11 @@ pub fn milliseconds(text: &str) -> Result<f64, String> {
     ms.ok_or_else(|| "write milliseconds from 0 to 60000, like 0.5".to_owned())
 }
 
-fn wrong(message: String) -> Failure {
-    Failure::new(Exit::Usage, message)
+fn wrong(message: String) -> CommandError {
+    CommandError::new(Exit::Usage, message)
 }
 
-fn unknown(name: &str) -> Failure {
+fn unknown(name: &str) -> CommandError {
     let nearest = ALL.split(',').chain(FURTHER.split(',')).max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name)));
     let hint = match nearest.filter(|known| strsim::jaro(known, name) > 0.7) {
         Some(known) => format!("do you mean {known}?"),

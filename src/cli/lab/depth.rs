@@ -5,14 +5,10 @@ mod plot;
 mod report;
 
 use super::{bar, json, write_plot};
-use crate::{
-    cli::{failure::Failure, table::Style},
-    lab::{
-        depth::{Experiment, sensitivity},
-        web::Web,
-    },
-};
+use crate::cli::{error::CommandError, table::Style};
 use clap::Args;
+use nearcrawl_lab::depth::{Experiment, sensitivity};
+use nearcrawl_lab::web::endless::EndlessWeb;
 use std::{num::NonZero, path::PathBuf, thread};
 
 /// Shown under `lab depth --help`.
@@ -47,8 +43,8 @@ pub struct DepthArgs {
     /// The deepest level
     #[arg(long, value_name = "LEVELS", default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=63))]
     max_depth: u8,
-    /// External hosts that a request must be expected to bring, separated by commas; empty = only the rule of depth
-    #[arg(long, value_name = "LIST", default_value = choice::PRICES, value_parser = choice::prices)]
+    /// New external hosts that a request must be expected to name, separated by commas [default: 24 from 0.3 to 0.003]
+    #[arg(long, value_name = "LIST", default_value = choice::PRICES, hide_default_value = true, value_parser = choice::prices)]
     prices: choice::Prices,
     /// Multiply a number of the web by a factor, like uneven=0.5
     #[arg(long, value_name = "NAME=FACTOR")]
@@ -56,7 +52,7 @@ pub struct DepthArgs {
     /// Halve and double each number of the web in turn
     #[arg(long, conflicts_with_all = ["change", "plot"])]
     sensitivity: bool,
-    /// Where all chance comes from: equal seeds give equal figures
+    /// Seed of all random numbers: equal seeds give equal figures
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
     /// Draw figures 1 to 3
@@ -68,10 +64,14 @@ pub struct DepthArgs {
 }
 
 /// Measures it, and shows what came out.
-pub fn depth(args: &DepthArgs, style: Style) -> Result<String, Failure> {
+pub fn depth(args: &DepthArgs, style: Style) -> Result<String, CommandError> {
     let shape = choice::shape(&args.change)?;
-    let experiment =
-        Experiment { web: Web::new(args.seed, shape, 80), sites: args.sites, most_depth: args.max_depth, prices: args.prices.0.clone() };
+    let experiment = Experiment {
+        web: EndlessWeb::new(args.seed, shape, 80),
+        sites: args.sites,
+        max_depth: args.max_depth,
+        prices: args.prices.0.clone(),
+    };
     let processors = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     if args.sensitivity {
         let bar = bar(sensitivity::variants().len() as u64, "webs");

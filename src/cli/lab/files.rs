@@ -1,14 +1,14 @@
 //! Where do the experiments' nodes, round-trip times and links come from? Files, packed or not.
 
 use crate::{
-    cli::failure::{Exit, Failure},
+    cli::error::{CommandError, Exit},
     io::text,
-    lab::{
-        cache::graph::{self, Graph},
-        delegation::{distances::Distances, nodes::Nodes},
-        migration::slices::{self, Slices, hours},
-        reading::InputRefusal,
-    },
+};
+use nearcrawl_lab::{
+    cache::graph::{self, Graph},
+    delegation::{distances::Distances, nodes::Nodes},
+    migration::slices::{self, Slices, hours},
+    reading::InputError,
 };
 use std::{
     fs,
@@ -17,7 +17,7 @@ use std::{
 };
 
 /// Reads the nodes, and the round-trip times between them; without a file of these the nodes must have coordinates.
-pub fn read(nodes_path: &Path, rtt_path: Option<&Path>) -> Result<(Nodes, Distances), Failure> {
+pub fn read(nodes_path: &Path, rtt_path: Option<&Path>) -> Result<(Nodes, Distances), CommandError> {
     let name = |path: &Path| path.display().to_string();
     let nodes = Nodes::read(&name(nodes_path), open(nodes_path)?, rtt_path.is_none()).map_err(refused)?;
     let distances = match rtt_path {
@@ -28,7 +28,7 @@ pub fn read(nodes_path: &Path, rtt_path: Option<&Path>) -> Result<(Nodes, Distan
 }
 
 /// Reads links, and the hosts of the pages; without a file of these a site is `block` neighbouring pages.
-pub fn read_graph(links_path: &Path, hosts_path: Option<&Path>, block: u32) -> Result<Graph, Failure> {
+pub fn read_graph(links_path: &Path, hosts_path: Option<&Path>, block: u32) -> Result<Graph, CommandError> {
     let name = |path: &Path| path.display().to_string();
     let links = graph::read_links(&name(links_path), open(links_path)?).map_err(refused)?;
     let sites = match hosts_path {
@@ -39,8 +39,8 @@ pub fn read_graph(links_path: &Path, hosts_path: Option<&Path>, block: u32) -> R
 }
 
 /// Reads a folder of matrices in the order of the numbers in their names.
-pub fn read_slices(directory: &Path) -> Result<Slices, Failure> {
-    let unreadable = |why: std::io::Error| Failure::new(Exit::NoInput, format!("{} cannot be read: {why}", directory.display()));
+pub fn read_slices(directory: &Path) -> Result<Slices, CommandError> {
+    let unreadable = |why: std::io::Error| CommandError::new(Exit::NoInput, format!("{} cannot be read: {why}", directory.display()));
     let entries = fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(unreadable)?;
     let mut paths: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).filter(|path| path.is_file()).collect();
     paths.sort_by_cached_key(|path| (number_in(path), path.clone()));
@@ -48,7 +48,7 @@ pub fn read_slices(directory: &Path) -> Result<Slices, Failure> {
     for path in &paths {
         reader.add(&path.display().to_string(), open(path)?).map_err(refused)?;
     }
-    let nothing = || Failure::new(Exit::Data, format!("there is no matrix in {}", directory.display()));
+    let nothing = || CommandError::new(Exit::Data, format!("there is no matrix in {}", directory.display()));
     reader.finish().ok_or_else(nothing)
 }
 
@@ -59,22 +59,22 @@ fn number_in(path: &Path) -> Option<u64> {
 }
 
 /// Reads how many hours a day each access point is available.
-pub fn read_hours(path: &Path) -> Result<Vec<f64>, Failure> {
+pub fn read_hours(path: &Path) -> Result<Vec<f64>, CommandError> {
     hours(&path.display().to_string(), open(path)?).map_err(refused)
 }
 
 /// A text, unpacked on the way whatever its name.
-fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
+fn open(path: &Path) -> Result<Box<dyn Read>, CommandError> {
     let text = text::open(path, |file| file).map_err(|why| {
         let exit = if why.kind() == Some(std::io::ErrorKind::PermissionDenied) { Exit::NoPermission } else { Exit::NoInput };
-        Failure::new(exit, why.to_string())
+        CommandError::new(exit, why.to_string())
     })?;
     Ok(Box::new(text.reader()))
 }
 
-fn refused(why: InputRefusal) -> Failure {
-    let exit = if matches!(why, InputRefusal::Io { .. }) { Exit::Storage } else { Exit::Data };
-    Failure::new(exit, why.to_string())
+fn refused(why: InputError) -> CommandError {
+    let exit = if matches!(why, InputError::Io { .. }) { Exit::Storage } else { Exit::Data };
+    CommandError::new(exit, why.to_string())
 }
 
 /// Processor seconds of the calling thread, as Linux counts them; 0 where it does not.

@@ -5,17 +5,15 @@ mod plot;
 mod report;
 
 use super::{bar, files, json, write_plot};
-use crate::{
-    cli::{
-        failure::{Exit, Failure},
-        table::Style,
-    },
-    lab::migration::{
-        Experiment, Start,
-        world::{Capacity, Shape, Sizes},
-    },
+use crate::cli::{
+    error::{CommandError, Exit},
+    table::Style,
 };
 use clap::{Args, ValueEnum};
+use nearcrawl_lab::migration::{
+    Experiment, Start,
+    world::{Capacity, Shape, Sizes},
+};
 use std::{num::NonZero, path::PathBuf, thread};
 
 /// Shown under `lab migration --help`.
@@ -49,18 +47,25 @@ measured (what was measured before holds, else what comes next). --access-points
 The oracle is the best fixed placement in hindsight, and the total is over its mean, so that the mean over all runs is its share of the whole.
 
 Policies:
-    oma        the automaton before the paper's, told at random who belongs together: it knows nothing of time
+    oma        the automaton before the paper's, told at random which sites
+               belong together; it knows nothing of time
     twoma      the paper's rule
-    nearcrawl  the daemon's: it sees its own times, what is known beforehand, and with limited capacity what others tell of their load
+    nearcrawl  the daemon's: it sees its own times, what is known beforehand,
+               and with limited capacity the others' reported load
     uniform    nothing moves
     oracle     knows everything
 
 Examples:
   nearcrawl lab migration --policy twoma,uniform,oracle --plot figure-2.svg
-  nearcrawl lab migration --policy twoma,uniform --change-every 100 --plot figure-3.svg
-  nearcrawl lab migration --policy twoma --access-points 2,4,8,16,32,64 --sites 100,1000,10000 --runs 900 --rounds 3 --plot figure-4.svg
-  nearcrawl lab migration --sizes lognormal --noise 0.2 --prior-error 0.2 --runs 100 --json
-  nearcrawl lab migration --policy nearcrawl --sizes lognormal --noise 0.5 --prior-error 0.2 --sites-per-subnet 16 --purity 0.95 --capacity unequal --runs 60
+  nearcrawl lab migration --policy twoma,uniform --change-every 100 \\
+    --plot figure-3.svg
+  nearcrawl lab migration --policy twoma --access-points 2,4,8,16,32,64 \\
+    --sites 100,1000,10000 --runs 900 --rounds 3 --plot figure-4.svg
+  nearcrawl lab migration --sizes lognormal --noise 0.2 --prior-error 0.2 \\
+    --runs 100 --json
+  nearcrawl lab migration --policy nearcrawl --sizes lognormal --noise 0.5 \\
+    --prior-error 0.2 --sites-per-subnet 16 --purity 0.95 --capacity unequal \\
+    --runs 60
   nearcrawl lab migration --rtt-slices Seattle --access-points 12";
 
 /// How large sites are.
@@ -143,7 +148,7 @@ pub struct MigrationArgs {
     /// How many rounds are averaged, each of another world
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     rounds: u32,
-    /// Where all chance comes from: equal seeds give equal figures
+    /// Seed of all random numbers: equal seeds give equal figures
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
     /// Draw the totals by run (figures 2 and 3), and how many runs it took (figure 4)
@@ -155,9 +160,9 @@ pub struct MigrationArgs {
 }
 
 /// Measures it, and shows what came out.
-pub fn migration(args: &MigrationArgs, style: Style) -> Result<String, Failure> {
+pub fn migration(args: &MigrationArgs, style: Style) -> Result<String, CommandError> {
     let experiment = experiment(args)?;
-    let bar = bar(experiment.games() as u64, "rounds of a policy");
+    let bar = bar(experiment.task_count() as u64, "rounds of a policy");
     let processors = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     let outcome = experiment.run(processors, &|| bar.inc(1));
     bar.finish_and_clear();
@@ -165,30 +170,30 @@ pub fn migration(args: &MigrationArgs, style: Style) -> Result<String, Failure> 
     if args.json { json(&outcome.rows) } else { Ok(report::text(&outcome, args.plot.as_deref(), style)) }
 }
 
-fn experiment(args: &MigrationArgs) -> Result<Experiment, Failure> {
+fn experiment(args: &MigrationArgs) -> Result<Experiment, CommandError> {
     let policies = choice::policies(&args.policy)?;
     let slices = args.rtt_slices.as_deref().map(files::read_slices).transpose()?;
     let hours = args.availability.as_deref().map(files::read_hours).transpose()?.unwrap_or_default();
     let most = args.access_points.iter().copied().max().unwrap_or(1) as usize;
     if hours.len() > most {
         let message = format!("hours are said of access point {}, but there are only {most}", hours.len());
-        return Err(Failure::new(Exit::Usage, message).hint("ask for more --access-points, or leave those lines out"));
+        return Err(CommandError::new(Exit::Usage, message).hint("ask for more --access-points, or leave those lines out"));
     }
     if let Some(nodes) = slices.as_ref().map(|slices| slices.nodes()).filter(|nodes| most >= *nodes) {
         let message = format!("{most} access points are too many: of the slices' {nodes} nodes some must be sites");
-        return Err(Failure::new(Exit::Usage, message).hint("ask for fewer --access-points"));
+        return Err(CommandError::new(Exit::Usage, message).hint("ask for fewer --access-points"));
     }
     if args.start == StartArg::Ipmicra && args.prior_error.is_none() {
         let message = "--start ipmicra places sites by what is known beforehand, and nothing is";
-        return Err(Failure::new(Exit::Usage, message).hint("say how well it is known: --prior-error 0.2"));
+        return Err(CommandError::new(Exit::Usage, message).hint("say how well it is known: --prior-error 0.2"));
     }
     let lasts = slices.as_ref().map_or(400, |slices| slices.count().saturating_sub(1).max(1));
     let runs = args.runs.map_or(lasts, |runs| runs as usize);
     let sites: Vec<usize> = if args.sites.is_empty() { vec![10_000] } else { args.sites.iter().map(|sites| *sites as usize).collect() };
     let cells = most.saturating_mul(sites.iter().copied().max().unwrap_or(1));
-    if cells > choice::MOST_CELLS {
-        let message = format!("{most} access points and so many sites are more pairs than fit ({})", choice::MOST_CELLS);
-        return Err(Failure::new(Exit::Usage, message).hint("ask for fewer"));
+    if cells > choice::MAX_CELLS {
+        let message = format!("{most} access points and so many sites are more pairs than fit ({})", choice::MAX_CELLS);
+        return Err(CommandError::new(Exit::Usage, message).hint("ask for fewer"));
     }
     let shape = Shape {
         sites: 0,

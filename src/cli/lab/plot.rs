@@ -2,7 +2,7 @@
 //!
 //! What lies far outside the part that matters (brute force has as many probes as crawlers) stands at the edge, with its figures.
 
-use crate::lab::delegation::score::Row;
+use nearcrawl_lab::delegation::score::Row;
 use std::fmt::Write;
 
 const WIDTH: f64 = 860.0;

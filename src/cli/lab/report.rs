@@ -1,9 +1,7 @@
 //! How do people read the outcome? As a table beside the paper's figures, with what must be known to compare them.
 
-use crate::{
-    cli::table::{Style, Table},
-    lab::delegation::score::Row,
-};
+use crate::cli::table::{Style, Table};
+use nearcrawl_lab::delegation::score::Row;
 use std::path::Path;
 
 /// What the table does not say.

@@ -2,22 +2,16 @@
 
 use super::depth::choice;
 use crate::{
-    cli::failure::{Exit, Failure},
-    demo::{
-        dns::{DnsServer, Zone},
-        web::{Answer, Site, WebServers},
-    },
+    cli::error::{CommandError, Exit},
     io::snapshot,
-    lab::{
-        depth::crawl::ROBOTS,
-        web::{
-            Web,
-            place::{HostName, Place},
-        },
-    },
-    model::url::Host,
 };
 use clap::Args;
+use nearcrawl_lab::depth::crawl::ROBOTS;
+use nearcrawl_lab::web::dns::{DnsServer, Zone};
+use nearcrawl_lab::web::endless::EndlessWeb;
+use nearcrawl_lab::web::endless::place::{HostName, Place};
+use nearcrawl_lab::web::server::{HttpAnswer, HttpSite, WebServers};
+use nearcrawl_model::url::Host;
 use std::{
     io::{self, Write},
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -29,19 +23,21 @@ use tokio::{net::TcpListener, signal};
 /// Shown under `lab serve --help`.
 pub const EXAMPLES: &str = "\
 The web of `nearcrawl lab depth`, over HTTP until interrupted: equal seeds and --change give equal pages. Site n is s<n>.test; sections with \
-a name of their own are d<k>.s<n>.test. Which site is asked for is told by the Host header, so all may live at one address (--listen); with --apart each has its \
+a name of their own are d<k>.s<n>.test. The Host header selects the site, so all may share one address (--listen); with --apart each has its \
 own in 127.0.0.0/8, as if it were a server of its own.
 
 Examples:
   nearcrawl lab serve --sites 100 --dns 127.0.0.53:5353 --seeds seeds.txt
-  nearcrawl lab serve --pages 1000000 --apart --listen 127.0.0.1:8080 --dns 127.0.0.53:5353 --seeds seeds.txt
+  nearcrawl lab serve --pages 1000000 --apart --listen 127.0.0.1:8080 \\
+    --dns 127.0.0.53:5353 --seeds seeds.txt
   curl -H 'Host: s0.test' http://127.0.0.1:8080/
 
 Then, in another terminal:
-  nearcrawl crawl $(cat seeds.txt) --allow-range 127.0.0.0/8 --dns 127.0.0.53:5353 --delay 0ms --depth 20";
+  nearcrawl crawl $(cat seeds.txt) --allow-range 127.0.0.0/8 \\
+    --dns 127.0.0.53:5353 --min-delay 0ms --depth 20";
 
 /// The most sites: that many have an address of their own.
-const MOST_SITES: u64 = 1 << 22;
+const MAX_SITES: u64 = 1 << 22;
 
 /// Arguments of `lab serve`.
 #[derive(Args, Debug)]
@@ -53,7 +49,7 @@ pub struct ServeArgs {
     #[arg(long)]
     apart: bool,
     /// How many sites there are [default: 3400]
-    #[arg(long, value_name = "N", conflicts_with = "pages", value_parser = clap::value_parser!(u64).range(1..=MOST_SITES))]
+    #[arg(long, value_name = "N", conflicts_with = "pages", value_parser = clap::value_parser!(u64).range(1..=MAX_SITES))]
     sites: Option<u64>,
     /// As many sites as have so many pages together, down to level 20
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
@@ -67,24 +63,24 @@ pub struct ServeArgs {
     /// Multiply a number of the web by a factor, like uneven=0.5
     #[arg(long, value_name = "NAME=FACTOR")]
     change: Vec<String>,
-    /// Where all chance comes from: equal seeds give equal webs
+    /// Seed of all random numbers: equal seeds give equal webs
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
 }
 
 /// Serves until interrupted.
-pub async fn serve(args: &ServeArgs) -> Result<String, Failure> {
+pub async fn serve(args: &ServeArgs) -> Result<String, CommandError> {
     let served = Served::start(args).await?;
     // Whoever does not want to read this may close it.
     let _ = writeln!(io::stdout().lock(), "{}", served.told());
-    signal::ctrl_c().await.map_err(|why| Failure::new(Exit::Internal, why.to_string()))?;
+    signal::ctrl_c().await.map_err(|why| CommandError::new(Exit::Internal, why.to_string()))?;
     served.servers.stop().await;
     Ok(String::new())
 }
 
 /// The running web.
 pub(super) struct Served {
-    pub(super) web: Web,
+    pub(super) web: EndlessWeb,
     pub(super) sites: u64,
     servers: WebServers,
     pub(super) dns: Option<DnsServer>,
@@ -92,14 +88,14 @@ pub(super) struct Served {
 
 impl Served {
     /// Begins to listen.
-    pub(super) async fn start(args: &ServeArgs) -> Result<Served, Failure> {
+    pub(super) async fn start(args: &ServeArgs) -> Result<Served, CommandError> {
         let shape = choice::shape(&args.change)?;
         let listener = listener(args.listen, args.apart).await?;
-        let refused = |why: io::Error| Failure::new(Exit::InUse, why.to_string());
+        let refused = |why: io::Error| CommandError::new(Exit::InUse, why.to_string());
         let address = listener.local_addr().map_err(refused)?;
-        let web = Web::new(args.seed, shape, address.port());
+        let web = EndlessWeb::new(args.seed, shape, address.port());
         let sites = match args.pages {
-            Some(pages) => web.sites_with(pages, 20).min(MOST_SITES),
+            Some(pages) => web.sites_with(pages, 20).min(MAX_SITES),
             None => args.sites.unwrap_or(3_400),
         };
         let home = |site: u64| if args.apart { IpAddr::V4(address_of(site)) } else { address.ip() };
@@ -107,14 +103,14 @@ impl Served {
             Some(dns) => {
                 let names = (0..sites).flat_map(|site| hosts(&web, site).into_iter().map(move |host| (host, home(site))));
                 let started = DnsServer::start(dns, Zone::new(names)).await;
-                Some(started.map_err(|why| Failure::new(Exit::InUse, format!("cannot answer at {dns}: {why}")))?)
+                Some(started.map_err(|why| CommandError::new(Exit::InUse, format!("cannot answer at {dns}: {why}")))?)
             }
             None => None,
         };
         if let Some(path) = &args.seeds {
             let urls: String =
                 (0..sites).filter_map(|site| web.url(&web.plan(site), &Place::Front)).map(|url| format!("{url}\n")).collect();
-            snapshot::write(path, urls.as_bytes()).map_err(|why| Failure::new(Exit::InUse, why.to_string()))?;
+            snapshot::write(path, urls.as_bytes()).map_err(|why| CommandError::new(Exit::InUse, why.to_string()))?;
         }
         let servers = WebServers::on(listener, address, Arc::new(Offered { web: web.clone(), sites }));
         Ok(Served { web, sites, servers, dns })
@@ -130,7 +126,7 @@ impl Served {
 }
 
 /// All hosts of a site.
-fn hosts(web: &Web, site: u64) -> Vec<Host> {
+fn hosts(web: &EndlessWeb, site: u64) -> Vec<Host> {
     let plan = web.plan(site);
     let apart = (0..).zip(&plan.sections).filter(|(_, section)| section.apart).map(|(number, _)| Some(number));
     [None].into_iter().chain(apart).filter_map(|section| HostName { site, section }.to_string().parse().ok()).collect()
@@ -143,8 +139,9 @@ fn address_of(site: u64) -> Ipv4Addr {
     Ipv4Addr::new(127, 32 + high, low | (middle & 1), 1 + (middle >> 1))
 }
 
-async fn listener(address: SocketAddr, apart: bool) -> Result<TcpListener, Failure> {
-    let refused = |why: io::Error| Failure::new(Exit::InUse, format!("cannot listen on {address}: {why}")).hint("choose another --listen");
+async fn listener(address: SocketAddr, apart: bool) -> Result<TcpListener, CommandError> {
+    let refused =
+        |why: io::Error| CommandError::new(Exit::InUse, format!("cannot listen on {address}: {why}")).hint("choose another --listen");
     if !apart {
         return TcpListener::bind(address).await.map_err(refused);
     }
@@ -160,18 +157,18 @@ async fn listener(address: SocketAddr, apart: bool) -> Result<TcpListener, Failu
 
 /// What the servers say.
 struct Offered {
-    web: Web,
+    web: EndlessWeb,
     sites: u64,
 }
 
-impl Site for Offered {
-    fn answer(&self, host: &str, path: &str) -> Answer {
+impl HttpSite for Offered {
+    fn respond(&self, host: &str, path: &str) -> HttpAnswer {
         if HostName::read(host).is_none_or(|name| name.site >= self.sites) {
-            return Answer::status(404);
+            return HttpAnswer::status(404);
         }
         match path {
-            "/robots.txt" => Answer::ok("text/plain", ROBOTS),
-            _ => self.web.page(host, path).map_or_else(|| Answer::status(404), Answer::html),
+            "/robots.txt" => HttpAnswer::ok("text/plain", ROBOTS),
+            _ => self.web.page(host, path).map_or_else(|| HttpAnswer::status(404), HttpAnswer::html),
         }
     }
 }

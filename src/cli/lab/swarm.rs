@@ -1,11 +1,9 @@
 //! `nearcrawl lab swarm`: does a change of the program change what a simulated swarm does?
 
 use super::{bar, json};
-use crate::{
-    cli::failure::Failure,
-    lab::swarm::trial::{Faults, MAX_MEMBERS, MAX_SUBNETS, Outcome, Trial},
-};
+use crate::cli::error::CommandError;
 use clap::{Args, ValueEnum};
+use nearcrawl_lab::swarm::trial::{Faults, MAX_MEMBERS, MAX_SUBNETS, Outcome, Trial};
 
 /// Shown under `lab swarm --help`.
 pub const EXAMPLES: &str = "\
@@ -14,7 +12,8 @@ on every machine; two builds that behave alike have equal digests.
 
 Examples:
   nearcrawl lab swarm --members 5 --subnets 20 --minutes 60 --faults kills
-  nearcrawl lab swarm --members 5 --subnets 20 --minutes 60 --faults moves --seed 7 --digest";
+  nearcrawl lab swarm --members 5 --subnets 20 --minutes 60 --faults moves \\
+    --seed 7 --digest";
 
 /// What happens to the members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -44,7 +43,7 @@ pub struct SwarmArgs {
     /// What happens to the members meanwhile
     #[arg(long, value_enum, default_value_t = FaultsArg::None)]
     faults: FaultsArg,
-    /// Where all chance comes from: equal seeds give equal runs
+    /// Seed of all random numbers: equal seeds give equal runs
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
     /// Print nothing but the digest
@@ -56,7 +55,7 @@ pub struct SwarmArgs {
 }
 
 /// Runs the swarm, and shows what came out.
-pub fn swarm(args: &SwarmArgs) -> Result<String, Failure> {
+pub fn swarm(args: &SwarmArgs) -> Result<String, CommandError> {
     let faults = match args.faults {
         FaultsArg::None => Faults::None,
         FaultsArg::Kills => Faults::Kills,

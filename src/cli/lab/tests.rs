@@ -1,12 +1,10 @@
 //! Do the laboratory's commands keep their promises?
 
 use super::{LabCommand, Style, choice, lab};
-use crate::{
-    cli::{Exit, Failure},
-    lab::delegation::policies::Policy,
-    logic::hierarchy::{Builder, FurtherPrefix},
-};
+use crate::cli::{CommandError, Exit};
 use clap::{CommandFactory, Parser};
+use nearcrawl_hierarchy::{Builder, FurtherPrefix};
+use nearcrawl_lab::delegation::policies::Policy;
 use std::{fs, io::Write, path::Path};
 
 #[derive(Debug, Parser)]
@@ -17,7 +15,7 @@ struct Door {
 
 const ATLAS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/latency/atlas-excerpt");
 
-async fn type_in(line: &str) -> Result<String, Failure> {
+async fn type_in(line: &str) -> Result<String, CommandError> {
     let door = Door::try_parse_from(["lab", "delegation"].into_iter().chain(line.split_whitespace())).unwrap();
     lab(door.command, Style::Plain).await
 }
@@ -60,7 +58,8 @@ fn the_help_teaches_and_its_examples_can_be_typed() {
     for word in ["What is simulated", "What is not", "random-delegation", "--placement", "zstd or gzip"] {
         assert!(help.contains(word), "{word} is missing in\n{help}");
     }
-    let examples = super::DELEGATION_EXAMPLES.lines().filter_map(|line| line.strip_prefix("  nearcrawl lab "));
+    let help = super::DELEGATION_EXAMPLES.replace(" \\\n    ", " ");
+    let examples = help.lines().filter_map(|line| line.strip_prefix("  nearcrawl lab "));
     for example in examples.clone() {
         Door::try_parse_from(["lab"].into_iter().chain(example.split_whitespace())).unwrap();
     }

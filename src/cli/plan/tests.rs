@@ -1,11 +1,9 @@
 //! Does `plan` say what a person needs, and refuse what it cannot use?
 
 use super::*;
-use crate::{
-    logic::site::Site,
-    model::{account::LevelCounts, journal::JournalKey, record::RunState, time::WallTime},
-};
 use clap::Parser;
+use nearcrawl_core::crawl::site::Site;
+use nearcrawl_model::{account::LevelCounts, journal::JournalKey, record::RunState, time::WallTime};
 use std::fs;
 
 #[derive(Parser)]
@@ -14,13 +12,13 @@ struct Door {
     args: PlanArgs,
 }
 
-async fn ask(line: &str) -> Result<String, Failure> {
+async fn ask(line: &str) -> Result<String, CommandError> {
     let words = ["plan"].into_iter().chain(line.split_whitespace());
     // An empty file stands for the built-in values, whatever this machine's configuration says.
     let directory = tempfile::tempdir().unwrap();
     let config = directory.path().join("empty.toml");
     fs::write(&config, "").unwrap();
-    let mut args = Door::try_parse_from(words).map_err(|why| Failure::new(Exit::Usage, why.to_string()))?.args;
+    let mut args = Door::try_parse_from(words).map_err(|why| CommandError::new(Exit::Usage, why.to_string()))?.args;
     args.config.config = Some(config);
     plan(&args, Style::Plain).await
 }

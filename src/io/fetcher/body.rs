@@ -5,9 +5,9 @@ use super::{
     decode::Decoder,
     limits::FetchLimits,
 };
-use crate::model::fetch::FetchFailure;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
+use nearcrawl_model::fetch::FetchError;
 use std::{io, time::Instant};
 use tokio::{sync::SemaphorePermit, time::timeout_at};
 
@@ -16,7 +16,7 @@ pub struct BodyRead<'a> {
     /// Bytes as they came over the wire, without the framing of chunks.
     pub wire_bytes: u64,
     /// The unpacked body, or why there is none.
-    pub bytes: Result<Vec<u8>, FetchFailure>,
+    pub bytes: Result<Vec<u8>, FetchError>,
     /// Whether the body was read to its end, so that the connection may carry another request.
     pub to_the_end: bool,
     /// The right to hold the body, if it is large.
@@ -37,7 +37,7 @@ const FREE_PIECES: u64 = 8192;
 
 /// Bytes that pieces must have on average beyond that. A chunk costs its sender six bytes and us a walk through the whole machinery:
 /// eight million bytes one by one would keep a core busy for seconds.
-const LEAST_PIECE: u64 = 16;
+const MIN_PIECE: u64 = 16;
 
 /// Reads a body through `decoder`, and asks `buffers` before it becomes large. `sent` is when the request was sent, `deadline` when everything must be over.
 pub async fn read<'a>(
@@ -54,30 +54,30 @@ pub async fn read<'a>(
     if let Wanted::Whole(most) = wanted
         && body.size_hint().lower() > most
     {
-        return failed(0, FetchFailure::BodyTooLarge);
+        return failed(0, FetchError::BodyTooLarge);
     }
     loop {
         let until = deadline.min(Instant::now() + limits.read_idle);
         let piece = match timeout_at(until.into(), body.frame()).await {
-            Err(_) => return failed(wire_bytes, FetchFailure::BodyTimeout),
+            Err(_) => return failed(wire_bytes, FetchError::BodyTimeout),
             Ok(None) => break,
             Ok(Some(Err(error))) => return failed(wire_bytes, body_failure(&error)),
             Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
         };
         wire_bytes += piece.len() as u64;
         pieces += 1;
-        if pieces > FREE_PIECES && wire_bytes < pieces * LEAST_PIECE {
-            return failed(wire_bytes, FetchFailure::BodyTooLarge);
+        if pieces > FREE_PIECES && wire_bytes < pieces * MIN_PIECE {
+            return failed(wire_bytes, FetchError::BodyTooLarge);
         }
         if let Wanted::Whole(most) = wanted
             && wire_bytes > most
         {
-            return failed(wire_bytes, FetchFailure::BodyTooLarge);
+            return failed(wire_bytes, FetchError::BodyTooLarge);
         }
         match (decoder.push(&piece).await, wanted) {
             (Ok(()), _) => {}
             // The decoder's limit is where the beginning ends.
-            (Err(FetchFailure::DecodedTooLarge), Wanted::Beginning(_)) => {
+            (Err(FetchError::DecodedTooLarge), Wanted::Beginning(_)) => {
                 return BodyRead { wire_bytes, bytes: Ok(decoder.into_bytes()), to_the_end: false, permit };
             }
             (Err(failure), _) => return failed(wire_bytes, failure),
@@ -85,16 +85,16 @@ pub async fn read<'a>(
         if permit.is_none() && decoder.decoded() > LARGE {
             permit = timeout_at(deadline.into(), buffers.large()).await.ok().flatten();
             if permit.is_none() {
-                return failed(wire_bytes, FetchFailure::BodyTimeout);
+                return failed(wire_bytes, FetchError::BodyTimeout);
             }
         }
         let elapsed = sent.elapsed();
-        if elapsed > limits.slow_start && (wire_bytes as f64) < limits.least_rate as f64 * elapsed.as_secs_f64() && !body.is_end_stream() {
-            return failed(wire_bytes, FetchFailure::BodyTimeout);
+        if elapsed > limits.slow_start && (wire_bytes as f64) < limits.min_rate as f64 * elapsed.as_secs_f64() && !body.is_end_stream() {
+            return failed(wire_bytes, FetchError::BodyTimeout);
         }
     }
     match (decoder.finish().await, wanted) {
-        (Err(FetchFailure::DecodedTooLarge), Wanted::Whole(_)) => failed(wire_bytes, FetchFailure::DecodedTooLarge),
+        (Err(FetchError::DecodedTooLarge), Wanted::Whole(_)) => failed(wire_bytes, FetchError::DecodedTooLarge),
         (bytes, _) => BodyRead { wire_bytes, bytes, to_the_end: true, permit },
     }
 }
@@ -117,10 +117,10 @@ pub async fn drain(mut body: Incoming, limits: &FetchLimits) -> (u64, bool) {
 }
 
 /// A body that breaks off was closed by the server; one whose framing is wrong is not HTTP.
-fn body_failure(error: &hyper::Error) -> FetchFailure {
+fn body_failure(error: &hyper::Error) -> FetchError {
     match super::exchange::io_kind(error) {
-        Some(io::ErrorKind::FileTooLarge) => FetchFailure::BodyTooLarge,
-        Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => FetchFailure::NotHttp,
-        _ => FetchFailure::Closed,
+        Some(io::ErrorKind::FileTooLarge) => FetchError::BodyTooLarge,
+        Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => FetchError::NotHttp,
+        _ => FetchError::Closed,
     }
 }

@@ -4,17 +4,17 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Buffers kept.
-const MOST_BUFFERS: usize = 16;
+const MAX_BUFFERS: usize = 16;
 
 /// Larger buffers are given back to the system.
-const LARGEST_BUFFER: usize = 512 << 10;
+const MAX_BUFFER: usize = 512 << 10;
 
 /// Bodies beyond this size count as large.
 pub const LARGE: usize = 1 << 20;
 
 /// Large bodies in memory at once. The others wait where they are, at their servers: as many servers are asked at once as somebody
 /// likes, but they cannot all together fill the memory.
-pub const MOST_LARGE: usize = 16;
+pub const MAX_LARGE: usize = 16;
 
 /// A few emptied buffers, and the right to fill large ones.
 pub struct Buffers {
@@ -24,7 +24,7 @@ pub struct Buffers {
 
 impl Default for Buffers {
     fn default() -> Self {
-        Buffers { kept: Mutex::default(), large: Semaphore::new(MOST_LARGE) }
+        Buffers { kept: Mutex::default(), large: Semaphore::new(MAX_LARGE) }
     }
 }
 
@@ -41,13 +41,13 @@ impl Buffers {
 
     /// Large bodies that are held now.
     pub fn large_bodies(&self) -> usize {
-        MOST_LARGE - self.large.available_permits()
+        MAX_LARGE - self.large.available_permits()
     }
 
     /// Gives a buffer back.
     pub fn give(&self, mut buffer: Vec<u8>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < MOST_BUFFERS && buffer.capacity() <= LARGEST_BUFFER {
+        if kept.len() < MAX_BUFFERS && buffer.capacity() <= MAX_BUFFER {
             buffer.clear();
             kept.push(buffer);
         }

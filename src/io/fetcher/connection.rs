@@ -1,15 +1,16 @@
 //! What is one open connection? A stream that knows when bytes came, the task that drives it, and an end that is waited for.
 
 use super::{dial::dial, limits::FetchLimits, tls::WebTls};
-use crate::model::{
-    address::AddressPolicy,
-    fetch::FetchFailure,
-    url::{Host, PageUrl},
-};
+use crate::io::tasks::{self, TaskKind};
 use bytes::Bytes;
 use http_body_util::Empty;
 use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper_util::rt::TokioIo;
+use nearcrawl_model::{
+    address::AddressPolicy,
+    fetch::FetchError,
+    url::{Host, PageUrl},
+};
 use std::{
     io,
     net::{IpAddr, SocketAddr},
@@ -179,7 +180,7 @@ pub struct Opening {
 
 impl Opening {
     /// Dials and, for https, shakes hands.
-    pub async fn open(&self, address: SocketAddr, line: Line) -> Result<Connection, FetchFailure> {
+    pub async fn open(&self, address: SocketAddr, line: Line) -> Result<Connection, FetchError> {
         let begun = Instant::now();
         let stream = dial(address, self.source, &self.policy, self.limits.connect).await?;
         let stood_after = begun.elapsed();
@@ -197,8 +198,11 @@ impl Opening {
             builder.max_headers(self.limits.headers);
         }
         let handshake = builder.handshake(TokioIo::new(metered)).await;
-        let (sender, driving) = handshake.map_err(|_| FetchFailure::Closed)?;
-        let driver = tokio::spawn(driving);
+        let (sender, driving) = handshake.map_err(|_| FetchError::Closed)?;
+        let driver = tokio::spawn(async move {
+            let _running = tasks::begin(TaskKind::Connection);
+            driving.await
+        });
         Ok(Connection { sender, driver, meter, line, stood_after, busy: false, idle_since: Instant::now() })
     }
 }

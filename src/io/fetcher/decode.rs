@@ -1,11 +1,11 @@
 //! What does a body say once it is unpacked? One layer of encoding, piece by piece, with an eye on bombs.
 
 use super::limits::FetchLimits;
-use crate::model::fetch::FetchFailure;
 use async_compression::{
     tokio::write::{BrotliDecoder, DeflateDecoder, GzipDecoder, ZstdDecoder},
     zstd::DParameter,
 };
+use nearcrawl_model::fetch::FetchError;
 use std::{
     io,
     pin::Pin,
@@ -36,7 +36,7 @@ pub enum Encoding {
 
 impl Encoding {
     /// Reads the values of `Content-Encoding`. More than one layer is refused: nobody needs it but bombs.
-    pub fn read<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<Encoding, FetchFailure> {
+    pub fn read<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<Encoding, FetchError> {
         let mut found = Encoding::Identity;
         for value in values {
             for name in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
@@ -46,10 +46,10 @@ impl Encoding {
                     b"deflate" => Encoding::Deflate,
                     b"br" => Encoding::Brotli,
                     b"zstd" => Encoding::Zstd,
-                    _ => return Err(FetchFailure::BadEncoding),
+                    _ => return Err(FetchError::BadEncoding),
                 };
                 if found != Encoding::Identity {
-                    return Err(FetchFailure::BadEncoding);
+                    return Err(FetchError::BadEncoding);
                 }
                 found = next;
             }
@@ -120,7 +120,7 @@ impl Decoder {
     }
 
     /// Takes the next piece. `DecodedTooLarge` when the limit or the ratio is passed, `BadEncoding` when it cannot be unpacked.
-    pub async fn push(&mut self, piece: &[u8]) -> Result<(), FetchFailure> {
+    pub async fn push(&mut self, piece: &[u8]) -> Result<(), FetchError> {
         self.wire += piece.len() as u64;
         // What stands behind the end of the packed data is padding.
         if self.ended || piece.is_empty() {
@@ -140,7 +140,7 @@ impl Decoder {
     }
 
     /// Chooses the unpacker; says how many bytes of the head it must not see.
-    fn decide(&mut self, sink: Sink, head: &[u8]) -> Result<usize, FetchFailure> {
+    fn decide(&mut self, sink: Sink, head: &[u8]) -> Result<usize, FetchError> {
         let is_zlib = head[0] & 0x0f == 8 && u16::from_be_bytes([head[0], head[1]]).is_multiple_of(31);
         // The large-window brotli of other protocols may ask for a gigabyte; RFC 7932 reserves its first bits.
         let is_large_window = head[0] & 0x7f == 0x11;
@@ -148,7 +148,7 @@ impl Decoder {
             Encoding::Identity => (Unpacker::Identity(sink), 0),
             Encoding::Gzip => (Unpacker::Gzip(Box::new(GzipDecoder::new(sink))), 0),
             Encoding::Deflate => (Unpacker::Deflate(Box::new(DeflateDecoder::new(sink))), if is_zlib { 2 } else { 0 }),
-            Encoding::Brotli if is_large_window => return Err(FetchFailure::BadEncoding),
+            Encoding::Brotli if is_large_window => return Err(FetchError::BadEncoding),
             Encoding::Brotli => (Unpacker::Brotli(Box::new(BrotliDecoder::new(sink))), 0),
             Encoding::Zstd => {
                 let window = [DParameter::window_log_max(ZSTD_WINDOW_LOG)];
@@ -159,7 +159,7 @@ impl Decoder {
         Ok(skipped)
     }
 
-    async fn write(&mut self, piece: &[u8]) -> Result<(), FetchFailure> {
+    async fn write(&mut self, piece: &[u8]) -> Result<(), FetchError> {
         let written = match &mut self.unpacker {
             Unpacker::Identity(sink) => sink.write_all(piece).await,
             Unpacker::Undecided(..) => Ok(()),
@@ -170,7 +170,7 @@ impl Decoder {
         };
         if written.is_err() {
             if self.sink().full {
-                return Err(FetchFailure::DecodedTooLarge);
+                return Err(FetchError::DecodedTooLarge);
             }
             // Either the data is broken, or it is complete and something follows: only a complete one can be closed.
             self.end().await?;
@@ -178,10 +178,10 @@ impl Decoder {
         }
         let decoded = self.sink().bytes.len() as u64;
         let is_bomb = self.encoding != Encoding::Identity && decoded > self.ratio_from && decoded / self.ratio.max(1) > self.wire;
-        if is_bomb { Err(FetchFailure::DecodedTooLarge) } else { Ok(()) }
+        if is_bomb { Err(FetchError::DecodedTooLarge) } else { Ok(()) }
     }
 
-    async fn end(&mut self) -> Result<(), FetchFailure> {
+    async fn end(&mut self) -> Result<(), FetchError> {
         let ended = match &mut self.unpacker {
             Unpacker::Identity(_) => Ok(()),
             // An empty body is nothing, however it is said to be packed; a single byte is broken.
@@ -194,13 +194,13 @@ impl Decoder {
         };
         match ended {
             Ok(()) => Ok(()),
-            Err(_) if self.sink().full => Err(FetchFailure::DecodedTooLarge),
-            Err(_) => Err(FetchFailure::BadEncoding),
+            Err(_) if self.sink().full => Err(FetchError::DecodedTooLarge),
+            Err(_) => Err(FetchError::BadEncoding),
         }
     }
 
     /// The whole body was pushed: what did it say?
-    pub async fn finish(mut self) -> Result<Vec<u8>, FetchFailure> {
+    pub async fn finish(mut self) -> Result<Vec<u8>, FetchError> {
         if !self.ended {
             self.end().await?;
         }

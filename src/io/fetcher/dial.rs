@@ -1,6 +1,6 @@
 //! How is a connection to a web server opened? Here, and nowhere else in the program: the address check stands right before it.
 
-use crate::model::{address::AddressPolicy, fetch::FetchFailure};
+use nearcrawl_model::{address::AddressPolicy, fetch::FetchError};
 use std::{
     io,
     net::{IpAddr, SocketAddr},
@@ -16,33 +16,33 @@ pub async fn dial(
     source: Option<IpAddr>,
     policy: &AddressPolicy,
     patience: Duration,
-) -> Result<TcpStream, FetchFailure> {
+) -> Result<TcpStream, FetchError> {
     let socket = socket(address, source)?;
-    policy.check(address).map_err(|_| FetchFailure::ForbiddenAddress)?;
+    policy.check(address).map_err(|_| FetchError::ForbiddenAddress)?;
     let connecting = socket.connect(address);
     debug_assert!(policy.check(address).is_ok(), "a forbidden address must never be dialled: {address}");
-    let stream = tokio::time::timeout(patience, connecting).await.map_err(|_| FetchFailure::ConnectTimeout)?;
+    let stream = tokio::time::timeout(patience, connecting).await.map_err(|_| FetchError::ConnectTimeout)?;
     let stream = stream.map_err(|error| connect_failure(&error))?;
     // A request is one small write: waiting for more of it would only add to the response time. Failing costs no more.
     let _ = stream.set_nodelay(true);
     Ok(stream)
 }
 
-fn socket(address: SocketAddr, source: Option<IpAddr>) -> Result<TcpSocket, FetchFailure> {
+fn socket(address: SocketAddr, source: Option<IpAddr>) -> Result<TcpSocket, FetchError> {
     let made = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
-    let socket = made.map_err(|_| FetchFailure::Unreachable)?;
+    let socket = made.map_err(|_| FetchError::Unreachable)?;
     if let Some(source) = source {
         // Ports in TIME_WAIT may be bound again: otherwise a source address runs out of them after 28,000 servers a minute.
         let bound = socket.set_reuseaddr(true).and_then(|()| socket.bind(SocketAddr::new(source, 0)));
-        bound.map_err(|_| FetchFailure::Unreachable)?;
+        bound.map_err(|_| FetchError::Unreachable)?;
     }
     Ok(socket)
 }
 
-fn connect_failure(error: &io::Error) -> FetchFailure {
+fn connect_failure(error: &io::Error) -> FetchError {
     match error.kind() {
-        io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset => FetchFailure::ConnectionRefused,
-        io::ErrorKind::TimedOut => FetchFailure::ConnectTimeout,
-        _ => FetchFailure::Unreachable,
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset => FetchError::ConnectionRefused,
+        io::ErrorKind::TimedOut => FetchError::ConnectTimeout,
+        _ => FetchError::Unreachable,
     }
 }

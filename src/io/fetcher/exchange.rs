@@ -9,18 +9,7 @@ use super::{
     limits::FetchLimits,
     micros,
 };
-use crate::{
-    io::{evaluation, page},
-    model::{
-        evaluation::{Evaluated, Evaluation, Gate},
-        fetch::{FetchFailure, FetchOrder, FetchOutcome, FetchPurpose, Link, PageFacts},
-        fingerprint::FingerprintKey,
-        links::Links,
-        revisit::content_of,
-        time::Millis,
-        url::PageUrl,
-    },
-};
+use crate::io::tasks::{self, TaskKind};
 use bytes::Bytes;
 use http_body_util::Empty;
 use hyper::{
@@ -29,6 +18,16 @@ use hyper::{
     header::{self, HeaderValue},
     http::uri::PathAndQuery,
 };
+use nearcrawl_model::{
+    evaluation::{Evaluated, Evaluation, Gate},
+    fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, Link, PageFacts},
+    fingerprint::FingerprintKey,
+    links::Links,
+    revisit::content_of,
+    time::Millis,
+    url::PageUrl,
+};
+use nearcrawl_page::{evaluation, scanner};
 use std::{
     error::Error as _,
     io,
@@ -130,18 +129,18 @@ pub fn io_kind(error: &hyper::Error) -> Option<io::ErrorKind> {
 }
 
 /// What it means that no head came. `ended` is what the connection itself died of, where that is known.
-pub fn head_failure(error: &hyper::Error, ended: Option<&hyper::Error>) -> FetchFailure {
+pub fn head_failure(error: &hyper::Error, ended: Option<&hyper::Error>) -> FetchError {
     let inner = error.source().and_then(|source| source.downcast_ref::<hyper::Error>());
     let causes = || [Some(error), inner, ended].into_iter().flatten();
     // hyper has no name for "spoke before it was asked": it is what none of its other names fits.
     let is_loss =
         |cause: &hyper::Error| cause.is_canceled() || cause.is_closed() || cause.is_incomplete_message() || io_kind(cause).is_some();
     if causes().any(|cause| cause.is_parse_too_large() || io_kind(cause) == Some(io::ErrorKind::FileTooLarge)) {
-        FetchFailure::HeadTooLarge
+        FetchError::HeadTooLarge
     } else if causes().all(is_loss) {
-        FetchFailure::Closed
+        FetchError::Closed
     } else {
-        FetchFailure::NotHttp
+        FetchError::NotHttp
     }
 }
 
@@ -204,7 +203,7 @@ pub async fn receive<'a>(
     // Robots rules are read as they are: 4xx means that there are none (RFC 9309 §2.3.1.3), whoever says so.
     let challenged = guard::challenges(status, headers) && (order.purpose == FetchPurpose::Page || status >= 500);
     let unread = match (order.purpose, parts.status) {
-        _ if challenged && !is_refusal(status) => Some(FetchOutcome::Failed(FetchFailure::Challenged)),
+        _ if challenged && !is_refusal(status) => Some(FetchOutcome::Failed(FetchError::Challenged)),
         (_, status) if status.is_redirection() && (is_redirect(status) || headers.contains_key(header::LOCATION)) => {
             Some(redirect(status.as_u16(), headers, order, manners))
         }
@@ -251,7 +250,7 @@ fn is_redirect(status: StatusCode) -> bool {
 fn redirect(status: u16, headers: &HeaderMap, order: &FetchOrder, manners: &Manners) -> FetchOutcome {
     match head::location(headers, &order.url) {
         Ok(url) => FetchOutcome::Redirect { status, to: Link { fingerprint: manners.key.of(url.as_str()), url } },
-        Err(_) => FetchOutcome::Failed(FetchFailure::BadRedirect),
+        Err(_) => FetchOutcome::Failed(FetchError::BadRedirect),
     }
 }
 
@@ -259,20 +258,24 @@ fn redirect(status: u16, headers: &HeaderMap, order: &FetchOrder, manners: &Mann
 /// and so do all that are evaluated, which takes as long.
 const SCANNED_AT_ONCE: usize = 512 << 10;
 
-/// What a page says, and the page; none if the program is ending.
-async fn scan(bytes: Vec<u8>, content_type: Option<&str>, url: &PageUrl, manners: &Manners) -> Option<(Vec<u8>, PageFacts)> {
-    let limits = page::ScanLimits::default();
+/// What a page says, and the page.
+///
+/// # Errors
+/// Reading it panicked, or the program is ending.
+async fn scan(bytes: Vec<u8>, content_type: Option<&str>, url: &PageUrl, manners: &Manners) -> Result<(Vec<u8>, PageFacts), FetchError> {
+    let limits = scanner::ScanLimits::default();
     if bytes.len() <= SCANNED_AT_ONCE && !manners.evaluate {
-        let page = page::scan(&bytes, content_type, url, &manners.key, limits);
-        return Some((bytes, page));
+        let page = scanner::scan(&bytes, content_type, url, &manners.key, limits);
+        return Ok((bytes, page));
     }
     let (content_type, url, key, evaluate) = (content_type.map(str::to_owned), url.clone(), manners.key, manners.evaluate);
     let scanning = tokio::task::spawn_blocking(move || {
-        let mut page = page::scan(&bytes, content_type.as_deref(), &url, &key, limits);
+        let _running = tasks::begin(TaskKind::PageReading);
+        let mut page = scanner::scan(&bytes, content_type.as_deref(), &url, &key, limits);
         page.evaluation = evaluate.then(|| evaluated(&bytes, content_type.as_deref()));
         (bytes, page)
     });
-    scanning.await.ok()
+    scanning.await.map_err(|ended| if ended.is_panic() { FetchError::Crashed } else { FetchError::Cancelled })
 }
 
 /// Looks for failures in a page, and at the clock: that is part of the access.
@@ -282,7 +285,7 @@ fn evaluated(bytes: &[u8], content_type: Option<&str>) -> Evaluated {
     let evaluation = if bytes.len() > limits.bytes {
         Evaluation::refused(Gate::TooLong)
     } else {
-        evaluation::evaluate(&page::text(bytes, content_type), &limits)
+        evaluation::evaluate(&scanner::text(bytes, content_type), &limits, &|| begun.elapsed())
     };
     Evaluated { evaluation, took_us: micros(begun.elapsed()) }
 }
@@ -349,8 +352,9 @@ impl Unread<'_> {
     pub async fn read(self, order: &FetchOrder, manners: &Manners) -> FetchOutcome {
         let Unread { status, headers, bytes, _permit } = self;
         let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let Some((bytes, mut page)) = scan(bytes, content_type, &order.url, manners).await else {
-            return FetchOutcome::Failed(FetchFailure::Cancelled);
+        let (bytes, mut page) = match scan(bytes, content_type, &order.url, manners).await {
+            Ok(read) => read,
+            Err(failure) => return FetchOutcome::Failed(failure),
         };
         page.decoded_bytes = bytes.len() as u64;
         page.content = content_of(&bytes);
@@ -360,7 +364,7 @@ impl Unread<'_> {
         let is_challenge = guard::is_challenge(&bytes, page.links.len());
         manners.buffers.give(bytes);
         if is_challenge {
-            return FetchOutcome::Failed(FetchFailure::Challenged);
+            return FetchOutcome::Failed(FetchError::Challenged);
         }
         let tag = head::robots_tag(&headers, &manners.product);
         page.no_index |= tag.no_index;

@@ -41,7 +41,7 @@ const IN_PAGE: &[&str] = &[
 
 /// Challenges are small and lead nowhere. Pages that are larger or have more links are not searched.
 const LARGEST: usize = 64 << 10;
-const MOST_LINKS: usize = 8;
+const MAX_LINKS: usize = 8;
 
 /// Whether the head of an answer is a challenge's.
 pub fn challenges(status: u16, headers: &HeaderMap) -> bool {
@@ -53,7 +53,7 @@ pub fn challenges(status: u16, headers: &HeaderMap) -> bool {
 
 /// Whether a page with so many links is a challenge.
 pub fn is_challenge(page: &[u8], links: usize) -> bool {
-    links <= MOST_LINKS && page.len() <= LARGEST && IN_PAGE.iter().any(|text| memmem::find(page, text.as_bytes()).is_some())
+    links <= MAX_LINKS && page.len() <= LARGEST && IN_PAGE.iter().any(|text| memmem::find(page, text.as_bytes()).is_some())
 }
 
 #[cfg(test)]

@@ -1,29 +1,29 @@
 //! What does the head of an answer say? Type, software, target, patience asked for, and what robots may do.
 
-use crate::model::{
-    revisit::{LONGEST_VALIDATOR, Validators},
-    time::Millis,
-    url::{PageUrl, UrlRefusal},
-};
 use hyper::{
     HeaderMap, Version,
     header::{CONNECTION, CONTENT_TYPE, DATE, ETAG, HeaderName, LAST_MODIFIED, LOCATION, RETRY_AFTER, SERVER},
 };
+use nearcrawl_model::{
+    revisit::{MAX_VALIDATOR, Validators},
+    time::Millis,
+    url::{PageUrl, UrlError},
+};
 use std::time::SystemTime;
 
 /// `Retry-After` counts for at least this long.
-const SHORTEST_RETRY: Millis = 1_000;
+const MIN_RETRY: Millis = 1_000;
 
 /// `Retry-After` counts for at most this long.
-const LONGEST_RETRY: Millis = 24 * 60 * 60 * 1000;
+const MAX_RETRY: Millis = 24 * 60 * 60 * 1000;
 
 /// Texts of servers are cut here, in characters.
-const LONGEST_WORD: usize = 64;
+const MAX_WORD: usize = 64;
 
 /// A server's text without control characters, cut at 64 characters; none if nothing is left.
 fn word(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
-    let clean: String = text.trim().chars().filter(|c| !c.is_control()).take(LONGEST_WORD).collect();
+    let clean: String = text.trim().chars().filter(|c| !c.is_control()).take(MAX_WORD).collect();
     (!clean.is_empty()).then_some(clean)
 }
 
@@ -58,14 +58,14 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Millis> {
         let wait = until.duration_since(date.unwrap_or_else(SystemTime::now)).unwrap_or_default();
         Millis::try_from(wait.as_millis()).unwrap_or(Millis::MAX)
     };
-    Some(millis.clamp(SHORTEST_RETRY, LONGEST_RETRY))
+    Some(millis.clamp(MIN_RETRY, MAX_RETRY))
 }
 
 /// What the server says of the version of the page. What is too long or no plain text is left out.
 pub fn validators(headers: &HeaderMap) -> Validators {
     let text = |name| {
         let value = headers.get(name)?.to_str().ok()?.trim();
-        (1..=LONGEST_VALIDATOR).contains(&value.len()).then(|| value.to_owned())
+        (1..=MAX_VALIDATOR).contains(&value.len()).then(|| value.to_owned())
     };
     // A date that cannot be read would be sent back to somebody who cannot read it.
     let last_modified = text(LAST_MODIFIED).filter(|date| httpdate::parse_http_date(date).is_ok());
@@ -83,7 +83,7 @@ pub fn keeps_open(version: Version, headers: &HeaderMap) -> bool {
 
 /// Why a redirect leads nowhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadLocation {
+pub enum LocationError {
     /// There is no `Location`.
     #[error("no Location")]
     Missing,
@@ -92,19 +92,19 @@ pub enum BadLocation {
     Ambiguous,
     /// It is no URL that is followed.
     #[error(transparent)]
-    Refused(#[from] UrlRefusal),
+    Refused(#[from] UrlError),
 }
 
 /// Where a redirect leads, resolved against the URL that was asked for.
-pub fn location(headers: &HeaderMap, asked: &PageUrl) -> Result<PageUrl, BadLocation> {
+pub fn location(headers: &HeaderMap, asked: &PageUrl) -> Result<PageUrl, LocationError> {
     let mut values = headers.get_all(LOCATION).iter();
-    let first = values.next().ok_or(BadLocation::Missing)?;
+    let first = values.next().ok_or(LocationError::Missing)?;
     if values.any(|other| other != first) {
-        return Err(BadLocation::Ambiguous);
+        return Err(LocationError::Ambiguous);
     }
     let bytes = first.as_bytes().trim_ascii();
     if bytes.is_empty() {
-        return Err(BadLocation::Missing);
+        return Err(LocationError::Missing);
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(asked.join(text)?),

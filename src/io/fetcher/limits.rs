@@ -15,10 +15,10 @@ pub struct FetchLimits {
     pub read_idle: Duration,
     /// For all of it, connecting included.
     pub total: Duration,
-    /// How long a server may be slow before `least_rate` counts.
+    /// How long a server may be slow before `min_rate` counts.
     pub slow_start: Duration,
     /// Bytes a second that a body must come with after `slow_start`, on average; 0 asks for nothing.
-    pub least_rate: u64,
+    pub min_rate: u64,
     /// Bytes of a page's body as they come over the wire.
     pub wire_bytes: u64,
     /// Bytes of a page after decoding.
@@ -40,7 +40,7 @@ pub struct FetchLimits {
     /// How long a connection is kept without a request.
     pub idle: Duration,
     /// How many connections are kept without a request; beyond this they are closed after use.
-    pub most_kept: usize,
+    pub max_kept: usize,
 }
 
 impl FetchLimits {
@@ -64,7 +64,7 @@ impl Default for FetchLimits {
             read_idle: Duration::from_secs(10),
             total: Duration::from_secs(60),
             slow_start: Duration::from_secs(10),
-            least_rate: 1024,
+            min_rate: 1024,
             wire_bytes: 8 << 20,
             decoded_bytes: 8 << 20,
             robots_bytes: 500 << 10,
@@ -75,7 +75,7 @@ impl Default for FetchLimits {
             drain_bytes: 64 << 10,
             drain: Duration::from_secs(1),
             idle: Duration::from_secs(60),
-            most_kept: 512,
+            max_kept: 512,
         }
     }
 }

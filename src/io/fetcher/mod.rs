@@ -16,17 +16,18 @@ pub mod tls;
 
 pub use limits::FetchLimits;
 
-use crate::model::{
-    address::AddressPolicy,
-    fetch::{FetchFailure, FetchOrder, FetchOutcome, FetchReport},
-    fingerprint::FingerprintKey,
-    time::Millis,
-};
+use super::tasks::{self, TaskKind};
 use buffers::Buffers;
 use connection::{Connection, Line, Opening};
 use exchange::{Exchange, Manners, NoHead, Unread};
 use hyper::header::HeaderValue;
 use lanes::Lanes;
+use nearcrawl_model::{
+    address::AddressPolicy,
+    fetch::{FetchError, FetchOrder, FetchOutcome, FetchReport},
+    fingerprint::FingerprintKey,
+    time::Millis,
+};
 use std::{
     net::{IpAddr, SocketAddr},
     path::PathBuf,
@@ -57,7 +58,7 @@ pub struct FetcherConfig {
 
 /// Why there can be no fetcher or prober.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadFetcher {
+pub enum FetcherConfigError {
     /// The user agent cannot be sent.
     #[error("the user agent {0:?} cannot stand in a header: use visible ASCII characters")]
     UserAgent(String),
@@ -92,17 +93,17 @@ struct Inner {
 
 impl Fetcher {
     /// A fetcher that trusts the web's roots.
-    pub fn new(config: FetcherConfig, policy: impl Into<Arc<AddressPolicy>>) -> Result<Fetcher, BadFetcher> {
+    pub fn new(config: FetcherConfig, policy: impl Into<Arc<AddressPolicy>>) -> Result<Fetcher, FetcherConfigError> {
         Fetcher::with_tls(config, policy, WebTls::default())
     }
 
     /// A fetcher that trusts other roots.
-    pub fn with_tls(config: FetcherConfig, policy: impl Into<Arc<AddressPolicy>>, tls: WebTls) -> Result<Fetcher, BadFetcher> {
+    pub fn with_tls(config: FetcherConfig, policy: impl Into<Arc<AddressPolicy>>, tls: WebTls) -> Result<Fetcher, FetcherConfigError> {
         let FetcherConfig { user_agent, from, source_address, limits, key, evaluate } = config;
         let product = user_agent.split(['/', ' ']).next().unwrap_or_default().to_owned();
-        let agent = header_value(&user_agent).ok_or(BadFetcher::UserAgent(user_agent))?;
+        let agent = header_value(&user_agent).ok_or(FetcherConfigError::UserAgent(user_agent))?;
         let from = match from {
-            Some(text) => Some(header_value(&text).ok_or(BadFetcher::From(text))?),
+            Some(text) => Some(header_value(&text).ok_or(FetcherConfigError::From(text))?),
             None => None,
         };
         let opening = Opening {
@@ -124,10 +125,12 @@ impl Fetcher {
 
     /// Like [`Fetcher::fetch`], and calls `landed` when a page is here and only its reading is left, with what it took: from then on
     /// somebody else may speak to the address, and whoever was called first can have the next request under way before the reading begins.
+    ///
+    /// A panic on the way is a failure of this request: what was asked is told as [`FetchError::Crashed`], and the connection is closed.
     pub async fn fetch_telling(&self, order: FetchOrder, landed: impl FnOnce(Millis)) -> FetchReport {
         let address = SocketAddr::new(order.address.to_canonical(), order.url.port());
         if self.0.opening.policy.check(address).is_err() {
-            return report(order, failed(FetchFailure::ForbiddenAddress, Duration::ZERO));
+            return report(order, failed(FetchError::ForbiddenAddress, Duration::ZERO));
         }
         self.start_sweeping();
         let lane = self.0.lanes.enter(address.ip());
@@ -142,13 +145,32 @@ impl Fetcher {
             tokio::task::yield_now().await;
             Exchange { outcome: page.read(&order, &self.0.manners).await, ..exchange }
         };
-        let exchange = tokio::select! {
-            biased;
-            exchange = speaking => exchange,
-            () = stopped => failed(FetchFailure::Cancelled, Duration::ZERO),
+        let begun = Instant::now();
+        let asking = tasks::run(TaskKind::Fetch, async {
+            tokio::select! {
+                biased;
+                exchange = speaking => exchange,
+                () = stopped => failed(FetchError::Cancelled, Duration::ZERO),
+            }
+        });
+        let exchange = match asking.await {
+            Ok(exchange) => exchange,
+            Err(_) => {
+                self.close_kept(&lane).await;
+                failed(FetchError::Crashed, begun.elapsed())
+            }
         };
         self.0.lanes.leave(address.ip(), lane);
         report(order, exchange)
+    }
+
+    /// Closes the connection that a panic may have left in the middle of an answer, unless somebody else speaks by now.
+    async fn close_kept(&self, lane: &lanes::Lane) {
+        if let Ok(mut slot) = lane.slot.try_lock()
+            && let Some(connection) = slot.take()
+        {
+            connection.close().await;
+        }
     }
 
     /// Cancels what is under way at an address and closes the connection to it; returns when it is closed.
@@ -187,7 +209,9 @@ impl Fetcher {
             return;
         }
         let idle = self.0.manners.limits.idle;
-        tokio::spawn(sweep(Arc::downgrade(&self.0), idle));
+        let inner = Arc::downgrade(&self.0);
+        // After a panic it goes on with the next round.
+        tokio::spawn(async move { while tasks::run(TaskKind::Sweep, sweep(inner.clone(), idle)).await.is_err() {} });
     }
 }
 
@@ -214,12 +238,12 @@ impl Inner {
                 // Boxed, so that who needs none does not carry room for it: most find the connection open.
                 let opening = Box::pin(self.opening.open(address, line.clone()));
                 let opening = tokio::time::timeout_at(deadline.into(), opening).await;
-                match opening.unwrap_or(Err(FetchFailure::ConnectTimeout)) {
+                match opening.unwrap_or(Err(FetchError::ConnectTimeout)) {
                     Ok(connection) => *slot = Some(connection),
                     Err(failure) => return (failed(failure, begun.elapsed()), None),
                 }
             }
-            let Some(connection) = slot.as_mut() else { return (failed(FetchFailure::Closed, begun.elapsed()), None) };
+            let Some(connection) = slot.as_mut() else { return (failed(FetchError::Closed, begun.elapsed()), None) };
             let meter = connection.meter.clone();
             let connect = (!kept).then_some(connection.stood_after);
             let (sent, answer) = exchange::ask(connection, order, &self.manners, deadline).await;
@@ -235,7 +259,7 @@ impl Inner {
                 Err(NoHead::TimedOut) => {
                     let took = sent.elapsed();
                     self.park(slot, false).await;
-                    return (Exchange { first_byte: first_byte(), ..failed(FetchFailure::HeadTimeout, took) }, None);
+                    return (Exchange { first_byte: first_byte(), ..failed(FetchError::HeadTimeout, took) }, None);
                 }
                 Err(NoHead::NothingCame(error)) => (error, true),
                 Err(NoHead::Broken(error)) => (error, false),
@@ -255,7 +279,7 @@ impl Inner {
 
     /// Keeps the connection for the next request, or closes it.
     async fn park(&self, slot: &mut Option<Connection>, reusable: bool) {
-        let has_room = self.opening.open.load(Ordering::Relaxed) <= self.manners.limits.most_kept;
+        let has_room = self.opening.open.load(Ordering::Relaxed) <= self.manners.limits.max_kept;
         if reusable && has_room {
             if let Some(connection) = slot.as_mut() {
                 connection.busy = false;
@@ -267,7 +291,7 @@ impl Inner {
     }
 }
 
-fn failed(failure: FetchFailure, took: Duration) -> Exchange {
+fn failed(failure: FetchError, took: Duration) -> Exchange {
     Exchange {
         outcome: FetchOutcome::Failed(failure),
         took,

@@ -1,7 +1,7 @@
 //! Is the server at the other end the host we mean? TLS with the web's roots, HTTP/1.1 only, sessions resumed.
 
-use super::BadFetcher;
-use crate::model::{fetch::FetchFailure, url::Host};
+use super::FetcherConfigError;
+use nearcrawl_model::{fetch::FetchError, url::Host};
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
 use tokio::net::TcpStream;
 use tokio_rustls::{
@@ -15,7 +15,7 @@ use tokio_rustls::{
 };
 
 /// Sessions remembered for resumption: a resumed handshake costs a third of a full one, for both sides.
-const MOST_SESSIONS: usize = 1024;
+const MAX_SESSIONS: usize = 1024;
 
 /// The client side of TLS, shared by all connections.
 #[derive(Clone)]
@@ -35,10 +35,10 @@ impl WebTls {
     ///
     /// # Errors
     /// A file that cannot be read, or holds no certificate that can be trusted.
-    pub fn with_authorities(files: &[PathBuf]) -> Result<WebTls, BadFetcher> {
+    pub fn with_authorities(files: &[PathBuf]) -> Result<WebTls, FetcherConfigError> {
         let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         for path in files {
-            let bad = |why: String| BadFetcher::Authority { path: path.clone(), why };
+            let bad = |why: String| FetcherConfigError::Authority { path: path.clone(), why };
             let certificates = CertificateDer::pem_file_iter(path).map_err(|error| bad(error.to_string()))?;
             let known = roots.len();
             for certificate in certificates {
@@ -61,34 +61,32 @@ impl WebTls {
         let versions = versions.expect("ring supports the default protocol versions");
         let mut config = versions.with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        config.resumption = Resumption::in_memory_sessions(MOST_SESSIONS);
+        config.resumption = Resumption::in_memory_sessions(MAX_SESSIONS);
         WebTls { connector: TlsConnector::from(Arc::new(config)) }
     }
 
     /// Makes a connection secret and sure of its host.
-    pub async fn secure(&self, stream: TcpStream, host: &Host, patience: Duration) -> Result<TlsStream<TcpStream>, FetchFailure> {
-        let name = ServerName::try_from(host.as_str().to_owned()).map_err(|_| FetchFailure::TlsFailed)?;
+    pub async fn secure(&self, stream: TcpStream, host: &Host, patience: Duration) -> Result<TlsStream<TcpStream>, FetchError> {
+        let name = ServerName::try_from(host.as_str().to_owned()).map_err(|_| FetchError::TlsFailed)?;
         let shaking = self.connector.connect(name, stream);
-        let shaken = tokio::time::timeout(patience, shaking).await.map_err(|_| FetchFailure::TlsTimeout)?;
+        let shaken = tokio::time::timeout(patience, shaking).await.map_err(|_| FetchError::TlsTimeout)?;
         shaken.map_err(|error| tls_failure(&error))
     }
 }
 
 /// What went wrong, as a survey of servers wants to know it.
-fn tls_failure(error: &io::Error) -> FetchFailure {
+fn tls_failure(error: &io::Error) -> FetchError {
     use rustls::{AlertDescription as Alert, CertificateError as Bad, Error};
-    let Some(inner) = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) else { return FetchFailure::TlsFailed };
+    let Some(inner) = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) else { return FetchError::TlsFailed };
     match inner {
         Error::InvalidCertificate(bad) => match bad {
-            Bad::Expired | Bad::ExpiredContext { .. } | Bad::NotValidYet | Bad::NotValidYetContext { .. } => {
-                FetchFailure::CertificateExpired
-            }
-            Bad::NotValidForName | Bad::NotValidForNameContext { .. } => FetchFailure::CertificateForOther,
-            Bad::UnknownIssuer => FetchFailure::UnknownIssuer,
-            Bad::Other(other) if is_own_authority(other) => FetchFailure::UnknownIssuer,
-            _ => FetchFailure::BadCertificate,
+            Bad::Expired | Bad::ExpiredContext { .. } | Bad::NotValidYet | Bad::NotValidYetContext { .. } => FetchError::CertificateExpired,
+            Bad::NotValidForName | Bad::NotValidForNameContext { .. } => FetchError::CertificateForOther,
+            Bad::UnknownIssuer => FetchError::UnknownIssuer,
+            Bad::Other(other) if is_own_authority(other) => FetchError::UnknownIssuer,
+            _ => FetchError::BadCertificate,
         },
-        Error::NoCertificatesPresented => FetchFailure::BadCertificate,
+        Error::NoCertificatesPresented => FetchError::BadCertificate,
         Error::InvalidMessage(_)
         | Error::PeerIncompatible(_)
         | Error::PeerMisbehaved(_)
@@ -98,8 +96,8 @@ fn tls_failure(error: &io::Error) -> FetchFailure {
         | Error::NoApplicationProtocol
         | Error::AlertReceived(
             Alert::ProtocolVersion | Alert::HandshakeFailure | Alert::InsufficientSecurity | Alert::NoApplicationProtocol,
-        ) => FetchFailure::TlsProtocol,
-        _ => FetchFailure::TlsFailed,
+        ) => FetchError::TlsProtocol,
+        _ => FetchError::TlsFailed,
     }
 }
 

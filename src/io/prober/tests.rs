@@ -88,10 +88,10 @@ async fn any_status_measures_and_no_status_does_not() {
         (vec![answer("404 Not Found", "", b"")], None),
         (vec![answer("500 Oops", "", b""), Step::Close], None),
         (vec![send("HTTP/1.0 200 OK\n\n"), Step::Close], None),
-        (vec![Step::Hold], Some(FetchFailure::HeadTimeout)),
-        (vec![Step::Close], Some(FetchFailure::Closed)),
-        (vec![send("SSH-2.0-x\r\n"), Step::Hold], Some(FetchFailure::NotHttp)),
-        (vec![send("HTTP/1.1 200 OK\r\n"), Step::Endless("X: y\r\n".repeat(1000).into())], Some(FetchFailure::HeadTooLarge)),
+        (vec![Step::Hold], Some(FetchError::HeadTimeout)),
+        (vec![Step::Close], Some(FetchError::Closed)),
+        (vec![send("SSH-2.0-x\r\n"), Step::Hold], Some(FetchError::NotHttp)),
+        (vec![send("HTTP/1.1 200 OK\r\n"), Step::Endless("X: y\r\n".repeat(1000).into())], Some(FetchError::HeadTooLarge)),
     ] {
         let site = Site::always(steps).await;
         let report = prober(site.address.port(), short).probe(&target(site.address, false), ProbeKind::HttpHead).await;
@@ -105,7 +105,7 @@ async fn a_head_probe_speaks_tls_where_the_url_was_https() {
     let site = SecureSite::start().await;
     let prober = prober(site.address.port(), ProbeTimeouts::default());
     let stranger = prober.probe(&target(site.address, true), ProbeKind::HttpHead).await;
-    assert_eq!(stranger.rtt_us, Err(FetchFailure::UnknownIssuer));
+    assert_eq!(stranger.rtt_us, Err(FetchError::UnknownIssuer));
     let report = prober.trusting(test_tls()).probe(&target(site.address, true), ProbeKind::HttpHead).await;
     assert!(report.rtt_us.is_ok(), "{report:?}");
     assert_eq!(site.names.lock().unwrap().last().cloned().flatten().as_deref(), Some("good.test"));
@@ -118,14 +118,14 @@ async fn forbidden_and_dead_servers_are_told_apart() {
     for kind in [ProbeKind::Tcp, ProbeKind::HttpHead] {
         let strict =
             Prober::new(None, AddressPolicy { ports: vec![port], ..AddressPolicy::default() }, ProbeTimeouts::default(), "x").unwrap();
-        assert_eq!(strict.probe(&target(site.address, false), kind).await.rtt_us, Err(FetchFailure::ForbiddenAddress));
+        assert_eq!(strict.probe(&target(site.address, false), kind).await.rtt_us, Err(FetchError::ForbiddenAddress));
     }
     assert_eq!(site.connections(), 0);
     drop(site);
     let free = { std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap() };
     for kind in [ProbeKind::Tcp, ProbeKind::HttpHead] {
         let report = prober(free.port(), ProbeTimeouts::default()).probe(&target(free, false), kind).await;
-        assert_eq!(report.rtt_us, Err(FetchFailure::ConnectionRefused));
+        assert_eq!(report.rtt_us, Err(FetchError::ConnectionRefused));
     }
     assert!(Prober::new(None, AddressPolicy::default(), ProbeTimeouts::default(), "a\r\nb").is_err());
 }

@@ -136,7 +136,7 @@ fn limits() -> DownloadLimits {
 }
 
 /// Fetches into `dir`; also the steps.
-async fn visit(server: &Server, dir: &Path, limits: DownloadLimits) -> (Result<Arrival, DownloadFailure>, Vec<DownloadStep>) {
+async fn visit(server: &Server, dir: &Path, limits: DownloadLimits) -> (Result<Arrival, DownloadError>, Vec<DownloadStep>) {
     let download = Download { name: "lab".to_owned(), url: server.url.clone() };
     let mut steps = Vec::new();
     let check = |path: &Path| match fs::read_to_string(path).unwrap().starts_with("lab|") {
@@ -164,7 +164,7 @@ async fn a_file_comes_once_and_then_only_when_it_changed() {
     let server = Server::start(move |lines, _| {
         let (body, etag) = served.lock().unwrap().clone();
         if lines[0].contains(".md5") {
-            let sum = md5::sum(body.as_bytes()).unwrap();
+            let sum = checksum::sum(body.as_bytes()).unwrap();
             return (answer("200 OK", "", &format!("MD5 (delegated) = {sum}\n")), Then::Close);
         }
         match value(lines, "if-none-match") {
@@ -213,7 +213,7 @@ async fn what_arrived_is_kept_for_the_next_visit() {
     let dir = tempfile::tempdir().unwrap();
     let once = DownloadLimits { attempts: 1, ..limits() };
     let (outcome, _) = visit(&server, dir.path(), once).await;
-    assert!(matches!(outcome, Err(DownloadFailure::Broken { .. })), "{outcome:?}");
+    assert!(matches!(outcome, Err(DownloadError::Broken { .. })), "{outcome:?}");
     assert_eq!(files(dir.path()), ["lab.part", "lab.part.notes"]);
     assert!(matches!(visit(&server, dir.path(), once).await.0, Ok(Arrival::New { resumed: 7000.., .. })));
     assert_eq!((copy(dir.path()), files(dir.path()).len()), (body(), 2));
@@ -272,7 +272,7 @@ async fn a_wrong_sum_keeps_the_old_copy() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("lab"), "old").unwrap();
     let (outcome, _) = visit(&server, dir.path(), limits()).await;
-    assert!(matches!(outcome, Err(DownloadFailure::Checksum { ref said, .. }) if said.starts_with("0cc1")), "{outcome:?}");
+    assert!(matches!(outcome, Err(DownloadError::Checksum { ref said, .. }) if said.starts_with("0cc1")), "{outcome:?}");
     assert_eq!((copy(dir.path()), files(dir.path())), ("old".to_owned(), vec!["lab".to_owned()]));
     assert_eq!(server.asked().len(), 3, "the file may have changed between the two: it is tried again");
 }
@@ -286,7 +286,7 @@ async fn a_file_that_its_reader_refuses_does_not_replace_the_old_one() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("lab"), "old").unwrap();
     let (outcome, _) = visit(&server, dir.path(), limits()).await;
-    assert!(matches!(outcome, Err(DownloadFailure::Refused { ref why, .. }) if why == "nothing usable"), "{outcome:?}");
+    assert!(matches!(outcome, Err(DownloadError::Refused { ref why, .. }) if why == "nothing usable"), "{outcome:?}");
     assert_eq!((copy(dir.path()), files(dir.path())), ("old".to_owned(), vec!["lab".to_owned()]));
 }
 
@@ -295,7 +295,7 @@ async fn what_is_not_there_is_asked_for_once_and_servers_out_of_order_again() {
     let gone = Server::start(|_, _| not_found());
     let dir = tempfile::tempdir().unwrap();
     let (outcome, _) = visit(&gone, dir.path(), limits()).await;
-    assert!(matches!(outcome, Err(DownloadFailure::Status { status: StatusCode::NOT_FOUND, .. })), "{outcome:?}");
+    assert!(matches!(outcome, Err(DownloadError::Status { status: StatusCode::NOT_FOUND, .. })), "{outcome:?}");
     assert_eq!((gone.asked().len(), files(dir.path()).len()), (1, 0));
     let tired = Server::start(|lines, before| match before {
         _ if lines[0].contains(".md5") => not_found(),
@@ -313,7 +313,7 @@ async fn endless_and_too_large_bodies_are_cut_off() {
     let announced = Server::start(|_, _| (answer("200 OK", "Content-Length: 9999999999\r\n", "lab|"), Then::Stall));
     for server in [endless, announced] {
         let (outcome, _) = visit(&server, dir.path(), limits()).await;
-        assert!(matches!(outcome, Err(DownloadFailure::TooLarge(_, 1_048_576))), "{outcome:?}");
+        assert!(matches!(outcome, Err(DownloadError::TooLarge(_, 1_048_576))), "{outcome:?}");
         assert_eq!(server.asked().len(), 1);
         assert!(fs::metadata(dir.path().join("lab.part")).map_or(0, |m| m.len()) <= 1 << 20);
     }
@@ -324,12 +324,12 @@ async fn a_server_that_falls_silent_is_given_up_and_what_came_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(|_, _| (whole(&body(), "one")[..300].to_vec(), Then::Stall));
     let (outcome, _) = visit(&server, dir.path(), DownloadLimits { attempts: 1, least: 10_000, ..limits() }).await;
-    assert!(matches!(outcome, Err(DownloadFailure::Broken { ref why, .. }) if why.contains("bytes came in")), "{outcome:?}");
+    assert!(matches!(outcome, Err(DownloadError::Broken { ref why, .. }) if why.contains("bytes came in")), "{outcome:?}");
     assert_eq!(files(dir.path()), ["lab.part", "lab.part.notes"]);
     let mute = Server::start(|_, _| (Vec::new(), Then::Stall));
     let patience = DownloadLimits { head: Duration::from_millis(200), total: Duration::from_millis(900), attempts: 99, ..limits() };
     let (outcome, _) = visit(&mute, dir.path(), patience).await;
-    assert!(matches!(outcome, Err(DownloadFailure::OutOfTime(_))), "{outcome:?}");
+    assert!(matches!(outcome, Err(DownloadError::OutOfTime(_))), "{outcome:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -337,9 +337,9 @@ async fn nobody_there_and_no_room_are_told_apart() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(|_, _| (whole(&body(), "one"), Then::Close));
     let (outcome, _) = visit(&server, &dir.path().join("missing"), limits()).await;
-    assert!(matches!(outcome, Err(DownloadFailure::Disk { .. })), "{outcome:?}");
+    assert!(matches!(outcome, Err(DownloadError::Disk { .. })), "{outcome:?}");
     let nowhere = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
     let download = Download { name: "lab".to_owned(), url: Url::parse(&format!("http://{nowhere}/x")).unwrap() };
     let outcome = fetch(&download, dir.path(), &limits(), &mut |_| (), &|_| Ok(())).await;
-    assert!(matches!(outcome, Err(DownloadFailure::Broken { ref why, .. }) if why.contains("refused")), "{outcome:?}");
+    assert!(matches!(outcome, Err(DownloadError::Broken { ref why, .. }) if why.contains("refused")), "{outcome:?}");
 }

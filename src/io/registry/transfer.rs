@@ -1,7 +1,7 @@
 //! What is one attempt? Ask for what is missing, write it down as it comes, and believe it only when it is all there and right.
 
 use super::{
-    Arrival, Download, DownloadFailure, DownloadLimits, DownloadStep, Trouble, md5,
+    Arrival, Download, DownloadError, DownloadLimits, DownloadStep, Trouble, checksum,
     notes::{Notes, with_ending},
 };
 use reqwest::{Client, Response, StatusCode, header};
@@ -14,7 +14,7 @@ use std::{
 use tokio::time::{Instant, timeout};
 
 /// The longest file beside a file that is read for its sum, in bytes.
-const LONGEST_SUM: usize = 4096;
+const MAX_SUM: usize = 4096;
 
 /// One file on its way.
 pub(super) struct Transfer<'a> {
@@ -49,11 +49,11 @@ impl<'a> Transfer<'a> {
     }
 
     fn broken(&self, why: impl Into<String>) -> Trouble {
-        Trouble::Again(DownloadFailure::Broken { url: Box::new(self.download.url.clone()), why: why.into() }, Duration::ZERO)
+        Trouble::Again(DownloadError::Broken { url: Box::new(self.download.url.clone()), why: why.into() }, Duration::ZERO)
     }
 
     fn disk(path: &Path) -> impl Fn(io::Error) -> Trouble + '_ {
-        |why| Trouble::Final(DownloadFailure::Disk { path: path.to_owned(), kind: why.kind(), why: why.to_string() })
+        |why| Trouble::Final(DownloadError::Disk { path: path.to_owned(), kind: why.kind(), why: why.to_string() })
     }
 
     /// Forgets what has arrived.
@@ -79,18 +79,15 @@ impl<'a> Transfer<'a> {
         };
         watch(DownloadStep::Checking);
         let said = self.published_sum().await?;
-        let found = File::open(&self.part).and_then(md5::sum).map_err(Self::disk(&self.part))?;
+        let found = File::open(&self.part).and_then(checksum::sum).map_err(Self::disk(&self.part))?;
         if let Some(said) = said.clone().filter(|said| *said != found) {
             // Perhaps a new version appeared meanwhile: then all of it has to come again.
             self.start_over()?;
-            return Err(Trouble::Again(
-                DownloadFailure::Checksum { url: Box::new(self.download.url.clone()), said, found },
-                Duration::ZERO,
-            ));
+            return Err(Trouble::Again(DownloadError::Checksum { url: Box::new(self.download.url.clone()), said, found }, Duration::ZERO));
         }
         if let Err(why) = check(&self.part) {
             self.start_over()?;
-            return Err(Trouble::Final(DownloadFailure::Refused { url: Box::new(self.download.url.clone()), why }));
+            return Err(Trouble::Final(DownloadError::Refused { url: Box::new(self.download.url.clone()), why }));
         }
         let bytes = fs::metadata(&self.part).map_err(Self::disk(&self.part))?.len();
         fs::rename(&self.part, &self.copy).map_err(Self::disk(&self.copy))?;
@@ -156,7 +153,7 @@ impl<'a> Transfer<'a> {
 
     /// What to do after an answer that is no file.
     fn refused(&self, status: StatusCode, response: &Response) -> Trouble {
-        let failure = DownloadFailure::Status { url: Box::new(self.download.url.clone()), status };
+        let failure = DownloadError::Status { url: Box::new(self.download.url.clone()), status };
         let later = status.is_server_error() || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS);
         if !later {
             return Trouble::Final(failure);
@@ -169,7 +166,7 @@ impl<'a> Transfer<'a> {
     /// Writes the body at the end of the part.
     async fn write(&self, mut response: Response, there: u64, watch: &mut (dyn FnMut(DownloadStep) + Send)) -> Result<(), Trouble> {
         let total = response.content_length().map(|rest| rest.saturating_add(there));
-        let too_large = || Trouble::Final(DownloadFailure::TooLarge(self.download.url.clone(), self.limits.largest));
+        let too_large = || Trouble::Final(DownloadError::TooLarge(self.download.url.clone(), self.limits.largest));
         if total.is_some_and(|total| total > self.limits.largest) {
             return Err(too_large());
         }
@@ -214,7 +211,7 @@ impl<'a> Transfer<'a> {
             let mut response = self.client.get(url).send().await?;
             let status = response.status();
             let mut body = Vec::new();
-            while let Some(chunk) = response.chunk().await?.filter(|_| body.len() < LONGEST_SUM) {
+            while let Some(chunk) = response.chunk().await?.filter(|_| body.len() < MAX_SUM) {
                 body.extend_from_slice(&chunk);
             }
             Ok::<_, reqwest::Error>((status, body))
@@ -222,7 +219,7 @@ impl<'a> Transfer<'a> {
         let answer = timeout(self.limits.head, ask).await.map_err(|_| self.broken("no answer in time for the MD5 sum"))?;
         let (status, body) = answer.map_err(|why| self.broken(whole_story(&why)))?;
         match status {
-            StatusCode::OK => Ok(md5::said(&String::from_utf8_lossy(&body))),
+            StatusCode::OK => Ok(checksum::said(&String::from_utf8_lossy(&body))),
             // Otherwise a server that is out of order could talk us out of checking.
             status if status.is_server_error() => Err(self.broken(format!("the server says {status} for the MD5 sum"))),
             _ => Ok(None),

@@ -39,7 +39,7 @@ struct Dns {
 }
 
 /// What is answered over UDP without asking for TCP.
-const LONGEST_DATAGRAM: usize = 1232;
+const MAX_DATAGRAM: usize = 1232;
 
 /// The datagrams that answer a question.
 fn replies(question: &[u8], zone: &dyn Fn(&str, RecordType) -> Reply) -> Option<(String, RecordType, Vec<Vec<u8>>)> {
@@ -92,7 +92,7 @@ impl Dns {
                 let Some((name, kind, sent)) = replies(&buffer[..size], &*zone) else { continue };
                 log.lock().unwrap().push((name, kind, peer.ip()));
                 for reply in sent {
-                    let reply = if reply.len() > LONGEST_DATAGRAM { truncated(&reply) } else { reply };
+                    let reply = if reply.len() > MAX_DATAGRAM { truncated(&reply) } else { reply };
                     socket.send_to(&reply, peer).await.unwrap();
                 }
             }
@@ -143,7 +143,7 @@ fn host(text: &str) -> Host {
     text.parse().unwrap()
 }
 
-async fn pinned(dns: &Dns, text: &str) -> Result<(String, Millis), ResolveFailure> {
+async fn pinned(dns: &Dns, text: &str) -> Result<(String, Millis), ResolveError> {
     let located = dns.resolver(AddressPolicy::default()).resolve(&host(text)).await?;
     assert_eq!(located.host, host(text));
     Ok((located.address.to_string(), located.valid_for))
@@ -181,22 +181,22 @@ async fn forbidden_addresses_are_never_pinned_unless_the_operator_opened_them() 
         _ => Reply::Records(vec![aaaa(name, 0, "::1"), aaaa(name, 0, "fd00:ec2::254")]),
     })
     .await;
-    assert_eq!(pinned(&dns, "rebind.test").await, Err(ResolveFailure::ForbiddenAddress));
+    assert_eq!(pinned(&dns, "rebind.test").await, Err(ResolveError::ForbiddenAddress));
     assert_eq!(dns.asked(), 2);
     let laboratory = AddressPolicy { allowed: vec!["127.0.0.0/8".parse().unwrap()], ..AddressPolicy::default() };
     let located = dns.resolver(laboratory).resolve(&host("rebind.test")).await.unwrap();
     assert_eq!(located.address.to_string(), "127.0.0.1");
     // The library knows this one by itself: it must be checked all the same.
-    assert_eq!(pinned(&dns, "localhost").await, Err(ResolveFailure::ForbiddenAddress));
+    assert_eq!(pinned(&dns, "localhost").await, Err(ResolveError::ForbiddenAddress));
 }
 
 #[tokio::test]
 async fn a_host_that_is_an_address_is_checked_without_a_question() {
     let dns = Dns::start(|_, _| Reply::Silence).await;
-    assert_eq!(pinned(&dns, "8.8.8.8").await, Ok(("8.8.8.8".into(), LONGEST_PIN)));
-    assert_eq!(pinned(&dns, "2a00::1").await, Ok(("2a00::1".into(), LONGEST_PIN)));
+    assert_eq!(pinned(&dns, "8.8.8.8").await, Ok(("8.8.8.8".into(), MAX_PIN)));
+    assert_eq!(pinned(&dns, "2a00::1").await, Ok(("2a00::1".into(), MAX_PIN)));
     for special in ["127.0.0.1", "2130706433", "0x7f000001", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "169.254.169.254"] {
-        assert_eq!(pinned(&dns, special).await, Err(ResolveFailure::ForbiddenAddress), "{special}");
+        assert_eq!(pinned(&dns, special).await, Err(ResolveError::ForbiddenAddress), "{special}");
     }
     assert_eq!(dns.asked(), 0);
 }
@@ -216,14 +216,14 @@ async fn failures_are_told_apart() {
     let config = ResolverConfig { servers: vec![dns.address], timeout: Duration::from_millis(200), ..ResolverConfig::default() };
     let resolver = Resolver::new(config, AddressPolicy::default()).unwrap();
     for (name, want) in [
-        ("nowhere.test", vec![ResolveFailure::NoSuchName]),
-        ("empty.test", vec![ResolveFailure::NoAddress]),
-        ("broken.test", vec![ResolveFailure::ServerFailed]),
-        ("refused.test", vec![ResolveFailure::ServerFailed]),
-        ("half.test", vec![ResolveFailure::ServerFailed]),
-        ("silent.test", vec![ResolveFailure::TimedOut]),
+        ("nowhere.test", vec![ResolveError::NoSuchName]),
+        ("empty.test", vec![ResolveError::NoAddress]),
+        ("broken.test", vec![ResolveError::ServerFailed]),
+        ("refused.test", vec![ResolveError::ServerFailed]),
+        ("half.test", vec![ResolveError::ServerFailed]),
+        ("silent.test", vec![ResolveError::TimedOut]),
         // Anybody can send garbage, so it may also be ignored until time is up.
-        ("garbage.test", vec![ResolveFailure::ServerFailed, ResolveFailure::TimedOut]),
+        ("garbage.test", vec![ResolveError::ServerFailed, ResolveError::TimedOut]),
     ] {
         let found = tokio::time::timeout(Duration::from_secs(10), resolver.resolve(&host(name))).await.expect("the resolver hangs");
         assert!(found.as_ref().is_err_and(|found| want.contains(found)), "{name}: {found:?}");
@@ -263,11 +263,11 @@ async fn chains_are_followed_for_eight_aliases_and_loops_are_not() {
     assert_eq!(pinned(&dns, "far.test").await, Ok(("8.8.4.4".into(), 300_000)));
     assert_eq!(pinned(&dns, "n0.eight.test").await, Ok(("8.8.8.8".into(), 300_000)));
     for (name, want) in [
-        ("dead.test", ResolveFailure::NoAddress),
-        ("n0.nine.test", ResolveFailure::Looping),
-        ("n0.deep.test", ResolveFailure::Looping),
-        ("self.test", ResolveFailure::Looping),
-        ("ping.test", ResolveFailure::Looping),
+        ("dead.test", ResolveError::NoAddress),
+        ("n0.nine.test", ResolveError::Looping),
+        ("n0.deep.test", ResolveError::Looping),
+        ("self.test", ResolveError::Looping),
+        ("ping.test", ResolveError::Looping),
     ] {
         assert_eq!(pinned(&dns, name).await, Err(want), "{name}");
     }
@@ -280,8 +280,7 @@ async fn the_time_to_live_is_kept_within_bounds() {
         Reply::Records(vec![a(name, ttl, "8.8.8.8"), a(name, ttl.max(1000), "9.9.9.9")])
     })
     .await;
-    for (ttl, want) in [(0, 60_000), (59, 60_000), (61, 61_000), (86_400, 86_400_000), (604_801, LONGEST_PIN), (2_147_483_647, LONGEST_PIN)]
-    {
+    for (ttl, want) in [(0, 60_000), (59, 60_000), (61, 61_000), (86_400, 86_400_000), (604_801, MAX_PIN), (2_147_483_647, MAX_PIN)] {
         assert_eq!(pinned(&dns, &format!("t{ttl}.test")).await, Ok(("8.8.8.8".into(), want)), "{ttl}");
     }
     let config = ResolverConfig { servers: vec![dns.address], shortest_pin: 86_400_000, ..ResolverConfig::default() };
@@ -305,7 +304,7 @@ async fn names_are_absolute_and_no_more_than_sixteen_addresses_are_looked_at() {
     assert_eq!(pinned(&dns, "single").await.map(|pin| pin.0), Ok("8.8.8.8".into()));
     assert_eq!(pinned(&dns, "crowd.test").await.map(|pin| pin.0), Ok("9.0.0.35".into()));
     assert_eq!(pinned(&dns, "thousand.test").await.map(|pin| pin.0), Ok("9.0.3.240".into()));
-    assert_eq!(pinned(&dns, "nothing.test").await, Err(ResolveFailure::NoSuchName));
+    assert_eq!(pinned(&dns, "nothing.test").await, Err(ResolveError::NoSuchName));
     let names: Vec<_> = dns.asked.lock().unwrap().iter().map(|asked| asked.0.clone()).collect();
     assert_eq!(
         names,

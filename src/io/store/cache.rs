@@ -2,17 +2,19 @@
 //!
 //! One action at a time: that is why of each page "new" is said exactly once.
 
+use super::columns::Column;
 use super::{
     counters::{StoreCounters, add},
-    database::{Database, family, within},
+    database::{Database, within},
     error::StoreError,
     former,
     journal::ReadFault,
     room::{Room, Shared},
     seen::{self, SeenSet},
+    stall,
     state::{Answer, Closing, look},
 };
-use crate::model::{
+use nearcrawl_model::{
     fingerprint::Fingerprint,
     revisit::{Former, FormerRow},
     seen::{PageState, SeenAnswer, SeenBatch},
@@ -98,6 +100,7 @@ pub(super) fn serve(shared: &Shared, mut actions: mpsc::Receiver<CacheAction>, c
             break;
         }
         add(&counters.cache_actions, 1);
+        stall::wait();
         if shared.work(|room| perform(room, action, counters)).is_none() {
             break;
         }
@@ -121,7 +124,7 @@ fn perform(room: &mut Room, action: CacheAction, counters: &StoreCounters) {
         CacheAction::CutPut { site, urls, answer } => {
             drop(answer.send(change(database, |db, batch| {
                 for (page, url) in &urls {
-                    batch.put_cf(family(db, "cut"), seen::key(site, *page), url);
+                    batch.put_cf(Column::Cut.of(db), seen::key(site, *page), url);
                 }
             })));
         }
@@ -134,13 +137,13 @@ fn perform(room: &mut Room, action: CacheAction, counters: &StoreCounters) {
         CacheAction::SiteLoad { site, rows, answer } => drop(answer.send(set.load(database, site, &rows))),
         CacheAction::SitesDrop { sites, answer } => drop(answer.send(sites_drop(database, set, &sites))),
         CacheAction::TablePut { key, value, answer } => {
-            drop(answer.send(change(database, |db, batch| batch.put_cf(family(db, "tables"), key, value))));
+            drop(answer.send(change(database, |db, batch| batch.put_cf(Column::Tables.of(db), key, value))));
         }
         CacheAction::TableDelete { key, answer } => {
-            drop(answer.send(change(database, |db, batch| batch.delete_cf(family(db, "tables"), key))));
+            drop(answer.send(change(database, |db, batch| batch.delete_cf(Column::Tables.of(db), key))));
         }
         CacheAction::TableGet { key, answer } => {
-            drop(answer.send(look(database, |db| Ok(db.get_cf(family(db, "tables"), key)?))));
+            drop(answer.send(look(database, |db| Ok(db.get_cf(Column::Tables.of(db), key)?))));
         }
         CacheAction::TableAll { prefix, answer } => drop(answer.send(look(database, |db| table(db, &prefix)))),
         // Answered above; the loop ends at the other one.
@@ -160,7 +163,7 @@ fn change(database: &mut Database, fill: impl FnOnce(&DB, &mut WriteBatch)) -> R
 fn cut_take(database: &mut Database, site: u64, pages: &[Fingerprint]) -> Result<Vec<Option<String>>, StoreError> {
     database.make_writable()?;
     let (urls, batch) = look(database, |db| {
-        let cut = family(db, "cut");
+        let cut = Column::Cut.of(db);
         let mut batch = WriteBatch::default();
         let mut taken = std::collections::BTreeSet::new();
         let mut urls = Vec::with_capacity(pages.len());
@@ -187,10 +190,10 @@ fn sites_drop(database: &mut Database, set: &mut SeenSet, sites: &RangeInclusive
     let db = database.db()?;
     let mut batch = WriteBatch::default();
     let (first, last) = (seen::key(*sites.start(), Fingerprint(0)), seen::key(*sites.end(), Fingerprint(u64::MAX)));
-    for name in ["children", "cut"] {
+    for column in [Column::Children, Column::Cut] {
         // The end of a range is not part of it.
-        batch.delete_range_cf(family(db, name), first, last);
-        batch.delete_cf(family(db, name), last);
+        batch.delete_range_cf(column.of(db), first, last);
+        batch.delete_cf(column.of(db), last);
     }
     former::forget(db, &mut batch, *sites.start(), *sites.end());
     set.forget(database, sites, batch)
@@ -202,7 +205,7 @@ pub(super) fn table_key(name: &str, key: &[u8]) -> Vec<u8> {
 }
 
 fn table(db: &DB, prefix: &[u8]) -> Result<Vec<TableRow>, ReadFault> {
-    db.iterator_cf_opt(family(db, "tables"), within(prefix), IteratorMode::From(prefix, Direction::Forward))
+    db.iterator_cf_opt(Column::Tables.of(db), within(prefix), IteratorMode::From(prefix, Direction::Forward))
         .map(|item| {
             let (key, value) = item?;
             Ok((key[prefix.len()..].to_vec(), value.into_vec()))

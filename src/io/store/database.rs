@@ -3,14 +3,15 @@
 //! RocksDB latches an error that it met while writing: it refuses all writes from then on, even when there is room again. So a
 //! database whose write found the disk full is closed and opened again, at first for reading only if even that needs room.
 
+use super::columns::{Column, DEFAULT};
 use super::{
     config::StoreConfig,
     counters::{StoreCounters, add},
     error::{StoreError, Trouble, trouble},
 };
 use rocksdb::{
-    BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBCompressionType, DBRecoveryMode, LogLevel, Options, ReadOptions,
-    WriteBatch, WriteOptions,
+    BlockBasedOptions, Cache, ColumnFamilyDescriptor, DB, DBCompressionType, DBRecoveryMode, LogLevel, Options, ReadOptions, WriteBatch,
+    WriteOptions,
 };
 use std::{
     fs,
@@ -28,7 +29,7 @@ pub(super) struct Plan {
     /// `state` or `cache`: its directory and its name in messages.
     pub(super) name: &'static str,
     /// Its column families besides `default`.
-    pub(super) families: &'static [&'static str],
+    pub(super) columns: &'static [Column],
     /// Bytes for rows not yet in tables.
     pub(super) write_buffer_bytes: usize,
     /// Whether a write is on the disk before it counts as done.
@@ -43,7 +44,7 @@ impl Plan {
     pub(super) fn state(config: &StoreConfig, blocks: &Cache) -> Plan {
         Plan {
             name: "state",
-            families: &["claims", "rows", "heads"],
+            columns: &Column::STATE,
             write_buffer_bytes: config.state_write_buffer_bytes(),
             synced: true,
             blocks: blocks.clone(),
@@ -54,7 +55,7 @@ impl Plan {
     pub(super) fn cache(config: &StoreConfig, blocks: &Cache) -> Plan {
         Plan {
             name: "cache",
-            families: &["seen", "recent", "children", "cut", "tables", super::former::FAMILY],
+            columns: &Column::CACHE,
             write_buffer_bytes: config.cache_write_buffer_bytes(),
             synced: false,
             blocks: blocks.clone(),
@@ -123,18 +124,21 @@ impl Plan {
     }
 
     fn descriptors(&self) -> Vec<ColumnFamilyDescriptor> {
-        let describe = |name: &&str| {
+        let describe = |column: &Column| {
             let mut options = Options::default();
             self.tables(&mut options);
-            match *name {
-                "seen" => self.packed_rows(&mut options),
+            match column {
+                Column::Seen => self.packed_rows(&mut options),
                 // Fingerprints, which nothing makes shorter.
-                "recent" | "children" => options.set_compression_type(DBCompressionType::None),
-                _ => {}
+                Column::Recent | Column::Children => options.set_compression_type(DBCompressionType::None),
+                Column::Claims | Column::Rows | Column::Heads | Column::Cut | Column::Tables | Column::Former => {}
             }
-            ColumnFamilyDescriptor::new(*name, options)
+            ColumnFamilyDescriptor::new(column.name(), options)
         };
-        self.families.iter().chain(&["default"]).map(describe).collect()
+        let mut default = Options::default();
+        self.tables(&mut default);
+        let default = ColumnFamilyDescriptor::new(DEFAULT, default);
+        self.columns.iter().map(describe).chain([default]).collect()
     }
 
     fn open(&self, path: &Path, create: bool) -> Result<DB, rocksdb::Error> {
@@ -299,19 +303,13 @@ impl Database {
     /// Writes to tables what is only in the log, so that the next opening is quick. Not needed for safety.
     pub(super) fn flush(&self) {
         if let (Condition::Sound, Some(db)) = (&self.condition, &self.db) {
-            for name in self.plan.families.iter().chain(&["default"]) {
+            for name in self.plan.columns.iter().map(|column| column.name()).chain([DEFAULT]) {
                 if let Some(family) = db.cf_handle(name) {
                     let _ = db.flush_cf(family);
                 }
             }
         }
     }
-}
-
-/// A column family that was named when the database was opened.
-pub(super) fn family<'a>(db: &'a DB, name: &'static str) -> &'a ColumnFamily {
-    #[expect(clippy::expect_used, reason = "a database only opens with all the column families of its plan")]
-    db.cf_handle(name).expect("the column family was opened")
 }
 
 /// Options for reading the keys that begin with `prefix` and no others.

@@ -1,11 +1,8 @@
 //! What did the run before know of a page? Pages and texts by (site, fingerprint), for as long as the next run goes on.
 
-use super::{
-    database::{Database, family},
-    error::StoreError,
-    journal::ReadFault,
-};
-use crate::model::{
+use super::columns::Column;
+use super::{database::Database, error::StoreError, journal::ReadFault};
+use nearcrawl_model::{
     fetch::Link,
     fingerprint::Fingerprint,
     links::Links,
@@ -13,9 +10,6 @@ use crate::model::{
     url::PageUrl,
 };
 use rocksdb::{DB, WriteBatch};
-
-/// The column family.
-pub(super) const FAMILY: &str = "former";
 
 const PAGE: u8 = 0;
 const TEXT: u8 = 1;
@@ -31,7 +25,7 @@ fn key(site: u64, of: Fingerprint, kind: u8) -> [u8; 17] {
 pub(super) fn put(database: &mut Database, site: u64, rows: &[FormerRow]) -> Result<(), StoreError> {
     database.make_writable()?;
     let mut write = WriteBatch::default();
-    let former = family(database.db()?, FAMILY);
+    let former = Column::Former.of(database.db()?);
     for row in rows {
         match row {
             FormerRow::Text(of, text) => write.put_cf(former, key(site, *of, TEXT), text),
@@ -47,7 +41,7 @@ pub(super) fn put(database: &mut Database, site: u64, rows: &[FormerRow]) -> Res
 }
 
 fn page(db: &DB, site: u64, of: Fingerprint) -> Result<Option<FormerPage>, ReadFault> {
-    let found = db.get_pinned_cf(family(db, FAMILY), key(site, of, PAGE))?;
+    let found = db.get_pinned_cf(Column::Former.of(db), key(site, of, PAGE))?;
     let read = |bytes: rocksdb::DBPinnableSlice<'_>| postcard::from_bytes(&bytes);
     found.map(read).transpose().map_err(|_| ReadFault::Nonsense("a page of a run before cannot be read"))
 }
@@ -57,7 +51,7 @@ pub(super) fn page_with_links(db: &DB, site: u64, of: Fingerprint) -> Result<Opt
     let Some(page) = page(db, site, of)? else { return Ok(None) };
     let prints = || page.children.iter().chain(&page.elsewhere);
     let keys: Vec<_> = prints().map(|print| key(site, *print, TEXT)).collect();
-    let former = family(db, FAMILY);
+    let former = Column::Former.of(db);
     let texts = db.multi_get_cf(keys.iter().map(|key| (former, key)));
     let read = |(fingerprint, text): (&Fingerprint, Result<Option<Vec<u8>>, rocksdb::Error>)| {
         let text = text.map_err(ReadFault::from).transpose()?;
@@ -71,7 +65,7 @@ pub(super) fn page_with_links(db: &DB, site: u64, of: Fingerprint) -> Result<Opt
 
 /// Puts into a batch that these sites are forgotten.
 pub(super) fn forget(db: &DB, write: &mut WriteBatch, first: u64, last: u64) {
-    let former = family(db, FAMILY);
+    let former = Column::Former.of(db);
     let (begin, end) = (first.to_be_bytes(), last.checked_add(1).map(u64::to_be_bytes));
     match end {
         Some(end) => write.delete_range_cf(former, begin.as_slice(), end.as_slice()),

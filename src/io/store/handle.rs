@@ -10,9 +10,11 @@ use super::{
     open::{self, OpenReport, Opened},
     room::{Room, Shared},
     seen::SeenSet,
+    stall,
     state::{self, Answer, Closing, StateAction, StateRead, StateWrite},
 };
-use crate::model::{
+use crate::io::tasks::{self, TaskKind};
+use nearcrawl_model::{
     claim::SignedClaim,
     fingerprint::Fingerprint,
     journal::{JournalKey, JournalRow},
@@ -72,6 +74,7 @@ impl Store {
         let failed = |error: std::io::Error| OpenError::Io { path: dir.to_path_buf(), reason: format!("no thread to be had: {error}") };
         let (held, counts) = (Arc::clone(&lock), Arc::clone(&counters));
         let state_thread = thread::Builder::new().name("store-state".to_owned()).spawn(move || {
+            let _running = tasks::begin(TaskKind::StateThread);
             let closed = state::serve(state, state_actions, &counts);
             drop(held);
             closed.map(|done| done.send(()));
@@ -79,6 +82,7 @@ impl Store {
         let room = Arc::new(Shared::new(Room { database: cache, seen: SeenSet::new(config.recent_bytes()) }));
         let (shared, counts) = (Arc::clone(&room), Arc::clone(&counters));
         let cache_thread = thread::Builder::new().name("store-cache".to_owned()).spawn(move || {
+            let _running = tasks::begin(TaskKind::CacheThread);
             let closed = cache::serve(&shared, cache_actions, &counts);
             drop(lock);
             closed.map(|done| done.send(()));
@@ -143,7 +147,11 @@ impl Store {
 
     async fn look(&self, ask: fn(&Path) -> std::io::Result<u64>) -> Result<u64, StoreError> {
         let dir = self.0.dir.clone();
-        let asked = tokio::task::spawn_blocking(move || ask(&dir)).await;
+        let asked = tokio::task::spawn_blocking(move || {
+            stall::wait();
+            ask(&dir)
+        })
+        .await;
         asked.map_err(|_| StoreError::Closed)?.map_err(|error| StoreError::Io(error.to_string()))
     }
 

@@ -3,12 +3,9 @@
 //! The head says how far the journal goes without a gap, so that nobody has to walk its rows to know. Row and head change in
 //! the same batch.
 
-use super::{
-    database::{family, within},
-    error::StoreError,
-    key,
-};
-use crate::model::{
+use super::columns::Column;
+use super::{database::within, error::StoreError, key};
+use nearcrawl_model::{
     journal::{JournalKey, JournalRow},
     subnet::Subnet,
 };
@@ -87,12 +84,12 @@ impl Touched {
         if sequence >= self.holds_below {
             return Ok(None);
         }
-        Ok(db.get_pinned_cf(family(db, "rows"), key::of_row(journal, sequence))?.map(|stored| *stored == *entry))
+        Ok(db.get_pinned_cf(Column::Rows.of(db), key::of_row(journal, sequence))?.map(|stored| *stored == *entry))
     }
 
     /// Deletes all rows from this one on.
     fn cut(&mut self, db: &DB, batch: &mut WriteBatch, journal: &[u8], from: u64) {
-        let rows = family(db, "rows");
+        let rows = Column::Rows.of(db);
         if self.head.end - from <= DROPPED_ROW_BY_ROW {
             for sequence in from..self.head.end {
                 batch.delete_cf(rows, key::of_row(journal, sequence));
@@ -120,7 +117,7 @@ impl JournalChanges {
     fn touch(&mut self, db: &DB, journal: &[u8]) -> Result<&mut Touched, ReadFault> {
         // Not the entry API: its key would have to be made anew for every row.
         if !self.touched.contains_key(journal) {
-            let head = db.get_pinned_cf(family(db, "heads"), journal)?;
+            let head = db.get_pinned_cf(Column::Heads.of(db), journal)?;
             let head = head.map_or(Ok(Head::default()), |bytes| Head::read(&bytes))?;
             self.touched.insert(journal.to_vec(), Touched::new(head));
         }
@@ -131,7 +128,7 @@ impl JournalChanges {
     /// everything behind it goes: a former owner wrote that, and the present one's word holds. Returns how far each journal
     /// goes then, in the order in which the rows name them.
     pub(super) fn append(&mut self, db: &DB, batch: &mut WriteBatch, rows: &[JournalRow]) -> Result<Vec<(JournalKey, u64)>, ReadFault> {
-        let family_rows = family(db, "rows");
+        let family_rows = Column::Rows.of(db);
         let mut named: Vec<(JournalKey, Vec<u8>)> = Vec::new();
         for row in rows {
             if named.last().is_none_or(|(key, _)| *key != row.key) {
@@ -177,7 +174,7 @@ impl JournalChanges {
 
     /// Puts the heads into the batch, once for each journal however often it was touched.
     pub(super) fn finish(self, db: &DB, batch: &mut WriteBatch) {
-        let heads = family(db, "heads");
+        let heads = Column::Heads.of(db);
         for (journal, touched) in self.touched {
             if touched.head.end == 0 {
                 batch.delete_cf(heads, journal);
@@ -192,7 +189,7 @@ impl JournalChanges {
 fn rows_within(db: &DB, prefix: &[u8], start: &[u8], most_bytes: usize) -> Result<Piece, ReadFault> {
     let mut rows = Vec::new();
     let mut bytes = 0;
-    for item in db.iterator_cf_opt(family(db, "rows"), within(prefix), IteratorMode::From(start, Direction::Forward)) {
+    for item in db.iterator_cf_opt(Column::Rows.of(db), within(prefix), IteratorMode::From(start, Direction::Forward)) {
         let (row_key, entry) = item?;
         let (key, sequence) = key::read_row(&row_key).ok_or(ReadFault::Nonsense("the key of a journal row cannot be read"))?;
         bytes += row_key.len() + entry.len();
@@ -222,7 +219,7 @@ pub(super) fn range(db: &DB, subnet: &Subnet, from: Option<&(JournalKey, u64)>, 
 pub(super) fn heads(db: &DB, subnet: Option<&Subnet>) -> Result<Vec<(JournalKey, u64)>, ReadFault> {
     let prefix = subnet.map(key::of_subnet).unwrap_or_default();
     let mut found = Vec::new();
-    for item in db.iterator_cf_opt(family(db, "heads"), within(&prefix), IteratorMode::From(&prefix, Direction::Forward)) {
+    for item in db.iterator_cf_opt(Column::Heads.of(db), within(&prefix), IteratorMode::From(&prefix, Direction::Forward)) {
         let (journal, head) = item?;
         let journal = key::read_journal(&journal).ok_or(ReadFault::Nonsense("the key of a journal cannot be read"))?;
         found.push((journal, Head::read(&head)?.next));

@@ -7,7 +7,7 @@
 //! ```
 //! No host contains a NUL, so no host's keys fall between another's.
 
-use crate::model::{journal::JournalKey, subnet::Subnet, url::Host};
+use nearcrawl_model::{journal::JournalKey, subnet::Subnet, url::Host};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The key of a subnet: 6 or 18 bytes.

@@ -6,6 +6,7 @@
 //! threads and awaits the answer; small questions to the seen set are answered on the spot if the thread is idle. Whoever stops waiting does not undo what was asked for.
 
 mod cache;
+mod columns;
 mod config;
 mod counters;
 mod database;
@@ -18,6 +19,7 @@ mod key;
 mod open;
 mod room;
 mod seen;
+mod stall;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -29,7 +29,7 @@ pub const FORMAT: u32 = 1;
 const CACHE_FORMAT: &[u8] = b"2";
 
 /// How many damaged caches are kept for whoever wants to know why; the oldest goes when another comes.
-const MOST_DAMAGED_KEPT: usize = 2;
+const MAX_DAMAGED_KEPT: usize = 2;
 
 /// What was found when a state directory was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -155,7 +155,7 @@ fn move_aside(dir: &Path, path: &Path) -> io::Result<PathBuf> {
     }
     kept.sort();
     let next = kept.last().map_or(1, |(number, _)| number + 1);
-    while kept.len() >= MOST_DAMAGED_KEPT {
+    while kept.len() >= MAX_DAMAGED_KEPT {
         fs::remove_dir_all(kept.remove(0).1)?;
     }
     let moved_to = dir.join(format!("cache.damaged-{next}"));

@@ -9,8 +9,9 @@ use super::{
     database::Database,
     error::StoreError,
     seen::SeenSet,
+    stall,
 };
-use crate::model::seen::{SeenAnswer, SeenBatch};
+use nearcrawl_model::seen::{SeenAnswer, SeenBatch};
 use std::{
     sync::{
         Mutex,
@@ -71,7 +72,7 @@ impl Shared {
 
     /// Answers a question on the spot if that is quick; none if it has to be handed to the thread.
     pub(super) fn at_once(&self, batch: &SeenBatch, counters: &StoreCounters) -> Option<Result<Vec<SeenAnswer>, StoreError>> {
-        if self.waiting.load(Ordering::SeqCst) != 0 {
+        if self.waiting.load(Ordering::SeqCst) != 0 || stall::stands_still() {
             return None;
         }
         let left = self.for_the_thread.load(Ordering::Relaxed);

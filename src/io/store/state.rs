@@ -3,13 +3,15 @@
 //! It takes all actions that wait, puts the changes among them into one batch, syncs once, answers them, and then the readers.
 //! A reader may so see a change that was asked for after it, but never misses one that was answered before it.
 
+use super::columns::Column;
 use super::{
     counters::{StoreCounters, add},
-    database::{Database, family},
+    database::Database,
     error::StoreError,
     journal::{self, JournalChanges, ReadFault},
+    stall,
 };
-use crate::model::{
+use nearcrawl_model::{
     claim::SignedClaim,
     journal::{JournalKey, JournalRow},
     subnet::Subnet,
@@ -70,7 +72,7 @@ pub(super) struct Closing {
 }
 
 /// A batch is committed when it has grown to this, even if more changes wait.
-const MOST_BATCH_BYTES: usize = 4 << 20;
+const MAX_BATCH_BYTES: usize = 4 << 20;
 
 /// What is done once it is known how the commit went.
 type AfterCommit = Box<dyn FnOnce(Result<(), StoreError>)>;
@@ -85,6 +87,7 @@ pub(super) fn serve(
     let mut reads = Vec::new();
     while closed.is_none() {
         let Some(first) = actions.blocking_recv() else { break };
+        stall::wait();
         let mut group = Group::default();
         let mut next = Some(first);
         while let Some(action) = next {
@@ -96,7 +99,7 @@ pub(super) fn serve(
                     break;
                 }
             }
-            next = if group.batch.size_in_bytes() < MOST_BATCH_BYTES { actions.try_recv().ok() } else { None };
+            next = if group.batch.size_in_bytes() < MAX_BATCH_BYTES { actions.try_recv().ok() } else { None };
         }
         group.commit(&mut database, counters);
         for read in reads.drain(..) {
@@ -141,7 +144,7 @@ impl Group {
                 self.after.push(Box::new(|done| drop(answer.send(done))));
                 let db = database.db()?;
                 for (subnet, claim) in claims {
-                    self.batch.put_cf(family(db, "claims"), subnet, claim);
+                    self.batch.put_cf(Column::Claims.of(db), subnet, claim);
                 }
             }
             StateWrite::Append { rows, answer } => {
@@ -201,7 +204,7 @@ pub(super) fn look<T>(database: &mut Database, read: impl FnOnce(&DB) -> Result<
 }
 
 fn claims(db: &DB) -> Result<Vec<SignedClaim>, ReadFault> {
-    db.iterator_cf(family(db, "claims"), IteratorMode::Start)
+    db.iterator_cf(Column::Claims.of(db), IteratorMode::Start)
         .map(|item| postcard::from_bytes(&item?.1).map_err(|_| ReadFault::Nonsense("a stored claim cannot be decoded")))
         .collect()
 }

@@ -6,7 +6,7 @@ mod questions;
 mod room;
 
 use super::{Store, StoreConfig};
-use crate::model::{
+use nearcrawl_model::{
     journal::{JournalKey, JournalRow},
     subnet::Subnet,
 };

@@ -4,8 +4,8 @@ use super::{
     codec::MessageCodec,
     config::{StartError, SwarmConfig},
     hello::{Hello, HelloAnswer},
+    protocol,
 };
-use crate::model::message::{LARGEST_GOSSIP, LARGEST_MESSAGE, PublicRequest, PublicResponse, Request, Response};
 use libp2p::{
     StreamProtocol, allow_block_list, connection_limits, gossipsub, identify,
     identity::Keypair,
@@ -13,13 +13,14 @@ use libp2p::{
     request_response::{self, ProtocolSupport},
     swarm::NetworkBehaviour,
 };
+use nearcrawl_model::message::{MAX_GOSSIP, MAX_MESSAGE, PublicRequest, PublicResponse, Request, Response};
 use std::time::Duration;
 
 /// How long a hello may take.
 pub(super) const HELLO_WITHIN: Duration = Duration::from_secs(5);
 
 /// The largest hello, in bytes.
-const LARGEST_HELLO: usize = 4 << 10;
+const MAX_HELLO: usize = 4 << 10;
 
 /// Questions and answers between members.
 pub(super) type MemberBehaviour = request_response::Behaviour<MessageCodec<Request, Response>>;
@@ -46,11 +47,11 @@ impl Behaviour {
     /// The behaviours of an access point with this key.
     pub(super) fn new(config: &SwarmConfig, keypair: &Keypair) -> Result<Behaviour, StartError> {
         let connections = connection_limits::ConnectionLimits::default()
-            .with_max_pending_incoming(Some(config.most_connections / 4 + 4))
-            .with_max_pending_outgoing(Some(config.most_connections / 4 + 4))
-            .with_max_established(Some(config.most_connections))
+            .with_max_pending_incoming(Some(config.max_connections / 4 + 4))
+            .with_max_pending_outgoing(Some(config.max_connections / 4 + 4))
+            .with_max_established(Some(config.max_connections))
             .with_max_established_per_peer(Some(4));
-        let identify = identify::Config::new("/nearcrawl/1".to_owned(), keypair.public())
+        let identify = identify::Config::new(protocol::IDENTIFY.to_owned(), keypair.public())
             .with_agent_version(config.software.clone())
             .with_push_listen_addr_updates(false)
             .with_cache_size(0);
@@ -60,18 +61,18 @@ impl Behaviour {
         Ok(Behaviour {
             blocked: allow_block_list::Behaviour::default(),
             connections: connection_limits::Behaviour::new(connections),
-            memory: memory_connection_limits::Behaviour::with_max_bytes(config.most_memory),
+            memory: memory_connection_limits::Behaviour::with_max_bytes(config.max_memory),
             identify: identify::Behaviour::new(identify),
             ping: ping::Behaviour::new(ping::Config::new()),
             gossip: gossip(keypair)?,
             hello: HelloBehaviour::with_codec(
-                MessageCodec::new(LARGEST_HELLO),
-                [(StreamProtocol::new("/nearcrawl/hello/1"), ProtocolSupport::Full)],
+                MessageCodec::new(MAX_HELLO),
+                [(StreamProtocol::new(protocol::HELLO), ProtocolSupport::Full)],
                 hello,
             ),
             member: MemberBehaviour::with_codec(
-                MessageCodec::new(LARGEST_MESSAGE),
-                [(StreamProtocol::new("/nearcrawl/member/1"), ProtocolSupport::Full)],
+                MessageCodec::new(MAX_MESSAGE),
+                [(StreamProtocol::new(protocol::MEMBER), ProtocolSupport::Full)],
                 member,
             ),
             // A member only answers here; it asks like everybody else, with a key for the occasion.
@@ -82,13 +83,13 @@ impl Behaviour {
 
 /// The public protocol, for answering or for asking.
 pub(super) fn public_behaviour(config: request_response::Config, support: ProtocolSupport) -> PublicBehaviour {
-    PublicBehaviour::with_codec(MessageCodec::new(LARGEST_MESSAGE), [(StreamProtocol::new("/nearcrawl/public/1"), support)], config)
+    PublicBehaviour::with_codec(MessageCodec::new(MAX_MESSAGE), [(StreamProtocol::new(protocol::PUBLIC), support)], config)
 }
 
 fn gossip(keypair: &Keypair) -> Result<gossipsub::Behaviour, StartError> {
     let config = gossipsub::ConfigBuilder::default()
         // Room for what gossipsub wraps around the message: author, number, signature, topic.
-        .max_transmit_size(LARGEST_GOSSIP + 1024)
+        .max_transmit_size(MAX_GOSSIP + 1024)
         .validation_mode(gossipsub::ValidationMode::Strict)
         // Nothing is passed on before we have looked at it and at who sent it.
         .validate_messages()

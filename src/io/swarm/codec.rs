@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 const SMALL: u64 = 64 << 10;
 
 /// How many larger messages may be read at the same time, over all connections: bounds the memory peers can make us use.
-const MOST_LARGE_READS: usize = 128;
+const MAX_LARGE_READS: usize = 128;
 
 /// What arrived as a request. A broken one is told on, so that it can be counted against the peer who sent it.
 #[derive(Debug)]
@@ -47,10 +47,10 @@ macro_rules! wire {
 }
 
 wire!(
-    crate::model::message::Request,
-    crate::model::message::Response,
-    crate::model::message::PublicRequest,
-    crate::model::message::PublicResponse,
+    nearcrawl_model::message::Request,
+    nearcrawl_model::message::Response,
+    nearcrawl_model::message::PublicRequest,
+    nearcrawl_model::message::PublicResponse,
     super::hello::HelloAnswer
 );
 
@@ -80,7 +80,7 @@ impl<Q, A> Clone for MessageCodec<Q, A> {
 impl<Q, A> MessageCodec<Q, A> {
     /// A codec for messages of at most `largest` bytes.
     pub(super) fn new(largest: usize) -> Self {
-        MessageCodec { largest: largest as u64, large_reads: Arc::new(Semaphore::new(MOST_LARGE_READS)), messages: PhantomData }
+        MessageCodec { largest: largest as u64, large_reads: Arc::new(Semaphore::new(MAX_LARGE_READS)), messages: PhantomData }
     }
 
     /// Reads up to the end; none if there is more than allowed.
@@ -140,12 +140,12 @@ impl<Q: Wire + 'static, A: Wire + 'static> request_response::Codec for MessageCo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::message::Request;
     use libp2p::{futures::io::Cursor, request_response::Codec};
+    use nearcrawl_model::message::Request;
 
     const PROTOCOL: StreamProtocol = StreamProtocol::new("/test/1");
 
-    fn codec(largest: usize) -> MessageCodec<Request, crate::model::message::Response> {
+    fn codec(largest: usize) -> MessageCodec<Request, nearcrawl_model::message::Response> {
         MessageCodec::new(largest)
     }
 

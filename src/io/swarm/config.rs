@@ -23,9 +23,9 @@ pub struct SwarmConfig {
     /// Name and version, for people.
     pub software: String,
     /// Connections at the same time, both directions together.
-    pub most_connections: u32,
+    pub max_connections: u32,
     /// New connections are refused when the process uses more memory than this, in bytes.
-    pub most_memory: usize,
+    pub max_memory: usize,
     /// How long a question may take.
     pub answer_within: Duration,
     /// Requests a second from one peer, after a burst of four times as many; SWIM is counted apart.
@@ -45,12 +45,25 @@ impl Default for SwarmConfig {
             hierarchy_hash: [0; 32],
             incarnation: 1,
             software: concat!("nearcrawl/", env!("CARGO_PKG_VERSION")).to_owned(),
-            most_connections: 512,
-            most_memory: 2 << 30,
+            max_connections: 512,
+            max_memory: 2 << 30,
             answer_within: Duration::from_secs(20),
             requests_per_second: 100,
             public_per_second: 20,
         }
+    }
+}
+
+/// What to do about the system's reason for not listening.
+fn listen_advice(reason: &str) -> &'static str {
+    if reason.contains("in use") {
+        "; is another daemon running? Stop it, or choose another port"
+    } else if reason.contains("assign") {
+        "; the address is not one of this machine"
+    } else if reason.contains("ermission") {
+        "; ports below 1024 need root or CAP_NET_BIND_SERVICE: choose a higher one"
+    } else {
+        ""
     }
 }
 
@@ -66,7 +79,7 @@ pub enum StartError {
         reason: String,
     },
     /// Listening failed.
-    #[error("cannot listen on {address}: {reason}; is another daemon running, or the address not this machine's?")]
+    #[error("swarm.listen = \"{address}\": cannot listen: {reason}{}", listen_advice(.reason))]
     Listen {
         /// The address.
         address: String,

@@ -1,21 +1,21 @@
 //! Who comes in, and who goes? Connections and their hellos.
 
 use super::{
-    HelloRefusal, SwarmSecrets,
+    HelloError, SwarmSecrets,
     behaviour::HELLO_WITHIN,
     codec::Arrived,
     config::StartError,
     hello::{Hello, HelloAnswer, clean, judge, usable_addresses},
-    messages::{AskFailure, SwarmEvent, count},
+    messages::{AskError, SwarmEvent, count},
     peers::{Peer, Stage},
     run::Runner,
 };
-use crate::model::access_point::AccessPoint;
 use libp2p::{
     PeerId,
     gossipsub::IdentTopic,
     request_response::{self, Message, OutboundFailure},
 };
+use nearcrawl_model::access_point::AccessPoint;
 use std::{
     io,
     net::IpAddr,
@@ -30,7 +30,7 @@ impl Runner {
     pub(super) fn subscribe(&mut self) -> Result<(), StartError> {
         if let Some(secrets) = self.secrets {
             let name: String = secrets.swarm.iter().map(|byte| format!("{byte:02x}")).collect();
-            let topic = IdentTopic::new(format!("nearcrawl/1/{name}"));
+            let topic = IdentTopic::new(format!("{}/{name}", super::protocol::TOPIC));
             self.libp2p.behaviour_mut().gossip.subscribe(&topic).map_err(|error| StartError::Library(error.to_string()))?;
             self.topic = Some(topic);
         }
@@ -74,8 +74,8 @@ impl Runner {
         state.connected = false;
         let (was_member, access_point) = (state.is_member(), state.access_point);
         let failure = match state.stage {
-            Stage::Refused | Stage::Reader => AskFailure::NotLetIn("the hello was refused".to_owned()),
-            Stage::Greeting | Stage::Member { .. } => AskFailure::ConnectionLost,
+            Stage::Refused | Stage::Reader => AskError::NotLetIn("the hello was refused".to_owned()),
+            Stage::Greeting | Stage::Member { .. } => AskError::ConnectionLost,
         };
         self.give_up(peer, &failure);
         if was_member {
@@ -109,9 +109,9 @@ impl Runner {
             }
             HelloEvent::OutboundFailure { peer, error, .. } => {
                 let refusal = match error {
-                    OutboundFailure::Timeout => HelloRefusal::NoHello(HELLO_WITHIN.as_secs()),
-                    OutboundFailure::UnsupportedProtocols => HelloRefusal::Unreadable,
-                    OutboundFailure::Io(error) if error.kind() == io::ErrorKind::InvalidData => HelloRefusal::Unreadable,
+                    OutboundFailure::Timeout => HelloError::NoHello(HELLO_WITHIN.as_secs()),
+                    OutboundFailure::UnsupportedProtocols => HelloError::Unreadable,
+                    OutboundFailure::Io(error) if error.kind() == io::ErrorKind::InvalidData => HelloError::Unreadable,
                     // Another connection to this peer may stand and have its own hello.
                     OutboundFailure::Io(_) | OutboundFailure::DialFailure | OutboundFailure::ConnectionClosed => return,
                 };
@@ -128,10 +128,10 @@ impl Runner {
         let ours = self.hello();
         let Arrived::Whole(hello) = hello else {
             self.offended(peer);
-            self.refuse(peer, HelloRefusal::Unreadable);
-            return HelloAnswer::refused(&HelloRefusal::Unreadable);
+            self.refuse(peer, HelloError::Unreadable);
+            return HelloAnswer::refused(&HelloError::Unreadable);
         };
-        let Some(state) = self.peers.get_mut(&peer) else { return HelloAnswer::refused(&HelloRefusal::Unreadable) };
+        let Some(state) = self.peers.get_mut(&peer) else { return HelloAnswer::refused(&HelloError::Unreadable) };
         if let Err(refusal) = judge(&ours, &hello, state.dialled) {
             let answer = HelloAnswer::refused(&refusal);
             self.refuse(peer, refusal);
@@ -147,12 +147,12 @@ impl Runner {
     }
 
     /// Becomes a member of the swarm of whoever welcomes us, if we have none.
-    fn adopt(&mut self, peer: PeerId, hello: &Hello, secrets: Option<SwarmSecrets>) -> Result<(), HelloRefusal> {
+    fn adopt(&mut self, peer: PeerId, hello: &Hello, secrets: Option<SwarmSecrets>) -> Result<(), HelloError> {
         if self.secrets.is_some() {
             return Ok(());
         }
-        let secrets = secrets.filter(|secrets| Some(secrets.swarm) == hello.swarm).ok_or(HelloRefusal::Unreadable)?;
-        let by = super::access_point_of(&peer).ok_or(HelloRefusal::Unreadable)?;
+        let secrets = secrets.filter(|secrets| Some(secrets.swarm) == hello.swarm).ok_or(HelloError::Unreadable)?;
+        let by = super::access_point_of(&peer).ok_or(HelloError::Unreadable)?;
         self.secrets = Some(secrets);
         if let Err(error) = self.subscribe() {
             tracing::warn!(%error, "no gossip from this swarm");
@@ -193,20 +193,20 @@ impl Runner {
     }
 
     /// Does not let a peer in, or throws it out; it is hung up on when it has had time to read why.
-    pub(super) fn refuse(&mut self, peer: PeerId, reason: HelloRefusal) {
+    pub(super) fn refuse(&mut self, peer: PeerId, reason: HelloError) {
         count(&self.counters.refused);
-        if let Some(access_point) = self.shut(peer, &AskFailure::NotLetIn(reason.to_string())) {
+        if let Some(access_point) = self.shut(peer, &AskError::NotLetIn(reason.to_string())) {
             self.outbox.push_back(SwarmEvent::Refused { peer: access_point, reason });
         }
     }
 
     fn refused_by(&mut self, peer: PeerId, reason: &str) {
-        if let Some(access_point) = self.shut(peer, &AskFailure::NotLetIn(reason.to_owned())) {
+        if let Some(access_point) = self.shut(peer, &AskError::NotLetIn(reason.to_owned())) {
             self.outbox.push_back(SwarmEvent::RefusedBy { peer: access_point, reason: reason.to_owned() });
         }
     }
 
-    fn shut(&mut self, peer: PeerId, failure: &AskFailure) -> Option<AccessPoint> {
+    fn shut(&mut self, peer: PeerId, failure: &AskError) -> Option<AccessPoint> {
         let state = self.peers.get_mut(&peer)?;
         let (was_member, access_point) = (state.is_member(), state.access_point);
         state.enter(Stage::Refused, Instant::now());

@@ -1,17 +1,15 @@
 //! May this peer come in? The first exchange on every connection: the one who dialled says hello, the other one judges it and
 //! answers with its own hello, which is judged in turn.
 
-use crate::model::{access_point::AccessPoint, fingerprint::FingerprintKey};
+use super::protocol::PROTOCOL;
+use nearcrawl_model::{access_point::AccessPoint, fingerprint::FingerprintKey};
 use serde::{Deserialize, Serialize};
-
-/// The protocol version. Members speak exactly the same one.
-pub const PROTOCOL: u32 = 4;
 
 /// Which swarm: chosen at random by its first access point.
 pub type SwarmId = [u8; 16];
 
 /// The longest text of a refusal, in characters.
-const LONGEST_REASON: usize = 400;
+const MAX_REASON: usize = 400;
 
 /// What every member of a swarm knows and nobody else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,7 +55,7 @@ pub(super) enum HelloAnswer {
 
 /// Why a peer was not let in. The text is what the other side's operator reads.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum HelloRefusal {
+pub enum HelloError {
     /// Another protocol version.
     #[error("protocol version {theirs} cannot talk to version {ours}: install the same release of nearcrawl everywhere in the swarm")]
     OtherProtocol {
@@ -97,32 +95,32 @@ fn short(bytes: &[u8]) -> String {
 }
 
 /// Refuses a hello that does not fit ours. `dialled` says that we chose to connect to this peer.
-pub(super) fn judge(ours: &Hello, theirs: &Hello, dialled: bool) -> Result<(), HelloRefusal> {
+pub(super) fn judge(ours: &Hello, theirs: &Hello, dialled: bool) -> Result<(), HelloError> {
     if theirs.protocol != ours.protocol {
-        return Err(HelloRefusal::OtherProtocol { ours: ours.protocol, theirs: theirs.protocol });
+        return Err(HelloError::OtherProtocol { ours: ours.protocol, theirs: theirs.protocol });
     }
     if theirs.reader {
         return Ok(());
     }
     match (ours.swarm, theirs.swarm) {
-        (Some(ours), Some(theirs)) if ours != theirs => Err(HelloRefusal::OtherSwarm { ours, theirs }),
+        (Some(ours), Some(theirs)) if ours != theirs => Err(HelloError::OtherSwarm { ours, theirs }),
         // Only those whom we asked may make us theirs; strangers who happen to connect may not.
         (None, Some(_)) if dialled => Ok(()),
-        (None, _) => Err(HelloRefusal::NoSwarmYet),
+        (None, _) => Err(HelloError::NoSwarmYet),
         _ => Ok(()),
     }
 }
 
 impl HelloAnswer {
     /// A refusal with its text.
-    pub(super) fn refused(refusal: &HelloRefusal) -> HelloAnswer {
+    pub(super) fn refused(refusal: &HelloError) -> HelloAnswer {
         HelloAnswer::Refused(refusal.to_string())
     }
 }
 
 /// A text from a peer, fit for a log line.
 pub(super) fn clean(text: &str) -> String {
-    text.chars().filter(|character| !character.is_control()).take(LONGEST_REASON).collect()
+    text.chars().filter(|character| !character.is_control()).take(MAX_REASON).collect()
 }
 
 /// The addresses of a peer that we may dial: a few, well-formed, and not those of somebody else.
@@ -187,8 +185,8 @@ mod tests {
         let joiner = Hello { swarm: None, ..hello() };
         assert_eq!(judge(&hello(), &joiner, false), Ok(()), "a joiner is let in");
         assert_eq!(judge(&joiner, &hello(), true), Ok(()));
-        assert_eq!(judge(&joiner, &hello(), false), Err(HelloRefusal::NoSwarmYet), "but nobody makes us join who was not asked");
-        assert_eq!(judge(&joiner, &joiner, true), Err(HelloRefusal::NoSwarmYet));
+        assert_eq!(judge(&joiner, &hello(), false), Err(HelloError::NoSwarmYet), "but nobody makes us join who was not asked");
+        assert_eq!(judge(&joiner, &joiner, true), Err(HelloError::NoSwarmYet));
         let other = Hello { swarm: Some([9; 16]), ..hello() };
         assert!(judge(&hello(), &other, true).unwrap_err().to_string().contains("bootstrap"));
         let elsewhere = Hello { hierarchy_hash: [9; 32], ..hello() };
@@ -204,7 +202,7 @@ mod tests {
         let newest = PROTOCOL + 5;
         let newer = postcard::to_stdvec(&(newest, "something else")).unwrap();
         let read = read_hello(&newer).unwrap();
-        assert_eq!(judge(&hello(), &read, false), Err(HelloRefusal::OtherProtocol { ours: PROTOCOL, theirs: newest }));
+        assert_eq!(judge(&hello(), &read, false), Err(HelloError::OtherProtocol { ours: PROTOCOL, theirs: newest }));
         assert_eq!(read_hello(&postcard::to_stdvec(&(PROTOCOL, 0_u8)).unwrap()), None);
         assert_eq!(read_hello(&[]), None);
     }

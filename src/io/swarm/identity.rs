@@ -1,7 +1,7 @@
 //! Which access point is this peer id, and the other way round?
 
-use crate::model::access_point::AccessPoint;
 use libp2p::{PeerId, identity};
+use nearcrawl_model::access_point::AccessPoint;
 
 /// The peer id of an access point; none if its 32 bytes are no Ed25519 key.
 pub fn peer_id_of(access_point: AccessPoint) -> Option<PeerId> {

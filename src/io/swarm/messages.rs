@@ -1,7 +1,7 @@
 //! What is the swarm told to do, and what does it tell?
 
-use super::hello::{HelloRefusal, SwarmId};
-use crate::model::{
+use super::hello::{HelloError, SwarmId};
+use nearcrawl_model::{
     access_point::AccessPoint,
     fingerprint::FingerprintKey,
     message::{Gossip, PublicRequest, PublicResponse, Request, Response},
@@ -41,15 +41,6 @@ pub enum SwarmCommand {
     },
     /// Tell everybody. Nothing comes back; being alone is no error.
     Publish(Gossip),
-    /// Ask a stranger's public protocol, as any reader would. Answered with [`SwarmEvent::PublicAnswered`].
-    AskPublic {
-        /// Where, as a multiaddr.
-        address: String,
-        /// The caller's number.
-        question: u64,
-        /// What.
-        request: PublicRequest,
-    },
     /// Answer what [`SwarmEvent::PublicAsked`] brought.
     AnswerPublic {
         /// Its ticket.
@@ -64,8 +55,6 @@ pub enum SwarmCommand {
         /// Where, as multiaddrs.
         addresses: Vec<String>,
     },
-    /// Hang up on a peer and forget its addresses.
-    Disconnect(AccessPoint),
     /// Hang up on everybody and end; what was answered before is still sent.
     Stop,
 }
@@ -128,7 +117,7 @@ pub enum SwarmEvent {
         /// Who was asked.
         from: AccessPoint,
         /// The answer, or why there is none.
-        result: Result<Response, AskFailure>,
+        result: Result<Response, AskError>,
     },
     /// Gossip arrived.
     Gossiped {
@@ -146,19 +135,12 @@ pub enum SwarmEvent {
         /// What.
         request: PublicRequest,
     },
-    /// What came of an [`SwarmCommand::AskPublic`].
-    PublicAnswered {
-        /// The caller's number.
-        question: u64,
-        /// The answer, or why there is none.
-        result: Result<PublicResponse, AskFailure>,
-    },
     /// A peer was not let in, or was thrown out.
     Refused {
         /// Who.
         peer: AccessPoint,
         /// Why.
-        reason: HelloRefusal,
+        reason: HelloError,
     },
     /// A peer did not let us in.
     RefusedBy {
@@ -178,7 +160,7 @@ pub enum SwarmEvent {
 
 /// Why a question has no answer. Whether the asked side has acted on it is known only where it says so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AskFailure {
+pub enum AskError {
     /// Could not be reached; nothing was asked.
     #[error("cannot be reached: {0}")]
     Unreachable(String),

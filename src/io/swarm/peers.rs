@@ -1,18 +1,18 @@
 //! What do we know of a peer while it is connected, or while questions wait for it?
 
 use super::{config::SwarmConfig, hello::Hello, rate::TokenBucket};
-use crate::model::{
+use libp2p::request_response::ResponseChannel;
+use nearcrawl_model::{
     access_point::AccessPoint,
     message::{Request, Response},
 };
-use libp2p::request_response::ResponseChannel;
 use std::{collections::VecDeque, net::IpAddr, time::Instant};
 
 /// Questions of ours to one peer, waiting or asked, and questions of one peer to us.
-pub(super) const MOST_OPEN: usize = 64;
+pub(super) const MAX_OPEN: usize = 64;
 
 /// Requests held from a peer whose hello is not settled yet: its answer to our hello may be overtaken by its first requests.
-pub(super) const MOST_HELD: usize = 16;
+pub(super) const MAX_HELD: usize = 16;
 
 /// How far a peer has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

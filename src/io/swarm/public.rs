@@ -3,11 +3,10 @@
 use super::{
     behaviour::{PublicBehaviour, public_behaviour},
     codec::Arrived,
-    messages::AskFailure,
+    messages::AskError,
     serve::failure_of,
     transport,
 };
-use crate::model::message::{PublicRequest, PublicResponse};
 use libp2p::{
     Multiaddr,
     futures::StreamExt,
@@ -15,6 +14,7 @@ use libp2p::{
     request_response::{self, Message, ProtocolSupport},
     swarm::{self, SwarmEvent, dial_opts::DialOpts},
 };
+use nearcrawl_model::message::{PublicRequest, PublicResponse};
 use std::{net::IpAddr, time::Duration};
 
 /// How a reader connects.
@@ -27,7 +27,7 @@ pub struct ReaderConfig {
 }
 
 /// Asks the access point at this multiaddr; it need not be known and nobody needs to be a member.
-pub async fn ask_public(address: &str, request: PublicRequest, timeout: Duration) -> Result<PublicResponse, AskFailure> {
+pub async fn ask_public(address: &str, request: PublicRequest, timeout: Duration) -> Result<PublicResponse, AskError> {
     ask_public_with(&ReaderConfig::default(), address, request, timeout).await
 }
 
@@ -37,12 +37,12 @@ pub async fn ask_public_with(
     address: &str,
     request: PublicRequest,
     timeout: Duration,
-) -> Result<PublicResponse, AskFailure> {
-    tokio::time::timeout(timeout, ask(reader, address, request, timeout)).await.unwrap_or(Err(AskFailure::TimedOut))
+) -> Result<PublicResponse, AskError> {
+    tokio::time::timeout(timeout, ask(reader, address, request, timeout)).await.unwrap_or(Err(AskError::TimedOut))
 }
 
-async fn ask(reader: &ReaderConfig, address: &str, request: PublicRequest, timeout: Duration) -> Result<PublicResponse, AskFailure> {
-    let unreachable = |reason: String| AskFailure::Unreachable(reason);
+async fn ask(reader: &ReaderConfig, address: &str, request: PublicRequest, timeout: Duration) -> Result<PublicResponse, AskError> {
+    let unreachable = |reason: String| AskError::Unreachable(reason);
     let target: Multiaddr = address
         .parse()
         .map_err(|error| unreachable(format!("{address:?} is not a multiaddr ({error}); write for example /ip4/192.0.2.1/tcp/4001")))?;

@@ -4,20 +4,16 @@
 //! the peers feel it and not our memory.
 
 use super::{
-    HelloRefusal, PROTOCOL, SwarmSecrets,
+    HelloError, PROTOCOL, SwarmSecrets,
     behaviour::{Behaviour, BehaviourEvent, HELLO_WITHIN},
     config::{StartError, SwarmConfig},
     hello::Hello,
-    messages::{AskFailure, SwarmCommand, SwarmCounters, SwarmEvent, SwarmHandle, count},
-    peers::{MOST_OPEN, Peer, Stage, Waiting},
-    public::{ReaderConfig, ask_public_with},
+    messages::{AskError, SwarmCommand, SwarmCounters, SwarmEvent, SwarmHandle, count},
+    peers::{MAX_OPEN, Peer, Stage, Waiting},
     rate::TokenBucket,
     transport,
 };
-use crate::model::{
-    access_point::AccessPoint,
-    message::{PublicResponse, Request, Response},
-};
+use crate::io::tasks::{self, TaskKind};
 use libp2p::{
     Multiaddr, PeerId,
     futures::StreamExt,
@@ -27,26 +23,28 @@ use libp2p::{
     request_response::{OutboundRequestId, ResponseChannel},
     swarm::{self, ConnectionId, dial_opts::DialOpts},
 };
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    message::{PublicResponse, Request, Response},
+};
 use std::{
     collections::{HashMap, VecDeque},
     net::IpAddr,
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
-use tokio::{sync::mpsc, task::JoinSet, time::MissedTickBehavior};
+use tokio::{sync::mpsc, time::MissedTickBehavior};
 
 /// Commands that may wait.
-const MOST_COMMANDS: usize = 4096;
+const MAX_COMMANDS: usize = 4096;
 /// Events that may wait before libp2p is held up.
-const MOST_EVENTS: usize = 1024;
+const MAX_EVENTS: usize = 1024;
 /// Events that may wait before commands are held up, too.
-const MOST_EVENTS_AND_ANSWERS: usize = 8192;
+const MAX_EVENTS_AND_ANSWERS: usize = 8192;
 /// Peers whose addresses are remembered, and peers with waiting questions.
-const MOST_PEERS: usize = 4096;
-/// Public questions of ours at the same time.
-const MOST_PUBLIC_QUESTIONS: usize = 16;
+const MAX_PEERS: usize = 4096;
 /// Malformed messages after which a peer is shut out.
-const MOST_OFFENCES: u32 = 16;
+const MAX_OFFENCES: u32 = 16;
 /// For how long it is shut out.
 const SHUT_OUT_FOR: Duration = Duration::from_secs(3600);
 /// How long a refused peer has to read why.
@@ -74,10 +72,10 @@ impl Swarm {
             .with_max_negotiating_inbound_streams(64);
         let mut libp2p = swarm::Swarm::new(transport, behaviour, keypair.public().to_peer_id(), limits);
         for text in &config.listen {
-            libp2p.listen_on(parse(text)?).map_err(|error| StartError::Listen { address: text.clone(), reason: error.to_string() })?;
+            libp2p.listen_on(parse(text)?).map_err(|error| StartError::Listen { address: text.clone(), reason: innermost(&error) })?;
         }
-        let (commands, command_receiver) = mpsc::channel(MOST_COMMANDS);
-        let (event_sender, events) = mpsc::channel(MOST_EVENTS);
+        let (commands, command_receiver) = mpsc::channel(MAX_COMMANDS);
+        let (event_sender, events) = mpsc::channel(MAX_EVENTS);
         let counters = Arc::new(SwarmCounters::default());
         let public_rate = config.public_per_second;
         let mut runner = Runner {
@@ -95,14 +93,14 @@ impl Swarm {
             dials: HashMap::new(),
             offences: HashMap::new(),
             shut_out: VecDeque::new(),
-            public_questions: JoinSet::new(),
             public_rate: TokenBucket::new(public_rate.saturating_mul(4), public_rate, Instant::now()),
             outbox: VecDeque::new(),
             counters: counters.clone(),
             config,
         };
         runner.subscribe()?;
-        tokio::spawn(runner.run(command_receiver, event_sender));
+        // After a panic nobody sends events any more: the owner of `events` sees that the swarm has ended.
+        tokio::spawn(tasks::run(TaskKind::Swarm, runner.run(command_receiver, event_sender)));
         Ok((SwarmHandle { me, commands, counters }, events))
     }
 }
@@ -145,7 +143,6 @@ pub(super) struct Runner {
     dials: HashMap<ConnectionId, String>,
     offences: HashMap<PeerId, u32>,
     shut_out: VecDeque<(Instant, PeerId)>,
-    public_questions: JoinSet<SwarmEvent>,
     pub(super) public_rate: TokenBucket,
     pub(super) outbox: VecDeque<SwarmEvent>,
     pub(super) counters: Arc<SwarmCounters>,
@@ -162,12 +159,11 @@ impl Runner {
                     _ => break,
                 },
                 () = events.closed(), if self.outbox.is_empty() => break,
-                command = commands.recv(), if self.outbox.len() < MOST_EVENTS_AND_ANSWERS => match command {
+                command = commands.recv(), if self.outbox.len() < MAX_EVENTS_AND_ANSWERS => match command {
                     None | Some(SwarmCommand::Stop) => break,
                     Some(command) => self.obey(command),
                 },
-                event = self.libp2p.select_next_some(), if self.outbox.len() < MOST_EVENTS => self.happened(event),
-                Some(done) = self.public_questions.join_next(), if !self.public_questions.is_empty() => self.outbox.extend(done.ok()),
+                event = self.libp2p.select_next_some(), if self.outbox.len() < MAX_EVENTS => self.happened(event),
                 _ = tick.tick() => self.look_at_the_clock(Instant::now()),
             }
         }
@@ -176,7 +172,6 @@ impl Runner {
 
     /// Lets what was answered go out, then hangs up.
     async fn wind_up(mut self) {
-        self.public_questions.abort_all();
         let answers_out = tokio::time::sleep(Duration::from_millis(200));
         tokio::pin!(answers_out);
         loop {
@@ -203,30 +198,12 @@ impl Runner {
             SwarmCommand::Ask { to, question, request } => self.ask(to, question, request),
             SwarmCommand::Answer { ticket, response } => self.answer(ticket, response),
             SwarmCommand::Publish(gossip) => self.publish(&gossip),
-            SwarmCommand::AskPublic { address, question, request } => {
-                if self.public_questions.len() >= MOST_PUBLIC_QUESTIONS {
-                    self.outbox.push_back(SwarmEvent::PublicAnswered { question, result: Err(AskFailure::TooManyOpen) });
-                    return;
-                }
-                let reader = ReaderConfig { source_address: self.config.source_address, pre_shared_key: self.config.pre_shared_key };
-                let within = self.config.answer_within;
-                self.public_questions.spawn(async move {
-                    let result = ask_public_with(&reader, &address, request, within).await;
-                    SwarmEvent::PublicAnswered { question, result }
-                });
-            }
             SwarmCommand::AnswerPublic { ticket, response } => {
                 if let Some(channel) = self.public_tickets.remove(&ticket) {
                     let _ = self.libp2p.behaviour_mut().public.send_response(channel, response);
                 }
             }
             SwarmCommand::Remember { peer, addresses } => self.remember(peer, &addresses),
-            SwarmCommand::Disconnect(access_point) => {
-                if let Some(peer) = super::peer_id_of(access_point) {
-                    self.known.remove(&peer);
-                    let _ = self.libp2p.disconnect_peer_id(peer);
-                }
-            }
             SwarmCommand::Stop => {}
         }
     }
@@ -258,31 +235,31 @@ impl Runner {
         let parsed: Vec<Multiaddr> = usable.iter().filter_map(|text| text.parse().ok()).collect();
         if let Some(peer) = super::peer_id_of(access_point)
             && !parsed.is_empty()
-            && (self.known.len() < MOST_PEERS || self.known.contains_key(&peer))
+            && (self.known.len() < MAX_PEERS || self.known.contains_key(&peer))
         {
             self.known.insert(peer, parsed);
         }
     }
 
     fn ask(&mut self, to: AccessPoint, question: u64, request: Request) {
-        let failed = |failure: AskFailure| SwarmEvent::Answered { question, from: to, result: Err(failure) };
+        let failed = |failure: AskError| SwarmEvent::Answered { question, from: to, result: Err(failure) };
         let Some(peer) = super::peer_id_of(to).filter(|_| to != self.me) else {
-            self.outbox.push_back(failed(AskFailure::Unreachable("nobody can have this key, or it is our own".to_owned())));
+            self.outbox.push_back(failed(AskError::Unreachable("nobody can have this key, or it is our own".to_owned())));
             return;
         };
-        if !self.peers.contains_key(&peer) && self.peers.len() >= MOST_PEERS {
-            self.outbox.push_back(failed(AskFailure::TooManyOpen));
+        if !self.peers.contains_key(&peer) && self.peers.len() >= MAX_PEERS {
+            self.outbox.push_back(failed(AskError::TooManyOpen));
             return;
         }
         let now = Instant::now();
         let state = self.peers.entry(peer).or_insert_with(|| Peer::new(to, &self.config, now));
-        if state.open + state.waiting.len() >= MOST_OPEN {
-            self.outbox.push_back(failed(AskFailure::TooManyOpen));
+        if state.open + state.waiting.len() >= MAX_OPEN {
+            self.outbox.push_back(failed(AskError::TooManyOpen));
             return;
         }
         match state.stage {
             Stage::Member { .. } => self.send(peer, question, request),
-            Stage::Refused | Stage::Reader => self.outbox.push_back(failed(AskFailure::NotLetIn("the hello was refused".to_owned()))),
+            Stage::Refused | Stage::Reader => self.outbox.push_back(failed(AskError::NotLetIn("the hello was refused".to_owned()))),
             Stage::Greeting => {
                 state.waiting.push_back(Waiting { question, request, since: now });
                 if !state.connected {
@@ -290,10 +267,8 @@ impl Runner {
                     let dialled = self.libp2p.dial(DialOpts::peer_id(peer).addresses(addresses).build());
                     match dialled {
                         Ok(()) | Err(swarm::DialError::DialPeerConditionFalse(_)) => {}
-                        Err(swarm::DialError::NoAddresses) => {
-                            self.give_up(peer, &AskFailure::Unreachable("no address is known".to_owned()))
-                        }
-                        Err(error) => self.give_up(peer, &AskFailure::Unreachable(error.to_string())),
+                        Err(swarm::DialError::NoAddresses) => self.give_up(peer, &AskError::Unreachable("no address is known".to_owned())),
+                        Err(error) => self.give_up(peer, &AskError::Unreachable(error.to_string())),
                     }
                 }
             }
@@ -310,7 +285,7 @@ impl Runner {
     }
 
     /// Answers all questions that wait for this peer with a failure; forgets the peer if it is not connected.
-    pub(super) fn give_up(&mut self, peer: PeerId, failure: &AskFailure) {
+    pub(super) fn give_up(&mut self, peer: PeerId, failure: &AskError) {
         let Some(state) = self.peers.get_mut(&peer) else { return };
         let from = state.access_point;
         for waiting in state.waiting.drain(..) {
@@ -340,7 +315,7 @@ impl Runner {
                 if let Some(peer) = peer_id
                     && self.peers.get(&peer).is_some_and(|state| !state.connected)
                 {
-                    self.give_up(peer, &AskFailure::Unreachable(error.to_string()));
+                    self.give_up(peer, &AskError::Unreachable(error.to_string()));
                 }
             }
             swarm::SwarmEvent::NewListenAddr { address, .. } => {
@@ -375,7 +350,7 @@ impl Runner {
                 self.outbox.extend(late.map(|question| SwarmEvent::Answered {
                     question,
                     from: state.access_point,
-                    result: Err(AskFailure::TimedOut),
+                    result: Err(AskError::TimedOut),
                 }));
             }
             let lasted = now.saturating_duration_since(state.since);
@@ -391,7 +366,7 @@ impl Runner {
         }
         for (peer, stage) in hang_up {
             if stage == Stage::Greeting {
-                self.refuse(peer, HelloRefusal::NoHello(HELLO_WITHIN.as_secs()));
+                self.refuse(peer, HelloError::NoHello(HELLO_WITHIN.as_secs()));
             }
             let _ = self.libp2p.disconnect_peer_id(peer);
         }
@@ -406,20 +381,20 @@ impl Runner {
     /// Counts a malformed message against the peer who sent it.
     pub(super) fn offended(&mut self, peer: PeerId) {
         count(&self.counters.malformed);
-        if self.offences.len() >= MOST_PEERS && !self.offences.contains_key(&peer) {
+        if self.offences.len() >= MAX_PEERS && !self.offences.contains_key(&peer) {
             self.offences.clear();
         }
         let offences = self.offences.entry(peer).or_default();
         *offences += 1;
         let offences = *offences;
-        if offences >= MOST_OFFENCES {
+        if offences >= MAX_OFFENCES {
             self.offences.remove(&peer);
             count(&self.counters.shut_out);
-            self.refuse(peer, HelloRefusal::Misbehaved(offences));
+            self.refuse(peer, HelloError::Misbehaved(offences));
             // Blocking hangs up, too.
             self.libp2p.behaviour_mut().blocked.block_peer(peer);
             self.shut_out.push_back((Instant::now(), peer));
-            if self.shut_out.len() > MOST_PEERS
+            if self.shut_out.len() > MAX_PEERS
                 && let Some((_, oldest)) = self.shut_out.pop_front()
             {
                 self.libp2p.behaviour_mut().blocked.unblock_peer(oldest);
@@ -454,4 +429,16 @@ impl Runner {
             addresses,
         }
     }
+}
+
+/// The text of the innermost error that has one: libp2p's own wrappers print nothing.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut said = error.to_string();
+    let mut inner = error.source();
+    while let Some(error) = inner {
+        let text = error.to_string();
+        said = if text.is_empty() { said } else { text };
+        inner = error.source();
+    }
+    said
 }

@@ -2,18 +2,18 @@
 
 use super::{
     codec::Arrived,
-    messages::{AskFailure, SwarmEvent, count},
-    peers::{MOST_HELD, MOST_OPEN, Stage},
+    messages::{AskError, SwarmEvent, count},
+    peers::{MAX_HELD, MAX_OPEN, Stage},
     run::{Runner, Ticket},
-};
-use crate::model::{
-    message::{Gossip, LARGEST_GOSSIP, PublicRequest, PublicResponse, Request, Response},
-    time::Millis,
 };
 use libp2p::{
     PeerId,
     gossipsub::{self, MessageAcceptance, PublishError},
     request_response::{self, Message, OutboundFailure, ResponseChannel},
+};
+use nearcrawl_model::{
+    message::{Gossip, MAX_GOSSIP, PublicRequest, PublicResponse, Request, Response},
+    time::Millis,
 };
 use std::{io, time::Instant};
 
@@ -24,20 +24,20 @@ type PublicEvent = request_response::Event<Arrived<PublicRequest>, PublicRespons
 const COME_BACK_AFTER: Millis = 1_000;
 
 /// Public questions open at the same time, from everybody together.
-const MOST_PUBLIC_TICKETS: usize = 64;
+const MAX_PUBLIC_TICKETS: usize = 64;
 
 /// Why libp2p could not bring an answer, in our terms.
-pub(super) fn failure_of(error: &OutboundFailure) -> AskFailure {
+pub(super) fn failure_of(error: &OutboundFailure) -> AskError {
     match error {
-        OutboundFailure::DialFailure => AskFailure::Unreachable("connecting failed".to_owned()),
-        OutboundFailure::Timeout => AskFailure::TimedOut,
-        OutboundFailure::ConnectionClosed => AskFailure::ConnectionLost,
-        OutboundFailure::UnsupportedProtocols => AskFailure::NotSpoken,
+        OutboundFailure::DialFailure => AskError::Unreachable("connecting failed".to_owned()),
+        OutboundFailure::Timeout => AskError::TimedOut,
+        OutboundFailure::ConnectionClosed => AskError::ConnectionLost,
+        OutboundFailure::UnsupportedProtocols => AskError::NotSpoken,
         OutboundFailure::Io(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => {
-            AskFailure::Broken(error.to_string())
+            AskError::Broken(error.to_string())
         }
         // The connection stands, or we were told that it is closed.
-        OutboundFailure::Io(_) => AskFailure::Dropped,
+        OutboundFailure::Io(_) => AskError::Dropped,
     }
 }
 
@@ -69,7 +69,7 @@ impl Runner {
         let is_swim = matches!(request, Request::Swim(_));
         let refusal = match state.stage {
             Stage::Member { .. } => {
-                let in_time = if is_swim { state.swim.take(now) } else { state.requests.take(now) && state.tickets < MOST_OPEN };
+                let in_time = if is_swim { state.swim.take(now) } else { state.requests.take(now) && state.tickets < MAX_OPEN };
                 if in_time {
                     let ticket = self.next_ticket;
                     self.next_ticket += 1;
@@ -82,7 +82,7 @@ impl Runner {
                 count(&self.counters.rate_limited);
                 Response::Busy(COME_BACK_AFTER)
             }
-            Stage::Greeting if state.held.len() < MOST_HELD => {
+            Stage::Greeting if state.held.len() < MAX_HELD => {
                 state.held.push((request, channel));
                 return;
             }
@@ -105,7 +105,7 @@ impl Runner {
     }
 
     /// A member's answer to us, or none.
-    fn answered(&mut self, id: request_response::OutboundRequestId, result: Result<Response, AskFailure>) {
+    fn answered(&mut self, id: request_response::OutboundRequestId, result: Result<Response, AskError>) {
         if let Some((question, peer)) = self.questions.remove(&id) {
             if let Some(state) = self.peers.get_mut(&peer) {
                 state.open = state.open.saturating_sub(1);
@@ -129,7 +129,7 @@ impl Runner {
         {
             state.enter(Stage::Reader, now);
         }
-        if !self.public_rate.take(now) || self.public_tickets.len() >= MOST_PUBLIC_TICKETS {
+        if !self.public_rate.take(now) || self.public_tickets.len() >= MAX_PUBLIC_TICKETS {
             count(&self.counters.rate_limited);
             let busy = PublicResponse::Refused(
                 "too many questions at the moment: ask again in a few seconds, or ask another access point".to_owned(),
@@ -147,7 +147,7 @@ impl Runner {
     pub(super) fn publish(&mut self, gossip: &Gossip) {
         let Some(topic) = &self.topic else { return };
         let outcome = match postcard::to_stdvec(gossip) {
-            Ok(bytes) if bytes.len() <= LARGEST_GOSSIP => self.libp2p.behaviour_mut().gossip.publish(topic.hash(), bytes),
+            Ok(bytes) if bytes.len() <= MAX_GOSSIP => self.libp2p.behaviour_mut().gossip.publish(topic.hash(), bytes),
             _ => Err(PublishError::MessageTooLarge),
         };
         match outcome {
@@ -166,8 +166,7 @@ impl Runner {
         let author = message.source.as_ref().and_then(super::access_point_of);
         let from = super::access_point_of(&relay);
         let acceptance = match (invited, author, from) {
-            (true, Some(author), Some(from)) if message.data.len() <= LARGEST_GOSSIP => match postcard::from_bytes::<Gossip>(&message.data)
-            {
+            (true, Some(author), Some(from)) if message.data.len() <= MAX_GOSSIP => match postcard::from_bytes::<Gossip>(&message.data) {
                 Ok(gossip) => {
                     self.outbox.push_back(SwarmEvent::Gossiped { from, author, gossip });
                     MessageAcceptance::Accept

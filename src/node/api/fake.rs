@@ -1,19 +1,20 @@
-//! Who stands in for the node in tests? A task that answers at the desk with a small, lively, made-up swarm.
+//! Who stands in for the node in tests? A task that answers queries with a small, lively, made-up swarm.
 
-use crate::model::{
+use crate::node::{
+    api::Api,
+    metrics::Metrics,
+    query::{Query, QueryHandle},
+};
+use nearcrawl_model::{
     access_point::AccessPoint,
+    chronicle::Holding,
     claim::ClaimReason,
-    fetch::{FetchFailure, ResolveFailure},
+    fetch::{FetchError, ResolveError},
     record::{RunState, ServerRecord, ServerStatus},
     summary::{Counts, Coverage, Dimension, Summary, SwarmResults},
     time::WallTime,
     url::{Host, PageUrl},
     view::*,
-};
-use crate::node::{
-    api::Api,
-    desk::{Answer, Asked, Desk, Question},
-    metrics::Metrics,
 };
 use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Instant};
 use tokio::{
@@ -24,23 +25,23 @@ use tokio::{
 /// A served API with the fake behind it; ends when it is told to.
 pub struct FakeNode {
     pub address: SocketAddr,
-    pub desk: Desk,
+    pub queries: QueryHandle,
     stop: oneshot::Sender<()>,
     tasks: Vec<JoinHandle<()>>,
 }
 
 impl FakeNode {
     pub async fn start(listen: &str) -> FakeNode {
-        let (desk, questions) = Desk::new();
+        let (queries, questions) = QueryHandle::new();
         let answering = tokio::spawn(answer_all(questions));
         let api = Api::bind(listen.parse().unwrap()).await.unwrap();
         let address = api.address();
         let (stop, stopped) = oneshot::channel();
-        let serving = api.serve(desk.clone(), Arc::new(Metrics::new()), async {
+        let serving = api.serve(queries.clone(), Arc::new(Metrics::new()), async {
             let _ = stopped.await;
         });
         let serving = tokio::spawn(async { serving.await.unwrap() });
-        FakeNode { address, desk, stop, tasks: vec![answering, serving] }
+        FakeNode { address, queries, stop, tasks: vec![answering, serving] }
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -50,17 +51,17 @@ impl FakeNode {
     /// Stops serving and waits for everything that was started.
     pub async fn end(self) {
         self.stop.send(()).unwrap();
-        drop(self.desk);
+        drop(self.queries);
         for task in self.tasks {
             task.await.unwrap();
         }
     }
 }
 
-async fn answer_all(mut questions: mpsc::Receiver<Asked>) {
+async fn answer_all(mut questions: mpsc::Receiver<Query>) {
     let started = Instant::now();
-    while let Some((question, reply)) = questions.recv().await {
-        let _ = reply.send(answer(question, started.elapsed().as_millis() as u64));
+    while let Some(query) = questions.recv().await {
+        answer(query, started.elapsed().as_millis() as u64);
     }
 }
 
@@ -68,26 +69,27 @@ pub fn access_point(number: u8) -> AccessPoint {
     AccessPoint([number.wrapping_mul(37).wrapping_add(11); 32])
 }
 
-fn answer(question: Question, age: u64) -> Answer {
-    match question {
-        Question::Status => Answer::Status(Box::new(status(age))),
-        Question::Peers => Answer::Peers(peers(age)),
-        Question::Ownership { after, most } => {
+fn answer(query: Query, age: u64) {
+    // An asker who went away is no error.
+    match query {
+        Query::Status(reply) => drop(reply.send(status(age))),
+        Query::Members(reply) => drop(reply.send(members(age))),
+        Query::Ownership { after, limit, reply } => {
             let all = (0..40).map(ownership).filter(|row| after.is_none_or(|after| row.subnet > after));
-            Answer::Ownership(all.take(most).collect())
+            drop(reply.send(all.take(limit).collect()));
         }
-        Question::Results => Answer::Results(Box::new(results(age))),
-        Question::Why(subject) => Answer::Why(Box::new(why(&subject))),
-        Question::AddSeeds(urls) => Answer::Seeds(seeds(&urls)),
-        Question::Servers { after, most } => {
+        Query::Results(reply) => drop(reply.send(results(age))),
+        Query::Why { subject, reply } => drop(reply.send(why(&subject))),
+        Query::AddSeeds { urls, reply } => drop(reply.send(seeds(&urls))),
+        Query::Servers { after, limit, reply } => {
             let mut all: Vec<_> = (0..25).map(server).filter(|s| after.as_ref().is_none_or(|after| s.host > *after)).collect();
-            let more = all.len() > most;
-            all.truncate(most);
+            let more = all.len() > limit;
+            all.truncate(limit);
             let next = all.last().filter(|_| more).map(|s| s.host.clone());
-            Answer::Servers(ServersPage { servers: all, next })
+            drop(reply.send(ServersPage { servers: all, next }));
         }
-        Question::Move(subnet, to) => Answer::Moving(MoveView { subnet, to, why_not: None }),
-        Question::Leave => Answer::Leaving(LeaveView { released: 14 }),
+        Query::Move { subnet, to, reply } => drop(reply.send(MoveView { subnet, to, refused_text: None })),
+        Query::Leave(reply) => drop(reply.send(LeaveView { released: 14 })),
     }
 }
 
@@ -102,8 +104,8 @@ pub fn status(age: u64) -> StatusView {
         contact: Some("crawl@museum.or.ke".into()),
         user_agent: "nearcrawl/0.1".into(),
         state: doing.state(),
-        sentence: doing.to_string(),
-        members: MembersView { alive: 4, silent: 0, dead: 1 },
+        state_text: doing.to_string(),
+        members: MemberCounts { alive: 4, silent: 0, dead: 1 },
         subnets_owned: 14,
         subnets_claimed: 55,
         servers: 16,
@@ -116,14 +118,22 @@ pub fn status(age: u64) -> StatusView {
             probes: 61,
             lookups: 70,
         },
-        failures: BTreeMap::from([(FetchFailure::HeadTimeout, 2), (FetchFailure::CertificateExpired, 1)]),
-        unresolved: BTreeMap::from([(ResolveFailure::NoSuchName, 4)]),
-        migration: MigrationView { rule: "nearcrawl".into(), judged: 40, offered: 2, moved: 1, ..MigrationView::default() },
+        failures: BTreeMap::from([(FetchError::HeadTimeout, 2), (FetchError::CertificateExpired, 1)]),
+        unresolved: BTreeMap::from([(ResolveError::NoSuchName, 4)]),
+        migration: MigrationView {
+            rule: "nearcrawl".into(),
+            judged: 40,
+            offered: 2,
+            released: 1,
+            busy_ratio: 0.25,
+            price_ratio: 1.5,
+            ..MigrationView::default()
+        },
         delegation: DelegationView {
             policy: "nearcrawl".into(),
-            settled: 21,
-            settled_without_probe: 2,
-            settled_by_probes: BTreeMap::from([(0, 2), (1, 9), (2, 8), (3, 2)]),
+            delegated: 21,
+            delegated_without_probe: 2,
+            delegated_by_probes: BTreeMap::from([(0, 2), (1, 9), (2, 8), (3, 2)]),
             probes_for_others: 40,
             observations: 118,
             members_measured: 4,
@@ -132,31 +142,29 @@ pub fn status(age: u64) -> StatusView {
         waiting_urls: 96,
         outgoing_urls: 4,
         open_connections: 3,
-        hierarchy: HierarchyView { hash: "a3f9".repeat(16), version: "registry files of 2018-10-13 and 2026-05-05".into(), subnets: 55 },
-        caches: vec![CacheView {
-            place: "links of pages".into(),
-            entries: 256,
-            capacity: 256,
-            hits: 9_120,
-            misses: 411,
-            shadows: Vec::new(),
-        }],
-        store: StoreView { state_bytes: 412_000, cache_bytes: 3_900_000 },
+        hierarchy: HierarchyView {
+            hash: "a3f9".repeat(16),
+            sources_text: "registry files of 2018-10-13 and 2026-05-05".into(),
+            subnets: 55,
+        },
+        caches: vec![CacheView { place: "links of pages".into(), entries: 256, capacity: 256, hits: 9_120, misses: 411 }],
+        store: StoreView { state_bytes: 412_000, cache_bytes: 3_900_000, age_ms: Some(1_200) },
         refusals: BTreeMap::from([("url: only http and https".into(), 12), ("address: private".into(), 1)]),
-        limits: vec![LimitView { name: "waiting URLs".into(), used: 96, most: 1_000_000 }],
+        limits: vec![LimitView { name: "waiting URLs".into(), used: 96, max: 1_000_000 }],
+        tasks: vec![TaskView { name: "fetch".into(), part: "fetcher".into(), running: 3, started: 213, ended: 210, panicked: 0 }],
     }
 }
 
-pub fn peers(age: u64) -> Vec<PeerView> {
+pub fn members(age: u64) -> Vec<MemberView> {
     [14, 9, 17, 11, 4]
         .into_iter()
         .enumerate()
-        .map(|(i, subnets)| PeerView {
+        .map(|(i, subnets)| MemberView {
             access_point: access_point(i as u8),
             is_me: i == 0,
             addresses: vec![format!("/ip4/127.{}.0.1/tcp/4817", 10 + i)],
             liveness: [Liveness::Alive, Liveness::Alive, Liveness::Alive, Liveness::Silent, Liveness::Dead][i],
-            since_ms: 61_000 * (i as u64 + 1) + age,
+            liveness_for_ms: 61_000 * (i as u64 + 1) + age,
             subnets,
             servers: subnets + 2,
             pages: subnets * 11,
@@ -170,12 +178,15 @@ pub fn ownership(i: u8) -> OwnershipView {
         subnet: format!("127.16.{i}.0/24").parse().unwrap(),
         epoch: 1 + u64::from(i.is_multiple_of(3)),
         owner: access_point(i % 5),
-        rtt_us: (!i.is_multiple_of(7)).then_some(8_000 + u32::from(i) * 211),
+        rtt_ms: (!i.is_multiple_of(7)).then_some(8.0 + f64::from(i) * 0.211),
         probes: 1 + u16::from(i % 4),
         reason: if i.is_multiple_of(3) { ClaimReason::OwnerDead } else { ClaimReason::Awarded },
         runner_up: i.is_multiple_of(2).then(|| access_point((i + 1) % 5)),
         released: false,
-        answers: Vec::new(),
+        measurements: vec![
+            MeasurementView { access_point: Some(access_point(i % 5)), rtt_ms: 8.2 },
+            MeasurementView { access_point: None, rtt_ms: 9.1 },
+        ],
     }
 }
 
@@ -208,8 +219,8 @@ pub fn server(i: u8) -> ServerRecord {
         external_urls: 7,
         external_domains: 3,
         deepest: 5,
-        first_visit: Some(WallTime(1_790_000_000_000)),
-        last_visit: Some(WallTime(1_790_000_100_000)),
+        first_visit_at: Some(WallTime(1_790_000_000_000)),
+        last_visit_at: Some(WallTime(1_790_000_100_000)),
         no_index: 0,
         no_follow: 0,
         crawl_delay_ms: None,
@@ -261,10 +272,10 @@ pub fn results(age: u64) -> SwarmResults {
     SwarmResults {
         answered_by: access_point(0),
         exact,
-        in_transition: (!exact).then(|| "3 subnets of …tEr4fvbW are being taken over".to_owned()),
-        oldest_ms: 1_900,
+        in_transition_text: (!exact).then(|| "3 subnets of …tEr4fvbW are being taken over".to_owned()),
+        oldest_roll_up_age_ms: 1_900,
         covers: (0..4)
-            .map(|i| Coverage { access_point: access_point(i), age_ms: 1_900 - u64::from(i) * 300, subnets: 14, servers: 13 })
+            .map(|i| Coverage { access_point: access_point(i), roll_up_age_ms: 1_900 - u64::from(i) * 300, subnets: 14, servers: 13 })
             .collect(),
         summary: Summary { total: counts(52), by, ..Summary::default() },
     }
@@ -273,28 +284,34 @@ pub fn results(age: u64) -> SwarmResults {
 fn why(subject: &Subject) -> WhyView {
     WhyView {
         asked: subject.to_string(),
-        sentence: "Crawled from …8dWcTn1V, 8.2 ms away: it won after 3 probes, because the owner before it died.".into(),
+        answer_text: "Crawled from …8dWcTn1V, 8.2 ms away: it won after 3 probes, because the owner before it died.".into(),
         host: Some("museum.ke.test".parse().unwrap()),
         address: Some("127.16.3.7".parse().unwrap()),
         path: ["registry afrinic", "country KE", "Kenya Education Network", "127.16.0.0/20", "127.16.3.0/24"].map(String::from).to_vec(),
         subnet: Some("127.16.3.0/24".parse().unwrap()),
         ownership: Some(ownership(3)),
-        answers: vec![AnswerView { access_point: access_point(3).to_string(), rtt_us: 8_200 }],
-        history: Vec::new(),
-        judged: Some("rewarded: a request takes 41 ms here and would take 90 ms elsewhere".into()),
+        history: vec![Holding {
+            owner: access_point(3),
+            epoch: 1,
+            reason: ClaimReason::Awarded,
+            claimed_at: WallTime(1_780_000_000_000),
+            released_text: Some("the owner before it died".into()),
+        }],
+        judgement_text: Some("keep here: 41 ms a request, estimated 90 ms at …tEr4fvbW".into()),
         owner_liveness: Some(Liveness::Alive),
         owner_is_me: true,
         tree: Some("museum.ke.test".parse().unwrap()),
         level: Some(2),
-        state: Some("fetched with 200".into()),
-        last_visit: Some(WallTime(1_790_000_000_000)),
+        state: Some(VisitState::NotWaiting),
+        state_text: Some("fetched with 200".into()),
+        last_visit_at: Some(WallTime(1_790_000_000_000)),
         next_visit_in_ms: Some(1_400),
-        robots: Some("allowed; robots.txt read 2 min ago".into()),
+        robots_text: Some("allowed; robots.txt read 2 min ago".into()),
     }
 }
 
 fn seeds(urls: &[PageUrl]) -> SeedView {
     let (refused, taken): (Vec<_>, Vec<_>) = urls.iter().partition(|url| url.host().as_str().ends_with(".invalid"));
-    let refused = refused.into_iter().map(|url| RefusedSeed { url: url.to_string(), why: "out of scope".into() }).collect();
-    SeedView { accepted: taken.len() as u64, refused }
+    let refused = refused.into_iter().map(|url| RefusedSeed { url: url.to_string(), reason_text: "out of scope".into() }).collect();
+    SeedView { accepted: taken.len() as u64, refused, not_durable: 0 }
 }

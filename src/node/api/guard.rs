@@ -4,7 +4,7 @@
 //! become "same origin" (DNS rebinding), or send us a form that it need not read the answer of (request forgery). So the Host
 //! header must be this machine's, and whatever changes something must say that it is JSON, which no form can.
 
-use super::refusal::Refusal;
+use super::error::RequestError;
 use axum::{
     extract::{Request, State},
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, uri::Authority},
@@ -39,10 +39,10 @@ pub async fn check(State(own): State<IpAddr>, request: Request, next: Next) -> R
     response
 }
 
-fn refusal(own: IpAddr, request: &Request) -> Option<Refusal> {
+fn refusal(own: IpAddr, request: &Request) -> Option<RequestError> {
     let headers = request.headers();
     if !named_host(request).is_some_and(|host| is_ours(&host, own)) {
-        return Some(Refusal::new(
+        return Some(RequestError::new(
             StatusCode::FORBIDDEN,
             "the Host header does not name this machine",
             "ask by localhost, 127.0.0.1, [::1] or the address that the API listens on; from elsewhere, use an SSH tunnel",
@@ -52,14 +52,14 @@ fn refusal(own: IpAddr, request: &Request) -> Option<Refusal> {
         return None;
     }
     if !is_same_site(headers, own) {
-        return Some(Refusal::new(
+        return Some(RequestError::new(
             StatusCode::FORBIDDEN,
             "another web site sent this request",
             "use the node's own page, the command line, or a program that sends no Origin header",
         ));
     }
     if !is_json(headers) {
-        return Some(Refusal::new(
+        return Some(RequestError::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "whatever changes something must be sent as JSON",
             "add the header `content-type: application/json`; a body of {} will do where none is needed",

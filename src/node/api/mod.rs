@@ -1,51 +1,55 @@
 //! How do people and programs talk to a running node? Over HTTP on loopback: JSON, metrics, an OpenAPI description and one page.
 
+mod error;
 #[cfg(test)]
 pub(crate) mod fake;
 mod guard;
 mod listener;
 mod page;
-mod refusal;
 mod routes;
 #[cfg(test)]
 mod tests;
 
-use super::{desk::Desk, metrics::Metrics};
+use super::{metrics::Metrics, query::QueryHandle};
+use crate::io::tasks::{self, TaskKind};
 use axum::{
     Router,
     extract::DefaultBodyLimit,
     middleware,
     routing::{get, post},
 };
+pub use error::ErrorView;
 use listener::Limited;
-pub use refusal::ErrorView;
 pub use routes::SeedsBody;
-use std::{io, net::SocketAddr, sync::Arc};
-use tokio::net::TcpListener;
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use tokio::{net::TcpListener, sync::watch};
 use utoipa::OpenApi;
 
 /// The largest body that is accepted, in bytes.
-pub const LARGEST_BODY: usize = 1 << 20;
+pub const MAX_BODY: usize = 1 << 20;
 
 /// The most starting points that one request may name.
-pub const MOST_SEEDS: usize = 10_000;
+pub const MAX_SEEDS: usize = 10_000;
 
 /// The most rows that one answer has.
-pub const MOST_ROWS: usize = 10_000;
+pub const MAX_ROWS: usize = 10_000;
+
+/// How long the API is left alone after serving it failed.
+const SERVE_AGAIN: Duration = Duration::from_millis(500);
 
 /// Connections that may be open at once; the next one waits.
-pub const MOST_CONNECTIONS: usize = 128;
+pub const MAX_CONNECTIONS: usize = 128;
 
 /// What every handler can reach.
 #[derive(Clone)]
 struct Context {
-    desk: Desk,
+    queries: QueryHandle,
     metrics: Arc<Metrics>,
 }
 
 /// Why the API is not served.
 #[derive(Debug, thiserror::Error)]
-pub enum ApiFailure {
+pub enum ApiError {
     /// Somebody else listens there.
     #[error("{listen} is in use by another program: stop it, or set another address as `listen` in section [api]")]
     InUse {
@@ -74,10 +78,10 @@ pub struct Api {
 
 impl Api {
     /// Binds the socket: from now on connections queue up.
-    pub async fn bind(listen: SocketAddr) -> Result<Api, ApiFailure> {
+    pub async fn bind(listen: SocketAddr) -> Result<Api, ApiError> {
         let failed = |why: io::Error| match why.kind() {
-            io::ErrorKind::AddrInUse => ApiFailure::InUse { listen },
-            _ => ApiFailure::CannotListen { listen, why },
+            io::ErrorKind::AddrInUse => ApiError::InUse { listen },
+            _ => ApiError::CannotListen { listen, why },
         };
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
@@ -92,24 +96,48 @@ impl Api {
     /// Serves until `shutdown` is done; requests under way are answered first.
     pub async fn serve(
         self,
-        desk: Desk,
+        queries: QueryHandle,
         metrics: Arc<Metrics>,
         shutdown: impl Future<Output = ()> + Send + 'static,
-    ) -> Result<(), ApiFailure> {
-        let router = router(Context { desk, metrics }, self.address);
-        let listener = Limited::new(self.listener, MOST_CONNECTIONS);
-        axum::serve(listener, router).with_graceful_shutdown(shutdown).await.map_err(ApiFailure::Stopped)
+    ) -> Result<(), ApiError> {
+        let router = router(Context { queries, metrics }, self.address);
+        let listener = Limited::new(self.listener, MAX_CONNECTIONS);
+        axum::serve(listener, router).with_graceful_shutdown(shutdown).await.map_err(ApiError::Stopped)
+    }
+}
+
+impl Api {
+    /// Serves until `stop` is true or its sender is gone; if serving fails or panics, it begins again after a moment.
+    pub async fn keep_serving(self, queries: QueryHandle, metrics: Arc<Metrics>, stop: watch::Receiver<bool>) {
+        let listen = self.address;
+        let mut bound = Some(self);
+        loop {
+            if let Some(api) = bound.take() {
+                let mut stop = stop.clone();
+                let stopped = async move { drop(stop.wait_for(|stop| *stop).await) };
+                match tasks::run(TaskKind::Api, api.serve(queries.clone(), Arc::clone(&metrics), stopped)).await {
+                    Ok(Ok(())) => return,
+                    Ok(Err(why)) => tracing::error!("{why}; it is served again"),
+                    Err(why) => tracing::error!("{why}; it is served again"),
+                }
+            }
+            tokio::time::sleep(SERVE_AGAIN).await;
+            match Api::bind(listen).await {
+                Ok(api) => bound = Some(api),
+                Err(why) => tracing::error!("{why}"),
+            }
+        }
     }
 }
 
 /// Binds and serves in one go.
 pub async fn serve(
     listen: SocketAddr,
-    desk: Desk,
+    queries: QueryHandle,
     metrics: Arc<Metrics>,
     shutdown: impl Future<Output = ()> + Send + 'static,
-) -> Result<(), ApiFailure> {
-    Api::bind(listen).await?.serve(desk, metrics, shutdown).await
+) -> Result<(), ApiError> {
+    Api::bind(listen).await?.serve(queries, metrics, shutdown).await
 }
 
 /// The description of all routes.
@@ -118,7 +146,7 @@ pub async fn serve(
     info(title = "nearcrawl", description = "A running access point: what it does, what the swarm knows, and starting points for more."),
     paths(
         routes::status,
-        routes::peers,
+        routes::members,
         routes::ownership,
         routes::results,
         routes::why,
@@ -130,14 +158,15 @@ pub async fn serve(
         routes::metrics,
         page::index,
         page::bot
-    )
+    ),
+    components(schemas(nearcrawl_model::plan::Plan))
 )]
 struct Description;
 
 fn router(context: Context, address: SocketAddr) -> Router {
     Router::new()
         .route("/api/status", get(routes::status))
-        .route("/api/peers", get(routes::peers))
+        .route("/api/members", get(routes::members))
         .route("/api/ownership", get(routes::ownership))
         .route("/api/results", get(routes::results))
         .route("/api/why", get(routes::why))
@@ -150,9 +179,9 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/", get(page::index))
         .route("/bot", get(page::bot))
         .route("/page/{file}", get(page::file))
-        .fallback(refusal::no_such_path)
-        .method_not_allowed_fallback(refusal::no_such_method)
+        .fallback(error::no_such_path)
+        .method_not_allowed_fallback(error::no_such_method)
         .with_state(context)
-        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(middleware::from_fn_with_state(address.ip(), guard::check))
 }

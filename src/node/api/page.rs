@@ -1,6 +1,7 @@
 //! What does somebody see who opens the address in a browser? One page that watches the node, and a text for owners of web sites.
 
-use super::{Context, refusal::Refusal};
+use super::{Context, error::RequestError};
+use crate::node::query::Query;
 use axum::{
     extract::{Path, State},
     http::{StatusCode, header},
@@ -23,7 +24,7 @@ fn embedded(name: &str) -> Response {
     };
     match Files::get(name) {
         Some(file) => ([(header::CONTENT_TYPE, kind)], file.data.into_owned()).into_response(),
-        None => Refusal::new(StatusCode::NOT_FOUND, "the page has no such file", "open / in a browser").into_response(),
+        None => RequestError::new(StatusCode::NOT_FOUND, "the page has no such file", "open / in a browser").into_response(),
     }
 }
 
@@ -40,8 +41,8 @@ pub async fn file(Path(name): Path<String>) -> Response {
 
 /// What owners of web sites should know.
 #[utoipa::path(get, path = "/bot", responses((status = 200, description = "For owners of web sites", content_type = "text/plain")))]
-pub async fn bot(State(context): State<Context>) -> Result<String, Refusal> {
-    let status = context.desk.status().await?;
+pub async fn bot(State(context): State<Context>) -> Result<String, RequestError> {
+    let status = context.queries.ask(Query::Status).await?;
     let contact = match &status.contact {
         Some(contact) => format!("Write to {contact}."),
         None => "The volunteer who runs this access point left no address.".to_owned(),

@@ -1,33 +1,34 @@
-//! What can be asked over HTTP? Each route is one question at the desk, or a document about the API itself.
+//! What can be asked over HTTP? Each route is one query to the node, or a document about the API itself.
 
 use super::{
-    Context, Description, MOST_ROWS, MOST_SEEDS,
-    refusal::{ErrorView, Refusal},
+    Context, Description, MAX_ROWS, MAX_SEEDS,
+    error::{ErrorView, RequestError},
 };
-use crate::model::{
+use crate::node::query::Query;
+use axum::{
+    Json,
+    body::Bytes,
+    extract::{Query as QueryString, State, rejection::QueryRejection},
+    http::header,
+    response::{IntoResponse, Response},
+};
+use nearcrawl_model::{
     access_point::AccessPoint,
     subnet::Subnet,
     summary::Dimension,
     url::Host,
-    view::{LeaveView, MoveView, OwnershipView, PeerView, ResultsView, SeedView, ServersPage, StatusView, Subject, WhyView},
-};
-use axum::{
-    Json,
-    body::Bytes,
-    extract::{Query, State, rejection::QueryRejection},
-    http::header,
-    response::{IntoResponse, Response},
+    view::{LeaveView, MemberView, MoveView, OwnershipView, ResultsView, SeedView, ServersPage, StatusView, Subject, WhyView},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, OpenApi, ToSchema};
 
 /// A query string that axum read, or could not read.
-type Asked<T> = Result<Query<T>, QueryRejection>;
+type Asked<T> = Result<QueryString<T>, QueryRejection>;
 
-fn read<T>(asked: Asked<T>) -> Result<T, Refusal> {
+fn read<T>(asked: Asked<T>) -> Result<T, RequestError> {
     match asked {
-        Ok(Query(parameters)) => Ok(parameters),
-        Err(why) => Err(Refusal::bad_request(why.body_text(), "GET /openapi.json describes the parameters")),
+        Ok(QueryString(parameters)) => Ok(parameters),
+        Err(why) => Err(RequestError::bad_request(why.body_text(), "GET /openapi.json describes the parameters")),
     }
 }
 
@@ -57,17 +58,17 @@ pub struct RowsQuery {
     /// Rows after this one (a host for servers, a subnet for ownership); from the first one, if not given.
     after: Option<String>,
     /// At most so many rows: 1 to 10000.
-    most: Option<usize>,
+    limit: Option<usize>,
 }
 
 impl RowsQuery {
-    fn most(&self, default: usize) -> Result<usize, Refusal> {
-        match self.most {
+    fn limit(&self, default: usize) -> Result<usize, RequestError> {
+        match self.limit {
             None => Ok(default),
-            Some(most @ 1..=MOST_ROWS) => Ok(most),
-            Some(most) => Err(Refusal::bad_request(
-                format!("most={most} is out of range"),
-                format!("ask for 1 to {MOST_ROWS} rows, and go on with after="),
+            Some(limit @ 1..=MAX_ROWS) => Ok(limit),
+            Some(limit) => Err(RequestError::bad_request(
+                format!("limit={limit} is out of range"),
+                format!("ask for 1 to {MAX_ROWS} rows, and go on with after="),
             )),
         }
     }
@@ -83,48 +84,48 @@ pub struct SeedsBody {
 
 /// Who this access point is and what it is doing.
 #[utoipa::path(get, path = "/api/status", responses((status = 200, body = StatusView), (status = 503, body = ErrorView)))]
-pub async fn status(State(context): State<Context>) -> Result<Json<StatusView>, Refusal> {
-    Ok(Json(context.desk.status().await?))
+pub async fn status(State(context): State<Context>) -> Result<Json<StatusView>, RequestError> {
+    Ok(Json(context.queries.ask(Query::Status).await?))
 }
 
 /// The members of the swarm, as this one sees them.
-#[utoipa::path(get, path = "/api/peers", responses((status = 200, body = Vec<PeerView>), (status = 503, body = ErrorView)))]
-pub async fn peers(State(context): State<Context>) -> Result<Json<Vec<PeerView>>, Refusal> {
-    Ok(Json(context.desk.peers().await?))
+#[utoipa::path(get, path = "/api/members", responses((status = 200, body = Vec<MemberView>), (status = 503, body = ErrorView)))]
+pub async fn members(State(context): State<Context>) -> Result<Json<Vec<MemberView>>, RequestError> {
+    Ok(Json(context.queries.ask(Query::Members).await?))
 }
 
 /// Whose the subnets are, in the order of the subnets. As many rows as asked for: ask on after the last one.
 #[utoipa::path(get, path = "/api/ownership", params(RowsQuery),
     responses((status = 200, body = Vec<OwnershipView>), (status = 400, body = ErrorView), (status = 503, body = ErrorView)))]
-pub async fn ownership(State(context): State<Context>, asked: Asked<RowsQuery>) -> Result<Json<Vec<OwnershipView>>, Refusal> {
+pub async fn ownership(State(context): State<Context>, asked: Asked<RowsQuery>) -> Result<Json<Vec<OwnershipView>>, RequestError> {
     let rows = read(asked)?;
-    let most = rows.most(MOST_ROWS)?;
+    let limit = rows.limit(MAX_ROWS)?;
     let after = match rows.after {
         None => None,
         Some(text) => Some(
             text.parse::<Subnet>()
-                .map_err(|_| Refusal::bad_request(format!("after={text:?} is no subnet"), "write it like after=192.0.2.0/24"))?,
+                .map_err(|_| RequestError::bad_request(format!("after={text:?} is no subnet"), "write it like after=192.0.2.0/24"))?,
         ),
     };
-    Ok(Json(context.desk.ownership(after, most).await?))
+    Ok(Json(context.queries.ask(|reply| Query::Ownership { after, limit, reply }).await?))
 }
 
 /// What the swarm knows so far: exact, or in transition and why; the same at every member once it is exact.
 #[utoipa::path(get, path = "/api/results", params(ResultsQuery),
     responses((status = 200, body = ResultsView), (status = 400, body = ErrorView), (status = 503, body = ErrorView)))]
-pub async fn results(State(context): State<Context>, asked: Asked<ResultsQuery>) -> Result<Json<ResultsView>, Refusal> {
+pub async fn results(State(context): State<Context>, asked: Asked<ResultsQuery>) -> Result<Json<ResultsView>, RequestError> {
     let only = read(asked)?.by.map(|name| dimension(&name)).transpose()?;
-    let mut results = context.desk.results().await?;
+    let mut results = context.queries.ask(Query::Results).await?;
     if let Some(only) = only {
         results.summary.by.retain(|dimension, _| *dimension == only);
     }
     Ok(Json(results))
 }
 
-fn dimension(name: &str) -> Result<Dimension, Refusal> {
+fn dimension(name: &str) -> Result<Dimension, RequestError> {
     serde_json::from_value(serde_json::Value::String(name.to_owned())).map_err(|_| {
         let name: String = name.chars().take(40).collect();
-        Refusal::bad_request(
+        RequestError::bad_request(
             format!("results are not split by {name:?}"),
             "split by country, tld, registry, organisation, software or status",
         )
@@ -134,46 +135,46 @@ fn dimension(name: &str) -> Result<Dimension, Refusal> {
 /// Why a URL, host, address or subnet is crawled by whom, and when.
 #[utoipa::path(get, path = "/api/why", params(WhyQuery),
     responses((status = 200, body = WhyView), (status = 400, body = ErrorView), (status = 503, body = ErrorView)))]
-pub async fn why(State(context): State<Context>, asked: Asked<WhyQuery>) -> Result<Json<WhyView>, Refusal> {
+pub async fn why(State(context): State<Context>, asked: Asked<WhyQuery>) -> Result<Json<WhyView>, RequestError> {
     let subject: Subject = read(asked)?.q.parse().map_err(|why| {
-        Refusal::bad_request(format!("{why}"), "ask like q=https://museum.or.ke/, q=museum.or.ke, q=192.0.2.7 or q=192.0.2.0/24")
+        RequestError::bad_request(format!("{why}"), "ask like q=https://museum.or.ke/, q=museum.or.ke, q=192.0.2.7 or q=192.0.2.0/24")
     })?;
-    Ok(Json(context.desk.why(subject).await?))
+    Ok(Json(context.queries.ask(|reply| Query::Why { subject, reply }).await?))
 }
 
 /// The servers that this access point has on record, in the order of their names.
 #[utoipa::path(get, path = "/api/servers", params(RowsQuery),
     responses((status = 200, body = ServersPage), (status = 400, body = ErrorView), (status = 503, body = ErrorView)))]
-pub async fn servers(State(context): State<Context>, asked: Asked<RowsQuery>) -> Result<Json<ServersPage>, Refusal> {
+pub async fn servers(State(context): State<Context>, asked: Asked<RowsQuery>) -> Result<Json<ServersPage>, RequestError> {
     let rows = read(asked)?;
-    let most = rows.most(100)?;
+    let limit = rows.limit(100)?;
     let after = match rows.after {
         None => None,
         Some(text) => {
             let host = text.parse::<Host>();
-            Some(host.map_err(|_| Refusal::bad_request(format!("after={text:?} is no host"), "write it like after=museum.or.ke"))?)
+            Some(host.map_err(|_| RequestError::bad_request(format!("after={text:?} is no host"), "write it like after=museum.or.ke"))?)
         }
     };
-    Ok(Json(context.desk.servers(after, most).await?))
+    Ok(Json(context.queries.ask(|reply| Query::Servers { after, limit, reply }).await?))
 }
 
 /// Adds starting points. Those that are refused are named with the reason; the others are taken in.
 #[utoipa::path(post, path = "/api/seeds", request_body = SeedsBody,
     responses((status = 200, body = SeedView), (status = 400, body = ErrorView), (status = 415, body = ErrorView), (status = 503, body = ErrorView)))]
-pub async fn seeds(State(context): State<Context>, body: Bytes) -> Result<Json<SeedView>, Refusal> {
+pub async fn seeds(State(context): State<Context>, body: Bytes) -> Result<Json<SeedView>, RequestError> {
     let hint = r#"send {"urls": ["https://example.org/"]}"#;
-    let body: SeedsBody = serde_json::from_slice(&body).map_err(|why| Refusal::bad_request(format!("the body: {why}"), hint))?;
-    if body.urls.is_empty() || body.urls.len() > MOST_SEEDS {
-        return Err(Refusal::bad_request(format!("{} URLs", body.urls.len()), format!("name 1 to {MOST_SEEDS} URLs at a time")));
+    let body: SeedsBody = serde_json::from_slice(&body).map_err(|why| RequestError::bad_request(format!("the body: {why}"), hint))?;
+    if body.urls.is_empty() || body.urls.len() > MAX_SEEDS {
+        return Err(RequestError::bad_request(format!("{} URLs", body.urls.len()), format!("name 1 to {MAX_SEEDS} URLs at a time")));
     }
-    Ok(Json(context.desk.add_seeds(&body.urls).await?))
+    Ok(Json(context.queries.add_seeds(&body.urls).await?))
 }
 
 /// Leaves the swarm for good: gives all subnets back, then ends.
 #[utoipa::path(post, path = "/api/leave",
     responses((status = 200, body = LeaveView), (status = 415, body = ErrorView), (status = 503, body = ErrorView)))]
-pub async fn leave(State(context): State<Context>) -> Result<Json<LeaveView>, Refusal> {
-    Ok(Json(context.desk.leave().await?))
+pub async fn leave(State(context): State<Context>) -> Result<Json<LeaveView>, RequestError> {
+    Ok(Json(context.queries.ask(Query::Leave).await?))
 }
 
 /// Which subnet goes to whom.
@@ -182,18 +183,19 @@ pub struct MoveBody {
     /// The subnet, like `192.0.2.0/24`.
     #[schema(value_type = String)]
     subnet: Subnet,
-    /// The peer id of a living member.
+    /// The member that shall have it; it must be alive.
     #[schema(value_type = String)]
     to: AccessPoint,
 }
 
-/// Hands a subnet of this access point over to another one.
+/// Executor a subnet of this access point over to another one.
 #[utoipa::path(post, path = "/api/move", request_body = MoveBody,
     responses((status = 200, body = MoveView), (status = 400, body = ErrorView), (status = 415, body = ErrorView), (status = 503, body = ErrorView)))]
-pub async fn hand_over(State(context): State<Context>, body: Bytes) -> Result<Json<MoveView>, Refusal> {
+pub async fn hand_over(State(context): State<Context>, body: Bytes) -> Result<Json<MoveView>, RequestError> {
     let hint = r#"send {"subnet": "192.0.2.0/24", "to": "12D3KooW…"}"#;
-    let MoveBody { subnet, to } = serde_json::from_slice(&body).map_err(|why| Refusal::bad_request(format!("the body: {why}"), hint))?;
-    Ok(Json(context.desk.hand_over(subnet, to).await?))
+    let MoveBody { subnet, to } =
+        serde_json::from_slice(&body).map_err(|why| RequestError::bad_request(format!("the body: {why}"), hint))?;
+    Ok(Json(context.queries.ask(|reply| Query::Move { subnet, to, reply }).await?))
 }
 
 /// This description.
@@ -204,8 +206,8 @@ pub async fn openapi() -> Json<utoipa::openapi::OpenApi> {
 
 /// Counters and gauges for Prometheus.
 #[utoipa::path(get, path = "/metrics", responses((status = 200, description = "OpenMetrics text", content_type = "application/openmetrics-text")))]
-pub async fn metrics(State(context): State<Context>) -> Result<Response, Refusal> {
-    let status = context.desk.status().await?;
+pub async fn metrics(State(context): State<Context>) -> Result<Response, RequestError> {
+    let status = context.queries.ask(Query::Status).await?;
     context.metrics.update(&status);
     let kind = [(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")];
     Ok((kind, context.metrics.text()).into_response())

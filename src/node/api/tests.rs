@@ -1,19 +1,32 @@
 //! Does the API keep its promises over real sockets?
 
-use super::{Description, fake::FakeNode, refusal::ErrorView};
-use crate::model::{
+use super::{Api, Description, error::ErrorView, fake::FakeNode};
+use crate::{
+    io::tasks::{self, TaskKind},
+    node::{
+        metrics::Metrics,
+        query::{Query, QueryHandle},
+    },
+};
+use nearcrawl_model::{
     summary::{Dimension, SwarmResults},
-    view::{OwnershipView, PeerView, SeedView, ServersPage, StatusView, WhyView},
+    view::{MemberView, OwnershipView, SeedView, ServersPage, StatusView, WhyView},
 };
 use reqwest::{Client, StatusCode, header};
 use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
 const ROUTES: [(&str, &str); 13] = [
     ("get", "/"),
+    ("get", "/api/members"),
     ("get", "/api/ownership"),
-    ("get", "/api/peers"),
     ("get", "/api/results"),
     ("get", "/api/servers"),
     ("get", "/api/status"),
@@ -46,9 +59,9 @@ async fn refused(node: &FakeNode, path: &str, status: StatusCode) -> ErrorView {
 async fn every_question_is_answered_in_its_shape() {
     let node = FakeNode::start("127.0.0.1:0").await;
     let status: StatusView = get(&node, "/api/status").await;
-    assert!(status.sentence.starts_with("fetching from"), "{}", status.sentence);
-    let peers: Vec<PeerView> = get(&node, "/api/peers").await;
-    assert_eq!(peers.iter().filter(|peer| peer.is_me).count(), 1);
+    assert!(status.state_text.starts_with("fetching from"), "{}", status.state_text);
+    let members: Vec<MemberView> = get(&node, "/api/members").await;
+    assert_eq!(members.iter().filter(|member| member.is_me).count(), 1);
     let why: WhyView = get(&node, "/api/why?q=https://museum.ke.test/a%3Fb=c").await;
     assert_eq!(why.asked, "https://museum.ke.test/a?b=c");
 
@@ -66,22 +79,47 @@ async fn every_question_is_answered_in_its_shape() {
 async fn long_lists_come_in_pieces_that_join_without_gap_or_overlap() {
     let node = FakeNode::start("127.0.0.1:0").await;
     let whole: Vec<OwnershipView> = get(&node, "/api/ownership").await;
-    let first: Vec<OwnershipView> = get(&node, "/api/ownership?most=7").await;
+    let first: Vec<OwnershipView> = get(&node, "/api/ownership?limit=7").await;
     let rest: Vec<OwnershipView> = get(&node, &format!("/api/ownership?after={}", first[6].subnet)).await;
     assert_eq!([first, rest].concat(), whole);
 
-    let (mut hosts, mut path) = (Vec::new(), "/api/servers?most=10".to_owned());
+    let (mut hosts, mut path) = (Vec::new(), "/api/servers?limit=10".to_owned());
     for _ in 0..10 {
         let page: ServersPage = get(&node, &path).await;
         hosts.extend(page.servers.into_iter().map(|server| server.host));
         match page.next {
-            Some(next) => path = format!("/api/servers?most=10&after={next}"),
+            Some(next) => path = format!("/api/servers?limit=10&after={next}"),
             None => break,
         }
     }
     assert_eq!(hosts.len(), 25);
     assert!(hosts.is_sorted());
     node.end().await;
+}
+
+#[tokio::test]
+async fn after_a_panic_it_is_served_again_at_the_same_address() {
+    let (queries, mut asked) = QueryHandle::new();
+    let api = Api::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let address = api.address();
+    let (stop, stopped) = watch::channel(false);
+    tasks::inject_panics(TaskKind::Api, 1);
+    let serving = tokio::spawn(api.keep_serving(queries, Arc::new(Metrics::new()), stopped));
+    let answering = tokio::spawn(async move {
+        while let Some(query) = asked.recv().await {
+            if let Query::Members(reply) = query {
+                reply.send(Vec::new()).unwrap();
+            }
+        }
+    });
+    let ask = async || client().get(format!("http://{address}/api/members")).send().await;
+    while ask().await.is_err() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(ask().await.unwrap().status(), StatusCode::OK);
+    stop.send(true).unwrap();
+    serving.await.unwrap();
+    answering.await.unwrap();
 }
 
 #[tokio::test]
@@ -93,9 +131,9 @@ async fn bad_questions_are_told_what_to_do() {
         ("/api/why", "/openapi.json"),
         ("/api/why?q=two%20words", "q=museum.or.ke"),
         ("/api/ownership?after=everything", "after=192.0.2.0/24"),
-        ("/api/ownership?most=0", "1 to 10000"),
+        ("/api/ownership?limit=0", "1 to 10000"),
         ("/api/servers?after=..", "after=museum.or.ke"),
-        ("/api/servers?most=10001", "1 to 10000"),
+        ("/api/servers?limit=10001", "1 to 10000"),
     ];
     for (path, hint) in cases {
         let view = refused(&node, path, StatusCode::BAD_REQUEST).await;
@@ -174,7 +212,7 @@ async fn seeds_are_taken_in_or_named_with_the_reason() {
         let request = client().post(node.url("/api/seeds")).header("content-type", "application/json").body(body);
         assert_eq!(request.send().await.unwrap().status(), StatusCode::BAD_REQUEST, "{body}");
     }
-    let huge = format!(r#"{{"urls":["{}"]}}"#, "x".repeat(super::LARGEST_BODY));
+    let huge = format!(r#"{{"urls":["{}"]}}"#, "x".repeat(super::MAX_BODY));
     let request = client().post(node.url("/api/seeds")).header("content-type", "application/json").body(huge);
     assert_eq!(request.send().await.unwrap().status(), StatusCode::PAYLOAD_TOO_LARGE);
     node.end().await;
@@ -204,26 +242,68 @@ async fn the_description_and_the_routes_agree() {
     node.end().await;
 }
 
+/// What in a text breaks the rules of OpenMetrics or its conventions: base units, `_total` for counters, families in one piece.
+fn against_conventions(text: &str) -> Vec<String> {
+    let (mut kinds, mut units, mut series) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+    let (mut helped, mut family, mut broken) = (BTreeSet::new(), "", Vec::new());
+    for line in text.lines() {
+        let words: Vec<&str> = line.splitn(4, ' ').collect();
+        match words.as_slice() {
+            ["#", "EOF"] => {}
+            ["#", "HELP", name, help] => {
+                family = name;
+                if !helped.insert(*name) || help.trim_end_matches('.').is_empty() {
+                    broken.push(format!("{name} is in two pieces, or has no help"));
+                }
+            }
+            ["#", "TYPE", name, kind] => {
+                kinds.insert(*name, *kind);
+            }
+            ["#", "UNIT", name, unit] => {
+                units.insert(*name, *unit);
+            }
+            _ => {
+                let (name, value) = line.rsplit_once(' ').unwrap_or((line, ""));
+                let base = name.split('{').next().unwrap_or_default();
+                let counter = kinds.get(family) == Some(&"counter");
+                let expected = if counter { format!("{family}_total") } else { family.to_owned() };
+                let units_fit = units.get(family).is_none_or(|unit| family.ends_with(&format!("_{unit}")));
+                let odd = ["_permille", "_percent", "_ms", "_us", "_kb", "_minutes", "_most", "_least"];
+                let plain = base.starts_with("nearcrawl_") && base.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+                if base != expected || !units_fit || !plain || odd.iter().any(|end| family.ends_with(end)) {
+                    broken.push(format!("{line} does not fit its family {family}"));
+                }
+                if !series.insert(name.to_owned()) || value.parse::<f64>().is_err() || name.contains("{name=") {
+                    broken.push(format!("{line} is there twice, is no number, or has a label that says nothing"));
+                }
+            }
+        }
+    }
+    if !text.ends_with("# EOF\n") {
+        broken.push("the end is missing".to_owned());
+    }
+    broken
+}
+
 #[tokio::test]
 async fn metrics_are_well_formed_and_follow_the_status() {
     let node = FakeNode::start("127.0.0.1:0").await;
     let text = client().get(node.url("/metrics")).send().await.unwrap().text().await.unwrap();
-    assert!(text.ends_with("# EOF\n"));
-    for line in text.lines().filter(|line| !line.starts_with('#')) {
-        let (name, value) = line.rsplit_once(' ').unwrap();
-        assert!(name.starts_with("nearcrawl_"), "{line}");
-        assert!(value.parse::<f64>().is_ok(), "{line}");
-    }
+    let broken = against_conventions(&text);
+    assert!(broken.is_empty(), "{}\n{text}", broken.join("\n"));
     let expected = [
         "nearcrawl_subnets_owned 14",
-        "nearcrawl_state{name=\"fetching\"} 1",
-        "nearcrawl_state{name=\"fenced\"} 0",
-        "nearcrawl_members{name=\"alive\"} 4",
+        "nearcrawl_state{state=\"fetching\"} 1",
+        "nearcrawl_state{state=\"fenced\"} 0",
+        "nearcrawl_members{liveness=\"alive\"} 4",
         "nearcrawl_probes_total 61",
-        "nearcrawl_failures_total{name=\"certificate-expired\"} 1",
-        "nearcrawl_unresolved_total{name=\"no-such-name\"} 4",
-        "nearcrawl_cache_hits_total{name=\"links of pages\"} 9120",
-        "nearcrawl_limit_most{name=\"waiting URLs\"} 1000000",
+        "nearcrawl_busy_ratio 0.25",
+        "nearcrawl_price_ratio 1.5",
+        "nearcrawl_uptime_seconds 4000",
+        "nearcrawl_failures_total{reason=\"certificate-expired\"} 1",
+        "nearcrawl_unresolved_names_total{reason=\"no-such-name\"} 4",
+        "nearcrawl_cache_hits_total{cache=\"links of pages\"} 9120",
+        "nearcrawl_limit_max{limit=\"waiting URLs\"} 1000000",
     ];
     for line in expected {
         assert!(text.lines().any(|l| l == line), "{line} is missing in\n{text}");

@@ -4,8 +4,9 @@ use super::{
     reader::{Parsed, Section},
     values,
 };
-use crate::{logic::site::yields::Price, model::url::Host};
 use ipnetwork::IpNetwork;
+use nearcrawl_core::crawl::site::yields::Price;
+use nearcrawl_model::url::Host;
 use std::{net::IpAddr, time::Duration};
 use toml::de::DeValue;
 
@@ -21,19 +22,19 @@ pub struct CrawlConfig {
     /// How long after a run of a site began the next one begins, once it is complete.
     pub revisit: Duration,
     /// How many pages of a site are fetched in a run before it pauses; none = no limit.
-    pub pages_per_run: Option<u64>,
+    pub max_pages_per_run: Option<u64>,
     /// The own address that requests, probes and DNS questions come from; none = what the system chooses.
     pub source_address: Option<IpAddr>,
     /// How many servers are visited at once.
-    pub parallel: u32,
+    pub max_parallel: u32,
     /// How many servers of one /24 (/48 for IPv6) are visited at once.
-    pub per_subnet: u32,
+    pub max_parallel_per_subnet: u32,
     /// The least pause between two requests to one server.
-    pub least_delay: Duration,
+    pub min_delay: Duration,
     /// The pause is at least this many times as long as the last answer took.
     pub delay_factor: u32,
     /// The product token: what robots.txt calls this crawler, and the first word of the User-Agent header.
-    pub user_agent: String,
+    pub product_token: String,
     /// The ports that may be contacted.
     pub ports: Vec<u16>,
     /// Private or special ranges that may be contacted nevertheless; empty outside laboratories.
@@ -45,7 +46,7 @@ pub struct CrawlConfig {
     /// Whether accessibility failures are looked for in each page; the time that takes is part of the access.
     pub evaluation: bool,
     /// How many URLs may wait in the frontier; beyond it, links are counted and dropped.
-    pub most_waiting: u64,
+    pub max_waiting_urls: u64,
 }
 
 /// How far a site is crawled.
@@ -71,19 +72,19 @@ impl Default for CrawlConfig {
             rule: CrawlRule::default(),
             yield_price: Price::of(YIELD_PRICE).unwrap_or_default(),
             revisit: Duration::from_secs(7 * 86_400),
-            pages_per_run: Some(1000),
+            max_pages_per_run: Some(1000),
             source_address: None,
-            parallel: 64,
-            per_subnet: 4,
-            least_delay: Duration::from_secs(2),
+            max_parallel: 64,
+            max_parallel_per_subnet: 4,
+            min_delay: Duration::from_secs(2),
             delay_factor: 10,
-            user_agent: "nearcrawl".to_owned(),
+            product_token: "nearcrawl".to_owned(),
             ports: vec![80, 443, 8080, 8443],
             allow_ranges: Vec::new(),
             deny_ranges: Vec::new(),
             deny_hosts: Vec::new(),
             evaluation: false,
-            most_waiting: 1_000_000,
+            max_waiting_urls: 1_000_000,
         }
     }
 }
@@ -94,25 +95,25 @@ const YEAR: Duration = Duration::from_secs(365 * 86_400);
 impl CrawlConfig {
     pub(super) fn read(mut section: Section<'_, '_>) -> CrawlConfig {
         let default = CrawlConfig::default();
-        let pages_per_run = section.take("pages_per_run", default.pages_per_run.unwrap_or(0), values::whole(0..=1_000_000_000));
+        let max_pages_per_run = section.take("max_pages_per_run", default.max_pages_per_run.unwrap_or(0), values::whole(0..=1_000_000_000));
         let config = CrawlConfig {
             depth: section.take("depth", default.depth, values::whole(0..=63)),
             rule: section.take("rule", default.rule, values::choice(RULES)),
             yield_price: section.take("yield_price", default.yield_price, price),
             revisit: section.take("revisit", default.revisit, values::duration(Duration::from_secs(1)..=YEAR)),
-            pages_per_run: (pages_per_run > 0).then_some(pages_per_run),
+            max_pages_per_run: (max_pages_per_run > 0).then_some(max_pages_per_run),
             source_address: section.take("source_address", default.source_address, |value| values::address(value).map(Some)),
-            parallel: section.take("parallel", default.parallel, values::whole(1..=10_000)),
-            per_subnet: section.take("per_subnet", default.per_subnet, values::whole(1..=10_000)),
-            least_delay: section.take("least_delay", default.least_delay, values::duration(Duration::ZERO..=Duration::from_secs(3600))),
+            max_parallel: section.take("max_parallel", default.max_parallel, values::whole(1..=10_000)),
+            max_parallel_per_subnet: section.take("max_parallel_per_subnet", default.max_parallel_per_subnet, values::whole(1..=10_000)),
+            min_delay: section.take("min_delay", default.min_delay, values::duration(Duration::ZERO..=Duration::from_secs(3600))),
             delay_factor: section.take("delay_factor", default.delay_factor, values::whole(0..=1000)),
-            user_agent: section.take("user_agent", default.user_agent, product_token),
+            product_token: section.take("product_token", default.product_token, product_token),
             ports: section.list("ports", default.ports, values::whole(1..=u16::MAX)),
             allow_ranges: section.list("allow_ranges", default.allow_ranges, narrow_range),
             deny_ranges: section.list("deny_ranges", default.deny_ranges, values::range),
             deny_hosts: section.list("deny_hosts", default.deny_hosts, values::host),
             evaluation: section.take("evaluation", default.evaluation, values::truth),
-            most_waiting: section.take("most_waiting", default.most_waiting, values::whole(1000..=1_000_000_000)),
+            max_waiting_urls: section.take("max_waiting_urls", default.max_waiting_urls, values::whole(1000..=1_000_000_000)),
         };
         if config.ports.is_empty() {
             section.contradicts(&["ports"], "without a port nothing can be crawled; name at least one, like [80, 443]".to_owned());

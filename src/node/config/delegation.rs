@@ -1,10 +1,8 @@
 //! By which rule are nobody's subnets given away?
 
 use super::{reader::Section, values};
-use crate::{
-    logic::crawler::migrating::{Migration, Rule},
-    model::fetch::ProbeKind,
-};
+use nearcrawl_core::migration::judge::{Migration, Rule};
+use nearcrawl_model::fetch::ProbeKind;
 use std::time::Duration;
 
 /// Whose procedure decides who gets a subnet.
@@ -23,7 +21,7 @@ pub struct DelegationConfig {
     /// The procedure.
     pub policy: DelegationPolicy,
     /// With `nearcrawl`: a probe is made if it can be expected to bring the owner nearer by this much.
-    pub price: Duration,
+    pub probe_price: Duration,
     /// With `ipmicra`: the first access point that probes a subnet within this time gets it (IPMicra §4.2).
     pub threshold: Duration,
     /// By which rule subnets move to better owners, in how many states, and how many requests make an access.
@@ -34,22 +32,22 @@ pub struct DelegationConfig {
     /// any server; without one they take the swarm connection's ping.
     pub home_port: Option<u16>,
     /// How many procedures a steward runs at once.
-    pub at_once: u32,
+    pub max_parallel_rounds: u32,
     /// How many contacts by probes one subnet may get in 30 days, from the whole swarm.
-    pub contacts_per_subnet: u32,
+    pub max_contacts_per_subnet: u32,
 }
 
 impl Default for DelegationConfig {
     fn default() -> Self {
         DelegationConfig {
             policy: DelegationPolicy::Nearcrawl,
-            price: PRICE,
+            probe_price: PRICE,
             threshold: Duration::from_millis(50),
             migration: Migration::default(),
             probe: ProbeKind::Tcp,
             home_port: None,
-            at_once: 8,
-            contacts_per_subnet: 15,
+            max_parallel_rounds: 8,
+            max_contacts_per_subnet: 15,
         }
     }
 }
@@ -67,17 +65,21 @@ impl DelegationConfig {
         let default = DelegationConfig::default();
         DelegationConfig {
             policy: section.take("policy", default.policy, values::choice(POLICIES)),
-            price: section.take("price", default.price, values::duration(Duration::from_micros(10)..=Duration::from_secs(1))),
+            probe_price: section.take(
+                "probe_price",
+                default.probe_price,
+                values::duration(Duration::from_micros(10)..=Duration::from_secs(1)),
+            ),
             threshold: section.take("threshold", default.threshold, values::duration(Duration::from_millis(1)..=Duration::from_secs(5))),
             migration: Migration {
                 rule: section.take("migration", default.migration.rule, values::choice(RULES)),
                 states: section.take("migration_states", default.migration.states, values::whole(1..=32)),
-                access_requests: section.take("access_requests", default.migration.access_requests, values::whole(1..=10_000)),
+                requests_per_access: section.take("requests_per_access", default.migration.requests_per_access, values::whole(1..=10_000)),
             },
             probe: section.take("probe", default.probe, values::choice(PROBES)),
             home_port: section.take("home_port", default.home_port, |value| values::whole(1..=65_535)(value).map(Some)),
-            at_once: section.take("at_once", default.at_once, values::whole(1..=256)),
-            contacts_per_subnet: section.take("contacts_per_subnet", default.contacts_per_subnet, values::whole(1..=15)),
+            max_parallel_rounds: section.take("max_parallel_rounds", default.max_parallel_rounds, values::whole(1..=256)),
+            max_contacts_per_subnet: section.take("max_contacts_per_subnet", default.max_contacts_per_subnet, values::whole(1..=15)),
         }
     }
 }

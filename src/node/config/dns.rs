@@ -13,12 +13,12 @@ pub struct DnsConfig {
     /// How many times to ask.
     pub attempts: u32,
     /// An answer is kept at least this long, whatever it says itself.
-    pub least_ttl: Duration,
+    pub min_ttl: Duration,
 }
 
 impl Default for DnsConfig {
     fn default() -> Self {
-        DnsConfig { servers: Vec::new(), timeout: Duration::from_secs(3), attempts: 2, least_ttl: Duration::from_secs(60) }
+        DnsConfig { servers: Vec::new(), timeout: Duration::from_secs(3), attempts: 2, min_ttl: Duration::from_secs(60) }
     }
 }
 
@@ -29,7 +29,7 @@ impl DnsConfig {
             servers: section.list("servers", default.servers, values::socket_or_port(53)),
             timeout: section.take("timeout", default.timeout, values::duration(Duration::from_millis(100)..=Duration::from_secs(30))),
             attempts: section.take("attempts", default.attempts, values::whole(1..=10)),
-            least_ttl: section.take("least_ttl", default.least_ttl, values::duration(Duration::ZERO..=Duration::from_secs(7 * 86_400))),
+            min_ttl: section.take("min_ttl", default.min_ttl, values::duration(Duration::ZERO..=Duration::from_secs(7 * 86_400))),
         }
     }
 }

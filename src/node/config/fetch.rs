@@ -7,38 +7,38 @@ use std::{path::PathBuf, time::Duration};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FetchConfig {
     /// For connecting.
-    pub connect: Duration,
+    pub connect_timeout: Duration,
     /// For the TLS handshake.
-    pub tls: Duration,
+    pub tls_timeout: Duration,
     /// From sending the request to the end of the answer's head.
-    pub head: Duration,
+    pub head_timeout: Duration,
     /// Without a byte of the body.
-    pub idle: Duration,
+    pub idle_timeout: Duration,
     /// For the whole request.
-    pub total: Duration,
+    pub total_timeout: Duration,
     /// Bytes of a body over the wire.
-    pub most_bytes: u64,
+    pub max_body_size: u64,
     /// Bytes of a body after unpacking.
-    pub most_decoded: u64,
+    pub max_decoded_size: u64,
     /// How long a connection is kept for the next request to the same server.
     pub keep_alive: Duration,
     /// Files of certificates (PEM) whose authorities are trusted beside those that browsers trust: for the servers of an intranet, or of a
     /// country with an authority of its own.
-    pub authorities: Vec<PathBuf>,
+    pub ca_files: Vec<PathBuf>,
 }
 
 impl Default for FetchConfig {
     fn default() -> Self {
         FetchConfig {
-            connect: Duration::from_secs(10),
-            tls: Duration::from_secs(10),
-            head: Duration::from_secs(15),
-            idle: Duration::from_secs(10),
-            total: Duration::from_secs(60),
-            most_bytes: 8 << 20,
-            most_decoded: 8 << 20,
+            connect_timeout: Duration::from_secs(10),
+            tls_timeout: Duration::from_secs(10),
+            head_timeout: Duration::from_secs(15),
+            idle_timeout: Duration::from_secs(10),
+            total_timeout: Duration::from_secs(60),
+            max_body_size: 8 << 20,
+            max_decoded_size: 8 << 20,
             keep_alive: Duration::from_secs(60),
-            authorities: Vec::new(),
+            ca_files: Vec::new(),
         }
     }
 }
@@ -49,15 +49,15 @@ impl FetchConfig {
         let patience = || values::duration(Duration::from_millis(10)..=Duration::from_secs(600));
         let size = || values::size((1 << 10)..=(1 << 30));
         FetchConfig {
-            connect: section.take("connect", default.connect, patience()),
-            tls: section.take("tls", default.tls, patience()),
-            head: section.take("head", default.head, patience()),
-            idle: section.take("idle", default.idle, patience()),
-            total: section.take("total", default.total, patience()),
-            most_bytes: section.take("most_bytes", default.most_bytes, size()),
-            most_decoded: section.take("most_decoded", default.most_decoded, size()),
+            connect_timeout: section.take("connect_timeout", default.connect_timeout, patience()),
+            tls_timeout: section.take("tls_timeout", default.tls_timeout, patience()),
+            head_timeout: section.take("head_timeout", default.head_timeout, patience()),
+            idle_timeout: section.take("idle_timeout", default.idle_timeout, patience()),
+            total_timeout: section.take("total_timeout", default.total_timeout, patience()),
+            max_body_size: section.take("max_body_size", default.max_body_size, size()),
+            max_decoded_size: section.take("max_decoded_size", default.max_decoded_size, size()),
             keep_alive: section.take("keep_alive", default.keep_alive, values::duration(Duration::ZERO..=Duration::from_secs(3600))),
-            authorities: section.paths("authorities"),
+            ca_files: section.paths("ca_files"),
         }
     }
 }

@@ -13,7 +13,7 @@ use url::Url;
 const REGISTRIES: [&str; 5] = ["afrinic", "apnic", "arin", "lacnic", "ripencc"];
 
 /// The longest organisation name, in bytes.
-const LONGEST_ORGANISATION: usize = 128;
+const MAX_ORGANISATION: usize = 128;
 
 /// A subnet that the operator adds to the hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct RegistrySource {
 }
 
 /// The most files that can be fetched.
-const MOST_SOURCES: usize = 64;
+const MAX_SOURCES: usize = 64;
 
 /// Where each registry publishes its delegated-extended statistics.
 const STATISTICS: [(&str, &str); 5] = [
@@ -101,8 +101,8 @@ impl HierarchyConfig {
         };
         let mut names: Vec<&str> = config.sources.iter().map(|source| source.name.as_str()).collect();
         names.sort_unstable();
-        if names.len() > MOST_SOURCES || names.windows(2).any(|pair| pair[0] == pair[1]) {
-            section.contradicts(&["sources"], format!("write at most {MOST_SOURCES} sources, each with a name of its own"));
+        if names.len() > MAX_SOURCES || names.windows(2).any(|pair| pair[0] == pair[1]) {
+            section.contradicts(&["sources"], format!("write at most {MAX_SOURCES} sources, each with a name of its own"));
         }
         if config.snapshot.is_some() && !config.delegated.is_empty() {
             section.contradicts(
@@ -148,10 +148,10 @@ fn country(value: &DeValue<'_>) -> Parsed<String> {
 
 fn organisation(value: &DeValue<'_>) -> Parsed<String> {
     let text = values::text(value)?;
-    if text.len() <= LONGEST_ORGANISATION && !text.chars().any(|c| c.is_control() || c == '|') {
+    if text.len() <= MAX_ORGANISATION && !text.chars().any(|c| c.is_control() || c == '|') {
         Ok(text)
     } else {
-        Err(format!("write at most {LONGEST_ORGANISATION} bytes, without `|` and control characters"))
+        Err(format!("write at most {MAX_ORGANISATION} bytes, without `|` and control characters"))
     }
 }
 

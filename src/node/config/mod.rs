@@ -14,6 +14,7 @@ mod fetch;
 mod hierarchy;
 mod log;
 mod reader;
+mod renamed;
 mod scope;
 mod store;
 mod surroundings;
@@ -50,7 +51,7 @@ use toml::de::{DeTable, DeValue};
 pub const SERVICE_CONFIG: &str = "/etc/nearcrawl/nearcrawl.toml";
 
 /// The longest configuration that is read, in bytes.
-const LARGEST_CONFIG: u64 = 1 << 20;
+const MAX_CONFIG: u64 = 1 << 20;
 
 /// What the operator decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,10 +91,13 @@ pub struct Config {
 pub enum NotReady {
     /// Nobody to write to.
     #[error(
-        "contact is not set: web servers' operators must be able to reach you\n  \
-         write contact = \"you@example.org\" (or the address of a web page) at the top of the configuration"
+        "contact is not set: operators of web servers must be able to reach you; write contact = \"NAME@DOMAIN\" with your email address \
+         (or the address of a web page) at the top of the configuration"
     )]
     NoContact,
+    /// The address that requests are to come from is another machine's.
+    #[error("crawl.source_address = \"{0}\": this is not an address of this machine; write one that is, or leave the key out")]
+    ForeignSource(IpAddr),
 }
 
 impl Default for Config {
@@ -124,8 +128,8 @@ impl Config {
         let Some(path) = path else { return Ok(Config::default()) };
         let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
         let size = fs::metadata(path).map_err(unreadable)?.len();
-        if size > LARGEST_CONFIG {
-            let message = format!("the file has {size} bytes; a configuration has at most {LARGEST_CONFIG}");
+        if size > MAX_CONFIG {
+            let message = format!("the file has {size} bytes; a configuration has at most {MAX_CONFIG}");
             let problems = vec![Problem { line: None, what: String::new(), message }];
             return Err(ConfigError::Wrong { path: path.to_owned(), problems });
         }
@@ -140,7 +144,12 @@ impl Config {
             // What follows a slip of syntax is guesswork: report the slips alone.
             let problem = |mistake: toml::de::Error| {
                 let line = mistake.span().map(|span| line_of(text, span.start));
-                Problem { line, what: String::new(), message: format!("this is not TOML: {}", mistake.message()) }
+                let written = line.and_then(|line| text.lines().nth(line - 1)).map(|written| written.trim().chars().take(60).collect());
+                Problem {
+                    line,
+                    what: written.unwrap_or_default(),
+                    message: format!("the line cannot be read as TOML: {}", mistake.message()),
+                }
             };
             return Err(wrong(mistakes.into_iter().map(problem).collect()));
         }
@@ -175,7 +184,7 @@ impl Config {
 
     /// What is sent as User-Agent: the crawler, its version and whom to write to.
     pub fn user_agent(&self) -> String {
-        let product = format!("{}/{}", self.crawl.user_agent, env!("CARGO_PKG_VERSION"));
+        let product = format!("{}/{}", self.crawl.product_token, env!("CARGO_PKG_VERSION"));
         match &self.contact {
             Some(contact) => format!("{product} (+{contact})"),
             None => product,
@@ -184,7 +193,19 @@ impl Config {
 
     /// Whether the daemon may crawl with this configuration.
     pub fn ready_to_run(&self) -> Result<(), NotReady> {
-        if self.contact.is_some() || self.stays_private() { Ok(()) } else { Err(NotReady::NoContact) }
+        if self.contact.is_none() && !self.stays_private() {
+            return Err(NotReady::NoContact);
+        }
+        self.source_is_here()
+    }
+
+    /// Whether `crawl.source_address` is an address of this machine: only then a socket can be bound to it.
+    pub fn source_is_here(&self) -> Result<(), NotReady> {
+        let Some(address) = self.crawl.source_address else { return Ok(()) };
+        match std::net::UdpSocket::bind((address, 0)) {
+            Err(why) if why.kind() == std::io::ErrorKind::AddrNotAvailable => Err(NotReady::ForeignSource(address)),
+            _ => Ok(()),
+        }
     }
 
     /// What is allowed but probably not meant, one sentence each.
@@ -201,8 +222,8 @@ impl Config {
                 "crawl.allow_ranges lets links from the public web lead into private ranges; it is meant for laboratories".to_owned(),
             );
         }
-        if !self.stays_private() && (self.crawl.least_delay.as_secs() < 1 || self.crawl.delay_factor < 1) {
-            warnings.push("crawl.least_delay and crawl.delay_factor are too small for servers that are not yours".to_owned());
+        if !self.stays_private() && (self.crawl.min_delay.as_secs() < 1 || self.crawl.delay_factor < 1) {
+            warnings.push("crawl.min_delay and crawl.delay_factor are too small for servers that are not yours".to_owned());
         }
         warnings
     }
@@ -218,9 +239,17 @@ impl Config {
     }
 }
 
+/// Whether the domain is one that RFC 2606 sets aside for examples.
+fn is_placeholder(contact: &str) -> bool {
+    let place = contact.split_once("://").map_or(contact, |(_, rest)| rest.split('/').next().unwrap_or_default());
+    let domain = place.rsplit('@').next().unwrap_or_default().to_ascii_lowercase();
+    let reserved = ["example.org", "example.com", "example.net"];
+    reserved.iter().any(|example| domain == *example || domain.ends_with(&format!(".{example}"))) || domain.ends_with(".example")
+}
+
 /// An email address or a web page; it goes into a header, so nothing that could end one.
 fn contact(value: &DeValue<'_>) -> Parsed<Option<String>> {
-    let wanted = "write an email address or a web page in quotes, like \"you@example.org\" or \"https://example.org/crawler\"";
+    let wanted = "write your email address or web page in quotes, like \"NAME@DOMAIN\" or \"https://DOMAIN/crawler\"";
     let text = value.as_str().ok_or(wanted)?;
     let plain = text.len() <= 200 && text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'(' | b')' | b'\\' | b'"'));
     let reaches = |text: &str| match text.split_once("://") {
@@ -229,6 +258,7 @@ fn contact(value: &DeValue<'_>) -> Parsed<Option<String>> {
     };
     match text {
         "" => Ok(None),
+        _ if is_placeholder(text) => Err("this is an address from the documentation, which reaches nobody; write your own".to_owned()),
         _ if plain && reaches(text) => Ok(Some(text.to_owned())),
         _ => Err(wanted.to_owned()),
     }

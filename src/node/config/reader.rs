@@ -1,6 +1,6 @@
 //! What does the file say, key by key? Reads a parsed document against the keys that are asked for, and remembers every problem.
 
-use super::error::Problem;
+use super::{error::Problem, renamed};
 use std::path::{Path, PathBuf};
 use toml::{
     Spanned,
@@ -11,7 +11,7 @@ use toml::{
 pub(super) type Parsed<T> = Result<T, String>;
 
 /// How much of a wrong value a message repeats, in characters.
-const LONGEST_QUOTE: usize = 60;
+const MAX_QUOTE: usize = 60;
 
 /// A document being read. Asking for a key is what makes it known; what was never asked for is unknown.
 pub(super) struct Reader<'a> {
@@ -44,7 +44,7 @@ impl<'a> Reader<'a> {
 
     fn complain<T>(&mut self, at: &Spanned<T>, name: String, message: String) {
         let quote = self.text.get(at.span()).unwrap_or_default();
-        let mut short: String = quote.chars().take(LONGEST_QUOTE).map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let mut short: String = quote.chars().take(MAX_QUOTE).map(|c| if c.is_control() { ' ' } else { c }).collect();
         if short.len() < quote.len() {
             short.push('…');
         }
@@ -80,9 +80,10 @@ impl<'a> Reader<'a> {
         if self.known.contains(&(section, key)) {
             return None;
         }
-        let message = match self.nearest(section, key) {
-            Some(hint) => format!("there is no such key; {hint}"),
-            None => "there is no such key; nearcrawl.example.toml lists all there are".to_owned(),
+        let message = match (renamed::name_now(section, key), self.nearest(section, key)) {
+            (Some(now), _) => format!("`{key}` is called `{now}` now"),
+            (None, Some(hint)) => format!("there is no such key; {hint}"),
+            (None, None) => "there is no such key; nearcrawl.example.toml lists all there are".to_owned(),
         };
         Some(Problem { line: Some(line_of(self.text, start)), what: full_name(section, key), message })
     }
@@ -111,7 +112,13 @@ pub(super) struct Section<'r, 'a> {
 impl<'a> Section<'_, 'a> {
     fn find(&mut self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
         self.reader.known.push((self.name, key));
-        self.table?.get(key)
+        self.value(key)
+    }
+
+    /// What is written under `key`, or under the name it had: that name is reported once, and causes no further problems.
+    fn value(&self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
+        let table = self.table?;
+        table.get(key).or_else(|| table.get(renamed::name_before(self.name, key)?))
     }
 
     fn parse<T>(&mut self, key: &str, value: &Spanned<DeValue<'_>>, parse: impl FnOnce(&DeValue<'_>) -> Parsed<T>) -> Option<T> {
@@ -155,7 +162,7 @@ impl<'a> Section<'_, 'a> {
 
     /// Reports values that are allowed alone but not together; the line is that of the first of `keys` that is there.
     pub(super) fn contradicts(&mut self, keys: &[&str], message: String) {
-        let written = keys.iter().find_map(|key| self.table?.get(*key).map(|value| (*key, value)));
+        let written = keys.iter().find_map(|key| self.value(key).map(|value| (*key, value)));
         match written {
             Some((key, value)) => self.reader.complain(value, full_name(self.name, key), message),
             None => self.reader.problems.push(Problem { line: None, what: self.name.to_owned(), message }),

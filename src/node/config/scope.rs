@@ -4,7 +4,7 @@ use super::{
     reader::{Parsed, Section},
     values,
 };
-use crate::model::url::Host;
+use nearcrawl_model::url::Host;
 use toml::de::DeValue;
 
 /// `[scope]`: which external hosts are crawled. With everything empty, only the hosts of the seeds are.

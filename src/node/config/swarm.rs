@@ -23,14 +23,14 @@ pub enum Readers {
 /// `[swarm]`: how the daemon meets the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SwarmConfig {
-    /// Where to wait for peers, as multiaddresses (checked).
+    /// Where to wait for other members, as multiaddresses (checked).
     pub listen: Vec<String>,
     /// Under which addresses others can reach this access point, if they are not those it listens on; multiaddresses (checked).
     pub advertise: Vec<String>,
     /// Whom to ask first, as multiaddresses (checked); empty for the first of a swarm.
     pub bootstrap: Vec<String>,
-    /// How many peers may be connected at once.
-    pub most_peers: u32,
+    /// How many members may be connected at once.
+    pub max_connected: u32,
     /// A file with a key that all members share, 64 hexadecimal digits (openssl rand -hex 32); none = no such key.
     pub pre_shared_key_file: Option<PathBuf>,
     /// Who may read the results from here.
@@ -43,7 +43,7 @@ impl Default for SwarmConfig {
             listen: vec!["/ip4/0.0.0.0/tcp/4817".to_owned()],
             advertise: Vec::new(),
             bootstrap: Vec::new(),
-            most_peers: 64,
+            max_connected: 64,
             pre_shared_key_file: None,
             readers: Readers::Anybody,
         }
@@ -59,7 +59,7 @@ impl SwarmConfig {
             listen: section.list("listen", default.listen, multiaddress),
             advertise: section.list("advertise", default.advertise, multiaddress),
             bootstrap: section.list("bootstrap", default.bootstrap, multiaddress),
-            most_peers: section.take("most_peers", default.most_peers, values::whole(1..=10_000)),
+            max_connected: section.take("max_connected", default.max_connected, values::whole(1..=10_000)),
             pre_shared_key_file: section.path("pre_shared_key_file"),
             readers: section.take("readers", default.readers, values::choice(READERS)),
         }

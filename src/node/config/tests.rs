@@ -1,6 +1,6 @@
 //! Are mistakes explained, and do the defaults hold?
 
-use super::*;
+use super::{renamed::RENAMED, *};
 use std::{net::SocketAddr, time::Duration};
 
 /// The example that is packaged with the daemon.
@@ -43,12 +43,12 @@ fn malformed_configurations_are_explained() {
         ("[crawl]\nrevisit = \"900d\"", &["crawl.revisit = \"900d\": write a duration from \"1s\" to \"365d\""]),
         ("[crawl]\nrevisit = \"99999999999999999999d\"", &["write a duration in quotes"]),
         ("[crawl]\nrevisit = \"300000000000000d\"", &["write a duration in quotes"]),
-        ("[crawl]\nleast_delay = \"-1s\"", &["crawl.least_delay = \"-1s\": write a duration in quotes"]),
+        ("[crawl]\nmin_delay = \"-1s\"", &["crawl.min_delay = \"-1s\": write a duration in quotes"]),
         ("[crawl]\ndepth = -1", &["line 2: crawl.depth = -1: write a whole number from 0 to 63"]),
         ("[crawl]\ndepth = 64", &["crawl.depth = 64: write a whole number from 0 to 63"]),
         ("[crawl]\ndepth = \"8\"", &["crawl.depth = \"8\": write a whole number from 0 to 63"]),
         ("[crawl]\ndepth = 2.5", &["crawl.depth = 2.5: write a whole number"]),
-        ("[crawl]\nparallel = 0", &["crawl.parallel = 0: write a whole number from 1 to 10000"]),
+        ("[crawl]\nmax_parallel = 0", &["crawl.max_parallel = 0: write a whole number from 1 to 10000"]),
         ("[crawl]\nports = [80, 0]", &["crawl.ports = 0: write a whole number from 1 to 65535"]),
         ("[crawl]\nports = []", &["crawl.ports = []: without a port nothing can be crawled"]),
         ("[crawl]\nports = 80", &["crawl.ports = 80: write a list in square brackets"]),
@@ -60,7 +60,7 @@ fn malformed_configurations_are_explained() {
         ("[crawl]\nallow_ranges = [\"0.0.0.0/0\"]", &["this would open nearly every special address", "\"127.0.0.0/8\""]),
         ("[crawl]\ndeny_ranges = [\"10.0.0.0\"]", &["crawl.deny_ranges = \"10.0.0.0\": write a range of addresses in quotes"]),
         ("[crawl]\ndeny_hosts = [\"http://a.org/\"]", &["write a host name in quotes", "without http://"]),
-        ("[crawl]\nuser_agent = \"my crawler/1\"", &["crawl.user_agent = \"my crawler/1\"", "letters, `-` and `_` only"]),
+        ("[crawl]\nproduct_token = \"my crawler/1\"", &["crawl.product_token = \"my crawler/1\"", "letters, `-` and `_` only"]),
         ("[scope]\nopen = \"yes\"", &["scope.open = \"yes\": write true or false, without quotes"]),
         ("[scope]\nhosts = [\"ke\"]", &["scope.hosts = \"ke\": this is a top-level domain; write it under scope.tlds: [\"ke\"]"]),
         ("[scope]\nhosts = [\"co.ke\"]", &["anybody can register a name under this suffix", "\"example.co.ke\""]),
@@ -70,15 +70,15 @@ fn malformed_configurations_are_explained() {
             &["dns.servers = \"resolver.example.org\": write an IP address", "if it is not 53"],
         ),
         ("[dns]\nattempts = 0", &["dns.attempts = 0: write a whole number from 1 to 10"]),
-        ("[fetch]\nmost_bytes = \"8MB\"", &["fetch.most_bytes = \"8MB\": write a size in quotes", "(B, KiB, MiB or GiB)"]),
-        ("[fetch]\nmost_bytes = \"1B\"", &["fetch.most_bytes = \"1B\": write a size from \"1KiB\" to \"1GiB\""]),
-        ("[fetch]\ntotal = \"2h\"", &["fetch.total = \"2h\": write a duration from \"10ms\" to \"10m\""]),
+        ("[fetch]\nmax_body_size = \"8MB\"", &["fetch.max_body_size = \"8MB\": write a size in quotes", "(B, KiB, MiB or GiB)"]),
+        ("[fetch]\nmax_body_size = \"1B\"", &["fetch.max_body_size = \"1B\": write a size from \"1KiB\" to \"1GiB\""]),
+        ("[fetch]\ntotal_timeout = \"2h\"", &["fetch.total_timeout = \"2h\": write a duration from \"10ms\" to \"10m\""]),
         ("[swarm]\nlisten = [\"0.0.0.0:4817\"]", &["swarm.listen = \"0.0.0.0:4817\": write a multiaddress", "/ip4/192.0.2.1/tcp/4817"]),
         ("[swarm]\nbootstrap = [\"/ip4/192.0.2.1\"]", &["swarm.bootstrap = \"/ip4/192.0.2.1\": write a multiaddress"]),
         ("[swarm]\nreaders = \"all\"", &["swarm.readers = \"all\": write \"anybody\", \"members\" or \"nobody\""]),
         ("[delegation]\npolicy = \"random\"", &["delegation.policy = \"random\": write \"nearcrawl\" or \"ipmicra\""]),
         ("[delegation]\nprobe = \"icmp\"", &["delegation.probe = \"icmp\": write \"tcp\" or \"http-head\""]),
-        ("[delegation]\ncontacts_per_subnet = 16", &["write a whole number from 1 to 15"]),
+        ("[delegation]\nmax_contacts_per_subnet = 16", &["write a whole number from 1 to 15"]),
         (
             "[hierarchy]\nprefixes = [{country = \"KE\"}]",
             &["hierarchy.prefixes = {country = \"KE\"}: write {prefix =", "only prefix must be there"],
@@ -97,22 +97,22 @@ fn malformed_configurations_are_explained() {
         ("[timers]\nfence_after = \"44s\"", &["line 2: timers.fence_after = \"44s\"", "may not exceed dead_after (45s)"]),
         (
             "[timers]\ndead_after = \"20s\"",
-            &["line 2: timers.dead_after = \"20s\": fence_after and suspect_for together may not exceed dead_after (20s)"],
+            &["line 2: timers.dead_after = \"20s\": fence_after and suspicion_timeout together may not exceed dead_after (20s)"],
         ),
-        ("[timers]\nprobe_timeout = \"1s\"", &["timers.probe_timeout = \"1s\": probe_timeout must be shorter than probe_every (1s)"]),
+        ("[timers]\nping_timeout = \"1s\"", &["timers.ping_timeout = \"1s\": ping_timeout must be shorter than ping_interval (1s)"]),
         (
-            "[timers]\npair_patience = \"40s\"",
-            &["line 2: timers.pair_patience = \"40s\": pair_patience may not be shorter than dead_after (45s)"],
+            "[timers]\npair_dead_after = \"40s\"",
+            &["line 2: timers.pair_dead_after = \"40s\": pair_dead_after may not be shorter than dead_after (45s)"],
         ),
         ("[api]\nlisten = \"4880\"", &["api.listen = \"4880\": write an IP address and a port in quotes", "\"\" to switch it off"]),
         ("[log]\nlevel = \"chatty\"", &["log.level = \"chatty\": write off, error, warn, info, debug or trace"]),
         ("[log]\njournald = true", &["log.journald = true: write \"auto\", \"always\" or \"never\""]),
         ("[store]\nmemory = \"1MiB\"", &["store.memory = \"1MiB\": write a size from \"8MiB\" to \"16GiB\""]),
-        ("contact = \"me\"", &["line 1: contact = \"me\": write an email address or a web page in quotes"]),
-        ("contact = \"a@b.org) evil\"", &["write an email address or a web page"]),
+        ("contact = \"me\"", &["line 1: contact = \"me\": write your email address or web page in quotes"]),
+        ("contact = \"a@b.org) evil\"", &["write your email address or web page in quotes"]),
         ("state_dir = \"\"", &["state_dir = \"\": this may not be empty"]),
-        ("[crawl]\ndepth 8", &["line 2: this is not TOML: "]),
-        ("[crawl]\ndepth = 8\ndepth = 9", &["line 3: this is not TOML: duplicate key"]),
+        ("[crawl]\ndepth 8", &["line 2: depth 8: the line cannot be read as TOML: "]),
+        ("[crawl]\ndepth = 8\ndepth = 9", &["line 3: depth = 9: the line cannot be read as TOML: duplicate key"]),
     ];
     for (text, expected) in cases {
         let said = complaint(text);
@@ -120,6 +120,123 @@ fn malformed_configurations_are_explained() {
             assert!(said.contains(part), "{text:?} should be told {part:?}, but was told:\n{said}");
         }
         assert!(said.starts_with("/etc/nearcrawl/test.toml has 1 problem:\n  "), "{text:?} was told more than one thing:\n{said}");
+    }
+}
+
+/// The example that was packaged with version 0.1.0, its keys switched on (but for `hierarchy.snapshot`, which excludes another).
+const EXAMPLE_OF_0_1_0: &str = include_str!("../../../tests/data/config/0.1.0.toml");
+
+/// Another value than the default for each key that was renamed, under the name of now.
+const OTHER_VALUES: &str = r#"
+    [swarm]
+    max_connected = 65
+    [crawl]
+    max_pages_per_run = 1001
+    max_parallel = 65
+    max_parallel_per_subnet = 5
+    min_delay = "3s"
+    product_token = "other"
+    max_waiting_urls = 1000001
+    [dns]
+    min_ttl = "61s"
+    [fetch]
+    connect_timeout = "11s"
+    tls_timeout = "12s"
+    head_timeout = "16s"
+    idle_timeout = "13s"
+    total_timeout = "61s"
+    max_body_size = "9MiB"
+    max_decoded_size = "10MiB"
+    ca_files = ["/etc/ca.pem"]
+    [delegation]
+    probe_price = "400us"
+    max_parallel_rounds = 9
+    max_contacts_per_subnet = 14
+    requests_per_access = 17
+    [timers]
+    pair_dead_after = "11m"
+    ping_interval = "2s"
+    ping_timeout = "800ms"
+    suspicion_timeout = "6s"
+"#;
+
+/// `text` with the renamed keys for which `renames` holds under their names of now.
+fn renamed(text: &str, renames: impl Fn(&str, &str) -> bool) -> String {
+    let mut section = "";
+    let line = |line| {
+        section = section_of(line).unwrap_or(section);
+        let renamed = RENAMED.iter().find(|(home, old, _)| *home == section && is_key(line, old) && renames(home, old));
+        renamed.map_or_else(|| format!("{line}\n"), |(_, old, now)| format!("{}\n", line.replacen(old, now, 1)))
+    };
+    text.lines().map(line).collect()
+}
+
+fn section_of(line: &str) -> Option<&str> {
+    line.trim().strip_prefix('[')?.strip_suffix(']')
+}
+
+fn is_key(line: &str, key: &str) -> bool {
+    line.trim().strip_prefix(key).is_some_and(|rest| rest.starts_with(" ="))
+}
+
+#[test]
+fn each_renamed_key_of_0_1_0_is_told_its_name_of_now() {
+    let said = complaint(EXAMPLE_OF_0_1_0);
+    let mut section = "";
+    let mut expected = vec![format!("/etc/nearcrawl/test.toml has {} problems:", RENAMED.len())];
+    for (number, line) in (1..).zip(EXAMPLE_OF_0_1_0.lines()) {
+        section = section_of(line).unwrap_or(section);
+        let old = RENAMED.iter().find(|(home, old, _)| *home == section && is_key(line, old));
+        expected.extend(old.map(|(home, old, now)| format!("  line {number}: {home}.{old}: `{old}` is called `{now}` now")));
+    }
+    assert_eq!(said.lines().collect::<Vec<_>>(), expected);
+    for (home, old, now) in RENAMED {
+        let left = complaint(&renamed(EXAMPLE_OF_0_1_0, |section, key| (section, key) != (*home, *old)));
+        assert!(left.contains("has 1 problem:") && left.contains(&format!("`{old}` is called `{now}` now")), "{left}");
+    }
+}
+
+#[test]
+fn the_example_of_0_1_0_means_the_same_under_the_names_of_now() {
+    let mut config = parse(&renamed(EXAMPLE_OF_0_1_0, |_, _| true)).unwrap();
+    let default = Config::default();
+    assert_eq!(config.swarm.pre_shared_key_file.take().as_deref(), Some(Path::new("/etc/nearcrawl/swarm.key")));
+    assert_eq!(config.crawl.source_address.take(), Some("192.0.2.10".parse().unwrap()));
+    assert_eq!(config.delegation.home_port.take(), Some(80));
+    config.state_dir.clone_from(&default.state_dir);
+    assert_eq!(config, default);
+}
+
+#[test]
+fn every_renamed_key_is_read_into_what_it_is_called() {
+    let mut expected = Config::default();
+    expected.swarm.max_connected = 65;
+    expected.crawl.max_pages_per_run = Some(1001);
+    expected.crawl.max_parallel = 65;
+    expected.crawl.max_parallel_per_subnet = 5;
+    expected.crawl.min_delay = Duration::from_secs(3);
+    expected.crawl.product_token = "other".to_owned();
+    expected.crawl.max_waiting_urls = 1_000_001;
+    expected.dns.min_ttl = Duration::from_secs(61);
+    expected.fetch.connect_timeout = Duration::from_secs(11);
+    expected.fetch.tls_timeout = Duration::from_secs(12);
+    expected.fetch.head_timeout = Duration::from_secs(16);
+    expected.fetch.idle_timeout = Duration::from_secs(13);
+    expected.fetch.total_timeout = Duration::from_secs(61);
+    expected.fetch.max_body_size = 9 << 20;
+    expected.fetch.max_decoded_size = 10 << 20;
+    expected.fetch.ca_files = vec!["/etc/ca.pem".into()];
+    expected.delegation.probe_price = Duration::from_micros(400);
+    expected.delegation.max_parallel_rounds = 9;
+    expected.delegation.max_contacts_per_subnet = 14;
+    expected.delegation.migration.requests_per_access = 17;
+    expected.timers.pair_dead_after = Duration::from_secs(660);
+    expected.timers.ping_interval = Duration::from_secs(2);
+    expected.timers.ping_timeout = Duration::from_millis(800);
+    expected.timers.suspicion_timeout = Duration::from_secs(6);
+    assert_eq!(parse(OTHER_VALUES).unwrap(), expected);
+    for (_, _, now) in RENAMED {
+        assert!(OTHER_VALUES.lines().any(|line| is_key(line, now)), "no value is tried for {now}");
     }
 }
 
@@ -148,7 +265,7 @@ fn no_file_and_an_empty_file_give_the_defaults() {
     assert_eq!(default, Config::default());
     assert_eq!(default, parse("").unwrap());
     assert_eq!(default.crawl.depth, 8);
-    assert_eq!(default.crawl.pages_per_run, Some(1000));
+    assert_eq!(default.crawl.max_pages_per_run, Some(1000));
     assert_eq!(default.swarm.listen, ["/ip4/0.0.0.0/tcp/4817"]);
     assert_eq!(default.api.listen, Some(SocketAddr::from(([127, 0, 0, 1], 4880))));
     assert_eq!(default.timers.dead_after, Duration::from_secs(45));
@@ -184,9 +301,9 @@ fn values_are_understood() {
         contact = "mailto:crawl@museum.ke"
         state_dir = "state"
         [crawl]
-        pages_per_run = 0
+        max_pages_per_run = 0
         revisit = "1h"
-        least_delay = "200ms"
+        min_delay = "200ms"
         source_address = "127.10.0.1"
         allow_ranges = ["127.0.0.0/8", "fd00::/8"]
         deny_hosts = ["Example.ORG"]
@@ -197,7 +314,7 @@ fn values_are_understood() {
         [dns]
         servers = ["127.0.0.1:5353", "192.0.2.53", "2001:db8::53", "[2001:db8::53]:5353"]
         [fetch]
-        most_bytes = "64 KiB"
+        max_body_size = "64 KiB"
         [hierarchy]
         delegated = ["registry.txt", "/srv/other.txt"]
         prefixes = [{prefix = "10.1.0.0/16", organisation = "Museum"}]
@@ -210,9 +327,9 @@ fn values_are_understood() {
     .unwrap();
     assert_eq!(config.state_dir, Path::new("/etc/nearcrawl/state"));
     assert_eq!(config.contact.as_deref(), Some("mailto:crawl@museum.ke"));
-    assert_eq!(config.crawl.pages_per_run, None);
+    assert_eq!(config.crawl.max_pages_per_run, None);
     assert_eq!(config.crawl.revisit, Duration::from_secs(3600));
-    assert_eq!(config.crawl.least_delay, Duration::from_millis(200));
+    assert_eq!(config.crawl.min_delay, Duration::from_millis(200));
     assert_eq!(config.crawl.source_address, Some("127.10.0.1".parse().unwrap()));
     assert_eq!(config.crawl.allow_ranges, ["127.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()]);
     assert_eq!(config.crawl.deny_hosts, ["example.org".parse().unwrap()]);
@@ -221,7 +338,7 @@ fn values_are_understood() {
     assert_eq!(config.scope.hosts.len(), 3);
     let servers: Vec<String> = config.dns.servers.iter().map(ToString::to_string).collect();
     assert_eq!(servers, ["127.0.0.1:5353", "192.0.2.53:53", "[2001:db8::53]:53", "[2001:db8::53]:5353"]);
-    assert_eq!(config.fetch.most_bytes, 65_536);
+    assert_eq!(config.fetch.max_body_size, 65_536);
     assert_eq!(config.hierarchy.delegated, [Path::new("/etc/nearcrawl/registry.txt"), Path::new("/srv/other.txt")]);
     assert_eq!(config.hierarchy.prefixes[0].prefix, "10.1.0.0/16".parse().unwrap());
     assert_eq!(config.hierarchy.prefixes[0].country, None);
@@ -235,6 +352,14 @@ fn crawling_strangers_needs_a_contact() {
     assert_eq!(ready(""), Err(NotReady::NoContact));
     assert_eq!(ready("contact = \"\""), Err(NotReady::NoContact));
     assert_eq!(ready("contact = \"https://museum.ke/crawler\""), Ok(()));
+    for placeholder in ["you@example.org", "mailto:me@mail.example.com", "https://example.net/crawler", "http://bot.example/"] {
+        let said = complaint(&format!("contact = \"{placeholder}\""));
+        assert!(said.contains("from the documentation"), "{said}");
+    }
+    let source = |address: &str| ready(&format!("contact = \"a@museum.ke\"\n[crawl]\nsource_address = \"{address}\""));
+    assert_eq!(source("127.0.0.77"), Ok(()));
+    let foreign = source("192.0.2.10").unwrap_err().to_string();
+    assert!(foreign.starts_with("crawl.source_address = \"192.0.2.10\": this is not an address of this machine"), "{foreign}");
     let opened = "[crawl]\nallow_ranges = [\"127.0.0.0/8\"]\n";
     assert_eq!(ready(opened), Err(NotReady::NoContact), "opening a range does not close the web");
     assert_eq!(ready(&format!("{opened}[dns]\nservers = [\"127.0.0.1:5353\"]")), Ok(()));
@@ -252,7 +377,7 @@ fn risky_choices_are_warned_of() {
     assert_eq!(warnings(known), "");
     assert!(warnings(&format!("{known}[api]\nlisten = \"0.0.0.0:4880\"")).contains("can be reached from other machines"));
     assert!(warnings(&format!("{known}[crawl]\nallow_ranges = [\"10.0.0.0/8\"]")).contains("meant for laboratories"));
-    assert!(warnings(&format!("{known}[crawl]\nleast_delay = \"100ms\"")).contains("too small for servers that are not yours"));
+    assert!(warnings(&format!("{known}[crawl]\nmin_delay = \"100ms\"")).contains("too small for servers that are not yours"));
 }
 
 #[test]
@@ -286,4 +411,26 @@ fn the_state_directory_depends_on_who_starts_the_daemon() {
     assert_eq!(xdg.state_dir(), Path::new("/home/ann/state/nearcrawl"));
     assert_eq!(root.state_dir(), Path::new("/var/lib/nearcrawl"));
     assert_eq!(service.state_dir(), Path::new("/var/lib/private/nearcrawl"));
+}
+
+#[test]
+fn the_daemon_takes_the_configuration_of_the_demonstration() {
+    use nearcrawl_lab::demo::{
+        daemons::Common,
+        world::{DEPTH, WEB_PORT},
+    };
+    let common = Common {
+        directory: std::env::temp_dir(),
+        registries: vec!["/srv/with \"quotes\"/delegated-a".into(), "/srv/delegated-b".into()],
+        name_server: "127.16.250.53:5300".parse().unwrap(),
+        range: "127.16.0.0/16".to_owned(),
+        program: "/bin/sh".into(),
+    };
+    let member = nearcrawl_model::access_point::AccessPoint([7; 32]);
+    for bootstrap in [None, Some(format!("/ip4/127.16.48.1/tcp/4817/p2p/{member}"))] {
+        let text = common.configuration("127.16.0.1".parse().unwrap(), bootstrap.as_deref());
+        let config = Config::parse(&text, Path::new("demo.toml")).unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!((config.crawl.depth, config.crawl.ports.as_slice()), (DEPTH, [WEB_PORT].as_slice()));
+        config.ready_to_run().unwrap_or_else(|why| panic!("{why}"));
+    }
 }

@@ -1,8 +1,8 @@
 //! How is a value written? Durations with their unit, sizes with theirs, ranges, addresses, choices; each refusal says what is allowed.
 
 use super::reader::Parsed;
-use crate::model::url::Host;
 use ipnetwork::IpNetwork;
+use nearcrawl_model::url::Host;
 use std::{
     fmt::Display,
     net::{IpAddr, SocketAddr},

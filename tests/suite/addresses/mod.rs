@@ -2,19 +2,17 @@
 
 mod table;
 
-use nearcrawl::{
-    demo::dns::{DnsServer, Reply, Zone},
-    io::{
-        fetcher::{FetchLimits, Fetcher, FetcherConfig},
-        prober::{ProbeTimeouts, Prober},
-        resolver::{Resolver, ResolverConfig},
-    },
-    model::{
-        address::{AddressPolicy, AddressRefusal},
-        fetch::{FetchFailure, FetchOrder, FetchOutcome, FetchPurpose, ProbeKind, ProbeTarget, ResolveFailure},
-        fingerprint::FingerprintKey,
-        url::PageUrl,
-    },
+use nearcrawl::io::{
+    fetcher::{FetchLimits, Fetcher, FetcherConfig},
+    prober::{ProbeTimeouts, Prober},
+    resolver::{Resolver, ResolverConfig},
+};
+use nearcrawl_lab::web::dns::{DnsServer, Reply, Zone};
+use nearcrawl_model::{
+    address::{AddressError, AddressPolicy},
+    fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, ProbeKind, ProbeTarget, ResolveError},
+    fingerprint::FingerprintKey,
+    url::PageUrl,
 };
 use std::{net::SocketAddr, sync::Arc};
 use table::{NAMES, TABLE, Verdict};
@@ -66,7 +64,7 @@ impl Hands {
         let host = url.host();
         let found = match (self.resolver.resolve(&host).await, host.address()) {
             (Ok(located), _) => Ok(located.address),
-            (Err(ResolveFailure::ForbiddenAddress), Some(address)) => Err(address),
+            (Err(ResolveError::ForbiddenAddress), Some(address)) => Err(address),
             (Err(failure), _) => return Verdict::Nowhere(failure),
         };
         let at = SocketAddr::new(found.unwrap_or_else(|address| address), url.port());
@@ -83,13 +81,13 @@ impl Hands {
             }
             Err(refusal) => {
                 let order = FetchOrder { address: at.ip(), purpose: FetchPurpose::Page, url: url.clone(), validators: Default::default() };
-                assert_eq!(self.fetcher.fetch(order).await.outcome, FetchOutcome::Failed(FetchFailure::ForbiddenAddress), "{text}");
+                assert_eq!(self.fetcher.fetch(order).await.outcome, FetchOutcome::Failed(FetchError::ForbiddenAddress), "{text}");
                 for kind in [ProbeKind::Tcp, ProbeKind::HttpHead] {
                     let target = ProbeTarget { address: at, host: host.clone(), secure: url.is_secure() };
-                    assert_eq!(self.prober.probe(&target, kind).await.rtt_us, Err(FetchFailure::ForbiddenAddress), "{text}");
+                    assert_eq!(self.prober.probe(&target, kind).await.rtt_us, Err(FetchError::ForbiddenAddress), "{text}");
                 }
                 match refusal {
-                    AddressRefusal::Port(_) => Verdict::Port,
+                    AddressError::Port(_) => Verdict::Port,
                     other => Verdict::Refused(other.class()),
                 }
             }

@@ -1,23 +1,23 @@
 //! Which URL leads where? Every spelling, range and name by which somebody may try to send us where we must not go.
 
-use nearcrawl::model::{fetch::ResolveFailure, url::UrlRefusal};
+use nearcrawl_model::{fetch::ResolveError, url::UrlError};
 
 /// What must become of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is none that is followed.
-    Never(UrlRefusal),
+    Never(UrlError),
     /// Its address is of this class, and is not contacted.
     Refused(&'static str),
     /// Its name leads to no address that may be contacted.
-    Nowhere(ResolveFailure),
+    Nowhere(ResolveError),
     /// Its port is none that web servers have.
     Port,
     /// It may be asked for at this address.
     May(&'static str),
 }
-use ResolveFailure::{ForbiddenAddress, NoAddress, NoSuchName};
-use UrlRefusal::{Host, Malformed, Scheme};
+use ResolveError::{ForbiddenAddress, NoAddress, NoSuchName};
+use UrlError::{Host, Malformed, Scheme};
 use Verdict::*;
 
 /// Names that the laboratory's DNS knows, with their addresses.

@@ -1,6 +1,6 @@
 //! Which links does a page have? An answer independent of the crawler's scanner: html5ever's tree, walked in document order.
 
-use nearcrawl::model::url::PageUrl;
+use nearcrawl_model::url::PageUrl;
 use scraper::{Html, node::Element};
 
 /// The links of a page by the crawler's rules: a, area, frame, iframe, canonical and alternate-language links, refresh.

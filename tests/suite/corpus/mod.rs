@@ -16,16 +16,14 @@
 mod links;
 mod tests;
 
-use nearcrawl::{
-    demo::{
-        reference::{self, Expected, Pages, Said},
-        web::{Answer, Site},
-        world::Places,
-    },
-    model::{
-        subnet::Subnet,
-        url::{Host, PageUrl},
-    },
+use nearcrawl_lab::demo::world::Places;
+use nearcrawl_lab::oracle;
+use nearcrawl_lab::oracle::Expected;
+use nearcrawl_lab::web::server::{HttpAnswer, HttpSite};
+use nearcrawl_lab::web::{Answer, Web};
+use nearcrawl_model::{
+    subnet::Subnet,
+    url::{Host, PageUrl},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -48,9 +46,9 @@ pub const CHAIN: u32 = 12;
 const PACKAGES: [&str; 3] = ["cppreference-doc-en-html", "apache2-doc", "postgresql-doc-15"];
 
 /// A directory with fewer or more pages is left out, and at most so many hosts serve one package.
-const LEAST_PAGES: usize = 8;
-const MOST_PAGES: usize = 66;
-const MOST_HOSTS: usize = 12;
+const MIN_PAGES: usize = 8;
+const MAX_PAGES: usize = 66;
+const MAX_HOSTS: usize = 12;
 
 const TLD: &str = "test";
 const CHAIN_HOST: &str = "chain.deep.test";
@@ -133,9 +131,9 @@ impl Corpus {
             }
             let mut by_size: Vec<(String, Vec<String>)> = groups.into_iter().collect();
             by_size.sort_by(|a, b| (b.1.len(), &b.0).cmp(&(a.1.len(), &a.0)));
-            let (mut pages, mut hosts) = (plan.most_pages, MOST_HOSTS);
+            let (mut pages, mut hosts) = (plan.most_pages, MAX_HOSTS);
             for (group, paths) in by_size {
-                let fits = (LEAST_PAGES..=MOST_PAGES.min(pages)).contains(&paths.len());
+                let fits = (MIN_PAGES..=MAX_PAGES.min(pages)).contains(&paths.len());
                 if !fits || hosts == 0 {
                     served_by.extend(paths.into_iter().map(|path| ((package, path), None)));
                 } else {
@@ -198,7 +196,7 @@ impl Corpus {
 
     /// What a crawl must come to, by another parser than the crawler's.
     pub fn expected(&self) -> Expected {
-        reference::traverse(self, &self.seeds(), DEPTH)
+        oracle::traverse(self, &self.seeds(), DEPTH)
     }
 
     /// The host whose robots.txt closes something, and what.
@@ -304,17 +302,17 @@ fn chain_page(path: &str) -> Option<String> {
     (1..=CHAIN).contains(&number).then(|| format!("<html><body><a href=\"{}.html\">deeper</a></body></html>", number + 1))
 }
 
-impl Site for Corpus {
-    fn answer(&self, host: &str, path: &str) -> Answer {
-        let Some(index) = self.index.get(host).copied() else { return Answer::status(404) };
+impl HttpSite for Corpus {
+    fn respond(&self, host: &str, path: &str) -> HttpAnswer {
+        let Some(index) = self.index.get(host).copied() else { return HttpAnswer::status(404) };
         if path == "/" {
-            return Answer::redirect(302, &self.hosts[index].first_page);
+            return HttpAnswer::redirect(302, &self.hosts[index].first_page);
         }
         if path == "/robots.txt" && index == self.robots.0 {
-            return Answer::ok("text/plain", format!("User-agent: *\nDisallow: {}\n", self.robots.1));
+            return HttpAnswer::ok("text/plain", format!("User-agent: *\nDisallow: {}\n", self.robots.1));
         }
         let body = if host == CHAIN_HOST { chain_page(path).map(String::into_bytes) } else { self.body(index, path) };
-        body.map_or_else(|| Answer::status(404), |body| Answer::ok("text/html", body))
+        body.map_or_else(|| HttpAnswer::status(404), |body| HttpAnswer::ok("text/html", body))
     }
 
     fn delay(&self, server: IpAddr, peer: IpAddr) -> Duration {
@@ -325,13 +323,13 @@ impl Site for Corpus {
     }
 }
 
-impl Pages for Corpus {
-    fn said(&self, url: &PageUrl) -> Said {
-        let answer = self.answer(url.host().as_str(), url.path_and_query());
+impl Web for Corpus {
+    fn answer(&self, url: &PageUrl) -> Answer {
+        let answer = self.respond(url.host().as_str(), url.path_and_query());
         match (answer.status, answer.location) {
-            (200, _) => Said::Page(links::of(&answer.body, url)),
-            (302, Some(to)) => url.join(&to).map_or(Said::Status(302), Said::Redirect),
-            (status, _) => Said::Status(status),
+            (200, _) => Answer::Page(links::of(&answer.body, url)),
+            (302, Some(to)) => url.join(&to).map_or(Answer::Status(302), Answer::Redirect),
+            (status, _) => Answer::Status(status),
         }
     }
 

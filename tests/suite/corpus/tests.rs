@@ -1,11 +1,9 @@
 //! Is the corpus what the tests that crawl it take it for?
 
 use super::*;
-use nearcrawl::demo::{
-    dns::{DnsServer, Zone},
-    reference::Kind,
-    web::WebServers,
-};
+use nearcrawl_lab::oracle::Kind;
+use nearcrawl_lab::web::dns::{DnsServer, Zone};
+use nearcrawl_lab::web::server::WebServers;
 use std::sync::Arc;
 
 #[test]

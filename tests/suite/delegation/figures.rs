@@ -1,13 +1,11 @@
 //! How well did the daemons delegate, by what they measured themselves? Probes against nearness, in the laboratory's measures.
 
 use crate::support::RealPlaces;
-use nearcrawl::{
-    logic::hierarchy::{Builder, Hierarchy},
-    model::{
-        access_point::{AccessPoint, ShortId},
-        subnet::Subnet,
-        view::OwnershipView,
-    },
+use nearcrawl_hierarchy::{Builder, Hierarchy};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    subnet::Subnet,
+    view::{MeasurementView, OwnershipView},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -74,17 +72,17 @@ impl Outcome {
         self.claims.values().filter(|claim| self.points[&claim.owner] == point).map(|claim| claim.subnet).collect()
     }
 
-    /// The owner, named as in answers.
-    pub fn short_owner(&self, claim: &OwnershipView) -> String {
-        ShortId::from(claim.owner).to_string()
+    /// All that was measured of a subnet, in milliseconds by the address of who measured it.
+    pub fn measured(&self, claim: &OwnershipView) -> BTreeMap<Ipv4Addr, f64> {
+        // What was not probed for this claim is known of an earlier one.
+        let of_owner = |who: AccessPoint| who == claim.owner && claim.probes == 0;
+        let known = claim.measurements.iter().filter_map(|measured| Some((measured.access_point?, measured.rtt_ms)));
+        known.filter(|(who, _)| !of_owner(*who)).map(|(who, rtt_ms)| (self.points[&who], rtt_ms)).collect()
     }
 
-    /// All that was measured of a subnet, in milliseconds by the address of who measured it.
-    pub fn answers(&self, claim: &OwnershipView) -> BTreeMap<Ipv4Addr, f64> {
-        let short: BTreeMap<String, Ipv4Addr> = self.points.iter().map(|(who, at)| (ShortId::from(*who).to_string(), *at)).collect();
-        let others = claim.answers.iter().map(|answer| (short[&answer.access_point], answer.rtt_us));
-        let owner = claim.rtt_us.filter(|_| claim.probes > 0).map(|rtt_us| (self.points[&claim.owner], rtt_us));
-        others.chain(owner).map(|(who, rtt_us)| (who, f64::from(rtt_us) / 1000.0)).collect()
+    /// What others than the owner measured of a subnet, the nearest first.
+    pub fn others(claim: &OwnershipView) -> impl Iterator<Item = &MeasurementView> {
+        claim.measurements.iter().filter(|measured| measured.access_point != Some(claim.owner))
     }
 }
 
@@ -111,7 +109,7 @@ impl<'a> Measured<'a> {
         let (mut answers, mut late) = (BTreeMap::new(), Vec::new());
         for (site, point) in probed {
             let (IpAddr::V4(site), IpAddr::V4(point)) = (site, point) else { unreachable!("all of it is IPv4") };
-            if let Some(measured) = outcome.answers(outcome.claim_of(site)).get(&point) {
+            if let Some(measured) = outcome.measured(outcome.claim_of(site)).get(&point) {
                 let real = places.ms(site, point).expect("measured from everywhere") * places.scale;
                 answers.insert((site, point), measured / places.scale);
                 late.push(measured - real);

@@ -9,7 +9,7 @@ use std::path::Path;
 const ROUNDS: u32 = 16;
 
 /// So many standard deviations of one round are taken for chance: once in some ten thousand times it is more.
-const MOST_DEVIATIONS: f64 = 4.0;
+const MAX_DEVIATIONS: f64 = 4.0;
 
 /// Of the sites that the daemons decide at the same time none learns from the others, as each does in the laboratory: what that costs.
 /// In a simulation of the paper's procedure it was 0.05 probes with twelve sites at a time, and no share; here sixteen are waiting.
@@ -45,8 +45,8 @@ impl Expected {
                 "{what}: {got:.3}, but the laboratory says {expected:.3}, give or take {allowed:.3}"
             );
         };
-        let (figures, share) = (&self.figures, MOST_DEVIATIONS * self.share_sd + SHARE_UNLEARNT);
-        near("probes a site", got.probes, figures.probes, MOST_DEVIATIONS * self.probes_sd + PROBES_UNLEARNT);
+        let (figures, share) = (&self.figures, MAX_DEVIATIONS * self.share_sd + SHARE_UNLEARNT);
+        near("probes a site", got.probes, figures.probes, MAX_DEVIATIONS * self.probes_sd + PROBES_UNLEARNT);
         near("share with a nearest owner", got.optimal, figures.optimal, share);
         near("share with an owner at most 10 % or 2 ms slower", got.within, figures.within, share);
     }

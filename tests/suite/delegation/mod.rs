@@ -9,10 +9,8 @@ mod laboratory;
 
 use crate::support::{FAR_TIMERS, Ground, Habits, RELAY_PORT, RealPlaces, Relay, Swarm};
 use figures::{Figures, Measured, Outcome, hierarchy_of};
-use nearcrawl::{
-    demo::web::{RequestSeen, Site},
-    model::{access_point::AccessPoint, subnet::Subnet, view::WhyView},
-};
+use nearcrawl_lab::web::server::{HttpSite, RequestSeen};
+use nearcrawl_model::{access_point::AccessPoint, subnet::Subnet, view::WhyView};
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::{IpAddr, Ipv4Addr},
@@ -54,7 +52,7 @@ impl World {
         let habits = Habits {
             policy,
             threshold_ms: (THRESHOLD_MS * SCALE) as u32,
-            least_delay_ms: 50,
+            min_delay_ms: 50,
             delay_factor: 0,
             advertised_port: RELAY_PORT,
             timers: FAR_TIMERS,
@@ -117,7 +115,7 @@ impl World {
 
     async fn outcome(&self) -> Outcome {
         let daemons = self.swarm.daemons.iter();
-        let points = daemons.map(|daemon| (daemon.peer_id.parse::<AccessPoint>().expect("a peer id"), daemon.address)).collect();
+        let points = daemons.map(|daemon| (daemon.access_point.parse::<AccessPoint>().expect("a peer id"), daemon.address)).collect();
         Outcome::new(self.swarm.ownership(0).await, points)
     }
 
@@ -152,7 +150,7 @@ impl World {
         // Not the first, whom the others were told to ask; of the others the one with the most to take over.
         let victim = (1..self.places.points.len()).max_by_key(count).expect("there are twelve");
         let held = before.held_by(self.places.points[victim].address);
-        let remembered = held.iter().filter(|subnet| !before.claims[*subnet].answers.is_empty()).count();
+        let remembered = held.iter().filter(|subnet| Outcome::others(&before.claims[*subnet]).next().is_some()).count();
         assert!(remembered >= 5, "only {remembered} of {} subnets were measured by others", held.len());
         let probes = self.asked("HEAD").len();
         self.swarm.daemons[victim].kill().await;
@@ -164,12 +162,12 @@ impl World {
         for (subnet, claim) in &before.claims {
             let (new, is_its) = (&after.claims[subnet], held.contains(subnet));
             assert_eq!(new.epoch, claim.epoch + u64::from(is_its), "{subnet}: only what it held changes hands, and only once");
-            if let (true, Some(nearest)) = (is_its, claim.answers.first()) {
-                assert_eq!(after.short_owner(new), nearest.access_point, "{subnet}: not to the nearest of {:?}", claim.answers);
+            if let (true, Some(nearest)) = (is_its, Outcome::others(claim).next()) {
+                assert_eq!(Some(new.owner), nearest.access_point, "{subnet}: not to the nearest of {:?}", claim.measurements);
             }
         }
         assert_eq!(self.asked("HEAD").len(), probes, "probes after a death");
-        assert_eq!(self.swarm.metrics("nearcrawl_deputies_total").await, remembered as f64, "deputies by the metrics");
+        assert_eq!(self.swarm.metrics("nearcrawl_takeovers_without_probe_total").await, remembered as f64, "take-overs by the metrics");
     }
 }
 

@@ -1,8 +1,8 @@
 //! W1, W2: what can be wrong with a body? Bombs, bodies without end, and lengths that lie.
 
 use super::case::{Case, Step, Want::*, case, chunked, endless, head, pack, page_with, send};
-use FetchFailure::*;
-use nearcrawl::model::fetch::FetchFailure;
+use FetchError::*;
+use nearcrawl_model::fetch::FetchError;
 
 fn packed(name: &str, body: &[u8]) -> Vec<Step> {
     page_with(&format!("Content-Encoding: {name}\r\n"), body)

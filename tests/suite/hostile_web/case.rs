@@ -1,8 +1,8 @@
 //! What is one case? What a server does, what the fetcher must make of it, and what a crawl must write down.
 
 pub use super::site::{Asked, Step, answer, html, pack, send};
-pub use nearcrawl::model::fetch::FetchFailure;
-use nearcrawl::model::fetch::{FetchOutcome, FetchReport};
+pub use nearcrawl_model::fetch::FetchError;
+use nearcrawl_model::fetch::{FetchOutcome, FetchReport};
 use std::{fmt::Write, sync::Arc, time::Duration};
 
 /// How long scaled-down servers hesitate between two bytes.
@@ -38,7 +38,7 @@ pub enum Want {
     /// A robots.txt of so many bytes.
     Robots(u16, usize),
     /// No usable answer.
-    Fails(FetchFailure),
+    Fails(FetchError),
 }
 use Want::{Fails, NotHtml, Page, Redirect, Robots, Status};
 
@@ -50,7 +50,7 @@ pub struct Written {
     /// An answer that must be counted.
     pub code: Option<u16>,
     /// A failure that must be counted.
-    pub failure: Option<FetchFailure>,
+    pub failure: Option<FetchError>,
     /// The most pages that may have been fetched.
     pub most_pages: u64,
 }
@@ -81,7 +81,7 @@ impl Case {
             Status(code) => Written::status("no-pages").code(code),
             Robots(200..500, _) => Written::status("up").code(200),
             Robots(..) => Written::status("robots"),
-            Fails(failure @ FetchFailure::Challenged) => Written::status("refused").failure(failure),
+            Fails(failure @ FetchError::Challenged) => Written::status("refused").failure(failure),
             Fails(failure) => Written::status("down").failure(failure),
         };
         Case { name, class, door, robots: None, want, written, is_crawled: true }
@@ -144,7 +144,7 @@ impl Written {
     }
 
     /// With this failure.
-    pub fn failure(self, failure: FetchFailure) -> Written {
+    pub fn failure(self, failure: FetchError) -> Written {
         Written { failure: Some(failure), ..self }
     }
 
@@ -179,14 +179,14 @@ pub fn unasked(class: &'static str, name: &'static str, steps: Vec<Step>, want: 
 pub fn secure(name: &'static str, certificate: &'static str, want: Want) -> Case {
     let secure = Case::new("W11", name, Door::Secure(certificate), want);
     match want {
-        Page(_) | Fails(FetchFailure::CertificateForOther) => secure.writes(Written::status("down").failure(FetchFailure::UnknownIssuer)),
+        Page(_) | Fails(FetchError::CertificateForOther) => secure.writes(Written::status("down").failure(FetchError::UnknownIssuer)),
         _ => secure,
     }
 }
 
 /// A port where nobody listens.
 pub fn closed(class: &'static str, name: &'static str) -> Case {
-    Case::new(class, name, Door::Closed, Fails(FetchFailure::ConnectionRefused))
+    Case::new(class, name, Door::Closed, Fails(FetchError::ConnectionRefused))
 }
 
 /// A header line of HTML.

@@ -10,10 +10,8 @@ use crate::{
     bad_input::{configuration, forbidden},
     support::Ground,
 };
-use nearcrawl::{
-    demo::dns::{DnsServer, Reply, Zone},
-    model::url::Host,
-};
+use nearcrawl_lab::web::dns::{DnsServer, Reply, Zone};
+use nearcrawl_model::url::Host;
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
@@ -34,16 +32,16 @@ const GOOD: usize = 20;
 const GOOD_PAGES: usize = 110;
 
 /// Pages of each when nobody else is crawled.
-const FEW_PAGES: usize = 20;
+const LOW_PAGES: usize = 20;
 
 /// Between two requests to one server, by the configuration.
 const DELAY: Duration = Duration::from_millis(250);
 
 /// Of their speed alone, good servers keep at least this share.
-const LEAST_SPEED: f64 = 0.9;
+const MIN_SPEED: f64 = 0.9;
 
 /// What the daemon may take in all: what its unit file sets as a goal.
-const MOST_MEMORY: u64 = 768 << 20;
+const MAX_MEMORY: u64 = 768 << 20;
 
 /// When a good server was asked.
 type Times = Arc<Mutex<Vec<Instant>>>;
@@ -81,7 +79,7 @@ struct GoodOnes {
 async fn good_ones(ground: &Ground, zone: &Zone, called: &str, pages: usize) -> GoodOnes {
     let mut all = GoodOnes { hosts: Vec::new(), times: Vec::new(), _sites: Vec::new() };
     for number in 0..GOOD {
-        let ip = at(ground, number, if pages == FEW_PAGES { 100 } else { 200 });
+        let ip = at(ground, number, if pages == LOW_PAGES { 100 } else { 200 });
         let (site, asked) = good(ip, pages).await;
         zone.set(name(&format!("{called}{number}")), Reply::Addresses(vec![ip]));
         all.hosts.push(("http".to_owned(), format!("{called}{number}"), site.address.port()));
@@ -121,8 +119,8 @@ struct Crawled {
 async fn crawl(directory: &Path, ground: &Ground, dns: &DnsServer, hosts: &[(String, String, u16)]) -> Crawled {
     let ports: Vec<String> = hosts.iter().map(|(_, _, port)| port.to_string()).chain(["8080".to_owned()]).collect();
     let limits = format!(
-        "[crawl]\nports = [{}]\ndelay_factor = 2\nleast_delay = \"{}ms\"\n[dns]\ntimeout = \"500ms\"\nattempts = 1\n\
-         [fetch]\nconnect = \"2s\"\ntls = \"2s\"\nhead = \"2s\"\nidle = \"2s\"\ntotal = \"8s\"\n",
+        "[crawl]\nports = [{}]\ndelay_factor = 2\nmin_delay = \"{}ms\"\n[dns]\ntimeout = \"500ms\"\nattempts = 1\n\
+         [fetch]\nconnect_timeout = \"2s\"\ntls_timeout = \"2s\"\nhead_timeout = \"2s\"\nidle_timeout = \"2s\"\ntotal_timeout = \"8s\"\n",
         ports.join(", "),
         DELAY.as_millis()
     );
@@ -188,7 +186,7 @@ async fn the_whole_hostile_web_is_written_down_while_good_servers_keep_their_spe
     cases.push(case("W6", "redirect-inside", vec![answer("302 Found", &format!("Location: http://{outside}/\r\n"), b"")], Redirect(302)));
 
     let zone = Zone::default();
-    let few = good_ones(&ground, &zone, "few", FEW_PAGES).await;
+    let few = good_ones(&ground, &zone, "few", LOW_PAGES).await;
     let many = good_ones(&ground, &zone, "good", GOOD_PAGES).await;
     let (mut hosts, mut running) = (Vec::new(), Vec::<(Case, Running)>::new());
     let cases = cases.into_iter().filter(|case| case.is_crawled);
@@ -226,7 +224,7 @@ async fn the_whole_hostile_web_is_written_down_while_good_servers_keep_their_spe
             alone.took.as_secs_f64(),
             alone.memory >> 20,
         );
-        if speed > LEAST_SPEED * speed_alone || tries == 3 {
+        if speed > MIN_SPEED * speed_alone || tries == 3 {
             break (together, speed_alone, speed);
         }
         few.forget();
@@ -254,7 +252,7 @@ async fn the_whole_hostile_web_is_written_down_while_good_servers_keep_their_spe
     }
     assert!(wrong.is_empty(), "{} wrong: {wrong:#?}\n{}", wrong.len(), together.totals);
     assert_eq!(connects.load(Ordering::Relaxed), 0, "an address outside the allowed range was contacted");
-    assert!(together.memory < MOST_MEMORY, "{} bytes of memory", together.memory);
-    assert!(speed > LEAST_SPEED * speed_alone, "{speed} pages a second instead of {speed_alone}");
+    assert!(together.memory < MAX_MEMORY, "{} bytes of memory", together.memory);
+    assert!(speed > MIN_SPEED * speed_alone, "{speed} pages a second instead of {speed_alone}");
     drop(tasks);
 }

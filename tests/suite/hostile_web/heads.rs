@@ -1,8 +1,8 @@
 //! W4, W5, W12: what can be wrong with the head of an answer, and with what follows an answer on the same connection?
 
 use super::case::{Case, HTML, Step, Want::*, Written, answer, case, chunked, depends, endless, head, headers, html, page_with, send};
-use FetchFailure::*;
-use nearcrawl::model::fetch::FetchFailure;
+use FetchError::*;
+use nearcrawl_model::fetch::FetchError;
 
 /// All cases of heads.
 pub fn heads() -> Vec<Case> {

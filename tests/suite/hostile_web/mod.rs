@@ -15,14 +15,12 @@ mod times;
 
 use case::{Case, Door, Want};
 use futures::StreamExt;
-use nearcrawl::{
-    io::fetcher::{FetchLimits, Fetcher, FetcherConfig, tls::WebTls},
-    model::{
-        address::AddressPolicy,
-        fetch::{FetchOrder, FetchPurpose},
-        fingerprint::FingerprintKey,
-        url::PageUrl,
-    },
+use nearcrawl::io::fetcher::{FetchLimits, Fetcher, FetcherConfig, tls::WebTls};
+use nearcrawl_model::{
+    address::AddressPolicy,
+    fetch::{FetchOrder, FetchPurpose},
+    fingerprint::FingerprintKey,
+    url::PageUrl,
 };
 use site::{Log, Site};
 use std::{
@@ -193,7 +191,7 @@ async fn the_limits_of_every_day_are_what_they_are_said_to_be_and_hold() {
     let every_day = FetchLimits::default();
     let seconds = [every_day.connect, every_day.tls, every_day.head, every_day.read_idle, every_day.total].map(|limit| limit.as_secs());
     assert_eq!(seconds, [10, 10, 15, 10, 60]);
-    assert_eq!((every_day.slow_start.as_secs(), every_day.least_rate), (10, 1024));
+    assert_eq!((every_day.slow_start.as_secs(), every_day.min_rate), (10, 1024));
     assert_eq!((every_day.wire_bytes, every_day.decoded_bytes, every_day.robots_bytes), (8 << 20, 8 << 20, 500 << 10));
     assert_eq!((every_day.ratio, every_day.ratio_from, every_day.headers, every_day.head_bytes), (200, 64 << 10, 100, 64 << 10));
     let met = ["tls-tarpit", "body-that-stalls"].map(|name| async move {

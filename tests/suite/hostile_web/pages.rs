@@ -1,8 +1,8 @@
 //! W6 to W10: redirects, traps, markup, character encodings and robots.txt.
 
 use super::case::{Case, HTML, Step, Want::*, Written, answer, case, depends, endless, html, page_with, send};
-use FetchFailure::*;
-use nearcrawl::model::fetch::FetchFailure;
+use FetchError::*;
+use nearcrawl_model::fetch::FetchError;
 
 /// All cases of redirects. The fetcher tells where they lead; what is followed is the crawl's business.
 pub fn redirects() -> Vec<Case> {

@@ -1,8 +1,8 @@
 //! W3, W11: who wastes our time, and whose TLS is not to be believed?
 
 use super::case::{Case, SLOWLY, Step, Want::*, case, chunked, closed, head, secure, send, unasked};
-use FetchFailure::*;
-use nearcrawl::model::fetch::FetchFailure;
+use FetchError::*;
+use nearcrawl_model::fetch::FetchError;
 
 /// All cases of servers that are slow, or gone.
 pub fn slow() -> Vec<Case> {

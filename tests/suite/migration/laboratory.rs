@@ -1,28 +1,22 @@
 //! What does the laboratory say of the same crawl? The same minds in a simulated swarm, with the same servers, ways and change of ways.
 
 use super::{ACCESS_REQUESTS, PAGES, REST_MS, Shifting};
-use nearcrawl::{
-    lab::swarm::{
-        Ways, World, WorldConfig,
-        ledger::Purpose,
-        web::{Answer, Web},
-    },
-    logic::{
-        crawler::{
-            Policy, Settings,
-            migrating::{Migration, Rule},
-        },
-        front::Politeness,
-        hierarchy::Hierarchy,
-        membership::{MembershipConfig, RosterConfig},
-        scope::Scope,
-        site::SiteRules,
-    },
-    model::{
-        fetch::ProbeKind,
-        time::{Millis, Moment},
-        url::PageUrl,
-    },
+use nearcrawl_core::{
+    crawl::{politeness::Politeness, scope::Scope, site::SiteRules},
+    crawler::Settings,
+    delegation::Policy,
+    membership::{RosterConfig, SwimConfig},
+    migration::judge::{Migration, Rule},
+};
+use nearcrawl_hierarchy::Hierarchy;
+use nearcrawl_lab::swarm::ledger::Purpose;
+use nearcrawl_lab::swarm::{Latencies, World, WorldConfig};
+use nearcrawl_lab::web::Answer;
+use nearcrawl_lab::web::table::TableWeb;
+use nearcrawl_model::{
+    fetch::ProbeKind,
+    time::{Millis, Moment},
+    url::PageUrl,
 };
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -42,12 +36,12 @@ pub struct Expected {
     pub recovered: f64,
 }
 
-struct TheirWays {
+struct TheirLatencies {
     world: Arc<Shifting>,
     shifted: Arc<AtomicBool>,
 }
 
-impl Ways for TheirWays {
+impl Latencies for TheirLatencies {
     fn to_server(&self, from: usize, address: IpAddr) -> u32 {
         let IpAddr::V4(server) = address else { return 0 };
         let ms = self.world.ms(server, self.world.places.points[from].address, self.shifted.load(Ordering::Relaxed));
@@ -64,21 +58,21 @@ fn settings(rule: Rule) -> Settings {
     Settings {
         rules: SiteRules { depth: 8, price: Default::default(), pages_per_run: 0, product_token: "nearcrawl".to_owned() },
         scope: Scope { tlds: ["test".to_owned()].into(), ..Scope::default() },
-        politeness: Politeness { least_delay: REST_MS, factor: 0, parallel: 64, per_block: 4 },
+        politeness: Politeness { min_delay: REST_MS, factor: 0, parallel: 64, per_block: 4 },
         policy: Policy::Nearcrawl { price_us: 300 },
-        migration: Migration { rule, access_requests: ACCESS_REQUESTS, ..Migration::default() },
+        migration: Migration { rule, requests_per_access: ACCESS_REQUESTS, ..Migration::default() },
         probe: ProbeKind::HttpHead,
         home_port: None,
-        settle_at_once: 8,
+        max_parallel_rounds: 8,
         contacts_per_subnet: 15,
         revisit: 3_600_000,
-        most_waiting: 1_000_000,
-        most_near: 100_000,
+        max_waiting: 1_000_000,
+        max_in_memory: 100_000,
         cache_entries: 4_096,
         own_addresses: Vec::new(),
         joins: false,
         member: true,
-        membership: MembershipConfig::default(),
+        membership: SwimConfig::default(),
         roster: RosterConfig::default(),
     }
 }
@@ -95,7 +89,7 @@ pub fn play(
     let last = last.as_millis() as Millis;
     let shifted = Arc::new(AtomicBool::new(false));
     let places = &shifting.places;
-    let mut web = Web::default();
+    let mut web = TableWeb::default();
     for site in &places.sites {
         let at = |path: String| PageUrl::parse(&format!("http://{}:8080{path}", site.host)).expect("a URL");
         let pages: Vec<PageUrl> = (0..PAGES).map(|page| at(format!("/page/{page}"))).collect();
@@ -105,7 +99,7 @@ pub fn play(
     }
     let config = WorldConfig { seed: 1, settings: settings(rule), hierarchy, places: vec![0; places.points.len()] };
     let mut world = World::new(config, web);
-    world.ways = Some(Box::new(TheirWays { world: shifting.clone(), shifted: shifted.clone() }));
+    world.latencies = Some(Box::new(TheirLatencies { world: shifting.clone(), shifted: shifted.clone() }));
     for number in 0..places.points.len() {
         world.start(number);
         world.run(300);

@@ -7,10 +7,8 @@
 mod laboratory;
 
 use crate::support::{FAR_TIMERS, Ground, Habits, RELAY_PORT, RealPlaces, Relay, Swarm};
-use nearcrawl::{
-    demo::web::{Answer, RequestSeen, Site},
-    logic::crawler::migrating::Rule,
-};
+use nearcrawl_core::migration::judge::Rule;
+use nearcrawl_lab::web::server::{HttpAnswer, HttpSite, RequestSeen};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write,
@@ -32,10 +30,10 @@ const MOVED: usize = 6;
 const REST_MS: u64 = 1_500;
 
 /// How long a server may be nobody's, beside the time that it rests anyway.
-const LONGEST_WITHOUT_OWNER: Duration = Duration::from_secs(5);
+const MAX_WITHOUT_OWNER: Duration = Duration::from_secs(5);
 
 /// How long its owner may have stopped before that, until the last rows are copied over long ways.
-const LONGEST_STOP: Duration = Duration::from_secs(2);
+const MAX_STOP: Duration = Duration::from_secs(2);
 
 /// Requests that make an access.
 const ACCESS_REQUESTS: u32 = 4;
@@ -73,13 +71,13 @@ impl Shifting {
     }
 }
 
-impl Site for Shifting {
-    fn answer(&self, _: &str, path: &str) -> Answer {
+impl HttpSite for Shifting {
+    fn respond(&self, _: &str, path: &str) -> HttpAnswer {
         if path != "/" {
             return if path.starts_with("/page/") {
-                Answer::html("<title>A page</title><p>It leads nowhere.")
+                HttpAnswer::html("<title>A page</title><p>It leads nowhere.")
             } else {
-                Answer::status(404)
+                HttpAnswer::status(404)
             };
         }
         let mut text = "<title>Contents</title>".to_owned();
@@ -87,7 +85,7 @@ impl Site for Shifting {
             // Writing to a string cannot fail.
             let _ = write!(text, "<a href=/page/{page}>{page}</a>");
         }
-        Answer::html(text)
+        HttpAnswer::html(text)
     }
 
     fn delay(&self, server: IpAddr, peer: IpAddr) -> Duration {
@@ -145,11 +143,11 @@ async fn crawl() -> (f64, f64) {
     let points: Vec<Ipv4Addr> = places.points.iter().map(|point| point.address).collect();
     let habits = Habits {
         policy: "nearcrawl",
-        least_delay_ms: REST_MS,
+        min_delay_ms: REST_MS,
         delay_factor: 0,
         advertised_port: RELAY_PORT,
         timers: FAR_TIMERS,
-        delegation: format!("access_requests = {ACCESS_REQUESTS}\n"),
+        delegation: format!("requests_per_access = {ACCESS_REQUESTS}\n"),
         ..Habits::default()
     };
     let mut swarm = Swarm::prepare(ground, world.clone(), places.registry_files(), places.names(), &points, habits).await;
@@ -187,7 +185,7 @@ async fn crawl() -> (f64, f64) {
         best(false),
         best(true)
     );
-    let moved = swarm.metrics("nearcrawl_moves_total{name=\"moved\"}").await;
+    let moved = swarm.metrics("nearcrawl_handovers_total{outcome=\"released\"}").await;
     let owners: BTreeMap<Ipv4Addr, BTreeSet<Ipv4Addr>> =
         fetches(&requests, Duration::ZERO, ended_at).fold(BTreeMap::new(), |mut owners, (server, point)| {
             owners.entry(server).or_insert_with(BTreeSet::new).insert(point);
@@ -211,7 +209,7 @@ async fn crawl() -> (f64, f64) {
         below(90),
         longest.as_secs_f64()
     );
-    assert!(longest <= Duration::from_millis(REST_MS) + LONGEST_STOP + LONGEST_WITHOUT_OWNER, "a server was left alone for {longest:?}");
+    assert!(longest <= Duration::from_millis(REST_MS) + MAX_STOP + MAX_WITHOUT_OWNER, "a server was left alone for {longest:?}");
     // The laboratory's access points have nothing else to do; these here share two cores with 220 servers.
     let hierarchy = Arc::new(crate::delegation::figures::hierarchy_of(places));
     let expected = laboratory::play(&world, hierarchy, Rule::Nearcrawl, BEFORE, AFTER, LAST);

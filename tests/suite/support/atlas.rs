@@ -6,10 +6,8 @@
 
 use super::Ground;
 use ipnetwork::Ipv4Network;
-use nearcrawl::{
-    demo::web::{Answer, Site},
-    model::url::Host,
-};
+use nearcrawl_lab::web::server::{HttpAnswer, HttpSite};
+use nearcrawl_model::url::Host;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write,
@@ -141,9 +139,9 @@ impl RealPlaces {
     }
 }
 
-impl Site for RealPlaces {
-    fn answer(&self, _: &str, path: &str) -> Answer {
-        if path == "/" { Answer::html("<title>A page</title><p>One page that leads nowhere.") } else { Answer::status(404) }
+impl HttpSite for RealPlaces {
+    fn respond(&self, _: &str, path: &str) -> HttpAnswer {
+        if path == "/" { HttpAnswer::html("<title>A page</title><p>One page that leads nowhere.") } else { HttpAnswer::status(404) }
     }
 
     fn delay(&self, server: IpAddr, peer: IpAddr) -> Duration {

@@ -3,7 +3,7 @@
 //! A daemon listens where nobody looks and advertises its relay. The relay sees by its address who dials, waits for half of the round
 //! trip in each direction, and speaks from the dialler's address to the daemon.
 
-use nearcrawl::demo::daemons::SWARM_PORT;
+use nearcrawl_lab::demo::daemons::SWARM_PORT;
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -25,10 +25,10 @@ pub const RELAY_PORT: u16 = 4818;
 
 /// For a swarm whose members are as far apart as in the world, and share two cores with hundreds of servers.
 pub const FAR_TIMERS: &str = "dead_after = \"15s\"\nfence_after = \"10s\"\nstable_after = \"6s\"\n\
-     probe_every = \"1s\"\nprobe_timeout = \"800ms\"\nsuspect_for = \"4s\"\n";
+     ping_interval = \"1s\"\nping_timeout = \"800ms\"\nsuspicion_timeout = \"4s\"\n";
 
 /// Chunks on their way in one direction of a connection. More wait in the sockets' buffers.
-const MOST_UNDERWAY: usize = 256;
+const MAX_UNDERWAY: usize = 256;
 
 /// A relay before one daemon. It ends when this is dropped, and all connections through it.
 pub struct Relay {
@@ -90,7 +90,7 @@ async fn dial(from: Ipv4Addr, to: SocketAddr) -> io::Result<TcpStream> {
 
 /// Everything that is read is written so much later.
 async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, delay: Duration) {
-    let (sender, mut underway) = mpsc::channel::<(Instant, Vec<u8>)>(MOST_UNDERWAY);
+    let (sender, mut underway) = mpsc::channel::<(Instant, Vec<u8>)>(MAX_UNDERWAY);
     let reading = async move {
         let mut buffer = vec![0; 16 << 10];
         while let Ok(length @ 1..) = from.read(&mut buffer).await {

@@ -1,13 +1,9 @@
 //! Was the web crawled as it must be? Read off the servers' log against what an independent traversal expects.
 
-use nearcrawl::{
-    demo::{
-        reference::Expected,
-        verdict::key,
-        web::{Log, RequestSeen},
-    },
-    model::url::PageUrl,
-};
+use nearcrawl_lab::demo::verdict::key;
+use nearcrawl_lab::oracle::Expected;
+use nearcrawl_lab::web::server::{Log, RequestSeen};
+use nearcrawl_model::url::PageUrl;
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::{IpAddr, Ipv4Addr},
@@ -39,7 +35,7 @@ pub struct Kill {
 pub struct Judge<'a> {
     pub expected: &'a Expected,
     pub log: &'a Log,
-    pub least_delay: Duration,
+    pub min_delay: Duration,
 }
 
 impl Judge<'_> {
@@ -108,7 +104,7 @@ impl Judge<'_> {
         for request in self.log.requests() {
             if let Some(before) = last.insert(request.server, request.clone()) {
                 let end = before.end.unwrap_or(before.start);
-                let owed = self.least_delay.max((end - before.start) * FACTOR);
+                let owed = self.min_delay.max((end - before.start) * FACTOR);
                 let pause = request.start.saturating_sub(end);
                 least = least.min(pause);
                 if pause + SLACK < owed {
@@ -116,7 +112,7 @@ impl Judge<'_> {
                 }
             }
         }
-        println!("shortest pause {least:?}, owed at least {:?}", self.least_delay);
+        println!("shortest pause {least:?}, owed at least {:?}", self.min_delay);
         assert!(short.is_empty(), "{} pauses too short: {:#?}", short.len(), &short[..short.len().min(10)]);
     }
 }

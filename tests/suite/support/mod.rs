@@ -10,20 +10,16 @@ pub use far::{FAR_TIMERS, RELAY_PORT, Relay};
 pub use judge::{Judge, Kill};
 pub use web::SmallWeb;
 
-use nearcrawl::{
-    demo::{
-        asking::{Asker, Told},
-        daemons::{API_PORT, Common, Daemon, SWARM_PORT},
-        dns::{DnsServer, Zone},
-        web::{Log, Site, WebServers},
-    },
-    io::client::client,
-    model::{
-        record::ServerRecord,
-        subnet::Subnet,
-        url::Host,
-        view::{OwnershipView, ServersPage},
-    },
+use nearcrawl::io::client::client;
+use nearcrawl_lab::demo::asking::{Asker, Told};
+use nearcrawl_lab::demo::daemons::{API_PORT, Common, Daemon, SWARM_PORT};
+use nearcrawl_lab::web::dns::{DnsServer, Zone};
+use nearcrawl_lab::web::server::{HttpSite, Log, WebServers};
+use nearcrawl_model::{
+    record::ServerRecord,
+    subnet::Subnet,
+    url::Host,
+    view::{OwnershipView, ServersPage},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -101,7 +97,7 @@ pub struct Habits {
     /// How near is near enough, in milliseconds.
     pub threshold_ms: u32,
     /// The least pause between two requests, in milliseconds.
-    pub least_delay_ms: u64,
+    pub min_delay_ms: u64,
     /// A server rests so many times as long as its last answer took.
     pub delay_factor: u32,
     /// Members dial each other at this port instead of the daemons' own.
@@ -109,7 +105,7 @@ pub struct Habits {
     /// `[timers]` without the patience of a swarm of two.
     pub timers: &'static str,
     /// How patient a swarm of two is, in seconds.
-    pub pair_patience_s: u32,
+    pub pair_dead_after_s: u32,
     /// How long after its beginning a run is followed by the next one.
     pub revisit: &'static str,
     /// Further lines for the section `[crawl]`.
@@ -123,11 +119,11 @@ impl Default for Habits {
         Habits {
             policy: "ipmicra",
             threshold_ms: 40,
-            least_delay_ms: 100,
+            min_delay_ms: 100,
             delay_factor: 10,
             advertised_port: SWARM_PORT,
             timers: QUICK_TIMERS,
-            pair_patience_s: 600,
+            pair_dead_after_s: 600,
             revisit: "1h",
             crawl: String::new(),
             // Subnets stay with whom they were given to, unless a test is about that.
@@ -141,7 +137,7 @@ pub const DEAD_AFTER: Duration = Duration::from_secs(9);
 
 /// A fifth of the default timers.
 const QUICK_TIMERS: &str = "dead_after = \"9s\"\nfence_after = \"6s\"\nstable_after = \"6s\"\n\
-     probe_every = \"400ms\"\nprobe_timeout = \"300ms\"\nsuspect_for = \"2s\"\n";
+     ping_interval = \"400ms\"\nping_timeout = \"300ms\"\nsuspicion_timeout = \"2s\"\n";
 
 impl Habits {
     fn applied_to(&self, configuration: &str) -> String {
@@ -158,13 +154,13 @@ impl Habits {
                 Some("delay_factor") => format!("delay_factor = {}", self.delay_factor),
                 Some("threshold") => format!("threshold = \"{}ms\"", self.threshold_ms),
                 Some("revisit") => format!("revisit = \"{}\"", self.revisit),
-                Some("least_delay") => format!("least_delay = \"{}ms\"\n{}", self.least_delay_ms, self.crawl),
+                Some("min_delay") => format!("min_delay = \"{}ms\"\n{}", self.min_delay_ms, self.crawl),
                 _ => line.to_owned(),
             };
             text += &line;
             text.push('\n');
         }
-        text + &format!("\n[timers]\npair_patience = \"{}s\"\n{}", self.pair_patience_s, self.timers)
+        text + &format!("\n[timers]\npair_dead_after = \"{}s\"\n{}", self.pair_dead_after_s, self.timers)
     }
 
     /// The line with the port that members shall dial.
@@ -190,7 +186,7 @@ pub struct Swarm {
 impl Swarm {
     /// Serves the web and its names, and makes ready a daemon for each of `points`; none is started. All but the first know the
     /// first.
-    pub async fn prepare<S: Site>(
+    pub async fn prepare<S: HttpSite>(
         ground: Ground,
         site: Arc<S>,
         registry_files: Vec<(String, String)>,
@@ -214,7 +210,7 @@ impl Swarm {
         for (name, text) in registry_files {
             common.registries.push(common.write(&name, &text).expect("a registry's file"));
         }
-        let asker = Asker::new().expect("a client");
+        let asker = Asker::new(nearcrawl::io::client::client()).expect("a client");
         let client = client().no_proxy().timeout(Duration::from_secs(5)).build().expect("a client");
         let mut swarm =
             Swarm { daemons: Vec::new(), asker, web, common, habits, client, began, _dns: dns, _directory: directory, _ground: ground };
@@ -315,13 +311,13 @@ impl Swarm {
     /// What somebody who is no member is told by a daemon over the swarm's own protocol.
     pub async fn told_to_a_stranger(&self, daemon: usize) -> Result<Told, String> {
         let address = self.daemons[daemon].multiaddress();
-        let said = self.common.ask(&["results", "--peer", &address, "--json"]).await.map_err(|why| why.to_string())?;
+        let said = self.common.ask(&["results", "--member", &address, "--json"]).await.map_err(|why| why.to_string())?;
         serde_json::from_str(&said).map_err(|why| format!("{why}: {said}"))
     }
 
     /// Who holds what, as one daemon knows it. What was given up is held by nobody.
     pub async fn ownership(&self, says: usize) -> Vec<OwnershipView> {
-        let url = format!("http://{}:{API_PORT}/api/ownership?most=10000", self.daemons[says].address);
+        let url = format!("http://{}:{API_PORT}/api/ownership?limit=10000", self.daemons[says].address);
         let answer = self.client.get(&url).send().await.unwrap_or_else(|why| panic!("{url}: {why}"));
         let views: Vec<OwnershipView> = answer.json().await.unwrap_or_else(|why| panic!("{url}: {why}"));
         views.into_iter().filter(|view| !view.released).collect()
@@ -352,14 +348,14 @@ impl Swarm {
 
     /// What one daemon holds, as another knows it.
     pub async fn held_by(&self, daemon: usize, says: usize) -> BTreeSet<Subnet> {
-        let peer = &self.daemons[daemon].peer_id;
+        let peer = &self.daemons[daemon].access_point;
         self.owners(says).await.into_iter().filter(|(_, (owner, _))| owner == peer).map(|(subnet, _)| subnet).collect()
     }
 
     /// Waits until all who run tell the same of every subnet, and each of these subnets has an owner who runs.
     pub async fn owned_by_the_living(&mut self, subnets: &BTreeSet<Subnet>, limit: Duration) {
         let running = self.running();
-        let living: BTreeSet<String> = running.iter().map(|index| self.daemons[*index].peer_id.clone()).collect();
+        let living: BTreeSet<String> = running.iter().map(|index| self.daemons[*index].access_point.clone()).collect();
         let begun = Instant::now();
         loop {
             let mut maps = Vec::new();
@@ -421,7 +417,7 @@ impl Drop for Swarm {
             let log = self.common.directory.join(format!("{}.log", daemon.address));
             let text = std::fs::read_to_string(log).unwrap_or_default();
             let lines: Vec<&str> = text.lines().collect();
-            println!("--- {} ({}) said last:", daemon.address, daemon.peer_id);
+            println!("--- {} ({}) said last:", daemon.address, daemon.access_point);
             for line in &lines[lines.len().saturating_sub(25)..] {
                 println!("{line}");
             }

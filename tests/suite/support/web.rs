@@ -1,16 +1,14 @@
 //! Which small web do swarms of a few daemons crawl? Hosts with pages that hang together as trees, some near each access point.
 
 use super::Ground;
-use nearcrawl::{
-    demo::{
-        reference::{self, Expected, Pages, Said},
-        web::{Answer, Site},
-        world::Places,
-    },
-    model::{
-        subnet::Subnet,
-        url::{Host, PageUrl},
-    },
+use nearcrawl_lab::demo::world::Places;
+use nearcrawl_lab::oracle;
+use nearcrawl_lab::oracle::Expected;
+use nearcrawl_lab::web::server::{HttpAnswer, HttpSite};
+use nearcrawl_lab::web::{Answer, Web};
+use nearcrawl_model::{
+    subnet::Subnet,
+    url::{Host, PageUrl},
 };
 use std::{
     collections::BTreeSet,
@@ -74,7 +72,7 @@ impl SmallWeb {
     /// What a crawl from these must come to.
     pub fn expected(&self, seeds: &[String]) -> Expected {
         let seeds: Vec<PageUrl> = seeds.iter().map(|url| PageUrl::parse(url).expect("a seed")).collect();
-        reference::traverse(self, &seeds, DEPTH)
+        oracle::traverse(self, &seeds, DEPTH)
     }
 
     /// What a page links to: its two children, its host's root, and from root to root two other hosts of the
@@ -98,11 +96,11 @@ impl SmallWeb {
     }
 }
 
-impl Site for SmallWeb {
-    fn answer(&self, host: &str, path: &str) -> Answer {
+impl HttpSite for SmallWeb {
+    fn respond(&self, host: &str, path: &str) -> HttpAnswer {
         match self.links(host, path) {
-            Some(links) => Answer::html(links.iter().map(|link| format!("<p><a href=\"{link}\">on</a></p>\n")).collect::<String>()),
-            None => Answer::status(404),
+            Some(links) => HttpAnswer::html(links.iter().map(|link| format!("<p><a href=\"{link}\">on</a></p>\n")).collect::<String>()),
+            None => HttpAnswer::status(404),
         }
     }
 
@@ -114,11 +112,11 @@ impl Site for SmallWeb {
     }
 }
 
-impl Pages for SmallWeb {
-    fn said(&self, url: &PageUrl) -> Said {
+impl Web for SmallWeb {
+    fn answer(&self, url: &PageUrl) -> Answer {
         match self.links(url.host().as_str(), url.path_and_query()) {
-            Some(links) => Said::Page(links.iter().map(|link| PageUrl::parse(link).expect("a link")).collect()),
-            None => Said::Status(404),
+            Some(links) => Answer::Page(links.iter().map(|link| PageUrl::parse(link).expect("a link")).collect()),
+            None => Answer::Status(404),
         }
     }
 

@@ -1,9 +1,7 @@
 //! Which caches were asked for? Rules by name, sizes by number or as powers of two from one to another.
 
-use crate::{
-    cli::failure::{Exit, Failure},
-    lab::cache::policies::Policy,
-};
+use crate::cli::error::{CommandError, Exit};
+use nearcrawl_lab::cache::policies::Policy;
 
 /// What is compared if nobody says; STATIC comes with both accounts.
 pub const ALL: &str = "infinite,min,lru,clock,random,static,s3fifo,sieve";
@@ -12,7 +10,7 @@ pub const ALL: &str = "infinite,min,lru,clock,random,static,s3fifo,sieve";
 const LARGEST: usize = 1 << 30;
 
 /// The most sizes.
-const MOST_SIZES: usize = 1_000;
+const MAX_SIZES: usize = 1_000;
 
 /// Sizes, the smallest first, none twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +37,8 @@ pub fn sizes(text: &str) -> Result<Sizes, String> {
     sizes.dedup();
     match sizes.len() {
         0 => Err("no size is named; write numbers, or a range of powers of two like 1..1024".to_owned()),
-        1..=MOST_SIZES => Ok(Sizes(sizes)),
-        _ => Err(format!("these are more than {MOST_SIZES} sizes")),
+        1..=MAX_SIZES => Ok(Sizes(sizes)),
+        _ => Err(format!("these are more than {MAX_SIZES} sizes")),
     }
 }
 
@@ -50,7 +48,7 @@ fn size(text: &str) -> Result<usize, String> {
 }
 
 /// The rules of a list like `clock,lru`.
-pub fn policies(list: &str) -> Result<Vec<Policy>, Failure> {
+pub fn policies(list: &str) -> Result<Vec<Policy>, CommandError> {
     let mut policies = Vec::new();
     for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
         let policy = Policy::ALL.into_iter().find(|policy| policy.to_string() == name).ok_or_else(|| unknown(name))?;
@@ -69,11 +67,11 @@ pub fn policies(list: &str) -> Result<Vec<Policy>, Failure> {
     if once.is_empty() { Err(wrong("no policy is named".to_owned()).hint(format!("there are {ALL}"))) } else { Ok(once) }
 }
 
-fn wrong(message: String) -> Failure {
-    Failure::new(Exit::Usage, message)
+fn wrong(message: String) -> CommandError {
+    CommandError::new(Exit::Usage, message)
 }
 
-fn unknown(name: &str) -> Failure {
+fn unknown(name: &str) -> CommandError {
     let nearest = ALL.split(',').max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name)));
     let hint = match nearest.filter(|known| strsim::jaro(known, name) > 0.7) {
         Some(known) => format!("do you mean {known}?"),

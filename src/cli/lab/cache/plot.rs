@@ -1,6 +1,6 @@
 //! How do the rules compare at a glance? Miss rate against size above, as many times MIN's below: the paper's figures 2 and 3, or 4 and 5.
 
-use crate::lab::cache::score::Row;
+use nearcrawl_lab::cache::score::Row;
 use std::fmt::Write;
 
 const WIDTH: f64 = 860.0;
@@ -13,7 +13,7 @@ const UPPER: (f64, f64) = (40.0, 350.0);
 const LOWER: (f64, f64) = (410.0, 700.0);
 
 /// What is more times MIN's misses stands at the edge.
-const MOST_TIMES: f64 = 5.0;
+const MAX_TIMES: f64 = 5.0;
 
 /// How a rule looks: its colour, and whether its line is broken.
 fn look(policy: &str) -> (&'static str, bool) {
@@ -40,10 +40,10 @@ pub fn svg(rows: &[Row]) -> String {
         <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n"
     );
     axes.frame(&mut svg, UPPER, "share of look-ups that miss", &[0.0, 0.2, 0.4, 0.6, 0.8, 1.0], |share| format!("{:.0} %", 100.0 * share));
-    axes.frame(&mut svg, LOWER, "how many times the misses of MIN", &[0.0, 1.0, 2.0, 3.0, 4.0, MOST_TIMES], |times| format!("{times}"));
+    axes.frame(&mut svg, LOWER, "how many times the misses of MIN", &[0.0, 1.0, 2.0, 3.0, 4.0, MAX_TIMES], |times| format!("{times}"));
     for (number, rows) in rows.chunk_by(|a, b| a.policy == b.policy).enumerate() {
         axes.line(&mut svg, UPPER, 1.0, rows, |row| row.miss_rate);
-        axes.line(&mut svg, LOWER, MOST_TIMES, rows, |row| row.vs_min);
+        axes.line(&mut svg, LOWER, MAX_TIMES, rows, |row| row.vs_min);
         let (y, name) = (UPPER.0 + 12.0 + 20.0 * number as f64, &rows[0].policy);
         let (stroke, text) = (stroke(name), RIGHT + 42.0);
         line_of(&mut svg, format_args!("<path d=\"M{:.1} {y:.1}h24\" {stroke}/>", RIGHT + 12.0));

@@ -1,13 +1,11 @@
 //! How do people read the outcome? A line for each size, a column for each rule, and what must be known to compare them.
 
-use crate::{
-    cli::table::{Style, Table},
-    lab::cache::{
-        graph::Graph,
-        score::Row,
-        stream::{Part, Stream},
-        trace::Crawl,
-    },
+use crate::cli::table::{Style, Table};
+use nearcrawl_lab::cache::{
+    graph::Graph,
+    score::Row,
+    stream::{Part, Stream},
+    trace::Crawl,
 };
 use std::path::Path;
 

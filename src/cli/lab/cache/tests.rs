@@ -1,11 +1,9 @@
 //! Does `nearcrawl lab cache` keep its promises?
 
 use super::{CacheArgs, Style, cache, choice};
-use crate::{
-    cli::{Exit, Failure},
-    lab::cache::policies::Policy,
-};
+use crate::cli::{CommandError, Exit};
 use clap::{CommandFactory, Parser};
+use nearcrawl_lab::cache::policies::Policy;
 use std::{fs, path::Path};
 
 #[derive(Debug, Parser)]
@@ -14,7 +12,7 @@ struct Door {
     args: CacheArgs,
 }
 
-fn type_in(line: &str) -> Result<String, Failure> {
+fn type_in(line: &str) -> Result<String, CommandError> {
     let door = Door::try_parse_from(["cache"].into_iter().chain(line.split_whitespace())).unwrap();
     cache(&door.args, Style::Plain)
 }
@@ -38,7 +36,8 @@ fn links(directory: &Path) -> String {
 #[test]
 fn the_help_teaches_and_its_examples_can_be_typed() {
     Door::command().debug_assert();
-    let examples = super::EXAMPLES.lines().filter_map(|line| line.strip_prefix("  nearcrawl lab cache "));
+    let help = super::EXAMPLES.replace(" \\\n    ", " ");
+    let examples = help.lines().filter_map(|line| line.strip_prefix("  nearcrawl lab cache "));
     for example in examples.clone() {
         Door::try_parse_from(["cache"].into_iter().chain(example.split_whitespace())).unwrap();
     }

@@ -1,6 +1,6 @@
 //! How do depth and yield compare at a glance? The paper's figures 1 to 3, with the rule of yield in the third.
 
-use crate::lab::depth::score::Row;
+use nearcrawl_lab::depth::score::Row;
 use std::fmt::{Arguments, Display, Write};
 
 const WIDTH: f64 = 860.0;

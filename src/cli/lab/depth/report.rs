@@ -1,9 +1,7 @@
 //! How do people read the outcome? A line for each depth and each price, beside what the paper says.
 
-use crate::{
-    cli::table::{Style, Table},
-    lab::depth::{score::Row, sensitivity},
-};
+use crate::cli::table::{Style, Table};
+use nearcrawl_lab::depth::{score::Row, sensitivity};
 use std::path::Path;
 
 fn percent(share: f64) -> String {

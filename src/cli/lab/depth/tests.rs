@@ -1,7 +1,7 @@
 //! Does `nearcrawl lab depth` keep its promises?
 
 use super::{DepthArgs, Style, choice, depth};
-use crate::cli::{Exit, Failure};
+use crate::cli::{CommandError, Exit};
 use clap::{CommandFactory, Parser};
 use std::fs;
 
@@ -11,7 +11,7 @@ struct Door {
     args: DepthArgs,
 }
 
-fn type_in(line: &str) -> Result<String, Failure> {
+fn type_in(line: &str) -> Result<String, CommandError> {
     let door = Door::try_parse_from(["depth"].into_iter().chain(line.split_whitespace())).unwrap();
     depth(&door.args, Style::Plain)
 }

@@ -1,21 +1,19 @@
 //! Which rules were asked for, and which shares make sense?
 
-use crate::{
-    cli::failure::{Exit, Failure},
-    lab::migration::policies::Policy,
-};
+use crate::cli::error::{CommandError, Exit};
+use nearcrawl_lab::migration::policies::Policy;
 
 /// What is compared if nobody says.
 pub const ALL: &str = "oma,twoma,nearcrawl,uniform,oracle";
 
 /// The most pairs of a site and an access point.
-pub const MOST_CELLS: usize = 100_000_000;
+pub const MAX_CELLS: usize = 100_000_000;
 
 /// The largest error that makes sense: nearly everything is between a twentieth and twenty times of what it should be.
-const LARGEST_ERROR: f64 = 3.0;
+const MAX_ERROR: f64 = 3.0;
 
 /// The rules of a list like `twoma,nearcrawl`.
-pub fn policies(list: &str) -> Result<Vec<Policy>, Failure> {
+pub fn policies(list: &str) -> Result<Vec<Policy>, CommandError> {
     let mut policies = Vec::new();
     for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
         let policy = Policy::ALL.into_iter().find(|policy| policy.to_string() == name).ok_or_else(|| unknown(name))?;
@@ -24,24 +22,24 @@ pub fn policies(list: &str) -> Result<Vec<Policy>, Failure> {
         }
     }
     if policies.is_empty() {
-        return Err(Failure::new(Exit::Usage, "no policy is named".to_owned()).hint(format!("there are {ALL}")));
+        return Err(CommandError::new(Exit::Usage, "no policy is named".to_owned()).hint(format!("there are {ALL}")));
     }
     Ok(policies)
 }
 
-fn unknown(name: &str) -> Failure {
+fn unknown(name: &str) -> CommandError {
     let nearest = ALL.split(',').max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name)));
     let hint = match nearest.filter(|known| strsim::jaro(known, name) > 0.7) {
         Some(known) => format!("do you mean {known}?"),
         None => format!("there are {ALL}"),
     };
-    Failure::new(Exit::Usage, format!("there is no policy {name:?}")).hint(hint)
+    CommandError::new(Exit::Usage, format!("there is no policy {name:?}")).hint(hint)
 }
 
 /// A relative error.
 pub fn error(text: &str) -> Result<f64, String> {
-    let error = text.parse().ok().filter(|error| (0.0..=LARGEST_ERROR).contains(error));
-    error.ok_or_else(|| format!("{text:?} is no share from 0 to {LARGEST_ERROR}, like 0.2"))
+    let error = text.parse().ok().filter(|error| (0.0..=MAX_ERROR).contains(error));
+    error.ok_or_else(|| format!("{text:?} is no share from 0 to {MAX_ERROR}, like 0.2"))
 }
 
 /// A share of what is alike.

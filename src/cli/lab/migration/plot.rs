@@ -1,7 +1,7 @@
 //! How do the rules compare at a glance? The paper's figures: totals by run (2, and 3 if the world changes), and runs until all sites are
 //! right, against access points and against sites (4).
 
-use crate::lab::migration::{
+use nearcrawl_lab::migration::{
     Outcome,
     score::{Reached, Row},
 };

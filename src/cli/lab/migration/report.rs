@@ -1,9 +1,7 @@
 //! How do people read the outcome? A line for each rule: its totals at a few runs, and how soon it was there.
 
-use crate::{
-    cli::table::{Style, Table},
-    lab::migration::{Outcome, score::Row},
-};
+use crate::cli::table::{Style, Table};
+use nearcrawl_lab::migration::{Outcome, score::Row};
 use std::path::Path;
 
 /// The runs that are shown; the last one, too.

@@ -1,16 +1,15 @@
 //! Does a real crawl of the served web find what the laboratory computes?
 
 use super::*;
-use crate::{
-    lab::depth::crawl,
-    logic::site::{SiteRules, yields::Price},
-    model::record::ServerRecord,
-    node::{
-        alone,
-        config::{Config, CrawlRule},
-    },
+use crate::io::tasks::{self, TaskKind};
+use crate::node::{
+    config::{Config, CrawlRule},
+    standalone,
 };
 use clap::{CommandFactory, Parser};
+use nearcrawl_core::crawl::site::{SiteRules, yields::Price};
+use nearcrawl_lab::depth::crawl;
+use nearcrawl_model::record::ServerRecord;
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -29,7 +28,7 @@ fn args(line: &str) -> ServeArgs {
 #[test]
 fn the_help_can_be_typed() {
     Door::command().debug_assert();
-    for example in EXAMPLES.lines().filter_map(|line| line.strip_prefix("  nearcrawl lab serve")) {
+    for example in EXAMPLES.replace(" \\\n    ", " ").lines().filter_map(|line| line.strip_prefix("  nearcrawl lab serve")) {
         args(example);
     }
     for wrong in ["--sites 0", "--sites 5 --pages 100", "--listen nowhere"] {
@@ -43,7 +42,7 @@ fn every_site_has_an_address_of_its_own_far_from_its_neighbours() {
     assert_eq!(addresses.len(), 100_000);
     let blocks: BTreeSet<[u8; 3]> = (0..200).map(|site| address_of(site).octets()[..3].try_into().unwrap()).collect();
     assert_eq!(blocks.len(), 200);
-    assert!(address_of(MOST_SITES - 1).is_loopback());
+    assert!(address_of(MAX_SITES - 1).is_loopback());
 }
 
 /// Pages, distinct external hosts and distinct external URLs of each host.
@@ -51,16 +50,19 @@ type Found = BTreeMap<String, (u64, u64, u64)>;
 
 /// What a real crawl found.
 async fn crawled(served: &Served, depth: u8, price: Price) -> Found {
-    let mut config = Config::default();
+    found_by(Config::default(), served, depth, price).await
+}
+
+async fn found_by(mut config: Config, served: &Served, depth: u8, price: Price) -> Found {
     config.crawl.depth = depth;
     (config.crawl.rule, config.crawl.yield_price) = (CrawlRule::Yield, price);
-    (config.crawl.pages_per_run, config.crawl.least_delay, config.crawl.delay_factor) = (None, Duration::ZERO, 0);
+    (config.crawl.max_pages_per_run, config.crawl.min_delay, config.crawl.delay_factor) = (None, Duration::ZERO, 0);
     (config.crawl.ports, config.crawl.allow_ranges) = (vec![served.web.port], vec!["127.0.0.0/8".parse().unwrap()]);
     config.dns.servers = served.dns.iter().map(DnsServer::address).collect();
     (config.api.listen, config.contact) = (None, Some("nobody@lab.test".to_owned()));
     let urls = (0..served.sites).filter_map(|site| served.web.url(&served.web.plan(site), &Place::Front)).collect();
-    let found = alone::crawl(config, urls, |_| {}).await.unwrap();
-    assert!(found.whole && found.nowhere == 0);
+    let found = standalone::crawl(config, urls, |_| {}).await.unwrap();
+    assert!(found.exact && found.nowhere == 0);
     let counts = |record: ServerRecord| (record.host.to_string(), (record.pages, record.external_hosts, record.external_urls));
     found.servers.into_iter().map(counts).collect()
 }
@@ -97,6 +99,21 @@ async fn a_real_crawl_counts_what_the_laboratory_computes() {
         assert!(whole > 60 && cut < whole && computed(&served, 3, Price::default()).len() > 9, "{whole} {cut}");
         served.servers.stop().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_whose_reading_panics_counts_as_failed_and_the_crawl_comes_to_its_end() {
+    let served = Served::start(&args("--listen 127.0.0.1:0 --dns 127.0.0.1:0 --sites 9 --seed 3")).await.unwrap();
+    let pages = |counts: Found| counts.values().map(|(pages, ..)| pages).sum::<u64>();
+    let all = pages(crawled(&served, 2, Price::default()).await);
+    tasks::inject_panics(TaskKind::PageReading, 2);
+    // Pages that are evaluated are read on threads of their own.
+    let mut config = Config::default();
+    config.crawl.evaluation = true;
+    let some = pages(found_by(config, &served, 2, Price::default()).await);
+    let panicked = tasks::table().into_iter().find(|line| line.name == TaskKind::PageReading.name()).map_or(0, |line| line.panicked);
+    assert!(panicked == 2 && some > 0 && some <= all - 2, "{some} of {all} pages, {panicked} panics");
+    served.servers.stop().await;
 }
 
 #[tokio::test]

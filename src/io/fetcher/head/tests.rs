@@ -18,12 +18,12 @@ fn retry_after_is_seconds_or_a_date_within_bounds() {
         (&b"120"[..], Some(120_000)),
         (b"0", Some(1_000)),
         (b"-5", Some(1_000)),
-        (b"99999999999999999999999999", Some(LONGEST_RETRY)),
-        (b"86401", Some(LONGEST_RETRY)),
+        (b"99999999999999999999999999", Some(MAX_RETRY)),
+        (b"86401", Some(MAX_RETRY)),
         (b"Fri, 20 Nov 2026 10:01:30 GMT", Some(90_000)),
         (b"Friday, 20-Nov-26 10:01:30 GMT", Some(90_000)),
         (b"Fri, 20 Nov 2026 09:00:00 GMT", Some(1_000)),
-        (b"Sat, 20 Nov 2027 10:00:00 GMT", Some(LONGEST_RETRY)),
+        (b"Sat, 20 Nov 2027 10:00:00 GMT", Some(MAX_RETRY)),
         (b"soon", None),
         (b"1.5", None),
         (b"", None),
@@ -71,9 +71,9 @@ fn content_types_are_compared_without_case_and_parameters() {
 #[test]
 fn a_redirect_says_why_it_leads_nowhere() {
     let asked = PageUrl::parse("http://a.test/x/y").unwrap();
-    assert_eq!(location(&headers(&[]), &asked), Err(BadLocation::Missing));
-    assert_eq!(location(&headers(&[("location", b"/a"), ("location", b"/b")]), &asked), Err(BadLocation::Ambiguous));
-    assert_eq!(location(&headers(&[("location", b"mailto:x@y.z")]), &asked), Err(BadLocation::Refused(UrlRefusal::Scheme)));
+    assert_eq!(location(&headers(&[]), &asked), Err(LocationError::Missing));
+    assert_eq!(location(&headers(&[("location", b"/a"), ("location", b"/b")]), &asked), Err(LocationError::Ambiguous));
+    assert_eq!(location(&headers(&[("location", b"mailto:x@y.z")]), &asked), Err(LocationError::Refused(UrlError::Scheme)));
     assert_eq!(location(&headers(&[("location", b"/a"), ("location", b"/a")]), &asked).unwrap().as_str(), "http://a.test/a");
 }
 
@@ -110,7 +110,7 @@ fn versions_are_kept_as_they_were_said_if_they_can_be_said_again() {
     }
     assert_eq!(said(&[("etag", b"W/\"a b\"")]).etag.as_deref(), Some("W/\"a b\""));
     assert_eq!(said(&[("last-modified", date)]).last_modified.as_deref().map(str::as_bytes), Some(date));
-    let long = [b'x'; LONGEST_VALIDATOR + 1];
+    let long = [b'x'; MAX_VALIDATOR + 1];
     for (name, value) in [("etag", &long[..]), ("etag", b""), ("etag", b"\"\xe9\""), ("last-modified", b"yesterday")] {
         assert!(said(&[(name, value)]).is_empty(), "{name}: {}", String::from_utf8_lossy(value));
     }

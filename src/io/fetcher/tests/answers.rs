@@ -4,7 +4,7 @@ use super::{
     FetchLimits, KEY, fetcher, order, order_as,
     site::{Asked, Site, Step, answer, html, send},
 };
-use crate::model::{
+use nearcrawl_model::{
     evaluation::Rule,
     fetch::{FetchOutcome, FetchPurpose, FetchReport},
     revisit::{Validators, content_of},

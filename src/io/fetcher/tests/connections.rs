@@ -4,7 +4,7 @@ use super::{
     FetchLimits, Fetcher, config, decoded, fetcher, order, order_as, policy,
     site::{Log, Site, Step, answer, html, send},
 };
-use crate::model::fetch::{FetchFailure, FetchOutcome, FetchPurpose};
+use nearcrawl_model::fetch::{FetchError, FetchOutcome, FetchPurpose};
 use std::{net::IpAddr, time::Duration};
 
 /// Waits until `holds`, at most 5 s.
@@ -88,7 +88,7 @@ async fn servers_at_different_addresses_do_not_wait_for_each_other() {
     assert_eq!(decoded(&fetcher.fetch(order(quick.address, "/")).await), 5);
     assert_eq!(fetcher.open_connections(), 2);
     fetcher.close_all().await;
-    assert_eq!(waiting.await.unwrap().outcome, FetchOutcome::Failed(FetchFailure::Cancelled));
+    assert_eq!(waiting.await.unwrap().outcome, FetchOutcome::Failed(FetchError::Cancelled));
     assert_eq!((fetcher.open_connections(), fetcher.lanes()), (0, 0));
     slow.until_all_closed().await;
     quick.until_all_closed().await;
@@ -119,19 +119,19 @@ async fn a_second_try_is_only_for_kept_connections_and_only_if_nothing_came() {
     let site = Site::always(vec![Step::Close]).await;
     let fetcher_ = fetcher(FetchLimits::default(), [site.address.port()]);
     let report = fetcher_.fetch(order(site.address, "/")).await;
-    assert_eq!((report.outcome, site.connections()), (FetchOutcome::Failed(FetchFailure::Closed), 1));
+    assert_eq!((report.outcome, site.connections()), (FetchOutcome::Failed(FetchError::Closed), 1));
     // A kept one that answered a little is not either.
     let site = Site::start(|asked| if asked.request == 1 { vec![html("good")] } else { vec![send("HTTP/1.1 2"), Step::Close] }).await;
     let fetcher_ = fetcher(FetchLimits::default(), [site.address.port()]);
     assert_eq!(decoded(&fetcher_.fetch(order(site.address, "/1")).await), 4);
     let report = fetcher_.fetch(order(site.address, "/2")).await;
-    assert_eq!((report.outcome, site.connections()), (FetchOutcome::Failed(FetchFailure::Closed), 1));
+    assert_eq!((report.outcome, site.connections()), (FetchOutcome::Failed(FetchError::Closed), 1));
     // And the second try is the last.
     let site = Site::start(|asked| if asked.connection == 1 && asked.request == 1 { vec![html("good")] } else { vec![Step::Reset] }).await;
     let fetcher_ = fetcher(FetchLimits::default(), [site.address.port()]);
     assert_eq!(decoded(&fetcher_.fetch(order(site.address, "/1")).await), 4);
     let report = fetcher_.fetch(order(site.address, "/2")).await;
-    assert_eq!((report.outcome, site.connections()), (FetchOutcome::Failed(FetchFailure::Closed), 2));
+    assert_eq!((report.outcome, site.connections()), (FetchOutcome::Failed(FetchError::Closed), 2));
 }
 
 #[tokio::test]
@@ -149,7 +149,7 @@ async fn an_idle_connection_is_closed() {
 
 #[tokio::test]
 async fn no_more_connections_are_kept_than_allowed() {
-    let limits = FetchLimits { most_kept: 2, ..FetchLimits::default() };
+    let limits = FetchLimits { max_kept: 2, ..FetchLimits::default() };
     let mut sites = Vec::new();
     for last in 21..26 {
         sites.push(Site::start_at(IpAddr::from([127, 0, 0, last]), Log::default(), |_| vec![html("x")]).await);
@@ -198,18 +198,18 @@ async fn who_speaks_before_being_asked_is_no_web_server() {
     let fetcher = fetcher(FetchLimits::default(), [address.port()]);
     for _ in 0..5 {
         let report = fetcher.fetch(order(address, "/")).await;
-        assert_eq!(report.outcome, FetchOutcome::Failed(FetchFailure::NotHttp));
+        assert_eq!(report.outcome, FetchOutcome::Failed(FetchError::NotHttp));
     }
 }
 
 #[tokio::test]
 async fn not_everybody_may_fill_the_memory_at_once() {
-    use crate::io::fetcher::buffers::{LARGE, MOST_LARGE};
+    use crate::io::fetcher::buffers::{LARGE, MAX_LARGE};
     // These send a large body but for its end.
     let head = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n", 4 * LARGE);
     let steps = vec![send(head), send(vec![b'x'; 4 * LARGE - 1]), Step::Hold];
     let mut sites = Vec::new();
-    for n in 0..MOST_LARGE + 4 {
+    for n in 0..MAX_LARGE + 4 {
         let steps = steps.clone();
         sites.push(Site::start_at(format!("127.0.3.{}", n + 1).parse().unwrap(), Log::default(), move |_| steps.clone()).await);
     }
@@ -221,10 +221,10 @@ async fn not_everybody_may_fill_the_memory_at_once() {
         let (fetcher, order) = (fetcher.clone(), order(site.address, "/"));
         fetching.spawn(async move { fetcher.fetch(order).await });
     }
-    until("so many", || fetcher.large_bodies() == MOST_LARGE).await;
+    until("so many", || fetcher.large_bodies() == MAX_LARGE).await;
     assert_eq!(decoded(&fetcher.fetch(order(small.address, "/")).await), 5, "small pages do not wait for large ones");
     while let Some(report) = fetching.join_next().await {
-        assert_eq!(report.unwrap().outcome, FetchOutcome::Failed(FetchFailure::BodyTimeout));
+        assert_eq!(report.unwrap().outcome, FetchOutcome::Failed(FetchError::BodyTimeout));
     }
     assert_eq!(fetcher.large_bodies(), 0);
 }

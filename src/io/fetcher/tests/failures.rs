@@ -4,8 +4,8 @@ use super::{
     FetchLimits, Fetcher, config, decoded, fetcher, order, order_as, policy,
     site::{Site, Step, answer, html, pack, send},
 };
-use crate::model::fetch::{FetchFailure, FetchOutcome, FetchPurpose};
-use FetchFailure::*;
+use FetchError::*;
+use nearcrawl_model::fetch::{FetchError, FetchOutcome, FetchPurpose};
 use std::{io::Write, time::Duration};
 
 const SOON: Duration = Duration::from_millis(300);
@@ -21,7 +21,7 @@ fn packed(name: &str, body: &[u8]) -> Vec<Step> {
 }
 
 /// Asks a server that always does `steps` and says how it failed, and how often it was asked.
-async fn failure_of(steps: Vec<Step>, limits: FetchLimits) -> (Option<FetchFailure>, usize) {
+async fn failure_of(steps: Vec<Step>, limits: FetchLimits) -> (Option<FetchError>, usize) {
     let site = Site::always(steps).await;
     let fetcher = fetcher(limits, [site.address.port()]);
     let fetching = fetcher.fetch(order(site.address, "/"));
@@ -106,12 +106,12 @@ async fn nobody_is_contacted_who_may_not_be() {
     let site = Site::always(vec![html("never")]).await;
     let port = site.address.port();
     let closed =
-        Fetcher::new(config(FetchLimits::default()), crate::model::address::AddressPolicy { ports: vec![port], ..Default::default() })
+        Fetcher::new(config(FetchLimits::default()), nearcrawl_model::address::AddressPolicy { ports: vec![port], ..Default::default() })
             .unwrap();
     let other_port = fetcher(FetchLimits::default(), [80]);
     let own = Fetcher::new(
         config(FetchLimits::default()),
-        crate::model::address::AddressPolicy { own: vec![site.address.ip()], ..policy([port]) },
+        nearcrawl_model::address::AddressPolicy { own: vec![site.address.ip()], ..policy([port]) },
     )
     .unwrap();
     for fetcher in [closed, other_port, own] {

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 /// A server of its own thread that answers on one connection and says what it is asked as soon as it is.
 fn server(lengths: [usize; 2]) -> (SocketAddr, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, (asked, hear)) = (listener.local_addr().unwrap(), mpsc::channel());
+    let (address, (asked, hear)) = (listener.local_addr().unwrap(), mpsc::sync_channel(16));
     thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         for length in lengths {

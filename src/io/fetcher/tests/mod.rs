@@ -7,8 +7,8 @@ mod landing;
 pub(crate) mod secure;
 pub(crate) mod site;
 
-use super::{BadFetcher, FetchLimits, Fetcher, FetcherConfig, tls::WebTls};
-use crate::model::{
+use super::{FetchLimits, Fetcher, FetcherConfig, FetcherConfigError, tls::WebTls};
+use nearcrawl_model::{
     address::AddressPolicy,
     fetch::{FetchOrder, FetchOutcome, FetchPurpose, FetchReport},
     fingerprint::FingerprintKey,
@@ -57,9 +57,9 @@ fn decoded(report: &FetchReport) -> u64 {
 #[test]
 fn a_name_that_cannot_be_sent_is_refused() {
     let bad = FetcherConfig { user_agent: "near\ncrawl".into(), ..config(FetchLimits::default()) };
-    assert_eq!(Fetcher::new(bad, AddressPolicy::default()).err(), Some(BadFetcher::UserAgent("near\ncrawl".into())));
+    assert_eq!(Fetcher::new(bad, AddressPolicy::default()).err(), Some(FetcherConfigError::UserAgent("near\ncrawl".into())));
     let bad = FetcherConfig { user_agent: String::new(), ..config(FetchLimits::default()) };
     assert!(Fetcher::new(bad, AddressPolicy::default()).is_err());
     let bad = FetcherConfig { from: Some("a\0b".into()), ..config(FetchLimits::default()) };
-    assert_eq!(Fetcher::new(bad, AddressPolicy::default()).err(), Some(BadFetcher::From("a\0b".into())));
+    assert_eq!(Fetcher::new(bad, AddressPolicy::default()).err(), Some(FetcherConfigError::From("a\0b".into())));
 }

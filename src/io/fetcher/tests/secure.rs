@@ -4,7 +4,7 @@ use super::{
     FetchLimits, Fetcher, WebTls, config, decoded, order_as, policy,
     site::{Site, Step, send},
 };
-use crate::model::fetch::{FetchFailure, FetchOutcome, FetchPurpose};
+use nearcrawl_model::fetch::{FetchError, FetchOutcome, FetchPurpose};
 use std::{
     net::SocketAddr,
     sync::{
@@ -80,7 +80,7 @@ impl SecureSite {
     }
 }
 
-async fn fetch(fetcher: &Fetcher, host: &str, address: SocketAddr) -> crate::model::fetch::FetchReport {
+async fn fetch(fetcher: &Fetcher, host: &str, address: SocketAddr) -> nearcrawl_model::fetch::FetchReport {
     let order = order_as(&format!("https://{host}:{}/", address.port()), address.ip(), FetchPurpose::Page);
     tokio::time::timeout(Duration::from_secs(20), fetcher.fetch(order)).await.expect("the fetcher hangs")
 }
@@ -120,10 +120,10 @@ async fn a_certificate_that_does_not_hold_is_not_believed() {
     let site = SecureSite::start().await;
     let port = site.address.port();
     let wrong_host = fetch(&trusting(FetchLimits::default(), port), "evil.test", site.address).await;
-    assert_eq!(wrong_host.outcome, FetchOutcome::Failed(FetchFailure::CertificateForOther));
+    assert_eq!(wrong_host.outcome, FetchOutcome::Failed(FetchError::CertificateForOther));
     let stranger = Fetcher::new(config(FetchLimits::default()), policy([port])).unwrap();
     let unknown_root = fetch(&stranger, "good.test", site.address).await;
-    assert_eq!(unknown_root.outcome, FetchOutcome::Failed(FetchFailure::UnknownIssuer));
+    assert_eq!(unknown_root.outcome, FetchOutcome::Failed(FetchError::UnknownIssuer));
     assert_eq!(stranger.open_connections(), 0);
 }
 
@@ -151,8 +151,8 @@ async fn servers_without_tls_fail_otherwise() {
         }
     });
     let limits = FetchLimits { tls: Duration::from_millis(300), ..FetchLimits::default() };
-    for want in [FetchFailure::TlsProtocol, FetchFailure::TlsFailed, FetchFailure::TlsTimeout] {
-        let limits = if want == FetchFailure::TlsTimeout { limits.clone() } else { FetchLimits::default() };
+    for want in [FetchError::TlsProtocol, FetchError::TlsFailed, FetchError::TlsTimeout] {
+        let limits = if want == FetchError::TlsTimeout { limits.clone() } else { FetchLimits::default() };
         let report = fetch(&trusting(limits, address.port()), "good.test", address).await;
         assert_eq!(report.outcome, FetchOutcome::Failed(want));
     }
@@ -163,7 +163,7 @@ async fn a_plain_answer_is_never_taken_for_a_secure_one() {
     let site = Site::always(vec![send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), Step::Close]).await;
     let fetcher = trusting(FetchLimits { tls: Duration::from_millis(300), ..FetchLimits::default() }, site.address.port());
     let report = fetch(&fetcher, "good.test", site.address).await;
-    assert!(matches!(report.outcome, FetchOutcome::Failed(FetchFailure::TlsProtocol | FetchFailure::TlsTimeout)), "{:?}", report.outcome);
+    assert!(matches!(report.outcome, FetchOutcome::Failed(FetchError::TlsProtocol | FetchError::TlsTimeout)), "{:?}", report.outcome);
     assert!(site.heads().is_empty());
 }
 
@@ -172,7 +172,7 @@ async fn who_trusts_another_authority_says_so_by_a_file() {
     let site = SecureSite::start().await;
     let asking = |tls: WebTls| Fetcher::with_tls(config(FetchLimits::default()), policy([site.address.port()]), tls).unwrap();
     let browser = fetch(&asking(WebTls::default()), "good.test", site.address).await;
-    assert_eq!(browser.outcome, FetchOutcome::Failed(FetchFailure::UnknownIssuer));
+    assert_eq!(browser.outcome, FetchOutcome::Failed(FetchError::UnknownIssuer));
     let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/src/io/fetcher/tests/ca.pem");
     let told = fetch(&asking(WebTls::with_authorities(&[ours.into()]).unwrap()), "good.test", site.address).await;
     assert!(matches!(told.outcome, FetchOutcome::Page { .. }), "{:?}", told.outcome);

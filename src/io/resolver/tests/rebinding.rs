@@ -2,18 +2,16 @@
 //! name server whose every answer is another one.
 
 use super::*;
-use crate::{
-    io::fetcher::{
-        FetchLimits, Fetcher, FetcherConfig,
-        tests::{
-            KEY,
-            site::{Log, Site, html},
-        },
+use crate::io::fetcher::{
+    FetchLimits, Fetcher, FetcherConfig,
+    tests::{
+        KEY,
+        site::{Log, Site, html},
     },
-    model::{
-        fetch::{FetchFailure, FetchOrder, FetchOutcome, FetchPurpose},
-        url::PageUrl,
-    },
+};
+use nearcrawl_model::{
+    fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose},
+    url::PageUrl,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -85,12 +83,12 @@ async fn ten_thousand_changes_of_mind_bring_no_connection_to_a_forbidden_address
                         fetched += 1;
                     }
                     // So many questions on a busy machine: a datagram may be lost.
-                    Err(ResolveFailure::TimedOut | ResolveFailure::ServerFailed) => unanswered += 1,
+                    Err(ResolveError::TimedOut | ResolveError::ServerFailed) => unanswered += 1,
                     Err(failure) => {
-                        assert_eq!(failure, ResolveFailure::ForbiddenAddress);
+                        assert_eq!(failure, ResolveError::ForbiddenAddress);
                         // Nor would the dialler, should somebody have slipped it the address.
                         let report = fetcher.fetch(order(PRIVATE.parse().unwrap())).await;
-                        assert_eq!(report.outcome, FetchOutcome::Failed(FetchFailure::ForbiddenAddress));
+                        assert_eq!(report.outcome, FetchOutcome::Failed(FetchError::ForbiddenAddress));
                         refused += 1;
                     }
                 }

@@ -1,15 +1,16 @@
 //! How fast is the seen set itself? One without the store's thread around it, for measurements.
 
+use super::super::columns::Column;
 use super::{
     super::{
         config::StoreConfig,
         counters::StoreCounters,
-        database::{Database, Plan, family},
+        database::{Database, Plan},
         error::{OpenError, StoreError},
     },
     SeenSet,
 };
-use crate::model::{
+use nearcrawl_model::{
     fingerprint::Fingerprint,
     seen::{PageState, SeenAnswer, SeenBatch},
 };
@@ -69,13 +70,16 @@ impl LoneSeenSet {
     /// As [`Self::ask`].
     pub fn sizes(&self) -> Result<SeenSizes, StoreError> {
         let db = self.database.db()?;
-        let of = |name, property: &str| db.property_int_value_cf(family(db, name), property).ok().flatten().unwrap_or(0);
-        let all = |property: &str| -> u64 { ["seen", "recent", "children", "cut", "tables"].map(|name| of(name, property)).iter().sum() };
-        let memory =
-            all("rocksdb.cur-size-all-mem-tables") + all("rocksdb.estimate-table-readers-mem") + of("seen", "rocksdb.block-cache-usage");
+        let of = |column: Column, property: &str| db.property_int_value_cf(column.of(db), property).ok().flatten().unwrap_or(0);
+        let all = |property: &str| -> u64 {
+            [Column::Seen, Column::Recent, Column::Children, Column::Cut, Column::Tables].map(|column| of(column, property)).iter().sum()
+        };
+        let memory = all("rocksdb.cur-size-all-mem-tables")
+            + all("rocksdb.estimate-table-readers-mem")
+            + of(Column::Seen, "rocksdb.block-cache-usage");
         Ok(SeenSizes {
-            rows: of("seen", "rocksdb.total-sst-files-size"),
-            log: of("recent", "rocksdb.total-sst-files-size"),
+            rows: of(Column::Seen, "rocksdb.total-sst-files-size"),
+            log: of(Column::Recent, "rocksdb.total-sst-files-size"),
             database_memory: memory,
             recent: self.set.recent.len() as u64,
         })

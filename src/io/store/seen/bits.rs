@@ -4,7 +4,7 @@
 //! never a panic.
 
 /// Numbers of this many bits can be read and written.
-pub(super) const MOST_BITS: u32 = 56;
+pub(super) const MAX_BITS: u32 = 56;
 
 /// Appends numbers, the last byte filled up with zeros by [`Self::finish`].
 pub(super) struct Writer<'a> {
@@ -20,7 +20,7 @@ impl<'a> Writer<'a> {
 
     /// Appends a number that has no bits beyond the lowest `width`.
     pub(super) fn put(&mut self, number: u64, width: u32) {
-        debug_assert!(width <= MOST_BITS && number >> width == 0, "{number} has more than {width} bits");
+        debug_assert!(width <= MAX_BITS && number >> width == 0, "{number} has more than {width} bits");
         self.pending |= number << self.filled;
         self.filled += width;
         if self.filled >= u64::BITS {
@@ -32,9 +32,9 @@ impl<'a> Writer<'a> {
 
     /// Appends so many zeros and a one.
     pub(super) fn put_unary(&mut self, mut zeros: u64) {
-        while zeros >= u64::from(MOST_BITS) {
-            self.put(0, MOST_BITS);
-            zeros -= u64::from(MOST_BITS);
+        while zeros >= u64::from(MAX_BITS) {
+            self.put(0, MAX_BITS);
+            zeros -= u64::from(MAX_BITS);
         }
         self.put(1 << zeros, zeros as u32 + 1);
     }
@@ -57,7 +57,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 
 /// The number of `width` bits that begins at bit `at`.
 pub(super) fn get(bytes: &[u8], at: usize, width: u32) -> u64 {
-    debug_assert!(width <= MOST_BITS, "{width} bits are not in one word");
+    debug_assert!(width <= MAX_BITS, "{width} bits are not in one word");
     word(bytes, at / 8) >> (at % 8) & ((1 << width) - 1)
 }
 
@@ -106,7 +106,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(numbers in prop::collection::vec((any::<u64>(), 0u32..=MOST_BITS), 0..60)) {
+        fn what_is_written_is_read(numbers in prop::collection::vec((any::<u64>(), 0u32..=MAX_BITS), 0..60)) {
             let numbers: Vec<_> = numbers.into_iter().map(|(number, width)| (number & ((1 << width) - 1), width)).collect();
             let mut bytes = Vec::new();
             let mut writer = Writer::new(&mut bytes);

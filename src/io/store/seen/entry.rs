@@ -1,6 +1,6 @@
 //! What is remembered of a page? Its code and what became of it, in one word.
 
-use crate::model::{
+use nearcrawl_model::{
     fingerprint::Fingerprint,
     seen::{DEEPEST_LEVEL, PageState},
 };

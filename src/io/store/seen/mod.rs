@@ -12,25 +12,21 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use super::{
-    database::{Database, family},
-    error::StoreError,
-    journal::ReadFault,
-    state::look,
-};
-use crate::model::{
+use super::columns::Column;
+use super::{database::Database, error::StoreError, journal::ReadFault, state::look};
+pub use alone::{LoneSeenSet, SeenSizes};
+use entry::{Entry, Remembered};
+use nearcrawl_model::{
     fingerprint::Fingerprint,
     seen::{DEEPEST_LEVEL, PageState, SeenAnswer, SeenBatch},
 };
-pub use alone::{LoneSeenSet, SeenSizes};
-use entry::{Entry, Remembered};
 use recent::Recent;
 use rocksdb::{DB, FlushOptions, IteratorMode, ReadOptions, WriteBatch};
 use rows::{Depths, Sweep};
 use std::{ops::RangeInclusive, time::Instant};
 
 /// A generation has at least so many pages before it is swept.
-const LEAST_GENERATION: usize = 32 << 10;
+const MIN_GENERATION: usize = 32 << 10;
 
 /// It may grow to this part of all pages: then a sweep brings each row about a dozen new ones.
 const PART_OF_ALL: usize = 32;
@@ -45,13 +41,13 @@ const RECENT_BYTES: usize = 26;
 const SWEPT_FOR_EACH: usize = 2;
 
 /// And not fewer at a time, for a row is rewritten for all of its changes at once.
-const LEAST_SHARE: usize = 256;
+const MIN_SHARE: usize = 256;
 
 /// More rows than this are not looked at together.
-const MOST_ROWS_AT_ONCE: usize = 64;
+const MAX_ROWS_AT_ONCE: usize = 64;
 
 /// More questions than this are not answered on the spot.
-const MOST_AT_ONCE: usize = 1_000;
+const MAX_AT_ONCE: usize = 1_000;
 
 /// The seen set, of which the rows and the log are in a [`Database`].
 pub(super) struct SeenSet {
@@ -78,7 +74,7 @@ impl SeenSet {
     /// An empty one that reads itself from the database at the first question. May take about `memory_bytes` for what changed lately.
     pub(super) fn new(memory_bytes: usize) -> SeenSet {
         let most = (memory_bytes / RECENT_BYTES).max(1024);
-        let limit = LEAST_GENERATION.min(most);
+        let limit = MIN_GENERATION.min(most);
         SeenSet {
             recent: Recent::default(),
             depths: Depths::new(),
@@ -126,7 +122,7 @@ impl SeenSet {
         let mut write = WriteBatch::default();
         if let Some(visit) = &batch.visited {
             let children: Vec<u8> = visit.children.iter().flat_map(|child| child.0.to_be_bytes()).collect();
-            write.put_cf(family(database.db()?, "children"), key(batch.site, visit.page), children);
+            write.put_cf(Column::Children.of(database.db()?), key(batch.site, visit.page), children);
         }
         self.enter(database, batch.site, asked.changed(), write)?;
         Ok(answers)
@@ -135,8 +131,8 @@ impl SeenSet {
     /// Whether a question can be answered without sweeping, reading rows from the disk, opening the database or waiting for it to take a
     /// write: in some microseconds.
     pub(super) fn is_quick(&self, database: &mut Database, batch: &SeenBatch, now: Instant) -> bool {
-        let small = batch.questions.len() <= MOST_AT_ONCE;
-        let swept = self.recent.full.is_empty() || self.owed < LEAST_SHARE;
+        let small = batch.questions.len() <= MAX_AT_ONCE;
+        let swept = self.recent.full.is_empty() || self.owed < MIN_SHARE;
         let room = self.recent.filling.len() + batch.questions.len() + 1 < self.limit;
         small && swept && room && self.fits_cache && self.opening == database.openings() && database.writes_at_once(now)
     }
@@ -158,7 +154,7 @@ impl SeenSet {
         self.make_ready(database)?;
         let db = database.db()?;
         rows::forget(db, &mut batch, &mut self.depths, sites);
-        batch.put_cf(family(db, "recent"), self.recent.next_key(), recent::forgotten(sites));
+        batch.put_cf(Column::Recent.of(db), self.recent.next_key(), recent::forgotten(sites));
         database.write(batch)?;
         self.recent.forget(sites);
         Ok(())
@@ -169,7 +165,7 @@ impl SeenSet {
         database.make_writable()?;
         if self.opening != database.openings() {
             (self.depths, self.recent) = look(database, |db| {
-                let lines = db.iterator_cf(family(db, "recent"), IteratorMode::Start);
+                let lines = db.iterator_cf(Column::Recent.of(db), IteratorMode::Start);
                 Ok((rows::depths(db)?, Recent::read(lines)?))
             })?;
             (self.sweep, self.flushing) = (Sweep::default(), false);
@@ -192,7 +188,7 @@ impl SeenSet {
         let key = |page: &Page| rows::key(site, depth, rows::bucket(page.code, depth));
         let reading = if self.fits_cache { &self.reading.0 } else { &self.reading.1 };
         look(database, |db| {
-            let seen = family(db, "seen");
+            let seen = Column::Seen.of(db);
             if let [page] = &mut *rest {
                 let packed = db.get_pinned_cf_opt(seen, key(page), reading)?;
                 page.colour = packed.and_then(|packed| row::find(&packed, depth, page.code).transpose()).transpose()?;
@@ -201,7 +197,7 @@ impl SeenSet {
             // In the order of rows, for the pages are in the order of codes.
             let mut rows: Vec<&mut [&mut Page]> =
                 rest.chunk_by_mut(|a, b| rows::bucket(a.code, depth) == rows::bucket(b.code, depth)).collect();
-            for rows in rows.chunks_mut(MOST_ROWS_AT_ONCE) {
+            for rows in rows.chunks_mut(MAX_ROWS_AT_ONCE) {
                 let keys: Vec<_> = rows.iter().map(|pages| key(pages[0])).collect();
                 let found = db.batched_multi_get_cf_opt(seen, &keys, true, reading);
                 for (pages, packed) in rows.iter_mut().zip(found) {
@@ -218,7 +214,7 @@ impl SeenSet {
     /// Writes changes to the log, and sweeps so many older ones that the generation before is swept when this one is full.
     fn enter(&mut self, database: &mut Database, site: u64, entries: Vec<Entry>, mut batch: WriteBatch) -> Result<(), StoreError> {
         if !entries.is_empty() {
-            batch.put_cf(family(database.db()?, "recent"), self.recent.next_key(), recent::entered(site, &entries));
+            batch.put_cf(Column::Recent.of(database.db()?), self.recent.next_key(), recent::entered(site, &entries));
         }
         if batch.is_empty() {
             return Ok(());
@@ -228,7 +224,7 @@ impl SeenSet {
         self.recent.filling.enter(site, entries.into_iter());
         self.owed += pages * SWEPT_FOR_EACH;
         let full = self.recent.filling.len() >= self.limit;
-        if (full || self.owed >= LEAST_SHARE) && !self.recent.full.is_empty() {
+        if (full || self.owed >= MIN_SHARE) && !self.recent.full.is_empty() {
             let share = if full { usize::MAX } else { std::mem::take(&mut self.owed) };
             if self.sweep.advance(database, &mut self.depths, &self.recent.full, share)? {
                 self.swept(database, full)?;
@@ -244,7 +240,7 @@ impl SeenSet {
     /// All that is full is in the rows: once they are on the disk, its log is not needed. Waits for the disk only if told to.
     fn swept(&mut self, database: &mut Database, wait: bool) -> Result<(), StoreError> {
         let db = database.db()?;
-        let rows = family(db, "seen");
+        let rows = Column::Seen.of(db);
         let (from, to) = self.recent.full_log();
         let mut flush = FlushOptions::default();
         flush.set_wait(wait);
@@ -257,9 +253,9 @@ impl SeenSet {
             return Ok(());
         }
         let db = database.db()?;
-        db.delete_file_in_range_cf(family(db, "recent"), from, to).map_err(|error| database.fail(&error))?;
+        db.delete_file_in_range_cf(Column::Recent.of(db), from, to).map_err(|error| database.fail(&error))?;
         let mut batch = WriteBatch::default();
-        batch.delete_range_cf(family(database.db()?, "recent"), from, to);
+        batch.delete_range_cf(Column::Recent.of(database.db()?), from, to);
         database.write(batch)?;
         self.recent.full = recent::Full::default();
         (self.sweep, self.flushing) = (Sweep::default(), false);
@@ -268,9 +264,9 @@ impl SeenSet {
 
     /// Adapts what depends on how large the set is.
     fn adapt(&mut self, database: &mut Database) -> Result<(), StoreError> {
-        let bytes = look(database, |db| Ok(db.property_int_value_cf(family(db, "seen"), "rocksdb.estimate-live-data-size")?))?;
+        let bytes = look(database, |db| Ok(db.property_int_value_cf(Column::Seen.of(db), "rocksdb.estimate-live-data-size")?))?;
         let bytes = bytes.unwrap_or(0) as usize;
-        self.limit = (bytes / PAGE_BYTES / PART_OF_ALL).max(LEAST_GENERATION).min(self.most);
+        self.limit = (bytes / PAGE_BYTES / PART_OF_ALL).max(MIN_GENERATION).min(self.most);
         self.fits_cache = bytes < self.most * RECENT_BYTES / 2;
         Ok(())
     }
@@ -325,7 +321,7 @@ pub(super) fn key(site: u64, page: Fingerprint) -> [u8; 16] {
 
 /// The children of a visited page; none of one that is not known.
 pub(super) fn children(db: &DB, site: u64, page: Fingerprint) -> Result<Vec<Fingerprint>, ReadFault> {
-    let Some(bytes) = db.get_pinned_cf(family(db, "children"), key(site, page))? else { return Ok(Vec::new()) };
+    let Some(bytes) = db.get_pinned_cf(Column::Children.of(db), key(site, page))? else { return Ok(Vec::new()) };
     let (children, rest) = bytes.as_chunks::<8>();
     if !rest.is_empty() {
         return Err(ReadFault::Nonsense("the children of a page have the wrong length"));

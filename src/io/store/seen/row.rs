@@ -86,7 +86,7 @@ impl Layout {
         let highs = row.get(self.high_at()..self.end())?;
         let (mut place, mut at) = (0, 0);
         while place < self.pages {
-            let word = bits::get(highs, at, bits::MOST_BITS);
+            let word = bits::get(highs, at, bits::MAX_BITS);
             let mut ones = word;
             while ones != 0 && place < self.pages {
                 let high = at + ones.trailing_zeros() as usize - place;
@@ -95,8 +95,8 @@ impl Layout {
                 ones &= ones - 1;
                 place += 1;
             }
-            at += bits::MOST_BITS as usize;
-            if at > highs.len() * 8 + bits::MOST_BITS as usize {
+            at += bits::MAX_BITS as usize;
+            if at > highs.len() * 8 + bits::MAX_BITS as usize {
                 return None;
             }
         }
@@ -127,7 +127,7 @@ impl<'a> Head<'a> {
         let (mut at, mut before) = (self.at, 0);
         self.pieces.iter().map(move |[known, low, high]| {
             let (known, pages) = (u32::from(*known), usize::from(u16::from_le_bytes([*low, *high])));
-            let width = known.checked_sub(depth).filter(|width| *width <= bits::MOST_BITS && known <= CODE_BITS)?;
+            let width = known.checked_sub(depth).filter(|width| *width <= bits::MAX_BITS && known <= CODE_BITS)?;
             let layout = Layout::new(pages, width, at);
             let found = (known, before, layout);
             at = found.2.end();
@@ -186,15 +186,15 @@ pub(super) fn unpack(row: &[u8], depth: u32, bucket: u64) -> Result<Vec<Piece>, 
         // Numbers are small: mostly within one word.
         let mut high = 0;
         loop {
-            let word = bits::get(highs, at, bits::MOST_BITS);
+            let word = bits::get(highs, at, bits::MAX_BITS);
             if word != 0 {
                 let zeros = word.trailing_zeros() as usize;
                 high += zeros;
                 at += zeros + 1;
                 break;
             }
-            high += bits::MOST_BITS as usize;
-            at += bits::MOST_BITS as usize;
+            high += bits::MAX_BITS as usize;
+            at += bits::MAX_BITS as usize;
             if at > highs.len() * 8 {
                 return Err(NONSENSE);
             }
@@ -241,7 +241,7 @@ pub(super) fn pack(pieces: &[Piece], depth: u32, row: &mut Vec<u8>) {
         let steps = 1 << (layout.width - layout.low);
         let mut left = steps - reached;
         while left > 0 {
-            let some = left.min(u64::from(bits::MOST_BITS));
+            let some = left.min(u64::from(bits::MAX_BITS));
             highs.put(0, some as u32);
             left -= some;
         }

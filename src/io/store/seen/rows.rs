@@ -10,9 +10,10 @@
 //!
 //! Rows are written without a log: what is in them is in the log of the generation that is being swept, until all of them are on the disk.
 
+use super::super::columns::Column;
 use super::{
     super::{
-        database::{Database, family, within},
+        database::{Database, within},
         error::StoreError,
         journal::ReadFault,
         state::look,
@@ -26,13 +27,13 @@ use std::{collections::HashMap, ops::RangeInclusive};
 
 /// A row with more pages is split. Shorter rows would be read more quickly, one by one (640: -10 %), but there would be more of them to
 /// rewrite (+35 % for each new page at 10^8) and to keep.
-const MOST_IN_ROW: usize = 1024;
+const MAX_IN_ROW: usize = 1024;
 
 /// A split makes two of one.
 const SPLIT_BITS: u32 = 1;
 
 /// No site has more rows than for so many bits.
-const MOST_DEPTH: u32 = 30;
+const MAX_DEPTH: u32 = 30;
 
 /// Rows are written in batches of about so many bytes.
 const BATCH_BYTES: usize = 256 << 10;
@@ -67,7 +68,7 @@ pub(super) fn depth_of(depths: &Depths, site: u64) -> u32 {
 /// Reads how deep each site is.
 pub(super) fn depths(db: &DB) -> Result<Depths, ReadFault> {
     let mut depths = Depths::new();
-    for item in db.iterator_cf_opt(family(db, "seen"), within(&[0]), IteratorMode::From(&[0], Direction::Forward)) {
+    for item in db.iterator_cf_opt(Column::Seen.of(db), within(&[0]), IteratorMode::From(&[0], Direction::Forward)) {
         let (key, depth) = item?;
         let site = key.last_chunk::<8>().filter(|_| key.len() == 9);
         let (Some(site), [depth]) = (site, &*depth) else { return Err(ReadFault::Nonsense("a site of the seen set has no depth")) };
@@ -80,14 +81,14 @@ pub(super) fn depths(db: &DB) -> Result<Depths, ReadFault> {
 pub(super) fn forget(db: &DB, batch: &mut WriteBatch, depths: &mut Depths, sites: &RangeInclusive<u64>) {
     let (first, last) = (*sites.start(), *sites.end());
     if first == last && !depths.contains_key(&first) {
-        batch.delete_cf(family(db, "seen"), key(first, 0, 0));
+        batch.delete_cf(Column::Seen.of(db), key(first, 0, 0));
         return;
     }
     depths.retain(|site, _| !sites.contains(site));
     // The end of a range is not part of it; 2 begins no key.
     let behind = |behind: Option<u64>, key: fn(u64) -> Vec<u8>, end: u8| behind.map_or(vec![end], key);
-    batch.delete_range_cf(family(db, "seen"), depth_key(first).to_vec(), behind(last.checked_add(1), |site| depth_key(site).to_vec(), 1));
-    batch.delete_range_cf(family(db, "seen"), key(first, 0, 0).to_vec(), behind(last.checked_add(1), |site| key(site, 0, 0).to_vec(), 2));
+    batch.delete_range_cf(Column::Seen.of(db), depth_key(first).to_vec(), behind(last.checked_add(1), |site| depth_key(site).to_vec(), 1));
+    batch.delete_range_cf(Column::Seen.of(db), key(first, 0, 0).to_vec(), behind(last.checked_add(1), |site| key(site, 0, 0).to_vec(), 2));
 }
 
 /// A sweep of a full generation.
@@ -122,7 +123,7 @@ impl Sweep {
                 (self.site, self.done) = (next, 0);
                 continue;
             };
-            while self.done == 0 && pages.len() >> depth_of(depths, site) > MOST_IN_ROW && depth_of(depths, site) < MOST_DEPTH {
+            while self.done == 0 && pages.len() >> depth_of(depths, site) > MAX_IN_ROW && depth_of(depths, site) < MAX_DEPTH {
                 write(database, &mut batch)?;
                 self.split(database, depths, site)?;
             }
@@ -130,16 +131,16 @@ impl Sweep {
             let row = bucket(next.code(), depth);
             let pages = &pages[self.done..];
             let pages = &pages[..pages.partition_point(|page| bucket(page.code(), depth) == row)];
-            let mut pieces = look(database, |db| match db.get_pinned_cf_opt(family(db, "seen"), key(site, depth, row), &uncached())? {
+            let mut pieces = look(database, |db| match db.get_pinned_cf_opt(Column::Seen.of(db), key(site, depth, row), &uncached())? {
                 Some(packed) => row::unpack(&packed, depth, row),
                 None => Ok(Vec::new()),
             })?;
             enter(&mut pieces, pages, row::kept(depth));
             row::pack(&pieces, depth, &mut self.packed);
-            batch.put_cf(family(database.db()?, "seen"), key(site, depth, row), &self.packed);
+            batch.put_cf(Column::Seen.of(database.db()?), key(site, depth, row), &self.packed);
             swept += pages.len();
             self.done += pages.len();
-            let crowded = pieces.iter().map(|piece| piece.entries.len()).sum::<usize>() > MOST_IN_ROW && depth < MOST_DEPTH;
+            let crowded = pieces.iter().map(|piece| piece.entries.len()).sum::<usize>() > MAX_IN_ROW && depth < MAX_DEPTH;
             if crowded || batch.size_in_bytes() > BATCH_BYTES {
                 write(database, &mut batch)?;
             }
@@ -161,7 +162,7 @@ impl Sweep {
         while more {
             let mut batch = WriteBatch::default();
             more = look(database, |db| {
-                let seen = family(db, "seen");
+                let seen = Column::Seen.of(db);
                 for item in db.iterator_cf_opt(seen, within(&from[..10]), IteratorMode::From(&from, Direction::Forward)) {
                     let (key_found, packed) = item?;
                     if batch.size_in_bytes() > BATCH_BYTES {
@@ -183,7 +184,7 @@ impl Sweep {
             write(database, &mut batch)?;
         }
         let mut batch = WriteBatch::default();
-        let seen = family(database.db()?, "seen");
+        let seen = Column::Seen.of(database.db()?);
         batch.put_cf(seen, depth_key(site), [deeper as u8]);
         if depth == 0 {
             batch.delete_cf(seen, key(site, 0, 0));

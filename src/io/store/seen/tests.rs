@@ -6,7 +6,7 @@ use super::{
     row::Piece,
     *,
 };
-use crate::model::seen::SeenVisit;
+use nearcrawl_model::seen::SeenVisit;
 use proptest::prelude::*;
 use rocksdb::Cache;
 use std::{

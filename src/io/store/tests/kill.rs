@@ -1,7 +1,7 @@
 //! Is a page new only once, though the daemon is killed again and again? A process of its own asks, and is killed for it.
 
 use super::*;
-use crate::model::{
+use nearcrawl_model::{
     fingerprint::Fingerprint,
     seen::{SeenAnswer, SeenBatch},
 };

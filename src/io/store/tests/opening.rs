@@ -1,12 +1,10 @@
 //! What is found when a directory is opened again: after a close, a kill, an upgrade, damage?
 
 use super::*;
-use crate::{
-    io::store::{FORMAT, OpenError, StoreError},
-    model::{
-        fingerprint::Fingerprint,
-        seen::{SeenAnswer, SeenBatch},
-    },
+use crate::io::store::{FORMAT, OpenError, StoreError};
+use nearcrawl_model::{
+    fingerprint::Fingerprint,
+    seen::{SeenAnswer, SeenBatch},
 };
 use std::{collections::BTreeMap, io, path::PathBuf};
 

@@ -1,14 +1,12 @@
 //! What do the questions answer? Journals, claims, the seen set and the small tables.
 
 use super::*;
-use crate::{
-    io::store::StoreError,
-    model::{
-        access_point::AccessPoint,
-        claim::{Claim, ClaimReason, SignedClaim},
-        fingerprint::Fingerprint,
-        seen::{PageState, SeenAnswer, SeenBatch, SeenVisit},
-    },
+use crate::io::store::StoreError;
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::{Claim, ClaimReason, SignedClaim},
+    fingerprint::Fingerprint,
+    seen::{PageState, SeenAnswer, SeenBatch, SeenVisit},
 };
 use proptest::prelude::*;
 use std::{

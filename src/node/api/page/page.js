@@ -1,10 +1,10 @@
 "use strict";
-// Watches the daemon that served this page. Whatever comes from web servers is set as text, never as markup.
+// Polls the daemon that served this page. Text from web servers is set as text, never as markup.
 
 const EVERY_MS = 1500;
 const PATIENCE_MS = 12000;
-const MOST_POINTS = 400;
-const MOST_ROWS = 60;
+const MAX_POINTS = 400;
+const MAX_ROWS = 60;
 const SVG = "http://www.w3.org/2000/svg";
 
 const at = (id) => document.getElementById(id);
@@ -47,7 +47,7 @@ function span(ms) {
 }
 
 const plural = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
-const short = (peer) => `…${peer.slice(-8)}`;
+const short = (id) => `…${id.slice(-8)}`;
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function bar(value, most) {
@@ -75,10 +75,10 @@ async function ask(path, options) {
 function showStatus(status) {
   at("state-dot").dataset.state = status.state;
   say("state", status.state);
-  say("sentence", capital(status.sentence));
+  say("sentence", capital(status.state_text));
   if (lastState !== status.state) {
     lastState = status.state;
-    say("spoken", status.sentence);
+    say("spoken", status.state_text);
   }
   document.title = `${status.state} · nearcrawl`;
   say("me", short(status.access_point));
@@ -92,21 +92,21 @@ function showStatus(status) {
   say("hierarchy", `hierarchy ${status.hierarchy.hash.slice(0, 8)}, ${plural(status.hierarchy.subnets, "subnet")}`);
   const hits = status.caches.reduce((sum, cache) => sum + cache.hits, 0);
   const all = status.caches.reduce((sum, cache) => sum + cache.hits + cache.misses, 0);
-  say("caches", all > 0 ? `URL cache ${(hits / all * 100).toFixed(1)} % met lately` : "");
+  say("caches", all > 0 ? `URL cache: ${(hits / all * 100).toFixed(1)} % hits` : "");
 }
 
-function showPeers(peers) {
-  const alive = peers.filter((peer) => peer.liveness === "alive").length;
-  const most = Math.max(1, ...peers.map((peer) => peer.subnets));
-  say("peers-note", `${alive} of ${peers.length} alive`);
-  at("peers").replaceChildren(...peers.slice(0, MOST_ROWS).map((peer) => {
-    const name = make("td", "name", make("span", "mono", short(peer.access_point)));
-    name.title = [peer.access_point, ...peer.addresses].join("\n");
-    if (peer.is_me) name.append(make("span", "tag", "this one"));
+function showMembers(members) {
+  const alive = members.filter((member) => member.liveness === "alive").length;
+  const most = Math.max(1, ...members.map((member) => member.subnets));
+  say("members-note", `${alive} of ${members.length} alive`);
+  at("members").replaceChildren(...members.slice(0, MAX_ROWS).map((member) => {
+    const name = make("td", "name", make("span", "mono", short(member.access_point)));
+    name.title = [member.access_point, ...member.addresses].join("\n");
+    if (member.is_me) name.append(make("span", "tag", "this daemon"));
     const dot = make("span", "dot");
-    dot.dataset.state = peer.liveness;
-    const state = make("td", "", make("div", "state", dot, peer.liveness, make("small", "", span(peer.since_ms))));
-    return make("tr", peer.liveness, name, state, make("td", "", bar(peer.subnets, most)), make("td", "number", number(peer.servers)));
+    dot.dataset.state = member.liveness;
+    const state = make("td", "", make("div", "state", dot, member.liveness, make("small", "", span(member.liveness_for_ms))));
+    return make("tr", member.liveness, name, state, make("td", "", bar(member.subnets, most)), make("td", "number", number(member.servers)));
   }));
 }
 
@@ -114,26 +114,26 @@ function showResults(results) {
   const total = results.summary.total;
   at("exact").dataset.exact = results.exact ? "yes" : "no";
   say("exact", results.exact ? "exact" : "in transition");
-  const why = results.exact ? "" : results.in_transition ? `${results.in_transition}; ` : "";
-  say("age", `${why}${plural(results.covers.length, "access point")}, oldest numbers ${span(results.oldest_ms)} old`);
+  const why = results.exact ? "" : results.in_transition_text ? `${results.in_transition_text}; ` : "";
+  say("age", `${why}totals of ${plural(results.covers.length, "member")}, the oldest ${span(results.oldest_roll_up_age_ms)} old`);
   say("fig-servers", number(total.servers));
   say("sub-servers", `${number(total.up)} up, ${number(total.unfinished)} unfinished`);
   say("fig-pages", number(total.pages));
   const detected = `; ${plural(total.detected_failures, "accessibility failure")} detected in ${number(total.evaluated)}`;
   say("sub-pages", `in ${plural(total.requests, "request")}${total.evaluated > 0 ? detected : ""}`);
   say("fig-bytes", bytes(total.bytes));
-  say("sub-bytes", `${number(total.failed)} failed requests`);
+  say("sub-bytes", plural(total.failed, "failed request"));
 
   const rows = Object.entries(results.summary.by[by] ?? {}).sort((a, b) => b[1].servers - a[1].servers || (a[0] < b[0] ? -1 : 1));
   const most = Math.max(1, ...rows.map(([, counts]) => counts.servers));
-  at("rows").replaceChildren(...rows.slice(0, MOST_ROWS).map(([value, counts]) => make("tr", "",
+  at("rows").replaceChildren(...rows.slice(0, MAX_ROWS).map(([value, counts]) => make("tr", "",
     make("td", "", value), make("td", "", bar(counts.servers, most)), make("td", "number roomy", number(counts.up)),
     make("td", "number", number(counts.pages)), make("td", "number roomy", number(counts.requests)),
     make("td", "number roomy", bytes(counts.bytes)))));
-  say("rows-note", rows.length === 0 ? "Nothing is recorded yet." : rows.length > MOST_ROWS ? `and ${number(rows.length - MOST_ROWS)} more: nearcrawl results --by ${by}` : "");
+  say("rows-note", rows.length === 0 ? "Nothing has been fetched yet." : rows.length > MAX_ROWS ? `and ${number(rows.length - MAX_ROWS)} more: nearcrawl results --by ${by}` : "");
 
   points.push({ at: performance.now(), pages: total.pages });
-  if (points.length > MOST_POINTS) points.splice(0, points.length - MOST_POINTS);
+  if (points.length > MAX_POINTS) points.splice(0, points.length - MAX_POINTS);
   showChart();
 }
 
@@ -147,8 +147,8 @@ function showChart() {
   at("chart-line").setAttribute("d", way);
   at("chart-area").setAttribute("d", `${way} L600,189 L0,189 Z`);
   const rate = (last.pages - first.pages) / time * 1000;
-  say("progress-note", points.length < 2 ? "pages, whole swarm" : `${rate >= 10 ? number(Math.round(rate)) : rate.toFixed(1)} pages a second, whole swarm`);
-  say("chart-from", `${number(first.pages)} pages, ${span(last.at - first.at)} ago`);
+  say("progress-note", points.length < 2 ? "pages, whole swarm" : `${rate >= 10 ? number(Math.round(rate)) : rate.toFixed(1)} pages per second, whole swarm`);
+  say("chart-from", `${plural(first.pages, "page")} ${span(last.at - first.at)} ago`);
   say("chart-to", `${number(last.pages)} now`);
 }
 
@@ -156,10 +156,11 @@ function lost(failure) {
   document.body.classList.add("lost");
   at("state-dot").dataset.state = "lost";
   say("state", "no answer");
+  document.title = "no answer · nearcrawl";
   say("sentence", failure.hint ? capital(failure.message) : "The daemon does not answer");
   at("exact").dataset.exact = "unknown";
-  say("exact", points.length > 0 ? "not current" : "no numbers yet");
-  say("age", failure.hint ?? "What you see below is what it said last; this page keeps asking.");
+  say("exact", points.length > 0 ? "not current" : "no totals yet");
+  say("age", failure.hint ?? "The figures below are its last ones; this page keeps trying.");
   if (lastState !== "lost") {
     lastState = "lost";
     say("spoken", "The daemon does not answer");
@@ -168,10 +169,10 @@ function lost(failure) {
 
 async function look() {
   try {
-    const [status, peers, results] = await Promise.all([ask("/api/status"), ask("/api/peers"), ask(`/api/results?by=${by}`)]);
+    const [status, members, results] = await Promise.all([ask("/api/status"), ask("/api/members"), ask(`/api/results?by=${by}`)]);
     document.body.classList.remove("lost");
     showStatus(status);
-    showPeers(peers);
+    showMembers(members);
     showResults(results);
   } catch (failure) {
     lost(failure);
@@ -220,31 +221,35 @@ function facts(...pairs) {
 }
 
 const REASONS = {
-  "own-subnet": "it lives there itself",
-  "awarded": "nobody had it, and it was near",
-  "owner-dead": "the owner before it died",
-  "released": "the owner before it gave it up",
+  "own-subnet": "its own address is in the subnet",
+  "awarded": "the delegation round found it nearest",
+  "owner-dead": "the previous owner died",
+  "released": "the previous owner released it",
+  "moved": "the previous owner handed it over",
 };
 
 function explain(why) {
   const own = why.ownership;
-  return [make("p", "lead", why.sentence), facts(
+  return [make("p", "lead", why.answer_text), facts(
     ["host", why.host],
     ["address", why.address],
-    ["lives in", why.path.join(" › ")],
-    ["owner", own && `${short(own.owner)}${why.owner_is_me ? " (this one)" : ""}${why.owner_liveness ? `, ${why.owner_liveness}` : ""}`],
+    ["located in", why.path.join(" › ")],
+    ["owner", own && `${short(own.owner)}${why.owner_is_me ? " (this daemon)" : ""}${why.owner_liveness ? `, ${why.owner_liveness}` : ""}`],
     ["because", own && `${REASONS[own.reason] ?? own.reason}; epoch ${own.epoch}, ${plural(own.probes, "probe")}`],
-    ["distance", own && own.rtt_us !== null ? `${(own.rtt_us / 1000).toFixed(1)} ms` : null],
-    ["next in line", own && own.runner_up ? short(own.runner_up) : null],
+    ["distance", own && own.rtt_ms !== null ? `${own.rtt_ms.toFixed(1)} ms` : null],
+    ["runner-up", own && own.runner_up ? short(own.runner_up) : null],
+    ["measured by", own && own.measurements.map((measured) => `${measured.access_point ? short(measured.access_point) : "a former member"} ${measured.rtt_ms.toFixed(1)} ms`).join(", ")],
+    ["migration", why.judgement_text],
+    ...why.history.map((held) => ["history", `epoch ${held.epoch}, ${new Date(held.claimed_at).toLocaleString()}: ${short(held.owner)}, ${REASONS[held.reason] ?? held.reason}${held.released_text ? `; handed over: ${held.released_text}` : ""}`]),
     ["site tree", why.tree && `${why.tree}${why.level === null ? "" : `, level ${why.level}`}`],
-    ["state", why.state],
-    ["robots.txt", why.robots],
-    ["last visit", why.last_visit === null ? null : new Date(why.last_visit).toLocaleString()],
+    ["state", why.state_text],
+    ["robots.txt", why.robots_text],
+    ["last visit", why.last_visit_at === null ? null : new Date(why.last_visit_at).toLocaleString()],
     ["next visit", why.next_visit_in_ms === null ? null : why.next_visit_in_ms === 0 ? "now" : `in ${span(why.next_visit_in_ms)}`],
   )];
 }
 
-// Runs a form's question, and shows what came of it, also if that is a refusal.
+// Sends a form's request and shows the answer or the error.
 function form(name, question) {
   const element = at(`${name}-form`), answer = at(`${name}-answer`);
   element.addEventListener("submit", async (event) => {
@@ -255,7 +260,7 @@ function form(name, question) {
       answer.replaceChildren(...await question(new FormData(element)));
     } catch (failure) {
       const lead = make("p", "lead bad", capital(failure.hint ? failure.message : "the daemon does not answer"));
-      answer.replaceChildren(lead, make("p", "note", failure.hint ?? "Is it still running? Ask again in a moment."));
+      answer.replaceChildren(lead, make("p", "note", failure.hint ?? "Is it still running? Try again in a moment."));
     } finally {
       button.disabled = false;
     }
@@ -270,7 +275,7 @@ form("seed", async (data) => {
   const view = await ask("/api/seeds", options);
   const lead = make("p", view.accepted > 0 ? "lead" : "lead bad", `${number(view.accepted)} accepted, ${number(view.refused.length)} refused`);
   if (view.refused.length === 0) at("seed-urls").value = "";
-  return [lead, make("ul", "", ...view.refused.slice(0, 20).map((refused) => make("li", "", `${refused.url}: ${refused.why}`)))];
+  return [lead, make("ul", "", ...view.refused.slice(0, 20).map((refused) => make("li", "", `${refused.url}: ${refused.reason_text}`)))];
 });
 
 document.addEventListener("visibilitychange", () => { if (!document.hidden) look(); });

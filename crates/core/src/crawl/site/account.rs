@@ -1,0 +1,163 @@
+//! What goes on the record? Requests, outcomes, levels, external hosts, and what changed since the run before.
+
+use super::{MAX_EXTERNAL_HOSTS, MAX_NAMED, Site, SiteRules, asks_for_patience, frontier::Waiting, yields::Price};
+use nearcrawl_model::{
+    account::LevelCounts,
+    fetch::FetchError,
+    fingerprint::{Fingerprint, FingerprintKey},
+    journal::VisitOutcome,
+    revisit::Change,
+    time::{Millis, WallTime},
+    url::{Host, PageUrl},
+};
+
+impl Site {
+    /// Whether this URL, which another one of its script had kept out of the line, would take that one's place.
+    pub fn would_win(&self, url: &PageUrl, level: u8, hops: u8, key: &FingerprintKey) -> bool {
+        let Some(script) = url.script().map(|script| key.of(script)) else { return false };
+        let waiting = Waiting { url: url.clone(), fingerprint: key.of(url.as_str()), level, hops };
+        !self.scripts.contains(&script) && self.frontier.would_win(&waiting, script)
+    }
+
+    /// Whether this page was visited and redirects within the site: where it leads lies at its own level.
+    pub fn redirects(&self, page: Fingerprint) -> bool {
+        self.redirects.contains(&page)
+    }
+
+    /// Whether the journal has named this link to another site.
+    pub fn has_named(&self, link: Fingerprint) -> bool {
+        self.named.contains(&link) || self.named.len() >= MAX_NAMED
+    }
+
+    /// The counts of one level.
+    pub(super) fn level(&mut self, level: u8) -> &mut LevelCounts {
+        let level = usize::from(level);
+        if self.record.levels.len() <= level {
+            self.record.levels.resize(level + 1, LevelCounts::default());
+        }
+        &mut self.record.levels[level]
+    }
+
+    pub(super) fn count_external(&mut self, host: &Host, level: u8, key: &FingerprintKey) {
+        if self.external.len() < MAX_EXTERNAL_HOSTS && self.external.insert(key.of(host.as_str()).0) {
+            self.record.external_hosts += 1;
+            self.level(level).external_hosts += 1;
+            if host.registrable().is_some_and(|domain| self.external_domains.insert(key.of(domain).half())) {
+                // No estimate claims more domains than hosts, or takes back what was said.
+                let domains = self.external_domains.count().min(self.record.external_hosts);
+                self.record.external_domains = domains.max(self.record.external_domains);
+            }
+        }
+    }
+
+    /// Enters a page's links to other sites in scope: those that the journal names for the first time, and all.
+    pub(super) fn count_named(&mut self, named: &[PageUrl], all: &[Fingerprint], level: u8, rules: &SiteRules, key: &FingerprintKey) {
+        let before = self.record.external_hosts;
+        let mut external = Vec::new();
+        for url in named {
+            let link = key.of(url.as_str());
+            if self.named.len() < MAX_NAMED {
+                self.named.insert(link);
+            }
+            let host = url.host();
+            if !self.is_internal(&host) {
+                self.count_external(&host, level, key);
+                self.count_external_url(link.half());
+                external.push(link.half());
+            }
+        }
+        // Of the others it only says that they lead elsewhere, perhaps to another host of the tree.
+        external.extend(all.iter().map(|link| link.half()).filter(|link| self.yields.has_met(*link)));
+        self.tell(&external, self.record.external_hosts - before, rules);
+    }
+
+    /// What the page that was visited last names, for the rule of yield.
+    pub(super) fn tell(&mut self, links: &[u32], hosts: u64, rules: &SiteRules) {
+        if rules.price > Price::default() {
+            self.yields.name(links, hosts);
+        }
+    }
+
+    pub(super) fn count_external_url(&mut self, print: u32) {
+        if self.external_urls.insert(print) {
+            self.record.external_urls = self.external_urls.count().max(self.record.external_urls);
+        }
+    }
+
+    pub(super) fn count_change(&mut self, change: Option<Change>, level: u8, size: u64) {
+        if change == Some(Change::NotModified) {
+            self.level(level).bytes += size;
+        }
+        let Some(changes) = &mut self.record.changes else { return };
+        match change {
+            None => {}
+            Some(Change::New) => changes.new += 1,
+            Some(Change::Changed) => changes.changed += 1,
+            Some(Change::Unchanged) => changes.unchanged += 1,
+            Some(Change::NotModified) => {
+                changes.unchanged += 1;
+                changes.not_modified += 1;
+                changes.bytes_saved += size;
+            }
+            Some(Change::Missed) => changes.missed += 1,
+        }
+    }
+
+    /// Pages of the run before that this one has not met: they are gone when nothing waits any more.
+    pub(super) fn count_gone(&mut self) {
+        let record = &mut self.record;
+        let Some(changes) = &mut record.changes else { return };
+        let met = changes.changed + changes.unchanged + changes.missed;
+        changes.gone = if record.waiting == 0 { changes.pages_before.saturating_sub(met) } else { 0 };
+    }
+
+    pub(super) fn count_request(&mut self, at: WallTime, took: Millis, level: u8) {
+        let counts = self.level(level);
+        counts.requests += 1;
+        counts.busy_ms += took;
+        self.last_took = took;
+        self.record.requests += 1;
+        self.record.busy_ms += took;
+        self.record.first_visit_at.get_or_insert(at);
+        self.record.last_visit_at = self.record.last_visit_at.max(Some(at));
+    }
+
+    /// Counts refusals for being asked too much; no answer at all says nothing of that.
+    pub(super) fn count_setback(&mut self, status: Option<u16>) {
+        match status {
+            Some(status) if asks_for_patience(status) => self.setbacks = self.setbacks.saturating_add(1),
+            Some(_) => self.setbacks = 0,
+            None => {}
+        }
+    }
+
+    pub(super) fn count_outcome(&mut self, outcome: &VisitOutcome, level: u8) {
+        match outcome {
+            // A guard that wants to see a human is no more patient than one that says 429.
+            VisitOutcome::Failed(FetchError::Challenged) => self.count_setback(Some(429)),
+            _ => self.count_setback(outcome.status()),
+        }
+        if let VisitOutcome::RestrictedPage { no_index, no_follow, .. } = outcome {
+            self.record.no_index += u64::from(*no_index);
+            self.record.no_follow += u64::from(*no_follow);
+        }
+        match outcome {
+            VisitOutcome::Page(status) | VisitOutcome::RestrictedPage { status, .. } => {
+                self.record.pages += 1;
+                self.level(level).pages += 1;
+                self.record.deepest = self.record.deepest.max(level);
+                *self.record.by_status.entry(*status).or_default() += 1;
+            }
+            VisitOutcome::NotHtml(status) | VisitOutcome::Redirect(status) | VisitOutcome::Status(status) => {
+                *self.record.by_status.entry(*status).or_default() += 1;
+            }
+            VisitOutcome::Failed(FetchError::Cancelled) => {}
+            VisitOutcome::Failed(failure) => self.count_failure(*failure),
+        }
+    }
+
+    pub(super) fn count_failure(&mut self, failure: FetchError) {
+        self.record.failed += 1;
+        *self.record.by_failure.entry(failure).or_default() += 1;
+    }
+}

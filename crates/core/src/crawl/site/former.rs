@@ -1,0 +1,102 @@
+//! What does the next run need of this journal? Every page with its version and its links, and every URL by its fingerprint.
+
+use nearcrawl_model::{
+    fingerprint::{Fingerprint, FingerprintKey},
+    journal::JournalEntry,
+    revisit::{FormerPage, FormerRow, Validators},
+    url::PageUrl,
+};
+
+/// How a site stands with what the run before knew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Memory {
+    /// There is no run before, or nothing is left of it.
+    #[default]
+    None,
+    /// It is being read: nothing is asked before it is known.
+    Reading,
+    /// It can be asked of each page.
+    Ready,
+}
+
+/// Reads a journal from its first entry, one entry at a time.
+#[derive(Debug)]
+pub struct FormerReader {
+    key: FingerprintKey,
+    /// The last visit; the row behind it may say more of it.
+    last: Option<(Fingerprint, FormerPage)>,
+    pages: u64,
+}
+
+impl FormerReader {
+    /// A reader for journals whose fingerprints are made with this key.
+    pub fn new(key: FingerprintKey) -> FormerReader {
+        FormerReader { key, last: None, pages: 0 }
+    }
+
+    /// Takes in the next entry; what is certain by now is told.
+    pub fn read(&mut self, entry: JournalEntry) -> Vec<FormerRow> {
+        let text = |url: &PageUrl| FormerRow::Text(self.key.of(url.as_str()), url.as_str().to_owned());
+        let mut rows = Vec::new();
+        match entry {
+            JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } | JournalEntry::Reopened { urls } => {
+                rows.extend(urls.iter().map(|(url, ..)| text(url)));
+            }
+            JournalEntry::Visited { url, outcome, bytes, children, found, outgoing, beyond_scope, .. } => {
+                rows.extend(found.iter().map(|(url, ..)| text(url)));
+                rows.extend(outgoing.iter().map(|arrival| text(&arrival.url)));
+                rows.extend(self.end());
+                self.pages += u64::from(outcome.is_page());
+                let (validators, elsewhere, beyond) = (Validators::default(), Vec::new(), Vec::new());
+                let page = FormerPage {
+                    outcome,
+                    validators,
+                    content: 0,
+                    size: bytes,
+                    children,
+                    elsewhere,
+                    beyond_scope,
+                    beyond,
+                    evaluation: None,
+                };
+                self.last = Some((self.key.of(url.as_str()), page));
+            }
+            JournalEntry::Kept { page, validators, content, size, elsewhere, named, .. } => {
+                rows.extend(named.iter().map(text));
+                if let Some((_, former)) = self.last.as_mut().filter(|(visited, _)| *visited == page) {
+                    *former = FormerPage { validators, content, size, elsewhere, ..former.clone() };
+                }
+            }
+            JournalEntry::Beyond { page, urls } => {
+                if let Some((_, former)) = self.last.as_mut().filter(|(visited, _)| *visited == page) {
+                    former.beyond = urls;
+                }
+            }
+            JournalEntry::Evaluated { page, evaluation, .. } => {
+                if let Some((_, former)) = self.last.as_mut().filter(|(visited, _)| *visited == page) {
+                    former.evaluation = Some(evaluation);
+                }
+            }
+            JournalEntry::Opened { .. }
+            | JournalEntry::Robots { .. }
+            | JournalEntry::Skipped { .. }
+            | JournalEntry::Forwarded { .. }
+            | JournalEntry::TakenOver { .. }
+            | JournalEntry::Chronicled(_)
+            | JournalEntry::Resumed { .. }
+            | JournalEntry::Started { .. }
+            | JournalEntry::Follows { .. } => {}
+        }
+        rows
+    }
+
+    /// The last visit, which no row can say more of.
+    pub fn end(&mut self) -> Option<FormerRow> {
+        self.last.take().map(|(page, former)| FormerRow::Page(page, Box::new(former)))
+    }
+
+    /// How many pages there were so far.
+    pub fn pages(&self) -> u64 {
+        self.pages
+    }
+}

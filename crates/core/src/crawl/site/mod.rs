@@ -1,0 +1,484 @@
+//! Which page of this site next? The low-load server crawler (Nakahira, Hoshino, Mikami, WWW 2008), one host at a time.
+//!
+//! A [`Site`] is one host's part of a site tree in one run: the fold of its journal. Live and replayed entries go through the same
+//! [`Site::apply`], so a new owner who reads the journal stands where the former one stood.
+
+mod account;
+mod ahead;
+mod distinct;
+pub mod former;
+pub mod frontier;
+pub mod replay;
+pub mod robots;
+mod standing;
+pub mod yields;
+
+use distinct::Distinct;
+use former::Memory;
+use frontier::{Frontier, Waiting};
+use nearcrawl_model::{
+    account::Changes,
+    fetch::{FetchError, FetchOrder, FetchPurpose},
+    fingerprint::{Fingerprint, FingerprintKey},
+    journal::{JournalEntry, JournalKey, SkipReason, VisitOutcome},
+    record::{RunState, ServerRecord, ServerStatus},
+    time::{Millis, WallTime},
+    url::{Host, Origin, PageUrl},
+};
+use standing::RobotsStanding;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
+use yields::{Price, Yields};
+
+/// How a site is crawled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteRules {
+    /// The deepest level that is fetched.
+    pub depth: u8,
+    /// What a request must be expected to bring; at 0 the depth alone decides.
+    pub price: Price,
+    /// Pages a run, then the tree is paused; 0 is no limit.
+    pub pages_per_run: u64,
+    /// The product token that robots.txt knows us by.
+    pub product_token: String,
+}
+
+/// The rest after the first 429 or 503.
+const FIRST_BACK_OFF: Millis = 30_000;
+
+/// The rest after many of them in a row.
+const MAX_BACK_OFF: Millis = 3_600_000;
+
+/// How many starting URLs of a site are remembered for its next run.
+const MAX_STARTS: usize = 10_000;
+
+/// How many links to other sites a journal names in full, so that the next run knows them without a download.
+const MAX_NAMED: usize = 20_000;
+
+/// How many URLs that were left out by their yield may be brought back by a starting URL.
+const MAX_LEFT_OUT: usize = 100_000;
+
+/// How many distinct external hosts are counted exactly for one site.
+const MAX_EXTERNAL_HOSTS: usize = 100_000;
+
+/// Whether a status says that the server was asked too much, or is asked too much by all: 429 and 503.
+pub fn asks_for_patience(status: u16) -> bool {
+    matches!(status, 429 | 503)
+}
+
+/// What to ask next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Send this.
+    Fetch(FetchOrder),
+    /// Set this aside first; then ask again what is next.
+    Skip(PageUrl, SkipReason),
+    /// Nothing waits, or nothing may be asked now.
+    Nothing,
+}
+
+/// What is being asked right now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asking {
+    /// robots.txt of this origin.
+    Robots(Origin),
+    /// A page.
+    Page(Waiting),
+}
+
+/// One host in one run, at its owner.
+#[derive(Debug)]
+pub struct Site {
+    /// Its journal.
+    pub key: JournalKey,
+    /// The pinned address.
+    pub address: IpAddr,
+    /// The starting host of the tree, without `www.`.
+    pub tree: Host,
+    /// The scope of its fingerprints in the seen set; new with every opening.
+    pub number: u64,
+    /// When the run began.
+    pub opened: WallTime,
+    /// The fold of the journal, for people.
+    pub record: ServerRecord,
+    /// URLs that wait.
+    pub frontier: Frontier,
+    /// What is being asked, if anything.
+    pub asking: Option<Asking>,
+    /// The page that came last, while it is being read.
+    pub reading: Option<Waiting>,
+    /// How many visits await the answer of the seen set.
+    pub digesting: u8,
+    /// Starting URLs, for the next run.
+    pub starts: BTreeSet<PageUrl>,
+    /// Whether the run before can be asked what it knew of a page.
+    pub memory: Memory,
+    /// Links to other sites that the journal has named.
+    named: BTreeSet<Fingerprint>,
+    /// What was visited and redirects within the site.
+    redirects: BTreeSet<Fingerprint>,
+    next_sequence: u64,
+    robots: BTreeMap<Origin, RobotsStanding>,
+    scripts: BTreeSet<Fingerprint>,
+    external: BTreeSet<u64>,
+    external_urls: Distinct,
+    external_domains: Distinct,
+    budget_used: u64,
+    slot: WallTime,
+    last_took: Millis,
+    last_rest: Millis,
+    /// How many answers in a row were 429 or 503.
+    setbacks: u32,
+    yields: Yields,
+    /// URLs that were left out by their yield, should they be named as starting URLs.
+    left_out: BTreeSet<Fingerprint>,
+}
+
+impl Site {
+    /// Opens a site: the fold of an empty journal.
+    pub fn open(key: JournalKey, address: IpAddr, tree: Host, number: u64, opened: WallTime) -> Site {
+        let record = ServerRecord {
+            host: key.host.clone(),
+            address: Some(address),
+            tree: tree.clone(),
+            run: key.run,
+            status: Default::default(),
+            state: RunState::Running,
+            software: None,
+            pages: 0,
+            requests: 0,
+            bytes: 0,
+            busy_ms: 0,
+            known: 0,
+            fetched: 0,
+            unanswered: 0,
+            waiting: 0,
+            set_aside: 0,
+            cut_by_depth: 0,
+            refused_by_robots: 0,
+            cut_by_script: 0,
+            cut_by_yield: 0,
+            failed: 0,
+            by_status: BTreeMap::new(),
+            external_hosts: 0,
+            external_urls: 0,
+            external_domains: 0,
+            deepest: 0,
+            first_visit_at: None,
+            last_visit_at: None,
+            no_index: 0,
+            no_follow: 0,
+            crawl_delay_ms: None,
+            refused_by_crawl_delay: 0,
+            changes: None,
+            levels: Vec::new(),
+            by_failure: BTreeMap::new(),
+            evaluation: None,
+        };
+        Site {
+            key,
+            address,
+            tree,
+            number,
+            opened,
+            record,
+            frontier: Frontier::default(),
+            asking: None,
+            reading: None,
+            digesting: 0,
+            starts: BTreeSet::new(),
+            memory: Memory::None,
+            named: BTreeSet::new(),
+            redirects: BTreeSet::new(),
+            next_sequence: 0,
+            robots: BTreeMap::new(),
+            scripts: BTreeSet::new(),
+            external: BTreeSet::new(),
+            external_urls: Distinct::default(),
+            external_domains: Distinct::default(),
+            budget_used: 0,
+            slot: opened,
+            last_took: 0,
+            last_rest: 0,
+            setbacks: 0,
+            yields: Yields::default(),
+            left_out: BTreeSet::new(),
+        }
+    }
+
+    /// The sequence number of the next journal row.
+    pub fn next_sequence(&self) -> u64 {
+        self.next_sequence
+    }
+
+    /// Whether the tree starts here: then this site is visited again when its time has come, and not only when another host of the
+    /// tree leads here. Both `www.example.ke` and `example.ke` may be starting hosts of one tree.
+    pub fn is_home(&self) -> bool {
+        !self.starts.is_empty() && self.key.host.may_start(&self.tree)
+    }
+
+    /// Whether this link stays within the tree (LL-4): the starting host or one of its subdomains.
+    pub fn is_internal(&self, host: &Host) -> bool {
+        host.is_within(&self.tree)
+    }
+
+    /// Takes in the next journal entry, live or replayed. Everything that the site knows comes through here.
+    pub fn apply(&mut self, entry: &JournalEntry, rules: &SiteRules, key: &FingerprintKey) {
+        self.next_sequence += 1;
+        match entry {
+            JournalEntry::Resumed { at } => {
+                self.budget_used = 0;
+                self.slot = *at;
+            }
+            JournalEntry::Opened { .. } | JournalEntry::Forwarded { .. } | JournalEntry::TakenOver { .. } | JournalEntry::Chronicled(_) => {
+            }
+            JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } | JournalEntry::Reopened { urls } => {
+                for (url, level, hops) in urls {
+                    if (*level, *hops) == (0, 0) {
+                        self.start(url);
+                    }
+                    let page = key.of(url.as_str());
+                    let waits = self.frontier.contains(page);
+                    match entry {
+                        JournalEntry::Raised { .. } if self.left_out.remove(&page) => {
+                            self.record.cut_by_yield = self.record.cut_by_yield.saturating_sub(1);
+                        }
+                        // It counts among what waits from now on.
+                        JournalEntry::Raised { .. } if !waits => self.record.cut_by_depth = self.record.cut_by_depth.saturating_sub(1),
+                        JournalEntry::Reopened { .. } if !waits => self.record.cut_by_script = self.record.cut_by_script.saturating_sub(1),
+                        _ => self.record.known += u64::from(!waits),
+                    }
+                    self.enter(url, *level, *hops, rules, key);
+                }
+            }
+            JournalEntry::Started { urls } => urls.iter().for_each(|url| self.start(url)),
+            JournalEntry::Follows { run, pages } => {
+                self.record.changes = Some(Changes { compared_run: *run, pages_before: *pages, ..Changes::default() });
+            }
+            JournalEntry::Kept { level, size, change, elsewhere, named, .. } => {
+                self.count_change(*change, *level, *size);
+                self.count_named(named, elsewhere, *level, rules, key);
+            }
+            JournalEntry::Evaluated { evaluation, took_us, .. } => {
+                self.record.evaluation.get_or_insert_default().count(evaluation, *took_us);
+            }
+            JournalEntry::Beyond { urls, .. } => {
+                urls.iter().for_each(|url| self.count_external_url(*url));
+                self.tell(urls, 0, rules);
+            }
+            JournalEntry::Robots { origin, at, answer, took } => {
+                self.count_request(*at, *took, 0);
+                let standing = self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin));
+                standing.answered(
+                    *at,
+                    answer.as_ref().map(|(status, body)| (*status, body.as_slice())).map_err(|f| *f),
+                    &rules.product_token,
+                );
+                self.count_setback(answer.as_ref().ok().map(|(status, _)| *status));
+                self.record.crawl_delay_ms = self.robots.values().filter_map(RobotsStanding::wanted_delay).max();
+                if let Err(failure) = answer {
+                    self.count_failure(*failure);
+                }
+            }
+            JournalEntry::Visited {
+                url, level, at, outcome, took, bytes, software, children, found, beyond_scope, outgoing, rest, ..
+            } => {
+                self.last_rest = rest.unwrap_or(0);
+                let page = key.of(url.as_str());
+                let waited = self.frontier.remove(page);
+                if matches!(outcome, VisitOutcome::Redirect(_)) && !children.is_empty() {
+                    self.redirects.insert(page);
+                }
+                // Another URL of its script took its place while it was being asked for; or it was asked for twice.
+                let had_lost = !waited && url.script().is_some();
+                self.record.cut_by_script = self.record.cut_by_script.saturating_sub(u64::from(had_lost));
+                let answered = !matches!(outcome, VisitOutcome::Failed(_));
+                self.record.fetched += u64::from(answered && (waited || had_lost));
+                self.record.unanswered += u64::from(!answered && (waited || had_lost));
+                if let Some(script) = url.script() {
+                    self.scripts.insert(key.of(script));
+                }
+                self.budget_used += 1;
+                self.count_request(*at, *took, *level);
+                self.count_outcome(outcome, *level);
+                self.record.bytes += bytes;
+                self.level(*level).bytes += bytes;
+                if let Some(software) = software {
+                    self.record.software = Some(software.clone());
+                }
+                for (url, level, hops) in found {
+                    self.record.known += u64::from(!self.frontier.contains(key.of(url.as_str())));
+                    self.enter(url, *level, *hops, rules, key);
+                }
+                let before = self.record.external_hosts;
+                for host in beyond_scope.iter().cloned().chain(outgoing.iter().filter(|a| a.place.is_none()).map(|a| a.url.host())) {
+                    self.count_external(&host, *level, key);
+                }
+                self.yields.ask(url, key);
+                self.tell(&[], self.record.external_hosts - before, rules);
+            }
+            JournalEntry::Skipped { url, reason } => {
+                self.frontier.remove(key.of(url.as_str()));
+                self.record.refused_by_crawl_delay += u64::from(*reason == SkipReason::CrawlDelay);
+                match reason {
+                    SkipReason::Robots | SkipReason::RobotsUnavailable | SkipReason::CrawlDelay => self.record.refused_by_robots += 1,
+                    SkipReason::Script => self.record.cut_by_script += 1,
+                    SkipReason::Yield => {
+                        self.record.cut_by_yield += 1;
+                        if self.left_out.len() < MAX_LEFT_OUT {
+                            self.left_out.insert(key.of(url.as_str()));
+                        }
+                    }
+                    SkipReason::Denied | SkipReason::TooManyRedirects => self.record.set_aside += 1,
+                }
+            }
+        }
+        self.record.status = self.status();
+        self.record.state = self.state(rules);
+        self.record.waiting = self.frontier.len() as u64;
+        self.count_gone();
+    }
+
+    fn start(&mut self, url: &PageUrl) {
+        if self.starts.len() < MAX_STARTS {
+            self.starts.insert(url.clone());
+        }
+    }
+
+    /// A URL of this site becomes known, or comes nearer.
+    fn enter(&mut self, url: &PageUrl, level: u8, hops: u8, rules: &SiteRules, key: &FingerprintKey) {
+        let fingerprint = key.of(url.as_str());
+        if level > rules.depth {
+            self.record.cut_by_depth += 1;
+            return;
+        }
+        let script = url.script().map(|script| key.of(script));
+        if script.is_some_and(|script| self.scripts.contains(&script)) && !self.frontier.contains(fingerprint) {
+            self.record.cut_by_script += 1;
+            return;
+        }
+        let entered = self.frontier.enter(Waiting { url: url.clone(), fingerprint, level, hops }, script);
+        self.record.cut_by_script += u64::from(entered.beaten);
+    }
+
+    /// What to ask next, in the order of levels and within a level in the order of discovery (LL-3, LL-22).
+    pub fn next(&self, now: WallTime, rules: &SiteRules, key: &FingerprintKey) -> Next {
+        if let Some(read) = &self.reading {
+            return self.ahead_of(read, now, rules, key).map_or(Next::Nothing, Next::Fetch);
+        }
+        if self.is_busy() || self.state(rules) == RunState::PausedByBudget {
+            return Next::Nothing;
+        }
+        let Some(waiting) = self.frontier.first() else { return Next::Nothing };
+        // Starting URLs are what somebody asked for, whatever they bring.
+        if waiting.level > 0 && self.yields.too_little(&waiting.url, rules.price, key) {
+            return Next::Skip(waiting.url.clone(), SkipReason::Yield);
+        }
+        let origin = waiting.url.origin();
+        let fresh;
+        let standing = match self.robots.get(&origin) {
+            Some(standing) => standing,
+            None => {
+                fresh = RobotsStanding::new(&origin);
+                &fresh
+            }
+        };
+        if let Some(url) = standing.to_ask(now) {
+            return Next::Fetch(self.order(url, FetchPurpose::Robots));
+        }
+        if let Some(reason) = standing.forbids(&waiting.url) {
+            return Next::Skip(waiting.url.clone(), reason);
+        }
+        if waiting.url.script().is_some_and(|script| self.scripts.contains(&key.of(script))) {
+            return Next::Skip(waiting.url.clone(), SkipReason::Script);
+        }
+        Next::Fetch(self.order(waiting.url.clone(), FetchPurpose::Page))
+    }
+
+    /// Notes that an order of [`Site::next`] is under way.
+    pub fn sent(&mut self, order: &FetchOrder, key: &FingerprintKey) {
+        self.asking = match order.purpose {
+            // A robots.txt that moved may lie elsewhere; the question is still the origin's that waits first.
+            FetchPurpose::Robots => self.frontier.first().map(|waiting| Asking::Robots(waiting.url.origin())),
+            FetchPurpose::Page => self.frontier.get(key.of(order.url.as_str())).cloned().map(Asking::Page),
+        };
+    }
+
+    /// What the last request took: politeness waits a multiple of it.
+    pub fn last_took(&self) -> Millis {
+        self.last_took
+    }
+
+    /// For how long to leave the server alone after one more 429 or 503, whatever `Retry-After` says: twice as long each time.
+    pub fn back_off(&self) -> Millis {
+        FIRST_BACK_OFF.saturating_mul(1 << self.setbacks.min(16)).min(MAX_BACK_OFF)
+    }
+
+    /// For how long the server was to be left alone after its last answer: because it asked for that, or by [`Site::back_off`].
+    pub fn last_rest(&self) -> Millis {
+        self.last_rest
+    }
+
+    /// Whether a URL was left out because too little was to be expected of it.
+    pub fn left_out(&self, url: Fingerprint) -> bool {
+        self.left_out.contains(&url)
+    }
+
+    /// What the server is, in one word, by its answers so far.
+    fn status(&self) -> ServerStatus {
+        let answers = &self.record.by_status;
+        if self.record.pages > 0 {
+            ServerStatus::Up
+        } else if !answers.is_empty() {
+            if answers.keys().all(|status| matches!(status, 401 | 403 | 429 | 451)) { ServerStatus::Refused } else { ServerStatus::NoPages }
+        } else if self.record.by_failure.contains_key(&FetchError::Challenged) {
+            ServerStatus::Refused
+        } else if self.record.requests == 0 {
+            ServerStatus::Waiting
+        } else if self.robots.values().all(RobotsStanding::unreachable) {
+            ServerStatus::Down
+        } else if self.record.refused_by_robots > 0 {
+            ServerStatus::Robots
+        } else if self.record.failed > 0 {
+            ServerStatus::Down
+        } else {
+            ServerStatus::Waiting
+        }
+    }
+
+    /// Whether something can be asked now or later in this slot.
+    pub fn wants(&self, rules: &SiteRules) -> bool {
+        self.frontier.first().is_some() && !self.is_busy() && self.state(rules) != RunState::PausedByBudget
+    }
+
+    /// Whether it is paused by its page budget, and since a slot's length.
+    pub fn may_resume(&self, now: WallTime, slot: Millis) -> bool {
+        self.record.state == RunState::PausedByBudget && now.0.saturating_sub(self.slot.0) >= slot
+    }
+
+    /// Whether this run is over: nothing waits, nothing is under way.
+    pub fn finished(&self) -> bool {
+        self.frontier.is_empty() && !self.is_busy()
+    }
+
+    fn state(&self, rules: &SiteRules) -> RunState {
+        if self.frontier.is_empty() {
+            if self.record.cut_by_yield > 0 {
+                RunState::CutByYield
+            } else if self.record.cut_by_depth > 0 {
+                RunState::CutByDepth
+            } else {
+                RunState::Complete
+            }
+        } else if rules.pages_per_run > 0 && self.budget_used >= rules.pages_per_run {
+            RunState::PausedByBudget
+        } else {
+            RunState::Running
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

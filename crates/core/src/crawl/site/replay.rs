@@ -1,0 +1,93 @@
+//! Where did the former owner stand? Reads a journal back into a site, and into what the seen set must know.
+
+use super::{Site, SiteRules};
+use nearcrawl_model::{
+    fingerprint::{Fingerprint, FingerprintKey},
+    journal::{Arrival, JournalEntry, JournalKey, SkipReason},
+    seen::PageState,
+    url::PageUrl,
+};
+use std::collections::BTreeMap;
+
+/// What a journal comes to.
+#[derive(Debug)]
+pub struct Replayed {
+    /// The site as its former owner had it.
+    pub site: Site,
+    /// For the seen set: every page met, with its level and what became of it.
+    pub seen: Vec<(Fingerprint, u8, PageState)>,
+    /// For the seen set: the links of visited pages.
+    pub children: Vec<(Fingerprint, Vec<Fingerprint>)>,
+    /// URLs beyond the depth, should a shorter way be found.
+    pub cut: Vec<(Fingerprint, String)>,
+    /// URLs for others that may not have arrived, with the sequence number of the row that named them.
+    pub outgoing: Vec<(u64, Arrival)>,
+}
+
+/// Reads a journal from its first entry; none if that is not an opening (then there is nothing to stand on).
+pub fn replay(key: JournalKey, number: u64, entries: &[JournalEntry], rules: &SiteRules, secret: &FingerprintKey) -> Option<Replayed> {
+    let JournalEntry::Opened { address, tree, at } = entries.first()? else { return None };
+    let mut site = Site::open(key, *address, tree.clone(), number, *at);
+    let mut pages: BTreeMap<Fingerprint, (u8, PageState)> = BTreeMap::new();
+    let mut children = Vec::new();
+    let mut cut: BTreeMap<Fingerprint, String> = BTreeMap::new();
+    let mut outgoing: Vec<(u64, Arrival)> = Vec::new();
+    for (sequence, entry) in entries.iter().enumerate() {
+        site.apply(entry, rules, secret);
+        let mut met = |url: &PageUrl, level: u8| {
+            let fingerprint = secret.of(url.as_str());
+            let state = if level > rules.depth { PageState::Cut } else { PageState::Waiting };
+            if state == PageState::Cut {
+                cut.insert(fingerprint, url.as_str().to_owned());
+            } else {
+                cut.remove(&fingerprint);
+            }
+            let page = pages.entry(fingerprint).or_insert((level, state));
+            page.0 = page.0.min(level);
+            if page.1 == PageState::Cut {
+                page.1 = state;
+            }
+        };
+        match entry {
+            JournalEntry::Admitted { urls } | JournalEntry::Reopened { urls } => urls.iter().for_each(|(url, level, _)| met(url, *level)),
+            JournalEntry::Raised { urls, visited } => {
+                urls.iter().for_each(|(url, level, _)| met(url, *level));
+                for (fingerprint, level) in visited {
+                    let page = pages.entry(*fingerprint).or_insert((*level, PageState::Visited));
+                    page.0 = page.0.min(*level);
+                }
+            }
+            JournalEntry::Visited { url, level, found, children: links, outgoing: named, .. } => {
+                met(url, *level);
+                found.iter().for_each(|(url, level, _)| met(url, *level));
+                if let Some(page) = pages.get_mut(&secret.of(url.as_str())) {
+                    page.1 = PageState::Visited;
+                }
+                if !links.is_empty() {
+                    children.push((secret.of(url.as_str()), links.clone()));
+                }
+                outgoing.extend(named.iter().map(|arrival| (sequence as u64, arrival.clone())));
+            }
+            // A starting URL that names it again brings it back.
+            JournalEntry::Skipped { reason: SkipReason::Yield, .. } => {}
+            JournalEntry::Skipped { url, .. } => {
+                if let Some(page) = pages.get_mut(&secret.of(url.as_str())) {
+                    page.1 = PageState::Visited;
+                }
+            }
+            JournalEntry::Forwarded { before } => outgoing.retain(|(sequence, _)| sequence >= before),
+            JournalEntry::Opened { .. }
+            | JournalEntry::Robots { .. }
+            | JournalEntry::Resumed { .. }
+            | JournalEntry::TakenOver { .. }
+            | JournalEntry::Chronicled(_)
+            | JournalEntry::Started { .. }
+            | JournalEntry::Follows { .. }
+            | JournalEntry::Kept { .. }
+            | JournalEntry::Beyond { .. }
+            | JournalEntry::Evaluated { .. } => {}
+        }
+    }
+    let seen = pages.into_iter().map(|(fingerprint, (level, state))| (fingerprint, level, state)).collect();
+    Some(Replayed { site, seen, children, cut: cut.into_iter().collect(), outgoing })
+}

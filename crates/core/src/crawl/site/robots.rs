@@ -1,0 +1,151 @@
+//! May this page be fetched? What robots.txt says, by RFC 9309, in time linear in the path whatever the file contains.
+
+mod matcher;
+mod parser;
+#[cfg(test)]
+mod tests;
+
+use matcher::{Literals, Wildcards};
+use nearcrawl_model::{fetch::FetchError, time::Millis};
+use std::borrow::Cow;
+
+/// How much of a robots.txt is read, in bytes (RFC 9309 §2.5); what stands behind is not looked at.
+pub const MAX_ROBOTS: usize = 500 * 1024;
+
+/// How many rules with wildcards are kept as they are. Each costs a walk over the path, and a page has thousands of links.
+/// Beyond this many, an Allow is dropped and a Disallow is cut at its first wildcard: more is left alone, never less.
+pub const MAX_WILDCARD_RULES: usize = 1000;
+
+/// The rules of one robots.txt for one crawler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Robots {
+    /// Allows hold for the path as it is written.
+    allow: Literals,
+    /// Disallows hold for every spelling of the path.
+    disallow: Literals,
+    wildcards: Wildcards,
+    crawl_delay: Option<Millis>,
+    simplified: usize,
+}
+
+/// What the answer to a request for robots.txt means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RobotsVerdict {
+    /// These rules hold; all is allowed if the server has no robots.txt.
+    Rules(Robots),
+    /// The server cannot say now, so nothing may be fetched until it can (RFC 9309 §2.3.1.4).
+    Unavailable,
+}
+
+impl RobotsVerdict {
+    /// Whether a page may be fetched.
+    pub fn allows(&self, path_and_query: &str) -> bool {
+        match self {
+            RobotsVerdict::Rules(rules) => rules.allows(path_and_query),
+            RobotsVerdict::Unavailable => false,
+        }
+    }
+
+    /// The rules to apply: everything is disallowed while robots.txt is unavailable.
+    pub fn into_rules(self) -> Robots {
+        match self {
+            RobotsVerdict::Rules(rules) => rules,
+            RobotsVerdict::Unavailable => Robots::disallow_all(),
+        }
+    }
+}
+
+/// Reads the answer to a request for robots.txt: status and body, or why there is none. Redirects have been followed before;
+/// one that could not be followed is a file that is not there (RFC 9309 §2.3.1.2).
+pub fn verdict(answer: Result<(u16, &[u8]), FetchError>, product_token: &str) -> RobotsVerdict {
+    match answer {
+        Ok((200..=299, body)) => RobotsVerdict::Rules(Robots::parse(body, product_token)),
+        // A server that asks for patience is not one without rules.
+        Ok((429, _)) => RobotsVerdict::Unavailable,
+        Ok((300..=499, _)) => RobotsVerdict::Rules(Robots::allow_all()),
+        Ok(_) | Err(_) => RobotsVerdict::Unavailable,
+    }
+}
+
+impl Robots {
+    /// Reads the rules of a robots.txt that apply to the crawler with this product token: those of all groups that name it,
+    /// or else those of all groups for `*`. Never fails: what is not a rule is skipped.
+    pub fn parse(body: &[u8], product_token: &str) -> Robots {
+        let group = parser::parse(body, product_token);
+        let mut robots = Robots::allow_all();
+        robots.crawl_delay = group.crawl_delay;
+        let (mut allow, mut disallow) = (Vec::new(), Vec::new());
+        for rule in group.rules {
+            let written = matcher::normal_pattern(rule.pattern);
+            let pattern = if rule.allow { Cow::Borrowed(written.as_slice()) } else { matcher::decode_unreserved(&written) };
+            let plain = if rule.allow { &mut allow } else { &mut disallow };
+            if rule.allow
+                && let Some(folder) = pattern.strip_suffix(b"index.html")
+                && folder.ends_with(b"/")
+            {
+                // Who allows the index page means the folder too, as Google reads it.
+                robots.simplified += usize::from(!robots.wildcards.push(&[folder, b"$"].concat(), true));
+            }
+            match memchr::memchr2(b'*', b'$', &pattern) {
+                None => plain.push(pattern.into_owned()),
+                Some(first) => {
+                    if !robots.wildcards.push(&pattern, rule.allow) {
+                        robots.simplified += 1;
+                        if !rule.allow {
+                            plain.push(pattern[..first].to_vec());
+                        }
+                    }
+                }
+            }
+        }
+        robots.allow = Literals::new(allow);
+        robots.disallow = Literals::new(disallow);
+        robots.wildcards.sort();
+        robots
+    }
+
+    /// No rules: everything may be fetched.
+    pub fn allow_all() -> Robots {
+        Robots {
+            allow: Literals::default(),
+            disallow: Literals::default(),
+            wildcards: Wildcards::default(),
+            crawl_delay: None,
+            simplified: 0,
+        }
+    }
+
+    /// Nothing may be fetched, except robots.txt itself.
+    pub fn disallow_all() -> Robots {
+        Robots { disallow: Literals::new(vec![b"/".to_vec()]), ..Robots::allow_all() }
+    }
+
+    /// Whether a page may be fetched, by its path and query as they stand in the request. The longest rule that matches
+    /// decides, an Allow where two are equally long; `/robots.txt` may always be fetched.
+    pub fn allows(&self, path_and_query: &str) -> bool {
+        path_and_query == "/robots.txt" || self.decide(path_and_query, &mut 0)
+    }
+
+    /// How long the server wants to be left alone between two requests, if it says so.
+    pub fn crawl_delay(&self) -> Option<Millis> {
+        self.crawl_delay
+    }
+
+    /// How many rules were simplified because there were more than [`MAX_WILDCARD_RULES`].
+    pub fn simplified(&self) -> usize {
+        self.simplified
+    }
+
+    /// Decides by the rules alone, and counts what it cost: patterns looked at and bytes walked over.
+    fn decide(&self, path_and_query: &str, steps: &mut usize) -> bool {
+        // The path of a URL is never empty.
+        let path = if path_and_query.is_empty() { "/" } else { path_and_query };
+        let written = matcher::upper_case_escapes(path);
+        let encoded = matcher::encode(&written);
+        let decoded = matcher::decode_unreserved(&encoded);
+        let allow = self.allow.longest_match(&written, steps).unwrap_or(0);
+        let disallow = self.disallow.longest_match(&decoded, steps).unwrap_or(0);
+        let literal = if disallow > allow { (disallow, false) } else { (allow, true) };
+        self.wildcards.decide(&written, &decoded, literal, steps)
+    }
+}

@@ -1,0 +1,193 @@
+//! May we ask this? How we stand with one origin's robots.txt: unknown, moved, answered, or not to be had.
+
+use super::{
+    Site,
+    robots::{Robots, RobotsVerdict, verdict},
+};
+use crate::crawl::politeness::MAX_CRAWL_DELAY;
+use nearcrawl_model::{
+    fetch::FetchError,
+    journal::SkipReason,
+    time::{Millis, WallTime},
+    url::{Origin, PageUrl},
+    view::Span,
+};
+
+/// After a day robots.txt is asked for again (RFC 9309 §2.4).
+const HOLDS: Millis = 24 * 3_600_000;
+
+/// Redirects that are followed (RFC 9309 §2.3.1.2).
+const MAX_HOPS: u8 = 5;
+
+/// How often is asked where a robots.txt that moved to another host lives, about once a second; then it is given up for this run.
+const MAX_SEARCHES: u8 = 60;
+
+/// Waits before a robots.txt that could not be had is asked for again; then it is given up for this run.
+const PATIENCE: [Millis; 2] = [3_000, 15_000];
+
+#[derive(Debug)]
+enum Known {
+    Nothing,
+    Rules(Robots),
+    Unavailable,
+}
+
+/// One origin's robots.txt.
+#[derive(Debug)]
+pub struct RobotsStanding {
+    known: Known,
+    since: WallTime,
+    /// Where the origin's own lies; none if there is no such URL.
+    home: Option<PageUrl>,
+    /// Where it was last said to have moved to.
+    moved: Option<PageUrl>,
+    hops: u8,
+    searches: u8,
+    failures: usize,
+    unreachable: bool,
+}
+
+impl RobotsStanding {
+    /// Nothing known yet.
+    pub fn new(origin: &Origin) -> RobotsStanding {
+        RobotsStanding {
+            known: Known::Nothing,
+            since: WallTime(0),
+            home: origin.page("/robots.txt").ok(),
+            moved: None,
+            hops: 0,
+            searches: 0,
+            failures: 0,
+            unreachable: false,
+        }
+    }
+
+    /// What to ask for before anything else may be asked; none if it is known.
+    pub fn to_ask(&self, now: WallTime) -> Option<PageUrl> {
+        let stale = now.0.saturating_sub(self.since.0) > HOLDS;
+        if matches!(self.known, Known::Nothing) || stale { self.moved.clone().or_else(|| self.home.clone()) } else { None }
+    }
+
+    /// It moved. False if it moved too often.
+    pub fn moved(&mut self, to: &PageUrl) -> bool {
+        self.hops += 1;
+        self.moved = Some(to.clone());
+        self.hops <= MAX_HOPS
+    }
+
+    /// It moved to a host whose address is not known yet. False if that has taken too long.
+    pub fn searched(&mut self) -> bool {
+        self.searches += 1;
+        self.searches <= MAX_SEARCHES
+    }
+
+    /// It could not be had: wait this long and ask again, or give up.
+    pub fn failed(&mut self) -> Option<Millis> {
+        self.failures += 1;
+        PATIENCE.get(self.failures - 1).copied()
+    }
+
+    /// The answer that counts.
+    pub fn answered(&mut self, at: WallTime, answer: Result<(u16, &[u8]), FetchError>, product_token: &str) {
+        self.since = at;
+        // Tomorrow the origin is asked itself: it may have moved elsewhere.
+        self.moved = None;
+        self.hops = 0;
+        self.searches = 0;
+        self.failures = 0;
+        // A server that sent us where we cannot ask did answer.
+        self.unreachable = answer.is_err_and(|failure| failure != FetchError::BadRedirect);
+        self.known = match verdict(answer, product_token) {
+            RobotsVerdict::Rules(robots) => Known::Rules(robots),
+            RobotsVerdict::Unavailable => Known::Unavailable,
+        };
+    }
+
+    /// Why this page may not be asked for, if it may not.
+    pub fn forbids(&self, url: &PageUrl) -> Option<SkipReason> {
+        match &self.known {
+            // Nothing may be asked before it is known; there is nothing to wait for if it has no URL.
+            Known::Nothing | Known::Unavailable => Some(SkipReason::RobotsUnavailable),
+            Known::Rules(robots) if robots.crawl_delay().is_some_and(|delay| delay > MAX_CRAWL_DELAY) => Some(SkipReason::CrawlDelay),
+            Known::Rules(robots) => (!robots.allows(url.path_and_query())).then_some(SkipReason::Robots),
+        }
+    }
+
+    /// Whether the last that was heard of this origin is that it did not answer at all.
+    pub fn unreachable(&self) -> bool {
+        self.unreachable
+    }
+
+    /// The crawl-delay it asks for, however long.
+    pub fn wanted_delay(&self) -> Option<Millis> {
+        match &self.known {
+            Known::Rules(robots) => robots.crawl_delay(),
+            Known::Nothing | Known::Unavailable => None,
+        }
+    }
+
+    /// The crawl-delay that is waited out. Where it is longer than that, nothing is asked, so there is nothing to wait for.
+    pub fn crawl_delay(&self) -> Option<Millis> {
+        self.wanted_delay().filter(|delay| *delay <= MAX_CRAWL_DELAY)
+    }
+
+    /// When the answer that counts came, if one did.
+    pub fn since(&self) -> Option<WallTime> {
+        (!matches!(self.known, Known::Nothing)).then_some(self.since)
+    }
+
+    /// What it says of a URL, in words.
+    pub fn words(&self, url: &PageUrl) -> String {
+        match (&self.known, self.forbids(url)) {
+            (Known::Nothing, _) => "not fetched yet".to_owned(),
+            (Known::Unavailable, _) => "could not be fetched, so nothing is requested".to_owned(),
+            (_, Some(SkipReason::CrawlDelay)) => format!(
+                "demands a pause of {} between requests, more than the limit of {}, so nothing is requested",
+                Span(self.wanted_delay().unwrap_or(Millis::MAX)),
+                Span(MAX_CRAWL_DELAY)
+            ),
+            (_, Some(_)) => "forbids it".to_owned(),
+            (_, None) => "allows it".to_owned(),
+        }
+    }
+}
+
+impl Site {
+    /// robots.txt answered with a redirect. Returns whether it is followed (at most five hops, to other hosts too); if not, the
+    /// caller enters it as "there is none".
+    pub fn robots_moved(&mut self, origin: &Origin, to: &PageUrl) -> bool {
+        self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin)).moved(to)
+    }
+
+    /// robots.txt moved to a host of which it is not known yet where it lives and who may ask it. Returns whether to look again
+    /// soon; if not, the caller enters that it could not be had.
+    pub fn robots_searched(&mut self, origin: &Origin) -> bool {
+        self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin)).searched()
+    }
+
+    /// robots.txt could not be had. Returns for how long to wait before it is asked again, or none if it is given up for this
+    /// run; then the caller enters the failure.
+    pub fn robots_failed(&mut self, origin: &Origin) -> Option<Millis> {
+        self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin)).failed()
+    }
+
+    /// The crawl-delay that robots.txt asks for, if it does.
+    pub fn crawl_delay(&self, origin: &Origin) -> Option<Millis> {
+        self.robots.get(origin)?.crawl_delay()
+    }
+
+    /// The longest crawl-delay of its origins.
+    pub fn slowest_crawl_delay(&self) -> Option<Millis> {
+        self.robots.values().filter_map(RobotsStanding::crawl_delay).max()
+    }
+
+    /// What robots.txt says of a URL, in words.
+    pub fn robots_says(&self, url: &PageUrl) -> Option<String> {
+        self.robots.get(&url.origin()).map(|standing| standing.words(url))
+    }
+
+    /// When the robots.txt that holds for a URL was answered, if it was.
+    pub fn robots_since(&self, url: &PageUrl) -> Option<WallTime> {
+        self.robots.get(&url.origin()).and_then(RobotsStanding::since)
+    }
+}

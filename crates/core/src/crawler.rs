@@ -1,0 +1,460 @@
+//! The one room that knows the others. Facts come in as [`Event`]s, wishes go out as [`Command`]s; nothing here touches the world.
+//!
+//! * `arrival`: a URL is named → which host, which address, which subnet, whose? → to its owner
+//! * `placing`: whose is this address, and who decides if it is nobody's?
+//! * `settlement`, `probing`, `claiming`: nobody's? → who is nearest? → a claim
+//! * `admission`, `visiting`: ours → seen test → frontier → fetch → links → arrival
+//! * `revisiting`: the next run, which asks only for what changed
+//! * `journaling`: what happened is stored, copied to keepers, recorded
+//! * `migrating`, `moving`: is a subnet better off elsewhere, and how does it get there?
+//! * `members`, `spread`, `succession`: who is alive, what everybody knows, who takes over
+//! * `versioning`: which hierarchy is used
+//! * `telling`: what people are told
+
+use crate::event::{Command, Event};
+use crate::{
+    clock_cache::ClockCache,
+    crawl::{politeness::Politeness, scheduler::Scheduler, scope::Scope, site::SiteRules},
+    delegation::{Delegated, Knowledge, Verdict, contacts::Contacts},
+    membership::{Member, Roster, RosterConfig, Swim, SwimConfig},
+    replication::replicas::Replicas,
+    routing::{locator::Locator, new_host_quota::NewHostQuota, outbox::Outbox},
+};
+use crate::{
+    context::Context,
+    crawl::Crawl,
+    delegation::{Delegation, search::Search},
+    hierarchy_version::HierarchyVersion,
+    membership::{Membership, Shutdown, shutdown::Unfinished},
+    migration::Migration,
+    ownership::Ownership,
+    replication::Replication,
+    report::Report,
+    routing::Routing,
+    signal::Signal,
+};
+use ed25519_dalek::SigningKey;
+use nearcrawl_hierarchy::Hierarchy;
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::SignedClaim,
+    edition::Edition,
+    fetch::{ProbeKind, ProbeTarget},
+    fingerprint::FingerprintKey,
+    journal::JournalKey,
+    message::{Request, Response},
+    receipt::SignedReceipt,
+    subnet::Subnet,
+    time::{Millis, Moment, Now},
+    url::Host,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    net::IpAddr,
+    sync::Arc,
+};
+
+/// How often time is looked at even if nothing happens.
+pub const TICK: Millis = 100;
+
+/// URLs on their way to owners beyond which nothing new is fetched: back-pressure.
+pub const MAX_OUTGOING: usize = 200_000;
+
+/// How this access point crawls.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Depth, budget, product token.
+    pub rules: SiteRules,
+    /// Which external hosts become starting hosts.
+    pub scope: Scope,
+    /// How patient with servers.
+    pub politeness: Politeness,
+    /// By which procedure nobody's subnets are given away.
+    pub policy: crate::delegation::Policy,
+    /// How subnets move to better owners.
+    pub migration: crate::migration::judge::Migration,
+    /// How nearness is measured: downloads are timed alike.
+    pub probe: ProbeKind,
+    /// The port of a web server at our own address, for other members to time the way by.
+    pub home_port: Option<u16>,
+    /// Delegation procedures at once.
+    pub max_parallel_rounds: usize,
+    /// Contacts by probes that one subnet may get from the swarm in thirty days, as far as this access point knows.
+    pub contacts_per_subnet: u32,
+    /// When a tree is visited again after its run began.
+    pub revisit: Millis,
+    /// URLs that may wait here, all sites together.
+    pub max_waiting: usize,
+    /// URLs of all sites together that wait in memory; the others wait on disk.
+    pub max_in_memory: usize,
+    /// Entries of each CLOCK cache.
+    pub cache_entries: usize,
+    /// This access point's own addresses: their subnets are its own (IPMicra §4.1).
+    pub own_addresses: Vec<IpAddr>,
+    /// Whether there is anybody to join: then nothing is fetched before the first comparison of claims.
+    pub joins: bool,
+    /// Whether a swarm has let us in, or began here. If not, nothing is fetched however long nobody answers.
+    pub member: bool,
+    /// SWIM's times.
+    pub membership: SwimConfig,
+    /// How long the swarm waits.
+    pub roster: RosterConfig,
+}
+
+/// Who this access point is, and what it remembers of its last life.
+pub struct Identity {
+    /// Signs its claims.
+    pub key: SigningKey,
+    /// Grows with each start.
+    pub incarnation: u64,
+    /// Where others reach it.
+    pub addresses: Vec<String>,
+    /// The swarm's fingerprint key.
+    pub fingerprints: FingerprintKey,
+    /// Claims known at the last stop, ours and others'.
+    pub claims: Vec<SignedClaim>,
+    /// The settled members at the last stop.
+    pub members: BTreeSet<AccessPoint>,
+    /// The pages of the book of contacts, as [`StoreCommand::KeepContacts`] had them stored.
+    pub contacts: Vec<Vec<u8>>,
+}
+
+/// A question of ours that is not answered yet.
+#[derive(Debug)]
+pub(crate) enum Pending {
+    Locate(Host),
+    Settle,
+    Probe { subnet: Subnet },
+    Award { subnet: Subnet },
+    Offer { subnet: Subnet },
+    HandOff,
+    Compare,
+}
+
+/// A delegation procedure that we run as the subnet's steward.
+#[derive(Debug)]
+pub(crate) struct Procedure {
+    pub(crate) search: Search,
+    pub(crate) target: ProbeTarget,
+    pub(crate) state: ProcedureState,
+    /// How often it was awarded.
+    pub(crate) awards: u32,
+    /// Who was chosen and said no: they are about to leave.
+    pub(crate) unwilling: BTreeSet<AccessPoint>,
+    /// Probes that it took.
+    pub(crate) contacts: u16,
+    /// Their receipts, after those of a procedure before this one.
+    pub(crate) chain: Vec<SignedReceipt>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ProcedureState {
+    /// The address rests until then; afterwards the next step.
+    Resting(Moment),
+    /// This access point probes.
+    Probing(AccessPoint, Moment),
+    /// Awarded; if no claim is seen by then, the chosen one is reminded.
+    Awarded(Moment),
+    /// To be awarded to the same one again then.
+    Awarding(Verdict, Moment),
+}
+
+/// What a hand-off or a seed waits for before it is acknowledged.
+#[derive(Debug)]
+pub(crate) struct Acknowledgement {
+    pub(crate) reply: crate::crawl::admission::Reply,
+    /// Journals that must be recorded up to there.
+    pub(crate) needs: Vec<(JournalKey, u64)>,
+}
+
+/// One access point's mind.
+pub struct Crawler {
+    pub(crate) context: Context,
+    pub(crate) membership: Membership,
+    pub(crate) shutdown: Shutdown,
+    pub(crate) hierarchy_version: HierarchyVersion,
+    pub(crate) ownership: Ownership,
+    pub(crate) delegation: Delegation,
+    pub(crate) routing: Routing,
+    pub(crate) crawl: Crawl,
+    pub(crate) replication: Replication,
+    pub(crate) migration: Migration,
+    pub(crate) report: Report,
+}
+
+impl Crawler {
+    /// Wakes up: remembers its claims, asks for the journals of what it owns, claims its own subnet when it may.
+    pub fn new(identity: Identity, settings: Settings, hierarchy: Arc<Hierarchy>, now: Now) -> Crawler {
+        let me = AccessPoint(identity.key.verifying_key().to_bytes());
+        let member = Member::new(me, identity.incarnation, identity.addresses);
+        // Each life counts its sites anew; the incarnation keeps their fingerprints apart from those of the lives before.
+        let handoff_scope = identity.incarnation << 32;
+        let mut crawler = Crawler {
+            membership: Membership::new(
+                Swim::new(member, settings.membership.clone(), identity.incarnation),
+                Roster::new(me, settings.roster.clone(), now.moment, &identity.members),
+            ),
+            hierarchy_version: HierarchyVersion::default(),
+            shutdown: Shutdown::default(),
+            ownership: Ownership::new(now.moment, !settings.joins && identity.members.len() < 2),
+            delegation: Delegation {
+                delegated: Delegated::default(),
+                rounds: BTreeMap::new(),
+                queue: VecDeque::new(),
+                knowledge: Knowledge::new(),
+                distances: crate::delegation::distances::Distancing::default(),
+                contacts: Contacts::default(),
+                asked: BTreeMap::new(),
+                reserved: BTreeMap::new(),
+                probing: BTreeMap::new(),
+                rests: BTreeMap::new(),
+            },
+            routing: Routing {
+                locator: Locator::default(),
+                new_hosts: NewHostQuota::default(),
+                outbox: Outbox::default(),
+                recent: ClockCache::with_capacity(settings.cache_entries),
+                scope: handoff_scope,
+                acknowledgements: Vec::new(),
+            },
+            crawl: Crawl {
+                sites: BTreeMap::new(),
+                by_subnet: BTreeMap::new(),
+                scheduler: Scheduler::new(settings.politeness.clone()),
+                waiting: 0,
+                disk_has_space: true,
+                in_flight: BTreeMap::new(),
+                received: BTreeMap::new(),
+                recent: ClockCache::with_capacity(settings.cache_entries),
+                awakening: BTreeMap::new(),
+                seen_pending: BTreeMap::new(),
+                next_site: handoff_scope + 1,
+                superseded: BTreeMap::new(),
+            },
+            replication: Replication {
+                rows: Vec::new(),
+                rows_since: None,
+                row_outgoing: Vec::new(),
+                appends: BTreeMap::new(),
+                replicas: Replicas::default(),
+                copy_again: BTreeMap::new(),
+                forwarding: BTreeMap::new(),
+                loading: BTreeMap::new(),
+            },
+            migration: Migration {
+                moves: crate::migration::handover::Moves::default(),
+                judge: crate::migration::judge::Migrating::default(),
+            },
+            report: Report::new(now.moment),
+            context: Context {
+                me,
+                key: identity.key,
+                secret: identity.fingerprints,
+                hierarchy,
+                started: now.moment,
+                now,
+                counters: crate::report::Counters::default(),
+                commands: VecDeque::new(),
+                signals: VecDeque::new(),
+                pending: BTreeMap::new(),
+                next_number: 1,
+                rounds: 0,
+                tick_due: now.moment,
+                settings,
+            },
+        };
+        for page in &identity.contacts {
+            crawler.delegation.contacts.recall(page, now.wall);
+        }
+        crawler.introduce_myself();
+        for proof in identity.claims {
+            if let Ok(claim) = proof.read() {
+                crawler.hold(claim, proof);
+            }
+        }
+        let mine: Vec<_> = crawler.ownership.register.held_by(&me).collect();
+        for subnet in mine {
+            crawler.load(subnet, BTreeSet::new());
+        }
+        crawler
+    }
+
+    /// Takes in one fact; afterwards [`Crawler::next_command`] has what is to be done.
+    pub fn handle(&mut self, now: Now, event: Event) {
+        self.context.now = now;
+        match event {
+            Event::Tick => {}
+            Event::Room(room) => self.crawl.disk_has_space = room,
+            Event::Seeds(urls) => self.seeds(urls),
+            Event::Wanted(host) => self.find(&host),
+            Event::Leave => self.shutdown.leave(now.moment),
+            Event::Drain => self.shutdown.drain(),
+            Event::Move { subnet, to } => self.hand_over(subnet, to, "its operator gave it away".to_owned()),
+            Event::Listening(address) => self.membership.listening(now.moment, address),
+            Event::Met { access_point, incarnation, addresses } => {
+                self.membership.met(&mut self.context, access_point, incarnation, addresses)
+            }
+            Event::Asked { from, ticket, request } => self.asked(from, ticket, request),
+            Event::Answered { question, from, answer } => self.answered(question, from, answer),
+            Event::Gossiped(gossip) => self.gossiped(gossip),
+            Event::Distance { to, rtt_us, remote } => self.distance_measured(to, rtt_us, remote),
+            Event::Resolved { host, answer } => self.resolved(host, answer),
+            Event::Probed { question, report } => self.probed_here(question, report),
+            Event::Landed { address, took } => self.landed(address, took),
+            Event::Fetched { address, report } => self.fetched(address, *report, None),
+            Event::Revisited { address, report, former } => self.fetched(address, *report, former.map(|former| *former)),
+            Event::FormerLoaded { site, host, pages } => self.former_loaded(site, &host, pages),
+            Event::Seen { ticket, answers } => self.seen(ticket, answers),
+            Event::Children { ticket, children } => self.children(ticket, children),
+            Event::CutTaken { ticket, urls } => self.cut_taken(ticket, urls),
+            Event::Stored { receipt } => self.stored(receipt),
+            Event::Copied { to, sent, heads } => self.copied(to, sent, heads),
+            Event::Recovered { subnet, from, journals } => self.recovered(subnet, from, journals),
+            Event::Loaded { subnet, journals } => self.loaded(subnet, journals),
+            Event::SeenLoaded { site } => self.awake(site),
+            Event::Hierarchy(hierarchy) => self.change_hierarchy(hierarchy),
+            Event::AtHand(at_hand) => self.hierarchy_version.at_hand(&self.context, at_hand),
+            Event::Given { edition, hierarchy } => self.hierarchy_version.given(&mut self.context, edition, hierarchy),
+            Event::EditionFound { edition, found, hierarchy, wrong } => {
+                self.hierarchy_version.found(&mut self.context, edition, found, hierarchy, wrong)
+            }
+        }
+        self.settle_signals();
+        if now.moment >= self.context.tick_due {
+            self.context.tick_due = now.moment.after(TICK);
+            self.tick();
+        }
+        self.visit();
+    }
+
+    /// What happens whether or not anything happens.
+    pub(crate) fn tick(&mut self) {
+        self.context.rounds += 1;
+        if self.context.rounds.is_multiple_of(10) {
+            self.crawl.waiting = self.crawl.sites.values().map(|site| site.frontier.len()).sum();
+        }
+        self.tick_members();
+        self.tick_succession();
+        self.tick_moves();
+        self.tick_load();
+        self.tick_settlement();
+        self.route();
+        self.tick_journals();
+        self.tick_spread();
+        self.tick_runs();
+        if self.context.rounds.is_multiple_of(10) && self.ownership.is_synced() && !self.shutdown.is_stopping() {
+            self.hierarchy_version.tick(&mut self.context, &self.membership);
+            self.settle_signals();
+        }
+        if self.context.rounds.is_multiple_of(600) {
+            self.crawl.scheduler.tidy(self.context.now.moment);
+            self.end_loans();
+            self.delegation.rests.retain(|_, until| *until > self.context.now.moment);
+            self.delegation.contacts.tidy(self.context.now.wall);
+        }
+        self.keep_contacts();
+        self.tick_shutdown();
+    }
+
+    fn tick_members(&mut self) {
+        self.membership.tick(&mut self.context);
+        self.settle_signals();
+        if self.membership.is_long_alone(&self.context) {
+            self.ownership.sync(&mut self.context);
+        }
+    }
+
+    fn tick_shutdown(&mut self) {
+        if !self.shutdown.is_waiting() {
+            return;
+        }
+        self.flush();
+        let unfinished = Unfinished {
+            fetching: !self.crawl.in_flight.is_empty() || !self.crawl.received.is_empty() || !self.crawl.seen_pending.is_empty(),
+            journals: !self.replication.appends.is_empty() || !self.replication.replicas.settled(),
+            outgoing: !self.routing.outbox.is_empty(),
+        };
+        self.shutdown.tick(&mut self.context, unfinished, &self.ownership, &self.membership);
+        self.settle_signals();
+    }
+
+    /// The next wish, oldest first.
+    pub fn next_command(&mut self) -> Option<Command> {
+        self.context.commands.pop_front()
+    }
+
+    /// When to call again with [`Event::Tick`], if nothing happens before.
+    pub fn wake_at(&self) -> Moment {
+        self.crawl.scheduler.next_due().map_or(self.context.tick_due, |due| due.min(self.context.tick_due))
+    }
+
+    /// The edition of the hierarchy in use and the one that we vouch for; none if the process did not say what it has.
+    pub fn editions(&self) -> Option<(Edition, Edition)> {
+        self.hierarchy_version.editions()
+    }
+
+    pub(crate) fn steward_of_host(&self, host: &Host) -> AccessPoint {
+        self.membership.steward_of_host(host).unwrap_or(self.context.me)
+    }
+
+    pub(crate) fn stewards_of(&self, subnet: &Subnet) -> Vec<AccessPoint> {
+        self.membership.stewards_of(subnet)
+    }
+
+    /// This access point.
+    pub fn me(&self) -> AccessPoint {
+        self.context.me
+    }
+
+    pub(crate) fn ask(&mut self, to: AccessPoint, pending: Pending, request: Request) {
+        self.context.ask(to, pending, request);
+    }
+
+    pub(crate) fn answer(&mut self, ticket: u64, response: Response) {
+        self.context.answer(ticket, response);
+    }
+
+    pub(crate) fn number(&mut self) -> u64 {
+        self.context.number()
+    }
+
+    pub(crate) fn refuse(&mut self, class: &'static str) {
+        self.context.refuse(class);
+    }
+
+    pub(crate) fn live(&self) -> Vec<AccessPoint> {
+        self.membership.live()
+    }
+
+    /// Carries out what machines want of each other, in the order in which they said so.
+    pub(crate) fn settle_signals(&mut self) {
+        while let Some(signal) = self.context.signals.pop_front() {
+            self.dispatch(signal);
+        }
+    }
+
+    fn dispatch(&mut self, signal: Signal) {
+        match signal {
+            Signal::HierarchyChanged(hierarchy) => self.change_hierarchy(hierarchy),
+            Signal::Claim(claims) => self.ownership.make_claims(&mut self.context, claims),
+            Signal::ClaimProven(subnet) => self.claim_proven(subnet),
+            Signal::ClaimDoubtful(subnet) => self.claim_doubtful(subnet),
+            Signal::MemberCame(who) => self.newcomer(who),
+            Signal::MemberMet(who) => {
+                self.ownership.compare_with(&mut self.context, who);
+                self.hierarchy_version.tell_soon(&self.context);
+                self.report.mark_changed();
+            }
+            Signal::MemberDied(gone) => {
+                self.forget_distances(gone);
+                self.dead(gone);
+            }
+            Signal::MembersChanged => {
+                self.assign_keepers();
+                self.routing.outbox.wake_all();
+                self.report.mark_changed();
+            }
+            Signal::RollUpChanged => self.report.mark_changed(),
+        }
+    }
+}

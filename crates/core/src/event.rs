@@ -1,0 +1,432 @@
+//! What happened, and what shall be done? The closed sets of causes and wishes between the crawler and the world.
+
+use crate::{
+    hierarchy_version::{editions::Found, machine::AtHand},
+    replication::replicas::CopyOrder,
+};
+use nearcrawl_hierarchy::Hierarchy;
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::SignedClaim,
+    edition::Edition,
+    fetch::{FetchOrder, FetchReport, LocatedHost, ProbeReport, ProbeTarget, ResolveError},
+    fingerprint::{Fingerprint, FingerprintKey},
+    journal::{JournalEntry, JournalKey, JournalRow},
+    message::{Gossip, Request, Response},
+    revisit::Former,
+    seen::{PageState, SeenAnswer, SeenBatch},
+    subnet::Subnet,
+    time::Millis,
+    url::{Host, PageUrl},
+};
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+
+/// Something happened.
+#[derive(Debug)]
+pub enum Event {
+    /// Time passed.
+    Tick,
+    /// Whether the disk has room for more.
+    Room(bool),
+    /// People named starting points.
+    Seeds(Vec<PageUrl>),
+    /// People want to know where this host is: its steward is asked, as if a URL of it had been named.
+    Wanted(Host),
+    /// People want this access point to give everything back and go.
+    Leave,
+    /// People want another access point to have a subnet of ours.
+    Move {
+        /// Which.
+        subnet: Subnet,
+        /// Whose it shall be.
+        to: AccessPoint,
+    },
+    /// The process is to stop for a while: finish what is under way, ask nothing new.
+    Drain,
+    /// This access point listens here.
+    Listening(String),
+    /// A member was met: both sides said hello.
+    Met {
+        /// Who.
+        access_point: AccessPoint,
+        /// Its life's number.
+        incarnation: u64,
+        /// Where it can be reached.
+        addresses: Vec<String>,
+    },
+    /// A member asks something.
+    Asked {
+        /// Who.
+        from: AccessPoint,
+        /// To be named in the answer.
+        ticket: u64,
+        /// What.
+        request: Request,
+    },
+    /// A question of ours was answered; none if it was not.
+    Answered {
+        /// Our question.
+        question: u64,
+        /// Who was asked.
+        from: AccessPoint,
+        /// The answer.
+        answer: Option<Response>,
+    },
+    /// Somebody told everybody.
+    Gossiped(Gossip),
+    /// A connection to a member was timed.
+    Distance {
+        /// To whom.
+        to: AccessPoint,
+        /// The round trip in microseconds.
+        rtt_us: u32,
+        /// The address at the other end.
+        remote: Option<IpAddr>,
+    },
+    /// The DNS answered.
+    Resolved {
+        /// Which host.
+        host: Host,
+        /// What.
+        answer: Result<LocatedHost, ResolveError>,
+    },
+    /// Our own probe ended.
+    Probed {
+        /// The question it belongs to.
+        question: u64,
+        /// What it found.
+        report: ProbeReport,
+    },
+    /// A page is here and is being read: what it says follows as [`Event::Fetched`] or [`Event::Revisited`].
+    Landed {
+        /// Which address was asked.
+        address: IpAddr,
+        /// From sending the request to the last byte.
+        took: Millis,
+    },
+    /// A web server answered, or did not.
+    Fetched {
+        /// Which address was asked.
+        address: IpAddr,
+        /// What came of it.
+        report: Box<FetchReport>,
+    },
+    /// The same for a page that the run before may have known.
+    Revisited {
+        /// Which address was asked.
+        address: IpAddr,
+        /// What came of it.
+        report: Box<FetchReport>,
+        /// What the run before knew of the page, if it did.
+        former: Option<Box<Former>>,
+    },
+    /// What the run before knew can be asked for from now on.
+    FormerLoaded {
+        /// The site's number.
+        site: u64,
+        /// Its host.
+        host: Host,
+        /// How many pages that run had; none if nothing is left of it.
+        pages: Option<u64>,
+    },
+    /// The seen set answered, batch by batch.
+    Seen {
+        /// The question's ticket.
+        ticket: u64,
+        /// Answers.
+        answers: Vec<Vec<SeenAnswer>>,
+    },
+    /// The links of a visited page.
+    Children {
+        /// The question's ticket.
+        ticket: u64,
+        /// Fingerprints.
+        children: Vec<Fingerprint>,
+    },
+    /// URLs that had been cut.
+    CutTaken {
+        /// The question's ticket.
+        ticket: u64,
+        /// In the order asked; none if it is not known.
+        urls: Vec<Option<String>>,
+    },
+    /// Rows or claims are durable.
+    Stored {
+        /// The receipt asked for.
+        receipt: u64,
+    },
+    /// A copy to a keeper went out and was answered, or not.
+    Copied {
+        /// Which keeper.
+        to: AccessPoint,
+        /// How far each journal was sent.
+        sent: BTreeMap<JournalKey, u64>,
+        /// How far the keeper has each; none if there was no answer.
+        heads: Option<Vec<(JournalKey, u64)>>,
+    },
+    /// A keeper sent all it had of a subnet, or nothing came of asking it. Nothing of it is stored yet.
+    Recovered {
+        /// Of which subnet.
+        subnet: Subnet,
+        /// From whom.
+        from: AccessPoint,
+        /// Its journals, each up to its first gap; none if it did not answer to the end.
+        journals: Option<Vec<(JournalKey, Vec<JournalEntry>)>>,
+    },
+    /// The journals of a subnet were read, newest run of each host.
+    Loaded {
+        /// Which.
+        subnet: Subnet,
+        /// What they say.
+        journals: Vec<(JournalKey, Vec<JournalEntry>)>,
+    },
+    /// The seen set knows a loaded site.
+    SeenLoaded {
+        /// The site's number.
+        site: u64,
+    },
+    /// Another hierarchy is to be used from now on.
+    Hierarchy(Arc<Hierarchy>),
+    /// Which editions of the hierarchy the process has when it starts.
+    AtHand(AtHand),
+    /// The operator gives another edition.
+    Given {
+        /// Which.
+        edition: Edition,
+        /// The hierarchy.
+        hierarchy: Arc<Hierarchy>,
+    },
+    /// An edition that others vouch for was looked at.
+    EditionFound {
+        /// Which.
+        edition: Edition,
+        /// What is to be thought of it.
+        found: Found,
+        /// The hierarchy, if it is usable.
+        hierarchy: Option<Arc<Hierarchy>>,
+        /// Manifests, pieces and files that were not what they were called.
+        wrong: u64,
+    },
+}
+
+/// Something is to be done. Whoever carries commands out matches each kind to the last variant, so that a command that nobody carries
+/// out does not compile.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// On the state directory, in the order given.
+    Store(StoreCommand),
+    /// In the DNS or at web servers, each as a task of its own.
+    Web(WebCommand),
+    /// With other members.
+    Peers(PeerCommand),
+    /// With the files of the hierarchy.
+    Hierarchy(HierarchyCommand),
+    /// Everything is done that [`Event::Leave`] or [`Event::Drain`] asked for.
+    Finished,
+}
+
+/// A read or write of the store. They are begun in the order in which they are given.
+#[derive(Clone, Debug)]
+pub enum StoreCommand {
+    /// Read the journal of the run before, so that [`WebCommand::Revisit`] finds what it knew.
+    LoadFormer {
+        /// The site that is visited again.
+        site: u64,
+        /// The journal.
+        journal: JournalKey,
+        /// The key of its fingerprints.
+        key: FingerprintKey,
+    },
+    /// Forget what a site's run before knew.
+    DropFormer(u64),
+    /// Ask the seen set.
+    Seen {
+        /// To be named in the answer.
+        ticket: u64,
+        /// What.
+        batches: Vec<SeenBatch>,
+    },
+    /// Read the links of a visited page.
+    Children {
+        /// To be named in the answer.
+        ticket: u64,
+        /// The site.
+        site: u64,
+        /// The page.
+        page: Fingerprint,
+    },
+    /// Remember URLs beyond the depth.
+    PutCut {
+        /// The site.
+        site: u64,
+        /// What.
+        urls: Vec<(Fingerprint, String)>,
+    },
+    /// Take URLs back that had been cut.
+    TakeCut {
+        /// To be named in the answer.
+        ticket: u64,
+        /// The site.
+        site: u64,
+        /// Which.
+        pages: Vec<Fingerprint>,
+    },
+    /// Make the seen set know a site.
+    LoadSeen {
+        /// The site.
+        site: u64,
+        /// Pages with level and state.
+        seen: Vec<(Fingerprint, u8, PageState)>,
+        /// Links of visited pages.
+        children: Vec<(Fingerprint, Vec<Fingerprint>)>,
+        /// URLs beyond the depth.
+        cut: Vec<(Fingerprint, String)>,
+    },
+    /// Forget a site's part of the seen set.
+    DropSeen(u64),
+    /// Store rows of our own journals durably. As at a keeper, a row that differs from the stored one replaces it and all behind it.
+    Append {
+        /// To be named when it is done.
+        receipt: u64,
+        /// What.
+        rows: Vec<JournalRow>,
+    },
+    /// Store claims durably.
+    StoreClaims {
+        /// To be named when it is done; 0 if nobody waits.
+        receipt: u64,
+        /// What.
+        claims: Vec<SignedClaim>,
+    },
+    /// Store a page of the book of contacts; it replaces the page before.
+    KeepContacts {
+        /// Its number, below [`crate::delegation::contacts::PAGES`].
+        page: u8,
+        /// What it says.
+        bytes: Vec<u8>,
+    },
+    /// Store rows for another owner, then answer how far we have them. A row that differs from the stored one replaces it and all
+    /// behind it: the present owner's word holds.
+    KeepRows {
+        /// Whom to answer.
+        ticket: u64,
+        /// What.
+        rows: Vec<JournalRow>,
+    },
+    /// Answer with the rows we have.
+    RecallRows {
+        /// Whom to answer.
+        ticket: u64,
+        /// Of which subnet.
+        subnet: Subnet,
+        /// From where on.
+        from: Option<(JournalKey, u64)>,
+    },
+    /// Read a subnet's journals.
+    Load(Subnet),
+    /// A run is over and a newer one complete: forget it.
+    DropJournal(JournalKey),
+}
+
+/// A question to the DNS, or a request to a server outside of the swarm.
+#[derive(Clone, Debug)]
+pub enum WebCommand {
+    /// Look a host up.
+    Resolve(Host),
+    /// Probe a target.
+    Probe {
+        /// To be named in the report.
+        question: u64,
+        /// Whom.
+        target: ProbeTarget,
+    },
+    /// Ask a web server.
+    Fetch(FetchOrder),
+    /// Send this request, with the version of the page that the run before knew.
+    Revisit {
+        /// The request; its validators are filled in.
+        order: FetchOrder,
+        /// The site.
+        site: u64,
+        /// The page.
+        page: Fingerprint,
+    },
+    /// Close the connection to this address; nothing more is asked there.
+    CloseConnection(IpAddr),
+}
+
+/// A message to other members, or an exchange with one of them.
+#[derive(Clone, Debug)]
+pub enum PeerCommand {
+    /// Ask a member. Question 0 wants no answer.
+    Ask {
+        /// Whom.
+        to: AccessPoint,
+        /// To be named in the answer.
+        question: u64,
+        /// What.
+        request: Request,
+    },
+    /// Answer a member.
+    Answer {
+        /// Which question.
+        ticket: u64,
+        /// What.
+        response: Response,
+    },
+    /// Tell everybody.
+    Publish(Gossip),
+    /// A member can be reached here.
+    Know {
+        /// Who.
+        access_point: AccessPoint,
+        /// Where.
+        addresses: Vec<String>,
+    },
+    /// Send rows to a keeper.
+    Copy(CopyOrder),
+    /// Ask a member for all rows of a subnet; they are judged before they are stored.
+    Recover {
+        /// Which.
+        subnet: Subnet,
+        /// Whom.
+        from: AccessPoint,
+    },
+}
+
+/// Fetching, keeping and handing out files of the hierarchy.
+#[derive(Clone, Debug)]
+pub enum HierarchyCommand {
+    /// Fetch an edition of the hierarchy from members, open it and compare it with ours.
+    Gather {
+        /// Which.
+        edition: Edition,
+        /// Who has it.
+        from: Vec<AccessPoint>,
+        /// What is used here.
+        ours: Arc<Hierarchy>,
+    },
+    /// Remember which edition is used, and forget all but these.
+    Keep {
+        /// What is used.
+        uses: Edition,
+        /// The hashes of what else may be needed.
+        others: Vec<[u8; 32]>,
+    },
+    /// Answer with what a file of the hierarchy with this hash is made of.
+    TellManifest {
+        /// Whom to answer.
+        ticket: u64,
+        /// Of which.
+        hash: [u8; 32],
+    },
+    /// Answer with a piece of a file of a hierarchy.
+    TellChunk {
+        /// Whom to answer.
+        ticket: u64,
+        /// Names the manifest.
+        manifest: [u8; 32],
+        /// Which piece.
+        index: u32,
+    },
+}

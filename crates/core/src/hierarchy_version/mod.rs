@@ -1,0 +1,9 @@
+//! Which edition of the hierarchy is used?
+//!
+//! * [`editions`]: the rule: what most members vouch for
+//! * [`machine`]: what members say of it is told and heard
+
+pub mod editions;
+pub mod machine;
+
+pub(crate) use machine::HierarchyVersion;

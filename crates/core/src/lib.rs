@@ -1,0 +1,20 @@
+//! The decisions: pure, seeded, clockless. Facts come in as [`event::Event`]s, what is to be done goes out as [`event::Command`]s.
+//!
+//! Each machine answers one question and lives in a room of its own; [`crawler`] joins them.
+
+pub mod clock_cache;
+pub(crate) mod context;
+pub mod crawl;
+pub mod crawler;
+pub mod delegation;
+pub mod event;
+pub mod hierarchy_version;
+pub mod membership;
+pub mod migration;
+pub mod ownership;
+pub mod planning;
+pub mod replication;
+pub mod report;
+pub(crate) mod requests;
+pub mod routing;
+pub(crate) mod signal;

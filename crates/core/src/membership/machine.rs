@@ -1,0 +1,227 @@
+//! Who is here? Feeds SWIM, follows the roster, and says to the other machines who came, went and died.
+
+use crate::{
+    context::Context,
+    event::{Command, PeerCommand},
+    membership::{FenceReason, Member, Output, Roster, Standing, Swim, Verdict, rendezvous},
+    signal::Signal,
+};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    message::Request,
+    subnet::Subnet,
+    time::{Millis, Moment},
+    url::Host,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How long a newly started member waits for its swarm before it goes on alone with what it owns (it is one of two then).
+const LONELY_AFTER: Millis = 60_000;
+
+/// The members, as SWIM and the roster know them.
+pub(crate) struct Membership {
+    swim: Swim,
+    roster: Roster,
+    /// Where members can be reached, the dead ones too.
+    addresses: BTreeMap<AccessPoint, Vec<String>>,
+    /// When the living last were others than before; none if they never were.
+    changed_at: Option<Moment>,
+}
+
+/// What happens to the members.
+impl Membership {
+    /// Begins with nobody but this member, and with those who were settled at the last stop as missing.
+    pub(crate) fn new(swim: Swim, roster: Roster) -> Membership {
+        Membership { swim, roster, addresses: BTreeMap::new(), changed_at: None }
+    }
+
+    /// This access point can be reached at one more address.
+    pub(crate) fn listening(&mut self, now: Moment, address: String) {
+        let mut addresses = self.swim.me().addresses.clone();
+        if !addresses.contains(&address) {
+            addresses.push(address);
+            self.swim.readdress(now, addresses);
+        }
+    }
+
+    /// A connection to a member was made, and it said who it is.
+    pub(crate) fn met(&mut self, cx: &mut Context, access_point: AccessPoint, incarnation: u64, addresses: Vec<String>) {
+        self.heard(cx.now.moment);
+        self.swim.join(cx.now.moment, Member::new(access_point, incarnation, addresses));
+        self.carry_out(cx);
+        cx.signal(Signal::MemberMet(access_point));
+    }
+
+    /// A member sent a membership datagram.
+    pub(crate) fn receive(&mut self, cx: &mut Context, from: AccessPoint, bytes: &[u8]) {
+        if self.swim.receive(cx.now.moment, from, bytes).is_err() {
+            cx.refuse("membership datagrams");
+        }
+        self.carry_out(cx);
+    }
+
+    /// A member says that it stops, and whether for good.
+    pub(crate) fn farewell(&mut self, cx: &mut Context, from: AccessPoint, leaving: bool) {
+        self.roster.farewell(cx.now.moment, from, leaving);
+        self.changed(cx);
+    }
+
+    /// Somebody said something: we are not cut off.
+    pub(crate) fn heard(&mut self, now: Moment) {
+        self.roster.heard(now);
+    }
+
+    /// A member says how many it is sure of.
+    pub(crate) fn told(&mut self, member: AccessPoint, sure_of: usize) {
+        self.roster.told(member, sure_of);
+    }
+
+    /// Has SWIM probe, and gives up who has been silent for too long.
+    pub(crate) fn tick(&mut self, cx: &mut Context) {
+        self.swim.tick(cx.now.moment);
+        self.carry_out(cx);
+        for Verdict::Dead(gone) in self.roster.tick(cx.now.moment) {
+            self.changed(cx);
+            cx.signal(Signal::MemberDied(gone));
+        }
+    }
+
+    /// Carries out what SWIM wants and notes what it found out.
+    fn carry_out(&mut self, cx: &mut Context) {
+        let outputs: Vec<_> = self.swim.drain().collect();
+        for output in outputs {
+            match output {
+                Output::Send { to, addresses, bytes } => {
+                    self.know(cx, to, addresses);
+                    cx.commands.push_back(Command::Peers(PeerCommand::Ask { to, question: 0, request: Request::Swim(bytes) }));
+                }
+                Output::Up(member) => {
+                    let who = member.access_point;
+                    self.know(cx, who, member.addresses);
+                    if !self.roster.standings().contains_key(&who) {
+                        cx.signal(Signal::MemberCame(who));
+                    }
+                    self.roster.up(cx.now.moment, who);
+                    self.changed(cx);
+                }
+                Output::Down(who) => {
+                    self.roster.down(cx.now.moment, who);
+                    self.changed(cx);
+                }
+                Output::Renewed(_) => {}
+            }
+        }
+    }
+
+    fn know(&mut self, cx: &mut Context, access_point: AccessPoint, addresses: Vec<String>) {
+        let known = self.addresses.entry(access_point).or_default();
+        if !addresses.is_empty() && *known != addresses {
+            known.clone_from(&addresses);
+            cx.commands.push_back(Command::Peers(PeerCommand::Know { access_point, addresses }));
+        }
+    }
+
+    /// The living are others than before: replicas and stewards may have changed.
+    fn changed(&mut self, cx: &mut Context) {
+        self.changed_at = Some(cx.now.moment);
+        cx.signal(Signal::MembersChanged);
+    }
+}
+
+/// What others ask of it.
+impl Membership {
+    /// Who is alive, this access point included.
+    pub(crate) fn live(&self) -> Vec<AccessPoint> {
+        self.roster.live()
+    }
+
+    /// The other members, live and silent.
+    pub(crate) fn standings(&self) -> &BTreeMap<AccessPoint, Standing> {
+        self.roster.standings()
+    }
+
+    /// The members that are counted on, this access point included.
+    pub(crate) fn settled(&self, now: Moment) -> BTreeSet<AccessPoint> {
+        self.roster.settled(now)
+    }
+
+    /// Whether a quorum has answered lately, so that a claim may be made.
+    pub(crate) fn may_claim(&self, now: Moment) -> bool {
+        self.roster.may_claim(now)
+    }
+
+    /// Why this access point must stop because it may have been cut off, if so.
+    pub(crate) fn fenced(&self, now: Moment) -> Option<FenceReason> {
+        self.roster.fenced(now)
+    }
+
+    /// How long a claim is watched before it is acted on.
+    pub(crate) fn watch(&self) -> Millis {
+        self.roster.watch()
+    }
+
+    /// Whether nobody has turned up although this access point, a member, has waited for long enough.
+    pub(crate) fn is_long_alone(&self, cx: &Context) -> bool {
+        cx.settings.member && cx.now.moment.since(cx.started) >= LONELY_AFTER && self.roster.standings().len() < 2
+    }
+
+    /// When the living last were others than before; none if they never were.
+    pub(crate) fn changed_at(&self) -> Option<Moment> {
+        self.changed_at
+    }
+
+    /// Members that were heard of at any time, but for this one.
+    pub(crate) fn known(&self) -> impl Iterator<Item = &AccessPoint> + Clone {
+        self.addresses.keys()
+    }
+
+    /// Whether a member was ever heard of.
+    pub(crate) fn knows(&self, who: &AccessPoint) -> bool {
+        self.addresses.contains_key(who)
+    }
+
+    /// Where another member can be reached.
+    pub(crate) fn addresses_of(&self, who: &AccessPoint) -> &[String] {
+        self.addresses.get(who).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Where this access point can be reached.
+    pub(crate) fn own_addresses(&self) -> &[String] {
+        &self.swim.me().addresses
+    }
+
+    /// Where members can be reached, all together.
+    pub(crate) fn all_addresses(&self) -> impl Iterator<Item = &String> {
+        self.addresses.values().flatten()
+    }
+
+    /// How many members SWIM keeps track of.
+    pub(crate) fn tracked(&self) -> usize {
+        self.swim.members().count()
+    }
+
+    /// Which of the living looks up a host; none if nobody is.
+    pub(crate) fn steward_of_host(&self, host: &Host) -> Option<AccessPoint> {
+        rendezvous::steward(rendezvous::key_hash(host.as_str()), &self.live())
+    }
+
+    /// The living, in the order in which they serve a subnet.
+    pub(crate) fn stewards_of(&self, subnet: &Subnet) -> Vec<AccessPoint> {
+        rendezvous::order(rendezvous::key_hash(&subnet.to_string()), &self.live())
+    }
+}
+
+/// Why nothing is fetched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HeldBack {
+    /// On the way out.
+    Stopping,
+    /// Cut off.
+    Fenced(FenceReason),
+    /// The ownership map has not been compared with anybody yet.
+    NotJoined,
+    /// Too many URLs wait for their owners.
+    OutboxFull,
+    /// The disk has no room.
+    DiskFull,
+}

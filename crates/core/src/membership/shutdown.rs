@@ -1,0 +1,107 @@
+//! The way out: finish what is under way, see it stored and copied, release what is held, say good-bye.
+
+use crate::{
+    context::Context,
+    event::{Command, PeerCommand},
+    membership::Membership,
+    ownership::Ownership,
+    signal::Signal,
+};
+use nearcrawl_model::{
+    claim::Claim,
+    message::Request,
+    time::{Millis, Moment},
+};
+
+/// How long a leaver or a stopping daemon waits for its replicas.
+const PARTING_PATIENCE: Millis = 15_000;
+
+/// How far this access point is on its way out.
+#[derive(Default)]
+pub(crate) struct Shutdown {
+    since: Option<Moment>,
+    releasing: bool,
+    draining: bool,
+    leaving: bool,
+    finished: bool,
+}
+
+/// What the other machines have not finished yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unfinished {
+    /// Fetches, bodies, or questions to the seen set.
+    pub(crate) fetching: bool,
+    /// Journal rows that are not stored, or that replicas lack.
+    pub(crate) journals: bool,
+    /// URLs whose owners have not taken them in.
+    pub(crate) outgoing: bool,
+}
+
+impl Shutdown {
+    /// The daemon stops, to come back.
+    pub(crate) fn drain(&mut self) {
+        self.draining = true;
+    }
+
+    /// People want us to go for good.
+    pub(crate) fn leave(&mut self, now: Moment) {
+        if !self.leaving {
+            self.leaving = true;
+            self.since = Some(now);
+        }
+    }
+
+    /// Whether this access point is about to go, for good or not.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.draining || self.leaving
+    }
+
+    /// Whether it goes for good.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.leaving
+    }
+
+    /// Whether it goes to come back.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining
+    }
+
+    /// Whether nothing is sent to owners any more: what is ours is being released, or all is done.
+    pub(crate) fn is_over(&self) -> bool {
+        self.releasing || self.finished
+    }
+
+    /// Whether it still has something to wait for.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.is_stopping() && !self.finished
+    }
+
+    /// On the way out: waits for what is unfinished, has what is held released, says good-bye.
+    pub(crate) fn tick(&mut self, cx: &mut Context, unfinished: Unfinished, ownership: &Ownership, members: &Membership) {
+        if !self.is_waiting() {
+            return;
+        }
+        let now = cx.now.moment;
+        let patient = now.since(*self.since.get_or_insert(now)) < PARTING_PATIENCE;
+        if patient && (unfinished.fetching || unfinished.journals || self.leaving && unfinished.outgoing) {
+            return;
+        }
+        if self.leaving {
+            let held = ownership.register.held_by(&cx.me).filter_map(|subnet| ownership.register.claim(&subnet).cloned());
+            let held: Vec<_> = held.map(|claim| Claim { released: true, ..claim }).collect();
+            if !held.is_empty() && !self.releasing {
+                self.releasing = true;
+                cx.signal(Signal::Claim(held));
+                return;
+            }
+            if patient && ownership.is_telling() {
+                return;
+            }
+        }
+        for peer in members.live().into_iter().filter(|peer| *peer != cx.me) {
+            cx.commands.push_back(Command::Peers(PeerCommand::Ask { to: peer, question: 0, request: Request::Farewell(self.leaving) }));
+        }
+        self.finished = true;
+        cx.commands.push_back(Command::Finished);
+    }
+}

@@ -1,0 +1,363 @@
+//! Who answers? SWIM with suspicion (Das, Gupta, Motivala 2002) as a machine without clock and sockets.
+//!
+//! The protocol itself is the `foca` crate. This wraps it: its timers are kept here in order and fired by
+//! [`Swim::tick`], what it wants to send and what it found out is drained as [`Output`]. What foca does not do is
+//! added: a datagram must come from whom it says, the number of members is bounded, and an access point that hears nobody
+//! goes on calling those it has known.
+
+use super::member::Member;
+use foca::{
+    AccumulatingRuntime, Codec, Config, Foca, Header, Identity, NoCustomBroadcast, OwnedNotification, PeriodicParams, PostcardCodec, State,
+    Timer,
+};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    time::{Millis, Moment},
+};
+use rand::{SeedableRng, rngs::StdRng};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    num::{NonZeroU8, NonZeroUsize},
+    time::Duration,
+};
+
+/// How many of those whom we asked to let us in are remembered.
+const MAX_DOORS: usize = 16;
+
+/// How many absent members are called at once.
+const RECALLED_AT_ONCE: usize = 3;
+
+/// SWIM's times and bounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SwimConfig {
+    /// How often one member is probed, in milliseconds.
+    pub probe_every: Millis,
+    /// How long a probe may take before others are asked to probe, in milliseconds; below `probe_every`.
+    pub probe_rtt: Millis,
+    /// How long a suspect has to speak up, in milliseconds.
+    pub suspect_to_down: Millis,
+    /// How often a random member is asked for the members it knows, in milliseconds.
+    pub announce_every: Millis,
+    /// How often those given up are called again, in milliseconds.
+    pub recall_every: Millis,
+    /// How often news is spread, in milliseconds.
+    pub gossip_every: Millis,
+    /// After how long a member that is down is forgotten, in milliseconds.
+    pub forget_after: Millis,
+    /// The largest datagram, in bytes.
+    pub largest_datagram: usize,
+    /// How many members are remembered, the silent ones included.
+    pub max_members: usize,
+}
+
+impl Default for SwimConfig {
+    fn default() -> Self {
+        SwimConfig {
+            probe_every: 1_000,
+            probe_rtt: 700,
+            suspect_to_down: 5_000,
+            announce_every: 20_000,
+            recall_every: 10_000,
+            gossip_every: 500,
+            forget_after: 24 * 3_600_000,
+            largest_datagram: 8 << 10,
+            max_members: 4_096,
+        }
+    }
+}
+
+impl SwimConfig {
+    /// All times divided by `factor`: for tests and demonstrations.
+    pub fn faster(&self, factor: u64) -> SwimConfig {
+        let cut = |millis: Millis| (millis / factor.max(1)).max(2);
+        let probe_every = cut(self.probe_every);
+        SwimConfig {
+            probe_every,
+            probe_rtt: cut(self.probe_rtt).min(probe_every - 1),
+            suspect_to_down: cut(self.suspect_to_down),
+            announce_every: cut(self.announce_every),
+            recall_every: cut(self.recall_every),
+            gossip_every: cut(self.gossip_every),
+            forget_after: self.forget_after,
+            largest_datagram: self.largest_datagram,
+            max_members: self.max_members,
+        }
+    }
+
+    fn foca(&self) -> Config {
+        let few = |frequency: Millis, members: usize| {
+            NonZeroUsize::new(members).map(|num_members| PeriodicParams { frequency: Duration::from_millis(frequency), num_members })
+        };
+        Config {
+            probe_period: Duration::from_millis(self.probe_every.max(2)),
+            probe_rtt: Duration::from_millis(self.probe_rtt.clamp(1, self.probe_every.max(2) - 1)),
+            num_indirect_probes: NonZeroUsize::MIN.saturating_add(2),
+            max_transmissions: NonZeroU8::MIN.saturating_add(9),
+            suspect_to_down_after: Duration::from_millis(self.suspect_to_down.max(1)),
+            remove_down_after: Some(Duration::from_millis(self.forget_after)),
+            max_packet_size: NonZeroUsize::new(self.largest_datagram).unwrap_or(NonZeroUsize::MIN),
+            notify_down_members: true,
+            periodic_announce: few(self.announce_every, 1),
+            // Done here (see `recall`): foca stops it as soon as nobody is alive, which is when it is needed.
+            periodic_announce_to_down_members: None,
+            periodic_gossip: few(self.gossip_every, 3),
+        }
+    }
+}
+
+/// What the machine wants done, or has found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Send this datagram.
+    Send {
+        /// To whom.
+        to: AccessPoint,
+        /// Where it can be reached, as far as is known.
+        addresses: Vec<String>,
+        /// The datagram.
+        bytes: Vec<u8>,
+    },
+    /// This member is alive; said again when it comes with a new life or new addresses.
+    Up(Member),
+    /// This member does not answer, or said that it goes.
+    Down(AccessPoint),
+    /// The others had given this access point up, wrongly; it goes on as this member.
+    Renewed(Member),
+}
+
+/// Why a datagram was not believed. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SwimError {
+    /// It cannot be decoded, or is larger than allowed.
+    #[error("the membership datagram cannot be decoded")]
+    Malformed,
+    /// It says that it comes from somebody else than who sent it.
+    #[error("the membership datagram names another sender than the one who sent it")]
+    NotTheSender,
+    /// It names more members than are remembered.
+    #[error("the membership datagram would make more members than are remembered")]
+    TooManyMembers,
+}
+
+/// SWIM as a pure machine.
+pub struct Swim {
+    foca: Foca<Member, PostcardCodec, StdRng, NoCustomBroadcast>,
+    config: SwimConfig,
+    runtime: AccumulatingRuntime<Member>,
+    timers: BTreeMap<(Moment, u64), Timer<Member>>,
+    next_timer: u64,
+    outputs: VecDeque<Output>,
+    next_recall: Option<Moment>,
+    /// Whom we asked to let us in, the latest last: asked again as long as we are alone.
+    doors: VecDeque<Member>,
+    refused: u64,
+    left: bool,
+}
+
+impl Swim {
+    /// The machine of the member `me`. Equal seeds and equal inputs give equal outputs.
+    pub fn new(me: Member, config: SwimConfig, seed: u64) -> Swim {
+        let foca = Foca::new(me, config.foca(), StdRng::seed_from_u64(seed), PostcardCodec);
+        Swim {
+            foca,
+            config,
+            runtime: AccumulatingRuntime::new(),
+            timers: BTreeMap::new(),
+            next_timer: 0,
+            outputs: VecDeque::new(),
+            next_recall: None,
+            doors: VecDeque::new(),
+            refused: 0,
+            left: false,
+        }
+    }
+
+    /// As what this access point is known now.
+    pub fn me(&self) -> &Member {
+        self.foca.identity()
+    }
+
+    /// Asks this member to let us in, again and again until somebody does; harmless if it already has.
+    pub fn join(&mut self, now: Moment, member: Member) {
+        if member.access_point == self.me().access_point || self.left {
+            return;
+        }
+        self.doors.retain(|door| door.access_point != member.access_point);
+        self.doors.push_back(member.clone());
+        if self.doors.len() > MAX_DOORS {
+            self.doors.pop_front();
+        }
+        self.next_recall.get_or_insert(now.after(self.lonely_recall()));
+        // Sending cannot fail: an identity always fits into a datagram.
+        let _ = self.foca.announce(member, &mut self.runtime);
+        self.collect(now);
+    }
+
+    /// A datagram came; `from` is who sent it, as the transport proved it.
+    pub fn receive(&mut self, now: Moment, from: AccessPoint, bytes: &[u8]) -> Result<(), SwimError> {
+        if self.left {
+            return Ok(());
+        }
+        if let Err(refusal) = self.examine(from, bytes) {
+            self.refused += 1;
+            return Err(refusal);
+        }
+        let outcome = self.foca.handle_data(bytes, &mut self.runtime);
+        self.collect(now);
+        outcome.map_err(|_| {
+            self.refused += 1;
+            SwimError::Malformed
+        })
+    }
+
+    /// Fires what is due.
+    pub fn tick(&mut self, now: Moment) {
+        let due = self.timers.split_off(&(now.after(1), 0));
+        let due = std::mem::replace(&mut self.timers, due);
+        for (_, timer) in due {
+            // Errors here mean that time jumped over a whole probe cycle (a laptop slept); foca recovers by itself.
+            let _ = self.foca.handle_timer(timer, &mut self.runtime);
+            self.collect(now);
+        }
+        self.recall(now);
+    }
+
+    /// When [`Swim::tick`] is needed next.
+    pub fn next_deadline(&self) -> Option<Moment> {
+        let timer = self.timers.first_key_value().map(|((moment, _), _)| *moment);
+        timer.into_iter().chain(self.next_recall).min()
+    }
+
+    /// This access point can be reached at other addresses from now on.
+    pub fn readdress(&mut self, now: Moment, addresses: Vec<String>) {
+        let mut member = self.me().clone();
+        let addresses = Member::new(member.access_point, member.incarnation, addresses).addresses;
+        if member.addresses != addresses && !self.left {
+            member.addresses = addresses;
+            if let Some(renewed) = member.renew() {
+                let _ = self.foca.change_identity(renewed, &mut self.runtime);
+                self.collect(now);
+            }
+        }
+    }
+
+    /// Tells the others that this access point goes. Nothing is received or sent afterwards.
+    pub fn leave(&mut self, now: Moment) {
+        if !self.left {
+            let _ = self.foca.leave_cluster(&mut self.runtime);
+            self.collect(now);
+            self.left = true;
+            self.timers.clear();
+            self.next_recall = None;
+        }
+    }
+
+    /// What is to be done or known, in order; to be drained after every input.
+    pub fn drain(&mut self) -> impl Iterator<Item = Output> + '_ {
+        self.outputs.drain(..)
+    }
+
+    /// The members that answer, without this one.
+    pub fn members(&self) -> impl Iterator<Item = &Member> {
+        self.foca.iter_members().map(|member| member.id())
+    }
+
+    /// How many datagrams were refused so far.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Reads the datagram without believing it.
+    fn examine(&self, from: AccessPoint, mut bytes: &[u8]) -> Result<(), SwimError> {
+        if bytes.len() > self.config.largest_datagram {
+            return Err(SwimError::Malformed);
+        }
+        let mut codec = PostcardCodec;
+        let header: Header<Member> = codec.decode_header(&mut bytes).map_err(|_| SwimError::Malformed)?;
+        if header.src.access_point != from {
+            return Err(SwimError::NotTheSender);
+        }
+        let known = self.foca.iter_membership_state().len();
+        let named = match bytes {
+            [high, low, ..] => usize::from(u16::from_be_bytes([*high, *low])),
+            _ => 0,
+        };
+        // Counting all as new is pessimistic only near the limit.
+        let room = self.config.max_members.saturating_sub(known);
+        if named + 1 > room {
+            let is_known = |member: &Member| self.foca.iter_membership_state().any(|state| state.id().access_point == member.access_point);
+            let mut rest = bytes.get(2..).unwrap_or_default();
+            let mut new = usize::from(!is_known(&header.src));
+            for _ in 0..named {
+                let member: foca::Member<Member> = codec.decode_member(&mut rest).map_err(|_| SwimError::Malformed)?;
+                new += usize::from(!is_known(member.id()));
+            }
+            if new > room {
+                return Err(SwimError::TooManyMembers);
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls a few of those that are down: after a partition somebody must begin to talk. When alone, also those whom we
+    /// asked to let us in: the question may have been lost.
+    fn recall(&mut self, now: Moment) {
+        if self.next_recall.is_none_or(|moment| now < moment) {
+            return;
+        }
+        let lonely = self.foca.num_members() == 0;
+        let down = self.foca.iter_membership_state().filter(|member| member.state() == State::Down).map(|member| member.id());
+        let mut absent: BTreeMap<AccessPoint, Member> = down.map(|member| (member.access_point, member.clone())).collect();
+        if lonely {
+            for door in &self.doors {
+                absent.entry(door.access_point).or_insert_with(|| door.clone());
+            }
+        }
+        if absent.is_empty() {
+            self.next_recall = None;
+            return;
+        }
+        let every = if lonely { self.lonely_recall() } else { self.config.recall_every };
+        // Round the ring, so that everybody's turn comes.
+        let turn = usize::try_from(now.0 / every.max(1)).unwrap_or(0);
+        let first = turn.wrapping_mul(RECALLED_AT_ONCE) % absent.len();
+        let count = absent.len().min(RECALLED_AT_ONCE);
+        for member in absent.values().cycle().skip(first).take(count) {
+            let _ = self.foca.announce(member.clone(), &mut self.runtime);
+        }
+        self.next_recall = Some(now.after(every));
+        self.collect(now);
+    }
+
+    /// How often somebody who is alone calls, in milliseconds.
+    fn lonely_recall(&self) -> Millis {
+        self.config.recall_every.min(2 * self.config.probe_every)
+    }
+
+    /// Moves what foca has accumulated to the timers and the outputs.
+    fn collect(&mut self, now: Moment) {
+        while let Some((after, timer)) = self.runtime.to_schedule() {
+            let after = Millis::try_from(after.as_millis()).unwrap_or(Millis::MAX);
+            self.timers.insert((now.after(after), self.next_timer), timer);
+            self.next_timer += 1;
+        }
+        while let Some(notification) = self.runtime.to_notify() {
+            match notification {
+                OwnedNotification::MemberUp(member) => self.outputs.push_back(Output::Up(member)),
+                OwnedNotification::MemberDown(member) => {
+                    self.next_recall.get_or_insert(now.after(self.config.recall_every));
+                    self.outputs.push_back(Output::Down(member.access_point));
+                }
+                // A new life that nobody noticed the end of the old one of; if it is down, there is nothing to say.
+                OwnedNotification::Rename(_, member) if self.foca.iter_members().any(|alive| *alive.id() == member) => {
+                    self.outputs.push_back(Output::Up(member));
+                }
+                OwnedNotification::Rejoin(member) => self.outputs.push_back(Output::Renewed(member)),
+                _ => {}
+            }
+        }
+        while let Some((member, bytes)) = self.runtime.to_send() {
+            self.outputs.push_back(Output::Send { to: member.access_point, addresses: member.addresses, bytes: bytes.to_vec() });
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Would this subnet be crawled better from elsewhere? The question of Chen, Wang and Olsen's TWOMA, asked by the subnet's owner.
+//!
+//! Every rule plays the same small [`Automaton`]: each access to a subnet is answered by a reward (one state inward) or a penalty (one
+//! state towards the boundary); a penalty at the boundary makes it move. The rules differ in what they reward, and in where they send:
+//!
+//! * [`twoma`], the paper's, rewards what takes less time than the average of its access point, and sends anywhere;
+//! * [`Case`], the default, rewards what would not be crawled sooner elsewhere, as far as that can be known, and sends to where it would.
+//!
+//! All are local: an owner knows what it measured itself, what probes foretold, and what others gossip of their load. `t` counts
+//! accesses; there is no clock.
+
+mod autocorrelation;
+mod automaton;
+mod case;
+mod change_detection;
+mod estimate;
+mod experience;
+mod family;
+pub mod handover;
+pub mod judge;
+mod load_shedding;
+mod price;
+pub mod twoma;
+
+#[cfg(test)]
+mod tests;
+
+pub use automaton::{Answer, Automaton, STATES};
+pub use case::{Candidate, Case, Judgement, MAX_ARMS, Prior, Rival, Verdict};
+pub use change_detection::{Change, ChangeDetector};
+pub use family::{Families, MAX_FAMILIES, Scale};
+pub use load_shedding::{ShedCandidate, shed_load};
+pub use price::LoadPrice;
+
+/// Subnets that move, and those that should.
+pub(crate) struct Migration {
+    pub(crate) moves: handover::Moves,
+    pub(crate) judge: judge::Migrating,
+}

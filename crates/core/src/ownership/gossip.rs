@@ -1,0 +1,133 @@
+//! What does everybody know? Claims and roll-ups are gossiped; what gossip lost is repaired by comparing digests.
+
+use crate::{
+    context::Context,
+    crawler::{Crawler, Pending},
+    event::{Command, PeerCommand},
+    membership::Membership,
+    ownership::Ownership,
+};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::Claim,
+    message::{CLAIM_BUCKETS, Gossip, Request, Response},
+    subnet::Subnet,
+    time::Millis,
+};
+use std::net::IpAddr;
+
+/// Claims are told at most this often, many at a time.
+const NEWS_EVERY: Millis = 1_000;
+
+/// Claims in one gossip message: about 250 bytes each.
+const MAX_NEWS: usize = 900;
+
+/// Claims in one answer to a comparison.
+const MAX_COMPARED: usize = 2_500;
+
+/// The ownership map is compared with one member this often.
+const COMPARE_EVERY: Millis = 5_000;
+
+impl Ownership {
+    /// Tells claims that are new, if the last telling is long enough ago.
+    pub(crate) fn tell_claims(&mut self, cx: &mut Context) {
+        if self.pending_claims.is_empty() || cx.now.moment < self.gossip_due {
+            return;
+        }
+        self.gossip_due = cx.now.moment.after(NEWS_EVERY);
+        let mut proofs = Vec::new();
+        while proofs.len() < MAX_NEWS
+            && let Some((_, proof)) = self.pending_claims.pop_first()
+        {
+            proofs.push(proof);
+        }
+        cx.commands.push_back(Command::Peers(PeerCommand::Publish(Gossip::Claims(proofs))));
+    }
+
+    /// Asks a member for the claims that we lack.
+    pub(crate) fn compare_with(&self, cx: &mut Context, peer: AccessPoint) {
+        let buckets = self.register.buckets().to_vec();
+        cx.ask(peer, Pending::Compare, Request::CompareClaims(buckets));
+    }
+
+    /// A member compares its map with ours.
+    pub(crate) fn compared(&self, cx: &mut Context, ticket: u64, buckets: &[u64]) {
+        let answer = if buckets.len() == CLAIM_BUCKETS {
+            let (proofs, more) = self.register.differing(buckets, MAX_COMPARED);
+            Response::Claims(proofs, more)
+        } else {
+            cx.refuse("ownership map comparisons with another number of buckets");
+            Response::Refused(format!("an ownership map is compared in {CLAIM_BUCKETS} buckets"))
+        };
+        cx.answer(ticket, answer);
+    }
+
+    /// Compares the map with one member after the other; who is alone looks after its own subnets instead.
+    pub(crate) fn tick_comparison(&mut self, cx: &mut Context, members: &Membership) {
+        let now = cx.now.moment;
+        if now < self.compare_due {
+            return;
+        }
+        self.compare_due = now.after(COMPARE_EVERY);
+        let others: Vec<_> = members.live().into_iter().filter(|peer| *peer != cx.me).collect();
+        match others.get(cx.rounds as usize / 7 % others.len().max(1)) {
+            Some(peer) => self.compare_with(cx, *peer),
+            None if !cx.settings.joins && self.synced => self.claim_own_subnets(cx),
+            None => {}
+        }
+    }
+
+    /// Whether the map was compared with somebody, or there is nobody: only then is it acted on.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.synced
+    }
+
+    /// From now on the map is acted on, and our own subnets are claimed. Whether it was not before.
+    pub(crate) fn sync(&mut self, cx: &mut Context) -> bool {
+        let first = !std::mem::replace(&mut self.synced, true);
+        if first {
+            self.claim_own_subnets(cx);
+        }
+        first
+    }
+}
+
+impl Crawler {
+    pub(crate) fn gossiped(&mut self, gossip: Gossip) {
+        self.membership.heard(self.context.now.moment);
+        match gossip {
+            Gossip::Claims(proofs) => self.hear_claims(proofs),
+            Gossip::RollUp(roll_up) if roll_up.owner != self.context.me => {
+                self.membership.told(roll_up.owner, roll_up.sure_of as usize);
+                self.report.hear(*roll_up, self.context.now.moment);
+            }
+            Gossip::RollUp(_) => {}
+            // What an endorsement says of its author was checked by whoever heard it from the network.
+            Gossip::Endorsement(endorsement) => self.hierarchy_version.endorsed(endorsement),
+            Gossip::Distances(told) => self.distances_told(told),
+        }
+    }
+
+    pub(crate) fn tick_spread(&mut self) {
+        let now = self.context.now.moment;
+        self.ownership.tell_claims(&mut self.context);
+        self.tick_distances();
+        self.report.count_members(self.membership.settled(now).len());
+        self.ownership.tick_comparison(&mut self.context, &self.membership);
+        if self.report.is_due(now) {
+            let load = self.migration.judge.load_told();
+            let complete = self.replication.loading.is_empty();
+            self.report.tell(&mut self.context, &self.membership, &self.ownership, &self.crawl, load, complete);
+        }
+    }
+
+    /// The claim that holds for exactly this subnet, as far as we know.
+    pub fn claim_of(&self, subnet: &Subnet) -> Option<&Claim> {
+        self.ownership.register.claim(subnet)
+    }
+
+    /// The claim that says whose an address is, as far as we know; a released one says that it is nobody's for the moment.
+    pub fn claim_around(&self, address: IpAddr) -> Option<&Claim> {
+        self.ownership.register.around(address)
+    }
+}

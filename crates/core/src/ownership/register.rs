@@ -1,0 +1,345 @@
+//! Who holds this subnet? A register of claims that every access point keeps and that converges without a coordinator.
+//!
+//! Merging is commutative, associative and idempotent: of two claims to one subnet the stronger one holds
+//! ([`Claim::strength`]), in whatever order and however often they arrive. Signatures are checked before merging.
+//!
+//! Whose an address is follows from the claims alone ([`Register::around`]): that of the longest claimed subnet around it. So
+//! members with different hierarchies never disagree about it; a hierarchy only says which subnet to settle where none is claimed.
+
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::{Claim, SignedClaim},
+    message::CLAIM_BUCKETS,
+    subnet::Subnet,
+};
+use siphasher::sip::SipHasher13;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    hash::{Hash, Hasher},
+    net::IpAddr,
+    ops::Bound,
+};
+
+/// The shortest prefixes that may be claimed: registries give out nothing larger, and whoever could claim everything would be in
+/// the way of all that nobody has claimed yet.
+const MIN_V4: u8 = 8;
+const MIN_V6: u8 = 12;
+
+/// Subnets whose claims are kept, released ones included: half a kilobyte each. Of large subnets parts are claimed, and there are sixteen
+/// million of them in IPv4 alone.
+pub const MAX_CLAIMS: usize = 1_000_000;
+
+/// Whether a subnet is small enough to be anybody's.
+pub fn claimable(subnet: &Subnet) -> bool {
+    subnet.length() >= if subnet.first().is_ipv4() { MIN_V4 } else { MIN_V6 }
+}
+
+/// A claim with the bytes that prove it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// What is claimed.
+    pub claim: Claim,
+    /// The proof, passed on as it came.
+    pub proof: SignedClaim,
+}
+
+/// What merging a claim did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Merged {
+    /// The claim holds from now on; this one held before.
+    Holds {
+        /// The claim that held before, if any.
+        before: Option<Claim>,
+    },
+    /// It is the one that holds already.
+    Known,
+    /// A stronger one holds.
+    Weaker,
+}
+
+/// The register.
+#[derive(Debug)]
+pub struct Register {
+    claims: BTreeMap<Subnet, Held>,
+    by_owner: BTreeMap<AccessPoint, BTreeSet<Subnet>>,
+    digests: BTreeMap<AccessPoint, u64>,
+    buckets: Vec<u64>,
+    /// How many subnets of each length were ever claimed, by family: what is looked for around an address.
+    lengths: BTreeMap<(bool, u8), usize>,
+}
+
+impl Default for Register {
+    fn default() -> Self {
+        Register {
+            claims: BTreeMap::new(),
+            by_owner: BTreeMap::new(),
+            digests: BTreeMap::new(),
+            buckets: vec![0; CLAIM_BUCKETS],
+            lengths: BTreeMap::new(),
+        }
+    }
+}
+
+/// A fixed, unkeyed hash: digests are compared between peers. It guards against loss, not against forgers (claims are signed).
+fn digest(claim: &Claim) -> u64 {
+    let mut hasher = SipHasher13::new();
+    claim.subnet.network().to_string().hash(&mut hasher);
+    (claim.epoch, claim.owner.0, claim.released, claim.rtt_us).hash(&mut hasher);
+    hasher.finish()
+}
+
+fn bucket(subnet: &Subnet) -> usize {
+    let mut hasher = SipHasher13::new();
+    subnet.network().to_string().hash(&mut hasher);
+    (hasher.finish() % CLAIM_BUCKETS as u64) as usize
+}
+
+impl Register {
+    /// Takes a claim in whose signature was checked.
+    pub fn merge(&mut self, claim: Claim, proof: SignedClaim) -> Merged {
+        let before = self.claims.get(&claim.subnet).map(|held| held.claim.clone());
+        match before.as_ref().map(|held| claim.strength(held)) {
+            Some(std::cmp::Ordering::Equal) => return Merged::Known,
+            Some(std::cmp::Ordering::Less) => return Merged::Weaker,
+            Some(std::cmp::Ordering::Greater) | None => {}
+        }
+        let place = bucket(&claim.subnet);
+        if let Some(old) = &before {
+            self.buckets[place] ^= digest(old);
+            self.forget(old);
+        } else {
+            *self.lengths.entry((claim.subnet.first().is_ipv6(), claim.subnet.length())).or_default() += 1;
+        }
+        self.buckets[place] ^= digest(&claim);
+        if !claim.released {
+            *self.digests.entry(claim.owner).or_default() ^= digest(&claim);
+            self.by_owner.entry(claim.owner).or_default().insert(claim.subnet);
+        }
+        self.claims.insert(claim.subnet, Held { claim, proof });
+        Merged::Holds { before }
+    }
+
+    fn forget(&mut self, old: &Claim) {
+        if old.released {
+            return;
+        }
+        *self.digests.entry(old.owner).or_default() ^= digest(old);
+        if let Some(subnets) = self.by_owner.get_mut(&old.owner) {
+            subnets.remove(&old.subnet);
+            if subnets.is_empty() {
+                self.by_owner.remove(&old.owner);
+                self.digests.remove(&old.owner);
+            }
+        }
+    }
+
+    /// The claim that holds for exactly this subnet, unless it was released.
+    pub fn claim(&self, subnet: &Subnet) -> Option<&Claim> {
+        self.claims.get(subnet).map(|held| &held.claim).filter(|claim| !claim.released)
+    }
+
+    /// The claim that decides whose an address is: that to the longest subnet around it that was ever claimed. One that was released
+    /// still counts (nobody's for the moment, its next owner goes on where the last one stopped), or else the history of a small
+    /// subnet would begin anew at the owner of a large one whenever somebody leaves. Costs one look-up for each length in use.
+    pub fn around(&self, address: IpAddr) -> Option<&Claim> {
+        self.longest(Subnet::around(address.to_canonical(), u8::MAX), true)
+    }
+
+    /// The same for the addresses of a subnet that is not claimed itself: the longest claimed subnet that covers it and is larger.
+    pub fn covering(&self, subnet: &Subnet) -> Option<&Claim> {
+        self.longest(*subnet, false)
+    }
+
+    fn longest(&self, inside: Subnet, itself: bool) -> Option<&Claim> {
+        let v6 = inside.first().is_ipv6();
+        let most = if itself { Bound::Included((v6, inside.length())) } else { Bound::Excluded((v6, inside.length())) };
+        let lengths = self.lengths.range((Bound::Included((v6, 0)), most)).rev();
+        let mut around = lengths.map(|((_, length), _)| Subnet::around(inside.first(), *length));
+        around.find_map(|subnet| self.claims.get(&subnet)).map(|held| &held.claim)
+    }
+
+    /// The last claim for exactly this subnet, released or not, with its proof.
+    pub fn latest(&self, subnet: &Subnet) -> Option<&Held> {
+        self.claims.get(subnet)
+    }
+
+    /// The epoch at which the subnet may be claimed next.
+    pub fn next_epoch(&self, subnet: &Subnet) -> u64 {
+        self.claims.get(subnet).map_or(1, |held| held.claim.epoch + 1)
+    }
+
+    /// What an access point holds, in address order.
+    pub fn held_by(&self, owner: &AccessPoint) -> impl Iterator<Item = Subnet> + '_ {
+        self.by_owner.get(owner).into_iter().flatten().copied()
+    }
+
+    /// How many subnets an access point holds.
+    pub fn count(&self, owner: &AccessPoint) -> usize {
+        self.by_owner.get(owner).map_or(0, BTreeSet::len)
+    }
+
+    /// Everybody who holds something, in order.
+    pub fn owners(&self) -> impl Iterator<Item = AccessPoint> + '_ {
+        self.by_owner.keys().copied()
+    }
+
+    /// Whether one more subnet's claim can be kept.
+    pub fn has_room_for(&self, subnet: &Subnet) -> bool {
+        self.claims.len() < MAX_CLAIMS || self.claims.contains_key(subnet)
+    }
+
+    /// How many subnets were ever claimed.
+    pub fn len(&self) -> usize {
+        self.claims.len()
+    }
+
+    /// Whether none was.
+    pub fn is_empty(&self) -> bool {
+        self.claims.is_empty()
+    }
+
+    /// All claims, released ones too, in address order.
+    pub fn all(&self) -> impl Iterator<Item = &Held> {
+        self.claims.values()
+    }
+
+    /// The claims to the subnets after this one (from the first one, if none), released ones too, in address order.
+    pub fn after(&self, subnet: Option<Subnet>) -> impl Iterator<Item = &Claim> {
+        let from = subnet.map_or(Bound::Unbounded, Bound::Excluded);
+        self.claims.range((from, Bound::Unbounded)).map(|(_, held)| &held.claim)
+    }
+
+    /// XOR of the digests of all an access point holds: it says so itself in its roll-up.
+    pub fn digest_of(&self, owner: &AccessPoint) -> u64 {
+        self.digests.get(owner).copied().unwrap_or(0)
+    }
+
+    /// The digests that two members compare.
+    pub fn buckets(&self) -> &[u64] {
+        &self.buckets
+    }
+
+    /// Proofs of all claims in the buckets where `theirs` differs, at most `most`; and whether there are more.
+    pub fn differing(&self, theirs: &[u64], most: usize) -> (Vec<SignedClaim>, bool) {
+        let differs = |subnet: &Subnet| {
+            let place = bucket(subnet);
+            theirs.get(place) != Some(&self.buckets[place])
+        };
+        let mut proofs: Vec<_> = self.claims.iter().filter(|(s, _)| differs(s)).take(most + 1).map(|(_, h)| h.proof.clone()).collect();
+        let more = proofs.len() > most;
+        proofs.truncate(most);
+        (proofs, more)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ed25519_dalek::SigningKey;
+    use nearcrawl_model::claim::ClaimReason;
+    use proptest::prelude::*;
+
+    fn made(subnet: u8, epoch: u64, owner: u8, rtt_us: Option<u32>, released: bool) -> (Claim, SignedClaim) {
+        let key = SigningKey::from_bytes(&[owner; 32]);
+        let claim = Claim {
+            subnet: format!("10.{subnet}.0.0/16").parse().unwrap(),
+            epoch,
+            owner: AccessPoint(key.verifying_key().to_bytes()),
+            rtt_us,
+            runner_up: None,
+            probes: 0,
+            reason: ClaimReason::Awarded,
+            released,
+            answers: Vec::new(),
+        };
+        let proof = SignedClaim::sign(&claim, &key);
+        (claim, proof)
+    }
+
+    /// Claims to nested subnets of a small part of the address space, some released.
+    fn nested_claim() -> impl Strategy<Value = (Claim, SignedClaim)> {
+        (any::<u16>(), 16u8..=32, 1u8..4, any::<bool>()).prop_map(|(low, length, owner, released)| {
+            let (mut claim, _) = made(0, 1, owner, None, released);
+            claim.subnet = Subnet::around(IpAddr::from([10, 0, (low >> 8) as u8, low as u8]), length);
+            let proof = SignedClaim::sign(&claim, &SigningKey::from_bytes(&[owner; 32]));
+            (claim, proof)
+        })
+    }
+
+    fn any_claim() -> impl Strategy<Value = (Claim, SignedClaim)> {
+        (0u8..3, 1u64..4, 1u8..4, prop_oneof![Just(None), (1u32..4).prop_map(Some)], any::<bool>())
+            .prop_map(|(s, e, o, r, rel)| made(s, e, o, r, rel))
+    }
+
+    proptest! {
+        #[test]
+        fn any_order_and_repetition_gives_the_same_register(claims in prop::collection::vec(any_claim(), 1..12), seed in any::<u64>()) {
+            let mut one = Register::default();
+            for (claim, proof) in &claims { one.merge(claim.clone(), proof.clone()); }
+            let mut other = Register::default();
+            let mut order: Vec<usize> = (0..claims.len()).chain(0..claims.len()).collect();
+            order.sort_by_key(|i| (seed ^ (*i as u64)).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            for i in order { other.merge(claims[i].0.clone(), claims[i].1.clone()); }
+            prop_assert!(one.all().map(|h| &h.claim).eq(other.all().map(|h| &h.claim)));
+            prop_assert_eq!(one.buckets(), other.buckets());
+            for owner in one.owners() { prop_assert_eq!(one.digest_of(&owner), other.digest_of(&owner)); }
+            prop_assert!(one.owners().eq(other.owners()));
+        }
+
+        #[test]
+        fn comparing_digests_repairs_any_difference(mine in prop::collection::vec(any_claim(), 0..8), theirs in prop::collection::vec(any_claim(), 0..8)) {
+            let (mut a, mut b) = (Register::default(), Register::default());
+            for (c, p) in mine { a.merge(c, p); }
+            for (c, p) in theirs { b.merge(c, p); }
+            for proof in b.differing(a.buckets(), 100).0 { a.merge(proof.open().unwrap(), proof); }
+            for proof in a.differing(b.buckets(), 100).0 { b.merge(proof.open().unwrap(), proof); }
+            prop_assert_eq!(a.buckets(), b.buckets());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_longest_claimed_subnet_around_an_address_decides(claims in prop::collection::vec(nested_claim(), 0..24), address in any::<u16>()) {
+            let mut register = Register::default();
+            for (claim, proof) in claims { register.merge(claim, proof); }
+            let address = IpAddr::from([10, 0, (address >> 8) as u8, address as u8]);
+            let naive = register.all().map(|held| &held.claim).filter(|claim| claim.subnet.contains(address));
+            prop_assert_eq!(register.around(address), naive.max_by_key(|claim| claim.subnet.length()));
+            for held in register.all() {
+                let larger = register.all().map(|held| &held.claim).filter(|c| c.subnet.covers(&held.claim.subnet) && c.subnet != held.claim.subnet);
+                prop_assert_eq!(register.covering(&held.claim.subnet), larger.max_by_key(|claim| claim.subnet.length()));
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_may_claim_more_than_a_registry_gives_out() {
+        let claimable = |text: &str| super::claimable(&text.parse().unwrap());
+        assert!(claimable("9.0.0.0/8") && claimable("2a00::/12") && claimable("9.9.9.9/32"));
+        assert!(!claimable("8.0.0.0/7") && !claimable("0.0.0.0/0") && !claimable("::/0") && !claimable("2000::/3"));
+    }
+
+    #[test]
+    fn a_released_subnet_is_nobodys_and_the_next_epoch_takes_it() {
+        let mut register = Register::default();
+        let (claim, proof) = made(1, 1, 1, Some(5), false);
+        register.merge(claim.clone(), proof);
+        assert_eq!(register.claim(&claim.subnet).unwrap().owner, claim.owner);
+        let (released, proof) = made(1, 1, 1, Some(5), true);
+        assert!(matches!(register.merge(released, proof), Merged::Holds { before: Some(_) }));
+        assert!(register.claim(&claim.subnet).is_none());
+        assert_eq!((register.count(&claim.owner), register.digest_of(&claim.owner)), (0, 0));
+        assert_eq!(register.next_epoch(&claim.subnet), 2);
+    }
+
+    #[test]
+    fn a_forged_claim_does_not_open() {
+        let (claim, proof) = made(1, 1, 1, None, false);
+        let other = SigningKey::from_bytes(&[9; 32]);
+        assert!(proof.open().is_ok());
+        assert!(SignedClaim::sign(&claim, &other).open().is_err());
+        let mut bent = proof;
+        bent.bytes[8] ^= 1;
+        assert!(bent.open().is_err());
+    }
+}

@@ -1,0 +1,159 @@
+//! What is this access point doing, and why is it not doing more? Is anything left to do?
+
+use crate::{crawler::MAX_OUTGOING, membership::machine::HeldBack, report::View};
+use crate::{membership::FenceReason, routing::locator::Lookup};
+use nearcrawl_model::{
+    claim::ClaimReason,
+    time::Millis,
+    url::Host,
+    view::{Activity, counted},
+};
+use std::collections::BTreeSet;
+
+/// So long a start may take before people are told that nobody answers.
+const STARTING: Millis = 5_000;
+
+/// Under which class denied hosts are counted.
+const DENIED: &str = "hosts on the deny list";
+
+impl View<'_> {
+    /// Why nothing may be fetched now, if so.
+    pub(crate) fn held_back(&self) -> Option<HeldBack> {
+        if self.shutdown.is_stopping() {
+            Some(HeldBack::Stopping)
+        } else if let Some(reason) = self.membership.fenced(self.context.now.moment) {
+            Some(HeldBack::Fenced(reason))
+        } else if !self.ownership.is_synced() {
+            Some(HeldBack::NotJoined)
+        } else if self.routing.outbox.len() > MAX_OUTGOING {
+            Some(HeldBack::OutboxFull)
+        } else if !self.crawl.disk_has_space {
+            Some(HeldBack::DiskFull)
+        } else {
+            None
+        }
+    }
+
+    /// What it is doing; in words by its `Display`.
+    pub(crate) fn activity(&self) -> Activity {
+        match self.held_back() {
+            Some(HeldBack::Stopping) if self.shutdown.is_leaving() => Activity::Leaving,
+            Some(HeldBack::Stopping) => Activity::Stopping,
+            Some(HeldBack::Fenced(FenceReason::NotHeardSinceStart) | HeldBack::NotJoined) => self.joining(),
+            Some(HeldBack::Fenced(reason)) => Activity::Fenced { why: reason.to_string() },
+            Some(HeldBack::OutboxFull) => Activity::LimitReached {
+                limit: format!(
+                    "more than {MAX_OUTGOING} URLs wait to be sent to their owners; fetching pauses until some are acknowledged"
+                ),
+            },
+            Some(HeldBack::DiskFull) => Activity::LimitReached {
+                limit: "less than 256 MiB are free on the disk; free some space, and it continues by itself".to_owned(),
+            },
+            None => self.working().unwrap_or_else(|| self.idle()),
+        }
+    }
+
+    /// Members that it knew or was told of have not been heard of since the start.
+    fn joining(&self) -> Activity {
+        let young = self.context.now.moment.since(self.context.started) < STARTING;
+        let alone = self.membership.standings().values().all(|standing| standing.silent_since.is_some());
+        match self.membership.fenced(self.context.now.moment) {
+            _ if young => Activity::Starting,
+            _ if alone => Activity::NoPeersReachable,
+            Some(reason) => Activity::Fenced { why: reason.to_string() },
+            None => Activity::Starting,
+        }
+    }
+
+    /// What is under way, the most telling first.
+    fn working(&self) -> Option<Activity> {
+        let fetching = self.crawl.in_flight.len() as u64;
+        if fetching > 0 {
+            return Some(Activity::Fetching { servers: fetching });
+        }
+        if let Some(due) = self.crawl.scheduler.next_due() {
+            let next = due.since(self.context.now.moment);
+            return Some(Activity::WaitingForPoliteness { servers: self.crawl.scheduler.resting() as u64, next });
+        }
+        let subnets = self.replication.loading.len() as u64;
+        if subnets > 0 {
+            return Some(Activity::ReadingBack { subnets });
+        }
+        let hosts = self.unplaced().len() as u64;
+        if hosts > 0 {
+            return Some(Activity::FindingOwners { hosts });
+        }
+        let urls = self.routing.outbox.len() as u64;
+        if urls > 0 {
+            return Some(Activity::HandingOver { urls });
+        }
+        self.has_work().then_some(Activity::Recording)
+    }
+
+    /// Hosts whose address or owner is being found, for this access point or, as their steward, for others.
+    fn unplaced(&self) -> BTreeSet<&Host> {
+        let placed = |host: &Host| match self.routing.locator.lookup(host, self.context.now.moment) {
+            Lookup::At(located) => self.ownership.register.around(located.address).is_some_and(|claim| !claim.released),
+            Lookup::Nowhere(_) => true,
+            Lookup::Unknown => false,
+        };
+        let mine = self.routing.outbox.waiting_hosts().filter(|host| !placed(host));
+        let settling = self.delegation.rounds.values().map(|procedure| &procedure.target.host);
+        let queued = self.delegation.queue.iter().map(|(_, target)| &target.host);
+        mine.chain(self.routing.locator.looking_up()).chain(settling).chain(queued).collect()
+    }
+
+    /// Nothing is under way: is everything done, or was there never anything?
+    fn idle(&self) -> Activity {
+        let spent = self.crawl.sites.values().filter(|site| !site.finished()).count() as u64;
+        if spent > 0 {
+            return Activity::BudgetSpent { servers: spent };
+        }
+        if !self.crawl.sites.is_empty() {
+            return Activity::Done { next: self.next_run() };
+        }
+        // A claim other than to an access point's own subnet was made because somebody named a server there.
+        let named = || self.ownership.register.all().map(|held| &held.claim).filter(|claim| claim.reason != ClaimReason::OwnSubnet);
+        if named().any(|claim| claim.owner != self.context.me) {
+            return Activity::NoServers { why: "no server named so far is in a subnet of this access point".to_owned() };
+        }
+        if self.context.counters.nowhere > 0 {
+            let urls = counted(self.context.counters.nowhere, "URL");
+            return Activity::NoServers { why: format!("no usable address was found for the hosts of {urls}") };
+        }
+        if self.context.counters.seeds == 0 && named().next().is_none() {
+            return Activity::NothingSeeded;
+        }
+        if self.context.counters.refused.contains_key(DENIED) {
+            return Activity::NoServers { why: "every host named so far is denied by the configuration".to_owned() };
+        }
+        Activity::Done { next: None }
+    }
+
+    /// In how long the first tree that is at home here is visited again.
+    fn next_run(&self) -> Option<Millis> {
+        let home = self.crawl.sites.values().filter(|site| site.is_home());
+        home.map(|site| site.opened.0.saturating_add(self.context.settings.revisit).saturating_sub(self.context.now.wall.0)).min()
+    }
+
+    /// Whether anything is left to do here before the next run: something waits, is under way, or is not stored and copied yet.
+    /// What a spent page budget holds back does not count.
+    pub(crate) fn has_work(&self) -> bool {
+        let fetching = !self.crawl.in_flight.is_empty() || !self.crawl.seen_pending.is_empty();
+        let sending =
+            !self.routing.outbox.is_empty() || !self.replication.row_outgoing.is_empty() || !self.routing.acknowledgements.is_empty();
+        let storing = !self.replication.rows.is_empty()
+            || !self.replication.appends.is_empty()
+            || self.ownership.is_storing()
+            || !self.replication.replicas.settled();
+        let settling = !self.delegation.rounds.is_empty() || !self.delegation.queue.is_empty() || !self.delegation.probing.is_empty();
+        let reading =
+            !self.replication.loading.is_empty() || !self.crawl.awakening.is_empty() || self.routing.locator.looking_up().next().is_some();
+        fetching || sending || storing || settling || reading || !self.context.commands.is_empty() || self.waits()
+    }
+
+    /// Whether a site has something to ask in this run.
+    fn waits(&self) -> bool {
+        self.crawl.sites.values().any(|site| site.is_busy() || site.wants(&self.context.settings.rules))
+    }
+}

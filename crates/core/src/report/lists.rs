@@ -1,0 +1,95 @@
+//! Who is there, what is whose, which servers are on record, and how far is it? In order, page by page.
+
+use crate::report::View;
+use nearcrawl_model::{
+    access_point::{AccessPoint, ShortId},
+    subnet::Subnet,
+    time::{Millis, Moment},
+    url::Host,
+    view::{Liveness, MemberView, OwnershipView, ProgressView, ServersPage},
+};
+use std::{collections::BTreeMap, ops::Bound};
+
+impl View<'_> {
+    /// The members: itself first, then the others in order, then those that were given up and still own something.
+    pub(crate) fn members(&self) -> Vec<MemberView> {
+        let now = self.context.now.moment;
+        let me = self.member(self.context.me, Liveness::Alive, now.since(self.context.started));
+        let others = self.membership.standings().iter().map(|(member, standing)| match standing.silent_since {
+            Some(since) => self.member(*member, Liveness::Silent, now.since(since)),
+            // A short silence that ended is forgotten: it is alive for as long as it is a member.
+            None => self.member(*member, Liveness::Alive, now.since(standing.member_since)),
+        });
+        let dead = self.given_up().map(|(member, since)| self.member(member, Liveness::Dead, now.since(since)));
+        std::iter::once(me).chain(others).chain(dead).collect()
+    }
+
+    /// Owners that are no members any more, and since when.
+    pub(super) fn given_up(&self) -> impl Iterator<Item = (AccessPoint, Moment)> {
+        // Owners that were never met are entered with the moment at which they will be given up.
+        let (now, standings) = (self.context.now.moment, self.membership.standings());
+        self.ownership.dead_since().filter(move |(member, since)| *since <= now && !standings.contains_key(member))
+    }
+
+    /// How alive a member is; none if it was never met.
+    pub(super) fn liveness(&self, peer: AccessPoint) -> Option<Liveness> {
+        if peer == self.context.me {
+            return Some(Liveness::Alive);
+        }
+        match self.membership.standings().get(&peer) {
+            Some(standing) if standing.silent_since.is_some() => Some(Liveness::Silent),
+            Some(_) => Some(Liveness::Alive),
+            None => self.given_up().any(|(gone, _)| gone == peer).then_some(Liveness::Dead),
+        }
+    }
+
+    fn member(&self, access_point: AccessPoint, liveness: Liveness, liveness_for_ms: Millis) -> MemberView {
+        let is_me = access_point == self.context.me;
+        let addresses = if is_me { self.membership.own_addresses().to_vec() } else { self.membership.addresses_of(&access_point).to_vec() };
+        let roll_up = self.report.roll_up_of(&access_point);
+        let total = roll_up.map(|(roll_up, _)| roll_up.summary.total).unwrap_or_default();
+        MemberView {
+            access_point,
+            is_me,
+            addresses,
+            liveness,
+            liveness_for_ms,
+            subnets: self.ownership.register.count(&access_point) as u64,
+            servers: total.servers,
+            pages: total.pages,
+            roll_up_age_ms: roll_up.map(|(_, at)| self.context.now.moment.since(at)),
+        }
+    }
+
+    /// Whose the subnets after `after` are, in address order, at most `most` of them.
+    pub(crate) fn ownership(&self, after: Option<Subnet>, most: usize) -> Vec<OwnershipView> {
+        let known = self.known_members();
+        let view = |claim| OwnershipView::new(claim, |short| known.get(&short).copied());
+        self.ownership.register.after(after).take(most).map(view).collect()
+    }
+
+    /// The members that are known here, by what measurements name them by.
+    pub(super) fn known_members(&self) -> BTreeMap<ShortId, AccessPoint> {
+        self.membership.known().chain([&self.context.me]).map(|member| (ShortId::from(*member), *member)).collect()
+    }
+
+    /// The records of its own servers after `after`, in the order of their names, at most `most` of them (at least one).
+    pub(crate) fn servers(&self, after: Option<&Host>, most: usize) -> ServersPage {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut sites = self.crawl.sites.range::<Host, _>((from, Bound::Unbounded)).peekable();
+        let servers: Vec<_> = sites.by_ref().take(most.max(1)).map(|(_, site)| site.record.clone()).collect();
+        let next = sites.peek().and_then(|_| servers.last()).map(|record| record.host.clone());
+        ServersPage { servers, next }
+    }
+
+    /// How far it is.
+    pub(crate) fn progress(&self) -> ProgressView {
+        ProgressView {
+            pages: self.context.counters.pages,
+            waiting: self.crawl.sites.values().map(|site| site.frontier.len() as u64).sum(),
+            busy: self.crawl.in_flight.len() as u64,
+            servers: self.crawl.sites.len() as u64,
+            bytes: self.context.counters.bytes,
+        }
+    }
+}

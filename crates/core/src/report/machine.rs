@@ -1,0 +1,161 @@
+//! The sums over our own sites and the roll-ups of everybody: entered when a site changes, told when they are due.
+
+use super::tally::{RollUps, Tally, Whereabouts};
+use crate::{
+    context::Context,
+    crawl::Crawl,
+    event::{Command, PeerCommand},
+    membership::Membership,
+    ownership::Ownership,
+};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    message::Gossip,
+    summary::{RollUp, Summary, SwarmResults},
+    time::{Millis, Moment},
+    url::Host,
+};
+use std::collections::BTreeSet;
+
+/// A changed roll-up is told at most this often, an unchanged one this often again.
+const ROLL_UP_EVERY: Millis = 1_000;
+const ROLL_UP_AGAIN: Millis = 10_000;
+
+/// The sums over our sites, and those that others tell.
+pub(crate) struct Report {
+    tally: Tally,
+    /// Sites whose records changed since they were entered into the tally.
+    dirty: BTreeSet<Host>,
+    roll_ups: RollUps,
+    /// When a changed roll-up may be told again.
+    due: Moment,
+    version: u64,
+    changed: bool,
+    /// Members that we count, as told in the last roll-up.
+    sure_of: usize,
+}
+
+impl Report {
+    /// Nothing is known yet; the first roll-up is due at once.
+    pub(crate) fn new(now: Moment) -> Report {
+        Report {
+            tally: Tally::default(),
+            dirty: BTreeSet::new(),
+            roll_ups: RollUps::default(),
+            due: now,
+            version: 0,
+            changed: true,
+            sure_of: 1,
+        }
+    }
+
+    /// What the roll-up says has changed.
+    pub(crate) fn mark_changed(&mut self) {
+        self.changed = true;
+    }
+
+    /// A site's record changed, or where it stands.
+    pub(crate) fn site_changed(&mut self, host: &Host) {
+        self.dirty.insert(host.clone());
+    }
+
+    /// A site is not ours any more.
+    pub(crate) fn forget_site(&mut self, host: &Host) {
+        self.tally.remove(host);
+        self.dirty.remove(host);
+    }
+
+    /// Notes how many members count.
+    pub(crate) fn count_members(&mut self, sure_of: usize) {
+        self.changed |= sure_of != std::mem::replace(&mut self.sure_of, sure_of);
+    }
+
+    /// Notes another member's roll-up.
+    pub(crate) fn hear(&mut self, roll_up: RollUp, now: Moment) {
+        self.roll_ups.hear(roll_up, now);
+    }
+
+    /// A member's last roll-up and when it came.
+    pub(crate) fn roll_up_of(&self, owner: &AccessPoint) -> Option<(&RollUp, Moment)> {
+        self.roll_ups.of(owner)
+    }
+
+    /// Whether the roll-up is to be told now.
+    pub(crate) fn is_due(&self, now: Moment) -> bool {
+        (self.changed || !self.dirty.is_empty()) && now >= self.due || now >= self.due.after(ROLL_UP_AGAIN)
+    }
+
+    /// Brings the tally up to date and tells everybody what we hold and know. `load` is our load and price in thousandths; while the sums
+    /// are not `complete`, because the history of something that we hold is still being read, nobody may take them for exact.
+    pub(crate) fn tell(
+        &mut self,
+        cx: &mut Context,
+        members: &Membership,
+        ownership: &Ownership,
+        crawl: &Crawl,
+        load: (u32, u32),
+        complete: bool,
+    ) {
+        self.enter_dirty(cx, crawl);
+        self.changed = false;
+        self.due = cx.now.moment.after(ROLL_UP_EVERY);
+        // Wall time keeps versions growing across restarts; the clock jumping back only costs the difference in silence.
+        self.version = (self.version + 1).max(cx.now.wall.0);
+        let digest = ownership.register.digest_of(&cx.me);
+        let (busy_permille, price_permille) = load;
+        let roll_up = RollUp {
+            owner: cx.me,
+            version: self.version,
+            claims_digest: if complete { digest } else { !digest },
+            subnets: ownership.register.count(&cx.me) as u64,
+            sure_of: self.sure_of as u32,
+            busy_permille,
+            price_permille,
+            summary: self.tally.small_summary(),
+        };
+        self.roll_ups.hear(roll_up.clone(), cx.now.moment);
+        let live = members.live();
+        self.roll_ups.retain(|owner| live.contains(owner) || ownership.register.count(owner) > 0);
+        cx.commands.push_back(Command::Peers(PeerCommand::Publish(Gossip::RollUp(Box::new(roll_up)))));
+    }
+
+    /// The sums over our own sites as they are now.
+    pub(crate) fn own_summary(&mut self, cx: &Context, crawl: &Crawl) -> Summary {
+        self.enter_dirty(cx, crawl);
+        self.tally.summary().clone()
+    }
+
+    /// Enters the sites that changed into the tally.
+    fn enter_dirty(&mut self, cx: &Context, crawl: &Crawl) {
+        for host in std::mem::take(&mut self.dirty) {
+            if let Some(site) = crawl.sites.get(&host) {
+                self.tally.enter(&site.record, whereabouts(cx, crawl, &host));
+            }
+        }
+    }
+
+    /// What the swarm knows so far, as far as we know.
+    pub(crate) fn results(&self, cx: &Context, members: &Membership, ownership: &Ownership) -> SwarmResults {
+        let owners = ownership.register.owners().map(|owner| (owner, ownership.register.digest_of(&owner))).collect();
+        let mut results = self.roll_ups.results(cx.me, &owners, &members.live(), cx.now.moment);
+        if !self.dirty.is_empty() && results.exact {
+            results.exact = false;
+            results.in_transition_text = Some("this access point's own totals are changing".to_owned());
+        }
+        results
+    }
+}
+
+/// Where one of our sites stands in the world.
+fn whereabouts(cx: &Context, crawl: &Crawl, host: &Host) -> Whereabouts {
+    let position = crawl.sites.get(host).and_then(|site| cx.hierarchy.locate(site.address));
+    let Some(position) = position else {
+        return Whereabouts { country: "ZZ".into(), registry: "unregistered".into(), organisation: "unregistered".into() };
+    };
+    let organisation = cx.hierarchy.organisation(position);
+    Whereabouts {
+        country: cx.hierarchy.country(position).to_owned(),
+        registry: cx.hierarchy.registry(position).to_owned(),
+        organisation: cx.hierarchy.organisation_name(organisation).to_owned(),
+    }
+}

@@ -1,0 +1,206 @@
+//! How is this access point doing? Its own numbers, put together with what only the node knows.
+
+use crate::{
+    clock_cache::ClockCache,
+    delegation::contacts::MAX_SUBNETS as MAX_PROBED,
+    ownership::register::MAX_CLAIMS,
+    routing::locator::{MAX_PINS, MAX_RESOLVING},
+};
+use crate::{
+    crawler::MAX_OUTGOING,
+    delegation::rounds::MAX_QUEUED,
+    migration::handover::{MAX_CHRONICLES, MAX_COMING, MAX_GOING},
+    replication::journal::MAX_GATHERED,
+    report::View,
+};
+use nearcrawl_model::{
+    receipt::Declined,
+    view::{
+        Activity, CacheView, DelegationView, HierarchyView, LimitView, MemberCounts, MigrationView, StatusView, StoreView, TaskView,
+        WorkView,
+    },
+};
+use std::{collections::BTreeMap, fmt::Write};
+
+/// What only the node knows of itself.
+#[derive(Clone, Debug, Default)]
+pub struct Outside {
+    /// The program's version.
+    pub version: String,
+    /// The swarm's id.
+    pub swarm: String,
+    /// Addresses at which other members reach it (multiaddr with peer id).
+    pub addresses: Vec<String>,
+    /// Where a site's owner can complain.
+    pub contact: Option<String>,
+    /// How it introduces itself to web servers.
+    pub user_agent: String,
+    /// Connections to web servers that are open now.
+    pub open_connections: u64,
+    /// Sizes on disk.
+    pub store: StoreView,
+    /// What the hands refused, by class; added to what the crawler refused.
+    pub refusals: BTreeMap<String, u64>,
+    /// What grows outside the crawler, with its limits.
+    pub limits: Vec<LimitView>,
+    /// A limit that stopped the work and that the crawler does not see (a full disk), in words: then it is the reason told.
+    pub limit_reached: Option<String>,
+    /// The background tasks of the process.
+    pub tasks: Vec<TaskView>,
+}
+
+impl View<'_> {
+    /// Everything about itself, in numbers and one sentence.
+    pub(crate) fn status(&self, outside: Outside) -> StatusView {
+        let activity = match outside.limit_reached {
+            Some(limit) => Activity::LimitReached { limit },
+            None => self.activity(),
+        };
+        let mut refusals = outside.refusals;
+        for (class, count) in self.refusals() {
+            *refusals.entry(class.to_owned()).or_default() += count;
+        }
+        let mut limits = self.limits();
+        limits.extend(outside.limits);
+        StatusView {
+            access_point: self.context.me,
+            version: outside.version,
+            uptime_ms: self.context.now.moment.since(self.context.started),
+            swarm: outside.swarm,
+            addresses: outside.addresses,
+            contact: outside.contact,
+            user_agent: outside.user_agent,
+            state: activity.state(),
+            state_text: activity.to_string(),
+            members: self.member_counts(),
+            subnets_owned: self.ownership.register.count(&self.context.me) as u64,
+            subnets_claimed: self.ownership.register.owners().map(|owner| self.ownership.register.count(&owner) as u64).sum(),
+            servers: self.crawl.sites.len() as u64,
+            work: self.work(),
+            failures: self.context.counters.failures.clone(),
+            unresolved: self.context.counters.unresolved.clone(),
+            delegation: self.delegation_view(),
+            migration: self.migration_view(),
+            waiting_urls: self.crawl.sites.values().map(|site| site.frontier.len() as u64).sum(),
+            outgoing_urls: self.routing.outbox.len() as u64,
+            open_connections: outside.open_connections,
+            hierarchy: self.hierarchy_view(),
+            caches: vec![cache("frontier", &self.crawl.recent), cache("hand-off", &self.routing.recent)],
+            store: outside.store,
+            refusals,
+            limits,
+            tasks: outside.tasks,
+        }
+    }
+
+    fn member_counts(&self) -> MemberCounts {
+        let standings = self.membership.standings();
+        let silent = standings.values().filter(|standing| standing.silent_since.is_some()).count() as u64;
+        MemberCounts { alive: 1 + standings.len() as u64 - silent, silent, dead: self.given_up().count() as u64 }
+    }
+
+    fn work(&self) -> WorkView {
+        let counters = &self.context.counters;
+        WorkView {
+            pages: counters.pages,
+            requests: counters.requests,
+            bytes: counters.bytes,
+            not_modified: counters.not_modified,
+            failed: counters.failed,
+            probes: counters.probes,
+            lookups: counters.lookups,
+        }
+    }
+
+    fn delegation_view(&self) -> DelegationView {
+        let counters = &self.context.counters;
+        let by_name = |counts: &BTreeMap<Declined, u64>| counts.iter().map(|(why, count)| (why.to_string(), *count)).collect();
+        DelegationView {
+            policy: self.context.settings.policy.name().to_owned(),
+            delegated: counters.settled.values().sum(),
+            delegated_without_probe: counters.settled.get(&0).copied().unwrap_or(0),
+            delegated_by_probes: counters.settled.clone(),
+            probes_for_others: counters.probes_for_others,
+            declined: by_name(&counters.declined),
+            declined_by_others: by_name(&counters.declined_by_others),
+            takeovers_without_probe: counters.deputies,
+            passive_timings: counters.passive_timings,
+            observations: self.delegation.knowledge.observations() as u64,
+            members_measured: self.delegation.distances.known() as u64,
+        }
+    }
+
+    fn migration_view(&self) -> MigrationView {
+        let counters = &self.context.counters;
+        let (busy_permille, price_permille) = self.migration.judge.load_told();
+        MigrationView {
+            rule: self.context.settings.migration.rule.name().to_owned(),
+            judged: counters.accesses_judged,
+            offered: counters.moves_offered,
+            released: counters.moves_made,
+            called_off: counters.moves_called_off,
+            refused: counters.moves_refused.iter().map(|(why, count)| (why.to_string(), *count)).collect(),
+            received: counters.moves_taken,
+            busy_ratio: f64::from(busy_permille) / 1000.0,
+            price_ratio: f64::from(price_permille) / 1000.0,
+        }
+    }
+
+    fn hierarchy_view(&self) -> HierarchyView {
+        let mut hash = String::with_capacity(64);
+        for byte in self.context.hierarchy.hash() {
+            // Writing into a String cannot fail.
+            let _ = write!(hash, "{byte:02x}");
+        }
+        let sources: Vec<_> = self.context.hierarchy.sources().iter().map(|source| format!("{} {}", source.name, source.date)).collect();
+        let sources_text = if sources.is_empty() { "no sources, every subnet is implicit".to_owned() } else { sources.join(", ") };
+        HierarchyView { hash, sources_text, subnets: u64::from(self.context.hierarchy.len()) }
+    }
+
+    /// What was refused here, by class, with what was only counted.
+    fn refusals(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let counted = [
+            ("links to hosts out of scope", self.context.counters.beyond_scope),
+            ("URLs of hosts without a usable address", self.context.counters.nowhere),
+            ("probes requested by other members", self.context.counters.declined.values().sum()),
+        ];
+        let refused = self.context.counters.refused.iter().map(|(class, count)| (*class, *count));
+        refused.chain(counted).filter(|(_, count)| *count > 0)
+    }
+
+    /// What grows in the crawler.
+    fn limits(&self) -> Vec<LimitView> {
+        let politeness = self.crawl.scheduler.politeness();
+        let (going, coming) = self.migration.moves.under_way();
+        vec![
+            limit("URLs being sent to their owners", self.routing.outbox.len(), MAX_OUTGOING),
+            limit("pinned addresses", self.routing.locator.remembered(), MAX_PINS),
+            limit("concurrent DNS look-ups", self.routing.locator.resolving(), MAX_RESOLVING),
+            limit("concurrent delegation rounds", self.delegation.rounds.len(), self.context.settings.max_parallel_rounds),
+            limit("subnets waiting for a delegation round", self.delegation.queue.len(), MAX_QUEUED),
+            limit("address reservations", self.delegation.reserved.len(), MAX_QUEUED),
+            limit("concurrent requests to servers", self.crawl.scheduler.busy(), politeness.parallel),
+            limit("claimed subnets", self.ownership.register.len(), MAX_CLAIMS),
+            limit("members", self.membership.tracked(), self.context.settings.membership.max_members),
+            limit("journal rows waiting to be stored", self.replication.rows.len(), MAX_GATHERED),
+            limit(
+                "probe contacts of one subnet in 30 days",
+                self.delegation.contacts.most(),
+                self.context.settings.contacts_per_subnet as usize,
+            ),
+            limit("subnets with counted contacts", self.delegation.contacts.len(), MAX_PROBED),
+            limit("outgoing hand-overs", going, MAX_GOING),
+            limit("incoming hand-overs", coming, MAX_COMING),
+            limit("subnets with an ownership history", self.migration.moves.chronicles.len(), MAX_CHRONICLES),
+        ]
+    }
+}
+
+fn limit(name: &str, used: usize, max: usize) -> LimitView {
+    LimitView { name: name.to_owned(), used: used as u64, max: max as u64 }
+}
+
+fn cache(place: &str, cache: &ClockCache) -> CacheView {
+    let now = cache.statistics();
+    CacheView { place: place.to_owned(), entries: now.len as u64, capacity: now.capacity as u64, hits: now.hits, misses: now.misses }
+}

@@ -1,0 +1,290 @@
+//! What do we know so far? Our own sites' records, added up as they change, and everybody's sums put together.
+
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    account::LevelCounts,
+    evaluation::EvaluationCounts,
+    record::{RunState, ServerRecord, ServerStatus},
+    summary::{Counts, Coverage, Dimension, MAX_VALUES, OTHER, RollUp, Summary, SwarmResults},
+    time::Moment,
+    url::Host,
+};
+use std::collections::BTreeMap;
+
+/// Where a server stands in the world, for the splits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Whereabouts {
+    /// ISO code, `ZZ` unknown.
+    pub country: String,
+    /// Regional registry.
+    pub registry: String,
+    /// Holder of the subnet.
+    pub organisation: String,
+}
+
+#[derive(Debug)]
+struct Contribution {
+    counts: Counts,
+    values: [(Dimension, String); 6],
+    levels: Vec<LevelCounts>,
+    evaluation: Option<EvaluationCounts>,
+}
+
+/// The sums over our own sites, kept up to date one record at a time.
+#[derive(Debug, Default)]
+pub struct Tally {
+    sites: BTreeMap<Host, Contribution>,
+    summary: Summary,
+}
+
+fn counts_of(record: &ServerRecord) -> Counts {
+    Counts {
+        servers: 1,
+        up: u64::from(record.status == ServerStatus::Up),
+        pages: record.pages,
+        requests: record.requests,
+        bytes: record.bytes,
+        busy_ms: record.busy_ms,
+        external_hosts: record.external_hosts,
+        external_urls: record.external_urls,
+        external_domains: record.external_domains,
+        cut_by_depth: record.cut_by_depth,
+        refused_by_robots: record.refused_by_robots,
+        failed: record.failed,
+        unfinished: u64::from(matches!(record.state, RunState::Running | RunState::PausedByBudget)),
+        evaluated: record.evaluation.as_ref().map_or(0, |sums| sums.pages),
+        detected_failures: record.evaluation.as_ref().map_or(0, EvaluationCounts::detected),
+    }
+}
+
+/// The status in one word; what is down says why, by what went wrong most often.
+fn status_word(record: &ServerRecord) -> String {
+    let word = match record.status {
+        ServerStatus::Waiting => "waiting",
+        ServerStatus::Up => "up",
+        ServerStatus::NoPages => "no-pages",
+        ServerStatus::Refused => "refused",
+        ServerStatus::Robots => "robots",
+        ServerStatus::Down => match record.main_failure() {
+            Some(failure) => return format!("down: {}", failure.word()),
+            None => "down",
+        },
+    };
+    word.to_owned()
+}
+
+/// `Apache/2.4.57 (Debian)` → `Apache`: the name alone, so that values stay few.
+fn product(software: &str) -> String {
+    software.split(['/', ' ', '(']).next().filter(|name| !name.is_empty()).unwrap_or("unknown").chars().take(40).collect()
+}
+
+impl Tally {
+    /// Enters a site's record as it is now, in place of what was entered for it before.
+    pub fn enter(&mut self, record: &ServerRecord, whereabouts: Whereabouts) {
+        self.remove(&record.host);
+        let values = [
+            (Dimension::Country, whereabouts.country),
+            (Dimension::Tld, record.host.tld().unwrap_or("(address)").to_owned()),
+            (Dimension::Registry, whereabouts.registry),
+            (Dimension::Organisation, whereabouts.organisation),
+            (Dimension::Software, record.software.as_deref().map_or_else(|| "unknown".to_owned(), product)),
+            (Dimension::Status, status_word(record)),
+        ];
+        let (levels, evaluation) = (record.levels.clone(), record.evaluation.clone());
+        let contribution = Contribution { counts: counts_of(record), values, levels, evaluation };
+        self.summary.total.add(&contribution.counts);
+        self.summary.add_levels(&contribution.levels);
+        contribution.evaluation.iter().for_each(|sums| self.summary.evaluation.add(sums));
+        for (dimension, value) in &contribution.values {
+            self.summary.by.entry(*dimension).or_default().entry(value.clone()).or_default().add(&contribution.counts);
+        }
+        self.sites.insert(record.host.clone(), contribution);
+    }
+
+    /// Takes a site out again: it is not ours any more.
+    pub fn remove(&mut self, host: &Host) {
+        let Some(old) = self.sites.remove(host) else { return };
+        self.summary.total.subtract(&old.counts);
+        self.summary.levels.iter_mut().zip(&old.levels).for_each(|(sum, level)| sum.subtract(level));
+        old.evaluation.iter().for_each(|sums| self.summary.evaluation.subtract(sums));
+        while self.summary.levels.pop_if(|last| *last == LevelCounts::default()).is_some() {}
+        for (dimension, value) in &old.values {
+            let Some(values) = self.summary.by.get_mut(dimension) else { continue };
+            let Some(counts) = values.get_mut(value) else { continue };
+            counts.subtract(&old.counts);
+            if *counts == Counts::default() {
+                values.remove(value);
+            }
+        }
+    }
+
+    /// The sums over all our sites.
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// The sums as they are gossiped: at most [`MAX_VALUES`] values a dimension, the smallest ones added up as [`OTHER`].
+    pub fn small_summary(&self) -> Summary {
+        let Summary { total, levels, evaluation, .. } = &self.summary;
+        let mut small = Summary { total: *total, by: BTreeMap::new(), levels: levels.clone(), evaluation: evaluation.clone() };
+        for (dimension, values) in &self.summary.by {
+            let mut ranked: Vec<_> = values.iter().collect();
+            ranked.sort_by(|(a, x), (b, y)| y.servers.cmp(&x.servers).then(a.cmp(b)));
+            let kept = small.by.entry(*dimension).or_default();
+            for (rank, (value, counts)) in ranked.into_iter().enumerate() {
+                let value = if rank < MAX_VALUES { value.as_str() } else { OTHER };
+                kept.entry(value.to_owned()).or_default().add(counts);
+            }
+        }
+        small
+    }
+
+    /// How many sites are entered.
+    pub fn sites(&self) -> usize {
+        self.sites.len()
+    }
+}
+
+/// Everybody's last roll-up.
+#[derive(Debug, Default)]
+pub struct RollUps {
+    heard: BTreeMap<AccessPoint, (RollUp, Moment)>,
+}
+
+impl RollUps {
+    /// Notes a roll-up. False if it is not newer than the one known.
+    pub fn hear(&mut self, roll_up: RollUp, now: Moment) -> bool {
+        let newer = self.heard.get(&roll_up.owner).is_none_or(|(known, _)| known.version < roll_up.version);
+        if newer {
+            self.heard.insert(roll_up.owner, (roll_up, now));
+        } else if let Some((known, at)) = self.heard.get_mut(&roll_up.owner)
+            && known.version == roll_up.version
+        {
+            *at = now;
+        }
+        newer
+    }
+
+    /// Keeps only these access points' roll-ups.
+    pub fn retain(&mut self, keep: impl Fn(&AccessPoint) -> bool) {
+        self.heard.retain(|owner, _| keep(owner));
+    }
+
+    /// An access point's last roll-up and when it came.
+    pub fn of(&self, owner: &AccessPoint) -> Option<(&RollUp, Moment)> {
+        self.heard.get(owner).map(|(roll_up, at)| (roll_up, *at))
+    }
+
+    /// Puts the roll-ups of `owners` (who hold something, with the digest of what they hold by our map) and of the living
+    /// together. Exact if every owner is alive and its roll-up speaks of just the claims that we know.
+    pub fn results(&self, me: AccessPoint, owners: &BTreeMap<AccessPoint, u64>, live: &[AccessPoint], now: Moment) -> SwarmResults {
+        let mut results = SwarmResults {
+            answered_by: me,
+            exact: true,
+            in_transition_text: None,
+            oldest_roll_up_age_ms: 0,
+            covers: Vec::new(),
+            summary: Summary::default(),
+        };
+        let mut why = Vec::new();
+        for (owner, digest) in owners {
+            match self.heard.get(owner) {
+                None => why.push(format!("waiting for totals from {}", owner.short())),
+                Some((roll_up, _)) if roll_up.claims_digest != *digest => {
+                    why.push(format!("waiting for matching totals from {}", owner.short()));
+                }
+                Some(_) if !live.contains(owner) => why.push(format!("{} is silent", owner.short())),
+                Some(_) => {}
+            }
+        }
+        for (owner, (roll_up, at)) in &self.heard {
+            if !owners.contains_key(owner) && !live.contains(owner) {
+                continue;
+            }
+            let roll_up_age_ms = now.since(*at);
+            results.oldest_roll_up_age_ms = results.oldest_roll_up_age_ms.max(roll_up_age_ms);
+            results.covers.push(Coverage {
+                access_point: *owner,
+                roll_up_age_ms,
+                subnets: roll_up.subnets,
+                servers: roll_up.summary.total.servers,
+            });
+            results.summary.add(&roll_up.summary);
+        }
+        results.exact = why.is_empty();
+        results.in_transition_text = (!why.is_empty()).then(|| why.join("; "));
+        results
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nearcrawl_model::{fetch::FetchError, journal::JournalKey, time::WallTime};
+
+    fn record(host: &str, pages: u64) -> ServerRecord {
+        let key = JournalKey { subnet: "9.0.0.0/24".parse().unwrap(), host: host.parse().unwrap(), run: 1 };
+        let mut site = crate::crawl::site::Site::open(key, "9.0.0.1".parse().unwrap(), host.parse().unwrap(), 1, WallTime(0));
+        site.record.pages = pages;
+        site.record.software = Some("nginx/1.24".to_owned());
+        site.record
+    }
+
+    fn whereabouts(country: &str) -> Whereabouts {
+        Whereabouts { country: country.to_owned(), registry: "afrinic".to_owned(), organisation: "Org".to_owned() }
+    }
+
+    #[test]
+    fn entering_again_replaces_and_removing_leaves_nothing() {
+        let mut tally = Tally::default();
+        tally.enter(&record("a.ke", 3), whereabouts("KE"));
+        tally.enter(&record("b.ke", 4), whereabouts("KE"));
+        tally.enter(&record("a.ke", 5), whereabouts("TZ"));
+        let by = &tally.summary().by[&Dimension::Country];
+        assert_eq!((tally.summary().total.pages, by["KE"].pages, by["TZ"].pages), (9, 4, 5));
+        assert_eq!(tally.summary().by[&Dimension::Software]["nginx"].servers, 2);
+        tally.remove(&"a.ke".parse().unwrap());
+        tally.remove(&"b.ke".parse().unwrap());
+        assert_eq!(tally.summary().total, Counts::default());
+        assert!(tally.summary().by.values().all(BTreeMap::is_empty));
+    }
+
+    #[test]
+    fn what_is_down_says_why() {
+        let mut tally = Tally::default();
+        let mut down = record("a.ke", 0);
+        down.status = ServerStatus::Down;
+        down.by_failure = [(FetchError::HeadTimeout, 1), (FetchError::CertificateExpired, 2)].into();
+        tally.enter(&down, whereabouts("KE"));
+        assert_eq!(tally.summary().by[&Dimension::Status]["down: certificate-expired"].servers, 1);
+    }
+
+    #[test]
+    fn an_answer_is_exact_only_when_every_owner_speaks_of_the_claims_we_know() {
+        let (a, b) = (AccessPoint([1; 32]), AccessPoint([2; 32]));
+        let roll_up = |owner, version, digest, pages| {
+            let total = Counts { pages, ..Counts::default() };
+            RollUp {
+                owner,
+                version,
+                claims_digest: digest,
+                subnets: 1,
+                sure_of: 1,
+                busy_permille: 0,
+                price_permille: 1000,
+                summary: Summary { total, ..Summary::default() },
+            }
+        };
+        let mut rolls = RollUps::default();
+        let owners: BTreeMap<_, _> = [(a, 7), (b, 8)].into();
+        assert!(rolls.hear(roll_up(a, 1, 7, 10), Moment(0)));
+        let results = rolls.results(a, &owners, &[a, b], Moment(5));
+        assert!(!results.exact && results.in_transition_text.unwrap().contains("waiting for totals from"));
+        assert!(rolls.hear(roll_up(b, 5, 9, 1), Moment(3)));
+        assert!(!rolls.results(a, &owners, &[a, b], Moment(5)).exact);
+        assert!(rolls.hear(roll_up(b, 6, 8, 20), Moment(4)) && !rolls.hear(roll_up(b, 5, 9, 1), Moment(5)));
+        let results = rolls.results(a, &owners, &[a, b], Moment(5));
+        assert_eq!((results.exact, results.summary.total.pages, results.oldest_roll_up_age_ms, results.covers.len()), (true, 30, 5, 2));
+        assert!(!rolls.results(a, &owners, &[a], Moment(5)).exact, "a silent owner's numbers may be behind");
+    }
+}

@@ -1,0 +1,152 @@
+//! Does the sentence say what keeps the crawler busy, or what keeps it from work?
+
+use super::*;
+use crate::crawler::MAX_OUTGOING;
+use nearcrawl_model::view::{Activity, State};
+
+#[test]
+fn a_crawl_alone_goes_from_nothing_to_done_and_says_every_step() {
+    let mut played = Played::alone();
+    assert_eq!(played.crawler.activity(), Activity::NothingSeeded);
+    assert!(played.crawler.all_done());
+
+    played.slow_dns = true;
+    played.seed("http://a.ke/");
+    assert_eq!(played.crawler.activity(), Activity::FindingOwners { hosts: 1 });
+    assert!(played.crawler.has_work());
+
+    played.dns_answers();
+    assert_eq!(played.sentence(), "fetching from 1 server");
+    played.web_answers(&[]);
+    assert!(matches!(played.crawler.activity(), Activity::WaitingForPoliteness { servers: 1, next: 900..=1_000 }), "{}", played.sentence());
+    played.pass(1_000);
+    played.web_answers(&[]);
+    assert_eq!(played.crawler.activity(), Activity::Recording, "the page is not stored yet");
+    assert!(played.crawler.has_work());
+
+    played.finish(&[]);
+    let Activity::Done { next: Some(next) } = played.crawler.activity() else { panic!("{}", played.sentence()) };
+    assert!(next <= REVISIT && next > REVISIT - 60_000, "{next}");
+    assert_eq!(played.crawler.activity().state(), State::Idle);
+}
+
+#[test]
+fn what_cannot_be_crawled_is_not_called_nothing() {
+    let mut played = Played::alone();
+    played.seed("http://bad.ke/");
+    assert_eq!(played.sentence(), "no work: every host named so far is denied by the configuration");
+    played.seed("http://nowhere.ke/");
+    assert_eq!(played.sentence(), "no work: no usable address was found for the hosts of 1 URL");
+    assert!(played.crawler.all_done());
+}
+
+#[test]
+fn a_spent_budget_is_said_and_ends_the_work() {
+    let mut settings = settings();
+    settings.rules.pages_per_run = 1;
+    let mut played = Played::new(settings, &[]);
+    played.seed("http://a.ke/");
+    played.finish(&["http://a.ke/1", "http://a.ke/2"]);
+    assert_eq!(played.sentence(), "no work: the page budget of 1 server is used up");
+}
+
+#[test]
+fn nobody_reachable_is_said_after_a_moment_and_not_at_once() {
+    let joining = Settings { joins: true, ..settings() };
+    for (settings, remembered) in [(joining, &[][..]), (settings(), &[2, 3, 4, 5][..])] {
+        let mut played = Played::new(settings, remembered);
+        assert_eq!(played.crawler.activity(), Activity::Starting);
+        played.seed("http://a.ke/");
+        played.pass(6_000);
+        assert_eq!(played.crawler.activity(), Activity::NoPeersReachable);
+        assert!(played.fetches.is_empty());
+    }
+}
+
+#[test]
+fn too_few_members_after_a_start_is_a_fence_with_its_reason() {
+    let mut played = Played::new(settings(), &[2, 3, 4, 5]);
+    played.meet(2);
+    played.pass(6_000);
+    assert!(played.sentence().starts_with("fenced: just started: waiting for answers from enough"), "{}", played.sentence());
+    assert_eq!(played.crawler.activity().state(), State::Fenced);
+}
+
+#[test]
+fn silence_of_the_others_is_a_fence_with_its_reason() {
+    let mut played = Played::alone();
+    for number in [2, 3, 4] {
+        played.meet(number);
+    }
+    played.pass(60_000);
+    assert_eq!(played.crawler.activity(), Activity::NothingSeeded);
+    played.answering.clear();
+    for _ in 0..600 {
+        played.pass(500);
+        if let Activity::Fenced { why } = played.crawler.activity() {
+            assert!(why.starts_with("cut off: "), "{why}");
+            return;
+        }
+    }
+    panic!("never fenced: {}", played.sentence());
+}
+
+#[test]
+fn urls_of_others_are_on_their_way_until_they_are_taken_in() {
+    let mut played = Played::alone();
+    played.meet(2);
+    played.claimed_by(2, "9.0.1.0/24", false);
+    assert_eq!(played.sentence(), "no work: no server named so far is in a subnet of this access point");
+    played.seed("http://a.ke/");
+    let located = LocatedHost { host: host("a.ke"), address: "9.0.1.1".parse().unwrap(), valid_for: 86_400_000 };
+    if played.crawler.activity() == (Activity::FindingOwners { hosts: 1 }) {
+        played.answer(|request| matches!(request, Request::Locate(_)).then(|| Response::Located(Ok(located.clone()))));
+    }
+    assert_eq!(played.sentence(), "sending 1 URL to its owner");
+    assert!(played.crawler.has_work());
+    played.answer(|request| matches!(request, Request::HandOff(_)).then(|| Response::HandedOff { not_mine: Vec::new() }));
+    assert_eq!(played.sentence(), "no work: no server named so far is in a subnet of this access point");
+    assert!(played.crawler.all_done());
+}
+
+#[test]
+fn what_was_owned_before_is_read_back_first() {
+    let mut claims = Played::alone();
+    claims.seed("http://a.ke/");
+    let proof = claims.crawler.ownership.register.all().next().unwrap().proof.clone();
+    let addresses = Vec::new();
+    let identity = Identity {
+        key: key(1),
+        incarnation: 2,
+        addresses,
+        fingerprints: FINGERPRINTS,
+        claims: vec![proof],
+        members: BTreeSet::new(),
+        contacts: Vec::new(),
+    };
+    let mut crawler = Crawler::new(identity, settings(), hierarchy(), claims.now);
+    assert_eq!(crawler.activity().to_string(), "reading the journals of 1 subnet");
+    crawler.handle(claims.now, Event::Loaded { subnet: "9.0.1.0/24".parse().unwrap(), journals: Vec::new() });
+    while crawler.next_command().is_some() {}
+    assert_eq!(crawler.activity(), Activity::Done { next: None }, "something was named once: it is not that nothing was seeded");
+}
+
+#[test]
+fn too_many_outgoing_urls_stop_it_and_it_says_what_helps() {
+    let mut played = Played::alone();
+    played.slow_dns = true;
+    let many = (0..=MAX_OUTGOING).map(|number| url(&format!("http://a.ke/{number}"))).collect();
+    played.handle(Event::Seeds(many));
+    assert_eq!(played.crawler.activity().state(), State::Stopped);
+    assert!(played.sentence().contains("more than 200000 URLs wait to be sent to their owners"), "{}", played.sentence());
+}
+
+#[test]
+fn stopping_for_a_while_is_not_leaving() {
+    let mut played = Played::alone();
+    played.handle(Event::Drain);
+    assert_eq!(played.sentence(), "stopping: finishing what is under way");
+    let mut played = Played::alone();
+    played.handle(Event::Leave);
+    assert_eq!(played.sentence(), "leaving: releasing its subnets");
+}

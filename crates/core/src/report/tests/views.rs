@@ -1,0 +1,151 @@
+//! Are the numbers, the lists and the reasons true?
+
+use super::{super::Outside, *};
+use nearcrawl_model::view::{LimitView, Liveness, State};
+
+#[test]
+fn the_status_adds_up_what_was_done_and_refused() {
+    let mut played = Played::alone();
+    played.seed("http://a.ke/");
+    played.seed("http://bad.ke/");
+    played.finish(&["http://a.ke/", "http://a.ke/1", "http://bad.ke/", "http://far.example/"]);
+    let outside = Outside {
+        version: "1.2.3".into(),
+        refusals: [("hosts on the deny list".to_owned(), 5), ("peers".to_owned(), 2)].into(),
+        limits: vec![LimitView { name: "connections".into(), used: 3, max: 512 }],
+        ..Outside::default()
+    };
+    let status = played.crawler.status(outside.clone());
+    assert_eq!((status.version.as_str(), status.state, status.servers), ("1.2.3", State::Idle, 1));
+    assert_eq!((status.work.pages, status.work.requests, status.work.lookups), (2, 3, 1));
+    assert_eq!((status.subnets_owned, status.subnets_claimed, status.waiting_urls, status.outgoing_urls), (1, 1, 0, 0));
+    assert_eq!(status.refusals["hosts on the deny list"], 5 + 1 + 2, "the seed, and one link on each of two pages");
+    assert_eq!((status.refusals["peers"], status.refusals["links to hosts out of scope"]), (2, 2));
+    assert_eq!((status.hierarchy.subnets, status.hierarchy.hash.len()), (3, 64));
+    let frontier = status.caches.iter().find(|cache| cache.place == "frontier").unwrap();
+    assert!(frontier.hits >= 1 && frontier.entries >= 2 && frontier.capacity == 1_000, "{frontier:?}");
+    assert!(status.limits.iter().all(|limit| limit.used <= limit.max && limit.max > 0), "{:?}", status.limits);
+    assert!(status.limits.iter().any(|limit| limit.name == "connections"));
+
+    let full = Outside { limit_reached: Some("the disk is full".into()), ..outside };
+    assert_eq!(played.crawler.status(full).state_text, "stopped: the disk is full");
+}
+
+#[test]
+fn members_are_listed_with_what_they_hold_and_how_alive_they_are() {
+    let mut played = Played::alone();
+    played.meet(2);
+    played.claimed_by(2, "9.0.1.0/24", false);
+    played.claimed_by(3, "9.0.2.0/24", false);
+    let peers = played.crawler.members();
+    assert_eq!((peers[0].is_me, peers[0].access_point, peers[0].addresses.len()), (true, member(1), 1));
+    assert_eq!((peers[1].access_point, peers[1].liveness, peers[1].subnets), (member(2), Liveness::Alive, 1));
+    assert_eq!(peers[1].addresses, ["/ip4/9.9.9.2/tcp/4817"]);
+    assert_eq!(peers.len(), 2, "an owner that was never met is no member");
+    played.answering.clear();
+    played.pass(60_000);
+    let stands: Vec<_> = played.crawler.members().iter().map(|peer| (peer.access_point, peer.liveness)).collect();
+    assert!(stands.contains(&(member(2), Liveness::Silent)), "{stands:?}");
+    let members = played.crawler.status(Outside::default()).members;
+    assert_eq!((members.alive, members.silent), (1, 1));
+}
+
+#[test]
+fn claims_and_servers_come_in_order_page_by_page() {
+    let mut played = Played::alone();
+    for name in ["c.ke", "a.ke", "b.ke"] {
+        played.seed(&format!("http://{name}/"));
+    }
+    played.finish(&[]);
+    let names = |page: &nearcrawl_model::view::ServersPage| page.servers.iter().map(|record| record.host.to_string()).collect::<Vec<_>>();
+    let first = played.crawler.servers(None, 2);
+    assert_eq!((names(&first), first.next.clone()), (vec!["a.ke".to_owned(), "b.ke".to_owned()], Some(host("b.ke"))));
+    let second = played.crawler.servers(first.next.as_ref(), 2);
+    assert_eq!((names(&second), second.next), (vec!["c.ke".to_owned()], None));
+    assert_eq!(played.crawler.servers(None, 3).next, None, "no page follows that would be empty");
+
+    let all = played.crawler.ownership(None, 100);
+    assert_eq!(all.iter().map(|claim| claim.subnet.to_string()).collect::<Vec<_>>(), ["9.0.1.0/24", "9.0.2.0/24"]);
+    assert_eq!(played.crawler.ownership(None, 1), all[..1]);
+    assert_eq!(played.crawler.ownership(Some(all[0].subnet), 100), all[1..]);
+}
+
+#[test]
+fn why_follows_a_host_from_its_name_to_its_turn() {
+    let mut played = Played::alone();
+    let view = played.why("a.ke");
+    assert_eq!((view.address, view.subnet), (None, None));
+    assert!(view.answer_text.contains("this access point looks its address up"), "{}", view.answer_text);
+
+    played.slow_dns = true;
+    played.seed("http://a.ke/deep/page");
+    assert!(played.why("a.ke").answer_text.contains("its address is being looked up"), "{}", played.why("a.ke").answer_text);
+    played.dns_answers();
+    let view = played.why("http://a.ke/deep/page");
+    assert_eq!(view.path.last().unwrap(), "block 9.0.1.0/24 ← its subnet");
+    assert_eq!((view.address, view.subnet), (Some("9.0.1.1".parse().unwrap()), Some("9.0.1.0/24".parse().unwrap())));
+    assert_eq!((view.owner_is_me, view.owner_liveness), (true, Some(Liveness::Alive)));
+    assert_eq!((view.tree, view.level), (Some(host("a.ke")), Some(0)));
+    assert_eq!(view.state_text.as_deref(), Some("waits, with 1 URL before it"), "the root comes first");
+    assert!(view.answer_text.ends_with("a request is under way."), "{}", view.answer_text);
+    assert_eq!((view.robots_text, view.last_visit_at, view.next_visit_in_ms), (None, None, None), "robots.txt is asked for first");
+
+    played.web_answers(&[]);
+    let view = played.why("http://a.ke/");
+    assert!(view.next_visit_in_ms.is_some_and(|millis| (900..=1_000).contains(&millis)), "{:?}", view.next_visit_in_ms);
+    assert_eq!(view.state_text.as_deref(), Some("waits, with 0 URLs before it"));
+    played.finish(&["http://a.ke/more"]);
+    let view = played.why("a.ke");
+    assert_eq!(view.state_text.as_deref(), Some("is complete: 3 pages fetched"));
+    assert!(view.answer_text.ends_with("Of 3 URLs known, 3 fetched (3 pages)."), "{}", view.answer_text);
+    assert!(view.answer_text.starts_with("This access point crawls a.ke, because it owns the subnet 9.0.1.0/24."), "{}", view.answer_text);
+    assert!(view.answer_text.contains("the next run begins in 6 d 23 h"), "{}", view.answer_text);
+    assert!(view.robots_text.is_some_and(|robots| robots.starts_with("allows it (http://a.ke/")), "robots.txt was not there");
+    assert!(view.last_visit_at.is_some());
+    assert_eq!(played.why("http://a.ke/never").level, None);
+    let there = played.why("9.0.1.1");
+    assert!(there.answer_text.ends_with("1 server on record here: a.ke."), "{}", there.answer_text);
+    assert_eq!(there.next_visit_in_ms, view.next_visit_in_ms, "of an address: that of its servers");
+}
+
+#[test]
+fn why_says_whose_it_is_instead() {
+    let mut played = Played::alone();
+    played.seed("http://nowhere.ke/");
+    assert!(played.why("nowhere.ke").answer_text.ends_with("it has no usable address (no such name)."));
+    assert!(
+        played.why("9.0.3.1").answer_text.starts_with("Nobody owns its subnet 9.0.3.0/24 yet"),
+        "{}",
+        played.why("9.0.3.1").answer_text
+    );
+
+    played.meet(2);
+    played.claimed_by(2, "9.0.2.0/24", false);
+    let view = played.why("9.0.2.1");
+    assert_eq!((view.owner_is_me, view.owner_liveness), (false, Some(Liveness::Alive)));
+    assert!(
+        view.answer_text.contains(&member(2).short()) && view.answer_text.ends_with("run `nearcrawl why` on its machine."),
+        "{}",
+        view.answer_text
+    );
+    assert_eq!(view.ownership.map(|claim| claim.probes), Some(2));
+
+    played.claimed_by(2, "9.0.2.0/24", true);
+    let view = played.why("9.0.2.1");
+    assert!(view.answer_text.contains("released its subnet 9.0.2.0/24"), "{}", view.answer_text);
+    played.claimed_by(3, "9.0.3.0/24", false);
+    assert_eq!(played.why("9.0.3.1").owner_liveness, None, "never met");
+}
+
+#[test]
+fn why_says_what_keeps_a_server_of_ours_from_being_asked() {
+    let mut played = Played::alone();
+    played.seed("http://a.ke/");
+    played.finish(&[]);
+    assert!(played.why("http://9.0.1.7/").answer_text.contains("it is out of scope"), "{}", played.why("http://9.0.1.7/").answer_text);
+    played.names.insert(host("bad.ke"), "9.0.1.9".parse().unwrap());
+    played.handle(Event::Asked { from: member(2), ticket: 1, request: Request::Locate(host("bad.ke")) });
+    assert!(played.why("bad.ke").answer_text.starts_with("The configuration of this access point denies bad.ke"));
+    played.handle(Event::Drain);
+    assert!(played.why("a.ke").answer_text.ends_with("Nothing is fetched at the moment: stopping: finishing what is under way."));
+}

@@ -1,0 +1,356 @@
+//! Why is this crawled by whom, and when? From the host to its address, its subnet, its owner, its place in a site tree.
+
+use super::reason;
+use crate::{
+    crawl::site::{Asking, Site},
+    report::View,
+    routing::locator::Lookup,
+};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::Claim,
+    record::{RunState, ServerStatus},
+    subnet::Subnet,
+    time::{Millis, WallTime},
+    url::{Host, PageUrl},
+    view::{Liveness, OwnershipView, Span, Subject, VisitState, WhyView, counted},
+};
+use std::net::IpAddr;
+
+/// How many servers at one address are named.
+const MAX_NAMED: usize = 5;
+
+impl View<'_> {
+    /// Why this is crawled by whom, and when. What is not known here is left out.
+    pub(crate) fn why(&self, subject: &Subject) -> WhyView {
+        let (host, url) = match subject {
+            Subject::Url(url) => (Some(url.host()), Some(url)),
+            Subject::Host(host) => (Some(host.clone()), None),
+            Subject::Address(_) | Subject::Subnet(_) => (None, None),
+        };
+        let mut view = WhyView { asked: subject.to_string(), host: host.clone(), ..WhyView::default() };
+        if let Subject::Subnet(subnet) = subject {
+            self.why_subnet(&mut view, *subnet);
+            return view;
+        }
+        let address = match (subject, &host) {
+            (Subject::Address(address), _) => Ok(*address),
+            (_, Some(host)) => self.address_of(host),
+            (_, None) => Err(String::new()),
+        };
+        let address = match address {
+            Ok(address) => address,
+            Err(why_not) => {
+                view.answer_text = why_not;
+                return view;
+            }
+        };
+        let claim = self.ownership.register.around(address);
+        let subnet = claim.map_or_else(|| self.context.unit_of(address), |claim| claim.subnet);
+        view.address = Some(address);
+        self.place(&mut view, address, subnet, claim);
+        let mut sentences: Vec<String> = host.iter().filter_map(|host| self.denial(host)).collect();
+        let name = host.as_ref().map_or_else(|| address.to_string(), Host::to_string);
+        sentences.push(self.whose(&subnet, &name));
+        if view.owner_is_me {
+            match &host {
+                Some(host) => sentences.push(self.here(&mut view, host, url)),
+                None => {
+                    let there = self.crawl.sites.values().filter(|site| site.address == address);
+                    view.next_visit_in_ms = there.filter_map(|site| self.next_visit(site)).min();
+                    sentences.push(self.on_record(&subnet, Some(address)));
+                }
+            }
+            if self.held_back().is_some() {
+                sentences.push(format!("Nothing is fetched at the moment: {}.", self.activity()));
+            }
+        }
+        view.answer_text = sentences.join(" ");
+        view
+    }
+
+    /// The host of a subject whose place is to be asked for before anything can be said of it.
+    pub(crate) fn unlocated(&self, subject: &Subject) -> Option<Host> {
+        let host = match subject {
+            Subject::Url(url) => url.host(),
+            Subject::Host(host) => host.clone(),
+            Subject::Address(_) | Subject::Subnet(_) => return None,
+        };
+        let known = self.crawl.sites.contains_key(&host) || host.address().is_some() || self.context.settings.scope.denies(&host);
+        (!known && self.routing.locator.lookup(&host, self.context.now.moment) == Lookup::Unknown).then_some(host)
+    }
+
+    /// The address that a host is pinned to, or why none is known.
+    fn address_of(&self, host: &Host) -> Result<IpAddr, String> {
+        if let Some(address) = self.crawl.sites.get(host).map(|site| site.address).or_else(|| host.address()) {
+            return Ok(address);
+        }
+        match self.routing.locator.lookup(host, self.context.now.moment) {
+            Lookup::At(located) => Ok(located.address),
+            Lookup::Nowhere(failure) => Err(format!("Nobody crawls {host}: it has no usable address ({failure}).")),
+            Lookup::Unknown if self.routing.locator.looking_up().any(|other| other == host) => {
+                Err(format!("It is not known yet who crawls {host}: its address is being looked up."))
+            }
+            Lookup::Unknown => {
+                let steward = self.membership.steward_of_host(host).unwrap_or(self.context.me);
+                let whom = if steward == self.context.me { "this access point".to_owned() } else { format!("the access point {steward}") };
+                Err(format!(
+                    "It is not known here who crawls {host}, because no link to it was found here recently; \
+                     {whom} looks its address up for the swarm."
+                ))
+            }
+        }
+    }
+
+    /// The same for a subnet, whether it is claimed itself, as part of a larger one, or in parts.
+    fn why_subnet(&self, view: &mut WhyView, subnet: Subnet) {
+        let claim = self.ownership.register.latest(&subnet).map(|held| &held.claim).or_else(|| self.ownership.register.covering(&subnet));
+        let owned = claim.map_or(subnet, |claim| claim.subnet);
+        self.place(view, subnet.first(), owned, claim);
+        let mut sentences = Vec::new();
+        let parts = self.parts_of(&subnet);
+        if claim.is_some() || parts.is_none() {
+            sentences.push(self.whose(&owned, &subnet.to_string()));
+        }
+        sentences.extend(parts);
+        if view.owner_is_me {
+            sentences.push(self.on_record(&owned, None));
+        }
+        view.answer_text = sentences.join(" ");
+    }
+
+    /// Whose the claimed parts of a subnet are, in a sentence, if there are any.
+    fn parts_of(&self, subnet: &Subnet) -> Option<String> {
+        let parts = self.ownership.register.after(Some(*subnet)).take_while(|claim| subnet.covers(&claim.subnet));
+        let owners: Vec<AccessPoint> = parts.filter(|claim| !claim.released).map(|claim| claim.owner).collect();
+        let mut named: Vec<String> = Vec::new();
+        for owner in &owners {
+            let name = if *owner == self.context.me { "this access point".to_owned() } else { owner.short() };
+            if !named.contains(&name) {
+                named.push(name);
+            }
+        }
+        let more = if named.len() > MAX_NAMED { format!(" and {} more", named.len() - MAX_NAMED) } else { String::new() };
+        named.truncate(MAX_NAMED);
+        let count = counted(owners.len() as u64, "smaller subnet");
+        let belong = if owners.len() == 1 { "belongs" } else { "belong" };
+        (!owners.is_empty()).then(|| format!("In {subnet}, {count} {belong} to {}{more}: ask about an address.", named.join(", ")))
+    }
+
+    /// Where an address lives and whose that is. What is delegated may be a part of its registered subnet.
+    fn place(&self, view: &mut WhyView, address: IpAddr, subnet: Subnet, claim: Option<&Claim>) {
+        let path = self.context.hierarchy.path(address);
+        view.path = path.lines();
+        if path.registered.is_some() && path.subnet != subnet && path.subnet.covers(&subnet) {
+            view.path.push(format!("part {subnet}"));
+        }
+        view.subnet = Some(subnet);
+        let known = self.known_members();
+        view.ownership = claim.map(|claim| OwnershipView::new(claim, |short| known.get(&short).copied()));
+        view.history = claim.and_then(|claim| self.migration.moves.history_of(&claim.subnet)).unwrap_or_default();
+        for held in &mut view.history {
+            held.released_text = held.released_text.take().map(|stored| reason::shown(&stored));
+        }
+        let judgement = claim.and_then(|claim| self.migration.judge.last_judgement(self.context, &claim.subnet));
+        view.judgement_text = judgement.map(|stored| reason::shown(&stored));
+        view.owner_liveness = claim.and_then(|claim| self.liveness(claim.owner));
+        view.owner_is_me = claim.is_some_and(|claim| claim.owner == self.context.me && !claim.released);
+    }
+
+    fn denial(&self, host: &Host) -> Option<String> {
+        let denied = self.context.settings.scope.denies(host);
+        denied.then(|| format!("The configuration of this access point denies {host}: no request is sent there."))
+    }
+
+    /// Who crawls what lives in a subnet, in a sentence.
+    fn whose(&self, subnet: &Subnet, name: &str) -> String {
+        match self.ownership.register.latest(subnet).map(|held| &held.claim) {
+            Some(claim) if claim.released => {
+                format!(
+                    "Nobody crawls {name} right now: {} released its subnet {subnet}, and a successor takes over soon.",
+                    claim.owner.short()
+                )
+            }
+            Some(claim) if claim.owner == self.context.me => {
+                format!("This access point crawls {name}, because it owns the subnet {subnet}.")
+            }
+            Some(claim) => self.somebody(claim, name),
+            None if self.delegation.rounds.contains_key(subnet) => {
+                format!("Nobody crawls {name} yet: members are measuring their distance to its subnet {subnet}.")
+            }
+            None if self.delegation.queue.iter().any(|(queued, _)| queued == subnet) => {
+                format!("Nobody crawls {name} yet: its subnet {subnet} waits for a delegation round.")
+            }
+            None => match self.membership.stewards_of(subnet).first() {
+                Some(steward) if *steward != self.context.me => {
+                    format!(
+                        "Nobody owns its subnet {subnet} yet, as far as is known here; {} finds an owner when a URL in it is named.",
+                        steward.short()
+                    )
+                }
+                _ => format!("Nobody owns its subnet {subnet} yet; an owner is found when a URL in it is named."),
+            },
+        }
+    }
+
+    fn somebody(&self, claim: &Claim, name: &str) -> String {
+        let (owner, subnet) = (claim.owner.short(), claim.subnet);
+        let state = match self.liveness(claim.owner) {
+            Some(Liveness::Alive) => "details: run `nearcrawl why` on its machine",
+            Some(Liveness::Silent) => "it is silent at the moment and keeps the subnet for now",
+            Some(Liveness::Dead) => "it is dead, and a successor takes over soon",
+            None => "this access point has had no contact with it yet",
+        };
+        format!("The access point {owner} crawls {name}, because it owns the subnet {subnet}; {state}.")
+    }
+
+    /// How a host of ours stands, in a sentence; fills in the rest of the view.
+    fn here(&self, view: &mut WhyView, host: &Host, url: Option<&PageUrl>) -> String {
+        let Some(site) = self.crawl.sites.get(host) else {
+            let subnet_is_read = view.subnet.is_some_and(|subnet| !self.replication.loading.contains_key(&subnet));
+            return match (subnet_is_read, self.context.settings.scope.admits(host)) {
+                (false, _) => "Its journal is still being read.".to_owned(),
+                (true, true) => "No URL of it has arrived here yet.".to_owned(),
+                (true, false) => "No URL of it has arrived here; it is out of scope: links to it are counted and not followed.".to_owned(),
+            };
+        };
+        view.tree = Some(site.tree.clone());
+        view.last_visit_at = site.record.last_visit_at;
+        view.next_visit_in_ms = self.next_visit(site);
+        let (state, words) = match url {
+            Some(url) => {
+                let (state, words, level) = self.state_of(site, url);
+                view.level = level;
+                (state, words)
+            }
+            None => (site.record.state.into(), run_words(site)),
+        };
+        let page = url.or_else(|| site.frontier.first().map(|waiting| &waiting.url)).or_else(|| site.starts.first());
+        view.robots_text = page.and_then(|page| {
+            let words = site.robots_says(page)?;
+            let about = if url.is_some() { String::new() } else { format!(" ({page})") };
+            let age = site.robots_since(page).map(|since| format!(", answered {} ago", self.ago(since)));
+            Some(format!("{words}{about}{}", age.unwrap_or_default()))
+        });
+        let subject = if url.is_some() { "The URL" } else { "Its run" };
+        let next = match view.next_visit_in_ms {
+            _ if site.asking.is_some() => "a request is under way".to_owned(),
+            Some(0) => "the next request may be sent now".to_owned(),
+            Some(millis) if site.finished() => format!("the next run begins in {}", Span(millis)),
+            Some(millis) => format!("pausing between requests, next in {}", Span(millis)),
+            None if site.finished() => format!("the next run begins when {} is visited again", site.tree),
+            None => "nothing more is fetched in this run".to_owned(),
+        };
+        let mut sentence = format!("{subject} {words}; {next}.");
+        if url.is_none() {
+            let changed = site.record.changes.map(|changes| changes.sentence());
+            for told in [site.record.completeness()].into_iter().chain(changed) {
+                sentence += &format!(" {told}");
+            }
+        }
+        (view.state, view.state_text) = (Some(state), Some(words));
+        sentence
+    }
+
+    /// What became of a URL of a site, as far as is known without looking into the store, and its level.
+    fn state_of(&self, site: &Site, url: &PageUrl) -> (VisitState, String, Option<u8>) {
+        if let Some(Asking::Page(asked)) = &site.asking
+            && asked.url == *url
+        {
+            return (VisitState::Requested, "is being fetched".to_owned(), Some(asked.level));
+        }
+        if let Some(read) = site.reading.as_ref().filter(|read| read.url == *url) {
+            return (VisitState::Reading, "was fetched and is being parsed".to_owned(), Some(read.level));
+        }
+        let cut = site.record.cut_by_depth > 0;
+        let print = self.context.secret.of(url.as_str());
+        if let Some(place) = site.frontier.far().position(|(_, page)| page == print) {
+            let ahead = (site.frontier.near().count() + place) as u64;
+            return (
+                VisitState::Waiting,
+                format!("waits, with {} before it", counted(ahead, "URL")),
+                site.frontier.far().nth(place).map(|(level, _)| level),
+            );
+        }
+        match site.frontier.get(print) {
+            Some(waiting) if site.record.state == RunState::PausedByBudget => {
+                (VisitState::PausedByBudget, "waits, but the page budget of this run is used up".to_owned(), Some(waiting.level))
+            }
+            Some(waiting) => {
+                let ahead = site.frontier.near().position(|other| other.fingerprint == waiting.fingerprint).unwrap_or(0) as u64;
+                (VisitState::Waiting, format!("waits, with {} before it", counted(ahead, "URL")), Some(waiting.level))
+            }
+            None if site.left_out(self.context.secret.of(url.as_str())) => {
+                (VisitState::CutByYield, "was left out by the yield rule: too few new external hosts expected".to_owned(), None)
+            }
+            None if site.starts.contains(url) => {
+                (VisitState::NotWaiting, "is a starting URL and was fetched or set aside in this run".to_owned(), Some(0))
+            }
+            None if cut => (
+                VisitState::NotWaiting,
+                "does not wait: it was fetched, set aside, cut by the depth limit, or never named".to_owned(),
+                None,
+            ),
+            None => (VisitState::NotWaiting, "does not wait: it was fetched, set aside, or never named".to_owned(), None),
+        }
+    }
+
+    /// In how long a site may be asked again, in this run or else in the next; none if that is not known here.
+    fn next_visit(&self, site: &Site) -> Option<Millis> {
+        if site.asking.is_some() {
+            return None;
+        }
+        if site.finished() {
+            let home = if site.is_home() { site } else { self.crawl.sites.get(&site.tree).filter(|home| home.is_home())? };
+            let due = home.opened.0.saturating_add(self.context.settings.revisit);
+            return Some(due.saturating_sub(self.context.now.wall.0));
+        }
+        (site.is_busy() || site.wants(&self.context.settings.rules)).then(|| self.rest_of(site.address).unwrap_or(0))
+    }
+
+    /// For how long an address rests; none if it was not asked lately.
+    fn rest_of(&self, address: IpAddr) -> Option<Millis> {
+        self.crawl.scheduler.not_before(address).map(|until| until.since(self.context.now.moment))
+    }
+
+    /// Which servers of ours live in a subnet, or only at one of its addresses.
+    fn on_record(&self, subnet: &Subnet, at: Option<IpAddr>) -> String {
+        let hosts = self.crawl.by_subnet.get(subnet).into_iter().flatten();
+        let there = |host: &&Host| at.is_none_or(|address| self.crawl.sites.get(*host).is_some_and(|site| site.address == address));
+        let here: Vec<_> = hosts.filter(there).collect();
+        if here.is_empty() {
+            return format!("No server {} has been named yet.", if at.is_some() { "at this address" } else { "in it" });
+        }
+        let named: Vec<_> = here.iter().take(MAX_NAMED).map(|host| host.as_str()).collect();
+        let more = if here.len() > MAX_NAMED { format!(" and {} more", here.len() - MAX_NAMED) } else { String::new() };
+        format!("{} on record here: {}{more}.", counted(here.len() as u64, "server"), named.join(", "))
+    }
+
+    fn ago(&self, then: WallTime) -> Span {
+        Span(self.context.now.wall.0.saturating_sub(then.0))
+    }
+}
+
+/// How a run stands, in words.
+fn run_words(site: &Site) -> String {
+    let pages = counted(site.record.pages, "page");
+    let waiting = counted(site.frontier.len() as u64, "URL");
+    let trouble = match (site.record.status, site.record.main_failure()) {
+        (ServerStatus::Down, Some(failure)) => format!(", because {failure}"),
+        (ServerStatus::Refused, _) => ", because it refuses crawlers".to_owned(),
+        _ => String::new(),
+    };
+    match site.record.state {
+        _ if site.is_busy() => format!("is running: {pages} fetched, {waiting} waiting"),
+        RunState::Running => format!("is running: {pages} fetched, {waiting} waiting"),
+        RunState::Complete => format!("is complete: {pages} fetched{trouble}"),
+        RunState::CutByDepth => {
+            format!("is complete: {pages} fetched, {} beyond the depth limit left out", counted(site.record.cut_by_depth, "URL"))
+        }
+        RunState::CutByYield => {
+            let left_out = counted(site.record.cut_by_yield, "URL");
+            format!("is complete: {pages} fetched, {left_out} left out by the yield rule")
+        }
+        RunState::PausedByBudget => format!("has used up its page budget: {pages} fetched, {waiting} waiting"),
+    }
+}

@@ -1,0 +1,87 @@
+//! Which machine answers what a member asked, and which one waits for what a member answered?
+
+use crate::{
+    crawler::{Crawler, Pending},
+    event::{Command, HierarchyCommand, StoreCommand},
+};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    message::{Request, Response},
+};
+
+impl Crawler {
+    /// Takes in a question of a member.
+    pub(crate) fn asked(&mut self, from: AccessPoint, ticket: u64, request: Request) {
+        self.membership.heard(self.context.now.moment);
+        match request {
+            Request::Swim(bytes) => {
+                self.membership.receive(&mut self.context, from, &bytes);
+                self.settle_signals();
+                self.answer(ticket, Response::Noted);
+            }
+            Request::Locate(host) => self.locate_for(ticket, host),
+            Request::Settle(_, target) => self.settle_for(ticket, target),
+            Request::Lend(subnet, target) => self.lent_for(ticket, subnet, target),
+            Request::Probe(subnet, target, before) => self.probe_for(from, ticket, subnet, target, before),
+            Request::Award { .. } if self.shutdown.is_leaving() => {
+                self.answer(ticket, Response::Refused("it is leaving the swarm".to_owned()))
+            }
+            Request::Award { award, rest } => {
+                let subnet = award.subnet;
+                if self.ownership.register.claim(&subnet).is_none() {
+                    self.front_rest_subnet(subnet, rest);
+                }
+                let may = self.may_award(from, &subnet);
+                if may {
+                    self.awarded(award);
+                }
+                // Whose it is already, the steward has not heard yet.
+                let covering = self.ownership.register.covering(&subnet).map(|claim| claim.subnet).filter(|_| !may);
+                let standing = self.ownership.register.latest(&covering.unwrap_or(subnet)).filter(|held| !held.claim.released);
+                let standing = standing.map(|held| held.proof.clone());
+                self.answer(ticket, Response::Settling(standing));
+            }
+            Request::Offer { subnet, epoch } => self.offered(from, ticket, subnet, epoch),
+            Request::TakeOver(release) => self.take_over(from, ticket, release),
+            Request::HandOff(parcels) => self.take_in(ticket, parcels),
+            Request::Keep(rows) => self.keep(from, ticket, rows),
+            Request::Recall(subnet, cursor) => {
+                self.context.commands.push_back(Command::Store(StoreCommand::RecallRows { ticket, subnet, from: cursor }))
+            }
+            Request::CompareClaims(buckets) => self.ownership.compared(&mut self.context, ticket, &buckets),
+            Request::HierarchyManifest(hash) => {
+                self.context.commands.push_back(Command::Hierarchy(HierarchyCommand::TellManifest { ticket, hash }))
+            }
+            Request::HierarchyChunk { manifest, index } => {
+                self.context.commands.push_back(Command::Hierarchy(HierarchyCommand::TellChunk { ticket, manifest, index }))
+            }
+            Request::Farewell(leaving) => {
+                self.membership.farewell(&mut self.context, from, leaving);
+                self.settle_signals();
+                self.answer(ticket, Response::Noted);
+            }
+        }
+    }
+
+    /// Takes in an answer to a question of ours.
+    pub(crate) fn answered(&mut self, question: u64, from: AccessPoint, answer: Option<Response>) {
+        if answer.is_some() {
+            self.membership.heard(self.context.now.moment);
+        }
+        let Some(pending) = self.context.pending.remove(&question) else { return };
+        match (pending, answer) {
+            (Pending::Locate(host), Some(Response::Located(located))) => self.located(&host, located),
+            (Pending::Locate(host), _) => self.routing.locator.unasked(&host),
+            (Pending::Settle | Pending::Award { .. }, Some(Response::Settling(Some(proof)))) => self.hear_claims(vec![proof]),
+            (Pending::Award { subnet }, Some(Response::Refused(_))) => self.award_declined(subnet, from),
+            (Pending::Settle | Pending::Award { .. }, Some(_)) => {}
+            (Pending::Settle, None) => {}
+            (Pending::Award { subnet }, None) => self.award_failed(subnet),
+            (Pending::Probe { subnet }, answer) => self.prober_answered(subnet, from, answer),
+            (Pending::Offer { subnet }, answer) => self.offer_answered(subnet, from, answer),
+            (Pending::HandOff, answer) => self.handed_off(question, answer),
+            (Pending::Compare, Some(Response::Claims(proofs, more))) => self.compare_answered(from, proofs, more),
+            (Pending::Compare, _) => {}
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! How does a URL get to its owner? Through the outbox: grouped by host, routed when it is sent, kept until it is acknowledged.
+//!
+//! At least once, and taken in idempotently, is effectively once. The outbox itself is not stored: what it holds stands in the
+//! journals of the sites that named it, and is put back from there after a crash.
+
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    fetch::LocatedHost,
+    journal::{Arrival, JournalKey},
+    message::HandOff,
+    time::{Millis, Moment},
+    url::Host,
+};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// The most URLs in one hand-off.
+pub const MAX_IN_BATCH: usize = 256;
+
+/// The most bytes of URLs in one hand-off.
+const MAX_BYTES_IN_BATCH: usize = 64 << 10;
+
+/// How long a parcel that cannot be routed waits before it is looked at again, if nothing wakes it.
+const LOOK_AGAIN: Millis = 2_000;
+
+/// A URL under way, and which journal row named it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// What is under way.
+    pub arrival: Arrival,
+    /// The journal and sequence number of the row that named it; none for seeds from people.
+    pub origin: Option<(JournalKey, u64)>,
+}
+
+#[derive(Debug, Default)]
+struct Parcel {
+    items: VecDeque<Item>,
+    look_at: Moment,
+}
+
+/// URLs of one host on their way in one message.
+#[derive(Clone, Debug)]
+pub struct Flight {
+    /// To whom.
+    pub to: AccessPoint,
+    /// What.
+    pub items: BTreeMap<Host, Vec<Item>>,
+}
+
+/// URLs that wait for their owner.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    parcels: BTreeMap<Host, Parcel>,
+    /// When to look at which parcel: hosts that cannot be routed yet may be very many.
+    agenda: BTreeSet<(Moment, Host)>,
+    flights: BTreeMap<u64, Flight>,
+    busy: BTreeMap<AccessPoint, Moment>,
+    waiting: usize,
+}
+
+impl Outbox {
+    /// Puts a URL in.
+    pub fn put(&mut self, item: Item) {
+        self.parcel(&item.arrival.url.host()).items.push_back(item);
+        self.waiting += 1;
+    }
+
+    /// Hosts whose parcels are to be routed now.
+    pub fn due(&self, now: Moment) -> Vec<Host> {
+        let mut hosts: Vec<_> = self.agenda.iter().take_while(|(look_at, _)| *look_at <= now).map(|(_, host)| host.clone()).collect();
+        hosts.sort_unstable();
+        hosts
+    }
+
+    /// This host cannot be routed yet: look again later, or when woken.
+    pub fn later(&mut self, host: &Host, now: Moment) {
+        self.look_at(host, now.after(LOOK_AGAIN));
+    }
+
+    /// Something about this host became known.
+    pub fn wake(&mut self, host: &Host) {
+        self.look_at(host, Moment::default());
+    }
+
+    /// The ownership map changed: everything may be routable now.
+    pub fn wake_all(&mut self) {
+        self.parcels.values_mut().for_each(|parcel| parcel.look_at = Moment::default());
+        self.agenda = self.parcels.keys().map(|host| (Moment::default(), host.clone())).collect();
+    }
+
+    /// The parcel of a host; a new one is to be looked at now.
+    fn parcel(&mut self, host: &Host) -> &mut Parcel {
+        if !self.parcels.contains_key(host) {
+            self.agenda.insert((Moment::default(), host.clone()));
+        }
+        self.parcels.entry(host.clone()).or_default()
+    }
+
+    fn look_at(&mut self, host: &Host, moment: Moment) {
+        if let Some(parcel) = self.parcels.get_mut(host) {
+            self.agenda.remove(&(parcel.look_at, host.clone()));
+            self.agenda.insert((moment, host.clone()));
+            parcel.look_at = moment;
+        }
+    }
+
+    fn remove(&mut self, host: &Host) -> Option<Parcel> {
+        let parcel = self.parcels.remove(host)?;
+        self.agenda.remove(&(parcel.look_at, host.clone()));
+        Some(parcel)
+    }
+
+    /// Takes a host's whole parcel out: for ourselves, or because it leads nowhere.
+    pub fn take(&mut self, host: &Host) -> Vec<Item> {
+        let items: Vec<_> = self.remove(host).map(|parcel| parcel.items.into()).unwrap_or_default();
+        self.waiting -= items.len();
+        items
+    }
+
+    /// An example of what waits for this host.
+    pub fn peek(&self, host: &Host) -> Option<&Item> {
+        self.parcels.get(host)?.items.front()
+    }
+
+    /// Whether a message to this access point may start: one at a time, and not before it wants the next.
+    pub fn may_send(&self, to: AccessPoint, now: Moment) -> bool {
+        self.busy.get(&to).is_none_or(|until| *until <= now)
+    }
+
+    /// Packs a message to an owner from these hosts' parcels, up to the limits.
+    pub fn pack(&mut self, question: u64, to: AccessPoint, hosts: &[LocatedHost], now: Moment) -> Vec<HandOff> {
+        let (mut room, mut bytes) = (MAX_IN_BATCH, MAX_BYTES_IN_BATCH);
+        let mut flight = Flight { to, items: BTreeMap::new() };
+        let mut message = Vec::new();
+        for located in hosts {
+            let Some(parcel) = self.parcels.get_mut(&located.host) else { continue };
+            let mut items = Vec::new();
+            while room > 0 && bytes > 0 {
+                let Some(item) = parcel.items.pop_front() else { break };
+                room -= 1;
+                bytes = bytes.saturating_sub(item.arrival.url.as_str().len() + 32);
+                items.push(item);
+            }
+            if parcel.items.is_empty() {
+                self.remove(&located.host);
+            }
+            if !items.is_empty() {
+                let arrivals = items.iter().map(|item| item.arrival.clone()).collect();
+                message.push(HandOff { host: located.clone(), arrivals });
+                self.waiting -= items.len();
+                flight.items.insert(located.host.clone(), items);
+            }
+        }
+        if !message.is_empty() {
+            self.flights.insert(question, flight);
+            // Until the answer; a lost question ends with its own time-out, this is only a second line.
+            self.busy.insert(to, now.after(60_000));
+        }
+        message
+    }
+
+    /// A message was taken in. What was not the receiver's goes back; what was is returned with its origins.
+    pub fn landed(&mut self, question: u64, not_mine: &[Host]) -> Vec<Item> {
+        let Some(flight) = self.flights.remove(&question) else { return Vec::new() };
+        self.busy.remove(&flight.to);
+        let refused: BTreeSet<_> = not_mine.iter().collect();
+        let mut done = Vec::new();
+        for (host, items) in flight.items {
+            if refused.contains(&host) { self.put_back(host, items, Moment::default()) } else { done.extend(items) }
+        }
+        done
+    }
+
+    /// A message was not taken in: its URLs go back, and the receiver is left alone for `pause`.
+    pub fn bounced(&mut self, question: u64, now: Moment, pause: Millis) {
+        let Some(flight) = self.flights.remove(&question) else { return };
+        self.busy.insert(flight.to, now.after(pause));
+        for (host, items) in flight.items {
+            self.put_back(host, items, now.after(pause));
+        }
+    }
+
+    fn put_back(&mut self, host: Host, items: Vec<Item>, look_at: Moment) {
+        self.waiting += items.len();
+        let parcel = self.parcel(&host);
+        for item in items.into_iter().rev() {
+            parcel.items.push_front(item);
+        }
+        self.look_at(&host, look_at);
+    }
+
+    /// Hosts with URLs that wait to be routed, in order.
+    pub fn waiting_hosts(&self) -> impl Iterator<Item = &Host> {
+        self.parcels.keys()
+    }
+
+    /// URLs that wait or fly.
+    pub fn len(&self) -> usize {
+        self.waiting + self.flights.values().flat_map(|flight| flight.items.values()).map(Vec::len).sum::<usize>()
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nearcrawl_model::url::PageUrl;
+
+    const TO: AccessPoint = AccessPoint([3; 32]);
+
+    fn item(url: &str) -> Item {
+        Item { arrival: Arrival { url: PageUrl::parse(url).unwrap(), place: None, run: 1 }, origin: None }
+    }
+
+    fn at(host: &str) -> LocatedHost {
+        LocatedHost { host: host.parse().unwrap(), address: "9.0.0.1".parse().unwrap(), valid_for: 1 }
+    }
+
+    #[test]
+    fn a_batch_is_limited_and_nothing_is_lost_on_the_way() {
+        let mut outbox = Outbox::default();
+        for n in 0..300 {
+            outbox.put(item(&format!("http://a.ke/{n}")));
+        }
+        outbox.put(item("http://b.ke/"));
+        let batch = outbox.pack(1, TO, &[at("a.ke"), at("b.ke")], Moment(0));
+        assert_eq!(batch.iter().map(|h| h.arrivals.len()).sum::<usize>(), MAX_IN_BATCH);
+        assert!(!outbox.may_send(TO, Moment(0)));
+        assert_eq!(outbox.len(), 301);
+        outbox.bounced(1, Moment(0), 500);
+        assert!(!outbox.may_send(TO, Moment(499)) && outbox.may_send(TO, Moment(500)));
+        assert_eq!((outbox.len(), outbox.due(Moment(499)), outbox.due(Moment(500)).len()), (301, vec!["b.ke".parse().unwrap()], 2));
+        let again = outbox.pack(2, TO, &[at("a.ke")], Moment(500));
+        assert_eq!(again[0].arrivals[0].url.as_str(), "http://a.ke/0", "in order");
+        assert_eq!(outbox.landed(2, &[]).len(), MAX_IN_BATCH);
+        assert_eq!(outbox.len(), 301 - MAX_IN_BATCH);
+    }
+
+    #[test]
+    fn what_is_not_the_receivers_is_routed_anew() {
+        let mut outbox = Outbox::default();
+        outbox.put(item("http://a.ke/1"));
+        outbox.put(item("http://b.ke/1"));
+        outbox.pack(1, TO, &[at("a.ke"), at("b.ke")], Moment(0));
+        assert_eq!(outbox.due(Moment(9)), []);
+        let done = outbox.landed(1, &["b.ke".parse().unwrap()]);
+        assert_eq!(done, [item("http://a.ke/1")]);
+        assert_eq!(outbox.due(Moment(0)), ["b.ke".parse().unwrap()]);
+    }
+
+    #[test]
+    fn what_waits_is_looked_at_when_it_is_time_or_when_it_is_woken() {
+        let mut outbox = Outbox::default();
+        let hosts: Vec<Host> = ["b.ke", "a.ke", "c.ke"].map(|host| host.parse().unwrap()).to_vec();
+        hosts.iter().for_each(|host| outbox.put(item(&format!("http://{host}/"))));
+        assert_eq!(outbox.due(Moment(0)), ["a.ke", "b.ke", "c.ke"].map(|host| host.parse().unwrap()), "in order");
+        hosts.iter().for_each(|host| outbox.later(host, Moment(100)));
+        outbox.put(item("http://b.ke/more"));
+        assert_eq!(outbox.due(Moment(99 + LOOK_AGAIN)), []);
+        outbox.wake(&hosts[2]);
+        assert_eq!(outbox.due(Moment(100)), hosts[2..]);
+        outbox.take(&hosts[1]);
+        assert_eq!(outbox.due(Moment(100 + LOOK_AGAIN)), [hosts[0].clone(), hosts[2].clone()]);
+        outbox.later(&hosts[2], Moment(200));
+        outbox.wake_all();
+        assert_eq!((outbox.due(Moment(0)).len(), outbox.agenda.len()), (2, 2));
+    }
+}

@@ -1,0 +1,28 @@
+//! What one machine wants of another. [`crate::crawler::Crawler::settle_signals`] carries signals out in order, after the machine that gave them has returned.
+
+use nearcrawl_hierarchy::Hierarchy;
+use nearcrawl_model::{access_point::AccessPoint, claim::Claim, subnet::Subnet};
+use std::sync::Arc;
+
+/// What one machine wants of another, grouped by who receives it.
+#[derive(Debug)]
+pub(crate) enum Signal {
+    /// To all: another edition of the hierarchy is in use from now on.
+    HierarchyChanged(Arc<Hierarchy>),
+    /// To ownership: sign and store these claims of ours.
+    Claim(Vec<Claim>),
+    /// To crawl: a claim of ours that was watched may be acted on.
+    ClaimProven(Subnet),
+    /// To crawl and replication: a claim of ours could not be watched all the time, so its history is asked for again.
+    ClaimDoubtful(Subnet),
+    /// To delegation: somebody is alive whom the roster did not have.
+    MemberCame(AccessPoint),
+    /// To ownership and the hierarchy version: a connection to a member was made.
+    MemberMet(AccessPoint),
+    /// To delegation and ownership: the roster gave somebody up.
+    MemberDied(AccessPoint),
+    /// To replication and routing: the living are others than before.
+    MembersChanged,
+    /// To the report: what the roll-up tells has changed.
+    RollUpChanged,
+}

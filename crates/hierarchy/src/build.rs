@@ -1,0 +1,446 @@
+//! How is a hierarchy built? Files are read one by one, each taken whole or refused whole; then the tree is made of all.
+//!
+//! Equal inputs in any order give equal hashes: what files say of one prefix is ranked by kind, date and name (see the modules `assemble` and
+//! `build::merge`), never by who came first; and an organisation is called as WHOIS calls it, else as the smallest AS number that its registry
+//! assigned to it is called in the tables, else as its widest network; of several such names the alphabetically first.
+
+mod merge;
+
+use super::{
+    asn::{self, Route},
+    assemble::{AssemblyError, MAX_SUBNETS, Material, assemble},
+    delegated::{self, Held, Record, is_holder, is_registry},
+    entries::{Entry, Origin, Rank},
+    format::Format,
+    networks::{self, CountryRange, Network},
+    objects,
+    prefix::{Prefix, SHORTEST, cut},
+    registered::{self, Registered, Told},
+    report::{ReadError, ReadReport},
+    tree::{Hierarchy, Place, Source},
+    verify::MAX_TEXT,
+};
+use nearcrawl_model::subnet::Subnet;
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, HashMap}, // unordered: the maps below
+    io::BufRead,
+};
+
+/// A prefix that the configuration adds: a laboratory, or a network of one's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FurtherPrefix {
+    /// The prefix; at least 3 bits long.
+    pub prefix: Subnet,
+    /// Two letters; empty is unknown (`ZZ`).
+    #[serde(default)]
+    pub country: String,
+    /// Who holds it, at most 64 bytes; empty: a holder of its own.
+    #[serde(default)]
+    pub organisation: String,
+    /// Name of the registry in lower case; empty is `local`.
+    #[serde(default)]
+    pub registry: String,
+}
+
+/// A further prefix that makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FurtherPrefixError {
+    /// Too much of the address space.
+    #[error("the further prefix {0} is too short: write one of at least {SHORTEST} bits")]
+    TooShort(Subnet),
+    /// Not a country.
+    #[error("{1:?} is no country of the further prefix {0}: write two letters, or leave it out")]
+    Country(Subnet, String),
+    /// Not an organisation.
+    #[error("the organisation of the further prefix {0} has more than 64 bytes or control characters: write a shorter one")]
+    Organisation(Subnet),
+    /// Not a registry.
+    #[error("{1:?} is no registry of the further prefix {0}: write lower-case letters, digits and hyphens, or leave it out")]
+    Registry(Subnet, String),
+}
+
+/// What a table of routes is read for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RoutedUse {
+    /// Names of organisations only.
+    Names,
+    /// Names, and networks nested in the delegated blocks: finer subnets, about three times as many.
+    #[default]
+    NamesAndNetworks,
+}
+
+/// The registry of a prefix that has to be taken from the subnet around it.
+const UNTOLD: u16 = u16::MAX;
+
+/// The organisation of a prefix that has to be taken from the subnet around it.
+const INHERITED: u32 = u32::MAX;
+
+/// No country is told.
+const NOWHERE: [u8; 2] = *b"ZZ";
+
+/// Numbers of autonomous systems that a registry assigned.
+#[derive(Clone, Copy, Debug)]
+struct Systems {
+    first: u32,
+    count: u32,
+    organisation: u32,
+    country: [u8; 2],
+}
+
+/// How an organisation may be called: the smallest such is believed. Its own object says it, or its widest network.
+type Title = (u8, String);
+
+/// The first part of the [`Title`] of an organisation's own object.
+const OWN_TITLE: u8 = 0;
+
+/// What files say besides prefixes.
+#[derive(Default)]
+struct Learnt {
+    /// Of AS numbers.
+    names: BTreeMap<u32, String>,
+    /// Of organisations.
+    titles: BTreeMap<u32, Title>,
+    /// Of organisations.
+    countries: BTreeMap<u32, [u8; 2]>,
+    /// Registry and day of the latest change, of WHOIS objects.
+    changes: BTreeMap<String, u32>,
+}
+
+impl Learnt {
+    /// Of several names for one number the alphabetically first, whatever the order they come in.
+    fn name(&mut self, asn: u32, name: String) {
+        if asn != 0 && !name.is_empty() && name.len() <= MAX_TEXT {
+            keep_least(&mut self.names, asn, name);
+        }
+    }
+
+    fn title(&mut self, organisation: u32, kind: u8, name: &str) {
+        if !name.is_empty() && name.len() <= MAX_TEXT && self.titles.get(&organisation).is_none_or(|t| (t.0, t.1.as_str()) > (kind, name)) {
+            self.titles.insert(organisation, (kind, name.to_owned()));
+        }
+    }
+
+    fn country(&mut self, organisation: u32, country: [u8; 2]) {
+        if country != NOWHERE {
+            keep_least(&mut self.countries, organisation, country);
+        }
+    }
+
+    fn absorb(&mut self, other: Learnt) {
+        other.names.into_iter().for_each(|(asn, name)| keep_least(&mut self.names, asn, name));
+        other.titles.into_iter().for_each(|(organisation, title)| keep_least(&mut self.titles, organisation, title));
+        other.countries.into_iter().for_each(|(organisation, country)| keep_least(&mut self.countries, organisation, country));
+    }
+}
+
+/// Keeps the least of all values for one key, whatever the order they come in.
+fn keep_least<V: Ord>(map: &mut BTreeMap<u32, V>, key: u32, value: V) {
+    if map.get(&key).is_none_or(|kept| value < *kept) {
+        map.insert(key, value);
+    }
+}
+
+/// Collects what the files say.
+#[derive(Default)]
+pub struct Builder {
+    overrule: bool,
+    /// Sources of the hierarchy in use, and their dates.
+    in_use: BTreeMap<String, String>,
+    material: Material,
+    registry_index: HashMap<String, u16>, // unordered: only looked up in, never walked in an order that matters
+    systems: Vec<Systems>,
+    learnt: Learnt,
+}
+
+impl Builder {
+    /// An empty one that refuses doubtful files.
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+
+    /// Whether doubtful files are taken nevertheless: with too many bad lines, with broken counts, with nothing in them, or older than those in use.
+    /// Their bad lines never are.
+    #[must_use]
+    pub fn overrule(mut self, overrule: bool) -> Builder {
+        self.overrule = overrule;
+        self
+    }
+
+    /// The sources of the hierarchy in use: older files than these are refused.
+    #[must_use]
+    pub fn in_use(mut self, sources: &[Source]) -> Builder {
+        for Source { name, date } in sources {
+            let latest = self.in_use.entry(name.clone()).or_default();
+            *latest = date.clone().max(std::mem::take(latest));
+        }
+        self
+    }
+
+    /// Goes on from a finished hierarchy.
+    pub(super) fn from_material(material: Material) -> Builder {
+        let registry_index = material.registries.iter().cloned().zip(0u16..).collect();
+        Builder { material, registry_index, ..Builder::default() }
+    }
+
+    /// Reads a file of a known format. `source_name` is for messages only. A refused file leaves nothing behind.
+    pub fn read(&mut self, source_name: &str, input: impl BufRead, format: Format, routed_use: RoutedUse) -> Result<ReadReport, ReadError> {
+        match format {
+            Format::Delegated => self.read_delegated(source_name, input),
+            Format::Whois => self.read_whois(source_name, input),
+            Format::Networks => self.read_networks(source_name, input),
+            Format::Routes => self.read_asn_csv(source_name, input, routed_use),
+            Format::Countries => self.read_countries(source_name, input),
+        }
+    }
+
+    /// Reads a registry's delegated or delegated-extended statistics.
+    pub fn read_delegated(&mut self, source_name: &str, input: impl BufRead) -> Result<ReadReport, ReadError> {
+        self.whole_file(source_name, Format::Delegated, |builder, report, _| {
+            delegated::read(report, input, |report, record| builder.take_record(report, &record))
+        })
+    }
+
+    /// Reads a registry's bulk WHOIS data, RPSL or ARIN's form.
+    pub(crate) fn read_whois(&mut self, source_name: &str, input: impl BufRead) -> Result<ReadReport, ReadError> {
+        self.whole_file(source_name, Format::Whois, |builder, report, learnt| {
+            objects::read(report, input, |report, object| {
+                match registered::read(object) {
+                    Err(what) => return Ok(Err(what)),
+                    Ok(Told::Unheld) => report.unheld += 1,
+                    Ok(Told::Network(network)) => builder.take_registered(report, learnt, network)?,
+                    Ok(Told::Organisation { registry, id, name, country }) => {
+                        let registry = builder.registry(registry.as_deref().unwrap_or(merge::ELSEWHERE)).ok_or_else(|| too_many(report))?;
+                        let organisation = builder.organisation(registry, &id);
+                        learnt.title(organisation, OWN_TITLE, &name);
+                        learnt.country(organisation, country);
+                    }
+                }
+                builder.is_within_limits(report).map(Ok)
+            })
+        })
+    }
+
+    /// Reads a table of nested networks, `prefix,country,asn,name`.
+    pub(crate) fn read_networks(&mut self, source_name: &str, input: impl BufRead) -> Result<ReadReport, ReadError> {
+        self.whole_file(source_name, Format::Networks, |builder, report, learnt| {
+            networks::read(report, input, |report, Network { prefix, country, asn, name }| {
+                learnt.name(asn, name);
+                let organisation = builder.system(asn);
+                builder.push(report, prefix.v6, (prefix.first, prefix.last()), UNTOLD, country, organisation, Origin::Compiled, 0)
+            })
+        })
+    }
+
+    /// Reads a table of routes, `first,last,AS number,"organisation"`.
+    pub(crate) fn read_asn_csv(&mut self, source_name: &str, input: impl BufRead, routed_use: RoutedUse) -> Result<ReadReport, ReadError> {
+        self.whole_file(source_name, Format::Routes, |builder, report, learnt| {
+            asn::read(report, input, |report, Route { v6, first, last, asn, name }| {
+                learnt.name(asn, name);
+                if routed_use == RoutedUse::Names {
+                    report.used += 1;
+                    return if learnt.names.len() > MAX_SUBNETS { Err(too_many(report)) } else { Ok(()) };
+                }
+                let organisation = builder.system(asn);
+                builder.push(report, v6, (first, last), UNTOLD, NOWHERE, organisation, Origin::Routed, 0)
+            })
+        })
+    }
+
+    /// Reads a table of countries, `first,last,country`: where it disagrees with the block around it, the range is a nested network.
+    pub(crate) fn read_countries(&mut self, source_name: &str, input: impl BufRead) -> Result<ReadReport, ReadError> {
+        self.whole_file(source_name, Format::Countries, |builder, report, _| {
+            networks::read_countries(report, input, |report, CountryRange { v6, first, last, country }| {
+                builder.push(report, v6, (first, last), UNTOLD, country, INHERITED, Origin::Placed, 0)
+            })
+        })
+    }
+
+    /// Reads one file, and forgets it again if it is refused.
+    fn whole_file(
+        &mut self,
+        source_name: &str,
+        format: Format,
+        read: impl FnOnce(&mut Builder, &mut ReadReport, &mut Learnt) -> Result<(), ReadError>,
+    ) -> Result<ReadReport, ReadError> {
+        let Material { registries, organisations, entries, .. } = &self.material;
+        let (registries, organisations, entries, systems) = (registries.len(), organisations.len(), entries.mark(), self.systems.len());
+        let mut report = ReadReport { source: source_name.to_owned(), format: Some(format), ..ReadReport::default() };
+        let mut learnt = Learnt::default();
+        let outcome = read(self, &mut report, &mut learnt).and_then(|()| {
+            let changed = learnt.changes.iter().max_by_key(|(_, day)| **day);
+            if let Some((registry, day)) = changed {
+                report.registry = Some(registry.clone());
+                report.date = Some(day.to_string());
+            }
+            let name = source_of(&report);
+            let in_use = name.as_ref().and_then(|name| self.in_use.get(name));
+            Ok((name, report.judge(self.overrule, in_use.map(String::as_str))?))
+        });
+        match outcome {
+            Ok((name, report)) => {
+                self.learnt.absorb(learnt);
+                if let (Some(name), Some(date)) = (name, &report.date) {
+                    self.material.sources.push(Source { name, date: date.clone() });
+                }
+                Ok(report)
+            }
+            Err(refusal) => {
+                self.material.entries.truncate(entries);
+                self.systems.truncate(systems);
+                self.material.organisations.truncate(organisations);
+                self.material.registries.truncate(registries);
+                self.registry_index.retain(|_, index| usize::from(*index) < registries);
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Takes one record of a registry's statistics.
+    fn take_record(&mut self, report: &mut ReadReport, record: &Record<'_>) -> Result<(), ReadError> {
+        let (Record::Block { held, .. } | Record::Systems { held, .. }) = record;
+        let Held { registry, country, holder, date } = *held;
+        let registry = self.registry(registry).ok_or_else(|| too_many(report))?;
+        let organisation = self.organisation(registry, holder);
+        match *record {
+            Record::Block { v6, first, last, .. } => {
+                self.push(report, v6, (first, last), registry, country, organisation, Origin::Delegated, date)
+            }
+            Record::Systems { first, count, .. } => {
+                self.systems.push(Systems { first, count, organisation, country });
+                self.is_within_limits(report)
+            }
+        }
+    }
+
+    /// Takes one network of WHOIS.
+    fn take_registered(&mut self, report: &mut ReadReport, learnt: &mut Learnt, network: Registered) -> Result<(), ReadError> {
+        let Registered { v6, ranges, registry, country, holder, name, date } = network;
+        if let Some(registry) = &registry
+            && date > 0
+        {
+            let latest = learnt.changes.entry(registry.clone()).or_default();
+            *latest = date.max(*latest);
+        }
+        let told = registry.as_deref().map(|name| self.registry(name).ok_or_else(|| too_many(report))).transpose()?;
+        let organisation = match &holder {
+            // A holder belongs to some registry; a network may still find a better one around it.
+            Some(id) => {
+                let registry = told.or_else(|| self.registry(merge::ELSEWHERE)).ok_or_else(|| too_many(report))?;
+                self.organisation(registry, id)
+            }
+            None => INHERITED,
+        };
+        for (first, last) in ranges {
+            let widest = cut(v6, first, last).map(|p| p.length).min().unwrap_or(0);
+            if organisation != INHERITED {
+                learnt.title(organisation, widest.saturating_add(1), &name);
+            }
+            self.push(report, v6, (first, last), told.unwrap_or(UNTOLD), country, organisation, Origin::Registered, date)?;
+        }
+        Ok(())
+    }
+
+    /// The one door through which prefixes come in: a range, cut; all parts have the same holder and place.
+    #[expect(clippy::too_many_arguments, reason = "one door, and everything that is known of a range goes through it")]
+    fn push(
+        &mut self,
+        report: &mut ReadReport,
+        v6: bool,
+        (first, last): (u128, u128),
+        registry: u16,
+        country: [u8; 2],
+        organisation: u32,
+        origin: Origin,
+        date: u32,
+    ) -> Result<(), ReadError> {
+        let (place, rank) = (Place { registry, country }, Rank { origin, date });
+        let before = self.material.entries.len();
+        self.material.entries.extend(cut(v6, first, last).map(|prefix| Entry { prefix, place, organisation, rank }));
+        report.used += 1;
+        report.prefixes += (self.material.entries.len() - before) as u64;
+        self.is_within_limits(report)
+    }
+
+    /// Asked at every record, so that a flood does not fill the memory first.
+    fn is_within_limits(&self, report: &ReadReport) -> Result<(), ReadError> {
+        let size = self.material.entries.len().max(self.material.organisations.len()).max(self.systems.len());
+        if size > MAX_SUBNETS { Err(too_many(report)) } else { Ok(()) }
+    }
+
+    /// Adds a prefix of the configuration.
+    pub fn add_prefix(&mut self, further: &FurtherPrefix) -> Result<(), FurtherPrefixError> {
+        let subnet = further.prefix;
+        if subnet.length() < SHORTEST {
+            return Err(FurtherPrefixError::TooShort(subnet));
+        }
+        let country =
+            delegated::country(&further.country).ok_or_else(|| FurtherPrefixError::Country(subnet, cut_text(&further.country)))?;
+        let registry = if further.registry.is_empty() { "local" } else { &further.registry };
+        let bad_registry = || FurtherPrefixError::Registry(subnet, cut_text(registry));
+        if !is_registry(registry) {
+            return Err(bad_registry());
+        }
+        let own = subnet.to_string();
+        let holder = if further.organisation.is_empty() { &own } else { &further.organisation };
+        if !is_holder(holder) {
+            return Err(FurtherPrefixError::Organisation(subnet));
+        }
+        let registry = self.registry(registry).ok_or_else(bad_registry)?;
+        let organisation = self.organisation(registry, holder);
+        self.material.entries.push(Entry {
+            prefix: Prefix::from(&subnet),
+            place: Place { registry, country },
+            organisation,
+            rank: Rank { origin: Origin::Configured, date: 0 },
+        });
+        Ok(())
+    }
+
+    /// Makes the tree of all that was read.
+    pub fn finish(mut self) -> Result<Hierarchy, AssemblyError> {
+        self.merge()?;
+        assemble(self.material)
+    }
+
+    /// The number of a registry, or none when there are more than can be numbered.
+    fn registry(&mut self, name: &str) -> Option<u16> {
+        if let Some(index) = self.registry_index.get(name) {
+            return Some(*index);
+        }
+        let index = u16::try_from(self.material.registries.len()).ok().filter(|i| *i < UNTOLD)?;
+        self.material.registries.push(name.to_owned());
+        self.registry_index.insert(name.to_owned(), index);
+        Some(index)
+    }
+
+    fn organisation(&mut self, registry: u16, id: &str) -> u32 {
+        self.material.organisations.number(registry, id)
+    }
+
+    /// The stand-in for whoever holds an AS number: who that is, is known only when all files are read.
+    fn system(&mut self, asn: u32) -> u32 {
+        if asn == 0 {
+            return INHERITED;
+        }
+        let organisation = self.organisation(UNTOLD, &format!("AS{asn}"));
+        self.material.organisations.set_asn(organisation, asn);
+        organisation
+    }
+}
+
+fn too_many(report: &ReadReport) -> ReadError {
+    ReadError::TooMany(report.source.clone())
+}
+
+/// How the source of a file is called: a registry's statistics as the registry.
+fn source_of(report: &ReadReport) -> Option<String> {
+    let registry = report.registry.as_ref()?;
+    Some(if report.format == Some(Format::Whois) { format!("{registry}-whois") } else { registry.clone() })
+}
+
+/// Enough of a text for a message.
+fn cut_text(text: &str) -> String {
+    text.chars().take(40).collect()
+}

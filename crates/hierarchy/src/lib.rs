@@ -1,0 +1,64 @@
+//! Which subnet does this address live in? Registry files become a tree, the tree becomes a snapshot that every member shares.
+//!
+//! The tree is IPMicra's (§4.1), with the levels that today's registries publish:
+//!
+//! ```text
+//! root → registry → country → organisation → delegated block → nested networks …
+//! ```
+//!
+//! Only blocks and nested networks are subnets (something that can be owned); the levels above them are groups of
+//! subnets. [`Builder`] reads the files, [`Hierarchy`] answers. Subnets are numbered depth first ([`Position`]), so everything
+//! beneath any level is one contiguous range of numbers, and "who of my relatives is delegated already?" is a range query.
+//!
+//! Whether a range is special (loopback, private) is not asked here: laboratories build hierarchies of loopback ranges.
+
+#![warn(unreachable_pub)]
+
+mod asn;
+mod assemble;
+mod build;
+mod change;
+mod codec;
+mod columns;
+mod delegated;
+mod diff;
+mod entries;
+mod format;
+mod holders;
+mod image;
+mod label;
+mod layout;
+mod lines;
+mod lookup;
+mod manifest;
+mod networks;
+mod objects;
+mod path;
+mod prefix;
+mod registered;
+mod relatives;
+mod report;
+mod segments;
+mod snapshot;
+mod stats;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod verify;
+mod world;
+
+pub use assemble::{AssemblyError, DEEPEST_NESTING, MAX_ORGANISATIONS, MAX_SUBNETS};
+pub use build::{Builder, FurtherPrefix, FurtherPrefixError, RoutedUse};
+pub use change::{Change, EXPLAINED_PERCENT_A_YEAR, MIN_EXPLAINED_PERCENT};
+pub use diff::{Diff, RegistryDiff};
+pub use format::{Format, HEAD};
+pub use image::{ImageError, SharedBytes};
+pub use label::Label;
+pub use manifest::{CHUNK_LENGTH, ChunkError, Gathering, MAX_CHUNKS, MAX_FILE, Manifest, ManifestError, NotYetWhole};
+pub use path::{Path, Registered};
+pub use report::{LineError, LineErrorExample, LineErrors, MAX_BAD_PER_THOUSAND, MAX_EXAMPLES, ReadError, ReadReport, SummaryMismatch};
+pub use snapshot::SnapshotError;
+pub use stats::{RegistryStats, Stats};
+pub use tree::{Hierarchy, IMPLICIT_V4, IMPLICIT_V6, Organisation, OrganisationId, Position, Source, Step, StepKind, WithExtraError};
+pub use world::WORLD;

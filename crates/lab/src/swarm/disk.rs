@@ -1,0 +1,218 @@
+//! What survives a kill? One access point's store, with the rules of the real one: journals without gaps, claims, the seen set.
+
+use nearcrawl_core::crawl::site::former::FormerReader;
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::SignedClaim,
+    fetch::Link,
+    fingerprint::{Fingerprint, FingerprintKey},
+    journal::{JournalEntry, JournalKey, JournalRow},
+    revisit::{Former, FormerPage, FormerRow},
+    seen::{DEEPEST_LEVEL, PageState, SeenAnswer, SeenBatch},
+    subnet::Subnet,
+    url::{Host, PageUrl},
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A place in a subnet's journals to go on from.
+pub(super) type Cursor = (JournalKey, u64);
+
+/// Journals with their decoded entries.
+pub(super) type Journals = Vec<(JournalKey, Vec<JournalEntry>)>;
+
+/// The store.
+#[derive(Clone, Debug, Default)]
+pub struct Disk {
+    /// Rows by journal and sequence number.
+    pub journals: BTreeMap<JournalKey, BTreeMap<u64, Vec<u8>>>,
+    /// The claim last stored for each subnet.
+    pub claims: BTreeMap<Subnet, SignedClaim>,
+    /// The settled members.
+    pub members: BTreeSet<AccessPoint>,
+    /// The pages of the book of contacts.
+    pub contacts: BTreeMap<u8, Vec<u8>>,
+    seen: BTreeMap<(u64, Fingerprint), (u8, PageState)>,
+    children: BTreeMap<(u64, Fingerprint), Vec<Fingerprint>>,
+    cut: BTreeMap<(u64, Fingerprint), String>,
+    former_texts: BTreeMap<(u64, Fingerprint), String>,
+    former_pages: BTreeMap<(u64, Fingerprint), FormerPage>,
+}
+
+/// The first sequence number that is missing.
+fn head(rows: &BTreeMap<u64, Vec<u8>>) -> u64 {
+    (0u64..).zip(rows.keys()).take_while(|(expected, found)| expected == *found).count() as u64
+}
+
+impl Disk {
+    /// Adds rows; one that differs from what stands there replaces it and all behind it. Returns how far each journal goes.
+    pub fn append(&mut self, rows: &[JournalRow]) -> Vec<(JournalKey, u64)> {
+        for row in rows {
+            let journal = self.journals.entry(row.key.clone()).or_default();
+            if journal.get(&row.sequence).is_some_and(|stored| *stored != row.entry) {
+                journal.split_off(&row.sequence);
+            }
+            journal.insert(row.sequence, row.entry.clone());
+        }
+        let keys: BTreeSet<_> = rows.iter().map(|row| row.key.clone()).collect();
+        keys.into_iter().map(|key| (key.clone(), self.journals.get(&key).map_or(0, head))).collect()
+    }
+
+    /// A journal's rows in a range, at most `room` bytes but at least one; what they cost is taken off the room.
+    pub fn read(&self, key: &JournalKey, from: u64, to: u64, room: &mut usize) -> Vec<JournalRow> {
+        let mut rows = Vec::new();
+        for (sequence, entry) in self.journals.get(key).into_iter().flat_map(|rows| rows.range(from..to)) {
+            if *room == 0 {
+                break;
+            }
+            *room = room.saturating_sub(entry.len() + 32);
+            rows.push(JournalRow { key: key.clone(), sequence: *sequence, entry: entry.clone() });
+        }
+        rows
+    }
+
+    /// A subnet's rows from a place on, at most `room` bytes, and where to go on.
+    pub fn recall(&self, subnet: &Subnet, from: Option<&Cursor>, mut room: usize) -> (Vec<JournalRow>, Option<Cursor>) {
+        let mut rows: Vec<JournalRow> = Vec::new();
+        for key in self.journals.keys().filter(|key| key.subnet == *subnet) {
+            let first = match from {
+                Some((at, _)) if key < at => continue,
+                Some((at, sequence)) if key == at => *sequence,
+                Some(_) | None => 0,
+            };
+            rows.extend(self.read(key, first, u64::MAX, &mut room));
+            if room == 0 {
+                let next = rows.last().map(|row| (row.key.clone(), row.sequence + 1));
+                return (rows, next);
+            }
+        }
+        (rows, None)
+    }
+
+    /// The newest run's journal of each host of a subnet, up to its first gap.
+    pub fn load(&self, subnet: &Subnet) -> Journals {
+        let newest: BTreeMap<&Host, &JournalKey> =
+            self.journals.keys().filter(|key| key.subnet == *subnet).map(|key| (&key.host, key)).collect();
+        let rows = |key: &JournalKey| self.read(key, 0, self.journals.get(key).map_or(0, head), &mut usize::MAX.clone());
+        newest.into_values().map(|key| (key.clone(), decode(rows(key).iter()))).collect()
+    }
+
+    /// Forgets a journal.
+    pub fn drop_journal(&mut self, key: &JournalKey) {
+        self.journals.remove(key);
+    }
+
+    /// Enters a visit and answers questions.
+    pub fn ask_seen(&mut self, batch: SeenBatch) -> Vec<SeenAnswer> {
+        if let Some(visit) = batch.visited {
+            let level = visit.level.min(DEEPEST_LEVEL);
+            let page = self.seen.entry((batch.site, visit.page)).or_insert((level, PageState::Visited));
+            *page = (page.0.min(level), PageState::Visited);
+            self.children.insert((batch.site, visit.page), visit.children);
+        }
+        let mut answers = Vec::with_capacity(batch.questions.len());
+        for (page, level) in batch.questions {
+            let level = level.min(DEEPEST_LEVEL);
+            let within = if level <= batch.depth { PageState::Waiting } else { PageState::Cut };
+            answers.push(match self.seen.get_mut(&(batch.site, page)) {
+                None => {
+                    self.seen.insert((batch.site, page), (level, within));
+                    SeenAnswer::New
+                }
+                Some(known) if known.0 <= level => SeenAnswer::Known,
+                Some(known) => {
+                    let was = known.1;
+                    *known = (level, if was == PageState::Cut { within } else { was });
+                    SeenAnswer::Shorter { was }
+                }
+            });
+        }
+        answers
+    }
+
+    /// The links of a visited page.
+    pub fn children(&self, site: u64, page: Fingerprint) -> Vec<Fingerprint> {
+        self.children.get(&(site, page)).cloned().unwrap_or_default()
+    }
+
+    /// Remembers URLs beyond the depth.
+    pub(crate) fn put_cut(&mut self, site: u64, urls: Vec<(Fingerprint, String)>) {
+        self.cut.extend(urls.into_iter().map(|(page, url)| ((site, page), url)));
+    }
+
+    /// Gives them out again, once.
+    pub(crate) fn take_cut(&mut self, site: u64, pages: &[Fingerprint]) -> Vec<Option<String>> {
+        pages.iter().map(|page| self.cut.remove(&(site, *page))).collect()
+    }
+
+    /// Makes the seen set know a site.
+    pub(crate) fn load_seen(
+        &mut self,
+        site: u64,
+        seen: Vec<(Fingerprint, u8, PageState)>,
+        children: Vec<(Fingerprint, Vec<Fingerprint>)>,
+        cut: Vec<(Fingerprint, String)>,
+    ) {
+        self.seen.extend(seen.into_iter().map(|(page, level, state)| ((site, page), (level, state))));
+        self.children.extend(children.into_iter().map(|(page, links)| ((site, page), links)));
+        self.put_cut(site, cut);
+    }
+
+    /// Makes a site know what the run before it knew; how many pages that had, or none if there is no such journal.
+    pub fn load_former(&mut self, site: u64, journal: &JournalKey, key: FingerprintKey) -> Option<u64> {
+        let rows = self.journals.get(journal)?;
+        let entries = decode(self.read(journal, 0, head(rows), &mut usize::MAX.clone()).iter());
+        let mut reader = FormerReader::new(key);
+        let mut known: Vec<_> = entries.into_iter().flat_map(|entry| reader.read(entry)).collect();
+        known.extend(reader.end());
+        for row in known {
+            match row {
+                FormerRow::Text(of, text) => drop(self.former_texts.insert((site, of), text)),
+                FormerRow::Page(of, page) => drop(self.former_pages.insert((site, of), *page)),
+            }
+        }
+        Some(reader.pages())
+    }
+
+    /// A page as the run before left it.
+    pub fn former(&self, site: u64, page: Fingerprint) -> Option<Former> {
+        let page = self.former_pages.get(&(site, page))?.clone();
+        let link = |of: &Fingerprint| {
+            let url = PageUrl::parse(self.former_texts.get(&(site, *of))?).ok()?;
+            Some(Link { url, fingerprint: *of })
+        };
+        let links = page.children.iter().chain(&page.elsewhere).filter_map(link).collect();
+        Some(Former { page, links })
+    }
+
+    /// Forgets what the run before knew.
+    pub fn drop_former(&mut self, site: u64) {
+        self.former_texts.retain(|(of, _), _| *of != site);
+        self.former_pages.retain(|(of, _), _| *of != site);
+    }
+
+    /// Forgets a site's part of the seen set.
+    pub(crate) fn drop_seen(&mut self, site: u64) {
+        self.drop_former(site);
+        self.seen.retain(|(of, _), _| *of != site);
+        self.children.retain(|(of, _), _| *of != site);
+        self.cut.retain(|(of, _), _| *of != site);
+    }
+}
+
+/// Entries of rows; from the first that cannot be read on, nothing.
+fn decode<'a>(rows: impl Iterator<Item = &'a JournalRow>) -> Vec<JournalEntry> {
+    rows.map_while(|row| postcard::from_bytes(&row.entry).ok()).collect()
+}
+
+/// Rows as they came from a keeper, sorted into journals, each up to its first gap.
+pub(super) fn sort_rows(rows: Vec<JournalRow>) -> Journals {
+    let mut journals: BTreeMap<JournalKey, BTreeMap<u64, JournalRow>> = BTreeMap::new();
+    for row in rows {
+        journals.entry(row.key.clone()).or_default().insert(row.sequence, row);
+    }
+    let whole = |rows: BTreeMap<u64, JournalRow>| {
+        let rows: Vec<_> = (0u64..).zip(rows).take_while(|(expected, (found, _))| expected == found).map(|(_, (_, row))| row).collect();
+        decode(rows.iter())
+    };
+    journals.into_iter().map(|(key, rows)| (key, whole(rows))).collect()
+}

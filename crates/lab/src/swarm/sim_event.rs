@@ -1,0 +1,70 @@
+//! The events of a simulated swarm, and their order at one instant.
+
+use super::executor::{CacheAction, StateAction};
+use nearcrawl_core::event::Event;
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    fetch::FetchReport,
+    message::{Gossip, Request, Response},
+    revisit::Former,
+    time::Millis,
+};
+use std::net::IpAddr;
+
+/// An event that is scheduled for one life of one access point: it is dropped if that has been killed meanwhile.
+pub(super) struct SimEvent {
+    pub(super) node: AccessPoint,
+    pub(super) life: u64,
+    pub(super) kind: SimEventKind,
+}
+
+/// The order of events of one access point at one instant: by kind, by whom it concerns, and by the class of the message. What still ties
+/// goes by the order in which it was scheduled.
+pub(super) type Rank = (u8, u128, u8);
+
+pub(super) enum SimEventKind {
+    Wake,
+    Dial(AccessPoint),
+    Event(Box<Event>),
+    Asked { from: AccessPoint, life: u64, wire: u64, class: u8, request: Box<Request> },
+    Answered { wire: u64, from: AccessPoint, class: u8, response: Option<Box<Response>> },
+    Gossiped { from: AccessPoint, class: u8, gossip: Gossip },
+    State(StateAction),
+    Cache(CacheAction),
+    Landed { contact: usize, address: IpAddr, took: Millis },
+    Fetched { contact: usize, address: IpAddr, report: Box<FetchReport>, former: Option<Box<Former>> },
+}
+
+impl SimEventKind {
+    /// Where this stands among the events of one instant: by what it is, not by when it was scheduled.
+    pub(super) fn rank(&self, number_of: impl Fn(&AccessPoint) -> u32) -> Rank {
+        let address = |address: &IpAddr| match address {
+            IpAddr::V4(address) => u128::from(u32::from(*address)),
+            IpAddr::V6(address) => u128::from(*address),
+        };
+        match self {
+            SimEventKind::Answered { from, class, .. } => (0, number_of(from).into(), *class),
+            SimEventKind::Asked { from, class, .. } => (1, number_of(from).into(), *class),
+            SimEventKind::Gossiped { from, class, .. } => (2, number_of(from).into(), *class),
+            SimEventKind::Event(event) => (3, 0, event_class(event)),
+            SimEventKind::State(action) => (4, 0, action.class()),
+            SimEventKind::Cache(_) => (5, 0, 0),
+            SimEventKind::Landed { address: of, .. } => (6, address(of), 0),
+            SimEventKind::Fetched { address: of, .. } => (7, address(of), 0),
+            SimEventKind::Dial(other) => (8, number_of(other).into(), 0),
+            SimEventKind::Wake => (9, 0, 0),
+        }
+    }
+}
+
+/// The number of this kind of event, among those that the world itself sends.
+fn event_class(event: &Event) -> u8 {
+    match event {
+        Event::Met { .. } => 0,
+        Event::Distance { .. } => 1,
+        Event::Resolved { .. } => 2,
+        Event::Probed { .. } => 3,
+        Event::EditionFound { .. } => 4,
+        _ => 5,
+    }
+}

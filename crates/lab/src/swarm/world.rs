@@ -1,0 +1,519 @@
+//! The simulated swarm and its clock: one queue of events in virtual time, and the switches of whoever runs the experiment.
+
+use crate::swarm::disk::Disk;
+use crate::swarm::ledger::Ledger;
+use crate::swarm::network::Waiting;
+use crate::swarm::sim_event::{Rank, SimEvent, SimEventKind};
+use crate::web::table::TableWeb;
+use ed25519_dalek::SigningKey;
+use nearcrawl_core::{
+    crawler::{Crawler, Identity, Settings},
+    event::{Command, Event},
+    hierarchy_version::machine::AtHand,
+};
+use nearcrawl_hierarchy::Hierarchy;
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    edition::Edition,
+    fingerprint::FingerprintKey,
+    subnet::Subnet,
+    summary::SwarmResults,
+    time::{Millis, Moment, Now, WallTime},
+    url::PageUrl,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+};
+
+/// How often whoever starts dials until somebody answers.
+const DIAL_AGAIN: Millis = 5_000;
+
+/// How often the settled members are written to disk.
+const SAVE_MEMBERS: Millis = 1_000;
+
+/// A world's constants.
+#[derive(Clone)]
+pub struct WorldConfig {
+    /// Of everything random.
+    pub seed: u64,
+    /// How each access point crawls; `own_addresses` and `joins` are set for each.
+    pub settings: Settings,
+    /// Which subnets there are: by this one distances go, and everybody uses it who was not told another.
+    pub hierarchy: Arc<Hierarchy>,
+    /// Where each access point stands, between 0 and 100: the way to a server takes as long as the distance.
+    pub places: Vec<u8>,
+}
+
+/// How far it is in a world whose distances were measured somewhere.
+pub trait Latencies {
+    /// From an access point, by its number, to a server and back, in microseconds.
+    fn to_server(&self, from: usize, address: IpAddr) -> u32;
+
+    /// From one access point to another and back, in microseconds.
+    fn between(&self, one: usize, other: usize) -> u32;
+}
+
+/// One access point: what runs, and what is on its disk.
+pub(super) struct Node {
+    pub(super) number: u32,
+    pub(super) place: u8,
+    pub(super) key: SigningKey,
+    pub(super) crawler: Option<Crawler>,
+    pub(super) life: u64,
+    pub(super) disk: Disk,
+    pub(super) hierarchy: Arc<Hierarchy>,
+    pub(super) wake: Option<Moment>,
+    pub(super) saved: Moment,
+    pub(super) state_free: Moment,
+    pub(super) cache_free: Moment,
+    /// When what the present event orders of the store will be done; none if it ordered nothing yet.
+    pub(super) state_batch: Option<Moment>,
+    /// The same of the cache.
+    pub(super) cache_batch: Option<Moment>,
+    pub(super) waiting: BTreeMap<u64, Waiting>,
+    /// Who asked, in which of its lives, and the number and class of the question.
+    pub(super) tickets: BTreeMap<u64, (AccessPoint, u64, u64, u8)>,
+    pub(super) linked: BTreeSet<AccessPoint>,
+    /// Contacts under way, by address, as places in the ledger.
+    pub(super) contacts: BTreeMap<IpAddr, usize>,
+    /// Contacts that are over, but whose pages are still being read.
+    pub(super) landed: BTreeSet<usize>,
+}
+
+/// The key of an access point, by its number.
+fn key_of(number: u32) -> SigningKey {
+    let [high @ .., low] = (number + 1).to_be_bytes();
+    let mut bytes = [low; 32];
+    for (byte, more) in bytes.iter_mut().zip(high) {
+        *byte ^= more;
+    }
+    SigningKey::from_bytes(&bytes)
+}
+
+/// The address at which an access point lives: each has a /24 of its own.
+pub(super) fn own_address(number: usize) -> IpAddr {
+    let bits = 0x1e00_0001 + ((number as u32) << 8);
+    IpAddr::from(Ipv4Addr::from(bits))
+}
+
+/// What a hierarchy is called among members.
+pub(super) fn edition_of(hierarchy: &Hierarchy) -> Edition {
+    let label = hierarchy.label();
+    Edition { hash: label.hash, built: label.built }
+}
+
+/// A swarm, its web and its clock.
+pub struct World {
+    pub(super) config: WorldConfig,
+    pub(super) web: TableWeb,
+    pub(super) nodes: BTreeMap<AccessPoint, Node>,
+    pub(super) members: Vec<AccessPoint>,
+    pub(super) now: Moment,
+    /// What will happen, by time, access point and kind; only what is alike in all of these goes by the order in which it was ordered.
+    pub(super) queue: BTreeMap<(Moment, u32, Rank, u64), SimEvent>,
+    pub(super) order: u64,
+    pub(super) wires: u64,
+    /// Messages so far, by sender, receiver and class.
+    pub(super) sent: BTreeMap<(u32, u32, u8), u64>,
+    pub(super) groups: BTreeMap<AccessPoint, usize>,
+    pub(super) detours: BTreeMap<AccessPoint, u32>,
+    /// Distances; none if they follow from the places.
+    pub latencies: Option<Box<dyn Latencies>>,
+    /// The share of questions and answers that get lost.
+    pub loss: f64,
+    /// The share of gossip that gets lost, at each receiver.
+    pub gossip_loss: f64,
+    /// How long a page is read after it came; meanwhile the next may be asked for.
+    pub reading: Millis,
+    /// How many questions of each kind were asked.
+    pub questions: BTreeMap<&'static str, u64>,
+    /// Editions of the hierarchy that can be had from whoever vouches for them; if there are any, members tell and hear of them.
+    pub editions: BTreeMap<[u8; 32], Arc<Hierarchy>>,
+    /// What the web servers saw.
+    pub ledger: Ledger,
+    /// Who ended by itself, after leaving or draining.
+    pub ended: BTreeSet<AccessPoint>,
+}
+
+impl World {
+    /// A world in which nobody runs yet. Access points are numbered as their places are.
+    pub fn new(config: WorldConfig, web: TableWeb) -> World {
+        let mut nodes = BTreeMap::new();
+        let mut members = Vec::new();
+        for (number, place) in (0u32..).zip(&config.places) {
+            let key = key_of(number);
+            let me = AccessPoint(key.verifying_key().to_bytes());
+            members.push(me);
+            nodes.insert(
+                me,
+                Node {
+                    number,
+                    place: *place,
+                    key,
+                    crawler: None,
+                    life: 0,
+                    disk: Disk::default(),
+                    hierarchy: config.hierarchy.clone(),
+                    wake: None,
+                    saved: Moment(0),
+                    state_free: Moment(0),
+                    cache_free: Moment(0),
+                    state_batch: None,
+                    cache_batch: None,
+                    waiting: BTreeMap::new(),
+                    tickets: BTreeMap::new(),
+                    linked: BTreeSet::new(),
+                    contacts: BTreeMap::new(),
+                    landed: BTreeSet::new(),
+                },
+            );
+        }
+        World {
+            config,
+            web,
+            nodes,
+            members,
+            now: Moment(1_000_000),
+            queue: BTreeMap::new(),
+            order: 0,
+            wires: 0,
+            sent: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            detours: BTreeMap::new(),
+            latencies: None,
+            loss: 0.0,
+            gossip_loss: 0.0,
+            reading: 0,
+            questions: BTreeMap::new(),
+            editions: BTreeMap::new(),
+            ledger: Ledger::default(),
+            ended: BTreeSet::new(),
+        }
+    }
+
+    /// The access point with this number, from 0.
+    pub fn member(&self, number: usize) -> AccessPoint {
+        self.members[number]
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Moment {
+        self.now
+    }
+
+    /// Both clocks.
+    pub(super) fn clocks(&self) -> Now {
+        Now { moment: self.now, wall: WallTime(1_700_000_000_000 + self.now.0) }
+    }
+
+    /// Starts an access point, for the first time or again, with what is on its disk. All but the first to run join the first.
+    pub fn start(&mut self, number: usize) {
+        let me = self.members[number];
+        let first = self.members[0];
+        let now = self.clocks();
+        let joins = me != first;
+        let mut settings = self.config.settings.clone();
+        settings.joins = joins;
+        settings.own_addresses = vec![own_address(number)];
+        let Some(node) = self.nodes.get_mut(&me) else { return };
+        let hierarchy = node.hierarchy.clone();
+        node.life += 1;
+        let identity = Identity {
+            key: node.key.clone(),
+            incarnation: node.life,
+            addresses: vec![format!("/sim/{number}")],
+            fingerprints: FingerprintKey([7; 16]),
+            claims: node.disk.claims.values().cloned().collect(),
+            members: node.disk.members.clone(),
+            contacts: node.disk.contacts.values().cloned().collect(),
+        };
+        let mut crawler = Crawler::new(identity, settings, Arc::clone(&hierarchy), now);
+        if !self.editions.is_empty() {
+            crawler.handle(now, Event::AtHand(AtHand { uses: edition_of(&hierarchy), given: None, pinned: false }));
+        }
+        node.crawler = Some(crawler);
+        node.wake = None;
+        (node.state_free, node.cache_free) = (self.now, self.now);
+        let known: Vec<_> = node.disk.members.iter().copied().filter(|member| *member != me).collect();
+        self.ended.remove(&me);
+        if joins {
+            self.schedule(me, 0, SimEventKind::Dial(first));
+        }
+        for member in known {
+            self.schedule(me, 0, SimEventKind::Dial(member));
+        }
+        self.tell(me, Event::Listening(format!("/sim/{number}")));
+    }
+
+    /// Ends an access point as kill -9 does: what is not durable is gone, what is being asked breaks off.
+    pub fn kill(&mut self, number: usize) {
+        self.stop(self.members[number]);
+    }
+
+    pub(super) fn stop(&mut self, who: AccessPoint) {
+        let Some(node) = self.nodes.get_mut(&who) else { return };
+        node.crawler = None;
+        node.life += 1;
+        node.waiting.clear();
+        node.tickets.clear();
+        node.linked.clear();
+        node.landed.clear();
+        for contact in std::mem::take(&mut node.contacts).into_values() {
+            if let Some(contact) = self.ledger.contacts.get_mut(contact) {
+                contact.end = contact.end.min(self.now);
+            }
+        }
+        for other in self.nodes.values_mut() {
+            other.linked.remove(&who);
+        }
+    }
+
+    /// Gives an access point another hierarchy, for now and for its later lives.
+    pub fn change_hierarchy(&mut self, number: usize, hierarchy: Arc<Hierarchy>) {
+        let who = self.members[number];
+        if let Some(node) = self.nodes.get_mut(&who) {
+            node.hierarchy = hierarchy.clone();
+        }
+        self.tell(who, Event::Hierarchy(hierarchy));
+    }
+
+    /// An access point's operator gives it another edition.
+    pub fn give(&mut self, number: usize, hierarchy: Arc<Hierarchy>) {
+        self.tell(self.members[number], Event::Given { edition: edition_of(&hierarchy), hierarchy });
+    }
+
+    /// Names starting points to an access point.
+    pub fn seed(&mut self, number: usize, urls: Vec<PageUrl>) {
+        self.tell(self.members[number], Event::Seeds(urls));
+    }
+
+    /// Tells an access point something that comes from its people or its machine.
+    pub(crate) fn tell_member(&mut self, number: usize, event: Event) {
+        self.tell(self.members[number], event);
+    }
+
+    /// Has an access point give everything back and go.
+    pub fn leave(&mut self, number: usize) {
+        self.tell(self.members[number], Event::Leave);
+    }
+
+    /// Has an access point stop for a while.
+    pub fn drain(&mut self, number: usize) {
+        self.tell(self.members[number], Event::Drain);
+    }
+
+    /// Has an access point hand a subnet of its own over to another one.
+    pub(crate) fn move_subnet(&mut self, from: usize, subnet: Subnet, to: usize) {
+        self.tell(self.members[from], Event::Move { subnet, to: self.members[to] });
+    }
+
+    /// Cuts the network into parts; those who are not named are a part of their own together.
+    pub fn split(&mut self, parts: &[&[usize]]) {
+        self.groups.clear();
+        for (part, numbers) in parts.iter().enumerate() {
+            self.groups.extend(numbers.iter().map(|number| (self.members[*number], part + 1)));
+        }
+        let groups = self.groups.clone();
+        let part = |who: &AccessPoint| groups.get(who).copied().unwrap_or(0);
+        for (who, node) in &mut self.nodes {
+            node.linked.retain(|other| part(other) == part(who));
+        }
+    }
+
+    /// Makes the network whole again.
+    pub(crate) fn heal(&mut self) {
+        self.split(&[]);
+    }
+
+    /// Lets so much time pass.
+    pub fn run(&mut self, millis: Millis) {
+        self.run_until(millis, |_| false);
+    }
+
+    /// Lets time pass until something holds, looked at every 100 ms; false if it does not within `limit`.
+    pub fn run_until(&mut self, limit: Millis, holds: impl Fn(&World) -> bool) -> bool {
+        let end = self.now.after(limit);
+        loop {
+            if holds(self) {
+                return true;
+            }
+            if self.now >= end {
+                return false;
+            }
+            let step = self.now.after(100).min(end);
+            while let Some(entry) = self.queue.first_entry() {
+                if entry.key().0 > step {
+                    break;
+                }
+                let ((when, ..), event) = entry.remove_entry();
+                self.now = self.now.max(when);
+                self.take(event);
+            }
+            self.now = step;
+        }
+    }
+
+    #[cfg(test)]
+    /// Lets time pass until something holds, looked at after everything that happens; false if it does not within `limit`.
+    pub(crate) fn run_up_to(&mut self, limit: Millis, holds: impl Fn(&World) -> bool) -> bool {
+        let end = self.now.after(limit);
+        while !holds(self) {
+            match self.queue.first_entry() {
+                Some(entry) if entry.key().0 <= end => {
+                    let ((when, ..), event) = entry.remove_entry();
+                    self.now = self.now.max(when);
+                    self.take(event);
+                }
+                Some(_) | None => return false,
+            }
+        }
+        true
+    }
+
+    /// The crawler state of an access point that runs.
+    pub fn crawler(&self, number: usize) -> Option<&Crawler> {
+        self.nodes.get(&self.members[number])?.crawler.as_ref()
+    }
+
+    /// The numbers of those who run.
+    pub fn running(&self) -> Vec<usize> {
+        (0..self.members.len()).filter(|number| self.crawler(*number).is_some()).collect()
+    }
+
+    /// What an access point answers to `results`.
+    pub fn results(&self, number: usize) -> Option<SwarmResults> {
+        self.crawler(number).map(Crawler::results)
+    }
+
+    /// What is on an access point's disk.
+    pub fn disk(&self, number: usize) -> Option<&Disk> {
+        self.nodes.get(&self.members[number]).map(|node| &node.disk)
+    }
+
+    #[cfg(test)]
+    /// Who holds a subnet, as each running access point sees it.
+    pub(crate) fn owners_of(&self, subnet: &Subnet) -> BTreeSet<Option<AccessPoint>> {
+        self.nodes.values().filter_map(|node| node.crawler.as_ref()).map(|c| c.claim_of(subnet).map(|claim| claim.owner)).collect()
+    }
+
+    /// The way to a server and back, in microseconds.
+    pub(crate) fn round_trip_us(&self, from: AccessPoint, address: IpAddr) -> u32 {
+        if let (Some(latencies), Some(number)) = (&self.latencies, self.number_of(from)) {
+            return latencies.to_server(number, address);
+        }
+        let bits = match self.config.hierarchy.unit_of(address).first() {
+            IpAddr::V4(address) => u32::from(address),
+            IpAddr::V6(_) => 0,
+        };
+        let place = (bits.wrapping_mul(0x9e37_79b1) >> 16) % 101;
+        let mine = self.nodes.get(&from).map_or(0, |node| u32::from(node.place));
+        4_000 + 800 * mine.abs_diff(place) + self.detours.get(&from).copied().unwrap_or(0)
+    }
+
+    fn number_of(&self, who: AccessPoint) -> Option<usize> {
+        self.members.iter().position(|member| *member == who)
+    }
+
+    /// Makes every way from an access point to servers so much longer, in microseconds.
+    pub fn detour(&mut self, number: usize, more_us: u32) {
+        self.detours.insert(self.members[number], more_us);
+    }
+
+    /// The way from one access point to another and back, in microseconds.
+    pub(crate) fn distance_us(&self, one: AccessPoint, other: AccessPoint) -> u32 {
+        if let (Some(latencies), Some(one), Some(other)) = (&self.latencies, self.number_of(one), self.number_of(other)) {
+            return latencies.between(one, other);
+        }
+        let place = |who: AccessPoint| self.nodes.get(&who).map_or(0, |node| u32::from(node.place));
+        4_000 + 800 * place(one).abs_diff(place(other))
+    }
+
+    /// Puts an event of the present life of an access point into the queue, so many milliseconds from now.
+    pub(super) fn schedule(&mut self, node: AccessPoint, after: Millis, kind: SimEventKind) {
+        let Some(life) = self.nodes.get(&node).map(|node| node.life) else { return };
+        self.schedule_for_life(node, life, after, kind);
+    }
+
+    pub(super) fn schedule_for_life(&mut self, node: AccessPoint, life: u64, after: Millis, kind: SimEventKind) {
+        self.order += 1;
+        let number_of = |who: &AccessPoint| self.nodes.get(who).map_or(u32::MAX, |node| node.number);
+        let rank = kind.rank(number_of);
+        self.queue.insert((self.now.after(after), number_of(&node), rank, self.order), SimEvent { node, life, kind });
+    }
+
+    /// Hands an event to an access point's crawler and carries out its commands.
+    pub(super) fn tell(&mut self, who: AccessPoint, event: Event) {
+        let now = self.clocks();
+        let Some(node) = self.nodes.get_mut(&who) else { return };
+        let Some(crawler) = node.crawler.as_mut() else { return };
+        (node.state_batch, node.cache_batch) = (None, None);
+        crawler.handle(now, event);
+        let mut commands = Vec::new();
+        while let Some(command) = crawler.next_command() {
+            commands.push(command);
+        }
+        let wake = crawler.wake_at().max(now.moment.after(1));
+        if now.moment.since(node.saved) >= SAVE_MEMBERS {
+            node.saved = now.moment;
+            node.disk.members = crawler.settled_members();
+        }
+        if node.wake.is_none_or(|due| wake < due) {
+            node.wake = Some(wake);
+            self.schedule(who, wake.since(now.moment), SimEventKind::Wake);
+        }
+        for command in commands {
+            if matches!(command, Command::Finished) {
+                self.ended.insert(who);
+                self.stop(who);
+                return;
+            }
+            self.perform(who, command);
+        }
+    }
+
+    fn take(&mut self, event: SimEvent) {
+        let SimEvent { node: who, life, kind } = event;
+        let Some(node) = self.nodes.get_mut(&who) else { return };
+        if node.life != life || node.crawler.is_none() {
+            if let SimEventKind::Asked { from, life, wire, class, .. } = kind {
+                // Nobody listens there any more: the asker is told so by its own machine.
+                self.schedule_for_life(from, life, 20, SimEventKind::Answered { wire, from: who, class, response: None });
+            }
+            return;
+        }
+        match kind {
+            SimEventKind::Wake => {
+                if node.wake.is_some_and(|due| due <= self.now) {
+                    node.wake = None;
+                    self.tell(who, Event::Tick);
+                }
+            }
+            SimEventKind::Dial(other) => {
+                if !self.link(who, other) {
+                    self.schedule(who, DIAL_AGAIN, SimEventKind::Dial(other));
+                }
+            }
+            SimEventKind::Event(event) => self.tell(who, *event),
+            SimEventKind::Asked { from, life, wire, request, .. } => self.arrived(who, from, life, wire, *request),
+            SimEventKind::Answered { wire, from, response, .. } => self.answer_arrived(who, wire, from, response.map(|response| *response)),
+            SimEventKind::Gossiped { gossip, .. } => self.tell(who, Event::Gossiped(gossip)),
+            SimEventKind::State(action) => self.state_done(who, action),
+            SimEventKind::Cache(action) => self.cache_done(who, action),
+            SimEventKind::Landed { contact, address, took } => {
+                if node.contacts.get(&address) == Some(&contact) {
+                    node.contacts.remove(&address);
+                    node.landed.insert(contact);
+                    self.tell(who, Event::Landed { address, took });
+                }
+            }
+            SimEventKind::Fetched { contact, address, report, former } => {
+                if node.landed.remove(&contact) || node.contacts.get(&address) == Some(&contact) {
+                    node.contacts.retain(|_, open| *open != contact);
+                    self.tell(who, Event::Revisited { address, report, former });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Which addresses may be contacted? Global ones on the allowed ports, what the operator opened, and never ourselves.
+//!
+//! The tables follow IANA's registries of special-purpose addresses. An address that carries another one inside (mapped,
+//! NAT64, 6to4, Teredo) is judged by what it carries, because that is where the packets go in the end.
+
+use ipnetwork::IpNetwork;
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// The ports that web servers are expected on; others are refused, so that no member can be made to knock at mail or SSH.
+pub(crate) const WEB_PORTS: [u16; 4] = [80, 443, 8080, 8443];
+
+/// Why an address may not be contacted. The classes are counted one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "kebab-case")]
+pub enum AddressError {
+    /// `0.0.0.0/8` and `::`: "this network", which many systems take for the machine itself.
+    #[error("the unspecified address or \"this network\"")]
+    Unspecified,
+    /// `127.0.0.0/8` and `::1`.
+    #[error("a loopback address")]
+    Loopback,
+    /// RFC 1918 and unique local addresses.
+    #[error("a private address")]
+    Private,
+    /// `100.64.0.0/10`: behind a carrier's translator.
+    #[error("an address of a carrier-grade NAT")]
+    SharedNat,
+    /// `169.254.0.0/16` and `fe80::/10`; clouds keep their metadata here.
+    #[error("a link-local address")]
+    LinkLocal,
+    /// A cloud's service for its own machines at an otherwise ordinary address.
+    #[error("a cloud's internal service")]
+    Metadata,
+    /// IETF protocol assignments: no web server lives there.
+    #[error("an address assigned to a protocol")]
+    Protocol,
+    /// Addresses for documentation.
+    #[error("an address for documentation")]
+    Documentation,
+    /// Addresses for benchmarks.
+    #[error("an address for benchmarks")]
+    Benchmark,
+    /// Multicast.
+    #[error("a multicast address")]
+    Multicast,
+    /// The limited broadcast address.
+    #[error("the broadcast address")]
+    Broadcast,
+    /// Everything that is not, or not yet, global unicast.
+    #[error("a reserved address")]
+    Reserved,
+    /// The operator denied the range.
+    #[error("in a range that the configuration denies")]
+    Denied,
+    /// One of the access point's own addresses.
+    #[error("an address of this machine")]
+    Own,
+    /// The port is not one of those allowed.
+    #[error("port {0} is not among the allowed ports")]
+    Port(u16),
+}
+
+impl AddressError {
+    /// The class in one word: the label under which a refusal is counted.
+    pub fn class(self) -> &'static str {
+        match self {
+            AddressError::Unspecified => "unspecified",
+            AddressError::Loopback => "loopback",
+            AddressError::Private => "private",
+            AddressError::SharedNat => "shared-nat",
+            AddressError::LinkLocal => "link-local",
+            AddressError::Metadata => "metadata",
+            AddressError::Protocol => "protocol",
+            AddressError::Documentation => "documentation",
+            AddressError::Benchmark => "benchmark",
+            AddressError::Multicast => "multicast",
+            AddressError::Broadcast => "broadcast",
+            AddressError::Reserved => "reserved",
+            AddressError::Denied => "denied",
+            AddressError::Own => "own",
+            AddressError::Port(_) => "port",
+        }
+    }
+}
+
+/// What this access point may contact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddressPolicy {
+    /// Special ranges that the operator opens (a laboratory's loopback, a campus). Each opens only itself.
+    pub allowed: Vec<IpNetwork>,
+    /// Ranges that the operator denies; wins over `allowed`.
+    pub denied: Vec<IpNetwork>,
+    /// The access point's own addresses, exactly; wins over `allowed`.
+    pub own: Vec<IpAddr>,
+    /// The ports that may be dialled. With an empty list nothing may.
+    pub ports: Vec<u16>,
+}
+
+impl Default for AddressPolicy {
+    /// Global addresses on [`WEB_PORTS`].
+    fn default() -> Self {
+        AddressPolicy { allowed: Vec::new(), denied: Vec::new(), own: Vec::new(), ports: WEB_PORTS.to_vec() }
+    }
+}
+
+impl AddressPolicy {
+    /// May this address be contacted at this port?
+    pub fn check(&self, address: SocketAddr) -> Result<(), AddressError> {
+        self.check_ip(address.ip())?;
+        if self.ports.contains(&address.port()) { Ok(()) } else { Err(AddressError::Port(address.port())) }
+    }
+
+    /// May this address be contacted at all, whatever the port?
+    pub fn check_ip(&self, address: IpAddr) -> Result<(), AddressError> {
+        let address = address.to_canonical();
+        let carried = carried(address);
+        let faces = || std::iter::once(address).chain(carried.iter().flatten().map(|inner| IpAddr::V4(*inner)));
+        if faces().any(|face| self.own.iter().any(|own| own.to_canonical() == face)) {
+            return Err(AddressError::Own);
+        }
+        if faces().any(|face| self.denied.iter().any(|range| range.contains(face))) {
+            return Err(AddressError::Denied);
+        }
+        // An opened IPv4 range does not open the tunnels to it: they end at somebody else's gateway.
+        if self.allowed.iter().any(|range| range.contains(address)) {
+            return Ok(());
+        }
+        match faces().find_map(special) {
+            Some(refusal) => Err(refusal),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The IPv4 addresses that an IPv6 address carries: one for NAT64 and 6to4, two for Teredo (server and client).
+/// Mapped addresses are canonical, that is IPv4, before they come here.
+fn carried(address: IpAddr) -> [Option<Ipv4Addr>; 2] {
+    let IpAddr::V6(address) = address else { return [None, None] };
+    let bits = address.to_bits();
+    let v4 = |bits: u128| Some(Ipv4Addr::from_bits(bits as u32));
+    match address.segments() {
+        [0x64, 0xff9b, 0, 0, 0, 0, _, _] => [v4(bits), None],
+        [0x2002, ..] => [v4(bits >> 80), None],
+        // The client's address is stored inverted (RFC 4380 §4).
+        [0x2001, 0, ..] => [v4(bits >> 64), v4(!bits)],
+        _ => [None, None],
+    }
+}
+
+/// The class of a special-purpose address, none for a global one.
+fn special(address: IpAddr) -> Option<AddressError> {
+    match address {
+        IpAddr::V4(address) => special_v4(address),
+        IpAddr::V6(address) => special_v6(address),
+    }
+}
+
+/// One line of the IPv4 table: network, prefix length, class.
+type LineV4 = ([u8; 4], u8, AddressError);
+
+/// IANA IPv4 Special-Purpose Address Registry without what it calls globally reachable; most specific first.
+const SPECIAL_V4: &[LineV4] = &[
+    ([255, 255, 255, 255], 32, AddressError::Broadcast),
+    ([168, 63, 129, 16], 32, AddressError::Metadata),
+    ([192, 0, 0, 0], 24, AddressError::Protocol),
+    ([192, 0, 2, 0], 24, AddressError::Documentation),
+    ([192, 88, 99, 0], 24, AddressError::Protocol),
+    ([198, 51, 100, 0], 24, AddressError::Documentation),
+    ([203, 0, 113, 0], 24, AddressError::Documentation),
+    ([169, 254, 0, 0], 16, AddressError::LinkLocal),
+    ([192, 168, 0, 0], 16, AddressError::Private),
+    ([198, 18, 0, 0], 15, AddressError::Benchmark),
+    ([172, 16, 0, 0], 12, AddressError::Private),
+    ([100, 64, 0, 0], 10, AddressError::SharedNat),
+    ([0, 0, 0, 0], 8, AddressError::Unspecified),
+    ([10, 0, 0, 0], 8, AddressError::Private),
+    ([127, 0, 0, 0], 8, AddressError::Loopback),
+    ([224, 0, 0, 0], 4, AddressError::Multicast),
+    ([240, 0, 0, 0], 4, AddressError::Reserved),
+];
+
+fn special_v4(address: Ipv4Addr) -> Option<AddressError> {
+    let bits = address.to_bits();
+    let is_in = |(network, length, _): &&LineV4| (bits ^ u32::from_be_bytes(*network)) >> (32 - u32::from(*length)) == 0;
+    SPECIAL_V4.iter().find(is_in).map(|line| line.2)
+}
+
+/// One line of the IPv6 table: the network's first four groups, prefix length (at most 64), class.
+type LineV6 = ([u16; 4], u8, AddressError);
+
+/// IANA IPv6 Special-Purpose Address Registry; most specific first. Teredo, 6to4 and NAT64 are judged by what they carry.
+const SPECIAL_V6: &[LineV6] = &[
+    ([0x100, 0, 0, 0], 64, AddressError::Reserved),
+    ([0x64, 0xff9b, 1, 0], 48, AddressError::Private),
+    ([0x2001, 2, 0, 0], 48, AddressError::Benchmark),
+    ([0x2001, 0xdb8, 0, 0], 32, AddressError::Documentation),
+    ([0x3fff, 0, 0, 0], 20, AddressError::Documentation),
+    ([0x5f00, 0, 0, 0], 16, AddressError::Protocol),
+    ([0xfe80, 0, 0, 0], 10, AddressError::LinkLocal),
+    ([0xfec0, 0, 0, 0], 10, AddressError::Private),
+    ([0xff00, 0, 0, 0], 8, AddressError::Multicast),
+    ([0xfc00, 0, 0, 0], 7, AddressError::Private),
+];
+
+fn special_v6(address: Ipv6Addr) -> Option<AddressError> {
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0, 0, 0] => return Some(AddressError::Unspecified),
+        [0, 0, 0, 0, 0, 0, 0, 1] => return Some(AddressError::Loopback),
+        // What these carry has been judged beside them.
+        [0x64, 0xff9b, 0, 0, 0, 0, _, _] | [0x2001, 0, ..] => return None,
+        _ => {}
+    }
+    let high = (address.to_bits() >> 64) as u64;
+    let network = |groups: [u16; 4]| groups.iter().fold(0u64, |bits, group| bits << 16 | u64::from(*group));
+    let is_in = |network: u64, length: u8| (high ^ network) >> (64 - u32::from(length)) == 0;
+    if let Some(line) = SPECIAL_V6.iter().find(|line| is_in(network(line.0), line.1)) {
+        return Some(line.2);
+    }
+    if is_in(network([0x2001, 0, 0, 0]), 23) {
+        return Some(AddressError::Protocol);
+    }
+    // Only 2000::/3 has been given out as global unicast.
+    if is_in(network([0x2000, 0, 0, 0]), 3) { None } else { Some(AddressError::Reserved) }
+}
+
+#[cfg(test)]
+mod tests;

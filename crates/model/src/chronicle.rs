@@ -1,0 +1,113 @@
+//! Who had this subnet before, and what was learnt of it? What an owner leaves to the next one, beside the journals.
+
+use super::{access_point::AccessPoint, claim::ClaimReason, time::WallTime};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Holdings that are remembered of a subnet, the latest ones.
+pub(crate) const MAX_HOLDINGS: usize = 16;
+
+/// The longest explanation that is kept, in characters.
+pub(crate) const MAX_WHY: usize = 200;
+
+/// One owner's time with a subnet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Holding {
+    /// Whose it was.
+    #[schema(value_type = String)]
+    pub owner: AccessPoint,
+    /// The epoch of its claim.
+    pub epoch: u64,
+    /// By what right.
+    #[schema(value_type = String)]
+    pub reason: ClaimReason,
+    /// When it claimed the subnet, by the clock of whoever wrote it down.
+    #[schema(value_type = String, format = DateTime)]
+    pub claimed_at: WallTime,
+    /// Why it was handed on, if it was: in a sentence.
+    pub released_text: Option<String>,
+}
+
+/// What an owner leaves to the next one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chronicle {
+    /// Who had it, the first one first; at most [`MAX_HOLDINGS`].
+    pub holdings: Vec<Holding>,
+    /// What migration learnt of it, encoded by [`nearcrawl_core::migration`]; empty if nothing.
+    pub learnt: Vec<u8>,
+}
+
+impl Chronicle {
+    /// Enters an owner. One that is known already, or older than what is known, changes nothing.
+    pub fn enter(&mut self, holding: Holding) {
+        if self.holdings.last().is_some_and(|last| last.epoch >= holding.epoch) {
+            return;
+        }
+        self.holdings.push(holding);
+        self.shorten();
+    }
+
+    /// Says why the present owner hands it on.
+    pub fn leave(&mut self, why: &str) {
+        if let Some(last) = self.holdings.last_mut() {
+            last.released_text = Some(why.chars().take(MAX_WHY).collect());
+        }
+    }
+
+    /// Takes in whom another one wrote down. Of one epoch the earlier beginning counts, for that is when the claim was made.
+    pub fn merge(&mut self, other: Chronicle) {
+        for theirs in other.holdings {
+            match self.holdings.binary_search_by_key(&theirs.epoch, |mine| mine.epoch) {
+                Ok(place) => {
+                    let mine = &mut self.holdings[place];
+                    mine.claimed_at = mine.claimed_at.min(theirs.claimed_at);
+                    mine.released_text = mine.released_text.take().or(theirs.released_text);
+                }
+                Err(place) => self.holdings.insert(place, theirs),
+            }
+        }
+        self.shorten();
+    }
+
+    fn shorten(&mut self) {
+        let surplus = self.holdings.len().saturating_sub(MAX_HOLDINGS);
+        self.holdings.drain(..surplus);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holding(epoch: u64) -> Holding {
+        Holding {
+            owner: AccessPoint([epoch as u8; 32]),
+            epoch,
+            reason: ClaimReason::Moved,
+            claimed_at: WallTime(epoch),
+            released_text: None,
+        }
+    }
+
+    #[test]
+    fn the_latest_owners_are_remembered_in_order_and_each_once() {
+        let mut chronicle = Chronicle::default();
+        for epoch in (1..=20).chain([20, 7]) {
+            chronicle.enter(holding(epoch));
+        }
+        let epochs: Vec<u64> = chronicle.holdings.iter().map(|holding| holding.epoch).collect();
+        assert_eq!(epochs, (5..=20).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn merging_fills_gaps_and_keeps_why_an_owner_left() {
+        let (mut mine, mut theirs) = (Chronicle::default(), Chronicle::default());
+        [1, 4].into_iter().for_each(|epoch| mine.enter(holding(epoch)));
+        [1, 2, 3].into_iter().for_each(|epoch| theirs.enter(holding(epoch)));
+        theirs.leave("it is far");
+        mine.merge(theirs.clone());
+        mine.merge(theirs);
+        let told: Vec<_> = mine.holdings.iter().map(|holding| (holding.epoch, holding.released_text.is_some())).collect();
+        assert_eq!(told, [(1, false), (2, false), (3, true), (4, false)]);
+    }
+}

@@ -1,0 +1,160 @@
+//! Who says whose a subnet is? A claim: signed by its owner, ordered by epoch.
+
+use super::{
+    access_point::{AccessPoint, ShortId},
+    subnet::Subnet,
+};
+use ed25519_dalek::{Signer, SigningKey, Verifier, VerifyingKey};
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+
+/// Why an access point may claim a subnet at the next epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClaimReason {
+    /// The access point's own address lies in it (IPMicra §4.1).
+    OwnSubnet,
+    /// Nobody's before; awarded by the subnet's steward after IPMicra's procedure.
+    Awarded,
+    /// The former owner has been silent for as long as the swarm waits.
+    OwnerDead,
+    /// The former owner released it.
+    Released,
+    /// The former owner found that it is better off here, and handed it over with its history.
+    Moved,
+}
+
+/// The most answers that a claim tells.
+pub const MAX_ANSWERS: usize = 15;
+
+/// What an access point's probe of the subnet gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Answer {
+    /// Round-trip time in microseconds.
+    pub rtt_us: u32,
+    /// Who measured it.
+    pub prober: ShortId,
+}
+
+/// What an owner says of a subnet.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Claim {
+    /// What is claimed.
+    pub subnet: Subnet,
+    /// One more than the epoch of the claim before; the first is 1.
+    pub epoch: u64,
+    /// Who will crawl it; also who signs.
+    pub owner: AccessPoint,
+    /// Round-trip time from the owner, in microseconds, when it was probed.
+    pub rtt_us: Option<u32>,
+    /// Who came next in the probes: takes over without new ones if the owner dies.
+    pub runner_up: Option<AccessPoint>,
+    /// How many probes the decision took, all access points together.
+    pub probes: u16,
+    /// By what right.
+    pub reason: ClaimReason,
+    /// Set when the owner gives the subnet up: nobody's from now on, the next claim is at `epoch + 1`.
+    pub released: bool,
+    /// What the others measured, the nearest first, at most [`MAX_ANSWERS`]: who takes over, and what everybody learns from.
+    pub answers: Vec<Answer>,
+}
+
+impl Claim {
+    /// The total order of claims to one subnet: the greater one holds. Higher epoch, then lower round-trip time (none is
+    /// worst), then smaller owner; a release of the same claim beats the claim itself.
+    pub fn strength(&self, other: &Claim) -> Ordering {
+        self.epoch
+            .cmp(&other.epoch)
+            .then_with(|| other.rtt_us.unwrap_or(u32::MAX).cmp(&self.rtt_us.unwrap_or(u32::MAX)))
+            .then_with(|| other.owner.cmp(&self.owner))
+            .then_with(|| self.released.cmp(&other.released))
+    }
+}
+
+/// A claim as it travels: the signed bytes themselves, so that nothing is ever re-encoded before it is checked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignedClaim {
+    /// The claim, encoded with postcard.
+    pub bytes: Vec<u8>,
+    /// Ed25519 over [`CLAIM_CONTEXT`] and `bytes`, by the claim's owner.
+    pub signature: Vec<u8>,
+}
+
+/// Says what a signature is for, so that one made for a claim can never pass for something else.
+pub(crate) const CLAIM_CONTEXT: &[u8] = b"nearcrawl claim 2\0";
+
+/// Why a signed claim was not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClaimError {
+    /// The bytes are no claim.
+    #[error("the claim cannot be decoded")]
+    Malformed,
+    /// It tells more answers than any procedure gets.
+    #[error("the claim tells more than {MAX_ANSWERS} answers")]
+    TooManyAnswers,
+    /// The signature is not the owner's.
+    #[error("the claim's signature is not its owner's")]
+    BadSignature,
+}
+
+/// The bytes that are signed.
+fn signed_bytes(bytes: &[u8]) -> Vec<u8> {
+    [CLAIM_CONTEXT, bytes].concat()
+}
+
+impl SignedClaim {
+    /// Signs a claim with its owner's key.
+    pub fn sign(claim: &Claim, key: &SigningKey) -> SignedClaim {
+        #[expect(clippy::expect_used, reason = "postcard writes any claim into a growing vector")]
+        let bytes = postcard::to_stdvec(claim).expect("a claim always encodes");
+        let signature = key.sign(&signed_bytes(&bytes)).to_bytes().to_vec();
+        SignedClaim { bytes, signature }
+    }
+
+    /// Decodes the claim and checks that its owner signed it.
+    pub fn open(&self) -> Result<Claim, ClaimError> {
+        let claim = self.read()?;
+        if claim.answers.len() > MAX_ANSWERS {
+            return Err(ClaimError::TooManyAnswers);
+        }
+        let key = VerifyingKey::from_bytes(&claim.owner.0).map_err(|_| ClaimError::BadSignature)?;
+        let signature = self.signature.as_slice().try_into().map_err(|_| ClaimError::BadSignature)?;
+        key.verify(&signed_bytes(&self.bytes), &signature).map_err(|_| ClaimError::BadSignature)?;
+        Ok(claim)
+    }
+
+    /// Decodes the claim without checking the signature: for what we checked before we stored it.
+    pub fn read(&self) -> Result<Claim, ClaimError> {
+        postcard::from_bytes(&self.bytes).map_err(|_| ClaimError::Malformed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(key: &SigningKey, answers: usize) -> Claim {
+        let answer = |number: usize| Answer { rtt_us: 40_000 + number as u32, prober: ShortId([number as u8; 8]) };
+        Claim {
+            subnet: "192.0.2.0/24".parse().unwrap(),
+            epoch: 1,
+            owner: AccessPoint(key.verifying_key().to_bytes()),
+            rtt_us: Some(8_000),
+            runner_up: Some(AccessPoint([2; 32])),
+            probes: answers as u16 + 1,
+            reason: ClaimReason::Awarded,
+            released: false,
+            answers: (0..answers).map(answer).collect(),
+        }
+    }
+
+    #[test]
+    fn an_answer_costs_eleven_bytes_and_more_than_fifteen_are_not_believed() {
+        let key = SigningKey::from_bytes(&[1; 32]);
+        let size = |answers| postcard::to_stdvec(&SignedClaim::sign(&claim(&key, answers), &key)).unwrap().len();
+        assert_eq!(size(3) - size(0), 33);
+        assert!(size(1) < 170, "{}", size(1));
+        assert!(SignedClaim::sign(&claim(&key, MAX_ANSWERS), &key).open().is_ok());
+        assert_eq!(SignedClaim::sign(&claim(&key, MAX_ANSWERS + 1), &key).open(), Err(ClaimError::TooManyAnswers));
+    }
+}

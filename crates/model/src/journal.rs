@@ -1,0 +1,303 @@
+//! What happened at a site? Its journal: the only thing that is stored, copied to keepers and handed over.
+//!
+//! A site tree is the fold of its journal. A new owner who reads it knows which pages were fetched, which wait, what robots.txt
+//! said and when the server was last asked, without asking the server again.
+
+use super::{
+    chronicle::Chronicle,
+    evaluation::Evaluation,
+    fetch::FetchError,
+    fingerprint::Fingerprint,
+    revisit::{Change, Validators},
+    subnet::Subnet,
+    time::{Millis, WallTime},
+    url::{Host, Origin, PageUrl},
+};
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+
+/// Which journal: a host's, in one run, filed under the subnet that its address lies in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct JournalKey {
+    /// The smallest subnet of the host's address.
+    pub subnet: Subnet,
+    /// The host.
+    pub host: Host,
+    /// The run, from 1.
+    pub run: u32,
+}
+
+/// One line of a journal as stored and copied: postcard of a [`JournalEntry`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalRow {
+    /// The journal.
+    pub key: JournalKey,
+    /// From 0, without gaps.
+    pub sequence: u64,
+    /// The entry, encoded.
+    pub entry: Vec<u8>,
+}
+
+/// Which tree a URL belongs to, and how deep it lies there (LL-2).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Place {
+    /// The tree, by its starting host without `www.`.
+    pub tree: Host,
+    /// Links from a starting URL; a redirect does not count.
+    pub level: u8,
+    /// Redirects followed on the way here.
+    pub hops: u8,
+}
+
+/// A URL on its way to its owner.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Arrival {
+    /// The page.
+    pub url: PageUrl,
+    /// The tree and level it was found at; none for a starting URL (an external link or a seed).
+    pub place: Option<Place>,
+    /// The run of the tree that named it.
+    pub run: u32,
+}
+
+/// How a visit ended, for the record.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VisitOutcome {
+    /// An HTML page with this status.
+    Page(u16),
+    /// Something else than HTML.
+    NotHtml(u16),
+    /// A redirect.
+    Redirect(u16),
+    /// Another status.
+    Status(u16),
+    /// No usable answer.
+    Failed(FetchError),
+    /// An HTML page that asks something of robots, by `X-Robots-Tag` or a meta element. At the end, so that journals written
+    /// before it was known can be read.
+    RestrictedPage {
+        /// The status.
+        status: u16,
+        /// Its content is not to be indexed.
+        no_index: bool,
+        /// Its links were not followed.
+        no_follow: bool,
+    },
+}
+
+impl VisitOutcome {
+    /// Whether it is a page.
+    pub fn is_page(&self) -> bool {
+        matches!(self, VisitOutcome::Page(_) | VisitOutcome::RestrictedPage { .. })
+    }
+
+    /// Whether it asks not to be indexed, and whether it asks that its links are not followed.
+    pub fn asks_of_robots(&self) -> (bool, bool) {
+        match self {
+            VisitOutcome::RestrictedPage { no_index, no_follow, .. } => (*no_index, *no_follow),
+            _ => (false, false),
+        }
+    }
+
+    /// The status of the answer, if there was one.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            VisitOutcome::Page(status)
+            | VisitOutcome::NotHtml(status)
+            | VisitOutcome::Redirect(status)
+            | VisitOutcome::Status(status)
+            | VisitOutcome::RestrictedPage { status, .. } => Some(*status),
+            VisitOutcome::Failed(_) => None,
+        }
+    }
+}
+
+/// One thing that happened at a site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum JournalEntry {
+    /// The owner opened the site for this run. Always the first entry.
+    Opened {
+        /// The pinned address.
+        address: IpAddr,
+        /// The tree that the site belongs to, by its starting host without `www.`.
+        tree: Host,
+        /// When.
+        at: WallTime,
+    },
+    /// URLs were taken in from outside: seeds, other sites, other owners.
+    Admitted {
+        /// The URLs with their level and redirects so far.
+        urls: Vec<(PageUrl, u8, u8)>,
+    },
+    /// robots.txt of an origin was asked for.
+    Robots {
+        /// Whose.
+        origin: Origin,
+        /// When.
+        at: WallTime,
+        /// What came: status and body, or why nothing did.
+        answer: Result<(u16, Vec<u8>), FetchError>,
+        /// How long it took.
+        took: Millis,
+    },
+    /// A page was asked for.
+    Visited {
+        /// The page.
+        url: PageUrl,
+        /// Its level.
+        level: u8,
+        /// When.
+        at: WallTime,
+        /// What came of it.
+        outcome: VisitOutcome,
+        /// From request to last byte.
+        took: Millis,
+        /// From request to first byte, in microseconds.
+        first_byte_us: Option<u32>,
+        /// Bytes of the body over the wire.
+        bytes: u64,
+        /// The server's software, if it said so and it differs from what is known.
+        software: Option<String>,
+        /// Internal links by fingerprint, so that a shorter way that is found later can be passed on.
+        children: Vec<Fingerprint>,
+        /// URLs of this site first seen here, with level and redirects: they wait, or are cut if the level is beyond the depth.
+        found: Vec<(PageUrl, u8, u8)>,
+        /// URLs for other sites, to be handed to their owners.
+        outgoing: Vec<Arrival>,
+        /// External hosts that are out of scope: counted, never fetched.
+        beyond_scope: Vec<Host>,
+        /// For how long the server asked to be left alone (Retry-After), if it did.
+        rest: Option<Millis>,
+    },
+    /// Known pages got a shorter level.
+    Raised {
+        /// The URLs that thereby came within the depth, or wait at a better place, with level and redirects.
+        urls: Vec<(PageUrl, u8, u8)>,
+        /// Pages already visited that now have this level.
+        visited: Vec<(Fingerprint, u8)>,
+    },
+    /// A URL was set aside without asking the server.
+    Skipped {
+        /// The page.
+        url: PageUrl,
+        /// Why.
+        reason: SkipReason,
+    },
+    /// Everything outgoing up to (not including) this sequence number has been taken in by its owners.
+    Forwarded {
+        /// The first sequence number that may not have been.
+        before: u64,
+    },
+    /// A new owner goes on from here. Of several copies of a journal the one that was taken over last is the true one: its
+    /// owner had read all that could be found, and what others wrote behind the same place was never recorded.
+    TakenOver {
+        /// The epoch of the new owner's claim.
+        epoch: u64,
+    },
+    /// A new slot began: the page budget counts anew.
+    Resumed {
+        /// When.
+        at: WallTime,
+    },
+    /// URLs that had lost to another URL of their script come nearer, and win.
+    Reopened {
+        /// The URLs with level and redirects.
+        urls: Vec<(PageUrl, u8, u8)>,
+    },
+    /// What this run saw can be compared with the run before it.
+    Follows {
+        /// The number of that run.
+        run: u32,
+        /// Pages that it had.
+        pages: u64,
+    },
+    /// What the next run needs of the visit in the row before this one.
+    Kept {
+        /// What was visited.
+        page: Fingerprint,
+        /// Its level.
+        level: u8,
+        /// What the server said of the page's version.
+        validators: Validators,
+        /// What its content is ([`super::revisit::content_of`]); 0 if it is no page.
+        content: u64,
+        /// What its body took over the wire when it was last downloaded, in bytes.
+        size: u64,
+        /// What became of it since the run before; none if it is no page and was none.
+        change: Option<Change>,
+        /// Its links to other sites in scope, and to other hosts of the tree, in document order.
+        elsewhere: Vec<Fingerprint>,
+        /// Those of them that this journal had not named before.
+        named: Vec<PageUrl>,
+    },
+    /// Pages known already turned out to be starting URLs: the next run begins with them, too.
+    Started {
+        /// The URLs.
+        urls: Vec<PageUrl>,
+    },
+    /// What the visit before this row named out of scope: counted, never fetched.
+    Beyond {
+        /// What was visited.
+        page: Fingerprint,
+        /// The URLs, each by half its fingerprint.
+        urls: Vec<u32>,
+    },
+    /// What the owner of the subnet knows of those who had it, for whoever has it next. Only the last one counts; it stands in one
+    /// journal of the subnet at least.
+    Chronicled(Chronicle),
+    /// What came of looking for failures in the page that was visited last.
+    Evaluated {
+        /// What was visited.
+        page: Fingerprint,
+        /// What was detected.
+        evaluation: Evaluation,
+        /// How long it took, in microseconds; 0 if the page is the version that the run before evaluated.
+        took_us: u32,
+    },
+}
+
+/// Why a URL was set aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SkipReason {
+    /// robots.txt says no.
+    Robots,
+    /// robots.txt could not be had (5xx or unreachable), so nothing may be asked.
+    RobotsUnavailable,
+    /// Another URL of the same script was fetched (LL-7).
+    Script,
+    /// Crawl-delay is longer than 300 s.
+    CrawlDelay,
+    /// The operator's deny list.
+    Denied,
+    /// Too many redirects on the way.
+    TooManyRedirects,
+    /// Too few new external hosts are to be expected of it.
+    Yield,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Journals of earlier versions have to be read for ever: what is told apart keeps its number, and new kinds get the next ones.
+    #[test]
+    fn kinds_of_rows_and_outcomes_keep_their_numbers() {
+        let number = |entry: JournalEntry| postcard::to_stdvec(&entry).unwrap()[0];
+        assert_eq!(number(JournalEntry::Admitted { urls: Vec::new() }), 1);
+        assert_eq!(number(JournalEntry::Raised { urls: Vec::new(), visited: Vec::new() }), 4);
+        assert_eq!(number(JournalEntry::Forwarded { before: 1 }), 6);
+        assert_eq!(number(JournalEntry::TakenOver { epoch: 1 }), 7);
+        assert_eq!(number(JournalEntry::Resumed { at: WallTime(1) }), 8);
+        assert_eq!(number(JournalEntry::Reopened { urls: Vec::new() }), 9);
+        assert_eq!(number(JournalEntry::Follows { run: 1, pages: 1 }), 10);
+        assert_eq!(number(JournalEntry::Started { urls: Vec::new() }), 12);
+        assert_eq!(number(JournalEntry::Beyond { page: Fingerprint(1), urls: Vec::new() }), 13);
+        assert_eq!(number(JournalEntry::Chronicled(Chronicle::default())), 14);
+        assert_eq!(number(JournalEntry::Evaluated { page: Fingerprint(1), evaluation: Evaluation::default(), took_us: 1 }), 15);
+        let outcome = |outcome: VisitOutcome| postcard::to_stdvec(&outcome).unwrap()[0];
+        assert_eq!((outcome(VisitOutcome::Page(200)), outcome(VisitOutcome::Status(404))), (0, 3));
+        assert_eq!(outcome(VisitOutcome::RestrictedPage { status: 200, no_index: true, no_follow: true }), 5);
+    }
+}

@@ -1,0 +1,27 @@
+//! The nouns: plain values that every floor speaks in. Nothing here decides, and nothing here touches the world.
+
+#![warn(unreachable_pub)]
+
+pub mod access_point;
+pub mod account;
+pub mod address;
+pub mod chronicle;
+pub mod claim;
+pub mod distances;
+pub mod edition;
+pub mod evaluation;
+pub mod fetch;
+pub mod fingerprint;
+pub mod journal;
+pub mod links;
+pub mod message;
+pub mod plan;
+pub mod receipt;
+pub mod record;
+pub mod revisit;
+pub mod seen;
+pub mod subnet;
+pub mod summary;
+pub mod time;
+pub mod url;
+pub mod view;

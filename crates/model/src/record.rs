@@ -1,0 +1,152 @@
+//! What is known of a server after a run? Its record: counts and outcomes, folded from its journal.
+
+use super::{
+    account::{Changes, LevelCounts},
+    evaluation::EvaluationCounts,
+    fetch::FetchError,
+    time::{Millis, WallTime},
+    url::Host,
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, net::IpAddr};
+use utoipa::ToSchema;
+
+/// Why a run of a site is not going on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunState {
+    /// Pages wait.
+    #[default]
+    Running,
+    /// Every page within the depth was asked for.
+    Complete,
+    /// Complete, and the depth cut something off.
+    CutByDepth,
+    /// The page budget is spent; goes on in the next slot.
+    PausedByBudget,
+    /// Complete, and pages that could not be expected to name enough new external hosts were left out.
+    CutByYield,
+}
+
+/// What the server is, in one word, by its answers so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServerStatus {
+    /// Not asked yet.
+    #[default]
+    Waiting,
+    /// Answered with a page.
+    Up,
+    /// Answered, but never with a page (errors, redirects elsewhere, no HTML).
+    NoPages,
+    /// Answered 401, 403, 429, 451 or a guard's challenge only: refused at the edge, which is not down.
+    Refused,
+    /// robots.txt keeps us out.
+    Robots,
+    /// Could not be connected to.
+    Down,
+}
+
+/// One site's record of one run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ServerRecord {
+    /// The host.
+    #[schema(value_type = String)]
+    pub host: Host,
+    /// Its pinned address, if it has one.
+    #[schema(value_type = Option<String>)]
+    pub address: Option<IpAddr>,
+    /// The starting host of its tree, without `www.`.
+    #[schema(value_type = String)]
+    pub tree: Host,
+    /// The run.
+    pub run: u32,
+    /// In one word.
+    pub status: ServerStatus,
+    /// Whether it is done.
+    pub state: RunState,
+    /// The `Server` header.
+    pub software: Option<String>,
+    /// HTML pages fetched.
+    pub pages: u64,
+    /// Requests sent, robots.txt included.
+    pub requests: u64,
+    /// Bytes of bodies over the wire.
+    pub bytes: u64,
+    /// Sum of response times, in milliseconds: the load that a server feels.
+    pub busy_ms: u64,
+    /// URLs known, whatever became of them: `fetched`, `unanswered`, `waiting`, `set_aside`, refused or cut.
+    pub known: u64,
+    /// URLs that were asked for and answered, by a page or otherwise.
+    #[serde(default)]
+    pub fetched: u64,
+    /// URLs that were asked for without a usable answer.
+    #[serde(default)]
+    pub unanswered: u64,
+    /// URLs that wait for their turn.
+    #[serde(default)]
+    pub waiting: u64,
+    /// URLs set aside because the operator denies their host.
+    #[serde(default)]
+    pub set_aside: u64,
+    /// URLs cut by the depth.
+    pub cut_by_depth: u64,
+    /// URLs set aside because of robots.txt.
+    pub refused_by_robots: u64,
+    /// URLs set aside because their script had its one URL.
+    pub cut_by_script: u64,
+    /// URLs left out because too few new external hosts were to be expected of them.
+    pub cut_by_yield: u64,
+    /// Requests without a usable answer.
+    pub failed: u64,
+    /// Answers by status code.
+    #[schema(value_type = BTreeMap<String, u64>)]
+    pub by_status: BTreeMap<u16, u64>,
+    /// Distinct external hosts that its pages link to.
+    pub external_hosts: u64,
+    /// Distinct URLs of external hosts that its pages link to, in scope or not: exact up to 256, then estimated with a standard error of
+    /// 3.3 %.
+    #[serde(default)]
+    pub external_urls: u64,
+    /// Distinct registrable domains of the external hosts, as exact as the URLs. Addresses belong to none.
+    #[serde(default)]
+    pub external_domains: u64,
+    /// Deepest level at which a page was fetched.
+    pub deepest: u8,
+    /// First request.
+    #[serde(alias = "first_visit")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub first_visit_at: Option<WallTime>,
+    /// Last request.
+    #[serde(alias = "last_visit")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub last_visit_at: Option<WallTime>,
+    /// Pages (among `pages`) that ask not to be indexed, by `X-Robots-Tag` or a meta element.
+    pub no_index: u64,
+    /// Pages (among `pages`) whose links were not followed because they ask for that.
+    pub no_follow: u64,
+    /// The longest Crawl-delay of its robots.txt for us, in milliseconds; beyond 300,000 nothing is asked.
+    pub crawl_delay_ms: Option<Millis>,
+    /// URLs (among `refused_by_robots`) set aside because that Crawl-delay is longer than is waited.
+    pub refused_by_crawl_delay: u64,
+    /// What changed since the run before, if there was one to compare with.
+    #[serde(default)]
+    pub changes: Option<Changes>,
+    /// What each level cost and brought, from level 0 on.
+    #[serde(default)]
+    pub levels: Vec<LevelCounts>,
+    /// Requests without a usable answer (`failed`, and robots.txt among them) by what went wrong.
+    #[serde(default)]
+    #[schema(value_type = BTreeMap<String, u64>)]
+    pub by_failure: BTreeMap<FetchError, u64>,
+    /// Accessibility failures detected in its pages; none if its pages are not evaluated.
+    #[serde(default)]
+    pub evaluation: Option<EvaluationCounts>,
+}
+
+impl ServerRecord {
+    /// What went wrong most often, if something did.
+    pub fn main_failure(&self) -> Option<FetchError> {
+        self.by_failure.iter().max_by_key(|(_, count)| **count).map(|(failure, _)| *failure)
+    }
+}

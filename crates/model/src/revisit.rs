@@ -1,0 +1,148 @@
+//! What does the run before know of a page, so that this one need not download it again?
+
+use super::{evaluation::Evaluation, fingerprint::Fingerprint, journal::VisitOutcome, links::Links, url::Host};
+use serde::{Deserialize, Serialize};
+
+/// The longest `ETag` or `Last-Modified` that is kept, in bytes; a longer one is as good as none.
+pub const MAX_VALIDATOR: usize = 200;
+
+/// What a server said about the version of a page that it sent, as it said it: the next request names it (RFC 9110 §8.8).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Validators {
+    /// `ETag`, weak or strong, with its quotes.
+    pub etag: Option<String>,
+    /// `Last-Modified`.
+    pub last_modified: Option<String>,
+}
+
+impl Validators {
+    /// Whether nothing was said: then nothing can be asked conditionally.
+    pub fn is_empty(&self) -> bool {
+        self.etag.is_none() && self.last_modified.is_none()
+    }
+
+    /// These, and where they say nothing, what was said before.
+    pub fn or(&self, before: &Validators) -> Validators {
+        if self.is_empty() { before.clone() } else { self.clone() }
+    }
+}
+
+/// What became of a page since the run before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// It was no page then, or not known.
+    New,
+    /// Its content is another.
+    Changed,
+    /// It was downloaded again and is the same.
+    Unchanged,
+    /// The server said that it is the same; nothing was downloaded.
+    NotModified,
+    /// It was a page then, and could not be had now.
+    Missed,
+}
+
+/// A page as the run before left it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormerPage {
+    /// How the visit ended.
+    pub outcome: VisitOutcome,
+    /// What the server said of its version.
+    pub validators: Validators,
+    /// What [`content_of`] says of its body; 0 if that was not noted.
+    pub content: u64,
+    /// What its body took over the wire when it was last downloaded, in bytes.
+    pub size: u64,
+    /// Its links to pages of the same site.
+    pub children: Vec<Fingerprint>,
+    /// Its links to other sites in scope, and to other hosts of the tree.
+    pub elsewhere: Vec<Fingerprint>,
+    /// External hosts out of scope that it links to.
+    pub beyond_scope: Vec<Host>,
+    /// External URLs out of scope that it links to, each by half its fingerprint.
+    pub beyond: Vec<u32>,
+    /// What came of looking for failures in it, if that was done.
+    pub evaluation: Option<Evaluation>,
+}
+
+impl FormerPage {
+    /// Whether it was a page at all: what answered otherwise is remembered only for its links.
+    pub fn is_page(&self) -> bool {
+        self.outcome.is_page()
+    }
+}
+
+/// One thing that the run before tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FormerRow {
+    /// A URL by its fingerprint: what links lead to.
+    Text(Fingerprint, String),
+    /// A page that was visited.
+    Page(Fingerprint, Box<FormerPage>),
+}
+
+/// A page of the run before with its links by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Former {
+    /// As it was.
+    pub page: FormerPage,
+    /// Its links, those within the site first.
+    pub links: Links,
+}
+
+impl Former {
+    /// Whether it can stand in for a download: it was a page, and all its links are known by name.
+    pub fn stands_in(&self) -> bool {
+        self.page.is_page() && self.links.len() == self.page.children.len() + self.page.elsewhere.len()
+    }
+}
+
+/// A number that two bodies share only if they are the same, but for one chance in 2^64: by folded multiplications, because it is
+/// taken of every page and its only enemy is chance.
+pub fn content_of(body: &[u8]) -> u64 {
+    const SEEDS: [u64; 4] = [0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb, 0xd6e8_feb8_6659_fd93];
+    let fold = |a: u64, b: u64| {
+        let product = u128::from(a) * u128::from(b);
+        (product as u64) ^ (product >> 64) as u64
+    };
+    // Four at a time: each multiplication waits for the one before it in its lane.
+    let mut lanes = SEEDS;
+    let mut take = |chunk: &[u8; 64]| {
+        let word = |at: usize| chunk[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        for (number, lane) in lanes.iter_mut().enumerate() {
+            *lane = fold(*lane ^ word(16 * number), SEEDS[(number + 1) % 4] ^ word(16 * number + 8));
+        }
+    };
+    let (chunks, rest) = body.as_chunks::<64>();
+    chunks.iter().for_each(&mut take);
+    let mut last = [0; 64];
+    last[..rest.len()].copy_from_slice(rest);
+    take(&last);
+    let halves = [fold(lanes[0], lanes[1] ^ SEEDS[0]), fold(lanes[2], lanes[3] ^ SEEDS[1])];
+    // 0 means "not noted".
+    fold(fold(halves[0], halves[1] ^ SEEDS[2]) ^ body.len() as u64, SEEDS[3]).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn any_changed_byte_and_any_length_changes_what_content_is_said_to_be() {
+        let body: Vec<u8> = (1..200u8).collect();
+        let mut met = BTreeSet::from([content_of(&body)]);
+        for at in 0..body.len() {
+            for bit in 0..8 {
+                let mut other = body.clone();
+                other[at] ^= 1 << bit;
+                assert!(met.insert(content_of(&other)), "byte {at}, bit {bit}");
+            }
+        }
+        for length in 0..199 {
+            assert!(met.insert(content_of(&vec![0; length])) && (length == 0 || met.insert(content_of(&body[..length]))), "{length}");
+        }
+        assert_eq!(content_of(&body), content_of(&body.clone()));
+    }
+}

@@ -1,0 +1,246 @@
+//! What do many records add up to? Mergeable counts by a few dimensions.
+
+use super::{access_point::AccessPoint, account::LevelCounts, evaluation::EvaluationCounts, time::Millis, view::counted};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// What counts can be split by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dimension {
+    /// Country of the subnet, by the registries (ISO 3166 code, `ZZ` unknown).
+    Country,
+    /// Top-level domain of the host.
+    Tld,
+    /// Regional registry of the subnet.
+    Registry,
+    /// Organisation that holds the subnet.
+    Organisation,
+    /// The server's software.
+    Software,
+    /// The server's status in one word.
+    Status,
+}
+
+impl Dimension {
+    /// All of them.
+    pub const ALL: [Dimension; 6] =
+        [Dimension::Country, Dimension::Tld, Dimension::Registry, Dimension::Organisation, Dimension::Software, Dimension::Status];
+
+    /// Its name wherever people see it, as in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Dimension::Country => "country",
+            Dimension::Tld => "tld",
+            Dimension::Registry => "registry",
+            Dimension::Organisation => "organisation",
+            Dimension::Software => "software",
+            Dimension::Status => "status",
+        }
+    }
+
+    /// What its values are, in a few words.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Dimension::Country => "Country of the subnet, by the registries",
+            Dimension::Tld => "Top-level domain of the host",
+            Dimension::Registry => "Regional internet registry",
+            Dimension::Organisation => "Organisation that holds the subnet",
+            Dimension::Software => "The server's software",
+            Dimension::Status => "The server's status",
+        }
+    }
+}
+
+/// Sums over servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Counts {
+    /// Servers (hosts) with a record.
+    pub servers: u64,
+    /// Of these, servers that answered with a page.
+    pub up: u64,
+    /// HTML pages fetched.
+    pub pages: u64,
+    /// Requests sent.
+    pub requests: u64,
+    /// Bytes of bodies over the wire.
+    pub bytes: u64,
+    /// Response times added up, in milliseconds.
+    pub busy_ms: u64,
+    /// Links to external hosts, distinct per server.
+    pub external_hosts: u64,
+    /// External URLs, distinct per server; of servers with more than 256 an estimate.
+    #[serde(default)]
+    pub external_urls: u64,
+    /// Registrable domains of external hosts, distinct per server; of servers with more than 256 an estimate.
+    #[serde(default)]
+    pub external_domains: u64,
+    /// URLs cut by depth.
+    pub cut_by_depth: u64,
+    /// URLs refused by robots.txt.
+    pub refused_by_robots: u64,
+    /// Requests without a usable answer.
+    pub failed: u64,
+    /// Servers whose run is not finished.
+    pub unfinished: u64,
+    /// Pages that were evaluated.
+    #[serde(default)]
+    pub evaluated: u64,
+    /// Accessibility failures detected in them.
+    #[serde(default)]
+    pub detected_failures: u64,
+}
+
+impl Counts {
+    /// Adds another's sums. What a member exaggerates stays at the end of the scale.
+    pub fn add(&mut self, other: &Counts) {
+        self.servers = self.servers.saturating_add(other.servers);
+        self.up = self.up.saturating_add(other.up);
+        self.pages = self.pages.saturating_add(other.pages);
+        self.requests = self.requests.saturating_add(other.requests);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.busy_ms = self.busy_ms.saturating_add(other.busy_ms);
+        self.external_hosts = self.external_hosts.saturating_add(other.external_hosts);
+        self.external_urls = self.external_urls.saturating_add(other.external_urls);
+        self.external_domains = self.external_domains.saturating_add(other.external_domains);
+        self.cut_by_depth = self.cut_by_depth.saturating_add(other.cut_by_depth);
+        self.refused_by_robots = self.refused_by_robots.saturating_add(other.refused_by_robots);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.unfinished = self.unfinished.saturating_add(other.unfinished);
+        self.evaluated = self.evaluated.saturating_add(other.evaluated);
+        self.detected_failures = self.detected_failures.saturating_add(other.detected_failures);
+    }
+}
+
+impl Counts {
+    /// Takes back sums that were added before.
+    pub fn subtract(&mut self, other: &Counts) {
+        self.servers = self.servers.saturating_sub(other.servers);
+        self.up = self.up.saturating_sub(other.up);
+        self.pages = self.pages.saturating_sub(other.pages);
+        self.requests = self.requests.saturating_sub(other.requests);
+        self.bytes = self.bytes.saturating_sub(other.bytes);
+        self.busy_ms = self.busy_ms.saturating_sub(other.busy_ms);
+        self.external_hosts = self.external_hosts.saturating_sub(other.external_hosts);
+        self.external_urls = self.external_urls.saturating_sub(other.external_urls);
+        self.external_domains = self.external_domains.saturating_sub(other.external_domains);
+        self.cut_by_depth = self.cut_by_depth.saturating_sub(other.cut_by_depth);
+        self.refused_by_robots = self.refused_by_robots.saturating_sub(other.refused_by_robots);
+        self.failed = self.failed.saturating_sub(other.failed);
+        self.unfinished = self.unfinished.saturating_sub(other.unfinished);
+        self.evaluated = self.evaluated.saturating_sub(other.evaluated);
+        self.detected_failures = self.detected_failures.saturating_sub(other.detected_failures);
+    }
+}
+
+impl Counts {
+    /// What the servers' pages link to elsewhere, in words. These are sums over servers: a host that two servers name counts twice.
+    pub fn external(&self) -> String {
+        let (urls, hosts, domains) = (self.external_urls, self.external_hosts, self.external_domains);
+        let (hosts, domains) = (counted(hosts, "host"), counted(domains, "domain"));
+        format!("external links, summed over servers (not distinct): {}, {hosts}, {domains}", counted(urls, "URL"))
+    }
+}
+
+/// Totals with their splits. The splits of one dimension add up to the totals.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Summary {
+    /// Over everything.
+    pub total: Counts,
+    /// By dimension and value.
+    #[schema(value_type = BTreeMap<String, BTreeMap<String, Counts>>)]
+    pub by: BTreeMap<Dimension, BTreeMap<String, Counts>>,
+    /// What each level of the servers' trees cost and brought, at most [`MAX_LEVELS`] of them.
+    #[serde(default)]
+    pub levels: Vec<LevelCounts>,
+    /// Accessibility failures detected in the servers' pages, by rule.
+    #[serde(default)]
+    pub evaluation: EvaluationCounts,
+}
+
+/// How many levels a summary tells apart: no tree is crawled deeper.
+pub(crate) const MAX_LEVELS: usize = 64;
+
+/// How many values one dimension of one access point's roll-up may have; the rest is added to `(other)`.
+pub const MAX_VALUES: usize = 200;
+
+/// What values beyond [`MAX_VALUES`] are counted as.
+pub const OTHER: &str = "(other)";
+
+impl Summary {
+    /// Adds another summary.
+    pub fn add(&mut self, other: &Summary) {
+        self.total.add(&other.total);
+        self.add_levels(&other.levels);
+        self.evaluation.add(&other.evaluation);
+        for (dimension, values) in &other.by {
+            let mine = self.by.entry(*dimension).or_default();
+            for (value, counts) in values {
+                mine.entry(value.clone()).or_default().add(counts);
+            }
+        }
+    }
+
+    /// Adds what levels cost and brought.
+    pub fn add_levels(&mut self, levels: &[LevelCounts]) {
+        let levels = &levels[..levels.len().min(MAX_LEVELS)];
+        if self.levels.len() < levels.len() {
+            self.levels.resize(levels.len(), LevelCounts::default());
+        }
+        self.levels.iter_mut().zip(levels).for_each(|(sum, level)| sum.add(level));
+    }
+}
+
+/// One access point's contribution: what it owns, with a digest by which everybody sees whether the sum is whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RollUp {
+    /// Whose.
+    pub owner: AccessPoint,
+    /// Grows with each roll-up of one owner, also across restarts.
+    pub version: u64,
+    /// XOR over a hash of (subnet, epoch, owner) of all it holds.
+    pub claims_digest: u64,
+    /// How many subnets that is.
+    pub subnets: u64,
+    /// How many members it counts when it asks itself whether it was cut off, itself included.
+    pub sure_of: u32,
+    /// How much of what it may do at once it does, in thousandths, over the last minute.
+    pub busy_permille: u32,
+    /// What a second of its time counts beside a second of an unloaded member's, in thousandths.
+    pub price_permille: u32,
+    /// The sums.
+    pub summary: Summary,
+}
+
+/// Whose numbers an answer contains.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Coverage {
+    /// The access point.
+    #[schema(value_type = String)]
+    pub access_point: AccessPoint,
+    /// How old its roll-up is, in milliseconds.
+    pub roll_up_age_ms: Millis,
+    /// Subnets it holds.
+    pub subnets: u64,
+    /// Servers in its roll-up.
+    pub servers: u64,
+}
+
+/// What any access point answers to `results`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SwarmResults {
+    /// Who answers.
+    #[schema(value_type = String)]
+    pub answered_by: AccessPoint,
+    /// Whether the roll-ups add up to the ownership map: then the totals are exactly what was recorded.
+    pub exact: bool,
+    /// If not exact, why, in words.
+    pub in_transition_text: Option<String>,
+    /// Age of the oldest roll-up in it, in milliseconds.
+    pub oldest_roll_up_age_ms: Millis,
+    /// Who is covered.
+    pub covers: Vec<Coverage>,
+    /// The sums.
+    pub summary: Summary,
+}

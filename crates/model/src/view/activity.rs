@@ -1,0 +1,198 @@
+//! What is an access point doing, and why is it not doing more? One word for programs, one sentence for people.
+
+use crate::time::Millis;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use utoipa::ToSchema;
+
+/// What an access point is doing, and why it is not doing more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Activity {
+    /// The store is read, the swarm is joined.
+    #[default]
+    Starting,
+    /// Requests are under way to this many servers.
+    Fetching {
+        /// How many.
+        servers: u64,
+    },
+    /// URLs wait, but every server that has some is to be left alone for now.
+    WaitingForPoliteness {
+        /// Servers that wait.
+        servers: u64,
+        /// When the first may be asked again.
+        next: Millis,
+    },
+    /// Nothing is to be fetched here, but owners or addresses of this many hosts are still being found.
+    FindingOwners {
+        /// How many.
+        hosts: u64,
+    },
+    /// Nothing is to be fetched here, but URLs are on their way to owners that are known.
+    HandingOver {
+        /// How many.
+        urls: u64,
+    },
+    /// Subnets became this access point's, or were at its last stop: what happened there before is being read.
+    ReadingBack {
+        /// How many.
+        subnets: u64,
+    },
+    /// Everything is fetched; the last of it is being stored and copied to other members.
+    Recording,
+    /// Nothing more is fetched of these servers in this run.
+    BudgetSpent {
+        /// How many.
+        servers: u64,
+    },
+    /// Nobody ever named a URL.
+    NothingSeeded,
+    /// URLs were named, but no server of them is crawled here.
+    NoServers {
+        /// Why.
+        why: String,
+    },
+    /// Everything that was named is done; the first tree is visited again in this long.
+    Done {
+        /// If known.
+        next: Option<Millis>,
+    },
+    /// Other members exist, but none answers.
+    NoPeersReachable,
+    /// Cut off from the swarm: it stopped so that nobody is visited twice.
+    Fenced {
+        /// Why.
+        why: String,
+    },
+    /// A limit is reached (disk, quota): it says which.
+    LimitReached {
+        /// Which.
+        limit: String,
+    },
+    /// Stopping for a while: it keeps what it owns.
+    Stopping,
+    /// Giving its subnets back.
+    Leaving,
+}
+
+impl Activity {
+    /// In one word.
+    pub fn state(&self) -> State {
+        match self {
+            Activity::Starting => State::Starting,
+            Activity::Fetching { .. } => State::Fetching,
+            Activity::WaitingForPoliteness { .. }
+            | Activity::FindingOwners { .. }
+            | Activity::HandingOver { .. }
+            | Activity::ReadingBack { .. }
+            | Activity::Recording => State::Waiting,
+            Activity::NothingSeeded | Activity::NoServers { .. } | Activity::BudgetSpent { .. } | Activity::Done { .. } => State::Idle,
+            Activity::NoPeersReachable | Activity::Fenced { .. } => State::Fenced,
+            Activity::LimitReached { .. } => State::Stopped,
+            Activity::Stopping | Activity::Leaving => State::Leaving,
+        }
+    }
+}
+
+/// The sentence that people read.
+impl fmt::Display for Activity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Activity::Starting => f.write_str("starting: reading the store and joining the swarm"),
+            Activity::Fetching { servers } => write!(f, "fetching from {}", counted(*servers, "server")),
+            Activity::WaitingForPoliteness { servers, next } => {
+                write!(f, "pausing between requests to {}, next in {}", counted(*servers, "server"), Span(*next))
+            }
+            Activity::FindingOwners { hosts } => write!(f, "finding owners of {}", counted(*hosts, "host")),
+            Activity::HandingOver { urls: 1 } => f.write_str("sending 1 URL to its owner"),
+            Activity::HandingOver { urls } => write!(f, "sending {urls} URLs to their owners"),
+            Activity::ReadingBack { subnets } => write!(f, "reading the journals of {}", counted(*subnets, "subnet")),
+            Activity::Recording => f.write_str("storing and replicating what was fetched"),
+            Activity::BudgetSpent { servers } => write!(f, "no work: the page budget of {} is used up", counted(*servers, "server")),
+            Activity::NothingSeeded => f.write_str("no work: nothing was seeded"),
+            Activity::NoServers { why } => write!(f, "no work: {why}"),
+            Activity::Done { next: Some(next) } => write!(f, "no work: everything is fetched, next visit in {}", Span(*next)),
+            Activity::Done { next: None } => f.write_str("no work: everything is fetched"),
+            Activity::NoPeersReachable => f.write_str("no peers reachable"),
+            Activity::Fenced { why } => write!(f, "fenced: {why}"),
+            Activity::LimitReached { limit } => write!(f, "stopped: {limit}"),
+            Activity::Stopping => f.write_str("stopping: finishing what is under way"),
+            Activity::Leaving => f.write_str("leaving: releasing its subnets"),
+        }
+    }
+}
+
+/// How many of something, in words: `1 server`, `12 servers`.
+pub fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A length of time as people say it: `350 ms`, `1.4 s`, `3 min 5 s`, `2 h 10 min`, `6 d 4 h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span(pub Millis);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0 / 1000;
+        match (self.0, seconds) {
+            (ms @ ..1_000, _) => write!(f, "{ms} ms"),
+            (ms @ ..10_000, _) => write!(f, "{}.{} s", ms / 1000, ms % 1000 / 100),
+            (_, s @ ..60) => write!(f, "{s} s"),
+            (_, s @ ..3_600) => write!(f, "{} min {} s", s / 60, s % 60),
+            (_, s @ ..86_400) => write!(f, "{} h {} min", s / 3_600, s % 3_600 / 60),
+            (_, s) => write!(f, "{} d {} h", s / 86_400, s % 86_400 / 3_600),
+        }
+    }
+}
+
+/// What an access point is doing, in one word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Getting ready.
+    #[default]
+    Starting,
+    /// Requests are under way.
+    Fetching,
+    /// There is work, but not right now.
+    Waiting,
+    /// There is no work.
+    Idle,
+    /// Cut off from the swarm, so it does not fetch.
+    Fenced,
+    /// A limit is reached.
+    Stopped,
+    /// On its way out.
+    Leaving,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_say_why_it_is_busy_or_idle() {
+        let cases = [
+            (Activity::Fetching { servers: 3 }, "fetching from 3 servers"),
+            (Activity::Fetching { servers: 1 }, "fetching from 1 server"),
+            (Activity::WaitingForPoliteness { servers: 12, next: 1_450 }, "pausing between requests to 12 servers, next in 1.4 s"),
+            (Activity::WaitingForPoliteness { servers: 1, next: 90 }, "pausing between requests to 1 server, next in 90 ms"),
+            (Activity::HandingOver { urls: 1 }, "sending 1 URL to its owner"),
+            (Activity::NothingSeeded, "no work: nothing was seeded"),
+            (Activity::Fenced { why: "2 of 5 members answer".into() }, "fenced: 2 of 5 members answer"),
+            (Activity::NoPeersReachable, "no peers reachable"),
+            (Activity::Done { next: Some(7 * 86_400_000) }, "no work: everything is fetched, next visit in 7 d 0 h"),
+        ];
+        for (activity, sentence) in cases {
+            assert_eq!(activity.to_string(), sentence);
+        }
+    }
+
+    #[test]
+    fn spans_read_naturally() {
+        let cases = [(0, "0 ms"), (999, "999 ms"), (1_000, "1.0 s"), (59_999, "59 s"), (185_000, "3 min 5 s"), (7_800_000, "2 h 10 min")];
+        for (millis, text) in cases {
+            assert_eq!(Span(millis).to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,442 @@
+//! What do people see? Plain values for the API, the page and the command line; nothing here is sent between members.
+
+mod activity;
+mod delegation;
+mod subject;
+mod visit_state;
+
+pub use activity::{Activity, Span, State, counted};
+pub use delegation::{DelegationView, MeasurementView, MigrationView};
+pub use subject::{NoSubject, Subject};
+pub use visit_state::VisitState;
+
+use super::{
+    access_point::{AccessPoint, ShortId},
+    chronicle::Holding,
+    claim::{Answer, Claim, ClaimReason},
+    fetch::{FetchError, ResolveError},
+    record::ServerRecord,
+    subnet::Subnet,
+    summary::SwarmResults,
+    time::{Millis, WallTime},
+    url::Host,
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, fmt, net::IpAddr};
+use utoipa::ToSchema;
+
+/// The swarm's totals, as any member answers them.
+pub type ResultsView = SwarmResults;
+
+/// One server, as its owner has it on record.
+pub(crate) type ServerView = ServerRecord;
+
+/// One access point about itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct StatusView {
+    /// Its peer id.
+    #[schema(value_type = String)]
+    pub access_point: AccessPoint,
+    /// The program's version.
+    pub version: String,
+    /// How long it has been running, in milliseconds.
+    pub uptime_ms: Millis,
+    /// The swarm's id.
+    pub swarm: String,
+    /// Addresses at which other members reach it (multiaddr with peer id).
+    pub addresses: Vec<String>,
+    /// Where a site's owner can complain: from the configuration.
+    pub contact: Option<String>,
+    /// How it introduces itself to web servers.
+    pub user_agent: String,
+    /// What it is doing.
+    pub state: State,
+    /// Why it is busy or idle, in a sentence.
+    pub state_text: String,
+    /// Members of the swarm, itself included.
+    pub members: MemberCounts,
+    /// Subnets that it holds.
+    pub subnets_owned: u64,
+    /// Subnets that anybody holds.
+    pub subnets_claimed: u64,
+    /// Servers that it has on record or in work.
+    pub servers: u64,
+    /// What it did since it started.
+    pub work: WorkView,
+    /// Requests without a usable answer since it started, by what went wrong.
+    #[serde(default)]
+    #[schema(value_type = BTreeMap<String, u64>)]
+    pub failures: BTreeMap<FetchError, u64>,
+    /// Names without a usable address that it looked up, by why they have none.
+    #[serde(default)]
+    #[schema(value_type = BTreeMap<String, u64>)]
+    pub unresolved: BTreeMap<ResolveError, u64>,
+    /// How it finds owners for subnets.
+    pub delegation: DelegationView,
+    /// How subnets move to better owners.
+    pub migration: MigrationView,
+    /// URLs that wait for their turn here.
+    pub waiting_urls: u64,
+    /// URLs on their way to other owners, not yet acknowledged.
+    pub outgoing_urls: u64,
+    /// Connections to web servers that are open now.
+    pub open_connections: u64,
+    /// The hierarchy in use.
+    pub hierarchy: HierarchyView,
+    /// The caches of URLs met lately (CLOCK), one line for each place where one stands.
+    pub caches: Vec<CacheView>,
+    /// Sizes on disk.
+    pub store: StoreView,
+    /// What was refused, by class: URLs, addresses, probes, hand-overs.
+    pub refusals: BTreeMap<String, u64>,
+    /// Everything that grows, with the limit that stands against it.
+    pub limits: Vec<LimitView>,
+    /// The kinds of background tasks that ran so far.
+    #[serde(default)]
+    pub tasks: Vec<TaskView>,
+}
+
+/// Background tasks of one kind since the process started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TaskView {
+    /// What they do.
+    pub name: String,
+    /// The part of the daemon that started them and is told when one panics.
+    pub part: String,
+    /// How many run now.
+    pub running: u64,
+    /// How many were started.
+    pub started: u64,
+    /// How many came to their end, or were called off.
+    pub ended: u64,
+    /// How many panicked: a fault of nearcrawl. Each counts as a failure of its work.
+    pub panicked: u64,
+}
+
+/// How many members are how alive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MemberCounts {
+    /// Answering.
+    pub alive: u64,
+    /// Not answering, not yet given up.
+    pub silent: u64,
+    /// Given up.
+    pub dead: u64,
+}
+
+/// What an access point did since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkView {
+    /// HTML pages fetched.
+    pub pages: u64,
+    /// Requests sent, robots.txt included.
+    pub requests: u64,
+    /// Bytes of bodies over the wire.
+    pub bytes: u64,
+    /// Pages (among `pages`) that the server said are the same as in the run before: nothing was downloaded.
+    #[serde(default)]
+    pub not_modified: u64,
+    /// Requests without a usable answer.
+    pub failed: u64,
+    /// Probes made, for itself and for others.
+    pub probes: u64,
+    /// Names looked up in the DNS.
+    pub lookups: u64,
+}
+
+/// How far a crawl is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ProgressView {
+    /// HTML pages fetched.
+    pub pages: u64,
+    /// URLs that wait for their turn.
+    pub waiting: u64,
+    /// Requests under way.
+    pub busy: u64,
+    /// Servers met.
+    pub servers: u64,
+    /// Bytes of bodies.
+    pub bytes: u64,
+}
+
+/// Which tree of subnets is in use; members with equal hashes place every address alike.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HierarchyView {
+    /// Content hash, in hex.
+    pub hash: String,
+    /// What it was made of, in words.
+    pub sources_text: String,
+    /// Subnets in it.
+    pub subnets: u64,
+}
+
+/// One cache of URLs met lately.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CacheView {
+    /// Where it stands.
+    pub place: String,
+    /// Entries now.
+    pub entries: u64,
+    /// Entries at most.
+    pub capacity: u64,
+    /// Met lately.
+    pub hits: u64,
+    /// Not met lately.
+    pub misses: u64,
+}
+
+/// Sizes on disk, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StoreView {
+    /// What must not be lost.
+    pub state_bytes: u64,
+    /// What can be built again.
+    pub cache_bytes: u64,
+    /// How long ago they were measured, in milliseconds; none before the first time.
+    #[serde(default)]
+    pub age_ms: Option<Millis>,
+}
+
+/// Something that grows, and the most it may.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LimitView {
+    /// What.
+    pub name: String,
+    /// Now.
+    pub used: u64,
+    /// At most.
+    pub max: u64,
+}
+
+/// How alive a member is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Liveness {
+    /// Answers.
+    Alive,
+    /// Does not answer; keeps what it owns for now.
+    Silent,
+    /// Given up: others take over.
+    Dead,
+}
+
+impl fmt::Display for Liveness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Liveness::Alive => "alive",
+            Liveness::Silent => "silent",
+            Liveness::Dead => "dead",
+        })
+    }
+}
+
+/// One member, as the answering one sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MemberView {
+    /// Its peer id.
+    #[schema(value_type = String)]
+    pub access_point: AccessPoint,
+    /// Whether it is the one that answers.
+    pub is_me: bool,
+    /// Addresses known of it.
+    pub addresses: Vec<String>,
+    /// How alive.
+    pub liveness: Liveness,
+    /// For how long it has been so, in milliseconds.
+    pub liveness_for_ms: Millis,
+    /// Subnets that it holds by the ownership map.
+    pub subnets: u64,
+    /// Servers in its roll-up.
+    pub servers: u64,
+    /// Pages in its roll-up.
+    pub pages: u64,
+    /// How old its roll-up is, in milliseconds; none if none came yet.
+    pub roll_up_age_ms: Option<Millis>,
+}
+
+/// Whose a subnet is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct OwnershipView {
+    /// What.
+    #[schema(value_type = String)]
+    pub subnet: Subnet,
+    /// How often it changed hands, plus one.
+    pub epoch: u64,
+    /// Whose.
+    #[schema(value_type = String)]
+    pub owner: AccessPoint,
+    /// What the owner's probe measured, in milliseconds.
+    pub rtt_ms: Option<f64>,
+    /// Probes that the decision took, all access points together.
+    pub probes: u16,
+    /// By what right: `own-subnet`, `awarded`, `owner-dead`, `released`.
+    #[schema(value_type = String)]
+    pub reason: ClaimReason,
+    /// Who came next.
+    #[schema(value_type = Option<String>)]
+    pub runner_up: Option<AccessPoint>,
+    /// Whether the owner gave it up since.
+    pub released: bool,
+    /// What it and the others measured before the claim was made, the nearest first.
+    #[serde(default)]
+    pub measurements: Vec<MeasurementView>,
+}
+
+impl OwnershipView {
+    /// Of a claim; `known` names the members that measured.
+    pub fn new(claim: &Claim, known: impl Fn(ShortId) -> Option<AccessPoint>) -> OwnershipView {
+        let own = claim.rtt_us.filter(|_| claim.reason != ClaimReason::OwnSubnet);
+        let own = own.map(|rtt_us| Answer { rtt_us, prober: claim.owner.into() });
+        let mut answers: Vec<Answer> = claim.answers.iter().copied().chain(own).collect();
+        answers.sort_unstable();
+        let named = |answer: Answer| MeasurementView { access_point: known(answer.prober), rtt_ms: millis(answer.rtt_us) };
+        OwnershipView {
+            subnet: claim.subnet,
+            epoch: claim.epoch,
+            owner: claim.owner,
+            rtt_ms: claim.rtt_us.map(millis),
+            probes: claim.probes,
+            reason: claim.reason,
+            runner_up: claim.runner_up,
+            released: claim.released,
+            measurements: answers.into_iter().map(named).collect(),
+        }
+    }
+}
+
+/// Microseconds as milliseconds, in which JSON has all durations.
+fn millis(micros: u32) -> f64 {
+    f64::from(micros) / 1000.0
+}
+
+/// Why is this URL, host or address crawled by whom, and when? What is not known here is left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct WhyView {
+    /// What was asked, in canonical form.
+    pub asked: String,
+    /// The answer in a few sentences.
+    pub answer_text: String,
+    /// The host.
+    #[schema(value_type = Option<String>)]
+    pub host: Option<Host>,
+    /// The address that the swarm pinned, or the one that was asked for.
+    #[schema(value_type = Option<String>)]
+    pub address: Option<IpAddr>,
+    /// The way down the hierarchy, one line a step, from the root to the smallest subnet.
+    pub path: Vec<String>,
+    /// The smallest subnet.
+    #[schema(value_type = Option<String>)]
+    pub subnet: Option<Subnet>,
+    /// Who holds it, if anybody.
+    pub ownership: Option<OwnershipView>,
+    /// Who had the subnet, as far as is known here: the first one first, the present owner last.
+    #[serde(default)]
+    pub history: Vec<Holding>,
+    /// How the last access to the subnet was judged by the rule of migration, in a sentence.
+    #[serde(default)]
+    pub judgement_text: Option<String>,
+    /// How alive the owner is.
+    pub owner_liveness: Option<Liveness>,
+    /// Whether the owner is the one that answers: only then the rest is known.
+    pub owner_is_me: bool,
+    /// The starting host of the site tree, without `www.`.
+    #[schema(value_type = Option<String>)]
+    pub tree: Option<Host>,
+    /// The level in it.
+    pub level: Option<u8>,
+    /// What became of the URL so far, or how the run of the host stands.
+    pub state: Option<VisitState>,
+    /// The same in words, with numbers.
+    pub state_text: Option<String>,
+    /// When the server was last asked.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub last_visit_at: Option<WallTime>,
+    /// In how many milliseconds it may be asked again; 0 is now.
+    pub next_visit_in_ms: Option<Millis>,
+    /// What robots.txt says of it, and how old that is, in words.
+    pub robots_text: Option<String>,
+}
+
+/// What came of URLs that were given as starting points.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SeedView {
+    /// How many were taken in.
+    pub accepted: u64,
+    /// How many of these are not on the disk yet, because it did not answer in time: a crash may lose them.
+    #[serde(default)]
+    pub not_durable: u64,
+    /// Those that were not, and why.
+    pub refused: Vec<RefusedSeed>,
+}
+
+/// A starting point that was not taken in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RefusedSeed {
+    /// As it was given.
+    pub url: String,
+    /// Why, in words.
+    pub reason_text: String,
+}
+
+/// Some of the servers on record here, in the order of their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ServersPage {
+    /// These.
+    pub servers: Vec<ServerView>,
+    /// Ask for those after this one, if there are more.
+    #[schema(value_type = Option<String>)]
+    pub next: Option<Host>,
+}
+
+/// What came of asking an access point to leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LeaveView {
+    /// Subnets that it gives back.
+    pub released: u64,
+}
+
+/// What came of asking an access point to hand a subnet over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MoveView {
+    /// Which.
+    #[schema(value_type = String)]
+    pub subnet: Subnet,
+    /// To whom.
+    #[schema(value_type = String)]
+    pub to: AccessPoint,
+    /// Why it stays, in a sentence; none if it is on its way.
+    pub refused_text: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ownership_reads_as_text_in_json() {
+        let [owner, other, former] = [1, 2, 3].map(|number| AccessPoint([number; 32]));
+        let claim = Claim {
+            subnet: "127.16.3.7/24".parse().unwrap(),
+            epoch: 2,
+            owner,
+            rtt_us: Some(8_200),
+            runner_up: None,
+            probes: 3,
+            reason: ClaimReason::OwnerDead,
+            released: false,
+            answers: vec![Answer { rtt_us: 7_300, prober: former.into() }, Answer { rtt_us: 9_100, prober: other.into() }],
+        };
+        let known = |short| [owner, other].into_iter().find(|known| ShortId::from(*known) == short);
+        let json = serde_json::to_value(OwnershipView::new(&claim, known)).unwrap();
+        assert_eq!(json["subnet"], "127.16.3.0/24");
+        assert_eq!((json["owner"].as_str(), &json["rtt_ms"]), (Some(owner.to_string().as_str()), &8.2.into()));
+        assert_eq!(json["reason"], "owner-dead");
+        assert_eq!(json["probes"], 3);
+        let measured = serde_json::json!([
+            {"access_point": null, "rtt_ms": 7.3},
+            {"access_point": owner.to_string(), "rtt_ms": 8.2},
+            {"access_point": other.to_string(), "rtt_ms": 9.1},
+        ]);
+        assert_eq!(json["measurements"], measured, "the nearest first, by full ids, and nobody who is not known");
+    }
+}

@@ -1,0 +1,41 @@
+//! What became of a URL, or how does the run of a host stand? One word for programs; the words for people stand beside it.
+
+use crate::record::RunState;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// What became of a URL, or how the run of a host stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum VisitState {
+    /// The URL is being asked for.
+    Requested,
+    /// The URL was answered, and the page is being read.
+    Reading,
+    /// The URL waits for its turn.
+    Waiting,
+    /// The URL does not wait: it was asked for or set aside in this run, or nobody named it.
+    NotWaiting,
+    /// The host's run goes on.
+    Running,
+    /// The host's run is complete.
+    Complete,
+    /// The host's run is complete, and the depth cut something off.
+    CutByDepth,
+    /// The URL was left out, or some of the host's: too few new external hosts were to be expected of them.
+    CutByYield,
+    /// The URL waits, or some of the host's: the page budget of the run is spent.
+    PausedByBudget,
+}
+
+impl From<RunState> for VisitState {
+    fn from(state: RunState) -> Self {
+        match state {
+            RunState::Running => VisitState::Running,
+            RunState::Complete => VisitState::Complete,
+            RunState::CutByDepth => VisitState::CutByDepth,
+            RunState::PausedByBudget => VisitState::PausedByBudget,
+            RunState::CutByYield => VisitState::CutByYield,
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! What is on the page? Its elements and texts in order, each with what it inherits: hidden or not, operable or not, and its role.
+//!
+//! The tree is made flat once: everything within an element stands behind it, up to its end. So nothing here recurses, however deep
+//! a page is.
+
+use super::{parse::NodeId, roles::Role, semantics, style};
+use scraper::{Html, Node};
+use std::{
+    cell::Cell,
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
+
+/// What of a name may be asked before the page counts as entangled.
+const MAX_WORK: u32 = 2_000_000;
+
+/// A page, flat.
+#[derive(Debug)]
+pub(super) struct Document<'h> {
+    entries: Vec<Entry<'h>>,
+    /// The first element of each id. unordered: only looked up.
+    by_id: HashMap<&'h str, usize>,
+    /// The labels of each control. unordered: only looked up.
+    labels: HashMap<usize, Vec<usize>>,
+    /// Which element says in its aria-owns that it owns this one. unordered: only looked up.
+    owners: HashMap<usize, usize>,
+    /// What the page's style sheets hide, as `.class` or `#id`. unordered: only looked up.
+    styled_away: HashSet<String>,
+    work: Cell<u32>,
+}
+
+#[derive(Debug)]
+struct Entry<'h> {
+    what: What<'h>,
+    parent: Option<usize>,
+    /// Where what lies within ends; beyond everything while it is open.
+    end: usize,
+    state: State,
+    /// The role that its author gave it.
+    explicit: Option<&'static Role>,
+    /// The role that it has.
+    role: Option<&'static Role>,
+}
+
+#[derive(Debug)]
+enum What<'h> {
+    Element(&'h scraper::node::Element),
+    Text(&'h str),
+}
+
+/// What an element has from its ancestors and itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct State {
+    /// Not rendered, with all that is in it.
+    pub(super) unrendered: bool,
+    /// `visibility: hidden`, which a descendant may undo.
+    pub(super) invisible: bool,
+    /// `aria-hidden="true"`.
+    pub(super) aria_hidden: bool,
+    /// `inert`.
+    pub(super) inert: bool,
+    /// Hidden by a style sheet of the page, if no other one says otherwise: no rule asks for it, and names may come from it.
+    pub(super) styled_away: bool,
+    /// In a disabled fieldset.
+    pub(super) disabled: bool,
+    /// In SVG.
+    pub(super) svg: bool,
+    /// In HTML.
+    pub(super) html: bool,
+}
+
+impl State {
+    /// Whether it can be seen, as far as markup and style attributes tell.
+    pub(super) fn is_rendered(self) -> bool {
+        !self.unrendered && !self.invisible
+    }
+
+    /// Whether assistive technology meets it.
+    pub(super) fn is_exposed(self) -> bool {
+        self.is_rendered() && !self.aria_hidden && !self.inert
+    }
+}
+
+/// One element of a document.
+#[derive(Clone, Copy)]
+pub(super) struct Element<'d> {
+    pub(super) document: &'d Document<'d>,
+    pub(super) index: usize,
+}
+
+/// An element's child or descendant.
+#[derive(Clone, Copy)]
+pub(super) enum Item<'d> {
+    Element(Element<'d>),
+    /// A text, and what it has from the element around it.
+    Text(&'d str, State),
+}
+
+impl<'h> Document<'h> {
+    pub(super) fn new(html: &'h Html) -> Document<'h> {
+        let mut document = Document {
+            entries: Vec::new(),
+            by_id: HashMap::new(),
+            labels: HashMap::new(),
+            owners: HashMap::new(),
+            styled_away: styled_away(html),
+            work: Cell::new(MAX_WORK),
+        };
+        document.flatten(html);
+        document.tie();
+        document
+    }
+
+    fn flatten(&mut self, html: &'h Html) {
+        // What is open: nodes with their place here; what is in a template is no part of the page, and has none.
+        let mut open: Vec<(NodeId, Option<usize>)> = Vec::new();
+        for node in html.tree.root().descendants().skip(1) {
+            let parent = node.parent().map(|parent| parent.id());
+            while let Some((_, place)) = open.pop_if(|(id, _)| Some(*id) != parent) {
+                self.close(place);
+            }
+            let within = open.last().map(|(_, place)| *place);
+            let place = match (node.value(), within) {
+                (_, Some(None)) => None,
+                (Node::Element(element), _) if element.name() == "template" => None,
+                (Node::Element(element), within) => Some(self.push(What::Element(element), within.flatten(), node.has_children())),
+                (Node::Text(text), Some(within)) => Some(self.push(What::Text(text), within, false)),
+                _ => None,
+            };
+            if node.has_children() {
+                open.push((node.id(), place));
+            }
+        }
+        while let Some((_, place)) = open.pop() {
+            self.close(place);
+        }
+    }
+
+    fn close(&mut self, place: Option<usize>) {
+        if let Some(index) = place {
+            self.entries[index].end = self.entries.len();
+        }
+    }
+
+    fn push(&mut self, what: What<'h>, parent: Option<usize>, stays_open: bool) -> usize {
+        let index = self.entries.len();
+        let state = parent.map_or_else(State::default, |parent| self.entries[parent].state);
+        let is_element = matches!(what, What::Element(_));
+        self.entries.push(Entry { what, parent, end: if stays_open { usize::MAX } else { index + 1 }, state, explicit: None, role: None });
+        if is_element {
+            let element = Element { document: &*self, index };
+            let state = semantics::state(element, state);
+            self.entries[index].state = state;
+            let element = Element { document: &*self, index };
+            let explicit = element.attr("role").and_then(|roles| roles.split_ascii_whitespace().find_map(Role::of));
+            self.entries[index].explicit = explicit;
+            let role = semantics::role(Element { document: &*self, index });
+            self.entries[index].role = role;
+        }
+        index
+    }
+
+    /// Who refers to whom: ids, labels, owners.
+    fn tie(&mut self) {
+        let (mut by_id, mut labels, mut owners) = (HashMap::new(), HashMap::<usize, Vec<usize>>::new(), HashMap::new());
+        for (index, entry) in self.entries.iter().enumerate() {
+            if let What::Element(element) = entry.what
+                && let Some(id) = value(element, "id").filter(|id| !id.is_empty())
+            {
+                by_id.entry(id).or_insert(index);
+            }
+        }
+        self.by_id = by_id;
+        for element in self.elements() {
+            if element.is("label") {
+                let control = match element.attr("for") {
+                    Some(id) => self.by_id(id).filter(|target| target.is_labelable()),
+                    None => element.descendants().find(|inner| inner.is_labelable()),
+                };
+                if let Some(control) = control {
+                    labels.entry(control.index).or_default().push(element.index);
+                }
+            }
+            for owned in element.referred("aria-owns") {
+                owners.entry(owned.index).or_insert(element.index);
+            }
+        }
+        self.labels = labels;
+        self.owners = owners;
+    }
+
+    /// All elements, in order.
+    pub(super) fn elements(&self) -> impl Iterator<Item = Element<'_>> {
+        self.elements_in(0..self.entries.len())
+    }
+
+    fn elements_in(&self, range: Range<usize>) -> impl Iterator<Item = Element<'_>> {
+        let is_element = |index: &usize| matches!(self.entries[*index].what, What::Element(_));
+        range.filter(is_element).map(|index| Element { document: self, index }).take_while(|_| self.spend())
+    }
+
+    /// The `html` element.
+    pub(super) fn root(&self) -> Option<Element<'_>> {
+        self.elements().next()
+    }
+
+    /// The first element of an id.
+    pub(super) fn by_id(&self, id: &str) -> Option<Element<'_>> {
+        self.by_id.get(id).map(|&index| Element { document: self, index })
+    }
+
+    /// Takes note of one more step; false when there were too many.
+    pub(super) fn spend(&self) -> bool {
+        let left = self.work.get();
+        self.work.set(left.saturating_sub(1));
+        left > 0
+    }
+
+    /// Whether more was to be looked at than is.
+    pub(super) fn is_entangled(&self) -> bool {
+        self.work.get() == 0
+    }
+}
+
+fn styled_away(html: &Html) -> HashSet<String> {
+    let elements = html.tree.nodes().filter(|node| matches!(node.value(), Node::Element(element) if element.name() == "style"));
+    let sheets = elements.flat_map(|style| style.children()).filter_map(|child| child.value().as_text());
+    sheets.flat_map(|sheet| style::hidden_names(sheet)).collect()
+}
+
+fn value<'h>(element: &'h scraper::node::Element, name: &str) -> Option<&'h str> {
+    element.attrs().find(|(each, _)| *each == name).map(|(_, value)| value)
+}
+
+impl<'d> Element<'d> {
+    fn entry(self) -> &'d Entry<'d> {
+        &self.document.entries[self.index]
+    }
+
+    fn node(self) -> Option<&'d scraper::node::Element> {
+        match &self.entry().what {
+            What::Element(element) => Some(element),
+            What::Text(_) => None,
+        }
+    }
+
+    fn end(self) -> usize {
+        self.entry().end.min(self.document.entries.len())
+    }
+
+    fn at(self, index: usize) -> Element<'d> {
+        Element { index, ..self }
+    }
+
+    /// Its name, in lower case if it is HTML.
+    pub(super) fn name(self) -> &'d str {
+        self.node().map_or("", scraper::node::Element::name)
+    }
+
+    /// Its namespace.
+    pub(super) fn namespace(self) -> &'d str {
+        self.node().map_or("", |node| &node.name.ns)
+    }
+
+    /// Whether it is the HTML element of this name.
+    pub(super) fn is(self, name: &str) -> bool {
+        self.is_html() && self.name() == name
+    }
+
+    /// Whether it is in HTML's namespace.
+    pub(super) fn is_html(self) -> bool {
+        self.entry().state.html
+    }
+
+    /// Whether it is in SVG's namespace.
+    pub(super) fn is_svg(self) -> bool {
+        self.entry().state.svg
+    }
+
+    /// The value of an attribute, as written.
+    pub(super) fn attr(self, name: &str) -> Option<&'d str> {
+        value(self.node()?, name)
+    }
+
+    /// Whether it has an attribute.
+    pub(super) fn has(self, name: &str) -> bool {
+        self.attr(name).is_some()
+    }
+
+    /// Whether an attribute says more than white space.
+    pub(super) fn says(self, name: &str) -> bool {
+        self.attr(name).is_some_and(|value| !value.trim().is_empty())
+    }
+
+    /// Whether an attribute has this value (in lower case), in any case.
+    pub(super) fn attr_is(self, name: &str, value: &str) -> bool {
+        self.attr(name).is_some_and(|has| has.trim_ascii().eq_ignore_ascii_case(value))
+    }
+
+    /// Its attributes, by name and value.
+    pub(super) fn attrs(self) -> impl Iterator<Item = (&'d str, &'d str)> {
+        self.node().into_iter().flat_map(scraper::node::Element::attrs)
+    }
+
+    /// The elements that an attribute with ids refers to.
+    pub(super) fn referred(self, name: &str) -> impl Iterator<Item = Element<'d>> {
+        let document = self.document;
+        let ids = self.attr(name).unwrap_or_default().split_ascii_whitespace();
+        ids.take_while(|_| document.spend()).filter_map(|id| document.by_id(id))
+    }
+
+    pub(super) fn parent(self) -> Option<Element<'d>> {
+        self.entry().parent.map(|index| self.at(index))
+    }
+
+    /// Its ancestors, from its parent up.
+    pub(super) fn ancestors(self) -> impl Iterator<Item = Element<'d>> {
+        std::iter::successors(self.parent(), |element| element.parent().filter(|_| element.document.spend()))
+    }
+
+    /// The elements in it, in order.
+    pub(super) fn descendants(self) -> impl Iterator<Item = Element<'d>> {
+        self.document.elements_in(self.index + 1..self.end())
+    }
+
+    /// Its children, in order.
+    pub(super) fn children(self) -> impl Iterator<Item = Element<'d>> {
+        self.walk(|_| Visit::Over).filter_map(Item::element)
+    }
+
+    /// What is in it, in order; `visit` says of each element whether to look into it.
+    pub(super) fn walk(self, mut visit: impl FnMut(Element<'d>) -> Visit) -> impl Iterator<Item = Item<'d>> {
+        let (mut next, end) = (self.index + 1, self.end());
+        std::iter::from_fn(move || {
+            while next < end && self.document.spend() {
+                let index = next;
+                let element = self.at(index);
+                if let What::Text(text) = &element.entry().what {
+                    next += 1;
+                    return Some(Item::Text(text, element.state()));
+                }
+                let visit = visit(element);
+                next = if visit == Visit::Into { index + 1 } else { element.end() };
+                if visit != Visit::Past {
+                    return Some(Item::Element(element));
+                }
+            }
+            None
+        })
+    }
+
+    pub(super) fn state(self) -> State {
+        self.entry().state
+    }
+
+    /// Whether it can be seen, as far as the page itself tells.
+    pub(super) fn is_rendered(self) -> bool {
+        self.state().is_rendered() && !self.state().styled_away
+    }
+
+    /// Whether assistive technology meets it.
+    pub(super) fn is_exposed(self) -> bool {
+        self.state().is_exposed() && !self.state().styled_away
+    }
+
+    /// Whether a style sheet of the page hides its class or id.
+    pub(super) fn is_styled_away(self) -> bool {
+        let names = &self.document.styled_away;
+        let hides = |mark: char, name: &str| names.contains(format!("{mark}{name}").as_str());
+        let classes = || self.attr("class").unwrap_or_default().split_ascii_whitespace();
+        !names.is_empty() && (classes().any(|class| hides('.', class)) || self.attr("id").is_some_and(|id| hides('#', id)))
+    }
+
+    /// The role that its author gave it, whether it has it or not.
+    pub(super) fn explicit_role(self) -> Option<&'static Role> {
+        self.entry().explicit
+    }
+
+    /// The role that it has.
+    pub(super) fn role(self) -> Option<&'static Role> {
+        self.entry().role
+    }
+
+    /// Whether it has the role of this name.
+    pub(super) fn has_role(self, name: &str) -> bool {
+        self.role().is_some_and(|role| role.name == name)
+    }
+
+    /// Whether a label can belong to it.
+    pub(super) fn is_labelable(self) -> bool {
+        match self.name() {
+            "input" => self.is_html() && !self.attr_is("type", "hidden"),
+            "button" | "meter" | "output" | "progress" | "select" | "textarea" => self.is_html(),
+            _ => false,
+        }
+    }
+
+    /// Its labels.
+    pub(super) fn labels(self) -> impl Iterator<Item = Element<'d>> {
+        self.document.labels.get(&self.index).into_iter().flatten().map(move |&index| self.at(index))
+    }
+
+    /// Who owns it by aria-owns.
+    pub(super) fn owner(self) -> Option<Element<'d>> {
+        self.document.owners.get(&self.index).map(|&index| self.at(index))
+    }
+}
+
+/// How a walk goes on at an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Visit {
+    /// It is met, and what is in it.
+    Into,
+    /// It is met, but not what is in it.
+    Over,
+    /// Neither is met.
+    Past,
+}
+
+impl<'d> Item<'d> {
+    fn element(self) -> Option<Element<'d>> {
+        match self {
+            Item::Element(element) => Some(element),
+            Item::Text(..) => None,
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Do pictures have a text for who does not see them?
+
+use crate::evaluation::{
+    Found,
+    document::{Element, Item, Visit},
+    name::has_name,
+    semantics::is_decorative,
+};
+use nearcrawl_model::evaluation::Rule;
+
+pub(super) fn check(element: Element<'_>, found: &mut Found) {
+    if !element.is_exposed() {
+        return;
+    }
+    let is_image = element.has_role("img") || element.has_role("image");
+    if element.is_svg() {
+        let explicit =
+            element.explicit_role().filter(|role| matches!(role.name, "img" | "image" | "graphics-document" | "graphics-symbol"));
+        found.fail_if(Rule::SvgName, explicit.is_some() && !has_name(element));
+    } else if element.is_html() {
+        found.fail_if(Rule::ImageName, is_image && !is_decorative(element) && !has_name(element));
+        found.fail_if(Rule::ImageButtonName, is_image_button(element) && element.has_role("button") && !has_name(element));
+        found.fail_if(Rule::ObjectName, is_media_object(element) && !has_name(element));
+    }
+    let keeps_role = || element.role().is_some_and(|role| !role.is_presentational() && !role.is_generic());
+    found.fail_if(Rule::DecorativeExposed, is_decorative(element) && keeps_role());
+}
+
+/// Whether an element is a button drawn by a picture.
+pub(super) fn is_image_button(element: Element<'_>) -> bool {
+    element.is("input") && element.attr_is("type", "image")
+}
+
+/// Whether an object shows a picture, a film or a sound. What has a fall-back may show that instead: nobody can tell from here.
+fn is_media_object(element: Element<'_>) -> bool {
+    if !element.is("object") || element.explicit_role().is_some() || has_fallback(element) {
+        return false;
+    }
+    let media = |kind: &str| ["image/", "audio/", "video/"].iter().any(|prefix| kind.trim_ascii().to_ascii_lowercase().starts_with(prefix));
+    match (element.attr("type"), element.attr("data")) {
+        (Some(kind), _) => media(kind),
+        (None, Some(url)) => is_media_file(url),
+        (None, None) => false,
+    }
+}
+
+fn has_fallback(object: Element<'_>) -> bool {
+    object.walk(|_| Visit::Into).any(|item| match item {
+        Item::Text(text, _) => !text.trim().is_empty(),
+        Item::Element(element) => !element.is("param"),
+    })
+}
+
+fn is_media_file(url: &str) -> bool {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    let extension = path.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+    let media = "avif bmp gif ico jpeg jpg png svg webp aac flac m4a mp3 oga ogg opus wav m4v mov mp4 ogv webm";
+    extension.is_some_and(|extension| media.split(' ').any(|each| each == extension))
+}

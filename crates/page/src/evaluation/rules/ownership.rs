@@ -1,0 +1,76 @@
+//! Does a list own items, and an item belong to a list? Roles that need one another.
+
+use crate::evaluation::{
+    Found,
+    document::{Element, Item, Visit},
+    roles::{Role, names},
+    semantics::{has_global_property, own_role},
+};
+use nearcrawl_model::evaluation::Rule;
+
+pub(super) fn check(element: Element<'_>, found: &mut Found) {
+    let Some(role) = element.explicit_role().filter(|_| element.is_exposed() && (element.is_html() || element.is_svg())) else { return };
+    if own_role(element).is_some_and(|own| own.name == role.name) {
+        return;
+    }
+    found.fail_if(Rule::RequiredContext, !role.context.is_empty() && lacks_context(element, role));
+    found.fail_if(Rule::RequiredOwned, !role.owned.is_empty() && !element.attr_is("aria-busy", "true") && owns_others(element, role));
+}
+
+/// Whether assistive technology passes over an element to what is in it.
+fn is_transparent(element: Element<'_>) -> bool {
+    element.role().is_none_or(|role| role.is_presentational() || role.is_generic()) && !has_global_property(element)
+}
+
+/// Whether there may be something else here than the markup shows: drawn by a script, or shown by another style sheet.
+fn is_unknown(element: Element<'_>) -> bool {
+    element.name().contains('-') || element.is("slot") || element.state().styled_away
+}
+
+/// How many owners are asked for theirs: aria-owns can lead in a circle.
+const MAX_OWNERS: usize = 200;
+
+fn lacks_context(element: Element<'_>, role: &Role) -> bool {
+    let owners = std::iter::successors(Some(element), |owned| owned.owner().or_else(|| owned.parent()));
+    for owner in owners.skip(1).take(MAX_OWNERS) {
+        if is_unknown(owner) {
+            return false;
+        }
+        if !is_transparent(owner) {
+            return !owner.role().is_some_and(|owner| names(role.context, owner.name));
+        }
+    }
+    true
+}
+
+/// Whether an element owns something that it may not own, or something, but nothing of what it is for.
+fn owns_others(element: Element<'_>, role: &Role) -> bool {
+    let is_allowed = |owned: Element<'_>| owned.role().is_some_and(|owned| names(role.owned, owned.name));
+    let (mut has_allowed, mut has_text) = (false, false);
+    let elsewhere = |inner: Element<'_>| inner.owner().is_some_and(|owner| owner.index != element.index);
+    let visit = |inner: Element<'_>| match () {
+        () if is_unknown(inner) => Visit::Over,
+        () if !inner.is_exposed() || elsewhere(inner) => Visit::Past,
+        () if is_transparent(inner) || (is_allowed(inner) && inner.has_role("group")) => Visit::Into,
+        () => Visit::Over,
+    };
+    for item in element.walk(visit) {
+        match item {
+            Item::Text(text, _) => has_text |= !text.trim().is_empty(),
+            Item::Element(inner) if is_unknown(inner) => return false,
+            Item::Element(inner) if is_allowed(inner) => has_allowed = true,
+            Item::Element(inner) if is_transparent(inner) => {}
+            Item::Element(_) => return true,
+        }
+    }
+    for owned in element.referred("aria-owns") {
+        if is_unknown(owned) || is_transparent(owned) {
+            return false;
+        }
+        if !is_allowed(owned) {
+            return true;
+        }
+        has_allowed = true;
+    }
+    has_text && !has_allowed
+}

@@ -1,0 +1,234 @@
+//! What does each family of rules tell, beyond the W3C's own examples?
+
+use crate::evaluation::{Limits, evaluate};
+use nearcrawl_model::evaluation::Rule;
+use std::time::Duration;
+
+/// How often a page fails a rule.
+fn failures(rule: Rule, page: &str) -> u32 {
+    let evaluation = evaluate(page, &Limits::default(), &|| Duration::ZERO);
+    assert_eq!(evaluation.gate, None, "{page}");
+    evaluation.failures.get(&rule).copied().unwrap_or(0)
+}
+
+fn fails(rule: Rule, pages: &[&str]) {
+    for page in pages {
+        assert_eq!(failures(rule, page), 1, "{} fails by {page}", rule.id());
+    }
+}
+
+fn holds(rule: Rule, pages: &[&str]) {
+    for page in pages {
+        assert_eq!(failures(rule, page), 0, "{} holds in {page}", rule.id());
+    }
+}
+
+#[test]
+fn a_page_in_order_has_no_failures() {
+    let page = "<!doctype html><html lang=en><head><title>Opening hours</title><meta name=viewport content='width=device-width'></head><body>\
+        <header><a href=/><img src=logo.svg alt=Home></a><nav><ul><li><a href=/a>Hours</a></ul></nav></header>\
+        <main><h1>Hours</h1><form><label>Day <select name=d><option>Mon</select></label><label for=q>Search</label><input id=q type=search>\
+        <button>Go</button></form><table><caption>Hours</caption><tr><th>Day<th>Open<tr><td>Mon<td>8</table>\
+        <noscript><img src=pixel></noscript><template><img><img></template><script>'<img>'</script><br></main></body></html>";
+    let evaluation = evaluate(page, &Limits::default(), &|| Duration::ZERO);
+    assert_eq!((evaluation.total(), evaluation.gate), (0, None), "{evaluation:?}");
+    assert_eq!(evaluation.elements, 33, "what is in a template or not parsed as markup is not counted");
+}
+
+#[test]
+fn our_own_page_has_no_failures() {
+    let evaluation = evaluate(include_str!("../../../../../src/node/api/page/index.html"), &Limits::default(), &|| Duration::ZERO);
+    assert_eq!((evaluation.total(), evaluation.gate), (0, None), "{evaluation:?}");
+}
+
+#[test]
+fn names_come_from_where_the_standard_looks() {
+    let link = Rule::LinkName;
+    fails(
+        link,
+        &[
+            "<a href=x><svg><path></svg></a>",
+            "<a href=x><span hidden>x</span></a>",
+            "<a href=x><i style='visibility:hidden'>x</i></a>",
+            "<a href=x><img alt=x aria-hidden=true></a>",
+            "<a href=x aria-labelledby=none> </a>",
+            "<a href=x><script>x</script></a>",
+        ],
+    );
+    holds(
+        link,
+        &[
+            "<a href=x><svg><title>x</title></svg></a>",
+            "<a href=x title=x></a>",
+            "<a href=x><b><i><img alt=x></i></b></a>",
+            "<a href=x aria-labelledby='none l'></a><b id=l hidden>x</b>",
+            "<a href=x><my-icon></my-icon></a>",
+            "<a>x</a><a name=top></a>",
+            "<a href=x><i style='visibility:hidden'><b style='visibility:visible'>x</b></i></a>",
+            "<details><a href=x></a></details>",
+        ],
+    );
+    let field = Rule::FormFieldName;
+    fails(
+        field,
+        &[
+            "<label><input value=x></label>",
+            "<label for=y>x</label><input id=z>",
+            "<select><option>x</select>",
+            "<div role=textbox>x</div>",
+        ],
+    );
+    holds(
+        field,
+        &[
+            "<label>x<input></label>",
+            "<label for=z></label><label for=z>x</label><input id=z>",
+            "<input placeholder=x>",
+            "<input type=hidden>",
+            "<label for=z hidden>x</label><input id=z>",
+            "<input type=password>",
+            "<fieldset aria-hidden=true><input></fieldset>",
+        ],
+    );
+    fails(Rule::ButtonName, &["<button><img></button>", "<input type=button>", "<div role=button tabindex=0></div>"]);
+    holds(
+        Rule::ButtonName,
+        &["<input type=submit>", "<input type=button value=x>", "<button><img alt=x></button>", "<button disabled>x</button>"],
+    );
+}
+
+#[test]
+fn what_the_pages_own_styles_hide_needs_no_name_but_may_give_one() {
+    let styled = |page: &str| {
+        failures(Rule::LinkName, &format!("<style>.gone {{ display: none }} @media print {{ .on {{ display: none }} }}</style>{page}"))
+    };
+    assert_eq!(styled("<div class='x gone'><a href=x></a></div>"), 0);
+    assert_eq!(styled("<a href=x class=on></a>"), 1);
+    assert_eq!(styled("<a href=x><b class=gone>shown on wider screens, maybe</b></a>"), 0);
+}
+
+#[test]
+fn roles_hold_unless_they_are_overruled() {
+    fails(Rule::HeadingName, &["<h2 role=none tabindex=0></h2>", "<h2 role='nonsense heading'></h2>"]);
+    holds(Rule::HeadingName, &["<h2 role=none></h2>", "<h2 role=PRESENTATION></h2>", "<h2>x</h2>"]);
+    fails(Rule::DecorativeExposed, &["<ul role=none aria-label=x><li>x</ul>", "<img alt='' tabindex=0>"]);
+    holds(
+        Rule::DecorativeExposed,
+        &["<ul role=none><li>x</ul>", "<img alt=''>", "<img alt='' aria-hidden=true title=x>", "<div role=none tabindex=-1>x</div>"],
+    );
+    fails(Rule::RoleKnown, &["<div role=buton>x</div>", "<div role=widget>x</div>"]);
+    holds(Rule::RoleKnown, &["<div role='x button'>x</div>", "<div role=''>x</div>", "<div role=buton hidden>x</div>"]);
+    fails(Rule::AriaPermitted, &["<p aria-checked=true>x</p>", "<span aria-label=x>y</span>", "<nav aria-level=2>x</nav>"]);
+    holds(
+        Rule::AriaPermitted,
+        &["<nav aria-label=x>x</nav>", "<a href=x aria-expanded=true>x</a>", "<label aria-label=x>x</label>", "<p aria-live=off>x"],
+    );
+    fails(Rule::AriaRequired, &["<i role=checkbox>x</i>", "<i role=slider tabindex=0>x</i>", "<i role=separator tabindex=0></i>"]);
+    holds(
+        Rule::AriaRequired,
+        &["<input type=checkbox role=switch>", "<input type=range role=slider>", "<i role=separator></i>", "<i role=heading>x</i>"],
+    );
+}
+
+#[test]
+fn owners_and_owned_are_found_through_what_means_nothing() {
+    fails(Rule::RequiredContext, &["<div role=tab>x</div>", "<div role=tablist><section><i role=tab>x</i></section></div>"]);
+    holds(
+        Rule::RequiredContext,
+        &[
+            "<div role=tablist><div><span><i role=tab>x</i></span></div></div>",
+            "<x-tabs><i role=tab>x</i></x-tabs>",
+            "<table role=grid><tr><td role=gridcell>x</table>",
+            "<div role=tree><ul role=group><li role=treeitem>x</ul></div>",
+        ],
+    );
+    fails(
+        Rule::RequiredOwned,
+        &["<ul role=tablist><li><a href=x>x</a></ul>", "<div role=list>x</div>", "<div role=menu><b role=option>x</b></div>"],
+    );
+    holds(
+        Rule::RequiredOwned,
+        &[
+            "<div role=list></div>",
+            "<ul role=tablist><li role=none><a role=tab href=x>x</a></ul>",
+            "<div role=list><x-items></x-items></div>",
+            "<div role=menu><i role=separator></i><b role=menuitem>x</b></div>",
+            "<div role=list><div role=listitem>x</div><p hidden>x</p></div>",
+        ],
+    );
+}
+
+#[test]
+fn the_focus_is_looked_for_where_it_can_come_to() {
+    fails(
+        Rule::HiddenFocus,
+        &[
+            "<div aria-hidden=true><a href=x>x</a></div>",
+            "<div aria-hidden=true><p tabindex=0>x</p></div>",
+            "<fieldset disabled aria-hidden=true><legend><input></legend></fieldset>",
+        ],
+    );
+    holds(
+        Rule::HiddenFocus,
+        &[
+            "<div aria-hidden=true><a>x</a><button disabled>x</button><a href=x tabindex=-1>x</a></div>",
+            "<div aria-hidden=true hidden><a href=x>x</a></div>",
+            "<div aria-hidden=true inert><a href=x>x</a></div>",
+            "<fieldset disabled aria-hidden=true><legend>x</legend><legend><input></legend></fieldset>",
+            "<div aria-hidden=true><details><a href=x>x</a></details></div>",
+        ],
+    );
+    fails(Rule::PresentationalFocus, &["<div role=img aria-label=x><a href=x>x</a></div>", "<button><i tabindex=0>x</i></button>"]);
+    holds(Rule::PresentationalFocus, &["<button><i tabindex=-1>x</i></button>", "<div role=img aria-label=x><b>x</b></div>"]);
+}
+
+#[test]
+fn tables_are_laid_out_before_they_are_judged() {
+    let table = Rule::TableHeaderCells;
+    fails(
+        table,
+        &["<table><tr><th scope=col>a<th scope=col>b<tr><td>1</table>", "<table><tr><th scope=row>a</table>", "<table><tr><th>a</table>"],
+    );
+    holds(
+        table,
+        &[
+            "<table><tr><th>a<td>1<tr><td colspan=2>2</table>",
+            "<table><tr><th rowspan=2>a<th>b<tr><th>c<tr><td>1<td>2</table>",
+            "<table><tr><th><td>x</table>",
+            "<table role=none><tr><th>a</table>",
+            "<table><thead><tr><th>a</thead><tbody id=rows></tbody></table>",
+            "<table><tr><th colspan=2>a<tr><td>1</table>",
+        ],
+    );
+    let headers = Rule::TableHeadersAttribute;
+    fails(
+        headers,
+        &[
+            "<table><tr><th id=a>a<td headers='a b'>1</table>",
+            "<table><tr><td id=a headers=a>1</table>",
+            "<table><tr><th id=a>a</table><table><tr><td headers=a>1</table>",
+        ],
+    );
+    holds(
+        headers,
+        &[
+            "<table><tr><th id=a>a<td headers=a>1</table>",
+            "<table role=none><tr><td headers=x>1</table>",
+            "<table><tr><td headers=''>1</table>",
+        ],
+    );
+}
+
+#[test]
+fn the_page_itself_is_looked_at() {
+    fails(Rule::PageTitle, &["<p>x", "<title> </title>", "<svg><title>x</title></svg>"]);
+    holds(Rule::PageTitle, &["<title>x</title>", "<body><title>x</title>"]);
+    fails(Rule::PageLanguage, &["<p>x", "<html lang=' '>"]);
+    fails(Rule::PageLanguageTag, &["<html lang=en_US>", "<html lang=xx>"]);
+    fails(Rule::PageLanguagesMatch, &["<html lang=en xml:lang=fr>"]);
+    holds(Rule::PageLanguagesMatch, &["<html lang=en xml:lang=en-GB>", "<html lang=xx xml:lang=fr>"]);
+    fails(Rule::PartLanguageTag, &["<p lang=xx>x", "<p lang=xx><img alt=x></p>"]);
+    holds(Rule::PartLanguageTag, &["<p lang=xx></p>", "<p lang=''>x</p>", "<p lang=xx><b lang=fr>x</b></p>", "<p lang=xx hidden>x</p>"]);
+    assert_eq!(failures(Rule::UniqueId, "<i id=a></i><i id=b></i><b id=a></b><b id=a></b>"), 3, "everyone who shares an id");
+    assert_eq!(failures(Rule::UniqueAttribute, "<i a a></i><b a A='x'></b><u a b></u><!--<s a a>-->"), 2);
+}

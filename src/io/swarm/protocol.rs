@@ -1,0 +1,19 @@
+//! Which protocols does a member speak, and in which version? Every change that others could not read raises a number here.
+
+/// The version of hello and of everything between members. Members speak exactly the same one.
+pub const PROTOCOL: u32 = 4;
+
+/// The first exchange on a connection: both sides say which swarm and which version.
+pub(super) const HELLO: &str = "/nearcrawl/hello/1";
+
+/// Questions and answers between members.
+pub(super) const MEMBER: &str = "/nearcrawl/member/1";
+
+/// What anybody may ask who may read.
+pub(super) const PUBLIC: &str = "/nearcrawl/public/1";
+
+/// What libp2p's identify says of us.
+pub(super) const IDENTIFY: &str = "/nearcrawl/1";
+
+/// The first part of the name of each gossip topic.
+pub(super) const TOPIC: &str = "nearcrawl/1";

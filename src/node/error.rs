@@ -1,0 +1,74 @@
+//! Why can this access point not start, or not go on? Each with what to do, and an exit status that tells systemd whether to try again.
+
+use crate::io::{
+    fetcher::FetcherConfigError,
+    resolver::ResolverConfigError,
+    store::{OpenError, StoreError},
+    swarm::StartError,
+};
+use std::path::PathBuf;
+
+/// A failure of the whole daemon.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// The state directory cannot be used.
+    #[error(transparent)]
+    Store(#[from] OpenError),
+    /// The store failed while the daemon ran.
+    #[error("the store failed: {0}")]
+    Storing(#[from] StoreError),
+    /// The key cannot be used.
+    #[error("{path}: {why}")]
+    Key {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        why: String,
+        /// Whether it is a matter of permissions.
+        forbidden: bool,
+    },
+    /// The hierarchy cannot be loaded.
+    #[error("hierarchy: {0}")]
+    Hierarchy(String),
+    /// The pre-shared key cannot be read.
+    #[error("{path}: {why}")]
+    PreSharedKey {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// The fetcher cannot be made.
+    #[error(transparent)]
+    Fetcher(#[from] FetcherConfigError),
+    /// The resolver cannot be made.
+    #[error(transparent)]
+    Resolver(#[from] ResolverConfigError),
+    /// The swarm cannot be started.
+    #[error(transparent)]
+    Swarm(#[from] StartError),
+    /// The API cannot be served.
+    #[error(transparent)]
+    Api(#[from] super::api::ApiError),
+    /// The store takes less than the crawler gives it, for too long.
+    #[error("the store stands still: {0} commands wait for the disk; the journal of this service says more")]
+    StoreBehind(usize),
+    /// A part of the daemon ended that must not.
+    #[error("{0} ended unexpectedly; the journal of this service says more")]
+    Ended(&'static str),
+}
+
+impl NodeError {
+    /// The exit status, as in sysexits(3).
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            NodeError::Store(error) => error.exit_status(),
+            NodeError::Key { forbidden: true, .. } => 77,
+            NodeError::Key { .. } | NodeError::Hierarchy(_) | NodeError::PreSharedKey { .. } => 66,
+            NodeError::Fetcher(_) | NodeError::Resolver(_) => 78,
+            NodeError::Swarm(_) | NodeError::Api(_) => 73,
+            // To be started again: the next start repairs what can be repaired.
+            NodeError::Storing(_) | NodeError::StoreBehind(_) | NodeError::Ended(_) => 70,
+        }
+    }
+}

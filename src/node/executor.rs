@@ -1,0 +1,311 @@
+//! Carries each of the crawler's commands out, with the client that it needs; none is judged here.
+
+use super::{
+    peer_transfers::{self, PeerQuestion},
+    revisit,
+    setup::WebClients,
+    snapshot_store::SnapshotStore,
+    snapshot_transfer::{self, Wanted},
+    store_queue,
+};
+use crate::io::{
+    store::Store,
+    swarm::{SwarmCommand, SwarmHandle},
+    tasks::{self, TaskKind},
+};
+use nearcrawl_core::{
+    event::{Command, Event, HierarchyCommand, PeerCommand, WebCommand},
+    hierarchy_version::editions::Found,
+};
+use nearcrawl_model::{
+    fetch::{FetchError, ProbeKind, ProbeReport, ResolveError},
+    message::Response,
+    time::Millis,
+};
+use std::{collections::BTreeMap, future::Future, net::IpAddr, sync::Arc};
+use tokio::{
+    sync::{Semaphore, mpsc},
+    task::JoinSet,
+};
+
+/// Events from executor that wait to be taken in.
+const MAX_EVENTS: usize = 1024;
+
+/// Copies and recoveries at once.
+const MAX_TRANSFERS: usize = 32;
+
+/// Who finds all of that busy may ask again after this long, in milliseconds.
+const LENT_AGAIN: Millis = 300;
+
+/// Pieces of hierarchies that are read for members at once.
+const MAX_LENT: usize = 4;
+
+/// All executor of one node, and the ways by which their answers come back.
+pub struct Executor {
+    web: WebClients,
+    probe: ProbeKind,
+    store: Store,
+    swarm: Option<SwarmHandle>,
+    store_queue: store_queue::StoreQueue,
+    events: mpsc::Sender<Event>,
+    asking: mpsc::Sender<PeerQuestion>,
+    transfers: Arc<Semaphore>,
+    /// The editions of the hierarchy on disk; none for who crawls alone.
+    snapshots: Option<SnapshotStore>,
+    /// Answers to members about it that may be under way at once: each waits for the disk.
+    lending: Arc<Semaphore>,
+    tasks: JoinSet<()>,
+}
+
+/// What the loop listens to.
+pub struct Inbox {
+    /// Facts from executor.
+    pub events: mpsc::Receiver<Event>,
+    /// Answers of the store, or its failure.
+    pub outcomes: mpsc::Receiver<store_queue::Outcome>,
+    /// Questions of exchanges with a member.
+    pub transfers: mpsc::Receiver<PeerQuestion>,
+}
+
+impl Executor {
+    /// With these clients; begins the task of the store queue.
+    pub fn new(web: WebClients, probe: ProbeKind, store: Store, swarm: Option<SwarmHandle>) -> (Executor, Inbox) {
+        let (events, heard) = mpsc::channel(MAX_EVENTS);
+        let (asking, transfers) = mpsc::channel(MAX_TRANSFERS);
+        let (outcome, outcomes) = mpsc::channel(MAX_EVENTS);
+        let mut set = JoinSet::new();
+        let (store_queue, serving) = store_queue::StoreQueue::new(store.clone(), swarm.clone(), outcome);
+        set.spawn(async move {
+            // After a panic nobody sends outcomes any more: the loop sees that the queue has ended.
+            let _ = tasks::run(TaskKind::StoreQueue, serving).await;
+        });
+        let (transfer_turns, lending) = (Arc::new(Semaphore::new(MAX_TRANSFERS)), Arc::new(Semaphore::new(MAX_LENT)));
+        let executor = Executor {
+            web,
+            probe,
+            store,
+            swarm,
+            store_queue,
+            events,
+            asking,
+            transfers: transfer_turns,
+            snapshots: None,
+            lending,
+            tasks: set,
+        };
+        (executor, Inbox { events: heard, outcomes, transfers })
+    }
+
+    /// Another key for fingerprints: the swarm that let us in has one.
+    pub fn set_web(&mut self, web: WebClients) {
+        self.web = web;
+    }
+
+    /// Where editions of the hierarchy lie.
+    pub fn set_snapshots(&mut self, snapshots: SnapshotStore) {
+        self.snapshots = Some(snapshots);
+    }
+
+    /// The queue to the store.
+    pub fn store_queue(&mut self) -> &mut store_queue::StoreQueue {
+        &mut self.store_queue
+    }
+
+    /// How many commands wait outside of the queue to the store, because it is full.
+    pub fn behind(&self) -> usize {
+        self.store_queue.behind()
+    }
+
+    /// Waits until the queue to the store has room.
+    pub fn room(&self) -> impl Future<Output = ()> + use<> {
+        self.store_queue.room()
+    }
+
+    /// Connections to web servers that are open.
+    pub fn open_connections(&self) -> u64 {
+        self.web.fetcher.open_connections() as u64
+    }
+
+    /// Carries a command out, or begins to. Returns an event that is already certain, if there is one.
+    pub fn perform(&mut self, command: Command) -> Option<Event> {
+        // The tasks that have ended are forgotten as new ones begin.
+        while self.tasks.try_join_next().is_some() {}
+        match command {
+            Command::Store(command) => return self.store_queue.give(command),
+            Command::Web(command) => self.ask_web(command),
+            Command::Peers(command) => return self.tell_peers(command),
+            Command::Hierarchy(command) => self.exchange_hierarchies(command),
+            Command::Finished => {}
+        }
+        None
+    }
+
+    fn ask_web(&mut self, command: WebCommand) {
+        match command {
+            WebCommand::Resolve(host) => {
+                let resolver = self.web.resolver.clone();
+                let crashed = Event::Resolved { host: host.clone(), answer: Err(ResolveError::Crashed) };
+                self.spawn(TaskKind::Resolve, Some(crashed), async move {
+                    let answer = resolver.resolve(&host).await;
+                    Some(Event::Resolved { host, answer })
+                });
+            }
+            WebCommand::Probe { question, target } => {
+                let (prober, kind) = (self.web.prober.clone(), self.probe);
+                let crashed = Event::Probed { question, report: ProbeReport { rtt_us: Err(FetchError::Crashed), took: 0 } };
+                self.spawn(TaskKind::Probe, Some(crashed), async move {
+                    Some(Event::Probed { question, report: prober.probe(&target, kind).await })
+                });
+            }
+            WebCommand::Fetch(order) => {
+                let (fetcher, address) = (self.web.fetcher.clone(), order.address);
+                let landed = self.landing(address);
+                // Boxed, so that it is not copied on its way: it takes some kilobytes.
+                let fetching = Box::pin(async move { fetcher.fetch_telling(order, landed).await });
+                // The fetcher tells of its own panics, in the report.
+                self.spawn_told(async move { Some(Event::Fetched { address, report: Box::new(fetching.await) }) });
+            }
+            WebCommand::Revisit { order, site, page } => {
+                let (fetcher, store) = (self.web.fetcher.clone(), self.store.clone());
+                let landed = self.landing(order.address);
+                let revisiting = Box::pin(async move { revisit::revisit(&fetcher, &store, (order, landed), site, page).await });
+                self.spawn_told(async move { Some(revisiting.await) });
+            }
+            WebCommand::CloseConnection(address) => {
+                let fetcher = self.web.fetcher.clone();
+                self.spawn(TaskKind::Close, None, async move {
+                    fetcher.close(address).await;
+                    None
+                });
+            }
+        }
+    }
+
+    fn tell_peers(&mut self, command: PeerCommand) -> Option<Event> {
+        match command {
+            PeerCommand::Ask { to, question, request } => {
+                let told = self.tell(SwarmCommand::Ask { to, question, request });
+                return (!told && question != 0).then_some(Event::Answered { question, from: to, answer: None });
+            }
+            PeerCommand::Answer { ticket, response } => {
+                self.tell(SwarmCommand::Answer { ticket, response });
+            }
+            PeerCommand::Publish(gossip) => {
+                self.tell(SwarmCommand::Publish(gossip));
+            }
+            PeerCommand::Know { access_point, addresses } => {
+                self.tell(SwarmCommand::Remember { peer: access_point, addresses });
+            }
+            PeerCommand::Copy(order) => {
+                let (store, asking, turn) = (self.store.clone(), self.asking.clone(), Arc::clone(&self.transfers));
+                let crashed = Event::Copied { to: order.to, sent: BTreeMap::new(), heads: None };
+                self.spawn(TaskKind::PeerTransfer, Some(crashed), async move {
+                    let _turn = turn.acquire_owned().await.ok()?;
+                    Some(peer_transfers::copy(store, asking, order).await)
+                });
+            }
+            PeerCommand::Recover { subnet, from } => {
+                let (asking, turn) = (self.asking.clone(), Arc::clone(&self.transfers));
+                let crashed = Event::Recovered { subnet, from, journals: None };
+                self.spawn(TaskKind::PeerTransfer, Some(crashed), async move {
+                    let _turn = turn.acquire_owned().await.ok()?;
+                    Some(peer_transfers::recover(asking, subnet, from).await)
+                });
+            }
+        }
+        None
+    }
+
+    fn exchange_hierarchies(&mut self, command: HierarchyCommand) {
+        match command {
+            HierarchyCommand::Gather { edition, from, ours } => {
+                let (asking, snapshots) = (self.asking.clone(), self.snapshots.clone());
+                let crashed = Event::EditionFound { edition, found: Found::Unusable, hierarchy: None, wrong: 0 };
+                self.spawn(TaskKind::SnapshotTransfer, Some(crashed), async move {
+                    Some(snapshot_transfer::gather(asking, snapshots?, ours, edition, from).await)
+                });
+            }
+            HierarchyCommand::Keep { uses, others } => {
+                if let Some(snapshots) = self.snapshots.clone() {
+                    self.spawn(TaskKind::SnapshotFiles, None, async move {
+                        let kept = tokio::task::spawn_blocking(move || snapshots.keep(&uses, &others)).await;
+                        if let Ok(Err(why)) = kept {
+                            tracing::warn!("which hierarchy is used could not be noted: {why}");
+                        }
+                        None
+                    });
+                }
+            }
+            HierarchyCommand::TellManifest { ticket, hash } => self.lend(ticket, Wanted::Manifest(hash)),
+            HierarchyCommand::TellChunk { ticket, manifest, index } => self.lend(ticket, Wanted::Chunk { manifest, index }),
+        }
+    }
+
+    /// Tells the crawler that a page is here. If too much else waits to be heard, the next request waits until it is read.
+    fn landing(&self, address: IpAddr) -> impl FnOnce(Millis) + use<> {
+        let events = self.events.clone();
+        move |took| drop(events.try_send(Event::Landed { address, took }))
+    }
+
+    /// Answers a member about our files of the hierarchy, a few at a time.
+    fn lend(&mut self, ticket: u64, wanted: Wanted) {
+        let (Some(snapshots), Ok(turn)) = (self.snapshots.clone(), Arc::clone(&self.lending).try_acquire_owned()) else {
+            self.tell(SwarmCommand::Answer { ticket, response: Response::Busy(LENT_AGAIN) });
+            return;
+        };
+        let swarm = self.swarm.clone();
+        self.spawn_told(async move {
+            let telling = tasks::run(TaskKind::SnapshotServing, snapshot_transfer::tell(snapshots, wanted));
+            let response = telling.await.unwrap_or(Response::Busy(LENT_AGAIN));
+            drop(turn);
+            if let Some(swarm) = swarm
+                && swarm.tell(SwarmCommand::Answer { ticket, response }).is_err()
+            {
+                tracing::debug!("a piece of the hierarchy was not sent: the swarm is busy or gone");
+            }
+            None
+        });
+    }
+
+    /// Tells the swarm; false if it cannot take it.
+    pub fn tell(&self, command: SwarmCommand) -> bool {
+        self.swarm.as_ref().is_some_and(|swarm| swarm.tell(command).is_ok())
+    }
+
+    /// Begins a task. After a panic the event that stands for its failure is told instead of its own.
+    fn spawn(&mut self, kind: TaskKind, crashed: Option<Event>, task: impl Future<Output = Option<Event>> + Send + 'static) {
+        self.spawn_told(async move { tasks::run(kind, task).await.unwrap_or(crashed) });
+    }
+
+    /// Begins a task that tells of its panics itself.
+    fn spawn_told(&mut self, task: impl Future<Output = Option<Event>> + Send + 'static) {
+        let events = self.events.clone();
+        self.tasks.spawn(async move {
+            if let Some(event) = task.await {
+                // The loop has ended: nobody needs to know any more.
+                let _ = events.send(event).await;
+            }
+        });
+    }
+
+    /// Closes every connection and ends every task.
+    pub async fn rest(&mut self) {
+        self.end().await;
+        self.store.close().await;
+    }
+
+    /// The same, when nobody will want to know what is stored.
+    pub async fn rest_for_good(&mut self) {
+        self.end().await;
+        self.store.discard().await;
+    }
+
+    async fn end(&mut self) {
+        self.web.fetcher.close_all().await;
+        self.tasks.abort_all();
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

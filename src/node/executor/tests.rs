@@ -1,0 +1,174 @@
+//! Is every command answered whose task panics, and does the next one of its kind work again?
+
+use super::*;
+use crate::{
+    io::{fetcher::tests::site::Site, store::StoreConfig},
+    node::{config::Config, setup, snapshot_store::SnapshotStore},
+};
+use nearcrawl_core::replication::replicas::CopyOrder;
+use nearcrawl_hierarchy::Builder;
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    edition::Edition,
+    fetch::{FetchOrder, FetchOutcome, FetchPurpose, ProbeTarget},
+    fingerprint::{Fingerprint, FingerprintKey},
+    url::PageUrl,
+    view::TaskView,
+};
+use std::time::Duration;
+
+/// An executor without a swarm, and a web server that answers everything with a small page.
+struct Bench {
+    executor: Executor,
+    inbox: Inbox,
+    site: Site,
+    _directory: tempfile::TempDir,
+}
+
+impl Bench {
+    async fn new() -> Bench {
+        let page = "<a href=/next>next</a>";
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n{page}", page.len());
+        let site = Site::always(vec![crate::io::fetcher::tests::site::Step::Send(answer.into_bytes().into())]).await;
+        let directory = tempfile::tempdir().unwrap();
+        let mut config =
+            Config { state_dir: directory.path().to_owned(), contact: Some("nobody@lab.test".to_owned()), ..Config::default() };
+        (config.crawl.ports, config.crawl.allow_ranges) = (vec![site.address.port()], vec!["127.0.0.0/8".parse().unwrap()]);
+        config.dns.servers = vec!["127.0.0.1:9".parse().unwrap()];
+        config.crawl.evaluation = true;
+        let web = setup::web_clients(&config, FingerprintKey([7; 16])).unwrap();
+        let (store, _) = Store::open(&directory.path().join("store"), &StoreConfig::default()).unwrap();
+        let (mut executor, inbox) = Executor::new(web, ProbeKind::Tcp, store, None);
+        executor.set_snapshots(SnapshotStore::open(&config).unwrap());
+        Bench { executor, inbox, site, _directory: directory }
+    }
+
+    fn order(&self) -> FetchOrder {
+        let url = PageUrl::parse(&format!("http://good.test:{}/", self.site.address.port())).unwrap();
+        FetchOrder { url, address: self.site.address.ip(), purpose: FetchPurpose::Page, validators: Default::default() }
+    }
+
+    /// The event that answers a command, whatever is told before it of a page on its way.
+    async fn told(&mut self, command: Command) -> Event {
+        if let Some(event) = self.executor.perform(command) {
+            return event;
+        }
+        loop {
+            let event = tokio::time::timeout(Duration::from_secs(20), self.inbox.events.recv()).await;
+            match event.expect("an answer within 20 s").unwrap() {
+                Event::Landed { .. } => {}
+                event => return event,
+            }
+        }
+    }
+
+    async fn fetched(&mut self) -> FetchOutcome {
+        match self.told(Command::Web(WebCommand::Fetch(self.order()))).await {
+            Event::Fetched { report, .. } => report.outcome,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn line(kind: TaskKind) -> TaskView {
+    tasks::table().into_iter().find(|line| line.name == kind.name()).unwrap_or_default()
+}
+
+/// One panic of this kind, then checks that the table of tasks tells of it and that nothing of the kind runs on.
+async fn after_a_panic<T>(kind: TaskKind, work: impl Future<Output = T>) -> T {
+    let before = line(kind);
+    tasks::inject_panics(kind, 1);
+    let done = work.await;
+    let after = line(kind);
+    assert_eq!((after.panicked, after.running), (before.panicked + 1, before.running), "{after:?}");
+    done
+}
+
+const MEMBER: AccessPoint = AccessPoint([3; 32]);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_whose_task_panics_fails_and_the_next_one_works() {
+    let mut bench = Bench::new().await;
+    assert!(matches!(bench.fetched().await, FetchOutcome::Page { .. }));
+    for kind in [TaskKind::Fetch, TaskKind::PageReading] {
+        assert_eq!(after_a_panic(kind, bench.fetched()).await, FetchOutcome::Failed(FetchError::Crashed));
+        assert!(matches!(bench.fetched().await, FetchOutcome::Page { .. }), "after {kind:?}");
+    }
+    // A connection that nobody drives is no failure of the server: it is closed, and the next request opens another one.
+    let close = Command::Web(WebCommand::CloseConnection(bench.site.address.ip()));
+    assert!(bench.executor.perform(close.clone()).is_none());
+    while line(TaskKind::Close).running > 0 || line(TaskKind::Close).started == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(matches!(after_a_panic(TaskKind::Connection, bench.fetched()).await, FetchOutcome::Failed(_)));
+    assert!(matches!(bench.fetched().await, FetchOutcome::Page { .. }));
+
+    let ended = line(TaskKind::Close).panicked;
+    tasks::inject_panics(TaskKind::Close, 1);
+    assert!(bench.executor.perform(close).is_none());
+    while line(TaskKind::Close).panicked == ended {
+        tokio::task::yield_now().await;
+    }
+    assert!(matches!(bench.fetched().await, FetchOutcome::Page { .. }));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_known_of_a_page_is_done_without_if_reading_it_panics() {
+    let mut bench = Bench::new().await;
+    let revisit = Command::Web(WebCommand::Revisit { order: bench.order(), site: 1, page: Fingerprint(1) });
+    match after_a_panic(TaskKind::Former, bench.told(revisit)).await {
+        Event::Revisited { report, former: None, .. } => assert!(matches!(report.outcome, FetchOutcome::Page { .. })),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_probe_and_a_look_up_whose_tasks_panic_fail() {
+    let mut bench = Bench::new().await;
+    let address = bench.site.address;
+    let probe = |question| {
+        Command::Web(WebCommand::Probe { question, target: ProbeTarget { address, host: "good.test".parse().unwrap(), secure: false } })
+    };
+    match after_a_panic(TaskKind::Probe, bench.told(probe(1))).await {
+        Event::Probed { question: 1, report } => assert_eq!(report.rtt_us, Err(FetchError::Crashed)),
+        other => panic!("{other:?}"),
+    }
+    match bench.told(probe(2)).await {
+        Event::Probed { question: 2, report } => assert!(report.rtt_us.is_ok(), "{report:?}"),
+        other => panic!("{other:?}"),
+    }
+    let resolve = Command::Web(WebCommand::Resolve("museum.test".parse().unwrap()));
+    match after_a_panic(TaskKind::Resolve, bench.told(resolve)).await {
+        Event::Resolved { answer, .. } => assert_eq!(answer, Err(ResolveError::Crashed)),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transfer_whose_task_panics_counts_as_not_answered() {
+    let mut bench = Bench::new().await;
+    let copy = Command::Peers(PeerCommand::Copy(CopyOrder { to: MEMBER, ranges: Vec::new() }));
+    match after_a_panic(TaskKind::PeerTransfer, bench.told(copy)).await {
+        Event::Copied { to: MEMBER, heads: None, .. } => {}
+        other => panic!("{other:?}"),
+    }
+    let recover = Command::Peers(PeerCommand::Recover { subnet: "9.0.0.0/24".parse().unwrap(), from: MEMBER });
+    match after_a_panic(TaskKind::PeerTransfer, bench.told(recover)).await {
+        Event::Recovered { journals: None, .. } => {}
+        other => panic!("{other:?}"),
+    }
+    let ours = Arc::new(Builder::new().finish().unwrap());
+    let gather = Command::Hierarchy(HierarchyCommand::Gather { edition: Edition { hash: [1; 32], built: 0 }, from: vec![MEMBER], ours });
+    match after_a_panic(TaskKind::SnapshotTransfer, bench.told(gather)).await {
+        Event::EditionFound { found: Found::Unusable, hierarchy: None, .. } => {}
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(bench.executor.transfers.available_permits(), MAX_TRANSFERS, "every turn was given back");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_end_of_the_store_queue_is_seen() {
+    tasks::inject_panics(TaskKind::StoreQueue, 1);
+    let mut bench = Bench::new().await;
+    assert!(bench.inbox.outcomes.recv().await.is_none(), "the loop ends the daemon at this");
+}

@@ -1,0 +1,146 @@
+//! What the loop has done on the disk beside the crawler's commands, without ever waiting for it: what is kept for the next start, and
+//! how large the disk's part is.
+//!
+//! Chores are done one after another by a task of its own; what came of each comes back as a [`Done`].
+
+use super::{
+    error::NodeError,
+    persisted_state,
+    setup::{self, WebClients},
+};
+use crate::{
+    io::{
+        store::Store,
+        swarm::SwarmSecrets,
+        tasks::{self, TaskKind},
+    },
+    node::config::Config,
+};
+use nearcrawl_model::{access_point::AccessPoint, claim::SignedClaim, url::PageUrl};
+use std::collections::BTreeSet;
+use tokio::sync::mpsc;
+
+/// Chores that may wait; one more is refused, and asked for again later.
+const MAX_CHORES: usize = 16;
+
+/// Something to be done on the disk.
+#[derive(Clone, Debug)]
+pub enum Chore {
+    /// Measure how much room is free and taken.
+    Measure,
+    /// Keep who counts now, and where they can be reached.
+    Members {
+        /// The members.
+        members: BTreeSet<AccessPoint>,
+        /// Their addresses.
+        addresses: Vec<String>,
+    },
+    /// Keep the secrets of the swarm that let us in, and make ready what depends on them.
+    Secrets(SwarmSecrets),
+    /// Keep these starting points, in place of all before.
+    Seeds {
+        /// To be named when it is done.
+        number: u64,
+        /// All of them.
+        seeds: Vec<PageUrl>,
+    },
+}
+
+/// What came of a chore.
+pub enum Done {
+    /// Bytes on the disk; none of a number that could not be measured.
+    Measured {
+        /// Free.
+        free: Option<u64>,
+        /// Taken by what must not be lost.
+        state: u64,
+        /// Taken by all.
+        all: u64,
+    },
+    /// The members are kept; an error is told in words.
+    Members(Result<(BTreeSet<AccessPoint>, Vec<String>), String>),
+    /// The secrets are kept.
+    Admitted(Box<Result<Admitted, NodeError>>),
+    /// The starting points are kept; an error is told in words.
+    Seeds {
+        /// Of which [`Chore::Seeds`].
+        number: u64,
+        /// Whether it is so.
+        result: Result<(), String>,
+    },
+}
+
+/// What a node needs that was let into a swarm.
+pub struct Admitted {
+    /// The swarm's secrets, stored.
+    pub secrets: SwarmSecrets,
+    /// Clients that use the swarm's fingerprint key.
+    pub web: WebClients,
+    /// The claims in the store.
+    pub claims: Vec<SignedClaim>,
+}
+
+/// Where chores are given.
+pub struct Housekeeping(mpsc::Sender<Chore>);
+
+impl Housekeeping {
+    /// Begins its task, which ends with this value.
+    pub fn start(store: Store, config: Config) -> (Housekeeping, mpsc::Receiver<Done>) {
+        let (chores, waiting) = mpsc::channel(MAX_CHORES);
+        // One more than can wait: whoever is done never waits for the loop.
+        let (done, told) = mpsc::channel(MAX_CHORES + 1);
+        tokio::spawn(serve(store, config, waiting, done));
+        (Housekeeping(chores), told)
+    }
+
+    /// Gives a chore; false if too many wait.
+    pub fn give(&self, chore: Chore) -> bool {
+        self.0.try_send(chore).is_ok()
+    }
+}
+
+async fn serve(store: Store, config: Config, mut chores: mpsc::Receiver<Chore>, done: mpsc::Sender<Done>) {
+    while let Some(chore) = chores.recv().await {
+        let failed = failure_of(&chore);
+        let kind = if matches!(chore, Chore::Measure) { TaskKind::DiskUsage } else { TaskKind::PersistedState };
+        let told = tasks::run(kind, carry_out(&store, &config, chore)).await;
+        if done.send(told.unwrap_or(failed)).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// What is told of a chore whose task panicked.
+fn failure_of(chore: &Chore) -> Done {
+    let why = "nearcrawl itself failed while it wrote".to_owned();
+    match chore {
+        Chore::Measure => Done::Measured { free: None, state: 0, all: 0 },
+        Chore::Members { .. } => Done::Members(Err(why)),
+        Chore::Secrets(_) => Done::Admitted(Box::new(Err(NodeError::Ended("storing the swarm's secrets")))),
+        Chore::Seeds { number, .. } => Done::Seeds { number: *number, result: Err(why) },
+    }
+}
+
+async fn carry_out(store: &Store, config: &Config, chore: Chore) -> Done {
+    match chore {
+        Chore::Measure => {
+            let (state, all) = (store.state_usage().await.unwrap_or(0), store.disk_usage().await.unwrap_or(0));
+            Done::Measured { free: store.free_space().await.ok(), state, all }
+        }
+        Chore::Members { members, addresses } => {
+            let kept = persisted_state::keep_members(store, &members, &addresses).await;
+            Done::Members(kept.map(|()| (members, addresses)).map_err(|why| why.to_string()))
+        }
+        Chore::Secrets(secrets) => Done::Admitted(Box::new(admitted(store, config, secrets).await)),
+        Chore::Seeds { number, seeds } => {
+            let result = persisted_state::keep_seeds(store, &seeds).await.map_err(|why| why.to_string());
+            Done::Seeds { number, result }
+        }
+    }
+}
+
+async fn admitted(store: &Store, config: &Config, secrets: SwarmSecrets) -> Result<Admitted, NodeError> {
+    persisted_state::keep_secrets(store, &secrets).await?;
+    let claims = store.claims_all().await?;
+    Ok(Admitted { secrets, web: setup::web_clients(config, secrets.fingerprint_key)?, claims })
+}

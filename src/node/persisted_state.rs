@@ -1,0 +1,79 @@
+//! What is remembered from one life to the next, beside claims and journals: small named values in the store.
+
+use super::{error::NodeError, store_queue::contacts_page};
+use crate::io::{store::Store, swarm::SwarmSecrets};
+use nearcrawl_core::delegation::contacts::PAGES;
+use nearcrawl_model::{access_point::AccessPoint, url::PageUrl};
+use serde::{Serialize, de::DeserializeOwned};
+use std::collections::BTreeSet;
+
+const INCARNATION: &str = "incarnation";
+const SECRETS: &str = "swarm";
+const MEMBERS: &str = "members";
+const ADDRESSES: &str = "addresses";
+const SEEDS: &str = "seeds";
+
+/// The last so many starting points are named again at each start; their owners know them.
+pub const MAX_SEEDS: usize = 10_000;
+
+/// What was remembered.
+#[derive(Debug)]
+pub struct PersistedState {
+    /// This life's number, already stored.
+    pub incarnation: u64,
+    /// The swarm it is a member of.
+    pub secrets: Option<SwarmSecrets>,
+    /// The members that counted at last.
+    pub members: BTreeSet<AccessPoint>,
+    /// Where members could be reached.
+    pub addresses: Vec<String>,
+    /// Starting points that people named here.
+    pub seeds: Vec<PageUrl>,
+    /// The pages of the book of contacts.
+    pub contacts: Vec<Vec<u8>>,
+}
+
+/// Reads them, and begins a new life.
+pub async fn recall(store: &Store) -> Result<PersistedState, NodeError> {
+    let incarnation = get::<u64>(store, INCARNATION).await?.unwrap_or(0) + 1;
+    put(store, INCARNATION, &incarnation).await?;
+    let mut contacts = Vec::new();
+    for page in 0..PAGES {
+        contacts.extend(store.meta_get(&contacts_page(page)).await?);
+    }
+    Ok(PersistedState {
+        incarnation,
+        secrets: get(store, SECRETS).await?,
+        members: get(store, MEMBERS).await?.unwrap_or_default(),
+        addresses: get(store, ADDRESSES).await?.unwrap_or_default(),
+        seeds: get(store, SEEDS).await?.unwrap_or_default(),
+        contacts,
+    })
+}
+
+/// The swarm that let us in.
+pub async fn keep_secrets(store: &Store, secrets: &SwarmSecrets) -> Result<(), NodeError> {
+    put(store, SECRETS, secrets).await
+}
+
+/// Who counts now, and where they can be reached.
+pub async fn keep_members(store: &Store, members: &BTreeSet<AccessPoint>, addresses: &[String]) -> Result<(), NodeError> {
+    put(store, MEMBERS, members).await?;
+    put(store, ADDRESSES, &addresses).await
+}
+
+/// Starting points that people named: stored before they are told that it is taken in.
+pub async fn keep_seeds(store: &Store, seeds: &[PageUrl]) -> Result<(), NodeError> {
+    put(store, SEEDS, &&seeds[seeds.len().saturating_sub(MAX_SEEDS)..]).await
+}
+
+async fn get<T: DeserializeOwned>(store: &Store, name: &str) -> Result<Option<T>, NodeError> {
+    // A value that cannot be read is as good as none: all of them can be found out again.
+    Ok(store.meta_get(name).await?.and_then(|bytes| postcard::from_bytes(&bytes).ok()))
+}
+
+async fn put<T: Serialize>(store: &Store, name: &str, value: &T) -> Result<(), NodeError> {
+    #[expect(clippy::expect_used, reason = "postcard writes any of these values into a growing vector")]
+    let bytes = postcard::to_stdvec(value).expect("a remembered value always encodes");
+    Ok(store.meta_put(name, bytes).await?)
+}

@@ -1,0 +1,208 @@
+//! Answers queries: the crawler's views, with what only the process knows added.
+
+use super::{Query, Reply, deferred::DeferredQueries};
+use crate::io::{swarm::SwarmSecrets, tasks};
+use crate::node::{config::Config, executor::Executor};
+use nearcrawl_core::{crawler::Crawler, event::Event, report::Outside};
+use nearcrawl_model::{
+    address::{AddressError, AddressPolicy},
+    url::PageUrl,
+    view::{LeaveView, LimitView, MoveView, RefusedSeed, SeedView, StoreView},
+};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Instant,
+};
+
+/// Troubles with other members that are remembered for people.
+const MAX_TROUBLES: usize = 5;
+
+/// What the process knows and the crawler does not.
+pub struct QueryHandler {
+    user_agent: String,
+    contact: Option<String>,
+    denied: nearcrawl_core::crawl::scope::Scope,
+    policy: AddressPolicy,
+    swarm: String,
+    addresses: Vec<String>,
+    limits: Vec<LimitView>,
+    troubles: VecDeque<String>,
+    deferred: DeferredQueries,
+    /// As it was measured last, and when.
+    disk: Option<(StoreView, Instant)>,
+}
+
+/// What the loop has to do for a query.
+pub enum Action {
+    /// Give this to the crawler.
+    Handle(Event),
+    /// Store these starting points, then give them to the crawler and answer.
+    AddSeeds {
+        /// Starting points.
+        urls: Vec<PageUrl>,
+        /// Where the answer goes.
+        reply: Reply<SeedView>,
+    },
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl QueryHandler {
+    /// At the daemon's start.
+    pub fn new(config: &Config, secrets: Option<SwarmSecrets>) -> QueryHandler {
+        QueryHandler {
+            user_agent: config.user_agent(),
+            contact: config.contact.clone(),
+            denied: crate::node::setup::settings(config, false).scope,
+            policy: crate::node::setup::policy(config),
+            swarm: secrets.map(|secrets| hex(&secrets.swarm)).unwrap_or_default(),
+            addresses: Vec::new(),
+            limits: Vec::new(),
+            troubles: VecDeque::new(),
+            deferred: DeferredQueries::default(),
+            disk: None,
+        }
+    }
+
+    /// A new address to be reached at.
+    pub fn listening(&mut self, address: &str) {
+        self.addresses.push(address.to_owned());
+    }
+
+    /// Where others reach us.
+    pub fn addresses(&self) -> &[String] {
+        &self.addresses
+    }
+
+    /// The sizes on disk were measured.
+    pub fn measured(&mut self, disk: StoreView) {
+        self.disk = Some((disk, Instant::now()));
+    }
+
+    /// A swarm let us in.
+    pub fn admitted(&mut self, secrets: SwarmSecrets) {
+        self.swarm = hex(&secrets.swarm);
+        self.troubles.clear();
+    }
+
+    /// Something went wrong with another member.
+    pub fn trouble(&mut self, what: String) {
+        if self.troubles.back() != Some(&what) {
+            self.troubles.push_back(what);
+        }
+        while self.troubles.len() > MAX_TROUBLES {
+            self.troubles.pop_front();
+        }
+    }
+
+    /// Answers a query, or says what has to be done for it. All that can be asked is answered here.
+    pub fn answer(&mut self, query: Query, crawler: &Crawler, executor: &Executor) -> Option<Action> {
+        // An asker who went away is no error.
+        match query {
+            Query::Status(reply) => drop(reply.send(crawler.status(self.outside(executor)))),
+            Query::Members(reply) => drop(reply.send(crawler.members())),
+            Query::Ownership { after, limit, reply } => drop(reply.send(crawler.ownership(after, limit))),
+            Query::Results(reply) => drop(reply.send(crawler.results())),
+            Query::Servers { after, limit, reply } => drop(reply.send(crawler.servers(after.as_ref(), limit))),
+            Query::Why { subject, reply } => match crawler.unlocated(&subject).filter(|_| self.deferred.has_room()) {
+                Some(host) => {
+                    self.deferred.wait(subject, reply);
+                    return Some(Action::Handle(Event::Wanted(host)));
+                }
+                None => drop(reply.send(crawler.why(&subject))),
+            },
+            Query::AddSeeds { urls, reply } => return Some(Action::AddSeeds { urls, reply }),
+            Query::Move { subnet, to, reply } => {
+                drop(reply.send(MoveView { subnet, to, refused_text: crawler.may_move(&subnet, &to).err().map(|why| why.to_string()) }));
+                return Some(Action::Handle(Event::Move { subnet, to }));
+            }
+            Query::Leave(reply) => {
+                let _ = reply.send(LeaveView { released: crawler.subnets_held() as u64 });
+                return Some(Action::Handle(Event::Leave));
+            }
+        }
+        None
+    }
+
+    /// Answers the deferred queries that can be answered by now, or have waited long enough.
+    pub fn settle(&mut self, crawler: &Crawler) {
+        self.deferred.settle(crawler);
+    }
+
+    /// Which starting URLs are accepted, and why the others are refused.
+    pub fn seeds(&self, urls: &[PageUrl]) -> SeedView {
+        let mut view = SeedView::default();
+        for url in urls {
+            match self.seed_refusal(url) {
+                Some(why) => view.refused.push(RefusedSeed { url: url.to_string(), reason_text: why }),
+                None => view.accepted += 1,
+            }
+        }
+        view
+    }
+
+    /// Why a URL would be refused later, by what is known without a look-up of its host: the deny list, its port, an address as its host.
+    pub fn seed_refusal(&self, url: &PageUrl) -> Option<String> {
+        if self.denied.denies(&url.host()) {
+            return Some("the host is on this access point's deny list (crawl.deny_hosts)".to_owned());
+        }
+        if !self.policy.ports.contains(&url.port()) {
+            return Some(format!("{} (crawl.ports)", AddressError::Port(url.port())));
+        }
+        match self.policy.check_ip(url.host().address()?) {
+            // Another member may well fetch from this machine.
+            Ok(()) | Err(AddressError::Own) => None,
+            Err(AddressError::Denied) => Some("the address is in a range that the configuration denies (crawl.deny_ranges)".to_owned()),
+            Err(why) => Some(format!("{why}, which is not crawled unless crawl.allow_ranges has it")),
+        }
+    }
+
+    fn disk(&self) -> StoreView {
+        let age = |at: Instant| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.disk.map_or_else(StoreView::default, |(disk, at)| StoreView { age_ms: Some(age(at)), ..disk })
+    }
+
+    fn outside(&self, executor: &Executor) -> Outside {
+        Outside {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            swarm: self.swarm.clone(),
+            addresses: self.addresses.clone(),
+            contact: self.contact.clone(),
+            user_agent: self.user_agent.clone(),
+            open_connections: executor.open_connections(),
+            store: self.disk(),
+            refusals: BTreeMap::new(),
+            limits: self.limits.clone(),
+            limit_reached: None,
+            tasks: tasks::table(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn what_would_be_refused_later_is_refused_as_a_seed() {
+        let text = "[crawl]\nports = [80, 8080]\nallow_ranges = [\"127.16.0.0/16\"]\ndeny_hosts = [\"bad.test\"]\ndeny_ranges = [\"198.51.100.0/24\"]\n";
+        let config = Config::parse(text, Path::new("node.toml")).unwrap();
+        let handler = QueryHandler::new(&config, None);
+        let refusal = |url: &str| handler.seed_refusal(&PageUrl::parse(url).unwrap());
+        for fine in ["http://a.test/", "http://a.test:8080/", "http://127.16.3.1/", "http://9.9.9.9/"] {
+            assert_eq!(refusal(fine), None, "{fine}");
+        }
+        for (url, says) in [
+            ("http://a.test:9999/", "port 9999"),
+            ("http://10.0.0.1/", "crawl.allow_ranges"),
+            ("http://127.0.0.1/", "crawl.allow_ranges"),
+            ("http://198.51.100.7/", "crawl.deny_ranges"),
+            ("http://www.bad.test/", "crawl.deny_hosts"),
+        ] {
+            assert!(refusal(url).is_some_and(|why| why.contains(says)), "{url}: {:?}", refusal(url));
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Where do people ask? At the queries: a bounded queue of questions, each with a way for its answer to come back.
+//!
+//! The API asks by the [`QueryHandle`]; the node's loop takes queries from the receiver and gives them to [`handler::QueryHandler`].
+
+mod deferred;
+pub(crate) mod handler;
+pub(crate) mod seeding;
+
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    subnet::Subnet,
+    url::{Host, PageUrl},
+    view::{LeaveView, MemberView, MoveView, OwnershipView, RefusedSeed, ResultsView, SeedView, ServersPage, StatusView, Subject, WhyView},
+};
+use std::time::Duration;
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
+
+/// Questions that may wait at once; who asks one more waits for room.
+pub const MAX_WAITING: usize = 64;
+
+/// How long an asker waits for an answer.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where the answer to a query goes. An asker who went away is no error: ignore what `send` returns.
+pub type Reply<T> = oneshot::Sender<T>;
+
+/// What people can ask of a node, each with the way back for its answer. Whatever they typed was checked before: a query is well-formed.
+///
+/// A query is written here, at its route in [`super::api`], and in [`handler::QueryHandler::answer`], which matches all of them.
+#[derive(Debug)]
+pub enum Query {
+    /// Who it is and what it does.
+    Status(Reply<StatusView>),
+    /// Whom it knows.
+    Members(Reply<Vec<MemberView>>),
+    /// Whose the subnets are, in order.
+    Ownership {
+        /// Those after this one; from the first one, if none.
+        after: Option<Subnet>,
+        /// At most so many.
+        limit: usize,
+        /// The rows.
+        reply: Reply<Vec<OwnershipView>>,
+    },
+    /// What the swarm knows so far.
+    Results(Reply<ResultsView>),
+    /// Why something is crawled by whom, and when.
+    Why {
+        /// What is asked about.
+        subject: Subject,
+        /// The explanation.
+        reply: Reply<WhyView>,
+    },
+    /// Start from these.
+    AddSeeds {
+        /// Starting points.
+        urls: Vec<PageUrl>,
+        /// Which were accepted.
+        reply: Reply<SeedView>,
+    },
+    /// The servers on record, in the order of their names.
+    Servers {
+        /// Those after this one; from the first one, if none.
+        after: Option<Host>,
+        /// At most so many.
+        limit: usize,
+        /// The rows, and where to go on.
+        reply: Reply<ServersPage>,
+    },
+    /// Leave the swarm for good: give all subnets back, then end.
+    Leave(Reply<LeaveView>),
+    /// Hand a subnet over.
+    Move {
+        /// The subnet.
+        subnet: Subnet,
+        /// Who gets it.
+        to: AccessPoint,
+        /// Whether it has begun.
+        reply: Reply<MoveView>,
+    },
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QueryError {
+    /// The loop has ended.
+    #[error("the daemon is stopping")]
+    Closed,
+    /// The loop is busy.
+    #[error("the daemon is too busy to answer")]
+    TooBusy,
+}
+
+/// The only way to ask; clones ask the same node.
+#[derive(Clone, Debug)]
+pub struct QueryHandle {
+    queries: mpsc::Sender<Query>,
+    patience: Duration,
+}
+
+impl QueryHandle {
+    /// A handle, and what the loop takes queries from.
+    pub fn new() -> (QueryHandle, mpsc::Receiver<Query>) {
+        let (queries, receiver) = mpsc::channel(MAX_WAITING);
+        (QueryHandle { queries, patience: PATIENCE }, receiver)
+    }
+
+    /// The same handle with another patience.
+    pub fn with_patience(self, patience: Duration) -> QueryHandle {
+        QueryHandle { patience, ..self }
+    }
+
+    /// Asks the query that `query` makes of the way back, and waits for its answer.
+    pub async fn ask<T>(&self, query: impl FnOnce(Reply<T>) -> Query) -> Result<T, QueryError> {
+        let (reply, answer) = oneshot::channel();
+        let asking = async {
+            self.queries.send(query(reply)).await.map_err(|_| QueryError::Closed)?;
+            answer.await.map_err(|_| QueryError::Closed)
+        };
+        timeout(self.patience, asking).await.map_err(|_| QueryError::TooBusy)?
+    }
+
+    /// Names starting points. Texts that are no URLs are refused here and do not reach the loop.
+    pub async fn add_seeds(&self, texts: &[String]) -> Result<SeedView, QueryError> {
+        let mut urls = Vec::new();
+        let mut refused = Vec::new();
+        for text in texts {
+            match PageUrl::parse(text) {
+                Ok(url) => urls.push(url),
+                Err(why) => {
+                    let url = text.chars().take(200).collect();
+                    refused.push(RefusedSeed { url, reason_text: format!("{why}; write it in full, like https://example.org/") });
+                }
+            }
+        }
+        let mut view = SeedView::default();
+        if !urls.is_empty() {
+            view = self.ask(|reply| Query::AddSeeds { urls, reply }).await?;
+        }
+        view.refused.append(&mut refused);
+        Ok(view)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_node_that_ended_says_so_and_a_busy_one_is_given_up() {
+        let (queries, receiver) = QueryHandle::new();
+        let queries = queries.with_patience(Duration::from_millis(20));
+        assert_eq!(queries.ask(Query::Members).await, Err(QueryError::TooBusy));
+        drop(receiver);
+        assert_eq!(queries.ask(Query::Members).await, Err(QueryError::Closed));
+    }
+
+    #[tokio::test]
+    async fn texts_that_are_no_urls_are_refused_without_asking_the_loop() {
+        let (queries, mut receiver) = QueryHandle::new();
+        let answering = tokio::spawn(async move {
+            let Some(Query::AddSeeds { urls, reply }) = receiver.recv().await else { panic!("another query") };
+            assert_eq!(urls, vec![PageUrl::parse("http://a.test/").unwrap()]);
+            reply.send(SeedView { accepted: 1, ..SeedView::default() }).unwrap();
+            receiver
+        });
+        let view = queries.add_seeds(&["a.test".into(), "http://a.test".into()]).await.unwrap();
+        assert_eq!(view.accepted, 1);
+        assert_eq!(view.refused[0].url, "a.test");
+        assert!(view.refused[0].reason_text.contains("https://example.org/"), "{}", view.refused[0].reason_text);
+
+        let mut receiver = answering.await.unwrap();
+        let view = queries.add_seeds(&["mailto:x@a.test".into()]).await.unwrap();
+        assert_eq!((view.accepted, view.refused.len()), (0, 1));
+        assert!(receiver.try_recv().is_err(), "the loop was asked although nothing was left to ask");
+    }
+}

@@ -1,0 +1,83 @@
+//! How does somebody come in who has no daemon? By asking any member of the swarm over its own protocol.
+
+use crate::io::swarm::{AskError, ask_public};
+use nearcrawl_model::{
+    message::{PublicRequest, PublicResponse},
+    summary::SwarmResults,
+};
+use std::time::Duration;
+
+/// How long a member may take to answer, connecting included.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Why a member did not tell its results.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoResults {
+    /// The address cannot be one of a member's.
+    #[error("{address:?} is not a member's address: {reason}")]
+    BadAddress {
+        /// As it was given.
+        address: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// There was no answer.
+    #[error("the member at {address} {failure}")]
+    NoAnswer {
+        /// Who was asked.
+        address: String,
+        /// What happened instead, as the end of a sentence.
+        failure: String,
+    },
+    /// The member does not tell.
+    #[error("the member at {address} refused: {reason}")]
+    Refused {
+        /// Who was asked.
+        address: String,
+        /// What it says, without control characters.
+        reason: String,
+    },
+}
+
+/// The results of a swarm, from the member at this multiaddr; nobody needs to be a member for that.
+pub async fn results_of_member(address: &str, patience: Duration) -> Result<SwarmResults, NoResults> {
+    let address = address.trim();
+    let bad = |reason: String| NoResults::BadAddress { address: address.chars().take(200).collect(), reason };
+    let parsed: libp2p::Multiaddr = address.parse().map_err(|why: libp2p::multiaddr::Error| bad(why.to_string()))?;
+    if parsed.is_empty() {
+        return Err(bad("it is empty".to_owned()));
+    }
+    match ask_public(address, PublicRequest::Results, patience).await {
+        Ok(PublicResponse::Results(results)) => Ok(*results),
+        Ok(PublicResponse::Refused(reason)) => {
+            // It came from somewhere on the network and goes to a terminal.
+            let reason = reason.chars().filter(|c| !c.is_control()).take(300).collect();
+            Err(NoResults::Refused { address: address.to_owned(), reason })
+        }
+        Err(failure) => Err(NoResults::NoAnswer { address: address.to_owned(), failure: words(&failure) }),
+    }
+}
+
+/// What happened, as the end of "the member at … ".
+fn words(failure: &AskError) -> String {
+    match failure {
+        AskError::TimedOut => "did not answer in time".to_owned(),
+        AskError::ConnectionLost => "closed the connection before it answered".to_owned(),
+        AskError::Dropped => "dropped the question without an answer".to_owned(),
+        AskError::TooManyOpen | AskError::Stopping => "was not asked".to_owned(),
+        AskError::Broken(why) => format!("sent a broken message: {why}"),
+        AskError::Unreachable(why) => format!("cannot be reached: {}", innermost(why)),
+        AskError::NotLetIn(_) | AskError::NotSpoken => failure.to_string(),
+    }
+}
+
+/// Every layer of libp2p puts its own words around the error of the one below, over several lines: people need the last one.
+fn innermost(why: &str) -> &str {
+    let nested = why.starts_with("Failed to negotiate");
+    let last = why.lines().last().unwrap_or(why);
+    let inner = if nested { last.rsplit(": ").next().unwrap_or(last) } else { last };
+    if nested { inner.trim_end_matches(']').strip_suffix(')').unwrap_or(inner) } else { inner }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,321 @@
+//! From a configuration and a state directory to a crawler and executor.
+
+use super::{
+    config::{Config, CrawlRule, DelegationPolicy},
+    error::NodeError,
+    images::{self, Reading},
+    keyfile::{self, NodeIdentity},
+    persisted_state::PersistedState,
+};
+use crate::io::{
+    fetcher::{FetchLimits, Fetcher, FetcherConfig, WebTls},
+    prober::{ProbeTimeouts, Prober},
+    resolver::{Resolver, ResolverConfig},
+    snapshot,
+    store::{Store, StoreConfig},
+    swarm::{SwarmConfig, SwarmSecrets},
+    text,
+};
+use ed25519_dalek::SigningKey;
+use nearcrawl_core::{
+    crawl::{
+        politeness::Politeness,
+        scope::Scope,
+        site::{SiteRules, yields::Price},
+    },
+    crawler::{Crawler, Identity, Settings},
+    delegation::Policy,
+    membership::{RosterConfig, SwimConfig},
+};
+use nearcrawl_hierarchy::{Builder, Format, FurtherPrefix, Hierarchy, ReadError, RoutedUse, WORLD};
+use nearcrawl_model::{address::AddressPolicy, claim::SignedClaim, fingerprint::FingerprintKey, time::Now, url::Host};
+use std::{
+    net::IpAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+/// URLs that may wait in memory: each takes about 250 bytes there, and 10 when it waits far back.
+const MAX_NEAR: usize = 65_536;
+
+/// Milliseconds of a duration.
+fn millis(duration: Duration) -> u64 {
+    duration.as_millis().min(u128::from(u64::MAX)) as u64
+}
+
+/// The hierarchy that the configuration names, or the world's, with its further prefixes, for a crawl that keeps nothing: its image is
+/// left in the user's cache for the next one, in place of any other that is there.
+pub fn hierarchy(config: &Config) -> Result<Hierarchy, NodeError> {
+    let directory = images::of_user().unwrap_or_else(|| images_of(config));
+    let reading = base_hierarchy(config, &directory)?;
+    if let Reading::Unpacked(hierarchy) = &reading {
+        images::remove_others(&directory, &[hierarchy.hash()]);
+    }
+    let (base, further) = (reading.filed(&directory), further_prefixes(config));
+    if further.is_empty() { Ok(base) } else { base.with_extra(&further).map_err(|why| NodeError::Hierarchy(why.to_string())) }
+}
+
+/// The prefixes that the configuration adds.
+pub fn further_prefixes(config: &Config) -> Vec<FurtherPrefix> {
+    config.hierarchy.prefixes.iter().map(further_prefix).collect()
+}
+
+/// The hierarchy that the configuration names, or the world's, from its image if `directory` has it. Nothing is written: who cannot start
+/// leaves no trace.
+pub fn base_hierarchy(config: &Config, directory: &Path) -> Result<Reading, NodeError> {
+    let failed = |what: &Path, why: String| NodeError::Hierarchy(format!("{}: {why}", what.display()));
+    let chosen = &config.hierarchy;
+    Ok(if let Some(path) = &chosen.snapshot {
+        let bytes = snapshot::read(path).map_err(|why| failed(path, why.to_string()))?;
+        images::read(directory, &bytes).map_err(|why| failed(path, why.to_string()))?
+    } else if chosen.delegated.is_empty() {
+        images::read(directory, WORLD).map_err(|why| NodeError::Hierarchy(why.to_string()))?
+    } else {
+        let mut builder = Builder::new();
+        for path in &chosen.delegated {
+            let name = path.display().to_string();
+            let file = text::open(path, |file| file).map_err(|why| failed(path, why.to_string()))?;
+            let format = Format::of(file.head()).ok_or_else(|| failed(path, ReadError::Format(name.clone()).to_string()))?;
+            builder.read(&name, file.reader(), format, RoutedUse::default()).map_err(|why| failed(path, why.to_string()))?;
+        }
+        // It is built anew at each start: the files may be others.
+        Reading::Ready(builder.finish().map_err(|why| NodeError::Hierarchy(why.to_string()))?)
+    })
+}
+
+/// Where the images of hierarchies lie.
+pub fn images_of(config: &Config) -> PathBuf {
+    config.state_dir.join("hierarchy")
+}
+
+fn further_prefix(extra: &super::config::ExtraPrefix) -> FurtherPrefix {
+    FurtherPrefix {
+        prefix: extra.prefix.into(),
+        country: extra.country.clone().unwrap_or_default(),
+        organisation: extra.organisation.clone().unwrap_or_default(),
+        registry: extra.registry.clone().unwrap_or_default(),
+    }
+}
+
+/// This machine's addresses as far as the configuration tells them.
+pub fn own_addresses(config: &Config) -> Vec<IpAddr> {
+    let mut own: Vec<IpAddr> = config.crawl.source_address.into_iter().collect();
+    for address in config.swarm.advertise.iter().chain(&config.swarm.listen) {
+        own.extend(address.split('/').filter_map(|part| part.parse::<IpAddr>().ok()).filter(|ip| !ip.is_unspecified()));
+    }
+    own.sort_unstable();
+    own.dedup();
+    own
+}
+
+/// Which addresses may be contacted.
+pub fn policy(config: &Config) -> AddressPolicy {
+    AddressPolicy {
+        allowed: config.crawl.allow_ranges.clone(),
+        denied: config.crawl.deny_ranges.clone(),
+        own: own_addresses(config),
+        ports: config.crawl.ports.clone(),
+    }
+}
+
+/// What asks web servers and the DNS.
+#[derive(Clone)]
+pub struct WebClients {
+    /// Pages.
+    pub fetcher: Fetcher,
+    /// Nearness.
+    pub prober: Prober,
+    /// Names.
+    pub resolver: Resolver,
+}
+
+/// The executor for web servers, under the swarm's fingerprint key.
+pub fn web_clients(config: &Config, key: FingerprintKey) -> Result<WebClients, NodeError> {
+    let policy = Arc::new(policy(config));
+    let fetch = &config.fetch;
+    let limits = FetchLimits {
+        connect: fetch.connect_timeout,
+        tls: fetch.tls_timeout,
+        head: fetch.head_timeout,
+        read_idle: fetch.idle_timeout,
+        total: fetch.total_timeout,
+        wire_bytes: fetch.max_body_size,
+        decoded_bytes: fetch.max_decoded_size,
+        idle: fetch.keep_alive,
+        ..FetchLimits::default()
+    };
+    let source_address = config.crawl.source_address;
+    let user_agent = config.user_agent();
+    let from = config.contact.clone().filter(|contact| contact.contains('@'));
+    let fetcher = FetcherConfig { user_agent: user_agent.clone(), from, source_address, limits, key, evaluate: config.crawl.evaluation };
+    let resolver = ResolverConfig {
+        servers: config.dns.servers.clone(),
+        timeout: config.dns.timeout,
+        attempts: config.dns.attempts as usize,
+        source_address,
+        shortest_pin: millis(config.dns.min_ttl),
+    };
+    Ok(WebClients {
+        fetcher: Fetcher::with_tls(fetcher, Arc::clone(&policy), WebTls::with_authorities(&fetch.ca_files)?)?,
+        prober: Prober::new(source_address, Arc::clone(&policy), ProbeTimeouts::default(), &user_agent)?,
+        resolver: Resolver::new(resolver, policy)?,
+    })
+}
+
+/// The store in the state directory.
+pub fn store(config: &Config) -> Result<Store, NodeError> {
+    let limits = StoreConfig { memory_bytes: config.store.memory as usize, ..StoreConfig::default() };
+    let (store, report) = Store::open(&config.state_dir, &limits)?;
+    if let Some(rebuilt) = report.cache_rebuilt {
+        tracing::warn!("the cache was damaged ({}); it is kept in {} and built anew", rebuilt.reason, rebuilt.moved_to.display());
+    }
+    Ok(store)
+}
+
+/// Secrets for a swarm that begins here.
+pub fn new_secrets() -> Result<SwarmSecrets, NodeError> {
+    let random =
+        keyfile::random_seed().map_err(|error| NodeError::Key { path: "/dev/urandom".into(), why: error.to_string(), forbidden: false })?;
+    let (mut swarm, mut key) = ([0; 16], [0; 16]);
+    swarm.copy_from_slice(&random[..16]);
+    key.copy_from_slice(&random[16..]);
+    Ok(SwarmSecrets { swarm, fingerprint_key: FingerprintKey(key) })
+}
+
+/// How the swarm is joined.
+pub fn swarm_config(
+    config: &Config,
+    secrets: Option<SwarmSecrets>,
+    hierarchy: &Hierarchy,
+    incarnation: u64,
+) -> Result<SwarmConfig, NodeError> {
+    Ok(SwarmConfig {
+        listen: config.swarm.listen.clone(),
+        announce: config.swarm.advertise.clone(),
+        source_address: config.crawl.source_address,
+        pre_shared_key: config.swarm.pre_shared_key_file.as_deref().map(pre_shared_key).transpose()?,
+        secrets,
+        hierarchy_hash: hierarchy.hash(),
+        incarnation,
+        max_connections: config.swarm.max_connected.saturating_mul(2).max(8),
+        ..SwarmConfig::default()
+    })
+}
+
+/// 64 hexadecimal digits.
+fn pre_shared_key(path: &Path) -> Result<[u8; 32], NodeError> {
+    let wrong = |why: String| NodeError::PreSharedKey { path: path.to_owned(), why };
+    let unreadable = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            let path = path.display();
+            wrong(format!(
+                "swarm.pre_shared_key_file does not exist; copy it from another member, create it for a new swarm with \
+                 `openssl rand -hex 32 > {path}`, or leave the key out"
+            ))
+        }
+        _ => wrong(format!("swarm.pre_shared_key_file cannot be read: {error}")),
+    };
+    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    let digits: Vec<u8> = text.trim().bytes().filter_map(|digit| (digit as char).to_digit(16).map(|digit| digit as u8)).collect();
+    if digits.len() != 64 || text.trim().len() != 64 {
+        return Err(wrong("a pre-shared key is 64 hexadecimal digits, for example from `openssl rand -hex 32`".to_owned()));
+    }
+    let mut key = [0; 32];
+    for (byte, pair) in key.iter_mut().zip(digits.chunks(2)) {
+        *byte = pair[0] << 4 | pair[1];
+    }
+    Ok(key)
+}
+
+fn micros(duration: Duration) -> u32 {
+    u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
+}
+
+/// By which procedure subnets are given away.
+fn policy_of(config: &Config) -> Policy {
+    let delegation = &config.delegation;
+    match delegation.policy {
+        DelegationPolicy::Nearcrawl => Policy::Nearcrawl { price_us: micros(delegation.probe_price) },
+        DelegationPolicy::Ipmicra => Policy::Ipmicra { threshold_us: micros(delegation.threshold) },
+    }
+}
+
+/// What the crawler is told of the configuration.
+pub fn settings(config: &Config, joins: bool) -> Settings {
+    let crawl = &config.crawl;
+    let timers = &config.timers;
+    Settings {
+        rules: SiteRules {
+            depth: crawl.depth,
+            price: match crawl.rule {
+                CrawlRule::Depth => Price::default(),
+                CrawlRule::Yield => crawl.yield_price,
+            },
+            pages_per_run: crawl.max_pages_per_run.unwrap_or(0),
+            product_token: crawl.product_token.clone(),
+        },
+        scope: Scope {
+            open: config.scope.open,
+            tlds: config.scope.tlds.iter().cloned().collect(),
+            hosts: config.scope.hosts.iter().cloned().collect(),
+            denied: crawl.deny_hosts.iter().cloned().collect::<std::collections::BTreeSet<Host>>(),
+        },
+        politeness: Politeness {
+            min_delay: millis(crawl.min_delay),
+            factor: u64::from(crawl.delay_factor),
+            parallel: crawl.max_parallel as usize,
+            per_block: crawl.max_parallel_per_subnet as usize,
+        },
+        policy: policy_of(config),
+        migration: config.delegation.migration,
+        probe: config.delegation.probe,
+        home_port: config.delegation.home_port,
+        max_parallel_rounds: config.delegation.max_parallel_rounds as usize,
+        contacts_per_subnet: config.delegation.max_contacts_per_subnet,
+        revisit: millis(crawl.revisit),
+        max_waiting: crawl.max_waiting_urls as usize,
+        max_in_memory: MAX_NEAR,
+        cache_entries: (config.cache.entries_per_fetch as usize).saturating_mul(crawl.max_parallel as usize).max(1),
+        own_addresses: own_addresses(config),
+        joins,
+        member: true,
+        membership: SwimConfig {
+            probe_every: millis(timers.ping_interval),
+            probe_rtt: millis(timers.ping_timeout),
+            suspect_to_down: millis(timers.suspicion_timeout),
+            ..SwimConfig::default()
+        },
+        roster: RosterConfig {
+            dead_after: millis(timers.dead_after),
+            pair_dead_after: millis(timers.pair_dead_after),
+            stable_after: millis(timers.stable_after),
+            fence_after: millis(timers.fence_after),
+            probe_every: millis(timers.ping_interval),
+            ..RosterConfig::default()
+        },
+    }
+}
+
+/// A crawler that wakes up with what it remembers.
+pub fn crawler(
+    identity: &NodeIdentity,
+    persisted: &PersistedState,
+    secrets: SwarmSecrets,
+    claims: Vec<SignedClaim>,
+    settings: Settings,
+    hierarchy: Arc<Hierarchy>,
+    now: Now,
+) -> Crawler {
+    let identity = Identity {
+        key: SigningKey::from_bytes(&identity.seed),
+        incarnation: persisted.incarnation,
+        // Told with the first `Listening`.
+        addresses: Vec::new(),
+        fingerprints: secrets.fingerprint_key,
+        claims,
+        members: persisted.members.clone(),
+        contacts: persisted.contacts.clone(),
+    };
+    Crawler::new(identity, settings, hierarchy, now)
+}

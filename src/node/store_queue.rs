@@ -1,0 +1,296 @@
+//! The queue to the store: takes commands in the order of the crawler and brings the answers back as events.
+//!
+//! Each database of the store answers in the order in which it was asked; the queue sees to it that the asking keeps the order of the
+//! commands, while many are under way at once, so that the store can commit them together. What is answered at once does not go through
+//! the queue.
+
+use crate::io::{
+    store::{Store, StoreError},
+    swarm::{SwarmCommand, SwarmHandle},
+};
+use futures::{
+    StreamExt,
+    future::{BoxFuture, ready, try_join_all},
+    stream::FuturesUnordered,
+};
+use nearcrawl_core::{
+    crawl::site::former::FormerReader,
+    event::{Event, StoreCommand},
+};
+use nearcrawl_model::{
+    fingerprint::FingerprintKey,
+    journal::{JournalEntry, JournalKey, JournalRow},
+    message::Response,
+    seen::{PageState, SeenAnswer, SeenBatch, SeenVisit},
+    subnet::Subnet,
+};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+use tokio::sync::mpsc;
+
+/// The most bytes of rows in one message between members.
+pub const MAX_ROW_BYTES: usize = 256 << 10;
+
+/// Rows are read from the store in pieces of this size.
+const READ_PIECE: usize = 1 << 20;
+
+/// How long a full disk is left alone.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
+/// Commands that wait in the queue.
+const MAX_WAITING: usize = 1024;
+
+/// Commands that the store has been asked and has not answered.
+const MAX_UNDER_WAY: usize = 1024;
+
+/// What came of an order.
+pub type Outcome = Result<Option<Event>, StoreError>;
+
+/// An order that is being carried out.
+pub type Doing = BoxFuture<'static, Outcome>;
+
+/// Where orders are given.
+pub struct StoreQueue {
+    store: Store,
+    swarm: Option<SwarmHandle>,
+    doing: mpsc::Sender<Doing>,
+    /// What did not fit into the queue, in order.
+    backlog: VecDeque<Doing>,
+    /// Commands that are not finished.
+    open: Arc<AtomicUsize>,
+}
+
+impl StoreQueue {
+    /// The queue, and its task, which ends when nobody can give commands any more and everything is done.
+    pub fn new(store: Store, swarm: Option<SwarmHandle>, outcomes: mpsc::Sender<Outcome>) -> (StoreQueue, impl Future<Output = ()>) {
+        let (doing, orders) = mpsc::channel(MAX_WAITING);
+        let open = Arc::new(AtomicUsize::new(0));
+        (StoreQueue { store, swarm, doing, backlog: VecDeque::new(), open: Arc::clone(&open) }, serve(orders, open, outcomes))
+    }
+
+    /// Begins a command. If none is open before it and the store answers at once, the answer is returned; else it comes as an event.
+    pub fn give(&mut self, command: StoreCommand) -> Option<Event> {
+        let mut doing = carry_out(self.store.clone(), self.swarm.clone(), command);
+        if self.backlog.is_empty()
+            && self.open.load(Ordering::SeqCst) == 0
+            && let Poll::Ready(done) = doing.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+        {
+            match done {
+                Ok(event) => return event,
+                failed => doing = Box::pin(ready(failed)),
+            }
+        }
+        self.open.fetch_add(1, Ordering::SeqCst);
+        self.backlog.push_back(doing);
+        self.catch_up();
+        None
+    }
+
+    /// Puts into the queue what fits.
+    pub fn catch_up(&mut self) {
+        while let Some(doing) = self.backlog.pop_front() {
+            // A queue that is closed has ended because the store failed, and that is told by its outcome.
+            if let Err(mpsc::error::TrySendError::Full(doing)) = self.doing.try_send(doing) {
+                self.backlog.push_front(doing);
+                return;
+            }
+        }
+    }
+
+    /// How many commands did not fit into the queue. While there are any, the loop takes in nothing that makes work for the store.
+    pub fn behind(&self) -> usize {
+        self.backlog.len()
+    }
+
+    /// Waits until the queue has room.
+    pub fn room(&self) -> impl Future<Output = ()> + use<> {
+        let queue = self.doing.clone();
+        async move { drop(queue.reserve().await) }
+    }
+}
+
+async fn serve(mut orders: mpsc::Receiver<Doing>, open: Arc<AtomicUsize>, outcomes: mpsc::Sender<Outcome>) {
+    let mut under_way: FuturesUnordered<Doing> = FuturesUnordered::new();
+    let mut more = true;
+    while more || !under_way.is_empty() {
+        tokio::select! {
+            biased;
+            order = orders.recv(), if more && under_way.len() < MAX_UNDER_WAY => match order {
+                // Polled in order when `next` is polled below: that puts it into the store's queue.
+                Some(doing) => under_way.push(doing),
+                None => more = false,
+            },
+            Some(outcome) = under_way.next(), if !under_way.is_empty() => {
+                open.fetch_sub(1, Ordering::SeqCst);
+                if !matches!(outcome, Ok(None)) && outcomes.send(outcome).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// A full disk is waited out: what was asked for is done when there is room again.
+fn carry_out(store: Store, swarm: Option<SwarmHandle>, order: StoreCommand) -> Doing {
+    Box::pin(async move {
+        loop {
+            let done = match &order {
+                StoreCommand::Seen { ticket, batches } => seen(&store, *ticket, batches).await,
+                order => try_to(&store, swarm.as_ref(), order.clone()).await,
+            };
+            match done {
+                Err(StoreError::NoSpace(why)) => {
+                    tracing::warn!("the disk is full ({why}); trying again");
+                    tokio::time::sleep(TRY_AGAIN).await;
+                }
+                done => return done,
+            }
+        }
+    })
+}
+
+async fn try_to(store: &Store, swarm: Option<&SwarmHandle>, order: StoreCommand) -> Outcome {
+    let event = match order {
+        StoreCommand::Children { ticket, site, page } => Some(Event::Children { ticket, children: store.children(site, page).await? }),
+        StoreCommand::PutCut { site, urls } => {
+            store.cut_put(site, urls).await?;
+            None
+        }
+        StoreCommand::TakeCut { ticket, site, pages } => Some(Event::CutTaken { ticket, urls: store.cut_take(site, pages).await? }),
+        StoreCommand::LoadSeen { site, seen, children, cut } => {
+            let levels: BTreeMap<_, _> = seen.iter().map(|(page, level, _)| (*page, *level)).collect();
+            store.site_load(site, seen).await?;
+            store.cut_put(site, cut).await?;
+            for (page, children) in children {
+                let level = levels.get(&page).copied().unwrap_or(0);
+                let visited = Some(SeenVisit { page, level, children });
+                store.seen(&SeenBatch { site, depth: 0, visited, questions: Vec::new() }).await?;
+            }
+            debug_assert!(PageState::Waiting < PageState::Visited, "loading marks pages visited that were");
+            Some(Event::SeenLoaded { site })
+        }
+        StoreCommand::LoadFormer { site, journal, key } => {
+            let host = journal.host.clone();
+            Some(Event::FormerLoaded { site, host, pages: load_former(store, site, journal, key).await? })
+        }
+        StoreCommand::DropFormer(site) => {
+            store.former_drop(site).await?;
+            None
+        }
+        StoreCommand::DropSeen(site) => {
+            store.site_drop(site).await?;
+            None
+        }
+        StoreCommand::Append { receipt, rows } => {
+            store.journal_append(rows).await?;
+            Some(Event::Stored { receipt })
+        }
+        StoreCommand::StoreClaims { receipt, claims } => {
+            store.claims_put(claims).await?;
+            (receipt != 0).then_some(Event::Stored { receipt })
+        }
+        StoreCommand::KeepContacts { page, bytes } => {
+            store.meta_put(&contacts_page(page), bytes).await?;
+            None
+        }
+        StoreCommand::KeepRows { ticket, rows } => {
+            let heads = store.journal_append(rows).await?;
+            tell(swarm, ticket, Response::Kept(heads));
+            None
+        }
+        StoreCommand::RecallRows { ticket, subnet, from } => {
+            let (rows, next) = store.journal_range(subnet, from, MAX_ROW_BYTES).await?;
+            tell(swarm, ticket, Response::Recalled(rows, next));
+            None
+        }
+        StoreCommand::Load(subnet) => Some(Event::Loaded { subnet, journals: load(store, subnet).await? }),
+        StoreCommand::DropJournal(key) => {
+            store.journal_drop(key).await?;
+            None
+        }
+        StoreCommand::Seen { ticket, batches } => return seen(store, ticket, &batches).await,
+    };
+    Ok(event)
+}
+
+/// Where a page of the book of contacts is stored.
+pub fn contacts_page(page: u8) -> String {
+    format!("contacts-{page:02x}")
+}
+
+fn tell(swarm: Option<&SwarmHandle>, ticket: u64, response: Response) {
+    if let Some(swarm) = swarm
+        && swarm.tell(SwarmCommand::Answer { ticket, response }).is_err()
+    {
+        tracing::debug!("an answer was not sent: the swarm is busy or gone; it will be asked for again");
+    }
+}
+
+/// The newest run of each host of a subnet, read whole.
+async fn load(store: &Store, subnet: Subnet) -> Result<Vec<(JournalKey, Vec<JournalEntry>)>, StoreError> {
+    let mut newest: BTreeMap<_, JournalKey> = BTreeMap::new();
+    for (key, next) in store.journals(Some(subnet)).await? {
+        let newer = newest.get(&key.host).is_none_or(|known| known.run < key.run);
+        if newer && next > 0 {
+            newest.insert(key.host.clone(), key);
+        }
+    }
+    let mut journals = Vec::new();
+    for key in newest.into_values() {
+        let mut entries = Vec::new();
+        loop {
+            let mut piece = read(store, &key, entries.len() as u64).await?;
+            if piece.is_empty() {
+                break;
+            }
+            entries.append(&mut piece);
+        }
+        journals.push((key, entries));
+    }
+    Ok(journals)
+}
+
+/// A piece of a journal from this row on, up to its first gap or broken line: what follows cannot be stood on.
+async fn read(store: &Store, key: &JournalKey, next: u64) -> Result<Vec<JournalEntry>, StoreError> {
+    let rows = store.journal_read(key.clone(), next, READ_PIECE).await?;
+    let entries = (next..).zip(rows).map_while(
+        |(expected, JournalRow { sequence, entry, .. })| {
+            if sequence == expected { postcard::from_bytes(&entry).ok() } else { None }
+        },
+    );
+    Ok(entries.collect())
+}
+
+/// Makes a site know what the run before it knew; how many pages that had, or none if there is no such journal.
+async fn load_former(store: &Store, site: u64, journal: JournalKey, key: FingerprintKey) -> Result<Option<u64>, StoreError> {
+    let mut reader = FormerReader::new(key);
+    let mut next = 0;
+    loop {
+        let piece = read(store, &journal, next).await?;
+        if piece.is_empty() {
+            break;
+        }
+        next += piece.len() as u64;
+        store.former_put(site, piece.into_iter().flat_map(|entry| reader.read(entry)).collect()).await?;
+    }
+    store.former_put(site, reader.end().into_iter().collect()).await?;
+    Ok((next > 0).then(|| reader.pages()))
+}
+
+/// Asks the seen set all of this at once, so that no later order's question is answered in between.
+async fn seen(store: &Store, ticket: u64, batches: &[SeenBatch]) -> Outcome {
+    let answers = try_join_all(batches.iter().map(|batch| ask_seen(store, batch))).await?;
+    Ok(Some(Event::Seen { ticket, answers }))
+}
+
+/// A batch without anything in it is not asked.
+async fn ask_seen(store: &Store, batch: &SeenBatch) -> Result<Vec<SeenAnswer>, StoreError> {
+    if batch.visited.is_none() && batch.questions.is_empty() { Ok(Vec::new()) } else { store.seen(batch).await }
+}
