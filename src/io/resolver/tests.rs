@@ -77,11 +77,22 @@ fn truncated(answer: &[u8]) -> Vec<u8> {
     message.to_bytes().unwrap()
 }
 
+/// A port for both protocols: one that UDP has free may be taken for TCP, by any connection on this machine.
+async fn same_port() -> (UdpSocket, TcpListener) {
+    for _ in 0..100 {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        match TcpListener::bind(socket.local_addr().unwrap()).await {
+            Ok(listener) => return (socket, listener),
+            Err(why) => assert_eq!(why.kind(), std::io::ErrorKind::AddrInUse),
+        }
+    }
+    panic!("no port of 127.0.0.1 is free for UDP and TCP alike");
+}
+
 impl Dns {
     async fn start(zone: impl Fn(&str, RecordType) -> Reply + Send + Sync + 'static) -> Dns {
-        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let (socket, listener) = same_port().await;
         let address = socket.local_addr().unwrap();
-        let listener = TcpListener::bind(address).await.unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
         let (log, zone) = (asked.clone(), Arc::new(zone));
         let mut task = JoinSet::new();
