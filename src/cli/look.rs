@@ -120,6 +120,11 @@ fn status_text(view: &StatusView, style: Style) -> String {
     for (class, count) in &view.refusals {
         lines.push(("refused", format!("{count} {class}")));
     }
+    // Only kinds of tasks that say something now: the others are in --json.
+    for task in view.tasks.iter().filter(|task| task.running > 0 || task.panicked > 0) {
+        let panicked = if task.panicked > 0 { format!(", {} panicked: see the log", task.panicked) } else { String::new() };
+        lines.push(("task", format!("{} ({}): {} running{panicked}", task.name, task.part, task.running)));
+    }
     // Only limits that are near: the others are in --json.
     for limit in view.limits.iter().filter(|limit| limit.max > 0 && limit.used * 10 >= limit.max * 8) {
         lines.push(("near its limit", format!("{}: {} of {}", limit.name, limit.used, limit.max)));

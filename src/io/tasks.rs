@@ -51,10 +51,9 @@ task_kinds! {
     SnapshotServing = "snapshot serving", "executor";
     /// Files of the hierarchy. After a panic they stay as they are.
     SnapshotFiles = "snapshot files", "executor";
-    /// The queue to the store. A panic ends the daemon.
+    /// The queue to the store, which carries every command to it out. What is durable is unknown after a panic: it ends the daemon, and the
+    /// next start reads the journals.
     StoreQueue = "store queue", "executor";
-    /// One command to the store. What is durable is unknown after a panic: it ends the daemon, and the next start reads the journals.
-    StoreWork = "store work", "executor";
     /// The thread of `state/`. A panic ends the daemon.
     StateThread = "store thread: state", "store";
     /// The thread of `cache/`. A panic ends the daemon.

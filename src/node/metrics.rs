@@ -61,6 +61,9 @@ pub struct Metrics {
     refusals: Family<Labels, Counter>,
     limit_used: Family<Labels, Gauge>,
     limit_max: Family<Labels, Gauge>,
+    tasks_running: Family<Labels, Gauge>,
+    tasks_started: Family<Labels, Counter>,
+    task_panics: Family<Labels, Counter>,
 }
 
 /// The values of the label `state`, one of which is 1.
@@ -125,6 +128,9 @@ impl Metrics {
             refusals: Family::default(),
             limit_used: Family::default(),
             limit_max: Family::default(),
+            tasks_running: Family::default(),
+            tasks_started: Family::default(),
+            task_panics: Family::default(),
         };
         metrics.register();
         metrics
@@ -179,6 +185,9 @@ impl Metrics {
         r.register("refusals", "What was refused, by class", self.refusals.clone());
         r.register("limit_used", "How much of a limit is used, by limit", self.limit_used.clone());
         r.register("limit_max", "The limit, by limit", self.limit_max.clone());
+        r.register("tasks_running", "Background tasks under way, by kind", self.tasks_running.clone());
+        r.register("tasks_started", "Background tasks begun since the start, by kind", self.tasks_started.clone());
+        r.register("task_panics", "Background tasks that panicked, by kind: each is a fault of nearcrawl", self.task_panics.clone());
     }
 
     /// Takes the numbers over.
@@ -230,6 +239,12 @@ impl Metrics {
         for limit in &status.limits {
             set(&self.limit_used.get_or_create(&label("limit", &limit.name)), limit.used);
             set(&self.limit_max.get_or_create(&label("limit", &limit.name)), limit.max);
+        }
+        for task in &status.tasks {
+            let kind = label("kind", &task.name);
+            set(&self.tasks_running.get_or_create(&kind), task.running);
+            count(&self.tasks_started.get_or_create(&kind), task.started);
+            count(&self.task_panics.get_or_create(&kind), task.panicked);
         }
     }
 

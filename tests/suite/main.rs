@@ -13,6 +13,7 @@ mod hostile_web;
 mod lockfile;
 mod migration;
 mod moves;
+mod panics;
 mod real_input;
 mod second_runs;
 mod shared_hierarchy;
