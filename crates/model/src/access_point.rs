@@ -7,7 +7,7 @@ use std::{fmt, str::FromStr};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccessPoint(pub [u8; 32]);
 
-/// What stands before the key in a libp2p peer id: identity multihash (0x00, 36 bytes) of the protobuf `{type: Ed25519, data: 32 bytes}`.
+/// The prefix of the key in a libp2p peer id: identity multihash (0x00, 36 bytes) of the protobuf `{type: Ed25519, data: 32 bytes}`.
 const PEER_ID_HEAD: [u8; 6] = [0x00, 0x24, 0x08, 0x01, 0x12, 0x20];
 
 /// The first eight bytes of an access point's key: enough to tell members apart where many are named in little space.
@@ -20,7 +20,7 @@ impl fmt::Display for ShortId {
     }
 }
 
-/// A text that is not the peer id of an Ed25519 key.
+/// The error for a text that is not the peer id of an Ed25519 key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not the peer id of an Ed25519 key (they start with 12D3KooW)")]
 pub struct ParseAccessPointError(pub String);

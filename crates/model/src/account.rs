@@ -32,7 +32,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// In words.
+    /// The comparison as one sentence for people, like `Since run 2: 12 new pages, 3 changed, 40 unchanged, 1 gone.`.
     pub fn sentence(&self) -> String {
         let Changes { compared_run, new, changed, unchanged, gone, missed, .. } = self;
         let missed = if *missed > 0 { format!(", {missed} could not be fetched") } else { String::new() };
@@ -43,7 +43,7 @@ impl Changes {
 /// What one level of a site cost and brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LevelCounts {
-    /// Pages.
+    /// HTML pages fetched at this level.
     pub pages: u64,
     /// Requests; those for robots.txt count at level 0.
     pub requests: u64,
@@ -56,7 +56,7 @@ pub struct LevelCounts {
 }
 
 impl LevelCounts {
-    /// Adds another's.
+    /// Adds another server's or member's counts of the same level, saturating.
     pub fn add(&mut self, other: &LevelCounts) {
         self.pages = self.pages.saturating_add(other.pages);
         self.requests = self.requests.saturating_add(other.requests);

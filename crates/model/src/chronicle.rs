@@ -1,10 +1,11 @@
-//! Who had this subnet before, and what was learnt of it? What an owner leaves to the next one, beside the journals.
+//! Who owned this subnet before, and what was learnt of it? The ownership history, which each owner leaves to the next beside the
+//! journals.
 
 use super::{access_point::AccessPoint, claim::ClaimReason, time::WallTime};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Holdings that are remembered of a subnet, the latest ones.
+/// The greatest number of holdings that are kept of one subnet: the latest ones.
 pub(crate) const MAX_HOLDINGS: usize = 16;
 
 /// The longest explanation that is kept, in characters.
@@ -13,32 +14,32 @@ pub(crate) const MAX_WHY: usize = 200;
 /// One owner's time with a subnet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Holding {
-    /// Whose it was.
+    /// The owner.
     #[schema(value_type = String)]
     pub owner: AccessPoint,
     /// The epoch of its claim.
     pub epoch: u64,
-    /// By what right.
+    /// Why it could claim the subnet.
     #[schema(value_type = String)]
     pub reason: ClaimReason,
-    /// When it claimed the subnet, by the clock of whoever wrote it down.
+    /// When it claimed the subnet, by the wall clock of the member that recorded it.
     #[schema(value_type = String, format = DateTime)]
     pub claimed_at: WallTime,
-    /// Why it was handed on, if it was: in a sentence.
+    /// Why it released the subnet, in a sentence; none if it still owns it or died.
     pub released_text: Option<String>,
 }
 
-/// What an owner leaves to the next one.
+/// The ownership history of a subnet, and what its owners learnt of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chronicle {
-    /// Who had it, the first one first; at most [`MAX_HOLDINGS`].
+    /// The owners, the first one first; at most [`MAX_HOLDINGS`].
     pub holdings: Vec<Holding>,
-    /// What migration learnt of it, encoded by [`nearcrawl_core::migration`]; empty if nothing.
+    /// The measurements of the migration rule, encoded by the `migration` module of the core; empty if there are none.
     pub learnt: Vec<u8>,
 }
 
 impl Chronicle {
-    /// Enters an owner. One that is known already, or older than what is known, changes nothing.
+    /// Adds an owner. An epoch that is recorded already, or older than the latest one, changes nothing.
     pub fn enter(&mut self, holding: Holding) {
         if self.holdings.last().is_some_and(|last| last.epoch >= holding.epoch) {
             return;
@@ -47,14 +48,15 @@ impl Chronicle {
         self.shorten();
     }
 
-    /// Says why the present owner hands it on.
+    /// Records why the present owner releases the subnet.
     pub fn leave(&mut self, why: &str) {
         if let Some(last) = self.holdings.last_mut() {
             last.released_text = Some(why.chars().take(MAX_WHY).collect());
         }
     }
 
-    /// Takes in whom another one wrote down. Of one epoch the earlier beginning counts, for that is when the claim was made.
+    /// Merges another member's history. Of two entries of one epoch the one with the earlier time counts, because that is when the claim
+    /// was made.
     pub fn merge(&mut self, other: Chronicle) {
         for theirs in other.holdings {
             match self.holdings.binary_search_by_key(&theirs.epoch, |mine| mine.epoch) {

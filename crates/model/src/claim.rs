@@ -1,4 +1,4 @@
-//! Who says whose a subnet is? A claim: signed by its owner, ordered by epoch.
+//! Who owns a subnet? Claims say it: signed by the owner, ordered by epoch.
 
 use super::{
     access_point::{AccessPoint, ShortId},
@@ -14,48 +14,49 @@ use std::cmp::Ordering;
 pub enum ClaimReason {
     /// The access point's own address lies in it (IPMicra §4.1).
     OwnSubnet,
-    /// Nobody's before; awarded by the subnet's steward after IPMicra's procedure.
+    /// The subnet had no owner; its steward awarded it to the nearest access point (IPMicra's procedure).
     Awarded,
-    /// The former owner has been silent for as long as the swarm waits.
+    /// The previous owner was silent for as long as the swarm waits.
     OwnerDead,
-    /// The former owner released it.
+    /// The previous owner released it.
     Released,
-    /// The former owner found that it is better off here, and handed it over with its history.
+    /// The previous owner found that it is better off here, and handed it over with its journals.
     Moved,
 }
 
-/// The most answers that a claim tells.
+/// The greatest number of answers in a claim.
 pub const MAX_ANSWERS: usize = 15;
 
-/// What an access point's probe of the subnet gave.
+/// One access point's measurement of a subnet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Answer {
     /// Round-trip time in microseconds.
     pub rtt_us: u32,
-    /// Who measured it.
+    /// The access point that measured it, by its short id.
     pub prober: ShortId,
 }
 
-/// What an owner says of a subnet.
+/// An owner's statement about a subnet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Claim {
-    /// What is claimed.
+    /// The subnet claimed.
     pub subnet: Subnet,
     /// One more than the epoch of the claim before; the first is 1.
     pub epoch: u64,
-    /// Who will crawl it; also who signs.
+    /// The access point that will crawl it; it signs the claim.
     pub owner: AccessPoint,
-    /// Round-trip time from the owner, in microseconds, when it was probed.
+    /// Round-trip time from the owner, in microseconds; none if it was not probed.
     pub rtt_us: Option<u32>,
-    /// Who came next in the probes: takes over without new ones if the owner dies.
+    /// The second nearest by the probes: it takes over without new probes if the owner dies. None if nobody else answered.
     pub runner_up: Option<AccessPoint>,
     /// How many probes the decision took, all access points together.
     pub probes: u16,
-    /// By what right.
+    /// Why the owner may claim it.
     pub reason: ClaimReason,
-    /// Set when the owner gives the subnet up: nobody's from now on, the next claim is at `epoch + 1`.
+    /// True if the owner gives the subnet up: it has no owner then, and the next claim is at `epoch + 1`.
     pub released: bool,
-    /// What the others measured, the nearest first, at most [`MAX_ANSWERS`]: who takes over, and what everybody learns from.
+    /// What other members measured, the nearest first, at most [`MAX_ANSWERS`]: candidates to take over, and samples for everybody's
+    /// model of distances.
     pub answers: Vec<Answer>,
 }
 
@@ -80,19 +81,19 @@ pub struct SignedClaim {
     pub signature: Vec<u8>,
 }
 
-/// Says what a signature is for, so that one made for a claim can never pass for something else.
+/// The domain separator of the signature, so that a signature of a claim is valid for nothing else.
 pub(crate) const CLAIM_CONTEXT: &[u8] = b"nearcrawl claim 2\0";
 
-/// Why a signed claim was not believed.
+/// Why a signed claim is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimError {
-    /// The bytes are no claim.
+    /// The bytes do not decode to a claim.
     #[error("the claim cannot be decoded")]
     Malformed,
-    /// It tells more answers than any procedure gets.
+    /// It contains more answers than any procedure collects.
     #[error("the claim tells more than {MAX_ANSWERS} answers")]
     TooManyAnswers,
-    /// The signature is not the owner's.
+    /// The signature does not verify with the owner's key.
     #[error("the claim's signature is not its owner's")]
     BadSignature,
 }

@@ -1,10 +1,10 @@
-//! Which edition of the hierarchy is meant, and who vouches for it?
+//! Which version (edition) of the hierarchy is meant, and who votes for it?
 
 use super::{access_point::AccessPoint, time::WallTime};
 use serde::{Deserialize, Serialize};
 use std::{cmp::Ordering, fmt};
 
-/// One edition of the shared hierarchy: named by its content, aged by its sources.
+/// One version of the shared hierarchy: identified by its content's hash, ordered by the date of its sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Edition {
     /// SHA-256 of the content.
@@ -48,16 +48,16 @@ impl fmt::Display for Edition {
     }
 }
 
-/// What a member says of itself: which edition it uses, and which it vouches for after looking at it.
+/// A member's vote: which version it uses, and which one it announces as right after checking it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endorsement {
-    /// Who says so. Believed only of itself.
+    /// The member that votes. Accepted only from that member itself.
     pub by: AccessPoint,
-    /// Grows with each endorsement of one member, also across restarts.
+    /// Increases with each vote of one member, also across restarts; receivers keep the greatest.
     pub version: u64,
-    /// What it uses.
+    /// The version that the member uses now.
     pub uses: Edition,
-    /// What it vouches for.
+    /// The version that it votes for; the swarm changes to a version that more than half of the members vote for.
     pub endorses: Edition,
 }
 

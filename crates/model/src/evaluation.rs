@@ -1,4 +1,4 @@
-//! What was looked for in a page's markup, and what was found? Failures of accessibility rules, as far as markup alone shows them.
+//! What did the accessibility rules find in a page? Failures, as far as the markup alone shows them.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 /// A rule of the W3C's Accessibility Conformance Testing (ACT), <https://www.w3.org/WAI/standards-guidelines/act/rules/>.
 ///
-/// Journals name rules by their place here: new ones stand at the end. Outside they are named by the W3C's ids.
+/// Journals store a rule as its index here, so new ones go to the end. JSON and metrics use the W3C's ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 pub enum Rule {
     /// Image has non-empty accessible name.
@@ -114,7 +114,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// All of them, in order.
+    /// All rules, in the order of the enumeration.
     pub const ALL: [Rule; 34] = [
         Rule::ImageName,
         Rule::ImageButtonName,
@@ -152,12 +152,12 @@ impl Rule {
         Rule::TableHeadersAttribute,
     ];
 
-    /// The W3C's id: the rule's page is `https://www.w3.org/WAI/standards-guidelines/act/rules/ID/`.
+    /// The W3C's id; the rule's page is `https://www.w3.org/WAI/standards-guidelines/act/rules/ID/`.
     pub fn id(self) -> &'static str {
         self.id_and_name().0
     }
 
-    /// What the W3C calls it.
+    /// The W3C's title of the rule.
     pub fn name(self) -> &'static str {
         self.id_and_name().1
     }
@@ -202,7 +202,7 @@ impl Rule {
     }
 }
 
-/// Why a page was not evaluated: its markup would have cost more than a page may cost.
+/// Why a page was not evaluated: a limit on the cost of one page was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gate {
@@ -229,7 +229,7 @@ pub enum Gate {
     NotHtml,
 }
 
-/// What came of looking at one page.
+/// The result of evaluating one page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Evaluation {
     /// How many elements (or attributes, or tags) fail each rule; rules without a failure are not in it. That a rule is not in it does not mean
@@ -238,12 +238,12 @@ pub struct Evaluation {
     pub failures: BTreeMap<Rule, u32>,
     /// How many elements were looked at.
     pub elements: u32,
-    /// Why nothing was looked at, if so.
+    /// Why the page was not evaluated; none if it was.
     pub gate: Option<Gate>,
 }
 
 impl Evaluation {
-    /// That of a page that was not evaluated.
+    /// The result for a page that was not evaluated, for this reason.
     pub fn refused(gate: Gate) -> Evaluation {
         Evaluation { gate: Some(gate), ..Evaluation::default() }
     }
@@ -254,10 +254,10 @@ impl Evaluation {
     }
 }
 
-/// An evaluation and what it cost.
+/// An evaluation with its duration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evaluated {
-    /// What came of it.
+    /// The result.
     pub evaluation: Evaluation,
     /// How long it took, in microseconds: part of the access, like the download. 0 if it is the one of an earlier run, of the same page.
     pub took_us: u32,
@@ -268,7 +268,7 @@ pub struct Evaluated {
 pub struct EvaluationCounts {
     /// Pages that were evaluated.
     pub pages: u64,
-    /// Pages that were not, by why.
+    /// Pages that were not evaluated, by reason.
     #[schema(value_type = BTreeMap<String, u64>)]
     pub refused: BTreeMap<Gate, u64>,
     /// Elements that were looked at.
@@ -322,12 +322,12 @@ impl EvaluationCounts {
         self.failures.values().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// Adds another's sums. What a member exaggerates stays at the end of the scale.
+    /// Adds another's sums, saturating: exaggerated values of a member cannot overflow.
     pub fn add(&mut self, other: &EvaluationCounts) {
         self.join(other, u64::saturating_add);
     }
 
-    /// Takes back sums that were added before.
+    /// Subtracts sums that were added before.
     pub fn subtract(&mut self, other: &EvaluationCounts) {
         self.join(other, u64::saturating_sub);
         self.refused.retain(|_, count| *count > 0);

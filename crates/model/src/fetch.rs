@@ -1,4 +1,5 @@
-//! What do we ask of a web server or of the DNS, and what may come of it? Every outcome is typed: being refused is not being down.
+//! What is requested of a web server or of the DNS, and how can it end? Every outcome is typed, so that a refusal is not taken for a
+//! failure of the server.
 
 use super::{
     evaluation::Evaluated,
@@ -24,26 +25,26 @@ pub enum FetchPurpose {
 /// One request to one server. The address was resolved and checked before; exactly this one is dialled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FetchOrder {
-    /// What is asked for.
+    /// The URL requested.
     pub url: PageUrl,
-    /// Whom to dial; the port comes from the URL.
+    /// The address to connect to; the port comes from the URL.
     pub address: IpAddr,
-    /// What it is for.
+    /// Whether it is a page or robots.txt.
     pub purpose: FetchPurpose,
-    /// The version that is known: if it is still the same, it need not be sent.
+    /// The validators of the version known from the run before: if it is still current, the server answers 304 without a body.
     pub validators: Validators,
 }
 
 /// What came of a [`FetchOrder`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FetchReport {
-    /// What was asked for.
+    /// The request.
     pub url: PageUrl,
-    /// What came of it.
+    /// How it ended.
     pub outcome: FetchOutcome,
-    /// From sending the request to the last byte read: politeness waits a multiple of this.
+    /// Milliseconds from sending the request to the last byte read; the pause before the next request is a multiple of this.
     pub took: Millis,
-    /// How long the TCP connection took to stand, in microseconds, if it was made for this request.
+    /// Duration of the TCP connect, in microseconds; none if an open connection was used.
     pub connect_us: Option<u32>,
     /// From sending the request to the first byte of the answer, in microseconds; none if there was no answer.
     pub first_byte_us: Option<u32>,
@@ -51,7 +52,7 @@ pub struct FetchReport {
     pub wire_bytes: u64,
     /// The `Server` header, cut at 64 characters and cleaned of control characters.
     pub software: Option<String>,
-    /// `Retry-After`, in milliseconds, between 1 s and 24 h.
+    /// The `Retry-After` header in milliseconds, cut to 1 s to 24 h; none if there was none.
     pub retry_after: Option<Millis>,
 }
 
@@ -71,21 +72,21 @@ impl FetchReport {
 pub enum FetchOutcome {
     /// 2xx with HTML.
     Page {
-        /// The status.
+        /// The HTTP status, 200 to 299.
         status: u16,
-        /// What the page says.
+        /// What was read from the page.
         page: PageFacts,
     },
     /// 2xx with something else; the body was not read.
     NotHtml {
-        /// The status.
+        /// The HTTP status, 200 to 299.
         status: u16,
         /// The content type without parameters, cut at 64 characters.
         content_type: String,
     },
     /// robots.txt came with this status and body.
     Robots {
-        /// The status.
+        /// The HTTP status of the answer, whatever its class.
         status: u16,
         /// The body, at most 500 KiB.
         body: Bytes,
@@ -101,30 +102,30 @@ pub enum FetchOutcome {
     },
     /// 3xx with a usable `Location`.
     Redirect {
-        /// The status.
+        /// The HTTP status, 300 to 399.
         status: u16,
         /// Where to, resolved against the URL asked for, with its fingerprint.
         to: Link,
     },
     /// Any other status.
     Status(u16),
-    /// No usable answer.
+    /// No usable answer: the request failed for this reason.
     Failed(FetchError),
 }
 
-/// A link as it was named: where to, and its fingerprint under the swarm's key.
+/// A link of a page: its resolved URL, and the URL's fingerprint under the swarm's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Where it leads.
+    /// The resolved URL.
     pub url: PageUrl,
     /// The keyed fingerprint of the URL's text.
     pub fingerprint: Fingerprint,
 }
 
-/// What a page says.
+/// What was read from a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageFacts {
-    /// Where it links to, in document order, each URL once.
+    /// The URLs that it links to, in document order, each once.
     pub links: Links,
     /// Size after decoding, in bytes.
     pub decoded_bytes: u64,
@@ -132,15 +133,15 @@ pub struct PageFacts {
     pub no_index: bool,
     /// `nofollow` by meta or X-Robots-Tag: the links are empty then.
     pub no_follow: bool,
-    /// What the server says of its version.
+    /// The validators that the server sent with it.
     pub validators: Validators,
-    /// What its content is ([`super::revisit::content_of`]).
+    /// The hash of its content ([`super::revisit::content_of`]).
     pub content: u64,
-    /// What came of looking for failures in it, if that was wanted.
+    /// Its accessibility evaluation; none if that is switched off.
     pub evaluation: Option<Evaluated>,
 }
 
-/// Why a request brought no usable answer. Journals and messages name these by their place: new ones stand at the end.
+/// Why a request brought no usable answer. Journals and messages store the index of the variant, so new ones go to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum FetchError {
@@ -150,16 +151,16 @@ pub enum FetchError {
     /// Connecting was refused.
     #[error("it refused the connection")]
     ConnectionRefused,
-    /// No route, or the network said no.
+    /// There is no route to the address, or the network reported an error.
     #[error("no route to it")]
     Unreachable,
     /// Connecting took too long.
     #[error("connecting took too long")]
     ConnectTimeout,
-    /// The certificate does not hold for another reason than the ones named below.
+    /// The certificate is not valid, for a reason that has no variant of its own below.
     #[error("its certificate is not valid")]
     BadCertificate,
-    /// TLS broke off otherwise: by an alert, or because the server closed.
+    /// The TLS handshake failed otherwise: by an alert, or because the server closed the connection.
     #[error("the TLS handshake failed")]
     TlsFailed,
     /// TLS took too long.
@@ -168,7 +169,7 @@ pub enum FetchError {
     /// The head of the answer took too long.
     #[error("the head of its response took too long")]
     HeadTimeout,
-    /// The body stalled, or all of it took too long.
+    /// The body stalled, or took too long as a whole.
     #[error("the body of its response took too long")]
     BodyTimeout,
     /// The server closed before the answer was whole.
@@ -180,10 +181,10 @@ pub enum FetchError {
     /// More headers than allowed.
     #[error("the head of its response was longer than allowed")]
     HeadTooLarge,
-    /// The body is longer than allowed, or comes in endless crumbs.
+    /// The body is longer than allowed, or comes in too many tiny chunks.
     #[error("its response was longer than allowed")]
     BodyTooLarge,
-    /// The body unpacks to more than allowed: a bomb.
+    /// The body unpacks to more than allowed (a decompression bomb).
     #[error("its response decompressed to more than allowed")]
     DecodedTooLarge,
     /// The content encoding is unknown, nested or broken.
@@ -192,38 +193,38 @@ pub enum FetchError {
     /// A redirect without a usable target.
     #[error("its redirect has no usable target")]
     BadRedirect,
-    /// The daemon is stopping, or lost the right to ask.
+    /// The daemon is stopping, or may not ask this server any more.
     #[error("the request was cancelled")]
     Cancelled,
-    /// The certificate's time is over, or has not come.
+    /// The certificate has expired or is not valid yet.
     #[error("its certificate has expired or is not valid yet")]
     CertificateExpired,
-    /// The certificate is for other hosts.
+    /// The certificate is valid for other hosts only.
     #[error("its certificate is for another host")]
     CertificateForOther,
-    /// Nobody whom we trust has signed the certificate.
+    /// No trusted authority has signed the certificate.
     #[error("its certificate is not signed by a trusted authority")]
     UnknownIssuer,
-    /// Too old or too odd a TLS, or none at all.
+    /// The server offers no TLS version or cipher suite that is supported, or does not speak TLS at all.
     #[error("it offers no supported TLS version")]
     TlsProtocol,
-    /// A guard in front of the server wants to see a human: not down, but no page either.
+    /// A bot guard in front of the server answered with a challenge: the server is not down, but there is no page either.
     #[error("a challenge in front of it demands a human visitor")]
     Challenged,
-    /// The program failed while it asked or read the answer: a fault of nearcrawl, which says nothing of the server.
+    /// A task of nearcrawl panicked while it sent the request or read the answer: a fault of nearcrawl, which says nothing of the server.
     #[error("nearcrawl itself failed while it asked or read the answer")]
     Crashed,
 }
 
 impl FetchError {
-    /// The kind in one word, as JSON has it.
+    /// The variant's name in kebab case, as in JSON.
     pub fn word(self) -> String {
         kebab(&self)
     }
 }
 
 impl ResolveError {
-    /// The kind in one word, as JSON has it.
+    /// The variant's name in kebab case, as in JSON.
     pub fn word(self) -> String {
         kebab(&self)
     }
@@ -241,34 +242,34 @@ fn kebab(kind: &dyn std::fmt::Debug) -> String {
     word
 }
 
-/// How nearness is measured.
+/// How the distance to a server is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProbeKind {
-    /// The least of three TCP connects to the port in use.
+    /// The shortest of three TCP connects to the port in use.
     #[default]
     Tcp,
-    /// The time of one `HEAD /robots.txt`, from sending it to the answer's head.
+    /// The time of one `HEAD /robots.txt`, from sending the request to the head of the answer.
     HttpHead,
 }
 
-/// Whom to probe.
+/// The target of a probe.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ProbeTarget {
     /// Address and port.
     pub address: SocketAddr,
-    /// The host that lives there, for the Host header.
+    /// A host at that address, for the Host header.
     pub host: Host,
     /// Whether the URL was https (a `http-head` probe then asks over TLS).
     pub secure: bool,
 }
 
-/// What a probe found.
+/// The result of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeReport {
-    /// The round trip in microseconds, or why there is none.
+    /// The round-trip time in microseconds, or why it could not be measured.
     pub rtt_us: Result<u32, FetchError>,
-    /// How long the contact lasted: politeness waits a multiple of this.
+    /// Milliseconds from the first to the last packet; the pause before the next request to the address is a multiple of this.
     pub took: Millis,
 }
 
@@ -276,7 +277,7 @@ pub struct ProbeReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResolveError {
-    /// NXDOMAIN.
+    /// The name server answered NXDOMAIN: the name does not exist.
     #[error("no such name")]
     NoSuchName,
     /// The name exists but has no A or AAAA.
@@ -294,7 +295,7 @@ pub enum ResolveError {
     /// There are addresses, but none that this access point may contact.
     #[error("every address is private or special")]
     ForbiddenAddress,
-    /// The program failed while it asked: a fault of nearcrawl, which says nothing of the name.
+    /// A task of nearcrawl panicked during the look-up: a fault of nearcrawl, which says nothing of the name.
     #[error("nearcrawl itself failed while it asked for the name")]
     Crashed,
 }
@@ -302,11 +303,11 @@ pub enum ResolveError {
 /// A host with the address that the swarm pinned for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LocatedHost {
-    /// The host.
+    /// The host name, in canonical form.
     pub host: Host,
     /// The smallest allowed address of those it has.
     pub address: IpAddr,
-    /// For how much longer the pin holds.
+    /// For how many more milliseconds the host stays pinned to this address.
     pub valid_for: Millis,
 }
 

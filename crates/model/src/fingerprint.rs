@@ -21,16 +21,16 @@ impl Fingerprint {
         Fingerprint(x ^ (x >> 33))
     }
 
-    /// Half of it: enough to count by, not to know anything again by.
+    /// The lower 32 bits: for estimating how many there are, not for recognising one.
     pub fn half(self) -> u32 {
         self.0 as u32
     }
 }
 
-/// For tables of fingerprints: they are hashes already, and nobody without the key can choose them.
+/// The hasher of tables keyed by fingerprints: it uses the fingerprint as its hash, because nobody without the key can choose them.
 pub type AsTheyAre = BuildHasherDefault<AsItIs>;
 
-/// Takes a fingerprint for its own hash.
+/// Returns the fingerprint itself as its hash.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AsItIs(u64);
 

@@ -1,4 +1,4 @@
-//! What happened at a site? Its journal: the only thing that is stored, copied to keepers and handed over.
+//! What happened at a site? Its journal: the only thing that is stored, copied to replicas and handed over.
 //!
 //! A site tree is the fold of its journal. A new owner who reads it knows which pages were fetched, which wait, what robots.txt
 //! said and when the server was last asked, without asking the server again.
@@ -21,7 +21,7 @@ use std::net::IpAddr;
 pub struct JournalKey {
     /// The smallest subnet of the host's address.
     pub subnet: Subnet,
-    /// The host.
+    /// The host whose visits the journal records. `www.` and other subdomains are hosts, and have journals, of their own.
     pub host: Host,
     /// The run, from 1.
     pub run: u32,
@@ -30,11 +30,11 @@ pub struct JournalKey {
 /// One line of a journal as stored and copied: postcard of a [`JournalEntry`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalRow {
-    /// The journal.
+    /// The journal that the row belongs to.
     pub key: JournalKey,
     /// From 0, without gaps.
     pub sequence: u64,
-    /// The entry, encoded.
+    /// The [`JournalEntry`], encoded with postcard.
     pub entry: Vec<u8>,
 }
 
@@ -52,7 +52,7 @@ pub struct Place {
 /// A URL on its way to its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Arrival {
-    /// The page.
+    /// The page's URL, in canonical form.
     pub url: PageUrl,
     /// The tree and level it was found at; none for a starting URL (an external link or a seed).
     pub place: Option<Place>,
@@ -68,16 +68,16 @@ pub enum VisitOutcome {
     Page(u16),
     /// Something else than HTML.
     NotHtml(u16),
-    /// A redirect.
+    /// A redirect with this status; its target became a URL to visit (`found` or `outgoing` of the same row).
     Redirect(u16),
-    /// Another status.
+    /// An answer with this status that is neither a success nor a usable redirect.
     Status(u16),
-    /// No usable answer.
+    /// No usable answer: the request failed for this reason.
     Failed(FetchError),
     /// An HTML page that asks something of robots, by `X-Robots-Tag` or a meta element. At the end, so that journals written
     /// before it was known can be read.
     RestrictedPage {
-        /// The status.
+        /// The HTTP status of the answer.
         status: u16,
         /// Its content is not to be indexed.
         no_index: bool,
@@ -87,7 +87,7 @@ pub enum VisitOutcome {
 }
 
 impl VisitOutcome {
-    /// Whether it is a page.
+    /// Whether the answer was an HTML page, restricted or not.
     pub fn is_page(&self) -> bool {
         matches!(self, VisitOutcome::Page(_) | VisitOutcome::RestrictedPage { .. })
     }
@@ -122,7 +122,7 @@ pub enum JournalEntry {
         address: IpAddr,
         /// The tree that the site belongs to, by its starting host without `www.`.
         tree: Host,
-        /// When.
+        /// When the site was opened, by the owner's wall clock.
         at: WallTime,
     },
     /// URLs were taken in from outside: seeds, other sites, other owners.
@@ -132,28 +132,28 @@ pub enum JournalEntry {
     },
     /// robots.txt of an origin was asked for.
     Robots {
-        /// Whose.
+        /// The origin (scheme, host, port) whose robots.txt it is.
         origin: Origin,
-        /// When.
+        /// When the request was sent, by the owner's wall clock.
         at: WallTime,
         /// What came: status and body, or why nothing did.
         answer: Result<(u16, Vec<u8>), FetchError>,
-        /// How long it took.
+        /// Time from request to last byte, in milliseconds.
         took: Millis,
     },
     /// A page was asked for.
     Visited {
-        /// The page.
+        /// The page's URL.
         url: PageUrl,
-        /// Its level.
+        /// Links from the starting URL to this page, 0 for the starting URL itself.
         level: u8,
-        /// When.
+        /// When the request was sent, by the owner's wall clock.
         at: WallTime,
-        /// What came of it.
+        /// How the visit ended.
         outcome: VisitOutcome,
-        /// From request to last byte.
+        /// Time from request to last byte, in milliseconds.
         took: Millis,
-        /// From request to first byte, in microseconds.
+        /// Time from request to first byte, in microseconds; none if no byte came.
         first_byte_us: Option<u32>,
         /// Bytes of the body over the wire.
         bytes: u64,
@@ -179,9 +179,9 @@ pub enum JournalEntry {
     },
     /// A URL was set aside without asking the server.
     Skipped {
-        /// The page.
+        /// The URL that was not asked for.
         url: PageUrl,
-        /// Why.
+        /// Why the server was not asked for it.
         reason: SkipReason,
     },
     /// Everything outgoing up to (not including) this sequence number has been taken in by its owners.
@@ -197,7 +197,7 @@ pub enum JournalEntry {
     },
     /// A new slot began: the page budget counts anew.
     Resumed {
-        /// When.
+        /// When the slot began, by the owner's wall clock.
         at: WallTime,
     },
     /// URLs that had lost to another URL of their script come nearer, and win.
@@ -214,9 +214,9 @@ pub enum JournalEntry {
     },
     /// What the next run needs of the visit in the row before this one.
     Kept {
-        /// What was visited.
+        /// The fingerprint of the URL that was visited.
         page: Fingerprint,
-        /// Its level.
+        /// The level at which it was visited.
         level: u8,
         /// What the server said of the page's version.
         validators: Validators,
@@ -233,12 +233,12 @@ pub enum JournalEntry {
     },
     /// Pages known already turned out to be starting URLs: the next run begins with them, too.
     Started {
-        /// The URLs.
+        /// The starting URLs.
         urls: Vec<PageUrl>,
     },
     /// What the visit before this row named out of scope: counted, never fetched.
     Beyond {
-        /// What was visited.
+        /// The fingerprint of the URL that was visited.
         page: Fingerprint,
         /// The URLs, each by half its fingerprint.
         urls: Vec<u32>,
@@ -248,9 +248,9 @@ pub enum JournalEntry {
     Chronicled(Chronicle),
     /// What came of looking for failures in the page that was visited last.
     Evaluated {
-        /// What was visited.
+        /// The fingerprint of the URL that was visited.
         page: Fingerprint,
-        /// What was detected.
+        /// The failures detected, by rule.
         evaluation: Evaluation,
         /// How long it took, in microseconds; 0 if the page is the version that the run before evaluated.
         took_us: u32,

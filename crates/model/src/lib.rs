@@ -1,4 +1,4 @@
-//! The nouns: plain values that every floor speaks in. Nothing here decides, and nothing here touches the world.
+//! Plain values that all other crates use: URLs, hosts, subnets, claims, journals, messages, views. No decisions, no input or output.
 
 #![warn(unreachable_pub)]
 

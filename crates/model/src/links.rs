@@ -1,4 +1,4 @@
-//! What does a page link to? A hundred URLs in one piece of memory, for most of them are known already and are dropped as they come.
+//! What does a page link to? All URLs of a page in one allocation, because most of them are known already and are dropped soon.
 
 use super::{
     fetch::Link,
@@ -10,12 +10,12 @@ use std::fmt;
 /// Links in the order in which they were named, each a URL and its fingerprint.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Links {
-    /// One URL behind the other.
+    /// The texts of all URLs, one behind the other.
     texts: String,
     links: Vec<Place>,
 }
 
-/// One link, up to `end` in the texts.
+/// One link: its text ends at `end` in `texts`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Place {
     end: usize,
@@ -24,13 +24,13 @@ struct Place {
 }
 
 impl Links {
-    /// No links yet, and room for so many of usual length.
+    /// An empty list with capacity for this many URLs of usual length.
     pub fn with_capacity(links: usize) -> Links {
         const USUAL_LENGTH: usize = 64;
         Links { texts: String::with_capacity(links * USUAL_LENGTH), links: Vec::with_capacity(links) }
     }
 
-    /// Resolves a reference and adds where it leads, if `judge` gives it a fingerprint; none leaves it out.
+    /// Resolves a reference and appends the URL, if `judge` returns a fingerprint for it; none leaves it out.
     ///
     /// # Errors
     /// The reference leads to no URL that is crawled.
@@ -50,7 +50,7 @@ impl Links {
         Ok(())
     }
 
-    /// Each URL and its fingerprint.
+    /// Each URL with its fingerprint, in the order in which they were named.
     pub fn iter(&self) -> impl Iterator<Item = (UrlRef<'_>, Fingerprint)> {
         self.links.iter().scan(0, |start, place| {
             let text = &self.texts[std::mem::replace(start, place.end)..place.end];
@@ -58,12 +58,12 @@ impl Links {
         })
     }
 
-    /// How many there are.
+    /// Number of links.
     pub fn len(&self) -> usize {
         self.links.len()
     }
 
-    /// Whether there are none.
+    /// Whether there is no link.
     pub fn is_empty(&self) -> bool {
         self.links.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What do access points say to each other? Questions and answers between members, gossip to all, and what anybody may ask.
+//! What do access points send each other? Requests and responses between members, gossip to all members, and what non-members may ask.
 //!
 //! Encoded with postcard. New variants go to the end; another meaning needs another protocol version.
 
@@ -27,14 +27,15 @@ pub const MAX_GOSSIP: usize = 256 << 10;
 /// How many digests an ownership map is compared by.
 pub const CLAIM_BUCKETS: usize = 256;
 
-/// What one member asks of another.
+/// A request from one member to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
     /// A SWIM datagram. Answered with [`Response::Noted`].
     Swim(Vec<u8>),
     /// To the host's steward: which address is this host pinned to?
     Locate(Host),
-    /// To the guardian of an address that nobody owns: please find an owner; the sender takes the address to lie in this subnet.
+    /// To an address's coordinator, for an address that nobody owns: have an owner found. The sender takes the address to lie in this
+    /// subnet.
     Settle(Subnet, ProbeTarget),
     /// From the subnet's steward: please probe this target once; these are the probes of the subnet that came before.
     Probe(Subnet, ProbeTarget, Vec<SignedReceipt>),
@@ -42,57 +43,58 @@ pub enum Request {
     Award {
         /// What it is to claim.
         award: Award,
-        /// For how long the probed address is to be left alone from now on.
+        /// For how long no request may go to the probed address from now on, in milliseconds.
         rest: Millis,
     },
-    /// From a finder to an owner: URLs of hosts in your subnets, all of one host's with its pinned address.
+    /// From whoever found URLs to the owner of their subnets: each [`HandOff`] holds URLs of one host.
     HandOff(Vec<HandOff>),
-    /// From an owner to a keeper: please keep these rows.
+    /// From an owner to a replica: store these journal rows. Answered with [`Response::Kept`].
     Keep(Vec<JournalRow>),
-    /// From a new owner: what have you kept of this subnet, from this row on?
+    /// From a new owner to a replica: send the stored rows of this subnet, from this one on. Answered with [`Response::Recalled`].
     Recall(Subnet, Option<(JournalKey, u64)>),
-    /// Digests of my ownership map, by bucket: which claims do you have where we differ?
+    /// Digests of the sender's ownership map, one a bucket: send the claims of the buckets that differ. Answered with
+    /// [`Response::Claims`].
     CompareClaims(Vec<u64>),
-    /// Good-bye: I am leaving for good (true) or stopping for a while (false).
+    /// The sender stops: it leaves the swarm for good (true) or for a while (false).
     Farewell(bool),
-    /// From the guardian of an address to the steward of its subnet: please find an owner for this subnet; the address is yours to
-    /// have probed until then.
+    /// From an address's coordinator to the steward of its subnet: find an owner for this subnet. Until then the receiver holds the
+    /// address's reservation and alone may have it probed.
     Lend(Subnet, ProbeTarget),
-    /// What is your file of the hierarchy with this hash made of?
+    /// Send the manifest of the hierarchy file with this hash.
     HierarchyManifest([u8; 32]),
-    /// A piece of a file of a hierarchy, please.
+    /// Send one chunk of a hierarchy file.
     HierarchyChunk {
-        /// The manifest that the sender goes by.
+        /// The hash of the manifest that the sender goes by.
         manifest: [u8; 32],
-        /// Which piece.
+        /// The number of the chunk in the manifest, from 0.
         index: u32,
     },
-    /// From the owner of a subnet, at this epoch: would you have it? If so, its journals come to you as to a keeper.
+    /// From the owner of a subnet, at this epoch: will the receiver take it over? If so, it is sent the journals like a replica.
     Offer {
-        /// Which.
+        /// The subnet offered.
         subnet: Subnet,
         /// The epoch of the claim by which the sender holds it.
         epoch: u64,
     },
-    /// From an owner whose offer was accepted and whose journals have all arrived: it is yours, by this release of mine, which names
-    /// you as the next.
+    /// From an owner whose offer was accepted and whose journals have all arrived: claim the subnet now. The owner's signed release names
+    /// the receiver as the first successor.
     TakeOver(SignedClaim),
 }
 
-/// A subnet for the access point that turned out to be its nearest.
+/// A subnet assigned to the access point that proved to be its nearest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Award {
-    /// What.
+    /// The subnet to claim.
     pub subnet: Subnet,
     /// The epoch at which to claim.
     pub epoch: u64,
-    /// What the new owner's probe measured, in microseconds.
+    /// The round-trip time of the new owner's probe, in microseconds; none if it was not measured.
     pub rtt_us: Option<u32>,
-    /// Who came next.
+    /// The second nearest: the first to claim the subnet if the owner dies. None if nobody else answered.
     pub runner_up: Option<AccessPoint>,
-    /// How many probes it took.
+    /// Probes that the search took, by all members together.
     pub probes: u16,
-    /// What the others measured, the nearest first.
+    /// What the other members measured, the nearest first.
     pub answers: Vec<Answer>,
 }
 
@@ -101,43 +103,43 @@ pub struct Award {
 pub struct HandOff {
     /// The host with its pinned address.
     pub host: LocatedHost,
-    /// The URLs.
+    /// URLs of that host.
     pub arrivals: Vec<Arrival>,
 }
 
-/// What the asked member answers.
+/// What the asked member answers to a [`Request`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Response {
-    /// Taken note of; nothing to say.
+    /// The request was carried out; there is nothing to return.
     Noted,
-    /// To `Locate`.
+    /// To `Locate`: the host with its pinned address, or why it has none.
     Located(Result<LocatedHost, ResolveError>),
-    /// To `Settle`: it is being worked on, or this claim stands.
+    /// To `Settle`: an owner is being searched for (none), or this claim is in force already.
     Settling(Option<SignedClaim>),
-    /// To `Probe`: what was found, with the receipt to show to whoever is asked next.
+    /// To `Probe`: what the probe measured, with a signed receipt for the next member that is asked.
     Probed(ProbeReport, SignedReceipt),
-    /// To `Probe`: not done, and the probes of this subnet that are known here.
+    /// To `Probe`: refused, and the probes of this subnet that the refusing member knows of.
     ProbeDeclined(Declined, Vec<SignedReceipt>),
-    /// To `HandOff`: stored and kept; hosts that I do not own are named and must be routed anew.
+    /// To `HandOff`: the URLs are stored, except those of the hosts named here.
     HandedOff {
-        /// Not mine.
+        /// Hosts whose subnets the answering member does not own: the sender routes them anew.
         not_mine: Vec<Host>,
     },
-    /// To `HandOff`, `Keep`: too busy, try again after this long.
+    /// To `HandOff` and `Keep`: overloaded, send it again after this many milliseconds.
     Busy(Millis),
-    /// To `Keep`: up to (not including) which sequence number each journal is stored here without a gap.
+    /// To `Keep`: for each journal the first sequence number that is not stored here; all rows before it are.
     Kept(Vec<(JournalKey, u64)>),
-    /// To `Recall`: rows, and where to go on, if there is more.
+    /// To `Recall`: rows, and from which one to go on; none if these were the last.
     Recalled(Vec<JournalRow>, Option<(JournalKey, u64)>),
-    /// To `CompareClaims`: my claims in the buckets that differ; `true` if there are more than fitted.
+    /// To `CompareClaims`: the claims in the buckets that differ; `true` if more differ than fit in one message.
     Claims(Vec<SignedClaim>, bool),
-    /// The request makes no sense here.
+    /// The request is not allowed or makes no sense at this member; why, as a sentence.
     Refused(String),
     /// To `HierarchyManifest`: the encoded manifest; none if there is no such file here.
     HierarchyManifest(Option<Vec<u8>>),
     /// To `HierarchyChunk`: the piece; none if there is no such file or piece here.
     HierarchyChunk(Option<Vec<u8>>),
-    /// To `Offer`: yes, or why not.
+    /// To `Offer`: none if the subnet is accepted, else why not.
     Offered(Option<Unwilling>),
 }
 
@@ -145,13 +147,13 @@ pub enum Response {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unwilling {
-    /// It fetches nothing at the moment, or is on its way out.
+    /// It does not fetch at the moment (fenced, starting, or at a limit) or is shutting down.
     HeldBack,
-    /// As many subnets are on their way to it as it takes at a time.
+    /// It takes over as many subnets already as it may at a time.
     Busy,
-    /// As many URLs wait there as may.
+    /// It has as many waiting URLs as it may.
     Full,
-    /// As far as it knows, that subnet is not the sender's to give.
+    /// By its ownership map the sender does not own the subnet.
     NotYours,
 }
 
@@ -166,31 +168,31 @@ impl fmt::Display for Unwilling {
     }
 }
 
-/// What is told to everybody.
+/// A message that gossip carries to all members.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Gossip {
-    /// Claims, at most once a second, many at a time.
+    /// Signed claims; a member sends at most one such message a second.
     Claims(Vec<SignedClaim>),
-    /// What I own adds up to this.
+    /// The sums over everything that the sender owns.
     RollUp(Box<RollUp>),
-    /// Which edition of the hierarchy I use and which I vouch for.
+    /// Which version of the hierarchy the sender uses, and which one it votes for.
     Endorsement(Endorsement),
-    /// Where I am, and how far it is from here to others.
+    /// The sender's position and the round-trip times that it measured to landmarks and members.
     Distances(Distances),
 }
 
-/// What anybody may ask, member or not, if the configuration lets them read.
+/// What anybody, member or not, may ask if the configuration allows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PublicRequest {
-    /// The swarm's totals.
+    /// The totals of the swarm.
     Results,
 }
 
 /// The answer to a [`PublicRequest`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PublicResponse {
-    /// To `Results`.
+    /// To `Results`: the totals, with whose roll-ups they contain.
     Results(Box<SwarmResults>),
-    /// Not for you.
+    /// The sender may not read here; why, as a sentence.
     Refused(String),
 }

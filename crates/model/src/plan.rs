@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 pub enum Grounds {
     /// Servers that were crawled.
     Measured {
-        /// How many.
+        /// Servers whose records the figures are taken from.
         servers: u64,
         /// Of these, how many were not crawled to their end: what lies behind is not in the curve.
         cut_short: u64,
@@ -46,13 +46,13 @@ pub struct DepthPlan {
 /// How a figure is spread over servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Spread {
-    /// The average.
+    /// The arithmetic mean.
     pub mean: f64,
     /// Half of the servers have no more; none if single servers are not known.
     pub median: Option<f64>,
     /// Nine of ten servers have no more.
     pub p90: Option<f64>,
-    /// The most.
+    /// The largest value; none if single servers are not known.
     pub max: Option<f64>,
 }
 
@@ -72,11 +72,11 @@ pub struct ServerPlan {
 /// What all starting hosts together cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TotalPlan {
-    /// Starting hosts.
+    /// Number of starting hosts.
     pub servers: u64,
     /// Of these, hosts with a record of their own, which is used instead of the average.
     pub known: u64,
-    /// Requests.
+    /// Requests to all of them, robots.txt among them.
     pub requests: u64,
     /// Bytes of bodies.
     pub bytes: u64,
@@ -97,7 +97,7 @@ pub struct Pace {
     pub max_parallel: u64,
 }
 
-/// A plan.
+/// What a crawl is expected to cost at each depth, and the least depth that finds the wanted share of external hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Plan {
     /// The share of the external hosts that is wanted.

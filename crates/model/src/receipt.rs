@@ -1,5 +1,5 @@
-//! Who probed what, and when? A receipt: signed by the prober, each naming the one before it, so that a procedure cannot hide its
-//! probes from whom it asks next.
+//! Who probed what, and when? A receipt is signed by the prober and names the receipt before it, so that a search cannot hide its probes
+//! from the member that it asks next.
 
 use super::{access_point::AccessPoint, subnet::Subnet, time::WallTime};
 use ed25519_dalek::{Signer, SigningKey, Verifier, VerifyingKey};
@@ -10,31 +10,31 @@ use std::net::SocketAddr;
 /// The most contacts that one subnet may get by probes in thirty days: no chain is longer.
 pub const MAX_CONTACTS: usize = 15;
 
-/// Names a receipt, by its content.
+/// Identifies a receipt by the hash of its content.
 pub type ReceiptId = [u8; 16];
 
-/// What a probe gave, and where it stands in the procedure.
+/// The result of a probe, and its number in the search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// In which subnet.
+    /// The subnet that the search is for.
     pub subnet: Subnet,
-    /// Which address and port were contacted.
+    /// The address and port that were contacted.
     pub address: SocketAddr,
-    /// Who contacted it; also who signs.
+    /// The access point that probed; it signs the receipt.
     pub prober: AccessPoint,
-    /// On whose behalf.
+    /// The steward that asked for the probe.
     pub steward: AccessPoint,
-    /// How many probes this subnet had before.
+    /// Number of probes of this subnet before this one.
     pub sequence: u16,
-    /// The receipt before; zeros for the first.
+    /// The id of the receipt before; zeros for the first.
     pub before: ReceiptId,
-    /// The round trip in microseconds; none if there was no answer.
+    /// The round-trip time in microseconds; none if there was no answer.
     pub rtt_us: Option<u32>,
-    /// When, by the prober's clock.
+    /// When it was probed, by the prober's wall clock.
     pub at: WallTime,
 }
 
-/// A receipt as it travels: the signed bytes themselves.
+/// A receipt as it is sent: the signed bytes themselves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignedReceipt {
     /// The receipt, encoded with postcard.
@@ -43,16 +43,16 @@ pub struct SignedReceipt {
     pub signature: Vec<u8>,
 }
 
-/// Says what a signature is for, so that one made for a receipt can never pass for something else.
+/// The domain separator of the signature, so that a signature of a receipt is valid for nothing else.
 pub(crate) const RECEIPT_CONTEXT: &[u8] = b"nearcrawl receipt 1\0";
 
-/// Why a signed receipt was not believed.
+/// Why a signed receipt is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiptError {
-    /// The bytes are no receipt.
+    /// The bytes do not decode to a receipt.
     #[error("the receipt cannot be decoded")]
     Malformed,
-    /// The signature is not the prober's.
+    /// The signature does not verify with the prober's key.
     #[error("the receipt's signature is not its prober's")]
     BadSignature,
 }
@@ -75,17 +75,17 @@ impl SignedReceipt {
         Ok(receipt)
     }
 
-    /// What the next receipt names this one by.
+    /// The id by which the next receipt names this one.
     pub fn id(&self) -> ReceiptId {
         let digest = Sha256::digest(&self.bytes);
         std::array::from_fn(|place| digest[place])
     }
 }
 
-/// Why a member does not probe for a steward.
+/// Why a member refuses to probe for a steward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, thiserror::Error)]
 pub enum Declined {
-    /// It fetches nothing at the moment.
+    /// It does not fetch at the moment (fenced, starting, stopping or at a limit).
     #[error("it fetches nothing at the moment")]
     HeldBack,
     /// The address does not lie in the subnet.
@@ -94,13 +94,13 @@ pub enum Declined {
     /// Its configuration denies the host.
     #[error("its configuration denies the host")]
     Denied,
-    /// Whoever asks is neither one of the subnet's stewards nor the owner of what covers it.
+    /// The sender is neither one of the subnet's stewards nor the owner of a covering subnet.
     #[error("the requester is no steward of the subnet")]
     NoSteward,
-    /// Somebody owns the subnet: nothing is to be found out.
+    /// The subnet has an owner, so there is nothing to find out.
     #[error("the subnet has an owner")]
     Owned,
-    /// The receipts of the probes before do not hold together.
+    /// The receipts of the earlier probes do not form a chain.
     #[error("the receipts do not form a chain")]
     BrokenChain,
     /// The receipts leave out probes that are known to have been made.
@@ -109,16 +109,16 @@ pub enum Declined {
     /// The receipts contradict those that are known: the procedure was run twice.
     #[error("the receipts contradict others of the same subnet")]
     ForkedChain,
-    /// It has probed this subnet already, and gave its answer.
+    /// It has probed this subnet already and answered.
     #[error("it has probed this subnet already")]
     ProbedAlready,
-    /// The subnet has had all its contacts.
+    /// The subnet has reached its limit of contacts.
     #[error("the subnet's contact budget for thirty days is used up")]
     SubnetBudget,
-    /// The block of addresses around it has had all its contacts.
+    /// The block of addresses around it has reached its limit of contacts.
     #[error("the contact budget of the address block for thirty days is used up")]
     BlockBudget,
-    /// It cannot remember more subnets.
+    /// Its table of probed subnets is full.
     #[error("its table of contacts is full")]
     BookFull,
 }

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunState {
-    /// Pages wait.
+    /// URLs wait to be fetched, or are being fetched.
     #[default]
     Running,
     /// Every page within the depth was asked for.
@@ -50,7 +50,7 @@ pub enum ServerStatus {
 /// One site's record of one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ServerRecord {
-    /// The host.
+    /// The server's host name.
     #[schema(value_type = String)]
     pub host: Host,
     /// Its pinned address, if it has one.
@@ -59,11 +59,11 @@ pub struct ServerRecord {
     /// The starting host of its tree, without `www.`.
     #[schema(value_type = String)]
     pub tree: Host,
-    /// The run.
+    /// The number of the run, from 1.
     pub run: u32,
-    /// In one word.
+    /// What the server's answers so far say of it, as one word.
     pub status: ServerStatus,
-    /// Whether it is done.
+    /// Whether the run goes on, and why not if it does not.
     pub state: RunState,
     /// The `Server` header.
     pub software: Option<String>,
@@ -113,11 +113,11 @@ pub struct ServerRecord {
     pub external_domains: u64,
     /// Deepest level at which a page was fetched.
     pub deepest: u8,
-    /// First request.
+    /// When the first request of the run was sent; none before it.
     #[serde(alias = "first_visit")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub first_visit_at: Option<WallTime>,
-    /// Last request.
+    /// When the latest request of the run was sent; none before the first.
     #[serde(alias = "last_visit")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub last_visit_at: Option<WallTime>,

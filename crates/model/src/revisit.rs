@@ -11,7 +11,7 @@ pub const MAX_VALIDATOR: usize = 200;
 pub struct Validators {
     /// `ETag`, weak or strong, with its quotes.
     pub etag: Option<String>,
-    /// `Last-Modified`.
+    /// The `Last-Modified` header, byte for byte as it was sent.
     pub last_modified: Option<String>,
 }
 

@@ -1,6 +1,6 @@
-//! Has this site's page been met before, and how deep? What is asked of the seen set and what it answers.
+//! Is this page of a site known already, and at which level? The requests to the seen set and its answers.
 //!
-//! The seen set lies on disk, so logic asks in batches: one visit and the links it brought, one answer to each link.
+//! The seen set is on disk, so it is asked in batches: one visit with the links it found, and one answer to each link.
 
 use super::fingerprint::Fingerprint;
 use serde::{Deserialize, Serialize};
@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 /// The deepest level that the seen set tells apart: deeper ones count as this one.
 pub const DEEPEST_LEVEL: u8 = 63;
 
-/// What has become of a page that is known.
+/// The state of a known page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PageState {
-    /// Its turn is yet to come.
+    /// It waits to be fetched.
     Waiting,
-    /// It lies beyond the depth.
+    /// Its level is beyond the depth, so it is not fetched.
     Cut,
-    /// It was asked for.
+    /// It was fetched.
     Visited,
 }
 
-/// A visit, as the seen set remembers it.
+/// A visit to be recorded in the seen set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenVisit {
     /// The page that was visited.
@@ -31,29 +31,29 @@ pub struct SeenVisit {
     pub children: Vec<Fingerprint>,
 }
 
-/// What one step of a site asks of the seen set. The visit is entered first, then the questions are answered in order.
+/// One batch for the seen set. The visit is recorded first, then the questions are answered in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeenBatch {
-    /// The scope: which site in which run.
+    /// The site and run, as one number that is mixed into the fingerprints.
     pub site: u64,
-    /// The deepest level that is still visited.
+    /// The deepest level that is fetched.
     pub depth: u8,
-    /// The page that was just visited, if this comes of a visit.
+    /// The page that was just visited; none if the pages came from elsewhere.
     pub visited: Option<SeenVisit>,
-    /// Pages that were named, each with the level it would have.
+    /// The pages asked about, each with the level that it would have.
     pub questions: Vec<(Fingerprint, u8)>,
 }
 
 /// The answer to one question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SeenAnswer {
-    /// Never met before. It now waits, or is cut if its level is beyond the depth. Said exactly once of each page.
+    /// Not known before. It waits from now on, or is cut if its level is beyond the depth. Answered exactly once for each page.
     New,
-    /// Known at this level or a shorter one: nothing changes.
+    /// Known at this level or a lower one: nothing changes.
     Known,
-    /// Known, but deeper than this. It now has the shorter level; if it had been cut and is within the depth now, it waits.
+    /// Known at a higher level, which is now replaced by this one. If it had been cut and is within the depth now, it waits.
     Shorter {
-        /// What had become of it until now.
+        /// Its state until now.
         was: PageState,
     },
 }

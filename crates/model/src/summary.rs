@@ -62,7 +62,7 @@ pub struct Counts {
     pub up: u64,
     /// HTML pages fetched.
     pub pages: u64,
-    /// Requests sent.
+    /// Requests sent, robots.txt included.
     pub requests: u64,
     /// Bytes of bodies over the wire.
     pub bytes: u64,
@@ -146,7 +146,7 @@ impl Counts {
 /// Totals with their splits. The splits of one dimension add up to the totals.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Summary {
-    /// Over everything.
+    /// The sums over all servers.
     pub total: Counts,
     /// By dimension and value.
     #[schema(value_type = BTreeMap<String, BTreeMap<String, Counts>>)]
@@ -195,21 +195,22 @@ impl Summary {
 /// One access point's contribution: what it owns, with a digest by which everybody sees whether the sum is whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RollUp {
-    /// Whose.
+    /// The access point that owns these subnets.
     pub owner: AccessPoint,
     /// Grows with each roll-up of one owner, also across restarts.
     pub version: u64,
     /// XOR over a hash of (subnet, epoch, owner) of all it holds.
     pub claims_digest: u64,
-    /// How many subnets that is.
+    /// How many subnets it owns.
     pub subnets: u64,
     /// How many members it counts when it asks itself whether it was cut off, itself included.
     pub sure_of: u32,
-    /// How much of what it may do at once it does, in thousandths, over the last minute.
+    /// Its load over the last minute: requests under way as a share of those it may have at once, in thousandths.
     pub busy_permille: u32,
-    /// What a second of its time counts beside a second of an unloaded member's, in thousandths.
+    /// What a second of this member's time costs in the choice of an owner, in thousandths: 1000 is an unloaded member's, more is a
+    /// busier one's.
     pub price_permille: u32,
-    /// The sums.
+    /// The sums over the servers that it owns.
     pub summary: Summary,
 }
 
@@ -230,7 +231,7 @@ pub struct Coverage {
 /// What any access point answers to `results`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SwarmResults {
-    /// Who answers.
+    /// The access point that computed this answer.
     #[schema(value_type = String)]
     pub answered_by: AccessPoint,
     /// Whether the roll-ups add up to the ownership map: then the totals are exactly what was recorded.
@@ -239,8 +240,8 @@ pub struct SwarmResults {
     pub in_transition_text: Option<String>,
     /// Age of the oldest roll-up in it, in milliseconds.
     pub oldest_roll_up_age_ms: Millis,
-    /// Who is covered.
+    /// The access points whose roll-ups the sums contain.
     pub covers: Vec<Coverage>,
-    /// The sums.
+    /// The sums over all those roll-ups.
     pub summary: Summary,
 }

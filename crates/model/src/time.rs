@@ -1,4 +1,4 @@
-//! What time is it? Two clocks, never mixed: one for deciding, one for telling people.
+//! What time is it? Two clocks, never mixed: the boot clock decides, the wall clock is shown to people.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{fmt, str::FromStr};
@@ -38,7 +38,7 @@ const DAY: u64 = 86_400_000;
 #[error("{0:?} is no moment in UTC as RFC 3339 writes it, like 2026-11-22T20:17:14.250Z")]
 pub struct ParseTimeError(pub String);
 
-/// Like `2026-11-22T20:17:14.250Z`.
+/// RFC 3339 in UTC with milliseconds, like `2026-11-22T20:17:14.250Z`.
 impl fmt::Display for WallTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = self.0.min(MAX_WRITTEN);
@@ -118,9 +118,9 @@ impl<'de> Deserialize<'de> for WallTime {
 /// What every event brings along: both clocks, read once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Now {
-    /// For deciding.
+    /// The boot clock: for intervals and deadlines.
     pub moment: Moment,
-    /// For telling.
+    /// The wall clock: for what is shown and stored.
     pub wall: WallTime,
 }
 

@@ -15,7 +15,7 @@ impl Host {
         Host(text.into())
     }
 
-    /// The text.
+    /// The canonical text: a lower-case name in ASCII (Punycode), or an IP address.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -90,7 +90,7 @@ impl<'a> UrlRef<'a> {
         self.text[usize::from(self.parts.path_end)..].strip_prefix('?')
     }
 
-    /// Whether its name says that it is no page: a picture, an archive, a style sheet. Not so where a script is asked.
+    /// Whether the file name says that it is no HTML page: a picture, an archive, a style sheet. False for URLs with a query.
     pub fn names_media(self) -> bool {
         self.query().is_none() && names_media(self.path())
     }
@@ -217,7 +217,7 @@ impl PageUrl {
         self.query().map(|_| &self.text[..self.path_end()])
     }
 
-    /// Whether its name says that it is no page: a picture, an archive, a style sheet. Not so where a script is asked.
+    /// Whether the file name says that it is no HTML page: a picture, an archive, a style sheet. False for URLs with a query.
     pub fn names_media(&self) -> bool {
         self.by_ref().names_media()
     }

@@ -13,7 +13,7 @@ pub enum Activity {
     Starting,
     /// Requests are under way to this many servers.
     Fetching {
-        /// How many.
+        /// Servers with a request under way.
         servers: u64,
     },
     /// URLs wait, but every server that has some is to be left alone for now.
@@ -25,48 +25,48 @@ pub enum Activity {
     },
     /// Nothing is to be fetched here, but owners or addresses of this many hosts are still being found.
     FindingOwners {
-        /// How many.
+        /// Hosts without a known owner or address.
         hosts: u64,
     },
     /// Nothing is to be fetched here, but URLs are on their way to owners that are known.
     HandingOver {
-        /// How many.
+        /// URLs that their owners have not acknowledged yet.
         urls: u64,
     },
     /// Subnets became this access point's, or were at its last stop: what happened there before is being read.
     ReadingBack {
-        /// How many.
+        /// Subnets whose journals are being read.
         subnets: u64,
     },
     /// Everything is fetched; the last of it is being stored and copied to other members.
     Recording,
     /// Nothing more is fetched of these servers in this run.
     BudgetSpent {
-        /// How many.
+        /// Servers whose page budget is used up.
         servers: u64,
     },
     /// Nobody ever named a URL.
     NothingSeeded,
     /// URLs were named, but no server of them is crawled here.
     NoServers {
-        /// Why.
+        /// The reason, as the end of a sentence.
         why: String,
     },
     /// Everything that was named is done; the first tree is visited again in this long.
     Done {
-        /// If known.
+        /// Milliseconds until the first tree is due again; none if no revisit is planned.
         next: Option<Millis>,
     },
     /// Other members exist, but none answers.
     NoPeersReachable,
     /// Cut off from the swarm: it stopped so that nobody is visited twice.
     Fenced {
-        /// Why.
+        /// The reason, as the end of a sentence, like `2 of 5 members answer`.
         why: String,
     },
     /// A limit is reached (disk, quota): it says which.
     LimitReached {
-        /// Which.
+        /// The limit and its value, as the end of a sentence.
         limit: String,
     },
     /// Stopping for a while: it keeps what it owns.
@@ -149,7 +149,7 @@ impl fmt::Display for Span {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// Getting ready.
+    /// Reading the store and joining the swarm.
     #[default]
     Starting,
     /// Requests are under way.

@@ -83,13 +83,13 @@ pub struct StatusView {
     pub open_connections: u64,
     /// The hierarchy in use.
     pub hierarchy: HierarchyView,
-    /// The caches of URLs met lately (CLOCK), one line for each place where one stands.
+    /// The caches of recently seen URLs (CLOCK), one line for each place where one is used.
     pub caches: Vec<CacheView>,
     /// Sizes on disk.
     pub store: StoreView,
     /// What was refused, by class: URLs, addresses, probes, hand-overs.
     pub refusals: BTreeMap<String, u64>,
-    /// Everything that grows, with the limit that stands against it.
+    /// Everything that grows, with its upper limit.
     pub limits: Vec<LimitView>,
     /// The kinds of background tasks that ran so far.
     #[serde(default)]
@@ -113,14 +113,14 @@ pub struct TaskView {
     pub panicked: u64,
 }
 
-/// How many members are how alive.
+/// Members by liveness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MemberCounts {
-    /// Answering.
+    /// Members that answer, this one included.
     pub alive: u64,
-    /// Not answering, not yet given up.
+    /// Members that do not answer but still count as owners.
     pub silent: u64,
-    /// Given up.
+    /// Members whose subnets others take over, because they did not answer for too long.
     pub dead: u64,
 }
 
@@ -144,7 +144,7 @@ pub struct WorkView {
     pub lookups: u64,
 }
 
-/// How far a crawl is.
+/// How far a crawl has come, for a progress line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProgressView {
     /// HTML pages fetched.
@@ -153,9 +153,9 @@ pub struct ProgressView {
     pub waiting: u64,
     /// Requests under way.
     pub busy: u64,
-    /// Servers met.
+    /// Servers with at least one URL so far.
     pub servers: u64,
-    /// Bytes of bodies.
+    /// Bytes of bodies over the wire.
     pub bytes: u64,
 }
 
@@ -170,53 +170,53 @@ pub struct HierarchyView {
     pub subnets: u64,
 }
 
-/// One cache of URLs met lately.
+/// One cache of recently seen URLs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CacheView {
-    /// Where it stands.
+    /// Which part of the crawler asks it.
     pub place: String,
-    /// Entries now.
+    /// URLs in it now.
     pub entries: u64,
-    /// Entries at most.
+    /// URLs that fit in it.
     pub capacity: u64,
-    /// Met lately.
+    /// Lookups that found the URL in the cache.
     pub hits: u64,
-    /// Not met lately.
+    /// Lookups that did not.
     pub misses: u64,
 }
 
 /// Sizes on disk, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StoreView {
-    /// What must not be lost.
+    /// Bytes of the state database: what cannot be rebuilt.
     pub state_bytes: u64,
-    /// What can be built again.
+    /// Bytes of the cache database: what can be rebuilt from the state.
     pub cache_bytes: u64,
-    /// How long ago they were measured, in milliseconds; none before the first time.
+    /// How long ago both were measured, in milliseconds; none before the first measurement.
     #[serde(default)]
     pub age_ms: Option<Millis>,
 }
 
-/// Something that grows, and the most it may.
+/// Something that grows, and its upper limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LimitView {
-    /// What.
+    /// What is limited, in words.
     pub name: String,
-    /// Now.
+    /// Its present size, in the unit that the name says.
     pub used: u64,
-    /// At most.
+    /// The size that it cannot exceed.
     pub max: u64,
 }
 
-/// How alive a member is.
+/// Whether a member answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Liveness {
-    /// Answers.
+    /// Answers, directly or through another member.
     Alive,
-    /// Does not answer; keeps what it owns for now.
+    /// Does not answer; still counts as the owner of its subnets.
     Silent,
-    /// Given up: others take over.
+    /// Did not answer for too long: others take over its subnets.
     Dead,
 }
 
@@ -240,9 +240,9 @@ pub struct MemberView {
     pub is_me: bool,
     /// Addresses known of it.
     pub addresses: Vec<String>,
-    /// How alive.
+    /// Whether it answers.
     pub liveness: Liveness,
-    /// For how long it has been so, in milliseconds.
+    /// For how long it has been in that state, in milliseconds.
     pub liveness_for_ms: Millis,
     /// Subnets that it holds by the ownership map.
     pub subnets: u64,
@@ -254,28 +254,28 @@ pub struct MemberView {
     pub roll_up_age_ms: Option<Millis>,
 }
 
-/// Whose a subnet is.
+/// Who owns a subnet, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OwnershipView {
-    /// What.
+    /// The subnet claimed.
     #[schema(value_type = String)]
     pub subnet: Subnet,
-    /// How often it changed hands, plus one.
+    /// How many claims the subnet has had, this one included.
     pub epoch: u64,
-    /// Whose.
+    /// The access point that claimed it.
     #[schema(value_type = String)]
     pub owner: AccessPoint,
-    /// What the owner's probe measured, in milliseconds.
+    /// What the owner's probe measured, in milliseconds; none if it was not probed.
     pub rtt_ms: Option<f64>,
     /// Probes that the decision took, all access points together.
     pub probes: u16,
-    /// By what right: `own-subnet`, `awarded`, `owner-dead`, `released`.
+    /// Why the owner could claim it: `own-subnet`, `awarded`, `owner-dead`, `released`.
     #[schema(value_type = String)]
     pub reason: ClaimReason,
-    /// Who came next.
+    /// The second nearest, which takes over first; none if nobody else measured.
     #[schema(value_type = Option<String>)]
     pub runner_up: Option<AccessPoint>,
-    /// Whether the owner gave it up since.
+    /// Whether the owner has released it since.
     pub released: bool,
     /// What it and the others measured before the claim was made, the nearest first.
     #[serde(default)]
@@ -316,7 +316,7 @@ pub struct WhyView {
     pub asked: String,
     /// The answer in a few sentences.
     pub answer_text: String,
-    /// The host.
+    /// The host, if a URL or a host was asked about.
     #[schema(value_type = Option<String>)]
     pub host: Option<Host>,
     /// The address that the swarm pinned, or the one that was asked for.
@@ -381,30 +381,30 @@ pub struct RefusedSeed {
 /// Some of the servers on record here, in the order of their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ServersPage {
-    /// These.
+    /// At most one page of them.
     pub servers: Vec<ServerView>,
-    /// Ask for those after this one, if there are more.
+    /// The host to ask for the next page after; none on the last page.
     #[schema(value_type = Option<String>)]
     pub next: Option<Host>,
 }
 
-/// What came of asking an access point to leave.
+/// The answer to a request to leave the swarm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeaveView {
-    /// Subnets that it gives back.
+    /// Subnets that it releases.
     pub released: u64,
 }
 
-/// What came of asking an access point to hand a subnet over.
+/// The answer to a request to hand a subnet over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MoveView {
-    /// Which.
+    /// The subnet to be handed over.
     #[schema(value_type = String)]
     pub subnet: Subnet,
-    /// To whom.
+    /// The access point that is to own it.
     #[schema(value_type = String)]
     pub to: AccessPoint,
-    /// Why it stays, in a sentence; none if it is on its way.
+    /// Why it stays, in a sentence; none if the hand-over has begun.
     pub refused_text: Option<String>,
 }
 

@@ -19,7 +19,7 @@ pub enum Subject {
     Subnet(Subnet),
 }
 
-/// A text that is no [`Subject`].
+/// The error for a text that is no [`Subject`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is neither a URL nor a host name nor an IP address nor a subnet")]
 pub struct NoSubject(pub String);
