@@ -74,3 +74,60 @@ impl Context {
         self.signals.push_back(signal);
     }
 }
+
+#[cfg(test)]
+impl Context {
+    /// The context of access point `number` at the beginning, for tests of one machine by itself.
+    pub(crate) fn of_test(number: u8) -> Context {
+        use crate::{crawl::scope::Scope, crawler, delegation::search::Policy, membership};
+        use nearcrawl_model::{fetch::ProbeKind, time::WallTime};
+        let key = SigningKey::from_bytes(&[number; 32]);
+        let now = Now { moment: Moment(0), wall: WallTime(1_000_000) };
+        let hierarchy = Arc::new(nearcrawl_hierarchy::Builder::new().finish().unwrap());
+        Context {
+            me: AccessPoint(key.verifying_key().to_bytes()),
+            key,
+            secret: FingerprintKey([5; 16]),
+            settings: crawler::Settings {
+                rules: crate::crawl::site::SiteRules {
+                    depth: 3,
+                    price: Default::default(),
+                    pages_per_run: 0,
+                    product_token: "nearcrawl".to_owned(),
+                },
+                scope: Scope { open: true, ..Scope::default() },
+                politeness: crate::crawl::politeness::Politeness { min_delay: 1_000, factor: 10, parallel: 8, per_block: 4 },
+                policy: Policy::Nearcrawl { price_us: 5_000 },
+                migration: Default::default(),
+                probe: ProbeKind::Tcp,
+                home_port: None,
+                max_parallel_rounds: 4,
+                contacts_per_subnet: 15,
+                revisit: 7 * 86_400_000,
+                max_waiting: 1_000_000,
+                max_in_memory: 1_000,
+                cache_entries: 1_000,
+                own_addresses: Vec::new(),
+                joins: false,
+                member: true,
+                membership: membership::SwimConfig::default(),
+                roster: membership::RosterConfig::default(),
+            },
+            hierarchy,
+            started: now.moment,
+            now,
+            counters: Counters::default(),
+            commands: VecDeque::new(),
+            signals: VecDeque::new(),
+            pending: BTreeMap::new(),
+            next_number: 1,
+            rounds: 0,
+            tick_due: now.moment,
+        }
+    }
+
+    /// What a machine wants done, oldest first; none of it is wanted any more.
+    pub(crate) fn take_commands(&mut self) -> Vec<Command> {
+        self.commands.drain(..).collect()
+    }
+}

@@ -13,14 +13,6 @@
 
 use crate::event::{Command, Event};
 use crate::{
-    clock_cache::ClockCache,
-    crawl::{politeness::Politeness, scheduler::Scheduler, scope::Scope, site::SiteRules},
-    delegation::{Delegated, Knowledge, Verdict, contacts::Contacts},
-    membership::{Member, Roster, RosterConfig, Swim, SwimConfig},
-    replication::replicas::Replicas,
-    routing::{locator::Locator, new_host_quota::NewHostQuota, outbox::Outbox},
-};
-use crate::{
     context::Context,
     crawl::Crawl,
     delegation::{Delegation, search::Search},
@@ -33,6 +25,12 @@ use crate::{
     routing::Routing,
     signal::Signal,
 };
+use crate::{
+    crawl::{link_filter::LinkFilter, politeness::Politeness, scheduler::Scheduler, scope::Scope, site::SiteRules},
+    delegation::{Delegated, Knowledge, Verdict, contacts::Contacts},
+    membership::{Member, Roster, RosterConfig, Swim, SwimConfig},
+    replication::replicas::Replicas,
+};
 use ed25519_dalek::SigningKey;
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
@@ -41,7 +39,6 @@ use nearcrawl_model::{
     edition::Edition,
     fetch::{ProbeKind, ProbeTarget},
     fingerprint::FingerprintKey,
-    journal::JournalKey,
     message::{Request, Response},
     receipt::SignedReceipt,
     subnet::Subnet,
@@ -159,14 +156,6 @@ pub(crate) enum ProcedureState {
     Awarding(Verdict, Moment),
 }
 
-/// What a hand-off or a seed waits for before it is acknowledged.
-#[derive(Debug)]
-pub(crate) struct Acknowledgement {
-    pub(crate) reply: crate::crawl::admission::Reply,
-    /// Journals that must be recorded up to there.
-    pub(crate) needs: Vec<(JournalKey, u64)>,
-}
-
 /// One access point's mind.
 pub struct Crawler {
     pub(crate) context: Context,
@@ -209,14 +198,7 @@ impl Crawler {
                 probing: BTreeMap::new(),
                 rests: BTreeMap::new(),
             },
-            routing: Routing {
-                locator: Locator::default(),
-                new_hosts: NewHostQuota::default(),
-                outbox: Outbox::default(),
-                recent: ClockCache::with_capacity(settings.cache_entries),
-                scope: handoff_scope,
-                acknowledgements: Vec::new(),
-            },
+            routing: Routing::default(),
             crawl: Crawl {
                 sites: BTreeMap::new(),
                 by_subnet: BTreeMap::new(),
@@ -225,7 +207,7 @@ impl Crawler {
                 disk_has_space: true,
                 in_flight: BTreeMap::new(),
                 received: BTreeMap::new(),
-                recent: ClockCache::with_capacity(settings.cache_entries),
+                links: LinkFilter::new(settings.cache_entries, handoff_scope),
                 awakening: BTreeMap::new(),
                 seen_pending: BTreeMap::new(),
                 next_site: handoff_scope + 1,
@@ -286,7 +268,7 @@ impl Crawler {
             Event::Tick => {}
             Event::Room(room) => self.crawl.disk_has_space = room,
             Event::Seeds(urls) => self.seeds(urls),
-            Event::Wanted(host) => self.find(&host),
+            Event::Wanted(host) => self.routing.find(&mut self.context, &self.membership, &host),
             Event::Leave => self.shutdown.leave(now.moment),
             Event::Drain => self.shutdown.drain(),
             Event::Move { subnet, to } => self.hand_over(subnet, to, "its operator gave it away".to_owned()),
@@ -298,7 +280,7 @@ impl Crawler {
             Event::Answered { question, from, answer } => self.answered(question, from, answer),
             Event::Gossiped(gossip) => self.gossiped(gossip),
             Event::Distance { to, rtt_us, remote } => self.distance_measured(to, rtt_us, remote),
-            Event::Resolved { host, answer } => self.resolved(host, answer),
+            Event::Resolved { host, answer } => self.resolved(&host, answer),
             Event::Probed { question, report } => self.probed_here(question, report),
             Event::Landed { address, took } => self.landed(address, took),
             Event::Fetched { address, report } => self.fetched(address, *report, None),
@@ -372,7 +354,7 @@ impl Crawler {
         let unfinished = Unfinished {
             fetching: !self.crawl.in_flight.is_empty() || !self.crawl.received.is_empty() || !self.crawl.seen_pending.is_empty(),
             journals: !self.replication.appends.is_empty() || !self.replication.replicas.settled(),
-            outgoing: !self.routing.outbox.is_empty(),
+            outgoing: !self.routing.outbox().is_empty(),
         };
         self.shutdown.tick(&mut self.context, unfinished, &self.ownership, &self.membership);
         self.settle_signals();
@@ -391,10 +373,6 @@ impl Crawler {
     /// The edition of the hierarchy in use and the one that we vouch for; none if the process did not say what it has.
     pub fn editions(&self) -> Option<(Edition, Edition)> {
         self.hierarchy_version.editions()
-    }
-
-    pub(crate) fn steward_of_host(&self, host: &Host) -> AccessPoint {
-        self.membership.steward_of_host(host).unwrap_or(self.context.me)
     }
 
     pub(crate) fn stewards_of(&self, subnet: &Subnet) -> Vec<AccessPoint> {
@@ -451,7 +429,7 @@ impl Crawler {
             }
             Signal::MembersChanged => {
                 self.assign_keepers();
-                self.routing.outbox.wake_all();
+                self.routing.wake_all();
                 self.report.mark_changed();
             }
             Signal::RollUpChanged => self.report.mark_changed(),

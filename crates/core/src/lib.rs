@@ -7,6 +7,7 @@ pub(crate) mod context;
 pub mod crawl;
 pub mod crawler;
 pub mod delegation;
+mod effects;
 pub mod event;
 pub mod hierarchy_version;
 pub mod membership;

@@ -19,7 +19,7 @@ impl Crawler {
                 self.settle_signals();
                 self.answer(ticket, Response::Noted);
             }
-            Request::Locate(host) => self.locate_for(ticket, host),
+            Request::Locate(host) => self.routing.locate_for(&mut self.context, ticket, host),
             Request::Settle(_, target) => self.settle_for(ticket, target),
             Request::Lend(subnet, target) => self.lent_for(ticket, subnet, target),
             Request::Probe(subnet, target, before) => self.probe_for(from, ticket, subnet, target, before),
@@ -71,7 +71,7 @@ impl Crawler {
         let Some(pending) = self.context.pending.remove(&question) else { return };
         match (pending, answer) {
             (Pending::Locate(host), Some(Response::Located(located))) => self.located(&host, located),
-            (Pending::Locate(host), _) => self.routing.locator.unasked(&host),
+            (Pending::Locate(host), _) => self.routing.not_located(&host),
             (Pending::Settle | Pending::Award { .. }, Some(Response::Settling(Some(proof)))) => self.hear_claims(vec![proof]),
             (Pending::Award { subnet }, Some(Response::Refused(_))) => self.award_declined(subnet, from),
             (Pending::Settle | Pending::Award { .. }, Some(_)) => {}

@@ -1,10 +1,14 @@
 //! Ours: is it new? URLs from outside pass the CLOCK cache and the seen set, enter the site's frontier, and are acknowledged
 //! once that is recorded.
 
-use crate::{crawl::site::Site, routing::outbox::Item};
 use crate::{
-    crawler::{Acknowledgement, Crawler},
+    crawl::{Crawl, site::Site},
+    crawler::Crawler,
     event::{Command, StoreCommand},
+    routing::{
+        acknowledgements::{Acknowledgement, Reply},
+        outbox::Item,
+    },
 };
 use nearcrawl_model::{
     fetch::LocatedHost,
@@ -15,16 +19,7 @@ use nearcrawl_model::{
     subnet::Subnet,
     url::{Host, PageUrl},
 };
-use std::collections::{BTreeMap, BTreeSet};
-
-/// Who waits for arrivals to be recorded.
-#[derive(Debug)]
-pub(crate) enum Reply {
-    /// A member, by its ticket; hosts that are not ours are named.
-    Member { ticket: u64, not_mine: Vec<Host> },
-    /// Our own outbox.
-    Own(Vec<Item>),
-}
+use std::collections::BTreeSet;
 
 /// A URL with everything that the seen test needs.
 #[derive(Clone, Debug)]
@@ -98,8 +93,10 @@ impl Crawler {
         self.admit_all(ours, Reply::Member { ticket, not_mine });
     }
 
-    pub(crate) fn admit(&mut self, located: &LocatedHost, arrivals: Vec<Arrival>, reply: Reply) {
-        self.admit_all(vec![(located.clone(), arrivals)], reply);
+    /// URLs that turned out to be for ourselves.
+    pub(crate) fn admit_own(&mut self, located: LocatedHost, items: Vec<Item>) {
+        let arrivals = items.iter().map(|item| item.arrival.clone()).collect();
+        self.admit_all(vec![(located, arrivals)], Reply::Own(items));
     }
 
     /// Opens the sites that are not open yet and asks the seen set about every URL that the cache does not know.
@@ -121,7 +118,7 @@ impl Crawler {
             let mut candidates = Vec::new();
             for (url, level, hops) in urls.chain(root.map(|root| (root, 0, 0))) {
                 let fingerprint = self.context.secret.of(url.as_str());
-                let known = self.crawl.recent.touch(fingerprint.scoped(scope(number, level)));
+                let known = self.crawl.links.met(number, fingerprint, level);
                 let starts = (level, hops) == (0, 0) && self.crawl.sites.get(&host).is_some_and(|site| !site.starts.contains(&url));
                 if (!known || starts) && level <= self.context.settings.rules.depth {
                     candidates.push(Candidate { url, fingerprint, level, hops });
@@ -208,9 +205,7 @@ impl Crawler {
                 match &mut reply {
                     Reply::Member { not_mine, .. } => not_mine.push(host),
                     Reply::Own(items) => {
-                        for item in items.extract_if(.., |item| item.arrival.url.host() == host) {
-                            self.routing.outbox.put(item);
-                        }
+                        self.routing.put(items.extract_if(.., |item| item.arrival.url.host() == host));
                     }
                 }
                 continue;
@@ -244,7 +239,7 @@ impl Crawler {
             }
             self.want(&host);
         }
-        self.routing.acknowledgements.push(Acknowledgement { reply, needs });
+        self.routing.await_recording(Acknowledgement { reply, needs });
         self.acknowledge();
     }
 
@@ -320,44 +315,11 @@ impl Crawler {
         }
         self.raise(host, number, urls, visited);
     }
+}
 
-    /// Answers everybody whose arrivals are recorded by now.
-    pub(crate) fn acknowledge(&mut self) {
-        let waiting = std::mem::take(&mut self.routing.acknowledgements);
-        let (done, waiting): (Vec<_>, Vec<_>) = waiting
-            .into_iter()
-            .partition(|ack| ack.needs.iter().all(|(key, upto)| self.replication.replicas.recorded(key) >= *upto || !self.owns(key)));
-        self.routing.acknowledgements = waiting;
-        for acknowledgement in done {
-            match acknowledgement.reply {
-                Reply::Member { ticket, mut not_mine } => {
-                    // What we lost meanwhile is not ours to acknowledge.
-                    not_mine.extend(acknowledgement.needs.iter().filter(|(key, _)| !self.owns(key)).map(|(key, _)| key.host.clone()));
-                    self.answer(ticket, Response::HandedOff { not_mine });
-                }
-                Reply::Own(items) => {
-                    let lost = acknowledgement.needs.iter().any(|(key, _)| !self.owns(key));
-                    if lost { items.into_iter().for_each(|item| self.routing.outbox.put(item)) } else { self.delivered(items) }
-                }
-            }
-        }
-    }
-
+impl Crawl {
+    /// Whether a journal is that of a site of ours.
     pub(crate) fn owns(&self, key: &JournalKey) -> bool {
-        self.crawl.sites.get(&key.host).is_some_and(|site| site.key.subnet == key.subnet)
+        self.sites.get(&key.host).is_some_and(|site| site.key.subnet == key.subnet)
     }
-}
-
-/// The cache's scope: a page met at one level says nothing about a shorter one.
-pub(crate) fn scope(number: u64, level: u8) -> u64 {
-    number.wrapping_mul(256).wrapping_add(u64::from(level))
-}
-
-/// Items by the journal that named them, with how many of each row.
-pub(crate) fn by_origin(items: &[Item]) -> BTreeMap<(JournalKey, u64), usize> {
-    let mut counts = BTreeMap::new();
-    for origin in items.iter().filter_map(|item| item.origin.clone()) {
-        *counts.entry(origin).or_default() += 1;
-    }
-    counts
 }

@@ -6,7 +6,7 @@
 use crate::crawl::site::{Asking, Next, Site, asks_for_patience, former::Memory};
 use crate::{
     crawl::{
-        admission::{Candidate, SeenPurpose, scope},
+        admission::{Candidate, SeenPurpose},
         revisits::change,
         robots::{Asked, SEARCH_AGAIN},
     },
@@ -246,7 +246,7 @@ impl Crawler {
         let leaving = sorted.outgoing_prints.iter().map(|(print, level)| (*print, *level)).collect();
         let batches = vec![
             SeenBatch { site: number, depth, visited, questions },
-            SeenBatch { site: self.routing.scope, depth: NO_DEPTH, visited: None, questions: leaving },
+            SeenBatch { site: self.crawl.links.scope(), depth: NO_DEPTH, visited: None, questions: leaving },
         ];
         if not_modified && let Some(former) = &mut former {
             evaluated = former.evaluation.take().map(|evaluation| Evaluated { evaluation, took_us: 0 });
@@ -306,7 +306,7 @@ impl Crawler {
                     continue;
                 }
                 sorted.children.push(fingerprint);
-                if !self.crawl.recent.touch(fingerprint.scoped(scope(number, level))) {
+                if !self.crawl.links.met(number, fingerprint, level) {
                     sorted.internal.push(Candidate { url: url.to_url(), fingerprint, level, hops });
                 }
                 continue;
@@ -333,7 +333,7 @@ impl Crawler {
                 sorted.named.push(url.to_url());
             }
             let print = self.context.secret.of(target.as_str());
-            if !self.routing.new_hosts.admit(&target, print, self.context.now.moment) {
+            if !self.crawl.links.admits_host(&target, print, self.context.now.moment) {
                 // Not entered anywhere: tomorrow a link to it may be followed.
                 self.refuse("new hosts beyond 50 per domain and day");
                 continue;
@@ -346,8 +346,8 @@ impl Crawler {
                 new_hosts.insert(target);
             }
             let level = place.as_ref().map_or(0, |place| place.level);
-            let print = fingerprint.scoped(u64::from(run));
-            if !self.routing.recent.touch(print.scoped(u64::from(level) + 1)) {
+            let (known, print) = self.crawl.links.named(run, fingerprint, level);
+            if !known {
                 sorted.outgoing_prints.push((print, level));
                 sorted.outgoing.push(Arrival { url: url.to_url(), place, run });
             }

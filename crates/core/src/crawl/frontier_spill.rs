@@ -101,6 +101,6 @@ impl Crawler {
         let place = Place { tree: tree.clone(), level: waiting.level, hops: waiting.hops };
         let starts = (waiting.level, waiting.hops) == (0, 0) && waiting.url.host().may_start(tree);
         let arrival = Arrival { url: waiting.url.clone(), place: (!starts).then_some(place), run };
-        self.routing.outbox.put(Item { arrival, origin: None });
+        self.routing.put([Item { arrival, origin: None }]);
     }
 }

@@ -4,11 +4,14 @@
 //! * [`scheduler`]: whose turn is it? Politeness by address
 //! * [`admission`]: a URL arrives: was it seen?
 //! * [`fetch_cycle`]: request, answer, links; [`pipelining`], [`robots`], [`revisits`], [`frontier_spill`] are parts of it
+//! * [`link_filter`]: which links were met lately? [`new_host_quota`]: does a domain name hosts without end?
 //! * [`scope`]: is a host crawled at all?
 
 pub(crate) mod admission;
 pub(crate) mod fetch_cycle;
 pub(crate) mod frontier_spill;
+pub(crate) mod link_filter;
+pub mod new_host_quota;
 pub(crate) mod pipelining;
 pub mod politeness;
 pub(crate) mod revisits;
@@ -17,7 +20,7 @@ pub mod scheduler;
 pub mod scope;
 pub mod site;
 
-use crate::clock_cache::ClockCache;
+use link_filter::LinkFilter;
 use nearcrawl_model::{
     journal::JournalKey,
     subnet::Subnet,
@@ -42,7 +45,7 @@ pub(crate) struct Crawl {
     pub(crate) in_flight: BTreeMap<IpAddr, Host>,
     /// Which page of whom is being read while the address may be asked for another.
     pub(crate) received: BTreeMap<IpAddr, (Host, PageUrl)>,
-    pub(crate) recent: ClockCache,
+    pub(crate) links: LinkFilter,
     pub(crate) awakening: BTreeMap<u64, Host>,
     pub(crate) seen_pending: BTreeMap<u64, admission::SeenPurpose>,
     pub(crate) next_site: u64,

@@ -37,13 +37,13 @@ impl Crawler {
         let in_scope =
             self.context.settings.scope.admits(&target) || (target.is_within(&site.tree) && !self.context.settings.scope.denies(&target));
         let (home, run) = (site.address, site.key.run);
-        let found = match self.routing.locator.lookup(&target, self.context.now.moment) {
+        let found = match self.routing.locator().lookup(&target, self.context.now.moment) {
             _ if !in_scope => None,
             Lookup::At(located) if located.address == home => Some(Some(home)),
             Lookup::At(located) => self.may_ask_at(located.address, &order.url, run),
             Lookup::Nowhere(_) => None,
             Lookup::Unknown => {
-                self.find(&target);
+                self.routing.find(&mut self.context, &self.membership, &target);
                 Some(None)
             }
         };
@@ -70,9 +70,9 @@ impl Crawler {
             return Some(ready.then_some(address));
         }
         let host = url.host();
-        let known = self.routing.outbox.peek(&host).is_some();
-        if !known && self.routing.new_hosts.admit(&host, self.context.secret.of(host.as_str()), self.context.now.moment) {
-            self.routing.outbox.put(Item { arrival: Arrival { url: url.root(), place: None, run }, origin: None });
+        let known = self.routing.first_for(&host).is_some();
+        if !known && self.crawl.links.admits_host(&host, self.context.secret.of(host.as_str()), self.context.now.moment) {
+            self.routing.put([Item { arrival: Arrival { url: url.root(), place: None, run }, origin: None }]);
         }
         if others.is_some() { None } else { Some(None) }
     }

@@ -59,7 +59,7 @@ pub(crate) struct Loan {
 impl Crawler {
     /// Who crawls this host, if that is decided and they can be reached; if not, sees to it that it gets decided.
     pub(crate) fn owner_for(&mut self, located: &LocatedHost) -> Option<AccessPoint> {
-        let first = self.routing.outbox.peek(&located.host).map(|item| item.arrival.url.clone());
+        let first = self.routing.first_for(&located.host).cloned();
         if let Some(claim) = self.ownership.register.around(located.address) {
             let (subnet, owner) = (claim.subnet, claim.owner);
             if claim.released {
@@ -254,7 +254,7 @@ impl Crawler {
         // Which country and organisation a site counts for may be another now.
         self.crawl.sites.keys().for_each(|host| self.report.site_changed(host));
         self.delegation.asked.clear();
-        self.routing.outbox.wake_all();
+        self.routing.wake_all();
         self.route();
     }
 }

@@ -63,7 +63,7 @@ impl Crawler {
         }
         if !new.is_empty() {
             self.context.commands.push_back(Command::Store(StoreCommand::StoreClaims { receipt: 0, claims: new }));
-            self.routing.outbox.wake_all();
+            self.routing.wake_all();
             self.route();
         }
     }
@@ -150,7 +150,7 @@ impl Crawler {
             }
         }
         self.ownership.tell_claims(&mut self.context);
-        self.routing.outbox.wake_all();
+        self.routing.wake_all();
         self.route();
     }
 
@@ -161,7 +161,7 @@ impl Crawler {
         if more && self.ownership.register.buckets() != before {
             self.ownership.compare_with(&mut self.context, from);
         } else if self.ownership.sync(&mut self.context) {
-            self.routing.outbox.wake_all();
+            self.routing.wake_all();
             self.route();
         }
     }

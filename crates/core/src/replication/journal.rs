@@ -1,13 +1,12 @@
 //! What happened is written down: applied to the site, stored durably, copied to keepers, and only then spoken of.
 
 use crate::{
-    crawl::admission,
     crawler::Crawler,
     event::{Command, PeerCommand, StoreCommand},
 };
 use crate::{
     replication::replicas::KEEPERS,
-    routing::outbox::{Item, Outbox},
+    routing::outbox::{Item, by_origin},
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -107,20 +106,20 @@ impl Crawler {
 
     /// URLs named by stored rows go on their way.
     pub(crate) fn send_out(&mut self, items: Vec<Item>) {
-        for ((key, sequence), count) in admission::by_origin(&items) {
+        for ((key, sequence), count) in by_origin(&items) {
             let forwarding = self.replication.forwarding.entry(key).or_default();
             *forwarding.open.entry(sequence).or_default() += count;
             forwarding.top = forwarding.top.max(sequence + 1);
         }
         if !items.is_empty() {
-            put_all(&mut self.routing.outbox, items);
+            self.routing.put(items);
             self.route();
         }
     }
 
     /// These URLs have been taken in by their owners, or lead nowhere.
     pub(crate) fn delivered(&mut self, items: Vec<Item>) {
-        for ((key, sequence), count) in admission::by_origin(&items) {
+        for ((key, sequence), count) in by_origin(&items) {
             let Some(forwarding) = self.replication.forwarding.get_mut(&key) else { continue };
             if let Some(open) = forwarding.open.get_mut(&sequence) {
                 *open = open.saturating_sub(count);
@@ -225,10 +224,4 @@ fn encoded(entry: &JournalEntry) -> Vec<u8> {
     let mut row = postcard::to_extend(entry, room).expect("a journal entry always encodes");
     row.shrink_to_fit();
     row
-}
-
-fn put_all(outbox: &mut Outbox, items: Vec<Item>) {
-    for item in items {
-        outbox.put(item);
-    }
 }

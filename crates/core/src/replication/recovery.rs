@@ -198,7 +198,7 @@ impl Crawler {
         // Not before all stand: what leads from one to another must not open it anew.
         self.send_out(outgoing);
         self.yield_to_smaller(subnet);
-        self.routing.outbox.wake_all();
+        self.routing.wake_all();
     }
 
     /// A site begins where the journal ends. Returns what it named for others, if that may go on its way at once.
@@ -285,7 +285,7 @@ impl Crawler {
             let Some(site) = self.crawl.sites.remove(&host) else { continue };
             if reroute {
                 let starts = site.starts.iter().map(|url| Arrival { url: url.clone(), place: None, run: site.key.run });
-                starts.filter(|_| site.is_home()).for_each(|arrival| self.routing.outbox.put(Item { arrival, origin: None }));
+                self.routing.put(starts.filter(|_| site.is_home()).map(|arrival| Item { arrival, origin: None }));
                 self.give_away(&site);
             }
             self.crawl.scheduler.drop_site(site.address, &host);

@@ -25,7 +25,7 @@ impl View<'_> {
             Some(HeldBack::Fenced(reason))
         } else if !self.ownership.is_synced() {
             Some(HeldBack::NotJoined)
-        } else if self.routing.outbox.len() > MAX_OUTGOING {
+        } else if self.routing.outbox().len() > MAX_OUTGOING {
             Some(HeldBack::OutboxFull)
         } else if !self.crawl.disk_has_space {
             Some(HeldBack::DiskFull)
@@ -83,7 +83,7 @@ impl View<'_> {
         if hosts > 0 {
             return Some(Activity::FindingOwners { hosts });
         }
-        let urls = self.routing.outbox.len() as u64;
+        let urls = self.routing.outbox().len() as u64;
         if urls > 0 {
             return Some(Activity::HandingOver { urls });
         }
@@ -92,15 +92,15 @@ impl View<'_> {
 
     /// Hosts whose address or owner is being found, for this access point or, as their steward, for others.
     fn unplaced(&self) -> BTreeSet<&Host> {
-        let placed = |host: &Host| match self.routing.locator.lookup(host, self.context.now.moment) {
+        let placed = |host: &Host| match self.routing.locator().lookup(host, self.context.now.moment) {
             Lookup::At(located) => self.ownership.register.around(located.address).is_some_and(|claim| !claim.released),
             Lookup::Nowhere(_) => true,
             Lookup::Unknown => false,
         };
-        let mine = self.routing.outbox.waiting_hosts().filter(|host| !placed(host));
+        let mine = self.routing.outbox().waiting_hosts().filter(|host| !placed(host));
         let settling = self.delegation.rounds.values().map(|procedure| &procedure.target.host);
         let queued = self.delegation.queue.iter().map(|(_, target)| &target.host);
-        mine.chain(self.routing.locator.looking_up()).chain(settling).chain(queued).collect()
+        mine.chain(self.routing.locator().looking_up()).chain(settling).chain(queued).collect()
     }
 
     /// Nothing is under way: is everything done, or was there never anything?
@@ -140,15 +140,15 @@ impl View<'_> {
     /// What a spent page budget holds back does not count.
     pub(crate) fn has_work(&self) -> bool {
         let fetching = !self.crawl.in_flight.is_empty() || !self.crawl.seen_pending.is_empty();
-        let sending =
-            !self.routing.outbox.is_empty() || !self.replication.row_outgoing.is_empty() || !self.routing.acknowledgements.is_empty();
+        let sending = !self.routing.outbox().is_empty() || !self.replication.row_outgoing.is_empty() || !self.routing.all_acknowledged();
         let storing = !self.replication.rows.is_empty()
             || !self.replication.appends.is_empty()
             || self.ownership.is_storing()
             || !self.replication.replicas.settled();
         let settling = !self.delegation.rounds.is_empty() || !self.delegation.queue.is_empty() || !self.delegation.probing.is_empty();
-        let reading =
-            !self.replication.loading.is_empty() || !self.crawl.awakening.is_empty() || self.routing.locator.looking_up().next().is_some();
+        let reading = !self.replication.loading.is_empty()
+            || !self.crawl.awakening.is_empty()
+            || self.routing.locator().looking_up().next().is_some();
         fetching || sending || storing || settling || reading || !self.context.commands.is_empty() || self.waits()
     }
 

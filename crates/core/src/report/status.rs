@@ -82,10 +82,10 @@ impl View<'_> {
             delegation: self.delegation_view(),
             migration: self.migration_view(),
             waiting_urls: self.crawl.sites.values().map(|site| site.frontier.len() as u64).sum(),
-            outgoing_urls: self.routing.outbox.len() as u64,
+            outgoing_urls: self.routing.outbox().len() as u64,
             open_connections: outside.open_connections,
             hierarchy: self.hierarchy_view(),
-            caches: vec![cache("frontier", &self.crawl.recent), cache("hand-off", &self.routing.recent)],
+            caches: caches_of(self.crawl.links.caches()),
             store: outside.store,
             refusals,
             limits,
@@ -173,9 +173,9 @@ impl View<'_> {
         let politeness = self.crawl.scheduler.politeness();
         let (going, coming) = self.migration.moves.under_way();
         vec![
-            limit("URLs being sent to their owners", self.routing.outbox.len(), MAX_OUTGOING),
-            limit("pinned addresses", self.routing.locator.remembered(), MAX_PINS),
-            limit("concurrent DNS look-ups", self.routing.locator.resolving(), MAX_RESOLVING),
+            limit("URLs being sent to their owners", self.routing.outbox().len(), MAX_OUTGOING),
+            limit("pinned addresses", self.routing.locator().remembered(), MAX_PINS),
+            limit("concurrent DNS look-ups", self.routing.locator().resolving(), MAX_RESOLVING),
             limit("concurrent delegation rounds", self.delegation.rounds.len(), self.context.settings.max_parallel_rounds),
             limit("subnets waiting for a delegation round", self.delegation.queue.len(), MAX_QUEUED),
             limit("address reservations", self.delegation.reserved.len(), MAX_QUEUED),
@@ -198,6 +198,10 @@ impl View<'_> {
 
 fn limit(name: &str, used: usize, max: usize) -> LimitView {
     LimitView { name: name.to_owned(), used: used as u64, max: max as u64 }
+}
+
+fn caches_of([frontier, handoff]: [&ClockCache; 2]) -> Vec<CacheView> {
+    vec![cache("frontier", frontier), cache("hand-off", handoff)]
 }
 
 fn cache(place: &str, cache: &ClockCache) -> CacheView {

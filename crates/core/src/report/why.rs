@@ -77,7 +77,7 @@ impl View<'_> {
             Subject::Address(_) | Subject::Subnet(_) => return None,
         };
         let known = self.crawl.sites.contains_key(&host) || host.address().is_some() || self.context.settings.scope.denies(&host);
-        (!known && self.routing.locator.lookup(&host, self.context.now.moment) == Lookup::Unknown).then_some(host)
+        (!known && self.routing.locator().lookup(&host, self.context.now.moment) == Lookup::Unknown).then_some(host)
     }
 
     /// The address that a host is pinned to, or why none is known.
@@ -85,10 +85,10 @@ impl View<'_> {
         if let Some(address) = self.crawl.sites.get(host).map(|site| site.address).or_else(|| host.address()) {
             return Ok(address);
         }
-        match self.routing.locator.lookup(host, self.context.now.moment) {
+        match self.routing.locator().lookup(host, self.context.now.moment) {
             Lookup::At(located) => Ok(located.address),
             Lookup::Nowhere(failure) => Err(format!("Nobody crawls {host}: it has no usable address ({failure}).")),
-            Lookup::Unknown if self.routing.locator.looking_up().any(|other| other == host) => {
+            Lookup::Unknown if self.routing.locator().looking_up().any(|other| other == host) => {
                 Err(format!("It is not known yet who crawls {host}: its address is being looked up."))
             }
             Lookup::Unknown => {

@@ -1,14 +1,21 @@
 //! A URL is named: where does it belong? Host → address (its steward) → subnet (hierarchy) → owner (claims) → there.
 
-use crate::routing::{locator::Lookup, outbox::Item};
+use super::{
+    Routing,
+    acknowledgements::{Acknowledgement, Settled},
+    locator::{Locator, Lookup},
+    outbox::{Item, Outbox},
+};
 use crate::{
-    crawl::admission::Reply,
-    crawler::{Crawler, Pending},
+    context::Context,
+    crawler::Pending,
+    event::{Command, PeerCommand, WebCommand},
+    membership::Membership,
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
     fetch::{LocatedHost, ResolveError},
-    journal::Arrival,
+    journal::{Arrival, JournalKey},
     message::{Request, Response},
     time::Millis,
     url::{Host, PageUrl},
@@ -18,141 +25,223 @@ use std::collections::BTreeMap;
 /// How long a steward may take to answer before it is asked again.
 const STEWARD_PATIENCE: Millis = 15_000;
 
-impl Crawler {
+/// Where the URLs of a host may go now.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// To whoever owns this address.
+    At(LocatedHost),
+    /// Nowhere, for the host has no usable address: these URLs lead nowhere.
+    Nowhere(Vec<Item>),
+    /// It is being found out.
+    Unknown,
+}
+
+/// Hosts whose URLs are to be sent, by owner.
+pub(crate) type Bound = BTreeMap<AccessPoint, Vec<LocatedHost>>;
+
+/// On the way out.
+impl Routing {
     /// People named starting points: external links of nobody.
-    pub(crate) fn seeds(&mut self, urls: Vec<PageUrl>) {
-        self.context.counters.seeds += urls.len() as u64;
+    pub(crate) fn seeds(&mut self, cx: &mut Context, urls: Vec<PageUrl>) {
+        cx.counters.seeds += urls.len() as u64;
         for url in urls {
-            if self.context.settings.scope.denies(&url.host()) {
-                self.refuse("hosts on the deny list");
+            if cx.settings.scope.denies(&url.host()) {
+                cx.refuse("hosts on the deny list");
             } else {
-                self.routing.outbox.put(Item { arrival: Arrival { url, place: None, run: 1 }, origin: None });
+                self.outbox.put(Item { arrival: Arrival { url, place: None, run: 1 }, origin: None });
             }
         }
-        self.route();
     }
 
-    /// Routes every parcel that may have become routable.
-    pub(crate) fn route(&mut self) {
-        if self.shutdown.is_over() || (self.shutdown.is_draining() && self.routing.outbox.is_empty()) {
-            return;
-        }
-        let now = self.context.now.moment;
-        let mut bound: BTreeMap<AccessPoint, Vec<LocatedHost>> = BTreeMap::new();
-        for host in self.routing.outbox.due(now) {
-            match self.routing.locator.lookup(&host, now) {
-                Lookup::At(located) => match self.owner_for(&located) {
-                    Some(owner) if owner == self.context.me => self.admit_own(located),
-                    Some(owner) => bound.entry(owner).or_default().push(located),
-                    None => self.routing.outbox.later(&host, now),
-                },
-                Lookup::Nowhere(_) => {
-                    let items = self.routing.outbox.take(&host);
-                    self.context.counters.nowhere += items.len() as u64;
-                    self.delivered(items);
-                }
-                Lookup::Unknown => {
-                    self.find(&host);
-                    self.routing.outbox.later(&host, now);
-                }
+    /// Puts URLs in that are for others, or for sites of ours that are not open.
+    pub(crate) fn put(&mut self, items: impl IntoIterator<Item = Item>) {
+        items.into_iter().for_each(|item| self.outbox.put(item));
+    }
+
+    /// The ownership map or the living changed: everything may be routable now.
+    pub(crate) fn wake_all(&mut self) {
+        self.outbox.wake_all();
+    }
+
+    /// Hosts whose URLs may have become routable, in order.
+    pub(crate) fn due(&self, cx: &Context) -> Vec<Host> {
+        self.outbox.due(cx.now.moment)
+    }
+
+    /// Where a host's URLs go; if that is not known, sees to it that it becomes known.
+    pub(crate) fn place(&mut self, cx: &mut Context, members: &Membership, host: &Host) -> Place {
+        let now = cx.now.moment;
+        match self.locator.lookup(host, now) {
+            Lookup::At(located) => Place::At(located),
+            Lookup::Nowhere(_) => {
+                let items = self.outbox.take(host);
+                cx.counters.nowhere += items.len() as u64;
+                Place::Nowhere(items)
+            }
+            Lookup::Unknown => {
+                self.find(cx, members, host);
+                self.outbox.later(host, now);
+                Place::Unknown
             }
         }
+    }
+
+    /// Notes who owns a host's address, if that is decided. Returns the host's URLs if it is this access point.
+    pub(crate) fn bind(
+        &mut self,
+        cx: &Context,
+        bound: &mut Bound,
+        located: LocatedHost,
+        owner: Option<AccessPoint>,
+    ) -> Option<(LocatedHost, Vec<Item>)> {
+        match owner {
+            Some(owner) if owner == cx.me => {
+                let items = self.outbox.take(&located.host);
+                return Some((located, items));
+            }
+            Some(owner) => bound.entry(owner).or_default().push(located),
+            None => self.outbox.later(&located.host, cx.now.moment),
+        }
+        None
+    }
+
+    /// Sends each owner the next message with what is for it.
+    pub(crate) fn send(&mut self, cx: &mut Context, bound: Bound) {
+        let now = cx.now.moment;
         for (owner, hosts) in bound {
-            if !self.routing.outbox.may_send(owner, now) {
+            if !self.outbox.may_send(owner, now) {
                 continue;
             }
-            let question = self.number();
-            let parcels = self.routing.outbox.pack(question, owner, &hosts, now);
+            let question = cx.number();
+            let parcels = self.outbox.pack(question, owner, &hosts, now);
             if !parcels.is_empty() {
-                self.context.pending.insert(question, Pending::HandOff);
-                self.context.commands.push_back(crate::event::Command::Peers(crate::event::PeerCommand::Ask {
-                    to: owner,
-                    question,
-                    request: Request::HandOff(parcels),
-                }));
+                cx.pending.insert(question, Pending::HandOff);
+                let request = Request::HandOff(parcels);
+                cx.commands.push_back(Command::Peers(PeerCommand::Ask { to: owner, question, request }));
             }
         }
     }
 
+    /// An owner answered a hand-off. Returns the URLs that were taken in.
+    pub(crate) fn handed_off(&mut self, cx: &Context, question: u64, answer: Option<Response>) -> Vec<Item> {
+        let now = cx.now.moment;
+        match answer {
+            Some(Response::HandedOff { not_mine }) => {
+                let done = self.outbox.landed(question, &not_mine);
+                for host in &not_mine {
+                    self.outbox.later(host, now);
+                }
+                return done;
+            }
+            Some(Response::Busy(pause)) => self.outbox.bounced(question, now, pause.clamp(100, 30_000)),
+            Some(_) | None => self.outbox.bounced(question, now, 1_000),
+        }
+        Vec::new()
+    }
+}
+
+/// Which address has a host?
+impl Routing {
     /// Sees to it that this host's address becomes known.
-    pub(crate) fn find(&mut self, host: &Host) {
-        let steward = self.steward_of_host(host);
-        if steward == self.context.me || host.address().is_some() {
-            self.routing.locator.resolve(host, None);
-            self.look_up();
-        } else if self.routing.locator.should_ask(host, self.context.now.moment, STEWARD_PATIENCE) {
-            self.ask(steward, Pending::Locate(host.clone()), Request::Locate(host.clone()));
+    pub(crate) fn find(&mut self, cx: &mut Context, members: &Membership, host: &Host) {
+        let steward = members.steward_of_host(host).unwrap_or(cx.me);
+        if steward == cx.me || host.address().is_some() {
+            self.locator.resolve(host, None);
+            self.look_up(cx);
+        } else if self.locator.should_ask(host, cx.now.moment, STEWARD_PATIENCE) {
+            cx.ask(steward, Pending::Locate(host.clone()), Request::Locate(host.clone()));
         }
     }
 
     /// A member asks us, the host's steward, for its address.
-    pub(crate) fn locate_for(&mut self, ticket: u64, host: Host) {
-        match self.routing.locator.lookup(&host, self.context.now.moment) {
-            Lookup::At(located) => self.answer(ticket, Response::Located(Ok(located))),
-            Lookup::Nowhere(failure) => self.answer(ticket, Response::Located(Err(failure))),
+    pub(crate) fn locate_for(&mut self, cx: &mut Context, ticket: u64, host: Host) {
+        match self.locator.lookup(&host, cx.now.moment) {
+            Lookup::At(located) => cx.answer(ticket, Response::Located(Ok(located))),
+            Lookup::Nowhere(failure) => cx.answer(ticket, Response::Located(Err(failure))),
             Lookup::Unknown => {
-                self.routing.locator.resolve(&host, Some(ticket));
-                self.look_up();
+                self.locator.resolve(&host, Some(ticket));
+                self.look_up(cx);
             }
         }
     }
 
-    pub(crate) fn look_up(&mut self) {
-        while let Some(host) = self.routing.locator.next_lookup() {
-            self.context.counters.lookups += 1;
-            self.context.commands.push_back(crate::event::Command::Web(crate::event::WebCommand::Resolve(host)));
+    fn look_up(&mut self, cx: &mut Context) {
+        while let Some(host) = self.locator.next_lookup() {
+            cx.counters.lookups += 1;
+            cx.commands.push_back(Command::Web(WebCommand::Resolve(host)));
         }
     }
 
     /// The DNS answered.
-    pub(crate) fn resolved(&mut self, host: Host, answer: Result<LocatedHost, ResolveError>) {
+    pub(crate) fn resolved(&mut self, cx: &mut Context, host: &Host, answer: Result<LocatedHost, ResolveError>) {
         if let Err(failure) = &answer {
-            *self.context.counters.unresolved.entry(*failure).or_default() += 1;
+            *cx.counters.unresolved.entry(*failure).or_default() += 1;
         }
         if answer == Err(ResolveError::ForbiddenAddress) {
-            self.refuse("addresses that may not be contacted");
+            cx.refuse("addresses that may not be contacted");
         }
-        for ticket in self.routing.locator.resolved(&host, answer.clone(), self.context.now.moment) {
-            self.answer(ticket, Response::Located(answer.clone()));
+        for ticket in self.locator.resolved(host, answer.clone(), cx.now.moment) {
+            cx.answer(ticket, Response::Located(answer.clone()));
         }
-        self.look_up();
-        self.routing.outbox.wake(&host);
-        self.route();
+        self.look_up(cx);
+        self.outbox.wake(host);
     }
 
-    /// The host's steward answered.
-    pub(crate) fn located(&mut self, host: &Host, answer: Result<LocatedHost, ResolveError>) {
+    /// The host's steward answered. Returns whether the answer is about this host.
+    pub(crate) fn located(&mut self, cx: &mut Context, host: &Host, answer: Result<LocatedHost, ResolveError>) -> bool {
         let fits = answer.as_ref().map_or(true, |located| located.host == *host);
-        if !fits {
-            self.refuse("answers that do not match the request");
-            return;
+        if fits {
+            self.locator.learn(host, answer, cx.now.moment);
+            self.outbox.wake(host);
+        } else {
+            cx.refuse("answers that do not match the request");
         }
-        self.routing.locator.learn(host, answer, self.context.now.moment);
-        self.routing.outbox.wake(host);
-        self.route();
+        fits
     }
 
-    /// A parcel that turned out to be for ourselves.
-    pub(crate) fn admit_own(&mut self, located: LocatedHost) {
-        let items = self.routing.outbox.take(&located.host);
-        let arrivals = items.iter().map(|item| item.arrival.clone()).collect();
-        self.admit(&located, arrivals, Reply::Own(items));
+    /// The host's steward did not answer: it may be asked again at once.
+    pub(crate) fn not_located(&mut self, host: &Host) {
+        self.locator.unasked(host);
+    }
+}
+
+/// What came in, and what others read.
+impl Routing {
+    /// URLs that were handed to us are being recorded: whoever waits for that is answered then.
+    pub(crate) fn await_recording(&mut self, acknowledgement: Acknowledgement) {
+        self.acknowledgements.push(acknowledgement);
     }
 
-    /// An owner answered a hand-off.
-    pub(crate) fn handed_off(&mut self, question: u64, answer: Option<Response>) {
-        let now = self.context.now.moment;
-        match answer {
-            Some(Response::HandedOff { not_mine }) => {
-                let done = self.routing.outbox.landed(question, &not_mine);
-                for host in &not_mine {
-                    self.routing.outbox.later(host, now);
-                }
-                self.delivered(done);
-            }
-            Some(Response::Busy(pause)) => self.routing.outbox.bounced(question, now, pause.clamp(100, 30_000)),
-            Some(_) | None => self.routing.outbox.bounced(question, now, 1_000),
-        }
-        self.route();
+    /// Answers everybody whose arrivals are recorded by now; what was lost instead goes on its way again. `recorded` says whether
+    /// a journal is, up to a row (exclusive), `owns` whether it is still ours. Returns our own URLs that are recorded.
+    pub(crate) fn acknowledge(
+        &mut self,
+        cx: &mut Context,
+        recorded: impl Fn(&JournalKey, u64) -> bool,
+        owns: impl Fn(&JournalKey) -> bool,
+    ) -> Vec<Item> {
+        let Settled { delivered, lost } = self.acknowledgements.settle(cx, recorded, owns);
+        self.put(lost);
+        delivered
+    }
+
+    /// Whether nobody waits for what they handed over to be recorded.
+    pub(crate) fn all_acknowledged(&self) -> bool {
+        self.acknowledgements.is_empty()
+    }
+
+    /// The first URL that waits for this host.
+    pub(crate) fn first_for(&self, host: &Host) -> Option<&PageUrl> {
+        self.outbox.peek(host).map(|item| &item.arrival.url)
+    }
+
+    /// The pinned addresses, to be read.
+    pub(crate) fn locator(&self) -> &Locator {
+        &self.locator
+    }
+
+    /// The URLs that wait for their owners, to be read.
+    pub(crate) fn outbox(&self) -> &Outbox {
+        &self.outbox
     }
 }

@@ -3,24 +3,23 @@
 //! * [`arrival`]: from the URL to its host, address, subnet and owner
 //! * [`locator`]: which address has a host?
 //! * [`outbox`]: URLs that wait for their owners to take them in
-//! * [`new_host_quota`]: does a domain name hosts without end?
+//! * [`acknowledgements`]: who waits until what they handed over is recorded?
 
+pub(crate) mod acknowledgements;
 pub(crate) mod arrival;
 pub mod locator;
-pub mod new_host_quota;
 pub mod outbox;
+#[cfg(test)]
+mod tests;
 
-use crate::{clock_cache::ClockCache, crawler::Acknowledgement};
+use acknowledgements::Acknowledgements;
 use locator::Locator;
-use new_host_quota::NewHostQuota;
 use outbox::Outbox;
 
-/// URLs on their way to their owners, and those that came from others.
+/// URLs on their way to their owners, and those that came from others and are being recorded.
+#[derive(Debug, Default)]
 pub(crate) struct Routing {
-    pub(crate) locator: Locator,
-    pub(crate) new_hosts: NewHostQuota,
-    pub(crate) outbox: Outbox,
-    pub(crate) recent: ClockCache,
-    pub(crate) scope: u64,
-    pub(crate) acknowledgements: Vec<Acknowledgement>,
+    locator: Locator,
+    outbox: Outbox,
+    acknowledgements: Acknowledgements,
 }

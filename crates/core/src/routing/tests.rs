@@ -1,0 +1,140 @@
+//! Does every URL get to its owner, and does whoever handed one over hear of it?
+
+use super::{
+    Routing,
+    acknowledgements::{Acknowledgement, Reply},
+    arrival::{Bound, Place},
+    outbox::Item,
+};
+use crate::{
+    context::Context,
+    event::{Command, PeerCommand, WebCommand},
+    membership::{Member, Membership, Roster, Swim},
+};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    fetch::{LocatedHost, ResolveError},
+    journal::{Arrival, JournalKey},
+    message::{Request, Response},
+    time::Moment,
+    url::{Host, PageUrl},
+};
+use std::collections::BTreeSet;
+
+const OWNER: AccessPoint = AccessPoint([9; 32]);
+
+fn host(text: &str) -> Host {
+    text.parse().unwrap()
+}
+
+fn url(text: &str) -> PageUrl {
+    PageUrl::parse(text).unwrap()
+}
+
+fn at(text: &str) -> LocatedHost {
+    LocatedHost { host: host(text), address: "9.0.0.1".parse().unwrap(), valid_for: 60_000 }
+}
+
+fn item(text: &str) -> Item {
+    Item { arrival: Arrival { url: url(text), place: None, run: 1 }, origin: None }
+}
+
+fn journal(name: &str) -> JournalKey {
+    JournalKey { subnet: "9.0.0.0/24".parse().unwrap(), host: host(name), run: 1 }
+}
+
+/// An access point that is alone, and so every host's steward.
+fn alone() -> (Context, Membership, Routing) {
+    let cx = Context::of_test(1);
+    let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
+    let roster = Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &BTreeSet::new());
+    (cx, Membership::new(swim, roster), Routing::default())
+}
+
+#[test]
+fn a_seed_is_looked_up_and_sent_to_the_owner_of_its_address() {
+    let (mut cx, members, mut routing) = alone();
+    routing.seeds(&mut cx, vec![url("http://a.ke/x")]);
+    assert_eq!(routing.due(&cx), [host("a.ke")]);
+    assert_eq!(routing.place(&mut cx, &members, &host("a.ke")), Place::Unknown);
+    assert!(matches!(&cx.take_commands()[..], [Command::Web(WebCommand::Resolve(asked))] if *asked == host("a.ke")));
+    assert_eq!(routing.due(&cx), [], "it waits for the answer");
+    routing.resolved(&mut cx, &host("a.ke"), Ok(at("a.ke")));
+    assert_eq!(routing.due(&cx), [host("a.ke")], "the answer wakes it");
+    let Place::At(located) = routing.place(&mut cx, &members, &host("a.ke")) else { panic!("it was looked up") };
+    let mut bound = Bound::new();
+    assert_eq!(routing.bind(&cx, &mut bound, located, Some(OWNER)), None);
+    routing.send(&mut cx, bound);
+    let [Command::Peers(PeerCommand::Ask { to: OWNER, question, request: Request::HandOff(parcels) })] = &cx.take_commands()[..] else {
+        panic!("one message to the owner")
+    };
+    assert_eq!(parcels[0].arrivals[0].url, url("http://a.ke/x"));
+    assert_eq!(routing.handed_off(&cx, *question, Some(Response::HandedOff { not_mine: Vec::new() })), [item("http://a.ke/x")]);
+    assert!(routing.outbox().is_empty());
+}
+
+#[test]
+fn what_is_ours_is_returned_and_what_leads_nowhere_is_counted() {
+    let (mut cx, members, mut routing) = alone();
+    routing.put([item("http://a.ke/"), item("http://b.ke/")]);
+    let own = routing.bind(&cx, &mut Bound::new(), at("a.ke"), Some(cx.me));
+    assert_eq!(own, Some((at("a.ke"), vec![item("http://a.ke/")])));
+    routing.resolved(&mut cx, &host("b.ke"), Err(ResolveError::NoSuchName));
+    assert_eq!(routing.place(&mut cx, &members, &host("b.ke")), Place::Nowhere(vec![item("http://b.ke/")]));
+    assert_eq!(cx.counters.nowhere, 1);
+}
+
+#[test]
+fn an_answer_about_another_host_is_refused() {
+    let (mut cx, members, mut routing) = alone();
+    assert!(!routing.located(&mut cx, &host("a.ke"), Ok(at("b.ke"))));
+    assert_eq!(cx.counters.refused.get("answers that do not match the request"), Some(&1));
+    assert_eq!(routing.place(&mut cx, &members, &host("b.ke")), Place::Unknown, "nothing was learnt");
+}
+
+#[test]
+fn a_hand_off_that_was_refused_is_tried_again_after_the_pause_it_asked_for() {
+    let (mut cx, _, mut routing) = alone();
+    routing.put([item("http://a.ke/")]);
+    let send = |routing: &mut Routing, cx: &mut Context| {
+        let mut bound = Bound::new();
+        routing.bind(cx, &mut bound, at("a.ke"), Some(OWNER));
+        routing.send(cx, bound);
+        cx.take_commands().len()
+    };
+    assert_eq!(send(&mut routing, &mut cx), 1);
+    let question = cx.next_number;
+    assert_eq!(routing.handed_off(&cx, question, Some(Response::Busy(5_000))), []);
+    cx.now.moment = Moment(4_999);
+    assert_eq!(send(&mut routing, &mut cx), 0, "the owner is left alone");
+    cx.now.moment = Moment(5_000);
+    assert_eq!(send(&mut routing, &mut cx), 1);
+}
+
+#[test]
+fn a_member_is_answered_when_all_is_recorded_and_hears_what_was_lost_meanwhile() {
+    let (mut cx, _, mut routing) = alone();
+    let needs = vec![(journal("a.ke"), 3), (journal("b.ke"), 1)];
+    routing.await_recording(Acknowledgement { reply: Reply::Member { ticket: 7, not_mine: Vec::new() }, needs });
+    assert_eq!(routing.acknowledge(&mut cx, |_, upto| upto <= 2, |_| true), []);
+    assert!(cx.take_commands().is_empty() && !routing.all_acknowledged(), "one journal is not recorded yet");
+    routing.acknowledge(&mut cx, |_, upto| upto <= 2, |key| key.host != host("a.ke"));
+    let answers = cx.take_commands();
+    let [Command::Peers(PeerCommand::Answer { ticket: 7, response: Response::HandedOff { not_mine } })] = &answers[..] else {
+        panic!("one answer")
+    };
+    assert_eq!(not_mine, &[host("a.ke")]);
+    assert!(routing.all_acknowledged());
+}
+
+#[test]
+fn our_own_urls_of_a_site_that_was_lost_go_on_their_way_again() {
+    let (mut cx, _, mut routing) = alone();
+    for name in ["a.ke", "b.ke"] {
+        let reply = Reply::Own(vec![item(&format!("http://{name}/"))]);
+        routing.await_recording(Acknowledgement { reply, needs: vec![(journal(name), 1)] });
+    }
+    let delivered = routing.acknowledge(&mut cx, |_, _| true, |key| key.host == host("a.ke"));
+    assert_eq!(delivered, [item("http://a.ke/")]);
+    assert_eq!(routing.due(&cx), [host("b.ke")]);
+}
