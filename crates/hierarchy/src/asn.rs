@@ -11,7 +11,7 @@ use super::{
 };
 use std::{io::BufRead, net::IpAddr};
 
-/// One line.
+/// One line of the table: a range of addresses and the autonomous system that announces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Route {
     pub v6: bool,
@@ -21,7 +21,7 @@ pub(super) struct Route {
     pub name: String,
 }
 
-/// Reads the ends of a range that somebody may hold.
+/// Reads the ends of a range; none if it is not a range that one holder can have.
 pub(super) fn range(first: &str, last: &str) -> Result<(bool, u128, u128), LineError> {
     let first: IpAddr = first.parse().map_err(|_| LineError::Start)?;
     let last: IpAddr = last.parse().map_err(|_| LineError::End)?;
@@ -46,7 +46,7 @@ fn route(line: &str) -> Result<Route, LineError> {
     Ok(Route { v6, first, last, asn: system(asn)?, name: name(&called) })
 }
 
-/// Reads a whole table, handing every route to `take`; the report is not judged yet.
+/// Reads a whole table and passes every route to `take`; the report is returned before the rules that refuse a file are applied.
 pub(super) fn read(
     report: &mut ReadReport,
     input: impl BufRead,

@@ -1,4 +1,5 @@
-//! How do prefixes become a tree? Sorted, freed of doubles, nested, numbered depth first; the same for any order of the input.
+//! How do prefixes become a tree? They are sorted, freed of duplicates, nested and numbered depth first; the result is the same for any
+//! order of the input.
 //!
 //! Rules where the material disagrees:
 //!
@@ -51,7 +52,8 @@ pub enum AssemblyError {
     /// Nested deeper than [`DEEPEST_NESTING`].
     #[error("{0} lies inside more than {DEEPEST_NESTING} other subnets: leave out some of the levels")]
     Nesting(Subnet),
-    /// What came out is not what opening accepts: a fault of the program, which is told and not passed on to members.
+    /// The finished tree fails the check that opening applies: a fault of the program. It is reported, and the tree is not passed on to
+    /// members.
     #[error("the hierarchy came out wrong, which is a fault of this program: {0}")]
     Unsound(&'static str),
 }

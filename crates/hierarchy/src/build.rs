@@ -36,27 +36,27 @@ pub struct FurtherPrefix {
     /// Two letters; empty is unknown (`ZZ`).
     #[serde(default)]
     pub country: String,
-    /// Who holds it, at most 64 bytes; empty: a holder of its own.
+    /// The holder, at most 64 bytes; empty: the prefix has a holder of its own.
     #[serde(default)]
     pub organisation: String,
-    /// Name of the registry in lower case; empty is `local`.
+    /// How is a hierarchy built? Files are read one by one, each accepted or refused as a whole; then the tree is made of all of them.
     #[serde(default)]
     pub registry: String,
 }
 
-/// A further prefix that makes no sense.
+/// Why a prefix of the configuration cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FurtherPrefixError {
-    /// Too much of the address space.
+    /// The prefix is shorter than 3 bits: it covers too much of the address space.
     #[error("the further prefix {0} is too short: write one of at least {SHORTEST} bits")]
     TooShort(Subnet),
-    /// Not a country.
+    /// The country is not two letters.
     #[error("{1:?} is no country of the further prefix {0}: write two letters, or leave it out")]
     Country(Subnet, String),
-    /// Not an organisation.
+    /// The organisation's name is too long or has control characters.
     #[error("the organisation of the further prefix {0} has more than 64 bytes or control characters: write a shorter one")]
     Organisation(Subnet),
-    /// Not a registry.
+    /// The registry's name is not a usable name.
     #[error("{1:?} is no registry of the further prefix {0}: write lower-case letters, digits and hyphens, or leave it out")]
     Registry(Subnet, String),
 }
@@ -89,20 +89,21 @@ struct Systems {
     country: [u8; 2],
 }
 
-/// How an organisation may be called: the smallest such is believed. Its own object says it, or its widest network.
+/// A candidate for the name of an organisation, with its rank: the smallest rank wins. Its own object has the name, or its widest
+/// network.
 type Title = (u8, String);
 
 /// The first part of the [`Title`] of an organisation's own object.
 const OWN_TITLE: u8 = 0;
 
-/// What files say besides prefixes.
+/// What files say besides prefixes: who holds which AS number, names and countries.
 #[derive(Default)]
 struct Learnt {
-    /// Of AS numbers.
+    /// Names of autonomous systems, by AS number.
     names: BTreeMap<u32, String>,
-    /// Of organisations.
+    /// Names of organisations, by organisation.
     titles: BTreeMap<u32, Title>,
-    /// Of organisations.
+    /// Countries of organisations, by organisation.
     countries: BTreeMap<u32, [u8; 2]>,
     /// Registry and day of the latest change, of WHOIS objects.
     changes: BTreeMap<String, u32>,
@@ -155,7 +156,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// An empty one that refuses doubtful files.
+    /// An empty builder that refuses doubtful files.
     pub fn new() -> Builder {
         Builder::default()
     }
@@ -342,7 +343,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The one door through which prefixes come in: a range, cut; all parts have the same holder and place.
+    /// All prefixes are added here: the range is cut into prefixes, which all get the same holder and place.
     #[expect(clippy::too_many_arguments, reason = "one door, and everything that is known of a range goes through it")]
     fn push(
         &mut self,
@@ -363,7 +364,7 @@ impl Builder {
         self.is_within_limits(report)
     }
 
-    /// Asked at every record, so that a flood does not fill the memory first.
+    /// Checks the limits at every record, so that a file with too many of them is refused before it fills the memory.
     fn is_within_limits(&self, report: &ReadReport) -> Result<(), ReadError> {
         let size = self.material.entries.len().max(self.material.organisations.len()).max(self.systems.len());
         if size > MAX_SUBNETS { Err(too_many(report)) } else { Ok(()) }

@@ -1,7 +1,7 @@
-//! May this hierarchy follow that one? What a rebuild changed, and whether that is more than the time between them explains.
+//! May this hierarchy replace that one? What a rebuild changed, and whether the time between them explains so much change.
 //!
-//! Hierarchies are rebuilt every three months (IPMicra §4.1) and members keep what they own where the subnet stays. A rebuild
-//! that changes much more than the world does comes from a broken or forged file.
+//! Hierarchies are rebuilt every three months (IPMicra §4.1) and members keep what they own where the subnet stays. A rebuild with much
+//! more change than that time explains comes from a broken or forged file.
 
 use super::{
     delegated,
@@ -19,13 +19,13 @@ pub const MIN_EXPLAINED_PERCENT: f64 = 5.0;
 /// What changed from one hierarchy to the next.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// Subnets before.
+    /// Subnets in the earlier hierarchy.
     pub before: u64,
     /// Subnets that are in both.
     pub kept: u64,
-    /// Subnets that are new.
+    /// Subnets that are only in the new one.
     pub added: u64,
-    /// Subnets that are gone.
+    /// Subnets that are only in the earlier one.
     pub removed: u64,
     /// Days from the newest source before to the newest source now; 0 where one of them has no date.
     pub days: u32,
@@ -54,7 +54,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// Several files of one source are possible: the latest date speaks for it.
+/// A source may have several files: the latest of their dates is used.
 fn latest(sources: &[Source]) -> BTreeMap<&str, &str> {
     let mut latest = BTreeMap::new();
     for Source { name, date } in sources {

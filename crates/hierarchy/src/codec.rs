@@ -17,12 +17,12 @@ use sha2::{Digest, Sha256};
 #[error("{0}")]
 pub(super) struct Malformed(pub &'static str);
 
-/// SHA-256.
+/// The SHA-256 of the content.
 pub(super) fn content_hash(content: &[u8]) -> [u8; 32] {
     Sha256::digest(content).into()
 }
 
-/// Bytes that are handed on when there are enough of them.
+/// A buffered writer: passes its bytes on when there are enough of them.
 struct Out<F: FnMut(&[u8])> {
     buffer: Vec<u8>,
     sink: F,

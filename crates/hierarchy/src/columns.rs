@@ -9,9 +9,9 @@ use super::{
 /// The content of a hierarchy; everything else follows from it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Columns {
-    /// Names, ascending.
+    /// Names of registries, ascending.
     pub registries: Vec<String>,
-    /// Ascending.
+    /// Pairs of registry and country, ascending.
     pub places: Vec<Place>,
     pub organisations: Organisations,
     /// By position: an IPv4 address, or an index into `long`.
@@ -24,7 +24,7 @@ pub(super) struct Columns {
     pub holders: Vec<u32>,
     /// By position: index of registry and country.
     pub place_of: Vec<u16>,
-    /// Not content: told to people.
+    /// Names and dates of the sources, for people; not part of the content.
     pub sources: Vec<Source>,
 }
 

@@ -3,7 +3,7 @@
 use super::{prefix::Prefix, tree::Place};
 use std::cmp::{Ordering, Reverse};
 
-/// What says that a prefix is a subnet; the later ones are believed before the earlier ones.
+/// The kind of file that a prefix comes from; later variants take precedence over earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(super) enum Origin {
@@ -13,9 +13,9 @@ pub(super) enum Origin {
     Routed,
     /// A table of nested networks.
     Compiled,
-    /// WHOIS.
+    /// A registry's WHOIS data.
     Registered,
-    /// Delegated statistics.
+    /// A registry's delegated statistics.
     Delegated,
     Configured,
 }
@@ -23,7 +23,7 @@ pub(super) enum Origin {
 /// All of them, by their numbers.
 const ORIGINS: [Origin; 6] = [Origin::Placed, Origin::Routed, Origin::Compiled, Origin::Registered, Origin::Delegated, Origin::Configured];
 
-/// Who is believed when one prefix is said twice: the greater.
+/// Which statement about a prefix takes precedence: the one with the greater rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
     pub origin: Origin,
@@ -130,7 +130,7 @@ fn sort_rows<A: Address>(rows: &mut [Row<A>], tie: &impl Fn(&Entry, &Entry) -> O
     });
 }
 
-/// Hands rows of the same prefix to `settle`, first the one that is kept.
+/// Calls `settle` for rows of the same prefix, with the one that is kept as the first argument.
 fn merge_rows<A: Address>(rows: &mut Vec<Row<A>>, settle: &mut impl FnMut(&mut Entry, &Entry)) {
     rows.dedup_by(|next, kept| {
         let same = (next.first, next.length) == (kept.first, kept.length);

@@ -1,4 +1,5 @@
-//! Which organisation is that? Holders numbered as they are met, their texts end to end: a million of them in some 60 MB.
+//! Which organisation is that? Holders are numbered in the order of their first mention; their texts lie one behind the other: a million
+//! take some 60 MB.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -45,7 +46,7 @@ impl Holders {
         self.registries.len()
     }
 
-    /// The number of a registry's holder; a new one if it was not met before.
+    /// The number of a registry's holder; a new number if it has none yet.
     pub(crate) fn number(&mut self, registry: u16, id: &str) -> u32 {
         if self.len() * 4 >= self.index.len() * 3 {
             self.grow();

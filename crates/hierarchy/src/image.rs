@@ -5,8 +5,8 @@
 //! sections, each beginning at a multiple of 16 bytes, zeros between
 //! ```
 //!
-//! Numbers are little-endian. Where the sections are follows from the counts, so that no image can lie about it. An image is
-//! made where it is used, from the packed snapshot that travels; images themselves never do.
+//! Numbers are little-endian. The sections' offsets follow from the counts, so an image cannot state false ones. An image is made where
+//! it is used, from the packed snapshot; images are never sent.
 
 use super::{
     codec,
@@ -36,10 +36,10 @@ const VERSION: u32 = 1;
 /// Where the counts end in the header.
 const COUNTS_END: usize = 80 + 13 * 4;
 
-/// Bytes that somebody keeps: a mapped file, or memory. They must stay the same as long as they are shared.
+/// Bytes that the caller keeps: a mapped file, or memory. They must not change as long as they are shared.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// Why an image was not believed. An image can always be made again from the packed snapshot.
+/// Why an image is refused. An image can always be made again from the packed snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
     /// Something else, or made by another version of this program.
@@ -138,7 +138,7 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Finds the sections; nothing in them is believed yet.
+    /// Computes the offsets of the sections; the contents are not checked yet.
     fn over(image: SharedBytes) -> Result<View, ImageError> {
         let bytes = (*image).as_ref();
         let header = bytes.first_chunk::<HEADER>().ok_or(ImageError::NotAnImage)?;
@@ -181,7 +181,7 @@ impl View {
         (*self.image).as_ref()
     }
 
-    /// A section.
+    /// The section as a slice of its element type.
     pub(crate) fn section<T: Pod>(&self, section: Section) -> &[T] {
         bytemuck::cast_slice(&self.bytes()[self.layout[section as usize].clone()])
     }
@@ -245,8 +245,8 @@ impl Hierarchy {
         Ok(Hierarchy::of(view))
     }
 
-    /// Opens an image that [`Hierarchy::image`] gave to this very program and that is known not to have changed since: what is in it is
-    /// believed, and not looked at before it is asked for.
+    /// Opens an image that [`Hierarchy::image`] gave to this very program and that is known not to have changed since: it is not checked,
+    /// and no page of it is read before it is needed.
     pub fn open_own(image: SharedBytes) -> Result<Hierarchy, ImageError> {
         if (*image).as_ref().as_ptr().align_offset(ALIGNMENT) != 0 {
             return Err(ImageError::NotAnImage);

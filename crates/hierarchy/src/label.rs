@@ -4,8 +4,8 @@
 //! 0x184D2A5E u32 · length u32 · "NCRAWLLA" · version u32 · hash 32 · subnets u32 · newest source u32 (YYYYMMDD)
 //! ```
 //!
-//! Numbers are little-endian. The label is a claim: it serves to find a hierarchy that was unpacked before, and who unpacks the
-//! file compares it with what comes out.
+//! Numbers are little-endian. The label is unchecked: it serves to find a hierarchy that was unpacked before, and whoever unpacks the
+//! file compares it with the result.
 
 /// One of the magic numbers of zstd's skippable frames.
 const SKIPPED: u32 = 0x184D_2A5E;
@@ -18,7 +18,7 @@ const VERSION: u32 = 1;
 /// Bytes of a label with the frame around it.
 pub(super) const LABEL_LENGTH: usize = 60;
 
-/// What a snapshot file says of itself.
+/// What a snapshot file states about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
     /// Hash of the content.

@@ -9,7 +9,7 @@ pub(super) const MAX_LINE: usize = 1024;
 /// The most bytes that are read of one file, unpacked.
 pub(super) const MAX_FILE: u64 = 4 << 30;
 
-/// Reads lines.
+/// Reads lines of limited length from a file of limited size.
 pub(super) struct Lines<R> {
     input: R,
     line: Vec<u8>,
@@ -72,7 +72,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Hands every line of a UTF-8 file to `read`, without its end; `read` says what is wrong with it.
+/// Passes every line of a UTF-8 file, without its line end, to `read`, which returns what is wrong with it.
 pub(super) fn text_lines(
     report: &mut ReadReport,
     input: impl BufRead,

@@ -1,7 +1,7 @@
-//! How does a member get a hierarchy from strangers, piece by piece? By a manifest: the digest of each chunk of the snapshot file, so
-//! that a wrong chunk is noticed when it arrives and asked for again elsewhere.
+//! How does a member get a hierarchy from untrusted peers? In chunks: a manifest has the digest of each chunk of the snapshot file, so
+//! that a wrong chunk is noticed when it arrives and requested again from another peer.
 //!
-//! A manifest proves nothing of the content: that is checked when the gathered file is opened. It binds the sender to bytes.
+//! A manifest proves nothing about the content, which is checked when the complete file is opened. It only fixes the bytes.
 
 use super::label::Label;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub struct Manifest {
     digests: Vec<[u8; 32]>,
 }
 
-/// Why a manifest is not believed.
+/// Why a manifest is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
     /// The file would be empty or larger than [`MAX_FILE`].
@@ -43,7 +43,7 @@ pub enum ManifestError {
     },
 }
 
-/// Why a chunk was not taken.
+/// Why a chunk is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChunkError {
     /// The file has fewer chunks.

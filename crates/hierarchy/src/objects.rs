@@ -23,20 +23,20 @@ const MAX_VALUE: usize = 512;
 /// The most attributes of one object that are kept; real ones have under 20 that are wanted.
 const MAX_ATTRIBUTES: usize = 64;
 
-/// What an object is about.
+/// The class of a WHOIS object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// A range of IPv4 addresses.
     Inetnum,
     /// A range of IPv6 addresses.
     Inet6num,
-    /// A holder.
+    /// RPSL's `organisation`: a holder.
     Organisation,
     /// ARIN's range of IPv4 addresses.
     Net,
     /// ARIN's range of IPv6 addresses.
     V6Net,
-    /// ARIN's holder.
+    /// ARIN's `OrgID`: a holder.
     Org,
 }
 
@@ -159,11 +159,11 @@ pub(super) fn read(
     mut take: impl FnMut(&mut ReadReport, &Object) -> Result<Result<(), LineError>, ReadError>,
 ) -> Result<(), ReadError> {
     enum Within {
-        /// Between objects.
+        /// After an empty line: the next attribute begins an object.
         None,
-        /// In one that nobody wants.
+        /// In an object of a class that is skipped.
         Skipped,
-        /// In one that is wanted; whether its last attribute is.
+        /// In an object that is kept; whether its last attribute is kept.
         Wanted(bool),
     }
     let mut object = Object { class: Class::Net, line: 0, text: String::new(), values: Vec::new(), broken: None };

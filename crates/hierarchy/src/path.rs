@@ -16,16 +16,16 @@ pub struct Path<'a> {
     pub registered: Option<Registered<'a>>,
 }
 
-/// What the registries say of an address.
+/// What the registries record about an address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Registered<'a> {
     /// Position of the subnet.
     pub position: u32,
-    /// The registry.
+    /// The name of the registry.
     pub registry: &'a str,
     /// The country, `ZZ` unknown.
     pub country: &'a str,
-    /// Who holds the subnet.
+    /// The holder of the subnet.
     pub organisation: Organisation<'a>,
     /// The subnets around it, the delegated block first, the subnet itself last.
     pub blocks: Vec<Subnet>,

@@ -15,18 +15,18 @@ use super::{
 };
 use std::net::IpAddr;
 
-/// What an object tells.
+/// What an object contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Told {
-    /// Somebody has these addresses.
+    /// Addresses with a holder.
     Network(Registered),
-    /// A place-holder: addresses that nobody has, or that other registries manage.
+    /// A place-holder: addresses without a holder, or managed by another registry.
     Unheld,
-    /// How an organisation is called, and where it is.
+    /// The name and country of an organisation.
     Organisation { registry: Option<String>, id: String, name: String, country: [u8; 2] },
 }
 
-/// A network.
+/// A network as a WHOIS object registers it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Registered {
     pub v6: bool,
@@ -36,7 +36,7 @@ pub(super) struct Registered {
     pub registry: Option<String>,
     /// `ZZ` where the object does not say.
     pub country: [u8; 2],
-    /// Who has it, where the object says.
+    /// The holder's id; none if the object names no holder.
     pub holder: Option<String>,
     /// What it is called.
     pub name: String,

@@ -1,4 +1,4 @@
-//! What did a file say, and can it be believed? The count of every line, and the rules that refuse a file.
+//! What did a file contain, and is it accepted? Counts of all lines, and the rules by which a file is refused.
 
 use super::format::Format;
 use serde::Serialize;

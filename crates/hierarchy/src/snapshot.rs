@@ -1,4 +1,4 @@
-//! How do members share a hierarchy? As one file, named by its content's hash, that is believed only when every byte is right.
+//! How do members share a hierarchy? As one file, identified by the hash of its content, and accepted only if every byte is right.
 //!
 //! ```text
 //! label · zstd( magic 8 · version u32 · content length u64 · content · sources length u32 · sources · SHA-256 of all before )
@@ -35,19 +35,19 @@ fn most_unpacked(packed: usize) -> u64 {
     MAX_UNPACKED.min((1 << 20) + 100 * packed as u64)
 }
 
-/// How hard the snapshot is pressed: made rarely, carried often.
+/// The zstd level of a snapshot: high, because it is compressed rarely and transferred often.
 const COMPRESSION: i32 = 19;
 
-/// How hard a snapshot is pressed that has more content than [`LARGE`]: the last tenth of its size would cost minutes.
+/// The zstd level of a snapshot with more content than [`LARGE`]: the last tenth of its size would cost minutes.
 const COMPRESSION_OF_LARGE: i32 = 9;
 
-/// Content of so many bytes is large.
+/// From so many bytes on, content counts as large.
 const LARGE: u64 = 16 << 20;
 
 /// The most bytes that the list of sources may take.
 const MAX_SOURCES_BYTES: usize = 64 << 10;
 
-/// Why a snapshot was not believed.
+/// Why a snapshot is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
     /// It does not unpack.
@@ -68,10 +68,10 @@ pub enum SnapshotError {
     /// Its bytes changed.
     #[error("the snapshot is damaged, its checksum does not hold: get it again")]
     Checksum,
-    /// The content makes no sense, though the checksum holds: somebody made it so.
+    /// The content is invalid although the checksum is right, so it was made on purpose.
     #[error("the snapshot makes no sense: {0}; do not take snapshots from where this one came from")]
     Malformed(&'static str),
-    /// The label in front names another hierarchy.
+    /// The label in front states another hierarchy than the content.
     #[error("the snapshot is labelled as another hierarchy than it is: do not take snapshots from where this one came from")]
     Label,
     /// It is an image, not a snapshot, and cannot be opened.

@@ -14,9 +14,9 @@ pub struct Stats {
     pub hash: String,
     /// Subnets in all.
     pub subnets: u64,
-    /// IPv4 subnets.
+    /// Subnets of IPv4.
     pub ipv4: u64,
-    /// IPv6 subnets.
+    /// Subnets of IPv6.
     pub ipv6: u64,
     /// Subnets that lie in no other.
     pub blocks: u64,
@@ -24,7 +24,7 @@ pub struct Stats {
     pub nested: u64,
     /// IPv4 addresses that are in some subnet.
     pub ipv4_addresses: u64,
-    /// Organisations.
+    /// Number of organisations.
     pub organisations: u64,
     /// Organisations with a name.
     pub named_organisations: u64,
@@ -34,7 +34,7 @@ pub struct Stats {
     pub height: u32,
     /// Bytes of its image, which it takes in memory unless it is mapped from a file.
     pub memory_bytes: u64,
-    /// By registry.
+    /// Counts by registry.
     pub registries: BTreeMap<String, RegistryStats>,
     /// Subnets by country.
     pub subnets_by_country: BTreeMap<String, u64>,
@@ -45,11 +45,11 @@ pub struct Stats {
 /// Counts of one registry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RegistryStats {
-    /// Subnets.
+    /// Number of subnets.
     pub subnets: u64,
-    /// Organisations.
+    /// Number of organisations.
     pub organisations: u64,
-    /// Countries.
+    /// Number of countries, `ZZ` included.
     pub countries: u64,
 }
 

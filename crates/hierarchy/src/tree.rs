@@ -42,7 +42,7 @@ pub struct Organisation<'a> {
     pub asn: Option<u32>,
 }
 
-/// A level of the tree, as met on the way up.
+/// A level of the tree, on the way from a subnet up to the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepKind {
@@ -52,22 +52,22 @@ pub enum StepKind {
     Organisation,
     /// The country, within one registry.
     Country,
-    /// The registry.
+    /// The regional registry.
     Registry,
-    /// Everything.
+    /// The root: the whole hierarchy.
     Root,
 }
 
-/// One step up: the level, and the positions of everything beneath it (of the covering subnet itself, too).
+/// One step up: the level, and the positions of everything beneath it (including the covering subnet itself).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// Which level.
+    /// The level.
     pub kind: StepKind,
-    /// Positions beneath.
+    /// The positions of all subnets beneath it.
     pub range: Range<u32>,
 }
 
-/// Where some of the hierarchy came from; told to people, not part of the hash.
+/// A source of the hierarchy, for people; not part of the hash.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Source {
     /// The registry or data set.

@@ -1,4 +1,4 @@
-//! What if nobody gives a hierarchy? Then the world's, compiled into the program from the registries' published statistics.
+//! Which hierarchy is used if none is configured? The world's, compiled into the program from the registries' published statistics.
 //!
 //! data/ATTRIBUTION.md says from which files, of which dates and under which licence.
 

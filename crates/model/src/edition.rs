@@ -1,10 +1,10 @@
-//! Which version (edition) of the hierarchy is meant, and who votes for it?
+//! Which edition of the hierarchy is meant, and who votes for it?
 
 use super::{access_point::AccessPoint, time::WallTime};
 use serde::{Deserialize, Serialize};
 use std::{cmp::Ordering, fmt};
 
-/// One version of the shared hierarchy: identified by its content's hash, ordered by the date of its sources.
+/// One edition of the shared hierarchy: identified by its content's hash, ordered by the date of its sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Edition {
     /// SHA-256 of the content.
@@ -48,16 +48,16 @@ impl fmt::Display for Edition {
     }
 }
 
-/// A member's vote: which version it uses, and which one it announces as right after checking it.
+/// A member's vote: which edition it uses, and which one it announces as right after checking it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endorsement {
     /// The member that votes. Accepted only from that member itself.
     pub by: AccessPoint,
     /// Increases with each vote of one member, also across restarts; receivers keep the greatest.
     pub version: u64,
-    /// The version that the member uses now.
+    /// The edition that the member uses now.
     pub uses: Edition,
-    /// The version that it votes for; the swarm changes to a version that more than half of the members vote for.
+    /// The edition that it votes for; the swarm changes to one that more than half of the members vote for.
     pub endorses: Edition,
 }
 

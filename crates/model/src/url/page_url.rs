@@ -75,7 +75,7 @@ impl<'a> UrlRef<'a> {
         host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
     }
 
-    /// The host.
+    /// The host as a value of its own (a copy).
     pub fn host(self) -> Host {
         Host::from_canonical(self.host_str())
     }
@@ -171,7 +171,7 @@ impl PageUrl {
         self.by_ref().host_str()
     }
 
-    /// The host.
+    /// The host as a value of its own (a copy).
     pub fn host(&self) -> Host {
         Host::from_canonical(self.host_str())
     }
@@ -305,9 +305,9 @@ impl fmt::Debug for PageUrl {
 pub struct Origin {
     /// Whether it is https.
     pub secure: bool,
-    /// The host.
+    /// The host, in canonical form.
     pub host: Host,
-    /// The port.
+    /// The TCP port; the scheme's own if the URL named none.
     pub port: u16,
 }
 

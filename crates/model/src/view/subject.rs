@@ -9,11 +9,11 @@ use std::{fmt, net::IpAddr, str::FromStr};
 /// What can be asked about: a page, a host, an address or a subnet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// A page.
+    /// The URL of a page.
     Url(PageUrl),
-    /// A host.
+    /// A host name.
     Host(Host),
-    /// An address.
+    /// An IP address.
     Address(IpAddr),
     /// A subnet, registered or a part of one.
     Subnet(Subnet),

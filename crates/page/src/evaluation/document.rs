@@ -11,10 +11,10 @@ use std::{
     ops::Range,
 };
 
-/// What of a name may be asked before the page counts as entangled.
+/// The number of steps that name computations may take before the page is refused as too entangled.
 const MAX_WORK: u32 = 2_000_000;
 
-/// A page, flat.
+/// A page as a flat list of nodes.
 #[derive(Debug)]
 pub(super) struct Document<'h> {
     entries: Vec<Entry<'h>>,
@@ -33,7 +33,7 @@ pub(super) struct Document<'h> {
 struct Entry<'h> {
     what: What<'h>,
     parent: Option<usize>,
-    /// Where what lies within ends; beyond everything while it is open.
+    /// The index after the last node inside it; the greatest index while the element is open.
     end: usize,
     state: State,
     /// The role that its author gave it.
@@ -48,24 +48,24 @@ enum What<'h> {
     Text(&'h str),
 }
 
-/// What an element has from its ancestors and itself.
+/// Properties that an element has from its ancestors and itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
     /// Not rendered, with all that is in it.
     pub(super) unrendered: bool,
     /// `visibility: hidden`, which a descendant may undo.
     pub(super) invisible: bool,
-    /// `aria-hidden="true"`.
+    /// `aria-hidden="true"` on it or an ancestor.
     pub(super) aria_hidden: bool,
-    /// `inert`.
+    /// `inert` on it or an ancestor.
     pub(super) inert: bool,
     /// Hidden by a style sheet of the page, if no other one says otherwise: no rule asks for it, and names may come from it.
     pub(super) styled_away: bool,
     /// In a disabled fieldset.
     pub(super) disabled: bool,
-    /// In SVG.
+    /// Its namespace is SVG.
     pub(super) svg: bool,
-    /// In HTML.
+    /// Its namespace is HTML.
     pub(super) html: bool,
 }
 
@@ -75,7 +75,7 @@ impl State {
         !self.unrendered && !self.invisible
     }
 
-    /// Whether assistive technology meets it.
+    /// Whether it is exposed to assistive technology.
     pub(super) fn is_exposed(self) -> bool {
         self.is_rendered() && !self.aria_hidden && !self.inert
     }
@@ -209,7 +209,7 @@ impl<'h> Document<'h> {
         self.by_id.get(id).map(|&index| Element { document: self, index })
     }
 
-    /// Takes note of one more step; false when there were too many.
+    /// Counts one more step; false when the limit is passed.
     pub(super) fn spend(&self) -> bool {
         let left = self.work.get();
         self.work.set(left.saturating_sub(1));
@@ -257,7 +257,7 @@ impl<'d> Element<'d> {
         self.node().map_or("", scraper::node::Element::name)
     }
 
-    /// Its namespace.
+    /// Its namespace, as a URL.
     pub(super) fn namespace(self) -> &'d str {
         self.node().map_or("", |node| &node.name.ns)
     }
@@ -358,7 +358,7 @@ impl<'d> Element<'d> {
         self.state().is_rendered() && !self.state().styled_away
     }
 
-    /// Whether assistive technology meets it.
+    /// Whether it is exposed to assistive technology.
     pub(super) fn is_exposed(self) -> bool {
         self.state().is_exposed() && !self.state().styled_away
     }
@@ -395,7 +395,7 @@ impl<'d> Element<'d> {
         }
     }
 
-    /// Its labels.
+    /// The label elements that belong to it.
     pub(super) fn labels(self) -> impl Iterator<Item = Element<'d>> {
         self.document.labels.get(&self.index).into_iter().flatten().map(move |&index| self.at(index))
     }
@@ -409,11 +409,11 @@ impl<'d> Element<'d> {
 /// How a walk goes on at an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Visit {
-    /// It is met, and what is in it.
+    /// Visit it, and what is inside.
     Into,
-    /// It is met, but not what is in it.
+    /// Visit it, but not what is inside.
     Over,
-    /// Neither is met.
+    /// Visit neither.
     Past,
 }
 

@@ -1,4 +1,4 @@
-//! How is a tree made of a page that may be hostile? Step by step, with somebody watching what grows.
+//! How is a tree made of a page that may be hostile? In small steps, with limits on what grows checked between them.
 //!
 //! html5ever follows the HTML standard, whose tree builder walks its open elements again and again: 128 KiB of nested lists cost
 //! seconds. So the page goes in by small pieces, and between them it is asked how deep and how large the tree has become. Depth bounds
@@ -19,7 +19,7 @@ use std::{borrow::Cow, cell::Cell, time::Duration};
 /// A node of a tree.
 pub(super) type NodeId = <HtmlTreeSink as TreeSink>::Handle;
 
-/// How much of a page goes in at once, in bytes: so much can happen before somebody looks.
+/// How much of a page is parsed at once, in bytes: what grows is checked after each such piece.
 const PIECE: usize = 2048;
 
 /// What the tags themselves say, before there is a tree.

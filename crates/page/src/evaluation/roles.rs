@@ -11,7 +11,7 @@ pub(super) struct Role {
     pub(super) named_by_content: bool,
     /// Whether it may not be named at all.
     pub(super) without_name: bool,
-    /// Whether its descendants are presentational: nobody meets them one by one.
+    /// Whether its descendants are presentational: not exposed one by one.
     pub(super) covers_children: bool,
     /// Whether it is a widget: something to be operated.
     pub(super) widget: bool,

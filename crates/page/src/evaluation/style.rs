@@ -1,10 +1,10 @@
 //! Is an element hidden by its style? The two properties that take elements away from everybody, in style attributes and in the plainest
 //! rules of the page's own style sheets.
 
-/// What a style attribute says.
+/// What a style attribute says about visibility.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shown {
-    /// `display: none`.
+    /// `display: none`: neither the element nor its descendants are rendered.
     pub(super) gone: bool,
     /// `visibility`: visible or not; none if nothing is said.
     pub(super) visible: Option<bool>,

@@ -6,7 +6,7 @@ use memchr::{memchr, memchr_iter, memmem};
 /// What is inside an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Markup.
+    /// Markup: elements and text.
     Markup,
     /// Text up to the element's end tag.
     Text,

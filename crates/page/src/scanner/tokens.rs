@@ -49,8 +49,8 @@ fn name_end(bytes: &[u8]) -> Option<usize> {
     bytes.iter().position(|byte| ENDS_NAME[usize::from(*byte)])
 }
 
-/// The start tags of a page that anybody asks for, in order, and some others. Text that the tokenizer of the HTML standard would take
-/// for text, comments, end tags and raw text is walked over.
+/// The start tags of a page that callers look at, in order, and some others. What the HTML standard's tokenizer takes for text, comments,
+/// end tags or raw text is skipped.
 ///
 /// Plain tags are found a block at a time, whatever is not plain is read by hand until the next block begins.
 pub(crate) struct StartTags<'a> {

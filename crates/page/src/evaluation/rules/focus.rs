@@ -1,4 +1,4 @@
-//! Can the focus come to what assistive technology does not meet?
+//! Can the keyboard focus reach elements that are not exposed to assistive technology?
 
 use crate::evaluation::{Found, document::Element, semantics::is_in_tab_order};
 use nearcrawl_model::evaluation::Rule;

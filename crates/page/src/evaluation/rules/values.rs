@@ -108,9 +108,9 @@ pub(super) fn refresh_delay(content: &str) -> Option<u64> {
 /// What the value of a state or property has to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Anything.
+    /// Any text.
     Text,
-    /// An id.
+    /// The id of one element.
     Id,
     /// Ids; whether there are such elements matters where the property is required only.
     Ids,
