@@ -21,13 +21,13 @@ pub const MAX_HOPS: u8 = 5;
 pub enum Kind {
     /// An HTML page.
     Page,
-    /// A redirect.
+    /// A redirect with a usable target.
     Redirect,
-    /// Not HTML.
+    /// A success without HTML.
     NotHtml,
-    /// Another status.
+    /// Another answer, with this status.
     Status(u16),
-    /// Nothing that can be used.
+    /// No usable answer.
     Broken,
 }
 
@@ -38,7 +38,7 @@ pub struct ExpectedVisit {
     pub tree: Host,
     /// Its least level.
     pub level: u8,
-    /// What comes.
+    /// The kind of answer that it gets.
     pub kind: Kind,
 }
 
@@ -164,7 +164,7 @@ impl<P: Web> Traversal<'_, P> {
         }
     }
 
-    /// The tree of a host that was not met before: its nearest starting ancestor's, or its own.
+    /// The tree of a host that is not known yet: its nearest starting ancestor's, or its own.
     fn plant(&mut self, host: &Host) -> Host {
         let mut ancestor = host.parent();
         while let Some(candidate) = ancestor {
@@ -181,7 +181,7 @@ impl<P: Web> Traversal<'_, P> {
         tree
     }
 
-    /// Notes a URL of a tree at its level, if that is news.
+    /// Records a URL of a tree at its level, if it was not known at this level or a lower one.
     fn place(&mut self, url: &PageUrl, at: NamedAt) {
         if at.level > self.depth {
             self.outcome.cut_by_depth.insert(url.clone());

@@ -12,7 +12,7 @@ pub enum InputError {
     /// It broke off.
     #[error("{file} cannot be read: {error}")]
     Io {
-        /// Which file.
+        /// The file's path.
         file: String,
         /// What the system says.
         #[source]
@@ -21,7 +21,7 @@ pub enum InputError {
     /// It has no records.
     #[error("{file} is empty; its first line names the columns, like {example}, and records follow")]
     Empty {
-        /// Which file.
+        /// The file's path.
         file: String,
         /// What the first line may look like.
         example: &'static str,
@@ -29,9 +29,9 @@ pub enum InputError {
     /// A column is missing.
     #[error("{file} has no column {column}; its first line must name the columns, like {example}")]
     Column {
-        /// Which file.
+        /// The file's path.
         file: String,
-        /// Which column.
+        /// The missing column's name.
         column: String,
         /// What the first line may look like.
         example: &'static str,
@@ -39,7 +39,7 @@ pub enum InputError {
     /// A line makes no sense.
     #[error("{file}, line {line}: {what}")]
     Line {
-        /// Which file.
+        /// The file's path.
         file: String,
         /// Which line, from 1.
         line: u64,
@@ -49,17 +49,17 @@ pub enum InputError {
     /// More than an experiment can hold.
     #[error("{file} has more than {most} {what}; take a part of it")]
     TooMany {
-        /// Which file.
+        /// The file's path.
         file: String,
         /// How many would be taken.
         most: usize,
-        /// Of what.
+        /// The kind of item that there are too many of.
         what: &'static str,
     },
     /// A graph without a link.
     #[error("{file} holds no link; each line is one: the number of the page it is on, a tab, the number of the page it leads to")]
     NoLinks {
-        /// Which file.
+        /// The file's path.
         file: String,
     },
     /// A page belongs to no site.
@@ -67,7 +67,7 @@ pub enum InputError {
     NoHost {
         /// Which file of hosts.
         file: String,
-        /// Which page.
+        /// The page's index.
         page: usize,
         /// The links' file.
         links: String,
@@ -75,7 +75,7 @@ pub enum InputError {
     /// It does not belong to the nodes.
     #[error("no line of {file} is about two nodes of {nodes}: do the two files belong together?")]
     Strangers {
-        /// Which file.
+        /// The file's path.
         file: String,
         /// The nodes' file.
         nodes: String,

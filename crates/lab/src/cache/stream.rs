@@ -32,7 +32,7 @@ impl Stream {
         Stream { items: requests, distinct, ..Stream::default() }
     }
 
-    /// The requests.
+    /// The requests in their order, each the index of an item.
     pub fn items(&self) -> &[u32] {
         &self.items
     }

@@ -10,14 +10,14 @@ use nearcrawl_model::fingerprint::Fingerprint;
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::SliceRandom};
 use std::collections::VecDeque;
 
-/// What comes first, of the pages of a site and of the sites.
+/// The order in which the pages of a site, and the sites, are fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// What is known longest: about Mercator's order.
+    /// First found, first fetched: about Mercator's order.
     Bfs,
-    /// What was found last.
+    /// Last found, first fetched.
     Dfs,
-    /// Anything.
+    /// A random one of those that wait.
     Random,
 }
 
@@ -37,7 +37,7 @@ pub struct Crawl {
 /// A page being fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visit {
-    /// Which page.
+    /// The page's index in the graph.
     pub page: u32,
     /// By which thread; those of the first process come first.
     pub thread: u32,

@@ -21,7 +21,7 @@ const UNKNOWN: f32 = f32::NAN;
 pub enum Distances {
     /// As measured: one row for each node that probed, one cell for each node.
     Measured {
-        /// By source.
+        /// Rows of round-trip times in milliseconds, by the index of the probing node.
         rows: BTreeMap<usize, Vec<f32>>,
         /// Lines about nodes that are not in the nodes' file.
         strangers: u64,

@@ -7,7 +7,7 @@ use nearcrawl_model::{access_point::AccessPoint, subnet::Subnet};
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::SliceRandom};
 use std::{collections::BTreeMap, fmt};
 
-/// A rule.
+/// A procedure of delegation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Policy {
     /// The paper's procedure with a threshold in milliseconds.
@@ -119,7 +119,7 @@ impl<'a> Delegator<'a> {
         delegator
     }
 
-    /// What crawlers tell each other when they meet: where they are, and how far from each other.
+    /// What crawlers publish when they connect: their positions, and the round-trip times between them.
     fn introduce(&mut self) {
         for (index, crawler) in self.round.crawlers.iter().enumerate() {
             self.knowledge.introduce(crawler.who, self.hierarchy, crawler.address, crawler.country);

@@ -84,7 +84,7 @@ pub struct Site {
     pub position: Option<u32>,
 }
 
-/// One round's world.
+/// The crawlers and sites of one round.
 #[derive(Clone, Debug)]
 pub struct Round {
     /// The crawlers, in the order of their names.
@@ -93,9 +93,9 @@ pub struct Round {
     pub sites: Vec<Site>,
     /// How many of the sites only initialise.
     pub initialising: usize,
-    /// See [`Setup::whole_subnets`].
+    /// Whether whole registered subnets are delegated; see [`Setup::whole_subnets`].
     pub whole_subnets: bool,
-    /// See [`Setup::downloads_teach`].
+    /// Whether the times of downloads are learnt from; see [`Setup::downloads_teach`].
     pub downloads_teach: bool,
     /// In milliseconds, a row of all crawlers for each site.
     to_sites: Vec<f32>,

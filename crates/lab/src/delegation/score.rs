@@ -27,9 +27,9 @@ pub(crate) struct Score {
     pub probes: f64,
     /// The same while initialising.
     pub probes_training: f64,
-    /// The same over the last fifty, and over the first three hundred.
+    /// Mean number of probes a site over the last fifty sites.
     pub probes_last: f64,
-    /// See `probes_last`.
+    /// Mean number of probes a site over the first three hundred sites.
     pub probes_first: f64,
     /// Share of sites that got a nearest crawler.
     pub optimal: f64,
@@ -88,7 +88,7 @@ impl Score {
 /// A policy's measures, averaged over the rounds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Which rule.
+    /// The name of the procedure.
     pub policy: &'static str,
     /// The price of a probe in milliseconds, for the rule that has one.
     pub price: Option<f64>,

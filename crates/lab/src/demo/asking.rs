@@ -18,26 +18,26 @@ pub struct AskError {
     pub why: String,
 }
 
-/// Who holds a subnet; only what is needed here of what the API says.
+/// Who owns a subnet: the fields of the API's answer that are needed here.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct Owned {
-    /// What.
+    /// The subnet, as text.
     pub subnet: Subnet,
-    /// Whose: a peer id.
+    /// The owner's peer id.
     pub owner: String,
     /// How many probes it took.
     pub probes: u16,
-    /// Whether it was given up.
+    /// Whether the owner has released it.
     #[serde(default)]
     pub released: bool,
 }
 
-/// The swarm's totals, as somebody was told them.
+/// The swarm's totals, as one member answered them.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Told {
-    /// Whether they add up.
+    /// Whether they are exact.
     pub exact: bool,
-    /// The sums.
+    /// The sums over all servers.
     pub summary: Summary,
 }
 

@@ -29,33 +29,33 @@ const TAIL: usize = 2000;
 /// Why a daemon could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
-    /// A file of its could not be written.
+    /// One of its files could not be written.
     #[error("cannot write {path}: {source}")]
     Write {
-        /// Which.
+        /// The file's path.
         path: PathBuf,
-        /// Why not.
+        /// The error that the system reports.
         source: io::Error,
     },
     /// No process could be started.
     #[error("cannot start {program}: {source}")]
     Start {
-        /// What.
+        /// The program's path.
         program: PathBuf,
-        /// Why not.
+        /// The error that the system reports.
         source: io::Error,
     },
-    /// The command ended badly.
+    /// The command exited with an error.
     #[error("`nearcrawl {command}` ended with {status}:\n{said}")]
     Failed {
-        /// Which.
+        /// The command line.
         command: String,
-        /// How.
+        /// The status that it exited with.
         status: ExitStatus,
         /// The end of what it said.
         said: String,
     },
-    /// The command did not say what was expected.
+    /// The output of the command is not what was expected.
     #[error("`nearcrawl {command}` said something unexpected: {said}")]
     Unexpected {
         /// Which.
@@ -80,7 +80,7 @@ pub struct Common {
     pub program: PathBuf,
 }
 
-/// One daemon.
+/// A daemon's process with its directory and addresses.
 #[derive(Debug)]
 pub struct Daemon {
     /// Its address, for everything.

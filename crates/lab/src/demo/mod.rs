@@ -35,12 +35,12 @@ pub enum DemoError {
     /// The made-up zone could not be served.
     #[error("the made-up name server cannot listen: {0}")]
     Dns(io::Error),
-    /// No place to write to.
+    /// The working directory could not be created.
     #[error("cannot use {path}: {source}")]
     Directory {
-        /// Where.
+        /// The directory's path.
         path: PathBuf,
-        /// Why not.
+        /// The error that the system reports.
         source: io::Error,
     },
     /// A daemon could not be run.

@@ -37,10 +37,10 @@ pub(crate) struct FailOver {
     pub taken_over: Option<Duration>,
 }
 
-/// All that was observed.
+/// All observations that the verdict is based on.
 #[derive(Debug)]
 pub(crate) struct Observed<'a> {
-    /// The world.
+    /// The made-up web and where its servers are.
     pub world: &'a World,
     /// What a crawl of it must come to.
     pub expected: &'a Expected,
@@ -87,7 +87,7 @@ pub fn key(url: &PageUrl) -> (String, String) {
 }
 
 impl Observed<'_> {
-    /// The table.
+    /// The verdict as a table: one row for each property, with what was expected and observed.
     pub(crate) fn table(&self) -> Vec<Row> {
         let mut rows = vec![self.nearest(), self.probes()];
         rows.extend(self.pages());

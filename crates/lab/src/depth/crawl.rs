@@ -46,7 +46,7 @@ pub struct Page {
     pub place: Place,
     /// Links from the front page.
     pub level: u8,
-    /// Its size.
+    /// The size of its body, in bytes.
     pub bytes: u64,
     /// How long the server was busy with it, in milliseconds.
     pub busy_ms: u64,
@@ -57,7 +57,7 @@ pub struct Page {
 /// Crawls the tree of one site by these rules.
 pub fn tree(web: &EndlessWeb, site: u64, rules: &SiteRules) -> Tree {
     let mut crawl = Crawl { web, plan: web.plan(site), rules, sites: BTreeMap::new(), known: HashSet::new(), tree: Tree::default() };
-    crawl.meet(None, Place::Front, 0);
+    crawl.discover(None, Place::Front, 0);
     while crawl.step() {}
     crawl.tree.stopped = crawl.sites.values().any(|site| site.record.state == RunState::CutByYield);
     crawl.tree
@@ -75,7 +75,7 @@ struct Crawl<'a> {
 
 impl Crawl<'_> {
     /// One question to the host whose first in line lies nearest to the front page; false if no host has one. The daemon asks
-    /// different hosts in any order, and puts right what it thereby met at too deep a level: the pages are the same.
+    /// different hosts in any order, and corrects pages that it first found at too deep a level: the pages are the same.
     fn step(&mut self) -> bool {
         let nearest = self.sites.iter().filter_map(|(number, site)| Some((site.frontier.first()?.level, *number))).min();
         let Some((level, number)) = nearest else { return false };
@@ -137,12 +137,12 @@ impl Crawl<'_> {
             site.apply(&JournalEntry::Beyond { page, urls }, self.rules, &KEY);
         }
         for to in apart {
-            self.meet(HostName::of(&self.plan, &to).section, to, level + 1);
+            self.discover(HostName::of(&self.plan, &to).section, to, level + 1);
         }
     }
 
     /// A page of another host of the tree is named, or the first of all.
-    fn meet(&mut self, number: Option<u16>, place: Place, level: u8) {
+    fn discover(&mut self, number: Option<u16>, place: Place, level: u8) {
         if level > self.rules.depth {
             return;
         }

@@ -23,7 +23,7 @@ use std::{
 /// What is crawled, and how.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// The web.
+    /// The made-up web that is crawled.
     pub web: EndlessWeb,
     /// How many sites are started from: the first ones.
     pub sites: u64,

@@ -8,15 +8,15 @@ use std::fmt;
 /// A rule of migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// The automaton before the paper: knows nothing of time, only who is accessed together with whom (TW-1).
+    /// The automaton before the paper's: it ignores times and considers only which objects are accessed together (TW-1).
     Oma,
-    /// The paper's (TW-10 to TW-22).
+    /// The paper's TWOMA (TW-10 to TW-22).
     Twoma,
-    /// The daemon's.
+    /// The daemon's rule.
     Nearcrawl,
-    /// Nothing moves.
+    /// The baseline: every site stays where it is.
     Uniform,
-    /// Knows everything, and moves at once.
+    /// The optimum: it knows all times, and moves every site at once.
     Oracle,
 }
 
@@ -40,15 +40,15 @@ impl fmt::Display for Policy {
 /// One rule at work in one world.
 #[derive(Debug)]
 pub(crate) enum RuleState<'a> {
-    /// Each pair that is accessed together is drawn: time means nothing to it.
+    /// Objects that are accessed together, drawn in pairs: it ignores times.
     Oma(Partition, StdRng),
     /// Each site with its automaton.
     Twoma(Twoma),
     /// Each subnet with its case.
     Nearcrawl(Box<Nearcrawl<'a>>),
-    /// Stays.
+    /// Each site's place, which never changes.
     Uniform(Vec<u32>),
-    /// Is told where to be.
+    /// Each site's best place.
     Oracle(Vec<u32>),
 }
 

@@ -1,11 +1,12 @@
-//! What came out? For each rule and run how long everything takes, how long the last access point is busy, and what moved.
+//! What is the result? For each rule and run the time of all accesses, the time of the busiest access point, and the share of sites
+//! moved.
 
 use serde::Serialize;
 
 /// One rule after one run, averaged over the rounds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Which rule.
+    /// The name of the rule.
     pub policy: String,
     /// How many access points.
     pub access_points: usize,
@@ -26,15 +27,15 @@ pub struct Row {
 /// One rule after one run of one round.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Score {
-    /// Seconds of all sites.
+    /// Seconds of all sites' accesses.
     pub total: f64,
-    /// The oracle's.
+    /// Seconds of all accesses where the oracle places the sites.
     pub best: f64,
-    /// The busiest over the bound.
+    /// The busiest access point's seconds over the bound of the linear program.
     pub makespan: f64,
-    /// Share of the sites.
+    /// Share of the sites that are where the oracle has them.
     pub right: f64,
-    /// Share of the sites.
+    /// Share of the sites that moved after the run.
     pub moves: f64,
 }
 
@@ -56,10 +57,10 @@ impl Row {
     }
 }
 
-/// How soon a rule was there.
+/// How many runs a rule needed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reached {
-    /// Which rule.
+    /// The name of the rule.
     pub policy: String,
     /// How many access points.
     pub access_points: usize,

@@ -20,7 +20,7 @@ pub(super) type Cursor = (JournalKey, u64);
 /// Journals with their decoded entries.
 pub(super) type Journals = Vec<(JournalKey, Vec<JournalEntry>)>;
 
-/// The store.
+/// The store of one simulated access point: what survives a crash.
 #[derive(Clone, Debug, Default)]
 pub struct Disk {
     /// Rows by journal and sequence number.
@@ -204,7 +204,7 @@ fn decode<'a>(rows: impl Iterator<Item = &'a JournalRow>) -> Vec<JournalEntry> {
     rows.map_while(|row| postcard::from_bytes(&row.entry).ok()).collect()
 }
 
-/// Rows as they came from a keeper, sorted into journals, each up to its first gap.
+/// Sorts rows that came from a replica into journals, each up to its first gap.
 pub(super) fn sort_rows(rows: Vec<JournalRow>) -> Journals {
     let mut journals: BTreeMap<JournalKey, BTreeMap<u64, JournalRow>> = BTreeMap::new();
     for row in rows {

@@ -180,7 +180,7 @@ impl World {
     fn exchange_hierarchies(&mut self, who: AccessPoint, command: HierarchyCommand) {
         match command {
             HierarchyCommand::Gather { edition, from, .. } => {
-                // Whoever vouches for an edition that exists has it; it takes a moment to come.
+                // Every member that announces an edition has it; it arrives after a while.
                 let reached = from.iter().any(|other| self.link(who, *other));
                 let hierarchy = self.editions.get(&edition.hash).filter(|_| reached).cloned();
                 let found = if hierarchy.is_some() { Found::Plausible } else { Found::Unusable };

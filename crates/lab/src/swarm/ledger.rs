@@ -10,26 +10,26 @@ use std::{collections::BTreeMap, net::IpAddr};
 /// What a contact was for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Purpose {
-    /// To measure the way.
+    /// To measure the round-trip time.
     Probe,
-    /// For robots.txt.
+    /// To fetch robots.txt.
     Robots(PageUrl),
-    /// For a page.
+    /// To fetch a page.
     Page(PageUrl),
 }
 
 /// One contact with one address.
 #[derive(Clone, Debug)]
 pub struct Contact {
-    /// Which address.
+    /// The address contacted.
     pub address: IpAddr,
-    /// Who made it.
+    /// The access point that made it.
     pub by: AccessPoint,
     /// When it began.
     pub begin: Moment,
     /// When it ended, or will end.
     pub end: Moment,
-    /// Why.
+    /// What it was for.
     pub purpose: Purpose,
 }
 
@@ -68,7 +68,7 @@ impl Ledger {
         self.contacts.iter().filter(|contact| contact.purpose != Purpose::Probe).count() as u64
     }
 
-    /// Probes.
+    /// Number of probes.
     pub fn probes(&self) -> u64 {
         self.contacts.len() as u64 - self.requests()
     }

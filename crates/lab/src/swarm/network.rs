@@ -24,9 +24,9 @@ const PATIENCE: Millis = 10_000;
 pub(super) enum Waiting {
     /// The crawler sent it.
     Crawler { question: u64 },
-    /// Rows for a keeper.
+    /// Rows for a replica.
     Copy { sent: BTreeMap<JournalKey, u64> },
-    /// Rows of a keeper, as far as they came.
+    /// Rows of a replica, as far as they have arrived.
     Recover { subnet: Subnet, rows: Vec<JournalRow> },
 }
 
@@ -218,7 +218,7 @@ impl World {
         }
     }
 
-    /// Rows for a keeper were read: off they go.
+    /// Rows for a replica were read from the store and are sent.
     pub(super) fn copy(&mut self, who: AccessPoint, to: AccessPoint, rows: Vec<JournalRow>) {
         let sent = rows.iter().map(|row| (row.key.clone(), row.sequence + 1)).collect();
         self.ask(who, to, Request::Keep(rows), Some(Waiting::Copy { sent }));

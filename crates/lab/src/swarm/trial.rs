@@ -41,13 +41,13 @@ pub const MAX_SUBNETS: u32 = 50_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Faults {
-    /// Nothing.
+    /// All members run until the end.
     None,
-    /// Members are killed, leave, stop for a while and come back; disks are full for a while.
+    /// Members are killed, leave, stop for a while and restart; disks are full for a while.
     Kills,
-    /// The network falls into parts and is made whole again; messages get lost.
+    /// The network is partitioned and healed; messages are lost.
     Partitions,
-    /// Subnets move, by hand and by the rule of migration, while ways become longer and the hierarchy changes.
+    /// Subnets move, on an operator's request and by the migration rule, while round-trip times grow and the hierarchy changes.
     Moves,
 }
 
@@ -56,38 +56,38 @@ pub enum Faults {
 pub struct Trial {
     /// Members, all there from the start.
     pub members: u32,
-    /// Subnets in which servers live: two hosts in each.
+    /// Number of subnets with servers: two hosts in each.
     pub subnets: u32,
-    /// How long it lasts, in simulated minutes.
+    /// Its duration, in simulated minutes.
     pub minutes: u32,
-    /// What happens meanwhile.
+    /// Faults and changes in the course of it.
     pub faults: Faults,
-    /// Of everything random.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 
-/// What came of it.
+/// The result of a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// The seed.
+    /// The seed of the trial.
     pub seed: u64,
     /// SHA-256 over contacts, claims, rows and totals, in hexadecimal digits.
     pub digest: String,
     /// Contacts with servers: requests and probes.
     pub contacts: u64,
-    /// Of these, probes.
+    /// Of these, the number of probes.
     pub probes: u64,
     /// Distinct pages that were asked for.
     pub pages: u64,
-    /// Pairs of contacts with one address that came too close.
+    /// Pairs of contacts with one address that overlapped or were too close in time.
     pub too_close: u64,
     /// Claims on all disks together.
     pub claims: u64,
     /// Journal rows on all disks together.
     pub rows: u64,
-    /// Members that ran in the end.
+    /// Members that ran at the end.
     pub running: u64,
-    /// Of these, members whose totals were exact in the end.
+    /// Of these, members whose totals were exact at the end.
     pub exact: u64,
 }
 

@@ -129,7 +129,7 @@ pub struct World {
     pub reading: Millis,
     /// How many questions of each kind were asked.
     pub questions: BTreeMap<&'static str, u64>,
-    /// Editions of the hierarchy that can be had from whoever vouches for them; if there are any, members tell and hear of them.
+    /// Editions of the hierarchy that can be fetched from members that announce them. If there are any, members exchange their votes.
     pub editions: BTreeMap<[u8; 32], Arc<Hierarchy>>,
     /// What the web servers saw.
     pub ledger: Ledger,
@@ -203,7 +203,7 @@ impl World {
         self.now
     }
 
-    /// Both clocks.
+    /// Both clocks: the simulated time as boot clock and as wall clock.
     pub(super) fn clocks(&self) -> Now {
         Now { moment: self.now, wall: WallTime(1_700_000_000_000 + self.now.0) }
     }
@@ -279,7 +279,7 @@ impl World {
         self.tell(who, Event::Hierarchy(hierarchy));
     }
 
-    /// An access point's operator gives it another edition.
+    /// The operator of an access point configures another edition.
     pub fn give(&mut self, number: usize, hierarchy: Arc<Hierarchy>) {
         self.tell(self.members[number], Event::Given { edition: edition_of(&hierarchy), hierarchy });
     }
@@ -443,7 +443,7 @@ impl World {
         self.queue.insert((self.now.after(after), number_of(&node), rank, self.order), SimEvent { node, life, kind });
     }
 
-    /// Hands an event to an access point's crawler and carries out its commands.
+    /// Passes an event to an access point's crawler and carries out its commands.
     pub(super) fn tell(&mut self, who: AccessPoint, event: Event) {
         let now = self.clocks();
         let Some(node) = self.nodes.get_mut(&who) else { return };

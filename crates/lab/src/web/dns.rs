@@ -19,12 +19,12 @@ use tokio::{net::UdpSocket, task::JoinHandle};
 /// For how long an answer may be remembered, in seconds.
 pub(crate) const TTL_SECONDS: u32 = 300;
 
-/// What is answered for one name.
+/// The answer for one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// The name has these addresses; A and AAAA are told apart, an empty list means that it has none.
     Addresses(Vec<IpAddr>),
-    /// SERVFAIL.
+    /// The response code SERVFAIL.
     ServerFailure,
     /// No answer at all.
     Silence,
@@ -129,7 +129,7 @@ impl DnsServer {
         self.address
     }
 
-    /// Its names.
+    /// The names that it answers.
     pub fn zone(&self) -> &Zone {
         &self.zone
     }

@@ -1,4 +1,4 @@
-//! What does a cache miss that replaces what it has not met for longest? LRU (§3.3), by a list where the paper has a heap.
+//! What does a cache miss that replaces the item not requested for longest? LRU (§3.3), with a list where the paper has a heap.
 
 use super::{Cache, list::List};
 
@@ -7,7 +7,7 @@ use super::{Cache, list::List};
 pub(super) struct Lru {
     size: usize,
     held: Vec<bool>,
-    /// The held items, by when they were last met.
+    /// The cached items, ordered by their last request.
     order: List,
 }
 

@@ -1,4 +1,5 @@
-//! What must any cache of this size miss? MIN (§3.2), Belady's: it knows the future, and gives up what is met again last of all.
+//! What must any cache of this size miss? MIN (§3.2), Belady's: it knows all requests to come, and replaces the item whose next request
+//! is furthest.
 //!
 //! A missed item need not be put in: the paper's model of caching allows that.
 

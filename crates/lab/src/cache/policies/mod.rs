@@ -22,26 +22,26 @@ pub(crate) trait Cache {
     fn touch(&mut self, item: u32) -> bool;
 }
 
-/// A rule.
+/// A replacement policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Policy {
-    /// Forgets nothing.
+    /// Keeps everything (INFINITE).
     Infinite,
-    /// Knows the future.
+    /// Knows all requests to come (MIN).
     Min,
-    /// Replaces what was not met for longest.
+    /// Replaces the item not requested for longest (LRU).
     Lru,
-    /// The daemons' own.
+    /// The daemon's CLOCK.
     Clock,
-    /// Replaces anything.
+    /// Replaces a random item.
     Random,
-    /// Holds the most requested from the start, not charged for that: the paper's account.
+    /// Holds the most requested items from the start, without a miss for loading them: as the paper counts.
     Static,
-    /// The same, charged one miss for each item loaded.
+    /// The same, with one miss for each item loaded.
     StaticCharged,
-    /// Three queues.
+    /// S3-FIFO: a small, a main and a ghost queue.
     S3Fifo,
-    /// A queue and a hand.
+    /// SIEVE: one queue, and a pointer that moves over it to find what to replace.
     Sieve,
 }
 

@@ -1,6 +1,6 @@
-//! What does S3-FIFO miss (Yang et al., SOSP 2023, algorithm 1)? New items pass a small queue, of a tenth of the entries; who is met
+//! What does S3-FIFO miss (Yang et al., SOSP 2023, algorithm 1)? New items pass a small queue, of a tenth of the entries; who is requested
 //! again there comes into the main queue. Who left the small queue without, is remembered for a while by name only (ghosts) and comes
-//! into the main queue at once if met then.
+//! into the main queue at once if requested then.
 
 use super::Cache;
 use std::collections::VecDeque;

@@ -21,7 +21,7 @@ fn requests(most: usize) -> impl Strategy<Value = Vec<u32>> {
     })
 }
 
-/// LRU: the last met is last.
+/// LRU: the last seen is last.
 #[derive(Default)]
 struct NaiveLru(Vec<u32>);
 
@@ -166,9 +166,9 @@ proptest! {
     #[test]
     fn infinite_and_static_count_what_the_naive_ones_count(size in 1usize..50, items in requests(400)) {
         let mut cache = infinite::Infinite::new(ITEMS);
-        let mut met = BTreeSet::new();
+        let mut seen = BTreeSet::new();
         for item in &items {
-            prop_assert_eq!(cache.touch(*item), !met.insert(*item));
+            prop_assert_eq!(cache.touch(*item), !seen.insert(*item));
         }
         let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
         items.iter().for_each(|item| *counts.entry(*item).or_default() += 1);

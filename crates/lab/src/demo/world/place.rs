@@ -32,16 +32,16 @@ const SHARES: [usize; ACCESS_POINTS] = [14, 14, 14, 12, 6];
 /// Third octets of a region.
 const REGION_STEP: u8 = 48;
 
-/// A subnet in which servers live.
+/// A subnet with web servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Land {
     /// The subnet, as the hierarchy will have it.
     pub subnet: Subnet,
-    /// Its registry.
+    /// The registry that it is registered at.
     pub registry: &'static str,
-    /// Its country.
+    /// The country that it is registered in.
     pub country: &'static str,
-    /// Its holder.
+    /// The organisation that holds it.
     pub organisation: String,
     /// The round trip from each access point, in milliseconds.
     pub delays: [u32; ACCESS_POINTS],

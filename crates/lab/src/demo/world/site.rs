@@ -36,7 +36,7 @@ pub struct Oddities {
 /// One host of the made-up web.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPlan {
-    /// Its name.
+    /// The host name.
     pub name: Host,
     /// The server it lives at (an index).
     pub server: usize,

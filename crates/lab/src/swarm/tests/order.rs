@@ -31,8 +31,8 @@ fn site(seed: u64, pages: usize) -> TableWeb {
             web.put(url, Answer::Broken);
         } else {
             links.extend(["http://b.test/", "http://far.example/"].into_iter().filter(|_| page % 4 == 0));
-            let mut met = BTreeSet::new();
-            links.retain(|link| met.insert(*link));
+            let mut seen = BTreeSet::new();
+            links.retain(|link| seen.insert(*link));
             web.page(url, &links);
         }
     }

@@ -156,7 +156,7 @@ fn delegations_survive_a_new_hierarchy_without_a_probe_or_a_message() {
     for seed in 1..4 {
         let (mut world, truth, versions) = mixed(seed);
         finish(&mut world, &truth, 20 * MINUTE);
-        // The last rows reach their keepers.
+        // The last rows reach their replicas.
         world.run(MINUTE);
         let before: Vec<_> = world.web.addresses.values().map(|address| around(&world, *address)).collect();
         let (probes, requests, asked) = (world.ledger.probes(), world.ledger.requests(), world.questions.clone());

@@ -23,7 +23,7 @@ pub(crate) enum Link {
 /// A page of another site, as far as a crawl that does not go there is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Elsewhere {
-    /// Which host.
+    /// The host that is named.
     pub host: OtherHost,
     /// Which of its pages; 0 is the front page.
     pub page: u16,
@@ -62,10 +62,10 @@ impl Elsewhere {
 pub(crate) fn of(web: &EndlessWeb, plan: &Plan, place: &Place) -> Vec<Link> {
     let mut links = vec![Link::Inside(Place::Front)];
     let at_level_1 = |(_, section): &(usize, &super::plan::Section)| section.level == 1;
-    let doors = plan.sections.iter().enumerate().filter(at_level_1).map(|(number, _)| index(plan, number));
+    let indexes = plan.sections.iter().enumerate().filter(at_level_1).map(|(number, _)| index(plan, number));
     // The front page leads to all of them, every other page to the first.
     let menu = if *place == Place::Front { usize::MAX } else { MENU };
-    links.extend(doors.take(menu).map(Link::Inside));
+    links.extend(indexes.take(menu).map(Link::Inside));
     match *place {
         Place::Front => {}
         Place::Shelf { section, page } => shelf(plan, section, page, &mut links),

@@ -20,7 +20,7 @@ use place::{HostName, Place};
 use plan::Plan;
 use shape::Shape;
 
-/// A web.
+/// A web with any number of sites, generated from a seed.
 #[derive(Clone, Debug)]
 pub struct EndlessWeb {
     /// What is typical of it.

@@ -12,34 +12,34 @@ pub(crate) const ZONE: &str = "test";
 pub enum Place {
     /// The front page.
     Front,
-    /// A page of a shelf; 0 is its index.
+    /// A page of a shelf (a tree of pages); 0 is its index.
     Shelf {
-        /// Which section.
+        /// The section's number.
         section: u16,
-        /// Which page.
+        /// The page's number in the shelf.
         page: u64,
     },
     /// A list of an archive; 0 is its index.
     List {
-        /// Which section.
+        /// The section's number.
         section: u16,
-        /// Which list.
+        /// The list's number in the archive.
         list: u64,
     },
     /// A page that a list names.
     Item {
-        /// Which section.
+        /// The section's number.
         section: u16,
-        /// Which list names it.
+        /// The number of the list that names it.
         list: u64,
-        /// Which of its pages, from 0.
+        /// Its number in that list, from 0.
         item: u64,
     },
     /// A day of a calendar: a script, whose query says which day.
     Day {
-        /// Which section.
+        /// The section's number.
         section: u16,
-        /// Which day.
+        /// The day's number.
         day: u64,
     },
 }
@@ -81,7 +81,7 @@ impl Place {
         }
     }
 
-    /// The level at which a crawl from the front page meets it.
+    /// The level at which a crawl from the front page finds it.
     pub fn level(&self, plan: &Plan) -> u32 {
         let Some(section) = self.section().and_then(|section| plan.sections.get(usize::from(section))) else { return 0 };
         match (*self, section.kind) {
@@ -96,7 +96,7 @@ impl Place {
 
 /// A page's host: that of its site, or of its section.
 pub struct HostName {
-    /// Which site.
+    /// The number of the site.
     pub site: u64,
     /// Which section, if it has a name of its own.
     pub section: Option<u16>,

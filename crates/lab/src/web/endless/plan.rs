@@ -1,4 +1,4 @@
-//! How is one site built? Sections of very different sizes, a few of them archives, each with its own mind about linking to others.
+//! How is one site built? Sections of very different sizes, a few of them archives, each with its own rate of links to other sites.
 
 use super::shape::Shape;
 use crate::rng::KeyedRng;
@@ -53,12 +53,12 @@ pub struct Section {
     pub apart: bool,
 }
 
-/// One site.
+/// The structure of one site.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Which site.
+    /// The number of the site.
     pub site: u64,
-    /// Its chance.
+    /// The generator of everything random in the site.
     pub rng: KeyedRng,
     /// Its sections; where there are any shelves, the first section is one and lies at level 1.
     pub sections: Vec<Section>,

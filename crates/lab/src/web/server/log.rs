@@ -45,11 +45,11 @@ pub struct Most {
 /// The shortest pause between two requests to one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// How long: end of one to start of the next, zero if they overlap.
+    /// From the end of one request to the start of the next; zero if they overlap.
     pub lasted: Duration,
-    /// The address.
+    /// The server's address.
     pub server: IpAddr,
-    /// Who asked before and after it.
+    /// The addresses that sent the request before and the one after it.
     pub peers: (IpAddr, IpAddr),
 }
 

@@ -22,16 +22,16 @@ use std::{
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// What a server answers.
+/// The answer of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpAnswer {
-    /// The status.
+    /// The HTTP status.
     pub status: u16,
     /// `Content-Type`, if there is a body.
     pub content_type: Option<&'static str>,
     /// `Location`, for a redirect.
     pub location: Option<String>,
-    /// The body.
+    /// The body, as it is sent.
     pub body: Bytes,
 }
 
@@ -46,7 +46,7 @@ impl HttpAnswer {
         HttpAnswer::ok("text/html; charset=utf-8", body)
     }
 
-    /// A redirect.
+    /// A redirect with this status to this URL.
     pub fn redirect(status: u16, to: impl Into<String>) -> HttpAnswer {
         HttpAnswer { status, content_type: None, location: Some(to.into()), body: Bytes::new() }
     }
@@ -69,13 +69,13 @@ pub trait HttpSite: Send + Sync + 'static {
     }
 }
 
-/// A web server could not listen.
+/// A web server could not listen on its address.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: {source} (is another demonstration running?)")]
 pub struct ListenError {
-    /// Where.
+    /// The address that it was to listen on.
     pub address: SocketAddr,
-    /// Why not.
+    /// The error that the system reports.
     pub source: io::Error,
 }
 
