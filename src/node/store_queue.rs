@@ -190,11 +190,11 @@ async fn try_to(store: &Store, swarm: Option<&SwarmHandle>, order: StoreCommand)
         }
         StoreCommand::Append { receipt, rows } => {
             store.journal_append(rows).await?;
-            Some(Event::Stored { receipt })
+            Some(Event::RowsStored { receipt })
         }
         StoreCommand::StoreClaims { receipt, claims } => {
             store.claims_put(claims).await?;
-            (receipt != 0).then_some(Event::Stored { receipt })
+            (receipt != 0).then_some(Event::ClaimsStored { receipt })
         }
         StoreCommand::KeepContacts { page, bytes } => {
             store.meta_put(&contacts_page(page), bytes).await?;

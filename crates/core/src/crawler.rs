@@ -213,16 +213,7 @@ impl Crawler {
                 next_site: handoff_scope + 1,
                 superseded: BTreeMap::new(),
             },
-            replication: Replication {
-                rows: Vec::new(),
-                rows_since: None,
-                row_outgoing: Vec::new(),
-                appends: BTreeMap::new(),
-                replicas: Replicas::default(),
-                copy_again: BTreeMap::new(),
-                forwarding: BTreeMap::new(),
-                loading: BTreeMap::new(),
-            },
+            replication: Replication::default(),
             migration: Migration {
                 moves: crate::migration::handover::Moves::default(),
                 judge: crate::migration::judge::Migrating::default(),
@@ -289,8 +280,9 @@ impl Crawler {
             Event::Seen { ticket, answers } => self.seen(ticket, answers),
             Event::Children { ticket, children } => self.children(ticket, children),
             Event::CutTaken { ticket, urls } => self.cut_taken(ticket, urls),
-            Event::Stored { receipt } => self.stored(receipt),
-            Event::Copied { to, sent, heads } => self.copied(to, sent, heads),
+            Event::RowsStored { receipt } => self.rows_stored(receipt),
+            Event::ClaimsStored { receipt } => self.claims_stored(receipt),
+            Event::Copied { to, sent, heads } => self.copied(to, &sent, heads),
             Event::Recovered { subnet, from, journals } => self.recovered(subnet, from, journals),
             Event::Loaded { subnet, journals } => self.loaded(subnet, journals),
             Event::SeenLoaded { site } => self.awake(site),
@@ -350,10 +342,10 @@ impl Crawler {
         if !self.shutdown.is_waiting() {
             return;
         }
-        self.flush();
+        self.replication.flush(&mut self.context);
         let unfinished = Unfinished {
             fetching: !self.crawl.in_flight.is_empty() || !self.crawl.received.is_empty() || !self.crawl.seen_pending.is_empty(),
-            journals: !self.replication.appends.is_empty() || !self.replication.replicas.settled(),
+            journals: self.replication.is_recording(),
             outgoing: !self.routing.outbox().is_empty(),
         };
         self.shutdown.tick(&mut self.context, unfinished, &self.ownership, &self.membership);
@@ -428,7 +420,7 @@ impl Crawler {
                 self.dead(gone);
             }
             Signal::MembersChanged => {
-                self.assign_keepers();
+                self.assign_replicas();
                 self.routing.wake_all();
                 self.report.mark_changed();
             }

@@ -150,21 +150,26 @@ pub enum Event {
         /// In the order asked; none if it is not known.
         urls: Vec<Option<String>>,
     },
-    /// Rows or claims are durable.
-    Stored {
-        /// The receipt asked for.
+    /// Rows are durable.
+    RowsStored {
+        /// The receipt of their [`StoreCommand::Append`].
         receipt: u64,
     },
-    /// A copy to a keeper went out and was answered, or not.
+    /// Claims are durable.
+    ClaimsStored {
+        /// The receipt of their [`StoreCommand::StoreClaims`].
+        receipt: u64,
+    },
+    /// A copy to a replica went out and was answered, or not.
     Copied {
-        /// Which keeper.
+        /// Which replica.
         to: AccessPoint,
         /// How far each journal was sent.
         sent: BTreeMap<JournalKey, u64>,
-        /// How far the keeper has each; none if there was no answer.
+        /// How far the replica has each; none if there was no answer.
         heads: Option<Vec<(JournalKey, u64)>>,
     },
-    /// A keeper sent all it had of a subnet, or nothing came of asking it. Nothing of it is stored yet.
+    /// A replica sent all it had of a subnet, or nothing came of asking it. Nothing of it is stored yet.
     Recovered {
         /// Of which subnet.
         subnet: Subnet,
@@ -284,7 +289,7 @@ pub enum StoreCommand {
     },
     /// Forget a site's part of the seen set.
     DropSeen(u64),
-    /// Store rows of our own journals durably. As at a keeper, a row that differs from the stored one replaces it and all behind it.
+    /// Store rows of our own journals durably. As at a replica, a row that differs from the stored one replaces it and all behind it.
     Append {
         /// To be named when it is done.
         receipt: u64,
@@ -383,7 +388,7 @@ pub enum PeerCommand {
         /// Where.
         addresses: Vec<String>,
     },
-    /// Send rows to a keeper.
+    /// Send rows to a replica.
     Copy(CopyOrder),
     /// Ask a member for all rows of a subnet; they are judged before they are stored.
     Recover {

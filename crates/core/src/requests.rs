@@ -44,7 +44,7 @@ impl Crawler {
             Request::Offer { subnet, epoch } => self.offered(from, ticket, subnet, epoch),
             Request::TakeOver(release) => self.take_over(from, ticket, release),
             Request::HandOff(parcels) => self.take_in(ticket, parcels),
-            Request::Keep(rows) => self.keep(from, ticket, rows),
+            Request::Keep(rows) => self.replication.keep(&mut self.context, &self.ownership, from, ticket, rows),
             Request::Recall(subnet, cursor) => {
                 self.context.commands.push_back(Command::Store(StoreCommand::RecallRows { ticket, subnet, from: cursor }))
             }

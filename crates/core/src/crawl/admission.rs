@@ -172,7 +172,7 @@ impl Crawler {
             self.crawl.scheduler.rest(address, *until);
         }
         let host = key.host.clone();
-        self.assign_keepers_of(&key);
+        self.replication.assign(&self.context, &self.membership, &self.migration, &key);
         self.journal(&host, JournalEntry::Opened { address, tree, at: self.context.now.wall });
         let epoch = self.ownership.register.claim(&key.subnet).map_or(0, |claim| claim.epoch);
         if epoch > 1 {

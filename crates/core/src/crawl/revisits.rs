@@ -65,7 +65,7 @@ impl Crawler {
         if let Some(older) = self.crawl.superseded.remove(&host) {
             self.drop_former(older);
         }
-        self.flush();
+        self.replication.flush(&mut self.context);
         self.remember_run(&host, old.key);
     }
 
@@ -125,8 +125,7 @@ impl Crawler {
     }
 
     pub(crate) fn drop_former(&mut self, key: JournalKey) {
-        self.replication.replicas.forget(&key);
-        self.replication.forwarding.remove(&key);
+        self.replication.retire(&key);
         self.context.commands.push_back(Command::Store(StoreCommand::DropJournal(key)));
     }
 }

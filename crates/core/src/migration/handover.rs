@@ -1,6 +1,6 @@
 //! How does a subnet get from its owner to a better one, so that nothing is lost, asked twice, or left alone?
 //!
-//! Nothing travels that does not travel anyway. The next owner first becomes a keeper: the journals come to it row by row while the
+//! Nothing travels that does not travel anyway. The next owner first becomes a replica: the journals come to it row by row while the
 //! present owner goes on crawling. When little is lacking the present owner stops asking these servers, lets what is under way come to its
 //! end, and has the last rows copied. Then it gives the subnet up by a release that names the next owner as the first heir, and tells it
 //! so. The next owner claims it at the following epoch and begins where the journals end.
@@ -250,9 +250,7 @@ impl Crawler {
     }
 
     pub(crate) fn copy_to_next_owner(&mut self, subnet: Subnet) {
-        for key in self.replication.replicas.filed_under(&subnet) {
-            self.assign_keepers_of(&key);
-        }
+        self.replication.assign_subnet(&self.context, &self.membership, &self.migration, &subnet);
     }
 
     /// The subnet stays, and its crawl goes on.
@@ -284,17 +282,17 @@ impl Crawler {
                 self.call_off(subnet);
                 continue;
             }
-            let lacking = self.replication.replicas.lacking(to, &subnet);
+            let lacking = self.replication.lacking(to, &subnet);
             match stage {
                 Stage::Copying if lacking.is_some_and(|rows| rows <= MAX_ROWS_LACKING) => {
                     self.enter_stage(subnet, Stage::Stopping, now.after(STOP_PATIENCE));
                 }
                 Stage::Stopping if self.is_quiet(&subnet) => {
                     self.write_chronicle(subnet);
-                    self.flush();
+                    self.replication.flush(&mut self.context);
                     self.enter_stage(subnet, Stage::Closing, now.after(STOP_PATIENCE));
                 }
-                Stage::Closing if lacking == Some(0) && self.all_is_stored(&subnet) && self.is_quiet(&subnet) => {
+                Stage::Closing if lacking == Some(0) && self.replication.all_is_stored(&subnet) && self.is_quiet(&subnet) => {
                     self.release_to(subnet, to)
                 }
                 _ => {}
@@ -313,12 +311,6 @@ impl Crawler {
         let Some(hosts) = self.crawl.by_subnet.get(subnet) else { return true };
         let busy = |host: &Host| self.crawl.sites.get(host).is_some_and(|site| site.is_busy() || self.asleep(site));
         !hosts.iter().any(busy) && !self.crawl.seen_pending.values().any(|purpose| purpose.concerns(hosts))
-    }
-
-    /// Whether every row of a subnet's journals is durable here.
-    pub(crate) fn all_is_stored(&self, subnet: &Subnet) -> bool {
-        !self.replication.rows.iter().any(|row| row.key.subnet == *subnet)
-            && !self.replication.appends.values().any(|appending| appending.concerns(subnet))
     }
 
     /// The last row: what the next owner should know of the subnet as a whole.

@@ -108,7 +108,7 @@ impl Ownership {
         Some(Holding { claim, before })
     }
 
-    /// Claims of ours that were stored; none if the receipt is not of claims.
+    /// Claims of ours that were stored; none if no such claims were waited for.
     pub(crate) fn stored(&mut self, receipt: u64) -> Option<Vec<SignedClaim>> {
         self.unstored.remove(&receipt)
     }

@@ -117,7 +117,8 @@ impl Crawler {
     }
 
     /// Claims of ours are durable: they hold, are told, and bring their history.
-    pub(crate) fn own_claims_stored(&mut self, proofs: Vec<SignedClaim>) {
+    pub(crate) fn claims_stored(&mut self, receipt: u64) {
+        let Some(proofs) = self.ownership.stored(receipt) else { return };
         for proof in proofs {
             let Ok(claim) = proof.read() else { continue };
             let (subnet, epoch, released) = (claim.subnet, claim.epoch, claim.released);

@@ -221,7 +221,7 @@ impl Crawler {
         self.crawl.by_subnet.entry(subnet).or_default().insert(host.clone());
         self.report.site_changed(&host);
         self.crawl.sites.insert(host.clone(), site);
-        self.assign_keepers_of(&key);
+        self.replication.assign(&self.context, &self.membership, &self.migration, &key);
         self.context.commands.push_back(Command::Store(StoreCommand::LoadSeen {
             site: number,
             seen: replayed.seen,
@@ -231,13 +231,13 @@ impl Crawler {
         let outgoing = replayed.outgoing.into_iter();
         let mut outgoing: Vec<_> = outgoing.map(|(sequence, arrival)| Item { arrival, origin: Some((key.clone(), sequence)) }).collect();
         if own {
-            self.replication.replicas.stored(&key, upto);
+            self.replication.was_stored(&key, upto);
         } else {
-            self.adopt(key, &entries, std::mem::take(&mut outgoing));
+            self.replication.adopt(&mut self.context, key, &entries, std::mem::take(&mut outgoing));
         }
         if let Some(former) = former {
-            self.assign_keepers_of(&former.key);
-            self.adopt(former.key, &former.entries, Vec::new());
+            self.replication.assign(&self.context, &self.membership, &self.migration, &former.key);
+            self.replication.adopt(&mut self.context, former.key, &former.entries, Vec::new());
         }
         match run_before {
             Some(run) if over => drop(self.crawl.superseded.insert(host.clone(), run)),
@@ -289,15 +289,12 @@ impl Crawler {
                 self.give_away(&site);
             }
             self.crawl.scheduler.drop_site(site.address, &host);
-            self.replication.replicas.forget(&site.key);
-            self.replication.forwarding.remove(&site.key);
+            self.replication.forget(&site.key);
             self.report.forget_site(&host);
             self.crawl.superseded.remove(&host);
             self.crawl.awakening.remove(&site.number);
             self.context.commands.push_back(Command::Web(WebCommand::CloseConnection(site.address)));
             self.context.commands.push_back(Command::Store(StoreCommand::DropSeen(site.number)));
-            self.replication.rows.retain(|row| row.key != site.key);
-            self.replication.row_outgoing.retain(|item| item.origin.as_ref().is_none_or(|(key, _)| *key != site.key));
         }
         if self.crawl.by_subnet.get(&subnet).is_some_and(BTreeSet::is_empty) {
             self.crawl.by_subnet.remove(&subnet);

@@ -140,11 +140,8 @@ impl View<'_> {
     /// What a spent page budget holds back does not count.
     pub(crate) fn has_work(&self) -> bool {
         let fetching = !self.crawl.in_flight.is_empty() || !self.crawl.seen_pending.is_empty();
-        let sending = !self.routing.outbox().is_empty() || !self.replication.row_outgoing.is_empty() || !self.routing.all_acknowledged();
-        let storing = !self.replication.rows.is_empty()
-            || !self.replication.appends.is_empty()
-            || self.ownership.is_storing()
-            || !self.replication.replicas.settled();
+        let sending = !self.routing.outbox().is_empty() || self.replication.has_outgoing() || !self.routing.all_acknowledged();
+        let storing = self.replication.rows_waiting() > 0 || self.replication.is_recording() || self.ownership.is_storing();
         let settling = !self.delegation.rounds.is_empty() || !self.delegation.queue.is_empty() || !self.delegation.probing.is_empty();
         let reading = !self.replication.loading.is_empty()
             || !self.crawl.awakening.is_empty()

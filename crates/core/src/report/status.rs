@@ -10,7 +10,7 @@ use crate::{
     crawler::MAX_OUTGOING,
     delegation::rounds::MAX_QUEUED,
     migration::handover::{MAX_CHRONICLES, MAX_COMING, MAX_GOING},
-    replication::journal::MAX_GATHERED,
+    replication::MAX_GATHERED,
     report::View,
 };
 use nearcrawl_model::{
@@ -182,7 +182,7 @@ impl View<'_> {
             limit("concurrent requests to servers", self.crawl.scheduler.busy(), politeness.parallel),
             limit("claimed subnets", self.ownership.register.len(), MAX_CLAIMS),
             limit("members", self.membership.tracked(), self.context.settings.membership.max_members),
-            limit("journal rows waiting to be stored", self.replication.rows.len(), MAX_GATHERED),
+            limit("journal rows waiting to be stored", self.replication.rows_waiting(), MAX_GATHERED),
             limit(
                 "probe contacts of one subnet in 30 days",
                 self.delegation.contacts.most(),

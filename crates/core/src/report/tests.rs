@@ -144,9 +144,8 @@ impl Played {
 
     fn perform(&mut self, command: Command) -> Option<Event> {
         match command {
-            Command::Store(StoreCommand::StoreClaims { receipt, .. }) | Command::Store(StoreCommand::Append { receipt, .. }) => {
-                Some(Event::Stored { receipt })
-            }
+            Command::Store(StoreCommand::StoreClaims { receipt, .. }) => Some(Event::ClaimsStored { receipt }),
+            Command::Store(StoreCommand::Append { receipt, .. }) => Some(Event::RowsStored { receipt }),
             Command::Store(StoreCommand::Load(subnet)) => Some(Event::Loaded { subnet, journals: Vec::new() }),
             Command::Web(WebCommand::Probe { question, .. }) => {
                 Some(Event::Probed { question, report: ProbeReport { rtt_us: Ok(8_000), took: 10 } })

@@ -204,15 +204,6 @@ impl Outbox {
     }
 }
 
-/// Items by the journal that named them, with how many of each row.
-pub(crate) fn by_origin(items: &[Item]) -> BTreeMap<(JournalKey, u64), usize> {
-    let mut counts = BTreeMap::new();
-    for origin in items.iter().filter_map(|item| item.origin.clone()) {
-        *counts.entry(origin).or_default() += 1;
-    }
-    counts
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -220,7 +220,7 @@ impl World {
         match action {
             StateAction::Append { receipt, rows } => {
                 node.disk.append(&rows);
-                self.tell(who, Event::Stored { receipt });
+                self.tell(who, Event::RowsStored { receipt });
             }
             StateAction::Claims { receipt, claims } => {
                 for proof in claims {
@@ -229,7 +229,7 @@ impl World {
                     }
                 }
                 if receipt != 0 {
-                    self.tell(who, Event::Stored { receipt });
+                    self.tell(who, Event::ClaimsStored { receipt });
                 }
             }
             StateAction::Load(subnet) => {
