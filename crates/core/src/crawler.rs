@@ -29,7 +29,6 @@ use crate::{
     crawl::{link_filter::LinkFilter, politeness::Politeness, scheduler::Scheduler, scope::Scope, site::SiteRules},
     delegation::{Delegated, Knowledge, Verdict, contacts::Contacts},
     membership::{Member, Roster, RosterConfig, Swim, SwimConfig},
-    replication::replicas::Replicas,
 };
 use ed25519_dalek::SigningKey;
 use nearcrawl_hierarchy::Hierarchy;
@@ -247,7 +246,7 @@ impl Crawler {
         }
         let mine: Vec<_> = crawler.ownership.register.held_by(&me).collect();
         for subnet in mine {
-            crawler.load(subnet, BTreeSet::new());
+            crawler.replication.load(&mut crawler.context, subnet, BTreeSet::new());
         }
         crawler
     }

@@ -1,7 +1,9 @@
 //! What several machines do about one fact, in order. Nothing is decided here.
 
 use crate::{
+    crawl::resume::starting_urls,
     crawler::Crawler,
+    replication::loading::JournalCopy,
     routing::{
         arrival::{Bound, Place},
         outbox::Item,
@@ -9,12 +11,18 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    claim::ClaimReason,
     fetch::{LocatedHost, ResolveError},
     journal::{JournalEntry, JournalKey},
     message::Response,
+    subnet::Subnet,
+    time::Millis,
     url::{Host, PageUrl},
 };
 use std::collections::BTreeMap;
+
+/// An owner without any history here rests its servers for so long (the former owner may have asked a moment ago).
+const UNKNOWN_REST: Millis = 30_000;
 
 /// URLs on their way to their owners.
 impl Crawler {
@@ -125,6 +133,105 @@ impl Crawler {
         for site in self.crawl.sites.values() {
             self.replication.assign(&self.context, &self.membership, &self.migration, &site.key);
         }
+        self.acknowledge();
+    }
+}
+
+/// A subnet became ours, or is ours no more.
+impl Crawler {
+    /// A replica sent all it had of a subnet, or nothing came of asking it.
+    pub(crate) fn recovered(&mut self, subnet: Subnet, from: AccessPoint, journals: Option<Vec<(JournalKey, Vec<JournalEntry>)>>) {
+        self.replication.recovered(&self.context, subnet, from, journals);
+        self.begin_if_known(subnet);
+    }
+
+    /// Our own store's journals of a subnet of ours were read.
+    pub(crate) fn loaded(&mut self, subnet: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>) {
+        self.replication.loaded(subnet, journals);
+        self.begin_if_known(subnet);
+    }
+
+    /// Replicas that did not answer are asked again, or not waited for.
+    pub(crate) fn tick_recovery(&mut self) {
+        let (begin, unheard) = self.replication.ask_again(&mut self.context);
+        for subnet in begin {
+            self.begin_if_known(subnet);
+        }
+        for subnet in unheard {
+            self.replication.ask_others(&mut self.context, &self.membership, subnet);
+            self.begin_if_known(subnet);
+        }
+    }
+
+    /// When all that can be had of a subnet's history is here, its sites stand where their former owner stood.
+    fn begin_if_known(&mut self, subnet: Subnet) {
+        let Some(found) = self.replication.take_found(&subnet) else { return };
+        self.report.mark_changed();
+        let claim = self.ownership.register.claim(&subnet).filter(|claim| claim.owner == self.context.me);
+        let Some((reason, epoch)) = claim.map(|claim| (claim.reason, claim.epoch)) else { return };
+        if found.is_empty() && matches!(reason, ClaimReason::OwnerDead | ClaimReason::Released | ClaimReason::Moved) {
+            self.front_rest_subnet(subnet, UNKNOWN_REST);
+        }
+        self.read_chronicles(subnet, found.ownership_histories());
+        let mut outgoing = Vec::new();
+        for (copy, former) in found.into_journals() {
+            outgoing.extend(self.begin_from(copy, former, epoch));
+        }
+        // Not before all stand: what leads from one to another must not open it anew.
+        self.send_out(outgoing);
+        self.yield_to_smaller(subnet);
+        self.routing.wake_all();
+    }
+
+    /// A site begins where the journal ends. Returns what it named for others, if that may go on its way at once.
+    fn begin_from(&mut self, copy: JournalCopy, former: Option<JournalCopy>, epoch: u64) -> Vec<Item> {
+        let Some(outgoing) = self.crawl.resume(&mut self.context, &copy.key, &copy.entries) else { return Vec::new() };
+        let (key, taken_over) = (copy.key.clone(), copy.taken_over);
+        self.report.site_changed(&key.host);
+        self.replication.assign(&self.context, &self.membership, &self.migration, &key);
+        let outgoing = self.replication.take_over(&mut self.context, copy, outgoing);
+        if let Some(former) = former {
+            self.replication.assign(&self.context, &self.membership, &self.migration, &former.key);
+            self.replication.take_over_former(&mut self.context, former);
+        }
+        self.recall_run_before(&key);
+        if taken_over < epoch && epoch > 1 {
+            self.journal(&key.host, JournalEntry::TakenOver { epoch });
+            self.carry_chronicle(key.subnet, &key.host);
+        }
+        outgoing
+    }
+
+    /// A subnet is not ours any more: nothing of it is asked, counted or sent from here. If another one has it, it is handed what
+    /// its sites began with and what waits here: its claim may be as old as ours, or our replicas could not tell it.
+    pub(crate) fn give_up(&mut self, subnet: Subnet) {
+        let reroute = self.ownership.register.claim(&subnet).is_some();
+        self.replication.stop_loading(&subnet);
+        self.ownership.unwatch(&subnet);
+        self.forget_accesses(&subnet);
+        self.dissolve(subnet, reroute);
+        self.report.mark_changed();
+    }
+
+    /// Forgets a subnet's sites. With `reroute` their waiting URLs go on their way again.
+    pub(crate) fn dissolve(&mut self, subnet: Subnet, reroute: bool) {
+        let hosts = self.crawl.by_subnet.get(&subnet).into_iter().flatten().cloned().collect();
+        self.dissolve_hosts(subnet, hosts, reroute);
+    }
+
+    /// The same for some of a subnet's sites.
+    pub(crate) fn dissolve_hosts(&mut self, subnet: Subnet, hosts: Vec<Host>, reroute: bool) {
+        for host in hosts {
+            let Some(site) = self.crawl.take_out(&subnet, &host) else { continue };
+            if reroute {
+                self.routing.put(starting_urls(&site));
+                self.give_away(&site);
+            }
+            self.crawl.close(&mut self.context, &site);
+            self.replication.forget(&site.key);
+            self.report.forget_site(&host);
+        }
+        // Whoever handed us URLs of these sites that were not recorded yet hears that they are not here.
         self.acknowledge();
     }
 }

@@ -5,6 +5,7 @@
 //! * [`admission`]: a URL arrives: was it seen?
 //! * [`fetch_cycle`]: request, answer, links; [`pipelining`], [`robots`], [`revisits`], [`frontier_spill`] are parts of it
 //! * [`link_filter`]: which links were met lately? [`new_host_quota`]: does a domain name hosts without end?
+//! * [`resume`]: a site goes on where its former owner stood
 //! * [`scope`]: is a host crawled at all?
 
 pub(crate) mod admission;
@@ -14,6 +15,7 @@ pub(crate) mod link_filter;
 pub mod new_host_quota;
 pub(crate) mod pipelining;
 pub mod politeness;
+pub(crate) mod resume;
 pub(crate) mod revisits;
 pub(crate) mod robots;
 pub mod scheduler;

@@ -81,6 +81,17 @@ impl Crawler {
         self.crawl.superseded.insert(host.clone(), journal);
     }
 
+    /// A site goes on in a run after the first: if this is not over, what the one before knew is needed still.
+    pub(crate) fn recall_run_before(&mut self, key: &JournalKey) {
+        let Some(site) = self.crawl.sites.get(&key.host).filter(|_| key.run > 1) else { return };
+        let before = JournalKey { run: key.run - 1, ..key.clone() };
+        if self.is_over(site) {
+            self.crawl.superseded.insert(key.host.clone(), before);
+        } else {
+            self.remember_run(&key.host, before);
+        }
+    }
+
     /// It was read.
     pub(crate) fn former_loaded(&mut self, number: u64, host: &Host, pages: Option<u64>) {
         let Some(site) = self.crawl.sites.get_mut(host).filter(|site| site.number == number) else { return };
@@ -100,6 +111,14 @@ impl Crawler {
                 Command::Web(WebCommand::Revisit { page: self.context.secret.of(order.url.as_str()), site: site.number, order })
             }
             _ => Command::Web(WebCommand::Fetch(order)),
+        }
+    }
+
+    /// The seen set knows a loaded site: it may be visited.
+    pub(crate) fn awake(&mut self, number: u64) {
+        if let Some(host) = self.crawl.awakening.remove(&number) {
+            self.keep_front(&host);
+            self.want(&host);
         }
     }
 

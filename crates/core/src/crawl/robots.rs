@@ -66,7 +66,7 @@ impl Crawler {
         let (ours, others) =
             (claim.filter(|claim| claim.owner == self.context.me).map(|claim| claim.subnet), claim.map(|claim| claim.owner));
         if let Some(subnet) = ours {
-            let ready = !self.ownership.is_watched(&subnet) && !self.replication.loading.contains_key(&subnet);
+            let ready = !self.ownership.is_watched(&subnet) && !self.replication.is_loading(&subnet);
             return Some(ready.then_some(address));
         }
         let host = url.host();

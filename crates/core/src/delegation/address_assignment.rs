@@ -68,7 +68,7 @@ impl Crawler {
             if owner != self.context.me {
                 return self.live().contains(&owner).then_some(owner);
             }
-            let settled = !self.replication.loading.contains_key(&subnet) && !self.migration.moves.stopped(&subnet);
+            let settled = !self.replication.is_loading(&subnet) && !self.migration.moves.stopped(&subnet);
             let here = settled && first.is_none_or(|url| self.belongs_here(subnet, located, &url));
             return here.then_some(owner);
         }

@@ -202,7 +202,7 @@ impl Crawler {
     /// The epoch of our claim to a subnet, if it may change hands now.
     pub(crate) fn epoch_if_movable(&self, subnet: &Subnet) -> Option<u64> {
         let claim = self.ownership.register.claim(subnet).filter(|claim| claim.owner == self.context.me)?;
-        let settled = !self.replication.loading.contains_key(subnet) && !self.ownership.is_watched(subnet);
+        let settled = !self.replication.is_loading(subnet) && !self.ownership.is_watched(subnet);
         // One's own network is one's own (IPMicra §4.1).
         let movable = claim.reason != ClaimReason::OwnSubnet && settled && self.held_back().is_none();
         (movable && self.membership.may_claim(self.context.now.moment)).then_some(claim.epoch)

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 impl Crawler {
     /// Takes over what is ours to take over, and looks for the history of what already is.
     pub(crate) fn tick_succession(&mut self) {
-        self.stop_waiting_for_keepers();
+        self.tick_recovery();
         if !self.shutdown.is_stopping() {
             let handed = |subnet: &Subnet, epoch| self.migration.moves.was_handed(subnet, epoch);
             self.ownership.take_over(&mut self.context, &self.membership, &self.delegation.knowledge, handed);
@@ -44,7 +44,7 @@ impl Crawler {
     /// Whether somebody disputes a claim of ours could not be heard for a while: it begins anew, with what others may know.
     pub(crate) fn claim_doubtful(&mut self, subnet: Subnet) {
         self.dissolve(subnet, true);
-        self.load_from_keepers(subnet);
+        self.replication.load_from_replicas(&mut self.context, &self.membership, subnet);
     }
 
     pub(crate) fn make_claims(&mut self, claims: Vec<Claim>) {
@@ -145,9 +145,9 @@ impl Crawler {
             }
             if moved {
                 self.context.counters.moves_taken += 1;
-                self.load(subnet, BTreeSet::new());
+                self.replication.load(&mut self.context, subnet, BTreeSet::new());
             } else if !released && epoch > 1 {
-                self.load_from_keepers(subnet);
+                self.replication.load_from_replicas(&mut self.context, &self.membership, subnet);
             }
         }
         self.ownership.tell_claims(&mut self.context);

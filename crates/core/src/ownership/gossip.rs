@@ -116,7 +116,7 @@ impl Crawler {
         self.ownership.tick_comparison(&mut self.context, &self.membership);
         if self.report.is_due(now) {
             let load = self.migration.judge.load_told();
-            let complete = self.replication.loading.is_empty();
+            let complete = self.replication.subnets_loading() == 0;
             self.report.tell(&mut self.context, &self.membership, &self.ownership, &self.crawl, load, complete);
         }
     }

@@ -41,11 +41,6 @@ impl Replication {
         self.queue.flush(cx);
     }
 
-    /// A journal that others kept becomes ours: it counts, and what it names goes on its way, when it is stored here.
-    pub(crate) fn adopt(&mut self, cx: &mut Context, key: JournalKey, entries: &[JournalEntry], outgoing: Vec<Item>) {
-        self.queue.adopt(cx, key, entries, outgoing);
-    }
-
     /// Rows are durable: now they count. Returns the URLs that they name, which go on their way now; none if no such rows were waited for.
     pub(crate) fn stored(&mut self, receipt: u64) -> Option<Vec<Item>> {
         let Append { heads, outgoing } = self.queue.stored(receipt)?;
@@ -53,11 +48,6 @@ impl Replication {
             self.replicas.stored(&key, upto);
         }
         Some(outgoing)
-    }
-
-    /// Rows of this journal below `upto` were read from our own store: they are durable.
-    pub(crate) fn was_stored(&mut self, key: &JournalKey, upto: u64) {
-        self.replicas.stored(key, upto);
     }
 
     /// URLs named by stored rows go on their way.

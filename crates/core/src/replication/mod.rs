@@ -4,17 +4,20 @@
 //! * [`append_queue`]: rows on their way to the disk
 //! * [`replicas`]: who has which rows, and when is something *recorded*?
 //! * [`forwarding`]: which URLs that rows name have arrived?
-//! * [`recovery`]: what another wrote is read, and its sites go on from there
+//! * [`recovery`]: what another wrote is fetched and read
+//! * [`loading`]: which of its copies is the best?
 
 mod append_queue;
 mod forwarding;
+pub(crate) mod loading;
 mod machine;
-pub(crate) mod recovery;
+mod recovery;
 pub mod replicas;
 
 use append_queue::AppendQueue;
 pub(crate) use append_queue::MAX_GATHERED;
 use forwarding::Forwarding;
+use loading::Loading;
 use nearcrawl_model::subnet::Subnet;
 use replicas::Replicas;
 use std::collections::BTreeMap;
@@ -25,5 +28,6 @@ pub(crate) struct Replication {
     queue: AppendQueue,
     replicas: Replicas,
     forwarding: Forwarding,
-    pub(crate) loading: BTreeMap<Subnet, recovery::Loading>,
+    /// Subnets that became ours and whose journals are being fetched or read.
+    loading: BTreeMap<Subnet, Loading>,
 }

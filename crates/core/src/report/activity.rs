@@ -75,7 +75,7 @@ impl View<'_> {
             let next = due.since(self.context.now.moment);
             return Some(Activity::WaitingForPoliteness { servers: self.crawl.scheduler.resting() as u64, next });
         }
-        let subnets = self.replication.loading.len() as u64;
+        let subnets = self.replication.subnets_loading() as u64;
         if subnets > 0 {
             return Some(Activity::ReadingBack { subnets });
         }
@@ -143,7 +143,7 @@ impl View<'_> {
         let sending = !self.routing.outbox().is_empty() || self.replication.has_outgoing() || !self.routing.all_acknowledged();
         let storing = self.replication.rows_waiting() > 0 || self.replication.is_recording() || self.ownership.is_storing();
         let settling = !self.delegation.rounds.is_empty() || !self.delegation.queue.is_empty() || !self.delegation.probing.is_empty();
-        let reading = !self.replication.loading.is_empty()
+        let reading = self.replication.subnets_loading() > 0
             || !self.crawl.awakening.is_empty()
             || self.routing.locator().looking_up().next().is_some();
         fetching || sending || storing || settling || reading || !self.context.commands.is_empty() || self.waits()

@@ -207,7 +207,7 @@ impl View<'_> {
     /// How a host of ours stands, in a sentence; fills in the rest of the view.
     fn here(&self, view: &mut WhyView, host: &Host, url: Option<&PageUrl>) -> String {
         let Some(site) = self.crawl.sites.get(host) else {
-            let subnet_is_read = view.subnet.is_some_and(|subnet| !self.replication.loading.contains_key(&subnet));
+            let subnet_is_read = view.subnet.is_some_and(|subnet| !self.replication.is_loading(&subnet));
             return match (subnet_is_read, self.context.settings.scope.admits(host)) {
                 (false, _) => "Its journal is still being read.".to_owned(),
                 (true, true) => "No URL of it has arrived here yet.".to_owned(),

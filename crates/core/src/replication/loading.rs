@@ -1,0 +1,191 @@
+//! Of the copies of a subnet's journals that are here and elsewhere, which are the best?
+
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    chronicle::Chronicle,
+    journal::{JournalEntry, JournalKey},
+    subnet::Subnet,
+    time::{Millis, Moment},
+    url::Host,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How long replicas may take to send what they kept.
+const RECALL_PATIENCE: Millis = 20_000;
+
+/// After how long a replica that did not answer is asked again.
+const RECALL_AGAIN: Millis = 2_000;
+
+/// If no replica at all answers, how many times that long a new owner waits before it begins from nothing: what others kept is worth
+/// more than five minutes.
+const MAX_SILENCES: u32 = 15;
+
+/// One copy of a host's journal, here or at a replica.
+#[derive(Debug)]
+pub(crate) struct JournalCopy {
+    pub(crate) key: JournalKey,
+    pub(crate) entries: Vec<JournalEntry>,
+    /// The epoch of the owner who wrote its end, as far as that took over from another.
+    pub(crate) taken_over: u64,
+    /// Whether this is what our own store has.
+    pub(crate) own: bool,
+}
+
+impl JournalCopy {
+    fn new(key: JournalKey, entries: Vec<JournalEntry>, own: bool) -> JournalCopy {
+        let epochs = entries.iter().filter_map(|entry| if let JournalEntry::TakenOver { epoch } = entry { Some(*epoch) } else { None });
+        JournalCopy { taken_over: epochs.max().unwrap_or(0), own, key, entries }
+    }
+
+    fn rank(&self) -> (u64, u32, usize, bool) {
+        (self.taken_over, self.key.run, self.entries.len(), self.own)
+    }
+}
+
+/// What was found of a subnet's journals.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// The best copy of each host's journal so far.
+    best: BTreeMap<Host, JournalCopy>,
+    /// Of the run before each of these, if somebody kept it.
+    former: BTreeMap<Host, JournalCopy>,
+}
+
+impl Found {
+    /// Keeps the better copy of each host's journal: that of the latest owner, of it the latest run, of it the longest.
+    fn gather(&mut self, subnet: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>, own: bool) {
+        for (key, entries) in journals {
+            if key.subnet != subnet || !matches!(entries.first(), Some(JournalEntry::Opened { .. })) {
+                continue;
+            }
+            let copy = JournalCopy::new(key, entries, own);
+            let host = copy.key.host.clone();
+            let beaten = match self.best.get(&host) {
+                Some(known) if known.rank() >= copy.rank() => Some(copy),
+                _ => self.best.insert(host.clone(), copy),
+            };
+            // What the run before it knew saves the new owner downloads.
+            if let Some(other) = beaten.filter(|other| self.best.get(&host).is_some_and(|best| other.key.run + 1 == best.key.run))
+                && self.former.get(&host).is_none_or(|known| (known.key.run, known.entries.len()) < (other.key.run, other.entries.len()))
+            {
+                self.former.insert(host, other);
+            }
+        }
+    }
+
+    /// Whether nobody had any of it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.best.is_empty()
+    }
+
+    /// What the owners before wrote down of the subnet as a whole.
+    pub(crate) fn ownership_histories(&self) -> Vec<Chronicle> {
+        let entries = self.best.values().flat_map(|copy| &copy.entries);
+        entries.filter_map(|entry| if let JournalEntry::Chronicled(history) = entry { Some(history.clone()) } else { None }).collect()
+    }
+
+    /// The best copy of each host's journal, and that of the run before it.
+    pub(crate) fn into_journals(self) -> impl Iterator<Item = (JournalCopy, Option<JournalCopy>)> {
+        let Found { best, mut former } = self;
+        best.into_iter().map(move |(host, copy)| {
+            let former = former.remove(&host).filter(|former| former.key.run + 1 == copy.key.run);
+            (copy, former)
+        })
+    }
+}
+
+/// A subnet that became ours and whose journals are being fetched or read.
+#[derive(Debug)]
+pub(super) struct Loading {
+    /// Members still asked for what they kept; whoever did not answer is asked again then.
+    asked: BTreeMap<AccessPoint, Option<Moment>>,
+    /// Whether anybody answered.
+    heard: bool,
+    /// Whoever has not answered by then is not waited for; if nobody has, others are asked.
+    until: Moment,
+    /// How often nobody had answered by then.
+    silences: u32,
+    /// Whether our own store has been read.
+    read: bool,
+    found: Found,
+}
+
+/// What to do about a subnet whose replicas had time enough to answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Overdue {
+    /// Nobody is waited for any more: it begins with what was found, as soon as our own store is read.
+    Begin,
+    /// Nobody answered: others are asked.
+    AskOthers,
+}
+
+impl Loading {
+    /// These members are asked for what they kept, and our own store.
+    pub(super) fn new(now: Moment, asked: BTreeSet<AccessPoint>) -> Loading {
+        let asked = asked.into_iter().map(|replica| (replica, None)).collect();
+        Loading { asked, heard: false, until: now.after(RECALL_PATIENCE), silences: 0, read: false, found: Found::default() }
+    }
+
+    /// A replica sent all it had, or nothing came of asking it.
+    pub(super) fn answered(
+        &mut self,
+        now: Moment,
+        subnet: Subnet,
+        from: AccessPoint,
+        journals: Option<Vec<(JournalKey, Vec<JournalEntry>)>>,
+    ) {
+        let Some(again) = self.asked.get_mut(&from) else { return };
+        let Some(journals) = journals else {
+            *again = Some(now.after(RECALL_AGAIN));
+            return;
+        };
+        self.asked.remove(&from);
+        self.heard = true;
+        self.found.gather(subnet, journals, false);
+    }
+
+    /// Our own store was read.
+    pub(super) fn read(&mut self, subnet: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>) {
+        self.read = true;
+        self.found.gather(subnet, journals, true);
+    }
+
+    /// Replicas that failed to answer and are asked again now.
+    pub(super) fn ask_again(&mut self, now: Moment) -> Vec<AccessPoint> {
+        let due = self.asked.iter_mut().filter(|(_, again)| again.is_some_and(|due| due <= now));
+        let due = due.map(|(from, again)| {
+            *again = None;
+            *from
+        });
+        due.collect()
+    }
+
+    /// What to do if its time is over.
+    pub(super) fn overdue(&mut self, now: Moment) -> Option<Overdue> {
+        if self.until > now || self.asked.is_empty() {
+            return None;
+        }
+        if self.heard || !self.found.is_empty() || self.silences >= MAX_SILENCES {
+            self.asked.clear();
+            return Some(Overdue::Begin);
+        }
+        Some(Overdue::AskOthers)
+    }
+
+    /// Nobody answered in time: these are asked now.
+    pub(super) fn ask_instead(&mut self, now: Moment, others: &BTreeSet<AccessPoint>) {
+        self.until = now.after(RECALL_PATIENCE);
+        self.silences += 1;
+        self.asked = others.iter().map(|replica| (*replica, None)).collect();
+    }
+
+    /// Whether all that can be had is here.
+    pub(super) fn is_complete(&self) -> bool {
+        self.read && self.asked.is_empty()
+    }
+
+    /// What was found.
+    pub(super) fn into_found(self) -> Found {
+        self.found
+    }
+}
