@@ -1,4 +1,4 @@
-//! The door: hands over to [`nearcrawl::cli`].
+//! The program's entry point: calls [`nearcrawl::cli`].
 
 use std::process::ExitCode;
 

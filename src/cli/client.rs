@@ -62,7 +62,7 @@ impl ApiClient {
         self.read(self.client.request(Method::GET, url).send().await).await
     }
 
-    /// Sends something.
+    /// Sends a POST request with a JSON body, and decodes the JSON answer.
     pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, CommandError> {
         self.read(self.client.request(Method::POST, self.url(path)).json(body).send().await).await
     }

@@ -308,13 +308,13 @@ mod tests {
     use clap::Parser;
 
     #[derive(Parser)]
-    struct Door {
+    struct TestCli {
         #[command(flatten)]
         args: CrawlArgs,
     }
 
     fn read(line: &str) -> Result<CrawlOrder, CommandError> {
-        order(Door::try_parse_from(["crawl"].into_iter().chain(line.split_whitespace())).unwrap().args)
+        order(TestCli::try_parse_from(["crawl"].into_iter().chain(line.split_whitespace())).unwrap().args)
     }
 
     #[test]

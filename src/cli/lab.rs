@@ -76,7 +76,7 @@ Examples:
   nearcrawl lab delegation --nodes places.csv --coordinates --crawlers 200 \\
     --sites 5000 --rounds 3 --json";
 
-/// The experiments.
+/// The experiments of `nearcrawl lab`.
 #[derive(Debug, Subcommand)]
 pub enum LabCommand {
     /// Measure probes per delegation, and how near the chosen crawlers are

@@ -58,7 +58,7 @@ pub const WHY_EXAMPLES: &str = "Examples:\n  \
     nearcrawl why 192.0.2.0/24\n  \
     nearcrawl why 192.0.2.7 --json";
 
-/// For `why`.
+/// The arguments of `why`.
 #[derive(Args, Clone, Debug)]
 pub struct WhyArgs {
     /// A URL, a host, an IP address or a subnet

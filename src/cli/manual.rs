@@ -135,7 +135,7 @@ fn section(text: &str) -> Result<u8, String> {
     }
 }
 
-/// Prints completions.
+/// Prints the completion script of a shell.
 pub fn completions(args: &CompletionsArgs) -> Result<String, CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "nearcrawl", &mut script);

@@ -57,12 +57,12 @@ use std::{
     arg_required_else_help = true
 )]
 pub struct Cli {
-    /// The command.
+    /// The command to carry out.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// The commands.
+/// The commands of the program.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Create this access point's key and state directory

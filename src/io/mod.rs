@@ -1,4 +1,4 @@
-//! The hands: each touches the world through one library, none decides anything.
+//! Input and output: each module uses one library to reach the network, the disk or the clock; no module decides anything.
 
 pub mod client;
 pub mod fetcher;

@@ -29,10 +29,10 @@ pub struct Download {
     pub url: Url,
 }
 
-/// How much patience a download deserves.
+/// The time and size limits of a download.
 #[derive(Clone, Copy, Debug)]
 pub struct DownloadLimits {
-    /// To connect.
+    /// For the TCP connection and the TLS handshake.
     pub connect: Duration,
     /// From the question to the head of the answer.
     pub head: Duration,
@@ -83,12 +83,12 @@ pub enum DownloadStep {
     Checking,
 }
 
-/// How it ended.
+/// How a download ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// There is a new copy.
     New {
-        /// Its size.
+        /// The size of the file, in bytes.
         bytes: u64,
         /// How much of it was there from an earlier attempt or visit.
         resumed: u64,
@@ -99,21 +99,21 @@ pub enum Arrival {
     Unchanged,
 }
 
-/// Why there is no new copy. The old one, if there was one, is untouched.
+/// Why there is no new copy. The previous copy, if there was one, is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DownloadError {
-    /// Nobody answers, or the line breaks again and again.
+    /// The server does not answer, or the connection breaks at every attempt.
     #[error("{url}: {why}; try again later, what has arrived is kept")]
     Broken {
-        /// Where.
+        /// The URL of the file.
         url: Box<Url>,
         /// What happened the last time.
         why: String,
     },
-    /// The server does not have it, or does not give it.
+    /// The server answers with another status than success.
     #[error("{url}: the server says {status}; check the address")]
     Status {
-        /// Where.
+        /// The URL of the file.
         url: Box<Url>,
         /// What it says.
         status: StatusCode,
@@ -124,28 +124,28 @@ pub enum DownloadError {
     /// Larger than any such file.
     #[error("{0}: larger than {1} bytes, which no registry file is; check the address")]
     TooLarge(Url, u64),
-    /// It is not what the sum beside it says.
+    /// The file does not have the checksum that is published beside it.
     #[error("{url}: its MD5 sum is {found}, the server's {url}.md5 says {said}; try again later")]
     Checksum {
-        /// Where.
+        /// The URL of the file.
         url: Box<Url>,
         /// What was published.
         said: String,
-        /// What came.
+        /// The checksum of the file that came.
         found: String,
     },
-    /// The caller's check refused it.
+    /// The caller's check refused the file.
     #[error("{url}: {why}")]
     Refused {
-        /// Where.
+        /// The URL of the file.
         url: Box<Url>,
         /// What the check says.
         why: String,
     },
-    /// The disk.
+    /// A file could not be read or written.
     #[error("{path}: {why}")]
     Disk {
-        /// Which file.
+        /// The path of that file.
         path: PathBuf,
         /// What the system says.
         why: String,

@@ -15,7 +15,7 @@ pub enum FileError {
     /// It cannot be opened or read.
     #[error("cannot read {path}: {error}")]
     Read {
-        /// Which file.
+        /// The file's path.
         path: PathBuf,
         /// What the system says.
         #[source]
@@ -24,7 +24,7 @@ pub enum FileError {
     /// It cannot be written.
     #[error("cannot write {path}: {error}")]
     Write {
-        /// Which file.
+        /// The file's path.
         path: PathBuf,
         /// What the system says.
         #[source]

@@ -20,7 +20,7 @@ pub enum NodeError {
     /// The key cannot be used.
     #[error("{path}: {why}")]
     Key {
-        /// Which file.
+        /// The file's path.
         path: PathBuf,
         /// What is wrong and what to do.
         why: String,
@@ -33,7 +33,7 @@ pub enum NodeError {
     /// The pre-shared key cannot be read.
     #[error("{path}: {why}")]
     PreSharedKey {
-        /// Which file.
+        /// The file's path.
         path: PathBuf,
         /// What is wrong.
         why: String,

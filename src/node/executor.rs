@@ -230,7 +230,9 @@ impl Executor {
                     self.spawn(TaskKind::SnapshotFiles, None, async move {
                         let kept = tokio::task::spawn_blocking(move || snapshots.keep(&uses, &others)).await;
                         if let Ok(Err(why)) = kept {
-                            tracing::warn!("which hierarchy is used could not be noted: {why}");
+                            tracing::warn!(
+                                "the note of which hierarchy is in use could not be written, so a restart may begin with another one: {why}"
+                            );
                         }
                         None
                     });
@@ -261,7 +263,9 @@ impl Executor {
             if let Some(swarm) = swarm
                 && swarm.tell(SwarmCommand::Answer { ticket, response }).is_err()
             {
-                tracing::debug!("a piece of the hierarchy was not sent: the swarm is busy or gone");
+                tracing::debug!(
+                    "a chunk of the hierarchy was not sent, because the swarm task is busy or has ended; the member asks again"
+                );
             }
             None
         });

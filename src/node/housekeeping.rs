@@ -23,21 +23,21 @@ use tokio::sync::mpsc;
 /// Chores that may wait; one more is refused, and asked for again later.
 const MAX_CHORES: usize = 16;
 
-/// Something to be done on the disk.
+/// A task for the housekeeping thread: disk access that the loop must not wait for.
 #[derive(Clone, Debug)]
 pub enum Chore {
-    /// Measure how much room is free and taken.
+    /// Measure free and used bytes on the disk.
     Measure,
-    /// Keep who counts now, and where they can be reached.
+    /// Store the members that count now, and their addresses.
     Members {
-        /// The members.
+        /// The members that count.
         members: BTreeSet<AccessPoint>,
-        /// Their addresses.
+        /// Their multiaddrs.
         addresses: Vec<String>,
     },
-    /// Keep the secrets of the swarm that let us in, and make ready what depends on them.
+    /// Store the secrets of the swarm that accepted this access point, and open what depends on them.
     Secrets(SwarmSecrets),
-    /// Keep these starting points, in place of all before.
+    /// Store these starting points in place of all that were stored before.
     Seeds {
         /// To be named when it is done.
         number: u64,
@@ -46,15 +46,15 @@ pub enum Chore {
     },
 }
 
-/// What came of a chore.
+/// The result of a chore.
 pub enum Done {
     /// Bytes on the disk; none of a number that could not be measured.
     Measured {
-        /// Free.
+        /// Free bytes on the file system.
         free: Option<u64>,
-        /// Taken by what must not be lost.
+        /// Bytes of the state database.
         state: u64,
-        /// Taken by all.
+        /// Bytes of both databases.
         all: u64,
     },
     /// The members are kept; an error is told in words.

@@ -70,7 +70,7 @@ pub fn open(directory: &Path, hash: &[u8; 32]) -> Option<Hierarchy> {
         let hierarchy = Hierarchy::open_own(Arc::clone(&sealed) as Arc<_>).map_err(|why| why.to_string())?;
         if hierarchy.hash() == *hash { Ok(hierarchy) } else { Err("it is another hierarchy than its name says".to_owned()) }
     });
-    opened.inspect_err(|why| tracing::warn!("{} is made again: {why}", path.display())).ok()
+    opened.inspect_err(|why| tracing::warn!("the image {} cannot be used and is made again from the snapshot: {why}", path.display())).ok()
 }
 
 /// Files the image of a hierarchy, and gives the hierarchy as it is there: in memory only as far as it is looked at. If it cannot be
@@ -82,7 +82,7 @@ pub fn file(directory: &Path, hierarchy: Hierarchy) -> Hierarchy {
         .map_err(|why| why.to_string())
         .and_then(|()| snapshot::write_parts(&path, &[hierarchy.image(), &seal(hierarchy.image())]).map_err(|why| why.to_string()));
     if let Err(why) = written {
-        tracing::warn!("the hierarchy stays in memory, its image cannot be filed in {}: {why}", directory.display());
+        tracing::warn!("the hierarchy is kept in memory, because its image cannot be written to {}: {why}", directory.display());
         return hierarchy;
     }
     let filed = open(directory, &hash).unwrap_or(hierarchy);

@@ -84,7 +84,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// All at zero.
+    /// Registers all metrics, with zero values.
     pub fn new() -> Metrics {
         let mut metrics = Metrics {
             registry: Registry::with_prefix("nearcrawl"),
@@ -138,59 +138,71 @@ impl Metrics {
 
     fn register(&mut self) {
         let r = &mut self.registry;
-        r.register("access_point_info", "Who this is, always 1", self.info.clone());
-        r.register_with_unit("uptime", "How long it has been running", Unit::Seconds, self.uptime.clone());
-        r.register("state", "1 for what it is doing now, by state", self.state.clone());
-        r.register("members", "Members of the swarm by how alive they are", self.members.clone());
-        r.register("subnets_owned", "Subnets that this access point holds", self.subnets_owned.clone());
-        r.register("subnets_claimed", "Subnets that anybody holds", self.subnets_claimed.clone());
-        r.register("servers", "Servers on record or in work here", self.servers.clone());
-        r.register("waiting_urls", "URLs that wait for their turn", self.waiting.clone());
-        r.register("outgoing_urls", "URLs on their way to other owners", self.outgoing.clone());
-        r.register("open_connections", "Connections to web servers", self.connections.clone());
+        r.register("access_point_info", "The access point's id and version, always 1", self.info.clone());
+        r.register_with_unit("uptime", "Time since the daemon started", Unit::Seconds, self.uptime.clone());
+        r.register("state", "1 for the present state, 0 for the others, by state", self.state.clone());
+        r.register("members", "Members of the swarm, this one included, by liveness", self.members.clone());
+        r.register("subnets_owned", "Subnets that this access point owns", self.subnets_owned.clone());
+        r.register("subnets_claimed", "Subnets that have an owner, as far as known here", self.subnets_claimed.clone());
+        r.register("servers", "Servers with a record or a waiting URL here", self.servers.clone());
+        r.register("waiting_urls", "URLs in the frontiers of this access point", self.waiting.clone());
+        r.register("outgoing_urls", "URLs that other owners have not acknowledged yet", self.outgoing.clone());
+        r.register("open_connections", "Open connections to web servers", self.connections.clone());
         r.register("pages", "HTML pages fetched", self.pages.clone());
-        r.register("requests", "Requests sent to web servers", self.requests.clone());
-        r.register_with_unit("fetched", "Bodies over the wire", Unit::Bytes, self.bytes.clone());
-        r.register("not_modified_pages", "Pages that needed no second download", self.not_modified.clone());
+        r.register("requests", "Requests sent to web servers, robots.txt included", self.requests.clone());
+        r.register_with_unit("fetched", "Bytes of bodies over the wire", Unit::Bytes, self.bytes.clone());
+        r.register(
+            "not_modified_pages",
+            "Pages that the server said are unchanged since the previous run (304)",
+            self.not_modified.clone(),
+        );
         r.register("failed_requests", "Requests without a usable answer", self.failed.clone());
-        r.register("failures", "Requests without a usable answer, robots.txt included, by what went wrong", self.failures.clone());
-        r.register("unresolved_names", "Names looked up that have no usable address, by why not", self.unresolved.clone());
-        r.register("probes", "Probes made", self.probes.clone());
-        r.register("dns_lookups", "Names looked up", self.lookups.clone());
-        r.register("delegated_subnets", "Subnets given an owner by a round of delegation run here, by policy", self.delegated.clone());
-        let help = "Subnets given an owner by a round of delegation run here, by how many probes each took";
+        r.register("failures", "Requests without a usable answer, robots.txt included, by reason", self.failures.clone());
+        r.register("unresolved_names", "Names looked up that have no usable address, by reason", self.unresolved.clone());
+        r.register("probes", "Probes of servers made, for this access point and for others", self.probes.clone());
+        r.register("dns_lookups", "Host names looked up in the DNS", self.lookups.clone());
+        r.register("delegated_subnets", "Subnets given an owner by a search run here, by policy", self.delegated.clone());
+        let help = "Subnets given an owner by a search run here, by the number of probes that it took";
         r.register("delegated_subnets_by_probes", help, self.delegated_by_probes.clone());
         r.register("probes_for_others", "Probes made for other stewards", self.probes_for_others.clone());
-        r.register("probes_declined", "Probes asked of us and not made, by reason", self.probes_declined.clone());
+        r.register(
+            "probes_declined",
+            "Probes that other stewards asked for and that were not made, by reason",
+            self.probes_declined.clone(),
+        );
         r.register(
             "probes_declined_by_others",
-            "Probes asked of others and not made by them, by reason",
+            "Probes that other members were asked for and did not make, by reason",
             self.probes_declined_by_others.clone(),
         );
-        r.register("takeovers_without_probe", "Subnets taken over without a probe, by former measurements", self.takeovers.clone());
+        r.register(
+            "takeovers_without_probe",
+            "Subnets taken over on the strength of earlier measurements, without a probe",
+            self.takeovers.clone(),
+        );
         r.register("passive_timings", "Downloads that showed a subnet to be nearer than was known", self.passive_timings.clone());
-        r.register("distance_observations", "Measurements that the search for the nearest learns from", self.observations.clone());
-        r.register("members_measured", "Members to which the way was measured", self.members_measured.clone());
-        r.register("accesses_judged", "Accesses to subnets that the rule of migration judged", self.accesses_judged.clone());
-        r.register("handovers", "Hand-overs of subnets to and from other owners, by what became of them", self.handovers.clone());
-        r.register("handovers_refused", "Subnets that others would not have, by reason", self.handovers_refused.clone());
-        let help = "Requests under way over the last minute, beside as many as may be under way at once";
+        r.register("distance_observations", "Measurements in the model of distances", self.observations.clone());
+        r.register("members_measured", "Members to which the round-trip time was measured", self.members_measured.clone());
+        r.register("accesses_judged", "Accesses to subnets that the migration rule judged", self.accesses_judged.clone());
+        r.register("handovers", "Hand-overs of subnets to and from other owners, by outcome", self.handovers.clone());
+        r.register("handovers_refused", "Offers of subnets that other members refused, by reason", self.handovers_refused.clone());
+        let help = "Requests under way over the last minute as a share of the most that may be";
         r.register_with_unit("busy", help, ratio(), self.busy.clone());
-        let help = "What a second counts here, beside a second of an unloaded member";
+        let help = "What a second of this member's time costs in the choice of an owner; 1 for an unloaded member";
         r.register_with_unit("price", help, ratio(), self.price.clone());
-        r.register("cache_entries", "Entries of a cache of URLs, by cache", self.cache_entries.clone());
-        r.register("cache_hits", "URLs that the cache had, by cache", self.cache_hits.clone());
-        r.register("cache_misses", "URLs that the cache did not have, by cache", self.cache_misses.clone());
-        r.register_with_unit("store", "Size on disk, by part", Unit::Bytes, self.store.clone());
-        r.register("refusals", "What was refused, by class", self.refusals.clone());
-        r.register("limit_used", "How much of a limit is used, by limit", self.limit_used.clone());
-        r.register("limit_max", "The limit, by limit", self.limit_max.clone());
-        r.register("tasks_running", "Background tasks under way, by kind", self.tasks_running.clone());
-        r.register("tasks_started", "Background tasks begun since the start, by kind", self.tasks_started.clone());
+        r.register("cache_entries", "Entries of a cache of recently seen URLs, by cache", self.cache_entries.clone());
+        r.register("cache_hits", "Lookups that found the URL in the cache, by cache", self.cache_hits.clone());
+        r.register("cache_misses", "Lookups that did not find the URL in the cache, by cache", self.cache_misses.clone());
+        r.register_with_unit("store", "Size of a database on disk, by database", Unit::Bytes, self.store.clone());
+        r.register("refusals", "Refused input and requests, by class", self.refusals.clone());
+        r.register("limit_used", "Present size of something limited, by limit", self.limit_used.clone());
+        r.register("limit_max", "Greatest size of something limited, by limit", self.limit_max.clone());
+        r.register("tasks_running", "Background tasks that run now, by kind", self.tasks_running.clone());
+        r.register("tasks_started", "Background tasks started since the daemon started, by kind", self.tasks_started.clone());
         r.register("task_panics", "Background tasks that panicked, by kind: each is a fault of nearcrawl", self.task_panics.clone());
     }
 
-    /// Takes the numbers over.
+    /// Copies the values of a status into the metrics.
     pub fn update(&self, status: &StatusView) {
         // The classes that a family has may change from one status to the next: what is gone must not stay.
         self.info.clear();

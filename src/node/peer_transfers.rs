@@ -1,4 +1,5 @@
-//! What takes several questions to a member? Copying rows to a keeper, and fetching what a keeper has: each a task of its own.
+//! What takes several requests to one member? Sending journal rows to a replica, and fetching rows that a replica has. Each is a task of
+//! its own.
 
 use super::store_queue::MAX_ROW_BYTES;
 use crate::io::store::Store;
@@ -12,12 +13,12 @@ use nearcrawl_model::{
 use std::{collections::BTreeMap, time::Duration};
 use tokio::sync::{mpsc, oneshot};
 
-/// A question that an question asks a member through the loop.
+/// A request that a task sends to a member by way of the loop.
 #[derive(Debug)]
 pub struct PeerQuestion {
-    /// Whom.
+    /// The member that is asked.
     pub to: AccessPoint,
-    /// What.
+    /// The request.
     pub request: Request,
     /// Where the answer goes; none if there is none.
     pub reply: oneshot::Sender<Option<Response>>,
@@ -42,7 +43,7 @@ pub async fn ask(asking: &mpsc::Sender<PeerQuestion>, to: AccessPoint, request: 
     None
 }
 
-/// Sends a keeper the rows it lacks, as many as go into one message.
+/// Sends a replica the rows that it lacks, as many as fit into one message.
 pub async fn copy(store: Store, asking: mpsc::Sender<PeerQuestion>, order: CopyOrder) -> Event {
     let to = order.to;
     let mut rows = Vec::new();

@@ -20,7 +20,7 @@ pub async fn revisit(
     let former = match tasks::run(TaskKind::Former, store.former(site, page)).await {
         Ok(Ok(former)) => former,
         Ok(Err(why)) => {
-            tracing::debug!("{}: what was known of it cannot be read: {why}", order.url);
+            tracing::debug!("{}: its version of the previous run cannot be read, so it is downloaded in full: {why}", order.url);
             None
         }
         Err(_) => None,

@@ -136,7 +136,12 @@ pub async fn run(config: Config) -> Result<(), NodeError> {
     let settings = Settings { member: secrets.is_some(), ..setup::settings(&config, joins) };
     let mut crawler = setup::crawler(&identity, &persisted, provisional, claims, settings, Arc::clone(&hierarchy), clock::now());
     crawler.handle(clock::now(), Event::AtHand(beginning.at_hand.clone()));
-    tracing::info!("access point {}, life {}, {} subnets in the hierarchy", identity.access_point, persisted.incarnation, hierarchy.len());
+    tracing::info!(
+        "access point {}, start number {}, {} subnets in the hierarchy",
+        identity.access_point,
+        persisted.incarnation,
+        hierarchy.len()
+    );
     let handler = QueryHandler::new(&config, secrets);
     let (housekeeping, chores) = Housekeeping::start(store, config.clone());
     let mut daemon = Daemon {
@@ -175,7 +180,7 @@ impl Daemon {
         let (queries, questions) = QueryHandle::new();
         let (stop_api, stopped) = watch::channel(false);
         let serving = api.map(|api| {
-            tracing::info!("the page is at http://{}/", api.address());
+            tracing::info!("the page and the API are at http://{}/", api.address());
             tokio::spawn(api.keep_serving(queries.clone(), Arc::new(Metrics::new()), stopped))
         });
         let ended = self.live(inbox, chores, swarm, questions).await;
@@ -251,7 +256,7 @@ impl Daemon {
                 _ = terminate.recv() => stop_at = self.stop(stop_at),
                 _ = interrupt.recv() => stop_at = self.stop(stop_at),
                 () = until(stop_at) => {
-                    tracing::warn!("stopping took too long; what is not recorded will be fetched again");
+                    tracing::warn!("stopping took longer than 40 s and is cut short; pages that are not recorded will be fetched again");
                     break;
                 }
             }
@@ -292,13 +297,13 @@ impl Daemon {
         let Some((_, known)) = self.crawler.editions() else { return };
         let (snapshots, config, given) = (self.snapshots.clone(), self.config.clone(), given.clone());
         tokio::task::spawn_blocking(move || match snapshots.given_again(&config, &known) {
-            Ok(None) => tracing::info!("SIGHUP: the hierarchy is the one that is known"),
+            Ok(None) => tracing::info!("SIGHUP: the configured hierarchy has not changed"),
             Ok(Some((edition, hierarchy))) => {
-                tracing::info!("SIGHUP: the hierarchy {edition} is proposed to the other members");
+                tracing::info!("SIGHUP: the configured hierarchy is now {edition}; it is announced to the other members");
                 // Whoever has just been told one is told the next one at the next signal.
                 let _ = given.try_send((edition, hierarchy));
             }
-            Err(why) => tracing::error!("SIGHUP: the hierarchy cannot be read, the one in use stays: {why}"),
+            Err(why) => tracing::error!("SIGHUP: the configured hierarchy cannot be read, the one in use is kept: {why}"),
         });
     }
 
@@ -307,7 +312,7 @@ impl Daemon {
         if stopping.is_some() {
             return Some(Instant::now());
         }
-        tracing::info!("stopping: finishing what is under way");
+        tracing::info!("stopping: requests under way are finished, and what they brought is stored and replicated");
         self.hear(Event::Drain);
         Some(Instant::now() + STOP_WITHIN)
     }
@@ -348,7 +353,7 @@ impl Daemon {
                 match kept {
                     Ok((members, addresses)) => (self.persisted.members, self.persisted.addresses) = (members, addresses),
                     // A full disk is no reason to end; it is tried again in a few seconds.
-                    Err(why) => tracing::warn!("the members could not be stored: {why}"),
+                    Err(why) => tracing::warn!("the list of members could not be stored, and is tried again in a few seconds: {why}"),
                 }
             }
             Done::Admitted(admitted) => {
@@ -365,7 +370,7 @@ impl Daemon {
         while self.measuring || self.keeping {
             let Some(done) = chores.recv().await else { return };
             if let Err(why) = self.chore_done(done) {
-                tracing::warn!("at the end: {why}");
+                tracing::warn!("the last writes before the end failed: {why}");
             }
         }
     }
@@ -391,17 +396,17 @@ impl Daemon {
     fn swarm_said(&mut self, event: SwarmEvent) {
         match event {
             SwarmEvent::Listening { address } => {
-                tracing::info!("listening at {address}");
+                tracing::info!("listening for other members at {address}");
                 self.handler.listening(&address);
                 self.reachable_at(address);
             }
             SwarmEvent::Admitted { swarm, key, by } => {
-                tracing::info!("let into the swarm by {by}");
+                tracing::info!("accepted into the swarm by {by}");
                 let secrets = SwarmSecrets { swarm, fingerprint_key: key };
                 self.admitting = self.secrets.is_none() && self.housekeeping.give(Chore::Secrets(secrets));
             }
             SwarmEvent::Connected { peer, addresses, incarnation, software } => {
-                tracing::info!("met {} ({software}, life {incarnation})", peer.short());
+                tracing::info!("connected to {} ({software}, start number {incarnation})", peer.short());
                 self.connected.insert(peer);
                 self.hear(Event::Met { access_point: peer, incarnation, addresses });
             }
@@ -434,10 +439,10 @@ impl Daemon {
                 };
                 self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
             }
-            SwarmEvent::Refused { peer, reason } => tracing::warn!("{} was not let in: {reason}", peer.short()),
+            SwarmEvent::Refused { peer, reason } => tracing::warn!("{} was refused: {reason}", peer.short()),
             SwarmEvent::RefusedBy { peer, reason } => {
-                tracing::warn!("{} does not let us in: {reason}", peer.short());
-                self.handler.trouble(format!("{} does not let us in: {reason}", peer.short()));
+                tracing::warn!("{} refuses this access point: {reason}", peer.short());
+                self.handler.trouble(format!("{} refuses this access point: {reason}", peer.short()));
             }
             SwarmEvent::DialFailed { address, reason } => {
                 tracing::debug!("cannot reach {address}: {reason}");
@@ -507,7 +512,7 @@ impl Daemon {
                 let _ = waiting.reply.send(not_stored(&waiting.urls, &format!("could not be stored: {why}")));
             }
             (None, Ok(())) => {}
-            (None, Err(why)) => tracing::warn!("starting points could not be stored, a restart forgets them: {why}"),
+            (None, Err(why)) => tracing::warn!("starting points could not be stored, and have to be added again after a restart: {why}"),
         }
     }
 

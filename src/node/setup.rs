@@ -119,14 +119,14 @@ pub fn policy(config: &Config) -> AddressPolicy {
     }
 }
 
-/// What asks web servers and the DNS.
+/// The clients for web servers and the DNS.
 #[derive(Clone)]
 pub struct WebClients {
-    /// Pages.
+    /// Fetches pages and robots.txt.
     pub fetcher: Fetcher,
-    /// Nearness.
+    /// Measures round-trip times to servers.
     pub prober: Prober,
-    /// Names.
+    /// Looks up addresses of host names.
     pub resolver: Resolver,
 }
 
@@ -168,7 +168,11 @@ pub fn store(config: &Config) -> Result<Store, NodeError> {
     let limits = StoreConfig { memory_bytes: config.store.memory as usize, ..StoreConfig::default() };
     let (store, report) = Store::open(&config.state_dir, &limits)?;
     if let Some(rebuilt) = report.cache_rebuilt {
-        tracing::warn!("the cache was damaged ({}); it is kept in {} and built anew", rebuilt.reason, rebuilt.moved_to.display());
+        tracing::warn!(
+            "the cache database was damaged ({}); it was moved to {} and is rebuilt from the journals",
+            rebuilt.reason,
+            rebuilt.moved_to.display()
+        );
     }
     Ok(store)
 }

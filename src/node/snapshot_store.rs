@@ -1,4 +1,5 @@
-//! Where do editions of the hierarchy lie? In the state directory, each in a file named by its content, with a note of which is used.
+//! Where are editions of the hierarchy stored? In the state directory, each in a file named by its content's hash, with a note of which
+//! one is used.
 
 use super::{
     config::Config,
@@ -27,7 +28,7 @@ const ENDING: &str = "snapshot";
 /// Manifests that are remembered, so that not every piece costs reading the whole file.
 const MAX_MANIFESTS: usize = 8;
 
-/// Why an edition cannot be taken from the snapshots.
+/// Why an edition cannot be read from the store.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotStoreError {
     /// Its file cannot be read or written.
@@ -79,7 +80,7 @@ impl Given {
 pub struct Beginning {
     /// The hierarchy in use, with the operator's further prefixes.
     pub hierarchy: Arc<Hierarchy>,
-    /// What the crawler is told of editions.
+    /// The editions that the crawler is to start with.
     pub at_hand: AtHand,
 }
 
@@ -123,7 +124,7 @@ impl SnapshotStore {
         let adopted = adopted.and_then(|hash| match self.load(&hash) {
             Ok(hierarchy) => Some(hierarchy),
             Err(why) => {
-                tracing::warn!("the hierarchy that was adopted cannot be used, the configured one is used instead: {why}");
+                tracing::warn!("the hierarchy adopted by vote cannot be read, so the configured one is used: {why}");
                 None
             }
         });
@@ -133,12 +134,12 @@ impl SnapshotStore {
         std::thread::spawn(move || {
             let (snapshots, given) = filing;
             if let Err(why) = snapshots.file(&given) {
-                tracing::warn!("other members cannot fetch the hierarchy from here: {why}");
+                tracing::warn!("the configured hierarchy could not be stored, so other members cannot fetch it from here: {why}");
             }
         });
         let pinned = config.hierarchy.pinned;
         if let Some(adopted) = adopted.as_ref().map(edition_of).filter(|adopted| edition.age_order(adopted).is_lt()) {
-            tracing::info!("the hierarchy {adopted} that was adopted is used: the configured one, {edition}, does not follow it");
+            tracing::info!("the hierarchy {adopted}, adopted by vote, is used: the configured one, {edition}, is not newer");
         }
         Ok(match adopted {
             Some(adopted) => Beginning {

@@ -1,4 +1,4 @@
-//! How does an edition of the hierarchy come from other members, and go to them? As the pieces of a file, each checked when it comes.
+//! How does an edition of the hierarchy come from other members, and go to them? As chunks of a file, each checked when it arrives.
 
 use super::{
     peer_transfers::{self, PeerQuestion},
@@ -31,7 +31,7 @@ const PIECES_AT_ONCE: usize = 4;
 /// The longest encoded manifest: that of the largest file has 16 KiB and a little.
 const MAX_MANIFEST: usize = 20 << 10;
 
-/// Why an edition could not be had.
+/// Why an edition could not be fetched or used.
 #[derive(Debug, thiserror::Error)]
 enum GatherError {
     /// Nobody who was asked has a usable manifest.
@@ -43,7 +43,7 @@ enum GatherError {
     /// The members who have it took too long.
     #[error("its pieces did not come in time")]
     Slow,
-    /// The file is no usable edition.
+    /// The file does not contain a usable edition.
     #[error(transparent)]
     SnapshotStore(#[from] super::snapshot_store::SnapshotStoreError),
     /// The task that looks at it ended.
@@ -73,11 +73,11 @@ async fn gather_within(
     let mut wrong = 0;
     match look_at(within, asking, snapshots, ours, edition, from, &mut wrong).await {
         Ok((found, hierarchy)) => {
-            tracing::info!("the hierarchy {edition}, which others vouch for, is {found:?}");
+            tracing::info!("the hierarchy {edition}, announced by other members, was fetched and checked: {found:?}");
             Event::EditionFound { edition, found, hierarchy: Some(Arc::new(hierarchy)), wrong }
         }
         Err(why) => {
-            tracing::warn!("the hierarchy {edition}, which others vouch for, cannot be used: {why}");
+            tracing::warn!("the hierarchy {edition}, announced by other members, cannot be used and is not voted for: {why}");
             Event::EditionFound { edition, found: Found::Unusable, hierarchy: None, wrong }
         }
     }
@@ -182,7 +182,7 @@ async fn fetch(
                 _ => false,
             };
             if !taken && useless.lock().unwrap_or_else(PoisonError::into_inner).insert(source) {
-                tracing::debug!("{} gave no usable piece {index} of a hierarchy", source.short());
+                tracing::debug!("{} sent no usable chunk {index} of a hierarchy and is not asked for more; the others are", source.short());
             }
         }
         drop(answers);
@@ -201,7 +201,7 @@ async fn open(snapshots: SnapshotStore, ours: Arc<Hierarchy>, edition: Edition, 
         let hierarchy = snapshots.take_in(&edition, &file)?;
         let change = hierarchy.change_since(&ours);
         if change.is_doubtful() {
-            tracing::warn!("the hierarchy {edition} changes more than time explains: {change}");
+            tracing::warn!("the hierarchy {edition} differs from the one in use by more than the time between them explains: {change}");
         }
         let found = if change.is_doubtful() { Found::Doubtful } else { Found::Plausible };
         Ok((found, snapshots.complete(&hierarchy)?))
@@ -220,16 +220,16 @@ pub async fn tell(snapshots: SnapshotStore, wanted: Wanted) -> Response {
     looking.await.unwrap_or(Response::Busy(1_000))
 }
 
-/// What a member asks of our files.
+/// What a member requests of the snapshot files here.
 #[derive(Clone, Copy, Debug)]
 pub enum Wanted {
-    /// What the file of this edition is made of.
+    /// The manifest of this edition's file.
     Manifest([u8; 32]),
-    /// A piece of it.
+    /// One chunk of a file.
     Chunk {
-        /// Names the manifest.
+        /// The hash of the file's manifest.
         manifest: [u8; 32],
-        /// Which piece.
+        /// The number of the chunk, from 0.
         index: u32,
     },
 }

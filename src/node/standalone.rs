@@ -21,10 +21,10 @@ use tokio::{
 /// How often the watcher is shown how far it is.
 const SHOW_EVERY: Duration = Duration::from_millis(100);
 
-/// What a crawl found.
+/// The result of a crawl without a swarm.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// The sums.
+    /// The sums over all servers.
     pub summary: Summary,
     /// One record a server, in the order of their names.
     pub servers: Vec<ServerRecord>,

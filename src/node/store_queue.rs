@@ -147,7 +147,7 @@ fn carry_out(store: Store, swarm: Option<SwarmHandle>, order: StoreCommand) -> D
             };
             match done {
                 Err(StoreError::NoSpace(why)) => {
-                    tracing::warn!("the disk is full ({why}); trying again");
+                    tracing::warn!("the disk is full ({why}); the write is tried again every second");
                     tokio::time::sleep(TRY_AGAIN).await;
                 }
                 done => return done,
@@ -229,7 +229,7 @@ fn tell(swarm: Option<&SwarmHandle>, ticket: u64, response: Response) {
     if let Some(swarm) = swarm
         && swarm.tell(SwarmCommand::Answer { ticket, response }).is_err()
     {
-        tracing::debug!("an answer was not sent: the swarm is busy or gone; it will be asked for again");
+        tracing::debug!("an answer to a member was not sent, because the swarm task is busy or has ended; the member asks again");
     }
 }
 

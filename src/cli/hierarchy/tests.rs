@@ -5,7 +5,7 @@ use clap::{CommandFactory, Parser};
 use std::{fs, path::Path};
 
 #[derive(Debug, Parser)]
-struct Door {
+struct TestCli {
     #[command(subcommand)]
     command: HierarchyCommand,
 }
@@ -13,7 +13,7 @@ struct Door {
 /// Runs a command line and gives what it printed.
 fn hierarchy(arguments: &[&str]) -> Result<String, HierarchyError> {
     let mut out = Vec::new();
-    let command = Door::try_parse_from([&["hierarchy"], arguments].concat()).unwrap().command;
+    let command = TestCli::try_parse_from([&["hierarchy"], arguments].concat()).unwrap().command;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     runtime.block_on(run(command, &mut out))?;
     Ok(String::from_utf8(out).unwrap())
@@ -32,8 +32,8 @@ fn laboratory() -> (tempfile::TempDir, String, String) {
 
 #[test]
 fn the_command_line_is_sound_and_every_help_has_examples() {
-    Door::command().debug_assert();
-    for command in Door::command().get_subcommands_mut() {
+    TestCli::command().debug_assert();
+    for command in TestCli::command().get_subcommands_mut() {
         assert!(command.render_help().to_string().contains("nearcrawl hierarchy "), "{}", command.get_name());
     }
 }
@@ -107,7 +107,7 @@ fn a_reader_that_goes_away_is_a_failure_not_a_panic() {
         }
     }
     let (_dir, records, out) = laboratory();
-    let command = Door::try_parse_from(["hierarchy", "build", &records, "-o", &out]).unwrap().command;
+    let command = TestCli::try_parse_from(["hierarchy", "build", &records, "-o", &out]).unwrap().command;
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     assert_eq!(runtime.block_on(run(command, &mut Gone)).unwrap_err().exit_code(), 74);
 }

@@ -32,7 +32,7 @@ fn look(policy: &str) -> (&'static str, bool) {
     }
 }
 
-/// The picture.
+/// The diagram as SVG.
 pub fn svg(rows: &[Row]) -> String {
     let scale = Scale::of(rows);
     let mut picture = Picture { svg: String::new(), taken: Vec::new() };

@@ -8,7 +8,7 @@ use nearcrawl_lab::delegation::policies::Policy;
 use std::{fs, io::Write, path::Path};
 
 #[derive(Debug, Parser)]
-struct Door {
+struct TestCli {
     #[command(subcommand)]
     command: LabCommand,
 }
@@ -16,8 +16,8 @@ struct Door {
 const ATLAS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/latency/atlas-excerpt");
 
 async fn type_in(line: &str) -> Result<String, CommandError> {
-    let door = Door::try_parse_from(["lab", "delegation"].into_iter().chain(line.split_whitespace())).unwrap();
-    lab(door.command, Style::Plain).await
+    let cli = TestCli::try_parse_from(["lab", "delegation"].into_iter().chain(line.split_whitespace())).unwrap();
+    lab(cli.command, Style::Plain).await
 }
 
 /// What JSON says, without the only thing that differs from run to run.
@@ -52,7 +52,7 @@ fn places(directory: &Path) -> String {
 
 #[test]
 fn the_help_teaches_and_its_examples_can_be_typed() {
-    let mut command = Door::command();
+    let mut command = TestCli::command();
     command.clone().debug_assert();
     let help = command.find_subcommand_mut("delegation").unwrap().render_long_help().to_string();
     for word in ["What is simulated", "What is not", "random-delegation", "--placement", "zstd or gzip"] {
@@ -61,7 +61,7 @@ fn the_help_teaches_and_its_examples_can_be_typed() {
     let help = super::DELEGATION_EXAMPLES.replace(" \\\n    ", " ");
     let examples = help.lines().filter_map(|line| line.strip_prefix("  nearcrawl lab "));
     for example in examples.clone() {
-        Door::try_parse_from(["lab"].into_iter().chain(example.split_whitespace())).unwrap();
+        TestCli::try_parse_from(["lab"].into_iter().chain(example.split_whitespace())).unwrap();
     }
     assert!(examples.count() >= 4);
 }
@@ -183,6 +183,6 @@ async fn what_cannot_be_done_ends_with_its_exit_code_and_says_what_to_do() {
         assert!(failure.to_string().contains(told), "{failure}");
     }
     for wrong in ["--nodes x", "--nodes x --rtt y --coordinates", "--nodes x --rtt y --train 1", "--nodes x --rtt y --crawlers 0"] {
-        assert!(Door::try_parse_from(["lab", "delegation"].into_iter().chain(wrong.split_whitespace())).is_err(), "{wrong}");
+        assert!(TestCli::try_parse_from(["lab", "delegation"].into_iter().chain(wrong.split_whitespace())).is_err(), "{wrong}");
     }
 }

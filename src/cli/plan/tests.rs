@@ -7,7 +7,7 @@ use nearcrawl_model::{account::LevelCounts, journal::JournalKey, record::RunStat
 use std::fs;
 
 #[derive(Parser)]
-struct Door {
+struct TestCli {
     #[command(flatten)]
     args: PlanArgs,
 }
@@ -18,7 +18,7 @@ async fn ask(line: &str) -> Result<String, CommandError> {
     let directory = tempfile::tempdir().unwrap();
     let config = directory.path().join("empty.toml");
     fs::write(&config, "").unwrap();
-    let mut args = Door::try_parse_from(words).map_err(|why| CommandError::new(Exit::Usage, why.to_string()))?.args;
+    let mut args = TestCli::try_parse_from(words).map_err(|why| CommandError::new(Exit::Usage, why.to_string()))?.args;
     args.config.config = Some(config);
     plan(&args, Style::Plain).await
 }

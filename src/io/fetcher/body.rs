@@ -32,7 +32,7 @@ pub enum Wanted {
     Beginning(u64),
 }
 
-/// Pieces of a body up to which nobody minds how small they are.
+/// The number of pieces of a body whose size is not checked, however small they are.
 const FREE_PIECES: u64 = 8192;
 
 /// Bytes that pieces must have on average beyond that. A chunk costs its sender six bytes and us a walk through the whole machinery:

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Buffers kept.
+/// The greatest number of free buffers that are kept.
 const MAX_BUFFERS: usize = 16;
 
 /// Larger buffers are given back to the system.

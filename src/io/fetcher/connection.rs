@@ -209,7 +209,7 @@ impl Opening {
 
 /// An open connection.
 pub struct Connection {
-    /// Sends requests.
+    /// The half of the connection that sends requests.
     pub sender: SendRequest<Empty<Bytes>>,
     /// Knows when bytes came.
     pub meter: Arc<Meter>,

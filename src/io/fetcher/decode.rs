@@ -24,13 +24,13 @@ const ZSTD_WINDOW_LOG: u32 = 23;
 pub enum Encoding {
     /// Not at all.
     Identity,
-    /// RFC 1952.
+    /// gzip (RFC 1952).
     Gzip,
     /// RFC 1950, or the bare RFC 1951 that some servers send under this name.
     Deflate,
-    /// RFC 7932.
+    /// Brotli (RFC 7932).
     Brotli,
-    /// RFC 8878.
+    /// Zstandard (RFC 8878).
     Zstd,
 }
 

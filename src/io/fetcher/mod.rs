@@ -68,7 +68,7 @@ pub enum FetcherConfigError {
     /// A file of authorities cannot be used.
     #[error("{path}: {why}")]
     Authority {
-        /// Which file.
+        /// The file's path.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
@@ -309,7 +309,7 @@ pub(crate) fn millis(time: Duration) -> Millis {
     Millis::try_from(time.as_micros().div_ceil(1000)).unwrap_or(Millis::MAX)
 }
 
-/// Whole microseconds.
+/// A duration in whole microseconds, at most [`u32::MAX`].
 pub(crate) fn micros(time: Duration) -> u32 {
     u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
 }

@@ -67,7 +67,7 @@ impl<'a> Transfer<'a> {
         Ok(())
     }
 
-    /// Tries once.
+    /// Makes one attempt to download and check the file.
     pub async fn attempt(
         &mut self,
         watch: &mut (dyn FnMut(DownloadStep) + Send),

@@ -21,7 +21,7 @@ fn key(site: u64, of: Fingerprint, kind: u8) -> [u8; 17] {
     key
 }
 
-/// Enters rows.
+/// Stores rows of a site's previous run.
 pub(super) fn put(database: &mut Database, site: u64, rows: &[FormerRow]) -> Result<(), StoreError> {
     database.make_writable()?;
     let mut write = WriteBatch::default();

@@ -23,7 +23,7 @@ use std::{
 /// After an answer on the spot that took longer the thread gets some questions.
 const LONG: Duration = Duration::from_millis(5);
 
-/// So many.
+/// The number of questions that the thread gets then.
 const FOR_THE_THREAD: u32 = 1_000;
 
 /// What it takes to answer.

@@ -24,7 +24,7 @@ const MAX_HELLO: usize = 4 << 10;
 
 /// Questions and answers between members.
 pub(super) type MemberBehaviour = request_response::Behaviour<MessageCodec<Request, Response>>;
-/// The hello.
+/// The protocol by which two peers exchange hellos.
 pub(super) type HelloBehaviour = request_response::Behaviour<MessageCodec<Hello, HelloAnswer>>;
 /// What anybody may ask.
 pub(super) type PublicBehaviour = request_response::Behaviour<MessageCodec<PublicRequest, PublicResponse>>;

@@ -14,24 +14,24 @@ const SMALL: u64 = 64 << 10;
 /// How many larger messages may be read at the same time, over all connections: bounds the memory peers can make us use.
 const MAX_LARGE_READS: usize = 128;
 
-/// What arrived as a request. A broken one is told on, so that it can be counted against the peer who sent it.
+/// What arrived as a request. A broken one is reported, so that it can be counted against the peer that sent it.
 #[derive(Debug)]
 pub(super) enum Arrived<T> {
-    /// A message.
+    /// A decoded message.
     Whole(T),
     /// Something else: too long, or no message of this protocol.
     Broken,
 }
 
-/// Values that travel: as postcard has them, unless the type reads itself.
+/// Values that are sent: encoded with postcard, unless the type has its own encoding.
 pub(super) trait Wire: Sized + Send + Sync {
-    /// The bytes.
+    /// The encoded bytes.
     fn write(&self) -> Result<Vec<u8>, postcard::Error>;
     /// The value, if the bytes are one.
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
-/// Plain postcard.
+/// Implements [`Wire`] by postcard for the types that are named.
 macro_rules! wire {
     ($($type:ty),*) => { $(
         impl Wire for $type {

@@ -73,17 +73,17 @@ pub enum StartError {
     /// An address in the configuration is no multiaddr.
     #[error("{address:?} is not a multiaddr ({reason}); write for example /ip4/0.0.0.0/tcp/4001")]
     BadAddress {
-        /// The address.
+        /// The address as it was configured.
         address: String,
         /// What is wrong.
         reason: String,
     },
-    /// Listening failed.
+    /// The address cannot be listened on.
     #[error("swarm.listen = \"{address}\": cannot listen: {reason}{}", listen_advice(.reason))]
     Listen {
-        /// The address.
+        /// The address as it was configured.
         address: String,
-        /// Why.
+        /// The reason that the system gives.
         reason: String,
     },
     /// The access point's key cannot be used.

@@ -155,7 +155,7 @@ impl Runner {
         let by = super::access_point_of(&peer).ok_or(HelloError::Unreadable)?;
         self.secrets = Some(secrets);
         if let Err(error) = self.subscribe() {
-            tracing::warn!(%error, "no gossip from this swarm");
+            tracing::warn!(%error, "cannot subscribe to the gossip of the swarm: claims arrive only by comparison with other members");
         }
         self.outbox.push_back(SwarmEvent::Admitted { swarm: secrets.swarm, key: secrets.fingerprint_key, by });
         Ok(())

@@ -14,13 +14,13 @@ const MAX_REASON: usize = 400;
 /// What every member of a swarm knows and nobody else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwarmSecrets {
-    /// Which swarm.
+    /// The identifier of the swarm.
     pub swarm: SwarmId,
     /// The key of its fingerprints.
     pub fingerprint_key: FingerprintKey,
 }
 
-/// Who speaks.
+/// The first message on a connection: version, swarm and addresses of the sender.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Hello {
     /// The protocol version, first and for ever: it must be readable in every version.
@@ -39,12 +39,12 @@ pub(super) struct Hello {
     pub addresses: Vec<String>,
 }
 
-/// What a hello is answered with.
+/// The answer to a hello.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum HelloAnswer {
-    /// Come in.
+    /// The sender is accepted.
     Welcome {
-        /// Who answers.
+        /// The answering peer's own hello.
         hello: Hello,
         /// To a member that has no swarm yet: the swarm's secrets.
         secrets: Option<SwarmSecrets>,
@@ -53,25 +53,25 @@ pub(super) enum HelloAnswer {
     Refused(String),
 }
 
-/// Why a peer was not let in. The text is what the other side's operator reads.
+/// Why a peer was refused. The text is what the other side's operator reads.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HelloError {
-    /// Another protocol version.
+    /// The peer speaks another protocol version.
     #[error("protocol version {theirs} cannot talk to version {ours}: install the same release of nearcrawl everywhere in the swarm")]
     OtherProtocol {
-        /// This side's.
+        /// The version that this side speaks.
         ours: u32,
         /// The other side's.
         theirs: u32,
     },
-    /// Another swarm.
+    /// The peer is a member of another swarm.
     #[error(
         "this is swarm {}, not {}: check the bootstrap address, or begin with an empty data directory to change swarms",
         short(ours),
         short(theirs)
     )]
     OtherSwarm {
-        /// This side's.
+        /// The swarm that this side is a member of.
         ours: SwarmId,
         /// The other side's.
         theirs: SwarmId,

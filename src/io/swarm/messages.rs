@@ -15,51 +15,51 @@ use std::{
 };
 use tokio::sync::mpsc;
 
-/// What the swarm is to do.
+/// A command to the swarm task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SwarmCommand {
-    /// Connect to this multiaddr, with or without `/p2p/…`; failing is told with [`SwarmEvent::DialFailed`].
+    /// Connect to this multiaddr, with or without `/p2p/…`; a failure is reported by [`SwarmEvent::DialFailed`].
     Dial {
-        /// Where.
+        /// The multiaddr.
         address: String,
     },
-    /// Ask a member. Answered with [`SwarmEvent::Answered`], always and once. Connects first if need be.
+    /// Send a request to a member, connecting first if necessary. There is always exactly one [`SwarmEvent::Answered`].
     Ask {
-        /// Whom.
+        /// The member that is asked.
         to: AccessPoint,
         /// The caller's number, given back with the answer.
         question: u64,
-        /// What.
+        /// The request.
         request: Request,
     },
-    /// Answer what [`SwarmEvent::Asked`] brought; too late or twice is harmless.
+    /// Answer the request of a [`SwarmEvent::Asked`]; too late or twice has no effect.
     Answer {
-        /// Its ticket.
+        /// The ticket of that event.
         ticket: u64,
-        /// The answer.
+        /// The response that is sent.
         response: Response,
     },
-    /// Tell everybody. Nothing comes back; being alone is no error.
+    /// Gossip this to all members. There is no answer; having no peers is no error.
     Publish(Gossip),
-    /// Answer what [`SwarmEvent::PublicAsked`] brought.
+    /// Answer the request of a [`SwarmEvent::PublicAsked`].
     AnswerPublic {
-        /// Its ticket.
+        /// The ticket of that event.
         ticket: u64,
-        /// The answer.
+        /// The response that is sent.
         response: PublicResponse,
     },
-    /// Where a member can be reached, for later questions; replaces what was known.
+    /// Use these addresses to reach a member from now on, in place of those known before.
     Remember {
-        /// Who.
+        /// The member.
         peer: AccessPoint,
-        /// Where, as multiaddrs.
+        /// Its multiaddrs.
         addresses: Vec<String>,
     },
-    /// Hang up on everybody and end; what was answered before is still sent.
+    /// Close all connections and end; answers that were given before are still sent.
     Stop,
 }
 
-/// What the swarm tells.
+/// An event of the swarm task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SwarmEvent {
     /// Listening here, on a port that is known now.
@@ -67,50 +67,51 @@ pub enum SwarmEvent {
         /// The multiaddr, with `/p2p/…`: others can dial it as it is.
         address: String,
     },
-    /// This access point, which had no swarm, was let into one: to be kept on disk. Comes before that peer's `Connected`.
+    /// This access point had no swarm, and a peer accepted it into one: the secrets are to be stored. Comes before that peer's
+    /// `Connected`.
     Admitted {
-        /// Which.
+        /// The identifier of the swarm.
         swarm: SwarmId,
         /// The swarm's fingerprint key.
         key: FingerprintKey,
-        /// By whom.
+        /// The member that accepted it.
         by: AccessPoint,
     },
-    /// A member is connected, and both hellos are accepted. Said again when it comes back with a new life.
+    /// A member is connected, and both hellos are accepted. Sent again when the member has restarted.
     Connected {
-        /// Who.
+        /// The member.
         peer: AccessPoint,
-        /// Where it can be reached, as it says.
+        /// Its multiaddrs, as it states them.
         addresses: Vec<String>,
         /// How often it has started.
         incarnation: u64,
-        /// Its software.
+        /// Its program and version, as it states them.
         software: String,
     },
     /// The last connection to a connected member has ended.
     Disconnected {
-        /// Who.
+        /// The member.
         peer: AccessPoint,
     },
-    /// The connection to a member was timed: a ping and its echo.
+    /// The round-trip time to a member was measured by a ping.
     Timed {
-        /// Who.
+        /// The member.
         peer: AccessPoint,
-        /// The round trip in microseconds.
+        /// The round-trip time in microseconds.
         rtt_us: u32,
         /// The address at the other end.
         remote: Option<IpAddr>,
     },
-    /// A member asks.
+    /// A member sent a request.
     Asked {
-        /// Who.
+        /// The member.
         from: AccessPoint,
         /// To answer with; void after [`super::SwarmConfig::answer_within`].
         ticket: u64,
-        /// What.
+        /// The request.
         request: Request,
     },
-    /// What came of an [`SwarmCommand::Ask`].
+    /// The result of a [`SwarmCommand::Ask`].
     Answered {
         /// The caller's number.
         question: u64,
@@ -119,41 +120,41 @@ pub enum SwarmEvent {
         /// The answer, or why there is none.
         result: Result<Response, AskError>,
     },
-    /// Gossip arrived.
+    /// Gossip of a member arrived, and its signature is right.
     Gossiped {
         /// The member that passed it on.
         from: AccessPoint,
         /// Who wrote and signed it.
         author: AccessPoint,
-        /// What.
+        /// The message.
         gossip: Gossip,
     },
-    /// Anybody asks.
+    /// A peer, member or not, sent a public request.
     PublicAsked {
         /// To answer with.
         ticket: u64,
-        /// What.
+        /// The request.
         request: PublicRequest,
     },
-    /// A peer was not let in, or was thrown out.
+    /// A peer's hello was refused, or it was disconnected for its behaviour.
     Refused {
-        /// Who.
+        /// The peer.
         peer: AccessPoint,
-        /// Why.
+        /// The reason, which is sent to it.
         reason: HelloError,
     },
-    /// A peer did not let us in.
+    /// A peer refused this access point's hello.
     RefusedBy {
-        /// Who.
+        /// The peer.
         peer: AccessPoint,
         /// What it says, cleaned for a log line.
         reason: String,
     },
-    /// Connecting failed.
+    /// No connection could be made.
     DialFailed {
-        /// Where to.
+        /// The multiaddr that was dialled.
         address: String,
-        /// Why.
+        /// The reason, as the transport gives it.
         reason: String,
     },
 }
@@ -252,7 +253,7 @@ pub struct SwarmCounters {
     pub connected: AtomicU64,
 }
 
-/// Counts one.
+/// Increases a counter by one.
 pub(super) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }

@@ -14,14 +14,14 @@ pub(super) const MAX_OPEN: usize = 64;
 /// Requests held from a peer whose hello is not settled yet: its answer to our hello may be overtaken by its first requests.
 pub(super) const MAX_HELD: usize = 16;
 
-/// How far a peer has come.
+/// The state of the connection to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The hello is on its way.
     Greeting,
     /// Let in, in both directions.
     Member {
-        /// Its life.
+        /// The number of its start, from its hello.
         incarnation: u64,
     },
     /// Asks the public protocol only.
@@ -38,7 +38,7 @@ pub(super) struct Waiting {
     pub(super) since: Instant,
 }
 
-/// One peer.
+/// A connected peer, with its requests and counters.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) access_point: AccessPoint,

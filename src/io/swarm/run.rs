@@ -322,7 +322,7 @@ impl Runner {
                 let address = address.with_p2p(*self.libp2p.local_peer_id()).unwrap_or_else(|address| address);
                 self.outbox.push_back(SwarmEvent::Listening { address: address.to_string() });
             }
-            swarm::SwarmEvent::ListenerError { error, .. } => tracing::warn!(%error, "listening for peers"),
+            swarm::SwarmEvent::ListenerError { error, .. } => tracing::warn!(%error, "cannot accept connections of peers"),
             _ => {}
         }
     }

@@ -143,7 +143,7 @@ impl Runner {
         self.outbox.push_back(SwarmEvent::PublicAsked { ticket, request });
     }
 
-    /// Tells everybody.
+    /// Gossips a message to all members.
     pub(super) fn publish(&mut self, gossip: &Gossip) {
         let Some(topic) = &self.topic else { return };
         let outcome = match postcard::to_stdvec(gossip) {
@@ -155,7 +155,7 @@ impl Runner {
             Ok(_) | Err(PublishError::NoPeersSubscribedToTopic) => {}
             Err(error) => {
                 count(&self.counters.gossip_unsent);
-                tracing::debug!(%error, "gossip not sent");
+                tracing::debug!(%error, "a gossip message could not be sent");
             }
         }
     }

@@ -24,7 +24,7 @@ pub(super) fn build(
     match dns::tokio::Transport::system(SourceBound::new(source)) {
         Ok(transport) => upgrade(transport, keypair, key),
         Err(error) => {
-            tracing::warn!(%error, "no DNS for the swarm: only addresses can be dialled, not names");
+            tracing::warn!(%error, "no DNS configuration for connections to members: bootstrap addresses must be IP addresses, not names");
             upgrade(SourceBound::new(source), keypair, key)
         }
     }

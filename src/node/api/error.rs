@@ -31,7 +31,7 @@ impl RequestError {
         RequestError::new(StatusCode::BAD_REQUEST, error, hint)
     }
 
-    /// Any other.
+    /// A refusal with any other status.
     pub fn new(status: StatusCode, error: impl Into<String>, hint: impl Into<String>) -> RequestError {
         RequestError { status, view: ErrorView { error: error.into(), hint: hint.into() } }
     }

@@ -47,21 +47,21 @@ struct Context {
     metrics: Arc<Metrics>,
 }
 
-/// Why the API is not served.
+/// Why the API cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// Somebody else listens there.
+    /// Another process listens on the address.
     #[error("{listen} is in use by another program: stop it, or set another address as `listen` in section [api]")]
     InUse {
-        /// Where.
+        /// The configured address.
         listen: SocketAddr,
     },
-    /// It cannot be listened there.
+    /// The address cannot be listened on, for another reason.
     #[error("cannot listen on {listen}: {why}; `listen` in section [api] must be an address of this machine")]
     CannotListen {
-        /// Where.
+        /// The configured address.
         listen: SocketAddr,
-        /// Why.
+        /// The error that the system reports.
         why: io::Error,
     },
     /// It stopped working.
@@ -117,8 +117,8 @@ impl Api {
                 let stopped = async move { drop(stop.wait_for(|stop| *stop).await) };
                 match tasks::run(TaskKind::Api, api.serve(queries.clone(), Arc::clone(&metrics), stopped)).await {
                     Ok(Ok(())) => return,
-                    Ok(Err(why)) => tracing::error!("{why}; it is served again"),
-                    Err(why) => tracing::error!("{why}; it is served again"),
+                    Ok(Err(why)) => tracing::error!("{why}; the API is started again"),
+                    Err(why) => tracing::error!("{why}; the API is started again"),
                 }
             }
             tokio::time::sleep(SERVE_AGAIN).await;

@@ -28,7 +28,7 @@ fn embedded(name: &str) -> Response {
     }
 }
 
-/// The page.
+/// The page for browsers: status, members and results, refreshed by its script.
 #[utoipa::path(get, path = "/", responses((status = 200, description = "A page that watches the node", content_type = "text/html")))]
 pub async fn index() -> Response {
     embedded("index.html")

@@ -74,7 +74,7 @@ impl RowsQuery {
     }
 }
 
-/// Starting points.
+/// The body of a request to add starting points.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SeedsBody {
@@ -198,7 +198,7 @@ pub async fn hand_over(State(context): State<Context>, body: Bytes) -> Result<Js
     Ok(Json(context.queries.ask(|reply| Query::Move { subnet, to, reply }).await?))
 }
 
-/// This description.
+/// The description of this API.
 #[utoipa::path(get, path = "/openapi.json", responses((status = 200, description = "OpenAPI 3.1")))]
 pub async fn openapi() -> Json<utoipa::openapi::OpenApi> {
     Json(Description::openapi())

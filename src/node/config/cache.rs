@@ -1,4 +1,4 @@
-//! How many URLs are remembered as met lately?
+//! How many recently seen URLs are remembered?
 
 use super::{reader::Section, values};
 

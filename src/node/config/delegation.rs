@@ -18,7 +18,7 @@ pub enum DelegationPolicy {
 /// `[delegation]`: how subnets that nobody holds are given away.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelegationConfig {
-    /// The procedure.
+    /// The procedure by which a subnet without an owner gets one.
     pub policy: DelegationPolicy,
     /// With `nearcrawl`: a probe is made if it can be expected to bring the owner nearer by this much.
     pub probe_price: Duration,

@@ -30,14 +30,14 @@ impl fmt::Display for Problem {
 pub enum ConfigError {
     /// The file cannot be read.
     Unreadable {
-        /// Which file.
+        /// The file's path.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
     },
     /// The file can be read, but not used.
     Wrong {
-        /// Which file.
+        /// The file's path.
         path: PathBuf,
         /// Everything that is wrong with it, in the order of the lines; never empty.
         problems: Vec<Problem>,

@@ -6,19 +6,19 @@ use std::{path::PathBuf, time::Duration};
 /// `[fetch]`: the limits of one request, and more authorities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FetchConfig {
-    /// For connecting.
+    /// The longest time for a TCP connect.
     pub connect_timeout: Duration,
-    /// For the TLS handshake.
+    /// The longest time for the TLS handshake.
     pub tls_timeout: Duration,
-    /// From sending the request to the end of the answer's head.
+    /// The longest time from sending the request to the end of the answer's head.
     pub head_timeout: Duration,
-    /// Without a byte of the body.
+    /// The longest time without a byte of the body.
     pub idle_timeout: Duration,
-    /// For the whole request.
+    /// The longest time for the whole request.
     pub total_timeout: Duration,
-    /// Bytes of a body over the wire.
+    /// The most bytes of a body over the wire.
     pub max_body_size: u64,
-    /// Bytes of a body after unpacking.
+    /// The most bytes of a body after unpacking.
     pub max_decoded_size: u64,
     /// How long a connection is kept for the next request to the same server.
     pub keep_alive: Duration,

@@ -18,11 +18,11 @@ const MAX_ORGANISATION: usize = 128;
 /// A subnet that the operator adds to the hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtraPrefix {
-    /// The subnet.
+    /// The subnet, as a prefix.
     pub prefix: IpNetwork,
     /// Its country (two capital letters), if it is known.
     pub country: Option<String>,
-    /// Who holds it, if it is known.
+    /// The organisation that holds it, if it is known.
     pub organisation: Option<String>,
     /// The registry it comes from (`afrinic`, `apnic`, `arin`, `lacnic`, `ripencc`), if it is known.
     pub registry: Option<String>,
@@ -80,7 +80,7 @@ pub struct HierarchyConfig {
     pub prefixes: Vec<ExtraPrefix>,
     /// What `nearcrawl hierarchy fetch` downloads.
     pub sources: Vec<RegistrySource>,
-    /// Whether the hierarchy stays as it is, whatever edition most members vouch for.
+    /// Whether the hierarchy stays as it is, whatever edition most members announce.
     pub pinned: bool,
 }
 

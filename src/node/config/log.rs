@@ -12,18 +12,18 @@ pub enum Journald {
     /// If the daemon was started by systemd.
     #[default]
     Auto,
-    /// Always.
+    /// To the journal, whoever started the daemon.
     Always,
     /// Never: standard error only.
     Never,
 }
 
-/// `[log]`: what the daemon tells.
+/// `[log]`: which messages the daemon writes, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogConfig {
     /// A level, or a filter like `info,nearcrawl::io=debug` (checked).
     pub level: String,
-    /// Where to.
+    /// Whether they go to journald or to standard error.
     pub journald: Journald,
 }
 

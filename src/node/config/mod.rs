@@ -78,7 +78,7 @@ pub struct Config {
     pub timers: TimersConfig,
     /// The URL cache.
     pub cache: CacheConfig,
-    /// The databases.
+    /// `[store]`: sizes and limits of the databases.
     pub store: StoreConfig,
     /// The HTTP interface.
     pub api: ApiConfig,

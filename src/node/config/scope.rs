@@ -1,4 +1,4 @@
-//! Which hosts, met by links, become starting hosts of their own?
+//! Which external hosts, found by links, become starting hosts of their own?
 
 use super::{
     reader::{Parsed, Section},
@@ -10,7 +10,7 @@ use toml::de::DeValue;
 /// `[scope]`: which external hosts are crawled. With everything empty, only the hosts of the seeds are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScopeConfig {
-    /// Every host.
+    /// Whether every host is in scope.
     pub open: bool,
     /// Every host under these top-level domains (lower case, without a dot).
     pub tlds: Vec<String>,

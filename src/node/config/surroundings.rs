@@ -7,9 +7,9 @@ use std::{env, ffi::OsString, path::PathBuf};
 pub(super) struct Surroundings {
     /// `STATE_DIRECTORY`: set by systemd; several are separated by colons.
     pub state_directory: Option<OsString>,
-    /// `XDG_STATE_HOME`.
+    /// The environment variable `XDG_STATE_HOME`.
     pub state_home: Option<OsString>,
-    /// `HOME`.
+    /// The environment variable `HOME`.
     pub home: Option<OsString>,
     /// Whether the process runs as root.
     pub root: bool,

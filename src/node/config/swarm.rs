@@ -1,4 +1,4 @@
-//! How does the daemon meet the others?
+//! How does the daemon find and reach other members?
 
 use super::{
     reader::{Parsed, Section},
@@ -20,7 +20,7 @@ pub enum Readers {
     Nobody,
 }
 
-/// `[swarm]`: how the daemon meets the others.
+/// `[swarm]`: how the daemon finds and reaches other members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SwarmConfig {
     /// Where to wait for other members, as multiaddresses (checked).

@@ -19,7 +19,7 @@ pub(super) fn text(value: &DeValue<'_>) -> Parsed<String> {
     }
 }
 
-/// Any text.
+/// A string, whatever it contains.
 pub(super) fn any_text<'v>(value: &'v DeValue<'_>) -> Parsed<&'v str> {
     value.as_str().ok_or_else(|| "write a text in quotes".to_owned())
 }

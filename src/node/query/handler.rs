@@ -38,7 +38,7 @@ pub enum Action {
     Handle(Event),
     /// Store these starting points, then give them to the crawler and answer.
     AddSeeds {
-        /// Starting points.
+        /// The starting points, in canonical form.
         urls: Vec<PageUrl>,
         /// Where the answer goes.
         reply: Reply<SeedView>,

@@ -32,33 +32,33 @@ pub type Reply<T> = oneshot::Sender<T>;
 /// A query is written here, at its route in [`super::api`], and in [`handler::QueryHandler::answer`], which matches all of them.
 #[derive(Debug)]
 pub enum Query {
-    /// Who it is and what it does.
+    /// Its identity, its state and its counters.
     Status(Reply<StatusView>),
-    /// Whom it knows.
+    /// The members that it knows.
     Members(Reply<Vec<MemberView>>),
-    /// Whose the subnets are, in order.
+    /// The owners of the subnets, in the order of the subnets.
     Ownership {
         /// Those after this one; from the first one, if none.
         after: Option<Subnet>,
         /// At most so many.
         limit: usize,
-        /// The rows.
+        /// Where the rows are sent.
         reply: Reply<Vec<OwnershipView>>,
     },
-    /// What the swarm knows so far.
+    /// The totals of the swarm, as far as they are known here.
     Results(Reply<ResultsView>),
     /// Why something is crawled by whom, and when.
     Why {
         /// What is asked about.
         subject: Subject,
-        /// The explanation.
+        /// Where the explanation is sent.
         reply: Reply<WhyView>,
     },
-    /// Start from these.
+    /// Add starting points.
     AddSeeds {
-        /// Starting points.
+        /// The starting points, in canonical form.
         urls: Vec<PageUrl>,
-        /// Which were accepted.
+        /// Where it is sent which of them were accepted.
         reply: Reply<SeedView>,
     },
     /// The servers on record, in the order of their names.
@@ -67,18 +67,18 @@ pub enum Query {
         after: Option<Host>,
         /// At most so many.
         limit: usize,
-        /// The rows, and where to go on.
+        /// Where the rows are sent, with the host to go on after.
         reply: Reply<ServersPage>,
     },
-    /// Leave the swarm for good: give all subnets back, then end.
+    /// Leave the swarm for good: release all subnets, then end.
     Leave(Reply<LeaveView>),
-    /// Hand a subnet over.
+    /// Hand a subnet over to another member.
     Move {
-        /// The subnet.
+        /// The subnet to be handed over.
         subnet: Subnet,
-        /// Who gets it.
+        /// The member that is to own it.
         to: AccessPoint,
-        /// Whether it has begun.
+        /// Where it is sent whether the hand-over has begun.
         reply: Reply<MoveView>,
     },
 }

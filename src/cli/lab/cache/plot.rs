@@ -30,7 +30,7 @@ fn look(policy: &str) -> (&'static str, bool) {
     }
 }
 
-/// The picture.
+/// The diagram as SVG.
 pub fn svg(rows: &[Row]) -> String {
     let sizes = || rows.iter().map(|row| (row.size as f64).log2());
     let (least, most) = (sizes().fold(f64::INFINITY, f64::min).floor(), sizes().fold(0.0, f64::max).ceil());

@@ -9,11 +9,11 @@ use nearcrawl_lab::cache::{
 };
 use std::path::Path;
 
-/// What the table does not say.
+/// What the table does not contain and the lines below it say.
 pub struct Remarks<'a> {
     /// What was crawled.
     pub graph: &'a Graph,
-    /// How.
+    /// In which order it was crawled, by how many threads.
     pub crawl: &'a Crawl,
     /// Which links were looked up.
     pub part: Part,

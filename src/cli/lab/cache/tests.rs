@@ -7,14 +7,14 @@ use nearcrawl_lab::cache::policies::Policy;
 use std::{fs, path::Path};
 
 #[derive(Debug, Parser)]
-struct Door {
+struct TestCli {
     #[command(flatten)]
     args: CacheArgs,
 }
 
 fn type_in(line: &str) -> Result<String, CommandError> {
-    let door = Door::try_parse_from(["cache"].into_iter().chain(line.split_whitespace())).unwrap();
-    cache(&door.args, Style::Plain)
+    let cli = TestCli::try_parse_from(["cache"].into_iter().chain(line.split_whitespace())).unwrap();
+    cache(&cli.args, Style::Plain)
 }
 
 fn figures(line: &str) -> Vec<serde_json::Value> {
@@ -35,11 +35,11 @@ fn links(directory: &Path) -> String {
 
 #[test]
 fn the_help_teaches_and_its_examples_can_be_typed() {
-    Door::command().debug_assert();
+    TestCli::command().debug_assert();
     let help = super::EXAMPLES.replace(" \\\n    ", " ");
     let examples = help.lines().filter_map(|line| line.strip_prefix("  nearcrawl lab cache "));
     for example in examples.clone() {
-        Door::try_parse_from(["cache"].into_iter().chain(example.split_whitespace())).unwrap();
+        TestCli::try_parse_from(["cache"].into_iter().chain(example.split_whitespace())).unwrap();
     }
     assert!(examples.count() >= 4);
     for name in choice::ALL.split(',').chain(["static-charged", "What is not", "zstd or gzip"]) {
@@ -154,6 +154,6 @@ fn what_cannot_be_done_ends_with_its_exit_code_and_says_what_to_do() {
         assert!(failure.to_string().contains(told), "{failure}");
     }
     for wrong in ["", "--trace x --synthetic", "--trace x --hosts y --block 3", "--synthetic --threads 0", "--synthetic --sizes 0"] {
-        assert!(Door::try_parse_from(["cache"].into_iter().chain(wrong.split_whitespace())).is_err(), "{wrong}");
+        assert!(TestCli::try_parse_from(["cache"].into_iter().chain(wrong.split_whitespace())).is_err(), "{wrong}");
     }
 }

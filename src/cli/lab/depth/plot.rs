@@ -15,7 +15,7 @@ const PAGES: &str = "#1b5faa";
 const URLS: &str = "#c4520f";
 const HOSTS: &str = "#2e7d4f";
 
-/// The picture.
+/// The diagrams as SVG.
 pub fn svg(rows: &[Row]) -> String {
     let mut picture = Picture { svg: String::new() };
     picture.draw(format_args!(
@@ -107,7 +107,7 @@ impl Picture {
         self.key(&axes, 1, URLS, false, "external URLs");
     }
 
-    /// Figure 2.
+    /// The trees by depth, as in the paper's figure 2.
     fn trees_by_depth(&mut self, rows: &[&Row]) {
         let depths = rows.last().map_or(1.0, |row| f64::from(row.depth)).max(1.0);
         let most = rows.iter().map(|row| row.trees).max().unwrap_or(0).max(1) as f64;
@@ -118,7 +118,7 @@ impl Picture {
         self.key(&axes, 0, PAGES, false, "trees");
     }
 
-    /// Figure 3.
+    /// Coverage by load, as in the paper's figure 3.
     fn coverage_by_load(&mut self, by_depth: &[&Row], by_yield: &[&Row]) {
         let axes = Axes { area: FIGURES[2], most: (1.0, 1.0) };
         self.frame(&axes, "coverage by load (figure 3)", "requests, as a share of the deepest crawl's", (0.1, 0.2), percent);

@@ -6,14 +6,14 @@ use clap::{CommandFactory, Parser};
 use std::fs;
 
 #[derive(Debug, Parser)]
-struct Door {
+struct TestCli {
     #[command(flatten)]
     args: DepthArgs,
 }
 
 fn type_in(line: &str) -> Result<String, CommandError> {
-    let door = Door::try_parse_from(["depth"].into_iter().chain(line.split_whitespace())).unwrap();
-    depth(&door.args, Style::Plain)
+    let cli = TestCli::try_parse_from(["depth"].into_iter().chain(line.split_whitespace())).unwrap();
+    depth(&cli.args, Style::Plain)
 }
 
 fn figures(line: &str) -> Vec<serde_json::Value> {
@@ -22,10 +22,10 @@ fn figures(line: &str) -> Vec<serde_json::Value> {
 
 #[test]
 fn the_help_teaches_and_its_examples_can_be_typed() {
-    Door::command().debug_assert();
+    TestCli::command().debug_assert();
     let examples = super::EXAMPLES.lines().filter_map(|line| line.strip_prefix("  nearcrawl lab depth"));
     for example in examples.clone() {
-        Door::try_parse_from(["depth"].into_iter().chain(example.split_whitespace())).unwrap();
+        TestCli::try_parse_from(["depth"].into_iter().chain(example.split_whitespace())).unwrap();
     }
     assert!(examples.count() >= 4);
 }
@@ -88,6 +88,6 @@ fn what_cannot_be_done_ends_with_its_exit_code_and_says_what_to_do() {
     for wrong in
         ["--sites 0", "--max-depth 0", "--max-depth 64", "--prices x", "--prices 0", "--prices -1", "--sensitivity --change fade=2"]
     {
-        assert!(Door::try_parse_from(["depth"].into_iter().chain(wrong.split_whitespace())).is_err(), "{wrong}");
+        assert!(TestCli::try_parse_from(["depth"].into_iter().chain(wrong.split_whitespace())).is_err(), "{wrong}");
     }
 }

@@ -6,14 +6,14 @@ use clap::{CommandFactory, Parser};
 use std::{collections::BTreeSet, fs};
 
 #[derive(Debug, Parser)]
-struct Door {
+struct TestCli {
     #[command(subcommand)]
     command: LabCommand,
 }
 
 async fn type_in(line: &str) -> Result<String, CommandError> {
-    let door = Door::try_parse_from(["lab", "migration"].into_iter().chain(line.split_whitespace())).unwrap();
-    lab(door.command, Style::Plain).await
+    let cli = TestCli::try_parse_from(["lab", "migration"].into_iter().chain(line.split_whitespace())).unwrap();
+    lab(cli.command, Style::Plain).await
 }
 
 async fn rows(line: &str) -> Vec<serde_json::Value> {
@@ -22,14 +22,14 @@ async fn rows(line: &str) -> Vec<serde_json::Value> {
 
 #[test]
 fn the_help_teaches_and_its_examples_can_be_typed() {
-    let help = Door::command().find_subcommand_mut("migration").unwrap().render_long_help().to_string();
+    let help = TestCli::command().find_subcommand_mut("migration").unwrap().render_long_help().to_string();
     for word in ["What is simulated", "1.5 to 4.05 s", "linear program", "hours a day", "--rtt-slices", "in hindsight"] {
         assert!(help.contains(word), "{word} is missing in\n{help}");
     }
     let help = super::EXAMPLES.replace(" \\\n    ", " ");
     let examples = help.lines().filter_map(|line| line.strip_prefix("  nearcrawl lab "));
     for example in examples.clone() {
-        Door::try_parse_from(["lab"].into_iter().chain(example.split_whitespace())).unwrap();
+        TestCli::try_parse_from(["lab"].into_iter().chain(example.split_whitespace())).unwrap();
     }
     assert!(examples.count() >= 5);
 }

@@ -16,23 +16,23 @@ use std::{
 };
 
 #[derive(Debug, Parser)]
-struct Door {
+struct TestCli {
     #[command(flatten)]
     args: ServeArgs,
 }
 
 fn args(line: &str) -> ServeArgs {
-    Door::try_parse_from(["serve"].into_iter().chain(line.split_whitespace())).unwrap().args
+    TestCli::try_parse_from(["serve"].into_iter().chain(line.split_whitespace())).unwrap().args
 }
 
 #[test]
 fn the_help_can_be_typed() {
-    Door::command().debug_assert();
+    TestCli::command().debug_assert();
     for example in EXAMPLES.replace(" \\\n    ", " ").lines().filter_map(|line| line.strip_prefix("  nearcrawl lab serve")) {
         args(example);
     }
     for wrong in ["--sites 0", "--sites 5 --pages 100", "--listen nowhere"] {
-        assert!(Door::try_parse_from(["serve"].into_iter().chain(wrong.split_whitespace())).is_err(), "{wrong}");
+        assert!(TestCli::try_parse_from(["serve"].into_iter().chain(wrong.split_whitespace())).is_err(), "{wrong}");
     }
 }
 

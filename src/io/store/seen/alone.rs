@@ -48,7 +48,7 @@ impl LoneSeenSet {
         Ok(LoneSeenSet { database, set: SeenSet::new(config.recent_bytes()) })
     }
 
-    /// As [`super::super::Store::seen`].
+    /// Records a batch and answers its questions, as [`super::super::Store::seen`] does.
     ///
     /// # Errors
     /// As there.
@@ -56,7 +56,7 @@ impl LoneSeenSet {
         self.set.ask(&mut self.database, batch)
     }
 
-    /// As [`super::super::Store::site_load`].
+    /// Enters known pages of a site, as [`super::super::Store::site_load`] does.
     ///
     /// # Errors
     /// As there.

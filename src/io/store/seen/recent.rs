@@ -112,7 +112,7 @@ fn place(pages: &[Entry], code: u64) -> usize {
     from + pages[from..to].partition_point(|entry| entry.code() < code)
 }
 
-/// Both generations.
+/// Both generations of recently seen pages: the one that fills, and the full one before it.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     pub(super) filling: Filling,

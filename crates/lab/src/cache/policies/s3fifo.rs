@@ -1,6 +1,6 @@
-//! What does S3-FIFO miss (Yang et al., SOSP 2023, algorithm 1)? New items pass a small queue, of a tenth of the entries; who is requested
-//! again there comes into the main queue. Who left the small queue without, is remembered for a while by name only (ghosts) and comes
-//! into the main queue at once if requested then.
+//! What does S3-FIFO miss (Yang et al., SOSP 2023, algorithm 1)? New items enter a small queue, of a tenth of the entries. Items requested
+//! again while they are in it move to the main queue; of the others only the names are kept for a while (ghosts), and an item requested as
+//! a ghost enters the main queue at once.
 
 use super::Cache;
 use std::collections::VecDeque;
