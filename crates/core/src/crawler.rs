@@ -15,7 +15,7 @@ use crate::event::{Command, Event};
 use crate::{
     context::Context,
     crawl::Crawl,
-    delegation::{Delegation, search::Search},
+    delegation::Delegation,
     hierarchy_version::HierarchyVersion,
     membership::{Membership, Shutdown, shutdown::Unfinished},
     migration::Migration,
@@ -27,7 +27,6 @@ use crate::{
 };
 use crate::{
     crawl::{link_filter::LinkFilter, politeness::Politeness, scheduler::Scheduler, scope::Scope, site::SiteRules},
-    delegation::{Delegated, Knowledge, Verdict, contacts::Contacts},
     membership::{Member, Roster, RosterConfig, Swim, SwimConfig},
 };
 use ed25519_dalek::SigningKey;
@@ -36,10 +35,9 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     claim::SignedClaim,
     edition::Edition,
-    fetch::{ProbeKind, ProbeTarget},
+    fetch::ProbeKind,
     fingerprint::FingerprintKey,
     message::{Request, Response},
-    receipt::SignedReceipt,
     subnet::Subnet,
     time::{Millis, Moment, Now},
     url::Host,
@@ -127,34 +125,6 @@ pub(crate) enum Pending {
     Compare,
 }
 
-/// A delegation procedure that we run as the subnet's steward.
-#[derive(Debug)]
-pub(crate) struct Procedure {
-    pub(crate) search: Search,
-    pub(crate) target: ProbeTarget,
-    pub(crate) state: ProcedureState,
-    /// How often it was awarded.
-    pub(crate) awards: u32,
-    /// Who was chosen and said no: they are about to leave.
-    pub(crate) unwilling: BTreeSet<AccessPoint>,
-    /// Probes that it took.
-    pub(crate) contacts: u16,
-    /// Their receipts, after those of a procedure before this one.
-    pub(crate) chain: Vec<SignedReceipt>,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum ProcedureState {
-    /// The address rests until then; afterwards the next step.
-    Resting(Moment),
-    /// This access point probes.
-    Probing(AccessPoint, Moment),
-    /// Awarded; if no claim is seen by then, the chosen one is reminded.
-    Awarded(Moment),
-    /// To be awarded to the same one again then.
-    Awarding(Verdict, Moment),
-}
-
 /// One access point's mind.
 pub struct Crawler {
     pub(crate) context: Context,
@@ -185,18 +155,7 @@ impl Crawler {
             hierarchy_version: HierarchyVersion::default(),
             shutdown: Shutdown::default(),
             ownership: Ownership::new(now.moment, !settings.joins && identity.members.len() < 2),
-            delegation: Delegation {
-                delegated: Delegated::default(),
-                rounds: BTreeMap::new(),
-                queue: VecDeque::new(),
-                knowledge: Knowledge::new(),
-                distances: crate::delegation::distances::Distancing::default(),
-                contacts: Contacts::default(),
-                asked: BTreeMap::new(),
-                reserved: BTreeMap::new(),
-                probing: BTreeMap::new(),
-                rests: BTreeMap::new(),
-            },
+            delegation: Delegation::default(),
             routing: Routing::default(),
             crawl: Crawl {
                 sites: BTreeMap::new(),
@@ -235,10 +194,7 @@ impl Crawler {
                 settings,
             },
         };
-        for page in &identity.contacts {
-            crawler.delegation.contacts.recall(page, now.wall);
-        }
-        crawler.introduce_myself();
+        crawler.delegation.wake(&crawler.context, &identity.contacts);
         for proof in identity.claims {
             if let Ok(claim) = proof.read() {
                 crawler.hold(claim, proof);
@@ -269,9 +225,12 @@ impl Crawler {
             Event::Asked { from, ticket, request } => self.asked(from, ticket, request),
             Event::Answered { question, from, answer } => self.answered(question, from, answer),
             Event::Gossiped(gossip) => self.gossiped(gossip),
-            Event::Distance { to, rtt_us, remote } => self.distance_measured(to, rtt_us, remote),
+            Event::Distance { to, rtt_us, remote } => self.delegation.distance_measured(&self.context, to, rtt_us, remote),
             Event::Resolved { host, answer } => self.resolved(&host, answer),
-            Event::Probed { question, report } => self.probed_here(question, report),
+            Event::Probed { question, report } => {
+                let (delegation, context, others) = self.delegating();
+                delegation.probed(context, others, question, report)
+            }
             Event::Landed { address, took } => self.landed(address, took),
             Event::Fetched { address, report } => self.fetched(address, *report, None),
             Event::Revisited { address, report, former } => self.fetched(address, *report, former.map(|former| *former)),
@@ -321,11 +280,9 @@ impl Crawler {
         }
         if self.context.rounds.is_multiple_of(600) {
             self.crawl.scheduler.tidy(self.context.now.moment);
-            self.end_loans();
-            self.delegation.rests.retain(|_, until| *until > self.context.now.moment);
-            self.delegation.contacts.tidy(self.context.now.wall);
+            self.delegation.tidy(&self.context);
         }
-        self.keep_contacts();
+        self.delegation.keep_contacts(&mut self.context);
         self.tick_shutdown();
     }
 
@@ -366,10 +323,6 @@ impl Crawler {
         self.hierarchy_version.editions()
     }
 
-    pub(crate) fn stewards_of(&self, subnet: &Subnet) -> Vec<AccessPoint> {
-        self.membership.stewards_of(subnet)
-    }
-
     /// This access point.
     pub fn me(&self) -> AccessPoint {
         self.context.me
@@ -408,14 +361,18 @@ impl Crawler {
             Signal::Claim(claims) => self.ownership.make_claims(&mut self.context, claims),
             Signal::ClaimProven(subnet) => self.claim_proven(subnet),
             Signal::ClaimDoubtful(subnet) => self.claim_doubtful(subnet),
-            Signal::MemberCame(who) => self.newcomer(who),
+            Signal::Awarded(award) => self.ownership.awarded(&mut self.context, &self.membership, &self.shutdown, award),
+            Signal::MemberCame(who) => {
+                let (delegation, context, others) = self.delegating();
+                delegation.member_came(context, others, who)
+            }
             Signal::MemberMet(who) => {
                 self.ownership.compare_with(&mut self.context, who);
                 self.hierarchy_version.tell_soon(&self.context);
                 self.report.mark_changed();
             }
             Signal::MemberDied(gone) => {
-                self.forget_distances(gone);
+                self.delegation.member_died(&self.context, gone);
                 self.dead(gone);
             }
             Signal::MembersChanged => {

@@ -2,6 +2,7 @@
 
 use crate::{
     crawler::{Crawler, Pending},
+    delegation::prober::ProbeOrder,
     event::{Command, HierarchyCommand, StoreCommand},
 };
 use nearcrawl_model::{
@@ -21,19 +22,19 @@ impl Crawler {
             }
             Request::Locate(host) => self.routing.locate_for(&mut self.context, ticket, host),
             Request::Settle(_, target) => self.settle_for(ticket, target),
-            Request::Lend(subnet, target) => self.lent_for(ticket, subnet, target),
-            Request::Probe(subnet, target, before) => self.probe_for(from, ticket, subnet, target, before),
+            Request::Lend(subnet, target) => self.settle_reserved(ticket, subnet, target),
+            Request::Probe(subnet, target, before) => self.probe_for((from, ticket), ProbeOrder { subnet, target, before }),
             Request::Award { .. } if self.shutdown.is_leaving() => {
                 self.answer(ticket, Response::Refused("it is leaving the swarm".to_owned()))
             }
             Request::Award { award, rest } => {
                 let subnet = award.subnet;
                 if self.ownership.register.claim(&subnet).is_none() {
-                    self.front_rest_subnet(subnet, rest);
+                    self.delegation.rest_subnet(&self.context, subnet, rest);
                 }
-                let may = self.may_award(from, &subnet);
+                let may = self.ownership.may_be_awarded(from, &subnet);
                 if may {
-                    self.awarded(award);
+                    self.ownership.awarded(&mut self.context, &self.membership, &self.shutdown, award);
                 }
                 // Whose it is already, the steward has not heard yet.
                 let covering = self.ownership.register.covering(&subnet).map(|claim| claim.subnet).filter(|_| !may);
@@ -73,11 +74,17 @@ impl Crawler {
             (Pending::Locate(host), Some(Response::Located(located))) => self.located(&host, located),
             (Pending::Locate(host), _) => self.routing.not_located(&host),
             (Pending::Settle | Pending::Award { .. }, Some(Response::Settling(Some(proof)))) => self.hear_claims(vec![proof]),
-            (Pending::Award { subnet }, Some(Response::Refused(_))) => self.award_declined(subnet, from),
+            (Pending::Award { subnet }, Some(Response::Refused(_))) => self.delegation.award_declined(&self.context, subnet, from),
             (Pending::Settle | Pending::Award { .. }, Some(_)) => {}
             (Pending::Settle, None) => {}
-            (Pending::Award { subnet }, None) => self.award_failed(subnet),
-            (Pending::Probe { subnet }, answer) => self.prober_answered(subnet, from, answer),
+            (Pending::Award { subnet }, None) => {
+                let (delegation, context, others) = self.delegating();
+                delegation.award_failed(context, others, subnet)
+            }
+            (Pending::Probe { subnet }, answer) => {
+                let (delegation, context, others) = self.delegating();
+                delegation.prober_answered(context, others, subnet, from, answer)
+            }
             (Pending::Offer { subnet }, answer) => self.offer_answered(subnet, from, answer),
             (Pending::HandOff, answer) => self.handed_off(question, answer),
             (Pending::Compare, Some(Response::Claims(proofs, more))) => self.compare_answered(from, proofs, more),

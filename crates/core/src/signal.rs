@@ -1,7 +1,7 @@
 //! What one machine wants of another. [`crate::crawler::Crawler::settle_signals`] carries signals out in order, after the machine that gave them has returned.
 
 use nearcrawl_hierarchy::Hierarchy;
-use nearcrawl_model::{access_point::AccessPoint, claim::Claim, subnet::Subnet};
+use nearcrawl_model::{access_point::AccessPoint, claim::Claim, message::Award, subnet::Subnet};
 use std::sync::Arc;
 
 /// What one machine wants of another, grouped by who receives it.
@@ -11,6 +11,8 @@ pub(crate) enum Signal {
     HierarchyChanged(Arc<Hierarchy>),
     /// To ownership: sign and store these claims of ours.
     Claim(Vec<Claim>),
+    /// To ownership: our own search for a subnet's owner chose us.
+    Awarded(Award),
     /// To crawl: a claim of ours that was watched may be acted on.
     ClaimProven(Subnet),
     /// To crawl and replication: a claim of ours could not be watched all the time, so its history is asked for again.

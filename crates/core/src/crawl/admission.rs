@@ -168,8 +168,8 @@ impl Crawler {
         let site = Site::open(key.clone(), address, tree.clone(), self.crawl.next_site, self.context.now.wall);
         self.crawl.by_subnet.entry(key.subnet).or_default().insert(key.host.clone());
         self.crawl.sites.insert(key.host.clone(), site);
-        if let Some(until) = self.delegation.rests.get(&key.subnet) {
-            self.crawl.scheduler.rest(address, *until);
+        if let Some(until) = self.delegation.rests_until(&key.subnet) {
+            self.crawl.scheduler.rest(address, until);
         }
         let host = key.host.clone();
         self.replication.assign(&self.context, &self.membership, &self.migration, &key);

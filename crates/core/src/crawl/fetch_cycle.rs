@@ -183,7 +183,7 @@ impl Crawler {
         // A robots.txt that moved may have come from elsewhere.
         let subnet = self.crawl.sites.get(&host).filter(|site| site.address == address).map(|site| site.key.subnet);
         if let (Some(rtt_us), Some(subnet)) = (timing, subnet) {
-            self.timed(subnet, rtt_us);
+            self.delegation.timed(&mut self.context, subnet, rtt_us);
         }
         if let Some(subnet) = subnet {
             self.time_access(subnet, &report);

@@ -1,8 +1,10 @@
 //! How far are the members from each other? Measured on our connections, told to everybody, and kept for the search for the nearest.
 
 use crate::{
-    crawler::Crawler,
+    context::Context,
+    delegation::Knowledge,
     event::{Command, PeerCommand, WebCommand},
+    membership::Membership,
 };
 use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
@@ -37,7 +39,7 @@ const MAX_FAILURES: u32 = 3;
 
 /// What is known of the members' distances.
 #[derive(Debug, Default)]
-pub(crate) struct Distancing {
+pub(crate) struct MemberDistances {
     /// The least round trip to each member, in microseconds.
     mine: BTreeMap<AccessPoint, u32>,
     /// The least ping of our connections to each member.
@@ -64,7 +66,45 @@ struct Home {
     failures: u32,
 }
 
-impl Distancing {
+impl MemberDistances {
+    /// Members whose distance was measured.
+    pub(super) fn known(&self) -> usize {
+        self.mine.len()
+    }
+
+    /// We are where our address is.
+    pub(super) fn introduce_me(&self, cx: &Context, knowledge: &mut Knowledge) {
+        knowledge.introduce(cx.me, &cx.hierarchy, placed_address(cx), None);
+    }
+
+    /// A connection to a member was timed.
+    pub(super) fn measured(&mut self, cx: &Context, knowledge: &mut Knowledge, to: AccessPoint, rtt_us: u32, remote: Option<IpAddr>) {
+        let full = self.pings.len() >= MAX_HEARD && !self.pings.contains_key(&to);
+        if to == cx.me || full {
+            return;
+        }
+        let ping = self.pings.entry(to).or_insert(rtt_us);
+        *ping = rtt_us.min(*ping);
+        if let Some(remote) = remote {
+            self.remotes.insert(to, remote);
+        }
+        self.update(cx, knowledge, to);
+    }
+
+    /// Something new is known of the way to a member.
+    fn update(&mut self, cx: &Context, knowledge: &mut Knowledge, to: AccessPoint) {
+        let Some(rtt_us) = self.round_trip(to) else { return };
+        let known = self.mine.get(&to).copied();
+        // A little less again and again is no news.
+        if known.is_none_or(|known| rtt_us < known - known / 8) {
+            self.changed = true;
+        }
+        if known.is_none_or(|known| rtt_us < known) {
+            self.mine.insert(to, rtt_us);
+            knowledge.between(cx.me, to, rtt_us);
+        }
+    }
+
     /// The round trip to a member, measured like that to any server if it has one of its own. Not before it has told whether.
     fn round_trip(&self, to: AccessPoint) -> Option<u32> {
         let ping = || self.pings.get(&to).copied();
@@ -75,78 +115,31 @@ impl Distancing {
         if home.failures < MAX_FAILURES { home.rtt_us } else { ping() }
     }
 
-    /// Members whose distance was measured.
-    pub fn known(&self) -> usize {
-        self.mine.len()
-    }
-}
-
-impl Crawler {
-    /// We are where our address is.
-    pub(crate) fn introduce_myself(&mut self) {
-        let address = self.placed_address();
-        self.delegation.knowledge.introduce(self.context.me, &self.context.hierarchy, address, None);
-    }
-
-    /// An address of ours that the hierarchy knows.
-    pub(crate) fn placed_address(&self) -> Option<IpAddr> {
-        let own = &self.context.settings.own_addresses;
-        own.iter().copied().find(|address| self.context.hierarchy.locate(*address).is_some())
-    }
-
-    /// A connection to a member was timed.
-    pub(crate) fn distance_measured(&mut self, to: AccessPoint, rtt_us: u32, remote: Option<IpAddr>) {
-        let full = self.delegation.distances.pings.len() >= MAX_HEARD && !self.delegation.distances.pings.contains_key(&to);
-        if to == self.context.me || full {
-            return;
-        }
-        let ping = self.delegation.distances.pings.entry(to).or_insert(rtt_us);
-        *ping = rtt_us.min(*ping);
-        if let Some(remote) = remote {
-            self.delegation.distances.remotes.insert(to, remote);
-        }
-        self.distance_known(to);
-    }
-
-    /// Something new is known of the way to a member.
-    pub(crate) fn distance_known(&mut self, to: AccessPoint) {
-        let Some(rtt_us) = self.delegation.distances.round_trip(to) else { return };
-        let known = self.delegation.distances.mine.get(&to).copied();
-        // A little less again and again is no news.
-        if known.is_none_or(|known| rtt_us < known - known / 8) {
-            self.delegation.distances.changed = true;
-        }
-        if known.is_none_or(|known| rtt_us < known) {
-            self.delegation.distances.mine.insert(to, rtt_us);
-            self.delegation.knowledge.between(self.context.me, to, rtt_us);
-        }
-    }
-
     /// Times the way to one member's web server whose time has come. The address is that of our connection: nobody can name another's.
-    pub(crate) fn time_a_home(&mut self) {
-        let now = self.context.now.moment;
-        let due = self.delegation.distances.homes.iter().filter(|(_, home)| home.due <= now);
+    fn time_a_home(&mut self, cx: &mut Context) {
+        let now = cx.now.moment;
+        let due = self.homes.iter().filter(|(_, home)| home.due <= now);
         let next = due.filter_map(|(who, _)| {
-            let port = self.delegation.distances.heard.get(who)?.home_port?;
-            Some((*who, SocketAddr::new(*self.delegation.distances.remotes.get(who)?, port)))
+            let port = self.heard.get(who)?.home_port?;
+            Some((*who, SocketAddr::new(*self.remotes.get(who)?, port)))
         });
         let Some((who, address)) = next.min() else { return };
         let Ok(host) = address.ip().to_string().parse() else { return };
-        if let Some(home) = self.delegation.distances.homes.get_mut(&who) {
+        if let Some(home) = self.homes.get_mut(&who) {
             home.due = now.after(TIME_AGAIN);
         }
-        let question = self.number();
-        self.delegation.distances.timing.insert(question, who);
-        self.context.commands.push_back(Command::Web(WebCommand::Probe { question, target: ProbeTarget { address, host, secure: false } }));
+        let question = cx.number();
+        self.timing.insert(question, who);
+        cx.commands.push_back(Command::Web(WebCommand::Probe { question, target: ProbeTarget { address, host, secure: false } }));
     }
 
     /// The way to a member's web server was timed, if this was such a question.
-    pub(crate) fn home_timed(&mut self, question: u64, report: ProbeReport) -> bool {
-        let Some(who) = self.delegation.distances.timing.remove(&question) else { return false };
-        if let Some(home) = self.delegation.distances.homes.get_mut(&who) {
+    pub(super) fn home_timed(&mut self, cx: &Context, knowledge: &mut Knowledge, question: u64, report: ProbeReport) -> bool {
+        let Some(who) = self.timing.remove(&question) else { return false };
+        if let Some(home) = self.homes.get_mut(&who) {
             home.timed += 1;
             if home.timed < MAX_FAILURES {
-                home.due = self.context.now.moment.after(TIME_SOON_AGAIN);
+                home.due = cx.now.moment.after(TIME_SOON_AGAIN);
             }
             match report.rtt_us {
                 Ok(rtt_us) => {
@@ -156,99 +149,98 @@ impl Crawler {
                 Err(_) => home.failures += 1,
             }
         }
-        self.distance_known(who);
+        self.update(cx, knowledge, who);
         true
     }
 
     /// A member came: it has heard nothing yet, and some may have told of it before it was known here.
-    pub(crate) fn newcomer(&mut self, who: AccessPoint) {
-        self.delegation.distances.changed = true;
-        if !self.delegation.distances.heard.contains_key(&who) {
-            let addresses = self.membership.addresses_of(&who);
-            let address =
-                addresses.iter().filter_map(|text| address_in(text)).find(|address| self.context.hierarchy.locate(*address).is_some());
-            self.delegation.knowledge.introduce(who, &self.context.hierarchy, address, None);
+    pub(super) fn newcomer(&mut self, cx: &Context, knowledge: &mut Knowledge, members: &Membership, who: AccessPoint) {
+        self.changed = true;
+        if !self.heard.contains_key(&who) {
+            let addresses = members.addresses_of(&who);
+            let address = addresses.iter().filter_map(|text| address_in(text)).find(|address| cx.hierarchy.locate(*address).is_some());
+            knowledge.introduce(who, &cx.hierarchy, address, None);
         }
-        let told: Vec<_> =
-            self.delegation.distances.heard.values().flat_map(|told| round_trip_to(told, who).map(|rtt| (told.from, rtt))).collect();
-        for (from, rtt_us) in told {
-            self.delegation.knowledge.between(from, who, rtt_us);
-        }
-        // What it measured in claims that came before it.
-        let short = ShortId::from(who);
-        let measured = self.ownership.register.all().flat_map(|held| {
-            let answers = held.claim.answers.iter().filter(|answer| answer.prober == short);
-            answers.map(|answer| (held.claim.subnet, answer.rtt_us))
-        });
-        for (subnet, rtt_us) in measured {
-            self.delegation.knowledge.measured(&self.context.hierarchy, subnet, who, rtt_us);
+        for told in self.heard.values() {
+            if let Some(rtt_us) = round_trip_to(told, who) {
+                knowledge.between(told.from, who, rtt_us);
+            }
         }
     }
 
     /// A member is gone for good.
-    pub(crate) fn forget_distances(&mut self, gone: AccessPoint) {
-        self.delegation.distances.mine.remove(&gone);
-        self.delegation.distances.pings.remove(&gone);
-        self.delegation.distances.remotes.remove(&gone);
-        self.delegation.distances.homes.remove(&gone);
-        self.delegation.distances.heard.remove(&gone);
-        self.delegation.knowledge.forget(&self.context.hierarchy, gone);
+    pub(super) fn forget(&mut self, gone: AccessPoint) {
+        self.mine.remove(&gone);
+        self.pings.remove(&gone);
+        self.remotes.remove(&gone);
+        self.homes.remove(&gone);
+        self.heard.remove(&gone);
     }
 
     /// A member told its distances; the node saw to it that it is the author.
-    pub(crate) fn distances_told(&mut self, told: Distances) {
-        let newer = self.delegation.distances.heard.get(&told.from).is_none_or(|known| known.version < told.version);
-        let known = self.delegation.distances.heard.contains_key(&told.from);
-        if told.from == self.context.me || !newer || (!known && self.delegation.distances.heard.len() >= MAX_HEARD) {
+    pub(super) fn told(&mut self, cx: &mut Context, knowledge: &mut Knowledge, members: &Membership, told: Distances) {
+        let from = told.from;
+        let newer = self.heard.get(&from).is_none_or(|known| known.version < told.version);
+        let known = self.heard.contains_key(&from);
+        if from == cx.me || !newer || (!known && self.heard.len() >= MAX_HEARD) {
             return;
         }
         if told.round_trips.len() > MAX_TOLD {
-            return self.refuse("distance reports with too many members");
+            return cx.refuse("distance reports with too many members");
         }
-        self.delegation.knowledge.introduce(told.from, &self.context.hierarchy, told.address, told.country);
-        let members: BTreeMap<ShortId, AccessPoint> = self.membership.known().map(|member| ((*member).into(), *member)).collect();
+        knowledge.introduce(from, &cx.hierarchy, told.address, told.country);
+        let members: BTreeMap<ShortId, AccessPoint> = members.known().map(|member| ((*member).into(), *member)).collect();
         for (who, rtt_us) in &told.round_trips {
             // How far it is from here we measure ourselves.
-            if let Some(member) = members.get(who).filter(|member| **member != self.context.me) {
-                self.delegation.knowledge.between(told.from, *member, *rtt_us);
+            if let Some(member) = members.get(who).filter(|member| **member != cx.me) {
+                knowledge.between(from, *member, *rtt_us);
             }
         }
-        let from = told.from;
         if told.home_port.is_some() {
-            self.delegation.distances.homes.entry(from).or_default();
+            self.homes.entry(from).or_default();
         } else {
-            self.delegation.distances.homes.remove(&from);
+            self.homes.remove(&from);
         }
-        self.delegation.distances.heard.insert(from, told);
-        self.distance_known(from);
+        self.heard.insert(from, told);
+        self.update(cx, knowledge, from);
     }
 
-    pub(crate) fn tick_distances(&mut self) {
-        self.time_a_home();
-        let members = self.live().len() as u64;
+    /// Times the way to a member's web server, and tells what is new if it is time.
+    pub(super) fn tick(&mut self, cx: &mut Context, members: &Membership) {
+        self.time_a_home(cx);
+        let members = members.live().len() as u64;
         let pause = MIN_PAUSE.max(PAUSE_A_MEMBER * members);
-        let due = |pause: Millis| self.delegation.distances.told.is_none_or(|told| self.context.now.moment.since(told) >= pause);
-        let news = self.delegation.distances.changed && due(pause);
+        let due = |pause: Millis| self.told.is_none_or(|told| cx.now.moment.since(told) >= pause);
+        let news = self.changed && due(pause);
         if members < 2 || !(news || due(TELL_AGAIN.max(10 * pause))) {
             return;
         }
-        let mut nearest: Vec<_> = self.delegation.distances.mine.iter().map(|(who, rtt)| (*rtt, ShortId::from(*who))).collect();
+        self.changed = false;
+        self.told = Some(cx.now.moment);
+        // As with roll-ups: wall time keeps versions growing across restarts.
+        self.version = (self.version + 1).max(cx.now.wall.0);
+        cx.commands.push_back(Command::Peers(PeerCommand::Publish(Gossip::Distances(self.to_tell(cx)))));
+    }
+
+    /// What the others are told: the nearest.
+    fn to_tell(&self, cx: &Context) -> Distances {
+        let mut nearest: Vec<_> = self.mine.iter().map(|(who, rtt)| (*rtt, ShortId::from(*who))).collect();
         nearest.sort_unstable();
         nearest.truncate(MAX_TOLD);
-        let address = self.placed_address();
-        self.delegation.distances.changed = false;
-        self.delegation.distances.told = Some(self.context.now.moment);
-        // As with roll-ups: wall time keeps versions growing across restarts.
-        self.delegation.distances.version = (self.delegation.distances.version + 1).max(self.context.now.wall.0);
-        self.context.commands.push_back(Command::Peers(PeerCommand::Publish(Gossip::Distances(Distances {
-            from: self.context.me,
-            version: self.delegation.distances.version,
-            address,
+        Distances {
+            from: cx.me,
+            version: self.version,
+            address: placed_address(cx),
             country: None,
-            home_port: self.context.settings.home_port,
+            home_port: cx.settings.home_port,
             round_trips: nearest.into_iter().map(|(rtt, who)| (who, rtt)).collect(),
-        }))));
+        }
     }
+}
+
+/// An address of ours that the hierarchy knows.
+fn placed_address(cx: &Context) -> Option<IpAddr> {
+    cx.settings.own_addresses.iter().copied().find(|address| cx.hierarchy.locate(*address).is_some())
 }
 
 fn round_trip_to(told: &Distances, who: AccessPoint) -> Option<u32> {

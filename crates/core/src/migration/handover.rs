@@ -339,7 +339,7 @@ impl Crawler {
         let Some(claim) = self.ownership.register.claim(&subnet).cloned() else { return };
         self.enter_stage(subnet, Stage::Releasing, self.context.now.moment);
         // How far it is by now, not how far it was when it was claimed.
-        let measured = self.delegation.knowledge.measurements(&subnet).find(|(who, _)| *who == self.context.me).map(|(_, rtt_us)| rtt_us);
+        let measured = self.delegation.measured_by(self.context.me, &subnet);
         let mine = measured.or(claim.rtt_us).map(|rtt_us| Answer { rtt_us, prober: self.context.me.into() });
         let others = claim.answers.iter().copied().filter(|answer| answer.prober != ShortId::from(self.context.me));
         let mut answers: Vec<_> = others.chain(mine).collect();

@@ -205,12 +205,11 @@ impl Crawler {
     /// The present owner and the few who are nearest, with what is foretold of them: all that the way does not change is as it is here.
     pub(crate) fn candidates_for(&mut self, subnet: Subnet, access: &Access) -> Vec<Candidate<AccessPoint>> {
         let live = self.live();
-        let foretold = self.delegation.knowledge.foretell(&self.context.hierarchy, subnet, &live);
+        let foretold = self.delegation.knowledge().foretell(&self.context.hierarchy, subnet, &live);
         let requests = f64::from(access.requests);
         let here = access.took_us / requests;
         let least = access.least_first_byte_us.unwrap_or(here);
-        let known =
-            self.delegation.knowledge.measurements(&subnet).find(|(who, _)| *who == self.context.me).map(|(_, rtt_us)| f64::from(rtt_us));
+        let known = self.delegation.measured_by(self.context.me, &subnet).map(f64::from);
         let Some(watched) = self.migration.judge.watched.get_mut(&subnet) else { return Vec::new() };
         // A probe by `http-head` waits for the server, as any request does; one by `tcp` is what connecting takes.
         let way = match self.context.settings.probe {
@@ -223,7 +222,7 @@ impl Crawler {
             // The ways change: what the others hear of this one must be what it is now.
             let way_now = way.max(least - service);
             if known.is_none_or(|known| (way_now - known).abs() > NEWS_OF_THE_WAY * known + MIN_NEWS_US) {
-                self.delegation.knowledge.measured_anew(&self.context.hierarchy, subnet, self.context.me, way_now as u32);
+                self.delegation.way_changed(&self.context, subnet, way_now as u32);
             }
         }
         let beside_the_way = (here - least).max(0.0) + watched.service_us.unwrap_or(0.0);

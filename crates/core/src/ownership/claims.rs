@@ -3,7 +3,7 @@
 use crate::{
     context::Context,
     event::{Command, StoreCommand},
-    membership::Membership,
+    membership::{Membership, Shutdown},
     ownership::{
         Ownership,
         register::{Merged, claimable},
@@ -11,7 +11,9 @@ use crate::{
     signal::Signal,
 };
 use nearcrawl_model::{
-    claim::{Claim, ClaimReason, SignedClaim},
+    access_point::AccessPoint,
+    claim::{Claim, ClaimReason, MAX_ANSWERS, SignedClaim},
+    message::Award,
     subnet::Subnet,
     time::Moment,
 };
@@ -48,6 +50,23 @@ impl Ownership {
         let proofs: Vec<_> = claims.iter().map(|claim| SignedClaim::sign(claim, &cx.key)).collect();
         self.unstored.insert(receipt, proofs.clone());
         cx.commands.push_back(Command::Store(StoreCommand::StoreClaims { receipt, claims: proofs }));
+    }
+
+    /// Whether somebody may award us a subnet: if a larger one is claimed, only its owner.
+    pub(crate) fn may_be_awarded(&self, from: AccessPoint, subnet: &Subnet) -> bool {
+        claimable(subnet) && self.register.covering(subnet).is_none_or(|claim| claim.owner == from && !claim.released)
+    }
+
+    /// A steward chose us: claim it. Persist before we speak: the claim counts once it is stored.
+    pub(crate) fn awarded(&mut self, cx: &mut Context, members: &Membership, shutdown: &Shutdown, award: Award) {
+        let Award { subnet, epoch, rtt_us, runner_up, probes, mut answers } = award;
+        let free = self.register.claim(&subnet).is_none() && epoch == self.register.next_epoch(&subnet);
+        if free && !shutdown.is_leaving() && members.may_claim(cx.now.moment) && self.begin_claim(subnet, epoch) {
+            let owner = cx.me;
+            let reason = ClaimReason::Awarded;
+            answers.truncate(MAX_ANSWERS);
+            self.make_claims(cx, vec![Claim { subnet, epoch, owner, rtt_us, runner_up, probes, reason, released: false, answers }]);
+        }
     }
 
     /// A new claim of ours is acted on only after a while in which a quorum answered and nobody turned out to have claimed the same:

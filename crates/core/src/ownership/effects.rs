@@ -1,13 +1,13 @@
 //! A claim holds, or is stored, or proved doubtful: which machines hear of it, and in which order?
 
 use crate::{
-    crawler::{Crawler, ProcedureState},
+    crawler::Crawler,
     event::{Command, StoreCommand},
     ownership::claims::Holding,
     signal::Signal,
 };
 use nearcrawl_model::{
-    access_point::{AccessPoint, ShortId},
+    access_point::AccessPoint,
     claim::{Claim, ClaimReason, SignedClaim},
     subnet::Subnet,
 };
@@ -19,7 +19,7 @@ impl Crawler {
         self.tick_recovery();
         if !self.shutdown.is_stopping() {
             let handed = |subnet: &Subnet, epoch| self.migration.moves.was_handed(subnet, epoch);
-            self.ownership.take_over(&mut self.context, &self.membership, &self.delegation.knowledge, handed);
+            self.ownership.take_over(&mut self.context, &self.membership, self.delegation.knowledge(), handed);
         }
     }
 
@@ -68,44 +68,18 @@ impl Crawler {
         }
     }
 
-    /// What the probes before a claim measured, its owner's and the others'.
-    pub(crate) fn learn_from(&mut self, claim: &Claim) {
-        let own = claim.rtt_us.filter(|_| claim.reason != ClaimReason::OwnSubnet).map(|rtt_us| (claim.owner, rtt_us));
-        let known = self.membership.known().chain([&self.context.me]);
-        let others = claim.answers.iter();
-        let others = others.filter_map(|answer| Some((*known.clone().find(|who| ShortId::from(**who) == answer.prober)?, answer.rtt_us)));
-        let measured: Vec<_> = own.into_iter().chain(others).collect();
-        for (who, rtt_us) in measured {
-            self.delegation.knowledge.measured(&self.context.hierarchy, claim.subnet, who, rtt_us);
-        }
-    }
-
-    /// Whoever gave a subnet away said how far it had come to be from there: that is newer than any probe.
-    pub(crate) fn learn_from_move(&mut self, claim: &Claim, giver: AccessPoint) {
-        let said = claim.answers.iter().find(|answer| answer.prober == ShortId::from(giver));
-        if let Some(answer) = said {
-            self.delegation.knowledge.measured_anew(&self.context.hierarchy, claim.subnet, giver, answer.rtt_us);
-        }
-    }
-
     /// Enters a claim whose signature was checked; does what follows if it holds. Returns whether it does.
     pub(crate) fn hold(&mut self, claim: Claim, proof: SignedClaim) -> bool {
         let (subnet, owner, released) = (claim.subnet, claim.owner, claim.released);
         let Some(Holding { claim, before }) = self.ownership.merge(claim, proof) else { return false };
         self.chronicle(&claim);
-        self.populate(&claim);
         self.context.signal(Signal::RollUpChanged);
         self.settle_signals();
-        self.learn_from(&claim);
-        if let Some(before) = before.as_ref().filter(|_| claim.reason == ClaimReason::Moved && !released) {
-            self.learn_from_move(&claim, before.owner);
+        let (delegation, context, others) = self.delegating();
+        delegation.claim_holds(context, others, &claim, before.as_ref());
+        if owner != self.context.me {
+            self.yield_to(subnet);
         }
-        if let Some(procedure) = self.delegation.rounds.get(&subnet)
-            && matches!(procedure.state, ProcedureState::Awarded(_) | ProcedureState::Awarding(..))
-        {
-            *self.context.counters.settled.entry(procedure.contacts).or_default() += 1;
-        }
-        self.placed_by(&claim);
         let was_mine = before.is_some_and(|before| before.owner == self.context.me && !before.released);
         if was_mine && (owner != self.context.me || released) {
             self.give_up(subnet);

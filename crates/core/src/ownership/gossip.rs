@@ -104,14 +104,14 @@ impl Crawler {
             Gossip::RollUp(_) => {}
             // What an endorsement says of its author was checked by whoever heard it from the network.
             Gossip::Endorsement(endorsement) => self.hierarchy_version.endorsed(endorsement),
-            Gossip::Distances(told) => self.distances_told(told),
+            Gossip::Distances(told) => self.delegation.distances_told(&mut self.context, &self.membership, told),
         }
     }
 
     pub(crate) fn tick_spread(&mut self) {
         let now = self.context.now.moment;
         self.ownership.tell_claims(&mut self.context);
-        self.tick_distances();
+        self.delegation.tick_distances(&mut self.context, &self.membership);
         self.report.count_members(self.membership.settled(now).len());
         self.ownership.tick_comparison(&mut self.context, &self.membership);
         if self.report.is_due(now) {

@@ -98,9 +98,7 @@ impl View<'_> {
             Lookup::Unknown => false,
         };
         let mine = self.routing.outbox().waiting_hosts().filter(|host| !placed(host));
-        let settling = self.delegation.rounds.values().map(|procedure| &procedure.target.host);
-        let queued = self.delegation.queue.iter().map(|(_, target)| &target.host);
-        mine.chain(self.routing.locator().looking_up()).chain(settling).chain(queued).collect()
+        mine.chain(self.routing.locator().looking_up()).chain(self.delegation.rounds().hosts()).collect()
     }
 
     /// Nothing is under way: is everything done, or was there never anything?
@@ -142,7 +140,7 @@ impl View<'_> {
         let fetching = !self.crawl.in_flight.is_empty() || !self.crawl.seen_pending.is_empty();
         let sending = !self.routing.outbox().is_empty() || self.replication.has_outgoing() || !self.routing.all_acknowledged();
         let storing = self.replication.rows_waiting() > 0 || self.replication.is_recording() || self.ownership.is_storing();
-        let settling = !self.delegation.rounds.is_empty() || !self.delegation.queue.is_empty() || !self.delegation.probing.is_empty();
+        let settling = self.delegation.is_busy();
         let reading = self.replication.subnets_loading() > 0
             || !self.crawl.awakening.is_empty()
             || self.routing.locator().looking_up().next().is_some();

@@ -175,10 +175,10 @@ impl View<'_> {
                 format!("This access point crawls {name}, because it owns the subnet {subnet}.")
             }
             Some(claim) => self.somebody(claim, name),
-            None if self.delegation.rounds.contains_key(subnet) => {
+            None if self.delegation.rounds().is_running(subnet) => {
                 format!("Nobody crawls {name} yet: members are measuring their distance to its subnet {subnet}.")
             }
-            None if self.delegation.queue.iter().any(|(queued, _)| queued == subnet) => {
+            None if self.delegation.rounds().is_queued(subnet) => {
                 format!("Nobody crawls {name} yet: its subnet {subnet} waits for a delegation round.")
             }
             None => match self.membership.stewards_of(subnet).first() {
