@@ -2,10 +2,11 @@
 
 mod charts;
 mod ipmicra;
+mod settlement;
 
 use super::*;
 use nearcrawl_hierarchy::{Builder, Hierarchy};
-use nearcrawl_model::subnet::Subnet;
+use nearcrawl_model::{access_point::AccessPoint, subnet::Subnet};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::net::IpAddr;
 

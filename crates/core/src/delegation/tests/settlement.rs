@@ -1,0 +1,281 @@
+//! Does a subnet without an owner get exactly one, with as much patience as its address needs? The machine by itself, its world
+//! played by hand.
+
+use super::subnet;
+use crate::{
+    context::Context,
+    delegation::{Delegation, Others, Policy, prober::ProbeOrder},
+    event::{Command, PeerCommand, WebCommand},
+    membership::{Member, Membership, Roster, RosterConfig, Shutdown, Swim, SwimConfig},
+    ownership::Ownership,
+    signal::Signal,
+};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::{Claim, ClaimReason, SignedClaim},
+    fetch::{ProbeReport, ProbeTarget},
+    message::{Award, Request, Response},
+    receipt::{Declined, Receipt, SignedReceipt},
+    subnet::Subnet,
+    time::{Millis, Moment},
+};
+use std::collections::BTreeSet;
+
+/// What an answered probe takes here; afterwards the address rests for ten times as long.
+const TOOK: Millis = 300;
+
+/// One access point: the machine, and those that it reads.
+struct Played {
+    cx: Context,
+    members: Membership,
+    ownership: Ownership,
+    shutdown: Shutdown,
+    delegation: Delegation,
+}
+
+impl Played {
+    fn new(number: u8) -> Played {
+        let mut cx = Context::of_test(number);
+        cx.settings.policy = Policy::Ipmicra { threshold_us: 1 };
+        let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), SwimConfig::default(), u64::from(number));
+        let members = Membership::new(swim, Roster::new(cx.me, RosterConfig::default(), cx.now.moment, &BTreeSet::new()));
+        let ownership = Ownership::new(cx.now.moment, true);
+        Played { cx, members, ownership, shutdown: Shutdown::default(), delegation: Delegation::default() }
+    }
+
+    /// Two who know each other, and have for longer than anybody was probed before: the first one, and who the other is.
+    fn with_another() -> (Played, AccessPoint) {
+        let (mut one, mut other) = (Played::new(1), Played::new(2));
+        one.members.met(&mut one.cx, other.cx.me, 1, vec!["/sim/2".to_owned()]);
+        for _ in 0..4 {
+            one.datagrams_to(&mut other);
+            other.datagrams_to(&mut one);
+        }
+        one.cx.take_commands();
+        one.cx.signals.clear();
+        assert_eq!(one.members.live().len(), 2);
+        one.pass(60_000);
+        (one, other.cx.me)
+    }
+
+    fn datagrams_to(&mut self, other: &mut Played) {
+        for command in self.cx.take_commands() {
+            if let Command::Peers(PeerCommand::Ask { request: Request::Swim(bytes), .. }) = command {
+                other.members.receive(&mut other.cx, self.cx.me, &bytes);
+            }
+        }
+    }
+
+    fn pass(&mut self, millis: Millis) {
+        self.cx.now.moment = Moment(self.cx.now.moment.0 + millis);
+    }
+
+    fn with<T>(&mut self, act: impl FnOnce(&mut Delegation, &mut Context, Others<'_>) -> T) -> T {
+        let others = Others { members: &self.members, ownership: &self.ownership, shutdown: &self.shutdown };
+        act(&mut self.delegation, &mut self.cx, others)
+    }
+
+    fn settle(&mut self) {
+        self.with(|delegation, cx, others| delegation.settle(cx, others, around(), target()));
+    }
+
+    /// Goes on with what is due. Returns whether anything was.
+    fn go_on(&mut self) -> bool {
+        let due = self.delegation.due(&self.cx);
+        for subnet in &due {
+            self.with(|delegation, cx, others| delegation.go_on(cx, others, *subnet));
+        }
+        !due.is_empty()
+    }
+
+    /// Our own prober answers the probe that it was just asked for.
+    fn probed(&mut self, rtt_us: u32) {
+        let [Command::Web(WebCommand::Probe { question, .. })] = self.wanted()[..] else { panic!("a probe of ours") };
+        let report = ProbeReport { rtt_us: Ok(rtt_us), took: TOOK };
+        self.with(|delegation, cx, others| delegation.probed(cx, others, question, report));
+    }
+
+    /// The other member answers a probe, by a receipt that says `receipt_us`.
+    fn other_probed(&mut self, rtt_us: u32, receipt_us: u32) {
+        let other = Played::new(2).cx;
+        let [Command::Peers(PeerCommand::Ask { to, request: Request::Probe(subnet, target, before), .. })] = &self.wanted()[..] else {
+            panic!("a probe of the other's")
+        };
+        assert_eq!(*to, other.me);
+        let receipt = Receipt {
+            subnet: *subnet,
+            address: target.address,
+            prober: other.me,
+            steward: self.cx.me,
+            sequence: before.len() as u16,
+            before: before.last().map(SignedReceipt::id).unwrap_or_default(),
+            rtt_us: Some(receipt_us),
+            at: self.cx.now.wall,
+        };
+        let report = ProbeReport { rtt_us: Ok(rtt_us), took: TOOK };
+        let answer = Response::Probed(report, SignedReceipt::sign(&receipt, &other.key));
+        self.with(|delegation, cx, others| delegation.prober_answered(cx, others, around(), other.me, Some(answer)));
+    }
+
+    /// What it wants done, but for its book of contacts.
+    fn wanted(&mut self) -> Vec<Command> {
+        self.cx.take_commands().into_iter().filter(|command| !matches!(command, Command::Store(_))).collect()
+    }
+
+    /// A claim of somebody holds.
+    fn claimed(&mut self, number: u8, claimed: Subnet) {
+        let key = Context::of_test(number).key;
+        let owner = AccessPoint(key.verifying_key().to_bytes());
+        let (reason, answers) = (ClaimReason::Awarded, Vec::new());
+        let claim = Claim { subnet: claimed, epoch: 1, owner, rtt_us: None, runner_up: None, probes: 0, reason, released: false, answers };
+        assert!(self.ownership.merge(claim.clone(), SignedClaim::sign(&claim, &key)).is_some());
+        self.with(|delegation, cx, others| delegation.claim_holds(cx, others, &claim, None));
+    }
+
+    /// Both members have probed and the other is nearer: the award that it is told.
+    fn awarded_to_the_other() -> (Played, Award) {
+        let (mut played, _) = Played::with_another();
+        played.settle();
+        let first = played.members.live()[0] == played.cx.me;
+        for ours in [first, !first] {
+            if ours {
+                played.probed(9_000)
+            } else {
+                played.other_probed(2_000, 2_000)
+            }
+            played.pass(10 * TOOK);
+            if ours == first {
+                assert!(played.go_on());
+            }
+        }
+        let award = played.award();
+        (played, award)
+    }
+
+    fn award(&mut self) -> Award {
+        match self.wanted().pop() {
+            Some(Command::Peers(PeerCommand::Ask { request: Request::Award { award, .. }, .. })) => award,
+            another => panic!("no award but {another:?}"),
+        }
+    }
+}
+
+fn around() -> Subnet {
+    subnet("192.0.2.0/24")
+}
+
+fn target() -> ProbeTarget {
+    ProbeTarget { address: "192.0.2.7:80".parse().unwrap(), host: "a.ke".parse().unwrap(), secure: false }
+}
+
+#[test]
+fn whoever_is_alone_gets_the_subnet_without_a_probe() {
+    let mut played = Played::new(1);
+    let standing = played.with(|delegation, cx, others| delegation.settle_for(cx, others, target()));
+    assert_eq!((standing, played.wanted().len()), (None, 0));
+    let Some(Signal::Awarded(award)) = played.cx.signals.pop_front() else { panic!("no award") };
+    assert_eq!((award.subnet, award.epoch, award.probes, award.rtt_us), (around(), 1, 0, None));
+    played.settle();
+    assert!(played.cx.signals.is_empty(), "it is awarded only once");
+}
+
+#[test]
+fn the_address_rests_after_each_probe_and_the_nearest_gets_the_subnet() {
+    let (mut played, other) = Played::with_another();
+    played.settle();
+    let first = played.members.live()[0] == played.cx.me;
+    if first {
+        played.probed(9_000)
+    } else {
+        played.other_probed(2_000, 2_000)
+    }
+    played.pass(10 * TOOK - 1);
+    assert!(!played.go_on() && played.wanted().is_empty(), "it rests");
+    played.pass(1);
+    assert!(played.go_on());
+    if first {
+        played.other_probed(2_000, 2_000)
+    } else {
+        played.probed(9_000)
+    }
+    let asked = played.wanted();
+    let [Command::Peers(PeerCommand::Ask { to, request: Request::Award { award, rest }, .. })] = &asked[..] else { panic!("{asked:?}") };
+    assert_eq!((*to, award.rtt_us, award.probes, award.answers.len()), (other, Some(2_000), 2, 1));
+    assert_eq!(*rest, 10 * TOOK, "the rest that is left over is for the new owner to keep");
+}
+
+#[test]
+fn a_new_steward_lets_the_address_rest_first() {
+    let (mut played, _) = Played::with_another();
+    played.members.farewell(&mut played.cx, AccessPoint([9; 32]), false);
+    played.settle();
+    assert!(!played.go_on() && played.wanted().is_empty(), "the steward before may have had it probed a moment ago");
+    played.pass(1_000);
+    assert!(played.go_on() && played.wanted().len() == 1);
+}
+
+#[test]
+fn a_receipt_that_says_something_else_than_its_prober_is_not_believed() {
+    let (mut played, other) = Played::with_another();
+    played.settle();
+    if played.members.live()[0] == played.cx.me {
+        played.probed(9_000);
+        played.pass(10 * TOOK);
+        played.go_on();
+        played.other_probed(2_000, 20_000);
+        let Some(Signal::Awarded(award)) = played.cx.signals.pop_front() else { panic!("no award") };
+        assert_eq!((award.probes, award.runner_up), (1, None));
+    } else {
+        played.other_probed(2_000, 20_000);
+        played.pass(10 * TOOK);
+        played.go_on();
+        let asked = played.wanted();
+        let [Command::Web(WebCommand::Probe { .. })] = &asked[..] else { panic!("{asked:?}, and {other} is not asked again") };
+    }
+    assert_eq!(played.cx.counters.refused.values().sum::<u64>(), 1);
+}
+
+#[test]
+fn an_award_that_nobody_claims_is_repeated_and_then_the_search_begins_anew() {
+    let (mut played, first) = Played::awarded_to_the_other();
+    for _ in 1..4 {
+        played.pass(10_000);
+        assert!(played.go_on() && played.wanted().is_empty(), "it may be claiming at this moment");
+        played.pass(1_000);
+        assert!(played.go_on());
+        let again = played.award();
+        assert_eq!((again.subnet, again.rtt_us), (first.subnet, first.rtt_us));
+    }
+    played.pass(10_000);
+    assert!(played.go_on() && played.wanted().is_empty());
+    assert_eq!((played.delegation.rounds().running(), played.delegation.next_queued(&played.cx)), (0, Some((around(), target()))));
+}
+
+#[test]
+fn a_claim_ends_the_search_that_it_decides() {
+    let (mut played, _) = Played::awarded_to_the_other();
+    played.claimed(2, subnet("192.0.3.0/24"));
+    assert!(played.delegation.rounds().is_running(&around()), "it is another subnet's");
+    played.claimed(2, around());
+    assert_eq!((played.delegation.rounds().running(), played.cx.counters.settled.get(&2)), (0, Some(&1)));
+    played.settle();
+    assert!(!played.delegation.rounds().is_running(&around()), "it has an owner");
+}
+
+#[test]
+fn only_stewards_are_obeyed_and_only_once() {
+    let (mut played, other) = Played::with_another();
+    let mut answer = |from, held_back| {
+        let order = ProbeOrder { subnet: around(), target: target(), before: Vec::new() };
+        played.with(|delegation, cx, others| delegation.probe_for(cx, others, (from, 7), order, held_back));
+        match played.wanted().pop() {
+            Some(Command::Web(WebCommand::Probe { .. })) => Ok(()),
+            Some(Command::Peers(PeerCommand::Answer { ticket: 7, response: Response::ProbeDeclined(why, _) })) => Err(why),
+            another => panic!("{another:?}"),
+        }
+    };
+    assert_eq!(answer(AccessPoint([9; 32]), false), Err(Declined::NoSteward));
+    assert_eq!(answer(other, true), Err(Declined::HeldBack));
+    assert_eq!(answer(other, false), Ok(()));
+    assert_eq!(answer(other, false), Err(Declined::ProbedAlready));
+}
