@@ -37,7 +37,7 @@ use nearcrawl_model::{
     edition::Edition,
     fetch::ProbeKind,
     fingerprint::FingerprintKey,
-    message::{Request, Response},
+    message::Response,
     subnet::Subnet,
     time::{Millis, Moment, Now},
     url::Host,
@@ -172,10 +172,7 @@ impl Crawler {
                 superseded: BTreeMap::new(),
             },
             replication: Replication::default(),
-            migration: Migration {
-                moves: crate::migration::handover::Moves::default(),
-                judge: crate::migration::judge::Migrating::default(),
-            },
+            migration: Migration::default(),
             report: Report::new(now.moment),
             context: Context {
                 me,
@@ -328,10 +325,6 @@ impl Crawler {
         self.context.me
     }
 
-    pub(crate) fn ask(&mut self, to: AccessPoint, pending: Pending, request: Request) {
-        self.context.ask(to, pending, request);
-    }
-
     pub(crate) fn answer(&mut self, ticket: u64, response: Response) {
         self.context.answer(ticket, response);
     }
@@ -342,10 +335,6 @@ impl Crawler {
 
     pub(crate) fn refuse(&mut self, class: &'static str) {
         self.context.refuse(class);
-    }
-
-    pub(crate) fn live(&self) -> Vec<AccessPoint> {
-        self.membership.live()
     }
 
     /// Carries out what machines want of each other, in the order in which they said so.
@@ -375,6 +364,10 @@ impl Crawler {
                 self.delegation.member_died(&self.context, gone);
                 self.dead(gone);
             }
+            Signal::NextOwnerChanged(subnet) => self.next_owner_changed(subnet),
+            Signal::HandOverCalledOff(subnet) => self.hand_over_called_off(subnet),
+            Signal::HandOverCloses(last_row) => self.hand_over_closes(last_row.map(|row| *row)),
+            Signal::WayMeasured { subnet, rtt_us } => self.delegation.way_changed(&self.context, subnet, rtt_us),
             Signal::MembersChanged => {
                 self.assign_replicas();
                 self.routing.wake_all();

@@ -5,6 +5,10 @@ use crate::{
     crawl::resume::starting_urls,
     crawler::Crawler,
     delegation::{Delegation, Others, prober::ProbeOrder},
+    migration::{
+        Migration,
+        handover::{Immovable, Offer, Proposal, Stage, Surroundings},
+    },
     replication::loading::JournalCopy,
     routing::{
         arrival::{Bound, Place},
@@ -14,8 +18,8 @@ use crate::{
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
-    claim::ClaimReason,
-    fetch::{LocatedHost, ProbeTarget, ResolveError},
+    claim::{ClaimReason, SignedClaim},
+    fetch::{FetchReport, LocatedHost, ProbeTarget, ResolveError},
     journal::{JournalEntry, JournalKey},
     message::Response,
     subnet::Subnet,
@@ -175,7 +179,7 @@ impl Crawler {
         if found.is_empty() && matches!(reason, ClaimReason::OwnerDead | ClaimReason::Released | ClaimReason::Moved) {
             self.delegation.rest_subnet(&self.context, subnet, UNKNOWN_REST);
         }
-        self.read_chronicles(subnet, found.ownership_histories());
+        self.migration.read_history(&self.context, subnet, found.ownership_histories());
         let mut outgoing = Vec::new();
         for (copy, former) in found.into_journals() {
             outgoing.extend(self.begin_from(copy, former, epoch));
@@ -200,7 +204,7 @@ impl Crawler {
         self.recall_run_before(&key);
         if taken_over < epoch && epoch > 1 {
             self.journal(&key.host, JournalEntry::TakenOver { epoch });
-            self.carry_chronicle(key.subnet, &key.host);
+            self.carry_history(key.subnet, &key.host);
         }
         outgoing
     }
@@ -211,7 +215,7 @@ impl Crawler {
         let reroute = self.ownership.register.claim(&subnet).is_some();
         self.replication.stop_loading(&subnet);
         self.ownership.unwatch(&subnet);
-        self.forget_accesses(&subnet);
+        self.migration.forget_accesses(&subnet);
         self.dissolve(subnet, reroute);
         self.report.mark_changed();
     }
@@ -251,7 +255,7 @@ impl Crawler {
     pub(crate) fn owner_for(&mut self, located: &LocatedHost) -> Option<AccessPoint> {
         let Crawler { delegation, context, membership: members, ownership, shutdown, crawl, routing, replication, migration, .. } = self;
         let first = routing.first_for(&located.host);
-        let changing = |subnet: &Subnet| replication.is_loading(subnet) || migration.moves.stopped(subnet);
+        let changing = |subnet: &Subnet| replication.is_loading(subnet) || migration.has_stopped(subnet);
         let others = Others { members, ownership, shutdown };
         let owner = delegation.owner_for(context, others, crawl, changing, located, first);
         self.settle_signals();
@@ -340,5 +344,116 @@ impl Crawler {
         self.crawl.sites.keys().for_each(|host| self.report.site_changed(host));
         self.routing.wake_all();
         self.route();
+    }
+}
+
+/// Hand-overs and the judgements before them.
+impl Crawler {
+    /// How far everything is that moves here.
+    pub fn stages(&self) -> impl Iterator<Item = Stage> + '_ {
+        self.migration.stages()
+    }
+
+    /// How far a subnet is on its way from here to another owner, or from another owner to us.
+    pub fn moving(&self, subnet: &Subnet) -> Option<Stage> {
+        self.migration.stage_of(subnet)
+    }
+
+    /// Whether a subnet can be handed over to somebody now; the epoch of our claim to it.
+    pub fn may_move(&self, subnet: &Subnet, to: &AccessPoint) -> Result<u64, Immovable> {
+        self.migration.may_move(&self.context, &self.view().surroundings(), subnet, to)
+    }
+
+    /// Has migration do something, with all that it reads; then what it wants of others is done.
+    fn migrate<T>(&mut self, act: impl FnOnce(&mut Migration, &mut Context, &Surroundings<'_>) -> T) -> T {
+        let held_back = self.held_back().is_some();
+        let around = Surroundings {
+            membership: &self.membership,
+            ownership: &self.ownership,
+            crawl: &self.crawl,
+            replication: &self.replication,
+            delegation: &self.delegation,
+            report: &self.report,
+            held_back,
+        };
+        let done = act(&mut self.migration, &mut self.context, &around);
+        self.settle_signals();
+        done
+    }
+
+    /// A subnet of ours should have another owner.
+    pub(crate) fn hand_over(&mut self, subnet: Subnet, to: AccessPoint, why: String) {
+        self.migrate(|migration, cx, around| migration.propose(cx, around, [Proposal { subnet, to, why }]));
+    }
+
+    /// An owner offers us a subnet.
+    pub(crate) fn offered(&mut self, ticket: u64, offer: Offer) {
+        self.migrate(|migration, cx, around| migration.offered(cx, around, ticket, offer));
+    }
+
+    /// An owner hands us a subnet whose journals are all here.
+    pub(crate) fn take_over(&mut self, from: AccessPoint, ticket: u64, release: SignedClaim) {
+        if self.migration.handed_over(&mut self.context, from, ticket, &release) {
+            self.hear_claims(vec![release]);
+            self.tick_succession();
+            self.answer(ticket, Response::Noted);
+        }
+    }
+
+    /// Whoever we offered a subnet to answered, or did not.
+    pub(crate) fn offer_answered(&mut self, subnet: Subnet, from: AccessPoint, answer: Option<Response>) {
+        self.migration.offer_answered(&mut self.context, subnet, from, answer);
+        self.settle_signals();
+    }
+
+    /// Takes every hand-over one step further, if it is time.
+    pub(crate) fn tick_moves(&mut self) {
+        for subnet in self.migration.outgoing() {
+            self.migrate(|migration, cx, around| migration.step(cx, around, subnet));
+        }
+    }
+
+    /// Looks at how busy we are.
+    pub(crate) fn tick_load(&mut self) {
+        self.migrate(|migration, cx, around| migration.tick_load(cx, around));
+    }
+
+    /// A request to a server of ours ended.
+    pub(crate) fn time_access(&mut self, subnet: Subnet, report: &FetchReport) {
+        self.migrate(|migration, cx, around| migration.time_access(cx, around, subnet, report));
+    }
+
+    /// A tree of a subnet of ours is done for this time.
+    pub(crate) fn end_access(&mut self, subnet: Subnet) {
+        self.migrate(|migration, cx, around| migration.end_access(cx, around, subnet));
+    }
+
+    /// The next owner of a subnet is known, or there is none any more: who has copies of its journals is another now.
+    pub(crate) fn next_owner_changed(&mut self, subnet: Subnet) {
+        self.replication.assign_subnet(&self.context, &self.membership, &self.migration, &subnet);
+    }
+
+    /// A subnet stays: its crawl goes on.
+    pub(crate) fn hand_over_called_off(&mut self, subnet: Subnet) {
+        self.next_owner_changed(subnet);
+        for host in self.crawl.by_subnet.get(&subnet).cloned().unwrap_or_default() {
+            self.want(&host);
+        }
+        self.route();
+    }
+
+    /// Nothing of a subnet is under way any more: its last row, if it has a journal, is stored with all before it.
+    pub(crate) fn hand_over_closes(&mut self, last_row: Option<(Host, JournalEntry)>) {
+        if let Some((host, entry)) = last_row {
+            self.journal(&host, entry);
+        }
+        self.replication.flush(&mut self.context);
+    }
+
+    /// A journal begins with us: what is known of the owners before is written down.
+    pub(crate) fn carry_history(&mut self, subnet: Subnet, host: &Host) {
+        if let Some(entry) = self.migration.first_row(&self.crawl, &subnet, host) {
+            self.journal(host, entry);
+        }
     }
 }

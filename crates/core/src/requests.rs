@@ -4,6 +4,7 @@ use crate::{
     crawler::{Crawler, Pending},
     delegation::prober::ProbeOrder,
     event::{Command, HierarchyCommand, StoreCommand},
+    migration::handover::Offer,
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -42,7 +43,7 @@ impl Crawler {
                 let standing = standing.map(|held| held.proof.clone());
                 self.answer(ticket, Response::Settling(standing));
             }
-            Request::Offer { subnet, epoch } => self.offered(from, ticket, subnet, epoch),
+            Request::Offer { subnet, epoch } => self.offered(ticket, Offer { from, subnet, epoch }),
             Request::TakeOver(release) => self.take_over(from, ticket, release),
             Request::HandOff(parcels) => self.take_in(ticket, parcels),
             Request::Keep(rows) => self.replication.keep(&mut self.context, &self.ownership, from, ticket, rows),

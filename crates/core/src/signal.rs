@@ -1,7 +1,7 @@
 //! What one machine wants of another. [`crate::crawler::Crawler::settle_signals`] carries signals out in order, after the machine that gave them has returned.
 
 use nearcrawl_hierarchy::Hierarchy;
-use nearcrawl_model::{access_point::AccessPoint, claim::Claim, message::Award, subnet::Subnet};
+use nearcrawl_model::{access_point::AccessPoint, claim::Claim, journal::JournalEntry, message::Award, subnet::Subnet, url::Host};
 use std::sync::Arc;
 
 /// What one machine wants of another, grouped by who receives it.
@@ -23,6 +23,14 @@ pub(crate) enum Signal {
     MemberMet(AccessPoint),
     /// To delegation and ownership: the roster gave somebody up.
     MemberDied(AccessPoint),
+    /// To replication: the next owner of a subnet is known, or there is none any more; it is one of the replicas.
+    NextOwnerChanged(Subnet),
+    /// To replication and crawl: a subnet that was to be handed over stays.
+    HandOverCalledOff(Subnet),
+    /// To crawl and replication: this last row is written, if the subnet has a journal, and stored with all before it.
+    HandOverCloses(Option<Box<(Host, JournalEntry)>>),
+    /// To delegation: what we measured of the way to a subnet just now, be it more or less than before.
+    WayMeasured { subnet: Subnet, rtt_us: u32 },
     /// To replication and routing: the living are others than before.
     MembersChanged,
     /// To the report: what the roll-up tells has changed.

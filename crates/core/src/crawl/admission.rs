@@ -68,7 +68,7 @@ impl Crawler {
     /// A member hands URLs to us. All hosts of one message are answered together.
     pub(crate) fn take_in(&mut self, ticket: u64, parcels: Vec<HandOff>) {
         let around = |address| self.ownership.register.around(address).map(|claim| claim.subnet);
-        let changing = |subnet: Subnet| self.replication.is_loading(&subnet) || self.migration.moves.stopped(&subnet);
+        let changing = |subnet: Subnet| self.replication.is_loading(&subnet) || self.migration.has_stopped(&subnet);
         let busy = parcels.iter().any(|parcel| around(parcel.host.address).is_some_and(changing));
         let crowded = self.crawl.waiting >= self.context.settings.max_waiting || !self.crawl.disk_has_space;
         if busy || crowded || self.shutdown.is_stopping() || !self.ownership.is_synced() {
@@ -177,7 +177,7 @@ impl Crawler {
         let epoch = self.ownership.register.claim(&key.subnet).map_or(0, |claim| claim.epoch);
         if epoch > 1 {
             self.journal(&host, JournalEntry::TakenOver { epoch });
-            self.carry_chronicle(key.subnet, &host);
+            self.carry_history(key.subnet, &host);
         }
     }
 

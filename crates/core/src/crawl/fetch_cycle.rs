@@ -71,7 +71,7 @@ impl Crawler {
         loop {
             let Some(site) = self.crawl.sites.get(host) else { return false };
             let mine = self.ownership.register.claim(&site.key.subnet).is_some_and(|claim| claim.owner == self.context.me);
-            if !mine || self.ownership.is_watched(&site.key.subnet) || self.migration.moves.stopped(&site.key.subnet) || self.asleep(site) {
+            if !mine || self.ownership.is_watched(&site.key.subnet) || self.migration.has_stopped(&site.key.subnet) || self.asleep(site) {
                 return false;
             }
             if self.context.settings.scope.denies(host)

@@ -29,7 +29,7 @@ use nearcrawl_model::{
     url::{Host, PageUrl},
 };
 use scheduler::Scheduler;
-use site::Site;
+use site::{Site, former::Memory};
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
@@ -53,4 +53,14 @@ pub(crate) struct Crawl {
     pub(crate) next_site: u64,
     /// Journals of earlier runs, dropped when the newer run is complete.
     pub(crate) superseded: BTreeMap<Host, JournalKey>,
+}
+
+impl Crawl {
+    /// Whether nothing of a subnet's sites is under way: no request, no question to the seen set, no URLs that are read back.
+    pub(crate) fn is_quiet(&self, subnet: &Subnet) -> bool {
+        let Some(hosts) = self.by_subnet.get(subnet) else { return true };
+        let asleep = |site: &Site| site.memory == Memory::Reading || self.awakening.contains_key(&site.number);
+        let busy = |host: &Host| self.sites.get(host).is_some_and(|site| site.is_busy() || asleep(site));
+        !hosts.iter().any(busy) && !self.seen_pending.values().any(|purpose| purpose.concerns(hosts))
+    }
 }

@@ -17,8 +17,10 @@ mod estimate;
 mod experience;
 mod family;
 pub mod handover;
+mod history;
 pub mod judge;
 mod load_shedding;
+mod machine;
 mod price;
 pub mod twoma;
 
@@ -29,11 +31,7 @@ pub use automaton::{Answer, Automaton, STATES};
 pub use case::{Candidate, Case, Judgement, MAX_ARMS, Prior, Rival, Verdict};
 pub use change_detection::{Change, ChangeDetector};
 pub use family::{Families, MAX_FAMILIES, Scale};
+pub(crate) use history::{MAX_HISTORIES, OwnershipHistory};
 pub use load_shedding::{ShedCandidate, shed_load};
+pub(crate) use machine::Migration;
 pub use price::LoadPrice;
-
-/// Subnets that move, and those that should.
-pub(crate) struct Migration {
-    pub(crate) moves: handover::Moves,
-    pub(crate) judge: judge::Migrating,
-}

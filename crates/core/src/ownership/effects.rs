@@ -18,7 +18,7 @@ impl Crawler {
     pub(crate) fn tick_succession(&mut self) {
         self.tick_recovery();
         if !self.shutdown.is_stopping() {
-            let handed = |subnet: &Subnet, epoch| self.migration.moves.was_handed(subnet, epoch);
+            let handed = |subnet: &Subnet, epoch| self.migration.was_handed(subnet, epoch);
             self.ownership.take_over(&mut self.context, &self.membership, self.delegation.knowledge(), handed);
         }
     }
@@ -47,10 +47,6 @@ impl Crawler {
         self.replication.load_from_replicas(&mut self.context, &self.membership, subnet);
     }
 
-    pub(crate) fn make_claims(&mut self, claims: Vec<Claim>) {
-        self.ownership.make_claims(&mut self.context, claims);
-    }
-
     /// Claims came from elsewhere: believe those that their owners signed and that are stronger than what we know.
     pub(crate) fn hear_claims(&mut self, proofs: Vec<SignedClaim>) {
         let mut new = Vec::new();
@@ -72,7 +68,7 @@ impl Crawler {
     pub(crate) fn hold(&mut self, claim: Claim, proof: SignedClaim) -> bool {
         let (subnet, owner, released) = (claim.subnet, claim.owner, claim.released);
         let Some(Holding { claim, before }) = self.ownership.merge(claim, proof) else { return false };
-        self.chronicle(&claim);
+        self.migration.claim_holds(&self.context, &claim);
         self.context.signal(Signal::RollUpChanged);
         self.settle_signals();
         let (delegation, context, others) = self.delegating();
@@ -111,7 +107,7 @@ impl Crawler {
                 self.context.counters.deputies += 1;
             }
             if released {
-                self.released_for_good(subnet, proof.clone());
+                self.migration.release_stored(&mut self.context, subnet, proof.clone());
             }
             self.ownership.tell(&claim, proof);
             if awarded {

@@ -115,7 +115,7 @@ impl Crawler {
         self.report.count_members(self.membership.settled(now).len());
         self.ownership.tick_comparison(&mut self.context, &self.membership);
         if self.report.is_due(now) {
-            let load = self.migration.judge.load_told();
+            let load = self.migration.load_told();
             let complete = self.replication.subnets_loading() == 0;
             self.report.tell(&mut self.context, &self.membership, &self.ownership, &self.crawl, load, complete);
         }

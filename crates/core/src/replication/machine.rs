@@ -102,7 +102,7 @@ impl Replication {
     pub(crate) fn assign(&mut self, cx: &Context, members: &Membership, migration: &Migration, key: &JournalKey) {
         let stewards = members.stewards_of(&key.subnet).into_iter();
         let mut replicas: Vec<_> = stewards.filter(|steward| *steward != cx.me).take(REPLICAS).collect();
-        replicas.extend(migration.moves.next_owner(&key.subnet).filter(|next| !replicas.contains(next)));
+        replicas.extend(migration.next_owner(&key.subnet).filter(|next| !replicas.contains(next)));
         self.replicas.assign(key, &replicas);
     }
 

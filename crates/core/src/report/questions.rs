@@ -1,7 +1,7 @@
 //! What the process may ask of an access point: each question is answered by a [`View`] or by the machine that knows.
 
 use super::{Counters, Outside, View};
-use crate::{crawler::Crawler, membership::machine::HeldBack};
+use crate::{crawler::Crawler, membership::machine::HeldBack, migration::handover::Surroundings};
 use nearcrawl_model::{
     access_point::AccessPoint,
     subnet::Subnet,
@@ -112,5 +112,20 @@ impl Crawler {
     /// What the swarm knows so far, as far as this access point knows.
     pub fn results(&self) -> SwarmResults {
         self.report.results(&self.context, &self.membership, &self.ownership)
+    }
+}
+
+impl<'a> View<'a> {
+    /// What migration reads.
+    pub(crate) fn surroundings(&self) -> Surroundings<'a> {
+        Surroundings {
+            membership: self.membership,
+            ownership: self.ownership,
+            crawl: self.crawl,
+            replication: self.replication,
+            delegation: self.delegation,
+            report: self.report,
+            held_back: self.held_back().is_some(),
+        }
     }
 }

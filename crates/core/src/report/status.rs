@@ -9,7 +9,10 @@ use crate::{
 use crate::{
     crawler::MAX_OUTGOING,
     delegation::rounds::MAX_QUEUED,
-    migration::handover::{MAX_CHRONICLES, MAX_COMING, MAX_GOING},
+    migration::{
+        MAX_HISTORIES,
+        handover::{MAX_INCOMING, MAX_OUTGOING as MAX_HAND_OVERS},
+    },
     replication::MAX_GATHERED,
     report::View,
 };
@@ -132,7 +135,7 @@ impl View<'_> {
 
     fn migration_view(&self) -> MigrationView {
         let counters = &self.context.counters;
-        let (busy_permille, price_permille) = self.migration.judge.load_told();
+        let (busy_permille, price_permille) = self.migration.load_told();
         MigrationView {
             rule: self.context.settings.migration.rule.name().to_owned(),
             judged: counters.accesses_judged,
@@ -171,7 +174,7 @@ impl View<'_> {
     /// What grows in the crawler.
     fn limits(&self) -> Vec<LimitView> {
         let politeness = self.crawl.scheduler.politeness();
-        let (going, coming) = self.migration.moves.under_way();
+        let (going, coming) = self.migration.under_way();
         vec![
             limit("URLs being sent to their owners", self.routing.outbox().len(), MAX_OUTGOING),
             limit("pinned addresses", self.routing.locator().remembered(), MAX_PINS),
@@ -189,9 +192,9 @@ impl View<'_> {
                 self.context.settings.contacts_per_subnet as usize,
             ),
             limit("subnets with counted contacts", self.delegation.prober().contacts().len(), MAX_PROBED),
-            limit("outgoing hand-overs", going, MAX_GOING),
-            limit("incoming hand-overs", coming, MAX_COMING),
-            limit("subnets with an ownership history", self.migration.moves.chronicles.len(), MAX_CHRONICLES),
+            limit("outgoing hand-overs", going, MAX_HAND_OVERS),
+            limit("incoming hand-overs", coming, MAX_INCOMING),
+            limit("subnets with an ownership history", self.migration.histories(), MAX_HISTORIES),
         ]
     }
 }

@@ -147,11 +147,11 @@ impl View<'_> {
         view.subnet = Some(subnet);
         let known = self.known_members();
         view.ownership = claim.map(|claim| OwnershipView::new(claim, |short| known.get(&short).copied()));
-        view.history = claim.and_then(|claim| self.migration.moves.history_of(&claim.subnet)).unwrap_or_default();
+        view.history = claim.and_then(|claim| self.migration.history_of(&claim.subnet)).unwrap_or_default();
         for held in &mut view.history {
             held.released_text = held.released_text.take().map(|stored| reason::shown(&stored));
         }
-        let judgement = claim.and_then(|claim| self.migration.judge.last_judgement(self.context, &claim.subnet));
+        let judgement = claim.and_then(|claim| self.migration.last_judgement(self.context, &claim.subnet));
         view.judgement_text = judgement.map(|stored| reason::shown(&stored));
         view.owner_liveness = claim.and_then(|claim| self.liveness(claim.owner));
         view.owner_is_me = claim.is_some_and(|claim| claim.owner == self.context.me && !claim.released);

@@ -1,0 +1,112 @@
+//! The next owner's side of a hand-over: subnets that it said yes to, and those that it was handed.
+
+use super::{
+    Stage, Surroundings,
+    stage::{COPY_PATIENCE, STOP_PATIENCE},
+};
+use crate::{context::Context, ownership::register::claimable};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::SignedClaim,
+    message::{Response, Unwilling},
+    subnet::Subnet,
+    time::Moment,
+};
+use std::collections::BTreeMap;
+
+/// Subnets on their way in at a time.
+pub(crate) const MAX_INCOMING: usize = 4;
+
+/// Subnets on their way to this access point.
+#[derive(Debug, Default)]
+pub(crate) struct Incoming {
+    accepted: BTreeMap<Subnet, Accepted>,
+    /// Subnets that were handed to us with everything, and the epoch of the release.
+    handed: BTreeMap<Subnet, u64>,
+}
+
+/// A subnet that we said yes to.
+#[derive(Debug)]
+struct Accepted {
+    /// Of the present owner's claim.
+    epoch: u64,
+    /// Until when we wait for it.
+    until: Moment,
+}
+
+/// An owner wants us to have a subnet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offer {
+    pub(crate) from: AccessPoint,
+    pub(crate) subnet: Subnet,
+    /// Of its claim.
+    pub(crate) epoch: u64,
+}
+
+impl Incoming {
+    /// How many subnets were accepted and have not been handed over yet.
+    pub(crate) fn len(&self) -> usize {
+        self.accepted.len()
+    }
+
+    /// Whether a subnet was handed to us with all its journals by the owner who released it at this epoch.
+    pub(crate) fn was_handed(&self, subnet: &Subnet, released_at: u64) -> bool {
+        self.handed.get(subnet) == Some(&released_at)
+    }
+
+    /// How far each of them is.
+    pub(crate) fn stages(&self) -> impl Iterator<Item = Stage> {
+        self.accepted.keys().map(|_| Stage::Coming).chain(self.handed.keys().map(|_| Stage::Handed))
+    }
+
+    /// How far a subnet is on its way to us.
+    pub(crate) fn stage_of(&self, subnet: &Subnet) -> Option<Stage> {
+        let accepted = self.accepted.contains_key(subnet).then_some(Stage::Coming);
+        accepted.or_else(|| self.handed.contains_key(subnet).then_some(Stage::Handed))
+    }
+
+    /// An owner offers us a subnet: answers whether we would have it.
+    pub(crate) fn offered(&mut self, cx: &mut Context, around: &Surroundings<'_>, ticket: u64, offer: Offer) {
+        let Offer { from, subnet, epoch } = offer;
+        let now = cx.now.moment;
+        self.accepted.retain(|_, accepted| accepted.until > now);
+        let theirs = around.ownership.register.claim(&subnet).is_some_and(|claim| (claim.owner, claim.epoch) == (from, epoch));
+        let unwilling = if !theirs || !claimable(&subnet) {
+            Some(Unwilling::NotYours)
+        } else if !around.may_take_part(cx) {
+            Some(Unwilling::HeldBack)
+        } else if around.crawl.waiting >= cx.settings.max_waiting {
+            Some(Unwilling::Full)
+        } else if self.accepted.len() >= MAX_INCOMING && !self.accepted.contains_key(&subnet) {
+            Some(Unwilling::Busy)
+        } else {
+            None
+        };
+        if unwilling.is_none() {
+            self.accepted.insert(subnet, Accepted { epoch, until: now.after(COPY_PATIENCE + STOP_PATIENCE) });
+        }
+        cx.answer(ticket, Response::Offered(unwilling));
+    }
+
+    /// An owner released a subnet for us and says that we have all its journals. Whether that is so; otherwise it is refused.
+    #[must_use]
+    pub(crate) fn handed_over(&mut self, cx: &mut Context, from: AccessPoint, ticket: u64, release: &SignedClaim) -> bool {
+        let opened = release.open().ok();
+        let Some(claim) = opened.filter(|claim| claim.owner == from && claim.released && claim.runner_up == Some(cx.me)) else {
+            cx.refuse("invalid hand-overs");
+            cx.answer(ticket, Response::Refused("this is not the sender's release, or it does not name this access point".to_owned()));
+            return false;
+        };
+        if self.accepted.remove(&claim.subnet).is_some_and(|accepted| accepted.epoch == claim.epoch) {
+            self.handed.insert(claim.subnet, claim.epoch);
+        }
+        true
+    }
+
+    /// A subnet has an owner since `epoch`: what was handed to us before is of no use any more.
+    pub(crate) fn claimed(&mut self, subnet: &Subnet, epoch: u64) {
+        if self.handed.get(subnet).is_some_and(|released_at| *released_at < epoch) {
+            self.handed.remove(subnet);
+        }
+    }
+}

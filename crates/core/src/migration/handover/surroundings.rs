@@ -1,0 +1,50 @@
+//! What does a hand-over depend on besides itself? Other machines, to be read.
+
+use crate::{
+    context::Context, crawl::Crawl, delegation::Delegation, membership::Membership, ownership::Ownership, replication::Replication,
+    report::Report,
+};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::{Claim, ClaimReason},
+    subnet::Subnet,
+};
+
+/// The machines that migration reads; it changes none of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Surroundings<'a> {
+    pub(crate) membership: &'a Membership,
+    pub(crate) ownership: &'a Ownership,
+    pub(crate) crawl: &'a Crawl,
+    pub(crate) replication: &'a Replication,
+    pub(crate) delegation: &'a Delegation,
+    pub(crate) report: &'a Report,
+    /// Whether nothing may be fetched now.
+    pub(crate) held_back: bool,
+}
+
+impl Surroundings<'_> {
+    /// Our own claim to a subnet, if we have one.
+    pub(super) fn own_claim(&self, cx: &Context, subnet: &Subnet) -> Option<&Claim> {
+        self.ownership.register.claim(subnet).filter(|claim| claim.owner == cx.me)
+    }
+
+    /// The epoch of our claim to a subnet, if it may change hands now.
+    pub(super) fn movable_epoch(&self, cx: &Context, subnet: &Subnet) -> Option<u64> {
+        let claim = self.own_claim(cx, subnet)?;
+        let settled = !self.replication.is_loading(subnet) && !self.ownership.is_watched(subnet);
+        // One's own network is one's own (IPMicra §4.1).
+        let movable = claim.reason != ClaimReason::OwnSubnet && settled;
+        (movable && self.may_take_part(cx)).then_some(claim.epoch)
+    }
+
+    /// Whether this access point may give and take subnets now: it fetches, and a quorum answers.
+    pub(super) fn may_take_part(&self, cx: &Context) -> bool {
+        !self.held_back && self.membership.may_claim(cx.now.moment)
+    }
+
+    /// The living but for ourselves.
+    pub(crate) fn others(&self, me: AccessPoint) -> impl Iterator<Item = AccessPoint> {
+        self.membership.live().into_iter().filter(move |who| *who != me)
+    }
+}

@@ -1,0 +1,207 @@
+//! How is one subnet of ours crawled from here, and how would it be from elsewhere?
+
+use super::Access;
+use crate::{
+    context::Context,
+    migration::{Answer, Automaton, Candidate, Case, Judgement, LoadPrice, Prior, Scale, Verdict, handover::Surroundings},
+    signal::Signal,
+};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    fetch::{FetchReport, ProbeKind},
+    subnet::Subnet,
+    summary::RollUp,
+    time::Millis,
+    view::Span,
+};
+use rand::rngs::StdRng;
+
+/// Access points that are thought of beside the present one: the nearest, as far as is known.
+const MAX_CANDIDATES: usize = 8;
+
+/// What the latest access took here may be off by so much, as a share.
+const ERROR_HERE: f64 = 0.1;
+
+/// A way that is so much longer or shorter than was known is another one: as a share, and in microseconds.
+const NEWS_OF_THE_WAY: f64 = 0.25;
+const MIN_NEWS_US: f64 = 2_000.0;
+
+/// One subnet of ours.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    case: Case<AccessPoint>,
+    /// The paper's automaton, which knows nothing of cases.
+    automaton: Automaton,
+    access: Access,
+    /// What servers here need beside the way, in microseconds: the least that was seen.
+    service_us: Option<f64>,
+    /// What connecting took the last time, in microseconds.
+    connected_us: Option<f64>,
+    /// How the last access was judged.
+    judged: Option<Judgement<AccessPoint>>,
+    /// The same in a sentence.
+    said: String,
+    /// How long requests took since the load was looked at, in microseconds.
+    spent_us: f64,
+}
+
+impl Watched {
+    /// Nothing is known yet, or what a former owner learnt.
+    pub(super) fn new(states: u8, learnt: Option<Case<AccessPoint>>) -> Watched {
+        Watched {
+            case: learnt.unwrap_or_else(|| Case::new(states)),
+            automaton: Automaton::new(states),
+            access: Access::default(),
+            service_us: None,
+            connected_us: None,
+            judged: None,
+            said: String::new(),
+            spent_us: 0.0,
+        }
+    }
+
+    /// A request ended. Returns how many there were in this access.
+    pub(super) fn add(&mut self, report: &FetchReport) -> u32 {
+        self.spent_us += self.access.add(report);
+        self.connected_us = report.connect_us.map(f64::from).or(self.connected_us);
+        self.access.requests
+    }
+
+    /// How many requests there were in this access.
+    pub(super) fn requests(&self) -> u32 {
+        self.access.requests
+    }
+
+    /// The access that ends here; none if nothing was measured.
+    pub(super) fn end_access(&mut self) -> Option<Access> {
+        Some(std::mem::take(&mut self.access)).filter(|access| !access.is_empty())
+    }
+
+    /// By the paper's rule: rewarded or penalised for what its access took, where accesses take `average_us`. Whether it goes, and why.
+    pub(super) fn judge_by_the_paper(&mut self, answer: Answer, took_us: f64, average_us: f64) -> Option<String> {
+        let leaves = self.automaton.answer(answer);
+        let compared = format!("{} against {} on average here", per_request(took_us), per_request(average_us));
+        self.said = match answer {
+            Answer::Reward => format!("rewarded: its access took {compared}"),
+            Answer::Penalty => format!("penalised: its access took {compared}"),
+            Answer::Neither => format!("neither rewarded nor penalised: its access took {compared}"),
+        };
+        leaves.then(|| self.said.clone())
+    }
+
+    /// By our rule: against what it would take at the candidates. Where to it goes, and why.
+    pub(super) fn judge_by_case(
+        &mut self,
+        me: AccessPoint,
+        access: &Access,
+        candidates: &[Candidate<AccessPoint>],
+        scale: &Scale,
+        chance: &mut StdRng,
+    ) -> Option<(AccessPoint, String)> {
+        let changed = self.case.accessed(me, access.us_per_request() / 1e6, f64::from(access.requests), scale);
+        let judgement = self.case.judge(me, candidates, scale, chance);
+        self.judged = Some(judgement);
+        self.said = sentence(&judgement, changed);
+        match judgement.verdict {
+            Verdict::Move(to) => Some((to, self.said.clone())),
+            Verdict::Reward | Verdict::Penalty | Verdict::Neither => None,
+        }
+    }
+
+    /// By how much it is off from what was foretold, and by how much its accesses scatter, for its relatives to know.
+    pub(super) fn level_and_noise(&self, candidates: &[Candidate<AccessPoint>], scale: &Scale) -> Option<(f64, f64)> {
+        self.case.level_and_noise(candidates, scale)
+    }
+
+    /// The present owner and the few who are nearest, with what is foretold of them: all that the way does not change is as it is here.
+    /// `price` is our own.
+    pub(super) fn candidates(
+        &mut self,
+        cx: &mut Context,
+        around: &Surroundings<'_>,
+        price: LoadPrice,
+        subnet: Subnet,
+        access: &Access,
+    ) -> Vec<Candidate<AccessPoint>> {
+        let foretold = around.delegation.knowledge().foretell(&cx.hierarchy, subnet, &around.membership.live());
+        let beside_the_way = self.beside_the_way(cx, around, subnet, access);
+        let at = |arm: AccessPoint, us: f64, error: f64, price: LoadPrice| Candidate {
+            arm,
+            prior: Some(Prior { seconds: us / 1e6, error }),
+            price,
+        };
+        let price_of = |who| around.report.roll_up_of(who).map(|(told, _)| price_told(told)).unwrap_or_default();
+        let others = foretold.iter().filter(|known| known.access_point != cx.me).take(MAX_CANDIDATES);
+        let others = others.map(|known| at(known.access_point, beside_the_way + known.rtt_us, known.error, price_of(&known.access_point)));
+        std::iter::once(at(cx.me, access.us_per_request(), ERROR_HERE, price)).chain(others).collect()
+    }
+
+    /// What a request takes that is not the way, in microseconds. If the way is another one than was known, that is told.
+    fn beside_the_way(&mut self, cx: &mut Context, around: &Surroundings<'_>, subnet: Subnet, access: &Access) -> f64 {
+        let least = access.least_us();
+        let known = around.delegation.measured_by(cx.me, &subnet).map(f64::from);
+        // A probe by `http-head` waits for the server, as any request does; one by `tcp` is what connecting takes.
+        let way = match cx.settings.probe {
+            ProbeKind::HttpHead => Some((least, 0.0)),
+            ProbeKind::Tcp => self.connected_us.or(known).map(|way| (way, (least - way).max(0.0))),
+        };
+        if let Some((way, service)) = way {
+            let service = self.service_us.map_or(service, |known| known.min(service));
+            self.service_us = Some(service);
+            // The ways change: what the others hear of this one must be what it is now.
+            let way_now = way.max(least - service);
+            if known.is_none_or(|known| (way_now - known).abs() > NEWS_OF_THE_WAY * known + MIN_NEWS_US) {
+                cx.signal(Signal::WayMeasured { subnet, rtt_us: way_now as u32 });
+            }
+        }
+        (access.us_per_request() - least).max(0.0) + self.service_us.unwrap_or(0.0)
+    }
+
+    /// Whoever we wanted to have it would not, or could not.
+    pub(super) fn refused_by(&mut self, who: AccessPoint) {
+        self.case.refused(who);
+    }
+
+    /// What was learnt of it, to travel with it; empty if nothing.
+    pub(super) fn learnt(&self) -> Vec<u8> {
+        if self.case.accesses() == 0 {
+            return Vec::new();
+        }
+        postcard::to_stdvec(&self.case).unwrap_or_default()
+    }
+
+    /// How long its requests took since this was asked before, in microseconds, and how it was judged.
+    pub(super) fn take_spent(&mut self) -> (f64, Option<Judgement<AccessPoint>>) {
+        (std::mem::take(&mut self.spent_us), self.judged)
+    }
+
+    /// How it was judged last, in a sentence; none if it was not.
+    pub(super) fn last_judgement(&self, by_the_paper: bool) -> Option<String> {
+        let automaton = if by_the_paper { self.automaton } else { self.case.automaton() };
+        let said = format!("{} (state {} of {})", self.said, automaton.state() + 1, automaton.states());
+        (!self.said.is_empty()).then_some(said)
+    }
+}
+
+fn price_told(told: &RollUp) -> LoadPrice {
+    LoadPrice::of(f64::from(told.price_permille) / 1000.0)
+}
+
+fn per_request(us: f64) -> String {
+    Span((us / 1000.0).round() as Millis).to_string()
+}
+
+/// A judgement as people read it.
+fn sentence(judgement: &Judgement<AccessPoint>, changed: bool) -> String {
+    let here = per_request(judgement.seconds * 1e6);
+    let news = if changed { "the network changed; " } else { "" };
+    match (judgement.verdict, judgement.rival) {
+        (Verdict::Neither, _) | (_, None) => format!("{news}a request takes {here} here, and there is nothing to compare it with"),
+        (verdict, Some(rival)) => {
+            let there = per_request(rival.seconds * 1e6);
+            let known = if rival.tried { "as it did before" } else { "as far as is foretold" };
+            let said = if verdict == Verdict::Reward { "rewarded" } else { "penalised" };
+            format!("{news}{said}: a request takes {here} here and would take {there} at {}, {known}", rival.arm.short())
+        }
+    }
+}

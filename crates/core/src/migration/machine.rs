@@ -1,0 +1,213 @@
+//! Which subnets move, which ones should, and who had them? Judges our subnets, hands them over, and takes over those of others.
+
+use super::{
+    OwnershipHistory,
+    handover::{Immovable, Incoming, Offer, Outgoing, Proposal, Stage, Step, Surroundings},
+    judge::{Judge, Load},
+};
+use crate::{context::Context, crawl::Crawl, signal::Signal};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    chronicle::{Chronicle, Holding},
+    claim::{Claim, SignedClaim},
+    fetch::FetchReport,
+    journal::JournalEntry,
+    message::Response,
+    subnet::Subnet,
+    url::Host,
+};
+
+/// Subnets that move, those that should, and who had them.
+#[derive(Default)]
+pub(crate) struct Migration {
+    outgoing: Outgoing,
+    incoming: Incoming,
+    judge: Judge,
+    load: Load,
+    history: OwnershipHistory,
+}
+
+/// What is judged.
+impl Migration {
+    /// A request to a server of ours ended: if that completes an access of its subnet, it is judged.
+    pub(crate) fn time_access(&mut self, cx: &mut Context, around: &Surroundings<'_>, subnet: Subnet, report: &FetchReport) {
+        let proposal = self.judge.time_access(cx, around, self.load.price(), subnet, report);
+        self.propose(cx, around, proposal);
+    }
+
+    /// A tree of a subnet of ours is done for this time: its access is judged as it is.
+    pub(crate) fn end_access(&mut self, cx: &mut Context, around: &Surroundings<'_>, subnet: Subnet) {
+        let proposal = self.judge.end_access(cx, around, self.load.price(), subnet);
+        self.propose(cx, around, proposal);
+    }
+
+    /// Counts what is under way; now and then looks whether we are too busy and gives subnets away.
+    pub(crate) fn tick_load(&mut self, cx: &mut Context, around: &Surroundings<'_>) {
+        if let Some(loads) = self.load.tick(cx, around) {
+            let candidates = self.judge.shed_candidates(&loads);
+            let proposals = loads.shed(cx, candidates);
+            self.propose(cx, around, proposals);
+        }
+    }
+
+    /// A subnet is not ours any more.
+    pub(crate) fn forget_accesses(&mut self, subnet: &Subnet) {
+        self.judge.forget(subnet);
+    }
+
+    /// How a subnet of ours was judged last, in a sentence.
+    pub(crate) fn last_judgement(&self, cx: &Context, subnet: &Subnet) -> Option<String> {
+        self.judge.last_judgement(cx, subnet)
+    }
+
+    /// Our load and our price in thousandths, as they are told.
+    pub(crate) fn load_told(&self) -> (u32, u32) {
+        self.load.told()
+    }
+}
+
+/// What is handed over.
+impl Migration {
+    /// Begins to hand subnets of ours over, as far as that can be done now.
+    pub(crate) fn propose(&mut self, cx: &mut Context, around: &Surroundings<'_>, proposals: impl IntoIterator<Item = Proposal>) {
+        for proposal in proposals {
+            self.outgoing.offer(cx, around, proposal);
+        }
+    }
+
+    /// Whether a subnet can be handed over to somebody now; the epoch of our claim to it.
+    pub(crate) fn may_move(&self, cx: &Context, around: &Surroundings<'_>, subnet: &Subnet, to: &AccessPoint) -> Result<u64, Immovable> {
+        self.outgoing.may_move(cx, around, subnet, to)
+    }
+
+    /// Whoever we offered a subnet to answered, or did not.
+    pub(crate) fn offer_answered(&mut self, cx: &mut Context, subnet: Subnet, from: AccessPoint, answer: Option<Response>) {
+        if self.outgoing.answered(cx, subnet, from, answer) {
+            self.call_off(cx, subnet);
+        }
+    }
+
+    /// The subnets of ours on their way to others, in address order.
+    pub(crate) fn outgoing(&self) -> Vec<Subnet> {
+        self.outgoing.subnets()
+    }
+
+    /// Takes a hand-over one step further, if it is time.
+    pub(crate) fn step(&mut self, cx: &mut Context, around: &Surroundings<'_>, subnet: Subnet) {
+        match self.outgoing.next_step(cx, around, &subnet) {
+            Step::Wait => {}
+            Step::CallOff => self.call_off(cx, subnet),
+            Step::Stop => self.outgoing.enter_stage(cx, &subnet, Stage::Stopping),
+            Step::Close => {
+                let row = self.last_row(around.crawl, subnet);
+                cx.signal(Signal::HandOverCloses(row.map(Box::new)));
+                self.outgoing.enter_stage(cx, &subnet, Stage::Closing);
+            }
+            Step::Release => self.outgoing.release(cx, around, &subnet),
+        }
+    }
+
+    fn call_off(&mut self, cx: &mut Context, subnet: Subnet) {
+        if let Some(to) = self.outgoing.call_off(cx, subnet) {
+            self.judge.refused(&subnet, to);
+        }
+    }
+
+    /// The release of a subnet of ours is durable and holds.
+    pub(crate) fn release_stored(&mut self, cx: &mut Context, subnet: Subnet, release: SignedClaim) {
+        self.outgoing.release_stored(cx, subnet, release);
+    }
+
+    /// An owner offers us a subnet.
+    pub(crate) fn offered(&mut self, cx: &mut Context, around: &Surroundings<'_>, ticket: u64, offer: Offer) {
+        self.incoming.offered(cx, around, ticket, offer);
+    }
+
+    /// An owner hands us a subnet whose journals are all here. Whether that is so; otherwise it is refused.
+    #[must_use]
+    pub(crate) fn handed_over(&mut self, cx: &mut Context, from: AccessPoint, ticket: u64, release: &SignedClaim) -> bool {
+        self.incoming.handed_over(cx, from, ticket, release)
+    }
+}
+
+/// What others ask of hand-overs.
+impl Migration {
+    /// How far everything is that moves here.
+    pub(crate) fn stages(&self) -> impl Iterator<Item = Stage> {
+        self.outgoing.stages().chain(self.incoming.stages())
+    }
+
+    /// How far a subnet is on its way from here to another owner, or from another owner to us.
+    pub(crate) fn stage_of(&self, subnet: &Subnet) -> Option<Stage> {
+        self.outgoing.stage_of(subnet).or_else(|| self.incoming.stage_of(subnet))
+    }
+
+    /// How many subnets are on their way out, and on their way in.
+    pub(crate) fn under_way(&self) -> (usize, usize) {
+        (self.outgoing.len(), self.incoming.len())
+    }
+
+    /// To whom a subnet of ours is on its way and copied.
+    pub(crate) fn next_owner(&self, subnet: &Subnet) -> Option<AccessPoint> {
+        self.outgoing.next_owner(subnet)
+    }
+
+    /// Whether nothing may be asked in a subnet of ours, because it is about to go.
+    pub(crate) fn has_stopped(&self, subnet: &Subnet) -> bool {
+        self.outgoing.has_stopped(subnet)
+    }
+
+    /// Whether a subnet was handed to us with all its journals by the owner who released it at this epoch.
+    pub(crate) fn was_handed(&self, subnet: &Subnet, released_at: u64) -> bool {
+        self.incoming.was_handed(subnet, released_at)
+    }
+}
+
+/// What is remembered of owners.
+impl Migration {
+    /// A claim holds: its owner is entered. What moved under an earlier epoch has arrived.
+    pub(crate) fn claim_holds(&mut self, cx: &Context, claim: &Claim) {
+        if claim.released {
+            return;
+        }
+        let Claim { subnet, epoch, owner, reason, .. } = *claim;
+        self.incoming.claimed(&subnet, epoch);
+        self.outgoing.claimed(&subnet, epoch);
+        self.history.enter(subnet, Holding { owner, epoch, reason, claimed_at: cx.now.wall, released_text: None });
+    }
+
+    /// What the owners before us wrote down, each its own: all know who had it, the latest one what is to be learnt of it.
+    pub(crate) fn read_history(&mut self, cx: &Context, subnet: Subnet, told: Vec<Chronicle>) {
+        let learnt = told.iter().filter(|history| !history.learnt.is_empty());
+        if let Some(latest) = learnt.max_by_key(|history| history.holdings.last().map(|last| last.epoch)) {
+            self.judge.learn(cx, subnet, latest);
+        }
+        for history in told {
+            self.history.merge(subnet, history);
+        }
+    }
+
+    /// The last row: what the next owner should know of the subnet as a whole; none if the subnet has no journal.
+    fn last_row(&mut self, crawl: &Crawl, subnet: Subnet) -> Option<(Host, JournalEntry)> {
+        let host = crawl.by_subnet.get(&subnet).and_then(|hosts| hosts.first().cloned())?;
+        let history = self.history.leave(subnet, &self.outgoing.reason(&subnet), self.judge.learnt_of(&subnet));
+        Some((host, JournalEntry::Chronicled(history)))
+    }
+
+    /// In a journal that begins, or begins again with us, stands what is known of the owners before, if it is the subnet's first.
+    pub(crate) fn first_row(&self, crawl: &Crawl, subnet: &Subnet, host: &Host) -> Option<JournalEntry> {
+        let first = crawl.by_subnet.get(subnet).and_then(|hosts| hosts.first());
+        let history = self.history.of(subnet).filter(|_| first == Some(host))?;
+        Some(JournalEntry::Chronicled(Chronicle { learnt: self.judge.learnt_of(subnet), holdings: history.holdings.clone() }))
+    }
+
+    /// Who had a subnet, as far as is known here.
+    pub(crate) fn history_of(&self, subnet: &Subnet) -> Option<Vec<Holding>> {
+        self.history.of(subnet).map(|history| history.holdings.clone())
+    }
+
+    /// Of how many subnets the former owners are known.
+    pub(crate) fn histories(&self) -> usize {
+        self.history.len()
+    }
+}
