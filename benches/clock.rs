@@ -15,7 +15,7 @@ fn touches(criterion: &mut Criterion) {
         group.throughput(Throughput::Elements(LINKS));
         for (name, misses_of_ten) in [("hits", 0), ("misses", 10), ("4 hits of 5", 2)] {
             let held = capacity as u64 / 2;
-            // What is met again is spread over half of the cache, so that it stays there.
+            // What is requested again is spread over half of the cache, so that it stays there.
             let link = |n: u64| {
                 let chance = Fingerprint(n).scoped(3).0;
                 if chance % 10 < misses_of_ten { (Fingerprint(n).scoped(1), true) } else { (Fingerprint(chance % held).scoped(2), false) }

@@ -202,7 +202,7 @@ fn timed(questions: u64, ask: impl FnOnce()) -> (f64, f64) {
     (since.elapsed().as_secs_f64() * each, (processor_time() - before) * each)
 }
 
-/// URLs below `n`, and between them as many that nobody has met, from `fresh` on; by site.
+/// URLs below `n`, and between them as many that are new, from `fresh` on; by site.
 fn questions(random: &mut StdRng, n: u64, fresh: &mut u64, count: u64, half: bool) -> Vec<(u64, Fingerprint)> {
     let mut next = |i: u64| {
         let known = url(random.random_range(0..n));

@@ -1,4 +1,4 @@
-//! What does a member reach that vouches for hierarchies it does not have? It is asked for each once, refused and counted, and the others go on.
+//! What happens when a member announces hierarchies that it does not have? Each is requested once, refused and counted, and the others continue.
 
 use crate::{
     shared_hierarchy::{all_use, built, date, give, hashes, hex, prepare, status},
@@ -33,7 +33,7 @@ const MAX_GROWTH_KIB: u64 = 48 << 10;
 /// What the liar says of an edition, and what it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lie {
-    /// It vouches for nothing yet.
+    /// It votes for nothing yet.
     Nothing,
     /// Its manifest is of a file that nobody may have.
     Size,
@@ -93,11 +93,11 @@ struct Liar {
 }
 
 impl Liar {
-    fn join(at: Ipv4Addr, door: String) -> Liar {
+    fn join(at: Ipv4Addr, bootstrap: String) -> Liar {
         let config = SwarmConfig { listen: vec![format!("/ip4/{at}/tcp/0")], source_address: Some(at.into()), ..SwarmConfig::default() };
         let (handle, events) = Peer::start(config, [205; 32]).unwrap();
         let (lie, pieces) = (Arc::new(Mutex::new(Lie::Nothing)), Arc::<AtomicUsize>::default());
-        handle.tell(SwarmCommand::Dial { address: door }).unwrap();
+        handle.tell(SwarmCommand::Dial { address: bootstrap }).unwrap();
         let life = tokio::spawn(live(handle, events, lie.clone(), pieces.clone()));
         Liar { lie, pieces, life }
     }
@@ -113,7 +113,7 @@ impl Drop for Liar {
     }
 }
 
-/// Answers SWIM as a member does, vouches for what it does not have, and answers who asks for that.
+/// Answers SWIM as a member does, announces hierarchies that it does not have, and answers requests for them.
 async fn live(handle: SwarmHandle, mut events: mpsc::Receiver<SwarmEvent>, lie: Arc<Mutex<Lie>>, pieces: Arc<AtomicUsize>) {
     let (began, me) = (Instant::now(), handle.me());
     let now = || Moment(began.elapsed().as_millis() as u64);

@@ -68,15 +68,15 @@ async fn killing_one_daemon_at_any_moment_loses_nothing() {
     let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_millis() as u64);
     let seed: u64 = std::env::var("NEARCRAWL_SEED").map_or_else(|_| now(), |text| text.parse().expect("NEARCRAWL_SEED is a number"));
     println!("NEARCRAWL_SEED={seed} repeats this run");
-    let mut dice = StdRng::seed_from_u64(seed);
+    let mut rng = StdRng::seed_from_u64(seed);
     let (mut swarm, corpus, expected) = begin().await;
     let log = swarm.log().clone();
     let judge = Judge { expected: &expected, log: &log, min_delay: MIN_DELAY };
 
     // A moment by how far the crawl is, so that it lies in the middle of it on any machine, and a little more.
-    let victim = dice.random_range(0..5);
-    let after = dice.random_range(30..expected.fetched.len() * 4 / 5);
-    let then = Duration::from_millis(dice.random_range(0..400));
+    let victim = rng.random_range(0..5);
+    let after = rng.random_range(30..expected.fetched.len() * 4 / 5);
+    let then = Duration::from_millis(rng.random_range(0..400));
     swarm
         .until(&format!("{after} URLs are fetched"), LONG_ENOUGH, async || {
             let done = judge.fetched();

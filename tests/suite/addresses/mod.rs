@@ -17,8 +17,8 @@ use nearcrawl_model::{
 use std::{net::SocketAddr, sync::Arc};
 use table::{NAMES, TABLE, Verdict};
 
-/// The daemon's hands, all under one policy.
-struct Hands {
+/// The daemon's clients for the network, all under one address policy.
+struct Clients {
     policy: Arc<AddressPolicy>,
     resolver: Resolver,
     fetcher: Fetcher,
@@ -26,8 +26,8 @@ struct Hands {
     _dns: DnsServer,
 }
 
-impl Hands {
-    async fn new() -> Hands {
+impl Clients {
+    async fn new() -> Clients {
         let zone = Zone::default();
         for (name, addresses) in NAMES {
             zone.set(name.parse().unwrap(), Reply::Addresses(addresses.iter().map(|address| address.parse().unwrap()).collect()));
@@ -46,7 +46,7 @@ impl Hands {
             key: FingerprintKey([7; 16]),
             evaluate: false,
         };
-        Hands {
+        Clients {
             resolver: Resolver::new(ResolverConfig { servers: vec![dns.address()], ..ResolverConfig::default() }, policy.clone()).unwrap(),
             fetcher: Fetcher::new(config, policy.clone()).unwrap(),
             prober: Prober::new(None, policy.clone(), ProbeTimeouts::default(), "nearcrawl/0 (test)").unwrap(),
@@ -55,7 +55,7 @@ impl Hands {
         }
     }
 
-    /// What becomes of a URL. Where it may not be asked for, the hands that dial are tried, too, as if nobody had looked before.
+    /// What becomes of a URL. If it is refused, the clients that dial are tried as well, as if it had not been checked before.
     async fn verdict(&self, text: &str) -> Verdict {
         let url = match PageUrl::parse(text) {
             Ok(url) => url,
@@ -98,15 +98,15 @@ impl Hands {
 #[tokio::test]
 async fn every_url_leads_where_it_may_or_nowhere() {
     assert!(TABLE.len() >= 120, "{} rows", TABLE.len());
-    let hands = Hands::new().await;
+    let clients = Clients::new().await;
     let mut wrong = Vec::new();
     for (text, want, why) in TABLE {
-        let found = hands.verdict(text).await;
+        let found = clients.verdict(text).await;
         if found != *want {
             wrong.push(format!("{text:?} ({why}): {found:?} instead of {want:?}"));
         }
     }
     println!("{} URLs", TABLE.len());
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_eq!((hands.fetcher.opened_connections(), hands.fetcher.lanes()), (0, 0), "somebody was contacted");
+    assert_eq!((clients.fetcher.opened_connections(), clients.fetcher.lanes()), (0, 0), "somebody was contacted");
 }

@@ -95,7 +95,7 @@ pub fn hierarchy_of(places: &RealPlaces) -> Hierarchy {
     builder.finish().expect("a hierarchy")
 }
 
-/// The round trips as they were measured: on two busy cores many an answer comes late, and the laboratory shall meet the same ones.
+/// The round trips as they were measured: on two busy cores many answers come late, and the laboratory is to use the same times.
 pub struct Measured<'a> {
     places: &'a RealPlaces,
     answers: BTreeMap<(Ipv4Addr, Ipv4Addr), f64>,

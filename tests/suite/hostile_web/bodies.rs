@@ -12,10 +12,10 @@ fn packed(name: &str, body: &[u8]) -> Vec<Step> {
 pub async fn bombs() -> Vec<Case> {
     let zeros = vec![0; 32 << 20];
     // Every other kilobyte is noise, so that it unpacks to a little more than is allowed at a ratio that is.
-    let mut dice = 1u64;
+    let mut state = 1u64;
     let dense = (0..9u32 << 20).map(|at| {
-        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        if at / 512 % 4 == 0 { (dice >> 33) as u8 } else { 0 }
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        if at / 512 % 4 == 0 { (state >> 33) as u8 } else { 0 }
     });
     let dense = dense.collect::<Vec<u8>>();
     let gzip = pack("gzip", &zeros).await;

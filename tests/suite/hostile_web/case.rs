@@ -11,9 +11,9 @@ pub const SLOWLY: Duration = Duration::from_millis(50);
 /// What a server does when it is asked for something else than robots.txt.
 pub type Script = Arc<dyn Fn(&Asked) -> Vec<Step> + Send + Sync>;
 
-/// How a server behaves at its door.
+/// How a server behaves at its endpoint.
 #[derive(Clone)]
-pub enum Door {
+pub enum Endpoint {
     /// It waits for a request.
     Asked(Script),
     /// It does this as soon as somebody connects.
@@ -62,18 +62,18 @@ pub struct Case {
     pub name: &'static str,
     /// The class of the threat.
     pub class: &'static str,
-    pub door: Door,
+    pub endpoint: Endpoint,
     /// robots.txt; 404 if none is said.
     pub robots: Option<Vec<Step>>,
     /// What the fetcher must make of `/`, or of `/robots.txt` if that is [`Want::Robots`].
     pub want: Want,
     pub written: Written,
-    /// Whether a crawl meets it, too. Some would make it wait for minutes, as they ask.
+    /// Whether the crawl test includes it. Some ask for pauses of minutes.
     pub is_crawled: bool,
 }
 
 impl Case {
-    fn new(class: &'static str, name: &'static str, door: Door, want: Want) -> Case {
+    fn new(class: &'static str, name: &'static str, endpoint: Endpoint, want: Want) -> Case {
         let written = match want {
             Page(_) => Written::status("up").code(200),
             NotHtml(code) | Redirect(code) => Written::status("no-pages").code(code),
@@ -84,7 +84,7 @@ impl Case {
             Fails(failure @ FetchError::Challenged) => Written::status("refused").failure(failure),
             Fails(failure) => Written::status("down").failure(failure),
         };
-        Case { name, class, door, robots: None, want, written, is_crawled: true }
+        Case { name, class, endpoint, robots: None, want, written, is_crawled: true }
     }
 
     /// Its robots.txt.
@@ -97,7 +97,7 @@ impl Case {
         Case { written, ..self }
     }
 
-    /// Only the fetcher meets it.
+    /// Only the fetcher is tested against it.
     pub fn not_crawled(self) -> Case {
         Case { is_crawled: false, ..self }
     }
@@ -109,11 +109,11 @@ impl Case {
 
     /// What it does when asked.
     pub fn script(&self, asked: &Asked) -> Vec<Step> {
-        match &self.door {
+        match &self.endpoint {
             _ if asked.path() == "/robots.txt" => self.robots.clone().unwrap_or_else(|| vec![answer("404 Not Found", "", b"")]),
-            Door::Asked(script) => script(asked),
-            Door::Unasked(steps) => steps.clone(),
-            Door::Secure(_) | Door::Closed => Vec::new(),
+            Endpoint::Asked(script) => script(asked),
+            Endpoint::Unasked(steps) => steps.clone(),
+            Endpoint::Secure(_) | Endpoint::Closed => Vec::new(),
         }
     }
 
@@ -162,22 +162,22 @@ impl Written {
 
 /// A server that always does the same.
 pub fn case(class: &'static str, name: &'static str, steps: Vec<Step>, want: Want) -> Case {
-    Case::new(class, name, Door::Asked(Arc::new(move |_| steps.clone())), want)
+    Case::new(class, name, Endpoint::Asked(Arc::new(move |_| steps.clone())), want)
 }
 
 /// A server whose answer depends on what is asked.
 pub fn depends(class: &'static str, name: &'static str, script: impl Fn(&Asked) -> Vec<Step> + Send + Sync + 'static, want: Want) -> Case {
-    Case::new(class, name, Door::Asked(Arc::new(script)), want)
+    Case::new(class, name, Endpoint::Asked(Arc::new(script)), want)
 }
 
 /// A server that does not wait to be asked.
 pub fn unasked(class: &'static str, name: &'static str, steps: Vec<Step>, want: Want) -> Case {
-    Case::new(class, name, Door::Unasked(steps), want)
+    Case::new(class, name, Endpoint::Unasked(steps), want)
 }
 
 /// A server with this certificate. A crawl trusts the web's authorities only: there nobody has signed what is good here.
 pub fn secure(name: &'static str, certificate: &'static str, want: Want) -> Case {
-    let secure = Case::new("W11", name, Door::Secure(certificate), want);
+    let secure = Case::new("W11", name, Endpoint::Secure(certificate), want);
     match want {
         Page(_) | Fails(FetchError::CertificateForOther) => secure.writes(Written::status("down").failure(FetchError::UnknownIssuer)),
         _ => secure,
@@ -186,7 +186,7 @@ pub fn secure(name: &'static str, certificate: &'static str, want: Want) -> Case
 
 /// A port where nobody listens.
 pub fn closed(class: &'static str, name: &'static str) -> Case {
-    Case::new(class, name, Door::Closed, Fails(FetchError::ConnectionRefused))
+    Case::new(class, name, Endpoint::Closed, Fails(FetchError::ConnectionRefused))
 }
 
 /// A header line of HTML.

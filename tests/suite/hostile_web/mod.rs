@@ -1,6 +1,6 @@
 //! Does anything that a web server can do stop the fetcher, fill the memory, or slow the crawl of other servers?
 //!
-//! One table of hostile servers (SAFETY's W1 to W14), each with the outcome that it must have. They are met twice: by the fetcher alone,
+//! One table of hostile servers (SAFETY's W1 to W14), each with the outcome that it must have. Each is tested twice: by the fetcher alone,
 //! and all at once, with good servers among them, by the program as its users start it.
 
 mod bodies;
@@ -13,7 +13,7 @@ mod pages;
 mod site;
 mod times;
 
-use case::{Case, Door, Want};
+use case::{Case, Endpoint, Want};
 use futures::StreamExt;
 use nearcrawl::io::fetcher::{FetchLimits, Fetcher, FetcherConfig, tls::WebTls};
 use nearcrawl_model::{
@@ -39,7 +39,7 @@ use tokio_rustls::{
     rustls::{self, RootCertStore, ServerConfig, pki_types::PrivateKeyDer},
 };
 
-/// The time limits that are met are scaled down, so that the tests are quick; the sizes are those of every day.
+/// The time limits that are reached are scaled down, so that the tests are quick; the sizes are those of every day.
 fn limits() -> FetchLimits {
     FetchLimits {
         connect: Duration::from_secs(1),
@@ -75,23 +75,23 @@ struct Running {
     _task: JoinSet<()>,
 }
 
-/// Opens a case's door at an address.
+/// Starts a case's server at an address.
 async fn open(case: &Case, ip: IpAddr) -> Running {
     let mut task = JoinSet::new();
-    let site = match &case.door {
-        Door::Asked(_) => {
+    let site = match &case.endpoint {
+        Endpoint::Asked(_) => {
             let case = case.clone();
             Some(Site::start_at(ip, Log::default(), move |asked| case.script(&asked)).await)
         }
-        Door::Unasked(steps) => Some(Site::unasked(ip, steps.clone()).await),
-        Door::Closed | Door::Secure(_) => None,
+        Endpoint::Unasked(steps) => Some(Site::unasked(ip, steps.clone()).await),
+        Endpoint::Closed | Endpoint::Secure(_) => None,
     };
-    let address = match (&site, &case.door) {
+    let address = match (&site, &case.endpoint) {
         (Some(site), _) => site.address,
-        (None, door) => {
+        (None, endpoint) => {
             let listener = TcpListener::bind((ip, 0)).await.unwrap();
             let address = listener.local_addr().unwrap();
-            if let Door::Secure(certificate) = door {
+            if let Endpoint::Secure(certificate) = endpoint {
                 task.spawn(serve_secretly(listener, certificate));
             }
             address
@@ -104,7 +104,7 @@ fn certificate(name: &str) -> Vec<u8> {
     std::fs::read(format!("{}/tests/data/certificates/{name}.der", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// Shakes hands with whoever comes, and says hello.
+/// Completes the TLS handshake on every connection, and sends a greeting.
 async fn serve_secretly(listener: TcpListener, name: &'static str) {
     let key = PrivateKeyDer::try_from(certificate("leaf-key")).unwrap();
     let versions =
@@ -148,7 +148,7 @@ fn order(case: &Case, address: SocketAddr) -> FetchOrder {
 }
 
 /// Asks a server twice, and says what is wrong with that.
-async fn meet(case: Case) -> Vec<String> {
+async fn fetch_from(case: Case) -> Vec<String> {
     let server = open(&case, "127.0.0.1".parse().unwrap()).await;
     let fetcher = fetcher(server.address.port(), limits());
     let mut wrong = Vec::new();
@@ -182,7 +182,8 @@ async fn every_hostile_answer_ends_as_what_it_is_and_in_time() {
         cases.iter().filter_map(|case| if let Want::Fails(failure) = case.want { Some(failure) } else { None }).collect();
     println!("{} cases, {} kinds of failure", cases.len(), failures.len());
     // Some at a time: most of them only wait.
-    let wrong: Vec<String> = futures::stream::iter(cases).map(meet).buffer_unordered(12).flat_map(futures::stream::iter).collect().await;
+    let wrong: Vec<String> =
+        futures::stream::iter(cases).map(fetch_from).buffer_unordered(12).flat_map(futures::stream::iter).collect().await;
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
@@ -194,14 +195,14 @@ async fn the_limits_of_every_day_are_what_they_are_said_to_be_and_hold() {
     assert_eq!((every_day.slow_start.as_secs(), every_day.min_rate), (10, 1024));
     assert_eq!((every_day.wire_bytes, every_day.decoded_bytes, every_day.robots_bytes), (8 << 20, 8 << 20, 500 << 10));
     assert_eq!((every_day.ratio, every_day.ratio_from, every_day.headers, every_day.head_bytes), (200, 64 << 10, 100, 64 << 10));
-    let met = ["tls-tarpit", "body-that-stalls"].map(|name| async move {
+    let slow = ["tls-tarpit", "body-that-stalls"].map(|name| async move {
         let case = times::slow().into_iter().chain(times::tls()).find(|case| case.name == name).unwrap();
         let server = open(&case, "127.0.0.1".parse().unwrap()).await;
         let begun = Instant::now();
         let report = fetcher(server.address.port(), FetchLimits::default()).fetch(order(&case, server.address)).await;
         (case.judge(&report), begun.elapsed().as_secs())
     });
-    for (judged, took) in futures::future::join_all(met).await {
+    for (judged, took) in futures::future::join_all(slow).await {
         assert_eq!(judged, Ok(()));
         assert!((10..15).contains(&took), "{took} s");
     }
