@@ -219,7 +219,7 @@ fn order(args: CrawlArgs) -> Result<CrawlOrder, CommandError> {
         config.crawl.min_delay = delay;
     }
     config.crawl.evaluation |= args.evaluate;
-    // A crawl that somebody waits for goes on to its end.
+    // A crawl in the foreground has no page budget: it runs to its end.
     config.crawl.max_pages_per_run = None;
     config.crawl.rule = if args.yield_price.is_some() { CrawlRule::Yield } else { CrawlRule::Depth };
     config.crawl.yield_price = args.yield_price.unwrap_or_default();

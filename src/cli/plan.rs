@@ -84,7 +84,7 @@ async fn measured(args: &PlanArgs, tld: Option<&str>) -> Result<(Option<Basis>, 
     } else {
         match of_daemon(args).await {
             Ok((records, results)) => (records, Some(results)),
-            // Nobody said that there is one.
+            // Without `--api` the daemon need not be running.
             Err(why) if why.exit == Exit::Unavailable && args.api.api.is_none() => (Vec::new(), None),
             Err(why) => return Err(why),
         }

@@ -1,4 +1,4 @@
-//! Which commands and options had another name once? Who types one is told the name of now.
+//! Which commands and options had another name in earlier versions? The error for an old name gives the new one.
 
 use super::error::{CommandError, Exit};
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};

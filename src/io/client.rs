@@ -5,7 +5,7 @@ use tokio_rustls::rustls::crypto::ring;
 /// The beginning of a client. To be used instead of `reqwest::Client::builder()`, which panics in `build` without a provider of
 /// cryptography, even if only plain HTTP will be spoken.
 pub fn client() -> reqwest::ClientBuilder {
-    // An error says that somebody was first: then there is a provider, and that is all that is wanted.
+    // An error means that a provider is installed already, which is enough.
     let _ = ring::default_provider().install_default();
     reqwest::Client::builder()
 }

@@ -1,4 +1,5 @@
-//! How is a file used where it lies? Mapped into memory: pages come from the disk when they are looked at, and go when memory is short.
+//! How is a file used without reading it? It is mapped into memory: the system loads its pages on access, and drops them when memory is
+//! short.
 
 use super::snapshot::FileError;
 use memmap2::Mmap;
@@ -24,7 +25,7 @@ impl AsRef<[u8]> for Mapped {
     }
 }
 
-/// Maps a file that nobody changes: it is named by its content, written beside its place and then renamed (as
+/// Maps a file that never changes: it is named by its content, written beside its place and then renamed (as
 /// [`super::snapshot::write`] does), so that it only ever appears whole. It may be removed while it is mapped.
 pub fn map(path: &Path) -> Result<Mapped, FileError> {
     let failed = |error| FileError::Read { path: path.to_owned(), error };

@@ -43,7 +43,7 @@ impl Default for ProbeTimeouts {
     }
 }
 
-/// Measures the way to servers. Cheap to clone.
+/// Measures round-trip times to servers. Cheap to clone.
 #[derive(Clone)]
 pub struct Prober {
     source_address: Option<IpAddr>,

@@ -42,7 +42,7 @@ pub struct ResolverConfig {
     pub attempts: usize,
     /// The local address that questions are sent from; servers of the other family are asked from any.
     pub source_address: Option<IpAddr>,
-    /// A pin holds for at least this long, whatever the time to live says, so that nobody can make a host wander.
+    /// A pin holds for at least this long, whatever the time to live says, so that a short one cannot move a host from owner to owner.
     pub shortest_pin: Millis,
 }
 
@@ -124,7 +124,7 @@ impl Resolver {
     }
 
     /// A first; AAAA only if that leaves no address to use. A server that fails is not taken for one without IPv4:
-    /// otherwise the pin would depend on who asked when.
+    /// otherwise the pin would depend on when the name was looked up.
     async fn ask(&self, host: &Host) -> Result<LocatedHost, ResolveError> {
         let name = Name::from_ascii(format!("{host}.")).map_err(|_| ResolveError::NoSuchName)?;
         let v4 = self.lookup(&name, RecordType::A).await?;

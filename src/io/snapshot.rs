@@ -1,4 +1,4 @@
-//! Where do snapshots lie? On disk: read up to a limit, and written so that no half file is ever seen.
+//! Snapshot files: read up to a size limit, and written so that no half file is ever visible.
 
 use std::{
     fs::{self, File},
@@ -53,12 +53,12 @@ pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     if bytes.len() as u64 > MAX_SNAPSHOT { Err(FileError::TooLarge(path.to_owned())) } else { Ok(bytes) }
 }
 
-/// Writes a snapshot file: into a file beside it first, which then takes its name. Whoever looks sees the old or the new one.
+/// Writes a snapshot file: into a file beside it first, which then takes its name. Readers see the old file or the new one.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     write_parts(path, &[bytes])
 }
 
-/// Like [`write`], for what lies in several pieces.
+/// Like [`write`], for content in several pieces.
 pub fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<(), FileError> {
     let failed = |error| FileError::Write { path: path.to_owned(), error };
     let name = path.file_name().ok_or_else(|| failed(io::ErrorKind::InvalidFilename.into()))?;
@@ -72,7 +72,7 @@ pub fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<(), FileError> {
         fs::rename(&beside, path)
     };
     attempt().map_err(|error| {
-        // The failure is told; a leftover is not worth a second one.
+        // The first error is returned; a temporary file that is left is no reason for a second one.
         let _ = fs::remove_file(&beside);
         failed(error)
     })

@@ -119,7 +119,7 @@ impl Drop for Running {
     }
 }
 
-/// A task begins: to be called in the task itself, so that its panic is told from others.
+/// Counts a task from now on: to be called in the task itself, so that its panic is attributed to it.
 #[must_use = "the task ends when this is dropped"]
 pub fn begin(kind: TaskKind) -> Running {
     kind.counts().started.fetch_add(1, Ordering::Relaxed);

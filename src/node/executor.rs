@@ -28,13 +28,13 @@ use tokio::{
     task::JoinSet,
 };
 
-/// Events from executor that wait to be taken in.
+/// The greatest number of events of the executor that wait for the loop.
 const MAX_EVENTS: usize = 1024;
 
 /// Copies and recoveries at once.
 const MAX_TRANSFERS: usize = 32;
 
-/// Who finds all of that busy may ask again after this long, in milliseconds.
+/// The pause after which a member may ask again if all of them are busy, in milliseconds.
 const LENT_AGAIN: Millis = 300;
 
 /// Pieces of hierarchies that are read for members at once.
@@ -50,7 +50,7 @@ pub struct Executor {
     events: mpsc::Sender<Event>,
     asking: mpsc::Sender<PeerQuestion>,
     transfers: Arc<Semaphore>,
-    /// The editions of the hierarchy on disk; none for who crawls alone.
+    /// The editions of the hierarchy on disk; none in a crawl without a swarm.
     snapshots: Option<SnapshotStore>,
     /// Answers to members about it that may be under way at once: each waits for the disk.
     lending: Arc<Semaphore>,
@@ -76,7 +76,7 @@ impl Executor {
         let mut set = JoinSet::new();
         let (store_queue, serving) = store_queue::StoreQueue::new(store.clone(), swarm.clone(), outcome);
         set.spawn(async move {
-            // After a panic nobody sends outcomes any more: the loop sees that the queue has ended.
+            // After a panic no outcomes are sent any more: the loop sees that the queue has ended.
             let _ = tasks::run(TaskKind::StoreQueue, serving).await;
         });
         let (transfer_turns, lending) = (Arc::new(Semaphore::new(MAX_TRANSFERS)), Arc::new(Semaphore::new(MAX_LENT)));
@@ -101,7 +101,7 @@ impl Executor {
         self.web = web;
     }
 
-    /// Where editions of the hierarchy lie.
+    /// Sets the store of the editions of the hierarchy.
     pub fn set_snapshots(&mut self, snapshots: SnapshotStore) {
         self.snapshots = Some(snapshots);
     }
@@ -162,7 +162,7 @@ impl Executor {
                 let landed = self.landing(address);
                 // Boxed, so that it is not copied on its way: it takes some kilobytes.
                 let fetching = Box::pin(async move { fetcher.fetch_telling(order, landed).await });
-                // The fetcher tells of its own panics, in the report.
+                // The fetcher reports its own panics.
                 self.spawn_told(async move { Some(Event::Fetched { address, report: Box::new(fetching.await) }) });
             }
             WebCommand::Revisit { order, site, page } => {
@@ -243,7 +243,8 @@ impl Executor {
         }
     }
 
-    /// Tells the crawler that a page is here. If too much else waits to be heard, the next request waits until it is read.
+    /// Reports to the crawler that a body has been received. If the queue of events is full the report is dropped, and the next request
+    /// waits until the page is read.
     fn landing(&self, address: IpAddr) -> impl FnOnce(Millis) + use<> {
         let events = self.events.clone();
         move |took| drop(events.try_send(Event::Landed { address, took }))
@@ -271,22 +272,22 @@ impl Executor {
         });
     }
 
-    /// Tells the swarm; false if it cannot take it.
+    /// Sends a command to the swarm task; false if it cannot take it.
     pub fn tell(&self, command: SwarmCommand) -> bool {
         self.swarm.as_ref().is_some_and(|swarm| swarm.tell(command).is_ok())
     }
 
-    /// Begins a task. After a panic the event that stands for its failure is told instead of its own.
+    /// Begins a task. After a panic the event for its failure is sent instead of its own.
     fn spawn(&mut self, kind: TaskKind, crashed: Option<Event>, task: impl Future<Output = Option<Event>> + Send + 'static) {
         self.spawn_told(async move { tasks::run(kind, task).await.unwrap_or(crashed) });
     }
 
-    /// Begins a task that tells of its panics itself.
+    /// Begins a task that reports its panics itself.
     fn spawn_told(&mut self, task: impl Future<Output = Option<Event>> + Send + 'static) {
         let events = self.events.clone();
         self.tasks.spawn(async move {
             if let Some(event) = task.await {
-                // The loop has ended: nobody needs to know any more.
+                // The loop has ended: no event is needed any more.
                 let _ = events.send(event).await;
             }
         });
@@ -298,7 +299,7 @@ impl Executor {
         self.store.close().await;
     }
 
-    /// The same, when nobody will want to know what is stored.
+    /// The same, but commands that wait for the store are discarded: for a store that is not used again.
     pub async fn rest_for_good(&mut self) {
         self.end().await;
         self.store.discard().await;

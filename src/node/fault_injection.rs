@@ -1,4 +1,4 @@
-//! Where shall this process die, or freeze? In builds for testing it can be told to: at a step of a hand-over, at the worst moment.
+//! Fault injection: builds for testing can be made to exit or freeze at a given step of a hand-over.
 //!
 //! `NEARCRAWL_DIE_AT` names the step as [`Stage`] has it, in lower case: `offered`, `copying`, `handed` … There the process ends as by
 //! kill -9. At `NEARCRAWL_FREEZE_AT` it stops once, as by SIGSTOP, until it is sent SIGCONT: so that the other one can be killed at that

@@ -57,11 +57,11 @@ pub enum Done {
         /// Bytes of both databases.
         all: u64,
     },
-    /// The members are kept; an error is told in words.
+    /// The members were stored, or an error as text.
     Members(Result<(BTreeSet<AccessPoint>, Vec<String>), String>),
     /// The secrets are kept.
     Admitted(Box<Result<Admitted, NodeError>>),
-    /// The starting points are kept; an error is told in words.
+    /// The starting points were stored, or an error as text.
     Seeds {
         /// Of which [`Chore::Seeds`].
         number: u64,
@@ -87,7 +87,7 @@ impl Housekeeping {
     /// Begins its task, which ends with this value.
     pub fn start(store: Store, config: Config) -> (Housekeeping, mpsc::Receiver<Done>) {
         let (chores, waiting) = mpsc::channel(MAX_CHORES);
-        // One more than can wait: whoever is done never waits for the loop.
+        // One more than can wait, so that a finished chore never waits for the loop.
         let (done, told) = mpsc::channel(MAX_CHORES + 1);
         tokio::spawn(serve(store, config, waiting, done));
         (Housekeeping(chores), told)
@@ -110,7 +110,7 @@ async fn serve(store: Store, config: Config, mut chores: mpsc::Receiver<Chore>, 
     }
 }
 
-/// What is told of a chore whose task panicked.
+/// The outcome of a chore whose task panicked.
 fn failure_of(chore: &Chore) -> Done {
     let why = "nearcrawl itself failed while it wrote".to_owned();
     match chore {

@@ -1,7 +1,8 @@
 //! Must a daemon unpack its hierarchy each time it starts? No: once, into a file named by its content, which is mapped from then on.
 //!
-//! Behind the image stands its seal, a sum of all its bytes, which finds what a disk or a crash did to it in a small part of the time that a
-//! look at everything in it takes. Against malice it does nothing: whoever may write here is the one whose program this is.
+//! Behind the image stands its seal, a sum of all its bytes, which finds what a disk or a crash did to it in a small part of the time
+//! that a
+//! look at everything in it takes. It does not protect against malice: only the user who runs the program can write here.
 
 use crate::io::{
     image::{self, Mapped},
@@ -18,7 +19,7 @@ use std::{
 /// What images are called after their hashes.
 const ENDING: &str = "hierarchy";
 
-/// How the names end of files that were being written when somebody pulled the plug.
+/// The ending of the names of files that are being written; left over after a power failure.
 const UNFINISHED: &str = "new";
 
 /// Bytes of a seal.
@@ -45,7 +46,7 @@ impl AsRef<[u8]> for Sealed {
     }
 }
 
-/// Where images lie for who has no directory of its own, in the user's cache: none if there is none, or it cannot be made.
+/// The directory of images for commands without a state directory, in the user's cache: none if there is none, or it cannot be made.
 pub fn of_user() -> Option<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;

@@ -1,4 +1,4 @@
-//! Who am I? The access point's Ed25519 key, in a file of its own that nobody else may read.
+//! The access point's identity: its Ed25519 key, in a file that only its user can read.
 
 use super::{config::Config, error::NodeError};
 use crate::io::swarm::access_point_of_seed;

@@ -204,7 +204,7 @@ impl Metrics {
 
     /// Copies the values of a status into the metrics.
     pub fn update(&self, status: &StatusView) {
-        // The classes that a family has may change from one status to the next: what is gone must not stay.
+        // The classes that a family has may change from one status to the next: old series must not stay.
         self.info.clear();
         let who = [("access_point", status.access_point.to_string()), ("version", status.version.clone())];
         set(&self.info.get_or_create(&who), 1);

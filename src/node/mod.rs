@@ -11,7 +11,7 @@
 //! * `fault_injection`: where a daemon under test is to fail;
 //! * [`query`]: what people can ask, typed, with the handle to ask by and the handler that answers;
 //! * [`api`], [`metrics`]: the same over HTTP;
-//! * [`remote_results`]: the results of a swarm for somebody without a daemon.
+//! * [`remote_results`]: the results of a swarm, without a daemon of one's own.
 
 pub mod api;
 mod clock;

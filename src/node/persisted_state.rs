@@ -1,4 +1,4 @@
-//! What is remembered from one life to the next, beside claims and journals: small named values in the store.
+//! What is kept from one start of the daemon to the next, beside claims and journals: small named values in the store.
 
 use super::{error::NodeError, store_queue::contacts_page};
 use crate::io::{store::Store, swarm::SwarmSecrets};
@@ -19,7 +19,7 @@ pub const MAX_SEEDS: usize = 10_000;
 /// What was remembered.
 #[derive(Debug)]
 pub struct PersistedState {
-    /// This life's number, already stored.
+    /// The number of this start, already stored.
     pub incarnation: u64,
     /// The swarm it is a member of.
     pub secrets: Option<SwarmSecrets>,
@@ -33,7 +33,7 @@ pub struct PersistedState {
     pub contacts: Vec<Vec<u8>>,
 }
 
-/// Reads them, and begins a new life.
+/// Reads them, and stores the number of a new start.
 pub async fn recall(store: &Store) -> Result<PersistedState, NodeError> {
     let incarnation = get::<u64>(store, INCARNATION).await?.unwrap_or(0) + 1;
     put(store, INCARNATION, &incarnation).await?;
@@ -56,13 +56,13 @@ pub async fn keep_secrets(store: &Store, secrets: &SwarmSecrets) -> Result<(), N
     put(store, SECRETS, secrets).await
 }
 
-/// Who counts now, and where they can be reached.
+/// Stores the members that count now, and their addresses.
 pub async fn keep_members(store: &Store, members: &BTreeSet<AccessPoint>, addresses: &[String]) -> Result<(), NodeError> {
     put(store, MEMBERS, members).await?;
     put(store, ADDRESSES, &addresses).await
 }
 
-/// Starting points that people named: stored before they are told that it is taken in.
+/// Stores starting points; the answer that they are accepted is sent afterwards.
 pub async fn keep_seeds(store: &Store, seeds: &[PageUrl]) -> Result<(), NodeError> {
     put(store, SEEDS, &&seeds[seeds.len().saturating_sub(MAX_SEEDS)..]).await
 }

@@ -1,4 +1,4 @@
-//! How does somebody come in who has no daemon? By asking any member of the swarm over its own protocol.
+//! Results without a daemon of one's own: a request to any member of the swarm, over the public protocol.
 
 use crate::io::swarm::{AskError, ask_public};
 use nearcrawl_model::{
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// How long a member may take to answer, connecting included.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Why a member did not tell its results.
+/// Why a member did not answer with its results.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoResults {
     /// The address cannot be one of a member's.
@@ -29,7 +29,7 @@ pub enum NoResults {
         /// What happened instead, as the end of a sentence.
         failure: String,
     },
-    /// The member does not tell.
+    /// The member refuses to answer.
     #[error("the member at {address} refused: {reason}")]
     Refused {
         /// Who was asked.

@@ -1,4 +1,4 @@
-//! The loop of a daemon: one event at a time to the crawler, its commands to the executor, until it is told to end.
+//! The loop of a daemon: one event at a time to the crawler, its commands to the executor, until it is stopped.
 
 use super::{
     api::Api,
@@ -45,7 +45,7 @@ use tokio::{
     time::{Instant, MissedTickBehavior, interval, sleep, timeout},
 };
 
-/// How often the bootstrap members are called while nobody is connected.
+/// How often the bootstrap members are dialled while no member is connected.
 const CALL_EVERY: Duration = Duration::from_secs(3);
 
 /// How often it is looked whether the remembered members have changed.
@@ -60,10 +60,10 @@ const KEEP_WITHIN: Duration = Duration::from_secs(5);
 /// With more commands than this outside of a full queue to the store the daemon ends: the disk does not come back.
 const MAX_BEHIND: usize = 1 << 16;
 
-/// Who asks something of a store that stands still is to come again after this long, in milliseconds.
+/// The pause after which a member is to ask again if the store is stalled, in milliseconds.
 const COME_AGAIN: Millis = 1_000;
 
-/// After being told to stop the daemon ends within this time, whatever happens.
+/// The daemon ends within this time after it was asked to stop, whatever happens.
 const STOP_WITHIN: Duration = Duration::from_secs(40);
 
 /// Questions of exchanges with a member are numbered apart from the crawler's.
@@ -128,10 +128,10 @@ pub async fn run(config: Config) -> Result<(), NodeError> {
     let web = setup::web_clients(&config, provisional.fingerprint_key)?;
     let (mut executor, inbox) = Executor::new(web, config.delegation.probe, store.clone(), Some(swarm));
     executor.set_snapshots(snapshots.clone());
-    // What the seen set holds of former lives is read back from the journals, under new numbers.
+    // Rows of the seen set from earlier starts are read back from the journals, under new site numbers.
     store.sites_drop_below(persisted.incarnation << 32).await?;
     let claims = store.claims_all().await?;
-    // The settled members are remembered with this one among them: who was alone has nobody to wait for.
+    // The settled members are remembered with this one among them: a swarm of one has no member to wait for.
     let joins = !config.swarm.bootstrap.is_empty() || persisted.members.iter().any(|member| *member != identity.access_point);
     let settings = Settings { member: secrets.is_some(), ..setup::settings(&config, joins) };
     let mut crawler = setup::crawler(&identity, &persisted, provisional, claims, settings, Arc::clone(&hierarchy), clock::now());
@@ -239,7 +239,7 @@ impl Daemon {
                     }
                 }
                 () = self.executor.room(), if self.executor.behind() > 0 => self.executor.store_queue().catch_up(),
-                // What follows on being let in waits until the secrets are stored.
+                // Events after the admission wait until the secrets are stored.
                 event = swarm.recv(), if !self.admitting => self.swarm_said(event.ok_or(NodeError::Ended("the swarm"))?),
                 done = chores.recv() => self.chore_done(done.ok_or(NodeError::Ended("housekeeping"))?)?,
                 () = until(self.seeding.due()) => self.answer_late_seeds(),
@@ -264,7 +264,7 @@ impl Daemon {
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
         self.remember();
         let _ = timeout(KEEP_WITHIN, self.chores_done(&mut chores)).await;
-        // What was told last (good-byes, released claims) still has to go out.
+        // The last messages (farewells, released claims) still have to be sent.
         sleep(Duration::from_millis(300)).await;
         self.executor.tell(SwarmCommand::Stop);
         self.executor.rest().await;
@@ -277,7 +277,7 @@ impl Daemon {
         self.fault.strike(&self.crawler);
     }
 
-    /// Hands the commands to the executor; what they make certain at once goes back in.
+    /// Passes the commands to the executor; events that follow from them at once go back to the crawler.
     fn carry_out(&mut self) {
         loop {
             while let Some(command) = self.crawler.next_command() {
@@ -300,7 +300,7 @@ impl Daemon {
             Ok(None) => tracing::info!("SIGHUP: the configured hierarchy has not changed"),
             Ok(Some((edition, hierarchy))) => {
                 tracing::info!("SIGHUP: the configured hierarchy is now {edition}; it is announced to the other members");
-                // Whoever has just been told one is told the next one at the next signal.
+                // If the channel is full, one was announced just now; the next signal announces this one.
                 let _ = given.try_send((edition, hierarchy));
             }
             Err(why) => tracing::error!("SIGHUP: the configured hierarchy cannot be read, the one in use is kept: {why}"),
@@ -317,7 +317,7 @@ impl Daemon {
         Some(Instant::now() + STOP_WITHIN)
     }
 
-    /// Calls the members we know of, while nobody is connected.
+    /// Dials the known members while none is connected.
     fn call(&mut self) {
         if self.connected.is_empty() {
             for address in self.config.swarm.bootstrap.iter().chain(&self.persisted.addresses) {
@@ -375,7 +375,7 @@ impl Daemon {
         }
     }
 
-    /// Starting points named here in former lives: their owners know them, or did not hear of them in time.
+    /// Starting points added here before this start: their owners have them, or did not get them in time.
     fn seed_again(&mut self) {
         if !self.persisted.seeds.is_empty() {
             self.hear(Event::Seeds(self.persisted.seeds.clone()));
@@ -414,7 +414,7 @@ impl Daemon {
             SwarmEvent::Disconnected { peer } => {
                 self.connected.remove(&peer);
             }
-            // Whoever wants something of a store that stands still is to come again.
+            // A request that needs the store while it is stalled is to be sent again later.
             SwarmEvent::Asked { ticket, request: Request::Keep(_) | Request::Recall(..), .. } if self.executor.behind() > 0 => {
                 self.executor.tell(SwarmCommand::Answer { ticket, response: Response::Busy(COME_AGAIN) });
             }
@@ -425,7 +425,8 @@ impl Daemon {
                 }
                 None => self.hear(Event::Answered { question, from, answer: result.ok() }),
             },
-            // A roll-up is believed of its owner alone, and distances of who measured them; claims carry their owners' signatures.
+            // Roll-ups are accepted only from their owners, and distances from the member that measured them; claims carry their owners'
+            // signatures.
             SwarmEvent::Gossiped { gossip: Gossip::RollUp(roll_up), author, .. } if roll_up.owner != author => {}
             SwarmEvent::Gossiped { gossip: Gossip::Distances(told), author, .. } if told.from != author => {}
             SwarmEvent::Gossiped { gossip: Gossip::Endorsement(endorsement), author, .. } if endorsement.by != author => {}
@@ -487,7 +488,7 @@ impl Daemon {
         }
     }
 
-    /// Starting points are stored before their asker is told that they are taken in, unless that takes too long.
+    /// Starting points are stored before the answer says that they are accepted, unless that takes too long.
     fn add_seeds(&mut self, urls: Vec<PageUrl>, reply: Reply<SeedView>) {
         let seeds = &mut self.persisted.seeds;
         let new: Vec<PageUrl> = urls.iter().filter(|url| !seeds.contains(url)).cloned().collect();
@@ -504,7 +505,7 @@ impl Daemon {
     fn seeds_kept(&mut self, number: u64, result: Result<(), String>) {
         match (self.seeding.done(number), result) {
             (Some(waiting), Ok(())) => {
-                // An asker who went away is no error.
+                // A caller that has stopped waiting is no error.
                 let _ = waiting.reply.send(self.handler.seeds(&waiting.urls));
                 self.hear(Event::Seeds(waiting.urls));
             }

@@ -84,7 +84,7 @@ pub fn base_hierarchy(config: &Config, directory: &Path) -> Result<Reading, Node
     })
 }
 
-/// Where the images of hierarchies lie.
+/// The directory of the images of hierarchies.
 pub fn images_of(config: &Config) -> PathBuf {
     config.state_dir.join("hierarchy")
 }
@@ -98,7 +98,7 @@ fn further_prefix(extra: &super::config::ExtraPrefix) -> FurtherPrefix {
     }
 }
 
-/// This machine's addresses as far as the configuration tells them.
+/// This machine's addresses, as far as the configuration contains them.
 pub fn own_addresses(config: &Config) -> Vec<IpAddr> {
     let mut own: Vec<IpAddr> = config.crawl.source_address.into_iter().collect();
     for address in config.swarm.advertise.iter().chain(&config.swarm.listen) {
@@ -245,7 +245,7 @@ fn policy_of(config: &Config) -> Policy {
     }
 }
 
-/// What the crawler is told of the configuration.
+/// The part of the configuration that the crawler uses.
 pub fn settings(config: &Config, joins: bool) -> Settings {
     let crawl = &config.crawl;
     let timers = &config.timers;
@@ -314,7 +314,7 @@ pub fn crawler(
     let identity = Identity {
         key: SigningKey::from_bytes(&identity.seed),
         incarnation: persisted.incarnation,
-        // Told with the first `Listening`.
+        // Sent with the first `Listening`.
         addresses: Vec::new(),
         fingerprints: secrets.fingerprint_key,
         claims,

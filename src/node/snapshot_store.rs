@@ -208,7 +208,7 @@ impl SnapshotStore {
         Ok(images::file(&self.directory, hierarchy))
     }
 
-    /// Notes which edition is used, and removes those that nobody needs.
+    /// Records which edition is used, and removes those that are not needed.
     pub fn keep(&self, uses: &Edition, others: &[[u8; 32]]) -> Result<(), SnapshotStoreError> {
         snapshot::write(&self.directory.join(IN_USE), format!("{}\n", hex(&uses.hash)).as_bytes())?;
         let given = *self.given.lock().unwrap_or_else(PoisonError::into_inner);

@@ -34,10 +34,10 @@ const MAX_MANIFEST: usize = 20 << 10;
 /// Why an edition could not be fetched or used.
 #[derive(Debug, thiserror::Error)]
 enum GatherError {
-    /// Nobody who was asked has a usable manifest.
+    /// None of the members that were asked has a usable manifest.
     #[error("none of {0} members gave a usable manifest")]
     NoManifest(usize),
-    /// Nobody has the pieces that are missing.
+    /// No member has the chunks that are missing.
     #[error("{0} pieces are missing, and nobody who was asked gives the right ones")]
     Missing(usize),
     /// The members who have it took too long.
@@ -110,7 +110,7 @@ async fn look_at(
     let mut failure = GatherError::NoManifest(asked.len());
     let mut left = packings.len() as u32;
     for (manifest, sources) in packings {
-        // Whoever keeps us waiting leaves the others their share of the time.
+        // A slow member must leave the others their share of the time.
         let share = until.saturating_duration_since(Instant::now()) / left;
         left -= 1;
         let attempt = match timeout(share, fetch(&asking, manifest, sources, wrong)).await {
@@ -153,7 +153,7 @@ async fn manifest_of(asking: &mpsc::Sender<PeerQuestion>, source: AccessPoint, e
     }
 }
 
-/// Fetches all pieces, from all who have the file in turn; whoever gives a wrong one is not asked again.
+/// Fetches all chunks, in turn from the members that have the file; a member that sends a wrong one is not asked again.
 async fn fetch(
     asking: &mpsc::Sender<PeerQuestion>,
     manifest: Manifest,

@@ -127,7 +127,7 @@ async fn until_done(
     }
 }
 
-/// A directory that goes away with its owner.
+/// A directory that is removed when this value is dropped.
 struct Scratch(std::path::PathBuf);
 
 impl Scratch {

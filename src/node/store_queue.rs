@@ -68,7 +68,7 @@ pub struct StoreQueue {
 }
 
 impl StoreQueue {
-    /// The queue, and its task, which ends when nobody can give commands any more and everything is done.
+    /// The queue, and its task, which ends when all senders are dropped and all commands are done.
     pub fn new(store: Store, swarm: Option<SwarmHandle>, outcomes: mpsc::Sender<Outcome>) -> (StoreQueue, impl Future<Output = ()>) {
         let (doing, orders) = mpsc::channel(MAX_WAITING);
         let open = Arc::new(AtomicUsize::new(0));
@@ -96,7 +96,7 @@ impl StoreQueue {
     /// Puts into the queue what fits.
     pub fn catch_up(&mut self) {
         while let Some(doing) = self.backlog.pop_front() {
-            // A queue that is closed has ended because the store failed, and that is told by its outcome.
+            // A closed queue has ended because the store failed, which its outcome reports.
             if let Err(mpsc::error::TrySendError::Full(doing)) = self.doing.try_send(doing) {
                 self.backlog.push_front(doing);
                 return;
@@ -137,7 +137,7 @@ async fn serve(mut orders: mpsc::Receiver<Doing>, open: Arc<AtomicUsize>, outcom
     }
 }
 
-/// A full disk is waited out: what was asked for is done when there is room again.
+/// If the disk is full the command is tried again until there is space.
 fn carry_out(store: Store, swarm: Option<SwarmHandle>, order: StoreCommand) -> Doing {
     Box::pin(async move {
         loop {

@@ -128,7 +128,7 @@ pub(super) async fn fetch(args: &FetchArgs, out: &mut (dyn Write + Send)) -> Res
     let failed = |why: std::io::Error| DownloadError::Disk { path: directory.clone(), kind: why.kind(), why: why.to_string() };
     fs::create_dir_all(&directory).map_err(|why| HierarchyError::Downloads(vec![failed(why)]))?;
     let (mut files, mut failures) = (Vec::new(), Vec::new());
-    // One after another: the line is the same, and the registries' servers are everybody's.
+    // One after another: parallel downloads share the same line, and would only load the registries' servers.
     for RegistrySource { name, url } in sources {
         let path = directory.join(&name);
         let mut file = Fetched {
@@ -181,7 +181,7 @@ async fn fetch_one(
     let read = Mutex::new(None);
     let check = |path: &Path| {
         let told = check(path, &download.name, overrule)?;
-        // Nobody panics between the locks.
+        // No code that can panic runs while the lock is held, so it is never poisoned.
         *read.lock().map_err(|why| why.to_string())? = Some(told);
         Ok(())
     };

@@ -3,7 +3,7 @@
 use crate::cli::error::{CommandError, Exit};
 use nearcrawl_lab::delegation::policies::Policy;
 
-/// What is compared if nobody says.
+/// The procedures compared by default.
 pub const ALL: &str = "ipmicra,nearcrawl,random-order,popular-first,brute-force,random-delegation";
 
 /// What is compared only if asked for by name.
@@ -15,7 +15,8 @@ const USUAL_PRICES: [f64; 12] = [0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5,
 /// The most policies, prices counted one by one.
 const MAX_POLICIES: usize = 100;
 
-/// The policies of a list like `ipmicra,nearcrawl@0.5`. Those with a threshold have `threshold_ms` if they say no other; `nearcrawl` without
+/// The policies of a list like `ipmicra,nearcrawl@0.5`. Those with a threshold have `threshold_ms` if they say no other; `nearcrawl`
+/// without
 /// a price is played at each of `prices`, or at the usual ones.
 pub fn policies(list: &str, threshold_ms: f64, prices: &[f64]) -> Result<Vec<Policy>, CommandError> {
     let prices = if prices.is_empty() { &USUAL_PRICES[..] } else { prices };
@@ -42,7 +43,7 @@ pub fn policies(list: &str, threshold_ms: f64, prices: &[f64]) -> Result<Vec<Pol
             }
             _ => return Err(unknown(name)),
         };
-        // Who writes `nearcrawl,nearcrawl@0.5` wants no point twice.
+        // `nearcrawl,nearcrawl@0.5` must not give a point twice.
         policies.extend(asked.into_iter().filter(|policy| !policies.contains(policy)).collect::<Vec<_>>());
     }
     match policies.len() {

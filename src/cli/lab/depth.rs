@@ -1,4 +1,4 @@
-//! `nearcrawl lab depth`: how little of a site must be asked to learn whom it names?
+//! `nearcrawl lab depth`: how few requests to a site are enough to find the hosts that it links to?
 
 pub mod choice;
 mod plot;

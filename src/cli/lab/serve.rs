@@ -71,7 +71,7 @@ pub struct ServeArgs {
 /// Serves until interrupted.
 pub async fn serve(args: &ServeArgs) -> Result<String, CommandError> {
     let served = Served::start(args).await?;
-    // Whoever does not want to read this may close it.
+    // The reader may have closed standard output.
     let _ = writeln!(io::stdout().lock(), "{}", served.told());
     signal::ctrl_c().await.map_err(|why| CommandError::new(Exit::Internal, why.to_string()))?;
     served.servers.stop().await;
@@ -135,7 +135,7 @@ fn hosts(web: &EndlessWeb, site: u64) -> Vec<Host> {
 /// The loopback address of a site: neighbours live in different /24, as they would in the world.
 fn address_of(site: u64) -> Ipv4Addr {
     let [_, _, _, _, _, high, middle, low] = (site << 1).to_be_bytes();
-    // 7 bits, so that neither the first nor the last address of a /24 is anybody's.
+    // 7 bits, so that neither the first nor the last address of a /24 is used.
     Ipv4Addr::new(127, 32 + high, low | (middle & 1), 1 + (middle >> 1))
 }
 

@@ -1,4 +1,4 @@
-//! Where do bodies lie while they are read? In memory that is used again, so that a page costs no allocation.
+//! Where are bodies held while they are read? In buffers that are used again, so that a page costs no allocation.
 
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::{Semaphore, SemaphorePermit};

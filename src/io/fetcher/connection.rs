@@ -164,7 +164,7 @@ impl AsyncWrite for Metered {
 
 /// What every connection is opened with.
 pub struct Opening {
-    /// Whom we may dial.
+    /// Which addresses may be dialled.
     pub policy: Arc<AddressPolicy>,
     /// Where we dial from.
     pub source: Option<IpAddr>,
@@ -179,7 +179,7 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// Dials and, for https, shakes hands.
+    /// Connects and, for https, completes the TLS handshake.
     pub async fn open(&self, address: SocketAddr, line: Line) -> Result<Connection, FetchError> {
         let begun = Instant::now();
         let stream = dial(address, self.source, &self.policy, self.limits.connect).await?;
@@ -217,7 +217,7 @@ pub struct Connection {
     pub line: Line,
     /// How long TCP took.
     pub stood_after: Duration,
-    /// Set while a request is under way: whoever finds it set finds the rest of an abandoned one.
+    /// Set while a request is under way. If it is set before one begins, the connection has the rest of an abandoned answer.
     pub busy: bool,
     /// When the last request ended.
     pub idle_since: Instant,
@@ -230,7 +230,7 @@ impl Connection {
         !self.busy && !self.sender.is_closed() && !self.driver.is_finished()
     }
 
-    /// Closes it and waits until it is closed. Says what had gone wrong with it, if something had.
+    /// Closes it, waits until it is closed, and returns the error that it had ended with, if any.
     pub async fn close(self) -> Option<hyper::Error> {
         let Connection { sender, mut driver, .. } = self;
         // Without a sender the driver has nothing to wait for: it shuts the stream down and ends.

@@ -35,7 +35,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// Reads the values of `Content-Encoding`. More than one layer is refused: nobody needs it but bombs.
+    /// Reads the values of `Content-Encoding`. More than one layer is refused: only decompression bombs use it.
     pub fn read<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<Encoding, FetchError> {
         let mut found = Encoding::Identity;
         for value in values {

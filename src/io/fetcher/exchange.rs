@@ -41,7 +41,7 @@ pub struct Manners {
     pub user_agent: HeaderValue,
     /// The first word of our name: robots rules for it are for us.
     pub product: String,
-    /// Whom to write to, if that is to be said.
+    /// The `From` header with the operator's address; none leaves it out.
     pub from: Option<HeaderValue>,
     /// What a server may cost.
     pub limits: FetchLimits,
@@ -238,7 +238,7 @@ pub async fn receive<'a>(
     (exchange, page)
 }
 
-/// Statuses that say by themselves that somebody does not want us.
+/// Statuses that by themselves mean a refusal.
 fn is_refusal(status: u16) -> bool {
     matches!(status, 401 | 403 | 429 | 451)
 }
@@ -254,7 +254,8 @@ fn redirect(status: u16, headers: &HeaderMap, order: &FetchOrder, manners: &Mann
     }
 }
 
-/// Pages up to this size are scanned where they arrive. Larger ones would keep everybody waiting: they get a thread of their own,
+/// Pages up to this size are scanned on the thread that receives them. Larger ones would delay all other tasks: they get a thread of
+/// their own,
 /// and so do all that are evaluated, which takes as long.
 const SCANNED_AT_ONCE: usize = 512 << 10;
 

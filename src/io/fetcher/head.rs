@@ -1,4 +1,4 @@
-//! What does the head of an answer say? Type, software, target, patience asked for, and what robots may do.
+//! What is in the head of an answer? Content type, software, redirect target, `Retry-After`, and directives to robots.
 
 use hyper::{
     HeaderMap, Version,
@@ -67,7 +67,7 @@ pub fn validators(headers: &HeaderMap) -> Validators {
         let value = headers.get(name)?.to_str().ok()?.trim();
         (1..=MAX_VALIDATOR).contains(&value.len()).then(|| value.to_owned())
     };
-    // A date that cannot be read would be sent back to somebody who cannot read it.
+    // A malformed date is not stored: the server could not read it in `If-Modified-Since` either.
     let last_modified = text(LAST_MODIFIED).filter(|date| httpdate::parse_http_date(date).is_ok());
     Validators { etag: text(ETAG), last_modified }
 }
@@ -126,7 +126,7 @@ pub struct RobotsTag {
     pub no_follow: bool,
 }
 
-/// Reads all `X-Robots-Tag` headers, those for everybody and those for `product`.
+/// Reads all `X-Robots-Tag` headers, those for all robots and those for `product`.
 pub fn robots_tag(headers: &HeaderMap, product: &str) -> RobotsTag {
     const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
     let mut found = RobotsTag::default();

@@ -1,4 +1,4 @@
-//! Who may speak to an address now? One at a time: each address has one lane, and a lane holds at most one connection.
+//! Which task may use the connection to an address? One at a time: each address has one lane (lock and queue) with at most one connection.
 
 use super::connection::Connection;
 use std::{
@@ -9,14 +9,14 @@ use std::{
 };
 use tokio::sync::{Mutex as AsyncMutex, watch};
 
-/// The way to one address.
+/// The lock and the connection of one address.
 pub struct Lane {
-    /// The connection, kept or in use. Whoever holds the lock speaks.
+    /// The connection, idle or in use. The task that holds the lock sends requests.
     pub slot: AsyncMutex<Option<Connection>>,
     /// Whoever's answer came last takes this before the connection is given on, and holds it until the answer is read: the next one may be
     /// on its way meanwhile, but is not read, or told, before.
     pub reading: AsyncMutex<()>,
-    /// Changes when whoever uses the lane, or waits for it, must let go.
+    /// Changes when tasks that use the lane, or wait for it, must give up.
     stop: watch::Sender<u64>,
 }
 
@@ -29,7 +29,7 @@ impl Lane {
         }
     }
 
-    /// Makes everybody leave, then closes the connection and waits for its end.
+    /// Makes all tasks give up, then closes the connection and waits until it is closed.
     async fn close(&self) {
         self.stop.send_modify(|count| *count += 1);
         let connection = self.slot.lock().await.take();
@@ -42,7 +42,7 @@ impl Lane {
     async fn sweep(&self, idle: Duration) {
         let Ok(mut slot) = self.slot.try_lock() else { return };
         let is_over = slot.as_ref().is_some_and(|connection| !connection.is_usable() || connection.idle_since.elapsed() >= idle);
-        // The lock is held until the end: nobody opens a new connection while the old one is closing.
+        // The lock is held until the end, so that no new connection is opened while the old one is closing.
         if is_over && let Some(connection) = slot.take() {
             connection.close().await;
         }
@@ -53,7 +53,7 @@ impl Lane {
     }
 }
 
-/// All lanes in use. An empty one is forgotten as soon as nobody is in it.
+/// All lanes in use. One without a connection is removed as soon as no task uses it.
 #[derive(Default)]
 pub struct Lanes(Mutex<HashMap<IpAddr, Arc<Lane>>>);
 
@@ -73,7 +73,7 @@ impl Lanes {
         }
     }
 
-    /// Stops what goes on at an address and closes its connection.
+    /// Cancels the requests to an address and closes its connection.
     pub async fn close(&self, address: IpAddr) {
         let lane = self.locked().get(&address).cloned();
         if let Some(lane) = lane {

@@ -1,6 +1,6 @@
 //! What does a web server answer? One request at a time to an address, over one connection, within limits.
 //!
-//! Redirects are told, not followed; there are no cookies, no credentials and no proxy; only HTML is read.
+//! Redirects are reported, not followed; there are no cookies, no credentials and no proxy; only HTML is read.
 
 mod body;
 mod buffers;
@@ -118,7 +118,7 @@ impl Fetcher {
         Ok(Fetcher(Arc::new(Inner { manners, opening, lanes: Lanes::default(), sweeping: AtomicBool::new(false) })))
     }
 
-    /// Makes one request. Waits until nobody else speaks to the address. Never fails: what went wrong is in the report.
+    /// Makes one request. Waits until no other request to the address is under way. It never fails: errors are in the report.
     pub async fn fetch(&self, order: FetchOrder) -> FetchReport {
         self.fetch_telling(order, |_| ()).await
     }
@@ -126,7 +126,7 @@ impl Fetcher {
     /// Like [`Fetcher::fetch`], and calls `landed` when a page is here and only its reading is left, with what it took: from then on
     /// somebody else may speak to the address, and whoever was called first can have the next request under way before the reading begins.
     ///
-    /// A panic on the way is a failure of this request: what was asked is told as [`FetchError::Crashed`], and the connection is closed.
+    /// A panic is a failure of this request: it is reported as [`FetchError::Crashed`], and the connection is closed.
     pub async fn fetch_telling(&self, order: FetchOrder, landed: impl FnOnce(Millis)) -> FetchReport {
         let address = SocketAddr::new(order.address.to_canonical(), order.url.port());
         if self.0.opening.policy.check(address).is_err() {
@@ -164,7 +164,7 @@ impl Fetcher {
         report(order, exchange)
     }
 
-    /// Closes the connection that a panic may have left in the middle of an answer, unless somebody else speaks by now.
+    /// Closes the connection that a panic may have left in the middle of an answer, unless another request uses it by now.
     async fn close_kept(&self, lane: &lanes::Lane) {
         if let Ok(mut slot) = lane.slot.try_lock()
             && let Some(connection) = slot.take()

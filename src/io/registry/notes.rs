@@ -24,7 +24,7 @@ impl Notes {
         strong.or(self.last_modified.as_deref())
     }
 
-    /// Reads notes of this address; none if there are none, or of another address, or nobody can read them.
+    /// Reads notes of this address; none if there are none, they are of another address, or they cannot be read.
     pub fn read(path: &Path, url: &str) -> Option<Notes> {
         let notes: Notes = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
         (notes.url == url).then_some(notes)

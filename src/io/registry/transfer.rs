@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout};
 /// The longest file beside a file that is read for its sum, in bytes.
 const MAX_SUM: usize = 4096;
 
-/// One file on its way.
+/// The download of one file.
 pub(super) struct Transfer<'a> {
     client: &'a Client,
     download: &'a Download,

@@ -91,7 +91,7 @@ pub(super) enum CacheAction {
     Close(Closing),
 }
 
-/// Serves until it is closed or nobody can ask any more. Returns who wants to know that it has ended.
+/// Serves until it is closed or all handles are dropped. Returns the channel to report its end on.
 pub(super) fn serve(shared: &Shared, mut actions: mpsc::Receiver<CacheAction>, counters: &StoreCounters) -> Option<oneshot::Sender<()>> {
     let mut closed = None;
     while let Some(action) = actions.blocking_recv() {
@@ -114,7 +114,7 @@ pub(super) fn serve(shared: &Shared, mut actions: mpsc::Receiver<CacheAction>, c
 }
 
 fn perform(room: &mut Room, action: CacheAction, counters: &StoreCounters) {
-    // An asker who has gone away needs no answer.
+    // A caller that has stopped waiting needs no answer.
     if let CacheAction::Seen { batch, answer } = action {
         return drop(answer.send(room.ask(&batch, counters)));
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct StoreConfig {
     /// Memory for blocks read and rows not yet written to tables, in bytes, both databases together; at least 8 MiB are taken.
     pub memory_bytes: usize,
-    /// How many actions may wait for each database; those who come later wait to be let in.
+    /// How many actions may wait for each database; further ones wait for a place.
     pub queue: usize,
     /// How long to leave a full disk alone before the next attempt to write.
     pub retry_full_disk: Duration,

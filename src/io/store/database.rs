@@ -1,6 +1,6 @@
 //! How is one RocksDB kept usable? Its options, and what is done when the disk is full or the files are damaged.
 //!
-//! RocksDB latches an error that it met while writing: it refuses all writes from then on, even when there is room again. So a
+//! RocksDB keeps an error that occurred while writing: it refuses all writes from then on, even when there is space again. So a
 //! database whose write found the disk full is closed and opened again, at first for reading only if even that needs room.
 
 use super::columns::{Column, DEFAULT};
@@ -91,15 +91,17 @@ impl Plan {
         // Index and filters live in the block cache too: memory stays within its limit however much is stored.
         blocks.set_cache_index_and_filter_blocks(true);
         blocks.set_pin_l0_filter_and_index_blocks_in_cache(true);
-        // Most questions to the seen set are about pages never met: 10 bits a key answer 99 % of those without reading a block.
+        // Most queries of the seen set are about new pages: 10 bits a key answer 99 % of those without reading a block.
         blocks.set_bloom_filter(10.0, false);
         blocks.set_optimize_filters_for_memory(true);
         options.set_block_based_table_factory(&blocks);
     }
 
-    /// What holds for the rows of the seen set. They are packed already, and come sorted, in sweeps: new files lie side by side and each is merged
-    /// with the stretch of old ones that it replaces. So one level is enough, in files of the size of the new ones; a row is then found where
-    /// it is looked for first, and what is replaced is soon gone.
+    /// What holds for the rows of the seen set. They are packed already, and come sorted, in sweeps: new files lie side by side and each
+    /// is merged
+    /// with the stretch of old ones that it replaces. So one level is enough, in files of the size of the new ones; a row is then found
+    /// where
+    /// it is searched first, and replaced rows are dropped soon.
     fn packed_rows(&self, options: &mut Options) {
         const FILE_BYTES: usize = 8 << 20;
         options.set_compression_type(DBCompressionType::None);

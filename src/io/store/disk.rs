@@ -12,7 +12,7 @@ use std::{
 #[derive(Debug)]
 pub(super) struct DirectoryLock(#[expect(dead_code, reason = "the lock belongs to the open file")] File);
 
-/// Locks the directory by its file `lock`; none if somebody else holds it.
+/// Locks the directory by its file `lock`; none if another process holds it.
 pub(super) fn lock(dir: &Path) -> io::Result<Option<DirectoryLock>> {
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(dir.join("lock"))?;
     // SAFETY: the descriptor is open for as long as `file` lives, and flock touches no memory of ours.

@@ -28,7 +28,7 @@ pub enum OpenError {
     /// What must not be lost is damaged. The cache never leads here: it is moved aside and rebuilt.
     #[error(
         "{} is damaged: {reason}; restore it from a copy, or move the whole state directory aside and start again: \
-         what this access point recorded will be fetched back from its keepers",
+         what this access point recorded will be fetched back from its replicas",
         path.display()
     )]
     Damaged {

@@ -29,7 +29,7 @@ impl From<rocksdb::Error> for ReadFault {
 }
 
 impl ReadFault {
-    /// Tells the database about it, and what it means.
+    /// Reports the error to the database, and translates it.
     pub(super) fn settle(self, database: &mut super::database::Database) -> StoreError {
         match self {
             ReadFault::Database(error) => database.fail(&error),

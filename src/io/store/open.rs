@@ -5,7 +5,7 @@
 //! format               the number of the format, written once `state/` exists
 //! state/               what must not be lost
 //! cache/               what can be found out again
-//! cache.damaged-N/     a cache that was damaged, for whoever wants to know why
+//! cache.damaged-N/     a damaged cache that was moved aside, to find out why
 //! ```
 
 use super::{
@@ -28,7 +28,7 @@ pub const FORMAT: u32 = 1;
 /// The format of `cache/`. Any other is not read but rebuilt.
 const CACHE_FORMAT: &[u8] = b"2";
 
-/// How many damaged caches are kept for whoever wants to know why; the oldest goes when another comes.
+/// How many damaged caches are kept to find out why; the oldest is removed when another is added.
 const MAX_DAMAGED_KEPT: usize = 2;
 
 /// What was found when a state directory was opened.

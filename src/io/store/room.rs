@@ -1,8 +1,8 @@
-//! Must every question wait for the thread of `cache/`? No: while the thread has nothing to do, whoever asks may answer a small one.
+//! Must every query wait for the thread of `cache/`? No: while that thread is idle, the caller may run a small query itself.
 //!
 //! Handing a page's links to another thread and waking up for the answer costs more than the answer: two switches of threads a page.
 //! What may take long (sweeping, flushing, rows that are not in memory) stays with the thread, and so does everything while the disk
-//! is slow. Nothing overtakes: what was asked before has been done, or else the question goes the common way behind it.
+//! is slow. The order is kept: either all earlier actions are done, or the query is queued behind them.
 
 use super::{
     counters::{StoreCounters, add},
@@ -20,25 +20,25 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// After an answer on the spot that took longer the thread gets some questions.
+/// After a query on the caller's thread that took longer than this, the next ones go to the store's thread.
 const LONG: Duration = Duration::from_millis(5);
 
 /// The number of questions that the thread gets then.
 const FOR_THE_THREAD: u32 = 1_000;
 
-/// What it takes to answer.
+/// The database and seen set of `cache/`.
 pub(super) struct Room {
     pub(super) database: Database,
     pub(super) seen: SeenSet,
 }
 
-/// The room, between the thread that it belongs to and those who ask.
+/// The database, shared by the thread that owns it and callers.
 pub(super) struct Shared {
     /// None once it is closed.
     room: Mutex<Option<Room>>,
     /// Actions that were handed to the thread and are not done.
     waiting: AtomicUsize,
-    /// Questions that the thread gets because one took long.
+    /// How many more queries go to the thread because one took long.
     for_the_thread: AtomicU32,
 }
 
@@ -58,7 +58,7 @@ impl Shared {
         self.waiting.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// The thread works on one action. None if the room is closed.
+    /// Locks the database for one action of the thread. None if it is closed.
     pub(super) fn work<T>(&self, work: impl FnOnce(&mut Room) -> T) -> Option<T> {
         let done = self.room.lock().ok()?.as_mut().map(work);
         self.waiting.fetch_sub(1, Ordering::SeqCst);
@@ -70,7 +70,7 @@ impl Shared {
         self.room.lock().ok()?.take()
     }
 
-    /// Answers a question on the spot if that is quick; none if it has to be handed to the thread.
+    /// Answers a query on the caller's thread if that is quick; none if it has to be sent to the store's thread.
     pub(super) fn at_once(&self, batch: &SeenBatch, counters: &StoreCounters) -> Option<Result<Vec<SeenAnswer>, StoreError>> {
         if self.waiting.load(Ordering::SeqCst) != 0 || stall::stands_still() {
             return None;
@@ -96,7 +96,7 @@ impl Shared {
 }
 
 impl Room {
-    /// Answers and counts.
+    /// Runs the query and counts it.
     pub(super) fn ask(&mut self, batch: &SeenBatch, counters: &StoreCounters) -> Result<Vec<SeenAnswer>, StoreError> {
         let answers = self.seen.ask(&mut self.database, batch);
         for said in answers.iter().flatten() {

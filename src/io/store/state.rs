@@ -65,9 +65,9 @@ pub(super) enum StateRead {
 
 /// How to end.
 pub(super) struct Closing {
-    /// Whether somebody will open the database again: then all goes into tables, so that this is quick.
+    /// Whether the database will be opened again: then all rows are flushed into tables, so that opening is quick.
     pub(super) keep: bool,
-    /// Who wants to know that it has ended.
+    /// The channel to report its end on.
     pub(super) done: oneshot::Sender<()>,
 }
 
@@ -77,7 +77,7 @@ const MAX_BATCH_BYTES: usize = 4 << 20;
 /// What is done once it is known how the commit went.
 type AfterCommit = Box<dyn FnOnce(Result<(), StoreError>)>;
 
-/// Serves until it is closed or nobody can ask any more. Returns who wants to know that it has ended.
+/// Serves until it is closed or all handles are dropped. Returns the channel to report its end on.
 pub(super) fn serve(
     mut database: Database,
     mut actions: mpsc::Receiver<StateAction>,
@@ -127,7 +127,7 @@ impl Group {
     fn add(&mut self, database: &mut Database, write: StateWrite) {
         // A full disk may have room again; this must come before anything is read from the database that will be written to.
         let ready = if self.after.is_empty() { database.make_writable() } else { Ok(()) };
-        // Prepared in any case, for that also takes note of who waits for an answer.
+        // Prepared in any case, because that also stores the channel of the answer.
         let prepared = self.prepare(database, write);
         if let Err(error) = ready.and(prepared) {
             self.failed.get_or_insert(error);
@@ -183,7 +183,7 @@ impl Group {
 }
 
 fn answer(database: &mut Database, read: StateRead) {
-    // An asker who has gone away needs no answer.
+    // A caller that has stopped waiting needs no answer.
     match read {
         StateRead::MetaGet { name, answer } => drop(answer.send(look(database, |db| Ok(db.get(&name)?)))),
         StateRead::Claims { answer } => drop(answer.send(look(database, claims))),

@@ -26,10 +26,10 @@ const MAX_HELLO: usize = 4 << 10;
 pub(super) type MemberBehaviour = request_response::Behaviour<MessageCodec<Request, Response>>;
 /// The protocol by which two peers exchange hellos.
 pub(super) type HelloBehaviour = request_response::Behaviour<MessageCodec<Hello, HelloAnswer>>;
-/// What anybody may ask.
+/// The protocol for requests of non-members.
 pub(super) type PublicBehaviour = request_response::Behaviour<MessageCodec<PublicRequest, PublicResponse>>;
 
-/// All that a member speaks. The limits come first: a connection that they refuse reaches nobody else.
+/// All protocols of a member. The limits come first: a connection that they refuse reaches none of the others.
 #[derive(NetworkBehaviour)]
 pub(super) struct Behaviour {
     pub(super) blocked: allow_block_list::Behaviour<allow_block_list::BlockedPeers>,
@@ -75,7 +75,7 @@ impl Behaviour {
                 [(StreamProtocol::new(protocol::MEMBER), ProtocolSupport::Full)],
                 member,
             ),
-            // A member only answers here; it asks like everybody else, with a key for the occasion.
+            // A member only answers here; its own requests use a connection with a temporary key, like those of non-members.
             public: public_behaviour(public, ProtocolSupport::Inbound),
         })
     }
@@ -91,7 +91,7 @@ fn gossip(keypair: &Keypair) -> Result<gossipsub::Behaviour, StartError> {
         // Room for what gossipsub wraps around the message: author, number, signature, topic.
         .max_transmit_size(MAX_GOSSIP + 1024)
         .validation_mode(gossipsub::ValidationMode::Strict)
-        // Nothing is passed on before we have looked at it and at who sent it.
+        // No message is forwarded before it and its sender are checked.
         .validate_messages()
         .flood_publish(true)
         .heartbeat_initial_delay(Duration::from_millis(500))

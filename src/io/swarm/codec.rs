@@ -1,4 +1,4 @@
-//! How does a message lie on the wire? One message a stream and direction, postcard, ended by closing, never longer than allowed.
+//! How is a message encoded? One message a stream and direction, in postcard, ended by closing the stream, of limited length.
 
 use libp2p::{
     StreamProtocol,

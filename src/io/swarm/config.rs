@@ -30,7 +30,7 @@ pub struct SwarmConfig {
     pub answer_within: Duration,
     /// Requests a second from one peer, after a burst of four times as many; SWIM is counted apart.
     pub requests_per_second: u32,
-    /// Public questions a second from everybody together, after a burst of four times as many.
+    /// Public requests a second from all peers together, after a burst of four times as many.
     pub public_per_second: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Who comes in, and who goes? Connections and their hellos.
+//! Which peers are accepted? Connections, their hellos and their ends.
 
 use super::{
     HelloError, SwarmSecrets,
@@ -37,7 +37,7 @@ impl Runner {
         Ok(())
     }
 
-    /// A connection stands. Whoever dialled it says hello.
+    /// A connection is established. The side that dialled sends the hello.
     pub(super) fn connected(&mut self, peer: PeerId, dialled: bool, remote: Option<IpAddr>) {
         let Some(access_point) = super::access_point_of(&peer) else {
             let _ = self.libp2p.disconnect_peer_id(peer);
@@ -58,7 +58,7 @@ impl Runner {
         }
     }
 
-    /// A ping came back. What is no member yet may become one: its way is told then.
+    /// A ping was answered. The time of a peer that is no member yet is reported when it becomes one.
     pub(super) fn timed(&mut self, peer: PeerId, rtt: Duration) {
         let Some(state) = self.peers.get_mut(&peer) else { return };
         let rtt_us = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX).min(state.rtt_us.unwrap_or(u32::MAX));
@@ -91,7 +91,7 @@ impl Runner {
                 let _ = self.libp2p.behaviour_mut().hello.send_response(channel, answer);
             }
             HelloEvent::ResponseSent { peer, .. } => {
-                // A joiner is let in by the answer to its own hello, never by welcoming somebody.
+                // A joining access point is accepted by the answer to its own hello, never by answering another's.
                 if self.secrets.is_some()
                     && let Some(hello) = self.peers.get_mut(&peer).and_then(|state| state.welcomed.take())
                 {
@@ -146,7 +146,7 @@ impl Runner {
         HelloAnswer::Welcome { hello: ours, secrets: self.secrets.filter(|_| wants_in) }
     }
 
-    /// Becomes a member of the swarm of whoever welcomes us, if we have none.
+    /// Joins the swarm of the peer that accepted our hello, if this access point has no swarm.
     fn adopt(&mut self, peer: PeerId, hello: &Hello, secrets: Option<SwarmSecrets>) -> Result<(), HelloError> {
         if self.secrets.is_some() {
             return Ok(());
@@ -192,7 +192,7 @@ impl Runner {
         }
     }
 
-    /// Does not let a peer in, or throws it out; it is hung up on when it has had time to read why.
+    /// Refuses a peer, or expels it; the connection is closed after it has had time to read the reason.
     pub(super) fn refuse(&mut self, peer: PeerId, reason: HelloError) {
         count(&self.counters.refused);
         if let Some(access_point) = self.shut(peer, &AskError::NotLetIn(reason.to_string())) {

@@ -1,4 +1,4 @@
-//! May this peer come in? The first exchange on every connection: the one who dialled says hello, the other one judges it and
+//! Is this peer accepted? The first exchange on every connection: the one who dialled says hello, the other one judges it and
 //! answers with its own hello, which is judged in turn.
 
 use super::protocol::PROTOCOL;
@@ -11,7 +11,7 @@ pub type SwarmId = [u8; 16];
 /// The longest text of a refusal, in characters.
 const MAX_REASON: usize = 400;
 
-/// What every member of a swarm knows and nobody else.
+/// The secrets that all members of a swarm share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwarmSecrets {
     /// The identifier of the swarm.
@@ -104,7 +104,7 @@ pub(super) fn judge(ours: &Hello, theirs: &Hello, dialled: bool) -> Result<(), H
     }
     match (ours.swarm, theirs.swarm) {
         (Some(ours), Some(theirs)) if ours != theirs => Err(HelloError::OtherSwarm { ours, theirs }),
-        // Only those whom we asked may make us theirs; strangers who happen to connect may not.
+        // Only a peer that we sent a hello to can make us a member of its swarm, not one that connects to us.
         (None, Some(_)) if dialled => Ok(()),
         (None, _) => Err(HelloError::NoSwarmYet),
         _ => Ok(()),
@@ -123,7 +123,7 @@ pub(super) fn clean(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).take(MAX_REASON).collect()
 }
 
-/// The addresses of a peer that we may dial: a few, well-formed, and not those of somebody else.
+/// The addresses of a peer that may be dialled: a few, well-formed, and without another peer's id.
 pub(super) fn usable_addresses(texts: &[String], peer: AccessPoint) -> Vec<String> {
     use libp2p::multiaddr::Protocol;
     let usable = |text: &&String| {

@@ -1,4 +1,4 @@
-//! What is the swarm told to do, and what does it tell?
+//! The commands and events of the swarm task.
 
 use super::hello::{HelloError, SwarmId};
 use nearcrawl_model::{
@@ -216,7 +216,7 @@ impl SwarmHandle {
         self.me
     }
 
-    /// Hands a command over without waiting, so that two loops can never wait for each other.
+    /// Sends a command without waiting, so that two loops can never wait for each other.
     pub fn tell(&self, command: SwarmCommand) -> Result<(), TellError> {
         self.commands.try_send(command).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => TellError::Full,
@@ -235,11 +235,11 @@ impl SwarmHandle {
 pub struct SwarmCounters {
     /// Requests and gossip that could not be decoded or were too long.
     pub malformed: AtomicU64,
-    /// Requests from peers that had not been let in.
+    /// Requests from peers that had not been accepted.
     pub uninvited: AtomicU64,
     /// Requests answered with `Busy`, SWIM datagrams and public questions dropped because of their rate.
     pub rate_limited: AtomicU64,
-    /// Gossip that was not passed on: from peers not let in, or too much of it.
+    /// Gossip that was not forwarded: from peers not accepted, or above the rate limit.
     pub gossip_ignored: AtomicU64,
     /// Gossip that could not be published (too large, queues full).
     pub gossip_unsent: AtomicU64,

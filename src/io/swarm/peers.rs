@@ -19,14 +19,14 @@ pub(super) const MAX_HELD: usize = 16;
 pub(super) enum Stage {
     /// The hello is on its way.
     Greeting,
-    /// Let in, in both directions.
+    /// Accepted by both sides.
     Member {
         /// The number of its start, from its hello.
         incarnation: u64,
     },
     /// Asks the public protocol only.
     Reader,
-    /// Not let in; hung up on as soon as it must have read why.
+    /// Refused; the connection is closed after a time in which it can read the reason.
     Refused,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Peer {
     pub(super) rtt_us: Option<u32>,
     /// The address at the other end of its last connection.
     pub(super) remote: Option<IpAddr>,
-    /// Its hello, welcomed by us, while the welcome is on its way.
+    /// Its hello, which was accepted, until our answer has been sent.
     pub(super) welcomed: Option<Hello>,
     pub(super) waiting: VecDeque<Waiting>,
     pub(super) held: Vec<(Request, ResponseChannel<Response>)>,
@@ -66,7 +66,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// A peer of whom nothing is known yet.
+    /// A peer that has just connected.
     pub(super) fn new(access_point: AccessPoint, config: &SwarmConfig, now: Instant) -> Peer {
         let rate = config.requests_per_second;
         Peer {
@@ -89,7 +89,7 @@ impl Peer {
         }
     }
 
-    /// Whether it is let in.
+    /// Whether it is accepted as a member.
     pub(super) fn is_member(&self) -> bool {
         matches!(self.stage, Stage::Member { .. })
     }

@@ -9,7 +9,7 @@ pub(super) const HELLO: &str = "/nearcrawl/hello/1";
 /// Questions and answers between members.
 pub(super) const MEMBER: &str = "/nearcrawl/member/1";
 
-/// What anybody may ask who may read.
+/// The protocol for requests of non-members.
 pub(super) const PUBLIC: &str = "/nearcrawl/public/1";
 
 /// What libp2p's identify says of us.

@@ -1,4 +1,4 @@
-//! How does somebody who is no member read? One connection with a key for the occasion, one question, one answer.
+//! How does a program that is no member read results? By one connection with a temporary key, one request and one response.
 
 use super::{
     behaviour::{PublicBehaviour, public_behaviour},
@@ -26,7 +26,7 @@ pub struct ReaderConfig {
     pub pre_shared_key: Option<[u8; 32]>,
 }
 
-/// Asks the access point at this multiaddr; it need not be known and nobody needs to be a member.
+/// Sends a public request to the access point at this multiaddr; neither side needs to know the other.
 pub async fn ask_public(address: &str, request: PublicRequest, timeout: Duration) -> Result<PublicResponse, AskError> {
     ask_public_with(&ReaderConfig::default(), address, request, timeout).await
 }

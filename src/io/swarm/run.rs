@@ -66,7 +66,7 @@ impl Swarm {
         let announce = config.announce.iter().map(|text| parse(text)).collect::<Result<Vec<_>, _>>()?;
         let transport = transport::build(&keypair, config.source_address, config.pre_shared_key)?;
         let behaviour = Behaviour::new(&config, &keypair)?;
-        // Whoever is let in stays; the others are hung up on by us.
+        // A long idle time-out: accepted peers stay connected, and this module closes the connections to others.
         let limits = swarm::Config::with_tokio_executor()
             .with_idle_connection_timeout(Duration::from_secs(3600))
             .with_max_negotiating_inbound_streams(64);
@@ -378,7 +378,7 @@ impl Runner {
         }
     }
 
-    /// Counts a malformed message against the peer who sent it.
+    /// Counts a malformed message against the peer that sent it.
     pub(super) fn offended(&mut self, peer: PeerId) {
         count(&self.counters.malformed);
         if self.offences.len() >= MAX_PEERS && !self.offences.contains_key(&peer) {
@@ -412,7 +412,7 @@ impl Runner {
                 _ => false,
             })
         };
-        // Loopback helps nobody else, except on a machine that has nothing but loopback.
+        // A loopback address is of no use to others, unless the machine has no other address.
         let only_loopback = listening.iter().all(is_loopback);
         let addresses = if self.announce.is_empty() {
             listening.iter().filter(|address| only_loopback || !is_loopback(address)).take(4).map(ToString::to_string).collect()

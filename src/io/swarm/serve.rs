@@ -1,4 +1,4 @@
-//! Who asks what, and is it to be heard? Requests, answers, gossip and public questions of peers.
+//! Requests, responses, gossip and public requests of peers, and the limits on them.
 
 use super::{
     codec::Arrived,
@@ -23,7 +23,7 @@ type PublicEvent = request_response::Event<Arrived<PublicRequest>, PublicRespons
 /// How long a peer is asked to wait that asks too often.
 const COME_BACK_AFTER: Millis = 1_000;
 
-/// Public questions open at the same time, from everybody together.
+/// Public requests open at the same time, from all peers together.
 const MAX_PUBLIC_TICKETS: usize = 64;
 
 /// Why libp2p could not bring an answer, in our terms.
@@ -36,7 +36,7 @@ pub(super) fn failure_of(error: &OutboundFailure) -> AskError {
         OutboundFailure::Io(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => {
             AskError::Broken(error.to_string())
         }
-        // The connection stands, or we were told that it is closed.
+        // The connection is open, or its end was reported.
         OutboundFailure::Io(_) => AskError::Dropped,
     }
 }
@@ -62,7 +62,7 @@ impl Runner {
         }
     }
 
-    /// A member asks, or somebody who would like to be one.
+    /// A request of a member, or of a peer whose hello is not settled yet.
     pub(super) fn asked(&mut self, peer: PeerId, request: Request, channel: ResponseChannel<Response>) {
         let Some(state) = self.peers.get_mut(&peer) else { return };
         let now = Instant::now();
@@ -180,7 +180,7 @@ impl Runner {
             }
         };
         if matches!(acceptance, MessageAcceptance::Reject) {
-            // Members look before they pass on: whoever passes this on is to blame.
+            // Members check messages before they forward them, so the forwarding peer is at fault.
             self.offended(relay);
         }
         self.libp2p.behaviour_mut().gossip.report_message_validation_result(&message_id, &relay, acceptance);

@@ -48,8 +48,8 @@ fn socket_address(address: &Multiaddr) -> Option<SocketAddr> {
     }
 }
 
-/// Whether nobody listens there. libp2p shares the port with whoever shares it too, another daemon of the same user for example:
-/// each would get some of the other's connections, and nobody would be told.
+/// Whether no socket listens there. libp2p shares the port with whoever shares it too, another daemon of the same user for example:
+/// each would get some of the other's connections, without an error.
 fn held_by_nobody(address: SocketAddr) -> io::Result<()> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     // Connections that linger after a restart are no listeners.

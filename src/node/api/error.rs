@@ -1,4 +1,4 @@
-//! What does somebody read whose request was not granted? What is wrong, and what to do about it, as JSON.
+//! The answer to a request that is refused: the error and a hint what to do, as JSON.
 
 use crate::node::query::QueryError;
 use axum::{

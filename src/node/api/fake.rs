@@ -1,4 +1,4 @@
-//! Who stands in for the node in tests? A task that answers queries with a small, lively, made-up swarm.
+//! A stand-in for the node in tests: a task that answers queries from a small made-up swarm.
 
 use crate::node::{
     api::Api,
@@ -70,7 +70,7 @@ pub fn access_point(number: u8) -> AccessPoint {
 }
 
 fn answer(query: Query, age: u64) {
-    // An asker who went away is no error.
+    // A caller that has stopped waiting is no error.
     match query {
         Query::Status(reply) => drop(reply.send(status(age))),
         Query::Members(reply) => drop(reply.send(members(age))),

@@ -1,4 +1,4 @@
-//! Who may ask? Programs and people of this machine, and no web page that one of them happens to look at.
+//! Which requests does the API accept? Those of programs and browsers on this machine, and none that a foreign web page makes.
 //!
 //! A page elsewhere cannot read our answers (no CORS headers are ever sent), but it could point a name of its own at 127.0.0.1 and
 //! become "same origin" (DNS rebinding), or send us a form that it need not read the answer of (request forgery). So the Host

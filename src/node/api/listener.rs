@@ -1,4 +1,4 @@
-//! How many may be connected at once? As many as there are permits; who comes later waits in the kernel's queue.
+//! How many connections may be open at once? As many as there are permits; further ones wait in the kernel's queue.
 
 use axum::serve::Listener;
 use std::{

@@ -1,4 +1,4 @@
-//! What does somebody see who opens the address in a browser? One page that watches the node, and a text for owners of web sites.
+//! The pages for browsers: one that shows the node's state, and a text for owners of web sites.
 
 use super::{Context, error::RequestError};
 use crate::node::query::Query;

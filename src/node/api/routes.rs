@@ -158,7 +158,7 @@ pub async fn servers(State(context): State<Context>, asked: Asked<RowsQuery>) ->
     Ok(Json(context.queries.ask(|reply| Query::Servers { after, limit, reply }).await?))
 }
 
-/// Adds starting points. Those that are refused are named with the reason; the others are taken in.
+/// Adds starting points. Those that are refused are listed with the reason; the others are accepted.
 #[utoipa::path(post, path = "/api/seeds", request_body = SeedsBody,
     responses((status = 200, body = SeedView), (status = 400, body = ErrorView), (status = 415, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn seeds(State(context): State<Context>, body: Bytes) -> Result<Json<SeedView>, RequestError> {
@@ -177,7 +177,7 @@ pub async fn leave(State(context): State<Context>) -> Result<Json<LeaveView>, Re
     Ok(Json(context.queries.ask(Query::Leave).await?))
 }
 
-/// Which subnet goes to whom.
+/// The body of a request to hand a subnet over.
 #[derive(Deserialize, ToSchema)]
 pub struct MoveBody {
     /// The subnet, like `192.0.2.0/24`.

@@ -61,7 +61,7 @@ pub enum CrawlRule {
 
 const RULES: &[(&str, CrawlRule)] = &[("depth", CrawlRule::Depth), ("yield", CrawlRule::Yield)];
 
-/// New external hosts for a request, if nobody says otherwise: in the laboratory's web 99 % of the hosts for half the requests
+/// The default of `yield_price`, new external hosts for a request: in the laboratory's web 99 % of the hosts for half the requests
 /// (docs/RESULTS.md).
 const YIELD_PRICE: f64 = 0.004;
 

@@ -1,21 +1,21 @@
-//! By which rule are nobody's subnets given away?
+//! By which procedure does a subnet without an owner get one?
 
 use super::{reader::Section, values};
 use nearcrawl_core::migration::judge::{Migration, Rule};
 use nearcrawl_model::fetch::ProbeKind;
 use std::time::Duration;
 
-/// Whose procedure decides who gets a subnet.
+/// The procedure that assigns subnets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DelegationPolicy {
-    /// Ours: what is known of distances says whom to ask, and when to stop.
+    /// nearcrawl's: a model of distances says which member to ask for a probe next, and when to stop.
     #[default]
     Nearcrawl,
     /// The procedure of the IPMicra paper, within the daemon's probe budgets.
     Ipmicra,
 }
 
-/// `[delegation]`: how subnets that nobody holds are given away.
+/// `[delegation]`: how subnets without an owner get one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelegationConfig {
     /// The procedure by which a subnet without an owner gets one.
@@ -28,7 +28,7 @@ pub struct DelegationConfig {
     pub migration: Migration,
     /// How nearness is measured.
     pub probe: ProbeKind,
-    /// The port of a web server at this access point's own address. The other members time the way to it as they time the way to
+    /// The port of a web server at this access point's own address. The other members measure the round-trip time to it as they do to
     /// any server; without one they take the swarm connection's ping.
     pub home_port: Option<u16>,
     /// How many procedures a steward runs at once.
@@ -52,7 +52,7 @@ impl Default for DelegationConfig {
     }
 }
 
-/// What a probe costs if nobody says otherwise: on measured round-trip times between hosts all over the world two to three probes a
+/// The default price of a probe: on measured round-trip times between hosts all over the world two to three probes a
 /// subnet, whether the swarm has a dozen members or fifty (docs/RESULTS.md).
 pub const PRICE: Duration = Duration::from_micros(300);
 

@@ -1,4 +1,4 @@
-//! Whom does the daemon ask for addresses?
+//! Which name servers does the daemon use?
 
 use super::{reader::Section, values};
 use std::{net::SocketAddr, time::Duration};

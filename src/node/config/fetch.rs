@@ -1,4 +1,4 @@
-//! How long and how much may one request take, and who is trusted to say which server it is?
+//! The time and size limits of one request, and the certificate authorities that are trusted.
 
 use super::{reader::Section, values};
 use std::{path::PathBuf, time::Duration};

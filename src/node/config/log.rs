@@ -1,4 +1,4 @@
-//! What does the daemon tell, and where?
+//! What does the daemon log, and where?
 
 use super::{
     reader::{Parsed, Section},

@@ -2,7 +2,7 @@
 //!
 //! The file is parsed into a table that remembers where everything stands; each section then asks that table for its own keys
 //! and gives back plain resolved values. So a mistake is reported with its line, all mistakes are reported at once, and
-//! nothing behind this room ever sees a text that still has to be understood.
+//! no code outside this module sees text that still has to be parsed.
 
 mod api;
 mod cache;

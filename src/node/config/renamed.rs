@@ -1,4 +1,4 @@
-//! Which keys had another name once? A file that still has one is told the name of now.
+//! Which keys had another name in earlier versions? The error for an old key gives the new one.
 
 /// The keys that were renamed, as (section, name until version 0.1.0, name now).
 pub(super) const RENAMED: &[(&str, &str, &str)] = &[

@@ -39,7 +39,7 @@ fn top_level_domain(value: &DeValue<'_>) -> Parsed<String> {
     }
 }
 
-/// A host that can have subdomains of its own: a public suffix is nobody's, so it would silently cover nothing.
+/// A host that can have subdomains of its own: a public suffix has none in this sense, so it would silently cover nothing.
 fn scope_host(value: &DeValue<'_>) -> Parsed<Host> {
     let host = values::host(value)?;
     match host.tld() {

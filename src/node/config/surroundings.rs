@@ -1,4 +1,4 @@
-//! Where may the daemon keep its state if nobody says? That depends on who started it.
+//! Where does the daemon keep its state by default? That depends on how it was started.
 
 use std::{env, ffi::OsString, path::PathBuf};
 

@@ -8,10 +8,10 @@ use libp2p::{Multiaddr, multiaddr::Protocol};
 use std::path::PathBuf;
 use toml::de::DeValue;
 
-/// Who may read the swarm's results from this access point.
+/// Which peers may read the swarm's results from this access point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Readers {
-    /// Everybody who can connect.
+    /// All peers that can connect.
     #[default]
     Anybody,
     /// Members of the swarm.
@@ -27,13 +27,13 @@ pub struct SwarmConfig {
     pub listen: Vec<String>,
     /// Under which addresses others can reach this access point, if they are not those it listens on; multiaddresses (checked).
     pub advertise: Vec<String>,
-    /// Whom to ask first, as multiaddresses (checked); empty for the first of a swarm.
+    /// The members to connect to first, as multiaddresses (checked); empty for the first member of a swarm.
     pub bootstrap: Vec<String>,
     /// How many members may be connected at once.
     pub max_connected: u32,
     /// A file with a key that all members share, 64 hexadecimal digits (openssl rand -hex 32); none = no such key.
     pub pre_shared_key_file: Option<PathBuf>,
-    /// Who may read the results from here.
+    /// Which peers may read the results from here.
     pub readers: Readers,
 }
 
@@ -66,7 +66,7 @@ impl SwarmConfig {
     }
 }
 
-/// A multiaddress that names a TCP port; the text is kept, so that nothing but the swarm room depends on the type.
+/// A multiaddress that names a TCP port; the text is kept, so that only the swarm module depends on the type.
 fn multiaddress(value: &DeValue<'_>) -> Parsed<String> {
     let wanted = "write a multiaddress in quotes, like \"/ip4/192.0.2.1/tcp/4817\" or \"/dns4/ap.example.org/tcp/4817/p2p/12D3KooW…\"";
     let text = values::any_text(value)?;

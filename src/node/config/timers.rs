@@ -11,7 +11,7 @@ use std::time::Duration;
 pub struct TimersConfig {
     /// How long a member must be silent before others take its subnets over.
     pub dead_after: Duration,
-    /// The same in a swarm of two, where neither can tell a dead member from a cut line.
+    /// The same in a swarm of two, where neither can tell a dead member from a cut connection.
     pub pair_dead_after: Duration,
     /// How long an access point that hears from fewer than half of the members goes on before it stops fetching.
     pub fence_after: Duration,

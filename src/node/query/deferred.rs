@@ -1,4 +1,4 @@
-//! Queries about a host that is new here: each waits until the host's steward told its address, or for a moment.
+//! Queries about a host that is new here: each waits until the host's steward has answered with its address, or for a short time.
 
 use super::{MAX_WAITING, Reply};
 use nearcrawl_core::crawler::Crawler;
@@ -6,7 +6,7 @@ use nearcrawl_model::view::{Subject, WhyView};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// For how long, at most. A name that has to be looked up anew may take longer: whoever asks again then is answered at once.
+/// For how long, at most. Looking up a name may take longer; the same query again is then answered at once.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Questions that wait for a steward's word.
@@ -34,7 +34,7 @@ impl DeferredQueries {
             .partition(|(subject, _, until)| *until <= now || crawler.unlocated(subject).is_none());
         self.waiting = waiting;
         for (subject, reply, _) in over {
-            // An asker who went away is no error.
+            // A caller that has stopped waiting is no error.
             let _ = reply.send(crawler.why(&subject));
         }
     }

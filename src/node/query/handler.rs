@@ -99,7 +99,7 @@ impl QueryHandler {
 
     /// Answers a query, or says what has to be done for it. All that can be asked is answered here.
     pub fn answer(&mut self, query: Query, crawler: &Crawler, executor: &Executor) -> Option<Action> {
-        // An asker who went away is no error.
+        // A caller that has stopped waiting is no error.
         match query {
             Query::Status(reply) => drop(reply.send(crawler.status(self.outside(executor)))),
             Query::Members(reply) => drop(reply.send(crawler.members())),

@@ -1,4 +1,4 @@
-//! Where do people ask? At the queries: a bounded queue of questions, each with a way for its answer to come back.
+//! Queries of people and programs to the loop: a bounded queue, each query with a channel for its answer.
 //!
 //! The API asks by the [`QueryHandle`]; the node's loop takes queries from the receiver and gives them to [`handler::QueryHandler`].
 
@@ -18,16 +18,16 @@ use tokio::{
     time::timeout,
 };
 
-/// Questions that may wait at once; who asks one more waits for room.
+/// Queries that may wait at once; the sender of a further one waits for a place.
 pub const MAX_WAITING: usize = 64;
 
-/// How long an asker waits for an answer.
+/// How long a caller waits for an answer.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Where the answer to a query goes. An asker who went away is no error: ignore what `send` returns.
+/// Where the answer to a query goes. A caller that has stopped waiting is no error: ignore what `send` returns.
 pub type Reply<T> = oneshot::Sender<T>;
 
-/// What people can ask of a node, each with the way back for its answer. Whatever they typed was checked before: a query is well-formed.
+/// The queries that a node answers, each with the channel for its answer. Their texts were parsed before: a query is well-formed.
 ///
 /// A query is written here, at its route in [`super::api`], and in [`handler::QueryHandler::answer`], which matches all of them.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ pub enum QueryError {
     TooBusy,
 }
 
-/// The only way to ask; clones ask the same node.
+/// The sending half of the queue of queries; clones ask the same node.
 #[derive(Clone, Debug)]
 pub struct QueryHandle {
     queries: mpsc::Sender<Query>,
@@ -108,12 +108,12 @@ impl QueryHandle {
         (QueryHandle { queries, patience: PATIENCE }, receiver)
     }
 
-    /// The same handle with another patience.
+    /// The same handle with another time limit for answers.
     pub fn with_patience(self, patience: Duration) -> QueryHandle {
         QueryHandle { patience, ..self }
     }
 
-    /// Asks the query that `query` makes of the way back, and waits for its answer.
+    /// Sends the query that `query` makes of the answer's channel, and waits for the answer.
     pub async fn ask<T>(&self, query: impl FnOnce(Reply<T>) -> Query) -> Result<T, QueryError> {
         let (reply, answer) = oneshot::channel();
         let asking = async {

@@ -1,11 +1,11 @@
-//! Starting points that are being stored: their askers are told when they are durable, or after a moment that they are not yet.
+//! Starting points that are being stored: callers get an answer when they are durable, or after a short time that they are not yet.
 
 use super::Reply;
 use nearcrawl_model::{url::PageUrl, view::SeedView};
 use std::{collections::BTreeMap, time::Duration};
 use tokio::time::Instant;
 
-/// How long an asker waits for the disk, at most. Then the starting points are taken in, and it is told that they are not durable yet.
+/// The longest wait for the disk. Then the starting points are accepted, and the answer says that they are not durable yet.
 const PATIENCE: Duration = Duration::from_millis(60);
 
 /// Starting points whose asker waits.

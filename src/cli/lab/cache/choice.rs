@@ -3,7 +3,7 @@
 use crate::cli::error::{CommandError, Exit};
 use nearcrawl_lab::cache::policies::Policy;
 
-/// What is compared if nobody says; STATIC comes with both accounts.
+/// The policies compared by default; STATIC with both ways of counting.
 pub const ALL: &str = "infinite,min,lru,clock,random,static,s3fifo,sieve";
 
 /// The most entries: 2^30.
@@ -57,7 +57,7 @@ pub fn policies(list: &str) -> Result<Vec<Policy>, CommandError> {
             policies.push(Policy::StaticCharged);
         }
     }
-    // Who writes `static,static-charged` wants no column twice.
+    // `static,static-charged` must not give a column twice.
     let mut once = Vec::new();
     policies.into_iter().for_each(|policy| {
         if !once.contains(&policy) {

@@ -3,7 +3,7 @@
 use crate::cli::error::{CommandError, Exit};
 use nearcrawl_lab::migration::policies::Policy;
 
-/// What is compared if nobody says.
+/// The rules compared by default.
 pub const ALL: &str = "oma,twoma,nearcrawl,uniform,oracle";
 
 /// The most pairs of a site and an access point.

@@ -1,4 +1,4 @@
-//! Where do the rows of the seen set lie, and how do changes come into them?
+//! How are the rows of the seen set stored, and how are changes merged into them?
 //!
 //! A site has one row until that has a thousand pages, then 2, then 4, each for the codes that begin with the same 1, 2, ... bits. What has
 //! changed is swept into the rows in their order: RocksDB then gets them sorted, and merges each stretch with the same stretch below only.
@@ -152,7 +152,8 @@ impl Sweep {
         Ok(false)
     }
 
-    /// Makes two rows of each row of a site. The old ones go when the new ones are complete: whatever part of the writes survives a kill, the
+    /// Makes two rows of each row of a site. The old ones go when the new ones are complete: whatever part of the writes survives a kill,
+    /// the
     /// first of them do, so that the site is whole.
     fn split(&mut self, database: &mut Database, depths: &mut Depths, site: u64) -> Result<(), StoreError> {
         let depth = depth_of(depths, site);

@@ -5,8 +5,8 @@
 use super::Cache;
 use std::collections::VecDeque;
 
-/// Counts of meetings end here.
-const MAX_MEETINGS: u8 = 3;
+/// The greatest value of a request counter.
+const MAX_REQUESTS: u8 = 3;
 
 /// Where an item is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Cache for S3Fifo {
     fn touch(&mut self, item: u32) -> bool {
         if self.place[item as usize] == Place::Held {
             let meetings = &mut self.meetings[item as usize];
-            *meetings = (*meetings + 1).min(MAX_MEETINGS);
+            *meetings = (*meetings + 1).min(MAX_REQUESTS);
             return true;
         }
         // The first turn may only move items from the small queue to the main one.
