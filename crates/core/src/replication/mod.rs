@@ -13,6 +13,8 @@ pub(crate) mod loading;
 mod machine;
 mod recovery;
 pub mod replicas;
+#[cfg(test)]
+mod tests;
 
 use append_queue::AppendQueue;
 pub(crate) use append_queue::MAX_GATHERED;

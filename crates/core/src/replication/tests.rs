@@ -1,0 +1,192 @@
+//! Does nothing count before it is stored and copied, and does a new owner begin with the best that anybody kept?
+
+use super::Replication;
+use crate::{
+    context::Context,
+    event::{Command, PeerCommand, StoreCommand},
+    membership::{Member, Membership, Roster, Swim},
+    ownership::Ownership,
+    routing::outbox::Item,
+};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::{Claim, ClaimReason, SignedClaim},
+    journal::{Arrival, JournalEntry, JournalKey, JournalRow, VisitOutcome},
+    message::Response,
+    subnet::Subnet,
+    time::{Moment, WallTime},
+    url::PageUrl,
+};
+use std::collections::BTreeSet;
+
+const A: AccessPoint = AccessPoint([8; 32]);
+const B: AccessPoint = AccessPoint([9; 32]);
+
+fn subnet() -> Subnet {
+    "9.0.0.0/24".parse().unwrap()
+}
+
+fn journal() -> JournalKey {
+    JournalKey { subnet: subnet(), host: "a.ke".parse().unwrap(), run: 1 }
+}
+
+fn opened() -> JournalEntry {
+    JournalEntry::Opened { address: "9.0.0.1".parse().unwrap(), tree: "a.ke".parse().unwrap(), at: WallTime(1) }
+}
+
+fn resumed() -> JournalEntry {
+    JournalEntry::Resumed { at: WallTime(2) }
+}
+
+fn arrival(url: &str) -> Arrival {
+    Arrival { url: PageUrl::parse(url).unwrap(), place: None, run: 1 }
+}
+
+/// A visit that named this URL for another owner.
+fn visited(outgoing: &str) -> JournalEntry {
+    JournalEntry::Visited {
+        url: PageUrl::parse("http://a.ke/").unwrap(),
+        level: 0,
+        at: WallTime(2),
+        outcome: VisitOutcome::Page(200),
+        took: 10,
+        first_byte_us: None,
+        bytes: 100,
+        software: None,
+        children: Vec::new(),
+        found: Vec::new(),
+        outgoing: vec![arrival(outgoing)],
+        beyond_scope: Vec::new(),
+        rest: None,
+    }
+}
+
+fn alone(cx: &Context) -> Membership {
+    let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
+    Membership::new(swim, Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &BTreeSet::new()))
+}
+
+/// The receipt of the rows that are to be stored, and how many there are; nothing else is wanted.
+fn append(cx: &mut Context) -> (u64, usize) {
+    match &cx.take_commands()[..] {
+        [Command::Store(StoreCommand::Append { receipt, rows })] => (*receipt, rows.len()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn rows_are_stored_together_and_count_when_a_replica_has_them_too() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    replication.replicas.assign(&journal(), &[A]);
+    replication.push(&cx, journal(), 0, &opened());
+    replication.push(&cx, journal(), 1, &visited("http://b.ke/"));
+    cx.now.moment = Moment(199);
+    replication.tick(&mut cx);
+    assert!(cx.take_commands().is_empty(), "more may come");
+    cx.now.moment = Moment(200);
+    replication.tick(&mut cx);
+    let (receipt, rows) = append(&mut cx);
+    assert_eq!((rows, replication.all_is_stored(&subnet())), (2, false));
+    assert_eq!(replication.stored(receipt + 1), None);
+    let origin = Some((journal(), 1));
+    assert_eq!(replication.stored(receipt), Some(vec![Item { arrival: arrival("http://b.ke/"), origin }]));
+    assert!(replication.all_is_stored(&subnet()) && !replication.is_recorded(&journal(), 1));
+    replication.copied(&cx, A, &[(journal(), 2)].into(), Some(vec![(journal(), 2)]));
+    assert!(replication.is_recorded(&journal(), 2) && !replication.is_recording());
+}
+
+#[test]
+fn many_rows_are_stored_at_once_but_a_visit_not_without_what_is_kept_of_it() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    for sequence in 0..super::MAX_GATHERED as u64 {
+        replication.flush_if_full(&mut cx, &resumed());
+        replication.push(&cx, journal(), sequence, &resumed());
+    }
+    replication.flush_if_full(&mut cx, &visited("http://b.ke/"));
+    assert!(cx.take_commands().is_empty());
+    replication.flush_if_full(&mut cx, &resumed());
+    assert_eq!(append(&mut cx).1, super::MAX_GATHERED);
+}
+
+#[test]
+fn a_replica_that_took_nothing_is_tried_again_after_a_second() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    replication.replicas.assign(&journal(), &[A]);
+    replication.replicas.stored(&journal(), 3);
+    let mut copies = |replication: &mut Replication, at: u64| {
+        cx.now.moment = Moment(at);
+        replication.tick(&mut cx);
+        cx.take_commands().len()
+    };
+    assert_eq!((copies(&mut replication, 0), copies(&mut replication, 1)), (1, 0), "one message at a time");
+    let at_once = Context::of_test(1);
+    replication.copied(&at_once, A, &[(journal(), 3)].into(), Some(vec![(journal(), 1)]));
+    assert_eq!((copies(&mut replication, 999), copies(&mut replication, 1_000)), (0, 1));
+}
+
+#[test]
+fn what_has_arrived_is_noted_up_to_the_first_row_with_a_url_still_under_way() {
+    let mut replication = Replication::default();
+    let item = |sequence| Item { arrival: arrival("http://b.ke/"), origin: Some((journal(), sequence)) };
+    replication.forward(&[item(4), item(4), item(7)]);
+    assert_eq!(replication.newly_forwarded(), [(journal().host, 4)]);
+    replication.delivered(&[item(7), item(4)]);
+    assert!(replication.newly_forwarded().is_empty(), "one URL of row 4 is under way still");
+    replication.delivered(&[item(4)]);
+    assert_eq!(replication.newly_forwarded(), [(journal().host, 8)]);
+}
+
+#[test]
+fn only_the_owner_of_a_subnet_has_its_rows_kept() {
+    let (mut cx, replication) = (Context::of_test(1), Replication::default());
+    let mut ownership = Ownership::new(cx.now.moment, true);
+    let (reason, released, answers) = (ClaimReason::Awarded, false, Vec::new());
+    let claim = Claim { subnet: subnet(), epoch: 1, owner: cx.me, rtt_us: None, runner_up: None, probes: 0, reason, released, answers };
+    let proof = SignedClaim::sign(&claim, &cx.key);
+    assert!(ownership.merge(claim, proof).is_some());
+    let rows = vec![JournalRow { key: JournalKey { run: 3, ..journal() }, sequence: 0, entry: Vec::new() }];
+    replication.keep(&mut cx, &ownership, A, 1, rows.clone());
+    assert!(matches!(cx.take_commands()[..], [Command::Peers(PeerCommand::Answer { ticket: 1, response: Response::Refused(_) })]));
+    let me = cx.me;
+    replication.keep(&mut cx, &ownership, me, 2, rows);
+    let commands = cx.take_commands();
+    let [Command::Store(StoreCommand::DropJournal(dropped)), Command::Store(StoreCommand::KeepRows { ticket: 2, .. })] = &commands[..]
+    else {
+        panic!("{commands:?}")
+    };
+    assert_eq!(dropped.run, 1, "the run before is needed until this one is complete");
+}
+
+#[test]
+fn a_new_owner_begins_with_the_journal_of_the_latest_owner_even_if_it_is_shorter() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    replication.load(&mut cx, subnet(), [A, B].into());
+    assert_eq!(cx.take_commands().len(), 3, "two replicas and our own store");
+    let long = vec![opened(), resumed(), resumed(), resumed()];
+    let late = vec![opened(), resumed(), JournalEntry::TakenOver { epoch: 2 }];
+    replication.loaded(subnet(), vec![(journal(), long)]);
+    replication.recovered(&cx, subnet(), A, Some(vec![(journal(), late.clone())]));
+    replication.recovered(&cx, subnet(), B, None);
+    assert!(replication.take_found(&subnet()).is_none(), "the other replica is asked again");
+    cx.now.moment = Moment(2_000);
+    assert_eq!(replication.ask_again(&mut cx), (vec![], vec![]));
+    assert!(matches!(&cx.take_commands()[..], [Command::Peers(PeerCommand::Recover { from, .. })] if *from == B));
+    cx.now.moment = Moment(20_000);
+    assert_eq!(replication.ask_again(&mut cx), (vec![subnet()], vec![]), "one answered: nobody else is waited for");
+    let (copy, former) = replication.take_found(&subnet()).unwrap().into_journals().next().unwrap();
+    assert_eq!((copy.entries, former.is_none()), (late, true));
+    assert!(!replication.is_loading(&subnet()));
+}
+
+#[test]
+fn if_no_replica_answers_others_are_asked_instead_of_beginning_from_nothing() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    let members = alone(&cx);
+    replication.load(&mut cx, subnet(), [A].into());
+    replication.loaded(subnet(), Vec::new());
+    cx.now.moment = Moment(20_000);
+    assert_eq!(replication.ask_again(&mut cx), (vec![], vec![subnet()]));
+    assert!(replication.take_found(&subnet()).is_none());
+    replication.ask_others(&mut cx, &members, subnet());
+    assert!(replication.take_found(&subnet()).is_some_and(|found| found.is_empty()), "there is nobody else");
+}
