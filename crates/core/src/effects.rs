@@ -1,5 +1,7 @@
 //! What several machines do about one fact, in order. Nothing is decided here.
 
+mod claims;
+
 use crate::{
     context::Context,
     crawl::resume::starting_urls,
@@ -296,7 +298,8 @@ impl Crawler {
 
     /// Claims are watched, procedures go on.
     pub(crate) fn tick_settlement(&mut self) {
-        self.tick_watched();
+        self.ownership.tick_watched(&mut self.context, &self.membership);
+        self.settle_signals();
         for subnet in self.delegation.due(&self.context) {
             let (delegation, context, others) = self.delegating();
             delegation.go_on(context, others, subnet);

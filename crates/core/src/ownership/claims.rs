@@ -6,7 +6,7 @@ use crate::{
     membership::{Membership, Shutdown},
     ownership::{
         Ownership,
-        register::{Merged, claimable},
+        register::{Merged, Register, claimable},
     },
     signal::Signal,
 };
@@ -17,12 +17,30 @@ use nearcrawl_model::{
     subnet::Subnet,
     time::Moment,
 };
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How often a new claim is told while it is watched: whoever owns what lies around it, or in it, must hear of it before it is acted
 /// on, also if some gossip is lost.
 const TELL_CLAIMS: u64 = 3;
 
+/// Claims of ours.
 impl Ownership {
+    /// Nothing is known yet. `synced` is whether there is nobody to compare with first.
+    pub(crate) fn new(now: Moment, synced: bool) -> Ownership {
+        Ownership {
+            register: Register::default(),
+            watched: BTreeMap::new(),
+            unstored: BTreeMap::new(),
+            pending_claims: BTreeMap::new(),
+            gossip_due: now,
+            compare_due: now,
+            synced,
+            dead_since: BTreeMap::new(),
+            freed: BTreeMap::new(),
+            inheriting: BTreeSet::new(),
+        }
+    }
+
     /// Our own subnets are ours from the start (IPMicra §4.1), if they are nobody's.
     pub(crate) fn claim_own_subnets(&mut self, cx: &mut Context) {
         let mut claims = Vec::new();
@@ -71,7 +89,7 @@ impl Ownership {
 
     /// A new claim of ours is acted on only after a while in which a quorum answered and nobody turned out to have claimed the same:
     /// two stewards may have had different ideas of who is alive, or the network may just have split.
-    pub(crate) fn watch_claim(&mut self, cx: &Context, members: &Membership, subnet: Subnet) {
+    fn watch_claim(&mut self, cx: &Context, members: &Membership, subnet: Subnet) {
         if !members.standings().is_empty() {
             self.watched.insert(subnet, Watched { since: cx.now.moment, interrupted: false, told: 1 });
         }
@@ -100,11 +118,55 @@ impl Ownership {
         }
     }
 
-    /// Whether a claim of ours is still being watched.
-    pub(crate) fn is_watched(&self, subnet: &Subnet) -> bool {
-        self.watched.contains_key(subnet)
+    /// Claims of ours that were stored; none if no such claims were waited for.
+    pub(crate) fn stored(&mut self, receipt: u64) -> Option<Vec<SignedClaim>> {
+        self.unstored.remove(&receipt)
     }
 
+    /// A claim of ours is durable and holds: it is told, and watched if somebody else may have been chosen at the same time. Returns where the
+    /// subnet's journals are, if it has any.
+    pub(crate) fn own_claim_holds(
+        &mut self,
+        cx: &mut Context,
+        members: &Membership,
+        claim: &Claim,
+        proof: SignedClaim,
+    ) -> Option<JournalsAt> {
+        self.pending_claims.insert(claim.subnet, proof);
+        if claim.released {
+            return None;
+        }
+        self.freed.remove(&claim.subnet);
+        match claim.reason {
+            ClaimReason::Moved => {
+                cx.counters.moves_taken += 1;
+                return Some(JournalsAt::Here);
+            }
+            ClaimReason::OwnerDead | ClaimReason::Released => cx.counters.deputies += u64::from(claim.rtt_us.is_some()),
+            ClaimReason::Awarded => self.watch_claim(cx, members, claim.subnet),
+            ClaimReason::OwnSubnet => {}
+        }
+        (claim.epoch > 1).then_some(JournalsAt::Replicas)
+    }
+
+    /// Notes that a claim to what others left, or awarded, is about to be stored. Whether it was not already.
+    pub(crate) fn begin_claim(&mut self, subnet: Subnet, epoch: u64) -> bool {
+        self.inheriting.insert((subnet, epoch))
+    }
+
+    /// The claim was stored.
+    pub(crate) fn end_claim(&mut self, subnet: Subnet, epoch: u64) {
+        self.inheriting.remove(&(subnet, epoch));
+    }
+
+    /// A subnet is not ours any more.
+    pub(crate) fn unwatch(&mut self, subnet: &Subnet) {
+        self.watched.remove(subnet);
+    }
+}
+
+/// All claims.
+impl Ownership {
     /// Checks a claim that came from elsewhere; none if it is known, refused or not signed by its owner.
     pub(crate) fn check(&self, cx: &mut Context, proof: &SignedClaim) -> Option<Claim> {
         let known = proof.read().ok().and_then(|claim| self.register.latest(&claim.subnet).map(|held| held.proof == *proof));
@@ -127,32 +189,32 @@ impl Ownership {
         Some(Holding { claim, before })
     }
 
-    /// Claims of ours that were stored; none if no such claims were waited for.
-    pub(crate) fn stored(&mut self, receipt: u64) -> Option<Vec<SignedClaim>> {
-        self.unstored.remove(&receipt)
+    /// Stores claims of others that hold since they were heard. Nobody waits for it.
+    pub(crate) fn store_heard(&self, cx: &mut Context, claims: Vec<SignedClaim>) {
+        cx.commands.push_back(Command::Store(StoreCommand::StoreClaims { receipt: 0, claims }));
+    }
+}
+
+/// What others ask of it.
+impl Ownership {
+    /// Whether a claim of ours is still being watched.
+    pub(crate) fn is_watched(&self, subnet: &Subnet) -> bool {
+        self.watched.contains_key(subnet)
     }
 
-    /// A claim of ours is durable: from now on it may be told.
-    pub(crate) fn tell(&mut self, claim: &Claim, proof: SignedClaim) {
-        if !claim.released {
-            self.freed.remove(&claim.subnet);
-        }
-        self.pending_claims.insert(claim.subnet, proof);
+    /// Owners that are no members, and since when.
+    pub(crate) fn dead_since(&self) -> impl Iterator<Item = (AccessPoint, Moment)> {
+        self.dead_since.iter().map(|(gone, since)| (*gone, *since))
     }
 
-    /// Notes that a claim to what others left, or awarded, is about to be stored. Whether it was not already.
-    pub(crate) fn begin_claim(&mut self, subnet: Subnet, epoch: u64) -> bool {
-        self.inheriting.insert((subnet, epoch))
+    /// Whether claims of ours are still being stored.
+    pub(crate) fn is_storing(&self) -> bool {
+        !self.unstored.is_empty()
     }
 
-    /// The claim was stored.
-    pub(crate) fn end_claim(&mut self, subnet: Subnet, epoch: u64) {
-        self.inheriting.remove(&(subnet, epoch));
-    }
-
-    /// A subnet is not ours any more.
-    pub(crate) fn unwatch(&mut self, subnet: &Subnet) {
-        self.watched.remove(subnet);
+    /// Whether claims of ours are still being stored or wait to be told.
+    pub(crate) fn is_telling(&self) -> bool {
+        !self.unstored.is_empty() || !self.pending_claims.is_empty()
     }
 }
 
@@ -173,4 +235,21 @@ pub(crate) struct Holding {
     pub(crate) claim: Claim,
     /// What held before.
     pub(crate) before: Option<Claim>,
+}
+
+impl Holding {
+    /// Whether this member's claim to the subnet ends by it.
+    pub(crate) fn ends_claim_of(&self, member: AccessPoint) -> bool {
+        let before = self.before.as_ref().is_some_and(|before| before.owner == member && !before.released);
+        before && (self.claim.owner != member || self.claim.released)
+    }
+}
+
+/// Where the journals are of a subnet that became ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JournalsAt {
+    /// In our own store: they were copied before it was handed over.
+    Here,
+    /// At the replicas of the owner before, if anywhere.
+    Replicas,
 }

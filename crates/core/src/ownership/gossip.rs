@@ -2,19 +2,16 @@
 
 use crate::{
     context::Context,
-    crawler::{Crawler, Pending},
+    crawler::Pending,
     event::{Command, PeerCommand},
     membership::Membership,
     ownership::Ownership,
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
-    claim::Claim,
     message::{CLAIM_BUCKETS, Gossip, Request, Response},
-    subnet::Subnet,
     time::Millis,
 };
-use std::net::IpAddr;
 
 /// Claims are told at most this often, many at a time.
 const NEWS_EVERY: Millis = 1_000;
@@ -77,6 +74,16 @@ impl Ownership {
         }
     }
 
+    /// A member sent the claims that we lacked; `before` is what we had. Asks for the rest, or the map is acted on from now on. Whether it is
+    /// for the first time.
+    pub(crate) fn comparison_answered(&mut self, cx: &mut Context, from: AccessPoint, more: bool, before: &[u64]) -> bool {
+        if more && self.register.buckets() != before {
+            self.compare_with(cx, from);
+            return false;
+        }
+        self.sync(cx)
+    }
+
     /// Whether the map was compared with somebody, or there is nobody: only then is it acted on.
     pub(crate) fn is_synced(&self) -> bool {
         self.synced
@@ -89,45 +96,5 @@ impl Ownership {
             self.claim_own_subnets(cx);
         }
         first
-    }
-}
-
-impl Crawler {
-    pub(crate) fn gossiped(&mut self, gossip: Gossip) {
-        self.membership.heard(self.context.now.moment);
-        match gossip {
-            Gossip::Claims(proofs) => self.hear_claims(proofs),
-            Gossip::RollUp(roll_up) if roll_up.owner != self.context.me => {
-                self.membership.told(roll_up.owner, roll_up.sure_of as usize);
-                self.report.hear(*roll_up, self.context.now.moment);
-            }
-            Gossip::RollUp(_) => {}
-            // What an endorsement says of its author was checked by whoever heard it from the network.
-            Gossip::Endorsement(endorsement) => self.hierarchy_version.endorsed(endorsement),
-            Gossip::Distances(told) => self.delegation.distances_told(&mut self.context, &self.membership, told),
-        }
-    }
-
-    pub(crate) fn tick_spread(&mut self) {
-        let now = self.context.now.moment;
-        self.ownership.tell_claims(&mut self.context);
-        self.delegation.tick_distances(&mut self.context, &self.membership);
-        self.report.count_members(self.membership.settled(now).len());
-        self.ownership.tick_comparison(&mut self.context, &self.membership);
-        if self.report.is_due(now) {
-            let load = self.migration.load_told();
-            let complete = self.replication.subnets_loading() == 0;
-            self.report.tell(&mut self.context, &self.membership, &self.ownership, &self.crawl, load, complete);
-        }
-    }
-
-    /// The claim that holds for exactly this subnet, as far as we know.
-    pub fn claim_of(&self, subnet: &Subnet) -> Option<&Claim> {
-        self.ownership.register.claim(subnet)
-    }
-
-    /// The claim that says whose an address is, as far as we know; a released one says that it is nobody's for the moment.
-    pub fn claim_around(&self, address: IpAddr) -> Option<&Claim> {
-        self.ownership.register.around(address)
     }
 }

@@ -4,12 +4,13 @@ use super::{Counters, Outside, View};
 use crate::{crawler::Crawler, membership::machine::HeldBack, migration::handover::Surroundings};
 use nearcrawl_model::{
     access_point::AccessPoint,
+    claim::Claim,
     subnet::Subnet,
     summary::{Summary, SwarmResults},
     url::Host,
     view::{Activity, MemberView, OwnershipView, ProgressView, ServersPage, StatusView, Subject, WhyView},
 };
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, net::IpAddr};
 
 impl Crawler {
     /// All machines, to be read.
@@ -26,6 +27,16 @@ impl Crawler {
             migration: &self.migration,
             report: &self.report,
         }
+    }
+
+    /// The claim that holds for exactly this subnet, as far as we know.
+    pub fn claim_of(&self, subnet: &Subnet) -> Option<&Claim> {
+        self.ownership.register.claim(subnet)
+    }
+
+    /// The claim that says whose an address is, as far as we know; a released one says that it is nobody's for the moment.
+    pub fn claim_around(&self, address: IpAddr) -> Option<&Claim> {
+        self.ownership.register.around(address)
     }
 
     /// Why nothing may be fetched now, if so.
