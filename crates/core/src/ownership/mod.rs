@@ -9,6 +9,8 @@ pub(crate) mod claims;
 pub(crate) mod gossip;
 pub mod register;
 pub(crate) mod take_over;
+#[cfg(test)]
+mod tests;
 
 use nearcrawl_model::{access_point::AccessPoint, claim::SignedClaim, subnet::Subnet, time::Moment};
 use register::Register;

@@ -1,0 +1,120 @@
+//! Does a claim count only when it is stored, told and undisputed, and does its journal come from where it is?
+
+use super::{
+    Ownership,
+    claims::{Holding, JournalsAt},
+};
+use crate::{
+    context::Context,
+    event::{Command, PeerCommand, StoreCommand},
+    membership::{Member, Membership, Roster, Swim},
+};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::{Claim, ClaimReason, SignedClaim},
+    message::Gossip,
+    time::Moment,
+};
+use std::collections::BTreeSet;
+
+const OTHER: AccessPoint = AccessPoint([9; 32]);
+
+/// An access point that remembers these members.
+fn among(others: &[AccessPoint]) -> (Context, Membership, Ownership) {
+    let cx = Context::of_test(1);
+    let remembered: BTreeSet<_> = others.iter().copied().collect();
+    let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
+    let roster = Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &remembered);
+    let ownership = Ownership::new(cx.now.moment, others.is_empty());
+    (cx, Membership::new(swim, roster), ownership)
+}
+
+fn claim(owner: AccessPoint, epoch: u64, reason: ClaimReason, released: bool) -> Claim {
+    let (subnet, rtt_us) = ("9.0.0.0/24".parse().unwrap(), Some(8_000));
+    Claim { subnet, epoch, owner, rtt_us, runner_up: None, probes: 0, reason, released, answers: Vec::new() }
+}
+
+#[test]
+fn a_claim_of_ours_is_told_when_it_is_stored_and_holds() {
+    let (mut cx, members, mut ownership) = among(&[]);
+    let ours = claim(cx.me, 1, ClaimReason::Awarded, false);
+    ownership.make_claims(&mut cx, vec![ours.clone()]);
+    let commands = cx.take_commands();
+    let [Command::Store(StoreCommand::StoreClaims { receipt, .. })] = &commands[..] else { panic!("{commands:?}") };
+    assert_eq!((ownership.stored(receipt + 1), ownership.register.claim(&ours.subnet)), (None, None));
+    let proof = ownership.stored(*receipt).unwrap().remove(0);
+    assert!(ownership.merge(ours.clone(), proof.clone()).is_some());
+    assert_eq!(ownership.own_claim_holds(&mut cx, &members, &ours, proof.clone()), None, "nobody had it before");
+    ownership.tell_claims(&mut cx);
+    let commands = cx.take_commands();
+    assert!(matches!(&commands[..], [Command::Peers(PeerCommand::Publish(Gossip::Claims(told)))] if *told == [proof]));
+}
+
+#[test]
+fn what_was_handed_over_is_here_and_what_was_left_is_at_its_replicas() {
+    let (mut cx, members, mut ownership) = among(&[]);
+    let mut journals = |reason, epoch, released| {
+        let ours = claim(cx.me, epoch, reason, released);
+        let proof = SignedClaim::sign(&ours, &cx.key);
+        ownership.own_claim_holds(&mut cx, &members, &ours, proof)
+    };
+    assert_eq!(journals(ClaimReason::Moved, 3, false), Some(JournalsAt::Here));
+    assert_eq!(journals(ClaimReason::OwnerDead, 2, false), Some(JournalsAt::Replicas));
+    assert_eq!(journals(ClaimReason::Awarded, 2, false), Some(JournalsAt::Replicas));
+    assert_eq!(journals(ClaimReason::OwnSubnet, 1, false), None);
+    assert_eq!(journals(ClaimReason::Moved, 3, true), None, "it goes");
+    assert_eq!((cx.counters.moves_taken, cx.counters.deputies), (1, 1));
+}
+
+#[test]
+fn only_what_was_awarded_in_company_is_watched() {
+    let awarded = |others: &[AccessPoint], reason| {
+        let (mut cx, members, mut ownership) = among(others);
+        let ours = claim(cx.me, 1, reason, false);
+        let proof = SignedClaim::sign(&ours, &cx.key);
+        ownership.own_claim_holds(&mut cx, &members, &ours, proof);
+        ownership.is_watched(&ours.subnet)
+    };
+    assert!(awarded(&[OTHER], ClaimReason::Awarded));
+    assert!(!awarded(&[OTHER], ClaimReason::OwnSubnet), "nobody else can be chosen for it");
+    assert!(!awarded(&[], ClaimReason::Awarded), "there is nobody else");
+}
+
+#[test]
+fn our_claim_ends_by_anothers_or_by_our_release_but_only_once() {
+    let me = AccessPoint([1; 32]);
+    let ours = |epoch, released| claim(me, epoch, ClaimReason::Awarded, released);
+    let theirs = claim(OTHER, 2, ClaimReason::Awarded, false);
+    let ends = |claim: Claim, before: Option<Claim>| Holding { claim, before }.ends_claim_of(me);
+    assert!(ends(theirs.clone(), Some(ours(1, false))) && ends(ours(1, true), Some(ours(1, false))));
+    assert!(!ends(theirs.clone(), Some(ours(1, true))) && !ends(theirs, None) && !ends(ours(2, false), Some(ours(1, false))));
+}
+
+#[test]
+fn claims_that_are_known_or_badly_signed_or_too_large_are_not_entered() {
+    let (mut cx, _, mut ownership) = among(&[OTHER]);
+    let good = claim(cx.me, 1, ClaimReason::Awarded, false);
+    let proof = SignedClaim::sign(&good, &cx.key);
+    assert_eq!(ownership.check(&mut cx, &proof), Some(good.clone()));
+    assert!(ownership.merge(good.clone(), proof.clone()).is_some());
+    assert_eq!(ownership.check(&mut cx, &proof), None);
+    let large = SignedClaim::sign(&Claim { subnet: "8.0.0.0/7".parse().unwrap(), ..good.clone() }, &cx.key);
+    let forged = SignedClaim::sign(&Claim { owner: OTHER, epoch: 9, ..good }, &cx.key);
+    assert_eq!((ownership.check(&mut cx, &large), ownership.check(&mut cx, &forged)), (None, None));
+    assert_eq!(cx.counters.refused.values().sum::<u64>(), 2);
+}
+
+#[test]
+fn the_map_is_acted_on_after_the_first_whole_comparison() {
+    let (mut cx, _, mut ownership) = among(&[OTHER]);
+    cx.now.moment = Moment(1);
+    let before = ownership.register.buckets().to_vec();
+    let theirs = claim(cx.me, 1, ClaimReason::Awarded, false);
+    let proof = SignedClaim::sign(&theirs, &cx.key);
+    assert!(ownership.merge(theirs, proof).is_some());
+    assert!(!ownership.comparison_answered(&mut cx, OTHER, true, &before), "there is more to come");
+    assert!(!ownership.is_synced() && cx.take_commands().len() == 1);
+    let before = ownership.register.buckets().to_vec();
+    assert!(ownership.comparison_answered(&mut cx, OTHER, true, &before), "asking again would bring nothing new");
+    assert!(!ownership.comparison_answered(&mut cx, OTHER, false, &before) && ownership.is_synced(), "only once");
+}
