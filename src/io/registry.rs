@@ -1,11 +1,9 @@
 //! How are the registries' files downloaded? Over HTTPS, resumed and retried; a new copy replaces the old one only after it is checked.
 //!
 //! A file arrives in `NAME.part`, with notes beside it (`NAME.part.notes`) of which version it is. When the line breaks, the rest is
-//! asked for with
-//! `Range` and `If-Range`, so that halves of two versions never make one file. When all is there, it is checked against the MD5 sum that
-//! the
-//! registries publish beside their files, then by the caller; only then it takes the name of the old copy. `NAME.notes` let the next visit
-//! ask only for what changed.
+//! asked for with `Range` and `If-Range`, so that halves of two versions never make one file. When all is there, it is checked against
+//! the MD5 sum that the registries publish beside their files, then by the caller; only then it takes the name of the old copy.
+//! `NAME.notes` let the next visit ask only for what changed.
 
 mod checksum;
 mod notes;

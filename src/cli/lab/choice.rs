@@ -16,8 +16,7 @@ const USUAL_PRICES: [f64; 12] = [0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5,
 const MAX_POLICIES: usize = 100;
 
 /// The policies of a list like `ipmicra,nearcrawl@0.5`. Those with a threshold have `threshold_ms` if they say no other; `nearcrawl`
-/// without
-/// a price is played at each of `prices`, or at the usual ones.
+/// without a price is played at each of `prices`, or at the usual ones.
 pub fn policies(list: &str, threshold_ms: f64, prices: &[f64]) -> Result<Vec<Policy>, CommandError> {
     let prices = if prices.is_empty() { &USUAL_PRICES[..] } else { prices };
     let mut policies: Vec<Policy> = Vec::new();

@@ -255,8 +255,7 @@ fn redirect(status: u16, headers: &HeaderMap, order: &FetchOrder, manners: &Mann
 }
 
 /// Pages up to this size are scanned on the thread that receives them. Larger ones would delay all other tasks: they get a thread of
-/// their own,
-/// and so do all that are evaluated, which takes as long.
+/// their own, and so do all that are evaluated, which takes as long.
 const SCANNED_AT_ONCE: usize = 512 << 10;
 
 /// What a page says, and the page.

@@ -1,10 +1,9 @@
 //! Where is it kept? In one state directory with two databases: what must not be lost, and what can be found out again.
 //!
-//! `state/` is small, and every change to it is on the disk before it is answered; changes that come together share one sync.
-//! `cache/` is large and not synced: damaged, it is moved aside and filled again from the journals in `state/`.
-//! Each database has a plain thread of its own, for RocksDB blocks; a [`Store`] is a handle by which async code asks those
-//! threads and awaits the answer; small questions to the seen set are answered on the spot if the thread is idle. A caller that stops
-//! waiting does not undo its action.
+//! `state/` is small, and every change to it is on the disk before it is answered; changes that come together share one sync. `cache/` is
+//! large and not synced: damaged, it is moved aside and filled again from the journals in `state/`. Each database has a plain thread of
+//! its own, for RocksDB blocks; a [`Store`] is a handle by which async code asks those threads and awaits the answer; small questions to
+//! the seen set are answered on the spot if the thread is idle. A caller that stops waiting does not undo its action.
 
 mod cache;
 mod columns;

@@ -153,8 +153,7 @@ impl Sweep {
     }
 
     /// Makes two rows of each row of a site. The old ones go when the new ones are complete: whatever part of the writes survives a kill,
-    /// the
-    /// first of them do, so that the site is whole.
+    /// the first of them do, so that the site is whole.
     fn split(&mut self, database: &mut Database, depths: &mut Depths, site: u64) -> Result<(), StoreError> {
         let depth = depth_of(depths, site);
         let deeper = depth + SPLIT_BITS;
