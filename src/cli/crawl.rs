@@ -121,7 +121,7 @@ pub async fn crawl(args: CrawlArgs) -> Result<String, CommandError> {
     if order.json { super::json(&CrawlView::from(&found)) } else { Ok(told(&found)) }
 }
 
-/// What `crawl --json` says.
+/// The output of `crawl --json`.
 #[derive(Serialize)]
 pub(super) struct CrawlView<'a> {
     exact: bool,

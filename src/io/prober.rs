@@ -23,14 +23,14 @@ pub const CONNECTS: usize = 3;
 /// The longest head of an answer that is read.
 const MAX_HEAD: usize = 64 << 10;
 
-/// How long a probe waits for a server.
+/// The time limits of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeTimeouts {
-    /// For one TCP connection to stand.
+    /// The longest time for one TCP connect.
     pub connect: Duration,
-    /// For the TLS handshake.
+    /// The longest time for the TLS handshake.
     pub tls: Duration,
-    /// For the head of the answer.
+    /// The longest time from the request to the head of the answer.
     pub head: Duration,
     /// For the server to close its side, before the connection is cut.
     pub close: Duration,

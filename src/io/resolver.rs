@@ -31,7 +31,7 @@ pub const MAX_CHAIN: usize = 8;
 /// A pin holds for no longer than this: 7 days.
 pub const MAX_PIN: Millis = 7 * 24 * 60 * 60 * 1000;
 
-/// How the DNS is asked.
+/// The settings of the resolver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolverConfig {
     /// The name servers, asked over UDP and, for what does not fit, TCP. With an empty list the system's servers are asked.
@@ -52,7 +52,7 @@ impl Default for ResolverConfig {
     }
 }
 
-/// Why there can be no resolver.
+/// Why a resolver cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolverConfigError {
     /// The system does not say which name servers to ask.
@@ -72,7 +72,7 @@ pub struct Resolver {
     longest_wait: Duration,
 }
 
-/// What one question brought.
+/// The result of one DNS query.
 struct Answer {
     addresses: Vec<IpAddr>,
     aliases: usize,

@@ -1,4 +1,4 @@
-//! Where does chance come from? From a seed, by SplitMix64: as a sequence of numbers, or as one number for each key.
+//! Random numbers from a seed, by SplitMix64: as a sequence, or as one number for each key.
 //!
 //! Keyed numbers do not depend on what else is drawn, nor on the order: a page of a made-up web is the same whenever it is asked for, and a
 //! message of a simulated swarm is delayed alike whatever else is sent. Experiments that shuffle or draw from distributions take `rand`'s
@@ -16,8 +16,8 @@ fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The seed of a part of an experiment, by its number: independent of the other parts' seeds. It is the number of that index (from 0) in the
-/// sequence of [`SplitMix64`].
+/// The seed of a part of an experiment, by its number: independent of the other parts' seeds. It is the number of that index (from 0) in
+/// the sequence of [`SplitMix64`].
 pub(crate) fn seed_of(seed: u64, part: u64) -> u64 {
     mix(seed.wrapping_add(part.wrapping_add(1).wrapping_mul(STEP)))
 }

@@ -109,7 +109,8 @@ impl BuildArgs {
     }
 }
 
-/// The files that a directory stands for, in the order of their names: those that are no business of `fetch` alone. Anything else stands for itself.
+/// The files that a directory stands for, in the order of their names: those that are no business of `fetch` alone. Anything else stands
+/// for itself.
 fn files_of(path: &Path) -> Result<Vec<PathBuf>, HierarchyError> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -174,7 +175,7 @@ fn read(
     Ok(builder.read(&name, file.reader(), format, routed_use)?)
 }
 
-/// What `build` tells.
+/// The output of `build --json`.
 #[derive(serde::Serialize)]
 struct Built {
     reports: Vec<ReadReport>,

@@ -74,7 +74,7 @@ impl FetchArgs {
     }
 }
 
-/// What became of one file.
+/// The result for one file.
 #[derive(serde::Serialize)]
 struct Fetched {
     name: String,
@@ -93,7 +93,7 @@ struct Fetched {
     failure: Option<String>,
 }
 
-/// What `fetch` tells.
+/// The output of `fetch --json`.
 #[derive(serde::Serialize)]
 struct All {
     files: Vec<Fetched>,

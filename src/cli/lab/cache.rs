@@ -128,7 +128,7 @@ pub struct CacheArgs {
     json: bool,
 }
 
-/// Measures it, and shows what came out.
+/// Runs the experiment, and formats its results.
 pub fn cache(args: &CacheArgs, style: Style) -> Result<String, CommandError> {
     let policies = choice::policies(&args.policies)?;
     let (threads, processes) = (args.threads as usize, args.processes as usize);

@@ -63,7 +63,7 @@ pub struct DepthArgs {
     json: bool,
 }
 
-/// Measures it, and shows what came out.
+/// Runs the experiment, and formats its results.
 pub fn depth(args: &DepthArgs, style: Style) -> Result<String, CommandError> {
     let shape = choice::shape(&args.change)?;
     let experiment = Experiment {

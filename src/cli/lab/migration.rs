@@ -159,7 +159,7 @@ pub struct MigrationArgs {
     json: bool,
 }
 
-/// Measures it, and shows what came out.
+/// Runs the experiment, and formats its results.
 pub fn migration(args: &MigrationArgs, style: Style) -> Result<String, CommandError> {
     let experiment = experiment(args)?;
     let bar = bar(experiment.task_count() as u64, "rounds of a policy");

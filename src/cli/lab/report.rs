@@ -4,7 +4,7 @@ use crate::cli::table::{Style, Table};
 use nearcrawl_lab::delegation::score::Row;
 use std::path::Path;
 
-/// What the table does not say.
+/// What the table does not contain and the lines below it say.
 pub struct Remarks<'a> {
     /// How many nodes were left out as crawlers.
     pub lacking: usize,

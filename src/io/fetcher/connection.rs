@@ -95,7 +95,7 @@ impl Meter {
     }
 }
 
-/// Plain or secure.
+/// A plain TCP stream or one with TLS.
 enum Transport {
     Plain(TcpStream),
     Secure(Box<TlsStream<TcpStream>>),
@@ -162,15 +162,15 @@ impl AsyncWrite for Metered {
     }
 }
 
-/// What every connection is opened with.
+/// The settings that all connections are opened with.
 pub struct Opening {
     /// Which addresses may be dialled.
     pub policy: Arc<AddressPolicy>,
-    /// Where we dial from.
+    /// The local address to connect from; none lets the system choose.
     pub source: Option<IpAddr>,
-    /// For how long we wait.
+    /// The time limits.
     pub limits: FetchLimits,
-    /// How https is spoken.
+    /// The TLS configuration.
     pub tls: WebTls,
     /// How many connections are open.
     pub open: Arc<AtomicUsize>,
@@ -211,11 +211,11 @@ impl Opening {
 pub struct Connection {
     /// The half of the connection that sends requests.
     pub sender: SendRequest<Empty<Bytes>>,
-    /// Knows when bytes came.
+    /// Meters the bytes that the socket receives.
     pub meter: Arc<Meter>,
     /// What the connection is good for.
     pub line: Line,
-    /// How long TCP took.
+    /// The duration of the TCP connect.
     pub stood_after: Duration,
     /// Set while a request is under way. If it is set before one begins, the connection has the rest of an abandoned answer.
     pub busy: bool,

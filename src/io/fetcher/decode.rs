@@ -13,16 +13,16 @@ use std::{
 };
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-/// What we say that we can unpack.
+/// The value of the `Accept-Encoding` header.
 pub const ACCEPTED: &str = "gzip, deflate, br, zstd";
 
 /// RFC 9659: no larger zstd window than 8 MiB over HTTP.
 const ZSTD_WINDOW_LOG: u32 = 23;
 
-/// How a body is packed.
+/// The content encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// Not at all.
+    /// The body is not compressed.
     Identity,
     /// gzip (RFC 1952).
     Gzip,
@@ -218,7 +218,7 @@ impl Decoder {
         }
     }
 
-    /// Bytes unpacked up to now.
+    /// Number of decoded bytes so far.
     pub fn decoded(&self) -> usize {
         self.sink().bytes.len()
     }

@@ -35,27 +35,27 @@ use std::{
 };
 use tokio::{sync::SemaphorePermit, time::timeout_at};
 
-/// What every exchange is done with.
+/// The settings that all exchanges share.
 pub struct Manners {
-    /// Our name, as sent.
+    /// The value of the `User-Agent` header.
     pub user_agent: HeaderValue,
     /// The first word of our name: robots rules for it are for us.
     pub product: String,
     /// The `From` header with the operator's address; none leaves it out.
     pub from: Option<HeaderValue>,
-    /// What a server may cost.
+    /// The time and size limits.
     pub limits: FetchLimits,
-    /// For the links found.
+    /// The key of the fingerprints of links.
     pub key: FingerprintKey,
     /// Whether failures are looked for in pages.
     pub evaluate: bool,
-    /// Memory for bodies.
+    /// The buffers for bodies.
     pub buffers: Buffers,
 }
 
-/// How an exchange went.
+/// The result of an exchange, with its measurements.
 pub struct Exchange {
-    /// What it means.
+    /// The outcome.
     pub outcome: FetchOutcome,
     /// From sending the request to the last byte read.
     pub took: Duration,
@@ -65,7 +65,7 @@ pub struct Exchange {
     pub first_byte: Option<Duration>,
     /// Bytes of the body over the wire.
     pub wire_bytes: u64,
-    /// What the server calls itself.
+    /// The `Server` header, cut and cleaned.
     pub software: Option<String>,
     /// How long the server wants to be left alone.
     pub retry_after: Option<Millis>,
@@ -73,13 +73,13 @@ pub struct Exchange {
     pub reusable: bool,
 }
 
-/// Why no head of an answer came.
+/// Why the head of the answer was not received.
 pub enum NoHead {
     /// The connection ended before a single byte of an answer: on a kept connection this is no fault of the server's.
     NothingCame(hyper::Error),
-    /// Something came, but no head.
+    /// Bytes were received that are no head of an HTTP answer.
     Broken(hyper::Error),
-    /// Nothing whole came in time.
+    /// The head was not complete in time.
     TimedOut,
 }
 
@@ -258,7 +258,7 @@ fn redirect(status: u16, headers: &HeaderMap, order: &FetchOrder, manners: &Mann
 /// their own, and so do all that are evaluated, which takes as long.
 const SCANNED_AT_ONCE: usize = 512 << 10;
 
-/// What a page says, and the page.
+/// The facts read from a page, and the buffer with its bytes.
 ///
 /// # Errors
 /// Reading it panicked, or the program is ending.
@@ -348,7 +348,7 @@ pub struct Unread<'a> {
 }
 
 impl Unread<'_> {
-    /// What the page means.
+    /// The outcome that follows from the page.
     pub async fn read(self, order: &FetchOrder, manners: &Manners) -> FetchOutcome {
         let Unread { status, headers, bytes, _permit } = self;
         let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());

@@ -27,7 +27,7 @@ fn word(bytes: &[u8]) -> Option<String> {
     (!clean.is_empty()).then_some(clean)
 }
 
-/// The server's name of itself.
+/// The `Server` header, cut and cleaned of control characters.
 pub fn software(headers: &HeaderMap) -> Option<String> {
     word(headers.get(SERVER)?.as_bytes())
 }
@@ -81,7 +81,7 @@ pub fn keeps_open(version: Version, headers: &HeaderMap) -> bool {
     if version == Version::HTTP_10 { says(b"keep-alive") } else { !says(b"close") }
 }
 
-/// Why a redirect leads nowhere.
+/// Why a redirect has no usable target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LocationError {
     /// There is no `Location`.
@@ -90,7 +90,7 @@ pub enum LocationError {
     /// There are several different ones.
     #[error("several different Locations")]
     Ambiguous,
-    /// It is no URL that is followed.
+    /// Its target is no URL that is crawled.
     #[error(transparent)]
     Refused(#[from] UrlError),
 }
@@ -117,7 +117,7 @@ pub fn location(headers: &HeaderMap, asked: &PageUrl) -> Result<PageUrl, Locatio
     }
 }
 
-/// What `X-Robots-Tag` forbids.
+/// The directives of the `X-Robots-Tag` headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RobotsTag {
     /// The page's content is not to be used.

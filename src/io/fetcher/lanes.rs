@@ -21,7 +21,7 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// Completes when the lane must be left.
+    /// Completes when tasks must give the lane up.
     pub fn stopped(&self) -> impl Future<Output = ()> + use<> {
         let mut stop = self.stop.subscribe();
         async move {
@@ -64,7 +64,7 @@ impl Lanes {
         self.locked().entry(address).or_insert_with(new).clone()
     }
 
-    /// Gives a lane back.
+    /// Ends the use of a lane, and removes it if it is unused and has no connection.
     pub fn leave(&self, address: IpAddr, lane: Arc<Lane>) {
         let mut lanes = self.locked();
         // Two holders are the map and we: lanes are only handed out under this lock.
@@ -88,7 +88,7 @@ impl Lanes {
         futures::future::join_all(addresses.into_iter().map(|address| self.close(address))).await;
     }
 
-    /// Closes what has been idle for so long.
+    /// Closes connections that have been idle for at least this long.
     pub async fn sweep(&self, idle: Duration) {
         let lanes: Vec<(IpAddr, Arc<Lane>)> = self.locked().iter().map(|(address, lane)| (*address, lane.clone())).collect();
         for (address, lane) in lanes {

@@ -5,15 +5,15 @@ use std::time::Duration;
 /// What a server may cost us at most. The defaults are for a volunteer's small machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FetchLimits {
-    /// For the TCP connection to stand.
+    /// The longest time for the TCP connect.
     pub connect: Duration,
-    /// For the TLS handshake.
+    /// The longest time for the TLS handshake.
     pub tls: Duration,
     /// From sending the request to the whole head of the answer.
     pub head: Duration,
-    /// Between two pieces of the body.
+    /// The longest time between two pieces of the body.
     pub read_idle: Duration,
-    /// For all of it, connecting included.
+    /// The longest time for the whole request, connecting included.
     pub total: Duration,
     /// How long a server may be slow before `min_rate` counts.
     pub slow_start: Duration,
@@ -21,7 +21,7 @@ pub struct FetchLimits {
     pub min_rate: u64,
     /// Bytes of a page's body as they come over the wire.
     pub wire_bytes: u64,
-    /// Bytes of a page after decoding.
+    /// The most bytes of a page after decoding.
     pub decoded_bytes: u64,
     /// Bytes of robots.txt that are read (RFC 9309 §2.5 asks for at least 500 KiB); the rest is cut off without an error.
     pub robots_bytes: u64,
@@ -29,7 +29,7 @@ pub struct FetchLimits {
     pub ratio: u64,
     /// Decoded bytes up to which `ratio` is not looked at.
     pub ratio_from: u64,
-    /// Headers of an answer.
+    /// The most headers of an answer.
     pub headers: usize,
     /// Bytes of an answer's head, at least 8 KiB.
     pub head_bytes: usize,

@@ -48,7 +48,7 @@ pub struct FetcherConfig {
     pub from: Option<String>,
     /// The local address that connections are made from.
     pub source_address: Option<IpAddr>,
-    /// What a server may cost.
+    /// The time and size limits of a request.
     pub limits: FetchLimits,
     /// The key of the fingerprints of links.
     pub key: FingerprintKey,
@@ -56,7 +56,7 @@ pub struct FetcherConfig {
     pub evaluate: bool,
 }
 
-/// Why there can be no fetcher or prober.
+/// Why a fetcher or prober cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FetcherConfigError {
     /// The user agent cannot be sent.

@@ -6,10 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What a server said of a file.
+/// The URL and validators of a downloaded file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Notes {
-    /// Where it came from.
+    /// The URL that it was downloaded from.
     pub url: String,
     /// The entity tag, as it was written.
     pub etag: Option<String>,

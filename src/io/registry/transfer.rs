@@ -28,9 +28,9 @@ pub(super) struct Transfer<'a> {
     part_notes: PathBuf,
 }
 
-/// What the server did.
+/// The server's answer.
 enum Answer {
-    /// The old copy is the newest.
+    /// 304: the copy that is there is current.
     Unchanged,
     /// All is in the part now; so much of it was there before.
     Whole { resumed: u64 },
@@ -56,7 +56,7 @@ impl<'a> Transfer<'a> {
         |why| Trouble::Final(DownloadError::Disk { path: path.to_owned(), kind: why.kind(), why: why.to_string() })
     }
 
-    /// Forgets what has arrived.
+    /// Deletes the part that has been downloaded.
     fn start_over(&self) -> Result<(), Trouble> {
         for path in [&self.part_notes, &self.part] {
             match fs::remove_file(path) {

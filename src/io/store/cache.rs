@@ -26,7 +26,7 @@ use tokio::sync::{mpsc, oneshot};
 /// A row of a small table: key and value.
 pub(super) type TableRow = (Vec<u8>, Vec<u8>);
 
-/// What can be asked of `cache/`.
+/// The actions on `cache/`.
 pub(super) enum CacheAction {
     Seen {
         batch: SeenBatch,

@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Counts since the store was opened. They only grow.
 #[derive(Debug, Default)]
 pub struct StoreCounters {
-    /// Actions that changed `state/`.
+    /// Number of actions that changed `state/`.
     pub state_writes: AtomicU64,
     /// Synced commits to `state/`; fewer than the writes, as those that come together are committed together.
     pub state_commits: AtomicU64,
     /// Bytes committed to `state/`.
     pub state_bytes: AtomicU64,
-    /// Actions that read `state/`.
+    /// Number of actions that read `state/`.
     pub state_reads: AtomicU64,
-    /// Actions on `cache/`.
+    /// Number of actions on `cache/`.
     pub cache_actions: AtomicU64,
     /// Questions to the seen set that were answered on the spot, without the thread of `cache/`.
     pub answered_at_once: AtomicU64,

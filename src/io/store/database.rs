@@ -97,9 +97,9 @@ impl Plan {
         options.set_block_based_table_factory(&blocks);
     }
 
-    /// What holds for the rows of the seen set. They are packed already, and come sorted, in sweeps: new files lie side by side and each
-    /// is merged with the stretch of old ones that it replaces. So one level is enough, in files of the size of the new ones; a row is
-    /// then found where it is searched first, and replaced rows are dropped soon.
+    /// The options of the column family of the seen set. They are packed already, and come sorted, in sweeps: new files lie side by side
+    /// and each is merged with the stretch of old ones that it replaces. So one level is enough, in files of the size of the new ones; a
+    /// row is then found where it is searched first, and replaced rows are dropped soon.
     fn packed_rows(&self, options: &mut Options) {
         const FILE_BYTES: usize = 8 << 20;
         options.set_compression_type(DBCompressionType::None);

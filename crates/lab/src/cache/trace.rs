@@ -89,9 +89,9 @@ struct State<'a> {
     waiting: Vec<VecDeque<u32>>,
     /// Sites that are ready, for each process.
     ready: Vec<VecDeque<u32>>,
-    /// Sites that may have pages which nobody found, for each process.
+    /// Sites that may have undiscovered pages, for each process.
     unknown: Vec<VecDeque<u32>>,
-    /// The pages of each site that nobody found when last asked, the first one last.
+    /// The pages of each site that were undiscovered at the last check, the first one last.
     unfound: Vec<Vec<u32>>,
     /// Whether looking for an unknown site was in vain in this round, for each process.
     nothing_left: Vec<bool>,
@@ -157,7 +157,7 @@ impl<'a> State<'a> {
         take(self.crawl.order, &mut self.waiting[site as usize], &mut self.random)
     }
 
-    /// A site in which nothing goes on but there are pages that nobody found; one of them waits now.
+    /// A site without waiting pages but with undiscovered ones; one of them waits now.
     fn begin(&mut self, process: usize) -> Option<u32> {
         if self.nothing_left[process] {
             return None;

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, io::Read};
 /// The most round-trip times that are kept: 400 MB.
 pub(crate) const MAX_CELLS: usize = 100_000_000;
 
-/// The longest round-trip time that is believed, in milliseconds; it fits the microseconds of a probe's answer.
+/// The longest round-trip time that is accepted, in milliseconds; it fits the microseconds of a probe's answer.
 const MAX_MS: f32 = 60_000.0;
 
 /// What the first line of a file of round-trip times may look like, for error messages.
@@ -83,7 +83,7 @@ impl Distances {
         (!ms.is_nan()).then_some(ms)
     }
 
-    /// The round-trip time between two nodes, whoever measured it: the lesser of both directions.
+    /// The round-trip time between two nodes: the lesser of both directions, or the one that was measured.
     pub(crate) fn between_ms(&self, a: usize, b: usize) -> Option<f32> {
         match (self.probe_ms(a, b), self.probe_ms(b, a)) {
             (Some(there), Some(back)) => Some(there.min(back)),
@@ -91,7 +91,7 @@ impl Distances {
         }
     }
 
-    /// Whether this node probed anybody.
+    /// Whether this node probed any other.
     pub(crate) fn probes_of(&self, source: usize) -> bool {
         match self {
             Distances::Measured { rows, .. } => rows.contains_key(&source),

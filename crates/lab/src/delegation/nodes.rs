@@ -1,4 +1,4 @@
-//! Who takes part in the experiment? Nodes with their addresses, read from a CSV file whose first line names the columns.
+//! The nodes of the experiment with their addresses, read from a CSV file whose first line names the columns.
 
 use crate::reading::{InputError, Lines};
 use std::{collections::BTreeMap, io::Read, net::IpAddr};

@@ -14,17 +14,17 @@ pub enum Policy {
     IpMicra(f64),
     /// One after another in random order until one is at or under the threshold in milliseconds; else the fastest.
     RandomOrder(f64),
-    /// The same, those first who hold the most subnets.
+    /// The same, but crawlers with the most subnets are asked first.
     PopularFirst(f64),
     /// The daemon's procedure with a price of a probe in milliseconds.
     Nearcrawl(f64),
-    /// The same for an oracle that is told, once a site is decided, what every crawler would have measured: how much could be learned.
+    /// The same, but after each decision it learns what every crawler would have measured: a bound on what can be learnt.
     Oracle(f64),
     /// All probe every site; the fastest gets it.
     BruteForce,
-    /// All probe the first site of each subnet; the fastest gets the subnet. Nobody who gives away whole subnets knows more.
+    /// All probe the first site of each subnet; the fastest gets the subnet. A bound for all procedures that delegate whole subnets.
     BruteForceSubnet,
-    /// Somebody gets it, nobody probes: UCYMicra's way.
+    /// A random crawler gets it, without probes: as in UCYMicra.
     RandomDelegation,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for Policy {
     }
 }
 
-/// Who got a site, and what it took.
+/// The crawler that got a site, and the cost of the decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
     /// The crawler, by index.
@@ -197,7 +197,7 @@ impl<'a> Delegator<'a> {
         }
     }
 
-    /// Asks in this order until somebody is at or under the threshold; else takes the fastest, the first of equals.
+    /// Asks in this order until a crawler is at or under the threshold; else takes the fastest, the first of equals.
     fn until(&self, site: usize, order: &[usize], threshold_ms: f64) -> Decision {
         let row = self.round.row(site);
         let mut best = order[0];
@@ -242,7 +242,7 @@ impl<'a> Delegator<'a> {
                     search.answer(who, answer);
                 }
                 Step::Settle(verdict) => {
-                    // Only now: while it goes on, the search itself remembers what it was told.
+                    // Only at the end: during the search, the search itself keeps the answers.
                     for (who, rtt_us) in search.answers().iter().filter_map(|(who, rtt_us)| Some((*who, (*rtt_us)?))) {
                         self.knowledge.measured(self.hierarchy, subnet, who, rtt_us);
                     }

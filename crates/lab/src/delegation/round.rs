@@ -1,4 +1,4 @@
-//! What does one round look like? Some nodes chosen as crawlers, others put into a random order as sites, and who is how far from what.
+//! One round: some nodes chosen as crawlers, others put into a random order as sites, and the round-trip times between them.
 
 use super::{
     distances::Distances,
@@ -116,7 +116,7 @@ pub struct Setup {
     pub train: f64,
     /// Whether `nearcrawl`, too, gives away whole registered subnets, however large.
     pub whole_subnets: bool,
-    /// Whether `nearcrawl` learns from the owners' downloads, too: each times the way to its site, without a probe.
+    /// Whether `nearcrawl` learns from the owners' downloads, too: each measures the round-trip time to its site, without a probe.
     pub downloads_teach: bool,
 }
 
@@ -229,7 +229,8 @@ fn is_target(node: &Node) -> bool {
     node.is_target && node.address.is_some()
 }
 
-/// Greedy farthest-point placement. A pair that was never measured counts as no distance: nobody is chosen for being unknown.
+/// Greedy farthest-point placement. A pair that was never measured has distance zero, so no node is chosen because its distances are
+/// unknown.
 fn spread(able: &[usize], count: usize, distances: &Distances, random: &mut StdRng) -> Vec<usize> {
     let mut chosen = Vec::with_capacity(count);
     let mut nearest = vec![f32::INFINITY; able.len()];

@@ -1,4 +1,4 @@
-//! What do the daemons say? Their HTTP API, as anybody on this machine can ask it.
+//! Requests to the daemons' HTTP API, the same that any program on this machine can make.
 
 use super::daemons::API_PORT;
 use nearcrawl_model::{subnet::Subnet, summary::Summary};
@@ -86,12 +86,12 @@ impl Asker {
         self.get::<Status>(daemon, "/api/status").await.map(|status| status.members.alive)
     }
 
-    /// Who holds which subnet, as one daemon knows it.
+    /// The owner of each subnet, as one daemon knows it.
     pub(crate) async fn ownership(&self, daemon: Ipv4Addr) -> Result<Vec<Owned>, AskError> {
         self.get(daemon, "/api/ownership?limit=10000").await
     }
 
-    /// The totals, as one daemon tells them.
+    /// The totals, as one daemon answers them.
     pub async fn results(&self, daemon: Ipv4Addr) -> Result<Told, AskError> {
         self.get(daemon, "/api/results").await
     }

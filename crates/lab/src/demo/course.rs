@@ -167,7 +167,7 @@ impl Course {
         Ok(())
     }
 
-    /// Inhabited subnets of whose servers each is somebody's. Large subnets are given away in parts.
+    /// Subnets with servers whose every server has an owner. Large subnets are delegated in parts.
     fn owned(&self) -> usize {
         let held: Vec<Subnet> = self.ownership.iter().filter(|owned| !owned.released).map(|owned| owned.subnet).collect();
         let nobodys = |server: &&Ipv4Addr| !held.iter().any(|subnet| subnet.contains(IpAddr::V4(**server)));

@@ -166,7 +166,7 @@ impl Daemon {
         let mut command = Command::new(&common.program);
         command.arg("run").arg("--config").arg(&self.config);
         command.stdin(Stdio::null()).stdout(log).stderr(errors).kill_on_drop(true);
-        // What the person who runs the demonstration has set for a real daemon is not meant for these.
+        // Environment variables that the user has set for a real daemon must not change these.
         for name in ["STATE_DIRECTORY", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "JOURNAL_STREAM", "NEARCRAWL_API"] {
             command.env_remove(name);
         }
@@ -215,7 +215,7 @@ impl Daemon {
         }
     }
 
-    /// Ends it as a power cut would (`kill -9`), and waits until it is gone.
+    /// Kills it as a power cut would (`kill -9`), and waits until the process has ended.
     pub async fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill().await;

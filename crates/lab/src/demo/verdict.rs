@@ -48,11 +48,11 @@ pub(crate) struct Observed<'a> {
     pub log: &'a Log,
     /// Peer ids of the access points, in the world's order.
     pub peers: &'a [String],
-    /// Who holds what at the end.
+    /// The owners of all subnets at the end.
     pub ownership: &'a [Owned],
     /// The end of one of them.
     pub fail_over: &'a FailOver,
-    /// The totals, by who was asked.
+    /// The totals that each daemon answered.
     pub told: &'a [(String, Option<Told>)],
 }
 
@@ -134,7 +134,7 @@ impl Observed<'_> {
         )
     }
 
-    /// Who owns a subnet and who should, in words.
+    /// The owner of a subnet and the expected one, in words.
     fn misplacement(&self, place: &Land, owner: Option<usize>, nearest: Option<usize>) -> String {
         let at = |point: usize| format!("{} at {} ms", self.world.access_points()[point], place.delays[point]);
         let owner = match owner {

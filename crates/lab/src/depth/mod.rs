@@ -1,7 +1,8 @@
-//! How much of a site must be asked to learn whom it names? Trees of a made-up web, crawled by the daemon's rules, at every price.
+//! How many requests to a site are enough to find the hosts that it links to? Trees of a made-up web, crawled by the daemon's rules, at
+//! every price.
 //!
-//! The experiment is the one of Nakahira, Hoshino and Mikami, "Low Load Server Crawler" (WWW 2008, §3.1 to §3.3): the same starting URLs are
-//! crawled to greater and greater depth, and what was fetched is held against the external URLs that were collected.
+//! The experiment is the one of Nakahira, Hoshino and Mikami, "Low Load Server Crawler" (WWW 2008, §3.1 to §3.3): the same starting URLs
+//! are crawled to greater and greater depth, and what was fetched is held against the external URLs that were collected.
 
 pub mod crawl;
 pub mod score;

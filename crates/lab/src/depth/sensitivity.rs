@@ -67,7 +67,7 @@ impl Row {
 pub(crate) fn load_for(rows: &[score::Row], coverage: f64) -> Option<f64> {
     let mut points: Vec<(f64, f64)> = rows.iter().filter(|row| row.rule == "yield").map(|row| (row.load, row.coverage_hosts)).collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // Who asks nothing learns nothing.
+    // Without a request there are no results.
     points.insert(0, (0.0, 0.0));
     let (before, after) = points.iter().zip(&points[1..]).find(|(before, after)| before.1 < coverage && after.1 >= coverage)?;
     Some(before.0 + (after.0 - before.0) * (coverage - before.1) / (after.1 - before.1))

@@ -1,6 +1,6 @@
 //! What is known before the first run? Of each subnet what probes and the tree foretell of every access point, with an error.
 //!
-//! Half of the error's variance is the server's, and the same from everywhere: nobody knows how fast it answers before it was crawled.
+//! Half of the error's variance is the server's, and the same from everywhere: how fast it answers is not known before it was crawled.
 //! The other half is the path's.
 
 use super::world::World;

@@ -1,7 +1,7 @@
 //! The daemon's rule. Every access point judges the subnets that it has, by what it measured itself and what others gossip.
 //!
 //! What it sees is what a daemon sees: how long its accesses took and how much work they were, what was foretold before
-//! the first run, and the load prices that the others told after the last run. Never the world.
+//! the first run, and the load prices that the others published after the last run. It never reads the true times of the world.
 
 use super::{knowledge::Knowledge, world::World};
 use nearcrawl_core::migration::{Candidate, Case, Change, ChangeDetector, Families, LoadPrice, ShedCandidate, Verdict, shed_load};
@@ -78,7 +78,7 @@ impl<'a> Nearcrawl<'a> {
         moved + self.shed_excess_load()
     }
 
-    /// Whoever is too busy gives some away.
+    /// An overloaded access point hands some sites over.
     fn shed_excess_load(&mut self) -> usize {
         let Some(mut loads) = self.loads.take() else { return 0 };
         let mut moved = 0;
@@ -196,7 +196,7 @@ impl Loads {
         Loads { prices: vec![LoadPrice::default(); access_points], busy: vec![0.0; access_points], mean: 0.0 }
     }
 
-    /// Each access point tells how long it was busy, and corrects its price by what it heard of the others.
+    /// Each access point publishes how long it was busy, and corrects its price by the others' values.
     fn gossip(&mut self, places: &[u32], durations: &[f64]) {
         self.busy.fill(0.0);
         for (place, duration) in places.iter().zip(durations) {

@@ -204,7 +204,7 @@ impl World {
         self.tell(who, Event::Recovered { subnet, from, journals });
     }
 
-    /// Tells everybody in reach.
+    /// Sends a gossip message to all access points that can be reached.
     pub(super) fn publish(&mut self, who: AccessPoint, gossip: &Gossip) {
         for other in self.members.clone() {
             if other == who || !self.runs(other) {

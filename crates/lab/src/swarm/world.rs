@@ -1,4 +1,4 @@
-//! The simulated swarm and its clock: one queue of events in virtual time, and the switches of whoever runs the experiment.
+//! The simulated swarm and its clock: one queue of events in virtual time, and the faults that an experiment can switch on.
 
 use crate::swarm::disk::Disk;
 use crate::swarm::ledger::Ledger;
@@ -27,7 +27,7 @@ use std::{
     sync::Arc,
 };
 
-/// How often whoever starts dials until somebody answers.
+/// How often an access point that starts dials until another answers.
 const DIAL_AGAIN: Millis = 5_000;
 
 /// How often the settled members are written to disk.
@@ -40,7 +40,7 @@ pub struct WorldConfig {
     pub seed: u64,
     /// How each access point crawls; `own_addresses` and `joins` are set for each.
     pub settings: Settings,
-    /// Which subnets there are: by this one distances go, and everybody uses it who was not told another.
+    /// Which subnets there are: distances follow from this one, and access points use it unless they are given another.
     pub hierarchy: Arc<Hierarchy>,
     /// Where each access point stands, between 0 and 100: the way to a server takes as long as the distance.
     pub places: Vec<u8>,
@@ -133,12 +133,12 @@ pub struct World {
     pub editions: BTreeMap<[u8; 32], Arc<Hierarchy>>,
     /// What the web servers saw.
     pub ledger: Ledger,
-    /// Who ended by itself, after leaving or draining.
+    /// Access points that ended by themselves, after leaving or draining.
     pub ended: BTreeSet<AccessPoint>,
 }
 
 impl World {
-    /// A world in which nobody runs yet. Access points are numbered as their places are.
+    /// A world in which no access point runs yet. Access points are numbered as their places are.
     pub fn new(config: WorldConfig, web: TableWeb) -> World {
         let mut nodes = BTreeMap::new();
         let mut members = Vec::new();
@@ -289,7 +289,7 @@ impl World {
         self.tell(self.members[number], Event::Seeds(urls));
     }
 
-    /// Tells an access point something that comes from its people or its machine.
+    /// Sends an access point an event that comes from its operator or its machine.
     pub(crate) fn tell_member(&mut self, number: usize, event: Event) {
         self.tell(self.members[number], event);
     }

@@ -1,4 +1,4 @@
-//! Who answers for the made-up zone? A small DNS server over UDP on a loopback address, whose answers can be changed while it runs.
+//! The name server of the made-up zone: a small DNS server over UDP on a loopback address, whose answers can be changed while it runs.
 
 use hickory_proto::{
     op::{Message, MessageType, OpCode, ResponseCode},

@@ -1,4 +1,4 @@
-//! What comes before what? A queue of items from which any can be taken in constant time, for the policies that need an order.
+//! A queue of items from which any can be removed in constant time, for the policies that need an order.
 
 /// Is no item.
 const NOBODY: u32 = u32::MAX;

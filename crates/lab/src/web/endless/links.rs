@@ -29,7 +29,7 @@ pub struct Elsewhere {
     pub page: u16,
 }
 
-/// A host that somebody names.
+/// A host that a page links to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OtherHost {
     /// A site of this web, the more popular the lower its number.
@@ -127,7 +127,7 @@ fn outside(web: &EndlessWeb, plan: &Plan, place: &Place, links: &mut Vec<Link>) 
     let level = f64::from(place.level(plan));
     let rng = plan.rng.of(6).of(place.number());
     let mean = match place.section().map(|number| &plan.sections[usize::from(number)]) {
-        // Whoever has a front page has more to name there than elsewhere.
+        // Front pages have more links to other hosts than other pages.
         None => 2.0 * shape.outward,
         // Programs know no levels.
         Some(section) if matches!(section.kind, Kind::Archive { .. }) => section.outward,
