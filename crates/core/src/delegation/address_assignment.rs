@@ -25,7 +25,7 @@
 use crate::{
     context::Context,
     crawl::Crawl,
-    delegation::{machine::Delegation, others::Others},
+    delegation::{Delegation, others::Others},
     membership::{Membership, rendezvous},
     ownership::Ownership,
 };
@@ -89,7 +89,7 @@ impl Delegation {
 }
 
 /// The coordinator of an unowned address, who decides to which subnet it belongs: the same for everybody, whatever their hierarchies.
-pub(crate) fn coordinator_of(me: AccessPoint, members: &Membership, address: IpAddr) -> AccessPoint {
+pub(super) fn coordinator_of(me: AccessPoint, members: &Membership, address: IpAddr) -> AccessPoint {
     rendezvous::steward(rendezvous::key_hash(&address.to_string()), &members.live()).unwrap_or(me)
 }
 

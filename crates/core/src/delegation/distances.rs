@@ -256,6 +256,57 @@ fn address_in(multiaddr: &str) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::membership::{Member, Roster, Swim};
+    use nearcrawl_model::fetch::FetchError;
+    use std::collections::BTreeSet;
+
+    const OTHER: AccessPoint = AccessPoint([7; 32]);
+
+    fn told(version: u64, home_port: Option<u16>) -> Distances {
+        Distances { from: OTHER, version, address: None, country: None, home_port, round_trips: Vec::new() }
+    }
+
+    fn nobody(cx: &Context) -> Membership {
+        let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
+        Membership::new(swim, Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &BTreeSet::new()))
+    }
+
+    #[test]
+    fn a_member_without_a_web_server_is_as_far_as_its_least_ping() {
+        let (mut cx, mut distances, mut knowledge) = (Context::of_test(1), MemberDistances::default(), Knowledge::new());
+        let members = nobody(&cx);
+        distances.measured(&cx, &mut knowledge, OTHER, 9_000, None);
+        assert_eq!(distances.round_trip(OTHER), None, "it has not told whether it has one");
+        distances.told(&mut cx, &mut knowledge, &members, told(2, None));
+        distances.measured(&cx, &mut knowledge, OTHER, 8_000, None);
+        distances.measured(&cx, &mut knowledge, OTHER, 8_500, None);
+        assert_eq!((distances.round_trip(OTHER), distances.known()), (Some(8_000), 1));
+        distances.told(&mut cx, &mut knowledge, &members, told(1, Some(80)));
+        assert_eq!(distances.round_trip(OTHER), Some(8_000), "that is older");
+        distances.forget(OTHER);
+        assert_eq!((distances.round_trip(OTHER), distances.known()), (None, 0));
+    }
+
+    #[test]
+    fn a_members_web_server_is_timed_where_its_connection_comes_from_until_it_fails_too_often() {
+        let (mut cx, mut distances, mut knowledge) = (Context::of_test(1), MemberDistances::default(), Knowledge::new());
+        let members = nobody(&cx);
+        distances.measured(&cx, &mut knowledge, OTHER, 9_000, Some("192.0.2.7".parse().unwrap()));
+        distances.told(&mut cx, &mut knowledge, &members, told(1, Some(81)));
+        assert_eq!(distances.round_trip(OTHER), None, "a ping is not like the way to a server");
+        let answers = [Ok(5_000), Err(FetchError::ConnectTimeout), Err(FetchError::ConnectTimeout), Err(FetchError::ConnectTimeout)];
+        let mut known = Vec::new();
+        for rtt_us in answers {
+            distances.tick(&mut cx, &members);
+            let [Command::Web(WebCommand::Probe { question, target })] = &cx.take_commands()[..] else { panic!("it is timed") };
+            assert_eq!(target.address, "192.0.2.7:81".parse().unwrap());
+            assert!(distances.home_timed(&cx, &mut knowledge, *question, ProbeReport { rtt_us, took: 10 }));
+            known.push(distances.round_trip(OTHER));
+            cx.now.moment = cx.now.moment.after(TIME_AGAIN);
+        }
+        assert_eq!(known, [Some(5_000), Some(5_000), Some(5_000), Some(9_000)]);
+        assert!(!distances.home_timed(&cx, &mut knowledge, 0, ProbeReport { rtt_us: Ok(1), took: 1 }), "it was no such question");
+    }
 
     #[test]
     fn addresses_are_read_off_multiaddresses() {

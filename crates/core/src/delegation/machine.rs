@@ -5,8 +5,7 @@
 use crate::{
     context::Context,
     delegation::{
-        Delegated, Knowledge,
-        distances::MemberDistances,
+        Delegated, Delegation, Knowledge,
         others::Others,
         prober::{ProbeOrder, Prober},
         reservations::Reservations,
@@ -23,23 +22,10 @@ use nearcrawl_model::{
     subnet::Subnet,
     time::{Millis, Moment},
 };
-use std::{collections::BTreeMap, net::IpAddr};
+use std::net::IpAddr;
 
 /// The longest rest that a subnet is given: that of an answer that took as long as any may.
 const MAX_REST: Millis = 600_000;
-
-/// Finds owners for the subnets that nobody holds.
-#[derive(Debug, Default)]
-pub(crate) struct Delegation {
-    pub(super) delegated: Delegated,
-    pub(super) knowledge: Knowledge,
-    distances: MemberDistances,
-    pub(super) reservations: Reservations,
-    pub(super) rounds: Rounds,
-    pub(super) prober: Prober,
-    /// Subnets that were probed a moment ago, and until when their addresses rest.
-    rests: BTreeMap<Subnet, Moment>,
-}
 
 /// What happens.
 impl Delegation {

@@ -8,12 +8,12 @@
 //! * `prober`: probes for ourselves and for others; [`contacts`]: how often a subnet was contacted
 //! * `distances`: how far are the members from each other?
 
-pub(crate) mod address_assignment;
+mod address_assignment;
 mod chart;
 pub mod contacts;
 mod delegated;
 mod distances;
-pub(crate) mod machine;
+mod machine;
 mod others;
 pub(crate) mod prober;
 mod procedure;
@@ -37,8 +37,33 @@ mod tests;
 
 pub use delegated::Delegated;
 pub use knowledge::{Knowledge, MAX_SUBNETS};
-pub(crate) use machine::Delegation;
 pub use nearest::Nearest;
 pub(crate) use others::Others;
 pub use search::Policy;
 pub use verdict::{Step, Verdict};
+
+use distances::MemberDistances;
+use nearcrawl_model::{subnet::Subnet, time::Moment};
+use prober::Prober;
+use reservations::Reservations;
+use rounds::Rounds;
+use std::collections::BTreeMap;
+
+/// Finds owners for the subnets that nobody holds.
+#[derive(Debug, Default)]
+pub(crate) struct Delegation {
+    /// Who holds what, by position in the hierarchy.
+    delegated: Delegated,
+    /// What is known of the distances to subnets.
+    knowledge: Knowledge,
+    /// How far the members are from each other.
+    distances: MemberDistances,
+    /// Addresses without an owner.
+    reservations: Reservations,
+    /// The searches that run, and those that wait.
+    rounds: Rounds,
+    /// Our own probes, and the contacts that are known.
+    prober: Prober,
+    /// Subnets that were probed a moment ago, and until when their addresses rest.
+    rests: BTreeMap<Subnet, Moment>,
+}

@@ -7,9 +7,8 @@ use crate::{
     context::Context,
     crawler::Pending,
     delegation::{
-        Step, Verdict,
+        Delegation, Step, Verdict,
         address_assignment::{coordinator_of, may_settle, standing_around},
-        machine::Delegation,
         others::Others,
         prober::{ProbeOrder, open_chain},
         procedure::{Procedure, State},
