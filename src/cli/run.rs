@@ -150,8 +150,8 @@ pub fn check(args: &CheckArgs) -> Result<String, CommandError> {
 }
 
 async fn node_init(config: &Config) -> Result<InitView, CommandError> {
-    let born = node::init(config).map_err(of_node)?;
-    Ok(InitView { access_point: born.access_point.to_string(), state_dir: config.state_dir.clone(), created: born.created })
+    let identity = node::init(config).map_err(of_node)?;
+    Ok(InitView { access_point: identity.access_point.to_string(), state_dir: config.state_dir.clone(), created: identity.created })
 }
 
 async fn node_run(config: Config) -> Result<(), CommandError> {

@@ -309,7 +309,7 @@ async fn a_reader_reads_without_being_a_member() {
     let answer = PublicResponse::Refused("members only".to_owned());
     first.tell(SwarmCommand::AnswerPublic { ticket, response: answer.clone() });
     assert_eq!(reading.await.unwrap(), Ok(answer));
-    assert!(first.passed.is_empty(), "a reader is no news: {:?}", first.passed);
+    assert!(first.passed.is_empty(), "a reader passes nothing on: {:?}", first.passed);
     assert!(matches!(ask_public("/ip4/127.0.77.52/tcp/9", PublicRequest::Results, PATIENCE).await, Err(AskError::Unreachable(_))));
     assert!(matches!(ask_public("nonsense", PublicRequest::Results, PATIENCE).await, Err(AskError::Unreachable(_))));
     first.stop().await;

@@ -1,5 +1,5 @@
-//! Can a name that changes its mind make us connect to an address that is forbidden? The real resolver and the real dialler, against a
-//! name server whose every answer is another one.
+//! Can a name whose addresses change make the daemon connect to a forbidden address? The real resolver and the real dialler, against a
+//! name server that gives a different answer each time.
 
 use super::*;
 use crate::io::fetcher::{
