@@ -26,7 +26,7 @@ use crate::{
     signal::Signal,
 };
 use crate::{
-    crawl::{link_filter::LinkFilter, politeness::Politeness, scheduler::Scheduler, scope::Scope, site::SiteRules},
+    crawl::{politeness::Politeness, scope::Scope, site::SiteRules},
     membership::{Member, Roster, RosterConfig, Swim, SwimConfig},
 };
 use ed25519_dalek::SigningKey;
@@ -157,20 +157,7 @@ impl Crawler {
             ownership: Ownership::new(now.moment, !settings.joins && identity.members.len() < 2),
             delegation: Delegation::default(),
             routing: Routing::default(),
-            crawl: Crawl {
-                sites: BTreeMap::new(),
-                by_subnet: BTreeMap::new(),
-                scheduler: Scheduler::new(settings.politeness.clone()),
-                waiting: 0,
-                disk_has_space: true,
-                in_flight: BTreeMap::new(),
-                received: BTreeMap::new(),
-                links: LinkFilter::new(settings.cache_entries, handoff_scope),
-                awakening: BTreeMap::new(),
-                seen_pending: BTreeMap::new(),
-                next_site: handoff_scope + 1,
-                superseded: BTreeMap::new(),
-            },
+            crawl: Crawl::new(&settings, handoff_scope),
             replication: Replication::default(),
             migration: Migration::default(),
             report: Report::new(now.moment),
@@ -209,7 +196,7 @@ impl Crawler {
         self.context.now = now;
         match event {
             Event::Tick => {}
-            Event::Room(room) => self.crawl.disk_has_space = room,
+            Event::Room(room) => self.crawl.disk_space(room),
             Event::Seeds(urls) => self.seeds(urls),
             Event::Wanted(host) => self.routing.find(&mut self.context, &self.membership, &host),
             Event::Leave => self.shutdown.leave(now.moment),
@@ -228,19 +215,21 @@ impl Crawler {
                 let (delegation, context, others) = self.delegating();
                 delegation.probed(context, others, question, report)
             }
-            Event::Landed { address, took } => self.landed(address, took),
-            Event::Fetched { address, report } => self.fetched(address, *report, None),
-            Event::Revisited { address, report, former } => self.fetched(address, *report, former.map(|former| *former)),
-            Event::FormerLoaded { site, host, pages } => self.former_loaded(site, &host, pages),
-            Event::Seen { ticket, answers } => self.seen(ticket, answers),
-            Event::Children { ticket, children } => self.children(ticket, children),
-            Event::CutTaken { ticket, urls } => self.cut_taken(ticket, urls),
+            Event::Landed { address, took } => self.crawl.landed(&self.context, address, took),
+            Event::Fetched { address, report } => self.fetched(address, report, None),
+            Event::Revisited { address, report, former } => self.fetched(address, report, former),
+            Event::FormerLoaded { site, host, pages } => {
+                self.crawl.former_loaded(&mut self.context, &mut self.replication, site, &host, pages)
+            }
+            Event::Seen { ticket, answers } => self.crawl.seen(&mut self.context, &mut self.replication, ticket, answers),
+            Event::Children { ticket, children } => self.crawl.children(&mut self.context, ticket, children),
+            Event::CutTaken { ticket, urls } => self.crawl.cut_taken(&mut self.context, &mut self.replication, ticket, urls),
             Event::RowsStored { receipt } => self.rows_stored(receipt),
             Event::ClaimsStored { receipt } => self.claims_stored(receipt),
             Event::Copied { to, sent, heads } => self.copied(to, &sent, heads),
             Event::Recovered { subnet, from, journals } => self.recovered(subnet, from, journals),
             Event::Loaded { subnet, journals } => self.loaded(subnet, journals),
-            Event::SeenLoaded { site } => self.awake(site),
+            Event::SeenLoaded { site } => self.crawl.awake(&mut self.context, site),
             Event::Hierarchy(hierarchy) => self.change_hierarchy(hierarchy),
             Event::AtHand(at_hand) => self.hierarchy_version.at_hand(&self.context, at_hand),
             Event::Given { edition, hierarchy } => self.hierarchy_version.given(&mut self.context, edition, hierarchy),
@@ -260,7 +249,7 @@ impl Crawler {
     pub(crate) fn tick(&mut self) {
         self.context.rounds += 1;
         if self.context.rounds.is_multiple_of(10) {
-            self.crawl.waiting = self.crawl.sites.values().map(|site| site.frontier.len()).sum();
+            self.crawl.count_waiting();
         }
         self.tick_members();
         self.tick_succession();
@@ -269,14 +258,16 @@ impl Crawler {
         self.tick_settlement();
         self.route();
         self.tick_journals();
+        self.settle_signals();
         self.tick_spread();
         self.tick_runs();
+        self.settle_signals();
         if self.context.rounds.is_multiple_of(10) && self.ownership.is_synced() && !self.shutdown.is_stopping() {
             self.hierarchy_version.tick(&mut self.context, &self.membership);
             self.settle_signals();
         }
         if self.context.rounds.is_multiple_of(600) {
-            self.crawl.scheduler.tidy(self.context.now.moment);
+            self.crawl.tidy(&self.context);
             self.delegation.tidy(&self.context);
         }
         self.delegation.keep_contacts(&mut self.context);
@@ -297,7 +288,7 @@ impl Crawler {
         }
         self.replication.flush(&mut self.context);
         let unfinished = Unfinished {
-            fetching: !self.crawl.in_flight.is_empty() || !self.crawl.received.is_empty() || !self.crawl.seen_pending.is_empty(),
+            fetching: self.crawl.fetches().is_busy() || self.crawl.is_asking(),
             journals: self.replication.is_recording(),
             outgoing: !self.routing.outbox().is_empty(),
         };
@@ -312,7 +303,7 @@ impl Crawler {
 
     /// When to call again with [`Event::Tick`], if nothing happens before.
     pub fn wake_at(&self) -> Moment {
-        self.crawl.scheduler.next_due().map_or(self.context.tick_due, |due| due.min(self.context.tick_due))
+        self.crawl.fetches().scheduler().next_due().map_or(self.context.tick_due, |due| due.min(self.context.tick_due))
     }
 
     /// The edition of the hierarchy in use and the one that we vouch for; none if the process did not say what it has.
@@ -327,14 +318,6 @@ impl Crawler {
 
     pub(crate) fn answer(&mut self, ticket: u64, response: Response) {
         self.context.answer(ticket, response);
-    }
-
-    pub(crate) fn number(&mut self) -> u64 {
-        self.context.number()
-    }
-
-    pub(crate) fn refuse(&mut self, class: &'static str) {
-        self.context.refuse(class);
     }
 
     /// Carries out what machines want of each other, in the order in which they said so.
@@ -373,6 +356,16 @@ impl Crawler {
                 self.routing.wake_all();
                 self.report.mark_changed();
             }
+            Signal::Reroute(items) => self.routing.put(items),
+            Signal::Locate(host) => self.routing.find(&mut self.context, &self.membership, &host),
+            Signal::Admitted(acknowledgement) => {
+                self.routing.await_recording(acknowledgement);
+                self.acknowledge();
+            }
+            Signal::SiteFinished(subnet) => self.end_access(subnet),
+            // It may be gone since.
+            Signal::SiteChanged(host) if self.crawl.site(&host).is_none() => {}
+            Signal::SiteChanged(host) => self.report.site_changed(host),
             Signal::RollUpChanged => self.report.mark_changed(),
         }
     }

@@ -1,10 +1,11 @@
 //! What several machines do about one fact, in order. Nothing is decided here.
 
 mod claims;
+mod routing;
+mod sites;
 
 use crate::{
     context::Context,
-    crawl::resume::starting_urls,
     crawler::Crawler,
     delegation::{Delegation, Others, prober::ProbeOrder},
     migration::{
@@ -12,16 +13,13 @@ use crate::{
         handover::{Immovable, Offer, Proposal, Stage, Surroundings},
     },
     replication::loading::JournalCopy,
-    routing::{
-        arrival::{Bound, Place},
-        outbox::Item,
-    },
+    routing::outbox::Item,
 };
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{ClaimReason, SignedClaim},
-    fetch::{FetchReport, LocatedHost, ProbeTarget, ResolveError},
+    fetch::{FetchReport, LocatedHost, ProbeTarget},
     journal::{JournalEntry, JournalKey},
     message::Response,
     subnet::Subnet,
@@ -33,74 +31,11 @@ use std::{collections::BTreeMap, sync::Arc};
 /// An owner without any history here rests its servers for so long (the former owner may have asked a moment ago).
 const UNKNOWN_REST: Millis = 30_000;
 
-/// URLs on their way to their owners.
-impl Crawler {
-    /// People named starting points.
-    pub(crate) fn seeds(&mut self, urls: Vec<PageUrl>) {
-        self.routing.seeds(&mut self.context, urls);
-        self.route();
-    }
-
-    /// The DNS answered.
-    pub(crate) fn resolved(&mut self, host: &Host, answer: Result<LocatedHost, ResolveError>) {
-        self.routing.resolved(&mut self.context, host, answer);
-        self.route();
-    }
-
-    /// The host's steward answered.
-    pub(crate) fn located(&mut self, host: &Host, answer: Result<LocatedHost, ResolveError>) {
-        if self.routing.located(&mut self.context, host, answer) {
-            self.route();
-        }
-    }
-
-    /// An owner answered a hand-off.
-    pub(crate) fn handed_off(&mut self, question: u64, answer: Option<Response>) {
-        let done = self.routing.handed_off(&self.context, question, answer);
-        self.replication.delivered(&done);
-        self.route();
-    }
-
-    /// Sends every URL on its way that may have become routable: to its owner, or into a site of ours.
-    pub(crate) fn route(&mut self) {
-        if self.shutdown.is_over() || (self.shutdown.is_draining() && self.routing.outbox().is_empty()) {
-            return;
-        }
-        let mut bound = Bound::new();
-        for host in self.routing.due(&self.context) {
-            match self.routing.place(&mut self.context, &self.membership, &host) {
-                Place::At(located) => {
-                    let owner = self.owner_for(&located);
-                    if let Some((located, items)) = self.routing.bind(&self.context, &mut bound, located, owner) {
-                        self.admit_own(located, items);
-                    }
-                }
-                Place::Nowhere(items) => self.replication.delivered(&items),
-                Place::Unknown => {}
-            }
-        }
-        self.routing.send(&mut self.context, bound);
-    }
-
-    /// Answers everybody whose arrivals are recorded by now.
-    pub(crate) fn acknowledge(&mut self) {
-        let recorded = |key: &_, upto| self.replication.is_recorded(key, upto);
-        let delivered = self.routing.acknowledge(&mut self.context, recorded, |key| self.crawl.owns(key));
-        self.replication.delivered(&delivered);
-    }
-}
-
 /// Journals.
 impl Crawler {
-    /// Enters what happened into a site's journal. The site knows it at once; the world hears of it when it is stored.
+    /// Enters what happened into a site's journal.
     pub(crate) fn journal(&mut self, host: &Host, entry: JournalEntry) {
-        let Some(site) = self.crawl.sites.get_mut(host) else { return };
-        let (key, sequence) = (site.key.clone(), site.next_sequence());
-        site.apply(&entry, &self.context.settings.rules, &self.context.secret);
-        self.replication.push(&self.context, key, sequence, &entry);
-        self.report.site_changed(host);
-        self.keep_front(host);
-        self.replication.flush_if_full(&mut self.context, &entry);
+        self.crawl.journal(&mut self.context, &mut self.replication, host, entry);
     }
 
     /// Rows are durable: what they name goes on its way, and who waited for them is answered.
@@ -126,7 +61,7 @@ impl Crawler {
             for (host, before) in self.replication.newly_forwarded() {
                 self.journal(&host, JournalEntry::Forwarded { before });
             }
-            self.drop_superseded();
+            self.crawl.drop_superseded(&mut self.context, &mut self.replication);
         }
     }
 
@@ -139,7 +74,7 @@ impl Crawler {
 
     /// The living changed: so may the replicas.
     pub(crate) fn assign_replicas(&mut self) {
-        for site in self.crawl.sites.values() {
+        for site in self.crawl.sites().all() {
             self.replication.assign(&self.context, &self.membership, &self.migration, &site.key);
         }
         self.acknowledge();
@@ -192,23 +127,10 @@ impl Crawler {
         self.routing.wake_all();
     }
 
-    /// A site begins where the journal ends. Returns what it named for others, if that may go on its way at once.
+    /// A site begins where another's journal ends. Returns what that named for others, if it may go on its way at once.
     fn begin_from(&mut self, copy: JournalCopy, former: Option<JournalCopy>, epoch: u64) -> Vec<Item> {
-        let Some(outgoing) = self.crawl.resume(&mut self.context, &copy.key, &copy.entries) else { return Vec::new() };
-        let (key, taken_over) = (copy.key.clone(), copy.taken_over);
-        self.report.site_changed(&key.host);
-        self.replication.assign(&self.context, &self.membership, &self.migration, &key);
-        let outgoing = self.replication.take_over(&mut self.context, copy, outgoing);
-        if let Some(former) = former {
-            self.replication.assign(&self.context, &self.membership, &self.migration, &former.key);
-            self.replication.take_over_former(&mut self.context, former);
-        }
-        self.recall_run_before(&key);
-        if taken_over < epoch && epoch > 1 {
-            self.journal(&key.host, JournalEntry::TakenOver { epoch });
-            self.carry_history(key.subnet, &key.host);
-        }
-        outgoing
+        let (crawl, cx, replication, others) = self.crawling();
+        crawl.begin_from(cx, replication, others, copy, former, epoch)
     }
 
     /// A subnet is not ours any more: nothing of it is asked, counted or sent from here. If another one has it, it is handed what
@@ -224,22 +146,15 @@ impl Crawler {
 
     /// Forgets a subnet's sites. With `reroute` their waiting URLs go on their way again.
     pub(crate) fn dissolve(&mut self, subnet: Subnet, reroute: bool) {
-        let hosts = self.crawl.by_subnet.get(&subnet).into_iter().flatten().cloned().collect();
+        let hosts = self.crawl.sites().within(&subnet).cloned().collect();
         self.dissolve_hosts(subnet, hosts, reroute);
     }
 
     /// The same for some of a subnet's sites.
     pub(crate) fn dissolve_hosts(&mut self, subnet: Subnet, hosts: Vec<Host>, reroute: bool) {
-        for host in hosts {
-            let Some(site) = self.crawl.take_out(&subnet, &host) else { continue };
-            if reroute {
-                self.routing.put(starting_urls(&site));
-                self.give_away(&site);
-            }
-            self.crawl.close(&mut self.context, &site);
-            self.replication.forget(&site.key);
-            self.report.forget_site(&host);
-        }
+        let items = self.crawl.dissolve(&mut self.context, &mut self.replication, &subnet, &hosts, reroute);
+        self.routing.put(items);
+        hosts.iter().for_each(|host| self.report.forget_site(host));
         // Whoever handed us URLs of these sites that were not recorded yet hears that they are not here.
         self.acknowledge();
     }
@@ -318,9 +233,9 @@ impl Crawler {
 impl Crawler {
     /// Gives up the sites of a subnet of ours that lie in smaller claimed ones by now.
     pub(crate) fn yield_to_smaller(&mut self, subnet: Subnet) {
-        let hosts = self.crawl.by_subnet.get(&subnet).into_iter().flatten();
+        let hosts = self.crawl.sites().within(&subnet);
         let theirs = |host: &&Host| {
-            let claim = self.crawl.sites.get(*host).and_then(|site| self.ownership.register.around(site.address));
+            let claim = self.crawl.site(host).and_then(|site| self.ownership.register.around(site.address));
             claim.is_some_and(|claim| claim.subnet != subnet && claim.owner != self.context.me)
         };
         let lost: Vec<_> = hosts.filter(theirs).cloned().collect();
@@ -332,7 +247,7 @@ impl Crawler {
 
     /// Somebody else's claim holds: what we crawled in its subnet as part of a larger one is its owner's now.
     pub(crate) fn yield_to(&mut self, claimed: Subnet) {
-        let larger: Vec<_> = self.crawl.by_subnet.keys().filter(|ours| **ours != claimed && ours.covers(&claimed)).copied().collect();
+        let larger: Vec<_> = self.crawl.sites().subnets().filter(|ours| **ours != claimed && ours.covers(&claimed)).copied().collect();
         for ours in larger {
             self.yield_to_smaller(ours);
         }
@@ -344,7 +259,7 @@ impl Crawler {
         self.context.hierarchy = hierarchy;
         self.delegation.relocate(&self.context, &self.ownership);
         // Which country and organisation a site counts for may be another now.
-        self.crawl.sites.keys().for_each(|host| self.report.site_changed(host));
+        self.crawl.sites().hosts().for_each(|host| self.report.site_changed(host.clone()));
         self.routing.wake_all();
         self.route();
     }
@@ -439,9 +354,7 @@ impl Crawler {
     /// A subnet stays: its crawl goes on.
     pub(crate) fn hand_over_called_off(&mut self, subnet: Subnet) {
         self.next_owner_changed(subnet);
-        for host in self.crawl.by_subnet.get(&subnet).cloned().unwrap_or_default() {
-            self.want(&host);
-        }
+        self.crawl.resume_subnet(&self.context, &subnet);
         self.route();
     }
 
@@ -451,12 +364,5 @@ impl Crawler {
             self.journal(&host, entry);
         }
         self.replication.flush(&mut self.context);
-    }
-
-    /// A journal begins with us: what is known of the owners before is written down.
-    pub(crate) fn carry_history(&mut self, subnet: Subnet, host: &Host) {
-        if let Some(entry) = self.migration.first_row(&self.crawl, &subnet, host) {
-            self.journal(host, entry);
-        }
     }
 }

@@ -1,5 +1,6 @@
 //! What one machine wants of another. [`crate::crawler::Crawler::settle_signals`] carries signals out in order, after the machine that gave them has returned.
 
+use crate::routing::{acknowledgements::Acknowledgement, outbox::Item};
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{access_point::AccessPoint, claim::Claim, journal::JournalEntry, message::Award, subnet::Subnet, url::Host};
 use std::sync::Arc;
@@ -33,6 +34,16 @@ pub(crate) enum Signal {
     WayMeasured { subnet: Subnet, rtt_us: u32 },
     /// To replication and routing: the living are others than before.
     MembersChanged,
+    /// To routing: these URLs are for others, or for sites of ours that are not open.
+    Reroute(Vec<Item>),
+    /// To routing: the address of this host is wanted.
+    Locate(Host),
+    /// To routing: URLs were handed to us and are being recorded.
+    Admitted(Acknowledgement),
+    /// To migration: nothing waits any more at a site of this subnet.
+    SiteFinished(Subnet),
+    /// To the report: the record of this host's site has changed.
+    SiteChanged(Host),
     /// To the report: what the roll-up tells has changed.
     RollUpChanged,
 }

@@ -113,7 +113,7 @@ fn smaller_subnet(cx: &Context, crawl: &Crawl, subnet: Subnet, located: &Located
     // Registered, that is: of a large subnet that was claimed as a whole no part is given away just for being one.
     let registered = cx.hierarchy.locate(located.address).map(|position| cx.hierarchy.subnet(position))?;
     let is_smaller = subnet != registered && subnet.covers(&registered);
-    if !is_smaller || crawl.sites.get(&located.host).is_some_and(|site| site.key.subnet == subnet) {
+    if !is_smaller || crawl.site(&located.host).is_some_and(|site| site.key.subnet == subnet) {
         return None;
     }
     let smaller = cx.unit_of(located.address);
@@ -122,8 +122,8 @@ fn smaller_subnet(cx: &Context, crawl: &Crawl, subnet: Subnet, located: &Located
 
 /// Hosts that we crawl as part of one subnet and that live in a smaller one.
 fn hosts_within<'a>(crawl: &'a Crawl, subnet: &Subnet, smaller: &Subnet) -> impl Iterator<Item = &'a Host> {
-    let hosts = crawl.by_subnet.get(subnet).into_iter().flatten();
-    hosts.filter(|host| crawl.sites.get(*host).is_some_and(|site| smaller.contains(site.address)))
+    let hosts = crawl.sites().within(subnet);
+    hosts.filter(|host| crawl.site(host).is_some_and(|site| smaller.contains(site.address)))
 }
 
 /// Whom to probe on behalf of a host.

@@ -120,9 +120,7 @@ impl Crawler {
 
     /// Nobody disputed a claim of ours: it is acted on.
     pub(crate) fn claim_proven(&mut self, subnet: Subnet) {
-        for host in self.crawl.by_subnet.get(&subnet).cloned().unwrap_or_default() {
-            self.want(&host);
-        }
+        self.crawl.resume_subnet(&self.context, &subnet);
     }
 
     /// Whether somebody disputes a claim of ours could not be heard for a while: it begins anew, with what others may know.

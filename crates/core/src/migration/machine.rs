@@ -189,14 +189,14 @@ impl Migration {
 
     /// The last row: what the next owner should know of the subnet as a whole; none if the subnet has no journal.
     fn last_row(&mut self, crawl: &Crawl, subnet: Subnet) -> Option<(Host, JournalEntry)> {
-        let host = crawl.by_subnet.get(&subnet).and_then(|hosts| hosts.first().cloned())?;
+        let host = crawl.sites().within(&subnet).next().cloned()?;
         let history = self.history.leave(subnet, &self.outgoing.reason(&subnet), self.judge.learnt_of(&subnet));
         Some((host, JournalEntry::Chronicled(history)))
     }
 
     /// In a journal that begins, or begins again with us, stands what is known of the owners before, if it is the subnet's first.
     pub(crate) fn first_row(&self, crawl: &Crawl, subnet: &Subnet, host: &Host) -> Option<JournalEntry> {
-        let first = crawl.by_subnet.get(subnet).and_then(|hosts| hosts.first());
+        let first = crawl.sites().within(subnet).next();
         let history = self.history.of(subnet).filter(|_| first == Some(host))?;
         Some(JournalEntry::Chronicled(Chronicle { learnt: self.judge.learnt_of(subnet), holdings: history.holdings.clone() }))
     }

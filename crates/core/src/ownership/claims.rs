@@ -17,7 +17,10 @@ use nearcrawl_model::{
     subnet::Subnet,
     time::Moment,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 /// How often a new claim is told while it is watched: whoever owns what lies around it, or in it, must hear of it before it is acted
 /// on, also if some gossip is lost.
@@ -205,6 +208,11 @@ impl Ownership {
     /// Owners that are no members, and since when.
     pub(crate) fn dead_since(&self) -> impl Iterator<Item = (AccessPoint, Moment)> {
         self.dead_since.iter().map(|(gone, since)| (*gone, *since))
+    }
+
+    /// The subnet of ours that an address is in, if it is ours.
+    pub(crate) fn own_subnet_around(&self, me: AccessPoint, address: IpAddr) -> Option<Subnet> {
+        self.register.around(address).filter(|claim| claim.owner == me && !claim.released).map(|claim| claim.subnet)
     }
 
     /// Whether claims of ours are still being stored.

@@ -27,7 +27,7 @@ impl View<'_> {
             Some(HeldBack::NotJoined)
         } else if self.routing.outbox().len() > MAX_OUTGOING {
             Some(HeldBack::OutboxFull)
-        } else if !self.crawl.disk_has_space {
+        } else if !self.crawl.has_disk_space() {
             Some(HeldBack::DiskFull)
         } else {
             None
@@ -67,13 +67,13 @@ impl View<'_> {
 
     /// What is under way, the most telling first.
     fn working(&self) -> Option<Activity> {
-        let fetching = self.crawl.in_flight.len() as u64;
+        let fetching = self.crawl.fetches().in_flight() as u64;
         if fetching > 0 {
             return Some(Activity::Fetching { servers: fetching });
         }
-        if let Some(due) = self.crawl.scheduler.next_due() {
+        if let Some(due) = self.crawl.fetches().scheduler().next_due() {
             let next = due.since(self.context.now.moment);
-            return Some(Activity::WaitingForPoliteness { servers: self.crawl.scheduler.resting() as u64, next });
+            return Some(Activity::WaitingForPoliteness { servers: self.crawl.fetches().scheduler().resting() as u64, next });
         }
         let subnets = self.replication.subnets_loading() as u64;
         if subnets > 0 {
@@ -103,11 +103,11 @@ impl View<'_> {
 
     /// Nothing is under way: is everything done, or was there never anything?
     fn idle(&self) -> Activity {
-        let spent = self.crawl.sites.values().filter(|site| !site.finished()).count() as u64;
+        let spent = self.crawl.sites().all().filter(|site| !site.finished()).count() as u64;
         if spent > 0 {
             return Activity::BudgetSpent { servers: spent };
         }
-        if !self.crawl.sites.is_empty() {
+        if !self.crawl.sites().is_empty() {
             return Activity::Done { next: self.next_run() };
         }
         // A claim other than to an access point's own subnet was made because somebody named a server there.
@@ -130,25 +130,25 @@ impl View<'_> {
 
     /// In how long the first tree that is at home here is visited again.
     fn next_run(&self) -> Option<Millis> {
-        let home = self.crawl.sites.values().filter(|site| site.is_home());
+        let home = self.crawl.sites().all().filter(|site| site.is_home());
         home.map(|site| site.opened.0.saturating_add(self.context.settings.revisit).saturating_sub(self.context.now.wall.0)).min()
     }
 
     /// Whether anything is left to do here before the next run: something waits, is under way, or is not stored and copied yet.
     /// What a spent page budget holds back does not count.
     pub(crate) fn has_work(&self) -> bool {
-        let fetching = !self.crawl.in_flight.is_empty() || !self.crawl.seen_pending.is_empty();
+        let fetching = self.crawl.fetches().in_flight() > 0 || self.crawl.is_asking();
         let sending = !self.routing.outbox().is_empty() || self.replication.has_outgoing() || !self.routing.all_acknowledged();
         let storing = self.replication.rows_waiting() > 0 || self.replication.is_recording() || self.ownership.is_storing();
         let settling = self.delegation.is_busy();
         let reading = self.replication.subnets_loading() > 0
-            || !self.crawl.awakening.is_empty()
+            || self.crawl.sites().is_awaiting_seen_set()
             || self.routing.locator().looking_up().next().is_some();
         fetching || sending || storing || settling || reading || !self.context.commands.is_empty() || self.waits()
     }
 
     /// Whether a site has something to ask in this run.
     fn waits(&self) -> bool {
-        self.crawl.sites.values().any(|site| site.is_busy() || site.wants(&self.context.settings.rules))
+        self.crawl.sites().all().any(|site| site.is_busy() || site.wants(&self.context.settings.rules))
     }
 }

@@ -8,7 +8,7 @@ use nearcrawl_model::{
     url::Host,
     view::{Liveness, MemberView, OwnershipView, ProgressView, ServersPage},
 };
-use std::{collections::BTreeMap, ops::Bound};
+use std::collections::BTreeMap;
 
 impl View<'_> {
     /// The members: itself first, then the others in order, then those that were given up and still own something.
@@ -75,9 +75,8 @@ impl View<'_> {
 
     /// The records of its own servers after `after`, in the order of their names, at most `most` of them (at least one).
     pub(crate) fn servers(&self, after: Option<&Host>, most: usize) -> ServersPage {
-        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let mut sites = self.crawl.sites.range::<Host, _>((from, Bound::Unbounded)).peekable();
-        let servers: Vec<_> = sites.by_ref().take(most.max(1)).map(|(_, site)| site.record.clone()).collect();
+        let mut sites = self.crawl.sites().after(after).peekable();
+        let servers: Vec<_> = sites.by_ref().take(most.max(1)).map(|site| site.record.clone()).collect();
         let next = sites.peek().and_then(|_| servers.last()).map(|record| record.host.clone());
         ServersPage { servers, next }
     }
@@ -86,9 +85,9 @@ impl View<'_> {
     pub(crate) fn progress(&self) -> ProgressView {
         ProgressView {
             pages: self.context.counters.pages,
-            waiting: self.crawl.sites.values().map(|site| site.frontier.len() as u64).sum(),
-            busy: self.crawl.in_flight.len() as u64,
-            servers: self.crawl.sites.len() as u64,
+            waiting: self.crawl.sites().all().map(|site| site.frontier.len() as u64).sum(),
+            busy: self.crawl.fetches().in_flight() as u64,
+            servers: self.crawl.sites().len() as u64,
             bytes: self.context.counters.bytes,
         }
     }

@@ -55,8 +55,8 @@ impl Report {
     }
 
     /// A site's record changed, or where it stands.
-    pub(crate) fn site_changed(&mut self, host: &Host) {
-        self.dirty.insert(host.clone());
+    pub(crate) fn site_changed(&mut self, host: Host) {
+        self.dirty.insert(host);
     }
 
     /// A site is not ours any more.
@@ -128,7 +128,7 @@ impl Report {
     /// Enters the sites that changed into the tally.
     fn enter_dirty(&mut self, cx: &Context, crawl: &Crawl) {
         for host in std::mem::take(&mut self.dirty) {
-            if let Some(site) = crawl.sites.get(&host) {
+            if let Some(site) = crawl.site(&host) {
                 self.tally.enter(&site.record, whereabouts(cx, crawl, &host));
             }
         }
@@ -148,7 +148,7 @@ impl Report {
 
 /// Where one of our sites stands in the world.
 fn whereabouts(cx: &Context, crawl: &Crawl, host: &Host) -> Whereabouts {
-    let position = crawl.sites.get(host).and_then(|site| cx.hierarchy.locate(site.address));
+    let position = crawl.site(host).and_then(|site| cx.hierarchy.locate(site.address));
     let Some(position) = position else {
         return Whereabouts { country: "ZZ".into(), registry: "unregistered".into(), organisation: "unregistered".into() };
     };

@@ -78,17 +78,17 @@ impl View<'_> {
             members: self.member_counts(),
             subnets_owned: self.ownership.register.count(&self.context.me) as u64,
             subnets_claimed: self.ownership.register.owners().map(|owner| self.ownership.register.count(&owner) as u64).sum(),
-            servers: self.crawl.sites.len() as u64,
+            servers: self.crawl.sites().len() as u64,
             work: self.work(),
             failures: self.context.counters.failures.clone(),
             unresolved: self.context.counters.unresolved.clone(),
             delegation: self.delegation_view(),
             migration: self.migration_view(),
-            waiting_urls: self.crawl.sites.values().map(|site| site.frontier.len() as u64).sum(),
+            waiting_urls: self.crawl.sites().all().map(|site| site.frontier.len() as u64).sum(),
             outgoing_urls: self.routing.outbox().len() as u64,
             open_connections: outside.open_connections,
             hierarchy: self.hierarchy_view(),
-            caches: caches_of(self.crawl.links.caches()),
+            caches: caches_of(self.crawl.links().caches()),
             store: outside.store,
             refusals,
             limits,
@@ -173,7 +173,7 @@ impl View<'_> {
 
     /// What grows in the crawler.
     fn limits(&self) -> Vec<LimitView> {
-        let politeness = self.crawl.scheduler.politeness();
+        let politeness = self.crawl.fetches().scheduler().politeness();
         let (going, coming) = self.migration.under_way();
         vec![
             limit("URLs being sent to their owners", self.routing.outbox().len(), MAX_OUTGOING),
@@ -182,7 +182,7 @@ impl View<'_> {
             limit("concurrent delegation rounds", self.delegation.rounds().running(), self.context.settings.max_parallel_rounds),
             limit("subnets waiting for a delegation round", self.delegation.rounds().queued(), MAX_QUEUED),
             limit("address reservations", self.delegation.reservations().reserved(), MAX_QUEUED),
-            limit("concurrent requests to servers", self.crawl.scheduler.busy(), politeness.parallel),
+            limit("concurrent requests to servers", self.crawl.fetches().scheduler().busy(), politeness.parallel),
             limit("claimed subnets", self.ownership.register.len(), MAX_CLAIMS),
             limit("members", self.membership.tracked(), self.context.settings.membership.max_members),
             limit("journal rows waiting to be stored", self.replication.rows_waiting(), MAX_GATHERED),

@@ -56,7 +56,7 @@ impl View<'_> {
             match &host {
                 Some(host) => sentences.push(self.here(&mut view, host, url)),
                 None => {
-                    let there = self.crawl.sites.values().filter(|site| site.address == address);
+                    let there = self.crawl.sites().all().filter(|site| site.address == address);
                     view.next_visit_in_ms = there.filter_map(|site| self.next_visit(site)).min();
                     sentences.push(self.on_record(&subnet, Some(address)));
                 }
@@ -76,13 +76,13 @@ impl View<'_> {
             Subject::Host(host) => host.clone(),
             Subject::Address(_) | Subject::Subnet(_) => return None,
         };
-        let known = self.crawl.sites.contains_key(&host) || host.address().is_some() || self.context.settings.scope.denies(&host);
+        let known = self.crawl.site(&host).is_some() || host.address().is_some() || self.context.settings.scope.denies(&host);
         (!known && self.routing.locator().lookup(&host, self.context.now.moment) == Lookup::Unknown).then_some(host)
     }
 
     /// The address that a host is pinned to, or why none is known.
     fn address_of(&self, host: &Host) -> Result<IpAddr, String> {
-        if let Some(address) = self.crawl.sites.get(host).map(|site| site.address).or_else(|| host.address()) {
+        if let Some(address) = self.crawl.site(host).map(|site| site.address).or_else(|| host.address()) {
             return Ok(address);
         }
         match self.routing.locator().lookup(host, self.context.now.moment) {
@@ -206,7 +206,7 @@ impl View<'_> {
 
     /// How a host of ours stands, in a sentence; fills in the rest of the view.
     fn here(&self, view: &mut WhyView, host: &Host, url: Option<&PageUrl>) -> String {
-        let Some(site) = self.crawl.sites.get(host) else {
+        let Some(site) = self.crawl.site(host) else {
             let subnet_is_read = view.subnet.is_some_and(|subnet| !self.replication.is_loading(&subnet));
             return match (subnet_is_read, self.context.settings.scope.admits(host)) {
                 (false, _) => "Its journal is still being read.".to_owned(),
@@ -301,7 +301,7 @@ impl View<'_> {
             return None;
         }
         if site.finished() {
-            let home = if site.is_home() { site } else { self.crawl.sites.get(&site.tree).filter(|home| home.is_home())? };
+            let home = if site.is_home() { site } else { self.crawl.site(&site.tree).filter(|home| home.is_home())? };
             let due = home.opened.0.saturating_add(self.context.settings.revisit);
             return Some(due.saturating_sub(self.context.now.wall.0));
         }
@@ -310,13 +310,13 @@ impl View<'_> {
 
     /// For how long an address rests; none if it was not asked lately.
     fn rest_of(&self, address: IpAddr) -> Option<Millis> {
-        self.crawl.scheduler.not_before(address).map(|until| until.since(self.context.now.moment))
+        self.crawl.fetches().scheduler().not_before(address).map(|until| until.since(self.context.now.moment))
     }
 
     /// Which servers of ours live in a subnet, or only at one of its addresses.
     fn on_record(&self, subnet: &Subnet, at: Option<IpAddr>) -> String {
-        let hosts = self.crawl.by_subnet.get(subnet).into_iter().flatten();
-        let there = |host: &&Host| at.is_none_or(|address| self.crawl.sites.get(*host).is_some_and(|site| site.address == address));
+        let hosts = self.crawl.sites().within(subnet);
+        let there = |host: &&Host| at.is_none_or(|address| self.crawl.site(host).is_some_and(|site| site.address == address));
         let here: Vec<_> = hosts.filter(there).collect();
         if here.is_empty() {
             return format!("No server {} has been named yet.", if at.is_some() { "at this address" } else { "in it" });

@@ -8,8 +8,9 @@ mod far;
 use far::Far;
 use nearcrawl_model::{
     fingerprint::{AsTheyAre, Fingerprint},
+    journal::{Arrival, Place},
     revisit::content_of,
-    url::PageUrl,
+    url::{Host, PageUrl},
 };
 use std::collections::HashMap; // unordered: places are looked up by fingerprint only
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -40,6 +41,13 @@ impl Waiting {
             None => (0, text),
         };
         Some(Waiting { url: PageUrl::parse(url).ok()?, fingerprint, level, hops })
+    }
+
+    /// How it is named to another access point that has its site now, in this run of this tree.
+    pub fn arrival(&self, tree: &Host, run: u32) -> Arrival {
+        let place = Place { tree: tree.clone(), level: self.level, hops: self.hops };
+        let starts = (self.level, self.hops) == (0, 0) && self.url.host().may_start(tree);
+        Arrival { url: self.url.clone(), place: (!starts).then_some(place), run }
     }
 }
 

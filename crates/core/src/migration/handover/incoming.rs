@@ -75,7 +75,7 @@ impl Incoming {
             Some(Unwilling::NotYours)
         } else if !around.may_take_part(cx) {
             Some(Unwilling::HeldBack)
-        } else if around.crawl.waiting >= cx.settings.max_waiting {
+        } else if around.crawl.sites().waiting() >= cx.settings.max_waiting {
             Some(Unwilling::Full)
         } else if self.accepted.len() >= MAX_INCOMING && !self.accepted.contains_key(&subnet) {
             Some(Unwilling::Busy)

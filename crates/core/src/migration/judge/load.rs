@@ -57,11 +57,11 @@ impl Load {
 
     /// Counts what is under way; now and then looks at how busy we were, and what a second of our time is worth therefore.
     pub(crate) fn tick(&mut self, cx: &mut Context, around: &Surroundings<'_>) -> Option<Loads> {
-        self.under_way += around.crawl.scheduler.busy() as u64;
+        self.under_way += around.crawl.fetches().scheduler().busy() as u64;
         if !cx.rounds.is_multiple_of(LOAD_EVERY) {
             return None;
         }
-        let parallel = around.crawl.scheduler.politeness().parallel.max(1) as f64;
+        let parallel = around.crawl.fetches().scheduler().politeness().parallel.max(1) as f64;
         let own = std::mem::take(&mut self.under_way) as f64 / LOAD_EVERY as f64 / parallel;
         let share_told = |who| around.report.roll_up_of(&who).map(|(told, _)| (who, f64::from(told.busy_permille) / 1000.0));
         let told: BTreeMap<AccessPoint, f64> = around.others(cx.me).filter_map(share_told).collect();

@@ -1,0 +1,175 @@
+//! What came of a page? The outcome as it is written down, the links that are followed, and the rows of the journal that say so.
+
+use super::{
+    link_filter::{Candidate, Sorted},
+    revisits::change,
+};
+use crate::{context::Context, report::Counters};
+use nearcrawl_model::{
+    evaluation::Evaluated,
+    fetch::{FetchOutcome, PageFacts},
+    journal::{Arrival, JournalEntry, VisitOutcome},
+    links::Links,
+    revisit::{Change, Former, FormerPage, Validators},
+    time::Millis,
+    url::Host,
+};
+
+/// Redirects that are followed in a row.
+const MAX_HOPS: u8 = 5;
+
+/// A visit whose links wait for the seen set.
+#[derive(Debug)]
+pub(super) struct Digest {
+    /// The host whose page was visited.
+    pub(super) host: Host,
+    /// The number of its site.
+    pub(super) site: u64,
+    /// The visit, but for what the seen set will say.
+    pub(super) entry: JournalEntry,
+    /// What the next run needs of it, and what was named out of scope.
+    pub(super) further: Vec<JournalEntry>,
+    pub(super) internal: Vec<Candidate>,
+    pub(super) outgoing: Vec<Arrival>,
+}
+
+/// An answer to the request for a page, read.
+#[derive(Debug)]
+pub(super) struct Reading {
+    outcome: VisitOutcome,
+    /// Where to go from here: what the page links to, or where it redirects.
+    pub(super) links: Links,
+    /// Level and redirects in a row of what it leads to.
+    pub(super) level: u8,
+    pub(super) hops: u8,
+    validators: Validators,
+    content: u64,
+    size: u64,
+    evaluated: Option<Evaluated>,
+    not_modified: bool,
+    change: Option<Change>,
+    /// What the run before knew of the page.
+    former: Option<FormerPage>,
+}
+
+/// How the request for a page went, besides what came of it.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) took: Millis,
+    pub(super) first_byte_us: Option<u32>,
+    pub(super) wire_bytes: u64,
+    pub(super) retry_after: Option<Millis>,
+    /// The server's software, if that is news.
+    pub(super) software: Option<String>,
+}
+
+impl Reading {
+    /// Reads what came of a page. `wire_bytes` is the size of the answer.
+    pub(super) fn of(outcome: FetchOutcome, page: &Candidate, former: Option<Former>, wire_bytes: u64) -> Reading {
+        let (former, same_links) = former.map_or((None, Links::default()), |former| (Some(former.page), former.links));
+        let not_modified = matches!(outcome, FetchOutcome::NotModified { .. });
+        let (mut validators, mut content, mut size, mut evaluated) = (Validators::default(), 0, wire_bytes, None);
+        let (outcome, links, level, hops) = match outcome {
+            FetchOutcome::Page { status, page: mut facts } => {
+                (validators, content) = (std::mem::take(&mut facts.validators), facts.content);
+                evaluated = facts.evaluation.take();
+                (outcome_of(status, &facts), followed(facts), page.level + 1, 0)
+            }
+            // What the page asks of robots is asked still.
+            FetchOutcome::NotModified { validators: now, no_index, no_follow } => {
+                let was = former.as_ref();
+                let (before_index, before_follow) = was.map_or((false, false), |was| was.outcome.asks_of_robots());
+                (content, size) = was.map_or((0, 0), |was| (was.content, was.size));
+                validators = was.map_or(now.clone(), |was| now.or(&was.validators));
+                let (no_index, no_follow) = (no_index || before_index, no_follow || before_follow);
+                let facts = PageFacts { links: same_links, no_index, no_follow, ..PageFacts::default() };
+                (outcome_of(304, &facts), followed(facts), page.level + 1, 0)
+            }
+            FetchOutcome::Redirect { status, to } => (VisitOutcome::Redirect(status), Links::from_iter([to]), page.level, page.hops + 1),
+            FetchOutcome::NotHtml { status, .. } => (VisitOutcome::NotHtml(status), Links::default(), 0, 0),
+            FetchOutcome::Robots { status, .. } | FetchOutcome::Status(status) => (VisitOutcome::Status(status), Links::default(), 0, 0),
+            FetchOutcome::Failed(failure) => (VisitOutcome::Failed(failure), Links::default(), 0, 0),
+        };
+        let links = if hops > MAX_HOPS { Links::default() } else { links };
+        let change = change(&outcome, content, not_modified, former.as_ref());
+        Reading { outcome, links, level, hops, validators, content, size, evaluated, not_modified, change, former }
+    }
+
+    /// Counts the page.
+    pub(super) fn count(&self, counters: &mut Counters) {
+        match &self.outcome {
+            VisitOutcome::Page(_) | VisitOutcome::RestrictedPage { .. } => {
+                counters.pages += 1;
+                counters.not_modified += u64::from(self.not_modified);
+            }
+            VisitOutcome::Failed(_) => counters.failed += 1,
+            VisitOutcome::NotHtml(_) | VisitOutcome::Redirect(_) | VisitOutcome::Status(_) => {}
+        }
+    }
+
+    /// The visit as it is written down when the seen set has said which of its links are new.
+    pub(super) fn digest(
+        mut self,
+        cx: &Context,
+        (host, site): (Host, u64),
+        page: Candidate,
+        request: Request,
+        mut sorted: Sorted,
+    ) -> Digest {
+        if self.not_modified
+            && let Some(former) = &mut self.former
+        {
+            self.evaluated = former.evaluation.take().map(|evaluation| Evaluated { evaluation, took_us: 0 });
+            sorted.beyond_scope.append(&mut former.beyond_scope);
+            sorted.beyond.append(&mut former.beyond);
+        }
+        let (internal, outgoing) = (std::mem::take(&mut sorted.internal), std::mem::take(&mut sorted.outgoing));
+        let (children, beyond_scope) = (std::mem::take(&mut sorted.children), std::mem::take(&mut sorted.beyond_scope));
+        let further = further_rows(&page, self.validators, (self.content, self.size), self.change, self.evaluated, sorted);
+        let entry = JournalEntry::Visited {
+            url: page.url,
+            level: page.level,
+            at: cx.now.wall,
+            outcome: self.outcome,
+            took: request.took,
+            first_byte_us: request.first_byte_us,
+            bytes: request.wire_bytes,
+            software: request.software,
+            children,
+            found: Vec::new(),
+            outgoing: Vec::new(),
+            beyond_scope,
+            rest: request.retry_after,
+        };
+        Digest { host, site, entry, further, internal, outgoing }
+    }
+}
+
+/// What is written down of a page besides the visit.
+fn further_rows(
+    page: &Candidate,
+    validators: Validators,
+    (content, size): (u64, u64),
+    change: Option<Change>,
+    evaluated: Option<Evaluated>,
+    sorted: Sorted,
+) -> Vec<JournalEntry> {
+    let Sorted { elsewhere, named, beyond, .. } = sorted;
+    let (page, level) = (page.fingerprint, page.level);
+    let keep = change.is_some() || !elsewhere.is_empty();
+    let kept = keep.then_some(JournalEntry::Kept { page, level, validators, content, size, change, elsewhere, named });
+    let beyond = (!beyond.is_empty()).then_some(JournalEntry::Beyond { page, urls: beyond });
+    let evaluated = evaluated.map(|Evaluated { evaluation, took_us }| JournalEntry::Evaluated { page, evaluation, took_us });
+    kept.into_iter().chain(beyond).chain(evaluated).collect()
+}
+
+/// How a page is written down: what it asks of robots is kept, even if it has been obeyed already by leaving out the links.
+fn outcome_of(status: u16, page: &PageFacts) -> VisitOutcome {
+    let PageFacts { no_index, no_follow, .. } = *page;
+    if no_index || no_follow { VisitOutcome::RestrictedPage { status, no_index, no_follow } } else { VisitOutcome::Page(status) }
+}
+
+/// The links that may be followed: none if the page says so, whatever the hand that read it brought.
+fn followed(page: PageFacts) -> Links {
+    if page.no_follow { Links::default() } else { page.links }
+}

@@ -1,0 +1,136 @@
+//! Which servers are being asked, and whose turn is next?
+//!
+//! A page came; must its server wait until it is read? Not if it needs no rest: then the next page is asked for meanwhile. One connection,
+//! one request at a time, as ever: only the reading of one page and the fetching of the next overlap. Whoever is polite rests longer than
+//! reading takes, and nothing changes.
+
+use super::{
+    politeness::Politeness,
+    scheduler::Scheduler,
+    site::{Asking, Site},
+    sites::Sites,
+};
+use nearcrawl_model::{
+    time::{Millis, Moment},
+    url::{Host, PageUrl},
+};
+use std::{collections::BTreeMap, net::IpAddr};
+
+/// Requests to servers that are under way, and the addresses whose turn comes next.
+#[derive(Debug)]
+pub(crate) struct Fetches {
+    scheduler: Scheduler,
+    /// Whose question each address is being asked.
+    in_flight: BTreeMap<IpAddr, Host>,
+    /// Which page of whom is being read while the address may be asked for another.
+    received: BTreeMap<IpAddr, (Host, PageUrl)>,
+}
+
+/// An answer's site.
+#[derive(Debug)]
+pub(super) struct Returned {
+    pub(super) host: Host,
+    /// What was asked; none if the site is gone or began anew meanwhile.
+    pub(super) asking: Option<Asking>,
+    /// Whether the address was given back already when the page came.
+    pub(super) given_back: bool,
+}
+
+impl Fetches {
+    /// Nothing is under way.
+    pub(super) fn new(politeness: Politeness) -> Fetches {
+        Fetches { scheduler: Scheduler::new(politeness), in_flight: BTreeMap::new(), received: BTreeMap::new() }
+    }
+
+    /// Hands out the token of an address that may be asked now, with the site whose turn it is.
+    pub(super) fn next_turn(&mut self, now: Moment) -> Option<(IpAddr, Host)> {
+        self.scheduler.take(now)
+    }
+
+    /// The address whose token is out is asked something for this site.
+    pub(super) fn sent(&mut self, address: IpAddr, host: &Host) {
+        self.in_flight.insert(address, host.clone());
+    }
+
+    /// The address whose token is out is asked nothing now.
+    pub(super) fn give_back(&mut self, address: IpAddr, now: Moment) {
+        self.scheduler.give_back(address, now);
+    }
+
+    /// This site has something to ask at this address.
+    pub(super) fn want(&mut self, address: IpAddr, host: &Host) {
+        self.scheduler.want(address, host);
+    }
+
+    /// This address is left alone until `until`, at least.
+    pub(super) fn rest(&mut self, address: IpAddr, until: Moment) {
+        self.scheduler.rest(address, until);
+    }
+
+    /// This site asks nothing any more.
+    pub(super) fn drop_site(&mut self, site: &Site) {
+        self.scheduler.drop_site(site.address, &site.key.host);
+    }
+
+    /// Forgets what rested long ago.
+    pub(crate) fn tidy(&mut self, now: Moment) {
+        self.scheduler.tidy(now);
+    }
+
+    /// A page came and is being read. The token of an address that needs no rest goes back before that is done.
+    pub(super) fn landed(&mut self, now: Moment, sites: &mut Sites, address: IpAddr, took: Millis) {
+        if self.scheduler.politeness().rest_after(took, None) > 0 {
+            return;
+        }
+        let Some(host) = self.in_flight.get(&address).filter(|_| !self.received.contains_key(&address)) else { return };
+        let Some(site) = sites.get_mut(host).filter(|site| site.reading.is_none() && site.digesting == 0) else { return };
+        let Some(Asking::Page(waiting)) = &site.asking else { return };
+        if site.crawl_delay(&waiting.url.origin()).is_some_and(|delay| delay > 0) {
+            return;
+        }
+        let Some(Asking::Page(waiting)) = site.asking.take() else { return };
+        let at = site.address;
+        let Some(host) = self.in_flight.remove(&address) else { return };
+        let url = waiting.url.clone();
+        site.reading = Some(waiting);
+        self.scheduler.give_back(address, now);
+        self.scheduler.want(at, &host);
+        self.received.insert(address, (host, url));
+    }
+
+    /// An answer came from an address, to a request for this URL: whose is it? None if nothing was asked.
+    pub(super) fn returned(&mut self, sites: &mut Sites, address: IpAddr, url: &PageUrl) -> Option<Returned> {
+        if self.received.get(&address).is_some_and(|(_, reading)| reading == url) {
+            let (host, _) = self.received.remove(&address)?;
+            let page = sites.get_mut(&host).and_then(|site| site.reading.take_if(|reading| reading.url == *url));
+            return Some(Returned { host, asking: page.map(Asking::Page), given_back: true });
+        }
+        let host = self.in_flight.remove(&address)?;
+        let asking = sites.get_mut(&host).and_then(|site| site.asking.take());
+        Some(Returned { host, asking, given_back: false })
+    }
+
+    /// After an answer the address rests until then.
+    pub(super) fn rest_after(&mut self, address: IpAddr, until: Moment, given_back: bool) {
+        if given_back {
+            self.scheduler.rest(address, until);
+        } else {
+            self.scheduler.give_back(address, until);
+        }
+    }
+
+    /// How many addresses are being asked.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// Whether a request is under way, or a page that came is being read.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.in_flight.is_empty() || !self.received.is_empty()
+    }
+
+    /// Whose turn is it? To be read.
+    pub(crate) fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
+    }
+}

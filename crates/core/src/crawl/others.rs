@@ -1,0 +1,18 @@
+//! Which other machines does the crawl read?
+
+use crate::{delegation::Delegation, membership::Membership, migration::Migration, ownership::Ownership, routing::Routing};
+
+/// The machines that crawling reads and does not change.
+#[derive(Clone, Copy)]
+pub(crate) struct Others<'a> {
+    /// Who keeps copies of journals.
+    pub(crate) members: &'a Membership,
+    /// Which subnets are claimed.
+    pub(crate) ownership: &'a Ownership,
+    /// Which subnets must rest.
+    pub(crate) delegation: &'a Delegation,
+    /// Which subnets are about to change hands, and whose they were.
+    pub(crate) migration: &'a Migration,
+    /// Which address a host has.
+    pub(crate) routing: &'a Routing,
+}

@@ -1,0 +1,156 @@
+//! Which sites of ours are open, in which subnets, and which of them know where they stand?
+
+use super::site::{Site, former::Memory};
+use nearcrawl_model::{journal::JournalKey, subnet::Subnet, url::Host};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The sites of our subnets.
+#[derive(Debug)]
+pub(crate) struct Sites {
+    by_host: BTreeMap<Host, Site>,
+    by_subnet: BTreeMap<Subnet, BTreeSet<Host>>,
+    /// Sites of which the seen set is being told, by number.
+    awakening: BTreeMap<u64, Host>,
+    /// The last number given to a site; the numbers of different starts of the process differ.
+    last_number: u64,
+    /// URLs that wait at all sites together, counted a moment ago.
+    waiting: usize,
+}
+
+/// Sites come and go.
+impl Sites {
+    /// None is open. The first gets the number after `last_number`.
+    pub(super) fn new(last_number: u64) -> Sites {
+        Sites { by_host: BTreeMap::new(), by_subnet: BTreeMap::new(), awakening: BTreeMap::new(), last_number, waiting: 0 }
+    }
+
+    /// A number for a new site.
+    pub(super) fn next_number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    /// A site is open from now on.
+    pub(super) fn insert(&mut self, site: Site) {
+        let (subnet, host) = (site.key.subnet, site.key.host.clone());
+        self.by_subnet.entry(subnet).or_default().insert(host.clone());
+        self.by_host.insert(host, site);
+    }
+
+    /// Takes out a site whose next run begins at once; its subnet goes on counting it.
+    pub(super) fn take_for_next_run(&mut self, host: &Host) -> Option<Site> {
+        self.by_host.remove(host)
+    }
+
+    /// Takes out a site for good.
+    pub(super) fn remove(&mut self, subnet: &Subnet, host: &Host) -> Option<Site> {
+        if let Some(here) = self.by_subnet.get_mut(subnet) {
+            here.remove(host);
+            if here.is_empty() {
+                self.by_subnet.remove(subnet);
+            }
+        }
+        let site = self.by_host.remove(host)?;
+        self.awakening.remove(&site.number);
+        Some(site)
+    }
+
+    /// The seen set is being told of a site: until it knows it, nothing is asked there.
+    pub(super) fn await_seen_set(&mut self, number: u64, host: Host) {
+        self.awakening.insert(number, host);
+    }
+
+    /// The seen set knows a site.
+    pub(super) fn seen_set_knows(&mut self, number: u64) -> Option<Host> {
+        self.awakening.remove(&number)
+    }
+
+    /// Counts the URLs that wait at all sites together.
+    pub(crate) fn count_waiting(&mut self) {
+        self.waiting = self.by_host.values().map(|site| site.frontier.len()).sum();
+    }
+
+    /// A site, to be changed.
+    pub(super) fn get_mut(&mut self, host: &Host) -> Option<&mut Site> {
+        self.by_host.get_mut(host)
+    }
+
+    /// The site of this number, to be changed, unless it is gone or began anew.
+    pub(super) fn numbered_mut(&mut self, host: &Host, number: u64) -> Option<&mut Site> {
+        self.by_host.get_mut(host).filter(|site| site.number == number)
+    }
+}
+
+/// Which are open.
+impl Sites {
+    /// The site of a host.
+    pub(crate) fn get(&self, host: &Host) -> Option<&Site> {
+        self.by_host.get(host)
+    }
+
+    /// The site of this number, unless it is gone or began anew.
+    pub(super) fn numbered(&self, host: &Host, number: u64) -> Option<&Site> {
+        self.by_host.get(host).filter(|site| site.number == number)
+    }
+
+    /// All sites, in the order of their hosts.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Site> {
+        self.by_host.values()
+    }
+
+    /// The hosts of all sites, in order.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &Host> {
+        self.by_host.keys()
+    }
+
+    /// The sites after this host, in order.
+    pub(crate) fn after(&self, host: Option<&Host>) -> impl Iterator<Item = &Site> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        self.by_host.range::<Host, _>((host.map_or(Unbounded, Excluded), Unbounded)).map(|(_, site)| site)
+    }
+
+    /// How many are open.
+    pub(crate) fn len(&self) -> usize {
+        self.by_host.len()
+    }
+
+    /// Whether none is open.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_host.is_empty()
+    }
+
+    /// The hosts of a subnet's sites, in order.
+    pub(crate) fn within(&self, subnet: &Subnet) -> impl Iterator<Item = &Host> + Clone {
+        self.by_subnet.get(subnet).into_iter().flatten()
+    }
+
+    /// The subnets that sites are open in, in order.
+    pub(crate) fn subnets(&self) -> impl Iterator<Item = &Subnet> {
+        self.by_subnet.keys()
+    }
+
+    /// The hosts of a subnet's sites; none if it has none.
+    pub(super) fn hosts_of(&self, subnet: &Subnet) -> Option<&BTreeSet<Host>> {
+        self.by_subnet.get(subnet)
+    }
+
+    /// Whether a journal is that of a site of ours.
+    pub(crate) fn owns(&self, key: &JournalKey) -> bool {
+        self.by_host.get(&key.host).is_some_and(|site| site.key.subnet == key.subnet)
+    }
+
+    /// Whether a site does not know yet where it stands.
+    pub(super) fn is_asleep(&self, site: &Site) -> bool {
+        site.memory == Memory::Reading || self.awakening.contains_key(&site.number)
+    }
+
+    /// Whether the seen set is being told of a site.
+    pub(crate) fn is_awaiting_seen_set(&self) -> bool {
+        !self.awakening.is_empty()
+    }
+
+    /// URLs that wait at all sites together, counted a moment ago.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting
+    }
+}
