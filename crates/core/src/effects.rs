@@ -1,13 +1,13 @@
 //! What several machines do about one fact, in order. Nothing is decided here.
 
 mod claims;
+mod owners;
 mod routing;
 mod sites;
 
 use crate::{
     context::Context,
     crawler::Crawler,
-    delegation::{Delegation, Others, prober::ProbeOrder},
     migration::{
         Migration,
         handover::{Immovable, Offer, Proposal, Stage, Surroundings},
@@ -15,18 +15,17 @@ use crate::{
     replication::loading::JournalCopy,
     routing::outbox::Item,
 };
-use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{ClaimReason, SignedClaim},
-    fetch::{FetchReport, LocatedHost, ProbeTarget},
+    fetch::FetchReport,
     journal::{JournalEntry, JournalKey},
     message::Response,
     subnet::Subnet,
     time::Millis,
-    url::{Host, PageUrl},
+    url::Host,
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 /// An owner without any history here rests its servers for so long (the former owner may have asked a moment ago).
 const UNKNOWN_REST: Millis = 30_000;
@@ -157,111 +156,6 @@ impl Crawler {
         hosts.iter().for_each(|host| self.report.forget_site(host));
         // Whoever handed us URLs of these sites that were not recorded yet hears that they are not here.
         self.acknowledge();
-    }
-}
-
-/// Owners are found.
-impl Crawler {
-    /// Delegation, with what it reads and where its commands go.
-    pub(crate) fn delegating(&mut self) -> (&mut Delegation, &mut Context, Others<'_>) {
-        let others = Others { members: &self.membership, ownership: &self.ownership, shutdown: &self.shutdown };
-        (&mut self.delegation, &mut self.context, others)
-    }
-
-    /// Who crawls this host, if that is decided and they can be reached; if not, sees to it that it gets decided.
-    pub(crate) fn owner_for(&mut self, located: &LocatedHost) -> Option<AccessPoint> {
-        let Crawler { delegation, context, membership: members, ownership, shutdown, crawl, routing, replication, migration, .. } = self;
-        let first = routing.first_for(&located.host);
-        let changing = |subnet: &Subnet| replication.is_loading(subnet) || migration.has_stopped(subnet);
-        let others = Others { members, ownership, shutdown };
-        let owner = delegation.owner_for(context, others, crawl, changing, located, first);
-        self.settle_signals();
-        owner
-    }
-
-    /// Whether a host in a claimed subnet of ours is crawled as part of it; if not, it waits until a smaller subnet is settled.
-    pub(crate) fn belongs_here(&mut self, subnet: Subnet, located: &LocatedHost, url: &PageUrl) -> bool {
-        let Crawler { delegation, context, membership: members, ownership, shutdown, crawl, .. } = self;
-        let others = Others { members, ownership, shutdown };
-        let here = delegation.belongs_here(context, others, crawl, subnet, located, url);
-        self.settle_signals();
-        here
-    }
-
-    /// A member asks us, the coordinator of an address, to see to it that it gets an owner.
-    pub(crate) fn settle_for(&mut self, ticket: u64, target: ProbeTarget) {
-        let (delegation, context, others) = self.delegating();
-        let standing = delegation.settle_for(context, others, target);
-        self.settle_signals();
-        self.answer(ticket, Response::Settling(standing));
-    }
-
-    /// The coordinator of an address reserved it for us, the steward of the subnet that is to be settled.
-    pub(crate) fn settle_reserved(&mut self, ticket: u64, subnet: Subnet, target: ProbeTarget) {
-        let (delegation, context, others) = self.delegating();
-        let answer = delegation.settle_reserved(context, others, subnet, target);
-        self.settle_signals();
-        self.answer(ticket, answer);
-    }
-
-    /// A subnet's steward asks us to probe.
-    pub(crate) fn probe_for(&mut self, steward: (AccessPoint, u64), order: ProbeOrder) {
-        let held_back = self.held_back().is_some();
-        let (delegation, context, others) = self.delegating();
-        delegation.probe_for(context, others, steward, order, held_back);
-    }
-
-    /// Claims are watched, procedures go on.
-    pub(crate) fn tick_settlement(&mut self) {
-        self.ownership.tick_watched(&mut self.context, &self.membership);
-        self.settle_signals();
-        for subnet in self.delegation.due(&self.context) {
-            let (delegation, context, others) = self.delegating();
-            delegation.go_on(context, others, subnet);
-            self.settle_signals();
-        }
-        while let Some((subnet, target)) = self.delegation.next_queued(&self.context) {
-            let (delegation, context, others) = self.delegating();
-            delegation.settle(context, others, subnet, target);
-            self.settle_signals();
-        }
-        self.delegation.limit_asked();
-    }
-}
-
-/// What is ours changes.
-impl Crawler {
-    /// Gives up the sites of a subnet of ours that lie in smaller claimed ones by now.
-    pub(crate) fn yield_to_smaller(&mut self, subnet: Subnet) {
-        let hosts = self.crawl.sites().within(&subnet);
-        let theirs = |host: &&Host| {
-            let claim = self.crawl.site(host).and_then(|site| self.ownership.register.around(site.address));
-            claim.is_some_and(|claim| claim.subnet != subnet && claim.owner != self.context.me)
-        };
-        let lost: Vec<_> = hosts.filter(theirs).cloned().collect();
-        if !lost.is_empty() {
-            self.dissolve_hosts(subnet, lost, true);
-            self.report.mark_changed();
-        }
-    }
-
-    /// Somebody else's claim holds: what we crawled in its subnet as part of a larger one is its owner's now.
-    pub(crate) fn yield_to(&mut self, claimed: Subnet) {
-        let larger: Vec<_> = self.crawl.sites().subnets().filter(|ours| **ours != claimed && ours.covers(&claimed)).copied().collect();
-        for ours in larger {
-            self.yield_to_smaller(ours);
-        }
-    }
-
-    /// From now on this hierarchy is used. Claims, journals and everything under way stay as they are: whose an address is does not
-    /// depend on it.
-    pub(crate) fn change_hierarchy(&mut self, hierarchy: Arc<Hierarchy>) {
-        self.context.hierarchy = hierarchy;
-        self.delegation.relocate(&self.context, &self.ownership);
-        // Which country and organisation a site counts for may be another now.
-        self.crawl.sites().hosts().for_each(|host| self.report.site_changed(host.clone()));
-        self.routing.wake_all();
-        self.route();
     }
 }
 

@@ -1,7 +1,8 @@
 //! Which sites of ours are open, in which subnets, and which of them know where they stand?
 
 use super::site::{Site, former::Memory};
-use nearcrawl_model::{journal::JournalKey, subnet::Subnet, url::Host};
+use crate::ownership::register::Register;
+use nearcrawl_model::{access_point::AccessPoint, journal::JournalKey, subnet::Subnet, url::Host};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The sites of our subnets.
@@ -124,9 +125,24 @@ impl Sites {
         self.by_subnet.get(subnet).into_iter().flatten()
     }
 
-    /// The subnets that sites are open in, in order.
-    pub(crate) fn subnets(&self) -> impl Iterator<Item = &Subnet> {
-        self.by_subnet.keys()
+    /// The subnets that sites are open in and that this one is a part of, in order.
+    pub(crate) fn larger_than(&self, subnet: &Subnet) -> Vec<Subnet> {
+        self.by_subnet.keys().filter(|ours| *ours != subnet && ours.covers(subnet)).copied().collect()
+    }
+
+    /// Whether this host, or anything in the smaller subnet, is crawled as part of the larger one.
+    pub(crate) fn is_crawled(&self, host: &Host, larger: &Subnet, smaller: &Subnet) -> bool {
+        let filed = self.by_host.get(host).is_some_and(|site| site.key.subnet == *larger);
+        filed || self.within(larger).any(|host| self.by_host.get(host).is_some_and(|site| smaller.contains(site.address)))
+    }
+
+    /// The hosts of a subnet's sites that lie in smaller subnets of other owners.
+    pub(crate) fn lost_within(&self, me: AccessPoint, register: &Register, subnet: &Subnet) -> Vec<Host> {
+        let theirs = |host: &&Host| {
+            let claim = self.by_host.get(*host).and_then(|site| register.around(site.address));
+            claim.is_some_and(|claim| claim.subnet != *subnet && claim.owner != me)
+        };
+        self.within(subnet).filter(theirs).cloned().collect()
     }
 
     /// The hosts of a subnet's sites; none if it has none.

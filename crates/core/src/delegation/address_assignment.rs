@@ -24,7 +24,6 @@
 
 use crate::{
     context::Context,
-    crawl::Crawl,
     delegation::{Delegation, others::Others},
     membership::{Membership, rendezvous},
     ownership::Ownership,
@@ -34,22 +33,23 @@ use nearcrawl_model::{
     claim::SignedClaim,
     fetch::{LocatedHost, ProbeTarget},
     subnet::Subnet,
-    url::{Host, PageUrl},
+    url::PageUrl,
 };
 use std::net::{IpAddr, SocketAddr};
 
 impl Delegation {
     /// Who crawls this host, if that is decided and they can be reached; if not, sees to it that it gets decided. `first` is the first
-    /// URL of the host that waits, `changing` whether a subnet of ours is being read back or given away.
+    /// URL of the host that waits, `changing` whether a subnet of ours is being read back or given away; `crawls` is as in
+    /// [`Delegation::belongs_here`].
     #[must_use]
     pub(crate) fn owner_for(
         &mut self,
         cx: &mut Context,
         others: Others<'_>,
-        crawl: &Crawl,
-        changing: impl Fn(&Subnet) -> bool,
         located: &LocatedHost,
         first: Option<&PageUrl>,
+        changing: impl Fn(&Subnet) -> bool,
+        crawls: impl Fn(&Subnet, &Subnet) -> bool,
     ) -> Option<AccessPoint> {
         if let Some(claim) = others.ownership.register.around(located.address) {
             let (subnet, owner) = (claim.subnet, claim.owner);
@@ -59,7 +59,7 @@ impl Delegation {
             if owner != cx.me {
                 return others.members.live().contains(&owner).then_some(owner);
             }
-            let here = !changing(&subnet) && first.is_none_or(|url| self.belongs_here(cx, others, crawl, subnet, located, url));
+            let here = !changing(&subnet) && first.is_none_or(|url| self.belongs_here(cx, others, subnet, located, url, crawls));
             return here.then_some(owner);
         }
         if others.ownership.is_synced() {
@@ -69,18 +69,19 @@ impl Delegation {
     }
 
     /// Whether a host in a claimed subnet of ours is crawled as part of it. If our hierarchy knows a smaller subnet there in which
-    /// nothing is crawled yet, that one is settled first and the host has to wait.
+    /// nothing is crawled yet, that one is settled first and the host has to wait. `crawls` is whether the host, or anything in the
+    /// second subnet, is crawled as part of the first one.
     #[must_use]
     pub(crate) fn belongs_here(
         &mut self,
         cx: &mut Context,
         others: Others<'_>,
-        crawl: &Crawl,
         subnet: Subnet,
         located: &LocatedHost,
         url: &PageUrl,
+        crawls: impl Fn(&Subnet, &Subnet) -> bool,
     ) -> bool {
-        let Some(smaller) = smaller_subnet(cx, crawl, subnet, located) else { return true };
+        let Some(smaller) = smaller_subnet(cx, subnet, located).filter(|smaller| !crawls(&subnet, smaller)) else { return true };
         if !others.ownership.is_watched(&subnet) {
             self.settle(cx, others, smaller, target(url, located));
         }
@@ -107,23 +108,12 @@ pub(super) fn may_settle(me: AccessPoint, ownership: &Ownership, subnet: &Subnet
     })
 }
 
-/// The smaller subnet, within a claimed one of ours, that is to be settled before a host in it is crawled; none if there is none, or if
-/// something is crawled there already.
-fn smaller_subnet(cx: &Context, crawl: &Crawl, subnet: Subnet, located: &LocatedHost) -> Option<Subnet> {
+/// The smaller subnet around a host that may be settled within a claimed one of ours, if there is one.
+fn smaller_subnet(cx: &Context, subnet: Subnet, located: &LocatedHost) -> Option<Subnet> {
     // Registered, that is: of a large subnet that was claimed as a whole no part is given away just for being one.
     let registered = cx.hierarchy.locate(located.address).map(|position| cx.hierarchy.subnet(position))?;
     let is_smaller = subnet != registered && subnet.covers(&registered);
-    if !is_smaller || crawl.site(&located.host).is_some_and(|site| site.key.subnet == subnet) {
-        return None;
-    }
-    let smaller = cx.unit_of(located.address);
-    hosts_within(crawl, &subnet, &smaller).next().is_none().then_some(smaller)
-}
-
-/// Hosts that we crawl as part of one subnet and that live in a smaller one.
-fn hosts_within<'a>(crawl: &'a Crawl, subnet: &Subnet, smaller: &Subnet) -> impl Iterator<Item = &'a Host> {
-    let hosts = crawl.sites().within(subnet);
-    hosts.filter(|host| crawl.site(host).is_some_and(|site| smaller.contains(site.address)))
+    is_smaller.then(|| cx.unit_of(located.address))
 }
 
 /// Whom to probe on behalf of a host.

@@ -1,10 +1,10 @@
 //! Does a subnet without an owner get exactly one, with as much patience as its address needs? The machine by itself, its world
 //! played by hand.
 
-use super::subnet;
+use super::{hierarchy, subnet};
 use crate::{
     context::Context,
-    delegation::{Delegation, Others, Policy, prober::ProbeOrder},
+    delegation::{Delegation, Others, Policy, address_assignment::coordinator_of, prober::ProbeOrder},
     event::{Command, PeerCommand, WebCommand},
     membership::{Member, Membership, Roster, RosterConfig, Shutdown, Swim, SwimConfig},
     ownership::Ownership,
@@ -13,13 +13,14 @@ use crate::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, ClaimReason, SignedClaim},
-    fetch::{ProbeReport, ProbeTarget},
+    fetch::{LocatedHost, ProbeReport, ProbeTarget},
     message::{Award, Request, Response},
     receipt::{Declined, Receipt, SignedReceipt},
     subnet::Subnet,
     time::{Millis, Moment},
+    url::PageUrl,
 };
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// What an answered probe takes here; afterwards the address rests for ten times as long.
 const TOOK: Millis = 300;
@@ -160,6 +161,14 @@ impl Played {
     }
 }
 
+/// Whose a host at this address is; `crawled` is whether anything of a smaller subnet is crawled here.
+fn owner_at(played: &mut Played, address: &str, crawled: bool) -> Option<AccessPoint> {
+    let located = LocatedHost { host: "a.ke".parse().unwrap(), address: address.parse().unwrap(), valid_for: 1 };
+    let first = PageUrl::parse("http://a.ke/").unwrap();
+    let (changing, crawls) = (|_: &Subnet| false, |_: &Subnet, _: &Subnet| crawled);
+    played.with(|delegation, cx, others| delegation.owner_for(cx, others, &located, Some(&first), changing, crawls))
+}
+
 fn around() -> Subnet {
     subnet("192.0.2.0/24")
 }
@@ -278,4 +287,33 @@ fn only_stewards_are_obeyed_and_only_once() {
     assert_eq!(answer(other, true), Err(Declined::HeldBack));
     assert_eq!(answer(other, false), Ok(()));
     assert_eq!(answer(other, false), Err(Declined::ProbedAlready));
+}
+
+#[test]
+fn within_our_subnet_a_smaller_one_is_settled_first_unless_it_is_crawled_already() {
+    let mut played = Played::new(1);
+    let blocks = [("ripencc", "DE", "10.1.0.0", 65_536, "all"), ("ripencc", "DE", "10.1.5.0", 256, "part")];
+    played.cx.hierarchy = Arc::new(hierarchy(&blocks));
+    played.claimed(1, subnet("10.1.0.0/16"));
+    let me = played.cx.me;
+    assert_eq!(owner_at(&mut played, "10.1.9.1", false), Some(me), "that is in no smaller subnet");
+    assert_eq!(owner_at(&mut played, "10.1.5.1", true), Some(me));
+    assert!(played.cx.signals.is_empty());
+    assert_eq!(owner_at(&mut played, "10.1.5.1", false), None);
+    assert!(matches!(played.cx.signals.pop_front(), Some(Signal::Awarded(award)) if award.subnet == subnet("10.1.5.0/24")));
+}
+
+#[test]
+fn the_coordinator_of_an_address_without_an_owner_is_asked_now_and_then() {
+    let (mut played, other) = Played::with_another();
+    let coordinated = |address: &u8| coordinator_of(played.cx.me, &played.members, [192, 0, 2, *address].into()) == other;
+    let address = format!("192.0.2.{}", (1..).find(coordinated).unwrap());
+    let mut asked = |after| {
+        played.pass(after);
+        assert_eq!(owner_at(&mut played, &address, false), None);
+        played.wanted().len()
+    };
+    assert_eq!([asked(0), asked(4_999), asked(1)], [1, 0, 1]);
+    played.claimed(2, around());
+    assert_eq!(owner_at(&mut played, &address, false), Some(other));
 }
