@@ -1,46 +1,38 @@
-//! The one room that knows the others. Facts come in as [`Event`]s, wishes go out as [`Command`]s; nothing here touches the world.
+//! The machines of an access point, joined. Facts come in as [`Event`]s, what is to be done goes out as [`Command`]s; nothing here touches
+//! the world, and nothing is decided here.
 //!
-//! * `arrival`: a URL is named → which host, which address, which subnet, whose? → to its owner
-//! * `placing`: whose is this address, and who decides if it is nobody's?
-//! * `settlement`, `probing`, `claiming`: nobody's? → who is nearest? → a claim
-//! * `admission`, `visiting`: ours → seen test → frontier → fetch → links → arrival
-//! * `revisiting`: the next run, which asks only for what changed
-//! * `journaling`: what happened is stored, copied to keepers, recorded
-//! * `migrating`, `moving`: is a subnet better off elsewhere, and how does it get there?
-//! * `members`, `spread`, `succession`: who is alive, what everybody knows, who takes over
-//! * `versioning`: which hierarchy is used
-//! * `telling`: what people are told
+//! Which machine a fact is for stands here and, for what members ask and answer, in `requests`; what several machines do about one fact in
+//! `effects`; what one machine wants of another is a [`Signal`].
 
 use crate::event::{Command, Event};
+use crate::membership::{Member, Roster, Swim};
 use crate::{
     context::Context,
     crawl::Crawl,
     delegation::Delegation,
     hierarchy_version::HierarchyVersion,
-    membership::{Membership, Shutdown, shutdown::Unfinished},
-    migration::Migration,
+    membership::{Membership, Shutdown, machine::HeldBack, shutdown::Unfinished},
+    migration::{
+        Migration,
+        handover::{Immovable, Stage},
+    },
     ownership::Ownership,
     replication::Replication,
-    report::Report,
+    report::{Counters, Outside, Report, View},
     routing::Routing,
     signal::Signal,
 };
-use crate::{
-    crawl::{politeness::Politeness, scope::Scope, site::SiteRules},
-    membership::{Member, Roster, RosterConfig, Swim, SwimConfig},
-};
-use ed25519_dalek::SigningKey;
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
-    claim::SignedClaim,
+    claim::Claim,
     edition::Edition,
-    fetch::ProbeKind,
-    fingerprint::FingerprintKey,
     message::Response,
     subnet::Subnet,
+    summary::{Summary, SwarmResults},
     time::{Millis, Moment, Now},
     url::Host,
+    view::{MemberView, OwnershipView, ProgressView, ServersPage, StatusView, Subject, WhyView},
 };
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -48,70 +40,13 @@ use std::{
     sync::Arc,
 };
 
+pub use crate::settings::{Identity, Settings};
+
 /// How often time is looked at even if nothing happens.
 pub const TICK: Millis = 100;
 
 /// URLs on their way to owners beyond which nothing new is fetched: back-pressure.
 pub const MAX_OUTGOING: usize = 200_000;
-
-/// How this access point crawls.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Depth, budget, product token.
-    pub rules: SiteRules,
-    /// Which external hosts become starting hosts.
-    pub scope: Scope,
-    /// How patient with servers.
-    pub politeness: Politeness,
-    /// By which procedure nobody's subnets are given away.
-    pub policy: crate::delegation::Policy,
-    /// How subnets move to better owners.
-    pub migration: crate::migration::judge::Migration,
-    /// How nearness is measured: downloads are timed alike.
-    pub probe: ProbeKind,
-    /// The port of a web server at our own address, for other members to time the way by.
-    pub home_port: Option<u16>,
-    /// Delegation procedures at once.
-    pub max_parallel_rounds: usize,
-    /// Contacts by probes that one subnet may get from the swarm in thirty days, as far as this access point knows.
-    pub contacts_per_subnet: u32,
-    /// When a tree is visited again after its run began.
-    pub revisit: Millis,
-    /// URLs that may wait here, all sites together.
-    pub max_waiting: usize,
-    /// URLs of all sites together that wait in memory; the others wait on disk.
-    pub max_in_memory: usize,
-    /// Entries of each CLOCK cache.
-    pub cache_entries: usize,
-    /// This access point's own addresses: their subnets are its own (IPMicra §4.1).
-    pub own_addresses: Vec<IpAddr>,
-    /// Whether there is anybody to join: then nothing is fetched before the first comparison of claims.
-    pub joins: bool,
-    /// Whether a swarm has let us in, or began here. If not, nothing is fetched however long nobody answers.
-    pub member: bool,
-    /// SWIM's times.
-    pub membership: SwimConfig,
-    /// How long the swarm waits.
-    pub roster: RosterConfig,
-}
-
-/// Who this access point is, and what it remembers of its last life.
-pub struct Identity {
-    /// Signs its claims.
-    pub key: SigningKey,
-    /// Grows with each start.
-    pub incarnation: u64,
-    /// Where others reach it.
-    pub addresses: Vec<String>,
-    /// The swarm's fingerprint key.
-    pub fingerprints: FingerprintKey,
-    /// Claims known at the last stop, ours and others'.
-    pub claims: Vec<SignedClaim>,
-    /// The settled members at the last stop.
-    pub members: BTreeSet<AccessPoint>,
-    /// The pages of the book of contacts, as [`StoreCommand::KeepContacts`] had them stored.
-    pub contacts: Vec<Vec<u8>>,
-}
 
 /// A question of ours that is not answered yet.
 #[derive(Debug)]
@@ -125,7 +60,7 @@ pub(crate) enum Pending {
     Compare,
 }
 
-/// One access point's mind.
+/// One access point.
 pub struct Crawler {
     pub(crate) context: Context,
     pub(crate) membership: Membership,
@@ -311,11 +246,6 @@ impl Crawler {
         self.hierarchy_version.editions()
     }
 
-    /// This access point.
-    pub fn me(&self) -> AccessPoint {
-        self.context.me
-    }
-
     pub(crate) fn answer(&mut self, ticket: u64, response: Response) {
         self.context.answer(ticket, response);
     }
@@ -368,5 +298,129 @@ impl Crawler {
             Signal::SiteChanged(host) => self.report.site_changed(host),
             Signal::RollUpChanged => self.report.mark_changed(),
         }
+    }
+}
+
+/// What the process may ask: answered by a [`View`] of all machines, or by the machine that knows.
+impl Crawler {
+    /// All machines, to be read.
+    pub(crate) fn view(&self) -> View<'_> {
+        View {
+            context: &self.context,
+            membership: &self.membership,
+            shutdown: &self.shutdown,
+            ownership: &self.ownership,
+            delegation: &self.delegation,
+            routing: &self.routing,
+            crawl: &self.crawl,
+            replication: &self.replication,
+            migration: &self.migration,
+            report: &self.report,
+        }
+    }
+
+    /// This access point.
+    pub fn me(&self) -> AccessPoint {
+        self.context.me
+    }
+
+    /// Why nothing may be fetched now, if so.
+    pub fn held_back(&self) -> Option<HeldBack> {
+        self.view().held_back()
+    }
+
+    /// Whether everything that was named is done and stored. What a spent page budget holds back does not count.
+    pub fn all_done(&self) -> bool {
+        !self.view().has_work()
+    }
+
+    /// Everything about itself, in numbers and one sentence.
+    pub fn status(&self, outside: Outside) -> StatusView {
+        self.view().status(outside)
+    }
+
+    /// Why this is crawled by whom, and when. What is not known here is left out.
+    pub fn why(&self, subject: &Subject) -> WhyView {
+        self.view().why(subject)
+    }
+
+    /// The host of a subject whose place is to be asked for before anything can be said of it.
+    pub fn unlocated(&self, subject: &Subject) -> Option<Host> {
+        self.view().unlocated(subject)
+    }
+
+    /// The members: itself first, then the others in order, then those that were given up and still own something.
+    pub fn members(&self) -> Vec<MemberView> {
+        self.view().members()
+    }
+
+    /// Whose the subnets after `after` are, in address order, at most `most` of them.
+    pub fn ownership(&self, after: Option<Subnet>, most: usize) -> Vec<OwnershipView> {
+        self.view().ownership(after, most)
+    }
+
+    /// The records of its own servers after `after`, in the order of their names, at most `most` of them (at least one).
+    pub fn servers(&self, after: Option<&Host>, most: usize) -> ServersPage {
+        self.view().servers(after, most)
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> ProgressView {
+        self.view().progress()
+    }
+
+    /// The members that count, to be remembered for the next start.
+    pub fn settled_members(&self) -> BTreeSet<AccessPoint> {
+        self.membership.settled(self.context.now.moment)
+    }
+
+    /// Where other members can be reached, as complete multiaddrs.
+    pub fn member_addresses(&self) -> Vec<String> {
+        self.membership.all_addresses().cloned().collect()
+    }
+
+    /// How many subnets this access point holds.
+    pub fn subnets_held(&self) -> usize {
+        self.ownership.register.count(&self.context.me)
+    }
+
+    /// The claim that holds for exactly this subnet, as far as this access point knows.
+    pub fn claim_of(&self, subnet: &Subnet) -> Option<&Claim> {
+        self.ownership.register.claim(subnet)
+    }
+
+    /// The claim that says whose an address is, as far as this access point knows; a released one says that it is nobody's for the moment.
+    pub fn claim_around(&self, address: IpAddr) -> Option<&Claim> {
+        self.ownership.register.around(address)
+    }
+
+    /// What it did and refused since it started.
+    pub fn counters(&self) -> &Counters {
+        &self.context.counters
+    }
+
+    /// The sums over its own sites as they are now.
+    pub fn own_summary(&mut self) -> Summary {
+        self.report.own_summary(&self.context, &self.crawl)
+    }
+
+    /// What the swarm knows so far, as far as this access point knows.
+    pub fn results(&self) -> SwarmResults {
+        self.report.results(&self.context, &self.membership, &self.ownership)
+    }
+
+    /// How far everything is that is being handed over from here or to us.
+    pub fn stages(&self) -> impl Iterator<Item = Stage> + '_ {
+        self.migration.stages()
+    }
+
+    /// How far a subnet is on its way from here to another owner, or from another owner to us.
+    pub fn moving(&self, subnet: &Subnet) -> Option<Stage> {
+        self.migration.stage_of(subnet)
+    }
+
+    /// Whether a subnet can be handed over to somebody now; the epoch of our claim to it.
+    pub fn may_move(&self, subnet: &Subnet, to: &AccessPoint) -> Result<u64, Immovable> {
+        self.migration.may_move(&self.context, &self.view().surroundings(), subnet, to)
     }
 }

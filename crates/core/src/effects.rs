@@ -10,7 +10,7 @@ use crate::{
     crawler::Crawler,
     migration::{
         Migration,
-        handover::{Immovable, Offer, Proposal, Stage, Surroundings},
+        handover::{Offer, Proposal, Surroundings},
     },
     replication::loading::JournalCopy,
     routing::outbox::Item,
@@ -161,21 +161,6 @@ impl Crawler {
 
 /// Hand-overs and the judgements before them.
 impl Crawler {
-    /// How far everything is that moves here.
-    pub fn stages(&self) -> impl Iterator<Item = Stage> + '_ {
-        self.migration.stages()
-    }
-
-    /// How far a subnet is on its way from here to another owner, or from another owner to us.
-    pub fn moving(&self, subnet: &Subnet) -> Option<Stage> {
-        self.migration.stage_of(subnet)
-    }
-
-    /// Whether a subnet can be handed over to somebody now; the epoch of our claim to it.
-    pub fn may_move(&self, subnet: &Subnet, to: &AccessPoint) -> Result<u64, Immovable> {
-        self.migration.may_move(&self.context, &self.view().surroundings(), subnet, to)
-    }
-
     /// Has migration do something, with all that it reads; then what it wants of others is done.
     fn migrate<T>(&mut self, act: impl FnOnce(&mut Migration, &mut Context, &Surroundings<'_>) -> T) -> T {
         let held_back = self.held_back().is_some();

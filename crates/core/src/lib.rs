@@ -18,4 +18,5 @@ pub mod replication;
 pub mod report;
 pub(crate) mod requests;
 pub mod routing;
+mod settings;
 pub(crate) mod signal;

@@ -52,151 +52,149 @@ pub struct Outside {
     pub tasks: Vec<TaskView>,
 }
 
-impl View<'_> {
-    /// Everything about itself, in numbers and one sentence.
-    pub(crate) fn status(&self, outside: Outside) -> StatusView {
-        let activity = match outside.limit_reached {
-            Some(limit) => Activity::LimitReached { limit },
-            None => self.activity(),
-        };
-        let mut refusals = outside.refusals;
-        for (class, count) in self.refusals() {
-            *refusals.entry(class.to_owned()).or_default() += count;
-        }
-        let mut limits = self.limits();
-        limits.extend(outside.limits);
-        StatusView {
-            access_point: self.context.me,
-            version: outside.version,
-            uptime_ms: self.context.now.moment.since(self.context.started),
-            swarm: outside.swarm,
-            addresses: outside.addresses,
-            contact: outside.contact,
-            user_agent: outside.user_agent,
-            state: activity.state(),
-            state_text: activity.to_string(),
-            members: self.member_counts(),
-            subnets_owned: self.ownership.register.count(&self.context.me) as u64,
-            subnets_claimed: self.ownership.register.owners().map(|owner| self.ownership.register.count(&owner) as u64).sum(),
-            servers: self.crawl.sites().len() as u64,
-            work: self.work(),
-            failures: self.context.counters.failures.clone(),
-            unresolved: self.context.counters.unresolved.clone(),
-            delegation: self.delegation_view(),
-            migration: self.migration_view(),
-            waiting_urls: self.crawl.sites().all().map(|site| site.frontier.len() as u64).sum(),
-            outgoing_urls: self.routing.outbox().len() as u64,
-            open_connections: outside.open_connections,
-            hierarchy: self.hierarchy_view(),
-            caches: caches_of(self.crawl.links().caches()),
-            store: outside.store,
-            refusals,
-            limits,
-            tasks: outside.tasks,
-        }
+/// Everything about itself, in numbers and one sentence.
+pub(super) fn status(view: &View<'_>, outside: Outside) -> StatusView {
+    let activity = match outside.limit_reached {
+        Some(limit) => Activity::LimitReached { limit },
+        None => view.activity(),
+    };
+    let mut refusals = outside.refusals;
+    for (class, count) in refused(view) {
+        *refusals.entry(class.to_owned()).or_default() += count;
     }
+    let mut limits = limits(view);
+    limits.extend(outside.limits);
+    StatusView {
+        access_point: view.context.me,
+        version: outside.version,
+        uptime_ms: view.context.now.moment.since(view.context.started),
+        swarm: outside.swarm,
+        addresses: outside.addresses,
+        contact: outside.contact,
+        user_agent: outside.user_agent,
+        state: activity.state(),
+        state_text: activity.to_string(),
+        members: member_counts(view),
+        subnets_owned: view.ownership.register.count(&view.context.me) as u64,
+        subnets_claimed: view.ownership.register.owners().map(|owner| view.ownership.register.count(&owner) as u64).sum(),
+        servers: view.crawl.sites().len() as u64,
+        work: work(view),
+        failures: view.context.counters.failures.clone(),
+        unresolved: view.context.counters.unresolved.clone(),
+        delegation: delegation_view(view),
+        migration: migration_view(view),
+        waiting_urls: view.crawl.sites().all().map(|site| site.frontier.len() as u64).sum(),
+        outgoing_urls: view.routing.outbox().len() as u64,
+        open_connections: outside.open_connections,
+        hierarchy: hierarchy_view(view),
+        caches: caches_of(view.crawl.links().caches()),
+        store: outside.store,
+        refusals,
+        limits,
+        tasks: outside.tasks,
+    }
+}
 
-    fn member_counts(&self) -> MemberCounts {
-        let standings = self.membership.standings();
-        let silent = standings.values().filter(|standing| standing.silent_since.is_some()).count() as u64;
-        MemberCounts { alive: 1 + standings.len() as u64 - silent, silent, dead: self.given_up().count() as u64 }
-    }
+fn member_counts(view: &View<'_>) -> MemberCounts {
+    let standings = view.membership.standings();
+    let silent = standings.values().filter(|standing| standing.silent_since.is_some()).count() as u64;
+    MemberCounts { alive: 1 + standings.len() as u64 - silent, silent, dead: view.given_up().count() as u64 }
+}
 
-    fn work(&self) -> WorkView {
-        let counters = &self.context.counters;
-        WorkView {
-            pages: counters.pages,
-            requests: counters.requests,
-            bytes: counters.bytes,
-            not_modified: counters.not_modified,
-            failed: counters.failed,
-            probes: counters.probes,
-            lookups: counters.lookups,
-        }
+fn work(view: &View<'_>) -> WorkView {
+    let counters = &view.context.counters;
+    WorkView {
+        pages: counters.pages,
+        requests: counters.requests,
+        bytes: counters.bytes,
+        not_modified: counters.not_modified,
+        failed: counters.failed,
+        probes: counters.probes,
+        lookups: counters.lookups,
     }
+}
 
-    fn delegation_view(&self) -> DelegationView {
-        let counters = &self.context.counters;
-        let by_name = |counts: &BTreeMap<Declined, u64>| counts.iter().map(|(why, count)| (why.to_string(), *count)).collect();
-        DelegationView {
-            policy: self.context.settings.policy.name().to_owned(),
-            delegated: counters.settled.values().sum(),
-            delegated_without_probe: counters.settled.get(&0).copied().unwrap_or(0),
-            delegated_by_probes: counters.settled.clone(),
-            probes_for_others: counters.probes_for_others,
-            declined: by_name(&counters.declined),
-            declined_by_others: by_name(&counters.declined_by_others),
-            takeovers_without_probe: counters.deputies,
-            passive_timings: counters.passive_timings,
-            observations: self.delegation.knowledge().observations() as u64,
-            members_measured: self.delegation.members_measured() as u64,
-        }
+fn delegation_view(view: &View<'_>) -> DelegationView {
+    let counters = &view.context.counters;
+    let by_name = |counts: &BTreeMap<Declined, u64>| counts.iter().map(|(why, count)| (why.to_string(), *count)).collect();
+    DelegationView {
+        policy: view.context.settings.policy.name().to_owned(),
+        delegated: counters.settled.values().sum(),
+        delegated_without_probe: counters.settled.get(&0).copied().unwrap_or(0),
+        delegated_by_probes: counters.settled.clone(),
+        probes_for_others: counters.probes_for_others,
+        declined: by_name(&counters.declined),
+        declined_by_others: by_name(&counters.declined_by_others),
+        takeovers_without_probe: counters.deputies,
+        passive_timings: counters.passive_timings,
+        observations: view.delegation.knowledge().observations() as u64,
+        members_measured: view.delegation.members_measured() as u64,
     }
+}
 
-    fn migration_view(&self) -> MigrationView {
-        let counters = &self.context.counters;
-        let (busy_permille, price_permille) = self.migration.load_told();
-        MigrationView {
-            rule: self.context.settings.migration.rule.name().to_owned(),
-            judged: counters.accesses_judged,
-            offered: counters.moves_offered,
-            released: counters.moves_made,
-            called_off: counters.moves_called_off,
-            refused: counters.moves_refused.iter().map(|(why, count)| (why.to_string(), *count)).collect(),
-            received: counters.moves_taken,
-            busy_ratio: f64::from(busy_permille) / 1000.0,
-            price_ratio: f64::from(price_permille) / 1000.0,
-        }
+fn migration_view(view: &View<'_>) -> MigrationView {
+    let counters = &view.context.counters;
+    let (busy_permille, price_permille) = view.migration.load_told();
+    MigrationView {
+        rule: view.context.settings.migration.rule.name().to_owned(),
+        judged: counters.accesses_judged,
+        offered: counters.moves_offered,
+        released: counters.moves_made,
+        called_off: counters.moves_called_off,
+        refused: counters.moves_refused.iter().map(|(why, count)| (why.to_string(), *count)).collect(),
+        received: counters.moves_taken,
+        busy_ratio: f64::from(busy_permille) / 1000.0,
+        price_ratio: f64::from(price_permille) / 1000.0,
     }
+}
 
-    fn hierarchy_view(&self) -> HierarchyView {
-        let mut hash = String::with_capacity(64);
-        for byte in self.context.hierarchy.hash() {
-            // Writing into a String cannot fail.
-            let _ = write!(hash, "{byte:02x}");
-        }
-        let sources: Vec<_> = self.context.hierarchy.sources().iter().map(|source| format!("{} {}", source.name, source.date)).collect();
-        let sources_text = if sources.is_empty() { "no sources, every subnet is implicit".to_owned() } else { sources.join(", ") };
-        HierarchyView { hash, sources_text, subnets: u64::from(self.context.hierarchy.len()) }
+fn hierarchy_view(view: &View<'_>) -> HierarchyView {
+    let mut hash = String::with_capacity(64);
+    for byte in view.context.hierarchy.hash() {
+        // Writing into a String cannot fail.
+        let _ = write!(hash, "{byte:02x}");
     }
+    let sources: Vec<_> = view.context.hierarchy.sources().iter().map(|source| format!("{} {}", source.name, source.date)).collect();
+    let sources_text = if sources.is_empty() { "no sources, every subnet is implicit".to_owned() } else { sources.join(", ") };
+    HierarchyView { hash, sources_text, subnets: u64::from(view.context.hierarchy.len()) }
+}
 
-    /// What was refused here, by class, with what was only counted.
-    fn refusals(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let counted = [
-            ("links to hosts out of scope", self.context.counters.beyond_scope),
-            ("URLs of hosts without a usable address", self.context.counters.nowhere),
-            ("probes requested by other members", self.context.counters.declined.values().sum()),
-        ];
-        let refused = self.context.counters.refused.iter().map(|(class, count)| (*class, *count));
-        refused.chain(counted).filter(|(_, count)| *count > 0)
-    }
+/// What was refused here, by class, with what was only counted.
+fn refused(view: &View<'_>) -> impl Iterator<Item = (&'static str, u64)> {
+    let counted = [
+        ("links to hosts out of scope", view.context.counters.beyond_scope),
+        ("URLs of hosts without a usable address", view.context.counters.nowhere),
+        ("probes requested by other members", view.context.counters.declined.values().sum()),
+    ];
+    let refused = view.context.counters.refused.iter().map(|(class, count)| (*class, *count));
+    refused.chain(counted).filter(|(_, count)| *count > 0)
+}
 
-    /// What grows in the crawler.
-    fn limits(&self) -> Vec<LimitView> {
-        let politeness = self.crawl.fetches().scheduler().politeness();
-        let (going, coming) = self.migration.under_way();
-        vec![
-            limit("URLs being sent to their owners", self.routing.outbox().len(), MAX_OUTGOING),
-            limit("pinned addresses", self.routing.locator().remembered(), MAX_PINS),
-            limit("concurrent DNS look-ups", self.routing.locator().resolving(), MAX_RESOLVING),
-            limit("concurrent delegation rounds", self.delegation.rounds().running(), self.context.settings.max_parallel_rounds),
-            limit("subnets waiting for a delegation round", self.delegation.rounds().queued(), MAX_QUEUED),
-            limit("address reservations", self.delegation.reservations().reserved(), MAX_QUEUED),
-            limit("concurrent requests to servers", self.crawl.fetches().scheduler().busy(), politeness.parallel),
-            limit("claimed subnets", self.ownership.register.len(), MAX_CLAIMS),
-            limit("members", self.membership.tracked(), self.context.settings.membership.max_members),
-            limit("journal rows waiting to be stored", self.replication.rows_waiting(), MAX_GATHERED),
-            limit(
-                "probe contacts of one subnet in 30 days",
-                self.delegation.prober().contacts().most(),
-                self.context.settings.contacts_per_subnet as usize,
-            ),
-            limit("subnets with counted contacts", self.delegation.prober().contacts().len(), MAX_PROBED),
-            limit("outgoing hand-overs", going, MAX_HAND_OVERS),
-            limit("incoming hand-overs", coming, MAX_INCOMING),
-            limit("subnets with an ownership history", self.migration.histories(), MAX_HISTORIES),
-        ]
-    }
+/// What grows in the crawler.
+fn limits(view: &View<'_>) -> Vec<LimitView> {
+    let politeness = view.crawl.fetches().scheduler().politeness();
+    let (going, coming) = view.migration.under_way();
+    vec![
+        limit("URLs being sent to their owners", view.routing.outbox().len(), MAX_OUTGOING),
+        limit("pinned addresses", view.routing.locator().remembered(), MAX_PINS),
+        limit("concurrent DNS look-ups", view.routing.locator().resolving(), MAX_RESOLVING),
+        limit("concurrent delegation rounds", view.delegation.rounds().running(), view.context.settings.max_parallel_rounds),
+        limit("subnets waiting for a delegation round", view.delegation.rounds().queued(), MAX_QUEUED),
+        limit("address reservations", view.delegation.reservations().reserved(), MAX_QUEUED),
+        limit("concurrent requests to servers", view.crawl.fetches().scheduler().busy(), politeness.parallel),
+        limit("claimed subnets", view.ownership.register.len(), MAX_CLAIMS),
+        limit("members", view.membership.tracked(), view.context.settings.membership.max_members),
+        limit("journal rows waiting to be stored", view.replication.rows_waiting(), MAX_GATHERED),
+        limit(
+            "probe contacts of one subnet in 30 days",
+            view.delegation.prober().contacts().most(),
+            view.context.settings.contacts_per_subnet as usize,
+        ),
+        limit("subnets with counted contacts", view.delegation.prober().contacts().len(), MAX_PROBED),
+        limit("outgoing hand-overs", going, MAX_HAND_OVERS),
+        limit("incoming hand-overs", coming, MAX_INCOMING),
+        limit("subnets with an ownership history", view.migration.histories(), MAX_HISTORIES),
+    ]
 }
 
 fn limit(name: &str, used: usize, max: usize) -> LimitView {

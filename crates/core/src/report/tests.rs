@@ -240,7 +240,7 @@ impl Played {
             }
             if self.fetches.is_empty() { self.pass(100) } else { self.web_answers(links) }
         }
-        panic!("never done: {}", self.crawler.activity());
+        panic!("never done: {}", self.crawler.view().activity());
     }
 
     /// Another member is met, and answers SWIM from now on.
@@ -296,7 +296,7 @@ impl Played {
     }
 
     fn sentence(&self) -> String {
-        self.crawler.activity().to_string()
+        self.crawler.view().activity().to_string()
     }
 
     fn why(&self, text: &str) -> WhyView {

@@ -98,7 +98,7 @@ fn a_robots_txt_that_leads_where_we_may_not_ask_keeps_us_out() {
         assert_eq!(record.status, ServerStatus::Robots, "{to}");
         assert!(played.why("http://a.ke/").robots_text.unwrap().starts_with("could not be fetched, so nothing is requested"), "{to}");
         // What another member may crawl is named to it, as a link would be.
-        assert_eq!(played.crawler.has_work(), to.contains("c.ke"), "{to}: {}", played.sentence());
+        assert_eq!(played.crawler.view().has_work(), to.contains("c.ke"), "{to}: {}", played.sentence());
     }
 }
 

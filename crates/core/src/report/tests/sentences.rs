@@ -7,27 +7,31 @@ use nearcrawl_model::view::{Activity, State};
 #[test]
 fn a_crawl_alone_goes_from_nothing_to_done_and_says_every_step() {
     let mut played = Played::alone();
-    assert_eq!(played.crawler.activity(), Activity::NothingSeeded);
+    assert_eq!(played.crawler.view().activity(), Activity::NothingSeeded);
     assert!(played.crawler.all_done());
 
     played.slow_dns = true;
     played.seed("http://a.ke/");
-    assert_eq!(played.crawler.activity(), Activity::FindingOwners { hosts: 1 });
-    assert!(played.crawler.has_work());
+    assert_eq!(played.crawler.view().activity(), Activity::FindingOwners { hosts: 1 });
+    assert!(played.crawler.view().has_work());
 
     played.dns_answers();
     assert_eq!(played.sentence(), "fetching from 1 server");
     played.web_answers(&[]);
-    assert!(matches!(played.crawler.activity(), Activity::WaitingForPoliteness { servers: 1, next: 900..=1_000 }), "{}", played.sentence());
+    assert!(
+        matches!(played.crawler.view().activity(), Activity::WaitingForPoliteness { servers: 1, next: 900..=1_000 }),
+        "{}",
+        played.sentence()
+    );
     played.pass(1_000);
     played.web_answers(&[]);
-    assert_eq!(played.crawler.activity(), Activity::Recording, "the page is not stored yet");
-    assert!(played.crawler.has_work());
+    assert_eq!(played.crawler.view().activity(), Activity::Recording, "the page is not stored yet");
+    assert!(played.crawler.view().has_work());
 
     played.finish(&[]);
-    let Activity::Done { next: Some(next) } = played.crawler.activity() else { panic!("{}", played.sentence()) };
+    let Activity::Done { next: Some(next) } = played.crawler.view().activity() else { panic!("{}", played.sentence()) };
     assert!(next <= REVISIT && next > REVISIT - 60_000, "{next}");
-    assert_eq!(played.crawler.activity().state(), State::Idle);
+    assert_eq!(played.crawler.view().activity().state(), State::Idle);
 }
 
 #[test]
@@ -55,10 +59,10 @@ fn nobody_reachable_is_said_after_a_moment_and_not_at_once() {
     let joining = Settings { joins: true, ..settings() };
     for (settings, remembered) in [(joining, &[][..]), (settings(), &[2, 3, 4, 5][..])] {
         let mut played = Played::new(settings, remembered);
-        assert_eq!(played.crawler.activity(), Activity::Starting);
+        assert_eq!(played.crawler.view().activity(), Activity::Starting);
         played.seed("http://a.ke/");
         played.pass(6_000);
-        assert_eq!(played.crawler.activity(), Activity::NoPeersReachable);
+        assert_eq!(played.crawler.view().activity(), Activity::NoPeersReachable);
         assert!(played.fetches.is_empty());
     }
 }
@@ -69,7 +73,7 @@ fn too_few_members_after_a_start_is_a_fence_with_its_reason() {
     played.meet(2);
     played.pass(6_000);
     assert!(played.sentence().starts_with("fenced: just started: waiting for answers from enough"), "{}", played.sentence());
-    assert_eq!(played.crawler.activity().state(), State::Fenced);
+    assert_eq!(played.crawler.view().activity().state(), State::Fenced);
 }
 
 #[test]
@@ -79,11 +83,11 @@ fn silence_of_the_others_is_a_fence_with_its_reason() {
         played.meet(number);
     }
     played.pass(60_000);
-    assert_eq!(played.crawler.activity(), Activity::NothingSeeded);
+    assert_eq!(played.crawler.view().activity(), Activity::NothingSeeded);
     played.answering.clear();
     for _ in 0..600 {
         played.pass(500);
-        if let Activity::Fenced { why } = played.crawler.activity() {
+        if let Activity::Fenced { why } = played.crawler.view().activity() {
             assert!(why.starts_with("cut off: "), "{why}");
             return;
         }
@@ -99,11 +103,11 @@ fn urls_of_others_are_on_their_way_until_they_are_taken_in() {
     assert_eq!(played.sentence(), "no work: no server named so far is in a subnet of this access point");
     played.seed("http://a.ke/");
     let located = LocatedHost { host: host("a.ke"), address: "9.0.1.1".parse().unwrap(), valid_for: 86_400_000 };
-    if played.crawler.activity() == (Activity::FindingOwners { hosts: 1 }) {
+    if played.crawler.view().activity() == (Activity::FindingOwners { hosts: 1 }) {
         played.answer(|request| matches!(request, Request::Locate(_)).then(|| Response::Located(Ok(located.clone()))));
     }
     assert_eq!(played.sentence(), "sending 1 URL to its owner");
-    assert!(played.crawler.has_work());
+    assert!(played.crawler.view().has_work());
     played.answer(|request| matches!(request, Request::HandOff(_)).then(|| Response::HandedOff { not_mine: Vec::new() }));
     assert_eq!(played.sentence(), "no work: no server named so far is in a subnet of this access point");
     assert!(played.crawler.all_done());
@@ -125,10 +129,10 @@ fn what_was_owned_before_is_read_back_first() {
         contacts: Vec::new(),
     };
     let mut crawler = Crawler::new(identity, settings(), hierarchy(), claims.now);
-    assert_eq!(crawler.activity().to_string(), "reading the journals of 1 subnet");
+    assert_eq!(crawler.view().activity().to_string(), "reading the journals of 1 subnet");
     crawler.handle(claims.now, Event::Loaded { subnet: "9.0.1.0/24".parse().unwrap(), journals: Vec::new() });
     while crawler.next_command().is_some() {}
-    assert_eq!(crawler.activity(), Activity::Done { next: None }, "something was named once: it is not that nothing was seeded");
+    assert_eq!(crawler.view().activity(), Activity::Done { next: None }, "something was named once: it is not that nothing was seeded");
 }
 
 #[test]
@@ -137,7 +141,7 @@ fn too_many_outgoing_urls_stop_it_and_it_says_what_helps() {
     played.slow_dns = true;
     let many = (0..=MAX_OUTGOING).map(|number| url(&format!("http://a.ke/{number}"))).collect();
     played.handle(Event::Seeds(many));
-    assert_eq!(played.crawler.activity().state(), State::Stopped);
+    assert_eq!(played.crawler.view().activity().state(), State::Stopped);
     assert!(played.sentence().contains("more than 200000 URLs wait to be sent to their owners"), "{}", played.sentence());
 }
 

@@ -1,16 +1,61 @@
-//! Who is there, what is whose, which servers are on record, and how far is it? In order, page by page.
+//! What can be read of an access point? All machines; and in order, page by page: who is there, what is whose, which servers are on record.
 
-use crate::report::View;
+use super::{Outside, Report, status};
+use crate::{
+    context::Context,
+    crawl::Crawl,
+    delegation::Delegation,
+    membership::{Membership, Shutdown},
+    migration::{Migration, handover::Surroundings},
+    ownership::Ownership,
+    replication::Replication,
+    routing::Routing,
+};
 use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
     subnet::Subnet,
     time::{Millis, Moment},
     url::Host,
-    view::{Liveness, MemberView, OwnershipView, ProgressView, ServersPage},
+    view::{Liveness, MemberView, OwnershipView, ProgressView, ServersPage, StatusView},
 };
 use std::collections::BTreeMap;
 
+/// Reads all machines to answer a question; changes none.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) membership: &'a Membership,
+    pub(crate) shutdown: &'a Shutdown,
+    pub(crate) ownership: &'a Ownership,
+    pub(crate) delegation: &'a Delegation,
+    pub(crate) routing: &'a Routing,
+    pub(crate) crawl: &'a Crawl,
+    pub(crate) replication: &'a Replication,
+    pub(crate) migration: &'a Migration,
+    pub(crate) report: &'a Report,
+}
+
+impl<'a> View<'a> {
+    /// What migration reads.
+    pub(crate) fn surroundings(&self) -> Surroundings<'a> {
+        Surroundings {
+            membership: self.membership,
+            ownership: self.ownership,
+            crawl: self.crawl,
+            replication: self.replication,
+            delegation: self.delegation,
+            report: self.report,
+            held_back: self.held_back().is_some(),
+        }
+    }
+}
+
 impl View<'_> {
+    /// Everything about itself, in numbers and one sentence.
+    pub(crate) fn status(&self, outside: Outside) -> StatusView {
+        status::status(self, outside)
+    }
+
     /// The members: itself first, then the others in order, then those that were given up and still own something.
     pub(crate) fn members(&self) -> Vec<MemberView> {
         let now = self.context.now.moment;

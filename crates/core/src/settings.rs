@@ -1,0 +1,68 @@
+//! How does an access point crawl, and what does it know when it starts?
+
+use crate::{
+    crawl::{politeness::Politeness, scope::Scope, site::SiteRules},
+    membership::{RosterConfig, SwimConfig},
+};
+use ed25519_dalek::SigningKey;
+use nearcrawl_model::{access_point::AccessPoint, claim::SignedClaim, fetch::ProbeKind, fingerprint::FingerprintKey, time::Millis};
+use std::{collections::BTreeSet, net::IpAddr};
+
+/// How this access point crawls.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Depth, budget, product token.
+    pub rules: SiteRules,
+    /// Which external hosts become starting hosts.
+    pub scope: Scope,
+    /// How patient with servers.
+    pub politeness: Politeness,
+    /// By which procedure nobody's subnets are given away.
+    pub policy: crate::delegation::Policy,
+    /// How subnets move to better owners.
+    pub migration: crate::migration::judge::Migration,
+    /// How nearness is measured: downloads are timed alike.
+    pub probe: ProbeKind,
+    /// The port of a web server at our own address, for other members to time the way by.
+    pub home_port: Option<u16>,
+    /// Delegation procedures at once.
+    pub max_parallel_rounds: usize,
+    /// Contacts by probes that one subnet may get from the swarm in thirty days, as far as this access point knows.
+    pub contacts_per_subnet: u32,
+    /// When a tree is visited again after its run began.
+    pub revisit: Millis,
+    /// URLs that may wait here, all sites together.
+    pub max_waiting: usize,
+    /// URLs of all sites together that wait in memory; the others wait on disk.
+    pub max_in_memory: usize,
+    /// Entries of each CLOCK cache.
+    pub cache_entries: usize,
+    /// This access point's own addresses: their subnets are its own (IPMicra §4.1).
+    pub own_addresses: Vec<IpAddr>,
+    /// Whether there is anybody to join: then nothing is fetched before the first comparison of claims.
+    pub joins: bool,
+    /// Whether a swarm has let us in, or began here. If not, nothing is fetched however long nobody answers.
+    pub member: bool,
+    /// SWIM's times.
+    pub membership: SwimConfig,
+    /// How long the swarm waits.
+    pub roster: RosterConfig,
+}
+
+/// Who this access point is, and what it remembers of its last life.
+pub struct Identity {
+    /// Signs its claims.
+    pub key: SigningKey,
+    /// Grows with each start.
+    pub incarnation: u64,
+    /// Where others reach it.
+    pub addresses: Vec<String>,
+    /// The swarm's fingerprint key.
+    pub fingerprints: FingerprintKey,
+    /// Claims known at the last stop, ours and others'.
+    pub claims: Vec<SignedClaim>,
+    /// The settled members at the last stop.
+    pub members: BTreeSet<AccessPoint>,
+    /// The pages of the book of contacts, as [`StoreCommand::KeepContacts`] had them stored.
+    pub contacts: Vec<Vec<u8>>,
+}
