@@ -1,5 +1,7 @@
 //! Do the rules of migration say what the paper says, and what was promised beyond?
 
+mod machine;
+
 use super::*;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::collections::BTreeMap;
