@@ -80,7 +80,7 @@ impl Crawler {
 
     /// The next owner of a subnet is known, or there is none any more: who has copies of its journals is another now.
     pub(crate) fn next_owner_changed(&mut self, subnet: Subnet) {
-        self.replication.assign_subnet(&self.context, &self.membership, &self.migration, &subnet);
+        self.replication.assign_subnet(&self.context, &self.membership, self.migration.next_owner(&subnet), &subnet);
     }
 
     /// A subnet stays: its crawl goes on.

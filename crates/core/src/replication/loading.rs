@@ -3,6 +3,7 @@
 use nearcrawl_model::{
     access_point::AccessPoint,
     chronicle::Chronicle,
+    claim::ClaimReason,
     journal::{JournalEntry, JournalKey},
     subnet::Subnet,
     time::{Millis, Moment},
@@ -19,6 +20,9 @@ const RECALL_AGAIN: Millis = 2_000;
 /// If no replica at all answers, how many times that long a new owner waits before it begins from nothing: what others kept is worth
 /// more than five minutes.
 const MAX_SILENCES: u32 = 15;
+
+/// An owner without any history here rests its servers for so long (the former owner may have asked a moment ago).
+const UNKNOWN_REST: Millis = 30_000;
 
 /// One copy of a host's journal, here or at a replica.
 #[derive(Debug)]
@@ -73,9 +77,11 @@ impl Found {
         }
     }
 
-    /// Whether nobody had any of it.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.best.is_empty()
+    /// How long the subnet's servers rest first: nothing tells when an owner before us, whom there was if we claimed it for this reason,
+    /// asked them last.
+    pub(crate) fn rest_after(&self, reason: ClaimReason) -> Option<Millis> {
+        let inherited = matches!(reason, ClaimReason::OwnerDead | ClaimReason::Released | ClaimReason::Moved);
+        (self.best.is_empty() && inherited).then_some(UNKNOWN_REST)
     }
 
     /// What the owners before wrote down of the subnet as a whole.
@@ -165,7 +171,7 @@ impl Loading {
         if self.until > now || self.asked.is_empty() {
             return None;
         }
-        if self.heard || !self.found.is_empty() || self.silences >= MAX_SILENCES {
+        if self.heard || !self.found.best.is_empty() || self.silences >= MAX_SILENCES {
             self.asked.clear();
             return Some(Overdue::Begin);
         }

@@ -4,7 +4,6 @@ use crate::{
     context::Context,
     event::{Command, PeerCommand, StoreCommand},
     membership::Membership,
-    migration::Migration,
     ownership::Ownership,
     replication::{Replication, append_queue::Append, replicas::REPLICAS},
     routing::outbox::Item,
@@ -99,17 +98,17 @@ impl Replication {
     }
 
     /// Says who keeps copies of a journal of ours: the next stewards of its subnet, and whoever is to have it next.
-    pub(crate) fn assign(&mut self, cx: &Context, members: &Membership, migration: &Migration, key: &JournalKey) {
+    pub(crate) fn assign(&mut self, cx: &Context, members: &Membership, next_owner: Option<AccessPoint>, key: &JournalKey) {
         let stewards = members.stewards_of(&key.subnet).into_iter();
         let mut replicas: Vec<_> = stewards.filter(|steward| *steward != cx.me).take(REPLICAS).collect();
-        replicas.extend(migration.next_owner(&key.subnet).filter(|next| !replicas.contains(next)));
+        replicas.extend(next_owner.filter(|next| !replicas.contains(next)));
         self.replicas.assign(key, &replicas);
     }
 
     /// Says anew who keeps copies of all journals of a subnet.
-    pub(crate) fn assign_subnet(&mut self, cx: &Context, members: &Membership, migration: &Migration, subnet: &Subnet) {
+    pub(crate) fn assign_subnet(&mut self, cx: &Context, members: &Membership, next_owner: Option<AccessPoint>, subnet: &Subnet) {
         for key in self.replicas.filed_under(subnet) {
-            self.assign(cx, members, migration, &key);
+            self.assign(cx, members, next_owner, &key);
         }
     }
 

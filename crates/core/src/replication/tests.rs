@@ -137,6 +137,20 @@ fn what_has_arrived_is_noted_up_to_the_first_row_with_a_url_still_under_way() {
 }
 
 #[test]
+fn whoever_is_to_have_a_subnet_next_is_a_replica_until_it_is_called_off() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    let members = alone(&cx);
+    replication.assign(&cx, &members, Some(A), &journal());
+    assert_eq!(replication.lacking(A, &subnet()), Some(0));
+    replication.replicas.stored(&journal(), 2);
+    replication.tick(&mut cx);
+    assert_eq!((replication.lacking(A, &subnet()), replication.is_recorded(&journal(), 1)), (Some(2), false));
+    assert!(matches!(&cx.take_commands()[..], [Command::Peers(PeerCommand::Copy(order))] if order.to == A));
+    replication.assign_subnet(&cx, &members, None, &subnet());
+    assert_eq!((replication.lacking(A, &subnet()), replication.is_recorded(&journal(), 2)), (None, true), "alone again");
+}
+
+#[test]
 fn only_the_owner_of_a_subnet_has_its_rows_kept() {
     let (mut cx, replication) = (Context::of_test(1), Replication::default());
     let mut ownership = Ownership::new(cx.now.moment, true);
@@ -188,5 +202,7 @@ fn if_no_replica_answers_others_are_asked_instead_of_beginning_from_nothing() {
     assert_eq!(replication.ask_again(&mut cx), (vec![], vec![subnet()]));
     assert!(replication.take_found(&subnet()).is_none());
     replication.ask_others(&mut cx, &members, subnet());
-    assert!(replication.take_found(&subnet()).is_some_and(|found| found.is_empty()), "there is nobody else");
+    let found = replication.take_found(&subnet()).expect("there is nobody else");
+    assert_eq!(found.rest_after(ClaimReason::Awarded), None);
+    assert_eq!(found.rest_after(ClaimReason::OwnerDead), Some(30_000), "the owner before may have asked a moment ago");
 }
