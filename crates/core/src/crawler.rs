@@ -119,7 +119,7 @@ impl Crawler {
                 crawler.hold(claim, proof);
             }
         }
-        let mine: Vec<_> = crawler.ownership.register.held_by(&me).collect();
+        let mine: Vec<_> = crawler.ownership.register().held_by(&me).collect();
         for subnet in mine {
             crawler.replication.load(&mut crawler.context, subnet, BTreeSet::new());
         }
@@ -381,17 +381,17 @@ impl Crawler {
 
     /// How many subnets this access point holds.
     pub fn subnets_held(&self) -> usize {
-        self.ownership.register.count(&self.context.me)
+        self.ownership.register().count(&self.context.me)
     }
 
     /// The claim that holds for exactly this subnet, as far as this access point knows.
     pub fn claim_of(&self, subnet: &Subnet) -> Option<&Claim> {
-        self.ownership.register.claim(subnet)
+        self.ownership.register().claim(subnet)
     }
 
     /// The claim that says whose an address is, as far as this access point knows; a released one says that it is nobody's for the moment.
     pub fn claim_around(&self, address: IpAddr) -> Option<&Claim> {
-        self.ownership.register.around(address)
+        self.ownership.register().around(address)
     }
 
     /// What it did and refused since it started.

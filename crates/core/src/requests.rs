@@ -30,7 +30,7 @@ impl Crawler {
             }
             Request::Award { award, rest } => {
                 let subnet = award.subnet;
-                if self.ownership.register.claim(&subnet).is_none() {
+                if self.ownership.register().claim(&subnet).is_none() {
                     self.delegation.rest_subnet(&self.context, subnet, rest);
                 }
                 let may = self.ownership.may_be_awarded(from, &subnet);
@@ -38,8 +38,8 @@ impl Crawler {
                     self.ownership.awarded(&mut self.context, &self.membership, &self.shutdown, award);
                 }
                 // Whose it is already, the steward has not heard yet.
-                let covering = self.ownership.register.covering(&subnet).map(|claim| claim.subnet).filter(|_| !may);
-                let standing = self.ownership.register.latest(&covering.unwrap_or(subnet)).filter(|held| !held.claim.released);
+                let covering = self.ownership.register().covering(&subnet).map(|claim| claim.subnet).filter(|_| !may);
+                let standing = self.ownership.register().latest(&covering.unwrap_or(subnet)).filter(|held| !held.claim.released);
                 let standing = standing.map(|held| held.proof.clone());
                 self.answer(ticket, Response::Settling(standing));
             }

@@ -39,7 +39,7 @@ impl Crawl {
         migration: &Migration,
         parcels: &[HandOff],
     ) -> bool {
-        let around = |address| ownership.register.around(address).map(|claim| claim.subnet);
+        let around = |address| ownership.register().around(address).map(|claim| claim.subnet);
         let changing = |subnet: Subnet| replication.is_loading(&subnet) || migration.has_stopped(&subnet);
         let busy = parcels.iter().any(|parcel| around(parcel.host.address).is_some_and(changing));
         busy || self.sites.waiting() >= cx.settings.max_waiting || !self.disk_has_space

@@ -126,7 +126,7 @@ impl Crawl {
     /// Whether a site's server may be asked anything now: it is ours for sure and stays so, and the site knows where it stands.
     fn may_ask(&self, cx: &Context, others: Others<'_>, site: &Site) -> bool {
         let subnet = &site.key.subnet;
-        let mine = others.ownership.register.claim(subnet).is_some_and(|claim| claim.owner == cx.me);
+        let mine = others.ownership.register().claim(subnet).is_some_and(|claim| claim.owner == cx.me);
         mine && !others.ownership.is_watched(subnet) && !others.migration.has_stopped(subnet) && !self.sites.is_asleep(site)
     }
 

@@ -119,7 +119,7 @@ impl Crawl {
         }
         let wanted = arrivals.iter().filter(|arrival| arrival.place.is_some()).map(|arrival| arrival.run).max();
         // Filed under what is claimed, not under what our own hierarchy says: so every member finds it.
-        let claim = others.ownership.register.around(located.address);
+        let claim = others.ownership.register().around(located.address);
         let subnet = claim.map_or_else(|| cx.unit_of(located.address), |claim| claim.subnet);
         let place = arrivals.iter().find_map(|arrival| arrival.place.as_ref());
         let tree = place.filter(|_| starting.is_none()).map_or_else(|| host.without_www(), |place| place.tree.clone());
@@ -146,7 +146,7 @@ impl Crawl {
         }
         replication.assign(cx, others.members, others.migration.next_owner(&key.subnet), &key);
         self.journal(cx, replication, &key.host, JournalEntry::Opened { address, tree, at: cx.now.wall });
-        let epoch = others.ownership.register.claim(&key.subnet).map_or(0, |claim| claim.epoch);
+        let epoch = others.ownership.register().claim(&key.subnet).map_or(0, |claim| claim.epoch);
         if epoch > 1 {
             self.take_over(cx, replication, others, &key, epoch);
         }

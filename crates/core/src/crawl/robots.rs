@@ -84,7 +84,7 @@ fn may_ask_at(
     address: IpAddr,
     (url, run): (&PageUrl, u32),
 ) -> Found {
-    let claim = others.ownership.register.around(address).filter(|claim| !claim.released);
+    let claim = others.ownership.register().around(address).filter(|claim| !claim.released);
     if let Some(claim) = claim.filter(|claim| claim.owner == cx.me) {
         let ready = !others.ownership.is_watched(&claim.subnet) && !replication.is_loading(&claim.subnet);
         return if ready { Found::At(address) } else { Found::NotYet };

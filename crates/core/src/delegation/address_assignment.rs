@@ -51,7 +51,7 @@ impl Delegation {
         changing: impl Fn(&Subnet) -> bool,
         crawls: impl Fn(&Subnet, &Subnet) -> bool,
     ) -> Option<AccessPoint> {
-        if let Some(claim) = others.ownership.register.around(located.address) {
+        if let Some(claim) = others.ownership.register().around(located.address) {
             let (subnet, owner) = (claim.subnet, claim.owner);
             if claim.released {
                 return None;
@@ -96,13 +96,13 @@ pub(super) fn coordinator_of(me: AccessPoint, members: &Membership, address: IpA
 
 /// The claim that says whose an address is, with its proof, if it is anybody's.
 pub(super) fn standing_around(ownership: &Ownership, address: IpAddr) -> Option<SignedClaim> {
-    let claim = ownership.register.around(address).filter(|claim| !claim.released)?;
-    ownership.register.latest(&claim.subnet).map(|held| held.proof.clone())
+    let claim = ownership.register().around(address).filter(|claim| !claim.released)?;
+    ownership.register().latest(&claim.subnet).map(|held| held.proof.clone())
 }
 
 /// Whether it is ours to settle this subnet, beginning with this address: nobody's at all, or we own what lies around it.
 pub(super) fn may_settle(me: AccessPoint, ownership: &Ownership, subnet: &Subnet, address: IpAddr) -> bool {
-    ownership.register.around(address).is_none_or(|claim| {
+    ownership.register().around(address).is_none_or(|claim| {
         let larger = claim.subnet != *subnet && claim.subnet.covers(subnet);
         larger && claim.owner == me && !claim.released
     })

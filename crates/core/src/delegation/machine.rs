@@ -38,7 +38,7 @@ impl Delegation {
     /// A claim holds that did not hold before: reservations and procedures that it decides are over, and what was measured for it is
     /// known from now on.
     pub(crate) fn claim_holds(&mut self, cx: &mut Context, others: Others<'_>, claim: &Claim, before: Option<&Claim>) {
-        self.delegated.populate(&cx.hierarchy, &others.ownership.register, claim);
+        self.delegated.populate(&cx.hierarchy, others.ownership.register(), claim);
         self.learn_from(cx, others.members, claim);
         if let Some(before) = before.filter(|_| claim.reason == ClaimReason::Moved && !claim.released) {
             self.learn_from_move(cx, claim, before.owner);
@@ -92,8 +92,8 @@ impl Delegation {
     pub(crate) fn relocate(&mut self, cx: &Context, ownership: &Ownership) {
         self.delegated = Delegated::default();
         self.knowledge.relocate(&cx.hierarchy);
-        for claim in ownership.register.all().map(|held| &held.claim).filter(|claim| !claim.released) {
-            self.delegated.populate(&cx.hierarchy, &ownership.register, claim);
+        for claim in ownership.register().all().map(|held| &held.claim).filter(|claim| !claim.released) {
+            self.delegated.populate(&cx.hierarchy, ownership.register(), claim);
         }
         self.reservations.forget_asked();
     }
@@ -144,7 +144,7 @@ impl Delegation {
     pub(crate) fn member_came(&mut self, cx: &Context, others: Others<'_>, who: AccessPoint) {
         self.distances.newcomer(cx, &mut self.knowledge, others.members, who);
         let short = ShortId::from(who);
-        for claim in others.ownership.register.all().map(|held| &held.claim) {
+        for claim in others.ownership.register().all().map(|held| &held.claim) {
             for answer in claim.answers.iter().filter(|answer| answer.prober == short) {
                 self.knowledge.measured(&cx.hierarchy, claim.subnet, who, answer.rtt_us);
             }

@@ -107,7 +107,7 @@ impl Prober {
         if !subnet.contains(target.address.ip()) || !claimable(subnet) {
             return Err(Declined::OutsideTheSubnet);
         }
-        let standing = others.ownership.register.around(target.address.ip()).filter(|claim| !claim.released);
+        let standing = others.ownership.register().around(target.address.ip()).filter(|claim| !claim.released);
         let entitled = match standing {
             // What lies in a larger claimed subnet is for the owner of that to settle.
             Some(claim) if claim.subnet != *subnet && claim.subnet.covers(subnet) => claim.owner == from,

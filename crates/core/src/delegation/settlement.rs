@@ -85,7 +85,7 @@ impl Delegation {
     /// anybody wants an owner, whatever hierarchy we may change to meanwhile.
     fn reserve(&mut self, cx: &mut Context, others: Others<'_>, target: ProbeTarget) {
         let (address, now) = (target.address.ip(), cx.now.moment);
-        if !others.ownership.is_synced() || others.ownership.register.around(address).is_some() {
+        if !others.ownership.is_synced() || others.ownership.register().around(address).is_some() {
             return;
         }
         let Some(subnet) = self.reservations.reserve(address, cx.unit_of(address), now) else {
@@ -108,7 +108,7 @@ impl Delegation {
         if !members.may_claim(cx.now.moment) {
             return;
         }
-        if !ownership.register.has_room_for(&subnet) {
+        if !ownership.register().has_room_for(&subnet) {
             return cx.refuse("delegations beyond the limit of claims");
         }
         if self.rounds.running() >= cx.settings.max_parallel_rounds {
@@ -170,7 +170,7 @@ impl Delegation {
     ) -> Option<Step> {
         let procedure = self.rounds.get_mut(&subnet)?;
         let live = procedure.candidates(cx.me, others);
-        let register = &others.ownership.register;
+        let register = others.ownership.register();
         let held: usize = live.iter().map(|member| register.count(member)).sum();
         let mean = held as f64 / live.len() as f64;
         let load = |who| if held == 0 { 1.0 } else { register.count(&who) as f64 / mean };
@@ -256,7 +256,7 @@ impl Delegation {
 impl Delegation {
     /// It is decided who gets the subnet, whose address rests for so long.
     fn award(&mut self, cx: &mut Context, others: Others<'_>, subnet: Subnet, verdict: Verdict, rest: Millis) {
-        let epoch = others.ownership.register.next_epoch(&subnet);
+        let epoch = others.ownership.register().next_epoch(&subnet);
         let Some(procedure) = self.rounds.get_mut(&subnet) else { return };
         let award = procedure.award(subnet, epoch, &verdict, cx.now.moment.after(AWARD_PATIENCE));
         if verdict.owner == cx.me {
@@ -278,7 +278,7 @@ impl Delegation {
     /// The chosen one did not answer or did not claim. If it is there it is reminded, for it may have claimed unheard of; another
     /// one would make two owners. If not, the search begins anew, with who is alive now.
     pub(crate) fn award_failed(&mut self, cx: &Context, others: Others<'_>, subnet: Subnet) {
-        let unclaimed = others.ownership.register.claim(&subnet).is_none();
+        let unclaimed = others.ownership.register().claim(&subnet).is_none();
         let again = self.rounds.get(&subnet).is_some_and(Procedure::may_award_again);
         if again
             && unclaimed

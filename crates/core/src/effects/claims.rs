@@ -43,7 +43,7 @@ impl Crawler {
 
     /// What a member knows that we did not. After the first whole comparison we may act on the map.
     pub(crate) fn compare_answered(&mut self, from: AccessPoint, proofs: Vec<SignedClaim>, more: bool) {
-        let before = self.ownership.register.buckets().to_vec();
+        let before = self.ownership.register().buckets().to_vec();
         self.hear_claims(proofs);
         if self.ownership.comparison_answered(&mut self.context, from, more, &before) {
             self.routing.wake_all();

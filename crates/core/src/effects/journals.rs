@@ -91,7 +91,7 @@ impl Crawler {
     fn begin_if_known(&mut self, subnet: Subnet) {
         let Some(found) = self.replication.take_found(&subnet) else { return };
         self.report.mark_changed();
-        let claim = self.ownership.register.claim(&subnet).filter(|claim| claim.owner == self.context.me);
+        let claim = self.ownership.register().claim(&subnet).filter(|claim| claim.owner == self.context.me);
         let Some((reason, epoch)) = claim.map(|claim| (claim.reason, claim.epoch)) else { return };
         if let Some(rest) = found.rest_after(reason) {
             self.delegation.rest_subnet(&self.context, subnet, rest);
@@ -116,7 +116,7 @@ impl Crawler {
     /// A subnet is not ours any more: nothing of it is asked, counted or sent from here. If another one has it, it is handed what
     /// its sites began with and what waits here: its claim may be as old as ours, or our replicas could not tell it.
     pub(crate) fn give_up(&mut self, subnet: Subnet) {
-        let reroute = self.ownership.register.claim(&subnet).is_some();
+        let reroute = self.ownership.register().claim(&subnet).is_some();
         self.replication.stop_loading(&subnet);
         self.ownership.unwatch(&subnet);
         self.migration.forget_accesses(&subnet);

@@ -90,7 +90,7 @@ impl Crawler {
 impl Crawler {
     /// Gives up the sites of a subnet of ours that lie in smaller claimed ones by now.
     pub(crate) fn yield_to_smaller(&mut self, subnet: Subnet) {
-        let lost = self.crawl.sites().lost_within(self.context.me, &self.ownership.register, &subnet);
+        let lost = self.crawl.sites().lost_within(self.context.me, self.ownership.register(), &subnet);
         if !lost.is_empty() {
             self.dissolve_hosts(subnet, lost, true);
             self.report.mark_changed();

@@ -87,7 +87,7 @@ impl Shutdown {
             return;
         }
         if self.leaving {
-            let held = ownership.register.held_by(&cx.me).filter_map(|subnet| ownership.register.claim(&subnet).cloned());
+            let held = ownership.register().held_by(&cx.me).filter_map(|subnet| ownership.register().claim(&subnet).cloned());
             let held: Vec<_> = held.map(|claim| Claim { released: true, ..claim }).collect();
             if !held.is_empty() && !self.releasing {
                 self.releasing = true;

@@ -200,6 +200,11 @@ impl Ownership {
 
 /// What others ask of it.
 impl Ownership {
+    /// All claims that are known.
+    pub(crate) fn register(&self) -> &Register {
+        &self.register
+    }
+
     /// Whether a claim of ours is still being watched.
     pub(crate) fn is_watched(&self, subnet: &Subnet) -> bool {
         self.watched.contains_key(subnet)

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The claims to subnets, ours and others'.
 pub(crate) struct Ownership {
-    pub(crate) register: Register,
+    register: Register,
     /// New claims of ours that are not acted on yet, and since when they have been watched.
     watched: BTreeMap<Subnet, claims::Watched>,
     /// Claims of ours that are being stored, by receipt.

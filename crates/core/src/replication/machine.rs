@@ -114,7 +114,7 @@ impl Replication {
 
     /// An owner asks us to keep rows. Only the owner of a subnet may.
     pub(crate) fn keep(&self, cx: &mut Context, ownership: &Ownership, from: AccessPoint, ticket: u64, rows: Vec<JournalRow>) {
-        let allowed = rows.iter().all(|row| ownership.register.claim(&row.key.subnet).is_none_or(|claim| claim.owner == from));
+        let allowed = rows.iter().all(|row| ownership.register().claim(&row.key.subnet).is_none_or(|claim| claim.owner == from));
         if !allowed {
             cx.refuse("journal rows of subnets that the sender does not own");
             return cx.answer(ticket, Response::Refused("the sender does not own the subnet".to_owned()));

@@ -93,7 +93,7 @@ impl View<'_> {
     /// Hosts whose address or owner is being found, for this access point or, as their steward, for others.
     fn unplaced(&self) -> BTreeSet<&Host> {
         let placed = |host: &Host| match self.routing.locator().lookup(host, self.context.now.moment) {
-            Lookup::At(located) => self.ownership.register.around(located.address).is_some_and(|claim| !claim.released),
+            Lookup::At(located) => self.ownership.register().around(located.address).is_some_and(|claim| !claim.released),
             Lookup::Nowhere(_) => true,
             Lookup::Unknown => false,
         };
@@ -111,7 +111,7 @@ impl View<'_> {
             return Activity::Done { next: self.next_run() };
         }
         // A claim other than to an access point's own subnet was made because somebody named a server there.
-        let named = || self.ownership.register.all().map(|held| &held.claim).filter(|claim| claim.reason != ClaimReason::OwnSubnet);
+        let named = || self.ownership.register().all().map(|held| &held.claim).filter(|claim| claim.reason != ClaimReason::OwnSubnet);
         if named().any(|claim| claim.owner != self.context.me) {
             return Activity::NoServers { why: "no server named so far is in a subnet of this access point".to_owned() };
         }

@@ -101,13 +101,13 @@ impl Report {
         self.due = cx.now.moment.after(ROLL_UP_EVERY);
         // Wall time keeps versions growing across restarts; the clock jumping back only costs the difference in silence.
         self.version = (self.version + 1).max(cx.now.wall.0);
-        let digest = ownership.register.digest_of(&cx.me);
+        let digest = ownership.register().digest_of(&cx.me);
         let (busy_permille, price_permille) = load;
         let roll_up = RollUp {
             owner: cx.me,
             version: self.version,
             claims_digest: if complete { digest } else { !digest },
-            subnets: ownership.register.count(&cx.me) as u64,
+            subnets: ownership.register().count(&cx.me) as u64,
             sure_of: self.sure_of as u32,
             busy_permille,
             price_permille,
@@ -115,7 +115,7 @@ impl Report {
         };
         self.roll_ups.hear(roll_up.clone(), cx.now.moment);
         let live = members.live();
-        self.roll_ups.retain(|owner| live.contains(owner) || ownership.register.count(owner) > 0);
+        self.roll_ups.retain(|owner| live.contains(owner) || ownership.register().count(owner) > 0);
         cx.commands.push_back(Command::Peers(PeerCommand::Publish(Gossip::RollUp(Box::new(roll_up)))));
     }
 
@@ -136,7 +136,7 @@ impl Report {
 
     /// What the swarm knows so far, as far as we know.
     pub(crate) fn results(&self, cx: &Context, members: &Membership, ownership: &Ownership) -> SwarmResults {
-        let owners = ownership.register.owners().map(|owner| (owner, ownership.register.digest_of(&owner))).collect();
+        let owners = ownership.register().owners().map(|owner| (owner, ownership.register().digest_of(&owner))).collect();
         let mut results = self.roll_ups.results(cx.me, &owners, &members.live(), cx.now.moment);
         if !self.dirty.is_empty() && results.exact {
             results.exact = false;

@@ -99,7 +99,7 @@ impl View<'_> {
             addresses,
             liveness,
             liveness_for_ms,
-            subnets: self.ownership.register.count(&access_point) as u64,
+            subnets: self.ownership.register().count(&access_point) as u64,
             servers: total.servers,
             pages: total.pages,
             roll_up_age_ms: roll_up.map(|(_, at)| self.context.now.moment.since(at)),
@@ -110,7 +110,7 @@ impl View<'_> {
     pub(crate) fn ownership(&self, after: Option<Subnet>, most: usize) -> Vec<OwnershipView> {
         let known = self.known_members();
         let view = |claim| OwnershipView::new(claim, |short| known.get(&short).copied());
-        self.ownership.register.after(after).take(most).map(view).collect()
+        self.ownership.register().after(after).take(most).map(view).collect()
     }
 
     /// The members that are known here, by what measurements name them by.

@@ -45,7 +45,7 @@ impl View<'_> {
                 return view;
             }
         };
-        let claim = self.ownership.register.around(address);
+        let claim = self.ownership.register().around(address);
         let subnet = claim.map_or_else(|| self.context.unit_of(address), |claim| claim.subnet);
         view.address = Some(address);
         self.place(&mut view, address, subnet, claim);
@@ -104,7 +104,8 @@ impl View<'_> {
 
     /// The same for a subnet, whether it is claimed itself, as part of a larger one, or in parts.
     fn why_subnet(&self, view: &mut WhyView, subnet: Subnet) {
-        let claim = self.ownership.register.latest(&subnet).map(|held| &held.claim).or_else(|| self.ownership.register.covering(&subnet));
+        let claim =
+            self.ownership.register().latest(&subnet).map(|held| &held.claim).or_else(|| self.ownership.register().covering(&subnet));
         let owned = claim.map_or(subnet, |claim| claim.subnet);
         self.place(view, subnet.first(), owned, claim);
         let mut sentences = Vec::new();
@@ -121,7 +122,7 @@ impl View<'_> {
 
     /// Whose the claimed parts of a subnet are, in a sentence, if there are any.
     fn parts_of(&self, subnet: &Subnet) -> Option<String> {
-        let parts = self.ownership.register.after(Some(*subnet)).take_while(|claim| subnet.covers(&claim.subnet));
+        let parts = self.ownership.register().after(Some(*subnet)).take_while(|claim| subnet.covers(&claim.subnet));
         let owners: Vec<AccessPoint> = parts.filter(|claim| !claim.released).map(|claim| claim.owner).collect();
         let mut named: Vec<String> = Vec::new();
         for owner in &owners {
@@ -164,7 +165,7 @@ impl View<'_> {
 
     /// Who crawls what lives in a subnet, in a sentence.
     fn whose(&self, subnet: &Subnet, name: &str) -> String {
-        match self.ownership.register.latest(subnet).map(|held| &held.claim) {
+        match self.ownership.register().latest(subnet).map(|held| &held.claim) {
             Some(claim) if claim.released => {
                 format!(
                     "Nobody crawls {name} right now: {} released its subnet {subnet}, and a successor takes over soon.",

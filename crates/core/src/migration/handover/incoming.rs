@@ -70,7 +70,7 @@ impl Incoming {
         let Offer { from, subnet, epoch } = offer;
         let now = cx.now.moment;
         self.accepted.retain(|_, accepted| accepted.until > now);
-        let theirs = around.ownership.register.claim(&subnet).is_some_and(|claim| (claim.owner, claim.epoch) == (from, epoch));
+        let theirs = around.ownership.register().claim(&subnet).is_some_and(|claim| (claim.owner, claim.epoch) == (from, epoch));
         let unwilling = if !theirs || !claimable(&subnet) {
             Some(Unwilling::NotYours)
         } else if !around.may_take_part(cx) {

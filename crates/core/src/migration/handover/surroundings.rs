@@ -26,7 +26,7 @@ pub(crate) struct Surroundings<'a> {
 impl Surroundings<'_> {
     /// Our own claim to a subnet, if we have one.
     pub(super) fn own_claim(&self, cx: &Context, subnet: &Subnet) -> Option<&Claim> {
-        self.ownership.register.claim(subnet).filter(|claim| claim.owner == cx.me)
+        self.ownership.register().claim(subnet).filter(|claim| claim.owner == cx.me)
     }
 
     /// The epoch of our claim to a subnet, if it may change hands now.

@@ -11,7 +11,7 @@ use crate::{
         handover::{Immovable, MAX_INCOMING, MAX_OUTGOING, Offer, Proposal, Stage, Surroundings},
         judge::Rule,
     },
-    ownership::{Ownership, register::Merged},
+    ownership::Ownership,
     replication::Replication,
     report::Report,
     signal::Signal,
@@ -74,7 +74,7 @@ impl Played {
     /// Somebody's claim holds.
     fn holds(&mut self, claim: Claim, ours: bool) {
         let proof = SignedClaim::sign(&claim, if ours { &self.cx.key } else { &self.other.key });
-        assert!(matches!(self.ownership.register.merge(claim.clone(), proof), Merged::Holds { .. }));
+        assert!(self.ownership.merge(claim.clone(), proof).is_some());
         self.migration.claim_holds(&self.cx, &claim);
     }
 
