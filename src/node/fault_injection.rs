@@ -27,7 +27,7 @@ impl FaultInjection {
 
     /// Ends the process without a word if a move has come to that step, or stops it.
     pub fn strike(&mut self, crawler: &Crawler) {
-        let at = |step: Option<Stage>| step.is_some_and(|step| crawler.stages().any(|stage| stage == step));
+        let at = |step: Option<Stage>| step.is_some_and(|step| crawler.view().stages().any(|stage| stage == step));
         if at(self.die_at) {
             std::process::abort();
         }

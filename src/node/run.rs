@@ -294,7 +294,7 @@ impl Daemon {
     /// SIGHUP: the operator may have put another hierarchy where the configuration names one. The rest of the configuration is read at
     /// the next start.
     fn look_again(&self, given: &mpsc::Sender<(Edition, Arc<Hierarchy>)>) {
-        let Some((_, known)) = self.crawler.editions() else { return };
+        let Some((_, known)) = self.crawler.view().editions() else { return };
         let (snapshots, config, given) = (self.snapshots.clone(), self.config.clone(), given.clone());
         tokio::task::spawn_blocking(move || match snapshots.given_again(&config, &known) {
             Ok(None) => tracing::info!("SIGHUP: the configured hierarchy has not changed"),
@@ -331,8 +331,8 @@ impl Daemon {
         if !self.measuring {
             self.measuring = self.housekeeping.give(Chore::Measure);
         }
-        let members = self.crawler.settled_members();
-        let addresses = self.crawler.member_addresses();
+        let members = self.crawler.view().settled_members();
+        let addresses = self.crawler.view().member_addresses();
         if !self.keeping && (members != self.persisted.members || addresses != self.persisted.addresses) {
             self.keeping = self.housekeeping.give(Chore::Members { members, addresses });
         }
@@ -433,7 +433,7 @@ impl Daemon {
             SwarmEvent::Gossiped { gossip, .. } => self.hear(Event::Gossiped(gossip)),
             SwarmEvent::PublicAsked { ticket, request: PublicRequest::Results } => {
                 let response = match self.config.swarm.readers {
-                    Readers::Anybody => PublicResponse::Results(Box::new(self.crawler.results())),
+                    Readers::Anybody => PublicResponse::Results(Box::new(self.crawler.view().results())),
                     Readers::Members | Readers::Nobody => {
                         PublicResponse::Refused("this access point does not answer readers; ask another one".into())
                     }

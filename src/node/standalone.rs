@@ -64,7 +64,7 @@ pub async fn crawl(mut config: Config, urls: Vec<PageUrl>, mut show: impl FnMut(
     let mut servers = Vec::new();
     let mut after = None;
     loop {
-        let page = crawler.servers(after.as_ref(), 1000);
+        let page = crawler.view().servers(after.as_ref(), 1000);
         servers.extend(page.servers);
         after = page.next;
         if after.is_none() {
@@ -76,9 +76,9 @@ pub async fn crawl(mut config: Config, urls: Vec<PageUrl>, mut show: impl FnMut(
         external_hosts: summary.total.external_hosts,
         external_urls: summary.total.external_urls,
         external_domains: summary.total.external_domains,
-        nowhere: crawler.counters().nowhere,
-        unresolved: crawler.counters().unresolved.clone(),
-        beyond_scope: crawler.counters().beyond_scope,
+        nowhere: crawler.view().counters().nowhere,
+        unresolved: crawler.view().counters().unresolved.clone(),
+        beyond_scope: crawler.view().counters().beyond_scope,
         summary,
         servers,
         exact,
@@ -103,8 +103,8 @@ async fn until_done(
                 crawler.handle(clock::now(), event);
             }
         }
-        if crawler.all_done() {
-            show(crawler.progress());
+        if crawler.view().all_done() {
+            show(crawler.view().progress());
             return Ok(true);
         }
         let wait = Duration::from_millis(crawler.wake_at().since(clock::now().moment));
@@ -118,7 +118,7 @@ async fn until_done(
             }
             () = executor.room(), if executor.behind() > 0 => executor.store_queue().catch_up(),
             () = &mut waking => crawler.handle(clock::now(), Event::Tick),
-            _ = shown.tick() => show(crawler.progress()),
+            _ = shown.tick() => show(crawler.view().progress()),
             _ = &mut interrupted => {
                 interrupted.set(signal::ctrl_c());
                 crawler.handle(clock::now(), Event::Drain);

@@ -1,9 +1,10 @@
 //! What every machine is given: time, identity, settings, counters, and where its commands go.
 
 use crate::{
-    crawler::{Pending, Settings},
     event::{Command, PeerCommand},
     report::Counters,
+    requests::Pending,
+    settings::Settings,
     signal::Signal,
 };
 use ed25519_dalek::SigningKey;

@@ -11,54 +11,34 @@ use crate::{
     crawl::Crawl,
     delegation::Delegation,
     hierarchy_version::HierarchyVersion,
-    membership::{Membership, Shutdown, machine::HeldBack, shutdown::Unfinished},
-    migration::{
-        Migration,
-        handover::{Immovable, Stage},
-    },
+    membership::{Membership, Shutdown},
+    migration::Migration,
     ownership::Ownership,
     replication::Replication,
-    report::{Counters, Outside, Report, View},
+    report::{Report, View},
     routing::Routing,
     signal::Signal,
+    timers::TIMERS,
 };
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
-    claim::Claim,
-    edition::Edition,
     message::Response,
-    subnet::Subnet,
-    summary::{Summary, SwarmResults},
-    time::{Millis, Moment, Now},
-    url::Host,
-    view::{MemberView, OwnershipView, ProgressView, ServersPage, StatusView, Subject, WhyView},
+    summary::Summary,
+    time::{Moment, Now},
 };
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    net::IpAddr,
     sync::Arc,
 };
 
-pub use crate::settings::{Identity, Settings};
-
-/// How often time is looked at even if nothing happens.
-pub const TICK: Millis = 100;
+pub use crate::{
+    settings::{Identity, Settings},
+    timers::TICK,
+};
 
 /// URLs on their way to owners beyond which nothing new is fetched: back-pressure.
 pub const MAX_OUTGOING: usize = 200_000;
-
-/// A question of ours that is not answered yet.
-#[derive(Debug)]
-pub(crate) enum Pending {
-    Locate(Host),
-    Settle,
-    Probe { subnet: Subnet },
-    Award { subnet: Subnet },
-    Offer { subnet: Subnet },
-    HandOff,
-    Compare,
-}
 
 /// One access point.
 pub struct Crawler {
@@ -180,58 +160,16 @@ impl Crawler {
         self.visit();
     }
 
-    /// What happens whether or not anything happens.
+    /// What is due although nothing happened: see [`TIMERS`].
     pub(crate) fn tick(&mut self) {
         self.context.rounds += 1;
-        if self.context.rounds.is_multiple_of(10) {
-            self.crawl.count_waiting();
-        }
-        self.tick_members();
-        self.tick_succession();
-        self.tick_moves();
-        self.tick_load();
-        self.tick_settlement();
-        self.route();
-        self.tick_journals();
-        self.settle_signals();
-        self.tick_spread();
-        self.tick_runs();
-        self.settle_signals();
-        if self.context.rounds.is_multiple_of(10) && self.ownership.is_synced() && !self.shutdown.is_stopping() {
-            self.hierarchy_version.tick(&mut self.context, &self.membership);
-            self.settle_signals();
-        }
-        if self.context.rounds.is_multiple_of(600) {
-            self.crawl.tidy(&self.context);
-            self.delegation.tidy(&self.context);
-        }
-        self.delegation.keep_contacts(&mut self.context);
-        self.tick_shutdown();
-    }
-
-    fn tick_members(&mut self) {
-        self.membership.tick(&mut self.context);
-        self.settle_signals();
-        if self.membership.is_long_alone(&self.context) {
-            self.ownership.sync(&mut self.context);
+        let rounds = self.context.rounds;
+        for timer in TIMERS.iter().filter(|timer| rounds.is_multiple_of(timer.every)) {
+            (timer.run)(self);
         }
     }
 
-    fn tick_shutdown(&mut self) {
-        if !self.shutdown.is_waiting() {
-            return;
-        }
-        self.replication.flush(&mut self.context);
-        let unfinished = Unfinished {
-            fetching: self.crawl.fetches().is_busy() || self.crawl.is_asking(),
-            journals: self.replication.is_recording(),
-            outgoing: !self.routing.outbox().is_empty(),
-        };
-        self.shutdown.tick(&mut self.context, unfinished, &self.ownership, &self.membership);
-        self.settle_signals();
-    }
-
-    /// The next wish, oldest first.
+    /// The next command, oldest first.
     pub fn next_command(&mut self) -> Option<Command> {
         self.context.commands.pop_front()
     }
@@ -241,13 +179,35 @@ impl Crawler {
         self.crawl.fetches().scheduler().next_due().map_or(self.context.tick_due, |due| due.min(self.context.tick_due))
     }
 
-    /// The edition of the hierarchy in use and the one that we vouch for; none if the process did not say what it has.
-    pub fn editions(&self) -> Option<(Edition, Edition)> {
-        self.hierarchy_version.editions()
-    }
-
     pub(crate) fn answer(&mut self, ticket: u64, response: Response) {
         self.context.answer(ticket, response);
+    }
+
+    /// All machines, to be read: whatever the process asks is answered from here.
+    pub fn view(&self) -> View<'_> {
+        View {
+            context: &self.context,
+            membership: &self.membership,
+            shutdown: &self.shutdown,
+            hierarchy_version: &self.hierarchy_version,
+            ownership: &self.ownership,
+            delegation: &self.delegation,
+            routing: &self.routing,
+            crawl: &self.crawl,
+            replication: &self.replication,
+            migration: &self.migration,
+            report: &self.report,
+        }
+    }
+
+    /// This access point.
+    pub fn me(&self) -> AccessPoint {
+        self.context.me
+    }
+
+    /// The sums over its own sites as they are now; sites that changed since the last time are summed anew.
+    pub fn own_summary(&mut self) -> Summary {
+        self.report.own_summary(&self.context, &self.crawl)
     }
 
     /// Carries out what machines want of each other, in the order in which they said so.
@@ -298,129 +258,5 @@ impl Crawler {
             Signal::SiteChanged(host) => self.report.site_changed(host),
             Signal::RollUpChanged => self.report.mark_changed(),
         }
-    }
-}
-
-/// What the process may ask: answered by a [`View`] of all machines, or by the machine that knows.
-impl Crawler {
-    /// All machines, to be read.
-    pub(crate) fn view(&self) -> View<'_> {
-        View {
-            context: &self.context,
-            membership: &self.membership,
-            shutdown: &self.shutdown,
-            ownership: &self.ownership,
-            delegation: &self.delegation,
-            routing: &self.routing,
-            crawl: &self.crawl,
-            replication: &self.replication,
-            migration: &self.migration,
-            report: &self.report,
-        }
-    }
-
-    /// This access point.
-    pub fn me(&self) -> AccessPoint {
-        self.context.me
-    }
-
-    /// Why nothing may be fetched now, if so.
-    pub fn held_back(&self) -> Option<HeldBack> {
-        self.view().held_back()
-    }
-
-    /// Whether everything that was named is done and stored. What a spent page budget holds back does not count.
-    pub fn all_done(&self) -> bool {
-        !self.view().has_work()
-    }
-
-    /// Everything about itself, in numbers and one sentence.
-    pub fn status(&self, outside: Outside) -> StatusView {
-        self.view().status(outside)
-    }
-
-    /// Why this is crawled by whom, and when. What is not known here is left out.
-    pub fn why(&self, subject: &Subject) -> WhyView {
-        self.view().why(subject)
-    }
-
-    /// The host of a subject whose place is to be asked for before anything can be said of it.
-    pub fn unlocated(&self, subject: &Subject) -> Option<Host> {
-        self.view().unlocated(subject)
-    }
-
-    /// The members: itself first, then the others in order, then those that were given up and still own something.
-    pub fn members(&self) -> Vec<MemberView> {
-        self.view().members()
-    }
-
-    /// Whose the subnets after `after` are, in address order, at most `most` of them.
-    pub fn ownership(&self, after: Option<Subnet>, most: usize) -> Vec<OwnershipView> {
-        self.view().ownership(after, most)
-    }
-
-    /// The records of its own servers after `after`, in the order of their names, at most `most` of them (at least one).
-    pub fn servers(&self, after: Option<&Host>, most: usize) -> ServersPage {
-        self.view().servers(after, most)
-    }
-
-    /// How far it is.
-    pub fn progress(&self) -> ProgressView {
-        self.view().progress()
-    }
-
-    /// The members that count, to be remembered for the next start.
-    pub fn settled_members(&self) -> BTreeSet<AccessPoint> {
-        self.membership.settled(self.context.now.moment)
-    }
-
-    /// Where other members can be reached, as complete multiaddrs.
-    pub fn member_addresses(&self) -> Vec<String> {
-        self.membership.all_addresses().cloned().collect()
-    }
-
-    /// How many subnets this access point holds.
-    pub fn subnets_held(&self) -> usize {
-        self.ownership.register().count(&self.context.me)
-    }
-
-    /// The claim that holds for exactly this subnet, as far as this access point knows.
-    pub fn claim_of(&self, subnet: &Subnet) -> Option<&Claim> {
-        self.ownership.register().claim(subnet)
-    }
-
-    /// The claim that says whose an address is, as far as this access point knows; a released one says that it is nobody's for the moment.
-    pub fn claim_around(&self, address: IpAddr) -> Option<&Claim> {
-        self.ownership.register().around(address)
-    }
-
-    /// What it did and refused since it started.
-    pub fn counters(&self) -> &Counters {
-        &self.context.counters
-    }
-
-    /// The sums over its own sites as they are now.
-    pub fn own_summary(&mut self) -> Summary {
-        self.report.own_summary(&self.context, &self.crawl)
-    }
-
-    /// What the swarm knows so far, as far as this access point knows.
-    pub fn results(&self) -> SwarmResults {
-        self.report.results(&self.context, &self.membership, &self.ownership)
-    }
-
-    /// How far everything is that is being handed over from here or to us.
-    pub fn stages(&self) -> impl Iterator<Item = Stage> + '_ {
-        self.migration.stages()
-    }
-
-    /// How far a subnet is on its way from here to another owner, or from another owner to us.
-    pub fn moving(&self, subnet: &Subnet) -> Option<Stage> {
-        self.migration.stage_of(subnet)
-    }
-
-    /// Whether a subnet can be handed over to somebody now; the epoch of our claim to it.
-    pub fn may_move(&self, subnet: &Subnet, to: &AccessPoint) -> Result<u64, Immovable> {
-        self.migration.may_move(&self.context, &self.view().surroundings(), subnet, to)
     }
 }

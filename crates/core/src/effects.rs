@@ -1,15 +1,663 @@
-//! What several machines do about one fact, in order. Nothing is decided here.
+//! What several machines do about one fact, in order. Each machine is called once for it and decides for itself; nothing is decided here.
 //!
-//! * [`claims`]: what everybody knows, and whose a subnet is
-//! * [`hand_overs`]: a subnet should have another owner
-//! * [`journals`]: rows are written, stored, copied, read back
-//! * [`owners`]: nobody's subnets get owners
-//! * [`routing`]: URLs on their way to their owners
-//! * [`sites`]: our own sites are asked
+//! One section for each subject: gossip and claims, owners for subnets, the sites of our own, journals, URLs on their way, hand-overs.
 
-mod claims;
-mod hand_overs;
-mod journals;
-mod owners;
-mod routing;
-mod sites;
+use crate::{
+    context::Context,
+    crawl::{self, Crawl, fetch_cycle::Turn},
+    crawler::Crawler,
+    delegation::{self, Delegation, prober::ProbeOrder},
+    membership::shutdown::Unfinished,
+    migration::{
+        Migration,
+        handover::{Offer, Proposal, Surroundings},
+    },
+    ownership::claims::JournalsAt,
+    replication::{Replication, loading::JournalCopy},
+    routing::{
+        acknowledgements::Reply,
+        arrival::{Bound, Place},
+        outbox::Item,
+    },
+    signal::Signal,
+};
+use nearcrawl_hierarchy::Hierarchy;
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::{Claim, SignedClaim},
+    fetch::{FetchReport, LocatedHost, ProbeTarget, ResolveError},
+    journal::{JournalEntry, JournalKey},
+    message::{Gossip, HandOff, Response},
+    revisit::Former,
+    subnet::Subnet,
+    url::{Host, PageUrl},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    sync::Arc,
+};
+
+/// Members come and go, and so does this one.
+impl Crawler {
+    pub(crate) fn tick_members(&mut self) {
+        self.membership.tick(&mut self.context);
+        self.settle_signals();
+        if self.membership.is_long_alone(&self.context) {
+            self.ownership.sync(&mut self.context);
+        }
+    }
+
+    /// Editions of the hierarchy are announced and adopted, once our claims are compared and as long as we stay.
+    pub(crate) fn tick_hierarchy(&mut self) {
+        if self.ownership.is_synced() && !self.shutdown.is_stopping() {
+            self.hierarchy_version.tick(&mut self.context, &self.membership);
+            self.settle_signals();
+        }
+    }
+
+    pub(crate) fn tick_shutdown(&mut self) {
+        if !self.shutdown.is_waiting() {
+            return;
+        }
+        self.replication.flush(&mut self.context);
+        let unfinished = Unfinished {
+            fetching: self.crawl.fetches().is_busy() || self.crawl.is_asking(),
+            journals: self.replication.is_recording(),
+            outgoing: !self.routing.outbox().is_empty(),
+        };
+        self.shutdown.tick(&mut self.context, unfinished, &self.ownership, &self.membership);
+        self.settle_signals();
+    }
+}
+
+/// Gossip: what every member tells every other.
+impl Crawler {
+    /// A member told everybody something.
+    pub(crate) fn gossiped(&mut self, gossip: Gossip) {
+        self.membership.heard(self.context.now.moment);
+        match gossip {
+            Gossip::Claims(proofs) => self.hear_claims(proofs),
+            Gossip::RollUp(roll_up) if roll_up.owner != self.context.me => {
+                self.membership.told(roll_up.owner, roll_up.sure_of as usize);
+                self.report.hear(*roll_up, self.context.now.moment);
+            }
+            Gossip::RollUp(_) => {}
+            // What an endorsement says of its author was checked by whoever heard it from the network.
+            Gossip::Endorsement(endorsement) => self.hierarchy_version.endorsed(endorsement),
+            Gossip::Distances(told) => self.delegation.distances_told(&mut self.context, &self.membership, told),
+        }
+    }
+
+    /// Tells everybody what is new, and repairs what was lost on the way.
+    pub(crate) fn tick_gossip(&mut self) {
+        let now = self.context.now.moment;
+        self.ownership.tell_claims(&mut self.context);
+        self.delegation.tick_distances(&mut self.context, &self.membership);
+        self.report.count_members(self.membership.settled(now).len());
+        self.ownership.tick_comparison(&mut self.context, &self.membership);
+        if self.report.is_due(now) {
+            let load = self.migration.load_told();
+            let complete = self.replication.subnets_loading() == 0;
+            self.report.tell(&mut self.context, &self.membership, &self.ownership, &self.crawl, load, complete);
+        }
+    }
+
+    /// What a member knows that we did not. After the first whole comparison we may act on the map.
+    pub(crate) fn compare_answered(&mut self, from: AccessPoint, proofs: Vec<SignedClaim>, more: bool) {
+        let before = self.ownership.register().buckets().to_vec();
+        self.hear_claims(proofs);
+        if self.ownership.comparison_answered(&mut self.context, from, more, &before) {
+            self.routing.wake_all();
+            self.route();
+        }
+    }
+}
+
+/// Claims are heard, stored, proven or doubtful.
+impl Crawler {
+    /// Claims came from elsewhere: believe those that their owners signed and that are stronger than what we know.
+    pub(crate) fn hear_claims(&mut self, proofs: Vec<SignedClaim>) {
+        let mut new = Vec::new();
+        for proof in proofs {
+            if let Some(claim) = self.ownership.check(&mut self.context, &proof)
+                && self.hold(claim, proof.clone())
+            {
+                new.push(proof);
+            }
+        }
+        if !new.is_empty() {
+            self.ownership.store_heard(&mut self.context, new);
+            self.routing.wake_all();
+            self.route();
+        }
+    }
+
+    /// Claims of ours are durable: they hold, are told, and bring their history.
+    pub(crate) fn claims_stored(&mut self, receipt: u64) {
+        let Some(proofs) = self.ownership.stored(receipt) else { return };
+        for proof in proofs {
+            let Ok(claim) = proof.read() else { continue };
+            self.ownership.end_claim(claim.subnet, claim.epoch);
+            if self.hold(claim.clone(), proof.clone()) {
+                self.own_claim_holds(&claim, proof);
+            }
+        }
+        self.ownership.tell_claims(&mut self.context);
+        self.routing.wake_all();
+        self.route();
+    }
+
+    fn own_claim_holds(&mut self, claim: &Claim, proof: SignedClaim) {
+        if claim.released {
+            self.migration.release_stored(&mut self.context, claim.subnet, proof.clone());
+        }
+        match self.ownership.own_claim_holds(&mut self.context, &self.membership, claim, proof) {
+            Some(JournalsAt::Here) => self.replication.load(&mut self.context, claim.subnet, BTreeSet::new()),
+            Some(JournalsAt::Replicas) => self.replication.load_from_replicas(&mut self.context, &self.membership, claim.subnet),
+            None => {}
+        }
+    }
+
+    /// Enters a claim whose signature was checked; has all machines do what follows if it holds. Returns whether it does.
+    pub(crate) fn hold(&mut self, claim: Claim, proof: SignedClaim) -> bool {
+        let Some(holding) = self.ownership.merge(claim, proof) else { return false };
+        let claim = &holding.claim;
+        self.migration.claim_holds(&self.context, claim);
+        self.context.signal(Signal::RollUpChanged);
+        self.settle_signals();
+        let (delegation, context, others) = self.delegating();
+        delegation.claim_holds(context, others, claim, holding.before.as_ref());
+        if claim.owner != self.context.me {
+            self.yield_to(claim.subnet);
+        }
+        if holding.ends_claim_of(self.context.me) {
+            self.give_up(claim.subnet);
+        }
+        if claim.released {
+            self.ownership.freed(self.context.now.moment, claim);
+        }
+        true
+    }
+
+    /// Nobody disputed a claim of ours: it is acted on.
+    pub(crate) fn claim_proven(&mut self, subnet: Subnet) {
+        self.crawl.resume_subnet(&self.context, &subnet);
+    }
+
+    /// Whether somebody disputes a claim of ours could not be heard for a while: it begins anew, with what others may know.
+    pub(crate) fn claim_doubtful(&mut self, subnet: Subnet) {
+        self.dissolve(subnet, true);
+        self.replication.load_from_replicas(&mut self.context, &self.membership, subnet);
+    }
+
+    /// Takes over what is ours to take over, and looks for the history of what already is.
+    pub(crate) fn tick_take_over(&mut self) {
+        if !self.shutdown.is_stopping() {
+            let handed = |subnet: &Subnet, epoch| self.migration.was_handed(subnet, epoch);
+            self.ownership.take_over(&mut self.context, &self.membership, self.delegation.knowledge(), handed);
+        }
+    }
+
+    /// The roster gave somebody up.
+    pub(crate) fn dead(&mut self, gone: AccessPoint) {
+        self.ownership.dead(self.context.now.moment, gone);
+        self.tick_recovery();
+        self.tick_take_over();
+    }
+}
+
+/// Subnets that nobody owns get owners.
+impl Crawler {
+    /// Delegation, with what it reads and where its commands go.
+    pub(crate) fn delegating(&mut self) -> (&mut Delegation, &mut Context, delegation::Others<'_>) {
+        let others = delegation::Others { members: &self.membership, ownership: &self.ownership, shutdown: &self.shutdown };
+        (&mut self.delegation, &mut self.context, others)
+    }
+
+    /// Who crawls this host, if that is decided and they can be reached; if not, sees to it that it gets decided.
+    pub(crate) fn owner_for(&mut self, located: &LocatedHost) -> Option<AccessPoint> {
+        let Crawler { delegation, context, membership: members, ownership, shutdown, crawl, routing, replication, migration, .. } = self;
+        let first = routing.first_for(&located.host);
+        let changing = |subnet: &Subnet| replication.is_loading(subnet) || migration.has_stopped(subnet);
+        let crawls = |subnet: &Subnet, smaller: &Subnet| crawl.sites().is_crawled(&located.host, subnet, smaller);
+        let others = delegation::Others { members, ownership, shutdown };
+        let owner = delegation.owner_for(context, others, located, first, changing, crawls);
+        self.settle_signals();
+        owner
+    }
+
+    /// Whether a host in a claimed subnet of ours is crawled as part of it; if not, it waits until a smaller subnet is settled.
+    pub(crate) fn belongs_here(&mut self, subnet: Subnet, located: &LocatedHost, url: &PageUrl) -> bool {
+        let Crawler { delegation, context, membership: members, ownership, shutdown, crawl, .. } = self;
+        let crawls = |subnet: &Subnet, smaller: &Subnet| crawl.sites().is_crawled(&located.host, subnet, smaller);
+        let others = delegation::Others { members, ownership, shutdown };
+        let here = delegation.belongs_here(context, others, subnet, located, url, crawls);
+        self.settle_signals();
+        here
+    }
+
+    /// A member asks us, the coordinator of an address, to see to it that it gets an owner.
+    pub(crate) fn settle_for(&mut self, ticket: u64, target: ProbeTarget) {
+        let (delegation, context, others) = self.delegating();
+        let standing = delegation.settle_for(context, others, target);
+        self.settle_signals();
+        self.answer(ticket, Response::Settling(standing));
+    }
+
+    /// The coordinator of an address reserved it for us, the steward of the subnet that is to be settled.
+    pub(crate) fn settle_reserved(&mut self, ticket: u64, subnet: Subnet, target: ProbeTarget) {
+        let (delegation, context, others) = self.delegating();
+        let answer = delegation.settle_reserved(context, others, subnet, target);
+        self.settle_signals();
+        self.answer(ticket, answer);
+    }
+
+    /// A subnet's steward asks us to probe.
+    pub(crate) fn probe_for(&mut self, steward: (AccessPoint, u64), order: ProbeOrder) {
+        let held_back = self.view().held_back().is_some();
+        let (delegation, context, others) = self.delegating();
+        delegation.probe_for(context, others, steward, order, held_back);
+    }
+
+    /// Claims are watched, procedures go on.
+    pub(crate) fn tick_settlement(&mut self) {
+        self.ownership.tick_watched(&mut self.context, &self.membership);
+        self.settle_signals();
+        for subnet in self.delegation.due(&self.context) {
+            let (delegation, context, others) = self.delegating();
+            delegation.go_on(context, others, subnet);
+            self.settle_signals();
+        }
+        while let Some((subnet, target)) = self.delegation.next_queued(&self.context) {
+            let (delegation, context, others) = self.delegating();
+            delegation.settle(context, others, subnet, target);
+            self.settle_signals();
+        }
+        self.delegation.limit_asked();
+    }
+}
+
+/// What belongs to this access point changes.
+impl Crawler {
+    /// Gives up the sites of a subnet of ours that lie in smaller claimed ones by now.
+    pub(crate) fn yield_to_smaller(&mut self, subnet: Subnet) {
+        let lost = self.crawl.sites().lost_within(self.context.me, self.ownership.register(), &subnet);
+        if !lost.is_empty() {
+            self.dissolve_hosts(subnet, lost, true);
+            self.report.mark_changed();
+        }
+    }
+
+    /// Somebody else's claim holds: what we crawled in its subnet as part of a larger one is its owner's now.
+    pub(crate) fn yield_to(&mut self, claimed: Subnet) {
+        for ours in self.crawl.sites().larger_than(&claimed) {
+            self.yield_to_smaller(ours);
+        }
+    }
+
+    /// From now on this hierarchy is used. Claims, journals and everything under way stay as they are: whose an address is does not
+    /// depend on it.
+    pub(crate) fn change_hierarchy(&mut self, hierarchy: Arc<Hierarchy>) {
+        self.context.hierarchy = hierarchy;
+        self.delegation.relocate(&self.context, &self.ownership);
+        // Which country and organisation a site counts for may be another now.
+        self.crawl.sites().hosts().for_each(|host| self.report.site_changed(host.clone()));
+        self.routing.wake_all();
+        self.route();
+    }
+}
+
+/// Our own sites are asked for pages, and their URLs taken in.
+impl Crawler {
+    /// The crawl, with what it changes and reads besides.
+    pub(super) fn crawling(&mut self) -> (&mut Crawl, &mut Context, &mut Replication, crawl::Others<'_>) {
+        let Crawler { membership: members, ownership, delegation, migration, routing, .. } = self;
+        let others = crawl::Others { members, ownership, delegation, migration, routing };
+        (&mut self.crawl, &mut self.context, &mut self.replication, others)
+    }
+
+    /// A member hands URLs to us. All hosts of one message are answered together.
+    pub(crate) fn take_in(&mut self, ticket: u64, parcels: Vec<HandOff>) {
+        let changing = self.crawl.is_too_busy(&self.context, &self.replication, &self.ownership, &self.migration, &parcels);
+        if changing || self.shutdown.is_stopping() || !self.ownership.is_synced() {
+            return self.answer(ticket, Response::Busy(1_000));
+        }
+        let (mut ours, mut not_mine) = (Vec::new(), Vec::new());
+        for HandOff { host, arrivals } in parcels {
+            let mine = self.ownership.own_subnet_around(self.context.me, host.address);
+            let fits = arrivals.iter().all(|arrival| arrival.url.host() == host.host);
+            let first = arrivals.first().filter(|_| fits).map(|arrival| &arrival.url);
+            if let (Some(subnet), Some(url)) = (mine, first)
+                && self.belongs_here(subnet, &host, url)
+            {
+                ours.push((host, arrivals));
+            } else {
+                not_mine.push(host.host);
+            }
+        }
+        let (crawl, cx, replication, others) = self.crawling();
+        crawl.admit(cx, replication, others, ours, Reply::Member { ticket, not_mine });
+    }
+
+    /// URLs turned out to be for ourselves.
+    pub(super) fn admit_own(&mut self, located: LocatedHost, items: Vec<Item>) {
+        let arrivals = items.iter().map(|item| item.arrival.clone()).collect();
+        let (crawl, cx, replication, others) = self.crawling();
+        crawl.admit(cx, replication, others, vec![(located, arrivals)], Reply::Own(items));
+    }
+
+    /// Sends what may be sent now.
+    pub(crate) fn visit(&mut self) {
+        if self.view().held_back().is_some() {
+            return;
+        }
+        while let Some((address, host)) = self.crawl.next_turn(&self.context) {
+            let mut turn = Turn::Again;
+            while turn == Turn::Again {
+                let (crawl, cx, replication, others) = self.crawling();
+                turn = crawl.take_turn(cx, replication, others, address, &host);
+                self.settle_signals();
+            }
+        }
+    }
+
+    /// An answer came, or none: it says something of the way, and is read.
+    pub(crate) fn fetched(&mut self, address: IpAddr, mut report: Box<FetchReport>, former: Option<Box<Former>>) {
+        let Some(answered) = self.crawl.answer_came(&mut self.context, address, &mut report) else { return };
+        if let Some(subnet) = answered.subnet {
+            if let Some(rtt_us) = answered.rtt_us {
+                self.delegation.timed(&mut self.context, subnet, rtt_us);
+            }
+            self.time_access(subnet, &report);
+        }
+        self.crawl.read_answer(&mut self.context, &mut self.replication, address, answered, *report, former.map(|former| *former));
+    }
+
+    /// Trees whose time has come are visited again.
+    pub(crate) fn tick_runs(&mut self) {
+        if self.view().held_back().is_none() {
+            let (crawl, cx, replication, others) = self.crawling();
+            crawl.tick_runs(cx, replication, others);
+        }
+        self.settle_signals();
+    }
+}
+
+/// Rows of journals are written, stored and copied.
+impl Crawler {
+    /// Enters what happened into a site's journal.
+    pub(crate) fn journal(&mut self, host: &Host, entry: JournalEntry) {
+        self.crawl.journal(&mut self.context, &mut self.replication, host, entry);
+    }
+
+    /// Rows are durable: what they name goes on its way, and who waited for them is answered.
+    pub(crate) fn rows_stored(&mut self, receipt: u64) {
+        let Some(outgoing) = self.replication.stored(receipt) else { return };
+        self.send_out(outgoing);
+        self.acknowledge();
+    }
+
+    /// URLs named by stored rows go on their way.
+    pub(crate) fn send_out(&mut self, items: Vec<Item>) {
+        if items.is_empty() {
+            return;
+        }
+        self.replication.forward(&items);
+        self.routing.put(items);
+        self.route();
+    }
+
+    /// Rows are stored and copied, and what is of no use any more is dropped.
+    pub(crate) fn tick_copies(&mut self) {
+        self.replication.tick(&mut self.context);
+    }
+
+    /// Journals say how far the URLs that they name have arrived; those of earlier runs go when the newer one is whole.
+    pub(crate) fn tick_journals(&mut self) {
+        for (host, before) in self.replication.newly_forwarded() {
+            self.journal(&host, JournalEntry::Forwarded { before });
+        }
+        self.crawl.drop_superseded(&mut self.context, &mut self.replication);
+    }
+
+    /// A replica answered a copy, or did not.
+    pub(crate) fn copied(&mut self, to: AccessPoint, sent: &BTreeMap<JournalKey, u64>, heads: Option<Vec<(JournalKey, u64)>>) {
+        self.replication.copied(&self.context, to, sent, heads);
+        self.acknowledge();
+        self.replication.send_copies(&mut self.context);
+    }
+
+    /// The living changed: so may the replicas.
+    pub(crate) fn assign_replicas(&mut self) {
+        for site in self.crawl.sites().all() {
+            let next_owner = self.migration.next_owner(&site.key.subnet);
+            self.replication.assign(&self.context, &self.membership, next_owner, &site.key);
+        }
+        self.acknowledge();
+    }
+}
+
+/// A subnet became ours, or is ours no more.
+impl Crawler {
+    /// A replica sent all it had of a subnet, or nothing came of asking it.
+    pub(crate) fn recovered(&mut self, subnet: Subnet, from: AccessPoint, journals: Option<Vec<(JournalKey, Vec<JournalEntry>)>>) {
+        self.replication.recovered(&self.context, subnet, from, journals);
+        self.begin_if_known(subnet);
+    }
+
+    /// Our own store's journals of a subnet of ours were read.
+    pub(crate) fn loaded(&mut self, subnet: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>) {
+        self.replication.loaded(subnet, journals);
+        self.begin_if_known(subnet);
+    }
+
+    /// Replicas that did not answer are asked again, or not waited for.
+    pub(crate) fn tick_recovery(&mut self) {
+        let (begin, unheard) = self.replication.ask_again(&mut self.context);
+        for subnet in begin {
+            self.begin_if_known(subnet);
+        }
+        for subnet in unheard {
+            self.replication.ask_others(&mut self.context, &self.membership, subnet);
+            self.begin_if_known(subnet);
+        }
+    }
+
+    /// When all that can be had of a subnet's history is here, its sites stand where their former owner stood.
+    fn begin_if_known(&mut self, subnet: Subnet) {
+        let Some(found) = self.replication.take_found(&subnet) else { return };
+        self.report.mark_changed();
+        let claim = self.ownership.register().claim(&subnet).filter(|claim| claim.owner == self.context.me);
+        let Some((reason, epoch)) = claim.map(|claim| (claim.reason, claim.epoch)) else { return };
+        if let Some(rest) = found.rest_after(reason) {
+            self.delegation.rest_subnet(&self.context, subnet, rest);
+        }
+        self.migration.read_history(&self.context, subnet, found.ownership_histories());
+        let mut outgoing = Vec::new();
+        for (copy, former) in found.into_journals() {
+            outgoing.extend(self.begin_from(copy, former, epoch));
+        }
+        // Not before all stand: what leads from one to another must not open it anew.
+        self.send_out(outgoing);
+        self.yield_to_smaller(subnet);
+        self.routing.wake_all();
+    }
+
+    /// A site begins where another's journal ends. Returns what that named for others, if it may go on its way at once.
+    fn begin_from(&mut self, copy: JournalCopy, former: Option<JournalCopy>, epoch: u64) -> Vec<Item> {
+        let (crawl, cx, replication, others) = self.crawling();
+        crawl.begin_from(cx, replication, others, copy, former, epoch)
+    }
+
+    /// A subnet is not ours any more: nothing of it is asked, counted or sent from here. If another one has it, it is handed what
+    /// its sites began with and what waits here: its claim may be as old as ours, or our replicas could not tell it.
+    pub(crate) fn give_up(&mut self, subnet: Subnet) {
+        let reroute = self.ownership.register().claim(&subnet).is_some();
+        self.replication.stop_loading(&subnet);
+        self.ownership.unwatch(&subnet);
+        self.migration.forget_accesses(&subnet);
+        self.dissolve(subnet, reroute);
+        self.report.mark_changed();
+    }
+
+    /// Forgets a subnet's sites. With `reroute` their waiting URLs go on their way again.
+    pub(crate) fn dissolve(&mut self, subnet: Subnet, reroute: bool) {
+        let hosts = self.crawl.sites().within(&subnet).cloned().collect();
+        self.dissolve_hosts(subnet, hosts, reroute);
+    }
+
+    /// The same for some of a subnet's sites.
+    pub(crate) fn dissolve_hosts(&mut self, subnet: Subnet, hosts: Vec<Host>, reroute: bool) {
+        let items = self.crawl.dissolve(&mut self.context, &mut self.replication, &subnet, &hosts, reroute);
+        self.routing.put(items);
+        hosts.iter().for_each(|host| self.report.forget_site(host));
+        // Whoever handed us URLs of these sites that were not recorded yet hears that they are not here.
+        self.acknowledge();
+    }
+}
+
+/// URLs on their way to their owners.
+impl Crawler {
+    /// People named starting points.
+    pub(crate) fn seeds(&mut self, urls: Vec<PageUrl>) {
+        self.routing.seeds(&mut self.context, urls);
+        self.route();
+    }
+
+    /// The DNS answered.
+    pub(crate) fn resolved(&mut self, host: &Host, answer: Result<LocatedHost, ResolveError>) {
+        self.routing.resolved(&mut self.context, host, answer);
+        self.route();
+    }
+
+    /// The host's steward answered.
+    pub(crate) fn located(&mut self, host: &Host, answer: Result<LocatedHost, ResolveError>) {
+        if self.routing.located(&mut self.context, host, answer) {
+            self.route();
+        }
+    }
+
+    /// An owner answered a hand-off.
+    pub(crate) fn handed_off(&mut self, question: u64, answer: Option<Response>) {
+        let done = self.routing.handed_off(&self.context, question, answer);
+        self.replication.delivered(&done);
+        self.route();
+    }
+
+    /// Sends every URL on its way that may have become routable: to its owner, or into a site of ours.
+    pub(crate) fn route(&mut self) {
+        if self.shutdown.is_over() || (self.shutdown.is_draining() && self.routing.outbox().is_empty()) {
+            return;
+        }
+        let mut bound = Bound::new();
+        for host in self.routing.due(&self.context) {
+            match self.routing.place(&mut self.context, &self.membership, &host) {
+                Place::At(located) => {
+                    let owner = self.owner_for(&located);
+                    if let Some((located, items)) = self.routing.bind(&self.context, &mut bound, located, owner) {
+                        self.admit_own(located, items);
+                    }
+                }
+                Place::Nowhere(items) => self.replication.delivered(&items),
+                Place::Unknown => {}
+            }
+        }
+        self.routing.send(&mut self.context, bound);
+    }
+
+    /// Answers everybody whose arrivals are recorded by now.
+    pub(crate) fn acknowledge(&mut self) {
+        let recorded = |key: &_, upto| self.replication.is_recorded(key, upto);
+        let delivered = self.routing.acknowledge(&mut self.context, recorded, |key| self.crawl.sites().owns(key));
+        self.replication.delivered(&delivered);
+    }
+}
+
+/// Hand-overs and the judgements before them.
+impl Crawler {
+    /// Has migration do something, with all that it reads; then what it wants of others is done.
+    fn migrate<T>(&mut self, act: impl FnOnce(&mut Migration, &mut Context, &Surroundings<'_>) -> T) -> T {
+        let held_back = self.view().held_back().is_some();
+        let around = Surroundings {
+            membership: &self.membership,
+            ownership: &self.ownership,
+            crawl: &self.crawl,
+            replication: &self.replication,
+            delegation: &self.delegation,
+            report: &self.report,
+            held_back,
+        };
+        let done = act(&mut self.migration, &mut self.context, &around);
+        self.settle_signals();
+        done
+    }
+
+    /// A subnet of ours should have another owner.
+    pub(crate) fn hand_over(&mut self, subnet: Subnet, to: AccessPoint, why: String) {
+        self.migrate(|migration, cx, around| migration.propose(cx, around, [Proposal { subnet, to, why }]));
+    }
+
+    /// An owner offers us a subnet.
+    pub(crate) fn offered(&mut self, ticket: u64, offer: Offer) {
+        self.migrate(|migration, cx, around| migration.offered(cx, around, ticket, offer));
+    }
+
+    /// An owner hands us a subnet whose journals are all here.
+    pub(crate) fn take_over(&mut self, from: AccessPoint, ticket: u64, release: SignedClaim) {
+        if self.migration.handed_over(&mut self.context, from, ticket, &release) {
+            self.hear_claims(vec![release]);
+            self.tick_recovery();
+            self.tick_take_over();
+            self.answer(ticket, Response::Noted);
+        }
+    }
+
+    /// Whoever we offered a subnet to answered, or did not.
+    pub(crate) fn offer_answered(&mut self, subnet: Subnet, from: AccessPoint, answer: Option<Response>) {
+        self.migration.offer_answered(&mut self.context, subnet, from, answer);
+        self.settle_signals();
+    }
+
+    /// Takes every hand-over one step further, if it is time.
+    pub(crate) fn tick_moves(&mut self) {
+        for subnet in self.migration.outgoing() {
+            self.migrate(|migration, cx, around| migration.step(cx, around, subnet));
+        }
+    }
+
+    /// Looks at how busy we are.
+    pub(crate) fn tick_load(&mut self) {
+        self.migrate(|migration, cx, around| migration.tick_load(cx, around));
+    }
+
+    /// A request to a server of ours ended.
+    pub(crate) fn time_access(&mut self, subnet: Subnet, report: &FetchReport) {
+        self.migrate(|migration, cx, around| migration.time_access(cx, around, subnet, report));
+    }
+
+    /// A tree of a subnet of ours is done for this time.
+    pub(crate) fn end_access(&mut self, subnet: Subnet) {
+        self.migrate(|migration, cx, around| migration.end_access(cx, around, subnet));
+    }
+
+    /// The next owner of a subnet is known, or there is none any more: who has copies of its journals is another now.
+    pub(crate) fn next_owner_changed(&mut self, subnet: Subnet) {
+        self.replication.assign_subnet(&self.context, &self.membership, self.migration.next_owner(&subnet), &subnet);
+    }
+
+    /// A subnet stays: its crawl goes on.
+    pub(crate) fn hand_over_called_off(&mut self, subnet: Subnet) {
+        self.next_owner_changed(subnet);
+        self.crawl.resume_subnet(&self.context, &subnet);
+        self.route();
+    }
+
+    /// Nothing of a subnet is under way any more: its last row, if it has a journal, is stored with all before it.
+    pub(crate) fn hand_over_closes(&mut self, last_row: Option<(Host, JournalEntry)>) {
+        if let Some((host, entry)) = last_row {
+            self.journal(&host, entry);
+        }
+        self.replication.flush(&mut self.context);
+    }
+}

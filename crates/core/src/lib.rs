@@ -20,3 +20,4 @@ pub(crate) mod requests;
 pub mod routing;
 mod settings;
 pub(crate) mod signal;
+pub mod timers;

@@ -31,11 +31,11 @@ impl DeferredQueries {
         let now = Instant::now();
         let (over, waiting) = std::mem::take(&mut self.waiting)
             .into_iter()
-            .partition(|(subject, _, until)| *until <= now || crawler.unlocated(subject).is_none());
+            .partition(|(subject, _, until)| *until <= now || crawler.view().unlocated(subject).is_none());
         self.waiting = waiting;
         for (subject, reply, _) in over {
             // A caller that has stopped waiting is no error.
-            let _ = reply.send(crawler.why(&subject));
+            let _ = reply.send(crawler.view().why(&subject));
         }
     }
 }

@@ -101,25 +101,29 @@ impl QueryHandler {
     pub fn answer(&mut self, query: Query, crawler: &Crawler, executor: &Executor) -> Option<Action> {
         // A caller that has stopped waiting is no error.
         match query {
-            Query::Status(reply) => drop(reply.send(crawler.status(self.outside(executor)))),
-            Query::Members(reply) => drop(reply.send(crawler.members())),
-            Query::Ownership { after, limit, reply } => drop(reply.send(crawler.ownership(after, limit))),
-            Query::Results(reply) => drop(reply.send(crawler.results())),
-            Query::Servers { after, limit, reply } => drop(reply.send(crawler.servers(after.as_ref(), limit))),
-            Query::Why { subject, reply } => match crawler.unlocated(&subject).filter(|_| self.deferred.has_room()) {
+            Query::Status(reply) => drop(reply.send(crawler.view().status(self.outside(executor)))),
+            Query::Members(reply) => drop(reply.send(crawler.view().members())),
+            Query::Ownership { after, limit, reply } => drop(reply.send(crawler.view().ownership(after, limit))),
+            Query::Results(reply) => drop(reply.send(crawler.view().results())),
+            Query::Servers { after, limit, reply } => drop(reply.send(crawler.view().servers(after.as_ref(), limit))),
+            Query::Why { subject, reply } => match crawler.view().unlocated(&subject).filter(|_| self.deferred.has_room()) {
                 Some(host) => {
                     self.deferred.wait(subject, reply);
                     return Some(Action::Handle(Event::Wanted(host)));
                 }
-                None => drop(reply.send(crawler.why(&subject))),
+                None => drop(reply.send(crawler.view().why(&subject))),
             },
             Query::AddSeeds { urls, reply } => return Some(Action::AddSeeds { urls, reply }),
             Query::Move { subnet, to, reply } => {
-                drop(reply.send(MoveView { subnet, to, refused_text: crawler.may_move(&subnet, &to).err().map(|why| why.to_string()) }));
+                drop(reply.send(MoveView {
+                    subnet,
+                    to,
+                    refused_text: crawler.view().may_move(&subnet, &to).err().map(|why| why.to_string()),
+                }));
                 return Some(Action::Handle(Event::Move { subnet, to }));
             }
             Query::Leave(reply) => {
-                let _ = reply.send(LeaveView { released: crawler.subnets_held() as u64 });
+                let _ = reply.send(LeaveView { released: crawler.view().subnets_held() as u64 });
                 return Some(Action::Handle(Event::Leave));
             }
         }

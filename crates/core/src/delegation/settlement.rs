@@ -5,7 +5,6 @@
 
 use crate::{
     context::Context,
-    crawler::Pending,
     delegation::{
         Delegation, Step, Verdict,
         address_assignment::{coordinator_of, may_settle, standing_around},
@@ -15,6 +14,7 @@ use crate::{
         search::Surroundings,
     },
     ownership::register::claimable,
+    requests::Pending,
     signal::Signal,
 };
 use nearcrawl_model::{

@@ -2,10 +2,10 @@
 
 use crate::{
     context::Context,
-    crawler::Pending,
     event::{Command, PeerCommand},
     membership::Membership,
     ownership::Ownership,
+    requests::Pending,
 };
 use nearcrawl_model::{
     access_point::AccessPoint,

@@ -18,7 +18,7 @@ const DENIED: &str = "hosts on the deny list";
 
 impl View<'_> {
     /// Why nothing may be fetched now, if so.
-    pub(crate) fn held_back(&self) -> Option<HeldBack> {
+    pub fn held_back(&self) -> Option<HeldBack> {
         if self.shutdown.is_stopping() {
             Some(HeldBack::Stopping)
         } else if let Some(reason) = self.membership.fenced(self.context.now.moment) {

@@ -22,4 +22,4 @@ mod why;
 pub use counters::Counters;
 pub(crate) use machine::Report;
 pub use status::Outside;
-pub(crate) use view::View;
+pub use view::View;

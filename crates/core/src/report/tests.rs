@@ -235,7 +235,7 @@ impl Played {
     /// Everything under way is done, and time passes, until nothing is left to do.
     fn finish(&mut self, links: &[&str]) {
         for _ in 0..1_000 {
-            if self.crawler.all_done() {
+            if self.crawler.view().all_done() {
                 return;
             }
             if self.fetches.is_empty() { self.pass(100) } else { self.web_answers(links) }
@@ -300,6 +300,6 @@ impl Played {
     }
 
     fn why(&self, text: &str) -> WhyView {
-        self.crawler.why(&text.parse::<Subject>().unwrap())
+        self.crawler.view().why(&text.parse::<Subject>().unwrap())
     }
 }

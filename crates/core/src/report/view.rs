@@ -1,31 +1,42 @@
 //! What can be read of an access point? All machines; and in order, page by page: who is there, what is whose, which servers are on record.
 
-use super::{Outside, Report, status};
+use super::{Counters, Outside, Report, status};
 use crate::{
     context::Context,
     crawl::Crawl,
     delegation::Delegation,
+    hierarchy_version::HierarchyVersion,
     membership::{Membership, Shutdown},
-    migration::{Migration, handover::Surroundings},
+    migration::{
+        Migration,
+        handover::{Immovable, Stage, Surroundings},
+    },
     ownership::Ownership,
     replication::Replication,
     routing::Routing,
 };
 use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
+    claim::Claim,
+    edition::Edition,
     subnet::Subnet,
+    summary::SwarmResults,
     time::{Millis, Moment},
     url::Host,
     view::{Liveness, MemberView, OwnershipView, ProgressView, ServersPage, StatusView},
 };
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
-/// Reads all machines to answer a question; changes none.
+/// All machines of an access point, to be read: what the process and people may ask. It changes none of them.
 #[derive(Clone, Copy)]
-pub(crate) struct View<'a> {
+pub struct View<'a> {
     pub(crate) context: &'a Context,
     pub(crate) membership: &'a Membership,
     pub(crate) shutdown: &'a Shutdown,
+    pub(crate) hierarchy_version: &'a HierarchyVersion,
     pub(crate) ownership: &'a Ownership,
     pub(crate) delegation: &'a Delegation,
     pub(crate) routing: &'a Routing,
@@ -50,14 +61,14 @@ impl<'a> View<'a> {
     }
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
     /// Everything about itself, in numbers and one sentence.
-    pub(crate) fn status(&self, outside: Outside) -> StatusView {
+    pub fn status(&self, outside: Outside) -> StatusView {
         status::status(self, outside)
     }
 
     /// The members: itself first, then the others in order, then those that were given up and still own something.
-    pub(crate) fn members(&self) -> Vec<MemberView> {
+    pub fn members(&self) -> Vec<MemberView> {
         let now = self.context.now.moment;
         let me = self.member(self.context.me, Liveness::Alive, now.since(self.context.started));
         let others = self.membership.standings().iter().map(|(member, standing)| match standing.silent_since {
@@ -107,7 +118,7 @@ impl View<'_> {
     }
 
     /// Whose the subnets after `after` are, in address order, at most `most` of them.
-    pub(crate) fn ownership(&self, after: Option<Subnet>, most: usize) -> Vec<OwnershipView> {
+    pub fn ownership(&self, after: Option<Subnet>, most: usize) -> Vec<OwnershipView> {
         let known = self.known_members();
         let view = |claim| OwnershipView::new(claim, |short| known.get(&short).copied());
         self.ownership.register().after(after).take(most).map(view).collect()
@@ -119,7 +130,7 @@ impl View<'_> {
     }
 
     /// The records of its own servers after `after`, in the order of their names, at most `most` of them (at least one).
-    pub(crate) fn servers(&self, after: Option<&Host>, most: usize) -> ServersPage {
+    pub fn servers(&self, after: Option<&Host>, most: usize) -> ServersPage {
         let mut sites = self.crawl.sites().after(after).peekable();
         let servers: Vec<_> = sites.by_ref().take(most.max(1)).map(|site| site.record.clone()).collect();
         let next = sites.peek().and_then(|_| servers.last()).map(|record| record.host.clone());
@@ -127,7 +138,7 @@ impl View<'_> {
     }
 
     /// How far it is.
-    pub(crate) fn progress(&self) -> ProgressView {
+    pub fn progress(&self) -> ProgressView {
         ProgressView {
             pages: self.context.counters.pages,
             waiting: self.crawl.sites().all().map(|site| site.frontier.len() as u64).sum(),
@@ -135,5 +146,69 @@ impl View<'_> {
             servers: self.crawl.sites().len() as u64,
             bytes: self.context.counters.bytes,
         }
+    }
+
+    /// Whether everything that was named is done and stored. What a spent page budget holds back does not count.
+    pub fn all_done(&self) -> bool {
+        !self.has_work()
+    }
+
+    /// The edition of the hierarchy in use, and the one that this access point votes for; none if the process did not say what it has.
+    pub fn editions(&self) -> Option<(Edition, Edition)> {
+        self.hierarchy_version.editions()
+    }
+
+    /// The members that count, to be remembered for the next start.
+    pub fn settled_members(&self) -> BTreeSet<AccessPoint> {
+        self.membership.settled(self.context.now.moment)
+    }
+
+    /// Where other members can be reached, as complete multiaddrs.
+    pub fn member_addresses(&self) -> Vec<String> {
+        self.membership.all_addresses().cloned().collect()
+    }
+
+    /// How many subnets this access point holds.
+    pub fn subnets_held(&self) -> usize {
+        self.ownership.register().count(&self.context.me)
+    }
+
+    /// The claim that holds for exactly this subnet, as far as this access point knows.
+    pub fn claim_of(&self, subnet: &Subnet) -> Option<&'a Claim> {
+        self.ownership.register().claim(subnet)
+    }
+
+    /// The claim that says whose an address is, as far as this access point knows; a released one says that it is nobody's for the moment.
+    pub fn claim_around(&self, address: IpAddr) -> Option<&'a Claim> {
+        self.ownership.register().around(address)
+    }
+
+    /// What it did and refused since it started.
+    pub fn counters(&self) -> &'a Counters {
+        &self.context.counters
+    }
+
+    /// What the swarm knows so far, as far as this access point knows.
+    pub fn results(&self) -> SwarmResults {
+        self.report.results(self.context, self.membership, self.ownership)
+    }
+
+    /// How far everything is that is being handed over from here or to us.
+    pub fn stages(&self) -> impl Iterator<Item = Stage> + use<'a> {
+        self.migration.stages()
+    }
+
+    /// How far a subnet is on its way from here to another owner, or from another owner to us.
+    pub fn moving(&self, subnet: &Subnet) -> Option<Stage> {
+        self.migration.stage_of(subnet)
+    }
+
+    /// Whether a subnet can be handed over to somebody now; the epoch of our claim to it.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot.
+    pub fn may_move(&self, subnet: &Subnet, to: &AccessPoint) -> Result<u64, Immovable> {
+        self.migration.may_move(self.context, &self.surroundings(), subnet, to)
     }
 }

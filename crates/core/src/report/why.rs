@@ -22,7 +22,7 @@ const MAX_NAMED: usize = 5;
 
 impl View<'_> {
     /// Why this is crawled by whom, and when. What is not known here is left out.
-    pub(crate) fn why(&self, subject: &Subject) -> WhyView {
+    pub fn why(&self, subject: &Subject) -> WhyView {
         let (host, url) = match subject {
             Subject::Url(url) => (Some(url.host()), Some(url)),
             Subject::Host(host) => (Some(host.clone()), None),
@@ -70,7 +70,7 @@ impl View<'_> {
     }
 
     /// The host of a subject whose place is to be asked for before anything can be said of it.
-    pub(crate) fn unlocated(&self, subject: &Subject) -> Option<Host> {
+    pub fn unlocated(&self, subject: &Subject) -> Option<Host> {
         let host = match subject {
             Subject::Url(url) => url.host(),
             Subject::Host(host) => host.clone(),

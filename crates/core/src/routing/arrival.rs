@@ -8,9 +8,9 @@ use super::{
 };
 use crate::{
     context::Context,
-    crawler::Pending,
     event::{Command, PeerCommand, WebCommand},
     membership::Membership,
+    requests::Pending,
 };
 use nearcrawl_model::{
     access_point::AccessPoint,

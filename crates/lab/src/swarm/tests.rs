@@ -119,7 +119,7 @@ fn finish(world: &mut World, truth: &Truth, limit: Millis) -> SwarmResults {
         let missing: Vec<_> = truth.asked.keys().filter(|url| !fetched.contains_key(url)).map(PageUrl::as_str).collect();
         for number in world.running() {
             let results = world.results(number).unwrap();
-            let held = world.crawler(number).unwrap().held_back();
+            let held = world.crawler(number).unwrap().view().held_back();
             eprintln!("{number}: {:?} {:?} {held:?}", results.summary.total, results.in_transition_text);
         }
         panic!("not done after {limit} ms: {} of {} missing: {missing:?}", missing.len(), truth.asked.len());

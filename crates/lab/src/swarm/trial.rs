@@ -237,7 +237,7 @@ impl Course {
             _ => {
                 let subnet = self.subnets[self.random.random_range(0..self.subnets.len())];
                 let owner = (0..self.trial.members as usize).find(|number| {
-                    let claim = self.world.crawler(*number).and_then(|crawler| crawler.claim_of(&subnet));
+                    let claim = self.world.crawler(*number).and_then(|crawler| crawler.view().claim_of(&subnet));
                     claim.is_some_and(|claim| claim.owner == self.world.member(*number))
                 });
                 if let Some(owner) = owner {

@@ -384,7 +384,7 @@ impl World {
 
     /// What an access point answers to `results`.
     pub fn results(&self, number: usize) -> Option<SwarmResults> {
-        self.crawler(number).map(Crawler::results)
+        self.crawler(number).map(|crawler| crawler.view().results())
     }
 
     /// What is on an access point's disk.
@@ -395,7 +395,7 @@ impl World {
     #[cfg(test)]
     /// Who holds a subnet, as each running access point sees it.
     pub(crate) fn owners_of(&self, subnet: &Subnet) -> BTreeSet<Option<AccessPoint>> {
-        self.nodes.values().filter_map(|node| node.crawler.as_ref()).map(|c| c.claim_of(subnet).map(|claim| claim.owner)).collect()
+        self.nodes.values().filter_map(|node| node.crawler.as_ref()).map(|c| c.view().claim_of(subnet).map(|claim| claim.owner)).collect()
     }
 
     /// The way to a server and back, in microseconds.
@@ -457,7 +457,7 @@ impl World {
         let wake = crawler.wake_at().max(now.moment.after(1));
         if now.moment.since(node.saved) >= SAVE_MEMBERS {
             node.saved = now.moment;
-            node.disk.members = crawler.settled_members();
+            node.disk.members = crawler.view().settled_members();
         }
         if node.wake.is_none_or(|due| wake < due) {
             node.wake = Some(wake);

@@ -6,8 +6,8 @@ use super::{
 };
 use crate::{
     context::Context,
-    crawler::Pending,
     event::{Command, PeerCommand},
+    requests::Pending,
     signal::Signal,
 };
 use nearcrawl_model::{

@@ -41,7 +41,7 @@ fn a_server_that_needs_no_rest_has_one_page_read_and_one_on_its_way_and_no_more(
     let mut played = first_of_three(0);
     played.lands();
     assert_eq!(played.asked_for(), PAGES[..2]);
-    let state = |played: &Played, page: &str| played.crawler.why(&Subject::Url(url(page))).state_text.unwrap();
+    let state = |played: &Played, page: &str| played.crawler.view().why(&Subject::Url(url(page))).state_text.unwrap();
     assert_eq!(state(&played, PAGES[0]), "was fetched and is being parsed");
     assert_eq!(state(&played, PAGES[1]), "is being fetched");
     played.lands();
@@ -51,7 +51,7 @@ fn a_server_that_needs_no_rest_has_one_page_read_and_one_on_its_way_and_no_more(
     played.lands();
     assert_eq!(played.asked_for(), PAGES[1..]);
     played.finish(&[]);
-    let record = &played.crawler.servers(None, 1).servers[0];
+    let record = &played.crawler.view().servers(None, 1).servers[0];
     assert_eq!((record.pages, record.known, record.accounted()), (4, 4, 4));
 }
 

@@ -78,8 +78,8 @@ fn a_robots_txt_at_another_host_of_ours_holds_for_the_first() {
         assert_eq!(played.others_until(from, Some(to)), Some(address.to_owned()), "{from}");
     }
     assert_eq!(played.others_until("http://a.ke/secret/x", None), None, "it is forbidden");
-    assert!(played.crawler.all_done(), "{}", played.sentence());
-    let record = played.crawler.servers(None, 10).servers.into_iter().find(|record| record.host == host("a.ke")).unwrap();
+    assert!(played.crawler.view().all_done(), "{}", played.sentence());
+    let record = played.crawler.view().servers(None, 10).servers.into_iter().find(|record| record.host == host("a.ke")).unwrap();
     assert_eq!((record.refused_by_robots, record.by_status.get(&404)), (1, Some(&1)));
 }
 
@@ -93,7 +93,7 @@ fn a_robots_txt_that_leads_where_we_may_not_ask_keeps_us_out() {
         assert_eq!(played.asks(120_000), asked("http://a.ke/robots.txt", "9.0.1.1"));
         played.answers(moved(to), None);
         assert_eq!(played.asks(5_000), None, "{to}");
-        let record = &played.crawler.servers(None, 1).servers[0];
+        let record = &played.crawler.view().servers(None, 1).servers[0];
         assert_eq!((record.refused_by_robots, record.pages, record.state), (1, 0, RunState::Complete), "{to}");
         assert_eq!(record.status, ServerStatus::Robots, "{to}");
         assert!(played.why("http://a.ke/").robots_text.unwrap().starts_with("could not be fetched, so nothing is requested"), "{to}");
@@ -128,7 +128,7 @@ fn robots_txt_that_is_refused_is_asked_for_three_times_and_later_each_time_it_sa
     }
     assert!((30_000..=30_200).contains(&waits[1]) && (90_000..=90_200).contains(&waits[2]), "{waits:?}");
     assert_eq!(played.asks(120_000), None, "it stays out");
-    assert_eq!(played.crawler.servers(None, 1).servers[0].refused_by_robots, 1);
+    assert_eq!(played.crawler.view().servers(None, 1).servers[0].refused_by_robots, 1);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn links_of_a_nofollow_page_are_not_followed_and_robots_wishes_are_on_the_record
     let page = PageFacts { links, no_index: true, no_follow: true, ..PageFacts::default() };
     played.answers(FetchOutcome::Page { status: 200, page }, None);
     assert_eq!(played.asks(120_000), None);
-    let record = &played.crawler.servers(None, 1).servers[0];
+    let record = &played.crawler.view().servers(None, 1).servers[0];
     assert_eq!((record.pages, record.known, record.no_index, record.no_follow), (1, 1, 1, 1));
 }
 
@@ -177,8 +177,8 @@ fn a_server_that_is_down_says_why_and_one_that_refuses_is_not_down() {
         played.asks(120_000).expect("the page is asked for");
         played.answers(FetchOutcome::Failed(failure), None);
         played.pass(5_000);
-        assert_eq!(played.crawler.servers(None, 1).servers[0].status, status);
-        assert_eq!(played.crawler.counters().failures, [(failure, 1)].into());
+        assert_eq!(played.crawler.view().servers(None, 1).servers[0].status, status);
+        assert_eq!(played.crawler.view().counters().failures, [(failure, 1)].into());
         let said = played.why("a.ke").answer_text;
         assert!(said.contains(words), "{said}");
     }

@@ -8,7 +8,7 @@ use nearcrawl_model::view::{Activity, State};
 fn a_crawl_alone_goes_from_nothing_to_done_and_says_every_step() {
     let mut played = Played::alone();
     assert_eq!(played.crawler.view().activity(), Activity::NothingSeeded);
-    assert!(played.crawler.all_done());
+    assert!(played.crawler.view().all_done());
 
     played.slow_dns = true;
     played.seed("http://a.ke/");
@@ -41,7 +41,7 @@ fn what_cannot_be_crawled_is_not_called_nothing() {
     assert_eq!(played.sentence(), "no work: every host named so far is denied by the configuration");
     played.seed("http://nowhere.ke/");
     assert_eq!(played.sentence(), "no work: no usable address was found for the hosts of 1 URL");
-    assert!(played.crawler.all_done());
+    assert!(played.crawler.view().all_done());
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn urls_of_others_are_on_their_way_until_they_are_taken_in() {
     assert!(played.crawler.view().has_work());
     played.answer(|request| matches!(request, Request::HandOff(_)).then(|| Response::HandedOff { not_mine: Vec::new() }));
     assert_eq!(played.sentence(), "no work: no server named so far is in a subnet of this access point");
-    assert!(played.crawler.all_done());
+    assert!(played.crawler.view().all_done());
 }
 
 #[test]

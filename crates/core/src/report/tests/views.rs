@@ -15,7 +15,7 @@ fn the_status_adds_up_what_was_done_and_refused() {
         limits: vec![LimitView { name: "connections".into(), used: 3, max: 512 }],
         ..Outside::default()
     };
-    let status = played.crawler.status(outside.clone());
+    let status = played.crawler.view().status(outside.clone());
     assert_eq!((status.version.as_str(), status.state, status.servers), ("1.2.3", State::Idle, 1));
     assert_eq!((status.work.pages, status.work.requests, status.work.lookups), (2, 3, 1));
     assert_eq!((status.subnets_owned, status.subnets_claimed, status.waiting_urls, status.outgoing_urls), (1, 1, 0, 0));
@@ -28,7 +28,7 @@ fn the_status_adds_up_what_was_done_and_refused() {
     assert!(status.limits.iter().any(|limit| limit.name == "connections"));
 
     let full = Outside { limit_reached: Some("the disk is full".into()), ..outside };
-    assert_eq!(played.crawler.status(full).state_text, "stopped: the disk is full");
+    assert_eq!(played.crawler.view().status(full).state_text, "stopped: the disk is full");
 }
 
 #[test]
@@ -37,16 +37,16 @@ fn members_are_listed_with_what_they_hold_and_how_alive_they_are() {
     played.meet(2);
     played.claimed_by(2, "9.0.1.0/24", false);
     played.claimed_by(3, "9.0.2.0/24", false);
-    let peers = played.crawler.members();
+    let peers = played.crawler.view().members();
     assert_eq!((peers[0].is_me, peers[0].access_point, peers[0].addresses.len()), (true, member(1), 1));
     assert_eq!((peers[1].access_point, peers[1].liveness, peers[1].subnets), (member(2), Liveness::Alive, 1));
     assert_eq!(peers[1].addresses, ["/ip4/9.9.9.2/tcp/4817"]);
     assert_eq!(peers.len(), 2, "an owner that was never met is no member");
     played.answering.clear();
     played.pass(60_000);
-    let stands: Vec<_> = played.crawler.members().iter().map(|peer| (peer.access_point, peer.liveness)).collect();
+    let stands: Vec<_> = played.crawler.view().members().iter().map(|peer| (peer.access_point, peer.liveness)).collect();
     assert!(stands.contains(&(member(2), Liveness::Silent)), "{stands:?}");
-    let members = played.crawler.status(Outside::default()).members;
+    let members = played.crawler.view().status(Outside::default()).members;
     assert_eq!((members.alive, members.silent), (1, 1));
 }
 
@@ -58,16 +58,16 @@ fn claims_and_servers_come_in_order_page_by_page() {
     }
     played.finish(&[]);
     let names = |page: &nearcrawl_model::view::ServersPage| page.servers.iter().map(|record| record.host.to_string()).collect::<Vec<_>>();
-    let first = played.crawler.servers(None, 2);
+    let first = played.crawler.view().servers(None, 2);
     assert_eq!((names(&first), first.next.clone()), (vec!["a.ke".to_owned(), "b.ke".to_owned()], Some(host("b.ke"))));
-    let second = played.crawler.servers(first.next.as_ref(), 2);
+    let second = played.crawler.view().servers(first.next.as_ref(), 2);
     assert_eq!((names(&second), second.next), (vec!["c.ke".to_owned()], None));
-    assert_eq!(played.crawler.servers(None, 3).next, None, "no page follows that would be empty");
+    assert_eq!(played.crawler.view().servers(None, 3).next, None, "no page follows that would be empty");
 
-    let all = played.crawler.ownership(None, 100);
+    let all = played.crawler.view().ownership(None, 100);
     assert_eq!(all.iter().map(|claim| claim.subnet.to_string()).collect::<Vec<_>>(), ["9.0.1.0/24", "9.0.2.0/24"]);
-    assert_eq!(played.crawler.ownership(None, 1), all[..1]);
-    assert_eq!(played.crawler.ownership(Some(all[0].subnet), 100), all[1..]);
+    assert_eq!(played.crawler.view().ownership(None, 1), all[..1]);
+    assert_eq!(played.crawler.view().ownership(Some(all[0].subnet), 100), all[1..]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ const SHAPE: TableShape = TableShape { hosts: 24, hosts_per_subnet: 1, pages: 4,
 const PLACES: [u8; 5] = [5, 25, 50, 75, 95];
 
 fn delegation(world: &World, number: usize) -> DelegationView {
-    world.crawler(number).unwrap().status(Outside::default()).delegation
+    world.crawler(number).unwrap().view().status(Outside::default()).delegation
 }
 
 /// Who of these is nearest to a subnet.
@@ -35,7 +35,7 @@ fn the_nearest_gets_it_with_few_probes_and_everybody_learns_what_they_measured()
         assert_eq!(told, world.ledger.probes(), "every probe is accounted for");
         assert!(told < 4 * settled, "{told} probes for {settled} subnets: asking everybody takes five each");
         for subnet in subnets(&world) {
-            let owner = world.crawler(0).unwrap().claim_of(&subnet).unwrap().owner;
+            let owner = world.crawler(0).unwrap().view().claim_of(&subnet).unwrap().owner;
             extra.push(world.round_trip_us(owner, subnet.first()) - nearest(&world, &subnet, &[0, 1, 2, 3, 4]));
         }
         assert!(views.iter().all(|view| view.observations > 0), "what one measured everybody learns from its claim");
@@ -63,7 +63,7 @@ fn after_a_death_who_measured_a_subnet_takes_it_without_a_probe() {
     finish(&mut world, &truth, 20 * MINUTE);
     let claims = |world: &World| -> BTreeMap<Subnet, _> {
         let first = world.crawler(world.running()[0]).unwrap();
-        subnets(world).into_iter().map(|subnet| (subnet, first.claim_of(&subnet).unwrap().clone())).collect()
+        subnets(world).into_iter().map(|subnet| (subnet, first.view().claim_of(&subnet).unwrap().clone())).collect()
     };
     let before = claims(&world);
     let probes = world.ledger.probes();

@@ -22,7 +22,7 @@ fn crawling(seed: u64, places: &[u8], after: Millis) -> (World, Truth) {
 /// What each access point holds, as the first one that runs sees it.
 fn holdings(world: &World) -> BTreeMap<Subnet, Option<AccessPoint>> {
     let first = world.running()[0];
-    let owner = |subnet: &Subnet| world.crawler(first).unwrap().claim_of(subnet).map(|claim| claim.owner);
+    let owner = |subnet: &Subnet| world.crawler(first).unwrap().view().claim_of(subnet).map(|claim| claim.owner);
     subnets(world).into_iter().map(|subnet| (subnet, owner(&subnet))).collect()
 }
 
@@ -168,14 +168,14 @@ fn the_smaller_part_fences_itself_before_the_greater_takes_over_and_one_owner_re
         let cut_off = world.now();
         world.run(40_000);
         for number in smaller {
-            assert!(matches!(world.crawler(*number).unwrap().held_back(), Some(HeldBack::Fenced(_))), "{number} goes on");
+            assert!(matches!(world.crawler(*number).unwrap().view().held_back(), Some(HeldBack::Fenced(_))), "{number} goes on");
         }
         world.run(80_000);
         let who: BTreeSet<_> = smaller.iter().map(|number| world.member(*number)).collect();
         let late = |contact: &&Contact| who.contains(&contact.by) && contact.begin > cut_off.after(45_000);
         assert_eq!(world.ledger.contacts.iter().filter(late).count(), 0, "asked while others may have taken over");
         for subnet in subnets(&world) {
-            let seen_by_greater = world.crawler(greater[0]).unwrap().claim_of(&subnet).map(|claim| claim.owner);
+            let seen_by_greater = world.crawler(greater[0]).unwrap().view().claim_of(&subnet).map(|claim| claim.owner);
             assert!(seen_by_greater.is_none_or(|owner| !who.contains(&owner)), "{subnet} was not taken over");
         }
         let unrecorded: BTreeSet<_> = world
@@ -203,7 +203,7 @@ fn of_two_both_go_on_with_what_they_own_and_nobody_takes_over_for_ten_minutes() 
     world.run(9 * MINUTE);
     for (subnet, owner) in &mine {
         assert!(owner.is_none() || world.owners_of(subnet) == [*owner].into(), "{subnet} moved");
-        assert!(world.running().iter().all(|number| world.crawler(*number).unwrap().held_back().is_none()));
+        assert!(world.running().iter().all(|number| world.crawler(*number).unwrap().view().held_back().is_none()));
     }
     world.heal();
     let results = finish(&mut world, &truth, 20 * MINUTE);

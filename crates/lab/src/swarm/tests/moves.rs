@@ -18,12 +18,12 @@ struct Move {
 impl Move {
     /// How far the move is, as this one sees it.
     fn stage(&self, world: &World, number: usize) -> Option<Stage> {
-        world.crawler(number).and_then(|crawler| crawler.moving(&self.subnet))
+        world.crawler(number).and_then(|crawler| crawler.view().moving(&self.subnet))
     }
 
     /// The subnet's owner as this one sees it.
     fn owner(&self, world: &World, number: usize) -> Option<usize> {
-        let owner = world.crawler(number)?.claim_of(&self.subnet)?.owner;
+        let owner = world.crawler(number)?.view().claim_of(&self.subnet)?.owner;
         (0..PLACES.len()).find(|number| world.member(*number) == owner)
     }
 }
@@ -59,7 +59,7 @@ fn a_moved_subnet_goes_on_where_it_stood_and_nothing_is_asked_twice() {
         let released = world.now();
         assert!(world.run_up_to(20_000, |world| the_move.owner(world, to) == Some(to)), "it is claimed");
         assert!(world.now().since(released) < 1_000, "nobody's for {} ms", world.now().since(released));
-        let claim = world.crawler(to).unwrap().claim_of(&subnet).unwrap();
+        let claim = world.crawler(to).unwrap().view().claim_of(&subnet).unwrap();
         assert_eq!((claim.reason, claim.epoch), (ClaimReason::Moved, 2));
         let results = finish(&mut world, &truth, 20 * MINUTE);
         let asked = |by: usize| requests(&world, subnet, Some(by));
@@ -141,7 +141,7 @@ fn whoever_is_far_all_at_once_gives_what_it_has_to_the_near_and_the_swarm_is_qui
         let owned = |world: &World, number: usize| {
             subnets(world)
                 .iter()
-                .filter(|subnet| world.crawler(0).unwrap().claim_of(subnet).is_some_and(|claim| claim.owner == world.member(number)))
+                .filter(|subnet| world.crawler(0).unwrap().view().claim_of(subnet).is_some_and(|claim| claim.owner == world.member(number)))
                 .count()
         };
         let far = (1..PLACES.len()).max_by_key(|number| owned(&world, *number)).unwrap();
@@ -153,7 +153,7 @@ fn whoever_is_far_all_at_once_gives_what_it_has_to_the_near_and_the_swarm_is_qui
         world.run(60_000);
         let after = mean_access(&world, late);
         eprintln!("{rule:?}: {before:.1} ms, then {during:.1}, then {after:.1}; it held {held}, now {}", owned(&world, far));
-        let moved: u64 = (0..PLACES.len()).map(|number| world.crawler(number).unwrap().counters().moves_made).sum();
+        let moved: u64 = (0..PLACES.len()).map(|number| world.crawler(number).unwrap().view().counters().moves_made).sum();
         if rule == Rule::Nearcrawl {
             assert!(owned(&world, far) * 4 <= held && after < 1.3 * before, "{moved} moves");
         } else {
@@ -186,7 +186,7 @@ fn whoever_is_too_busy_gives_work_to_those_who_are_not_and_all_is_done_sooner() 
         assert_one_owner_each(&world);
         let given_away = |why: &str| {
             let given = |subnet: &&Subnet| {
-                let history = world.crawler(0).unwrap().why(&Subject::Subnet(**subnet)).history;
+                let history = world.crawler(0).unwrap().view().why(&Subject::Subnet(**subnet)).history;
                 history.iter().any(|holding| holding.released_text.as_ref().is_some_and(|said| said.contains(why)))
             };
             subnets(&world).iter().filter(given).count()

@@ -77,15 +77,14 @@ fn crawl_reading(
         world.run(*after);
         world.seed(0, urls(&[url]));
     }
-    assert!(
-        world.run_until(30 * MINUTE, |world| (pauses || agreed(world).is_some())
-            && world.crawler(0).is_some_and(|crawler| crawler.all_done()))
-    );
+    assert!(world.run_until(30 * MINUTE, |world| (pauses || agreed(world).is_some())
+        && world.crawler(0).is_some_and(|crawler| crawler.view().all_done())));
     let asked = world.ledger.contacts.iter().filter_map(|contact| match &contact.purpose {
         Purpose::Page(url) if url.as_str().starts_with(HOST) => Some(url.to_string()),
         _ => None,
     });
-    let record = world.crawler(0).unwrap().servers(None, 10).servers.into_iter().find(|record| record.host.as_str() == "a.test").unwrap();
+    let record =
+        world.crawler(0).unwrap().view().servers(None, 10).servers.into_iter().find(|record| record.host.as_str() == "a.test").unwrap();
     let asked = asked.collect();
     (world, asked, timeless(&record))
 }

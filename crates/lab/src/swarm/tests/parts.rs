@@ -90,14 +90,14 @@ fn each_part_of_a_large_subnet_goes_to_who_is_near_it_and_stays_registered_where
     }
     let countries = &results.summary.by[&nearcrawl_model::summary::Dimension::Country];
     assert_eq!(countries.keys().collect::<Vec<_>>(), ["KE"], "parts are where the registered subnet is");
-    let why = world.crawler(0).unwrap().why(&"20.0.3.1".parse().unwrap());
+    let why = world.crawler(0).unwrap().view().why(&"20.0.3.1".parse().unwrap());
     assert_eq!(why.path[2..], ["organisation hoster", "block 20.0.0.0/16 ← its subnet", "part 20.0.3.0/24"].map(String::from));
-    let why = world.crawler(0).unwrap().why(&"20.0.3.0/24".parse().unwrap());
+    let why = world.crawler(0).unwrap().view().why(&"20.0.3.0/24".parse().unwrap());
     assert_eq!(
         (why.subnet, why.ownership.map(|claim| claim.subnet)),
         Some("20.0.3.0/24".parse().unwrap()).map(|s| (Some(s), Some(s))).unwrap()
     );
-    let why = world.crawler(0).unwrap().why(&"20.0.0.0/16".parse().unwrap());
+    let why = world.crawler(0).unwrap().view().why(&"20.0.0.0/16".parse().unwrap());
     let parts = addresses(&world).len();
     assert!(why.answer_text.contains(&format!("In 20.0.0.0/16, {parts} smaller subnets belong to ")), "{}", why.answer_text);
 }
@@ -124,7 +124,7 @@ fn members_with_different_policies_agree_on_every_owner_and_obey_each_other() {
         assert_polite(&world);
         assert_agreed_on_owners(&world);
         for number in 0..PLACES.len() {
-            let declined = world.crawler(number).unwrap().status(Outside::default()).delegation.declined;
+            let declined = world.crawler(number).unwrap().view().status(Outside::default()).delegation.declined;
             assert_eq!(declined.get("the receipts contradict others of the same subnet"), None, "{number}: {declined:?}");
             assert_eq!(declined.get("the receipts leave out probes that were made"), None, "{number}: {declined:?}");
         }

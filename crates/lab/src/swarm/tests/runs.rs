@@ -99,7 +99,7 @@ fn a_seed_that_comes_again_and_a_late_one_change_only_what_they_must() {
 
 /// The records of all sites, at their owners.
 fn records(world: &World) -> Vec<ServerRecord> {
-    world.running().into_iter().flat_map(|number| world.crawler(number).unwrap().servers(None, 1_000).servers).collect()
+    world.running().into_iter().flat_map(|number| world.crawler(number).unwrap().view().servers(None, 1_000).servers).collect()
 }
 
 /// Runs until this run of every site is over.
@@ -275,7 +275,7 @@ fn what_changed_is_counted_exactly_across_a_kill_between_the_runs_and_in_the_sec
 fn whoever_takes_over_in_the_second_run_knows_what_the_first_one_knew() {
     changed_web(2, &[10, 50, 90], |world| {
         let some = |world: &World| {
-            let theirs = world.crawler(1).unwrap().servers(None, 1_000).servers;
+            let theirs = world.crawler(1).unwrap().view().servers(None, 1_000).servers;
             theirs.iter().any(|record| record.run == 2 && record.pages > 2 && record.waiting > 0)
         };
         assert!(world.run_until(20 * MINUTE, some));

@@ -54,7 +54,7 @@ fn mixed(seed: u64) -> (World, Truth, [Arc<Hierarchy>; 2]) {
 /// The claim that decides about an address, as each one who runs sees it.
 pub(super) fn around(world: &World, address: IpAddr) -> BTreeSet<Option<(Subnet, AccessPoint, bool)>> {
     let told = |claim: &Claim| (claim.subnet, claim.owner, claim.released);
-    world.running().into_iter().map(|number| world.crawler(number).unwrap().claim_around(address).map(told)).collect()
+    world.running().into_iter().map(|number| world.crawler(number).unwrap().view().claim_around(address).map(told)).collect()
 }
 
 /// Everybody names the same living owner for every server.
@@ -254,7 +254,7 @@ fn a_new_edition_that_one_operator_gives_is_used_by_all_while_the_crawl_goes_on_
     world.seed(0, urls(&["http://s0.test/"]));
     world.run(10_000);
     world.give(3, new.clone());
-    let used = |world: &World, number: usize| world.crawler(number).unwrap().editions().unwrap().0.hash;
+    let used = |world: &World, number: usize| world.crawler(number).unwrap().view().editions().unwrap().0.hash;
     let all_use = |world: &World| (0..PLACES.len()).all(|number| used(world, number) == new.hash());
     assert!(world.run_until(20_000, all_use), "all change over within 20 s");
     world.kill(2);
