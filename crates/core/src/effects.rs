@@ -415,8 +415,11 @@ impl Crawler {
 
     /// Journals say how far the URLs that they name have arrived; those of earlier runs go when the newer one is whole.
     pub(crate) fn tick_journals(&mut self) {
-        for (host, before) in self.replication.newly_forwarded() {
-            self.journal(&host, JournalEntry::Forwarded { before });
+        for (key, before) in self.replication.newly_forwarded() {
+            // Rows are numbered anew in each run: a mark of the run before would hide URLs of this one that are still under way.
+            if self.crawl.site(&key.host).is_some_and(|site| site.key == key) {
+                self.journal(&key.host, JournalEntry::Forwarded { before });
+            }
         }
         self.crawl.drop_superseded(&mut self.context, &mut self.replication);
     }

@@ -1,7 +1,7 @@
 //! How far have the URLs that our journals name for others been taken in by their owners?
 
 use crate::routing::outbox::Item;
-use nearcrawl_model::{journal::JournalKey, url::Host};
+use nearcrawl_model::journal::JournalKey;
 use std::collections::BTreeMap;
 
 /// Which rows of each journal named URLs that have not all been taken in by their owners.
@@ -43,14 +43,14 @@ impl Forwarding {
         }
     }
 
-    /// Hosts whose journals' URLs have arrived further than was written down, and up to which row (exclusive); it is written down now.
-    pub(super) fn mark(&mut self) -> Vec<(Host, u64)> {
+    /// Journals whose URLs have arrived further than was written down, and up to which row (exclusive); it is written down now.
+    pub(super) fn mark(&mut self) -> Vec<(JournalKey, u64)> {
         let mut marks = Vec::new();
         for (key, journal) in &mut self.journals {
             let before = journal.open.first_key_value().map_or(journal.top, |(first, _)| *first);
             if before > journal.marked {
                 journal.marked = before;
-                marks.push((key.host.clone(), before));
+                marks.push((key.clone(), before));
             }
         }
         marks

@@ -14,7 +14,6 @@ use nearcrawl_model::{
     message::Response,
     subnet::Subnet,
     time::Millis,
-    url::Host,
 };
 use std::collections::BTreeMap;
 
@@ -59,9 +58,9 @@ impl Replication {
         self.forwarding.delivered(items);
     }
 
-    /// How far everything outgoing of which hosts has arrived, where that is new: it is to be written down, so that a successor need not
-    /// send it again.
-    pub(crate) fn newly_forwarded(&mut self) -> Vec<(Host, u64)> {
+    /// How far everything outgoing of which journals has arrived, where that is new: it is to be written down, so that a successor need
+    /// not send it again.
+    pub(crate) fn newly_forwarded(&mut self) -> Vec<(JournalKey, u64)> {
         self.forwarding.mark()
     }
 

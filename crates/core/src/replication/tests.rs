@@ -129,11 +129,22 @@ fn what_has_arrived_is_noted_up_to_the_first_row_with_a_url_still_under_way() {
     let mut replication = Replication::default();
     let item = |sequence| Item { arrival: arrival("http://b.ke/"), origin: Some((journal(), sequence)) };
     replication.forward(&[item(4), item(4), item(7)]);
-    assert_eq!(replication.newly_forwarded(), [(journal().host, 4)]);
+    assert_eq!(replication.newly_forwarded(), [(journal(), 4)]);
     replication.delivered(&[item(7), item(4)]);
     assert!(replication.newly_forwarded().is_empty(), "one URL of row 4 is under way still");
     replication.delivered(&[item(4)]);
-    assert_eq!(replication.newly_forwarded(), [(journal().host, 8)]);
+    assert_eq!(replication.newly_forwarded(), [(journal(), 8)]);
+}
+
+#[test]
+fn what_has_arrived_is_noted_for_the_run_that_named_it_and_for_no_other() {
+    let mut replication = Replication::default();
+    let next_run = JournalKey { run: 2, ..journal() };
+    let item = |key: &JournalKey| Item { arrival: arrival("http://b.ke/"), origin: Some((key.clone(), 7)) };
+    replication.forward(&[item(&journal()), item(&next_run)]);
+    replication.delivered(&[item(&journal())]);
+    let marks: Vec<_> = replication.newly_forwarded().into_iter().filter(|(_, before)| *before > 7).collect();
+    assert_eq!(marks, [(journal(), 8)], "the URL of the second run is still under way");
 }
 
 #[test]
