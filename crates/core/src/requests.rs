@@ -51,11 +51,11 @@ impl Crawler {
             }
             Request::Award { award, rest } => {
                 let subnet = award.subnet;
-                if self.ownership.register().claim(&subnet).is_none() {
-                    self.delegation.rest_subnet(&self.context, subnet, rest);
-                }
                 let may = self.ownership.may_be_awarded(from, &subnet);
                 if may {
+                    if self.ownership.register().claim(&subnet).is_none() {
+                        self.delegation.rest_subnet(&self.context, subnet, rest);
+                    }
                     self.ownership.awarded(&mut self.context, &self.membership, &self.shutdown, award);
                 }
                 // Whose it is already, the steward has not heard yet.

@@ -27,6 +27,9 @@ use std::net::IpAddr;
 /// The longest rest that a subnet is given: that of an answer that took as long as any may.
 const MAX_REST: Millis = 600_000;
 
+/// How many subnets' rests are noted at once.
+const MAX_RESTS: usize = 100_000;
+
 /// What happens.
 impl Delegation {
     /// Wakes up with the book of contacts of the last life. We are where our address is.
@@ -83,9 +86,14 @@ impl Delegation {
         self.knowledge.measured_anew(&cx.hierarchy, subnet, cx.me, rtt_us);
     }
 
-    /// Leave every address of this subnet alone for so long, but not for ever: a member may have said it.
+    /// Leaves every address of this subnet alone for so long, but not for ever: a member may have said it. A longer rest that is under
+    /// way stays as it is. Beyond [`MAX_RESTS`] none is noted until the next tidying, and the scheduler's own pauses have to do.
     pub(crate) fn rest_subnet(&mut self, cx: &Context, subnet: Subnet, rest: Millis) {
-        self.rests.insert(subnet, cx.now.moment.after(rest.min(MAX_REST)));
+        let until = cx.now.moment.after(rest.min(MAX_REST));
+        if self.rests.len() < MAX_RESTS || self.rests.contains_key(&subnet) {
+            let known = self.rests.entry(subnet).or_insert(until);
+            *known = until.max(*known);
+        }
     }
 
     /// Another hierarchy is used. What is known by position is built anew from the claims, without a message or a probe.

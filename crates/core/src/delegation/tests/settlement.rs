@@ -317,3 +317,19 @@ fn the_coordinator_of_an_address_without_an_owner_is_asked_now_and_then() {
     played.claimed(2, around());
     assert_eq!(owner_at(&mut played, &address, false), Some(other));
 }
+
+#[test]
+fn a_rest_is_never_shortened_and_there_are_not_endlessly_many() {
+    let mut one = Played::new(1);
+    one.delegation.rest_subnet(&one.cx, subnet("9.0.0.0/24"), 20_000);
+    let until = one.delegation.rests_until(&subnet("9.0.0.0/24"));
+    one.delegation.rest_subnet(&one.cx, subnet("9.0.0.0/24"), 0);
+    assert_eq!(one.delegation.rests_until(&subnet("9.0.0.0/24")), until, "an award without a rest does not end one");
+    for number in 0..200_000_u32 {
+        let address = std::net::Ipv4Addr::from(0x0a00_0000 + number * 256);
+        one.delegation.rest_subnet(&one.cx, format!("{address}/24").parse().unwrap(), 10_000);
+    }
+    let noted = (0..200_000_u32).map(|number| std::net::Ipv4Addr::from(0x0a00_0000 + number * 256));
+    let noted = noted.filter(|address| one.delegation.rests_until(&format!("{address}/24").parse().unwrap()).is_some()).count();
+    assert_eq!(noted, 99_999, "the limit, less the one that was there before");
+}
