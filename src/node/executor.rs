@@ -19,6 +19,7 @@ use nearcrawl_core::{
 };
 use nearcrawl_model::{
     fetch::{FetchError, ProbeKind, ProbeReport, ResolveError},
+    ids::{QuestionId, Ticket},
     message::Response,
     time::Millis,
 };
@@ -185,7 +186,7 @@ impl Executor {
         match command {
             PeerCommand::Ask { to, question, request } => {
                 let told = self.tell(SwarmCommand::Ask { to, question, request });
-                return (!told && question != 0).then_some(Event::Answered { question, from: to, answer: None });
+                return (!told && question != QuestionId::NOBODY).then_some(Event::Answered { question, from: to, answer: None });
             }
             PeerCommand::Answer { ticket, response } => {
                 self.tell(SwarmCommand::Answer { ticket, response });
@@ -251,7 +252,7 @@ impl Executor {
     }
 
     /// Answers a member about our files of the hierarchy, a few at a time.
-    fn lend(&mut self, ticket: u64, wanted: Wanted) {
+    fn lend(&mut self, ticket: Ticket, wanted: Wanted) {
         let (Some(snapshots), Ok(turn)) = (self.snapshots.clone(), Arc::clone(&self.lending).try_acquire_owned()) else {
             self.tell(SwarmCommand::Answer { ticket, response: Response::Busy(LENT_AGAIN) });
             return;

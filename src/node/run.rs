@@ -29,6 +29,7 @@ use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
     edition::Edition,
+    ids::QuestionId,
     message::{Gossip, PublicRequest, PublicResponse, Request, Response},
     time::Millis,
     url::PageUrl,
@@ -91,7 +92,7 @@ struct Daemon {
     executor: Executor,
     handler: QueryHandler,
     connected: BTreeSet<AccessPoint>,
-    transfers: BTreeMap<u64, oneshot::Sender<Option<Response>>>,
+    transfers: BTreeMap<QuestionId, oneshot::Sender<Option<Response>>>,
     next_transfer: u64,
     certain: VecDeque<Event>,
     finished: bool,
@@ -384,7 +385,7 @@ impl Daemon {
 
     fn ask_peer(&mut self, asked: PeerQuestion) {
         self.next_transfer += 1;
-        let question = self.next_transfer;
+        let question = QuestionId(self.next_transfer);
         if self.executor.tell(SwarmCommand::Ask { to: asked.to, question, request: asked.request }) {
             self.transfers.insert(question, asked.reply);
         } else {

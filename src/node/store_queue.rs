@@ -19,6 +19,7 @@ use nearcrawl_core::{
 };
 use nearcrawl_model::{
     fingerprint::FingerprintKey,
+    ids::{SeenTicket, Ticket},
     journal::{JournalEntry, JournalKey, JournalRow},
     message::Response,
     seen::{PageState, SeenAnswer, SeenBatch, SeenVisit},
@@ -194,7 +195,7 @@ async fn try_to(store: &Store, swarm: Option<&SwarmHandle>, order: StoreCommand)
         }
         StoreCommand::StoreClaims { receipt, claims } => {
             store.claims_put(claims).await?;
-            (receipt != 0).then_some(Event::ClaimsStored { receipt })
+            receipt.map(|receipt| Event::ClaimsStored { receipt })
         }
         StoreCommand::KeepContacts { page, bytes } => {
             store.meta_put(&contacts_page(page), bytes).await?;
@@ -225,7 +226,7 @@ pub fn contacts_page(page: u8) -> String {
     format!("contacts-{page:02x}")
 }
 
-fn tell(swarm: Option<&SwarmHandle>, ticket: u64, response: Response) {
+fn tell(swarm: Option<&SwarmHandle>, ticket: Ticket, response: Response) {
     if let Some(swarm) = swarm
         && swarm.tell(SwarmCommand::Answer { ticket, response }).is_err()
     {
@@ -285,7 +286,7 @@ async fn load_former(store: &Store, site: u64, journal: JournalKey, key: Fingerp
 }
 
 /// Asks the seen set all of this at once, so that no later order's question is answered in between.
-async fn seen(store: &Store, ticket: u64, batches: &[SeenBatch]) -> Outcome {
+async fn seen(store: &Store, ticket: SeenTicket, batches: &[SeenBatch]) -> Outcome {
     let answers = try_join_all(batches.iter().map(|batch| ask_seen(store, batch))).await?;
     Ok(Some(Event::Seen { ticket, answers }))
 }

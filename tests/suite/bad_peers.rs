@@ -10,6 +10,7 @@ use nearcrawl_model::{
     claim::SignedClaim,
     fetch::{LocatedHost, ProbeTarget},
     fingerprint::FingerprintKey,
+    ids::QuestionId,
     journal::{Arrival, JournalKey, JournalRow},
     message::{Award, Gossip, HandOff, Request, Response},
     subnet::Subnet,
@@ -69,7 +70,7 @@ impl Peer {
 
     async fn ask(&mut self, to: AccessPoint, request: Request) -> Response {
         self.questions += 1;
-        let number = self.questions;
+        let number = QuestionId(self.questions);
         let what = format!("an answer to {request:?}");
         self.tell(SwarmCommand::Ask { to, question: number, request });
         let answer = self.find(&what, |event| match event {

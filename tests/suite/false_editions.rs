@@ -9,6 +9,7 @@ use nearcrawl_core::membership::{Member, Output, Swim, SwimConfig};
 use nearcrawl_hierarchy::{CHUNK_LENGTH, MAX_FILE, Manifest};
 use nearcrawl_model::{
     edition::{Edition, Endorsement},
+    ids::QuestionId,
     message::{Gossip, Request, Response},
     time::Moment,
 };
@@ -153,7 +154,7 @@ async fn live(handle: SwarmHandle, mut events: mpsc::Receiver<SwarmEvent>, lie: 
         for output in outputs {
             if let Output::Send { to, addresses, bytes } = output {
                 let _ = handle.tell(SwarmCommand::Remember { peer: to, addresses });
-                let _ = handle.tell(SwarmCommand::Ask { to, question: 0, request: Request::Swim(bytes) });
+                let _ = handle.tell(SwarmCommand::Ask { to, question: QuestionId::NOBODY, request: Request::Swim(bytes) });
             }
         }
     }

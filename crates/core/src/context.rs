@@ -12,6 +12,7 @@ use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
     fingerprint::FingerprintKey,
+    ids::{QuestionId, Ticket},
     message::{Request, Response},
     subnet::Subnet,
     time::{Moment, Now},
@@ -35,7 +36,7 @@ pub(crate) struct Context {
     pub(crate) commands: VecDeque<Command>,
     /// What machines want of each other and is not carried out yet.
     pub(crate) signals: VecDeque<Signal>,
-    pub(crate) pending: BTreeMap<u64, Pending>,
+    pub(crate) pending: BTreeMap<QuestionId, Pending>,
     pub(crate) next_number: u64,
     pub(crate) rounds: u64,
     pub(crate) tick_due: Moment,
@@ -55,14 +56,14 @@ impl Context {
     }
 
     /// Answers what a member asked.
-    pub(crate) fn answer(&mut self, ticket: u64, response: Response) {
+    pub(crate) fn answer(&mut self, ticket: Ticket, response: Response) {
         self.commands.push_back(Command::Peers(PeerCommand::Answer { ticket, response }));
     }
 
     /// A number that nothing else has had since the start: for questions, receipts and tickets.
-    pub(crate) fn number(&mut self) -> u64 {
+    pub(crate) fn number<Id: From<u64>>(&mut self) -> Id {
         self.next_number += 1;
-        self.next_number
+        Id::from(self.next_number)
     }
 
     /// Counts something that was refused.

@@ -23,6 +23,7 @@ use crate::{
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
+    ids::Ticket,
     message::Response,
     summary::Summary,
     time::{Moment, Now},
@@ -179,7 +180,7 @@ impl Crawler {
         self.crawl.fetches().scheduler().next_due().map_or(self.context.tick_due, |due| due.min(self.context.tick_due))
     }
 
-    pub(crate) fn answer(&mut self, ticket: u64, response: Response) {
+    pub(crate) fn answer(&mut self, ticket: Ticket, response: Response) {
         self.context.answer(ticket, response);
     }
 

@@ -26,6 +26,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, SignedClaim},
     fetch::{FetchReport, LocatedHost, ProbeTarget, ResolveError},
+    ids::{QuestionId, Receipt, Ticket},
     journal::{JournalEntry, JournalKey},
     message::{Gossip, HandOff, Response},
     revisit::Former,
@@ -134,7 +135,7 @@ impl Crawler {
     }
 
     /// Claims of ours are durable: they hold, are told, and bring their history.
-    pub(crate) fn claims_stored(&mut self, receipt: u64) {
+    pub(crate) fn claims_stored(&mut self, receipt: Receipt) {
         let Some(proofs) = self.ownership.stored(receipt) else { return };
         for proof in proofs {
             let Ok(claim) = proof.read() else { continue };
@@ -238,7 +239,7 @@ impl Crawler {
     }
 
     /// A member asks us, the coordinator of an address, to see to it that it gets an owner.
-    pub(crate) fn settle_for(&mut self, ticket: u64, target: ProbeTarget) {
+    pub(crate) fn settle_for(&mut self, ticket: Ticket, target: ProbeTarget) {
         let (delegation, context, others) = self.delegating();
         let standing = delegation.settle_for(context, others, target);
         self.settle_signals();
@@ -246,7 +247,7 @@ impl Crawler {
     }
 
     /// The coordinator of an address reserved it for us, the steward of the subnet that is to be settled.
-    pub(crate) fn settle_reserved(&mut self, ticket: u64, subnet: Subnet, target: ProbeTarget) {
+    pub(crate) fn settle_reserved(&mut self, ticket: Ticket, subnet: Subnet, target: ProbeTarget) {
         let (delegation, context, others) = self.delegating();
         let answer = delegation.settle_reserved(context, others, subnet, target);
         self.settle_signals();
@@ -254,7 +255,7 @@ impl Crawler {
     }
 
     /// A subnet's steward asks us to probe.
-    pub(crate) fn probe_for(&mut self, steward: (AccessPoint, u64), order: ProbeOrder) {
+    pub(crate) fn probe_for(&mut self, steward: (AccessPoint, Ticket), order: ProbeOrder) {
         let held_back = self.view().held_back().is_some();
         let (delegation, context, others) = self.delegating();
         delegation.probe_for(context, others, steward, order, held_back);
@@ -318,7 +319,7 @@ impl Crawler {
     }
 
     /// A member hands URLs to us. All hosts of one message are answered together.
-    pub(crate) fn take_in(&mut self, ticket: u64, parcels: Vec<HandOff>) {
+    pub(crate) fn take_in(&mut self, ticket: Ticket, parcels: Vec<HandOff>) {
         let changing = self.crawl.is_too_busy(&self.context, &self.replication, &self.ownership, &self.migration, &parcels);
         if changing || self.shutdown.is_stopping() || !self.ownership.is_synced() {
             return self.answer(ticket, Response::Busy(1_000));
@@ -392,7 +393,7 @@ impl Crawler {
     }
 
     /// Rows are durable: what they name goes on its way, and who waited for them is answered.
-    pub(crate) fn rows_stored(&mut self, receipt: u64) {
+    pub(crate) fn rows_stored(&mut self, receipt: Receipt) {
         let Some(outgoing) = self.replication.stored(receipt) else { return };
         self.send_out(outgoing);
         self.acknowledge();
@@ -542,7 +543,7 @@ impl Crawler {
     }
 
     /// An owner answered a hand-off.
-    pub(crate) fn handed_off(&mut self, question: u64, answer: Option<Response>) {
+    pub(crate) fn handed_off(&mut self, question: QuestionId, answer: Option<Response>) {
         let done = self.routing.handed_off(&self.context, question, answer);
         self.replication.delivered(&done);
         self.route();
@@ -602,12 +603,12 @@ impl Crawler {
     }
 
     /// An owner offers us a subnet.
-    pub(crate) fn offered(&mut self, ticket: u64, offer: Offer) {
+    pub(crate) fn offered(&mut self, ticket: Ticket, offer: Offer) {
         self.migrate(|migration, cx, around| migration.offered(cx, around, ticket, offer));
     }
 
     /// An owner hands us a subnet whose journals are all here.
-    pub(crate) fn take_over(&mut self, from: AccessPoint, ticket: u64, release: SignedClaim) {
+    pub(crate) fn take_over(&mut self, from: AccessPoint, ticket: Ticket, release: SignedClaim) {
         if self.migration.handed_over(&mut self.context, from, ticket, &release) {
             self.hear_claims(vec![release]);
             self.tick_recovery();

@@ -11,6 +11,7 @@ use nearcrawl_model::{
     edition::Edition,
     fetch::{FetchOrder, FetchReport, LocatedHost, ProbeReport, ProbeTarget, ResolveError},
     fingerprint::{Fingerprint, FingerprintKey},
+    ids::{QuestionId, Receipt, SeenTicket, Ticket},
     journal::{JournalEntry, JournalKey, JournalRow},
     message::{Gossip, Request, Response},
     revisit::Former,
@@ -59,14 +60,14 @@ pub enum Event {
         /// Who.
         from: AccessPoint,
         /// To be named in the answer.
-        ticket: u64,
+        ticket: Ticket,
         /// What.
         request: Request,
     },
     /// A question of ours was answered; none if it was not.
     Answered {
         /// Our question.
-        question: u64,
+        question: QuestionId,
         /// Who was asked.
         from: AccessPoint,
         /// The answer.
@@ -93,7 +94,7 @@ pub enum Event {
     /// Our own probe ended.
     Probed {
         /// The question it belongs to.
-        question: u64,
+        question: QuestionId,
         /// What it found.
         report: ProbeReport,
     },
@@ -132,33 +133,33 @@ pub enum Event {
     /// The seen set answered, batch by batch.
     Seen {
         /// The question's ticket.
-        ticket: u64,
+        ticket: SeenTicket,
         /// Answers.
         answers: Vec<Vec<SeenAnswer>>,
     },
     /// The links of a visited page.
     Children {
         /// The question's ticket.
-        ticket: u64,
+        ticket: SeenTicket,
         /// Fingerprints.
         children: Vec<Fingerprint>,
     },
     /// URLs that had been cut.
     CutTaken {
         /// The question's ticket.
-        ticket: u64,
+        ticket: SeenTicket,
         /// In the order asked; none if it is not known.
         urls: Vec<Option<String>>,
     },
     /// Rows are durable.
     RowsStored {
         /// The receipt of their [`StoreCommand::Append`].
-        receipt: u64,
+        receipt: Receipt,
     },
     /// Claims are durable.
     ClaimsStored {
         /// The receipt of their [`StoreCommand::StoreClaims`].
-        receipt: u64,
+        receipt: Receipt,
     },
     /// A copy to a replica went out and was answered, or not.
     Copied {
@@ -247,14 +248,14 @@ pub enum StoreCommand {
     /// Ask the seen set.
     Seen {
         /// To be named in the answer.
-        ticket: u64,
+        ticket: SeenTicket,
         /// What.
         batches: Vec<SeenBatch>,
     },
     /// Read the links of a visited page.
     Children {
         /// To be named in the answer.
-        ticket: u64,
+        ticket: SeenTicket,
         /// The site.
         site: u64,
         /// The page.
@@ -270,7 +271,7 @@ pub enum StoreCommand {
     /// Take URLs back that had been cut.
     TakeCut {
         /// To be named in the answer.
-        ticket: u64,
+        ticket: SeenTicket,
         /// The site.
         site: u64,
         /// Which.
@@ -292,14 +293,14 @@ pub enum StoreCommand {
     /// Store rows of our own journals durably. As at a replica, a row that differs from the stored one replaces it and all behind it.
     Append {
         /// To be named when it is done.
-        receipt: u64,
+        receipt: Receipt,
         /// What.
         rows: Vec<JournalRow>,
     },
     /// Store claims durably.
     StoreClaims {
-        /// To be named when it is done; 0 if nobody waits.
-        receipt: u64,
+        /// To be named when it is done; none if nobody waits.
+        receipt: Option<Receipt>,
         /// What.
         claims: Vec<SignedClaim>,
     },
@@ -314,14 +315,14 @@ pub enum StoreCommand {
     /// behind it: the present owner's word holds.
     KeepRows {
         /// Whom to answer.
-        ticket: u64,
+        ticket: Ticket,
         /// What.
         rows: Vec<JournalRow>,
     },
     /// Answer with the rows we have.
     RecallRows {
         /// Whom to answer.
-        ticket: u64,
+        ticket: Ticket,
         /// Of which subnet.
         subnet: Subnet,
         /// From where on.
@@ -341,7 +342,7 @@ pub enum WebCommand {
     /// Probe a target.
     Probe {
         /// To be named in the report.
-        question: u64,
+        question: QuestionId,
         /// Whom.
         target: ProbeTarget,
     },
@@ -363,19 +364,19 @@ pub enum WebCommand {
 /// A message to other members, or an exchange with one of them.
 #[derive(Clone, Debug)]
 pub enum PeerCommand {
-    /// Ask a member. Question 0 wants no answer.
+    /// Ask a member. [`QuestionId::NOBODY`] wants no answer.
     Ask {
         /// Whom.
         to: AccessPoint,
         /// To be named in the answer.
-        question: u64,
+        question: QuestionId,
         /// What.
         request: Request,
     },
     /// Answer a member.
     Answer {
         /// Which question.
-        ticket: u64,
+        ticket: Ticket,
         /// What.
         response: Response,
     },
@@ -421,14 +422,14 @@ pub enum HierarchyCommand {
     /// Answer with what a file of the hierarchy with this hash is made of.
     TellManifest {
         /// Whom to answer.
-        ticket: u64,
+        ticket: Ticket,
         /// Of which.
         hash: [u8; 32],
     },
     /// Answer with a piece of a file of a hierarchy.
     TellChunk {
         /// Whom to answer.
-        ticket: u64,
+        ticket: Ticket,
         /// Names the manifest.
         manifest: [u8; 32],
         /// Which piece.

@@ -8,6 +8,7 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    ids::{QuestionId, Ticket},
     message::{Request, Response},
     subnet::Subnet,
     url::Host,
@@ -34,7 +35,7 @@ pub(crate) enum Pending {
 
 impl Crawler {
     /// Takes in a question of a member.
-    pub(crate) fn asked(&mut self, from: AccessPoint, ticket: u64, request: Request) {
+    pub(crate) fn asked(&mut self, from: AccessPoint, ticket: Ticket, request: Request) {
         self.membership.heard(self.context.now.moment);
         match request {
             Request::Swim(bytes) => {
@@ -87,7 +88,7 @@ impl Crawler {
     }
 
     /// Takes in an answer to a question of ours.
-    pub(crate) fn answered(&mut self, question: u64, from: AccessPoint, answer: Option<Response>) {
+    pub(crate) fn answered(&mut self, question: QuestionId, from: AccessPoint, answer: Option<Response>) {
         if answer.is_some() {
             self.membership.heard(self.context.now.moment);
         }

@@ -4,6 +4,7 @@ use super::hello::{HelloError, SwarmId};
 use nearcrawl_model::{
     access_point::AccessPoint,
     fingerprint::FingerprintKey,
+    ids::{QuestionId, Ticket},
     message::{Gossip, PublicRequest, PublicResponse, Request, Response},
 };
 use std::{
@@ -28,14 +29,14 @@ pub enum SwarmCommand {
         /// The member that is asked.
         to: AccessPoint,
         /// The caller's number, given back with the answer.
-        question: u64,
+        question: QuestionId,
         /// The request.
         request: Request,
     },
     /// Answer the request of a [`SwarmEvent::Asked`]; too late or twice has no effect.
     Answer {
         /// The ticket of that event.
-        ticket: u64,
+        ticket: Ticket,
         /// The response that is sent.
         response: Response,
     },
@@ -44,7 +45,7 @@ pub enum SwarmCommand {
     /// Answer the request of a [`SwarmEvent::PublicAsked`].
     AnswerPublic {
         /// The ticket of that event.
-        ticket: u64,
+        ticket: Ticket,
         /// The response that is sent.
         response: PublicResponse,
     },
@@ -107,14 +108,14 @@ pub enum SwarmEvent {
         /// The member.
         from: AccessPoint,
         /// To answer with; void after [`super::SwarmConfig::answer_within`].
-        ticket: u64,
+        ticket: Ticket,
         /// The request.
         request: Request,
     },
     /// The result of a [`SwarmCommand::Ask`].
     Answered {
         /// The caller's number.
-        question: u64,
+        question: QuestionId,
         /// Who was asked.
         from: AccessPoint,
         /// The answer, or why there is none.
@@ -132,7 +133,7 @@ pub enum SwarmEvent {
     /// A peer, member or not, sent a public request.
     PublicAsked {
         /// To answer with.
-        ticket: u64,
+        ticket: Ticket,
         /// The request.
         request: PublicRequest,
     },

@@ -4,6 +4,7 @@ use super::{config::SwarmConfig, hello::Hello, rate::TokenBucket};
 use libp2p::request_response::ResponseChannel;
 use nearcrawl_model::{
     access_point::AccessPoint,
+    ids::QuestionId,
     message::{Request, Response},
 };
 use std::{collections::VecDeque, net::IpAddr, time::Instant};
@@ -33,7 +34,7 @@ pub(super) enum Stage {
 /// A question of ours that waits for the hello.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    pub(super) question: u64,
+    pub(super) question: QuestionId,
     pub(super) request: Request,
     pub(super) since: Instant,
 }

@@ -25,6 +25,7 @@ use libp2p::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    ids::{QuestionId, Ticket},
     message::{PublicResponse, Request, Response},
 };
 use std::{
@@ -119,7 +120,7 @@ fn parse(text: &str) -> Result<Multiaddr, StartError> {
 }
 
 /// A request of a member that waits for our answer.
-pub(super) struct Ticket {
+pub(super) struct OpenRequest {
     pub(super) peer: PeerId,
     pub(super) channel: ResponseChannel<Response>,
     /// Counted against the peer's open questions; SWIM's are not.
@@ -136,9 +137,9 @@ pub(super) struct Runner {
     pub(super) libp2p: swarm::Swarm<Behaviour>,
     pub(super) peers: HashMap<PeerId, Peer>,
     pub(super) known: HashMap<PeerId, Vec<Multiaddr>>,
-    pub(super) questions: HashMap<OutboundRequestId, (u64, PeerId)>,
-    pub(super) tickets: HashMap<u64, Ticket>,
-    pub(super) public_tickets: HashMap<u64, ResponseChannel<PublicResponse>>,
+    pub(super) questions: HashMap<OutboundRequestId, (QuestionId, PeerId)>,
+    pub(super) tickets: HashMap<Ticket, OpenRequest>,
+    pub(super) public_tickets: HashMap<Ticket, ResponseChannel<PublicResponse>>,
     pub(super) next_ticket: u64,
     dials: HashMap<ConnectionId, String>,
     offences: HashMap<PeerId, u32>,
@@ -241,7 +242,7 @@ impl Runner {
         }
     }
 
-    fn ask(&mut self, to: AccessPoint, question: u64, request: Request) {
+    fn ask(&mut self, to: AccessPoint, question: QuestionId, request: Request) {
         let failed = |failure: AskError| SwarmEvent::Answered { question, from: to, result: Err(failure) };
         let Some(peer) = super::peer_id_of(to).filter(|_| to != self.me) else {
             self.outbox.push_back(failed(AskError::Unreachable("nobody can have this key, or it is our own".to_owned())));
@@ -276,7 +277,7 @@ impl Runner {
     }
 
     /// Sends a question to a member that is connected.
-    pub(super) fn send(&mut self, peer: PeerId, question: u64, request: Request) {
+    pub(super) fn send(&mut self, peer: PeerId, question: QuestionId, request: Request) {
         let id = self.libp2p.behaviour_mut().member.send_request(&peer, super::codec::Arrived::Whole(request));
         self.questions.insert(id, (question, peer));
         if let Some(state) = self.peers.get_mut(&peer) {

@@ -4,7 +4,7 @@ use super::{
     codec::Arrived,
     messages::{AskError, SwarmEvent, count},
     peers::{MAX_HELD, MAX_OPEN, Stage},
-    run::{Runner, Ticket},
+    run::{OpenRequest, Runner},
 };
 use libp2p::{
     PeerId,
@@ -12,6 +12,7 @@ use libp2p::{
     request_response::{self, Message, OutboundFailure, ResponseChannel},
 };
 use nearcrawl_model::{
+    ids::Ticket,
     message::{Gossip, MAX_GOSSIP, PublicRequest, PublicResponse, Request, Response},
     time::Millis,
 };
@@ -71,11 +72,11 @@ impl Runner {
             Stage::Member { .. } => {
                 let in_time = if is_swim { state.swim.take(now) } else { state.requests.take(now) && state.tickets < MAX_OPEN };
                 if in_time {
-                    let ticket = self.next_ticket;
+                    let ticket = Ticket(self.next_ticket);
                     self.next_ticket += 1;
                     state.tickets += usize::from(!is_swim);
                     let from = state.access_point;
-                    self.tickets.insert(ticket, Ticket { peer, channel, counted: !is_swim });
+                    self.tickets.insert(ticket, OpenRequest { peer, channel, counted: !is_swim });
                     self.outbox.push_back(SwarmEvent::Asked { from, ticket, request });
                     return;
                 }
@@ -95,8 +96,8 @@ impl Runner {
     }
 
     /// The caller's answer to a member.
-    pub(super) fn answer(&mut self, ticket: u64, response: Response) {
-        if let Some(Ticket { peer, channel, counted }) = self.tickets.remove(&ticket) {
+    pub(super) fn answer(&mut self, ticket: Ticket, response: Response) {
+        if let Some(OpenRequest { peer, channel, counted }) = self.tickets.remove(&ticket) {
             if let Some(state) = self.peers.get_mut(&peer) {
                 state.tickets = state.tickets.saturating_sub(usize::from(counted));
             }
@@ -137,7 +138,7 @@ impl Runner {
             let _ = self.libp2p.behaviour_mut().public.send_response(channel, busy);
             return;
         }
-        let ticket = self.next_ticket;
+        let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         self.public_tickets.insert(ticket, channel);
         self.outbox.push_back(SwarmEvent::PublicAsked { ticket, request });

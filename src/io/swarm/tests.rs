@@ -16,6 +16,7 @@ use libp2p::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     fingerprint::FingerprintKey,
+    ids::{QuestionId, Ticket},
     message::{Gossip, MAX_MESSAGE, PublicRequest, PublicResponse, Request, Response},
     receipt::Declined,
     summary::{RollUp, Summary},
@@ -88,7 +89,7 @@ impl Daemon {
         .await
     }
 
-    async fn asked(&mut self) -> (AccessPoint, u64, Request) {
+    async fn asked(&mut self) -> (AccessPoint, Ticket, Request) {
         self.find(
             |event| if let SwarmEvent::Asked { from, ticket, request } = event { Some((*from, *ticket, request.clone())) } else { None },
         )
@@ -97,7 +98,7 @@ impl Daemon {
 
     async fn answered(&mut self, number: u64) -> Result<Response, AskError> {
         self.find(|event| match event {
-            SwarmEvent::Answered { question, result, .. } if *question == number => Some(result.clone()),
+            SwarmEvent::Answered { question, result, .. } if *question == QuestionId(number) => Some(result.clone()),
             _ => None,
         })
         .await
@@ -134,13 +135,13 @@ async fn a_joiner_is_admitted_and_both_ask_each_other() {
     assert!(first.address.starts_with(&joiner.connected(first.me()).await[0]), "the port is known");
     assert!(first.connected(joiner.me()).await[0].starts_with("/ip4/127.0.77.2/tcp/"));
 
-    joiner.tell(SwarmCommand::Ask { to: first.me(), question: 11, request: Request::Swim(vec![1, 2, 3]) });
+    joiner.tell(SwarmCommand::Ask { to: first.me(), question: QuestionId(11), request: Request::Swim(vec![1, 2, 3]) });
     let (from, ticket, request) = first.asked().await;
     assert_eq!((from, request), (joiner.me(), Request::Swim(vec![1, 2, 3])));
     first.tell(SwarmCommand::Answer { ticket, response: Response::Noted });
     assert_eq!(joiner.answered(11).await, Ok(Response::Noted));
 
-    first.tell(SwarmCommand::Ask { to: joiner.me(), question: 12, request: Request::Swim(vec![9; 900_000]) });
+    first.tell(SwarmCommand::Ask { to: joiner.me(), question: QuestionId(12), request: Request::Swim(vec![9; 900_000]) });
     let (_, ticket, _) = joiner.asked().await;
     joiner.tell(SwarmCommand::Answer { ticket, response: Response::ProbeDeclined(Declined::HeldBack, Vec::new()) });
     assert_eq!(first.answered(12).await, Ok(Response::ProbeDeclined(Declined::HeldBack, Vec::new())));
@@ -162,7 +163,7 @@ async fn whoever_does_not_fit_is_refused_and_both_sides_know_why() {
     assert!(matches!(first.refused().await, HelloError::OtherSwarm { .. }));
     // A question that waits for the refused connection is answered, too.
     elsewhere.tell(SwarmCommand::Remember { peer: first.me(), addresses: vec![first.address.clone()] });
-    elsewhere.tell(SwarmCommand::Ask { to: first.me(), question: 1, request: Request::Farewell(true) });
+    elsewhere.tell(SwarmCommand::Ask { to: first.me(), question: QuestionId(1), request: Request::Farewell(true) });
     assert!(matches!(elsewhere.answered(1).await, Err(AskError::NotLetIn(_))));
     assert!(elsewhere.refused_by().await.contains("bootstrap"));
     assert!(matches!(first.refused().await, HelloError::OtherSwarm { .. }));
@@ -230,28 +231,28 @@ async fn asking_connects_first_and_tells_when_nobody_is_there() {
     let mut second = Daemon::start(32, config(32)).await;
     let mut third = Daemon::start(33, config(33)).await;
     second.tell(SwarmCommand::Remember { peer: third.me(), addresses: vec![third.address.clone()] });
-    second.tell(SwarmCommand::Ask { to: third.me(), question: 1, request: Request::Farewell(false) });
+    second.tell(SwarmCommand::Ask { to: third.me(), question: QuestionId(1), request: Request::Farewell(false) });
     let (from, ticket, _) = third.asked().await;
     assert_eq!(from, second.me());
     third.tell(SwarmCommand::Answer { ticket, response: Response::Noted });
     assert_eq!(second.answered(1).await, Ok(Response::Noted));
 
-    second.tell(SwarmCommand::Ask { to: first.me(), question: 2, request: Request::Farewell(false) });
+    second.tell(SwarmCommand::Ask { to: first.me(), question: QuestionId(2), request: Request::Farewell(false) });
     assert!(matches!(second.answered(2).await, Err(AskError::Unreachable(_))), "its address is not known");
     let (gone, address) = (first.me(), first.address.clone());
     first.stop().await;
     second.tell(SwarmCommand::Remember { peer: gone, addresses: vec![address.clone()] });
-    second.tell(SwarmCommand::Ask { to: gone, question: 3, request: Request::Farewell(false) });
+    second.tell(SwarmCommand::Ask { to: gone, question: QuestionId(3), request: Request::Farewell(false) });
     assert!(matches!(second.answered(3).await, Err(AskError::Unreachable(_))));
     second.tell(SwarmCommand::Dial { address });
     second.find(|event| matches!(event, SwarmEvent::DialFailed { .. }).then_some(())).await;
     second.tell(SwarmCommand::Dial { address: "nonsense".to_owned() });
     second.find(|event| matches!(event, SwarmEvent::DialFailed { reason, .. } if reason.contains("not a multiaddr")).then_some(())).await;
     // Never answered: the question ends by itself, on the side whose clock comes first, and the connection stands.
-    second.tell(SwarmCommand::Ask { to: third.me(), question: 4, request: Request::Farewell(false) });
+    second.tell(SwarmCommand::Ask { to: third.me(), question: QuestionId(4), request: Request::Farewell(false) });
     let ended = second.answered(4).await;
     assert!(matches!(ended, Err(AskError::TimedOut | AskError::Dropped)), "{ended:?}");
-    second.tell(SwarmCommand::Ask { to: third.me(), question: 5, request: Request::Farewell(true) });
+    second.tell(SwarmCommand::Ask { to: third.me(), question: QuestionId(5), request: Request::Farewell(true) });
     let ticket = third
         .find(|event| match event {
             SwarmEvent::Asked { ticket, request: Request::Farewell(true), .. } => Some(*ticket),
@@ -275,7 +276,7 @@ async fn too_many_open_questions_and_too_fast_ones_are_held_back() {
     }
     // Nobody answers these, so they stay open.
     for question in 0..70 {
-        asker.tell(SwarmCommand::Ask { to: patient.me(), question, request: Request::CompareClaims(Vec::new()) });
+        asker.tell(SwarmCommand::Ask { to: patient.me(), question: QuestionId(question), request: Request::CompareClaims(Vec::new()) });
     }
     for question in 64..70 {
         assert_eq!(asker.answered(question).await, Err(AskError::TooManyOpen));
@@ -285,10 +286,10 @@ async fn too_many_open_questions_and_too_fast_ones_are_held_back() {
     }
     // The burst of four is asked, the others are told to come back; SWIM is not held back by that.
     for question in 100..130 {
-        asker.tell(SwarmCommand::Ask { to: strict.me(), question, request: Request::CompareClaims(Vec::new()) });
+        asker.tell(SwarmCommand::Ask { to: strict.me(), question: QuestionId(question), request: Request::CompareClaims(Vec::new()) });
     }
     asker.find(|event| matches!(event, SwarmEvent::Answered { result: Ok(Response::Busy(_)), .. }).then_some(())).await;
-    asker.tell(SwarmCommand::Ask { to: strict.me(), question: 200, request: Request::Swim(vec![1]) });
+    asker.tell(SwarmCommand::Ask { to: strict.me(), question: QuestionId(200), request: Request::Swim(vec![1]) });
     let ticket = strict
         .find(|event| if let SwarmEvent::Asked { ticket, request: Request::Swim(_), .. } = event { Some(*ticket) } else { None })
         .await;

@@ -12,6 +12,7 @@ use nearcrawl_model::{
     edition::Edition,
     fetch::{FetchOrder, FetchOutcome, FetchPurpose, ProbeTarget},
     fingerprint::{Fingerprint, FingerprintKey},
+    ids::QuestionId,
     url::PageUrl,
     view::TaskView,
 };
@@ -127,14 +128,15 @@ async fn a_probe_and_a_look_up_whose_tasks_panic_fail() {
     let mut bench = Bench::new().await;
     let address = bench.site.address;
     let probe = |question| {
+        let question = QuestionId(question);
         Command::Web(WebCommand::Probe { question, target: ProbeTarget { address, host: "good.test".parse().unwrap(), secure: false } })
     };
     match after_a_panic(TaskKind::Probe, bench.told(probe(1))).await {
-        Event::Probed { question: 1, report } => assert_eq!(report.rtt_us, Err(FetchError::Crashed)),
+        Event::Probed { question: QuestionId(1), report } => assert_eq!(report.rtt_us, Err(FetchError::Crashed)),
         other => panic!("{other:?}"),
     }
     match bench.told(probe(2)).await {
-        Event::Probed { question: 2, report } => assert!(report.rtt_us.is_ok(), "{report:?}"),
+        Event::Probed { question: QuestionId(2), report } => assert!(report.rtt_us.is_ok(), "{report:?}"),
         other => panic!("{other:?}"),
     }
     let resolve = Command::Web(WebCommand::Resolve("museum.test".parse().unwrap()));

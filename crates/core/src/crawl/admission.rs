@@ -21,6 +21,7 @@ use crate::{
 use nearcrawl_model::{
     fetch::LocatedHost,
     fingerprint::Fingerprint,
+    ids::SeenTicket,
     journal::{Arrival, JournalEntry},
     message::HandOff,
     seen::{PageState, SeenAnswer, SeenBatch},
@@ -154,7 +155,7 @@ impl Crawl {
 /// The seen set answers.
 impl Crawl {
     /// The seen set answered.
-    pub(crate) fn seen(&mut self, cx: &mut Context, replication: &mut Replication, ticket: u64, answers: Vec<Vec<SeenAnswer>>) {
+    pub(crate) fn seen(&mut self, cx: &mut Context, replication: &mut Replication, ticket: SeenTicket, answers: Vec<Vec<SeenAnswer>>) {
         match self.questions.answered(ticket) {
             Some(SeenPurpose::Admit { parts, reply }) => self.admitted(cx, replication, parts, answers, reply),
             Some(SeenPurpose::Digest(digest)) => self.digested(cx, replication, *digest, answers),
@@ -168,7 +169,7 @@ impl Crawl {
     }
 
     /// The links of a page that came nearer: they are one level behind it, where a redirect leads at its own.
-    pub(crate) fn children(&mut self, cx: &mut Context, ticket: u64, children: Vec<Fingerprint>) {
+    pub(crate) fn children(&mut self, cx: &mut Context, ticket: SeenTicket, children: Vec<Fingerprint>) {
         let Some(SeenPurpose::Children { host, site, level }) = self.questions.answered(ticket) else { return };
         let depth = cx.settings.rules.depth;
         if level > depth || children.is_empty() {
@@ -180,7 +181,7 @@ impl Crawl {
     }
 
     /// The store gave texts that had been set aside.
-    pub(crate) fn cut_taken(&mut self, cx: &mut Context, replication: &mut Replication, ticket: u64, texts: Vec<Option<String>>) {
+    pub(crate) fn cut_taken(&mut self, cx: &mut Context, replication: &mut Replication, ticket: SeenTicket, texts: Vec<Option<String>>) {
         match self.questions.answered(ticket) {
             Some(SeenPurpose::Nearer { host, site, pages }) => self.nearer_taken(cx, replication, &host, site, pages, texts),
             Some(SeenPurpose::Front { host, site, pages }) => {

@@ -24,6 +24,7 @@ use crate::{
 use nearcrawl_model::{
     fetch::LocatedHost,
     fingerprint::Fingerprint,
+    ids::SeenTicket,
     journal::{Arrival, JournalEntry, JournalKey, Place},
     seen::SeenBatch,
     subnet::Subnet,
@@ -242,7 +243,7 @@ impl Crawl {
             let Some(site) = self.sites.get(&host) else { return };
             let questions: Vec<(Fingerprint, u8)> = urls.iter().map(|(url, level, _)| (cx.secret.of(url.as_str()), *level)).collect();
             let batch = SeenBatch { site: site.number, depth: cx.settings.rules.depth, visited: None, questions };
-            cx.commands.push_back(Command::Store(StoreCommand::Seen { ticket: 0, batches: vec![batch] }));
+            cx.commands.push_back(Command::Store(StoreCommand::Seen { ticket: SeenTicket::NOBODY, batches: vec![batch] }));
             self.journal(cx, replication, &host, JournalEntry::Admitted { urls });
         }
         self.runs.drop_older(cx, replication, &host);

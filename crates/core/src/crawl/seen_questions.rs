@@ -8,6 +8,7 @@ use crate::{
 };
 use nearcrawl_model::{
     fingerprint::Fingerprint,
+    ids::SeenTicket,
     seen::{PageState, SeenBatch},
     url::Host,
 };
@@ -59,7 +60,7 @@ impl SeenPurpose {
 /// Questions without an answer yet, by ticket.
 #[derive(Debug, Default)]
 pub(crate) struct SeenQuestions {
-    pending: BTreeMap<u64, SeenPurpose>,
+    pending: BTreeMap<SeenTicket, SeenPurpose>,
 }
 
 impl SeenQuestions {
@@ -97,7 +98,7 @@ impl SeenQuestions {
     }
 
     /// An answer came: what it was asked for.
-    pub(super) fn answered(&mut self, ticket: u64) -> Option<SeenPurpose> {
+    pub(super) fn answered(&mut self, ticket: SeenTicket) -> Option<SeenPurpose> {
         self.pending.remove(&ticket)
     }
 
@@ -111,7 +112,7 @@ impl SeenQuestions {
         self.pending.is_empty()
     }
 
-    fn expect(&mut self, cx: &mut Context, purpose: SeenPurpose) -> u64 {
+    fn expect(&mut self, cx: &mut Context, purpose: SeenPurpose) -> SeenTicket {
         let ticket = cx.number();
         self.pending.insert(ticket, purpose);
         ticket

@@ -15,6 +15,7 @@ use crate::{
 use nearcrawl_model::{
     claim::{Claim, ClaimReason, SignedClaim},
     fetch::{FetchOrder, FetchOutcome, FetchPurpose, FetchReport, LocatedHost, PageFacts},
+    ids::SeenTicket,
     journal::Arrival,
     links::Links,
     seen::{SeenAnswer, SeenBatch},
@@ -110,9 +111,9 @@ impl Played {
     }
 
     /// What the seen set is asked, by ticket; other commands are forgotten.
-    fn questions(&self) -> Vec<(u64, Vec<SeenBatch>)> {
+    fn questions(&self) -> Vec<(SeenTicket, Vec<SeenBatch>)> {
         let seen = self.cx.commands.iter().filter_map(|command| match command {
-            Command::Store(StoreCommand::Seen { ticket, batches }) if *ticket != 0 => Some((*ticket, batches.clone())),
+            Command::Store(StoreCommand::Seen { ticket, batches }) if *ticket != SeenTicket::NOBODY => Some((*ticket, batches.clone())),
             _ => None,
         });
         seen.collect()

@@ -10,6 +10,7 @@ use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
     distances::{Distances, MAX_TOLD},
     fetch::{ProbeReport, ProbeTarget},
+    ids::QuestionId,
     message::Gossip,
     time::{Millis, Moment},
 };
@@ -49,7 +50,7 @@ pub(crate) struct MemberDistances {
     /// The web servers of members who told of one.
     homes: BTreeMap<AccessPoint, Home>,
     /// Those that are being timed, by question.
-    timing: BTreeMap<u64, AccessPoint>,
+    timing: BTreeMap<QuestionId, AccessPoint>,
     /// What others told last.
     heard: BTreeMap<AccessPoint, Distances>,
     changed: bool,
@@ -134,7 +135,7 @@ impl MemberDistances {
     }
 
     /// The way to a member's web server was timed, if this was such a question.
-    pub(super) fn home_timed(&mut self, cx: &Context, knowledge: &mut Knowledge, question: u64, report: ProbeReport) -> bool {
+    pub(super) fn home_timed(&mut self, cx: &Context, knowledge: &mut Knowledge, question: QuestionId, report: ProbeReport) -> bool {
         let Some(who) = self.timing.remove(&question) else { return false };
         if let Some(home) = self.homes.get_mut(&who) {
             home.timed += 1;
@@ -305,7 +306,10 @@ mod tests {
             cx.now.moment = cx.now.moment.after(TIME_AGAIN);
         }
         assert_eq!(known, [Some(5_000), Some(5_000), Some(5_000), Some(9_000)]);
-        assert!(!distances.home_timed(&cx, &mut knowledge, 0, ProbeReport { rtt_us: Ok(1), took: 1 }), "it was no such question");
+        assert!(
+            !distances.home_timed(&cx, &mut knowledge, QuestionId(0), ProbeReport { rtt_us: Ok(1), took: 1 }),
+            "it was no such question"
+        );
     }
 
     #[test]

@@ -19,6 +19,7 @@ use nearcrawl_model::{
     claim::{Claim, ClaimReason},
     distances::Distances,
     fetch::ProbeReport,
+    ids::{QuestionId, Ticket},
     subnet::Subnet,
     time::{Millis, Moment},
 };
@@ -107,7 +108,7 @@ impl Delegation {
     }
 
     /// A probe of ours ended, of a subnet or of a member's web server.
-    pub(crate) fn probed(&mut self, cx: &mut Context, others: Others<'_>, question: u64, report: ProbeReport) {
+    pub(crate) fn probed(&mut self, cx: &mut Context, others: Others<'_>, question: QuestionId, report: ProbeReport) {
         if self.distances.home_timed(cx, &mut self.knowledge, question, report) {
             return;
         }
@@ -121,7 +122,7 @@ impl Delegation {
         &mut self,
         cx: &mut Context,
         others: Others<'_>,
-        steward: (AccessPoint, u64),
+        steward: (AccessPoint, Ticket),
         order: ProbeOrder,
         held_back: bool,
     ) {

@@ -13,6 +13,7 @@ use crate::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     fetch::{ProbeReport, ProbeTarget},
+    ids::{QuestionId, Ticket},
     message::Response,
     receipt::{Declined, Receipt, SignedReceipt},
     subnet::Subnet,
@@ -26,7 +27,7 @@ const STEWARDS_OBEYED: usize = 3;
 #[derive(Debug, Default)]
 pub(crate) struct Prober {
     /// By question.
-    running: BTreeMap<u64, Probing>,
+    running: BTreeMap<QuestionId, Probing>,
     contacts: Contacts,
 }
 
@@ -34,7 +35,7 @@ pub(crate) struct Prober {
 #[derive(Debug)]
 struct Probing {
     /// The steward who asked, with its ticket; none if that is us.
-    asked_by: Option<(AccessPoint, u64)>,
+    asked_by: Option<(AccessPoint, Ticket)>,
     order: ProbeOrder,
 }
 
@@ -72,7 +73,7 @@ impl Prober {
         &mut self,
         cx: &mut Context,
         others: Others<'_>,
-        steward: (AccessPoint, u64),
+        steward: (AccessPoint, Ticket),
         order: ProbeOrder,
         held_back: bool,
     ) {
@@ -137,7 +138,7 @@ impl Prober {
         taken
     }
 
-    fn probe(&mut self, cx: &mut Context, asked_by: Option<(AccessPoint, u64)>, order: ProbeOrder) {
+    fn probe(&mut self, cx: &mut Context, asked_by: Option<(AccessPoint, Ticket)>, order: ProbeOrder) {
         let question = cx.number();
         cx.counters.probes += 1;
         let target = order.target.clone();
@@ -150,7 +151,7 @@ impl Prober {
         &mut self,
         cx: &mut Context,
         members: &Membership,
-        question: u64,
+        question: QuestionId,
         report: ProbeReport,
     ) -> Option<(Subnet, SignedReceipt)> {
         let Probing { asked_by, order: ProbeOrder { subnet, target, before } } = self.running.remove(&question)?;

@@ -8,6 +8,7 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    ids::QuestionId,
     message::Request,
     subnet::Subnet,
     time::{Millis, Moment},
@@ -93,7 +94,11 @@ impl Membership {
             match output {
                 Output::Send { to, addresses, bytes } => {
                     self.know(cx, to, addresses);
-                    cx.commands.push_back(Command::Peers(PeerCommand::Ask { to, question: 0, request: Request::Swim(bytes) }));
+                    cx.commands.push_back(Command::Peers(PeerCommand::Ask {
+                        to,
+                        question: QuestionId::NOBODY,
+                        request: Request::Swim(bytes),
+                    }));
                 }
                 Output::Up(member) => {
                     let who = member.access_point;

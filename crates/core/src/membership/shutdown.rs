@@ -9,6 +9,7 @@ use crate::{
 };
 use nearcrawl_model::{
     claim::Claim,
+    ids::QuestionId,
     message::Request,
     time::{Millis, Moment},
 };
@@ -99,7 +100,11 @@ impl Shutdown {
             }
         }
         for peer in members.live().into_iter().filter(|peer| *peer != cx.me) {
-            cx.commands.push_back(Command::Peers(PeerCommand::Ask { to: peer, question: 0, request: Request::Farewell(self.leaving) }));
+            cx.commands.push_back(Command::Peers(PeerCommand::Ask {
+                to: peer,
+                question: QuestionId::NOBODY,
+                request: Request::Farewell(self.leaving),
+            }));
         }
         self.finished = true;
         cx.commands.push_back(Command::Finished);

@@ -11,6 +11,7 @@ use nearcrawl_model::{
     chronicle::{Chronicle, Holding},
     claim::{Claim, SignedClaim},
     fetch::FetchReport,
+    ids::Ticket,
     journal::JournalEntry,
     message::Response,
     subnet::Subnet,
@@ -119,13 +120,13 @@ impl Migration {
     }
 
     /// An owner offers us a subnet.
-    pub(crate) fn offered(&mut self, cx: &mut Context, around: &Surroundings<'_>, ticket: u64, offer: Offer) {
+    pub(crate) fn offered(&mut self, cx: &mut Context, around: &Surroundings<'_>, ticket: Ticket, offer: Offer) {
         self.incoming.offered(cx, around, ticket, offer);
     }
 
     /// An owner hands us a subnet whose journals are all here. Whether that is so; otherwise it is refused.
     #[must_use]
-    pub(crate) fn handed_over(&mut self, cx: &mut Context, from: AccessPoint, ticket: u64, release: &SignedClaim) -> bool {
+    pub(crate) fn handed_over(&mut self, cx: &mut Context, from: AccessPoint, ticket: Ticket, release: &SignedClaim) -> bool {
         self.incoming.handed_over(cx, from, ticket, release)
     }
 }

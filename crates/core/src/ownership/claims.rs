@@ -13,6 +13,7 @@ use crate::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, ClaimReason, MAX_ANSWERS, SignedClaim},
+    ids::Receipt,
     message::Award,
     subnet::Subnet,
     time::Moment,
@@ -70,7 +71,7 @@ impl Ownership {
         let receipt = cx.number();
         let proofs: Vec<_> = claims.iter().map(|claim| SignedClaim::sign(claim, &cx.key)).collect();
         self.unstored.insert(receipt, proofs.clone());
-        cx.commands.push_back(Command::Store(StoreCommand::StoreClaims { receipt, claims: proofs }));
+        cx.commands.push_back(Command::Store(StoreCommand::StoreClaims { receipt: Some(receipt), claims: proofs }));
     }
 
     /// Whether somebody may award us a subnet: if a larger one is claimed, only its owner.
@@ -122,7 +123,7 @@ impl Ownership {
     }
 
     /// Claims of ours that were stored; none if no such claims were waited for.
-    pub(crate) fn stored(&mut self, receipt: u64) -> Option<Vec<SignedClaim>> {
+    pub(crate) fn stored(&mut self, receipt: Receipt) -> Option<Vec<SignedClaim>> {
         self.unstored.remove(&receipt)
     }
 
@@ -194,7 +195,7 @@ impl Ownership {
 
     /// Stores claims of others that hold since they were heard. Nobody waits for it.
     pub(crate) fn store_heard(&self, cx: &mut Context, claims: Vec<SignedClaim>) {
-        cx.commands.push_back(Command::Store(StoreCommand::StoreClaims { receipt: 0, claims }));
+        cx.commands.push_back(Command::Store(StoreCommand::StoreClaims { receipt: None, claims }));
     }
 }
 

@@ -9,6 +9,7 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    ids::Ticket,
     message::{CLAIM_BUCKETS, Gossip, Request, Response},
     time::Millis,
 };
@@ -48,7 +49,7 @@ impl Ownership {
     }
 
     /// A member compares its map with ours.
-    pub(crate) fn compared(&self, cx: &mut Context, ticket: u64, buckets: &[u64]) {
+    pub(crate) fn compared(&self, cx: &mut Context, ticket: Ticket, buckets: &[u64]) {
         let answer = if buckets.len() == CLAIM_BUCKETS {
             let (proofs, more) = self.register.differing(buckets, MAX_COMPARED);
             Response::Claims(proofs, more)

@@ -12,7 +12,7 @@ pub(crate) mod take_over;
 #[cfg(test)]
 mod tests;
 
-use nearcrawl_model::{access_point::AccessPoint, claim::SignedClaim, subnet::Subnet, time::Moment};
+use nearcrawl_model::{access_point::AccessPoint, claim::SignedClaim, ids::Receipt, subnet::Subnet, time::Moment};
 use register::Register;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ pub(crate) struct Ownership {
     /// New claims of ours that are not acted on yet, and since when they have been watched.
     watched: BTreeMap<Subnet, claims::Watched>,
     /// Claims of ours that are being stored, by receipt.
-    unstored: BTreeMap<u64, Vec<SignedClaim>>,
+    unstored: BTreeMap<Receipt, Vec<SignedClaim>>,
     /// Claims of ours that everybody is to be told.
     pending_claims: BTreeMap<Subnet, SignedClaim>,
     /// When the next of them may be told.

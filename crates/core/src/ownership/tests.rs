@@ -12,6 +12,7 @@ use crate::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, ClaimReason, SignedClaim},
+    ids::Receipt,
     message::Gossip,
     time::Moment,
 };
@@ -40,8 +41,8 @@ fn a_claim_of_ours_is_told_when_it_is_stored_and_holds() {
     let ours = claim(cx.me, 1, ClaimReason::Awarded, false);
     ownership.make_claims(&mut cx, vec![ours.clone()]);
     let commands = cx.take_commands();
-    let [Command::Store(StoreCommand::StoreClaims { receipt, .. })] = &commands[..] else { panic!("{commands:?}") };
-    assert_eq!((ownership.stored(receipt + 1), ownership.register.claim(&ours.subnet)), (None, None));
+    let [Command::Store(StoreCommand::StoreClaims { receipt: Some(receipt), .. })] = &commands[..] else { panic!("{commands:?}") };
+    assert_eq!((ownership.stored(Receipt(receipt.0 + 1)), ownership.register.claim(&ours.subnet)), (None, None));
     let proof = ownership.stored(*receipt).unwrap().remove(0);
     assert!(ownership.merge(ours.clone(), proof.clone()).is_some());
     assert_eq!(ownership.own_claim_holds(&mut cx, &members, &ours, proof.clone()), None, "nobody had it before");

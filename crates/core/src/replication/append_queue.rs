@@ -6,6 +6,7 @@ use crate::{
     routing::outbox::Item,
 };
 use nearcrawl_model::{
+    ids::Receipt,
     journal::{JournalEntry, JournalKey, JournalRow},
     subnet::Subnet,
     time::{Millis, Moment},
@@ -35,7 +36,7 @@ pub(super) struct AppendQueue {
     since: Option<Moment>,
     outgoing: Vec<Item>,
     /// By receipt.
-    appends: BTreeMap<u64, Append>,
+    appends: BTreeMap<Receipt, Append>,
 }
 
 impl AppendQueue {
@@ -85,7 +86,7 @@ impl AppendQueue {
     }
 
     /// The rows of this receipt are durable.
-    pub(super) fn stored(&mut self, receipt: u64) -> Option<Append> {
+    pub(super) fn stored(&mut self, receipt: Receipt) -> Option<Append> {
         self.appends.remove(&receipt)
     }
 

@@ -10,6 +10,7 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    ids::{Receipt, Ticket},
     journal::{JournalEntry, JournalKey, JournalRow},
     message::Response,
     subnet::Subnet,
@@ -40,7 +41,7 @@ impl Replication {
     }
 
     /// Rows are durable: now they count. Returns the URLs that they name, which go on their way now; none if no such rows were waited for.
-    pub(crate) fn stored(&mut self, receipt: u64) -> Option<Vec<Item>> {
+    pub(crate) fn stored(&mut self, receipt: Receipt) -> Option<Vec<Item>> {
         let Append { heads, outgoing } = self.queue.stored(receipt)?;
         for (key, upto) in heads {
             self.replicas.stored(&key, upto);
@@ -112,7 +113,7 @@ impl Replication {
     }
 
     /// An owner asks us to keep rows. Only the owner of a subnet may.
-    pub(crate) fn keep(&self, cx: &mut Context, ownership: &Ownership, from: AccessPoint, ticket: u64, rows: Vec<JournalRow>) {
+    pub(crate) fn keep(&self, cx: &mut Context, ownership: &Ownership, from: AccessPoint, ticket: Ticket, rows: Vec<JournalRow>) {
         let allowed = rows.iter().all(|row| ownership.register().claim(&row.key.subnet).is_none_or(|claim| claim.owner == from));
         if !allowed {
             cx.refuse("journal rows of subnets that the sender does not own");

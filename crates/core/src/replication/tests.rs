@@ -11,6 +11,7 @@ use crate::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, ClaimReason, SignedClaim},
+    ids::{Receipt, Ticket},
     journal::{Arrival, JournalEntry, JournalKey, JournalRow, VisitOutcome},
     message::Response,
     subnet::Subnet,
@@ -67,7 +68,7 @@ fn alone(cx: &Context) -> Membership {
 }
 
 /// The receipt of the rows that are to be stored, and how many there are; nothing else is wanted.
-fn append(cx: &mut Context) -> (u64, usize) {
+fn append(cx: &mut Context) -> (Receipt, usize) {
     match &cx.take_commands()[..] {
         [Command::Store(StoreCommand::Append { receipt, rows })] => (*receipt, rows.len()),
         other => panic!("{other:?}"),
@@ -87,7 +88,7 @@ fn rows_are_stored_together_and_count_when_a_replica_has_them_too() {
     replication.tick(&mut cx);
     let (receipt, rows) = append(&mut cx);
     assert_eq!((rows, replication.all_is_stored(&subnet())), (2, false));
-    assert_eq!(replication.stored(receipt + 1), None);
+    assert_eq!(replication.stored(Receipt(receipt.0 + 1)), None);
     let origin = Some((journal(), 1));
     assert_eq!(replication.stored(receipt), Some(vec![Item { arrival: arrival("http://b.ke/"), origin }]));
     assert!(replication.all_is_stored(&subnet()) && !replication.is_recorded(&journal(), 1));
@@ -170,12 +171,13 @@ fn only_the_owner_of_a_subnet_has_its_rows_kept() {
     let proof = SignedClaim::sign(&claim, &cx.key);
     assert!(ownership.merge(claim, proof).is_some());
     let rows = vec![JournalRow { key: JournalKey { run: 3, ..journal() }, sequence: 0, entry: Vec::new() }];
-    replication.keep(&mut cx, &ownership, A, 1, rows.clone());
-    assert!(matches!(cx.take_commands()[..], [Command::Peers(PeerCommand::Answer { ticket: 1, response: Response::Refused(_) })]));
+    replication.keep(&mut cx, &ownership, A, Ticket(1), rows.clone());
+    assert!(matches!(cx.take_commands()[..], [Command::Peers(PeerCommand::Answer { ticket: Ticket(1), response: Response::Refused(_) })]));
     let me = cx.me;
-    replication.keep(&mut cx, &ownership, me, 2, rows);
+    replication.keep(&mut cx, &ownership, me, Ticket(2), rows);
     let commands = cx.take_commands();
-    let [Command::Store(StoreCommand::DropJournal(dropped)), Command::Store(StoreCommand::KeepRows { ticket: 2, .. })] = &commands[..]
+    let [Command::Store(StoreCommand::DropJournal(dropped)), Command::Store(StoreCommand::KeepRows { ticket: Ticket(2), .. })] =
+        &commands[..]
     else {
         panic!("{commands:?}")
     };

@@ -23,6 +23,7 @@ use nearcrawl_model::{
         FetchError, FetchOrder, FetchOutcome, FetchPurpose, FetchReport, Link, LocatedHost, PageFacts, ProbeKind, ProbeReport, ResolveError,
     },
     fingerprint::FingerprintKey,
+    ids::{QuestionId, Ticket},
     message::{Gossip, Request, Response},
     seen::SeenAnswer,
     time::{Millis, Moment, Now, WallTime},
@@ -46,7 +47,7 @@ struct Played {
     seen: BTreeSet<(u64, u64)>,
     fetches: Vec<FetchOrder>,
     /// Questions to members that want an answer.
-    questions: Vec<(AccessPoint, u64, Request)>,
+    questions: Vec<(AccessPoint, QuestionId, Request)>,
     lookups: Vec<Host>,
     /// Members that answer SWIM.
     answering: BTreeMap<AccessPoint, Swim>,
@@ -144,7 +145,7 @@ impl Played {
 
     fn perform(&mut self, command: Command) -> Option<Event> {
         match command {
-            Command::Store(StoreCommand::StoreClaims { receipt, .. }) => Some(Event::ClaimsStored { receipt }),
+            Command::Store(StoreCommand::StoreClaims { receipt, .. }) => receipt.map(|receipt| Event::ClaimsStored { receipt }),
             Command::Store(StoreCommand::Append { receipt, .. }) => Some(Event::RowsStored { receipt }),
             Command::Store(StoreCommand::Load(subnet)) => Some(Event::Loaded { subnet, journals: Vec::new() }),
             Command::Web(WebCommand::Probe { question, .. }) => {
@@ -263,7 +264,7 @@ impl Played {
                 if let Output::Send { to, bytes, .. } = output
                     && to == member(1)
                 {
-                    said.push(Event::Asked { from: *from, ticket: 0, request: Request::Swim(bytes) });
+                    said.push(Event::Asked { from: *from, ticket: Ticket(0), request: Request::Swim(bytes) });
                 }
             }
         }

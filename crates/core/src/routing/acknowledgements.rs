@@ -2,13 +2,13 @@
 
 use super::outbox::Item;
 use crate::context::Context;
-use nearcrawl_model::{journal::JournalKey, message::Response, url::Host};
+use nearcrawl_model::{ids::Ticket, journal::JournalKey, message::Response, url::Host};
 
 /// Who waits for arrivals to be recorded.
 #[derive(Debug)]
 pub(crate) enum Reply {
     /// A member, by its ticket; hosts that are not ours are named.
-    Member { ticket: u64, not_mine: Vec<Host> },
+    Member { ticket: Ticket, not_mine: Vec<Host> },
     /// Our own outbox.
     Own(Vec<Item>),
 }

@@ -15,6 +15,7 @@ use crate::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     fetch::{LocatedHost, ResolveError},
+    ids::{QuestionId, Ticket},
     journal::{Arrival, JournalKey},
     message::{Request, Response},
     time::Millis,
@@ -123,7 +124,7 @@ impl Routing {
     }
 
     /// An owner answered a hand-off. Returns the URLs that were taken in.
-    pub(crate) fn handed_off(&mut self, cx: &Context, question: u64, answer: Option<Response>) -> Vec<Item> {
+    pub(crate) fn handed_off(&mut self, cx: &Context, question: QuestionId, answer: Option<Response>) -> Vec<Item> {
         let now = cx.now.moment;
         match answer {
             Some(Response::HandedOff { not_mine }) => {
@@ -154,7 +155,7 @@ impl Routing {
     }
 
     /// A member asks us, the host's steward, for its address.
-    pub(crate) fn locate_for(&mut self, cx: &mut Context, ticket: u64, host: Host) {
+    pub(crate) fn locate_for(&mut self, cx: &mut Context, ticket: Ticket, host: Host) {
         match self.locator.lookup(&host, cx.now.moment) {
             Lookup::At(located) => cx.answer(ticket, Response::Located(Ok(located))),
             Lookup::Nowhere(failure) => cx.answer(ticket, Response::Located(Err(failure))),

@@ -5,6 +5,7 @@
 
 use nearcrawl_model::{
     fetch::{LocatedHost, ResolveError},
+    ids::Ticket,
     time::{Millis, Moment},
     url::Host,
 };
@@ -40,7 +41,7 @@ pub struct Locator {
     /// What is in the queue.
     queued: BTreeSet<Host>,
     /// Members that wait for a look-up of ours, by their tickets.
-    waiting: BTreeMap<Host, Vec<u64>>,
+    waiting: BTreeMap<Host, Vec<Ticket>>,
 }
 
 impl Locator {
@@ -82,7 +83,7 @@ impl Locator {
     }
 
     /// Steward: look this host up; `ticket` is the member who waits for it, if any.
-    pub fn resolve(&mut self, host: &Host, ticket: Option<u64>) {
+    pub fn resolve(&mut self, host: &Host, ticket: Option<Ticket>) {
         if let Some(ticket) = ticket {
             self.waiting.entry(host.clone()).or_default().push(ticket);
         }
@@ -103,7 +104,7 @@ impl Locator {
     }
 
     /// Steward: a look-up ended. Returns the tickets of those who wait for it.
-    pub fn resolved(&mut self, host: &Host, answer: Result<LocatedHost, ResolveError>, now: Moment) -> Vec<u64> {
+    pub fn resolved(&mut self, host: &Host, answer: Result<LocatedHost, ResolveError>, now: Moment) -> Vec<Ticket> {
         self.resolving.remove(host);
         self.learn(host, answer, now);
         self.waiting.remove(host).unwrap_or_default()
@@ -151,11 +152,11 @@ mod tests {
     fn a_pin_holds_for_its_time_and_one_lookup_serves_all_who_wait() {
         let mut locator = Locator::default();
         let a = host("a.ke");
-        locator.resolve(&a, Some(7));
-        locator.resolve(&a, Some(8));
+        locator.resolve(&a, Some(Ticket(7)));
+        locator.resolve(&a, Some(Ticket(8)));
         locator.resolve(&a, None);
         assert_eq!((locator.next_lookup(), locator.next_lookup()), (Some(a.clone()), None));
-        assert_eq!(locator.resolved(&a, Ok(located("a.ke", 1000)), Moment(0)), [7, 8]);
+        assert_eq!(locator.resolved(&a, Ok(located("a.ke", 1000)), Moment(0)), [Ticket(7), Ticket(8)]);
         assert_eq!(locator.lookup(&a, Moment(400)), Lookup::At(located("a.ke", 600)));
         assert_eq!(locator.lookup(&a, Moment(1000)), Lookup::Unknown);
     }

@@ -6,6 +6,7 @@
 use nearcrawl_model::{
     access_point::AccessPoint,
     fetch::LocatedHost,
+    ids::QuestionId,
     journal::{Arrival, JournalKey},
     message::HandOff,
     time::{Millis, Moment},
@@ -52,7 +53,7 @@ pub struct Outbox {
     parcels: BTreeMap<Host, Parcel>,
     /// When to look at which parcel: hosts that cannot be routed yet may be very many.
     agenda: BTreeSet<(Moment, Host)>,
-    flights: BTreeMap<u64, Flight>,
+    flights: BTreeMap<QuestionId, Flight>,
     busy: BTreeMap<AccessPoint, Moment>,
     waiting: usize,
 }
@@ -127,7 +128,7 @@ impl Outbox {
     }
 
     /// Packs a message to an owner from these hosts' parcels, up to the limits.
-    pub fn pack(&mut self, question: u64, to: AccessPoint, hosts: &[LocatedHost], now: Moment) -> Vec<HandOff> {
+    pub fn pack(&mut self, question: QuestionId, to: AccessPoint, hosts: &[LocatedHost], now: Moment) -> Vec<HandOff> {
         let (mut room, mut bytes) = (MAX_IN_BATCH, MAX_BYTES_IN_BATCH);
         let mut flight = Flight { to, items: BTreeMap::new() };
         let mut message = Vec::new();
@@ -159,7 +160,7 @@ impl Outbox {
     }
 
     /// A message was taken in. What was not the receiver's goes back; what was is returned with its origins.
-    pub fn landed(&mut self, question: u64, not_mine: &[Host]) -> Vec<Item> {
+    pub fn landed(&mut self, question: QuestionId, not_mine: &[Host]) -> Vec<Item> {
         let Some(flight) = self.flights.remove(&question) else { return Vec::new() };
         self.busy.remove(&flight.to);
         let refused: BTreeSet<_> = not_mine.iter().collect();
@@ -171,7 +172,7 @@ impl Outbox {
     }
 
     /// A message was not taken in: its URLs go back, and the receiver is left alone for `pause`.
-    pub fn bounced(&mut self, question: u64, now: Moment, pause: Millis) {
+    pub fn bounced(&mut self, question: QuestionId, now: Moment, pause: Millis) {
         let Some(flight) = self.flights.remove(&question) else { return };
         self.busy.insert(flight.to, now.after(pause));
         for (host, items) in flight.items {
@@ -226,16 +227,16 @@ mod tests {
             outbox.put(item(&format!("http://a.ke/{n}")));
         }
         outbox.put(item("http://b.ke/"));
-        let batch = outbox.pack(1, TO, &[at("a.ke"), at("b.ke")], Moment(0));
+        let batch = outbox.pack(QuestionId(1), TO, &[at("a.ke"), at("b.ke")], Moment(0));
         assert_eq!(batch.iter().map(|h| h.arrivals.len()).sum::<usize>(), MAX_IN_BATCH);
         assert!(!outbox.may_send(TO, Moment(0)));
         assert_eq!(outbox.len(), 301);
-        outbox.bounced(1, Moment(0), 500);
+        outbox.bounced(QuestionId(1), Moment(0), 500);
         assert!(!outbox.may_send(TO, Moment(499)) && outbox.may_send(TO, Moment(500)));
         assert_eq!((outbox.len(), outbox.due(Moment(499)), outbox.due(Moment(500)).len()), (301, vec!["b.ke".parse().unwrap()], 2));
-        let again = outbox.pack(2, TO, &[at("a.ke")], Moment(500));
+        let again = outbox.pack(QuestionId(2), TO, &[at("a.ke")], Moment(500));
         assert_eq!(again[0].arrivals[0].url.as_str(), "http://a.ke/0", "in order");
-        assert_eq!(outbox.landed(2, &[]).len(), MAX_IN_BATCH);
+        assert_eq!(outbox.landed(QuestionId(2), &[]).len(), MAX_IN_BATCH);
         assert_eq!(outbox.len(), 301 - MAX_IN_BATCH);
     }
 
@@ -244,9 +245,9 @@ mod tests {
         let mut outbox = Outbox::default();
         outbox.put(item("http://a.ke/1"));
         outbox.put(item("http://b.ke/1"));
-        outbox.pack(1, TO, &[at("a.ke"), at("b.ke")], Moment(0));
+        outbox.pack(QuestionId(1), TO, &[at("a.ke"), at("b.ke")], Moment(0));
         assert_eq!(outbox.due(Moment(9)), []);
-        let done = outbox.landed(1, &["b.ke".parse().unwrap()]);
+        let done = outbox.landed(QuestionId(1), &["b.ke".parse().unwrap()]);
         assert_eq!(done, [item("http://a.ke/1")]);
         assert_eq!(outbox.due(Moment(0)), ["b.ke".parse().unwrap()]);
     }

@@ -14,6 +14,7 @@ use crate::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     fetch::{LocatedHost, ResolveError},
+    ids::{QuestionId, Ticket},
     journal::{Arrival, JournalKey},
     message::{Request, Response},
     time::Moment,
@@ -103,7 +104,7 @@ fn a_hand_off_that_was_refused_is_tried_again_after_the_pause_it_asked_for() {
         cx.take_commands().len()
     };
     assert_eq!(send(&mut routing, &mut cx), 1);
-    let question = cx.next_number;
+    let question = QuestionId(cx.next_number);
     assert_eq!(routing.handed_off(&cx, question, Some(Response::Busy(5_000))), []);
     cx.now.moment = Moment(4_999);
     assert_eq!(send(&mut routing, &mut cx), 0, "the owner is left alone");
@@ -115,12 +116,12 @@ fn a_hand_off_that_was_refused_is_tried_again_after_the_pause_it_asked_for() {
 fn a_member_is_answered_when_all_is_recorded_and_hears_what_was_lost_meanwhile() {
     let (mut cx, _, mut routing) = alone();
     let needs = vec![(journal("a.ke"), 3), (journal("b.ke"), 1)];
-    routing.await_recording(Acknowledgement { reply: Reply::Member { ticket: 7, not_mine: Vec::new() }, needs });
+    routing.await_recording(Acknowledgement { reply: Reply::Member { ticket: Ticket(7), not_mine: Vec::new() }, needs });
     assert_eq!(routing.acknowledge(&mut cx, |_, upto| upto <= 2, |_| true), []);
     assert!(cx.take_commands().is_empty() && !routing.all_acknowledged(), "one journal is not recorded yet");
     routing.acknowledge(&mut cx, |_, upto| upto <= 2, |key| key.host != host("a.ke"));
     let answers = cx.take_commands();
-    let [Command::Peers(PeerCommand::Answer { ticket: 7, response: Response::HandedOff { not_mine } })] = &answers[..] else {
+    let [Command::Peers(PeerCommand::Answer { ticket: Ticket(7), response: Response::HandedOff { not_mine } })] = &answers[..] else {
         panic!("one answer")
     };
     assert_eq!(not_mine, &[host("a.ke")]);

@@ -15,6 +15,7 @@ use nearcrawl_model::{
     claim::SignedClaim,
     fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, FetchReport, Link, LocatedHost, PageFacts, ProbeReport, ResolveError},
     fingerprint::{Fingerprint, FingerprintKey},
+    ids::{QuestionId, Receipt, SeenTicket, Ticket},
     journal::{JournalKey, JournalRow},
     message::{Request, Response},
     revisit::{Former, Validators, content_of},
@@ -37,10 +38,10 @@ const SERVICE: Millis = 15;
 
 /// What the state store is asked to do.
 pub(super) enum StateAction {
-    Append { receipt: u64, rows: Vec<JournalRow> },
-    Claims { receipt: u64, claims: Vec<SignedClaim> },
-    Keep { ticket: u64, rows: Vec<JournalRow> },
-    Recall { ticket: u64, subnet: Subnet, from: Option<(JournalKey, u64)> },
+    Append { receipt: Receipt, rows: Vec<JournalRow> },
+    Claims { receipt: Option<Receipt>, claims: Vec<SignedClaim> },
+    Keep { ticket: Ticket, rows: Vec<JournalRow> },
+    Recall { ticket: Ticket, subnet: Subnet, from: Option<(JournalKey, u64)> },
     Load(Subnet),
     Drop(JournalKey),
     Copy(CopyOrder),
@@ -64,11 +65,11 @@ impl StateAction {
 /// What the cache is asked to do.
 pub(super) enum CacheAction {
     Seen {
-        ticket: u64,
+        ticket: SeenTicket,
         batches: Vec<SeenBatch>,
     },
     Children {
-        ticket: u64,
+        ticket: SeenTicket,
         site: u64,
         page: Fingerprint,
     },
@@ -77,7 +78,7 @@ pub(super) enum CacheAction {
         urls: Vec<(Fingerprint, String)>,
     },
     TakeCut {
-        ticket: u64,
+        ticket: SeenTicket,
         site: u64,
         pages: Vec<Fingerprint>,
     },
@@ -162,7 +163,7 @@ impl World {
     fn tell_peers(&mut self, who: AccessPoint, command: PeerCommand) {
         match command {
             PeerCommand::Ask { to, question, request } => {
-                let waiting = (question != 0).then_some(Waiting::Crawler { question });
+                let waiting = (question != QuestionId::NOBODY).then_some(Waiting::Crawler { question });
                 self.ask(who, to, request, waiting);
             }
             PeerCommand::Answer { ticket, response } => self.answer(who, ticket, response),
@@ -228,7 +229,7 @@ impl World {
                         node.disk.claims.insert(claim.subnet, proof);
                     }
                 }
-                if receipt != 0 {
+                if let Some(receipt) = receipt {
                     self.tell(who, Event::ClaimsStored { receipt });
                 }
             }

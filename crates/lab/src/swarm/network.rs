@@ -10,6 +10,7 @@ use crate::rng::KeyedRng;
 use nearcrawl_core::event::Event;
 use nearcrawl_model::{
     access_point::AccessPoint,
+    ids::{QuestionId, Ticket},
     journal::{JournalKey, JournalRow},
     message::{Gossip, Request, Response},
     subnet::Subnet,
@@ -23,7 +24,7 @@ const PATIENCE: Millis = 10_000;
 /// What a question was asked for.
 pub(super) enum Waiting {
     /// The crawler sent it.
-    Crawler { question: u64 },
+    Crawler { question: QuestionId },
     /// Rows for a replica.
     Copy { sent: BTreeMap<JournalKey, u64> },
     /// Rows of a replica, as far as they have arrived.
@@ -153,7 +154,7 @@ impl World {
             return;
         }
         self.wires += 1;
-        let ticket = self.wires;
+        let ticket = Ticket(self.wires);
         if let Some(node) = self.nodes.get_mut(&who) {
             node.tickets.insert(ticket, (from, life, wire, class));
         }
@@ -161,7 +162,7 @@ impl World {
     }
 
     /// Sends an answer off.
-    pub(super) fn answer(&mut self, who: AccessPoint, ticket: u64, response: Response) {
+    pub(super) fn answer(&mut self, who: AccessPoint, ticket: Ticket, response: Response) {
         let Some((to, life, wire, class)) = self.nodes.get_mut(&who).and_then(|node| node.tickets.remove(&ticket)) else { return };
         let transmission = self.transmission(who, to, ANSWER + class, self.loss);
         if transmission.lost || !self.together(who, to) {

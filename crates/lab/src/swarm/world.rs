@@ -16,6 +16,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     edition::Edition,
     fingerprint::FingerprintKey,
+    ids::Ticket,
     subnet::Subnet,
     summary::SwarmResults,
     time::{Millis, Moment, Now, WallTime},
@@ -74,7 +75,7 @@ pub(super) struct Node {
     pub(super) cache_batch: Option<Moment>,
     pub(super) waiting: BTreeMap<u64, Waiting>,
     /// Who asked, in which of its lives, and the number and class of the question.
-    pub(super) tickets: BTreeMap<u64, (AccessPoint, u64, u64, u8)>,
+    pub(super) tickets: BTreeMap<Ticket, (AccessPoint, u64, u64, u8)>,
     pub(super) linked: BTreeSet<AccessPoint>,
     /// Contacts under way, by address, as places in the ledger.
     pub(super) contacts: BTreeMap<IpAddr, usize>,

@@ -14,6 +14,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, ClaimReason, SignedClaim},
     fetch::{LocatedHost, ProbeReport, ProbeTarget},
+    ids::Ticket,
     message::{Award, Request, Response},
     receipt::{Declined, Receipt, SignedReceipt},
     subnet::Subnet,
@@ -276,10 +277,10 @@ fn only_stewards_are_obeyed_and_only_once() {
     let (mut played, other) = Played::with_another();
     let mut answer = |from, held_back| {
         let order = ProbeOrder { subnet: around(), target: target(), before: Vec::new() };
-        played.with(|delegation, cx, others| delegation.probe_for(cx, others, (from, 7), order, held_back));
+        played.with(|delegation, cx, others| delegation.probe_for(cx, others, (from, Ticket(7)), order, held_back));
         match played.wanted().pop() {
             Some(Command::Web(WebCommand::Probe { .. })) => Ok(()),
-            Some(Command::Peers(PeerCommand::Answer { ticket: 7, response: Response::ProbeDeclined(why, _) })) => Err(why),
+            Some(Command::Peers(PeerCommand::Answer { ticket: Ticket(7), response: Response::ProbeDeclined(why, _) })) => Err(why),
             another => panic!("{another:?}"),
         }
     };

@@ -8,6 +8,7 @@ use crate::{context::Context, ownership::register::claimable};
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::SignedClaim,
+    ids::Ticket,
     message::{Response, Unwilling},
     subnet::Subnet,
     time::Moment,
@@ -66,7 +67,7 @@ impl Incoming {
     }
 
     /// An owner offers us a subnet: answers whether we would have it.
-    pub(crate) fn offered(&mut self, cx: &mut Context, around: &Surroundings<'_>, ticket: u64, offer: Offer) {
+    pub(crate) fn offered(&mut self, cx: &mut Context, around: &Surroundings<'_>, ticket: Ticket, offer: Offer) {
         let Offer { from, subnet, epoch } = offer;
         let now = cx.now.moment;
         self.accepted.retain(|_, accepted| accepted.until > now);
@@ -90,7 +91,7 @@ impl Incoming {
 
     /// An owner released a subnet for us and says that we have all its journals. Whether that is so; otherwise it is refused.
     #[must_use]
-    pub(crate) fn handed_over(&mut self, cx: &mut Context, from: AccessPoint, ticket: u64, release: &SignedClaim) -> bool {
+    pub(crate) fn handed_over(&mut self, cx: &mut Context, from: AccessPoint, ticket: Ticket, release: &SignedClaim) -> bool {
         let opened = release.open().ok();
         let Some(claim) = opened.filter(|claim| claim.owner == from && claim.released && claim.runner_up == Some(cx.me)) else {
             cx.refuse("invalid hand-overs");

@@ -13,6 +13,7 @@ use crate::{
 use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
     claim::{Answer, Claim, ClaimReason, MAX_ANSWERS, SignedClaim},
+    ids::QuestionId,
     message::{Request, Response},
     subnet::Subnet,
     time::Moment,
@@ -208,7 +209,11 @@ impl Outgoing {
         if let Some(HandOver { to, epoch, .. }) = self.under_way.remove(&subnet) {
             cx.counters.moves_made += 1;
             self.released.insert(subnet, epoch);
-            cx.commands.push_back(Command::Peers(PeerCommand::Ask { to, question: 0, request: Request::TakeOver(release) }));
+            cx.commands.push_back(Command::Peers(PeerCommand::Ask {
+                to,
+                question: QuestionId::NOBODY,
+                request: Request::TakeOver(release),
+            }));
         }
     }
 

@@ -20,6 +20,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, ClaimReason, SignedClaim},
     fetch::{FetchError, FetchOutcome, FetchReport},
+    ids::Ticket,
     message::{Request, Response, Unwilling},
     subnet::Subnet,
     time::Millis,
@@ -133,7 +134,7 @@ impl Played {
 
     fn offered(&mut self, number: u8, epoch: u64) -> Option<Unwilling> {
         let offer = Offer { from: self.other.me, subnet: subnet(number), epoch };
-        let answers = self.does(|migration, cx, around| migration.offered(cx, around, 7, offer)).1;
+        let answers = self.does(|migration, cx, around| migration.offered(cx, around, Ticket(7), offer)).1;
         let [Response::Offered(unwilling)] = answers.as_slice() else { panic!("{answers:?}") };
         *unwilling
     }
@@ -224,7 +225,7 @@ fn an_offer_is_taken_if_it_is_the_senders_and_there_is_room_and_only_a_release_f
     for (release, taken) in [(to_another, false), (to_us, true)] {
         let (proof, from) = (SignedClaim::sign(&release, &played.other.key), played.other.me);
         let mut is_taken = false;
-        let answers = played.does(|migration, cx, _| is_taken = migration.handed_over(cx, from, 8, &proof)).1;
+        let answers = played.does(|migration, cx, _| is_taken = migration.handed_over(cx, from, Ticket(8), &proof)).1;
         assert_eq!((is_taken, answers.is_empty(), played.migration.was_handed(&subnet(1), 3)), (taken, taken, taken));
     }
     assert_eq!(played.migration.stage_of(&subnet(1)), Some(Stage::Handed));

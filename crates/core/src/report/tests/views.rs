@@ -1,7 +1,10 @@
 //! Are the numbers, the lists and the reasons true?
 
 use super::{super::Outside, *};
-use nearcrawl_model::view::{LimitView, Liveness, State};
+use nearcrawl_model::{
+    ids::Ticket,
+    view::{LimitView, Liveness, State},
+};
 
 #[test]
 fn the_status_adds_up_what_was_done_and_refused() {
@@ -144,7 +147,7 @@ fn why_says_what_keeps_a_server_of_ours_from_being_asked() {
     played.finish(&[]);
     assert!(played.why("http://9.0.1.7/").answer_text.contains("it is out of scope"), "{}", played.why("http://9.0.1.7/").answer_text);
     played.names.insert(host("bad.ke"), "9.0.1.9".parse().unwrap());
-    played.handle(Event::Asked { from: member(2), ticket: 1, request: Request::Locate(host("bad.ke")) });
+    played.handle(Event::Asked { from: member(2), ticket: Ticket(1), request: Request::Locate(host("bad.ke")) });
     assert!(played.why("bad.ke").answer_text.starts_with("The configuration of this access point denies bad.ke"));
     played.handle(Event::Drain);
     assert!(played.why("a.ke").answer_text.ends_with("Nothing is fetched at the moment: stopping: finishing what is under way."));

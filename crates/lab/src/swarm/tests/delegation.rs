@@ -2,7 +2,7 @@
 
 use super::*;
 use nearcrawl_core::{event::Event, report::Outside};
-use nearcrawl_model::{access_point::AccessPoint, fetch::ProbeTarget, message::Request, view::DelegationView};
+use nearcrawl_model::{access_point::AccessPoint, fetch::ProbeTarget, ids::Ticket, message::Request, view::DelegationView};
 use std::net::IpAddr;
 
 const SHAPE: TableShape = TableShape { hosts: 24, hosts_per_subnet: 1, pages: 4, shared: 0 };
@@ -111,7 +111,7 @@ fn a_lying_steward_gets_fewer_than_fifteen_contacts_out_of_eleven_honest_members
                     let target =
                         ProbeTarget { address: (*address, 80).into(), host: format!("s{number}.test").parse().unwrap(), secure: false };
                     let request = Request::Probe(subnet, target, Vec::new());
-                    let (who, ticket) = (world.member(honest), 1_000_000 + number as u64);
+                    let (who, ticket) = (world.member(honest), Ticket(1_000_000 + number as u64));
                     world.tell(who, Event::Asked { from: liar, ticket, request });
                 }
                 world.run(1_000);

@@ -1,0 +1,43 @@
+//! Which of the many things under way is meant? Numbers that name one of them, a type for each kind, so that none passes for another.
+//!
+//! None of them outlives the process that made it, and none is stored or sent to another member.
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u64);
+
+        impl From<u64> for $name {
+            fn from(number: u64) -> Self {
+                $name(number)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A question that somebody asked us, and that is to be answered. Whoever carries messages makes it when the question arrives; it is
+    /// void once answered, or when the asker has stopped waiting.
+    Ticket;
+
+    /// A question of ours to a member, or a probe of ours. Whoever asks makes it; it lives until the one answer, which always comes.
+    QuestionId;
+
+    /// A write that is to be durable before something else is done. The machine that waits makes it; it lives until the store names it.
+    /// Not what a prober signs: that is [`crate::receipt::Receipt`].
+    Receipt;
+
+    /// A question of the crawl to the seen set, or to the store of URLs set aside. The crawl makes it; it lives until the answer.
+    SeenTicket;
+}
+
+impl QuestionId {
+    /// Nobody waits for the answer.
+    pub const NOBODY: QuestionId = QuestionId(0);
+}
+
+impl SeenTicket {
+    /// Nobody waits for the answer.
+    pub const NOBODY: SeenTicket = SeenTicket(0);
+}
