@@ -10,7 +10,7 @@ use nearcrawl_core::crawl::{
     scheduler::Scheduler,
     site::frontier::{Frontier, Waiting},
 };
-use nearcrawl_model::{fingerprint::Fingerprint, time::Moment, url::PageUrl};
+use nearcrawl_model::{fingerprint::Fingerprint, ids::SiteNumber, time::Moment, url::PageUrl};
 use std::{
     fs,
     net::{IpAddr, Ipv4Addr},
@@ -61,7 +61,7 @@ impl World {
                 let texts = frontier.set_aside(max_in_memory);
                 aside.extend(texts);
             }
-            store.cut_put(server as u64, aside).await.expect("there is room");
+            store.cut_put(SiteNumber(server as u64), aside).await.expect("there is room");
             front.want(address(server), &waiting(server, 0).url.host());
             sites.push(frontier);
         }
@@ -80,7 +80,7 @@ impl World {
             let since = Instant::now();
             let called = site.call_back(self.max_in_memory);
             if !called.is_empty() {
-                let texts = self.store.cut_take(number as u64, called.clone()).await.expect("it can be read");
+                let texts = self.store.cut_take(SiteNumber(number as u64), called.clone()).await.expect("it can be read");
                 site.come_back(called.into_iter().zip(texts), |_| Fingerprint(0));
             }
             if let Some(first) = site.first().map(|waiting| waiting.fingerprint) {

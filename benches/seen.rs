@@ -8,6 +8,7 @@
 use nearcrawl::io::store::{LoneSeenSet, StoreConfig};
 use nearcrawl_model::{
     fingerprint::Fingerprint,
+    ids::SiteNumber,
     seen::{PageState, SeenAnswer, SeenBatch},
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -63,7 +64,7 @@ impl Contender for Ours {
 
     fn ask(&mut self, site: u64, urls: &[Fingerprint]) -> usize {
         let questions = urls.iter().map(|url| (*url, 10)).collect();
-        let said = self.0.ask(&SeenBatch { site, depth: 8, visited: None, questions }).expect("the disk has room");
+        let said = self.0.ask(&SeenBatch { site: SiteNumber(site), depth: 8, visited: None, questions }).expect("the disk has room");
         said.iter().filter(|said| **said == SeenAnswer::New).count()
     }
 

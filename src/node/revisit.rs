@@ -6,14 +6,14 @@ use crate::io::{
     tasks::{self, TaskKind},
 };
 use nearcrawl_core::event::Event;
-use nearcrawl_model::{fetch::FetchOrder, fingerprint::Fingerprint, time::Millis};
+use nearcrawl_model::{fetch::FetchOrder, fingerprint::Fingerprint, ids::SiteNumber, time::Millis};
 
 /// Asks, with what is known. If that cannot be read, or not whole, the page is asked for as if nothing were.
 pub async fn revisit(
     fetcher: &Fetcher,
     store: &Store,
     (mut order, landed): (FetchOrder, impl FnOnce(Millis)),
-    site: u64,
+    site: SiteNumber,
     page: Fingerprint,
 ) -> Event {
     let address = order.address;

@@ -29,7 +29,7 @@ use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
     edition::Edition,
-    ids::QuestionId,
+    ids::{QuestionId, SiteNumber},
     message::{Gossip, PublicRequest, PublicResponse, Request, Response},
     time::Millis,
     url::PageUrl,
@@ -130,7 +130,7 @@ pub async fn run(config: Config) -> Result<(), NodeError> {
     let (mut executor, inbox) = Executor::new(web, config.delegation.probe, store.clone(), Some(swarm));
     executor.set_snapshots(snapshots.clone());
     // Rows of the seen set from earlier starts are read back from the journals, under new site numbers.
-    store.sites_drop_below(persisted.incarnation << 32).await?;
+    store.sites_drop_below(SiteNumber(persisted.incarnation << 32)).await?;
     let claims = store.claims_all().await?;
     // The settled members are remembered with this one among them: a swarm of one has no member to wait for.
     let joins = !config.swarm.bootstrap.is_empty() || persisted.members.iter().any(|member| *member != identity.access_point);

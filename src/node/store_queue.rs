@@ -19,7 +19,7 @@ use nearcrawl_core::{
 };
 use nearcrawl_model::{
     fingerprint::FingerprintKey,
-    ids::{SeenTicket, Ticket},
+    ids::{SeenTicket, SiteNumber, Ticket},
     journal::{JournalEntry, JournalKey, JournalRow},
     message::Response,
     seen::{PageState, SeenAnswer, SeenBatch, SeenVisit},
@@ -270,7 +270,7 @@ async fn read(store: &Store, key: &JournalKey, next: u64) -> Result<Vec<JournalE
 }
 
 /// Makes a site know what the run before it knew; how many pages that had, or none if there is no such journal.
-async fn load_former(store: &Store, site: u64, journal: JournalKey, key: FingerprintKey) -> Result<Option<u64>, StoreError> {
+async fn load_former(store: &Store, site: SiteNumber, journal: JournalKey, key: FingerprintKey) -> Result<Option<u64>, StoreError> {
     let mut reader = FormerReader::new(key);
     let mut next = 0;
     loop {

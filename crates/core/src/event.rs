@@ -11,7 +11,7 @@ use nearcrawl_model::{
     edition::Edition,
     fetch::{FetchOrder, FetchReport, LocatedHost, ProbeReport, ProbeTarget, ResolveError},
     fingerprint::{Fingerprint, FingerprintKey},
-    ids::{QuestionId, Receipt, SeenTicket, Ticket},
+    ids::{QuestionId, Receipt, SeenTicket, SiteNumber, Ticket},
     journal::{JournalEntry, JournalKey, JournalRow},
     message::{Gossip, Request, Response},
     revisit::Former,
@@ -124,7 +124,7 @@ pub enum Event {
     /// What the run before knew can be asked for from now on.
     FormerLoaded {
         /// The site's number.
-        site: u64,
+        site: SiteNumber,
         /// Its host.
         host: Host,
         /// How many pages that run had; none if nothing is left of it.
@@ -189,7 +189,7 @@ pub enum Event {
     /// The seen set knows a loaded site.
     SeenLoaded {
         /// The site's number.
-        site: u64,
+        site: SiteNumber,
     },
     /// Another hierarchy is to be used from now on.
     Hierarchy(Arc<Hierarchy>),
@@ -237,14 +237,14 @@ pub enum StoreCommand {
     /// Read the journal of the run before, so that [`WebCommand::Revisit`] finds what it knew.
     LoadFormer {
         /// The site that is visited again.
-        site: u64,
+        site: SiteNumber,
         /// The journal.
         journal: JournalKey,
         /// The key of its fingerprints.
         key: FingerprintKey,
     },
     /// Forget what a site's run before knew.
-    DropFormer(u64),
+    DropFormer(SiteNumber),
     /// Ask the seen set.
     Seen {
         /// To be named in the answer.
@@ -257,14 +257,14 @@ pub enum StoreCommand {
         /// To be named in the answer.
         ticket: SeenTicket,
         /// The site.
-        site: u64,
+        site: SiteNumber,
         /// The page.
         page: Fingerprint,
     },
     /// Remember URLs beyond the depth.
     PutCut {
         /// The site.
-        site: u64,
+        site: SiteNumber,
         /// What.
         urls: Vec<(Fingerprint, String)>,
     },
@@ -273,14 +273,14 @@ pub enum StoreCommand {
         /// To be named in the answer.
         ticket: SeenTicket,
         /// The site.
-        site: u64,
+        site: SiteNumber,
         /// Which.
         pages: Vec<Fingerprint>,
     },
     /// Make the seen set know a site.
     LoadSeen {
         /// The site.
-        site: u64,
+        site: SiteNumber,
         /// Pages with level and state.
         seen: Vec<(Fingerprint, u8, PageState)>,
         /// Links of visited pages.
@@ -289,7 +289,7 @@ pub enum StoreCommand {
         cut: Vec<(Fingerprint, String)>,
     },
     /// Forget a site's part of the seen set.
-    DropSeen(u64),
+    DropSeen(SiteNumber),
     /// Store rows of our own journals durably. As at a replica, a row that differs from the stored one replaces it and all behind it.
     Append {
         /// To be named when it is done.
@@ -353,7 +353,7 @@ pub enum WebCommand {
         /// The request; its validators are filled in.
         order: FetchOrder,
         /// The site.
-        site: u64,
+        site: SiteNumber,
         /// The page.
         page: Fingerprint,
     },

@@ -1,6 +1,6 @@
 //! Which of the many things under way is meant? Numbers that name one of them, a type for each kind, so that none passes for another.
 //!
-//! None of them outlives the process that made it, and none is stored or sent to another member.
+//! None of them outlives the process that made it, and none is sent to another member. Only numbers of sites are stored.
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
@@ -30,6 +30,11 @@ ids! {
 
     /// A question of the crawl to the seen set, or to the store of URLs set aside. The crawl makes it; it lives until the answer.
     SeenTicket;
+
+    /// A site of ours, as the seen set and the store of URLs set aside know it. The crawl gives it when the site is opened; numbers of
+    /// different starts of the process differ, so that what an earlier one left can be told apart and forgotten.
+    #[derive(Default)]
+    SiteNumber;
 }
 
 impl QuestionId {

@@ -3,6 +3,7 @@
 //! The seen set is on disk, so it is asked in batches: one visit with the links it found, and one answer to each link.
 
 use super::fingerprint::Fingerprint;
+use crate::ids::SiteNumber;
 use serde::{Deserialize, Serialize};
 
 /// The deepest level that the seen set tells apart: deeper ones count as this one.
@@ -35,7 +36,7 @@ pub struct SeenVisit {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeenBatch {
     /// The site and run, as one number that is mixed into the fingerprints.
-    pub site: u64,
+    pub site: SiteNumber,
     /// The deepest level that is fetched.
     pub depth: u8,
     /// The page that was just visited; none if the pages came from elsewhere.

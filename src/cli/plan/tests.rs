@@ -3,7 +3,7 @@
 use super::*;
 use clap::Parser;
 use nearcrawl_core::crawl::site::Site;
-use nearcrawl_model::{account::LevelCounts, journal::JournalKey, record::RunState, time::WallTime};
+use nearcrawl_model::{account::LevelCounts, ids::SiteNumber, journal::JournalKey, record::RunState, time::WallTime};
 use std::fs;
 
 #[derive(Parser)]
@@ -25,7 +25,7 @@ async fn ask(line: &str) -> Result<String, CommandError> {
 
 fn record(host: &str, levels: &[(u64, u64)]) -> ServerRecord {
     let key = JournalKey { subnet: "9.0.0.0/24".parse().unwrap(), host: host.parse().unwrap(), run: 1 };
-    let mut record = Site::open(key, "9.0.0.1".parse().unwrap(), host.parse().unwrap(), 1, WallTime(0)).record;
+    let mut record = Site::open(key, "9.0.0.1".parse().unwrap(), host.parse().unwrap(), SiteNumber(1), WallTime(0)).record;
     let level = |(requests, external_hosts): &(u64, u64)| LevelCounts {
         pages: *requests,
         requests: *requests,

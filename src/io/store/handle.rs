@@ -17,6 +17,7 @@ use crate::io::tasks::{self, TaskKind};
 use nearcrawl_model::{
     claim::SignedClaim,
     fingerprint::Fingerprint,
+    ids::SiteNumber,
     journal::{JournalKey, JournalRow},
     revisit::{Former, FormerRow},
     seen::{PageState, SeenAnswer, SeenBatch},
@@ -254,48 +255,48 @@ impl Store {
     }
 
     /// The links of a visited page to pages of its site; none of a page that is not known.
-    pub async fn children(&self, site: u64, page: Fingerprint) -> Result<Vec<Fingerprint>, StoreError> {
-        self.cache(|answer| CacheAction::Children { site, page, answer }).await
+    pub async fn children(&self, site: SiteNumber, page: Fingerprint) -> Result<Vec<Fingerprint>, StoreError> {
+        self.cache(|answer| CacheAction::Children { site: site.0, page, answer }).await
     }
 
     /// Keeps the URLs of pages that were cut, in case a shorter way to them is found.
-    pub async fn cut_put(&self, site: u64, urls: Vec<(Fingerprint, String)>) -> Result<(), StoreError> {
-        self.cache(|answer| CacheAction::CutPut { site, urls, answer }).await
+    pub async fn cut_put(&self, site: SiteNumber, urls: Vec<(Fingerprint, String)>) -> Result<(), StoreError> {
+        self.cache(|answer| CacheAction::CutPut { site: site.0, urls, answer }).await
     }
 
     /// Gives out the URLs of cut pages and forgets them; none for a page that has none.
-    pub async fn cut_take(&self, site: u64, pages: Vec<Fingerprint>) -> Result<Vec<Option<String>>, StoreError> {
-        self.cache(|answer| CacheAction::CutTake { site, pages, answer }).await
+    pub async fn cut_take(&self, site: SiteNumber, pages: Vec<Fingerprint>) -> Result<Vec<Option<String>>, StoreError> {
+        self.cache(|answer| CacheAction::CutTake { site: site.0, pages, answer }).await
     }
 
     /// Enters pages with level and state as they are, over what was known: for filling the seen set from a journal.
-    pub async fn site_load(&self, site: u64, rows: Vec<(Fingerprint, u8, PageState)>) -> Result<(), StoreError> {
-        self.cache(|answer| CacheAction::SiteLoad { site, rows, answer }).await
+    pub async fn site_load(&self, site: SiteNumber, rows: Vec<(Fingerprint, u8, PageState)>) -> Result<(), StoreError> {
+        self.cache(|answer| CacheAction::SiteLoad { site: site.0, rows, answer }).await
     }
 
     /// Enters what the run before knew, for a site that is visited again.
-    pub async fn former_put(&self, site: u64, rows: Vec<FormerRow>) -> Result<(), StoreError> {
-        self.cache(|answer| CacheAction::FormerPut { site, rows, answer }).await
+    pub async fn former_put(&self, site: SiteNumber, rows: Vec<FormerRow>) -> Result<(), StoreError> {
+        self.cache(|answer| CacheAction::FormerPut { site: site.0, rows, answer }).await
     }
 
     /// A page as the run before left it, with its links by name, if it knew the page.
-    pub async fn former(&self, site: u64, page: Fingerprint) -> Result<Option<Former>, StoreError> {
-        self.cache(|answer| CacheAction::Former { site, page, answer }).await
+    pub async fn former(&self, site: SiteNumber, page: Fingerprint) -> Result<Option<Former>, StoreError> {
+        self.cache(|answer| CacheAction::Former { site: site.0, page, answer }).await
     }
 
     /// Forgets what the run before knew.
-    pub async fn former_drop(&self, site: u64) -> Result<(), StoreError> {
-        self.cache(|answer| CacheAction::FormerDrop { site, answer }).await
+    pub async fn former_drop(&self, site: SiteNumber) -> Result<(), StoreError> {
+        self.cache(|answer| CacheAction::FormerDrop { site: site.0, answer }).await
     }
 
     /// Forgets all pages, children and cut URLs of a site.
-    pub async fn site_drop(&self, site: u64) -> Result<(), StoreError> {
-        self.cache(|answer| CacheAction::SitesDrop { sites: site..=site, answer }).await
+    pub async fn site_drop(&self, site: SiteNumber) -> Result<(), StoreError> {
+        self.cache(|answer| CacheAction::SitesDrop { sites: site.0..=site.0, answer }).await
     }
 
     /// Forgets the sites of former lives: all whose number is below this one.
-    pub async fn sites_drop_below(&self, site: u64) -> Result<(), StoreError> {
-        let Some(last) = site.checked_sub(1) else { return Ok(()) };
+    pub async fn sites_drop_below(&self, site: SiteNumber) -> Result<(), StoreError> {
+        let Some(last) = site.0.checked_sub(1) else { return Ok(()) };
         self.cache(|answer| CacheAction::SitesDrop { sites: 0..=last, answer }).await
     }
 

@@ -21,7 +21,7 @@ use crate::{
 use nearcrawl_model::{
     fetch::LocatedHost,
     fingerprint::Fingerprint,
-    ids::SeenTicket,
+    ids::{SeenTicket, SiteNumber},
     journal::{Arrival, JournalEntry},
     message::HandOff,
     seen::{PageState, SeenAnswer, SeenBatch},
@@ -232,7 +232,7 @@ impl Crawl {
         &mut self,
         cx: &mut Context,
         replication: &mut Replication,
-        (host, site): (&Host, u64),
+        (host, site): (&Host, SiteNumber),
         urls: Vec<(PageUrl, u8, u8)>,
         visited: Vec<(Fingerprint, u8)>,
     ) {
@@ -253,7 +253,7 @@ impl Crawl {
         cx: &mut Context,
         replication: &mut Replication,
         host: &Host,
-        number: u64,
+        number: SiteNumber,
         answers: Vec<((Fingerprint, u8), SeenAnswer)>,
     ) {
         let Some(site) = self.sites.numbered(host, number) else { return };
@@ -279,7 +279,7 @@ impl Crawl {
         cx: &mut Context,
         replication: &mut Replication,
         host: &Host,
-        number: u64,
+        number: SiteNumber,
         pages: Vec<(Fingerprint, u8, PageState)>,
         texts: Vec<Option<String>>,
     ) {

@@ -8,6 +8,7 @@ use crate::{context::Context, report::Counters};
 use nearcrawl_model::{
     evaluation::Evaluated,
     fetch::{FetchOutcome, PageFacts},
+    ids::SiteNumber,
     journal::{Arrival, JournalEntry, VisitOutcome},
     links::Links,
     revisit::{Change, Former, FormerPage, Validators},
@@ -24,7 +25,7 @@ pub(super) struct Digest {
     /// The host whose page was visited.
     pub(super) host: Host,
     /// The number of its site.
-    pub(super) site: u64,
+    pub(super) site: SiteNumber,
     /// The visit, but for what the seen set will say.
     pub(super) entry: JournalEntry,
     /// What the next run needs of it, and what was named out of scope.
@@ -111,7 +112,7 @@ impl Reading {
     pub(super) fn digest(
         mut self,
         cx: &Context,
-        (host, site): (Host, u64),
+        (host, site): (Host, SiteNumber),
         page: Candidate,
         request: Request,
         mut sorted: Sorted,

@@ -4,6 +4,7 @@ use super::{new_host_quota::NewHostQuota, site::Site};
 use crate::{clock_cache::ClockCache, context::Context};
 use nearcrawl_model::{
     fingerprint::Fingerprint,
+    ids::SiteNumber,
     journal::{Arrival, Place},
     links::Links,
     time::Moment,
@@ -52,12 +53,12 @@ pub(crate) struct LinkFilter {
     outgoing: ClockCache,
     new_hosts: NewHostQuota,
     /// The number under which the seen set keeps the URLs that leave our sites.
-    scope: u64,
+    scope: SiteNumber,
 }
 
 impl LinkFilter {
     /// Nothing was met yet. `entries` is the capacity of each cache.
-    pub(crate) fn new(entries: usize, scope: u64) -> LinkFilter {
+    pub(crate) fn new(entries: usize, scope: SiteNumber) -> LinkFilter {
         LinkFilter {
             internal: ClockCache::with_capacity(entries),
             outgoing: ClockCache::with_capacity(entries),
@@ -67,8 +68,8 @@ impl LinkFilter {
     }
 
     /// Whether this page of a site was met lately at this level; from now on it was. A page met at one level says nothing about a shorter one.
-    pub(crate) fn met(&mut self, site: u64, page: Fingerprint, level: u8) -> bool {
-        self.internal.touch(page.scoped(site.wrapping_mul(256).wrapping_add(u64::from(level))))
+    pub(crate) fn met(&mut self, site: SiteNumber, page: Fingerprint, level: u8) -> bool {
+        self.internal.touch(page.scoped(site.0.wrapping_mul(256).wrapping_add(u64::from(level))))
     }
 
     /// Whether this page of another site was named lately in this run at this level; from now on it was. Also returns by which fingerprint
@@ -157,7 +158,7 @@ impl LinkFilter {
     }
 
     /// The number under which the seen set keeps the URLs that leave our sites.
-    pub(crate) fn scope(&self) -> u64 {
+    pub(crate) fn scope(&self) -> SiteNumber {
         self.scope
     }
 

@@ -24,7 +24,7 @@ use crate::{
 use nearcrawl_model::{
     fetch::LocatedHost,
     fingerprint::Fingerprint,
-    ids::SeenTicket,
+    ids::{SeenTicket, SiteNumber},
     journal::{Arrival, JournalEntry, JournalKey, Place},
     seen::SeenBatch,
     subnet::Subnet,
@@ -40,7 +40,7 @@ impl Crawl {
             sites: Sites::new(last_number),
             fetches: Fetches::new(settings.politeness.clone()),
             questions: SeenQuestions::default(),
-            links: LinkFilter::new(settings.cache_entries, last_number),
+            links: LinkFilter::new(settings.cache_entries, SiteNumber(last_number)),
             runs: Runs::default(),
             disk_has_space: true,
         }
@@ -210,7 +210,7 @@ impl Crawl {
     }
 
     /// The seen set knows a loaded site: it may be visited.
-    pub(crate) fn awake(&mut self, cx: &mut Context, number: u64) {
+    pub(crate) fn awake(&mut self, cx: &mut Context, number: SiteNumber) {
         if let Some(host) = self.sites.seen_set_knows(number) {
             self.questions.keep_front(cx, &mut self.sites, &host);
             self.want(cx, &host);
@@ -254,7 +254,14 @@ impl Crawl {
     }
 
     /// The journal of a site's run before was read.
-    pub(crate) fn former_loaded(&mut self, cx: &mut Context, replication: &mut Replication, number: u64, host: &Host, pages: Option<u64>) {
+    pub(crate) fn former_loaded(
+        &mut self,
+        cx: &mut Context,
+        replication: &mut Replication,
+        number: SiteNumber,
+        host: &Host,
+        pages: Option<u64>,
+    ) {
         let Some(site) = self.sites.numbered_mut(host, number) else { return };
         site.memory = if pages.is_some() { Memory::Ready } else { Memory::None };
         if let (Some(pages), None) = (pages, site.record.changes) {

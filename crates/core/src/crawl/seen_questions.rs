@@ -8,7 +8,7 @@ use crate::{
 };
 use nearcrawl_model::{
     fingerprint::Fingerprint,
-    ids::SeenTicket,
+    ids::{SeenTicket, SiteNumber},
     seen::{PageState, SeenBatch},
     url::Host,
 };
@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct AdmissionPart {
     pub(super) host: Host,
     /// The number of the site.
-    pub(super) site: u64,
+    pub(super) site: SiteNumber,
     pub(super) candidates: Vec<Candidate>,
 }
 
@@ -31,13 +31,13 @@ pub(super) enum SeenPurpose {
     /// A visit, its links, and what leaves the site.
     Digest(Box<Digest>),
     /// Pages behind one that came nearer.
-    Relax { host: Host, site: u64, pages: Vec<(Fingerprint, u8)> },
+    Relax { host: Host, site: SiteNumber, pages: Vec<(Fingerprint, u8)> },
     /// The links of a page that came nearer are being read.
-    Children { host: Host, site: u64, level: u8 },
+    Children { host: Host, site: SiteNumber, level: u8 },
     /// URLs that came nearer are being read: they had been cut, or wait far back.
-    Nearer { host: Host, site: u64, pages: Vec<(Fingerprint, u8, PageState)> },
+    Nearer { host: Host, site: SiteNumber, pages: Vec<(Fingerprint, u8, PageState)> },
     /// URLs that wait far back are being called to the front.
-    Front { host: Host, site: u64, pages: Vec<Fingerprint> },
+    Front { host: Host, site: SiteNumber, pages: Vec<Fingerprint> },
     /// URLs that waited far back at a site that is not ours any more are on their way to whoever has it.
     Elsewhere { tree: Host, run: u32, pages: Vec<(Fingerprint, u8)> },
 }
@@ -71,13 +71,13 @@ impl SeenQuestions {
     }
 
     /// Asks the seen set for the links of a visited page of a site.
-    pub(super) fn ask_children(&mut self, cx: &mut Context, site: u64, page: Fingerprint, purpose: SeenPurpose) {
+    pub(super) fn ask_children(&mut self, cx: &mut Context, site: SiteNumber, page: Fingerprint, purpose: SeenPurpose) {
         let ticket = self.expect(cx, purpose);
         cx.commands.push_back(Command::Store(StoreCommand::Children { ticket, site, page }));
     }
 
     /// Asks the store for texts of a site that were set aside.
-    pub(super) fn take_aside(&mut self, cx: &mut Context, site: u64, pages: Vec<Fingerprint>, purpose: SeenPurpose) {
+    pub(super) fn take_aside(&mut self, cx: &mut Context, site: SiteNumber, pages: Vec<Fingerprint>, purpose: SeenPurpose) {
         let ticket = self.expect(cx, purpose);
         cx.commands.push_back(Command::Store(StoreCommand::TakeCut { ticket, site, pages }));
     }

@@ -2,7 +2,7 @@
 
 use super::site::{Site, former::Memory};
 use crate::ownership::register::Register;
-use nearcrawl_model::{access_point::AccessPoint, journal::JournalKey, subnet::Subnet, url::Host};
+use nearcrawl_model::{access_point::AccessPoint, ids::SiteNumber, journal::JournalKey, subnet::Subnet, url::Host};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The sites of our subnets.
@@ -11,7 +11,7 @@ pub(crate) struct Sites {
     by_host: BTreeMap<Host, Site>,
     by_subnet: BTreeMap<Subnet, BTreeSet<Host>>,
     /// Sites of which the seen set is being told, by number.
-    awakening: BTreeMap<u64, Host>,
+    awakening: BTreeMap<SiteNumber, Host>,
     /// The last number given to a site; the numbers of different starts of the process differ.
     last_number: u64,
     /// URLs that wait at all sites together, counted a moment ago.
@@ -26,9 +26,9 @@ impl Sites {
     }
 
     /// A number for a new site.
-    pub(super) fn next_number(&mut self) -> u64 {
+    pub(super) fn next_number(&mut self) -> SiteNumber {
         self.last_number += 1;
-        self.last_number
+        SiteNumber(self.last_number)
     }
 
     /// A site is open from now on.
@@ -57,12 +57,12 @@ impl Sites {
     }
 
     /// The seen set is being told of a site: until it knows it, nothing is asked there.
-    pub(super) fn await_seen_set(&mut self, number: u64, host: Host) {
+    pub(super) fn await_seen_set(&mut self, number: SiteNumber, host: Host) {
         self.awakening.insert(number, host);
     }
 
     /// The seen set knows a site.
-    pub(super) fn seen_set_knows(&mut self, number: u64) -> Option<Host> {
+    pub(super) fn seen_set_knows(&mut self, number: SiteNumber) -> Option<Host> {
         self.awakening.remove(&number)
     }
 
@@ -77,7 +77,7 @@ impl Sites {
     }
 
     /// The site of this number, to be changed, unless it is gone or began anew.
-    pub(super) fn numbered_mut(&mut self, host: &Host, number: u64) -> Option<&mut Site> {
+    pub(super) fn numbered_mut(&mut self, host: &Host, number: SiteNumber) -> Option<&mut Site> {
         self.by_host.get_mut(host).filter(|site| site.number == number)
     }
 }
@@ -90,7 +90,7 @@ impl Sites {
     }
 
     /// The site of this number, unless it is gone or began anew.
-    pub(super) fn numbered(&self, host: &Host, number: u64) -> Option<&Site> {
+    pub(super) fn numbered(&self, host: &Host, number: SiteNumber) -> Option<&Site> {
         self.by_host.get(host).filter(|site| site.number == number)
     }
 

@@ -2,14 +2,14 @@
 
 use super::*;
 use crate::crawl::site::Site;
-use nearcrawl_model::{journal::JournalKey, time::WallTime};
+use nearcrawl_model::{ids::SiteNumber, journal::JournalKey, time::WallTime};
 
 const PACE: Pace = Pace { min_delay_ms: 2_000, delay_factor: 10, max_parallel: 4 };
 
 /// A record with these requests and new external hosts at each level; each answer took 100 ms and 1,000 bytes.
 fn record(host: &str, levels: &[(u64, u64)]) -> ServerRecord {
     let key = JournalKey { subnet: "9.0.0.0/24".parse().unwrap(), host: host.parse().unwrap(), run: 1 };
-    let mut record = Site::open(key, "9.0.0.1".parse().unwrap(), host.parse().unwrap(), 1, WallTime(0)).record;
+    let mut record = Site::open(key, "9.0.0.1".parse().unwrap(), host.parse().unwrap(), SiteNumber(1), WallTime(0)).record;
     let level = |(requests, external_hosts): &(u64, u64)| LevelCounts {
         pages: *requests,
         requests: *requests,

@@ -224,7 +224,13 @@ mod tests {
 
     fn record(host: &str, pages: u64) -> ServerRecord {
         let key = JournalKey { subnet: "9.0.0.0/24".parse().unwrap(), host: host.parse().unwrap(), run: 1 };
-        let mut site = crate::crawl::site::Site::open(key, "9.0.0.1".parse().unwrap(), host.parse().unwrap(), 1, WallTime(0));
+        let mut site = crate::crawl::site::Site::open(
+            key,
+            "9.0.0.1".parse().unwrap(),
+            host.parse().unwrap(),
+            nearcrawl_model::ids::SiteNumber(1),
+            WallTime(0),
+        );
         site.record.pages = pages;
         site.record.software = Some("nginx/1.24".to_owned());
         site.record

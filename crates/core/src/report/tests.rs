@@ -23,7 +23,7 @@ use nearcrawl_model::{
         FetchError, FetchOrder, FetchOutcome, FetchPurpose, FetchReport, Link, LocatedHost, PageFacts, ProbeKind, ProbeReport, ResolveError,
     },
     fingerprint::FingerprintKey,
-    ids::{QuestionId, Ticket},
+    ids::{QuestionId, SiteNumber, Ticket},
     message::{Gossip, Request, Response},
     seen::SeenAnswer,
     time::{Millis, Moment, Now, WallTime},
@@ -44,7 +44,7 @@ struct Played {
     crawler: Crawler,
     now: Now,
     names: BTreeMap<Host, IpAddr>,
-    seen: BTreeSet<(u64, u64)>,
+    seen: BTreeSet<(SiteNumber, u64)>,
     fetches: Vec<FetchOrder>,
     /// Questions to members that want an answer.
     questions: Vec<(AccessPoint, QuestionId, Request)>,

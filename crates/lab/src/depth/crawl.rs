@@ -8,6 +8,7 @@ use nearcrawl_core::crawl::site::{Next, Site, SiteRules};
 use nearcrawl_model::{
     fetch::FetchPurpose,
     fingerprint::FingerprintKey,
+    ids::SiteNumber,
     journal::{JournalEntry, JournalKey, VisitOutcome},
     record::RunState,
     subnet::Subnet,
@@ -153,7 +154,7 @@ impl Crawl<'_> {
                 let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
                 let key = JournalKey { subnet: Subnet::around(address, 24), host: url.host(), run: 1 };
                 let tree = HostName { site: self.plan.site, section: None }.to_string().parse().unwrap_or_else(|_| url.host());
-                room.insert(Site::open(key, address, tree, 1, NOW))
+                room.insert(Site::open(key, address, tree, SiteNumber(1), NOW))
             }
         };
         self.known.insert(place);

@@ -6,6 +6,7 @@ use nearcrawl_model::{
     claim::SignedClaim,
     fetch::Link,
     fingerprint::{Fingerprint, FingerprintKey},
+    ids::SiteNumber,
     journal::{JournalEntry, JournalKey, JournalRow},
     revisit::{Former, FormerPage, FormerRow},
     seen::{DEEPEST_LEVEL, PageState, SeenAnswer, SeenBatch},
@@ -31,11 +32,11 @@ pub struct Disk {
     pub members: BTreeSet<AccessPoint>,
     /// The pages of the book of contacts.
     pub contacts: BTreeMap<u8, Vec<u8>>,
-    seen: BTreeMap<(u64, Fingerprint), (u8, PageState)>,
-    children: BTreeMap<(u64, Fingerprint), Vec<Fingerprint>>,
-    cut: BTreeMap<(u64, Fingerprint), String>,
-    former_texts: BTreeMap<(u64, Fingerprint), String>,
-    former_pages: BTreeMap<(u64, Fingerprint), FormerPage>,
+    seen: BTreeMap<(SiteNumber, Fingerprint), (u8, PageState)>,
+    children: BTreeMap<(SiteNumber, Fingerprint), Vec<Fingerprint>>,
+    cut: BTreeMap<(SiteNumber, Fingerprint), String>,
+    former_texts: BTreeMap<(SiteNumber, Fingerprint), String>,
+    former_pages: BTreeMap<(SiteNumber, Fingerprint), FormerPage>,
 }
 
 /// The first sequence number that is missing.
@@ -130,24 +131,24 @@ impl Disk {
     }
 
     /// The links of a visited page.
-    pub fn children(&self, site: u64, page: Fingerprint) -> Vec<Fingerprint> {
+    pub fn children(&self, site: SiteNumber, page: Fingerprint) -> Vec<Fingerprint> {
         self.children.get(&(site, page)).cloned().unwrap_or_default()
     }
 
     /// Remembers URLs beyond the depth.
-    pub(crate) fn put_cut(&mut self, site: u64, urls: Vec<(Fingerprint, String)>) {
+    pub(crate) fn put_cut(&mut self, site: SiteNumber, urls: Vec<(Fingerprint, String)>) {
         self.cut.extend(urls.into_iter().map(|(page, url)| ((site, page), url)));
     }
 
     /// Gives them out again, once.
-    pub(crate) fn take_cut(&mut self, site: u64, pages: &[Fingerprint]) -> Vec<Option<String>> {
+    pub(crate) fn take_cut(&mut self, site: SiteNumber, pages: &[Fingerprint]) -> Vec<Option<String>> {
         pages.iter().map(|page| self.cut.remove(&(site, *page))).collect()
     }
 
     /// Makes the seen set know a site.
     pub(crate) fn load_seen(
         &mut self,
-        site: u64,
+        site: SiteNumber,
         seen: Vec<(Fingerprint, u8, PageState)>,
         children: Vec<(Fingerprint, Vec<Fingerprint>)>,
         cut: Vec<(Fingerprint, String)>,
@@ -158,7 +159,7 @@ impl Disk {
     }
 
     /// Makes a site know what the run before it knew; how many pages that had, or none if there is no such journal.
-    pub fn load_former(&mut self, site: u64, journal: &JournalKey, key: FingerprintKey) -> Option<u64> {
+    pub fn load_former(&mut self, site: SiteNumber, journal: &JournalKey, key: FingerprintKey) -> Option<u64> {
         let rows = self.journals.get(journal)?;
         let entries = decode(self.read(journal, 0, head(rows), &mut usize::MAX.clone()).iter());
         let mut reader = FormerReader::new(key);
@@ -174,7 +175,7 @@ impl Disk {
     }
 
     /// A page as the run before left it.
-    pub fn former(&self, site: u64, page: Fingerprint) -> Option<Former> {
+    pub fn former(&self, site: SiteNumber, page: Fingerprint) -> Option<Former> {
         let page = self.former_pages.get(&(site, page))?.clone();
         let link = |of: &Fingerprint| {
             let url = PageUrl::parse(self.former_texts.get(&(site, *of))?).ok()?;
@@ -185,13 +186,13 @@ impl Disk {
     }
 
     /// Forgets what the run before knew.
-    pub fn drop_former(&mut self, site: u64) {
+    pub fn drop_former(&mut self, site: SiteNumber) {
         self.former_texts.retain(|(of, _), _| *of != site);
         self.former_pages.retain(|(of, _), _| *of != site);
     }
 
     /// Forgets a site's part of the seen set.
-    pub(crate) fn drop_seen(&mut self, site: u64) {
+    pub(crate) fn drop_seen(&mut self, site: SiteNumber) {
         self.drop_former(site);
         self.seen.retain(|(of, _), _| *of != site);
         self.children.retain(|(of, _), _| *of != site);

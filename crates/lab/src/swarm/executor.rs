@@ -15,7 +15,7 @@ use nearcrawl_model::{
     claim::SignedClaim,
     fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, FetchReport, Link, LocatedHost, PageFacts, ProbeReport, ResolveError},
     fingerprint::{Fingerprint, FingerprintKey},
-    ids::{QuestionId, Receipt, SeenTicket, Ticket},
+    ids::{QuestionId, Receipt, SeenTicket, SiteNumber, Ticket},
     journal::{JournalKey, JournalRow},
     message::{Request, Response},
     revisit::{Former, Validators, content_of},
@@ -70,31 +70,31 @@ pub(super) enum CacheAction {
     },
     Children {
         ticket: SeenTicket,
-        site: u64,
+        site: SiteNumber,
         page: Fingerprint,
     },
     PutCut {
-        site: u64,
+        site: SiteNumber,
         urls: Vec<(Fingerprint, String)>,
     },
     TakeCut {
         ticket: SeenTicket,
-        site: u64,
+        site: SiteNumber,
         pages: Vec<Fingerprint>,
     },
     Load {
-        site: u64,
+        site: SiteNumber,
         seen: Vec<(Fingerprint, u8, PageState)>,
         children: Vec<(Fingerprint, Vec<Fingerprint>)>,
         cut: Vec<(Fingerprint, String)>,
     },
-    Drop(u64),
+    Drop(SiteNumber),
     LoadFormer {
-        site: u64,
+        site: SiteNumber,
         journal: JournalKey,
         key: FingerprintKey,
     },
-    DropFormer(u64),
+    DropFormer(SiteNumber),
 }
 
 impl World {

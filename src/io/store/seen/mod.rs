@@ -93,8 +93,8 @@ impl SeenSet {
     pub(super) fn ask(&mut self, database: &mut Database, batch: &SeenBatch) -> Result<Vec<SeenAnswer>, StoreError> {
         self.make_ready(database)?;
         let pages = batch.visited.iter().map(|visit| visit.page).chain(batch.questions.iter().map(|(page, _)| *page));
-        let mut asked = Asked::new(batch.site, pages);
-        self.recall(database, batch.site, &mut asked)?;
+        let mut asked = Asked::new(batch.site.0, pages);
+        self.recall(database, batch.site.0, &mut asked)?;
         if let Some(visit) = &batch.visited {
             let known = asked.known(0);
             let level = visit.level.min(DEEPEST_LEVEL);
@@ -122,9 +122,9 @@ impl SeenSet {
         let mut write = WriteBatch::default();
         if let Some(visit) = &batch.visited {
             let children: Vec<u8> = visit.children.iter().flat_map(|child| child.0.to_be_bytes()).collect();
-            write.put_cf(Column::Children.of(database.db()?), key(batch.site, visit.page), children);
+            write.put_cf(Column::Children.of(database.db()?), key(batch.site.0, visit.page), children);
         }
-        self.enter(database, batch.site, asked.changed(), write)?;
+        self.enter(database, batch.site.0, asked.changed(), write)?;
         Ok(answers)
     }
 

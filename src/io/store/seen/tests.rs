@@ -6,7 +6,7 @@ use super::{
     row::Piece,
     *,
 };
-use nearcrawl_model::seen::SeenVisit;
+use nearcrawl_model::{ids::SiteNumber, seen::SeenVisit};
 use proptest::prelude::*;
 use rocksdb::Cache;
 use std::{
@@ -36,13 +36,13 @@ struct Told(HashMap<(u64, Fingerprint), (u8, PageState)>);
 impl Told {
     fn ask(&mut self, batch: &SeenBatch) -> Vec<SeenAnswer> {
         if let Some(visit) = &batch.visited {
-            let known = self.0.entry((batch.site, visit.page)).or_insert((visit.level, PageState::Visited));
+            let known = self.0.entry((batch.site.0, visit.page)).or_insert((visit.level, PageState::Visited));
             *known = (known.0.min(visit.level), PageState::Visited);
         }
         let within = |level| if level <= batch.depth { PageState::Waiting } else { PageState::Cut };
-        let mut answer = |(page, level): &(Fingerprint, u8)| match self.0.get_mut(&(batch.site, *page)) {
+        let mut answer = |(page, level): &(Fingerprint, u8)| match self.0.get_mut(&(batch.site.0, *page)) {
             None => {
-                self.0.insert((batch.site, *page), (*level, within(*level)));
+                self.0.insert((batch.site.0, *page), (*level, within(*level)));
                 SeenAnswer::New
             }
             Some((known, _)) if *known <= *level => SeenAnswer::Known,
@@ -67,7 +67,7 @@ fn batch(n: u64) -> SeenBatch {
     let of = |i: u64| page(Fingerprint(n * 100 + i).scoped(3).0 % pages);
     let level = |i: u64| (Fingerprint(n * 100 + i).scoped(4).0 % 12) as u8;
     let visited = (!n.is_multiple_of(3)).then(|| SeenVisit { page: of(99), level: level(99), children: vec![page(n)] });
-    SeenBatch { site, depth: 8, visited, questions: (0..40).map(|i| (of(i), level(i))).collect() }
+    SeenBatch { site: SiteNumber(site), depth: 8, visited, questions: (0..40).map(|i| (of(i), level(i))).collect() }
 }
 
 #[test]
@@ -120,11 +120,12 @@ fn a_loaded_site_answers_like_one_that_was_crawled() {
     let state = |n: u64| [PageState::Waiting, PageState::Cut, PageState::Visited][n as usize % 3];
     let all: Vec<_> = (0..20_000).map(|n| (page(n), (n % 10) as u8, state(n))).collect();
     // What was known before counts no more.
-    let before = SeenBatch { site: 5, depth: 8, visited: None, questions: all[..3_000].iter().map(|(page, ..)| (*page, 0)).collect() };
+    let before =
+        SeenBatch { site: SiteNumber(5), depth: 8, visited: None, questions: all[..3_000].iter().map(|(page, ..)| (*page, 0)).collect() };
     set.ask(&mut base, &before).unwrap();
     set.load(&mut base, 5, &all).unwrap();
     let questions = all.iter().map(|(page, level, _)| (*page, level.saturating_sub(1))).collect();
-    let said = set.ask(&mut base, &SeenBatch { site: 5, depth: 8, visited: None, questions }).unwrap();
+    let said = set.ask(&mut base, &SeenBatch { site: SiteNumber(5), depth: 8, visited: None, questions }).unwrap();
     for ((_, level, state), said) in all.iter().zip(said) {
         assert_eq!(said, if *level == 0 { SeenAnswer::Known } else { SeenAnswer::Shorter { was: *state } });
     }

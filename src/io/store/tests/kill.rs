@@ -3,6 +3,7 @@
 use super::*;
 use nearcrawl_model::{
     fingerprint::Fingerprint,
+    ids::SiteNumber,
     seen::{SeenAnswer, SeenBatch},
 };
 use std::{
@@ -26,7 +27,7 @@ const LIFE: u64 = 60;
 fn batch(n: u64) -> SeenBatch {
     let site = if n.is_multiple_of(5) { 100 + n } else { 7 };
     let questions = (n * BATCH..(n + 1) * BATCH).map(|page| (Fingerprint(page).scoped(1), 3)).collect();
-    SeenBatch { site, depth: 8, visited: None, questions }
+    SeenBatch { site: SiteNumber(site), depth: 8, visited: None, questions }
 }
 
 #[test]

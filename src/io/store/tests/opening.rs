@@ -4,6 +4,7 @@ use super::*;
 use crate::io::store::{FORMAT, OpenError, StoreError};
 use nearcrawl_model::{
     fingerprint::Fingerprint,
+    ids::SiteNumber,
     seen::{SeenAnswer, SeenBatch},
 };
 use std::{collections::BTreeMap, io, path::PathBuf};
@@ -12,7 +13,7 @@ use std::{collections::BTreeMap, io, path::PathBuf};
 type Way = (&'static str, fn(&Path));
 
 fn ask(pages: impl IntoIterator<Item = u64>) -> SeenBatch {
-    SeenBatch { site: 7, depth: 8, visited: None, questions: pages.into_iter().map(|n| (Fingerprint(n), 1)).collect() }
+    SeenBatch { site: SiteNumber(7), depth: 8, visited: None, questions: pages.into_iter().map(|n| (Fingerprint(n), 1)).collect() }
 }
 
 /// Files by name and content.

@@ -6,6 +6,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, ClaimReason, SignedClaim},
     fingerprint::Fingerprint,
+    ids::SiteNumber,
     seen::{PageState, SeenAnswer, SeenBatch, SeenVisit},
 };
 use proptest::prelude::*;
@@ -167,26 +168,28 @@ async fn a_site_is_forgotten_whole_and_alone() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     let (low, high) = (Fingerprint(0), Fingerprint(u64::MAX));
-    for site in [0, 1, 2, u64::MAX] {
+    for number in [0, 1, 2, u64::MAX] {
+        let site = SiteNumber(number);
         let visit = SeenVisit { page: low, level: 0, children: vec![high, low] };
         let batch = SeenBatch { site, depth: 0, visited: Some(visit), questions: vec![(high, 1), (low, 1)] };
         assert_eq!(store.seen(&batch).await.unwrap(), [SeenAnswer::New, SeenAnswer::Known]);
-        store.cut_put(site, vec![(high, format!("http://h{site}/"))]).await.unwrap();
+        store.cut_put(site, vec![(high, format!("http://h{number}/"))]).await.unwrap();
         assert_eq!(store.children(site, low).await.unwrap(), [high, low]);
     }
     let ask = |site| SeenBatch { site, depth: 0, visited: None, questions: vec![(low, 0), (high, 0)] };
-    for site in [1, u64::MAX] {
+    for site in [SiteNumber(1), SiteNumber(u64::MAX)] {
         store.site_drop(site).await.unwrap();
         assert_eq!(store.seen(&ask(site)).await.unwrap(), [SeenAnswer::New, SeenAnswer::New]);
         assert!(store.children(site, low).await.unwrap().is_empty());
         assert_eq!(store.cut_take(site, vec![high]).await.unwrap(), [None]);
     }
-    for site in [0, 2] {
+    for number in [0, 2] {
+        let site = SiteNumber(number);
         let cut = SeenAnswer::Shorter { was: PageState::Cut };
         assert_eq!(store.seen(&ask(site)).await.unwrap(), [SeenAnswer::Known, cut]);
         assert_eq!(store.seen(&ask(site)).await.unwrap(), [SeenAnswer::Known, SeenAnswer::Known]);
         let taken = store.cut_take(site, vec![low, high, high]).await.unwrap();
-        assert_eq!(taken, [None, Some(format!("http://h{site}/")), None], "given out once");
+        assert_eq!(taken, [None, Some(format!("http://h{number}/")), None], "given out once");
         assert_eq!(store.cut_take(site, vec![high]).await.unwrap(), [None]);
     }
 }
@@ -202,7 +205,7 @@ async fn a_page_is_new_to_exactly_one_of_many_askers() {
             for batch in 0..20u64 {
                 let pages: Vec<_> = (0..50).map(|n| Fingerprint((batch * 50 + (n * 7 + asker * 13) % 50) * 3)).collect();
                 let questions = pages.iter().map(|page| (*page, 3)).collect();
-                let said = store.seen(&SeenBatch { site: 1, depth: 8, visited: None, questions }).await.unwrap();
+                let said = store.seen(&SeenBatch { site: SiteNumber(1), depth: 8, visited: None, questions }).await.unwrap();
                 new.extend(pages.into_iter().zip(said).filter(|(_, said)| *said == SeenAnswer::New).map(|(page, _)| page));
             }
             new
@@ -220,22 +223,23 @@ async fn small_questions_are_answered_on_the_spot_and_overtake_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     let at_once = || store.counters().answered_at_once.load(Relaxed);
-    store.seen(&SeenBatch { site: 1, depth: 8, visited: None, questions: vec![(Fingerprint(1), 1)] }).await.unwrap();
+    store.seen(&SeenBatch { site: SiteNumber(1), depth: 8, visited: None, questions: vec![(Fingerprint(1), 1)] }).await.unwrap();
     assert_eq!(at_once(), 0, "the thread reads what there is");
     // It may still be putting its tools away; and after one answer that took long a thousand are the thread's.
     for n in 0.. {
         let questions = vec![(Fingerprint(9), 1)];
-        store.seen(&SeenBatch { site: 2, depth: 8, visited: None, questions }).await.unwrap();
+        store.seen(&SeenBatch { site: SiteNumber(2), depth: 8, visited: None, questions }).await.unwrap();
         if at_once() >= 50 {
             break;
         }
         assert!(n < 100_000, "{} on the spot", at_once());
     }
     let before = at_once();
-    let mut loading = std::pin::pin!(store.site_load(3, (0..20_000).map(|page| (Fingerprint(page), 1, PageState::Visited)).collect()));
+    let mut loading =
+        std::pin::pin!(store.site_load(SiteNumber(3), (0..20_000).map(|page| (Fingerprint(page), 1, PageState::Visited)).collect()));
     assert!(futures::poll!(&mut loading).is_pending());
     let questions = vec![(Fingerprint(19_999), 1)];
-    let said = store.seen(&SeenBatch { site: 3, depth: 8, visited: None, questions }).await.unwrap();
+    let said = store.seen(&SeenBatch { site: SiteNumber(3), depth: 8, visited: None, questions }).await.unwrap();
     assert_eq!((said, at_once()), (vec![SeenAnswer::Known], before));
     loading.await.unwrap();
 }
@@ -250,14 +254,14 @@ struct Told {
 impl Told {
     fn seen(&mut self, batch: &SeenBatch) -> Vec<SeenAnswer> {
         if let Some(visit) = &batch.visited {
-            let page = self.pages.entry((batch.site, visit.page.0)).or_insert((visit.level, PageState::Visited));
+            let page = self.pages.entry((batch.site.0, visit.page.0)).or_insert((visit.level, PageState::Visited));
             *page = (page.0.min(visit.level), PageState::Visited);
-            self.children.insert((batch.site, visit.page.0), visit.children.clone());
+            self.children.insert((batch.site.0, visit.page.0), visit.children.clone());
         }
         let state = |level| if level <= batch.depth { PageState::Waiting } else { PageState::Cut };
         let mut answers = Vec::new();
         for (page, level) in &batch.questions {
-            let key = (batch.site, page.0);
+            let key = (batch.site.0, page.0);
             answers.push(match self.pages.get(&key).copied() {
                 None => {
                     self.pages.insert(key, (*level, state(*level)));
@@ -280,7 +284,7 @@ fn batches() -> impl Strategy<Value = SeenBatch> {
     let visit =
         (page(), 0u8..64, prop::collection::vec(page(), 0..5)).prop_map(|(page, level, children)| SeenVisit { page, level, children });
     (0u64..2, 0u8..12, prop::option::of(visit), prop::collection::vec((page(), 0u8..64), 0..20))
-        .prop_map(|(site, depth, visited, questions)| SeenBatch { site, depth, visited, questions })
+        .prop_map(|(site, depth, visited, questions)| SeenBatch { site: SiteNumber(site), depth, visited, questions })
 }
 
 proptest! {
@@ -301,17 +305,17 @@ proptest! {
                 prop_assert_eq!(store.seen(&batch).await.unwrap(), wanted);
             }
             for ((site, page), children) in &told.children {
-                prop_assert_eq!(&store.children(*site, Fingerprint(*page)).await.unwrap(), children);
+                prop_assert_eq!(&store.children(SiteNumber(*site), Fingerprint(*page)).await.unwrap(), children);
             }
             // Filled from elsewhere, another site answers the same.
             for site in 0..2 {
                 let of_site = || told.pages.iter().filter(|((s, _), _)| *s == site);
                 let rows = of_site().map(|((_, page), (level, state))| (Fingerprint(*page), *level, *state)).collect();
-                store.site_load(site + 100, rows).await.unwrap();
+                store.site_load(SiteNumber(site + 100), rows).await.unwrap();
                 let questions: Vec<_> = (0..30).map(|page| (Fingerprint(page), 1)).collect();
-                let mut batch = SeenBatch { site, depth: 3, visited: None, questions };
+                let mut batch = SeenBatch { site: SiteNumber(site), depth: 3, visited: None, questions };
                 let said = store.seen(&batch).await.unwrap();
-                batch.site += 100;
+                batch.site = SiteNumber(site + 100);
                 prop_assert_eq!(store.seen(&batch).await.unwrap(), said);
             }
             Ok(())

@@ -20,6 +20,7 @@ use nearcrawl_model::{
     account::Changes,
     fetch::{FetchError, FetchOrder, FetchPurpose},
     fingerprint::{Fingerprint, FingerprintKey},
+    ids::SiteNumber,
     journal::{JournalEntry, JournalKey, SkipReason, VisitOutcome},
     record::{RunState, ServerRecord, ServerStatus},
     time::{Millis, WallTime},
@@ -98,7 +99,7 @@ pub struct Site {
     /// The starting host of the tree, without `www.`.
     pub tree: Host,
     /// The scope of its fingerprints in the seen set; new with every opening.
-    pub number: u64,
+    pub number: SiteNumber,
     /// When the run began.
     pub opened: WallTime,
     /// The fold of the journal, for people.
@@ -138,7 +139,7 @@ pub struct Site {
 
 impl Site {
     /// Opens a site: the fold of an empty journal.
-    pub fn open(key: JournalKey, address: IpAddr, tree: Host, number: u64, opened: WallTime) -> Site {
+    pub fn open(key: JournalKey, address: IpAddr, tree: Host, number: SiteNumber, opened: WallTime) -> Site {
         let record = ServerRecord {
             host: key.host.clone(),
             address: Some(address),

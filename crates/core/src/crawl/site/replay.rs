@@ -3,6 +3,7 @@
 use super::{Site, SiteRules};
 use nearcrawl_model::{
     fingerprint::{Fingerprint, FingerprintKey},
+    ids::SiteNumber,
     journal::{Arrival, JournalEntry, JournalKey, SkipReason},
     seen::PageState,
     url::PageUrl,
@@ -25,7 +26,13 @@ pub struct Replayed {
 }
 
 /// Reads a journal from its first entry; none if that is not an opening (then there is nothing to stand on).
-pub fn replay(key: JournalKey, number: u64, entries: &[JournalEntry], rules: &SiteRules, secret: &FingerprintKey) -> Option<Replayed> {
+pub fn replay(
+    key: JournalKey,
+    number: SiteNumber,
+    entries: &[JournalEntry],
+    rules: &SiteRules,
+    secret: &FingerprintKey,
+) -> Option<Replayed> {
     let JournalEntry::Opened { address, tree, at } = entries.first()? else { return None };
     let mut site = Site::open(key, *address, tree.clone(), number, *at);
     let mut pages: BTreeMap<Fingerprint, (u8, PageState)> = BTreeMap::new();

@@ -4,6 +4,7 @@ mod yielding;
 
 use super::{replay::replay, *};
 use nearcrawl_model::{
+    ids::SiteNumber,
     journal::Arrival,
     revisit::{Change, FormerRow, Validators},
     seen::PageState,
@@ -55,7 +56,7 @@ fn visited(path: &str, level: u8, links: &[(&str, u8)], outgoing: &[&str]) -> Jo
 fn play(entries: &[JournalEntry], rules: &SiteRules) -> (Site, Vec<String>) {
     let (key, mut all) = opened();
     all.extend_from_slice(entries);
-    let mut site = replay(key, 1, &all, rules, &KEY).unwrap().site;
+    let mut site = replay(key, SiteNumber(1), &all, rules, &KEY).unwrap().site;
     let mut asked = Vec::new();
     loop {
         match site.next(WallTime(4), rules, &KEY) {
@@ -137,7 +138,7 @@ fn a_journal_read_back_knows_what_was_met_and_what_may_not_have_arrived() {
     entries.push(visited("/", 0, &[("/1", 1)], &["http://b.ke/x"]));
     entries.push(visited("/1", 1, &[("/2", 2), ("/2b", 2)], &["http://c.ke/y"]));
     entries.push(visited("/2", 2, &[("/3", 3)], &[]));
-    let replayed = replay(key.clone(), 5, &entries, &rules(), &KEY).unwrap();
+    let replayed = replay(key.clone(), SiteNumber(5), &entries, &rules(), &KEY).unwrap();
     let states: Vec<_> = replayed.seen.iter().map(|(page, level, state)| (*page, *level, *state)).collect();
     for (path, level, state) in [
         ("/", 0, PageState::Visited),
@@ -151,10 +152,10 @@ fn a_journal_read_back_knows_what_was_met_and_what_may_not_have_arrived() {
     assert_eq!(replayed.cut, [(KEY.of(page("/3").as_str()), page("/3").to_string())]);
     assert_eq!(replayed.outgoing.iter().map(|(row, _)| *row).collect::<Vec<_>>(), [2, 3]);
     entries.push(JournalEntry::Forwarded { before: 3 });
-    let replayed = replay(key.clone(), 5, &entries, &rules(), &KEY).unwrap();
+    let replayed = replay(key.clone(), SiteNumber(5), &entries, &rules(), &KEY).unwrap();
     assert_eq!(replayed.outgoing.iter().map(|(row, _)| *row).collect::<Vec<_>>(), [3], "the first has arrived");
     assert_eq!(replayed.site.next_sequence(), entries.len() as u64);
-    assert!(replay(key, 5, &entries[1..], &rules(), &KEY).is_none(), "without an opening there is nothing to stand on");
+    assert!(replay(key, SiteNumber(5), &entries[1..], &rules(), &KEY).is_none(), "without an opening there is nothing to stand on");
 }
 
 /// What came when robots.txt was asked for.
@@ -183,7 +184,7 @@ fn robots_missing_allows_and_robots_not_to_be_had_forbids() {
 fn robots_is_asked_for_again_after_a_day_where_it_belongs() {
     let (key, mut entries) = opened();
     entries.extend([JournalEntry::Admitted { urls: found(&[("/", 0)]) }, robots_answer(Ok((200, "")), 1_000)]);
-    let mut site = replay(key, 1, &entries, &rules(), &KEY).unwrap().site;
+    let mut site = replay(key, SiteNumber(1), &entries, &rules(), &KEY).unwrap().site;
     let asked = |site: &Site, at: u64| match site.next(WallTime(at), &rules(), &KEY) {
         Next::Fetch(order) => order.url.to_string(),
         other => format!("{other:?}"),
@@ -201,7 +202,7 @@ fn robots_is_asked_for_again_after_a_day_where_it_belongs() {
 #[test]
 fn robots_may_move_five_times() {
     let (key, entries) = opened();
-    let mut site = replay(key, 1, &entries, &rules(), &KEY).unwrap().site;
+    let mut site = replay(key, SiteNumber(1), &entries, &rules(), &KEY).unwrap().site;
     let origin = page("/").origin();
     let hops: Vec<bool> =
         (0..6).map(|n| site.robots_moved(&origin, &PageUrl::parse(&format!("http://h{n}.ke/robots.txt")).unwrap())).collect();
@@ -248,7 +249,7 @@ fn what_pages_ask_of_robots_is_on_the_record() {
 #[test]
 fn refusals_for_being_asked_too_much_double_the_rest_of_a_site() {
     let (key, entries) = opened();
-    let mut site = replay(key, 1, &entries, &rules(), &KEY).unwrap().site;
+    let mut site = replay(key, SiteNumber(1), &entries, &rules(), &KEY).unwrap().site;
     let answer = |status| {
         let mut entry = visited("/x", 0, &[], &[]);
         if let JournalEntry::Visited { outcome, .. } = &mut entry {
@@ -291,14 +292,14 @@ fn what_changed_since_the_run_before_is_on_the_record_when_nothing_waits() {
     ];
     let (key, mut all) = opened();
     all.extend(entries);
-    let unfinished = replay(key.clone(), 1, &all, &rules(), &KEY).unwrap().site.record;
+    let unfinished = replay(key.clone(), SiteNumber(1), &all, &rules(), &KEY).unwrap().site.record;
     assert_eq!((unfinished.waiting, unfinished.changes.unwrap().gone), (2, 0), "what waits may be there still");
     let mut last = visited("/gone", 0, &[], &[]);
     if let JournalEntry::Visited { outcome, .. } = &mut last {
         *outcome = VisitOutcome::Status(410);
     }
     all.extend([last, visited("/3", 1, &[], &[]), kept("/3", Some(Change::Unchanged), 100, &[])]);
-    let record = replay(key, 1, &all, &rules(), &KEY).unwrap().site.record;
+    let record = replay(key, SiteNumber(1), &all, &rules(), &KEY).unwrap().site.record;
     let changes = record.changes.unwrap();
     assert_eq!((changes.new, changes.changed, changes.unchanged, changes.not_modified, changes.gone), (1, 1, 2, 1, 2));
     assert_eq!((changes.bytes_saved, record.external_hosts), (700, 2), "b.ke and far.example; w.a.ke belongs to the tree");
@@ -354,11 +355,11 @@ fn external_urls_hosts_and_domains_are_counted_once_each_in_scope_or_not() {
         kept("/1", None, 1, &["http://c.ke/"]),
         beyond("/1", &["http://far.example/2", "http://far.example/3"]),
     ]);
-    let record = replay(key.clone(), 1, &entries, &rules(), &KEY).unwrap().site.record;
+    let record = replay(key.clone(), SiteNumber(1), &entries, &rules(), &KEY).unwrap().site.record;
     // far.example, b.ke, news.b.ke, shop.b.co.ke, 9.1.1.1 and c.ke; the address belongs to no domain.
     assert_eq!((record.external_urls, record.external_hosts, record.external_domains), (9, 6, 4));
     // With many, whoever reads the journal comes to the same estimate, and it never falls.
-    let mut site = replay(key.clone(), 1, &entries, &rules(), &KEY).unwrap().site;
+    let mut site = replay(key.clone(), SiteNumber(1), &entries, &rules(), &KEY).unwrap().site;
     for number in 0..2_000 {
         let path = format!("/far/{number}");
         let (far, before) = (format!("http://h{number}.example/{number}"), site.record.clone());
@@ -377,7 +378,7 @@ fn external_urls_hosts_and_domains_are_counted_once_each_in_scope_or_not() {
     let record = site.record;
     assert_eq!(record.external_hosts, 706);
     assert!((1_808..=2_210).contains(&record.external_urls) && (633..=706).contains(&record.external_domains), "{record:?}");
-    assert_eq!(replay(key, 2, &entries, &rules(), &KEY).unwrap().site.record, record);
+    assert_eq!(replay(key, SiteNumber(2), &entries, &rules(), &KEY).unwrap().site.record, record);
 }
 
 #[test]
@@ -392,7 +393,7 @@ fn failures_are_counted_by_kind_and_a_challenge_is_no_failure_of_the_server() {
         });
         let (key, mut entries) = opened();
         entries.push(robots(""));
-        let mut site = replay(key, 1, &entries, &rules(), &KEY).unwrap().site;
+        let mut site = replay(key, SiteNumber(1), &entries, &rules(), &KEY).unwrap().site;
         visits.for_each(|visit| site.apply(&visit, &rules(), &KEY));
         site
     };

@@ -1,6 +1,7 @@
 //! What does the rule of yield leave out, and who decides alike?
 
 use super::*;
+use nearcrawl_model::ids::SiteNumber;
 
 /// A site whose `/links/` name a new host each, whose `/old/` name none, all found on the front page.
 fn two_branches(pages: usize) -> Vec<JournalEntry> {
@@ -32,7 +33,7 @@ fn a_branch_that_brings_too_little_is_left_out_and_its_journal_tells_the_same() 
     let rules = SiteRules { price: Price::of(0.05).unwrap(), ..rules() };
     let (key, mut entries) = opened();
     entries.extend(two_branches(100));
-    let mut site = replay(key.clone(), 1, &entries, &rules, &KEY).unwrap().site;
+    let mut site = replay(key.clone(), SiteNumber(1), &entries, &rules, &KEY).unwrap().site;
     entries.extend(ask_all(&mut site, &rules));
     let record = &site.record;
     assert!((50..98).contains(&record.cut_by_yield), "{}", record.cut_by_yield);
@@ -40,12 +41,12 @@ fn a_branch_that_brings_too_little_is_left_out_and_its_journal_tells_the_same() 
     assert!(site.finished());
     // Wherever the former owner stopped, the next one goes on alike.
     for end in [4, 20, 60, entries.len()] {
-        let mut heir = replay(key.clone(), 2, &entries[..end], &rules, &KEY).unwrap().site;
+        let mut heir = replay(key.clone(), SiteNumber(2), &entries[..end], &rules, &KEY).unwrap().site;
         assert_eq!(ask_all(&mut heir, &rules), entries[end..], "from {end} on");
         assert_eq!(heir.record, site.record);
     }
     let free = SiteRules { price: Price::default(), ..rules };
-    let mut site = replay(key, 3, &entries[..5], &free, &KEY).unwrap().site;
+    let mut site = replay(key, SiteNumber(3), &entries[..5], &free, &KEY).unwrap().site;
     ask_all(&mut site, &free);
     assert_eq!((site.record.pages, site.record.cut_by_yield, site.record.state), (201, 0, RunState::Complete));
 }
@@ -55,11 +56,11 @@ fn what_was_left_out_is_asked_for_if_it_is_named_as_a_starting_url() {
     let rules = SiteRules { price: Price::of(0.05).unwrap(), ..rules() };
     let (key, mut entries) = opened();
     entries.extend(two_branches(100));
-    let mut site = replay(key.clone(), 1, &entries, &rules, &KEY).unwrap().site;
+    let mut site = replay(key.clone(), SiteNumber(1), &entries, &rules, &KEY).unwrap().site;
     entries.extend(ask_all(&mut site, &rules));
     let (known, left_out, last) = (site.record.known, site.record.cut_by_yield, KEY.of(page("/old/99").as_str()));
     assert!(site.left_out(last));
-    let replayed = replay(key, 1, &entries, &rules, &KEY).unwrap();
+    let replayed = replay(key, SiteNumber(1), &entries, &rules, &KEY).unwrap();
     assert!(replayed.seen.contains(&(last, 1, PageState::Waiting)), "the seen set goes on expecting it");
     site.apply(&JournalEntry::Raised { urls: found(&[("/old/99", 0)]), visited: Vec::new() }, &rules, &KEY);
     assert_eq!((site.record.known, site.record.cut_by_yield, site.finished()), (known, left_out - 1, false));
@@ -75,7 +76,7 @@ fn what_only_the_further_rows_of_a_visit_name_counts_too() {
     let asked = |further: &dyn Fn(&str, &str) -> Option<JournalEntry>| {
         let (key, mut entries) = opened();
         entries.extend(two_branches(100));
-        let mut site = replay(key, 1, &entries, &rules, &KEY).unwrap().site;
+        let mut site = replay(key, SiteNumber(1), &entries, &rules, &KEY).unwrap().site;
         let mut asked = 0;
         loop {
             match site.next(WallTime(4), &rules, &KEY) {
