@@ -8,37 +8,24 @@ use super::{Site, SiteRules, frontier::Waiting};
 use nearcrawl_model::{
     fetch::{FetchOrder, FetchPurpose},
     fingerprint::FingerprintKey,
-    revisit::Validators,
     time::WallTime,
-    url::PageUrl,
 };
 
-impl Site {
-    /// The next page after `read`, which is being read; none if that has to be waited for.
-    pub(super) fn ahead_of(&self, read: &Waiting, now: WallTime, rules: &SiteRules, key: &FingerprintKey) -> Option<FetchOrder> {
-        let within_budget = rules.pages_per_run == 0 || self.budget_used.saturating_add(1) < rules.pages_per_run;
-        if self.asking.is_some() || self.digesting > 0 || !within_budget {
-            return None;
-        }
-        let next = self.frontier.near().find(|waiting| waiting.fingerprint != read.fingerprint)?;
-        let url = &next.url;
-        if next.level > read.level || url.script().is_some() || url.origin_str() != read.url.origin_str() {
-            return None;
-        }
-        if next.level > 0 && self.yields.may_be_too_little(url, &read.url, rules.price, key) {
-            return None;
-        }
-        let standing = self.robots.get(&url.origin())?;
-        let allowed = standing.to_ask(now).is_none() && standing.forbids(url).is_none();
-        allowed.then(|| self.order(url.clone(), FetchPurpose::Page))
+/// The next page of a site after `read`, which is being read; none if that has to be waited for.
+pub(super) fn ahead_of(site: &Site, read: &Waiting, now: WallTime, rules: &SiteRules, key: &FingerprintKey) -> Option<FetchOrder> {
+    let within_budget = rules.pages_per_run == 0 || site.budget_used.saturating_add(1) < rules.pages_per_run;
+    if site.asking.is_some() || site.digesting > 0 || !within_budget {
+        return None;
     }
-
-    pub(super) fn order(&self, url: PageUrl, purpose: FetchPurpose) -> FetchOrder {
-        FetchOrder { url, address: self.address, purpose, validators: Validators::default() }
+    let next = site.frontier.near().find(|waiting| waiting.fingerprint != read.fingerprint)?;
+    let url = &next.url;
+    if next.level > read.level || url.script().is_some() || url.origin_str() != read.url.origin_str() {
+        return None;
     }
-
-    /// Whether something of it is under way: a request, a page that is being read, a question to the seen set.
-    pub fn is_busy(&self) -> bool {
-        self.asking.is_some() || self.reading.is_some() || self.digesting > 0
+    if next.level > 0 && site.yields.may_be_too_little(url, &read.url, rules.price, key) {
+        return None;
     }
+    let standing = site.robots.get(&url.origin())?;
+    let allowed = standing.to_ask(now).is_none() && standing.forbids(url).is_none();
+    allowed.then(|| site.order(url.clone(), FetchPurpose::Page))
 }

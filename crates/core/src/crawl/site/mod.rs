@@ -23,6 +23,7 @@ use nearcrawl_model::{
     ids::SiteNumber,
     journal::{JournalEntry, JournalKey, SkipReason, VisitOutcome},
     record::{RunState, ServerRecord, ServerStatus},
+    revisit::Validators,
     time::{Millis, WallTime},
     url::{Host, Origin, PageUrl},
 };
@@ -138,6 +139,15 @@ pub struct Site {
 }
 
 impl Site {
+    pub(super) fn order(&self, url: PageUrl, purpose: FetchPurpose) -> FetchOrder {
+        FetchOrder { url, address: self.address, purpose, validators: Validators::default() }
+    }
+
+    /// Whether something of it is under way: a request, a page that is being read, a question to the seen set.
+    pub fn is_busy(&self) -> bool {
+        self.asking.is_some() || self.reading.is_some() || self.digesting > 0
+    }
+
     /// Opens a site: the fold of an empty journal.
     pub fn open(key: JournalKey, address: IpAddr, tree: Host, number: SiteNumber, opened: WallTime) -> Site {
         let record = ServerRecord {
@@ -367,7 +377,7 @@ impl Site {
     /// What to ask next, in the order of levels and within a level in the order of discovery (LL-3, LL-22).
     pub fn next(&self, now: WallTime, rules: &SiteRules, key: &FingerprintKey) -> Next {
         if let Some(read) = &self.reading {
-            return self.ahead_of(read, now, rules, key).map_or(Next::Nothing, Next::Fetch);
+            return ahead::ahead_of(self, read, now, rules, key).map_or(Next::Nothing, Next::Fetch);
         }
         if self.is_busy() || self.state(rules) == RunState::PausedByBudget {
             return Next::Nothing;
