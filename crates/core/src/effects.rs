@@ -637,6 +637,10 @@ impl Crawler {
 
     /// A request to a server of ours ended.
     pub(crate) fn time_access(&mut self, subnet: Subnet, report: &FetchReport) {
+        // Nothing is judged for want of somebody else: no page need pay for gathering what a judgement reads.
+        if self.membership.standings().is_empty() {
+            return;
+        }
         self.migrate(|migration, cx, around| migration.time_access(cx, around, subnet, report));
     }
 

@@ -55,7 +55,7 @@ impl Crawler {
                 let may = self.ownership.may_be_awarded(from, &subnet);
                 if may {
                     if self.ownership.register().claim(&subnet).is_none() {
-                        self.delegation.rest_subnet(&self.context, subnet, rest);
+                        self.delegation.rest_subnet_as_told(&mut self.context, subnet, rest);
                     }
                     self.ownership.awarded(&mut self.context, &self.membership, &self.shutdown, award);
                 }

@@ -28,8 +28,8 @@ use std::net::IpAddr;
 /// The longest rest that a subnet is given: that of an answer that took as long as any may.
 const MAX_REST: Millis = 600_000;
 
-/// How many subnets' rests are noted at once.
-const MAX_RESTS: usize = 100_000;
+/// How many subnets' rests are noted before those that members tell are refused.
+pub(crate) const MAX_RESTS: usize = 100_000;
 
 /// What happens.
 impl Delegation {
@@ -87,14 +87,25 @@ impl Delegation {
         self.knowledge.measured_anew(&cx.hierarchy, subnet, cx.me, rtt_us);
     }
 
-    /// Leaves every address of this subnet alone for so long, but not for ever: a member may have said it. A longer rest that is under
-    /// way stays as it is. Beyond [`MAX_RESTS`] none is noted until the next tidying, and the scheduler's own pauses have to do.
+    /// Leaves every address of this subnet alone for so long. A longer rest that is under way stays as it is.
     pub(crate) fn rest_subnet(&mut self, cx: &Context, subnet: Subnet, rest: Millis) {
         let until = cx.now.moment.after(rest.min(MAX_REST));
+        let known = self.rests.entry(subnet).or_insert(until);
+        *known = until.max(*known);
+    }
+
+    /// The same if a member said so: of such rests there are at most [`MAX_RESTS`] until the next tidying.
+    pub(crate) fn rest_subnet_as_told(&mut self, cx: &mut Context, subnet: Subnet, rest: Millis) {
         if self.rests.len() < MAX_RESTS || self.rests.contains_key(&subnet) {
-            let known = self.rests.entry(subnet).or_insert(until);
-            *known = until.max(*known);
+            self.rest_subnet(cx, subnet, rest);
+        } else {
+            cx.refuse("rests of awarded subnets beyond the limit");
         }
+    }
+
+    /// How many subnets rest, as far as is noted here.
+    pub(crate) fn resting(&self) -> usize {
+        self.rests.len()
     }
 
     /// Another hierarchy is used. What is known by position is built anew from the claims, without a message or a probe.

@@ -13,7 +13,7 @@ mod chart;
 pub mod contacts;
 mod delegated;
 mod distances;
-mod machine;
+pub(crate) mod machine;
 mod others;
 pub(crate) mod prober;
 mod procedure;

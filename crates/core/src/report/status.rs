@@ -8,7 +8,7 @@ use crate::{
 };
 use crate::{
     crawler::MAX_OUTGOING,
-    delegation::rounds::MAX_QUEUED,
+    delegation::{machine::MAX_RESTS, rounds::MAX_QUEUED},
     migration::{
         MAX_HISTORIES,
         handover::{MAX_INCOMING, MAX_OUTGOING as MAX_HAND_OVERS},
@@ -180,6 +180,7 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
         limit("concurrent DNS look-ups", view.routing.locator().resolving(), MAX_RESOLVING),
         limit("concurrent delegation rounds", view.delegation.rounds().running(), view.context.settings.max_parallel_rounds),
         limit("subnets waiting for a delegation round", view.delegation.rounds().queued(), MAX_QUEUED),
+        limit("resting subnets", view.delegation.resting(), MAX_RESTS),
         limit("address reservations", view.delegation.reservations().reserved(), MAX_QUEUED),
         limit("concurrent requests to servers", view.crawl.fetches().scheduler().busy(), politeness.parallel),
         limit("claimed subnets", view.ownership.register().len(), MAX_CLAIMS),
