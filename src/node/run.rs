@@ -257,7 +257,7 @@ impl Daemon {
                 _ = terminate.recv() => stop_at = self.stop(stop_at),
                 _ = interrupt.recv() => stop_at = self.stop(stop_at),
                 () = until(stop_at) => {
-                    tracing::warn!("stopping took longer than 40 s and is cut short; pages that are not recorded will be fetched again");
+                    tracing::warn!("stopping is cut short, after 40 s or by a second signal; pages that are not recorded will be fetched again");
                     break;
                 }
             }
