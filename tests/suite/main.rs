@@ -11,6 +11,7 @@ mod evaluation;
 mod false_editions;
 mod hostile_web;
 mod lockfile;
+mod machines;
 mod migration;
 mod moves;
 mod panics;
