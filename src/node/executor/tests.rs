@@ -81,7 +81,9 @@ async fn after_a_panic<T>(kind: TaskKind, work: impl Future<Output = T>) -> T {
     tasks::inject_panics(kind, 1);
     let done = work.await;
     let after = line(kind);
-    assert_eq!((after.panicked, after.running), (before.panicked + 1, before.running), "{after:?}");
+    assert_eq!(after.panicked, before.panicked + 1, "{after:?}");
+    // One from before may have ended meanwhile.
+    assert!(after.running <= before.running, "{before:?}, then {after:?}");
     done
 }
 
