@@ -11,7 +11,7 @@ cat >&2 <<END
 The demonstration: five daemons crawl a made-up web of 66 servers on this machine, and a table says
 whether they did it right. The usual times are of a machine with two cores:
   step 1: what a build needs (g++, libclang, cargo)           1 second
-  step 2: build RocksDB and about 380 crates                  6 minutes; 1 after a change, else seconds
+  step 2: build RocksDB and about 380 crates                  6 to 9 minutes; after a change seconds
   step 3: the crawl, with one daemon killed in the middle     2 minutes
 What is built goes to $NEARCRAWL_CACHE.
 END
