@@ -16,29 +16,29 @@ pub(crate) enum Signal {
     Awarded(Award),
     /// To crawl: a claim of ours that was watched may be acted on.
     ClaimProven(Subnet),
-    /// To crawl and replication: a claim of ours could not be watched all the time, so its history is asked for again.
+    /// To crawl, replication, routing and the report: a claim of ours could not be watched all the time, so its history is asked for again.
     ClaimDoubtful(Subnet),
     /// To delegation: somebody is alive whom the roster did not have.
     MemberCame(AccessPoint),
-    /// To ownership and the hierarchy version: a connection to a member was made.
+    /// To ownership, the hierarchy version and the report: a connection to a member was made.
     MemberMet(AccessPoint),
-    /// To delegation and ownership: the roster gave somebody up.
+    /// To delegation, ownership and replication: the roster gave somebody up.
     MemberDied(AccessPoint),
     /// To replication: the next owner of a subnet is known, or there is none any more; it is one of the replicas.
     NextOwnerChanged(Subnet),
-    /// To replication and crawl: a subnet that was to be handed over stays.
+    /// To replication, crawl and routing: a subnet that was to be handed over stays.
     HandOverCalledOff(Subnet),
     /// To crawl and replication: this last row is written, if the subnet has a journal, and stored with all before it.
     HandOverCloses(Option<Box<(Host, JournalEntry)>>),
     /// To delegation: what we measured of the way to a subnet just now, be it more or less than before.
     WayMeasured { subnet: Subnet, rtt_us: u32 },
-    /// To replication and routing: the living are others than before.
+    /// To replication, routing and the report: the living are others than before.
     MembersChanged,
     /// To routing: these URLs are for others, or for sites of ours that are not open.
     Reroute(Vec<Item>),
     /// To routing: the address of this host is wanted.
     Locate(Host),
-    /// To routing: URLs were handed to us and are being recorded.
+    /// To routing, and to replication if nothing has to be waited for: URLs were handed to us and are being recorded.
     Admitted(Acknowledgement),
     /// To migration: nothing waits any more at a site of this subnet.
     SiteFinished(Subnet),
