@@ -1,7 +1,7 @@
 //! Can the whole world's WHOIS be built on a small machine? `cargo bench --bench build` builds five million nested subnets in a process
 //! of its own and prints what it took; other sizes: `cargo bench --bench build -- 1000000`
 
-use nearcrawl_hierarchy::{Builder, Hierarchy};
+use nearcrawl_hierarchy::{Builder, Hierarchy, pack, unpack};
 use std::{sync::Arc, time::Instant};
 
 mod support;
@@ -33,7 +33,7 @@ fn main() {
         bytes as f64 / 1e6,
         bytes as f64 / f64::from(hierarchy.len())
     );
-    let packed = hierarchy.to_bytes();
+    let packed = pack(&hierarchy);
     told("packed");
     println!("packed {:.1} MB", packed.len() as f64 / 1e6);
     let image = hierarchy.image().to_vec();
@@ -43,7 +43,7 @@ fn main() {
     println!("opened and checked in {:.2?}", opening.elapsed());
     drop(opened);
     let unpacking = Instant::now();
-    Hierarchy::from_bytes(&packed).expect("it is what was packed");
+    unpack(&packed).expect("it is what was packed");
     println!("unpacked and checked in {:.2?}", unpacking.elapsed());
     told("all");
 }

@@ -121,7 +121,7 @@ pub fn read(directory: &Path, packed: &[u8]) -> Result<Reading, SnapshotError> {
     if let Some(hierarchy) = Label::of(packed).and_then(|label| open(directory, &label.hash)) {
         return Ok(Reading::Ready(hierarchy));
     }
-    Ok(Reading::Unpacked(Hierarchy::from_bytes(packed)?))
+    Ok(Reading::Unpacked(nearcrawl_hierarchy::unpack(packed)?))
 }
 
 /// Removes the images of all other hierarchies, and what a crash left unfinished. What is mapped still stays usable.
@@ -142,7 +142,7 @@ pub fn remove_others(directory: &Path, keep: &[[u8; 32]]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nearcrawl_hierarchy::{Builder, FurtherPrefix};
+    use nearcrawl_hierarchy::{Builder, FurtherPrefix, pack};
 
     fn open_or_unpack(directory: &Path, packed: &[u8]) -> Result<Hierarchy, SnapshotError> {
         read(directory, packed).map(|reading| reading.filed(directory))
@@ -166,7 +166,7 @@ mod tests {
     fn a_snapshot_is_unpacked_once_and_mapped_from_then_on() {
         let dir = tempfile::tempdir().unwrap();
         let directory = dir.path().join("hierarchy");
-        let packed = hierarchy("9.0.0.0/24").to_bytes();
+        let packed = pack(&hierarchy("9.0.0.0/24"));
         let reading = read(&directory, &packed).unwrap();
         assert!(!directory.exists(), "reading writes nothing");
         let first = reading.filed(&directory);
@@ -183,7 +183,7 @@ mod tests {
     fn a_damaged_image_is_made_again() {
         let dir = tempfile::tempdir().unwrap();
         let wanted = hierarchy("9.0.0.0/24");
-        open_or_unpack(dir.path(), &wanted.to_bytes()).unwrap();
+        open_or_unpack(dir.path(), &pack(&wanted)).unwrap();
         let image = dir.path().join(&names(dir.path())[0]);
         let good = fs::read(&image).unwrap();
         let mut damaged = good.clone();
@@ -193,7 +193,7 @@ mod tests {
             fs::remove_file(&image).unwrap();
             fs::write(&image, bad).unwrap();
             assert!(open(dir.path(), &wanted.hash()).is_none());
-            assert_eq!(open_or_unpack(dir.path(), &wanted.to_bytes()).unwrap().hash(), wanted.hash());
+            assert_eq!(open_or_unpack(dir.path(), &pack(&wanted)).unwrap().hash(), wanted.hash());
             assert_eq!(fs::read(&image).unwrap(), good);
         }
         assert!(open_or_unpack(dir.path(), b"no snapshot").is_err());
@@ -204,7 +204,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let taken = dir.path().join("a file");
         fs::write(&taken, b"").unwrap();
-        assert_eq!(open_or_unpack(&taken, &hierarchy("9.0.0.0/24").to_bytes()).unwrap().hash(), hierarchy("9.0.0.0/24").hash());
+        assert_eq!(open_or_unpack(&taken, &pack(&hierarchy("9.0.0.0/24"))).unwrap().hash(), hierarchy("9.0.0.0/24").hash());
     }
 
     #[test]

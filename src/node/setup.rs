@@ -27,7 +27,7 @@ use nearcrawl_core::{
     delegation::Policy,
     membership::{RosterConfig, SwimConfig},
 };
-use nearcrawl_hierarchy::{Builder, Format, FurtherPrefix, Hierarchy, ReadError, RoutedUse, WORLD};
+use nearcrawl_hierarchy::{Builder, Format, FurtherPrefix, Hierarchy, ReadError, RoutedUse, WORLD, with_further};
 use nearcrawl_model::{address::AddressPolicy, claim::SignedClaim, fingerprint::FingerprintKey, time::Now, url::Host};
 use std::{
     net::IpAddr,
@@ -53,7 +53,7 @@ pub fn hierarchy(config: &Config) -> Result<Hierarchy, NodeError> {
         images::remove_others(&directory, &[hierarchy.hash()]);
     }
     let (base, further) = (reading.filed(&directory), further_prefixes(config));
-    if further.is_empty() { Ok(base) } else { base.with_extra(&further).map_err(|why| NodeError::Hierarchy(why.to_string())) }
+    if further.is_empty() { Ok(base) } else { with_further(&base, &further).map_err(|why| NodeError::Hierarchy(why.to_string())) }
 }
 
 /// The prefixes that the configuration adds.

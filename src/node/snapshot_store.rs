@@ -9,7 +9,7 @@ use super::{
 };
 use crate::io::snapshot::{self, FileError};
 use nearcrawl_core::hierarchy_version::machine::AtHand;
-use nearcrawl_hierarchy::{CHUNK_LENGTH, FurtherPrefix, Hierarchy, Manifest, SnapshotError};
+use nearcrawl_hierarchy::{CHUNK_LENGTH, FurtherPrefix, Hierarchy, Manifest, SnapshotError, pack, unpack, with_further};
 use nearcrawl_model::edition::Edition;
 use std::{
     collections::BTreeMap,
@@ -67,7 +67,7 @@ impl Given {
     /// Reads what the configuration names.
     pub fn read(config: &Config) -> Result<Given, NodeError> {
         let (base, further) = (setup::base_hierarchy(config, &setup::images_of(config))?, setup::further_prefixes(config));
-        let completed = (!further.is_empty()).then(|| base.hierarchy().with_extra(&further)).transpose();
+        let completed = (!further.is_empty()).then(|| with_further(base.hierarchy(), &further)).transpose();
         Ok(Given {
             base,
             completed: completed.map_err(|why| NodeError::Hierarchy(SnapshotStoreError::Further(why.to_string()).to_string()))?,
@@ -168,7 +168,7 @@ impl SnapshotStore {
         if self.further.is_empty() {
             return Ok(hierarchy.clone());
         }
-        hierarchy.with_extra(&self.further).map_err(|why| SnapshotStoreError::Further(why.to_string()))
+        with_further(hierarchy, &self.further).map_err(|why| SnapshotStoreError::Further(why.to_string()))
     }
 
     fn remember_given(&self, edition: &Edition) {
@@ -194,12 +194,12 @@ impl SnapshotStore {
     /// Files a hierarchy, if it is not there.
     fn file(&self, hierarchy: &Hierarchy) -> Result<(), SnapshotStoreError> {
         let path = self.path(&hierarchy.hash());
-        if path.exists() { Ok(()) } else { Ok(snapshot::write(&path, &hierarchy.to_bytes())?) }
+        if path.exists() { Ok(()) } else { Ok(snapshot::write(&path, &pack(hierarchy))?) }
     }
 
     /// Opens a file that was fetched, checks that it is this edition, and files it as it came, with its image.
     pub fn take_in(&self, edition: &Edition, file: &[u8]) -> Result<Hierarchy, SnapshotStoreError> {
-        let hierarchy = Hierarchy::from_bytes(file)?;
+        let hierarchy = unpack(file)?;
         let path = self.path(&edition.hash);
         if edition_of(&hierarchy) != *edition {
             return Err(SnapshotStoreError::OtherContent(path));
@@ -283,7 +283,7 @@ mod tests {
     fn what_is_taken_in_can_be_given_out_in_pieces_and_read_again() {
         let (_directory, snapshots) = snapshots();
         let hierarchy = hierarchy(&["9.0.0.0/24", "9.0.0.0/25"]);
-        let (edition, file) = (edition_of(&hierarchy), hierarchy.to_bytes());
+        let (edition, file) = (edition_of(&hierarchy), pack(&hierarchy));
         assert!(snapshots.manifest(&edition.hash).is_none());
         snapshots.take_in(&edition, &file).unwrap();
         let manifest = snapshots.manifest(&edition.hash).unwrap();
@@ -297,8 +297,8 @@ mod tests {
         let (directory, snapshots) = snapshots();
         let (asked, other) = (hierarchy(&["9.0.0.0/24"]), hierarchy(&["9.0.0.0/23"]));
         let edition = edition_of(&asked);
-        assert!(matches!(snapshots.take_in(&edition, &other.to_bytes()), Err(SnapshotStoreError::OtherContent(_))));
-        let mut broken = asked.to_bytes();
+        assert!(matches!(snapshots.take_in(&edition, &pack(&other)), Err(SnapshotStoreError::OtherContent(_))));
+        let mut broken = pack(&asked);
         let middle = broken.len() / 2;
         broken[middle] ^= 1;
         assert!(matches!(snapshots.take_in(&edition, &broken), Err(SnapshotStoreError::Snapshot(_))));
@@ -312,7 +312,7 @@ mod tests {
         let hierarchies = [hierarchy(&["9.0.0.0/24"]), hierarchy(&["9.0.0.0/23"]), hierarchy(&["9.0.0.0/22"])];
         let editions = hierarchies.each_ref().map(edition_of);
         for (edition, hierarchy) in editions.iter().zip(&hierarchies) {
-            snapshots.take_in(edition, &hierarchy.to_bytes()).unwrap();
+            snapshots.take_in(edition, &pack(hierarchy)).unwrap();
         }
         assert_eq!(snapshots.in_use(), None);
         snapshots.keep(&editions[1], &[editions[0].hash]).unwrap();

@@ -9,7 +9,7 @@ use nearcrawl_core::{
     event::Event,
     hierarchy_version::editions::{Found, GATHER_WITHIN, MAX_SOURCES},
 };
-use nearcrawl_hierarchy::{Gathering, Hierarchy, Manifest};
+use nearcrawl_hierarchy::{Change, Gathering, Hierarchy, Manifest};
 use nearcrawl_model::{
     access_point::AccessPoint,
     edition::Edition,
@@ -199,7 +199,7 @@ async fn fetch(
 async fn open(snapshots: SnapshotStore, ours: Arc<Hierarchy>, edition: Edition, file: Vec<u8>) -> Result<(Found, Hierarchy), GatherError> {
     let looking = tokio::task::spawn_blocking(move || {
         let hierarchy = snapshots.take_in(&edition, &file)?;
-        let change = hierarchy.change_since(&ours);
+        let change = Change::between(&ours, &hierarchy);
         if change.is_doubtful() {
             tracing::warn!("the hierarchy {edition} differs from the one in use by more than the time between them explains: {change}");
         }

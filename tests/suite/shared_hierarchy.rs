@@ -1,7 +1,7 @@
 //! How do real daemons share a hierarchy? One gets a newer edition; the others fetch it from each other, look at it, and use it.
 
 use crate::support::{Ground, Habits, Judge, SmallWeb, Swarm};
-use nearcrawl_hierarchy::{Builder, Hierarchy};
+use nearcrawl_hierarchy::{Builder, Hierarchy, pack};
 use nearcrawl_model::subnet::Subnet;
 use serde_json::Value;
 use std::{
@@ -112,7 +112,7 @@ pub async fn hashes(swarm: &Swarm) -> Vec<String> {
 pub fn give(swarm: &Swarm, daemon: usize, hierarchy: &Hierarchy) {
     let point = swarm.daemons[daemon].address;
     let path = swarm.common.directory.join(format!("{point}.snapshot"));
-    std::fs::write(&path, hierarchy.to_bytes()).unwrap();
+    std::fs::write(&path, pack(hierarchy)).unwrap();
     let config = swarm.common.directory.join(format!("{point}.toml"));
     let text = std::fs::read_to_string(&config).unwrap();
     let lines = text.lines().map(|line| if line.starts_with("delegated = ") { format!("snapshot = {path:?}") } else { line.to_owned() });

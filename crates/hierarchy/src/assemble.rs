@@ -10,11 +10,12 @@
 
 use super::{
     columns::Columns,
-    entries::{Entries, Held},
+    entries::{Entries, Entry, Held, Origin, Rank},
     holders::Holders,
+    layout::Section,
     prefix::Prefix,
     tables,
-    tree::{Hierarchy, Place, Source},
+    tree::{Hierarchy, OrganisationId, Place, Position, Source},
 };
 use nearcrawl_model::subnet::Subnet;
 use std::collections::BTreeSet;
@@ -35,6 +36,29 @@ pub(super) struct Material {
     pub organisations: Holders,
     pub entries: Entries,
     pub sources: Vec<Source>,
+}
+
+impl Material {
+    /// A hierarchy taken apart, to be put together with something else.
+    pub(super) fn of(hierarchy: &Hierarchy) -> Material {
+        let rank = Rank { origin: Origin::Delegated, date: 0 };
+        let mut material =
+            Material { registries: hierarchy.view().registries.clone(), sources: hierarchy.view().sources.clone(), ..Material::default() };
+        material.entries.extend((0..hierarchy.len()).map(|p| Entry {
+            prefix: hierarchy.prefix(p),
+            place: hierarchy.place(p),
+            organisation: hierarchy.organisation(Position(p)).0,
+            rank,
+        }));
+        let registries: &[u16] = hierarchy.view().section(Section::HolderRegistries);
+        for (registry, organisation) in registries.iter().zip(0..) {
+            let record = hierarchy.organisation_record(OrganisationId(organisation));
+            let number = material.organisations.number(*registry, record.id);
+            material.organisations.set_name(number, record.name.unwrap_or_default());
+            material.organisations.set_asn(number, record.asn.unwrap_or_default());
+        }
+        material
+    }
 }
 
 /// Why no tree was made of the material.

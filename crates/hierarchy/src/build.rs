@@ -39,7 +39,7 @@ pub struct FurtherPrefix {
     /// The holder, at most 64 bytes; empty: the prefix has a holder of its own.
     #[serde(default)]
     pub organisation: String,
-    /// How is a hierarchy built? Files are read one by one, each accepted or refused as a whole; then the tree is made of all of them.
+    /// The registry, lower-case letters, digits and hyphens; empty is `local`.
     #[serde(default)]
     pub registry: String,
 }
@@ -59,6 +59,17 @@ pub enum FurtherPrefixError {
     /// The registry's name is not a usable name.
     #[error("{1:?} is no registry of the further prefix {0}: write lower-case letters, digits and hyphens, or leave it out")]
     Registry(Subnet, String),
+}
+
+/// Why further prefixes could not be added.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WithFurtherError {
+    /// One of them makes no sense.
+    #[error(transparent)]
+    Prefix(#[from] FurtherPrefixError),
+    /// Together they exceed a limit.
+    #[error(transparent)]
+    Assembly(#[from] AssemblyError),
 }
 
 /// What a table of routes is read for.
@@ -180,7 +191,8 @@ impl Builder {
     }
 
     /// Goes on from a finished hierarchy.
-    pub(super) fn from_material(material: Material) -> Builder {
+    fn from_hierarchy(hierarchy: &Hierarchy) -> Builder {
+        let material = Material::of(hierarchy);
         let registry_index = material.registries.iter().cloned().zip(0u16..).collect();
         Builder { material, registry_index, ..Builder::default() }
     }
@@ -429,6 +441,19 @@ impl Builder {
         self.material.organisations.set_asn(organisation, asn);
         organisation
     }
+}
+
+/// This hierarchy and further prefixes, for laboratories and private networks. A further prefix that is a subnet already replaces what
+/// is known of it. The hash changes with the content.
+pub fn with_further(hierarchy: &Hierarchy, prefixes: &[FurtherPrefix]) -> Result<Hierarchy, WithFurtherError> {
+    if prefixes.is_empty() {
+        return Ok(hierarchy.clone());
+    }
+    let mut builder = Builder::from_hierarchy(hierarchy);
+    for further in prefixes {
+        builder.add_prefix(further)?;
+    }
+    Ok(builder.finish()?)
 }
 
 fn too_many(report: &ReadReport) -> ReadError {

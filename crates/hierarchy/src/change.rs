@@ -38,6 +38,31 @@ pub struct Change {
 }
 
 impl Change {
+    /// What changed from `previous` to `now`.
+    pub fn between(previous: &Hierarchy, now: &Hierarchy) -> Change {
+        let kept = (0..now.len()).filter(|p| previous.position(now.subnet(Position(*p))).is_some()).count() as u64;
+        let (dates_before, dates_now) = (latest(previous.sources()), latest(now.sources()));
+        let older = dates_before.iter().filter_map(|(name, before)| {
+            let date = dates_now.get(name)?;
+            (date < before).then(|| ((*name).to_owned(), (*before).to_owned(), (*date).to_owned()))
+        });
+        let days = match (newest(previous.sources()), newest(now.sources())) {
+            (Some(before), Some(after)) => after.saturating_sub(before),
+            _ => 0,
+        };
+        let before = u64::from(previous.len());
+        Change {
+            before,
+            kept,
+            added: u64::from(now.len()) - kept,
+            removed: before - kept,
+            days,
+            explained_ratio: (EXPLAINED_PERCENT_A_YEAR * f64::from(days) / 365.25).max(MIN_EXPLAINED_PERCENT) / 100.0,
+            older: older.collect(),
+            missing: dates_before.keys().filter(|name| !dates_now.contains_key(*name)).map(|name| (*name).to_owned()).collect(),
+        }
+    }
+
     /// Whether this is more than the time explains, a step back in time, or without a source that was there: a registry does not go.
     pub fn is_doubtful(&self) -> bool {
         let most = self.before as f64 * self.explained_ratio;
@@ -71,31 +96,4 @@ fn newest(sources: &[Source]) -> Option<u32> {
     // Years that begin in March have the leap day at their end.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     Some(365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day)
-}
-
-impl Hierarchy {
-    /// What changed since `previous`.
-    pub fn change_since(&self, previous: &Hierarchy) -> Change {
-        let kept = (0..self.len()).filter(|p| previous.position(self.subnet(Position(*p))).is_some()).count() as u64;
-        let (dates_before, dates_now) = (latest(previous.sources()), latest(self.sources()));
-        let older = dates_before.iter().filter_map(|(name, before)| {
-            let now = dates_now.get(name)?;
-            (now < before).then(|| ((*name).to_owned(), (*before).to_owned(), (*now).to_owned()))
-        });
-        let days = match (newest(previous.sources()), newest(self.sources())) {
-            (Some(before), Some(now)) => now.saturating_sub(before),
-            _ => 0,
-        };
-        let before = u64::from(previous.len());
-        Change {
-            before,
-            kept,
-            added: u64::from(self.len()) - kept,
-            removed: before - kept,
-            days,
-            explained_ratio: (EXPLAINED_PERCENT_A_YEAR * f64::from(days) / 365.25).max(MIN_EXPLAINED_PERCENT) / 100.0,
-            older: older.collect(),
-            missing: dates_before.keys().filter(|name| !dates_now.contains_key(*name)).map(|name| (*name).to_owned()).collect(),
-        }
-    }
 }

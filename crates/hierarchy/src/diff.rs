@@ -47,84 +47,84 @@ pub struct RegistryDiff {
     pub removed: u64,
 }
 
-impl Hierarchy {
-    /// What is different since `previous`.
-    pub fn diff_since(&self, previous: &Hierarchy) -> Diff {
-        let change = self.change_since(previous);
+impl Diff {
+    /// What is different in `now`, compared with `previous`.
+    pub fn between(previous: &Hierarchy, now: &Hierarchy) -> Diff {
+        let change = Change::between(previous, now);
         let mut registries: BTreeMap<&str, RegistryDiff> = BTreeMap::new();
         let (mut other_holder, mut other_country) = (0, 0);
         let holder = |hierarchy: &Hierarchy, position| {
             let record = hierarchy.organisation_record(hierarchy.organisation(position));
             (record.registry.to_owned(), record.id.to_owned())
         };
-        for position in (0..self.len()).map(Position) {
-            let counts = registries.entry(self.registry(position)).or_default();
-            let Some(before) = previous.position(self.subnet(position)) else {
+        for position in (0..now.len()).map(Position) {
+            let counts = registries.entry(now.registry(position)).or_default();
+            let Some(before) = previous.position(now.subnet(position)) else {
                 counts.added += 1;
                 continue;
             };
             counts.kept += 1;
-            other_holder += u64::from(holder(self, position) != holder(previous, before));
-            other_country += u64::from(self.country(position) != previous.country(before));
+            other_holder += u64::from(holder(now, position) != holder(previous, before));
+            other_country += u64::from(now.country(position) != previous.country(before));
         }
         for position in (0..previous.len()).map(Position) {
-            if self.position(previous.subnet(position)).is_none() {
+            if now.position(previous.subnet(position)).is_none() {
                 registries.entry(previous.registry(position)).or_default().removed += 1;
             }
         }
-        let moved = moved_addresses(&previous.segments(), &self.segments());
-        let (before, now) = (previous.holder_names(), self.holder_names());
-        let kept = count_common(&before, &now);
+        let moved = moved_addresses(&segments(previous), &segments(now));
+        let (holders_before, holders_now) = (holder_names(previous), holder_names(now));
+        let kept = count_common(&holders_before, &holders_now);
         Diff {
             doubtful: change.is_doubtful(),
             change,
-            same_hash: self.hash() == previous.hash(),
+            same_hash: now.hash() == previous.hash(),
             other_holder,
             other_country,
             moved_ipv4_addresses: moved,
             moved_ipv4_ratio: moved as f64 / 2f64.powi(32),
             organisations_kept: kept,
-            organisations_added: now.len() as u64 - kept,
-            organisations_removed: before.len() as u64 - kept,
+            organisations_added: holders_now.len() as u64 - kept,
+            organisations_removed: holders_before.len() as u64 - kept,
             registries: registries.into_iter().map(|(name, counts)| (name.to_owned(), counts)).collect(),
         }
     }
+}
 
-    /// Where in the IPv4 addresses another smallest subnet begins, and which; in address order, from 0 on.
-    fn segments(&self) -> Vec<(u64, Option<Prefix>)> {
-        let mut prefixes: Vec<Prefix> = (0..self.len()).map(|p| self.prefix(p)).filter(|p| !p.v6).collect();
-        prefixes.sort_unstable();
-        let mut segments: Vec<(u64, Option<Prefix>)> = vec![(0, None)];
-        let mut begin = |at: u64, prefix: Option<Prefix>| {
-            // A segment that ends where it begins is none.
-            if segments.last().is_some_and(|(last, _)| *last == at) {
-                segments.pop();
-            }
-            segments.push((at, prefix));
-        };
-        let mut around: Vec<Prefix> = Vec::new();
-        let leave = |around: &mut Vec<Prefix>, next: Option<&Prefix>, begin: &mut dyn FnMut(u64, Option<Prefix>)| {
-            while let Some(last) = around.last().copied().filter(|last| next.is_none_or(|next| !last.covers(next))) {
-                around.pop();
-                begin(last.last() as u64 + 1, around.last().copied());
-            }
-        };
-        for prefix in prefixes {
-            leave(&mut around, Some(&prefix), &mut begin);
-            begin(prefix.first as u64, Some(prefix));
-            around.push(prefix);
+/// Where in the IPv4 addresses another smallest subnet begins, and which; in address order, from 0 on.
+fn segments(hierarchy: &Hierarchy) -> Vec<(u64, Option<Prefix>)> {
+    let mut prefixes: Vec<Prefix> = (0..hierarchy.len()).map(|p| hierarchy.prefix(p)).filter(|p| !p.v6).collect();
+    prefixes.sort_unstable();
+    let mut segments: Vec<(u64, Option<Prefix>)> = vec![(0, None)];
+    let mut begin = |at: u64, prefix: Option<Prefix>| {
+        // A segment that ends where it begins is none.
+        if segments.last().is_some_and(|(last, _)| *last == at) {
+            segments.pop();
         }
-        leave(&mut around, None, &mut begin);
-        segments
+        segments.push((at, prefix));
+    };
+    let mut around: Vec<Prefix> = Vec::new();
+    let leave = |around: &mut Vec<Prefix>, next: Option<&Prefix>, begin: &mut dyn FnMut(u64, Option<Prefix>)| {
+        while let Some(last) = around.last().copied().filter(|last| next.is_none_or(|next| !last.covers(next))) {
+            around.pop();
+            begin(last.last() as u64 + 1, around.last().copied());
+        }
+    };
+    for prefix in prefixes {
+        leave(&mut around, Some(&prefix), &mut begin);
+        begin(prefix.first as u64, Some(prefix));
+        around.push(prefix);
     }
+    leave(&mut around, None, &mut begin);
+    segments
+}
 
-    /// Registry and id of every organisation, in ascending order.
-    fn holder_names(&self) -> Vec<(&str, &str)> {
-        let records = (0..self.organisations()).map(|o| self.organisation_record(OrganisationId(o)));
-        let mut names: Vec<(&str, &str)> = records.map(|record| (record.registry, record.id)).collect();
-        names.sort_unstable();
-        names
-    }
+/// Registry and id of every organisation, in ascending order.
+fn holder_names(hierarchy: &Hierarchy) -> Vec<(&str, &str)> {
+    let records = (0..hierarchy.organisations()).map(|o| hierarchy.organisation_record(OrganisationId(o)));
+    let mut names: Vec<(&str, &str)> = records.map(|record| (record.registry, record.id)).collect();
+    names.sort_unstable();
+    names
 }
 
 /// How many are in both of two ascending lists.

@@ -31,27 +31,19 @@ pub struct Registered<'a> {
     pub blocks: Vec<Subnet>,
 }
 
-impl Hierarchy {
-    /// The way from the root to an address, for people.
-    pub fn path(&self, address: IpAddr) -> Path<'_> {
-        let registered = self.locate(address).map(|position| Registered {
+impl<'a> Path<'a> {
+    /// The way from the root of `hierarchy` to an address.
+    pub fn to(hierarchy: &'a Hierarchy, address: IpAddr) -> Path<'a> {
+        let registered = hierarchy.locate(address).map(|position| Registered {
             position: position.0,
-            registry: self.registry(position),
-            country: self.country(position),
-            organisation: self.organisation_record(self.organisation(position)),
-            blocks: self.blocks(position),
+            registry: hierarchy.registry(position),
+            country: hierarchy.country(position),
+            organisation: hierarchy.organisation_record(hierarchy.organisation(position)),
+            blocks: blocks(hierarchy, position),
         });
-        Path { address, subnet: self.subnet_of(address), registered }
+        Path { address, subnet: hierarchy.subnet_of(address), registered }
     }
 
-    fn blocks(&self, position: Position) -> Vec<Subnet> {
-        let mut blocks: Vec<Subnet> = std::iter::successors(Some(position), |p| self.parent(*p)).map(|p| self.subnet(p)).collect();
-        blocks.reverse();
-        blocks
-    }
-}
-
-impl Path<'_> {
     /// One line for each level, without indentation.
     pub fn lines(&self) -> Vec<String> {
         let Some(registered) = &self.registered else {
@@ -69,6 +61,14 @@ impl Path<'_> {
         }));
         lines
     }
+}
+
+/// The subnets around a position, the outermost first.
+fn blocks(hierarchy: &Hierarchy, position: Position) -> Vec<Subnet> {
+    let around = std::iter::successors(Some(position), |p| hierarchy.parent(*p));
+    let mut blocks: Vec<Subnet> = around.map(|p| hierarchy.subnet(p)).collect();
+    blocks.reverse();
+    blocks
 }
 
 impl fmt::Display for Path<'_> {

@@ -85,100 +85,92 @@ impl From<Malformed> for SnapshotError {
     }
 }
 
-impl Hierarchy {
-    /// The snapshot file, compressed: equal for equal hierarchies from equal sources, with one version of zstd.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let content_length = measure(self.view()).1;
-        let level = if content_length > LARGE { COMPRESSION_OF_LARGE } else { COMPRESSION };
-        #[expect(clippy::unwrap_used, reason = "compressing from memory into memory at a valid level does not fail")]
-        let mut encoder = zstd::stream::write::Encoder::new(self.label().to_bytes().to_vec(), level).unwrap();
-        self.write_unpacked(content_length, |bytes| {
-            #[expect(clippy::unwrap_used, reason = "writing into memory does not fail")]
-            encoder.write_all(bytes).unwrap();
-        });
+/// The snapshot file, compressed: equal for equal hierarchies from equal sources, with one version of zstd.
+pub fn pack(hierarchy: &Hierarchy) -> Vec<u8> {
+    let content_length = measure(hierarchy.view()).1;
+    let level = if content_length > LARGE { COMPRESSION_OF_LARGE } else { COMPRESSION };
+    #[expect(clippy::unwrap_used, reason = "compressing from memory into memory at a valid level does not fail")]
+    let mut encoder = zstd::stream::write::Encoder::new(hierarchy.label().to_bytes().to_vec(), level).unwrap();
+    write_unpacked(hierarchy, content_length, |bytes| {
         #[expect(clippy::unwrap_used, reason = "writing into memory does not fail")]
-        encoder.finish().unwrap()
-    }
+        encoder.write_all(bytes).unwrap();
+    });
+    #[expect(clippy::unwrap_used, reason = "writing into memory does not fail")]
+    encoder.finish().unwrap()
+}
 
-    /// What a snapshot of this says of itself.
-    pub fn label(&self) -> Label {
-        Label { hash: self.hash(), subnets: self.len(), built: self.built() }
+/// Reads a snapshot file, or an image. The hash is computed anew, never taken from the file.
+pub fn unpack(bytes: &[u8]) -> Result<Hierarchy, SnapshotError> {
+    if bytes.starts_with(super::image::MAGIC) {
+        return Ok(Hierarchy::open(Arc::new(bytes.to_vec()))?);
     }
+    let label = Label::of(bytes);
+    let packed = if label.is_some() { &bytes[LABEL_LENGTH..] } else { bytes };
+    let mut unpacked = Vec::new();
+    let decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(|_| SnapshotError::Compression)?;
+    let most = most_unpacked(packed.len());
+    // One byte more than allowed, to see that it is too large.
+    decoder.take(most + 1).read_to_end(&mut unpacked).map_err(|_| SnapshotError::Compression)?;
+    if unpacked.len() as u64 > most {
+        return Err(SnapshotError::TooLarge(most));
+    }
+    let hierarchy = read_unpacked(&unpacked)?;
+    if label.is_some_and(|label| label != hierarchy.label()) { Err(SnapshotError::Label) } else { Ok(hierarchy) }
+}
 
-    /// Reads a snapshot file, or an image. The hash is computed anew, never taken from the file.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Hierarchy, SnapshotError> {
-        if bytes.starts_with(super::image::MAGIC) {
-            return Ok(Hierarchy::open(Arc::new(bytes.to_vec()))?);
-        }
-        let label = Label::of(bytes);
-        let packed = if label.is_some() { &bytes[LABEL_LENGTH..] } else { bytes };
-        let mut unpacked = Vec::new();
-        let decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(|_| SnapshotError::Compression)?;
-        let most = most_unpacked(packed.len());
-        // One byte more than allowed, to see that it is too large.
-        decoder.take(most + 1).read_to_end(&mut unpacked).map_err(|_| SnapshotError::Compression)?;
-        if unpacked.len() as u64 > most {
-            return Err(SnapshotError::TooLarge(most));
-        }
-        let hierarchy = Self::from_unpacked(&unpacked)?;
-        if label.is_some_and(|label| label != hierarchy.label()) { Err(SnapshotError::Label) } else { Ok(hierarchy) }
-    }
+fn write_unpacked(hierarchy: &Hierarchy, content_length: u64, mut sink: impl FnMut(&[u8])) {
+    let view = hierarchy.view();
+    // A list of a few short texts; should it ever not encode, a snapshot without its sources is still right.
+    let sources = postcard::to_stdvec(&view.sources).ok().filter(|s| s.len() <= MAX_SOURCES_BYTES).unwrap_or_else(|| vec![0]);
+    let mut hasher = Sha256::new();
+    let mut part = |bytes: &[u8]| {
+        hasher.update(bytes);
+        sink(bytes);
+    };
+    part(&head(VERSION, content_length));
+    encode(view, &mut part);
+    part(&(sources.len() as u32).to_le_bytes());
+    part(&sources);
+    sink(&hasher.finalize());
+}
 
-    fn write_unpacked(&self, content_length: u64, mut sink: impl FnMut(&[u8])) {
-        let view = self.view();
-        // A list of a few short texts; should it ever not encode, a snapshot without its sources is still right.
-        let sources = postcard::to_stdvec(&view.sources).ok().filter(|s| s.len() <= MAX_SOURCES_BYTES).unwrap_or_else(|| vec![0]);
-        let mut hasher = Sha256::new();
-        let mut part = |bytes: &[u8]| {
-            hasher.update(bytes);
-            sink(bytes);
-        };
-        part(&head(VERSION, content_length));
-        encode(view, &mut part);
-        part(&(sources.len() as u32).to_le_bytes());
-        part(&sources);
-        sink(&hasher.finalize());
-    }
+#[cfg(test)]
+pub(super) fn unpacked(hierarchy: &Hierarchy) -> Vec<u8> {
+    let mut unpacked = Vec::new();
+    write_unpacked(hierarchy, measure(hierarchy.view()).1, |bytes| unpacked.extend_from_slice(bytes));
+    unpacked
+}
 
-    #[cfg(test)]
-    pub(super) fn unpacked(&self) -> Vec<u8> {
-        let mut unpacked = Vec::new();
-        self.write_unpacked(measure(self.view()).1, |bytes| unpacked.extend_from_slice(bytes));
-        unpacked
+pub(super) fn read_unpacked(bytes: &[u8]) -> Result<Hierarchy, SnapshotError> {
+    let (magic, rest) = bytes.split_first_chunk::<8>().ok_or(SnapshotError::NotASnapshot)?;
+    if magic != MAGIC {
+        return Err(SnapshotError::NotASnapshot);
     }
-
-    pub(super) fn from_unpacked(bytes: &[u8]) -> Result<Hierarchy, SnapshotError> {
-        let (magic, rest) = bytes.split_first_chunk::<8>().ok_or(SnapshotError::NotASnapshot)?;
-        if magic != MAGIC {
-            return Err(SnapshotError::NotASnapshot);
-        }
-        let (version, rest) = rest.split_first_chunk::<4>().ok_or(SnapshotError::Length)?;
-        let version = u32::from_le_bytes(*version);
-        if version != VERSION {
-            return Err(SnapshotError::Version(version));
-        }
-        let (sealed, checksum) = bytes.split_last_chunk::<32>().ok_or(SnapshotError::Length)?;
-        if content_hash(sealed) != *checksum {
-            return Err(SnapshotError::Checksum);
-        }
-        let rest = &rest[..rest.len().checked_sub(32).ok_or(SnapshotError::Length)?];
-        let (length, rest) = rest.split_first_chunk::<8>().ok_or(SnapshotError::Length)?;
-        let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| SnapshotError::Length)?;
-        let (content, rest) = rest.split_at_checked(length).ok_or(SnapshotError::Length)?;
-        let (length, sources) = rest.split_first_chunk::<4>().ok_or(SnapshotError::Length)?;
-        if u32::from_le_bytes(*length) as usize != sources.len() || sources.len() > MAX_SOURCES_BYTES {
-            return Err(SnapshotError::Length);
-        }
-        let mut columns = decode(content)?;
-        columns.sources =
-            postcard::from_bytes::<Vec<Source>>(sources).map_err(|_| SnapshotError::Malformed("its sources cannot be read"))?;
-        let hierarchy = tables::build(columns).map_err(|why| SnapshotError::Malformed(why.reason()))?;
-        // Whatever else the content says than its tree would be written as, it was not canonical.
-        if hierarchy.hash() != content_hash(content) {
-            return Err(SnapshotError::Malformed("its content is not in canonical form"));
-        }
-        Ok(hierarchy)
+    let (version, rest) = rest.split_first_chunk::<4>().ok_or(SnapshotError::Length)?;
+    let version = u32::from_le_bytes(*version);
+    if version != VERSION {
+        return Err(SnapshotError::Version(version));
     }
+    let (sealed, checksum) = bytes.split_last_chunk::<32>().ok_or(SnapshotError::Length)?;
+    if content_hash(sealed) != *checksum {
+        return Err(SnapshotError::Checksum);
+    }
+    let rest = &rest[..rest.len().checked_sub(32).ok_or(SnapshotError::Length)?];
+    let (length, rest) = rest.split_first_chunk::<8>().ok_or(SnapshotError::Length)?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| SnapshotError::Length)?;
+    let (content, rest) = rest.split_at_checked(length).ok_or(SnapshotError::Length)?;
+    let (length, sources) = rest.split_first_chunk::<4>().ok_or(SnapshotError::Length)?;
+    if u32::from_le_bytes(*length) as usize != sources.len() || sources.len() > MAX_SOURCES_BYTES {
+        return Err(SnapshotError::Length);
+    }
+    let mut columns = decode(content)?;
+    columns.sources = postcard::from_bytes::<Vec<Source>>(sources).map_err(|_| SnapshotError::Malformed("its sources cannot be read"))?;
+    let hierarchy = tables::build(columns).map_err(|why| SnapshotError::Malformed(why.reason()))?;
+    // Whatever else the content says than its tree would be written as, it was not canonical.
+    if hierarchy.hash() != content_hash(content) {
+        return Err(SnapshotError::Malformed("its content is not in canonical form"));
+    }
+    Ok(hierarchy)
 }
 
 /// What comes before the content.

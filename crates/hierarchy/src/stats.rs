@@ -53,23 +53,23 @@ pub struct RegistryStats {
     pub countries: u64,
 }
 
-impl Hierarchy {
+impl Stats {
     /// Counts everything; walks through all subnets.
-    pub fn stats(&self) -> Stats {
+    pub fn of(hierarchy: &Hierarchy) -> Stats {
         let mut registries: BTreeMap<String, RegistryStats> = BTreeMap::new();
         let mut subnets_by_country: BTreeMap<String, u64> = BTreeMap::new();
         let mut countries: BTreeSet<(&str, &str)> = BTreeSet::new();
         let (mut blocks, mut ipv4_addresses, mut deepest) = (0, 0, 0);
-        for position in (0..self.len()).map(Position) {
-            let (registry, country) = (self.registry(position), self.country(position));
+        for position in (0..hierarchy.len()).map(Position) {
+            let (registry, country) = (hierarchy.registry(position), hierarchy.country(position));
             registries.entry(registry.to_owned()).or_default().subnets += 1;
             *subnets_by_country.entry(country.to_owned()).or_default() += 1;
             countries.insert((registry, country));
-            let depth = std::iter::successors(Some(position), |p| self.parent(*p)).count();
+            let depth = std::iter::successors(Some(position), |p| hierarchy.parent(*p)).count();
             deepest = deepest.max(depth);
             if depth == 1 {
                 blocks += 1;
-                let prefix = self.prefix(position.0);
+                let prefix = hierarchy.prefix(position.0);
                 if !prefix.v6 {
                     ipv4_addresses += 1u64 << (32 - prefix.length);
                 }
@@ -79,29 +79,29 @@ impl Hierarchy {
             registries.entry(registry.to_owned()).or_default().countries += 1;
         }
         let mut named = 0;
-        for organisation in (0..self.organisations()).map(OrganisationId) {
-            let record = self.organisation_record(organisation);
+        for organisation in (0..hierarchy.organisations()).map(OrganisationId) {
+            let record = hierarchy.organisation_record(organisation);
             registries.entry(record.registry.to_owned()).or_default().organisations += 1;
             named += u64::from(record.name.is_some());
         }
-        let subnets = u64::from(self.len());
+        let subnets = u64::from(hierarchy.len());
         Stats {
-            hash: self.hash().iter().map(|b| format!("{b:02x}")).collect(),
+            hash: hierarchy.hash().iter().map(|b| format!("{b:02x}")).collect(),
             subnets,
-            ipv4: subnets - u64::from(self.view().counts.long),
-            ipv6: u64::from(self.view().counts.long),
+            ipv4: subnets - u64::from(hierarchy.view().counts.long),
+            ipv6: u64::from(hierarchy.view().counts.long),
             blocks,
             nested: subnets - blocks,
             ipv4_addresses,
-            organisations: self.organisations().into(),
+            organisations: hierarchy.organisations().into(),
             named_organisations: named,
             countries: subnets_by_country.len() as u64,
             // Root, registry, country and organisation stand above the outermost subnets.
             height: if deepest == 0 { 0 } else { 3 + deepest as u32 },
-            memory_bytes: self.image().len() as u64,
+            memory_bytes: hierarchy.image().len() as u64,
             registries,
             subnets_by_country,
-            sources: self.sources().to_vec(),
+            sources: hierarchy.sources().to_vec(),
         }
     }
 }

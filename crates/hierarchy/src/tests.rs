@@ -42,6 +42,11 @@ fn real() -> Hierarchy {
     builder.finish().unwrap()
 }
 
+/// A hierarchy without a single subnet.
+fn empty() -> Hierarchy {
+    Builder::new().finish().unwrap()
+}
+
 fn positions(hierarchy: &Hierarchy) -> impl Iterator<Item = Position> {
     (0..hierarchy.len()).map(Position)
 }

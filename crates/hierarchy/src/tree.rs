@@ -1,10 +1,8 @@
 //! What is known of a subnet? The immutable hierarchy: sorted arrays by position, and every question that is asked of it.
 
 use super::{
-    assemble::{AssemblyError, Material, assemble},
-    build::{FurtherPrefix, FurtherPrefixError},
-    entries::{Entry, Origin, Rank},
     image::View,
+    label::Label,
     layout::Section,
     lookup::NOBODY,
     prefix::{Prefix, number},
@@ -114,12 +112,6 @@ impl Hierarchy {
         self.view.section(section)
     }
 
-    /// A hierarchy without a single subnet: every address lives in its implicit one.
-    pub fn empty() -> Hierarchy {
-        #[expect(clippy::unwrap_used, reason = "nothing exceeds no limit")]
-        assemble(Material::default()).unwrap()
-    }
-
     /// How many subnets there are; positions are 0 to one less.
     pub fn len(&self) -> u32 {
         self.view.counts.subnets
@@ -144,6 +136,11 @@ impl Hierarchy {
     pub fn built(&self) -> u32 {
         let dates = self.sources().iter().filter(|s| s.date.len() == 8).filter_map(|s| s.date.parse().ok());
         dates.max().unwrap_or(0)
+    }
+
+    /// What a snapshot of this says of itself.
+    pub fn label(&self) -> Label {
+        Label { hash: self.hash(), subnets: self.len(), built: self.built() }
     }
 
     /// The smallest subnet around an address (IPMicra §4.2, step 1); none if no registered block covers it. An IPv4 address
@@ -257,48 +254,4 @@ impl Hierarchy {
     pub fn registry(&self, position: Position) -> &str {
         &self.view.registries[usize::from(self.place(position.0).registry)]
     }
-
-    /// This hierarchy and further prefixes, for laboratories and private networks. A further prefix that is a subnet already
-    /// replaces what is known of it. The hash changes with the content.
-    pub fn with_extra(&self, prefixes: &[FurtherPrefix]) -> Result<Hierarchy, WithExtraError> {
-        if prefixes.is_empty() {
-            return Ok(self.clone());
-        }
-        let mut builder = super::Builder::from_material(self.material());
-        for further in prefixes {
-            builder.add_prefix(further)?;
-        }
-        Ok(builder.finish()?)
-    }
-
-    /// Taken apart again, to be put together with something else.
-    pub(super) fn material(&self) -> Material {
-        let rank = Rank { origin: Origin::Delegated, date: 0 };
-        let mut material = Material { registries: self.view.registries.clone(), sources: self.view.sources.clone(), ..Material::default() };
-        material.entries.extend((0..self.len()).map(|p| Entry {
-            prefix: self.prefix(p),
-            place: self.place(p),
-            organisation: self.organisation(Position(p)).0,
-            rank,
-        }));
-        let registries: &[u16] = self.view.section(Section::HolderRegistries);
-        for (registry, organisation) in registries.iter().zip(0..) {
-            let record = self.organisation_record(OrganisationId(organisation));
-            let number = material.organisations.number(*registry, record.id);
-            material.organisations.set_name(number, record.name.unwrap_or_default());
-            material.organisations.set_asn(number, record.asn.unwrap_or_default());
-        }
-        material
-    }
-}
-
-/// Why further prefixes could not be added.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WithExtraError {
-    /// One of them makes no sense.
-    #[error(transparent)]
-    Prefix(#[from] FurtherPrefixError),
-    /// Together they exceed a limit.
-    #[error(transparent)]
-    Assembly(#[from] AssemblyError),
 }

@@ -2,15 +2,16 @@
 //!
 //! data/ATTRIBUTION.md says from which files, of which dates and under which licence.
 
-use super::{snapshot::SnapshotError, tree::Hierarchy};
+use super::{
+    snapshot::{SnapshotError, unpack},
+    tree::Hierarchy,
+};
 
 /// The packed snapshot compiled into the program. Made by `nearcrawl hierarchy build`; data/README.md has the command.
 pub static WORLD: &[u8] = include_bytes!("../../../data/world.snapshot.zst");
 
-impl Hierarchy {
-    /// The hierarchy compiled into the program, unpacked in memory, which takes a fraction of a second: read it once. Who has a
-    /// directory unpacks [`WORLD`] there.
-    pub fn world() -> Result<Hierarchy, SnapshotError> {
-        Hierarchy::from_bytes(WORLD)
-    }
+/// The hierarchy compiled into the program, unpacked in memory, which takes a fraction of a second: read it once. Who has a directory
+/// unpacks [`WORLD`] there.
+pub fn world() -> Result<Hierarchy, SnapshotError> {
+    unpack(WORLD)
 }

@@ -7,7 +7,7 @@ use crate::io::{
 };
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use nearcrawl_hierarchy::{Builder, Change, Format, Hierarchy, ReadError, ReadReport, RoutedUse, Stats};
+use nearcrawl_hierarchy::{Builder, Change, Format, Hierarchy, ReadError, ReadReport, RoutedUse, Stats, pack};
 use std::{
     fmt::Display,
     fs,
@@ -147,15 +147,15 @@ pub(super) fn build(args: &BuildArgs, out: &mut dyn Write) -> Result<(), Hierarc
     let hierarchy = reports.and_then(|reports: Vec<ReadReport>| Ok((reports, builder.finish()?)));
     bar.finish_and_clear();
     let (reports, hierarchy) = hierarchy?;
-    let change = before.as_ref().map(|(_, before)| hierarchy.change_since(before));
+    let change = before.as_ref().map(|(_, before)| Change::between(before, &hierarchy));
     if let (Some((path, _)), Some(change)) = (&before, &change)
         && change.is_doubtful()
         && !args.overrule
     {
         return Err(HierarchyError::Change(path.display().to_string(), change.clone()));
     }
-    snapshot::write(&args.out, &hierarchy.to_bytes())?;
-    let built = Built { reports, change, stats: hierarchy.stats(), out: args.out.display().to_string() };
+    snapshot::write(&args.out, &pack(&hierarchy))?;
+    let built = Built { reports, change, stats: Stats::of(&hierarchy), out: args.out.display().to_string() };
     print(out, args.json, &built)
 }
 

@@ -3,7 +3,7 @@
 use super::{HierarchyError, print};
 use crate::io::snapshot;
 use clap::Args;
-use nearcrawl_hierarchy::Hierarchy;
+use nearcrawl_hierarchy::{Diff, Hierarchy, Stats, unpack, world};
 use std::{
     io::Write,
     net::IpAddr,
@@ -67,23 +67,23 @@ pub struct DiffArgs {
 
 pub(super) fn show(args: &ShowArgs, out: &mut dyn Write) -> Result<(), HierarchyError> {
     let hierarchy = load(args.snapshot.as_deref())?;
-    print(out, args.json, &hierarchy.path(args.ip))
+    print(out, args.json, &nearcrawl_hierarchy::Path::to(&hierarchy, args.ip))
 }
 
 pub(super) fn stats(args: &StatsArgs, out: &mut dyn Write) -> Result<(), HierarchyError> {
-    print(out, args.json, &load(args.snapshot.as_deref())?.stats())
+    print(out, args.json, &Stats::of(&load(args.snapshot.as_deref())?))
 }
 
 pub(super) fn diff(args: &DiffArgs, out: &mut dyn Write) -> Result<(), HierarchyError> {
     let named = |path: &Path| load(Some(path).filter(|path| *path != Path::new(BUILT_IN)));
     let (old, new) = (named(&args.old)?, named(&args.new)?);
-    print(out, args.json, &new.diff_since(&old))
+    print(out, args.json, &Diff::between(&old, &new))
 }
 
 /// A snapshot from a file, or the world's.
 pub(in crate::cli) fn load(path: Option<&Path>) -> Result<Hierarchy, HierarchyError> {
     let Some(path) = path else {
-        return Hierarchy::world().map_err(|e| HierarchyError::Snapshot("the hierarchy in the program".to_owned(), e));
+        return world().map_err(|e| HierarchyError::Snapshot("the hierarchy in the program".to_owned(), e));
     };
-    Hierarchy::from_bytes(&snapshot::read(path)?).map_err(|e| HierarchyError::Snapshot(path.display().to_string(), e))
+    unpack(&snapshot::read(path)?).map_err(|e| HierarchyError::Snapshot(path.display().to_string(), e))
 }

@@ -3,7 +3,7 @@
 use super::{LabCommand, Style, choice, lab};
 use crate::cli::{CommandError, Exit};
 use clap::{CommandFactory, Parser};
-use nearcrawl_hierarchy::{Builder, FurtherPrefix};
+use nearcrawl_hierarchy::{Builder, FurtherPrefix, pack};
 use nearcrawl_lab::delegation::policies::Policy;
 use std::{fs, io::Write, path::Path};
 
@@ -38,7 +38,7 @@ fn few_subnets(directory: &Path) -> String {
             FurtherPrefix { prefix: prefix.parse().unwrap(), registry: "lab".into(), country: "KE".into(), organisation: prefix.into() };
         builder.add_prefix(&further).unwrap();
     }
-    fs::write(&path, builder.finish().unwrap().to_bytes()).unwrap();
+    fs::write(&path, pack(&builder.finish().unwrap())).unwrap();
     format!("--hierarchy {}", path.display())
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::node::{config::Config, snapshot_store::edition_of};
-use nearcrawl_hierarchy::{Builder, CHUNK_LENGTH, MAX_FILE};
+use nearcrawl_hierarchy::{Builder, CHUNK_LENGTH, MAX_FILE, pack};
 use nearcrawl_model::message::MAX_MESSAGE;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -99,7 +99,7 @@ fn honest(file: &[u8], hash: [u8; 32], request: &Request) -> Option<Response> {
 #[tokio::test]
 async fn pieces_come_from_all_who_have_them_and_wrong_ones_are_asked_for_elsewhere() {
     let new = hierarchy(20_260_701, 0..20_400);
-    let (edition, file) = (edition_of(&new), new.to_bytes());
+    let (edition, file) = (edition_of(&new), pack(&new));
     assert!(file.len() > CHUNK_LENGTH, "{} bytes are one piece", file.len());
     let outcome = gathered(edition, hierarchy(20_260_401, 0..20_000), 4, |who, request| {
         let right = honest(&file, edition.hash, request);
@@ -120,7 +120,7 @@ async fn pieces_come_from_all_who_have_them_and_wrong_ones_are_asked_for_elsewhe
 #[tokio::test]
 async fn what_cannot_be_completed_is_broken_or_is_something_else_is_not_usable() {
     let new = hierarchy(20_260_701, 0..300);
-    let (edition, file) = (edition_of(&new), new.to_bytes());
+    let (edition, file) = (edition_of(&new), pack(&new));
     let ours = || hierarchy(20_260_401, 0..300);
     let only_manifest =
         |_, request: &Request| honest(&file, edition.hash, request).filter(|said| matches!(said, Response::HierarchyManifest(_)));
@@ -129,8 +129,8 @@ async fn what_cannot_be_completed_is_broken_or_is_something_else_is_not_usable()
     let mut broken = file.clone();
     let end = broken.len() - 9;
     broken[end] ^= 1;
-    let other = hierarchy(20_260_701, 5..300).to_bytes();
-    let older = hierarchy(20_260_402, 0..300).to_bytes();
+    let other = pack(&hierarchy(20_260_701, 5..300));
+    let older = pack(&hierarchy(20_260_402, 0..300));
     for lie in [broken, other, older, vec![0; 100]] {
         let answers = |_, request: &Request| honest(&lie, edition.hash, request);
         assert_eq!(gathered(edition, ours(), 2, answers).await, (Found::Unusable, false));
@@ -144,7 +144,7 @@ async fn what_cannot_be_completed_is_broken_or_is_something_else_is_not_usable()
 #[tokio::test]
 async fn what_changes_more_than_time_explains_is_doubtful() {
     let new = hierarchy(20_260_701, 150..450);
-    let (edition, file) = (edition_of(&new), new.to_bytes());
+    let (edition, file) = (edition_of(&new), pack(&new));
     let answers = |_, request: &Request| honest(&file, edition.hash, request);
     assert_eq!(gathered(edition, hierarchy(20_260_401, 0..300), 1, answers).await, (Found::Doubtful, true));
 }
@@ -168,7 +168,7 @@ fn said(hash: [u8; 32], length: u64, digests: Vec<[u8; 32]>) -> Option<Option<Re
 #[tokio::test]
 async fn manifests_that_lie_about_the_size_are_refused_and_counted_and_the_honest_one_is_used() {
     let new = hierarchy(20_260_701, 0..20_400);
-    let (edition, file) = (edition_of(&new), new.to_bytes());
+    let (edition, file) = (edition_of(&new), pack(&new));
     let hash = edition.hash;
     let right: Vec<[u8; 32]> = file.chunks(CHUNK_LENGTH).map(|chunk| Sha256::digest(chunk).into()).collect();
     let length = file.len() as u64;
@@ -195,7 +195,7 @@ async fn manifests_that_lie_about_the_size_are_refused_and_counted_and_the_hones
 #[tokio::test]
 async fn whoever_sends_wrong_or_endless_pieces_is_asked_for_few_and_the_honest_one_is_used() {
     let new = hierarchy(20_260_701, 0..20_400);
-    let (edition, file) = (edition_of(&new), new.to_bytes());
+    let (edition, file) = (edition_of(&new), pack(&new));
     let hash = edition.hash;
     let answers = |who: AccessPoint, request: &Request| match (who, honest(&file, hash, request)) {
         // All the room of a message; a byte more than promised; another piece of the same file.
@@ -219,7 +219,7 @@ async fn whoever_sends_wrong_or_endless_pieces_is_asked_for_few_and_the_honest_o
 #[tokio::test]
 async fn most_may_have_made_up_a_file_or_keep_us_waiting_and_the_honest_one_is_used_all_the_same() {
     let new = hierarchy(20_260_701, 0..20_400);
-    let (edition, file) = (edition_of(&new), new.to_bytes());
+    let (edition, file) = (edition_of(&new), pack(&new));
     let hash = edition.hash;
     let made_up = vec![9; 3 * CHUNK_LENGTH];
     let endless = vec![[7; 32]; (MAX_FILE / CHUNK_LENGTH as u64) as usize];

@@ -210,7 +210,7 @@ fn the_oldest_answers_go_when_there_are_too_many() {
 
 #[test]
 fn in_a_flat_world_three_answers_are_enough() {
-    let hierarchy = Hierarchy::empty();
+    let hierarchy = Builder::new().finish().unwrap();
     let mut chance = StdRng::seed_from_u64(5);
     let mut point = || (chance.random_range(0.0..150.0f32), chance.random_range(0.0..150.0f32));
     let members: Vec<(f32, f32)> = (0..24).map(|_| point()).collect();

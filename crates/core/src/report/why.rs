@@ -6,6 +6,7 @@ use crate::{
     report::View,
     routing::locator::Lookup,
 };
+use nearcrawl_hierarchy::Path;
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::Claim,
@@ -140,7 +141,7 @@ impl View<'_> {
 
     /// Where an address lives and whose that is. What is delegated may be a part of its registered subnet.
     fn place(&self, view: &mut WhyView, address: IpAddr, subnet: Subnet, claim: Option<&Claim>) {
-        let path = self.context.hierarchy.path(address);
+        let path = Path::to(&self.context.hierarchy, address);
         view.path = path.lines();
         if path.registered.is_some() && path.subnet != subnet && path.subnet.covers(&subnet) {
             view.path.push(format!("part {subnet}"));

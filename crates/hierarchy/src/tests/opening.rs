@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     codec::{content_hash, encode},
-    snapshot::seal,
+    snapshot::{read_unpacked, seal, unpacked},
 };
 
 fn content(hierarchy: &Hierarchy) -> Vec<u8> {
@@ -21,8 +21,8 @@ fn small() -> Hierarchy {
 
 #[test]
 fn the_world_in_the_program_can_be_read() {
-    let world = Hierarchy::world().unwrap();
-    let stats = world.stats();
+    let world = crate::world().unwrap();
+    let stats = Stats::of(&world);
     assert!(stats.subnets > 450_000 && stats.organisations > 120_000, "{stats}");
     // The sixth is "other": blocks whose country is known, but not by which registry they were delegated.
     assert_eq!(stats.registries.len(), 6);
@@ -43,7 +43,7 @@ fn a_snapshot_comes_back_with_hash_and_sources() {
     let mut builder = Builder::new();
     builder.read_delegated("afrinic", AFRINIC.as_bytes()).unwrap();
     let hierarchy = builder.finish().unwrap();
-    let back = Hierarchy::from_bytes(&hierarchy.to_bytes()).unwrap();
+    let back = unpack(&pack(&hierarchy)).unwrap();
     assert_eq!(back.hash(), hierarchy.hash());
     assert_eq!(back.sources(), hierarchy.sources());
     assert_eq!(back.sources().len(), 1);
@@ -55,17 +55,16 @@ fn every_flipped_bit_is_noticed() {
     let hierarchy = small();
     // What says that there is a label and how long it is; without, the rest is a snapshot without a label.
     const LABEL_HEAD: usize = 20;
-    for (bytes, from, open) in [
-        (hierarchy.to_bytes(), LABEL_HEAD, Hierarchy::from_bytes as fn(&[u8]) -> Result<Hierarchy, SnapshotError>),
-        (hierarchy.unpacked(), 0, Hierarchy::from_unpacked),
-    ] {
+    for (bytes, from, open) in
+        [(pack(&hierarchy), LABEL_HEAD, unpack as fn(&[u8]) -> Result<Hierarchy, SnapshotError>), (unpacked(&hierarchy), 0, read_unpacked)]
+    {
         // Each bit of the packed frame, one of each byte in the label.
         for bit in (from * 8..bytes.len() * 8).filter(|bit| from == 0 || *bit >= 60 * 8 || bit % 8 == bit / 8 % 8) {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             // Some bits of a zstd frame mean nothing: then what comes out must be what went in.
             if let Ok(opened) = open(&flipped) {
-                assert_eq!(opened.unpacked(), hierarchy.unpacked(), "bit {bit}");
+                assert_eq!(unpacked(&opened), unpacked(&hierarchy), "bit {bit}");
             }
         }
     }
@@ -73,15 +72,15 @@ fn every_flipped_bit_is_noticed() {
 
 #[test]
 fn every_shortened_or_lengthened_snapshot_is_refused() {
-    let (packed, unpacked) = (small().to_bytes(), small().unpacked());
+    let (packed, unpacked) = (pack(&small()), unpacked(&small()));
     for cut in 0..packed.len() {
-        assert!(Hierarchy::from_bytes(&packed[..cut]).is_err(), "cut at {cut}");
+        assert!(unpack(&packed[..cut]).is_err(), "cut at {cut}");
     }
     for cut in 0..unpacked.len() {
-        assert!(Hierarchy::from_unpacked(&unpacked[..cut]).is_err(), "cut at {cut}");
+        assert!(read_unpacked(&unpacked[..cut]).is_err(), "cut at {cut}");
     }
-    assert!(Hierarchy::from_bytes(&[&packed[..], b"more"].concat()).is_err());
-    assert!(Hierarchy::from_unpacked(&[&unpacked[..], b"more"].concat()).is_err());
+    assert!(unpack(&[&packed[..], b"more"].concat()).is_err());
+    assert!(read_unpacked(&[&unpacked[..], b"more"].concat()).is_err());
 }
 
 #[test]
@@ -94,13 +93,13 @@ fn forged_content_with_a_right_checksum_is_no_tree_of_its_own() {
             let mut forged = content.clone();
             forged[at] ^= change;
             // Either it makes no sense, or it is another well-formed hierarchy with another hash.
-            if let Ok(opened) = Hierarchy::from_unpacked(&seal(1, &forged, &[0])) {
+            if let Ok(opened) = read_unpacked(&seal(1, &forged, &[0])) {
                 assert_eq!(opened.hash(), content_hash(&forged));
                 assert_ne!(opened.hash(), hierarchy.hash());
                 believed += 1;
             }
         }
-        assert!(Hierarchy::from_unpacked(&seal(1, &content[..at], &[0])).is_err(), "content cut at {at}");
+        assert!(read_unpacked(&seal(1, &content[..at], &[0])).is_err(), "content cut at {at}");
     }
     assert!(believed > 0, "a changed letter of a name is still a hierarchy");
 }
@@ -108,14 +107,14 @@ fn forged_content_with_a_right_checksum_is_no_tree_of_its_own() {
 #[test]
 fn refusals_say_what_is_wrong() {
     let content = content(&small());
-    let refusal = |bytes: &[u8]| Hierarchy::from_unpacked(bytes).unwrap_err();
+    let refusal = |bytes: &[u8]| read_unpacked(bytes).unwrap_err();
     assert_eq!(refusal(b"a text that is no snapshot"), SnapshotError::NotASnapshot);
     assert_eq!(refusal(&seal(2, &content, &[0])), SnapshotError::Version(2));
     assert_eq!(refusal(&seal(1, &[0xff; 40], &[0])), SnapshotError::Malformed("a number is too long"));
     assert_eq!(refusal(&seal(1, &[0xff, 0xff, 0x03], &[0])), SnapshotError::Malformed("it promises more than it holds"));
     assert!(matches!(refusal(&seal(1, &content, &[9])), SnapshotError::Malformed(_)), "sources that cannot be read");
-    assert_eq!(Hierarchy::from_bytes(b"").unwrap_err(), SnapshotError::Compression);
-    assert_eq!(Hierarchy::from_bytes(b"not zstd").unwrap_err(), SnapshotError::Compression);
+    assert_eq!(unpack(b"").unwrap_err(), SnapshotError::Compression);
+    assert_eq!(unpack(b"not zstd").unwrap_err(), SnapshotError::Compression);
 }
 
 #[test]
@@ -127,17 +126,17 @@ fn a_bomb_is_not_unpacked() {
         packed
     };
     assert!(bomb.len() < 1 << 20);
-    let SnapshotError::TooLarge(most) = Hierarchy::from_bytes(&bomb).unwrap_err() else { panic!("unpacked") };
+    let SnapshotError::TooLarge(most) = unpack(&bomb).unwrap_err() else { panic!("unpacked") };
     assert!(most < 101 * bomb.len() as u64 + (1 << 20), "no more than a hundred times what was sent is unpacked");
 }
 
 #[test]
 fn a_label_is_believed_only_if_it_is_right() {
-    let (one, other) = (small().to_bytes(), Hierarchy::empty().to_bytes());
+    let (one, other) = (pack(&small()), pack(&empty()));
     assert_eq!(Label::of(&one), Some(small().label()));
-    assert_eq!(Hierarchy::from_bytes(&[&one[..60], &other[60..]].concat()).unwrap_err(), SnapshotError::Label);
-    assert_eq!(Hierarchy::from_bytes(&one[60..]).unwrap().hash(), small().hash(), "there need be none");
-    assert_eq!(Hierarchy::world().unwrap().label(), Label::of(crate::world::WORLD).unwrap());
+    assert_eq!(unpack(&[&one[..60], &other[60..]].concat()).unwrap_err(), SnapshotError::Label);
+    assert_eq!(unpack(&one[60..]).unwrap().hash(), small().hash(), "there need be none");
+    assert_eq!(world().unwrap().label(), Label::of(crate::world::WORLD).unwrap());
 }
 
 fn further(prefix: &str, country: &str, organisation: &str, registry: &str) -> FurtherPrefix {
@@ -147,17 +146,17 @@ fn further(prefix: &str, country: &str, organisation: &str, registry: &str) -> F
 #[test]
 fn further_prefixes_are_subnets_like_others_and_change_the_hash() {
     let base = small();
-    assert_eq!(base.with_extra(&[]).unwrap().hash(), base.hash());
+    assert_eq!(with_further(&base, &[]).unwrap().hash(), base.hash());
     let extras = [
         further("127.10.0.0/16", "ke", "lab", "made-up"),
         further("10.0.4.0/25", "", "", ""),
         further("fd00::/64", "UG", "lab", "made-up"),
     ];
-    let wider = base.with_extra(&extras).unwrap();
+    let wider = with_further(&base, &extras).unwrap();
     assert_eq!(wider.len(), base.len() + 3);
     assert_ne!(wider.hash(), base.hash());
     let backwards: Vec<FurtherPrefix> = extras.iter().rev().cloned().collect();
-    assert_eq!(base.with_extra(&backwards).unwrap().hash(), wider.hash(), "their order does not matter");
+    assert_eq!(with_further(&base, &backwards).unwrap().hash(), wider.hash(), "their order does not matter");
 
     let loopback = wider.locate(ip("127.10.3.4")).unwrap();
     assert_eq!((wider.registry(loopback), wider.country(loopback)), ("made-up", "KE"));
@@ -170,7 +169,7 @@ fn further_prefixes_are_subnets_like_others_and_change_the_hash() {
 
 #[test]
 fn a_further_prefix_replaces_what_was_known_of_the_same_subnet() {
-    let changed = small().with_extra(&[further("10.0.4.0/22", "RW", "mine", "")]).unwrap();
+    let changed = with_further(&small(), &[further("10.0.4.0/22", "RW", "mine", "")]).unwrap();
     assert_eq!(changed.len(), small().len());
     let position = changed.locate(ip("10.0.4.1")).unwrap();
     assert_eq!(changed.country(position), "RW");
@@ -180,7 +179,7 @@ fn a_further_prefix_replaces_what_was_known_of_the_same_subnet() {
 
 #[test]
 fn further_prefixes_that_make_no_sense_are_refused_by_name() {
-    let refused = |f: FurtherPrefix| small().with_extra(&[f]).unwrap_err().to_string();
+    let refused = |f: FurtherPrefix| with_further(&small(), &[f]).unwrap_err().to_string();
     assert!(refused(further("0.0.0.0/0", "", "", "")).contains("0.0.0.0/0 is too short"));
     assert!(refused(further("127.0.0.0/8", "Kenya", "", "")).contains("\"Kenya\" is no country"));
     assert!(refused(further("127.0.0.0/8", "", &"x".repeat(65), "")).contains("64 bytes"));
@@ -190,7 +189,7 @@ fn further_prefixes_that_make_no_sense_are_refused_by_name() {
 #[test]
 fn nesting_without_end_is_refused() {
     let chain: Vec<FurtherPrefix> = (8..=32).map(|length| further(&format!("127.0.0.0/{length}"), "", "x", "")).collect();
-    let refusal = Hierarchy::empty().with_extra(&chain).unwrap_err();
-    assert!(matches!(refusal, WithExtraError::Assembly(AssemblyError::Nesting(_))), "{refusal}");
-    assert!(Hierarchy::empty().with_extra(&chain[..=DEEPEST_NESTING]).is_ok());
+    let refusal = with_further(&empty(), &chain).unwrap_err();
+    assert!(matches!(refusal, WithFurtherError::Assembly(AssemblyError::Nesting(_))), "{refusal}");
+    assert!(with_further(&empty(), &chain[..=DEEPEST_NESTING]).is_ok());
 }

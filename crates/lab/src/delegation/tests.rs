@@ -34,6 +34,11 @@ fn measured(nodes: &str, rtt: &str) -> (Nodes, Distances) {
     (nodes, distances)
 }
 
+/// A hierarchy without a single subnet.
+fn empty() -> Hierarchy {
+    Builder::new().finish().unwrap()
+}
+
 fn setup(crawlers: usize) -> Setup {
     Setup { crawlers, placement: Placement::Random, sites: None, train: 0.5, whole_subnets: false, downloads_teach: false }
 }
@@ -46,7 +51,7 @@ fn run(experiment: &Experiment, (nodes, distances): &(Nodes, Distances), hierarc
 /// One row of each policy.
 fn rows(policies: &[Policy], crawlers: usize) -> Vec<Row> {
     let experiment = Experiment { setup: setup(crawlers), policies: policies.to_vec(), rounds: 3, seed: 1 };
-    run(&experiment, &plane(200), &Hierarchy::empty(), 1)
+    run(&experiment, &plane(200), &empty(), 1)
 }
 
 #[test]
@@ -91,7 +96,7 @@ fn the_daemons_procedure_asks_less_and_gets_nearer_than_asking_around() {
 fn equal_seeds_give_equal_figures_whoever_plays_beside_and_however_many_at_once() {
     let policies = vec![Policy::RandomOrder(30.0), Policy::RandomDelegation, Policy::Nearcrawl(2.0), Policy::IpMicra(30.0)];
     let experiment = |policies: &[Policy], seed| Experiment { setup: setup(5), policies: policies.to_vec(), rounds: 2, seed };
-    let (world, nothing) = (plane(60), Hierarchy::empty());
+    let (world, nothing) = (plane(60), empty());
     let together = run(&experiment(&policies, 7), &world, &nothing, 1);
     assert_eq!(together, run(&experiment(&policies, 7), &world, &nothing, 3));
     for (policy, row) in policies.iter().zip(&together) {
@@ -112,7 +117,7 @@ fn seconds_and_progress_are_those_of_the_surroundings() {
     };
     let (nodes, distances) = plane(20);
     let experiment = Experiment { setup: setup(3), policies: vec![Policy::BruteForce, Policy::IpMicra(5.0)], rounds: 4, seed: 0 };
-    let rows = experiment.run(&nodes, &distances, &Hierarchy::empty(), &surroundings).unwrap();
+    let rows = experiment.run(&nodes, &distances, &empty(), &surroundings).unwrap();
     assert!(rows.iter().all(|row| row.seconds == 1.0), "{rows:?}");
     assert_eq!(finished.into_inner(), 8);
 }
@@ -121,7 +126,7 @@ fn seconds_and_progress_are_those_of_the_surroundings() {
 fn crawlers_that_are_spread_stand_farther_apart() {
     let (nodes, distances) = plane(200);
     let closest = |placement| {
-        let round = Round::new(&Setup { placement, ..setup(8) }, &nodes, &distances, &Hierarchy::empty(), 3).unwrap();
+        let round = Round::new(&Setup { placement, ..setup(8) }, &nodes, &distances, &empty(), 3).unwrap();
         let pairs = (0..8).flat_map(|a| (0..a).map(move |b| (a, b)));
         pairs.filter_map(|(a, b)| round.between_ms(a, b)).fold(f32::INFINITY, f32::min)
     };
@@ -191,7 +196,7 @@ fn the_daemons_procedure_gives_large_subnets_away_in_parts() {
 
 #[test]
 fn downloads_and_oracles_teach_without_probes() {
-    let (world, nothing) = (plane(120), Hierarchy::empty());
+    let (world, nothing) = (plane(120), empty());
     let play = |downloads_teach, policy| {
         let setup = Setup { downloads_teach, ..setup(8) };
         run(&Experiment { setup, policies: vec![policy], rounds: 2, seed: 4 }, &world, &nothing, 1).remove(0)
@@ -235,11 +240,11 @@ fn who_measured_little_is_no_crawler_and_who_was_not_measured_by_all_no_site() {
     // d measured one of four; a and b measured everybody but a missed c.
     let (nodes, distances) = measured(nodes, "a,b,1\na,d,4\na,a,0\nb,a,1\nb,c,2\nb,d,3\nd,a,1\n");
     assert_eq!(round::able(&nodes, &distances), (vec![0, 1], 1));
-    let round = Round::new(&setup(2), &nodes, &distances, &Hierarchy::empty(), 1).err();
+    let round = Round::new(&setup(2), &nodes, &distances, &empty(), 1).err();
     assert_eq!(round, Some(ExperimentError::Sites { crawlers: 2, sites: 1 }));
-    let round = Round::new(&Setup { train: 0.0, ..setup(2) }, &nodes, &distances, &Hierarchy::empty(), 1).unwrap();
+    let round = Round::new(&Setup { train: 0.0, ..setup(2) }, &nodes, &distances, &empty(), 1).unwrap();
     assert_eq!((round.sites.len(), round.sites[0].subnet.to_string().as_str()), (1, "192.0.3.0/24"));
-    let refused = Round::new(&setup(3), &nodes, &distances, &Hierarchy::empty(), 1).unwrap_err();
+    let refused = Round::new(&setup(3), &nodes, &distances, &empty(), 1).unwrap_err();
     assert_eq!(refused, ExperimentError::Crawlers { asked: 3, there: 2 });
 }
 
@@ -249,7 +254,7 @@ fn those_who_know_their_distances_are_crawlers_first() {
     let rtt: String = "abcd".chars().flat_map(|from| "cde".chars().map(move |to| format!("{from},{to},5\n"))).collect();
     let (nodes, distances) = measured(nodes, &rtt);
     for (crawlers, unknown) in [(2, 0), (4, 1)] {
-        let round = Round::new(&Setup { train: 0.0, ..setup(crawlers) }, &nodes, &distances, &Hierarchy::empty(), 9).unwrap();
+        let round = Round::new(&Setup { train: 0.0, ..setup(crawlers) }, &nodes, &distances, &empty(), 9).unwrap();
         assert_eq!(round.unknown_pairs(), unknown, "{crawlers} crawlers");
     }
 }
@@ -268,7 +273,7 @@ fn real_round_trip_times_are_replayed() {
         Policy::RandomDelegation,
     ];
     let setup = Setup { placement: Placement::Spread, ..setup(8) };
-    let hierarchy = Hierarchy::world().unwrap();
+    let hierarchy = nearcrawl_hierarchy::world().unwrap();
     let rows = run(&Experiment { setup, policies, rounds: 10, seed: 1 }, &(nodes, distances), &hierarchy, 2);
     let [ipmicra, near, random_order, _, brute, random] = &rows[..] else { panic!() };
     assert!(ipmicra.sites > 40 && ipmicra.probes_per_site < random_order.probes_per_site, "{rows:#?}");
