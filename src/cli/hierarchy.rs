@@ -1,25 +1,20 @@
 //! `hierarchy`: fetches registry files, builds the hierarchy of subnets from them, shows and compares hierarchies.
 
 mod build;
+mod error;
 mod fetch;
 pub(super) mod look;
+mod print;
 #[cfg(test)]
 mod tests;
 
 pub use build::BuildArgs;
+pub use error::HierarchyError;
 pub use fetch::FetchArgs;
 pub use look::{DiffArgs, ShowArgs, StatsArgs};
 
-use crate::{
-    io::{registry::DownloadError, snapshot::FileError},
-    node::config::ConfigError,
-};
 use clap::Subcommand;
-use nearcrawl_hierarchy::{AssemblyError, Change, ReadError, SnapshotError};
-use std::{
-    fmt::Display,
-    io::{self, Write},
-};
+use std::io::Write;
 
 /// What can be done with hierarchies.
 #[derive(Debug, Subcommand)]
@@ -49,66 +44,6 @@ pub const EXAMPLES: &str = "Examples:
   nearcrawl hierarchy build registries --out world.snapshot.zst
   nearcrawl hierarchy diff built-in world.snapshot.zst";
 
-/// Why the command failed.
-#[derive(Debug, thiserror::Error)]
-pub enum HierarchyError {
-    /// A file cannot be read or written.
-    #[error(transparent)]
-    File(#[from] FileError),
-    /// A file was refused.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    /// Everything together was refused.
-    #[error(transparent)]
-    Assembly(#[from] AssemblyError),
-    /// It differs too much from the one before.
-    #[error("not written, it differs too much from {0}: {1}; check the files, or accept it with --overrule")]
-    Change(String, Change),
-    /// A snapshot was refused.
-    #[error("{0}: {1}")]
-    Snapshot(String, SnapshotError),
-    /// Some files could not be fetched; the others were.
-    #[error("{}", .0.iter().map(|failure| failure.to_string()).collect::<Vec<_>>().join("\n"))]
-    Downloads(Vec<DownloadError>),
-    /// The configuration cannot be used.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The command line is wrong.
-    #[error("{0}")]
-    Usage(String),
-    /// The answer could not be printed.
-    #[error("cannot print the answer: {0}")]
-    Print(#[source] io::Error),
-}
-
-impl HierarchyError {
-    /// The exit code, as sysexits.h has them: 64 wrong command line, 65 bad data, 66 no such file, 69 server not there, 70 a bug of the program,
-    /// 73 cannot be written, 74 reading or printing broke off, 77 no permission, 78 wrong configuration.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            HierarchyError::File(failure) if failure.kind() == Some(io::ErrorKind::PermissionDenied) => 77,
-            HierarchyError::File(failure) if failure.kind() == Some(io::ErrorKind::InvalidData) => 65,
-            HierarchyError::File(FileError::Read { .. }) => 66,
-            HierarchyError::File(FileError::Write { .. }) => 73,
-            HierarchyError::Read(ReadError::Io { .. }) | HierarchyError::Print(_) => 74,
-            HierarchyError::Downloads(failures) => failures.first().map_or(70, download_code),
-            HierarchyError::Config(_) => 78,
-            HierarchyError::Usage(_) => 64,
-            _ => 65,
-        }
-    }
-}
-
-fn download_code(failure: &DownloadError) -> u8 {
-    match failure {
-        DownloadError::Broken { .. } | DownloadError::Status { .. } | DownloadError::OutOfTime(_) => 69,
-        DownloadError::TooLarge(..) | DownloadError::Checksum { .. } | DownloadError::Refused { .. } => 65,
-        DownloadError::Disk { kind: io::ErrorKind::PermissionDenied, .. } => 77,
-        DownloadError::Disk { .. } => 73,
-        DownloadError::Client(_) => 70,
-    }
-}
-
 /// Runs the command and prints to `out`; progress goes to the terminal, if there is one.
 pub async fn run(command: HierarchyCommand, out: &mut (dyn Write + Send)) -> Result<(), HierarchyError> {
     match command {
@@ -117,14 +52,5 @@ pub async fn run(command: HierarchyCommand, out: &mut (dyn Write + Send)) -> Res
         HierarchyCommand::Show(args) => look::show(&args, out),
         HierarchyCommand::Stats(args) => look::stats(&args, out),
         HierarchyCommand::Diff(args) => look::diff(&args, out),
-    }
-}
-
-fn print(out: &mut dyn Write, json: bool, what: &(impl Display + serde::Serialize)) -> Result<(), HierarchyError> {
-    if json {
-        serde_json::to_writer_pretty(&mut *out, what).map_err(|e| HierarchyError::Print(e.into()))?;
-        writeln!(out).map_err(HierarchyError::Print)
-    } else {
-        writeln!(out, "{what}").map_err(HierarchyError::Print)
     }
 }

@@ -5,6 +5,7 @@ mod choice;
 mod depth;
 mod files;
 mod migration;
+mod output;
 mod plot;
 mod report;
 mod serve;
@@ -15,18 +16,13 @@ use super::{
     hierarchy, json,
     table::Style,
 };
-use crate::io::snapshot;
 use clap::{Args, Subcommand, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
 use nearcrawl_lab::delegation::{
     Experiment, Surroundings,
     round::{self, ExperimentError, Placement, Setup},
 };
-use std::{
-    num::NonZero,
-    path::{Path, PathBuf},
-    thread,
-};
+use output::{bar, write_plot};
+use std::{num::NonZero, path::PathBuf, thread};
 
 /// Shown under `lab --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
@@ -221,24 +217,6 @@ fn delegation(args: &DelegationArgs, style: Style) -> Result<String, CommandErro
 /// Nothing is wrong with the files; more is asked for than they have.
 fn refused(why: &ExperimentError) -> CommandError {
     CommandError::new(Exit::Usage, why.to_string())
-}
-
-/// A bar for so many of something.
-fn bar(length: u64, what: &str) -> ProgressBar {
-    let bar = ProgressBar::new(length);
-    // A template that does not parse would be a pity, not a failure.
-    if let Ok(style) = ProgressStyle::with_template(&format!("{{bar:30}} {{pos}}/{{len}} {what}, {{eta}} left")) {
-        bar.set_style(style);
-    }
-    bar
-}
-
-/// Draws the figures into a file, if one was named.
-fn write_plot(path: Option<&Path>, svg: impl FnOnce() -> String) -> Result<(), CommandError> {
-    match path {
-        Some(path) => snapshot::write(path, svg().as_bytes()).map_err(|why| CommandError::new(Exit::InUse, why.to_string())),
-        None => Ok(()),
-    }
 }
 
 #[cfg(test)]

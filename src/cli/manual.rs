@@ -2,11 +2,8 @@
 
 mod configuration;
 
-use super::{
-    Cli,
-    error::{CommandError, Exit},
-};
-use clap::{Arg, ArgAction, Args, Command, CommandFactory};
+use super::error::{CommandError, Exit};
+use clap::{Arg, ArgAction, Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use std::{
@@ -46,9 +43,9 @@ pub struct CompletionsArgs {
     shell: Shell,
 }
 
-/// Writes or prints manual pages.
-pub fn man(args: &ManArgs) -> Result<String, CommandError> {
-    let mut command = Cli::command().disable_help_subcommand(true);
+/// Writes or prints manual pages of the program.
+pub fn man(args: &ManArgs, program: Command) -> Result<String, CommandError> {
+    let mut command = program.disable_help_subcommand(true);
     command.build();
     let Some(directory) = &args.directory else {
         let mut text = Vec::new();
@@ -136,15 +133,17 @@ fn section(text: &str) -> Result<u8, String> {
 }
 
 /// Prints the completion script of a shell.
-pub fn completions(args: &CompletionsArgs) -> Result<String, CommandError> {
+pub fn completions(args: &CompletionsArgs, mut program: Command) -> Result<String, CommandError> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "nearcrawl", &mut script);
+    clap_complete::generate(args.shell, &mut program, "nearcrawl", &mut script);
     Ok(String::from_utf8_lossy(&script).into_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::Cli;
+    use clap::CommandFactory;
 
     #[test]
     fn the_synopsis_names_the_values_of_options() {

@@ -5,6 +5,7 @@ mod crawl;
 mod error;
 mod evaluate;
 pub mod hierarchy;
+mod json;
 pub mod lab;
 mod logging;
 mod look;
@@ -26,7 +27,8 @@ pub use run::{CheckArgs, InitArgs, InitView, RunArgs};
 pub use table::{Style, Table};
 
 use crate::io::memory;
-use clap::{Parser, Subcommand, error::ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
+use json::json;
 use std::{
     ffi::OsString,
     io::{self, Write},
@@ -174,15 +176,9 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
         Command::Lab(command) => lab::lab(command, style).await,
         Command::Check(args) => run::check(&args),
         Command::Demo(_) => Ok(String::new()),
-        Command::Man(args) => manual::man(&args),
-        Command::Completions(args) => manual::completions(&args),
+        Command::Man(args) => manual::man(&args, Cli::command()),
+        Command::Completions(args) => manual::completions(&args, Cli::command()),
     }
-}
-
-/// A value as indented JSON, with a line end.
-fn json(value: &impl serde::Serialize) -> Result<String, CommandError> {
-    let text = serde_json::to_string_pretty(value);
-    text.map(|text| text + "\n").map_err(|why| CommandError::new(Exit::Internal, format!("the answer cannot be written as JSON: {why}")))
 }
 
 /// clap ends with 2 on its own; sysexits says 64. Help and version are no failures.

@@ -13,6 +13,7 @@ mod hostile_web;
 mod lockfile;
 mod machines;
 mod migration;
+mod modules;
 mod moves;
 mod panics;
 mod real_input;

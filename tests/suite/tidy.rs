@@ -36,15 +36,15 @@ const WORLD: [&str; 20] = [
     "async fn",
 ];
 
-struct Source {
+pub(super) struct Source {
     /// Relative to the top of the tree, with `/`.
-    path: String,
+    pub(super) path: String,
     text: String,
 }
 
 impl Source {
     /// Lines of code with their numbers: without comments, and up to the tests that share a file with what they test.
-    fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+    pub(super) fn code(&self) -> impl Iterator<Item = (usize, &str)> {
         let numbered = self.text.lines().enumerate().map(|(number, line)| (number + 1, line));
         numbered.take_while(|(_, line)| *line != "mod tests {").filter_map(|(number, line)| {
             let code = line.split("//").next().unwrap_or_default();
@@ -57,7 +57,7 @@ impl Source {
     }
 
     /// Whether the file holds nothing but tests.
-    fn is_test(&self) -> bool {
+    pub(super) fn is_test(&self) -> bool {
         self.path.ends_with("/tests.rs") || self.path.contains("/tests/") || self.path.starts_with("tests/")
     }
 }
@@ -82,12 +82,12 @@ fn sources(directory: &str) -> Vec<Source> {
     found
 }
 
-fn house() -> Vec<Source> {
+pub(super) fn house() -> Vec<Source> {
     ["src", "crates", "tests"].into_iter().flat_map(sources).collect()
 }
 
 /// Fails with all that was found, not with the first.
-fn assert_none(found: Vec<String>, rule: &str) {
+pub(super) fn assert_none(found: Vec<String>, rule: &str) {
     assert!(found.is_empty(), "{rule}:\n  {}", found.join("\n  "));
 }
 

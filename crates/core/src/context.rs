@@ -2,8 +2,8 @@
 
 use crate::{
     event::{Command, PeerCommand},
+    pending::Pending,
     report::Counters,
-    requests::Pending,
     settings::Settings,
     signal::Signal,
 };
@@ -81,7 +81,7 @@ impl Context {
 impl Context {
     /// The context of access point `number` at the beginning, for tests of one machine by itself.
     pub(crate) fn of_test(number: u8) -> Context {
-        use crate::{crawl::scope::Scope, crawler, delegation::search::Policy, membership};
+        use crate::{crawl::scope::Scope, delegation::search::Policy, membership};
         use nearcrawl_model::{fetch::ProbeKind, time::WallTime};
         let key = SigningKey::from_bytes(&[number; 32]);
         let now = Now { moment: Moment(0), wall: WallTime(1_000_000) };
@@ -90,7 +90,7 @@ impl Context {
             me: AccessPoint(key.verifying_key().to_bytes()),
             key,
             secret: FingerprintKey([5; 16]),
-            settings: crawler::Settings {
+            settings: Settings {
                 rules: crate::crawl::site::SiteRules {
                     depth: 3,
                     price: Default::default(),

@@ -26,10 +26,10 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, SignedClaim},
     fetch::{FetchReport, LocatedHost, ProbeTarget, ResolveError},
+    former::Former,
     ids::{QuestionId, Receipt, Ticket},
     journal::{JournalEntry, JournalKey},
     message::{Gossip, HandOff, Response},
-    revisit::Former,
     subnet::Subnet,
     url::{Host, PageUrl},
 };

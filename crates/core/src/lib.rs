@@ -1,6 +1,7 @@
 //! The decisions: pure, seeded, clockless. Facts come in as [`event::Event`]s, what is to be done goes out as [`event::Command`]s.
 //!
-//! Each machine answers one question and lives in a room of its own; [`crawler`] joins them.
+//! Each machine answers one question and lives in a room of its own; [`crawler`] joins them. Two files use each other: `timers` is a table
+//! of methods of the crawler, and the crawler goes through it.
 
 pub mod clock_cache;
 pub(crate) mod context;
@@ -13,6 +14,7 @@ pub mod hierarchy_version;
 pub mod membership;
 pub mod migration;
 pub mod ownership;
+mod pending;
 pub mod planning;
 pub mod replication;
 pub mod report;

@@ -4,12 +4,11 @@
 //! AS number), and ranges that are routed apart, which become nested networks.
 
 use super::{
+    cells::{name, range, says_nothing, system},
     lines::{fields, text_lines},
-    networks::{name, says_nothing, system},
-    prefix::SHORTEST,
     report::{LineError, ReadError, ReadReport},
 };
-use std::{io::BufRead, net::IpAddr};
+use std::io::BufRead;
 
 /// One line of the table: a range of addresses and the autonomous system that announces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,22 +18,6 @@ pub(super) struct Route {
     pub last: u128,
     pub asn: u32,
     pub name: String,
-}
-
-/// Reads the ends of a range; none if it is not a range that one holder can have.
-pub(super) fn range(first: &str, last: &str) -> Result<(bool, u128, u128), LineError> {
-    let first: IpAddr = first.parse().map_err(|_| LineError::Start)?;
-    let last: IpAddr = last.parse().map_err(|_| LineError::End)?;
-    let (v6, first, last) = match (first, last) {
-        (IpAddr::V4(a), IpAddr::V4(b)) => (false, u128::from(a.to_bits()), u128::from(b.to_bits())),
-        (IpAddr::V6(a), IpAddr::V6(b)) => (true, a.to_bits(), b.to_bits()),
-        _ => return Err(LineError::End),
-    };
-    let span = last.checked_sub(first).ok_or(LineError::End)?;
-    if span >> (if v6 { 128 - SHORTEST } else { 32 - SHORTEST }) != 0 {
-        return Err(LineError::TooLarge);
-    }
-    Ok((v6, first, last))
 }
 
 fn route(line: &str) -> Result<Route, LineError> {

@@ -13,21 +13,14 @@ use super::{
     entries::{Entries, Entry, Held, Origin, Rank},
     holders::Holders,
     layout::Section,
+    limits::{MAX_NESTING, MAX_ORGANISATIONS, MAX_SUBNETS},
     prefix::Prefix,
+    source::{Place, Source},
     tables,
-    tree::{Hierarchy, OrganisationId, Place, Position, Source},
+    tree::{Hierarchy, OrganisationId, Position},
 };
 use nearcrawl_model::subnet::Subnet;
 use std::collections::BTreeSet;
-
-/// How many subnets a hierarchy may have: the world's WHOIS has about five million.
-pub const MAX_SUBNETS: usize = 16_000_000;
-
-/// How many organisations a hierarchy may have.
-pub const MAX_ORGANISATIONS: usize = 4_000_000;
-
-/// How many subnets may lie inside one another; the whole tree is then at most 4 levels higher (IPMicra expects 8 in all).
-pub const DEEPEST_NESTING: usize = 12;
 
 /// All that a hierarchy is made of, in any order.
 #[derive(Clone, Debug, Default)]
@@ -73,8 +66,8 @@ pub enum AssemblyError {
     /// More pairs of registry and country than there can be.
     #[error("{0} pairs of registry and country: the files invent registries or countries")]
     Places(usize),
-    /// Nested deeper than [`DEEPEST_NESTING`].
-    #[error("{0} lies inside more than {DEEPEST_NESTING} other subnets: leave out some of the levels")]
+    /// Nested deeper than [`MAX_NESTING`].
+    #[error("{0} lies inside more than {MAX_NESTING} other subnets: leave out some of the levels")]
     Nesting(Subnet),
     /// The finished tree fails the check that opening applies: a fault of the program. It is reported, and the tree is not passed on to
     /// members.
@@ -160,7 +153,7 @@ fn outermost(entries: &Entries) -> Result<Vec<u32>, AssemblyError> {
         while around.last().is_some_and(|(_, a)| !a.covers(&prefix)) {
             around.pop();
         }
-        if around.len() > DEEPEST_NESTING {
+        if around.len() > MAX_NESTING {
             return Err(AssemblyError::Nesting(prefix.subnet()));
         }
         around.push((i, prefix));
@@ -182,7 +175,7 @@ pub(super) fn assemble(mut material: Material) -> Result<Hierarchy, AssemblyErro
         return Err(AssemblyError::Organisations(names.organisations.len()));
     }
     let columns = in_tree_order(material, &names)?;
-    tables::build(columns).map_err(|why| AssemblyError::Unsound(why.reason()))
+    tables::build(columns).map(Hierarchy::of).map_err(|why| AssemblyError::Unsound(why.reason()))
 }
 
 /// Puts the sorted entries in depth-first order, and lets go of them.

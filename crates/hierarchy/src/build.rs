@@ -4,28 +4,28 @@
 //! `build::merge`), never by who came first; and an organisation is called as WHOIS calls it, else as the smallest AS number that its registry
 //! assigned to it is called in the tables, else as its widest network; of several such names the alphabetically first.
 
+mod collected;
 mod merge;
 
 use super::{
     asn::{self, Route},
-    assemble::{AssemblyError, MAX_SUBNETS, Material, assemble},
+    assemble::{AssemblyError, Material, assemble},
     delegated::{self, Held, Record, is_holder, is_registry},
     entries::{Entry, Origin, Rank},
     format::Format,
+    limits::MAX_SUBNETS,
     networks::{self, CountryRange, Network},
     objects,
     prefix::{Prefix, SHORTEST, cut},
     registered::{self, Registered, Told},
     report::{ReadError, ReadReport},
-    tree::{Hierarchy, Place, Source},
-    verify::MAX_TEXT,
+    source::{Place, Source},
+    tree::Hierarchy,
 };
+use collected::{Collected, INHERITED, Learnt, NOWHERE, OWN_TITLE, Systems, UNTOLD};
 use nearcrawl_model::subnet::Subnet;
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::{BTreeMap, HashMap}, // unordered: the maps below
-    io::BufRead,
-};
+use std::{collections::BTreeMap, io::BufRead};
 
 /// A prefix that the configuration adds: a laboratory, or a network of one's own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,88 +82,13 @@ pub enum RoutedUse {
     NamesAndNetworks,
 }
 
-/// The registry of a prefix that has to be taken from the subnet around it.
-const UNTOLD: u16 = u16::MAX;
-
-/// The organisation of a prefix that has to be taken from the subnet around it.
-const INHERITED: u32 = u32::MAX;
-
-/// No country is told.
-const NOWHERE: [u8; 2] = *b"ZZ";
-
-/// Numbers of autonomous systems that a registry assigned.
-#[derive(Clone, Copy, Debug)]
-struct Systems {
-    first: u32,
-    count: u32,
-    organisation: u32,
-    country: [u8; 2],
-}
-
-/// A candidate for the name of an organisation, with its rank: the smallest rank wins. Its own object has the name, or its widest
-/// network.
-type Title = (u8, String);
-
-/// The first part of the [`Title`] of an organisation's own object.
-const OWN_TITLE: u8 = 0;
-
-/// What files say besides prefixes: who holds which AS number, names and countries.
-#[derive(Default)]
-struct Learnt {
-    /// Names of autonomous systems, by AS number.
-    names: BTreeMap<u32, String>,
-    /// Names of organisations, by organisation.
-    titles: BTreeMap<u32, Title>,
-    /// Countries of organisations, by organisation.
-    countries: BTreeMap<u32, [u8; 2]>,
-    /// Registry and day of the latest change, of WHOIS objects.
-    changes: BTreeMap<String, u32>,
-}
-
-impl Learnt {
-    /// Of several names for one number the alphabetically first, whatever the order they come in.
-    fn name(&mut self, asn: u32, name: String) {
-        if asn != 0 && !name.is_empty() && name.len() <= MAX_TEXT {
-            keep_least(&mut self.names, asn, name);
-        }
-    }
-
-    fn title(&mut self, organisation: u32, kind: u8, name: &str) {
-        if !name.is_empty() && name.len() <= MAX_TEXT && self.titles.get(&organisation).is_none_or(|t| (t.0, t.1.as_str()) > (kind, name)) {
-            self.titles.insert(organisation, (kind, name.to_owned()));
-        }
-    }
-
-    fn country(&mut self, organisation: u32, country: [u8; 2]) {
-        if country != NOWHERE {
-            keep_least(&mut self.countries, organisation, country);
-        }
-    }
-
-    fn absorb(&mut self, other: Learnt) {
-        other.names.into_iter().for_each(|(asn, name)| keep_least(&mut self.names, asn, name));
-        other.titles.into_iter().for_each(|(organisation, title)| keep_least(&mut self.titles, organisation, title));
-        other.countries.into_iter().for_each(|(organisation, country)| keep_least(&mut self.countries, organisation, country));
-    }
-}
-
-/// Keeps the least of all values for one key, whatever the order they come in.
-fn keep_least<V: Ord>(map: &mut BTreeMap<u32, V>, key: u32, value: V) {
-    if map.get(&key).is_none_or(|kept| value < *kept) {
-        map.insert(key, value);
-    }
-}
-
 /// Collects what the files say.
 #[derive(Default)]
 pub struct Builder {
     overrule: bool,
     /// Sources of the hierarchy in use, and their dates.
     in_use: BTreeMap<String, String>,
-    material: Material,
-    registry_index: HashMap<String, u16>, // unordered: only looked up in, never walked in an order that matters
-    systems: Vec<Systems>,
-    learnt: Learnt,
+    collected: Collected,
 }
 
 impl Builder {
@@ -192,9 +117,7 @@ impl Builder {
 
     /// Goes on from a finished hierarchy.
     fn from_hierarchy(hierarchy: &Hierarchy) -> Builder {
-        let material = Material::of(hierarchy);
-        let registry_index = material.registries.iter().cloned().zip(0u16..).collect();
-        Builder { material, registry_index, ..Builder::default() }
+        Builder { collected: Collected::of(hierarchy), ..Builder::default() }
     }
 
     /// Reads a file of a known format. `source_name` is for messages only. A refused file leaves nothing behind.
@@ -224,8 +147,9 @@ impl Builder {
                     Ok(Told::Unheld) => report.unheld += 1,
                     Ok(Told::Network(network)) => builder.take_registered(report, learnt, network)?,
                     Ok(Told::Organisation { registry, id, name, country }) => {
-                        let registry = builder.registry(registry.as_deref().unwrap_or(merge::ELSEWHERE)).ok_or_else(|| too_many(report))?;
-                        let organisation = builder.organisation(registry, &id);
+                        let registry =
+                            builder.collected.registry(registry.as_deref().unwrap_or(merge::ELSEWHERE)).ok_or_else(|| too_many(report))?;
+                        let organisation = builder.collected.organisation(registry, &id);
                         learnt.title(organisation, OWN_TITLE, &name);
                         learnt.country(organisation, country);
                     }
@@ -277,8 +201,9 @@ impl Builder {
         format: Format,
         read: impl FnOnce(&mut Builder, &mut ReadReport, &mut Learnt) -> Result<(), ReadError>,
     ) -> Result<ReadReport, ReadError> {
-        let Material { registries, organisations, entries, .. } = &self.material;
-        let (registries, organisations, entries, systems) = (registries.len(), organisations.len(), entries.mark(), self.systems.len());
+        let Material { registries, organisations, entries, .. } = &self.collected.material;
+        let (registries, organisations, entries, systems) =
+            (registries.len(), organisations.len(), entries.mark(), self.collected.systems.len());
         let mut report = ReadReport { source: source_name.to_owned(), format: Some(format), ..ReadReport::default() };
         let mut learnt = Learnt::default();
         let outcome = read(self, &mut report, &mut learnt).and_then(|()| {
@@ -293,18 +218,17 @@ impl Builder {
         });
         match outcome {
             Ok((name, report)) => {
-                self.learnt.absorb(learnt);
+                self.collected.learnt.absorb(learnt);
                 if let (Some(name), Some(date)) = (name, &report.date) {
-                    self.material.sources.push(Source { name, date: date.clone() });
+                    self.collected.material.sources.push(Source { name, date: date.clone() });
                 }
                 Ok(report)
             }
             Err(refusal) => {
-                self.material.entries.truncate(entries);
-                self.systems.truncate(systems);
-                self.material.organisations.truncate(organisations);
-                self.material.registries.truncate(registries);
-                self.registry_index.retain(|_, index| usize::from(*index) < registries);
+                self.collected.material.entries.truncate(entries);
+                self.collected.systems.truncate(systems);
+                self.collected.material.organisations.truncate(organisations);
+                self.collected.truncate_registries(registries);
                 Err(refusal)
             }
         }
@@ -314,14 +238,14 @@ impl Builder {
     fn take_record(&mut self, report: &mut ReadReport, record: &Record<'_>) -> Result<(), ReadError> {
         let (Record::Block { held, .. } | Record::Systems { held, .. }) = record;
         let Held { registry, country, holder, date } = *held;
-        let registry = self.registry(registry).ok_or_else(|| too_many(report))?;
-        let organisation = self.organisation(registry, holder);
+        let registry = self.collected.registry(registry).ok_or_else(|| too_many(report))?;
+        let organisation = self.collected.organisation(registry, holder);
         match *record {
             Record::Block { v6, first, last, .. } => {
                 self.push(report, v6, (first, last), registry, country, organisation, Origin::Delegated, date)
             }
             Record::Systems { first, count, .. } => {
-                self.systems.push(Systems { first, count, organisation, country });
+                self.collected.systems.push(Systems { first, count, organisation, country });
                 self.is_within_limits(report)
             }
         }
@@ -336,12 +260,12 @@ impl Builder {
             let latest = learnt.changes.entry(registry.clone()).or_default();
             *latest = date.max(*latest);
         }
-        let told = registry.as_deref().map(|name| self.registry(name).ok_or_else(|| too_many(report))).transpose()?;
+        let told = registry.as_deref().map(|name| self.collected.registry(name).ok_or_else(|| too_many(report))).transpose()?;
         let organisation = match &holder {
             // A holder belongs to some registry; a network may still find a better one around it.
             Some(id) => {
-                let registry = told.or_else(|| self.registry(merge::ELSEWHERE)).ok_or_else(|| too_many(report))?;
-                self.organisation(registry, id)
+                let registry = told.or_else(|| self.collected.registry(merge::ELSEWHERE)).ok_or_else(|| too_many(report))?;
+                self.collected.organisation(registry, id)
             }
             None => INHERITED,
         };
@@ -369,16 +293,16 @@ impl Builder {
         date: u32,
     ) -> Result<(), ReadError> {
         let (place, rank) = (Place { registry, country }, Rank { origin, date });
-        let before = self.material.entries.len();
-        self.material.entries.extend(cut(v6, first, last).map(|prefix| Entry { prefix, place, organisation, rank }));
+        let before = self.collected.material.entries.len();
+        self.collected.material.entries.extend(cut(v6, first, last).map(|prefix| Entry { prefix, place, organisation, rank }));
         report.used += 1;
-        report.prefixes += (self.material.entries.len() - before) as u64;
+        report.prefixes += (self.collected.material.entries.len() - before) as u64;
         self.is_within_limits(report)
     }
 
     /// Checks the limits at every record, so that a file with too many of them is refused before it fills the memory.
     fn is_within_limits(&self, report: &ReadReport) -> Result<(), ReadError> {
-        let size = self.material.entries.len().max(self.material.organisations.len()).max(self.systems.len());
+        let size = self.collected.material.entries.len().max(self.collected.material.organisations.len()).max(self.collected.systems.len());
         if size > MAX_SUBNETS { Err(too_many(report)) } else { Ok(()) }
     }
 
@@ -400,9 +324,9 @@ impl Builder {
         if !is_holder(holder) {
             return Err(FurtherPrefixError::Organisation(subnet));
         }
-        let registry = self.registry(registry).ok_or_else(bad_registry)?;
-        let organisation = self.organisation(registry, holder);
-        self.material.entries.push(Entry {
+        let registry = self.collected.registry(registry).ok_or_else(bad_registry)?;
+        let organisation = self.collected.organisation(registry, holder);
+        self.collected.material.entries.push(Entry {
             prefix: Prefix::from(&subnet),
             place: Place { registry, country },
             organisation,
@@ -413,23 +337,8 @@ impl Builder {
 
     /// Makes the tree of all that was read.
     pub fn finish(mut self) -> Result<Hierarchy, AssemblyError> {
-        self.merge()?;
-        assemble(self.material)
-    }
-
-    /// The number of a registry, or none when there are more than can be numbered.
-    fn registry(&mut self, name: &str) -> Option<u16> {
-        if let Some(index) = self.registry_index.get(name) {
-            return Some(*index);
-        }
-        let index = u16::try_from(self.material.registries.len()).ok().filter(|i| *i < UNTOLD)?;
-        self.material.registries.push(name.to_owned());
-        self.registry_index.insert(name.to_owned(), index);
-        Some(index)
-    }
-
-    fn organisation(&mut self, registry: u16, id: &str) -> u32 {
-        self.material.organisations.number(registry, id)
+        self.collected.merge()?;
+        assemble(self.collected.material)
     }
 
     /// The stand-in for whoever holds an AS number: who that is, is known only when all files are read.
@@ -437,8 +346,8 @@ impl Builder {
         if asn == 0 {
             return INHERITED;
         }
-        let organisation = self.organisation(UNTOLD, &format!("AS{asn}"));
-        self.material.organisations.set_asn(organisation, asn);
+        let organisation = self.collected.organisation(UNTOLD, &format!("AS{asn}"));
+        self.collected.material.organisations.set_asn(organisation, asn);
         organisation
     }
 }

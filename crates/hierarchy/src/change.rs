@@ -5,7 +5,8 @@
 
 use super::{
     delegated,
-    tree::{Hierarchy, Position, Source},
+    source::Source,
+    tree::{Hierarchy, Position},
 };
 use serde::Serialize;
 use std::{collections::BTreeMap, fmt};

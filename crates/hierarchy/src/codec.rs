@@ -1,14 +1,14 @@
 //! How is a hierarchy written down? Columns in depth-first order, small numbers as varints: one byte string for one content.
 
 use super::{
-    assemble::{MAX_ORGANISATIONS, MAX_SUBNETS},
     columns::{Columns, Organisations},
     holders::Holder,
-    image::View,
     layout::Section,
-    prefix::Prefix,
-    tree::{Place, V6_LENGTH},
-    verify::{MAX_TEXT, well_formed},
+    limits::{MAX_ORGANISATIONS, MAX_SUBNETS, MAX_TEXT},
+    prefix::{Prefix, V6_LENGTH},
+    source::Place,
+    verify::well_formed,
+    view::View,
 };
 use sha2::{Digest, Sha256};
 

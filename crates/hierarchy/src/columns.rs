@@ -2,8 +2,8 @@
 
 use super::{
     holders::Holder,
-    prefix::Prefix,
-    tree::{Place, Source, V6_LENGTH},
+    prefix::{Prefix, V6_LENGTH},
+    source::{Place, Source},
 };
 
 /// The content of a hierarchy; everything else follows from it.

@@ -1,6 +1,6 @@
 //! How are millions of prefixes held while they are read? In two plain tables, 20 bytes an IPv4 prefix and 32 an IPv6 prefix.
 
-use super::{prefix::Prefix, tree::Place};
+use super::{prefix::Prefix, source::Place};
 use std::cmp::{Ordering, Reverse};
 
 /// The kind of file that a prefix comes from; later variants take precedence over earlier ones.

@@ -1,13 +1,13 @@
 //! Which networks lie inside the blocks? Readers of tables: nested networks (`prefix,country,asn,name`) and countries (`first,last,country`).
 
 use super::{
-    asn::range,
+    cells::{name, prefix, range, says_nothing, system},
     delegated::country,
     lines::{fields, text_lines},
-    prefix::{Prefix, SHORTEST, family_bits},
+    prefix::{Prefix, SHORTEST},
     report::{LineError, ReadError, ReadReport},
 };
-use std::{io::BufRead, net::IpAddr};
+use std::io::BufRead;
 
 /// One line of a table of networks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,37 +20,6 @@ pub(super) struct Network {
     pub name: String,
 }
 
-/// Reads `192.0.2.0/24`, and `192.0.2/24` as LACNIC writes it.
-pub(super) fn prefix(text: &str) -> Result<Prefix, LineError> {
-    let (address, length) = text.split_once('/').ok_or(LineError::Start)?;
-    let length: u8 = length.trim().parse().map_err(|_| LineError::Count)?;
-    let address = address.trim();
-    let dots = address.bytes().filter(|b| *b == b'.').count();
-    let address =
-        if address.contains(':') || dots == 3 { address.parse() } else { format!("{address}{}", ".0".repeat(3 - dots.min(3))).parse() };
-    let (v6, first) = match address.map_err(|_| LineError::Start)? {
-        IpAddr::V4(ip) => (false, u128::from(ip.to_bits())),
-        IpAddr::V6(ip) => (true, ip.to_bits()),
-    };
-    let host_bits = family_bits(v6).checked_sub(length).ok_or(LineError::PrefixTooLong)?;
-    if first.trailing_zeros() < u32::from(host_bits) && first != 0 {
-        return Err(LineError::HostBits);
-    }
-    Ok(Prefix { v6, first, length })
-}
-
-/// An AS number as a table writes it: 0 for none.
-pub(super) fn system(text: &str) -> Result<u32, LineError> {
-    let digits = text.strip_prefix("AS").unwrap_or(text);
-    if text.is_empty() { Ok(0) } else { digits.parse().map_err(|_| LineError::System) }
-}
-
-/// A name that can be stored and shown.
-pub(super) fn name(text: &str) -> String {
-    let plain: String = text.chars().filter(|c| !c.is_control()).take(60).collect();
-    plain.trim().to_owned()
-}
-
 fn network(line: &str) -> Result<Network, LineError> {
     let ([written, country_code, asn], called) = fields::<3>(line);
     let prefix = prefix(written)?;
@@ -59,12 +28,6 @@ fn network(line: &str) -> Result<Network, LineError> {
     }
     let country = country(country_code).ok_or(LineError::Country)?;
     Ok(Network { prefix, country, asn: system(asn)?, name: name(&called) })
-}
-
-/// Whether a line says nothing: a comment, or the names of the columns.
-pub(super) fn says_nothing(report: &ReadReport, line: &str) -> bool {
-    let heading = || report.lines == 1 && !line.contains(|c: char| c.is_ascii_digit()) && line.contains([',', '\t']);
-    line.is_empty() || line.starts_with('#') || heading()
 }
 
 /// Reads a whole table of networks, handing every one to `take`; the report is not judged yet.

@@ -1,6 +1,5 @@
 //! How is a range of addresses written as prefixes? Numbers for addresses, and the cutting of ranges at prefix boundaries.
 
-use super::tree::V6_LENGTH;
 use nearcrawl_model::subnet::Subnet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -15,6 +14,9 @@ pub(super) struct Prefix {
     /// Length in bits.
     pub length: u8,
 }
+
+/// What is added to the length of an IPv6 prefix where only the length is stored.
+pub(super) const V6_LENGTH: u8 = 64;
 
 /// The shortest prefix that is believed: nobody holds more than an eighth of an address space.
 pub(super) const SHORTEST: u8 = 3;

@@ -7,8 +7,8 @@
 //! Descriptions (`descr:`, `Comment:`) are not read, because they may name persons.
 
 use super::{
+    cells::{name, prefix},
     delegated::{MAX_HOLDER, country, date, is_registry},
-    networks::{name, prefix},
     objects::{Class, Object},
     prefix::SHORTEST,
     report::LineError,

@@ -10,10 +10,11 @@
 
 use super::{
     codec::{Malformed, content_hash, decode, encode, measure},
-    image::ImageError,
     label::{LABEL_LENGTH, Label},
+    source::Source,
     tables,
-    tree::{Hierarchy, Source},
+    tree::Hierarchy,
+    view::{self, ImageError},
 };
 use sha2::{Digest, Sha256};
 use std::{
@@ -101,7 +102,7 @@ pub fn pack(hierarchy: &Hierarchy) -> Vec<u8> {
 
 /// Reads a snapshot file, or an image. The hash is computed anew, never taken from the file.
 pub fn unpack(bytes: &[u8]) -> Result<Hierarchy, SnapshotError> {
-    if bytes.starts_with(super::image::MAGIC) {
+    if bytes.starts_with(view::MAGIC) {
         return Ok(Hierarchy::open(Arc::new(bytes.to_vec()))?);
     }
     let label = Label::of(bytes);
@@ -165,7 +166,7 @@ pub(super) fn read_unpacked(bytes: &[u8]) -> Result<Hierarchy, SnapshotError> {
     }
     let mut columns = decode(content)?;
     columns.sources = postcard::from_bytes::<Vec<Source>>(sources).map_err(|_| SnapshotError::Malformed("its sources cannot be read"))?;
-    let hierarchy = tables::build(columns).map_err(|why| SnapshotError::Malformed(why.reason()))?;
+    let hierarchy = tables::build(columns).map(Hierarchy::of).map_err(|why| SnapshotError::Malformed(why.reason()))?;
     // Whatever else the content says than its tree would be written as, it was not canonical.
     if hierarchy.hash() != content_hash(content) {
         return Err(SnapshotError::Malformed("its content is not in canonical form"));

@@ -1,6 +1,9 @@
 //! How large is the hierarchy? Counts by level and registry, height and memory.
 
-use super::tree::{Hierarchy, OrganisationId, Position, Source};
+use super::{
+    source::Source,
+    tree::{Hierarchy, OrganisationId, Position},
+};
 use serde::Serialize;
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,14 +1,14 @@
 //! Which tables follow from the content? Parents, groups, members and look-up tables, written straight into the image.
 
 use super::{
-    assemble::MAX_SUBNETS,
     columns::Columns,
-    image::{Draft, ImageError},
+    image::Draft,
     layout::{Counts, Section},
+    limits::MAX_SUBNETS,
     lookup::{NOBODY, upper, v4_slot, v4_slot_bits, v6_slot, v6_slot_bits},
     prefix::Prefix,
     segments::flatten,
-    tree::Hierarchy,
+    view::{ImageError, View},
 };
 
 /// Bits of a position within a sort key.
@@ -157,7 +157,7 @@ fn v6_table(columns: &Columns, walk: &Walk, uppers: &[u32], draft: &mut Draft) {
 
 /// Makes the image. The columns may come from strangers: their indices must be in range and their prefixes well-formed, all else is
 /// found by the check of what was made.
-pub(super) fn build(columns: Columns) -> Result<Hierarchy, ImageError> {
+pub(super) fn build(columns: Columns) -> Result<View, ImageError> {
     let written = |list: &dyn Fn() -> postcard::Result<Vec<u8>>| list().map_err(|_| ImageError::Damaged("a list cannot be written"));
     let registries = written(&|| postcard::to_stdvec(&columns.registries))?;
     let sources = written(&|| postcard::to_stdvec(&columns.sources))?;

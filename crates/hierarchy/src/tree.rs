@@ -1,11 +1,12 @@
 //! What is known of a subnet? The immutable hierarchy: sorted arrays by position, and every question that is asked of it.
 
 use super::{
-    image::View,
     label::Label,
     layout::Section,
     lookup::NOBODY,
     prefix::{Prefix, number},
+    source::{Place, Source},
+    view::View,
 };
 use nearcrawl_model::subnet::Subnet;
 use serde::{Deserialize, Serialize};
@@ -65,31 +66,12 @@ pub struct Step {
     pub range: Range<u32>,
 }
 
-/// A source of the hierarchy, for people; not part of the hash.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Source {
-    /// The registry or data set.
-    pub name: String,
-    /// Its date as the file says it (YYYYMMDD for registries).
-    pub date: String,
-}
-
-/// A registry and a country within it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Place {
-    pub registry: u16,
-    pub country: [u8; 2],
-}
-
 /// The tree: a cheap view of an image that is shared by all copies. Immutable; the image has about 45 bytes a subnet and 60 an
 /// organisation.
 #[derive(Clone)]
 pub struct Hierarchy {
     view: Arc<View>,
 }
-
-/// What marks the length of an IPv6 prefix in `lengths`.
-pub(super) const V6_LENGTH: u8 = 64;
 
 impl std::fmt::Debug for Hierarchy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -7,16 +7,13 @@
 //! them; and so on, upwards.
 
 use super::{
-    assemble::{DEEPEST_NESTING, MAX_ORGANISATIONS, MAX_SUBNETS},
-    image::{ImageError, View},
     layout::Section,
+    limits::{MAX_NESTING, MAX_ORGANISATIONS, MAX_SUBNETS, MAX_TEXT},
     lookup::{NOBODY, upper, v4_slot_bits, v6_slot, v6_slot_bits},
-    prefix::{Prefix, SHORTEST, family_bits},
-    tree::{Place, V6_LENGTH},
+    prefix::{Prefix, SHORTEST, V6_LENGTH, family_bits},
+    source::Place,
+    view::{ImageError, View},
 };
-
-/// The longest text in a hierarchy (an organisation's id or name), in bytes.
-pub(super) const MAX_TEXT: usize = 255;
 
 type Checked = Result<(), ImageError>;
 
@@ -96,7 +93,7 @@ fn tree(view: &View) -> Checked {
     let lengths: &[u8] = view.section(Section::Lengths);
     let kinds = [Section::OrganisationStarts, Section::CountryStarts, Section::RegistryStarts];
     let mut starts = kinds.map(|kind| view.section::<u32>(kind).iter());
-    let mut around: Vec<(u32, Prefix)> = Vec::with_capacity(DEEPEST_NESTING + 1);
+    let mut around: Vec<(u32, Prefix)> = Vec::with_capacity(MAX_NESTING + 1);
     let mut group: Option<(u16, u32)> = None;
     let mut before: Option<Prefix> = None;
     let mut next_long = 0;
@@ -111,7 +108,7 @@ fn tree(view: &View) -> Checked {
         must(holders[p] < view.counts.organisations, "a subnet has no organisation")?;
         while around.pop_if(|(_, a)| !a.covers(&prefix)).is_some() {}
         must(parents[p] == around.last().map_or(NOBODY, |a| a.0), "a subnet hangs beneath another than its parent")?;
-        must(around.len() <= DEEPEST_NESTING, "its subnets are nested too deep")?;
+        must(around.len() <= MAX_NESTING, "its subnets are nested too deep")?;
         let here = (place_of[p], holders[p]);
         if around.is_empty() && group != Some(here) {
             must(group.is_none_or(|g| g < here), "its subnets are not in order")?;

@@ -1,10 +1,6 @@
-//! Does a record add up? What became of every known URL, what changed since the run before, and what each level cost and brought.
+//! What changed since the run before, and what did each level of a site cost and bring?
 
-use super::{
-    record::{RunState, ServerRecord},
-    time::Millis,
-    view::counted,
-};
+use super::{time::Millis, view::counted};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -72,32 +68,5 @@ impl LevelCounts {
         self.bytes = self.bytes.saturating_sub(other.bytes);
         self.busy_ms = self.busy_ms.saturating_sub(other.busy_ms);
         self.external_hosts = self.external_hosts.saturating_sub(other.external_hosts);
-    }
-}
-
-impl ServerRecord {
-    /// What became of the URLs known: each is counted once.
-    pub fn accounted(&self) -> u64 {
-        let cut = self.cut_by_depth + self.cut_by_script + self.cut_by_yield;
-        self.fetched + self.unanswered + self.refused_by_robots + cut + self.set_aside + self.waiting
-    }
-
-    /// How whole the run is, in words.
-    pub fn completeness(&self) -> String {
-        let mut rest = Vec::new();
-        let mut more = |count: u64, what: &str| {
-            if count > 0 {
-                rest.push(format!("{count} {what}"));
-            }
-        };
-        more(self.refused_by_robots, "refused by robots.txt");
-        more(self.unanswered, "failed");
-        more(self.cut_by_depth, "cut by the depth limit");
-        more(self.cut_by_script, "cut by the limit of one URL per script");
-        more(self.cut_by_yield, "left out by the yield rule");
-        more(self.set_aside, "set aside");
-        more(self.waiting, if self.state == RunState::PausedByBudget { "waiting because the page budget is used up" } else { "waiting" });
-        let rest = if rest.is_empty() { String::new() } else { format!(", {}", rest.join(", ")) };
-        format!("Of {} known, {} fetched ({}){rest}.", counted(self.known, "URL"), self.fetched, counted(self.pages, "page"))
     }
 }

@@ -3,8 +3,7 @@
 
 use super::{
     evaluation::Evaluated,
-    fingerprint::Fingerprint,
-    links::Links,
+    links::{Link, Links},
     revisit::Validators,
     time::Millis,
     url::{Host, PageUrl},
@@ -111,15 +110,6 @@ pub enum FetchOutcome {
     Status(u16),
     /// No usable answer: the request failed for this reason.
     Failed(FetchError),
-}
-
-/// A link of a page: its resolved URL, and the URL's fingerprint under the swarm's key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
-    /// The resolved URL.
-    pub url: PageUrl,
-    /// The keyed fingerprint of the URL's text.
-    pub fingerprint: Fingerprint,
 }
 
 /// What was read from a page.

@@ -12,6 +12,7 @@ pub mod edition;
 pub mod evaluation;
 pub mod fetch;
 pub mod fingerprint;
+pub mod former;
 pub mod ids;
 pub mod journal;
 pub mod links;

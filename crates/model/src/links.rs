@@ -1,11 +1,19 @@
 //! What does a page link to? All URLs of a page in one allocation, because most of them are known already and are dropped soon.
 
 use super::{
-    fetch::Link,
     fingerprint::Fingerprint,
-    url::{LinkBase, Parts, QueryEncoding, UrlError, UrlRef},
+    url::{LinkBase, PageUrl, Parts, QueryEncoding, UrlError, UrlRef},
 };
 use std::fmt;
+
+/// A link of a page: its resolved URL, and the URL's fingerprint under the swarm's key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The resolved URL.
+    pub url: PageUrl,
+    /// The keyed fingerprint of the URL's text.
+    pub fingerprint: Fingerprint,
+}
 
 /// Links in the order in which they were named, each a URL and its fingerprint.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -89,7 +97,6 @@ impl fmt::Debug for Links {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::url::PageUrl;
 
     #[test]
     fn links_are_what_was_added_and_what_is_refused_or_left_out_leaves_no_trace() {

@@ -6,6 +6,7 @@ use super::{
     fetch::FetchError,
     time::{Millis, WallTime},
     url::Host,
+    view::counted,
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, net::IpAddr};
@@ -148,5 +149,30 @@ impl ServerRecord {
     /// What went wrong most often, if something did.
     pub fn main_failure(&self) -> Option<FetchError> {
         self.by_failure.iter().max_by_key(|(_, count)| **count).map(|(failure, _)| *failure)
+    }
+
+    /// What became of the URLs known: each is counted once.
+    pub fn accounted(&self) -> u64 {
+        let cut = self.cut_by_depth + self.cut_by_script + self.cut_by_yield;
+        self.fetched + self.unanswered + self.refused_by_robots + cut + self.set_aside + self.waiting
+    }
+
+    /// How whole the run is, in words.
+    pub fn completeness(&self) -> String {
+        let mut rest = Vec::new();
+        let mut more = |count: u64, what: &str| {
+            if count > 0 {
+                rest.push(format!("{count} {what}"));
+            }
+        };
+        more(self.refused_by_robots, "refused by robots.txt");
+        more(self.unanswered, "failed");
+        more(self.cut_by_depth, "cut by the depth limit");
+        more(self.cut_by_script, "cut by the limit of one URL per script");
+        more(self.cut_by_yield, "left out by the yield rule");
+        more(self.set_aside, "set aside");
+        more(self.waiting, if self.state == RunState::PausedByBudget { "waiting because the page budget is used up" } else { "waiting" });
+        let rest = if rest.is_empty() { String::new() } else { format!(", {}", rest.join(", ")) };
+        format!("Of {} known, {} fetched ({}){rest}.", counted(self.known, "URL"), self.fetched, counted(self.pages, "page"))
     }
 }

@@ -11,6 +11,7 @@ mod entities;
 mod raw_text;
 mod references;
 mod resolve;
+pub(crate) mod tag;
 pub(crate) mod tokens;
 
 #[cfg(test)]
@@ -20,6 +21,7 @@ pub use directives::{Directives, PRODUCT_TOKEN};
 
 use charset::Charset;
 use nearcrawl_model::{fetch::PageFacts, fingerprint::FingerprintKey, links::Links, url::PageUrl};
+use resolve::LeftOut;
 use std::borrow::Cow;
 
 /// How much of a page is kept.
@@ -35,17 +37,6 @@ impl Default for ScanLimits {
     fn default() -> Self {
         ScanLimits { links: 10_000, references: 40_000 }
     }
-}
-
-/// What was left out of a page's links, and why.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LeftOut {
-    /// References that are no URL to be crawled: other schemes, malformed, too long, traps.
-    pub refused: u32,
-    /// References to pictures and other files of the same host, which are no pages.
-    pub media: u32,
-    /// References beyond the limits.
-    pub cut: u32,
 }
 
 /// A page as text, in the encoding that it or its header declares.

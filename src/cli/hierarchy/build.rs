@@ -1,6 +1,6 @@
 //! `hierarchy build`: how do files become a snapshot?
 
-use super::{HierarchyError, look, print};
+use super::{HierarchyError, look, print::print};
 use crate::io::{
     snapshot::{self, FileError},
     text,

@@ -1,6 +1,6 @@
 //! `hierarchy fetch`: how do the registries' newest files get here?
 
-use super::{HierarchyError, print};
+use super::{HierarchyError, print::print};
 use crate::{
     cli::run::ConfigArgs,
     io::{

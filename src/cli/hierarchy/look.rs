@@ -1,6 +1,6 @@
 //! `hierarchy show`, `stats` and `diff`: what does a hierarchy say?
 
-use super::{HierarchyError, print};
+use super::{HierarchyError, print::print};
 use crate::io::snapshot;
 use clap::Args;
 use nearcrawl_hierarchy::{Diff, Hierarchy, Stats, unpack, world};

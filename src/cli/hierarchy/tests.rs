@@ -2,7 +2,7 @@
 
 use super::*;
 use clap::{CommandFactory, Parser};
-use std::{fs, path::Path};
+use std::{fs, io, path::Path};
 
 #[derive(Debug, Parser)]
 struct TestCli {

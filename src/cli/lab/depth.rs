@@ -4,7 +4,10 @@ pub mod choice;
 mod plot;
 mod report;
 
-use super::{bar, json, write_plot};
+use super::{
+    json,
+    output::{bar, write_plot},
+};
 use crate::cli::{error::CommandError, table::Style};
 use clap::Args;
 use nearcrawl_lab::depth::{Experiment, sensitivity};

@@ -4,7 +4,10 @@ mod choice;
 mod plot;
 mod report;
 
-use super::{bar, files, json, write_plot};
+use super::{
+    files, json,
+    output::{bar, write_plot},
+};
 use crate::cli::{
     error::{CommandError, Exit},
     table::Style,

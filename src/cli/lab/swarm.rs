@@ -1,6 +1,6 @@
 //! `nearcrawl lab swarm`: does a change of the program change what a simulated swarm does?
 
-use super::{bar, json};
+use super::{json, output::bar};
 use crate::cli::error::CommandError;
 use clap::{Args, ValueEnum};
 use nearcrawl_lab::swarm::trial::{Faults, MAX_MEMBERS, MAX_SUBNETS, Outcome, Trial};

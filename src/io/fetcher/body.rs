@@ -8,7 +8,7 @@ use super::{
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use nearcrawl_model::fetch::FetchError;
-use std::{io, time::Instant};
+use std::{error::Error as _, io, time::Instant};
 use tokio::{sync::SemaphorePermit, time::timeout_at};
 
 /// What reading a body came to.
@@ -118,9 +118,21 @@ pub async fn drain(mut body: Incoming, limits: &FetchLimits) -> (u64, bool) {
 
 /// A body that breaks off was closed by the server; one whose framing is wrong is not HTTP.
 fn body_failure(error: &hyper::Error) -> FetchError {
-    match super::exchange::io_kind(error) {
+    match io_kind(error) {
         Some(io::ErrorKind::FileTooLarge) => FetchError::BodyTooLarge,
         Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => FetchError::NotHttp,
         _ => FetchError::Closed,
     }
+}
+
+/// The kind of the I/O error at the root of a hyper error.
+pub fn io_kind(error: &hyper::Error) -> Option<io::ErrorKind> {
+    let mut source = error.source();
+    while let Some(inner) = source {
+        if let Some(io) = inner.downcast_ref::<io::Error>() {
+            return Some(io.kind());
+        }
+        source = inner.source();
+    }
+    None
 }

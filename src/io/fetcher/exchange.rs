@@ -1,13 +1,13 @@
 //! What comes of one request on one connection? The request, the head of the answer, its body, and what they mean.
 
 use super::{
-    body::{self, Wanted},
+    body::{self, Wanted, io_kind},
     buffers::{Buffers, LARGE},
     connection::Connection,
     decode::{ACCEPTED, Decoder, Encoding},
     guard, head,
     limits::FetchLimits,
-    micros,
+    units::micros,
 };
 use crate::io::tasks::{self, TaskKind};
 use bytes::Bytes;
@@ -20,9 +20,9 @@ use hyper::{
 };
 use nearcrawl_model::{
     evaluation::{Evaluated, Evaluation, Gate},
-    fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, Link, PageFacts},
+    fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, PageFacts},
     fingerprint::FingerprintKey,
-    links::Links,
+    links::{Link, Links},
     revisit::content_of,
     time::Millis,
     url::PageUrl,
@@ -114,18 +114,6 @@ pub async fn ask(
 
 fn came_or_not(connection: &Connection, error: hyper::Error) -> NoHead {
     if connection.meter.read() == 0 { NoHead::NothingCame(error) } else { NoHead::Broken(error) }
-}
-
-/// The kind of the I/O error at the root of a hyper error.
-pub fn io_kind(error: &hyper::Error) -> Option<io::ErrorKind> {
-    let mut source = error.source();
-    while let Some(inner) = source {
-        if let Some(io) = inner.downcast_ref::<io::Error>() {
-            return Some(io.kind());
-        }
-        source = inner.source();
-    }
-    None
 }
 
 /// What it means that no head came. `ended` is what the connection itself died of, where that is known.

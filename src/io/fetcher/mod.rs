@@ -4,6 +4,7 @@
 
 mod body;
 mod buffers;
+mod config;
 mod connection;
 mod decode;
 pub mod dial;
@@ -13,8 +14,11 @@ mod head;
 mod lanes;
 mod limits;
 pub mod tls;
+mod units;
 
+pub use config::{FetcherConfig, FetcherConfigError};
 pub use limits::FetchLimits;
+pub(crate) use units::{micros, millis};
 
 use super::tasks::{self, TaskKind};
 use buffers::Buffers;
@@ -25,12 +29,10 @@ use lanes::Lanes;
 use nearcrawl_model::{
     address::AddressPolicy,
     fetch::{FetchError, FetchOrder, FetchOutcome, FetchReport},
-    fingerprint::FingerprintKey,
     time::Millis,
 };
 use std::{
     net::{IpAddr, SocketAddr},
-    path::PathBuf,
     sync::{
         Arc, Weak,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -38,42 +40,6 @@ use std::{
     time::{Duration, Instant},
 };
 pub use tls::WebTls;
-
-/// How the fetcher introduces itself, from where, and what it puts up with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FetcherConfig {
-    /// The `User-Agent`. Its first word, up to a `/`, is what robots rules call us.
-    pub user_agent: String,
-    /// The `From` header, an e-mail address; none sends none.
-    pub from: Option<String>,
-    /// The local address that connections are made from.
-    pub source_address: Option<IpAddr>,
-    /// The time and size limits of a request.
-    pub limits: FetchLimits,
-    /// The key of the fingerprints of links.
-    pub key: FingerprintKey,
-    /// Whether failures are looked for in pages.
-    pub evaluate: bool,
-}
-
-/// Why a fetcher or prober cannot be made.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FetcherConfigError {
-    /// The user agent cannot be sent.
-    #[error("the user agent {0:?} cannot stand in a header: use visible ASCII characters")]
-    UserAgent(String),
-    /// The address to write to cannot be sent.
-    #[error("the contact {0:?} cannot stand in a header: use visible ASCII characters")]
-    From(String),
-    /// A file of authorities cannot be used.
-    #[error("{path}: {why}")]
-    Authority {
-        /// The file's path.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
-}
 
 /// A value that can stand in a header, none for what cannot or is empty.
 pub(crate) fn header_value(text: &str) -> Option<HeaderValue> {
@@ -302,16 +268,6 @@ fn failed(failure: FetchError, took: Duration) -> Exchange {
         retry_after: None,
         reusable: false,
     }
-}
-
-/// Whole milliseconds, rounded up: politeness multiplies this, and nothing takes no time.
-pub(crate) fn millis(time: Duration) -> Millis {
-    Millis::try_from(time.as_micros().div_ceil(1000)).unwrap_or(Millis::MAX)
-}
-
-/// A duration in whole microseconds, at most [`u32::MAX`].
-pub(crate) fn micros(time: Duration) -> u32 {
-    u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
 }
 
 fn report(order: FetchOrder, exchange: Exchange) -> FetchReport {

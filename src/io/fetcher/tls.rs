@@ -1,6 +1,6 @@
 //! Is the server at the other end the host we mean? TLS with the web's roots, HTTP/1.1 only, sessions resumed.
 
-use super::FetcherConfigError;
+use super::config::FetcherConfigError;
 use nearcrawl_model::{fetch::FetchError, url::Host};
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
 use tokio::net::TcpStream;

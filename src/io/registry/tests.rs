@@ -1,6 +1,7 @@
 //! Do files arrive whole, in spite of lines that break, files that change meanwhile, and servers that misbehave? Against a real server on loopback.
 
 use super::*;
+use reqwest::{StatusCode, Url};
 use std::{
     fs,
     io::{BufRead, BufReader, Write},

@@ -1,7 +1,8 @@
 //! What is one attempt? Ask for what is missing, write it down as it comes, and believe it only when it is all there and right.
 
 use super::{
-    Arrival, Download, DownloadError, DownloadLimits, DownloadStep, Trouble, checksum,
+    checksum,
+    download::{Arrival, Download, DownloadError, DownloadLimits, DownloadStep, Trouble},
     notes::{Notes, with_ending},
 };
 use reqwest::{Client, Response, StatusCode, header};

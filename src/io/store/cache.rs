@@ -16,7 +16,7 @@ use super::{
 };
 use nearcrawl_model::{
     fingerprint::Fingerprint,
-    revisit::{Former, FormerRow},
+    former::{Former, FormerRow},
     seen::{PageState, SeenAnswer, SeenBatch},
 };
 use rocksdb::{DB, Direction, IteratorMode, WriteBatch};

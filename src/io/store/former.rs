@@ -3,10 +3,9 @@
 use super::columns::Column;
 use super::{database::Database, error::StoreError, journal::ReadFault};
 use nearcrawl_model::{
-    fetch::Link,
     fingerprint::Fingerprint,
-    links::Links,
-    revisit::{Former, FormerPage, FormerRow},
+    former::{Former, FormerPage, FormerRow},
+    links::{Link, Links},
     url::PageUrl,
 };
 use rocksdb::{DB, WriteBatch};

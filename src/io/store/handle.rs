@@ -17,9 +17,9 @@ use crate::io::tasks::{self, TaskKind};
 use nearcrawl_model::{
     claim::SignedClaim,
     fingerprint::Fingerprint,
+    former::{Former, FormerRow},
     ids::SiteNumber,
     journal::{JournalKey, JournalRow},
-    revisit::{Former, FormerRow},
     seen::{PageState, SeenAnswer, SeenBatch},
     subnet::Subnet,
 };

@@ -1,5 +1,7 @@
 //! How do people and programs talk to a running node? Over HTTP on loopback: JSON, metrics, an OpenAPI description and one page.
 
+mod context;
+mod description;
 mod error;
 #[cfg(test)]
 pub(crate) mod fake;
@@ -18,34 +20,21 @@ use axum::{
     middleware,
     routing::{get, post},
 };
+use context::Context;
 pub use error::ErrorView;
 use listener::Limited;
-pub use routes::SeedsBody;
+pub use routes::{MAX_ROWS, MAX_SEEDS, SeedsBody};
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::watch};
-use utoipa::OpenApi;
 
 /// The largest body that is accepted, in bytes.
 pub const MAX_BODY: usize = 1 << 20;
-
-/// The most starting points that one request may name.
-pub const MAX_SEEDS: usize = 10_000;
-
-/// The most rows that one answer has.
-pub const MAX_ROWS: usize = 10_000;
 
 /// How long the API is left alone after serving it failed.
 const SERVE_AGAIN: Duration = Duration::from_millis(500);
 
 /// Connections that may be open at once; the next one waits.
 pub const MAX_CONNECTIONS: usize = 128;
-
-/// What every handler can reach.
-#[derive(Clone)]
-struct Context {
-    queries: QueryHandle,
-    metrics: Arc<Metrics>,
-}
 
 /// Why the API cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -140,29 +129,6 @@ pub async fn serve(
     Api::bind(listen).await?.serve(queries, metrics, shutdown).await
 }
 
-/// The description of all routes.
-#[derive(OpenApi)]
-#[openapi(
-    info(title = "nearcrawl", description = "A running access point: what it does, what the swarm knows, and starting points for more."),
-    paths(
-        routes::status,
-        routes::members,
-        routes::ownership,
-        routes::results,
-        routes::why,
-        routes::servers,
-        routes::seeds,
-        routes::leave,
-        routes::hand_over,
-        routes::openapi,
-        routes::metrics,
-        page::index,
-        page::bot
-    ),
-    components(schemas(nearcrawl_model::plan::Plan))
-)]
-struct Description;
-
 fn router(context: Context, address: SocketAddr) -> Router {
     Router::new()
         .route("/api/status", get(routes::status))
@@ -174,7 +140,7 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/seeds", post(routes::seeds))
         .route("/api/leave", post(routes::leave))
         .route("/api/move", post(routes::hand_over))
-        .route("/openapi.json", get(routes::openapi))
+        .route("/openapi.json", get(description::openapi))
         .route("/metrics", get(routes::metrics))
         .route("/", get(page::index))
         .route("/bot", get(page::bot))

@@ -1,6 +1,6 @@
 //! The pages for browsers: one that shows the node's state, and a text for owners of web sites.
 
-use super::{Context, error::RequestError};
+use super::{context::Context, error::RequestError};
 use crate::node::query::Query;
 use axum::{
     extract::{Path, State},

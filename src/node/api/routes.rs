@@ -1,7 +1,7 @@
 //! What can be asked over HTTP? Each route is one query to the node, or a document about the API itself.
 
 use super::{
-    Context, Description, MAX_ROWS, MAX_SEEDS,
+    context::Context,
     error::{ErrorView, RequestError},
 };
 use crate::node::query::Query;
@@ -20,7 +20,13 @@ use nearcrawl_model::{
     view::{LeaveView, MemberView, MoveView, OwnershipView, ResultsView, SeedView, ServersPage, StatusView, Subject, WhyView},
 };
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, OpenApi, ToSchema};
+use utoipa::{IntoParams, ToSchema};
+
+/// The most starting points that one request may name.
+pub const MAX_SEEDS: usize = 10_000;
+
+/// The most rows that one answer has.
+pub const MAX_ROWS: usize = 10_000;
 
 /// A query string that axum read, or could not read.
 type Asked<T> = Result<QueryString<T>, QueryRejection>;
@@ -188,7 +194,7 @@ pub struct MoveBody {
     to: AccessPoint,
 }
 
-/// Executor a subnet of this access point over to another one.
+/// Hand a subnet of this access point over to another one.
 #[utoipa::path(post, path = "/api/move", request_body = MoveBody,
     responses((status = 200, body = MoveView), (status = 400, body = ErrorView), (status = 415, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn hand_over(State(context): State<Context>, body: Bytes) -> Result<Json<MoveView>, RequestError> {
@@ -196,12 +202,6 @@ pub async fn hand_over(State(context): State<Context>, body: Bytes) -> Result<Js
     let MoveBody { subnet, to } =
         serde_json::from_slice(&body).map_err(|why| RequestError::bad_request(format!("the body: {why}"), hint))?;
     Ok(Json(context.queries.ask(|reply| Query::Move { subnet, to, reply }).await?))
-}
-
-/// The description of this API.
-#[utoipa::path(get, path = "/openapi.json", responses((status = 200, description = "OpenAPI 3.1")))]
-pub async fn openapi() -> Json<utoipa::openapi::OpenApi> {
-    Json(Description::openapi())
 }
 
 /// Counters and gauges for Prometheus.

@@ -1,6 +1,6 @@
 //! Does the API keep its promises over real sockets?
 
-use super::{Api, Description, error::ErrorView, fake::FakeNode};
+use super::{Api, description::Description, error::ErrorView, fake::FakeNode};
 use crate::{
     io::tasks::{self, TaskKind},
     node::{

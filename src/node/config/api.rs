@@ -1,6 +1,6 @@
 //! Where can people on this machine ask the daemon?
 
-use super::reader::{Parsed, Section};
+use super::{reader::Section, values::Parsed};
 use std::net::{Ipv4Addr, SocketAddr};
 use toml::de::DeValue;
 

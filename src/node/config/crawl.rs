@@ -1,8 +1,8 @@
 //! How does the daemon visit servers, and which does it never visit?
 
 use super::{
-    reader::{Parsed, Section},
-    values,
+    reader::Section,
+    values::{self, Parsed},
 };
 use ipnetwork::IpNetwork;
 use nearcrawl_core::crawl::site::yields::Price;

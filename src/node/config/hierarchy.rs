@@ -1,8 +1,8 @@
 //! Which map of the address space does the daemon use, and where do its makers' files come from?
 
 use super::{
-    reader::{Parsed, Section},
-    values,
+    reader::Section,
+    values::{self, Parsed},
 };
 use ipnetwork::IpNetwork;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! What does the daemon log, and where?
 
 use super::{
-    reader::{Parsed, Section},
-    values,
+    reader::Section,
+    values::{self, Parsed},
 };
 use toml::de::DeValue;
 

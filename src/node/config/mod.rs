@@ -38,7 +38,7 @@ pub use store::StoreConfig;
 pub use swarm::{Readers, SwarmConfig};
 pub use timers::TimersConfig;
 
-use reader::{Parsed, Reader, line_of};
+use reader::{Reader, line_of};
 use std::{
     fs,
     net::IpAddr,
@@ -46,6 +46,7 @@ use std::{
 };
 use surroundings::Surroundings;
 use toml::de::{DeTable, DeValue};
+use values::Parsed;
 
 /// Where the packaged service keeps its configuration.
 pub const SERVICE_CONFIG: &str = "/etc/nearcrawl/nearcrawl.toml";

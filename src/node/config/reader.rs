@@ -1,14 +1,15 @@
 //! What does the file say, key by key? Reads a parsed document against the keys that are asked for, and remembers every problem.
 
-use super::{error::Problem, renamed};
+use super::{
+    error::Problem,
+    renamed,
+    values::{Parsed, text},
+};
 use std::path::{Path, PathBuf};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
 };
-
-/// What a value parser answers: the value, or what is wrong and what is allowed.
-pub(super) type Parsed<T> = Result<T, String>;
 
 /// How much of a wrong value a message repeats, in characters.
 const MAX_QUOTE: usize = 60;
@@ -151,13 +152,13 @@ impl<'a> Section<'_, 'a> {
     /// Like [`Section::take`] for a path: relative ones are relative to the configuration's own directory.
     pub(super) fn path(&mut self, key: &'static str) -> Option<PathBuf> {
         let directory = self.reader.directory.clone();
-        self.take(key, None, |value| super::values::text(value).map(|text| Some(directory.join(text))))
+        self.take(key, None, |value| text(value).map(|text| Some(directory.join(text))))
     }
 
     /// Like [`Section::list`] for paths.
     pub(super) fn paths(&mut self, key: &'static str) -> Vec<PathBuf> {
         let directory = self.reader.directory.clone();
-        self.list(key, Vec::new(), |value| super::values::text(value).map(|text| directory.join(text)))
+        self.list(key, Vec::new(), |value| text(value).map(|text| directory.join(text)))
     }
 
     /// Reports values that are allowed alone but not together; the line is that of the first of `keys` that is there.

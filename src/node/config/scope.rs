@@ -1,8 +1,8 @@
 //! Which external hosts, found by links, become starting hosts of their own?
 
 use super::{
-    reader::{Parsed, Section},
-    values,
+    reader::Section,
+    values::{self, Parsed},
 };
 use nearcrawl_model::url::Host;
 use toml::de::DeValue;

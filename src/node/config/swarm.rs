@@ -1,8 +1,8 @@
 //! How does the daemon find and reach other members?
 
 use super::{
-    reader::{Parsed, Section},
-    values,
+    reader::Section,
+    values::{self, Parsed},
 };
 use libp2p::{Multiaddr, multiaddr::Protocol};
 use std::path::PathBuf;

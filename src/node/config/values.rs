@@ -1,6 +1,5 @@
 //! How is a value written? Durations with their unit, sizes with theirs, ranges, addresses, choices; each refusal says what is allowed.
 
-use super::reader::Parsed;
 use ipnetwork::IpNetwork;
 use nearcrawl_model::url::Host;
 use std::{
@@ -10,6 +9,9 @@ use std::{
     time::Duration,
 };
 use toml::de::DeValue;
+
+/// What a value parser answers: the value, or what is wrong and what is allowed.
+pub(super) type Parsed<T> = Result<T, String>;
 
 /// Any text that is not empty.
 pub(super) fn text(value: &DeValue<'_>) -> Parsed<String> {

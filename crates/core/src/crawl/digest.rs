@@ -8,10 +8,11 @@ use crate::{context::Context, report::Counters};
 use nearcrawl_model::{
     evaluation::Evaluated,
     fetch::{FetchOutcome, PageFacts},
+    former::{Former, FormerPage},
     ids::SiteNumber,
     journal::{Arrival, JournalEntry, VisitOutcome},
     links::Links,
-    revisit::{Change, Former, FormerPage, Validators},
+    revisit::{Change, Validators},
     time::Millis,
     url::Host,
 };

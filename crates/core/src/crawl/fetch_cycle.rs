@@ -22,9 +22,9 @@ use crate::{
 use nearcrawl_model::{
     fetch::{FetchError, FetchOutcome, FetchReport, ProbeKind},
     fingerprint::Fingerprint,
+    former::Former,
     ids::SeenTicket,
     journal::{Arrival, JournalEntry, SkipReason},
-    revisit::Former,
     seen::{SeenAnswer, SeenBatch, SeenVisit},
     subnet::Subnet,
     time::Millis,

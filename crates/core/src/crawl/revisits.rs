@@ -14,8 +14,9 @@ use crate::{
 };
 use nearcrawl_model::{
     fetch::{FetchError, FetchOrder, FetchPurpose},
+    former::FormerPage,
     journal::{JournalKey, VisitOutcome},
-    revisit::{Change, FormerPage},
+    revisit::Change,
     time::{Millis, WallTime},
     url::Host,
 };

@@ -172,7 +172,7 @@ impl Played {
 
 fn page(links: &[&str]) -> FetchOutcome {
     let links = Links::from_iter(
-        links.iter().map(|text| nearcrawl_model::fetch::Link { url: url(text), fingerprint: Context::of_test(1).secret.of(text) }),
+        links.iter().map(|text| nearcrawl_model::links::Link { url: url(text), fingerprint: Context::of_test(1).secret.of(text) }),
     );
     FetchOutcome::Page { status: 200, page: PageFacts { links, ..PageFacts::default() } }
 }

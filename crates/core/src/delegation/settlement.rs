@@ -14,7 +14,7 @@ use crate::{
         search::Surroundings,
     },
     ownership::register::claimable,
-    requests::Pending,
+    pending::Pending,
     signal::Signal,
 };
 use nearcrawl_model::{

@@ -5,7 +5,7 @@ use crate::{
     event::{Command, StoreCommand},
     membership::{Membership, Shutdown},
     ownership::{
-        Ownership,
+        Ownership, Watched,
         register::{Merged, Register, claimable},
     },
     signal::Signal,
@@ -230,17 +230,6 @@ impl Ownership {
     pub(crate) fn is_telling(&self) -> bool {
         !self.unstored.is_empty() || !self.pending_claims.is_empty()
     }
-}
-
-/// A new claim that is not acted on yet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Watched {
-    /// Since when a quorum has answered.
-    since: Moment,
-    /// Whether there was none for a while.
-    interrupted: bool,
-    /// How often it was told.
-    told: u64,
 }
 
 /// A claim that holds and did not before.

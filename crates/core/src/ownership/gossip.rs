@@ -5,7 +5,7 @@ use crate::{
     event::{Command, PeerCommand},
     membership::Membership,
     ownership::Ownership,
-    requests::Pending,
+    pending::Pending,
 };
 use nearcrawl_model::{
     access_point::AccessPoint,

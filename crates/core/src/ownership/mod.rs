@@ -16,11 +16,22 @@ use nearcrawl_model::{access_point::AccessPoint, claim::SignedClaim, ids::Receip
 use register::Register;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A new claim that is not acted on yet.
+#[derive(Clone, Copy, Debug)]
+struct Watched {
+    /// Since when a quorum has answered.
+    since: Moment,
+    /// Whether there was none for a while.
+    interrupted: bool,
+    /// How often it was told.
+    told: u64,
+}
+
 /// The claims to subnets, ours and others'.
 pub(crate) struct Ownership {
     register: Register,
     /// New claims of ours that are not acted on yet, and since when they have been watched.
-    watched: BTreeMap<Subnet, claims::Watched>,
+    watched: BTreeMap<Subnet, Watched>,
     /// Claims of ours that are being stored, by receipt.
     unstored: BTreeMap<Receipt, Vec<SignedClaim>>,
     /// Claims of ours that everybody is to be told.

@@ -1,12 +1,13 @@
 //! What is this access point doing, and why is it not doing more? Is anything left to do?
 
+use super::status::{self, Outside};
 use crate::{crawler::MAX_OUTGOING, membership::machine::HeldBack, report::View};
 use crate::{membership::FenceReason, routing::locator::Lookup};
 use nearcrawl_model::{
     claim::ClaimReason,
     time::Millis,
     url::Host,
-    view::{Activity, counted},
+    view::{Activity, StatusView, counted},
 };
 use std::collections::BTreeSet;
 
@@ -32,6 +33,11 @@ impl View<'_> {
         } else {
             None
         }
+    }
+
+    /// Everything about itself, in numbers and one sentence.
+    pub fn status(&self, outside: Outside) -> StatusView {
+        status::status(self, outside)
     }
 
     /// What it is doing; in words by its `Display`.

@@ -20,10 +20,11 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, ClaimReason, SignedClaim},
     fetch::{
-        FetchError, FetchOrder, FetchOutcome, FetchPurpose, FetchReport, Link, LocatedHost, PageFacts, ProbeKind, ProbeReport, ResolveError,
+        FetchError, FetchOrder, FetchOutcome, FetchPurpose, FetchReport, LocatedHost, PageFacts, ProbeKind, ProbeReport, ResolveError,
     },
     fingerprint::FingerprintKey,
     ids::{QuestionId, SiteNumber, Ticket},
+    links::Link,
     message::{Gossip, Request, Response},
     seen::SeenAnswer,
     time::{Millis, Moment, Now, WallTime},

@@ -1,6 +1,6 @@
 //! What can be read of an access point? All machines; and in order, page by page: who is there, what is whose, which servers are on record.
 
-use super::{Counters, Outside, Report, status};
+use super::{Counters, Report};
 use crate::{
     context::Context,
     crawl::Crawl,
@@ -23,7 +23,7 @@ use nearcrawl_model::{
     summary::SwarmResults,
     time::{Millis, Moment},
     url::Host,
-    view::{Liveness, MemberView, OwnershipView, ProgressView, ServersPage, StatusView},
+    view::{Liveness, MemberView, OwnershipView, ProgressView, ServersPage},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -62,11 +62,6 @@ impl<'a> View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Everything about itself, in numbers and one sentence.
-    pub fn status(&self, outside: Outside) -> StatusView {
-        status::status(self, outside)
-    }
-
     /// The members: itself first, then the others in order, then those that were given up and still own something.
     pub fn members(&self) -> Vec<MemberView> {
         let now = self.context.now.moment;

@@ -10,7 +10,7 @@ use crate::{
     context::Context,
     event::{Command, PeerCommand, WebCommand},
     membership::Membership,
-    requests::Pending,
+    pending::Pending,
 };
 use nearcrawl_model::{
     access_point::AccessPoint,

@@ -14,7 +14,7 @@ use super::{
         assemble::AssemblyError,
         entries::{Entry, Origin},
     },
-    Builder, INHERITED, NOWHERE, OWN_TITLE, Systems, Title, UNTOLD,
+    collected::{Collected, INHERITED, NOWHERE, OWN_TITLE, Systems, Title, UNTOLD, keep_least},
 };
 use std::collections::BTreeMap;
 
@@ -34,9 +34,9 @@ impl Around {
     }
 }
 
-impl Builder {
+impl Collected {
     /// Settles everything that is open in the material.
-    pub(super) fn merge(&mut self) -> Result<(), AssemblyError> {
+    pub(crate) fn merge(&mut self) -> Result<(), AssemblyError> {
         self.sort_systems();
         self.name_by_systems();
         let mut same = self.settle_systems()?;
@@ -45,12 +45,12 @@ impl Builder {
         self.without_roofs();
         let mut titles: BTreeMap<u32, Title> = BTreeMap::new();
         for (organisation, title) in std::mem::take(&mut self.learnt.titles) {
-            super::keep_least(&mut titles, alias(&same, organisation), title);
+            keep_least(&mut titles, alias(&same, organisation), title);
         }
         let mut countries: BTreeMap<u32, [u8; 2]> = BTreeMap::new();
         let of_systems = self.systems.iter().map(|s| (s.organisation, s.country)).filter(|(_, country)| *country != NOWHERE);
         for (organisation, country) in std::mem::take(&mut self.learnt.countries).into_iter().chain(of_systems) {
-            super::keep_least(&mut countries, alias(&same, organisation), country);
+            keep_least(&mut countries, alias(&same, organisation), country);
         }
         self.material.entries.renumber(|_, organisation| *organisation = alias(&same, *organisation));
         self.fill_gaps(&countries)?;

@@ -191,5 +191,5 @@ fn nesting_without_end_is_refused() {
     let chain: Vec<FurtherPrefix> = (8..=32).map(|length| further(&format!("127.0.0.0/{length}"), "", "x", "")).collect();
     let refusal = with_further(&empty(), &chain).unwrap_err();
     assert!(matches!(refusal, WithFurtherError::Assembly(AssemblyError::Nesting(_))), "{refusal}");
-    assert!(with_further(&empty(), &chain[..=DEEPEST_NESTING]).is_ok());
+    assert!(with_further(&empty(), &chain[..=crate::limits::MAX_NESTING]).is_ok());
 }

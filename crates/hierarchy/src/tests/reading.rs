@@ -197,7 +197,7 @@ fn refused_files_leave_nothing_behind() {
 #[test]
 fn a_flood_of_long_ranges_is_stopped_at_the_limit() {
     // Each of these is cut into 54 prefixes.
-    let flood = "lab|KE|ipv4|0.0.0.1|536870908|20000101|allocated|a\n".repeat(MAX_SUBNETS / 40);
+    let flood = "lab|KE|ipv4|0.0.0.1|536870908|20000101|allocated|a\n".repeat(crate::limits::MAX_SUBNETS / 40);
     assert!(matches!(read(flood.as_bytes()).unwrap_err(), ReadError::TooMany(_)));
 }
 

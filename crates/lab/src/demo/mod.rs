@@ -8,60 +8,25 @@ mod args;
 pub mod asking;
 mod course;
 pub mod daemons;
+mod error;
 mod show;
 pub mod verdict;
 pub mod world;
 
 pub use args::DemoArgs;
+pub use error::DemoError;
 
-use asking::{AskError, Asker};
+use asking::Asker;
 use course::Course;
-use daemons::{Common, Daemon, DaemonError};
+use daemons::{Common, Daemon};
 
 use crate::web::{
     dns::{self, DnsServer},
-    server::{ListenError, WebServers},
+    server::WebServers,
 };
 use show::Show;
-use std::{io, path::PathBuf, process::ExitCode, sync::Arc};
+use std::{path::PathBuf, process::ExitCode, sync::Arc};
 use world::World;
-
-/// Why the demonstration could not be run to its end.
-#[derive(Debug, thiserror::Error)]
-pub enum DemoError {
-    /// The made-up web could not be served.
-    #[error(transparent)]
-    Web(#[from] ListenError),
-    /// The made-up zone could not be served.
-    #[error("the made-up name server cannot listen: {0}")]
-    Dns(io::Error),
-    /// The working directory could not be created.
-    #[error("cannot use {path}: {source}")]
-    Directory {
-        /// The directory's path.
-        path: PathBuf,
-        /// The error that the system reports.
-        source: io::Error,
-    },
-    /// A daemon could not be run.
-    #[error(transparent)]
-    Daemon(#[from] DaemonError),
-    /// A daemon does not answer.
-    #[error("a daemon does not answer: {0}")]
-    Ask(#[from] AskError),
-    /// The five did not find each other.
-    #[error("after {seconds} s only {alive} of {wanted} daemons know each other; what they say is in {logs}")]
-    NotTogether {
-        /// How long they were given.
-        seconds: u64,
-        /// The fewest that one of them knows.
-        alive: u64,
-        /// How many there are.
-        wanted: usize,
-        /// Where their logs are.
-        logs: PathBuf,
-    },
-}
 
 /// A directory that is removed at the end, unless it is needed to find out what went wrong.
 #[derive(Debug)]

@@ -98,7 +98,7 @@ impl Crawl<'_> {
     fn visit(&mut self, number: Option<u16>, level: u8, url: PageUrl) {
         let host = HostName { site: self.plan.site, section: number };
         let Some(place) = place::read(&host, &self.plan, url.path_and_query()) else { return };
-        let links = links::of(self.web, &self.plan, &place);
+        let links = links::of(&self.web.shape, &self.plan, &place);
         let (bytes, took) = (html::size(&self.plan, &place, &links) as u64, html::thinking(&self.plan, &place));
         let (mut found, mut named, mut apart) = (Vec::new(), Vec::new(), Vec::new());
         let mut hosts = BTreeSet::new();

@@ -4,11 +4,11 @@ use nearcrawl_core::crawl::site::former::FormerReader;
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::SignedClaim,
-    fetch::Link,
     fingerprint::{Fingerprint, FingerprintKey},
+    former::{Former, FormerPage, FormerRow},
     ids::SiteNumber,
     journal::{JournalEntry, JournalKey, JournalRow},
-    revisit::{Former, FormerPage, FormerRow},
+    links::Link,
     seen::{DEEPEST_LEVEL, PageState, SeenAnswer, SeenBatch},
     subnet::Subnet,
     url::{Host, PageUrl},

@@ -5,8 +5,8 @@ use nearcrawl_core::event::Event;
 use nearcrawl_model::{
     access_point::AccessPoint,
     fetch::FetchReport,
+    former::Former,
     message::{Gossip, Request, Response},
-    revisit::Former,
     time::Millis,
 };
 use std::net::IpAddr;

@@ -45,6 +45,17 @@ impl LinkBase {
     }
 }
 
+impl PageUrl {
+    /// Resolves a reference found on this page. For many references on one page, [`LinkBase`] is cheaper.
+    pub fn join(&self, reference: &str) -> Result<PageUrl, UrlError> {
+        let mut text = String::new();
+        match quickly(self, reference, &mut text) {
+            Some(parts) => parts.map(|parts| PageUrl::of_parts(text, parts)),
+            None => exactly(&self.to_url()?, reference, None),
+        }
+    }
+}
+
 /// The way of the URL standard.
 pub(super) fn exactly(base: &url::Url, reference: &str, encoding: Option<QueryEncoding<'_>>) -> Result<PageUrl, UrlError> {
     if reference.len() > MAX_REFERENCE {

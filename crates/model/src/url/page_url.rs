@@ -3,7 +3,6 @@
 use super::{
     MAX_REFERENCE, MAX_URL, UrlError,
     host::{Host, canonical_name},
-    join,
     medium::names_media,
     trap::is_trap,
 };
@@ -110,13 +109,9 @@ impl PageUrl {
         Self::canonical(url::Url::parse(text).map_err(|_| UrlError::Malformed)?)
     }
 
-    /// Resolves a reference found on this page. For many references on one page, [`super::LinkBase`] is cheaper.
-    pub fn join(&self, reference: &str) -> Result<PageUrl, UrlError> {
-        let mut text = String::new();
-        match join::quickly(self, reference, &mut text) {
-            Some(parts) => parts.map(|parts| PageUrl { text: text.into(), parts }),
-            None => join::exactly(&self.to_url()?, reference, None),
-        }
+    /// A text that is canonical, and where its parts are.
+    pub(super) fn of_parts(text: String, parts: Parts) -> PageUrl {
+        PageUrl { text: text.into(), parts }
     }
 
     /// Makes a URL of the url crate canonical.

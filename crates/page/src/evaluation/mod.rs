@@ -5,9 +5,14 @@
 //! A page without failures is therefore no accessible page, and nothing here says so.
 //!
 //! The web may be hostile: what a page can cost is bounded before ([`Limits`]), while and after its tree is built.
+//!
+//! Two files use each other: `document` stores the role and the state of each element as `semantics` derives them, and `semantics` derives
+//! them from the part of the document that is already made.
 
 mod document;
+mod found;
 mod languages;
+mod limits;
 mod name;
 mod parse;
 mod roles;
@@ -18,30 +23,12 @@ mod style;
 #[cfg(test)]
 mod tests;
 
+pub use limits::Limits;
+
 use document::Document;
+use found::Found;
 use nearcrawl_model::evaluation::{Evaluation, Gate, Rule};
-use std::{collections::BTreeMap, time::Duration};
-
-/// What a page may cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of its text.
-    pub bytes: usize,
-    /// Attributes of one tag.
-    pub attributes: usize,
-    /// How deep its elements may lie in one another.
-    pub depth: usize,
-    /// Elements in its tree.
-    pub elements: usize,
-    /// For making the tree. Depth and number of elements bound it; this is for what nobody thought of.
-    pub time: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits { bytes: 1 << 20, attributes: 200, depth: 128, elements: 100_000, time: Duration::from_millis(500) }
-    }
-}
+use std::time::Duration;
 
 /// Looks for failures in a page, or says why it is not looked at.
 /// `elapsed` is the caller's clock, from any beginning: a page that takes longer than [`Limits::time`] is given up.
@@ -63,24 +50,4 @@ fn look(text: &str, limits: &Limits, elapsed: &dyn Fn() -> Duration) -> Result<E
         return Err(Gate::TooEntangled);
     }
     Ok(Evaluation { failures: found.failures, elements: found.elements, gate: None })
-}
-
-/// The failures found so far.
-#[derive(Debug, Default)]
-struct Found {
-    failures: BTreeMap<Rule, u32>,
-    elements: u32,
-}
-
-impl Found {
-    fn add(&mut self, rule: Rule, count: u32) {
-        if count > 0 {
-            let sum = self.failures.entry(rule).or_default();
-            *sum = sum.saturating_add(count);
-        }
-    }
-
-    fn fail_if(&mut self, rule: Rule, fails: bool) {
-        self.add(rule, u32::from(fails));
-    }
 }

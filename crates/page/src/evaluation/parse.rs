@@ -4,8 +4,8 @@
 //! seconds. So the page goes in by small pieces, and between them it is asked how deep and how large the tree has become. Depth bounds
 //! every walk, their number bounds what the standard makes out of misnested markup, and the clock bounds what nobody thought of.
 
-use super::Limits;
-use crate::scanner::tokens::{StartTag, StartTags};
+use super::limits::Limits;
+use crate::scanner::{tag::StartTag, tokens::StartTags};
 use html5ever::{
     Attribute, ParseOpts, QualName,
     driver::{self, Parser},

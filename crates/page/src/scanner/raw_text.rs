@@ -1,6 +1,6 @@
 //! Where does raw text end? Inside script, style, title and their like, `<` begins no tag.
 
-use super::tokens::{StartTag, starts_with_ignoring_case};
+use super::tag::{StartTag, starts_with_ignoring_case};
 use memchr::{memchr, memchr_iter, memmem};
 
 /// What is inside an element.

@@ -5,7 +5,8 @@ use super::{
     charset::Charset,
     directives::{Directives, PRODUCT_TOKEN},
     entities,
-    tokens::{StartTag, StartTags},
+    tag::StartTag,
+    tokens::StartTags,
 };
 use nearcrawl_model::fingerprint::{AsTheyAre, FingerprintKey};
 use siphasher::sip::SipHasher13;

@@ -1,7 +1,6 @@
 //! Where do a page's references lead? Each URL once, in document order.
 
 use super::{
-    LeftOut,
     charset::Charset,
     entities,
     references::{HashedSet, Named, Reference},
@@ -12,6 +11,17 @@ use nearcrawl_model::{
     url::{LinkBase, PageUrl, QueryEncoding},
 };
 use std::borrow::Cow;
+
+/// What was left out of a page's links, and why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    /// References that are no URL to be crawled: other schemes, malformed, too long, traps.
+    pub refused: u32,
+    /// References to pictures and other files of the same host, which are no pages.
+    pub media: u32,
+    /// References beyond the limits.
+    pub cut: u32,
+}
 
 /// Resolves what the page named. At most `limit` links.
 pub(super) fn resolve(

@@ -4,50 +4,9 @@ use super::{
     attributes::Attributes,
     blocks::{self, BLOCK, Carry},
     raw_text,
+    tag::{ENDS_NAME, StartTag, name_end},
 };
 use memchr::{memchr, memchr_iter};
-
-/// A start tag, in its bytes: everything between its `<` and the closing `>`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StartTag<'a>(pub(super) &'a [u8]);
-
-impl<'a> StartTag<'a> {
-    /// The element's name, in the case it was written.
-    pub(crate) fn name(&self) -> &'a [u8] {
-        &self.0[..name_end(self.0).unwrap_or(self.0.len())]
-    }
-
-    /// Everything behind the name.
-    pub(crate) fn attributes(&self) -> Attributes<'a> {
-        Attributes::new(&self.0[self.name().len()..])
-    }
-
-    /// Whether the element is called `name` (lower case).
-    pub(crate) fn is(&self, name: &[u8]) -> bool {
-        starts_with_ignoring_case(self.0, name) && self.0.get(name.len()).is_none_or(|byte| ENDS_NAME[usize::from(*byte)])
-    }
-
-    /// The first two letters of the name in lower case (the second may be no letter): tells most elements apart at once.
-    pub(super) fn initials(&self) -> [u8; 2] {
-        [self.0.first().map_or(0, u8::to_ascii_lowercase), self.0.get(1).map_or(0, u8::to_ascii_lowercase)]
-    }
-}
-
-/// Whether a byte ends the name of an element.
-const ENDS_NAME: [bool; 256] = {
-    let mut table = [false; 256];
-    let ends = b">/ \n\t\r\x0c";
-    let mut at = 0;
-    while at < ends.len() {
-        table[ends[at] as usize] = true;
-        at += 1;
-    }
-    table
-};
-
-fn name_end(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|byte| ENDS_NAME[usize::from(*byte)])
-}
 
 /// The start tags of a page that callers look at, in order, and some others. What the HTML standard's tokenizer takes for text, comments,
 /// end tags or raw text is skipped.
@@ -327,9 +286,4 @@ fn tag_length(tag: &[u8]) -> Option<usize> {
     let mut attributes = Attributes::new(&tag[name_end..]);
     while attributes.next().is_some() {}
     attributes.closed_at().map(|at| name_end + at)
-}
-
-/// Finds a text without regard to case; `needle` is in lower case and begins with `<`.
-pub(super) fn starts_with_ignoring_case(bytes: &[u8], needle: &[u8]) -> bool {
-    bytes.len() >= needle.len() && bytes[..needle.len()].eq_ignore_ascii_case(needle)
 }

@@ -2,8 +2,9 @@
 
 use nearcrawl_model::{
     fingerprint::{Fingerprint, FingerprintKey},
+    former::{FormerPage, FormerRow},
     journal::JournalEntry,
-    revisit::{FormerPage, FormerRow, Validators},
+    revisit::Validators,
     url::PageUrl,
 };
 

@@ -2,6 +2,9 @@
 //!
 //! A [`Site`] is one host's part of a site tree in one run: the fold of its journal. Live and replayed entries go through the same
 //! [`Site::apply`], so a new owner who reads the journal stands where the former one stood.
+//!
+//! Three files use each other: a site holds what `standing` knows of each robots.txt and asks `ahead` which page may be asked for early;
+//! both judge by the state of the site.
 
 mod account;
 mod ahead;

@@ -5,16 +5,12 @@ mod parser;
 #[cfg(test)]
 mod tests;
 
+pub use matcher::MAX_WILDCARD_RULES;
+pub use parser::MAX_ROBOTS;
+
 use matcher::{Literals, Wildcards};
 use nearcrawl_model::{fetch::FetchError, time::Millis};
 use std::borrow::Cow;
-
-/// How much of a robots.txt is read, in bytes (RFC 9309 §2.5); what stands behind is not looked at.
-pub const MAX_ROBOTS: usize = 500 * 1024;
-
-/// How many rules with wildcards are kept as they are. Each costs a walk over the path, and a page has thousands of links.
-/// Beyond this many, an Allow is dropped and a Disallow is cut at its first wildcard: more is left alone, never less.
-pub const MAX_WILDCARD_RULES: usize = 1000;
 
 /// The rules of one robots.txt for one crawler.
 #[derive(Clone, Debug, PartialEq, Eq)]

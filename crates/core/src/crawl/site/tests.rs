@@ -4,9 +4,10 @@ mod yielding;
 
 use super::{replay::replay, *};
 use nearcrawl_model::{
+    former::FormerRow,
     ids::SiteNumber,
     journal::Arrival,
-    revisit::{Change, FormerRow, Validators},
+    revisit::{Change, Validators},
     seen::PageState,
 };
 

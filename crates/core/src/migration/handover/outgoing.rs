@@ -7,7 +7,7 @@ use super::{
 use crate::{
     context::Context,
     event::{Command, PeerCommand},
-    requests::Pending,
+    pending::Pending,
     signal::Signal,
 };
 use nearcrawl_model::{

@@ -1,6 +1,6 @@
 //! What does the daemons' cache miss? CLOCK (§3.5) as the product has it: [`ClockCache`] itself, not a copy for the laboratory.
 
-use super::Cache;
+use super::rule::Cache;
 use nearcrawl_core::clock_cache::ClockCache;
 use nearcrawl_model::fingerprint::Fingerprint;
 

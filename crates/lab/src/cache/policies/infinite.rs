@@ -1,6 +1,6 @@
 //! What does a cache of unlimited size miss? INFINITE (§3.1): only first requests, the least that any cache can miss.
 
-use super::Cache;
+use super::rule::Cache;
 
 /// The cache that keeps every item.
 #[derive(Clone, Debug)]

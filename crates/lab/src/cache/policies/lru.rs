@@ -1,6 +1,6 @@
 //! What does a cache miss that replaces the item not requested for longest? LRU (§3.3), with a list where the paper has a heap.
 
-use super::{Cache, list::List};
+use super::{list::List, rule::Cache};
 
 /// Least recently used goes first.
 #[derive(Clone, Debug)]

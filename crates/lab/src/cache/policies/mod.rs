@@ -7,6 +7,7 @@ mod lru;
 pub(crate) mod min;
 pub(crate) mod popular;
 mod random;
+mod rule;
 mod s3fifo;
 mod sieve;
 
@@ -14,13 +15,8 @@ mod sieve;
 mod tests;
 
 use super::stream::Stream;
+use rule::Cache;
 use std::fmt;
-
-/// A cache that learns of requests one after another.
-pub(crate) trait Cache {
-    /// Whether it holds this item. What happens then is the cache's rule.
-    fn touch(&mut self, item: u32) -> bool;
-}
 
 /// A replacement policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

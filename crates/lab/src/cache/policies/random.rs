@@ -1,6 +1,6 @@
 //! What does a cache miss that replaces anything? RANDOM (§3.4): on a miss a random entry goes; it needs no bits and no list.
 
-use super::Cache;
+use super::rule::Cache;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 /// A random one goes.

@@ -2,7 +2,7 @@
 //! again while they are in it move to the main queue; of the others only the names are kept for a while (ghosts), and an item requested as
 //! a ghost enters the main queue at once.
 
-use super::Cache;
+use super::rule::Cache;
 use std::collections::VecDeque;
 
 /// The greatest value of a request counter.

@@ -4,7 +4,7 @@
 //! Unlike CLOCK's, a new item goes to the new end of the queue, not to the pointer: what the pointer has passed stays until it has been
 //! all the way, which is bad for links that come in bursts.
 
-use super::{Cache, list::List};
+use super::{list::List, rule::Cache};
 
 /// What the hand finds unmarked goes.
 #[derive(Clone, Debug)]

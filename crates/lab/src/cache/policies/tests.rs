@@ -1,6 +1,6 @@
 //! Does each rule do what its paper says? Beside models that are slow and obvious, and MIN beside all that can be done at all.
 
-use super::{Cache, Policy, infinite, lru, random, s3fifo, sieve};
+use super::{Policy, infinite, lru, random, rule::Cache, s3fifo, sieve};
 use crate::cache::stream::{Numbers, Stream};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,6 @@
 //! What does a page look like on the wire? HTML of a size that does not depend on who asks.
 
 use super::{
-    EndlessWeb,
     links::Link,
     place::{HostName, Path, Place},
     plan::Plan,
@@ -35,11 +34,11 @@ pub(crate) fn thinking(plan: &Plan, place: &Place) -> u64 {
     if made { 100 + rng.below(200) } else { 10 + rng.below(20) }
 }
 
-/// The page itself.
-pub(crate) fn write(web: &EndlessWeb, plan: &Plan, place: &Place, links: &[Link]) -> String {
+/// The page itself, of a web whose servers listen on `port`.
+pub(crate) fn write(port: u16, plan: &Plan, place: &Place, links: &[Link]) -> String {
     let size = size(plan, place, links);
     let here = HostName::of(plan, place);
-    let port = if web.port == 80 { String::new() } else { format!(":{}", web.port) };
+    let colon_port = if port == 80 { String::new() } else { format!(":{port}") };
     let mut html = String::with_capacity(size);
     // Writing to a text cannot fail.
     let _ = writeln!(html, "<!doctype html>\n<html><head><title>{here}{}</title></head><body>", Path(place, &here));
@@ -50,10 +49,10 @@ pub(crate) fn write(web: &EndlessWeb, plan: &Plan, place: &Place, links: &[Link]
                 if host.section == here.section {
                     writeln!(html, "<a href=\"{}\">more</a>", Path(to, &host))
                 } else {
-                    writeln!(html, "<a href=\"http://{host}{port}{}\">more</a>", Path(to, &host))
+                    writeln!(html, "<a href=\"http://{host}{colon_port}{}\">more</a>", Path(to, &host))
                 }
             }
-            Link::Outside(to) => writeln!(html, "<a href=\"{}\">elsewhere</a>", to.at(web.port)),
+            Link::Outside(to) => writeln!(html, "<a href=\"{}\">elsewhere</a>", to.at(port)),
         };
     }
     while html.len() < size {

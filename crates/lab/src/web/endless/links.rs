@@ -1,9 +1,9 @@
 //! What does a page link to? The menu, its neighbours, what stands beneath it, and other sites.
 
 use super::{
-    EndlessWeb,
     place::{Place, ZONE},
     plan::{HABITS, Kind, Plan},
+    shape::Shape,
 };
 use crate::rng::KeyedRng;
 use std::fmt::{self, Display};
@@ -59,7 +59,7 @@ impl Elsewhere {
 }
 
 /// All links of a page, in the order of the document.
-pub(crate) fn of(web: &EndlessWeb, plan: &Plan, place: &Place) -> Vec<Link> {
+pub(crate) fn of(shape: &Shape, plan: &Plan, place: &Place) -> Vec<Link> {
     let mut links = vec![Link::Inside(Place::Front)];
     let at_level_1 = |(_, section): &(usize, &super::plan::Section)| section.level == 1;
     let indexes = plan.sections.iter().enumerate().filter(at_level_1).map(|(number, _)| index(plan, number));
@@ -79,7 +79,7 @@ pub(crate) fn of(web: &EndlessWeb, plan: &Plan, place: &Place) -> Vec<Link> {
             links.extend([day.saturating_sub(1), day + 1].map(|day| Link::Inside(Place::Day { section, day })));
         }
     }
-    outside(web, plan, place, &mut links);
+    outside(shape, plan, place, &mut links);
     links
 }
 
@@ -120,8 +120,7 @@ fn list_page(plan: &Plan, section: u16, list: u64, links: &mut Vec<Link>) {
 }
 
 /// Links to other sites: those on every page, then the page's own.
-fn outside(web: &EndlessWeb, plan: &Plan, place: &Place, links: &mut Vec<Link>) {
-    let shape = &web.shape;
+fn outside(shape: &Shape, plan: &Plan, place: &Place, links: &mut Vec<Link>) {
     let habit = |number: u64| Elsewhere { host: popular(plan, plan.rng.of(5).of(number), shape.popular), page: 0 };
     links.extend((0..plan.on_every_page).map(|number| Link::Outside(habit(number))));
     let level = f64::from(place.level(plan));

@@ -56,8 +56,8 @@ impl EndlessWeb {
         let host = HostName::read(host)?;
         let plan = self.plan(host.site);
         let place = place::read(&host, &plan, path_and_query)?;
-        let links = links::of(self, &plan, &place);
-        Some(html::write(self, &plan, &place, &links))
+        let links = links::of(&self.shape, &plan, &place);
+        Some(html::write(self.port, &plan, &place, &links))
     }
 
     /// How many of the first sites have this many pages together, on levels up to `depth`.
@@ -77,7 +77,7 @@ impl Web for EndlessWeb {
         let Some(host) = HostName::read(url.host_str()) else { return Answer::Status(404) };
         let plan = self.plan(host.site);
         let Some(place) = place::read(&host, &plan, url.path_and_query()) else { return Answer::Status(404) };
-        let links = links::of(self, &plan, &place).into_iter().filter_map(|link| match link {
+        let links = links::of(&self.shape, &plan, &place).into_iter().filter_map(|link| match link {
             Link::Inside(to) => self.url(&plan, &to),
             Link::Outside(to) => PageUrl::parse(&to.at(self.port)).ok(),
         });

@@ -14,7 +14,7 @@ fn pages(web: &EndlessWeb, plan: &Plan, depth: u32) -> Vec<(Place, u32)> {
     let mut next = 0;
     while let Some((place, level)) = found.get(next).copied() {
         next += 1;
-        for link in links::of(web, plan, &place) {
+        for link in links::of(&web.shape, plan, &place) {
             if let Link::Inside(to) = link
                 && level < depth
                 && !matches!(to, Place::Day { day: 1.., .. })
@@ -78,7 +78,7 @@ fn a_page_is_as_large_as_foretold_and_says_its_links() {
         for (place, _) in pages(&web, &plan, 3) {
             let url = web.url(&plan, &place).unwrap();
             let html = web.page(url.host_str(), url.path_and_query()).unwrap();
-            let links = links::of(&web, &plan, &place);
+            let links = links::of(&web.shape, &plan, &place);
             assert_eq!(html.len(), html::size(&plan, &place, &links), "{url}");
             assert_eq!(html.matches("<a href=").count(), links.len(), "{url}");
         }

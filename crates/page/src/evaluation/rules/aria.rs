@@ -2,8 +2,8 @@
 
 use super::values::{self, Kind};
 use crate::evaluation::{
-    Found,
     document::Element,
+    found::Found,
     roles::{Role, names},
     semantics::{is_focusable, is_global, own_role},
 };

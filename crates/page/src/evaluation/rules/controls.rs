@@ -2,8 +2,8 @@
 
 use super::{images::is_image_button, values};
 use crate::evaluation::{
-    Found,
     document::Element,
+    found::Found,
     name::has_name,
     semantics::{is_disabled, is_summary, tab_index},
 };

@@ -1,6 +1,6 @@
 //! Can the keyboard focus reach elements that are not exposed to assistive technology?
 
-use crate::evaluation::{Found, document::Element, semantics::is_in_tab_order};
+use crate::evaluation::{document::Element, found::Found, semantics::is_in_tab_order};
 use nearcrawl_model::evaluation::Rule;
 
 pub(super) fn check(element: Element<'_>, found: &mut Found) {

@@ -1,8 +1,8 @@
 //! Do pictures have a text for who does not see them?
 
 use crate::evaluation::{
-    Found,
     document::{Element, Item, Visit},
+    found::Found,
     name::has_name,
     semantics::is_decorative,
 };

@@ -1,8 +1,8 @@
 //! Do parts of a page in another language say rightly in which?
 
 use crate::evaluation::{
-    Found,
     document::{Element, Item, Visit},
+    found::Found,
     languages,
 };
 use nearcrawl_model::evaluation::Rule;

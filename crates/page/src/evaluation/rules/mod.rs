@@ -10,7 +10,7 @@ mod page;
 mod tables;
 mod values;
 
-use super::{Found, document::Document};
+use super::{document::Document, found::Found};
 
 /// Applies all rules to a page.
 pub(super) fn check(document: &Document<'_>, found: &mut Found) {

@@ -1,8 +1,8 @@
 //! Does a list own items, and an item belong to a list? Roles that need one another.
 
 use crate::evaluation::{
-    Found,
     document::{Element, Item, Visit},
+    found::Found,
     roles::{Role, names},
     semantics::{has_global_property, own_role},
 };

@@ -2,8 +2,8 @@
 
 use super::values;
 use crate::evaluation::{
-    Found,
     document::{Document, Element, Item, Visit},
+    found::Found,
     languages,
 };
 use nearcrawl_model::evaluation::Rule;

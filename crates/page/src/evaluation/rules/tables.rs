@@ -1,6 +1,6 @@
 //! Do the header cells of a table head something, and do cells name headers of their own table?
 
-use crate::evaluation::{Found, document::Element, name::has_name};
+use crate::evaluation::{document::Element, found::Found, name::has_name};
 use nearcrawl_model::evaluation::Rule;
 use std::collections::BTreeSet;
 

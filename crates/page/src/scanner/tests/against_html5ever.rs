@@ -5,7 +5,8 @@
 use super::super::{
     charset::Charset,
     entities, raw_text,
-    tokens::{ASKED_FOR, StartTag, StartTags},
+    tag::StartTag,
+    tokens::{ASKED_FOR, StartTags},
 };
 use html5ever::{
     tendril::StrTendril,

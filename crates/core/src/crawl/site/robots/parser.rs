@@ -2,8 +2,10 @@
 //!
 //! Accepts the mistakes that Google accepts: misspelt directives, a missing colon, a damaged byte order mark.
 
-use super::MAX_ROBOTS;
 use nearcrawl_model::time::Millis;
+
+/// How much of a robots.txt is read, in bytes (RFC 9309 §2.5); what stands behind is not looked at.
+pub const MAX_ROBOTS: usize = 500 * 1024;
 
 /// One Allow or Disallow line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,22 @@
+//! What is the answer to a question for that a member was asked?
+
+use nearcrawl_model::{subnet::Subnet, url::Host};
+
+/// A question to a member that is not answered yet: what its answer is for.
+#[derive(Debug)]
+pub(crate) enum Pending {
+    /// Where a host is: its steward was asked.
+    Locate(Host),
+    /// Who shall own the subnet of an address: its steward was asked to find out.
+    Settle,
+    /// How far it is from there to a server in the subnet.
+    Probe { subnet: Subnet },
+    /// Whether the member takes the subnet that it was awarded.
+    Award { subnet: Subnet },
+    /// Whether the member takes a subnet of ours.
+    Offer { subnet: Subnet },
+    /// Whether it took URLs in.
+    HandOff,
+    /// Which claims it has that differ from ours.
+    Compare,
+}

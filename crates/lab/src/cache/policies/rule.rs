@@ -1,0 +1,7 @@
+//! What is a rule of replacement asked? Requests one after another, and for each whether it is there.
+
+/// A cache that learns of requests one after another.
+pub(crate) trait Cache {
+    /// Whether it holds this item. What happens then is the cache's rule.
+    fn touch(&mut self, item: u32) -> bool;
+}

@@ -1,0 +1,59 @@
+//! What does the run before know of a page, so that this one need not download it again?
+
+use super::{evaluation::Evaluation, fingerprint::Fingerprint, journal::VisitOutcome, links::Links, revisit::Validators, url::Host};
+use serde::{Deserialize, Serialize};
+
+/// A page as the run before left it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormerPage {
+    /// How the visit ended.
+    pub outcome: VisitOutcome,
+    /// What the server said of its version.
+    pub validators: Validators,
+    /// What [`super::revisit::content_of`] says of its body; 0 if that was not noted.
+    pub content: u64,
+    /// What its body took over the wire when it was last downloaded, in bytes.
+    pub size: u64,
+    /// Its links to pages of the same site.
+    pub children: Vec<Fingerprint>,
+    /// Its links to other sites in scope, and to other hosts of the tree.
+    pub elsewhere: Vec<Fingerprint>,
+    /// External hosts out of scope that it links to.
+    pub beyond_scope: Vec<Host>,
+    /// External URLs out of scope that it links to, each by half its fingerprint.
+    pub beyond: Vec<u32>,
+    /// What came of looking for failures in it, if that was done.
+    pub evaluation: Option<Evaluation>,
+}
+
+impl FormerPage {
+    /// Whether it was a page at all: what answered otherwise is remembered only for its links.
+    pub fn is_page(&self) -> bool {
+        self.outcome.is_page()
+    }
+}
+
+/// One thing that the run before tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FormerRow {
+    /// A URL by its fingerprint: what links lead to.
+    Text(Fingerprint, String),
+    /// A page that was visited.
+    Page(Fingerprint, Box<FormerPage>),
+}
+
+/// A page of the run before with its links by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Former {
+    /// As it was.
+    pub page: FormerPage,
+    /// Its links, those within the site first.
+    pub links: Links,
+}
+
+impl Former {
+    /// Whether it can stand in for a download: it was a page, and all its links are known by name.
+    pub fn stands_in(&self) -> bool {
+        self.page.is_page() && self.links.len() == self.page.children.len() + self.page.elsewhere.len()
+    }
+}

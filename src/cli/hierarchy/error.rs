@@ -1,0 +1,68 @@
+//! Why did a command about hierarchies fail, and with which exit code?
+
+use crate::{
+    io::{registry::DownloadError, snapshot::FileError},
+    node::config::ConfigError,
+};
+use nearcrawl_hierarchy::{AssemblyError, Change, ReadError, SnapshotError};
+use std::io;
+
+/// Why the command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum HierarchyError {
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A file was refused.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Everything together was refused.
+    #[error(transparent)]
+    Assembly(#[from] AssemblyError),
+    /// It differs too much from the one before.
+    #[error("not written, it differs too much from {0}: {1}; check the files, or accept it with --overrule")]
+    Change(String, Change),
+    /// A snapshot was refused.
+    #[error("{0}: {1}")]
+    Snapshot(String, SnapshotError),
+    /// Some files could not be fetched; the others were.
+    #[error("{}", .0.iter().map(|failure| failure.to_string()).collect::<Vec<_>>().join("\n"))]
+    Downloads(Vec<DownloadError>),
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The command line is wrong.
+    #[error("{0}")]
+    Usage(String),
+    /// The answer could not be printed.
+    #[error("cannot print the answer: {0}")]
+    Print(#[source] io::Error),
+}
+
+impl HierarchyError {
+    /// The exit code, as sysexits.h has them: 64 wrong command line, 65 bad data, 66 no such file, 69 server not there, 70 a bug of the program,
+    /// 73 cannot be written, 74 reading or printing broke off, 77 no permission, 78 wrong configuration.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            HierarchyError::File(failure) if failure.kind() == Some(io::ErrorKind::PermissionDenied) => 77,
+            HierarchyError::File(failure) if failure.kind() == Some(io::ErrorKind::InvalidData) => 65,
+            HierarchyError::File(FileError::Read { .. }) => 66,
+            HierarchyError::File(FileError::Write { .. }) => 73,
+            HierarchyError::Read(ReadError::Io { .. }) | HierarchyError::Print(_) => 74,
+            HierarchyError::Downloads(failures) => failures.first().map_or(70, download_code),
+            HierarchyError::Config(_) => 78,
+            HierarchyError::Usage(_) => 64,
+            _ => 65,
+        }
+    }
+}
+
+fn download_code(failure: &DownloadError) -> u8 {
+    match failure {
+        DownloadError::Broken { .. } | DownloadError::Status { .. } | DownloadError::OutOfTime(_) => 69,
+        DownloadError::TooLarge(..) | DownloadError::Checksum { .. } | DownloadError::Refused { .. } => 65,
+        DownloadError::Disk { kind: io::ErrorKind::PermissionDenied, .. } => 77,
+        DownloadError::Disk { .. } => 73,
+        DownloadError::Client(_) => 70,
+    }
+}

@@ -1,0 +1,41 @@
+//! How does the fetcher introduce itself, and why can there be none?
+
+use super::limits::FetchLimits;
+use nearcrawl_model::fingerprint::FingerprintKey;
+use std::{net::IpAddr, path::PathBuf};
+
+/// How the fetcher introduces itself, from where, and what it puts up with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FetcherConfig {
+    /// The `User-Agent`. Its first word, up to a `/`, is what robots rules call us.
+    pub user_agent: String,
+    /// The `From` header, an e-mail address; none sends none.
+    pub from: Option<String>,
+    /// The local address that connections are made from.
+    pub source_address: Option<IpAddr>,
+    /// The time and size limits of a request.
+    pub limits: FetchLimits,
+    /// The key of the fingerprints of links.
+    pub key: FingerprintKey,
+    /// Whether failures are looked for in pages.
+    pub evaluate: bool,
+}
+
+/// Why a fetcher or prober cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FetcherConfigError {
+    /// The user agent cannot be sent.
+    #[error("the user agent {0:?} cannot stand in a header: use visible ASCII characters")]
+    UserAgent(String),
+    /// The address to write to cannot be sent.
+    #[error("the contact {0:?} cannot stand in a header: use visible ASCII characters")]
+    From(String),
+    /// A file of authorities cannot be used.
+    #[error("{path}: {why}")]
+    Authority {
+        /// The file's path.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+}

@@ -1,0 +1,34 @@
+//! How is the API described? As OpenAPI, made from the routes themselves.
+
+use super::{page, routes};
+use axum::Json;
+use utoipa::OpenApi;
+
+/// The description of all routes.
+#[derive(OpenApi)]
+#[openapi(
+    info(title = "nearcrawl", description = "A running access point: what it does, what the swarm knows, and starting points for more."),
+    paths(
+        routes::status,
+        routes::members,
+        routes::ownership,
+        routes::results,
+        routes::why,
+        routes::servers,
+        routes::seeds,
+        routes::leave,
+        routes::hand_over,
+        openapi,
+        routes::metrics,
+        page::index,
+        page::bot
+    ),
+    components(schemas(nearcrawl_model::plan::Plan))
+)]
+pub(super) struct Description;
+
+/// The description of this API.
+#[utoipa::path(get, path = "/openapi.json", responses((status = 200, description = "OpenAPI 3.1")))]
+pub async fn openapi() -> Json<utoipa::openapi::OpenApi> {
+    Json(Description::openapi())
+}
