@@ -154,9 +154,9 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-fn text(plan: &Plan, tld: Option<&str>, style: Style) -> String {
-    let deepest = plan.depths.last().map_or(0, |last| last.depth);
-    let grounds = match &plan.grounds {
+/// What the estimate rests on, as a sentence.
+fn grounds(plan: &Plan, deepest: u8) -> String {
+    match &plan.grounds {
         Grounds::Measured { servers, cut_short } => {
             let short = if *cut_short > 0 { format!("; {cut_short} of them were not crawled completely") } else { String::new() };
             format!("Measured on {}, down to depth {deepest}{short}.", counted(*servers, "server"))
@@ -167,8 +167,12 @@ fn text(plan: &Plan, tld: Option<&str>, style: Style) -> String {
             bytes(*size),
             Span(*response_ms)
         ),
-    };
-    let mut text = paragraph(&grounds) + "\n";
+    }
+}
+
+fn text(plan: &Plan, tld: Option<&str>, style: Style) -> String {
+    let deepest = plan.depths.last().map_or(0, |last| last.depth);
+    let mut text = paragraph(&grounds(plan, deepest)) + "\n";
     let mut table = Table::new(&[">depth", ">requests", ">bytes", ">server time", ">coverage", ">requests per server", ""]);
     for at in &plan.depths {
         table.row(vec![

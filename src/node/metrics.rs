@@ -136,6 +136,7 @@ impl Metrics {
         metrics
     }
 
+    /// Names every metric and says what it is: one line for each.
     fn register(&mut self) {
         let r = &mut self.registry;
         r.register("access_point_info", "The access point's id and version, always 1", self.info.clone());

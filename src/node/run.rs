@@ -20,7 +20,10 @@ use super::{
     setup,
     snapshot_store::{Beginning, Given, SnapshotStore},
 };
-use crate::io::swarm::{Swarm, SwarmCommand, SwarmEvent, SwarmSecrets};
+use crate::io::{
+    store::Store,
+    swarm::{Swarm, SwarmCommand, SwarmEvent, SwarmSecrets},
+};
 use nearcrawl_core::{
     crawler::{Crawler, Settings},
     event::{Command, Event},
@@ -43,7 +46,7 @@ use std::{
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::{mpsc, oneshot, watch},
-    time::{Instant, MissedTickBehavior, interval, sleep, timeout},
+    time::{Instant, Interval, MissedTickBehavior, interval, sleep, timeout},
 };
 
 /// How often the bootstrap members are dialled while no member is connected.
@@ -109,23 +112,15 @@ pub async fn run(config: Config) -> Result<(), NodeError> {
     let beginning = snapshots.begin(given, &config)?;
     let hierarchy = Arc::clone(&beginning.hierarchy);
     let persisted = persisted_state::recall(&store).await?;
-    let mut secrets = persisted.secrets;
-    if secrets.is_none() && config.swarm.bootstrap.is_empty() {
-        let new = setup::new_secrets()?;
-        persisted_state::keep_secrets(&store, &new).await?;
-        secrets = Some(new);
-    }
+    let secrets = match persisted.secrets {
+        None if config.swarm.bootstrap.is_empty() => Some(found_swarm(&store).await?),
+        known => known,
+    };
     let swarm_config = setup::swarm_config(&config, secrets, &hierarchy, persisted.incarnation)?;
     let (swarm, swarm_events) = Swarm::start(swarm_config, identity.seed)?;
-    let api = match config.api.listen {
-        Some(listen) => Some(Api::bind(listen).await?),
-        None => None,
-    };
+    let api = bound_api(&config).await?;
     // Until a swarm has let us in there is no key; nothing is fetched before, so any will do.
-    let provisional = match secrets {
-        Some(secrets) => secrets,
-        None => setup::new_secrets()?,
-    };
+    let provisional = secrets.map_or_else(setup::new_secrets, Ok)?;
     let web = setup::web_clients(&config, provisional.fingerprint_key)?;
     let (mut executor, inbox) = Executor::new(web, config.delegation.probe, store.clone(), Some(swarm));
     executor.set_snapshots(snapshots.clone());
@@ -137,12 +132,8 @@ pub async fn run(config: Config) -> Result<(), NodeError> {
     let settings = Settings { member: secrets.is_some(), ..setup::settings(&config, joins) };
     let mut crawler = setup::crawler(&identity, &persisted, provisional, claims, settings, Arc::clone(&hierarchy), clock::now());
     crawler.handle(clock::now(), Event::AtHand(beginning.at_hand.clone()));
-    tracing::info!(
-        "access point {}, start number {}, {} subnets in the hierarchy",
-        identity.access_point,
-        persisted.incarnation,
-        hierarchy.len()
-    );
+    let (me, start, subnets) = (identity.access_point, persisted.incarnation, hierarchy.len());
+    tracing::info!("access point {me}, start number {start}, {subnets} subnets in the hierarchy");
     let handler = QueryHandler::new(&config, secrets);
     let (housekeeping, chores) = Housekeeping::start(store, config.clone());
     let mut daemon = Daemon {
@@ -170,6 +161,21 @@ pub async fn run(config: Config) -> Result<(), NodeError> {
     daemon.serve(api, inbox, chores, swarm_events).await
 }
 
+/// The API, bound but not served yet; none if it is switched off.
+async fn bound_api(config: &Config) -> Result<Option<Api>, NodeError> {
+    match config.api.listen {
+        Some(listen) => Ok(Some(Api::bind(listen).await?)),
+        None => Ok(None),
+    }
+}
+
+/// Makes the secrets of a new swarm and keeps them.
+async fn found_swarm(store: &Store) -> Result<SwarmSecrets, NodeError> {
+    let new = setup::new_secrets()?;
+    persisted_state::keep_secrets(store, &new).await?;
+    Ok(new)
+}
+
 impl Daemon {
     async fn serve(
         &mut self,
@@ -192,6 +198,7 @@ impl Daemon {
         ended
     }
 
+    /// The loop: one arm for each thing that is waited for, and before each wait all that is ordered is carried out.
     async fn live(
         &mut self,
         mut inbox: Inbox,
@@ -203,12 +210,7 @@ impl Daemon {
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let mut hang_up = signal(SignalKind::hangup()).map_err(failed)?;
-        let mut call = interval(CALL_EVERY);
-        let mut remember = interval(REMEMBER_EVERY);
-        let mut watchdog = interval(watchdog_every());
-        for timer in [&mut call, &mut remember, &mut watchdog] {
-            timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        }
+        let [mut call, mut remember, mut watchdog] = [CALL_EVERY, REMEMBER_EVERY, watchdog_every()].map(every);
         let (given, mut given_again) = mpsc::channel(1);
         let mut stop_at: Option<Instant> = None;
         if self.secrets.is_some() {
@@ -262,15 +264,20 @@ impl Daemon {
                 }
             }
         }
+        self.end(&mut chores).await;
+        Ok(())
+    }
+
+    /// The loop has ended: keeps what is not kept yet, and closes everything.
+    async fn end(&mut self, chores: &mut mpsc::Receiver<Done>) {
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
         self.remember();
-        let _ = timeout(KEEP_WITHIN, self.chores_done(&mut chores)).await;
+        let _ = timeout(KEEP_WITHIN, self.chores_done(chores)).await;
         // The last messages (farewells, released claims) still have to be sent.
         sleep(Duration::from_millis(300)).await;
         self.executor.tell(SwarmCommand::Stop);
         self.executor.rest().await;
         tracing::info!("stopped");
-        Ok(())
     }
 
     fn hear(&mut self, event: Event) {
@@ -538,6 +545,13 @@ async fn until(moment: Option<Instant>) {
         Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,
     }
+}
+
+/// A timer; what it missed while the daemon was busy, it does not catch up on.
+fn every(period: Duration) -> Interval {
+    let mut timer = interval(period);
+    timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    timer
 }
 
 /// Half of what systemd asks for, or a minute.

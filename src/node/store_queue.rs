@@ -157,6 +157,7 @@ fn carry_out(store: Store, swarm: Option<SwarmHandle>, order: StoreCommand) -> D
     })
 }
 
+/// Carries out one order: one arm for each, without a rest, so that an order which nobody carries out does not compile.
 async fn try_to(store: &Store, swarm: Option<&SwarmHandle>, order: StoreCommand) -> Outcome {
     let event = match order {
         StoreCommand::Children { ticket, site, page } => Some(Event::Children { ticket, children: store.children(site, page).await? }),

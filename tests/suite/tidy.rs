@@ -36,6 +36,18 @@ const WORLD: [&str; 20] = [
     "async fn",
 ];
 
+/// The most lines of a function, tests aside.
+const MAX_FUNCTION: usize = 60;
+
+/// Functions that are longer because they are one table, or one arm for each of many cases; their documentation says so.
+const LONG_FUNCTIONS: [&str; 5] = [
+    "crates/page/src/evaluation/semantics.rs: implicit",
+    "src/node/api/fake.rs: status",
+    "src/node/metrics.rs: register",
+    "src/node/run.rs: live",
+    "src/node/store_queue.rs: try_to",
+];
+
 pub(super) struct Source {
     /// Relative to the top of the tree, with `/`.
     pub(super) path: String,
@@ -205,6 +217,39 @@ fn the_files_that_readers_are_sent_to_exist() {
         missing.extend(paths.into_iter().filter(|path| !top.join(path).exists()).map(|path| format!("{document}: {path}")));
     }
     assert_none(missing, "documents name files that are there");
+}
+
+/// The functions of a source that rustfmt has laid out, each as file and name, with its number of lines.
+fn functions(source: &Source) -> Vec<(String, usize)> {
+    let lines: Vec<(usize, &str)> = source.code().collect();
+    let mut found = Vec::new();
+    for (at, (begin, line)) in lines.iter().enumerate() {
+        let code = line.trim_start();
+        let Some((before, name)) = code.split_once("fn ") else { continue };
+        if !before.split_whitespace().all(|word| word.starts_with("pub") || ["async", "const", "unsafe"].contains(&word)) {
+            continue;
+        }
+        // It ends where a bracket is closed as far to the left as it begins, or in the same line.
+        let indent = &line[..line.len() - code.len()];
+        let closes = |line: &str| line.strip_prefix(indent).is_some_and(|rest| rest == "}" || rest.starts_with(')') && rest.ends_with(';'));
+        let end =
+            if code.ends_with([';', '}']) { Some(*begin) } else { lines[at..].iter().find(|(_, line)| closes(line)).map(|(end, _)| *end) };
+        let name = name.split(['(', '<']).next().unwrap_or_default();
+        found.extend(end.map(|end| (format!("{}: {name}", source.path), end + 1 - begin)));
+    }
+    found
+}
+
+#[test]
+fn functions_are_short_or_say_why_not() {
+    let house = house();
+    let functions: Vec<_> = house.iter().filter(|source| !source.is_test()).flat_map(functions).collect();
+    assert!(functions.len() > 3000, "{} functions were found", functions.len());
+    let long: Vec<String> = functions.into_iter().filter(|(_, lines)| *lines > MAX_FUNCTION).map(|(name, _)| name).collect();
+    let unexplained = long.iter().filter(|name| !LONG_FUNCTIONS.contains(&name.as_str())).cloned().collect();
+    assert_none(unexplained, "a function has at most 60 lines; parts of it that have a name are functions of their own");
+    let gone = LONG_FUNCTIONS.iter().filter(|name| !long.iter().any(|long| long == *name)).map(|name| (*name).to_owned()).collect();
+    assert_none(gone, "these are not long any more");
 }
 
 #[test]

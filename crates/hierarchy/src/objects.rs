@@ -12,7 +12,7 @@
 //! organisation never gets further than its first word: no personal data is taken in.
 
 use super::{
-    lines::Lines,
+    lines::{Line, Lines},
     report::{LineError, ReadError, ReadReport},
 };
 use std::{io::BufRead, ops::Range};
@@ -152,107 +152,132 @@ impl Object {
     }
 }
 
+/// Where in a file the last line was.
+enum Within {
+    /// After an empty line: the next attribute begins an object.
+    None,
+    /// In an object of a class that is skipped.
+    Skipped,
+    /// In an object that is kept; whether its last attribute is kept.
+    Wanted(bool),
+}
+
+/// Puts the objects of a file together, line by line.
+struct Assembler<F> {
+    object: Object,
+    within: Within,
+    take: F,
+}
+
+impl<F: FnMut(&mut ReadReport, &Object) -> Result<Result<(), LineError>, ReadError>> Assembler<F> {
+    fn line(&mut self, report: &mut ReadReport, line: &Line<'_>) -> Result<(), ReadError> {
+        let text = line.text;
+        match text.first() {
+            Some(b'%' | b'#') => {}
+            Some(first) if !text.trim_ascii().is_empty() => {
+                if matches!(first, b' ' | b'\t' | b'+') {
+                    self.go_on(report, line);
+                } else {
+                    self.attribute(report, line)?;
+                }
+            }
+            _ => self.end(report)?,
+        }
+        Ok(())
+    }
+
+    /// A line that goes on with the value before.
+    fn go_on(&mut self, report: &mut ReadReport, line: &Line<'_>) {
+        match self.within {
+            Within::None => report.count_bad(LineError::MissingFields, line.number, line.text),
+            Within::Wanted(true) => self.object.continue_last(&line.text[1..]),
+            Within::Wanted(false) | Within::Skipped => {}
+        }
+    }
+
+    /// A line with an attribute: of the object that was begun, or the first of another.
+    fn attribute(&mut self, report: &mut ReadReport, line: &Line<'_>) -> Result<(), ReadError> {
+        let text = line.text;
+        let colon = memchr::memchr(b':', text);
+        let name = colon.map(|at| text[..at].trim_ascii());
+        let value = colon.map_or(&b""[..], |at| &text[at + 1..]);
+        let class = name.and_then(Class::of);
+        // ARIN's networks have an OrgID, which begins an object of its own elsewhere.
+        let begins = match self.within {
+            Within::None => true,
+            Within::Skipped | Within::Wanted(_) => class.is_some_and(|c| c != Class::Org),
+        };
+        if !begins {
+            self.keep(name, value, line.whole);
+            return Ok(());
+        }
+        // Some writer forgot the empty line.
+        self.end(report)?;
+        self.within = match (class, name) {
+            (_, Some(name)) if name.contains(&0) => {
+                report.count_bad(LineError::NotText, line.number, text);
+                Within::None
+            }
+            (Some(class), _) => {
+                self.object.begin(class, line.number, value);
+                self.object.broken = (!line.whole).then_some(LineError::TooLong);
+                Within::Wanted(true)
+            }
+            (None, Some(_)) => {
+                report.skipped += 1;
+                Within::Skipped
+            }
+            (None, None) => {
+                report.count_bad(LineError::MissingFields, line.number, text);
+                Within::None
+            }
+        };
+        Ok(())
+    }
+
+    /// Keeps an attribute of the object that was begun, if it is wanted.
+    fn keep(&mut self, name: Option<&[u8]>, value: &[u8], whole: bool) {
+        let Within::Wanted(last) = &mut self.within else { return };
+        let object = &mut self.object;
+        let wanted = name.and_then(|name| object.class.wanted().iter().find(|w| name.eq_ignore_ascii_case(w.as_bytes())));
+        *last = wanted.is_some();
+        match wanted {
+            Some(_) if !whole => object.broken = Some(LineError::TooLong),
+            Some(_) if value.contains(&0) => object.broken = Some(LineError::NotText),
+            Some(name) => object.keep(name, value),
+            None if name.is_none() => object.broken = Some(LineError::MissingFields),
+            None => {}
+        }
+    }
+
+    /// Passes on the object that was begun, if it is wanted.
+    fn end(&mut self, report: &mut ReadReport) -> Result<(), ReadError> {
+        if let Within::Wanted(_) = std::mem::replace(&mut self.within, Within::None) {
+            report.count_record(self.object.class.name());
+            let outcome = match self.object.broken {
+                Some(what) => Err(what),
+                None => (self.take)(report, &self.object)?,
+            };
+            if let Err(what) = outcome {
+                report.count_bad(what, self.object.line, self.object.key().as_bytes());
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Reads a whole file, handing every object that is wanted to `take`, which says what is wrong with it; the report is not judged yet.
 pub(super) fn read(
     report: &mut ReadReport,
     input: impl BufRead,
-    mut take: impl FnMut(&mut ReadReport, &Object) -> Result<Result<(), LineError>, ReadError>,
+    take: impl FnMut(&mut ReadReport, &Object) -> Result<Result<(), LineError>, ReadError>,
 ) -> Result<(), ReadError> {
-    enum Within {
-        /// After an empty line: the next attribute begins an object.
-        None,
-        /// In an object of a class that is skipped.
-        Skipped,
-        /// In an object that is kept; whether its last attribute is kept.
-        Wanted(bool),
-    }
-    let mut object = Object { class: Class::Net, line: 0, text: String::new(), values: Vec::new(), broken: None };
-    let mut within = Within::None;
+    let object = Object { class: Class::Net, line: 0, text: String::new(), values: Vec::new(), broken: None };
+    let mut assembler = Assembler { object, within: Within::None, take };
     let mut lines = Lines::new(input);
-    let mut done = |report: &mut ReadReport, object: &Object| {
-        report.count_record(object.class.name());
-        let outcome = match object.broken {
-            Some(what) => Err(what),
-            None => take(report, object)?,
-        };
-        if let Err(what) = outcome {
-            report.count_bad(what, object.line, object.key().as_bytes());
-        }
-        Ok(())
-    };
     while let Some(line) = lines.next(&report.source)? {
         report.lines += 1;
-        let text = line.text;
-        match text.first() {
-            Some(b'%' | b'#') => continue,
-            None => {}
-            Some(_) if text.trim_ascii().is_empty() => {}
-            Some(b' ' | b'\t' | b'+') => {
-                match within {
-                    Within::None => report.count_bad(LineError::MissingFields, line.number, text),
-                    Within::Wanted(true) => object.continue_last(&text[1..]),
-                    Within::Wanted(false) | Within::Skipped => {}
-                }
-                continue;
-            }
-            Some(_) => {
-                let colon = memchr::memchr(b':', text);
-                let name = colon.map(|at| text[..at].trim_ascii());
-                let value = colon.map_or(&b""[..], |at| &text[at + 1..]);
-                let class = name.and_then(Class::of);
-                // ARIN's networks have an OrgID, which begins an object of its own elsewhere.
-                let begins = match within {
-                    Within::None => true,
-                    Within::Skipped | Within::Wanted(_) => class.is_some_and(|c| c != Class::Org),
-                };
-                if !begins {
-                    if let Within::Wanted(last) = &mut within {
-                        let wanted = name.and_then(|name| object.class.wanted().iter().find(|w| name.eq_ignore_ascii_case(w.as_bytes())));
-                        *last = wanted.is_some();
-                        match wanted {
-                            Some(_) if !line.whole => object.broken = Some(LineError::TooLong),
-                            Some(_) if value.contains(&0) => object.broken = Some(LineError::NotText),
-                            Some(name) => object.keep(name, value),
-                            None if name.is_none() => object.broken = Some(LineError::MissingFields),
-                            None => {}
-                        }
-                    }
-                    continue;
-                }
-                // Some writer forgot the empty line.
-                if let Within::Wanted(_) = within {
-                    done(report, &object)?;
-                }
-                within = match (class, name) {
-                    (_, Some(name)) if name.contains(&0) => {
-                        report.count_bad(LineError::NotText, line.number, text);
-                        Within::None
-                    }
-                    (Some(class), _) => {
-                        object.begin(class, line.number, value);
-                        object.broken = (!line.whole).then_some(LineError::TooLong);
-                        Within::Wanted(true)
-                    }
-                    (None, Some(_)) => {
-                        report.skipped += 1;
-                        Within::Skipped
-                    }
-                    (None, None) => {
-                        report.count_bad(LineError::MissingFields, line.number, text);
-                        Within::None
-                    }
-                };
-                continue;
-            }
-        }
-        // Here the line was empty.
-        if let Within::Wanted(_) = within {
-            done(report, &object)?;
-        }
-        within = Within::None;
+        assembler.line(report, &line)?;
     }
-    if let Within::Wanted(_) = within {
-        done(report, &object)?;
-    }
-    Ok(())
+    assembler.end(report)
 }

@@ -14,8 +14,8 @@ pub struct Remarks<'a> {
     pub plot: Option<&'a Path>,
 }
 
-/// The table and the remarks.
-pub fn text(rows: &[Row], remarks: &Remarks, style: Style) -> String {
+/// One row for each policy, and the paper's.
+fn table_of(rows: &[Row]) -> Table {
     let mut table = Table::new(&[
         "policy",
         ">probes",
@@ -49,7 +49,11 @@ pub fn text(rows: &[Row], remarks: &Remarks, style: Style) -> String {
     }
     let paper = ["the paper's", "2.99", "", "2.66", "74.6 %", "", "", "", "13", "", "0.1", ""];
     table.row(paper.map(str::to_owned).to_vec());
+    table
+}
 
+/// The table and the remarks.
+pub fn text(rows: &[Row], remarks: &Remarks, style: Style) -> String {
     let mut text = String::new();
     if let Some(row) = rows.first() {
         text += &format!(
@@ -61,7 +65,7 @@ pub fn text(rows: &[Row], remarks: &Remarks, style: Style) -> String {
             if row.placement == "spread" { "apart (spread)" } else { "at random" },
         );
     }
-    text += &table.text(style);
+    text += &table_of(rows).text(style);
     text += "\nprobes a site; optimal: got a nearest crawler; near: at most 10 % or 2 ms slower than it; extra: ms more than it;\n\
         time: of a page where round trips bound it, against random delegation; seconds: of one processor, a round; ±: standard error\n\
         The paper had 12 crawlers, 1,000 sites and T = 50 ms, at places it does not tell. Where crawlers stand moves all of this more\n\

@@ -41,6 +41,29 @@ fn distance(a: Point, b: Point) -> f32 {
     (x * x + y * y).sqrt()
 }
 
+/// How far the distances on the plane are off the measured ones: the median, as a share of the measured distance.
+fn strain(rtt: &[Vec<f32>], at: &[Point]) -> f32 {
+    let pairs = (0..rtt.len()).flat_map(|a| (0..a).map(move |b| (a, b))).filter(|(a, b)| !rtt[*a][*b].is_nan());
+    let mut off: Vec<f32> = pairs.map(|(a, b)| (distance(at[a], at[b]) - rtt[a][b]).abs() / (rtt[a][b] + 2.0)).collect();
+    off.sort_by(f32::total_cmp);
+    off.get(off.len() / 2).copied().unwrap_or(f32::INFINITY)
+}
+
+/// Everybody where the others see it: one step of stress majorisation.
+fn drawn_together(rtt: &[Vec<f32>], at: &[Point]) -> Vec<Point> {
+    let place = |p: usize| {
+        let (mut sum, mut count) = ([0.0f32; 2], 0.0f32);
+        for q in (0..rtt.len()).filter(|q| *q != p && !rtt[p][*q].is_nan()) {
+            let now = distance(at[p], at[q]).max(0.01);
+            sum[0] += at[q][0] + (at[p][0] - at[q][0]) * rtt[p][q] / now;
+            sum[1] += at[q][1] + (at[p][1] - at[q][1]) * rtt[p][q] / now;
+            count += 1.0;
+        }
+        if count > 0.0 { [sum[0] / count, sum[1] / count] } else { at[p] }
+    };
+    (0..rtt.len()).map(place).collect()
+}
+
 impl Plane {
     /// Lays out access points by their round-trip times in milliseconds, NaN where unknown; none if they do not fit.
     pub fn fit(rtt: &[Vec<f32>]) -> Option<Plane> {
@@ -69,33 +92,14 @@ impl Plane {
             let down = [up[0], -up[1]];
             at[p] = if (distance(up, third.0) - d).abs() <= (distance(down, third.0) - d).abs() { up } else { down };
         }
-        let strain = |at: &[Point]| {
-            let pairs = (0..n).flat_map(|a| (0..a).map(move |b| (a, b))).filter(|(a, b)| !rtt[*a][*b].is_nan());
-            let mut off: Vec<f32> = pairs.map(|(a, b)| (distance(at[a], at[b]) - rtt[a][b]).abs() / (rtt[a][b] + 2.0)).collect();
-            off.sort_by(f32::total_cmp);
-            off.get(off.len() / 2).copied().unwrap_or(f32::INFINITY)
-        };
-        let mut best = strain(&at);
+        let mut best = strain(rtt, &at);
         // Everybody moves to where the others see it, until that does not help any more (stress majorisation).
         for _ in 0..20 {
             if best < MAX_STRAIN / 10.0 {
                 break;
             }
-            at = (0..n)
-                .map(|p| {
-                    let (mut sum, mut count) = ([0.0f32; 2], 0.0f32);
-                    for q in (0..n).filter(|q| *q != p) {
-                        if let Some(d) = known(p, q) {
-                            let now = distance(at[p], at[q]).max(0.01);
-                            sum[0] += at[q][0] + (at[p][0] - at[q][0]) * d / now;
-                            sum[1] += at[q][1] + (at[p][1] - at[q][1]) * d / now;
-                            count += 1.0;
-                        }
-                    }
-                    if count > 0.0 { [sum[0] / count, sum[1] / count] } else { at[p] }
-                })
-                .collect();
-            best = strain(&at);
+            at = drawn_together(rtt, &at);
+            best = strain(rtt, &at);
         }
         if best > MAX_STRAIN {
             return None;

@@ -170,6 +170,27 @@ impl Experiment {
         yardsticks
     }
 
+    /// A rule before the first run.
+    fn rule<'k>(&self, policy: Policy, world: &World, knowledge: &'k Knowledge, yardstick: &Yardstick, seed: u64) -> RuleState<'k> {
+        let start = match self.start {
+            Start::Uniform => uniform(world, seed_of(seed, 2)),
+            Start::IpMicra => knowledge.placement(world),
+        };
+        let limited = self.shape.capacity == Capacity::Unequal;
+        match policy {
+            Policy::Oma => {
+                let arms = start.iter().map(|place| *place as usize).collect();
+                RuleState::Oma(Partition::new(arms, self.states), StdRng::seed_from_u64(seed_of(seed, 3)))
+            }
+            Policy::Twoma => RuleState::Twoma(Twoma::new(start, self.states, seed_of(seed, 3))),
+            Policy::Nearcrawl => {
+                RuleState::Nearcrawl(Box::new(Nearcrawl::new(world, knowledge, start, self.states, limited, seed_of(seed, 3))))
+            }
+            Policy::Uniform => RuleState::Uniform(start),
+            Policy::Oracle => RuleState::Oracle(yardstick.places.clone()),
+        }
+    }
+
     fn run_rule(
         &self,
         policy: Policy,
@@ -178,23 +199,7 @@ impl Experiment {
         yardsticks: &[(usize, Yardstick)],
         seed: u64,
     ) -> Vec<Score> {
-        let start = match self.start {
-            Start::Uniform => uniform(&world, seed_of(seed, 2)),
-            Start::IpMicra => knowledge.placement(&world),
-        };
-        let limited = self.shape.capacity == Capacity::Unequal;
-        let mut rule = match policy {
-            Policy::Oma => {
-                let arms = start.iter().map(|place| *place as usize).collect();
-                RuleState::Oma(Partition::new(arms, self.states), StdRng::seed_from_u64(seed_of(seed, 3)))
-            }
-            Policy::Twoma => RuleState::Twoma(Twoma::new(start, self.states, seed_of(seed, 3))),
-            Policy::Nearcrawl => {
-                RuleState::Nearcrawl(Box::new(Nearcrawl::new(&world, knowledge, start, self.states, limited, seed_of(seed, 3))))
-            }
-            Policy::Uniform => RuleState::Uniform(start),
-            Policy::Oracle => RuleState::Oracle(yardsticks[0].1.places.clone()),
-        };
+        let mut rule = self.rule(policy, &world, knowledge, &yardsticks[0].1, seed);
         // The same noise for every rule: it belongs to the site and the run.
         let mut noise_rng = StdRng::seed_from_u64(seed_of(seed, 4));
         let sigma = (1.0 + self.shape.noise * self.shape.noise).ln().sqrt();

@@ -32,6 +32,46 @@ pub struct TableShape {
     pub shared: usize,
 }
 
+/// The host of this number, in a web that is drawn at random.
+fn name(host: usize) -> String {
+    format!("s{host}.test")
+}
+
+/// A page of it, the root first.
+fn url(host: usize, page: usize) -> String {
+    let path = match page {
+        0 => String::new(),
+        _ if page % 11 == 10 => format!("private/{page}"),
+        _ => format!("p{page}"),
+    };
+    format!("http://{}/{path}", name(host))
+}
+
+/// By host and page: where it leads.
+fn random_links(shape: &TableShape, random: &mut StdRng) -> BTreeMap<(usize, usize), Vec<String>> {
+    let mut links: BTreeMap<(usize, usize), Vec<String>> = BTreeMap::new();
+    for host in 0..shape.hosts {
+        for page in 1..shape.pages {
+            let from = random.random_range(page.saturating_sub(7)..page);
+            links.entry((host, from)).or_default().push(url(host, page));
+        }
+        for page in 0..shape.pages {
+            for _ in 0..random.random_range(0..3) {
+                let other = random.random_range(0..shape.pages);
+                links.entry((host, page)).or_default().push(url(host, other));
+            }
+        }
+        // A ring and some chords between hosts.
+        links.entry((host, 0)).or_default().push(url((host + 1) % shape.hosts, 0));
+        for _ in 0..3 {
+            let from = random.random_range(0..shape.pages);
+            let to = (random.random_range(0..shape.hosts), random.random_range(0..shape.pages));
+            links.entry((host, from)).or_default().push(url(to.0, to.1));
+        }
+    }
+    links
+}
+
 impl TableWeb {
     /// A page, made from texts; what is no URL is left out.
     pub fn page(&mut self, url: &str, links: &[&str]) {
@@ -61,16 +101,8 @@ impl TableWeb {
     /// A web whose hosts link to each other: every page is linked from an earlier one of its host, so all can be reached from the roots;
     /// further links go anywhere. Some pages redirect, some are no pages, some hosts keep us out of a directory.
     pub fn random(shape: &TableShape, seed: u64) -> TableWeb {
-        let mut random = StdRng::seed_from_u64(seed);
         let mut web = TableWeb::default();
-        let name = |host: usize| format!("s{host}.test");
-        let path = |page: usize| match page {
-            0 => String::new(),
-            _ if page % 11 == 10 => format!("private/{page}"),
-            _ => format!("p{page}"),
-        };
-        let url = |host: usize, page: usize| format!("http://{}/{}", name(host), path(page));
-        let mut links: BTreeMap<(usize, usize), Vec<String>> = BTreeMap::new();
+        let mut links = random_links(shape, &mut StdRng::seed_from_u64(seed));
         for host in 0..shape.hosts {
             let lives = if shape.shared > 0 && host % shape.shared == shape.shared - 1 { host - 1 } else { host };
             let (subnet, place) = (lives / shape.hosts_per_subnet.max(1), lives % shape.hosts_per_subnet.max(1));
@@ -81,42 +113,12 @@ impl TableWeb {
             {
                 web.robots.insert(host, "User-agent: *\nDisallow: /private/\n".to_owned());
             }
-            for page in 1..shape.pages {
-                let from = random.random_range(page.saturating_sub(7)..page);
-                links.entry((host, from)).or_default().push(url(host, page));
-            }
-            for page in 0..shape.pages {
-                for _ in 0..random.random_range(0..3) {
-                    let other = random.random_range(0..shape.pages);
-                    links.entry((host, page)).or_default().push(url(host, other));
-                }
-            }
-            // A ring and some chords between hosts.
-            links.entry((host, 0)).or_default().push(url((host + 1) % shape.hosts, 0));
-            for _ in 0..3 {
-                let from = random.random_range(0..shape.pages);
-                let to = (random.random_range(0..shape.hosts), random.random_range(0..shape.pages));
-                links.entry((host, from)).or_default().push(url(to.0, to.1));
-            }
-        }
-        for host in 0..shape.hosts {
             for page in 0..shape.pages {
                 let found = links.remove(&(host, page)).unwrap_or_default();
                 let found: Vec<_> = found.iter().map(String::as_str).collect();
                 web.page(&url(host, page), &found);
             }
-            let moved = format!("http://{}/moved", name(host));
-            if let Ok(to) = PageUrl::parse(&url(host, shape.pages / 2)) {
-                web.put(&moved, Answer::Redirect(to));
-                let image = format!("http://{}/image.png", name(host));
-                web.put(&image, Answer::NotHtml);
-                let more = [moved, image, format!("http://{}/missing", name(host))].map(|text| PageUrl::parse(&text));
-                if let Ok(root) = PageUrl::parse(&url(host, 0))
-                    && let Some(Answer::Page(links)) = web.answers.get_mut(&root)
-                {
-                    links.extend(more.into_iter().flatten());
-                }
-            }
+            web.add_other_answers(shape, host);
         }
         for answer in web.answers.values_mut() {
             if let Answer::Page(links) = answer {
@@ -125,5 +127,18 @@ impl TableWeb {
             }
         }
         web
+    }
+
+    /// What is no page on a host, and links to it: a redirect, a picture, and something that is not there.
+    fn add_other_answers(&mut self, shape: &TableShape, host: usize) {
+        let Ok(to) = PageUrl::parse(&url(host, shape.pages / 2)) else { return };
+        let others = ["moved", "image.png", "missing"].map(|path| format!("http://{}/{path}", name(host)));
+        self.put(&others[0], Answer::Redirect(to));
+        self.put(&others[1], Answer::NotHtml);
+        if let Ok(root) = PageUrl::parse(&url(host, 0))
+            && let Some(Answer::Page(links)) = self.answers.get_mut(&root)
+        {
+            links.extend(others.iter().filter_map(|other| PageUrl::parse(other).ok()));
+        }
     }
 }

@@ -146,6 +146,7 @@ pub(super) fn role(element: Element<'_>) -> Option<&'static Role> {
     }
 }
 
+/// The role of an element whose author gave it none: a table with one row for each name, as HTML-AAM has it.
 fn implicit(element: Element<'_>, insists: bool) -> Option<&'static Role> {
     if element.is_svg() {
         return match element.name() {

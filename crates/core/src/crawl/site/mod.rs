@@ -153,44 +153,7 @@ impl Site {
 
     /// Opens a site: the fold of an empty journal.
     pub fn open(key: JournalKey, address: IpAddr, tree: Host, number: SiteNumber, opened: WallTime) -> Site {
-        let record = ServerRecord {
-            host: key.host.clone(),
-            address: Some(address),
-            tree: tree.clone(),
-            run: key.run,
-            status: Default::default(),
-            state: RunState::Running,
-            software: None,
-            pages: 0,
-            requests: 0,
-            bytes: 0,
-            busy_ms: 0,
-            known: 0,
-            fetched: 0,
-            unanswered: 0,
-            waiting: 0,
-            set_aside: 0,
-            cut_by_depth: 0,
-            refused_by_robots: 0,
-            cut_by_script: 0,
-            cut_by_yield: 0,
-            failed: 0,
-            by_status: BTreeMap::new(),
-            external_hosts: 0,
-            external_urls: 0,
-            external_domains: 0,
-            deepest: 0,
-            first_visit_at: None,
-            last_visit_at: None,
-            no_index: 0,
-            no_follow: 0,
-            crawl_delay_ms: None,
-            refused_by_crawl_delay: 0,
-            changes: None,
-            levels: Vec::new(),
-            by_failure: BTreeMap::new(),
-            evaluation: None,
-        };
+        let record = new_record(&key, address, &tree);
         Site {
             key,
             address,
@@ -249,23 +212,7 @@ impl Site {
             JournalEntry::Opened { .. } | JournalEntry::Forwarded { .. } | JournalEntry::TakenOver { .. } | JournalEntry::Chronicled(_) => {
             }
             JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } | JournalEntry::Reopened { urls } => {
-                for (url, level, hops) in urls {
-                    if (*level, *hops) == (0, 0) {
-                        self.start(url);
-                    }
-                    let page = key.of(url.as_str());
-                    let waits = self.frontier.contains(page);
-                    match entry {
-                        JournalEntry::Raised { .. } if self.left_out.remove(&page) => {
-                            self.record.cut_by_yield = self.record.cut_by_yield.saturating_sub(1);
-                        }
-                        // It counts among what waits from now on.
-                        JournalEntry::Raised { .. } if !waits => self.record.cut_by_depth = self.record.cut_by_depth.saturating_sub(1),
-                        JournalEntry::Reopened { .. } if !waits => self.record.cut_by_script = self.record.cut_by_script.saturating_sub(1),
-                        _ => self.record.known += u64::from(!waits),
-                    }
-                    self.enter(url, *level, *hops, rules, key);
-                }
+                self.take_in(entry, urls, rules, key);
             }
             JournalEntry::Started { urls } => urls.iter().for_each(|url| self.start(url)),
             JournalEntry::Follows { run, pages } => {
@@ -296,63 +243,93 @@ impl Site {
                     self.count_failure(*failure);
                 }
             }
-            JournalEntry::Visited {
-                url, level, at, outcome, took, bytes, software, children, found, beyond_scope, outgoing, rest, ..
-            } => {
-                self.last_rest = rest.unwrap_or(0);
-                let page = key.of(url.as_str());
-                let waited = self.frontier.remove(page);
-                if matches!(outcome, VisitOutcome::Redirect(_)) && !children.is_empty() {
-                    self.redirects.insert(page);
-                }
-                // Another URL of its script took its place while it was being asked for; or it was asked for twice.
-                let had_lost = !waited && url.script().is_some();
-                self.record.cut_by_script = self.record.cut_by_script.saturating_sub(u64::from(had_lost));
-                let answered = !matches!(outcome, VisitOutcome::Failed(_));
-                self.record.fetched += u64::from(answered && (waited || had_lost));
-                self.record.unanswered += u64::from(!answered && (waited || had_lost));
-                if let Some(script) = url.script() {
-                    self.scripts.insert(key.of(script));
-                }
-                self.budget_used += 1;
-                self.count_request(*at, *took, *level);
-                self.count_outcome(outcome, *level);
-                self.record.bytes += bytes;
-                self.level(*level).bytes += bytes;
-                if let Some(software) = software {
-                    self.record.software = Some(software.clone());
-                }
-                for (url, level, hops) in found {
-                    self.record.known += u64::from(!self.frontier.contains(key.of(url.as_str())));
-                    self.enter(url, *level, *hops, rules, key);
-                }
-                let before = self.record.external_hosts;
-                for host in beyond_scope.iter().cloned().chain(outgoing.iter().filter(|a| a.place.is_none()).map(|a| a.url.host())) {
-                    self.count_external(&host, *level, key);
-                }
-                self.yields.ask(url, key);
-                self.tell(&[], self.record.external_hosts - before, rules);
-            }
-            JournalEntry::Skipped { url, reason } => {
-                self.frontier.remove(key.of(url.as_str()));
-                self.record.refused_by_crawl_delay += u64::from(*reason == SkipReason::CrawlDelay);
-                match reason {
-                    SkipReason::Robots | SkipReason::RobotsUnavailable | SkipReason::CrawlDelay => self.record.refused_by_robots += 1,
-                    SkipReason::Script => self.record.cut_by_script += 1,
-                    SkipReason::Yield => {
-                        self.record.cut_by_yield += 1;
-                        if self.left_out.len() < MAX_LEFT_OUT {
-                            self.left_out.insert(key.of(url.as_str()));
-                        }
-                    }
-                    SkipReason::Denied | SkipReason::TooManyRedirects => self.record.set_aside += 1,
-                }
-            }
+            JournalEntry::Visited { .. } => self.visited(entry, rules, key),
+            JournalEntry::Skipped { url, reason } => self.skipped(key.of(url.as_str()), *reason),
         }
         self.record.status = self.status();
         self.record.state = self.state(rules);
         self.record.waiting = self.frontier.len() as u64;
         self.count_gone();
+    }
+
+    /// Takes in the URLs that an entry names: they are new, or were left out until now.
+    fn take_in(&mut self, entry: &JournalEntry, urls: &[(PageUrl, u8, u8)], rules: &SiteRules, key: &FingerprintKey) {
+        for (url, level, hops) in urls {
+            if (*level, *hops) == (0, 0) {
+                self.start(url);
+            }
+            let page = key.of(url.as_str());
+            let waits = self.frontier.contains(page);
+            match entry {
+                JournalEntry::Raised { .. } if self.left_out.remove(&page) => {
+                    self.record.cut_by_yield = self.record.cut_by_yield.saturating_sub(1);
+                }
+                // It counts among what waits from now on.
+                JournalEntry::Raised { .. } if !waits => self.record.cut_by_depth = self.record.cut_by_depth.saturating_sub(1),
+                JournalEntry::Reopened { .. } if !waits => self.record.cut_by_script = self.record.cut_by_script.saturating_sub(1),
+                _ => self.record.known += u64::from(!waits),
+            }
+            self.enter(url, *level, *hops, rules, key);
+        }
+    }
+
+    /// A page was visited: what came of it, and what it names.
+    fn visited(&mut self, entry: &JournalEntry, rules: &SiteRules, key: &FingerprintKey) {
+        let JournalEntry::Visited { url, level, at, outcome, took, bytes, software, children, found, beyond_scope, outgoing, rest, .. } =
+            entry
+        else {
+            return;
+        };
+        self.last_rest = rest.unwrap_or(0);
+        let page = key.of(url.as_str());
+        let waited = self.frontier.remove(page);
+        if matches!(outcome, VisitOutcome::Redirect(_)) && !children.is_empty() {
+            self.redirects.insert(page);
+        }
+        // Another URL of its script took its place while it was being asked for; or it was asked for twice.
+        let had_lost = !waited && url.script().is_some();
+        self.record.cut_by_script = self.record.cut_by_script.saturating_sub(u64::from(had_lost));
+        let answered = !matches!(outcome, VisitOutcome::Failed(_));
+        self.record.fetched += u64::from(answered && (waited || had_lost));
+        self.record.unanswered += u64::from(!answered && (waited || had_lost));
+        if let Some(script) = url.script() {
+            self.scripts.insert(key.of(script));
+        }
+        self.budget_used += 1;
+        self.count_request(*at, *took, *level);
+        self.count_outcome(outcome, *level);
+        self.record.bytes += bytes;
+        self.level(*level).bytes += bytes;
+        if let Some(software) = software {
+            self.record.software = Some(software.clone());
+        }
+        for (url, level, hops) in found {
+            self.record.known += u64::from(!self.frontier.contains(key.of(url.as_str())));
+            self.enter(url, *level, *hops, rules, key);
+        }
+        let before = self.record.external_hosts;
+        for host in beyond_scope.iter().cloned().chain(outgoing.iter().filter(|a| a.place.is_none()).map(|a| a.url.host())) {
+            self.count_external(&host, *level, key);
+        }
+        self.yields.ask(url, key);
+        self.tell(&[], self.record.external_hosts - before, rules);
+    }
+
+    /// A page is not asked for in this run.
+    fn skipped(&mut self, page: Fingerprint, reason: SkipReason) {
+        self.frontier.remove(page);
+        self.record.refused_by_crawl_delay += u64::from(reason == SkipReason::CrawlDelay);
+        match reason {
+            SkipReason::Robots | SkipReason::RobotsUnavailable | SkipReason::CrawlDelay => self.record.refused_by_robots += 1,
+            SkipReason::Script => self.record.cut_by_script += 1,
+            SkipReason::Yield => {
+                self.record.cut_by_yield += 1;
+                if self.left_out.len() < MAX_LEFT_OUT {
+                    self.left_out.insert(page);
+                }
+            }
+            SkipReason::Denied | SkipReason::TooManyRedirects => self.record.set_aside += 1,
+        }
     }
 
     fn start(&mut self, url: &PageUrl) {
@@ -491,6 +468,48 @@ impl Site {
         } else {
             RunState::Running
         }
+    }
+}
+
+/// The record of a run of which nothing is known yet.
+fn new_record(key: &JournalKey, address: IpAddr, tree: &Host) -> ServerRecord {
+    ServerRecord {
+        host: key.host.clone(),
+        address: Some(address),
+        tree: tree.clone(),
+        run: key.run,
+        status: Default::default(),
+        state: RunState::Running,
+        software: None,
+        pages: 0,
+        requests: 0,
+        bytes: 0,
+        busy_ms: 0,
+        known: 0,
+        fetched: 0,
+        unanswered: 0,
+        waiting: 0,
+        set_aside: 0,
+        cut_by_depth: 0,
+        refused_by_robots: 0,
+        cut_by_script: 0,
+        cut_by_yield: 0,
+        failed: 0,
+        by_status: BTreeMap::new(),
+        external_hosts: 0,
+        external_urls: 0,
+        external_domains: 0,
+        deepest: 0,
+        first_visit_at: None,
+        last_visit_at: None,
+        no_index: 0,
+        no_follow: 0,
+        crawl_delay_ms: None,
+        refused_by_crawl_delay: 0,
+        changes: None,
+        levels: Vec::new(),
+        by_failure: BTreeMap::new(),
+        evaluation: None,
     }
 }
 

@@ -25,6 +25,45 @@ pub struct Replayed {
     pub outgoing: Vec<(u64, Arrival)>,
 }
 
+/// The pages that a journal names.
+#[derive(Default)]
+struct Pages {
+    /// The least level at which each was named, and what became of it.
+    states: BTreeMap<Fingerprint, (u8, PageState)>,
+    /// The URLs of those that are beyond the depth.
+    cut: BTreeMap<Fingerprint, String>,
+}
+
+impl Pages {
+    /// A page is named at a level.
+    fn met(&mut self, fingerprint: Fingerprint, url: &PageUrl, level: u8, depth: u8) {
+        let state = if level > depth { PageState::Cut } else { PageState::Waiting };
+        if state == PageState::Cut {
+            self.cut.insert(fingerprint, url.as_str().to_owned());
+        } else {
+            self.cut.remove(&fingerprint);
+        }
+        let page = self.states.entry(fingerprint).or_insert((level, state));
+        page.0 = page.0.min(level);
+        if page.1 == PageState::Cut {
+            page.1 = state;
+        }
+    }
+
+    /// A page was visited, and is now named at this level.
+    fn visited_at(&mut self, fingerprint: Fingerprint, level: u8) {
+        let page = self.states.entry(fingerprint).or_insert((level, PageState::Visited));
+        page.0 = page.0.min(level);
+    }
+
+    /// A page that was named is not asked for again.
+    fn done(&mut self, fingerprint: Fingerprint) {
+        if let Some(page) = self.states.get_mut(&fingerprint) {
+            page.1 = PageState::Visited;
+        }
+    }
+}
+
 /// Reads a journal from its first entry; none if that is not an opening (then there is nothing to stand on).
 pub fn replay(
     key: JournalKey,
@@ -35,41 +74,22 @@ pub fn replay(
 ) -> Option<Replayed> {
     let JournalEntry::Opened { address, tree, at } = entries.first()? else { return None };
     let mut site = Site::open(key, *address, tree.clone(), number, *at);
-    let mut pages: BTreeMap<Fingerprint, (u8, PageState)> = BTreeMap::new();
+    let mut pages = Pages::default();
     let mut children = Vec::new();
-    let mut cut: BTreeMap<Fingerprint, String> = BTreeMap::new();
     let mut outgoing: Vec<(u64, Arrival)> = Vec::new();
     for (sequence, entry) in entries.iter().enumerate() {
         site.apply(entry, rules, secret);
-        let mut met = |url: &PageUrl, level: u8| {
-            let fingerprint = secret.of(url.as_str());
-            let state = if level > rules.depth { PageState::Cut } else { PageState::Waiting };
-            if state == PageState::Cut {
-                cut.insert(fingerprint, url.as_str().to_owned());
-            } else {
-                cut.remove(&fingerprint);
-            }
-            let page = pages.entry(fingerprint).or_insert((level, state));
-            page.0 = page.0.min(level);
-            if page.1 == PageState::Cut {
-                page.1 = state;
-            }
-        };
+        let mut met = |url: &PageUrl, level: u8| pages.met(secret.of(url.as_str()), url, level, rules.depth);
         match entry {
             JournalEntry::Admitted { urls } | JournalEntry::Reopened { urls } => urls.iter().for_each(|(url, level, _)| met(url, *level)),
             JournalEntry::Raised { urls, visited } => {
                 urls.iter().for_each(|(url, level, _)| met(url, *level));
-                for (fingerprint, level) in visited {
-                    let page = pages.entry(*fingerprint).or_insert((*level, PageState::Visited));
-                    page.0 = page.0.min(*level);
-                }
+                visited.iter().for_each(|(fingerprint, level)| pages.visited_at(*fingerprint, *level));
             }
             JournalEntry::Visited { url, level, found, children: links, outgoing: named, .. } => {
                 met(url, *level);
                 found.iter().for_each(|(url, level, _)| met(url, *level));
-                if let Some(page) = pages.get_mut(&secret.of(url.as_str())) {
-                    page.1 = PageState::Visited;
-                }
+                pages.done(secret.of(url.as_str()));
                 if !links.is_empty() {
                     children.push((secret.of(url.as_str()), links.clone()));
                 }
@@ -77,11 +97,7 @@ pub fn replay(
             }
             // A starting URL that names it again brings it back.
             JournalEntry::Skipped { reason: SkipReason::Yield, .. } => {}
-            JournalEntry::Skipped { url, .. } => {
-                if let Some(page) = pages.get_mut(&secret.of(url.as_str())) {
-                    page.1 = PageState::Visited;
-                }
-            }
+            JournalEntry::Skipped { url, .. } => pages.done(secret.of(url.as_str())),
             JournalEntry::Forwarded { before } => outgoing.retain(|(sequence, _)| sequence >= before),
             JournalEntry::Opened { .. }
             | JournalEntry::Robots { .. }
@@ -95,6 +111,6 @@ pub fn replay(
             | JournalEntry::Evaluated { .. } => {}
         }
     }
-    let seen = pages.into_iter().map(|(fingerprint, (level, state))| (fingerprint, level, state)).collect();
-    Some(Replayed { site, seen, children, cut: cut.into_iter().collect(), outgoing })
+    let seen = pages.states.into_iter().map(|(fingerprint, (level, state))| (fingerprint, level, state)).collect();
+    Some(Replayed { site, seen, children, cut: pages.cut.into_iter().collect(), outgoing })
 }
