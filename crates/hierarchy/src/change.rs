@@ -12,10 +12,10 @@ use serde::Serialize;
 use std::{collections::BTreeMap, fmt};
 
 /// Of a hundred subnets, how many may come or go in a year.
-pub const EXPLAINED_PERCENT_A_YEAR: f64 = 20.0;
+pub(crate) const EXPLAINED_PERCENT_A_YEAR: f64 = 20.0;
 
 /// Of a hundred subnets, how many may come or go even from one day to the next.
-pub const MIN_EXPLAINED_PERCENT: f64 = 5.0;
+pub(crate) const MIN_EXPLAINED_PERCENT: f64 = 5.0;
 
 /// What changed from one hierarchy to the next.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -3,9 +3,6 @@
 use serde::Serialize;
 use std::{fmt, net::IpAddr};
 
-/// How much of a file's beginning is enough to recognise it, in bytes: registries begin with long terms of use.
-pub const HEAD: usize = 64 << 10;
-
 /// The formats that a hierarchy is built from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -11,11 +11,8 @@ use std::collections::BTreeSet;
 /// Bytes of every chunk but the last.
 pub const CHUNK_LENGTH: usize = 256 << 10;
 
-/// The largest snapshot file that is exchanged, in bytes: at most [`MAX_CHUNKS`] chunks.
+/// The largest snapshot file that is exchanged, in bytes.
 pub const MAX_FILE: u64 = 128 << 20;
-
-/// The most chunks of a file.
-pub const MAX_CHUNKS: usize = (MAX_FILE / CHUNK_LENGTH as u64) as usize;
 
 /// What a snapshot file is made of. At most 16 KiB and a little when serialized.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -272,7 +269,13 @@ mod tests {
 
     #[test]
     fn the_largest_manifest_fits_into_a_message() {
-        let manifest = Manifest { hash: [1; 32], length: MAX_FILE, built: u32::MAX, subnets: u32::MAX, digests: vec![[2; 32]; MAX_CHUNKS] };
+        let manifest = Manifest {
+            hash: [1; 32],
+            length: MAX_FILE,
+            built: u32::MAX,
+            subnets: u32::MAX,
+            digests: vec![[2; 32]; (MAX_FILE / CHUNK_LENGTH as u64) as usize],
+        };
         let bytes = postcard::to_stdvec(&manifest).unwrap();
         assert!(bytes.len() < 17 << 10, "{} bytes", bytes.len());
         assert_eq!(postcard::from_bytes::<Manifest>(&bytes).unwrap(), manifest);

@@ -1,4 +1,4 @@
-//! Who is related to whom? Parents, children and siblings of a subnet, and the way up from it. Everything beneath a level is one range
+//! Who is related to whom? Parents and children of a subnet, and the way up from it. Everything beneath a level is one range
 //! of positions, so that nothing needs to be collected.
 
 use super::{
@@ -53,16 +53,6 @@ impl Hierarchy {
     pub fn children(&self, position: Position) -> impl Iterator<Item = Position> + '_ {
         let beneath = self.beneath(position);
         self.outermost(beneath.start + 1..beneath.end)
-    }
-
-    /// The other subnets that hang where this one hangs: within the same subnet, or, in no other, beneath the same organisation in the
-    /// same country. In address order.
-    pub fn siblings(&self, position: Position) -> impl Iterator<Item = Position> + '_ {
-        let around = match self.parent(position) {
-            Some(parent) => self.beneath(parent).start + 1..self.beneath(parent).end,
-            None => group(self.numbers(Section::OrganisationStarts), position.0, self.len()),
-        };
-        self.outermost(around).filter(move |sibling| *sibling != position)
     }
 
     /// Of a range of positions that ends where something ends, the subnets that lie in no other of the range.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::{collections::BTreeMap, fmt};
 
 /// Of a thousand records, how many may be bad before the file is refused.
-pub const MAX_BAD_PER_THOUSAND: u64 = 1;
+pub(crate) const MAX_BAD_PER_THOUSAND: u64 = 1;
 
 /// What is wrong with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, thiserror::Error)]
@@ -68,7 +68,7 @@ pub enum LineError {
 }
 
 /// How many examples of one thing that is wrong are kept.
-pub const MAX_EXAMPLES: usize = 3;
+pub(crate) const MAX_EXAMPLES: usize = 3;
 
 /// How much of a bad line is kept, in characters.
 const MAX_EXAMPLE: usize = 80;

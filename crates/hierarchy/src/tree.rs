@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use std::{net::IpAddr, ops::Range, sync::Arc};
 
 /// Length of the implicit subnet of an IPv4 address that no registered block covers.
-pub const IMPLICIT_V4: u8 = 24;
+pub(crate) const IMPLICIT_V4: u8 = 24;
 
 /// Length of the implicit subnet of an IPv6 address that no registered block covers.
-pub const IMPLICIT_V6: u8 = 48;
+pub(crate) const IMPLICIT_V6: u8 = 48;
 
 /// A subnet's number: depth first, so that everything beneath an ancestor is one contiguous range. Means nothing in a
 /// hierarchy with another [`Hierarchy::hash`].

@@ -14,7 +14,7 @@ use nearcrawl_model::url::{Host, PageUrl};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many redirects are followed in a row.
-pub const MAX_HOPS: u8 = 5;
+pub(crate) const MAX_HOPS: u8 = 5;
 
 /// What kind of answer a fetched URL gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -12,7 +12,7 @@ pub use host::Host;
 pub use join::{LinkBase, QueryEncoding};
 pub(crate) use page_url::Parts;
 pub use page_url::{Origin, PageUrl, UrlRef};
-pub use trap::{MAX_REPEATS, MAX_SEGMENTS};
+pub(crate) use trap::{MAX_REPEATS, MAX_SEGMENTS};
 
 use serde::{Deserialize, Serialize};
 

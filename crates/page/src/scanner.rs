@@ -17,9 +17,8 @@ pub(crate) mod tokens;
 #[cfg(test)]
 mod tests;
 
-pub use directives::{Directives, PRODUCT_TOKEN};
-
 use charset::Charset;
+use directives::Directives;
 use nearcrawl_model::{fetch::PageFacts, fingerprint::FingerprintKey, links::Links, url::PageUrl};
 use resolve::LeftOut;
 use std::borrow::Cow;

@@ -1,6 +1,7 @@
 //! What do broken and hostile files do? A refusal or a counted reject each, and never a panic.
 
 use super::*;
+use crate::report::MAX_EXAMPLES;
 use std::io::{self, BufRead, Read};
 
 /// What must become of a file.

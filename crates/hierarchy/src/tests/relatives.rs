@@ -46,21 +46,12 @@ fn check(hierarchy: &Hierarchy) {
         let beneath: Vec<u32> = positions(hierarchy).filter(|p| subnet.covers(&hierarchy.subnet(*p))).map(|p| p.0).collect();
         assert_eq!(hierarchy.beneath(position).collect::<Vec<_>>(), beneath, "beneath {subnet}");
         assert!(hierarchy.organisation_members(hierarchy.organisation(position)).any(|p| p == position));
-        let of_parent = |p: &Position| hierarchy.parent(*p) == parent && (parent.is_some() || same_group(hierarchy, *p, position));
-        let siblings: Vec<Position> = positions(hierarchy).filter(|p| *p != position && of_parent(p)).collect();
-        assert_eq!(hierarchy.siblings(position).collect::<Vec<_>>(), siblings, "siblings of {subnet}");
         let children: Vec<Position> = positions(hierarchy).filter(|p| hierarchy.parent(*p) == Some(position)).collect();
         assert_eq!(hierarchy.children(position).collect::<Vec<_>>(), children, "children of {subnet}");
         check_climb(hierarchy, position);
     }
     let members: usize = (0..hierarchy.organisations()).map(|o| hierarchy.organisation_members(OrganisationId(o)).len()).sum();
     assert_eq!(members, hierarchy.len() as usize, "every subnet has one organisation");
-}
-
-/// Whether two outermost subnets stand beneath one organisation in one country.
-fn same_group(hierarchy: &Hierarchy, a: Position, b: Position) -> bool {
-    let of = |p| (hierarchy.registry(p), hierarchy.country(p), hierarchy.organisation(p));
-    of(a) == of(b)
 }
 
 fn check_climb(hierarchy: &Hierarchy, position: Position) {

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, io::Read};
 pub const MAX_PAGES: usize = 1 << 26;
 
 /// The most links.
-pub const MAX_LINKS: usize = 1 << 27;
+pub(crate) const MAX_LINKS: usize = 1 << 27;
 
 /// Pages, numbered from 0, with their links and sites.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -36,7 +36,7 @@ pub struct Crawl {
 
 /// A page being fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Visit {
+pub(crate) struct Visit {
     /// The page's index in the graph.
     pub page: u32,
     /// By which thread; those of the first process come first.
@@ -50,7 +50,7 @@ impl Crawl {
     }
 
     /// All pages in the order of their fetching, each once.
-    pub fn visits(&self, graph: &Graph) -> Vec<Visit> {
+    pub(crate) fn visits(&self, graph: &Graph) -> Vec<Visit> {
         let mut state = State::new(self, graph);
         let mut visits = Vec::with_capacity(graph.pages());
         loop {

@@ -86,7 +86,7 @@ pub struct Site {
 
 /// The crawlers and sites of one round.
 #[derive(Clone, Debug)]
-pub struct Round {
+pub(crate) struct Round {
     /// The crawlers, in the order of their names.
     pub crawlers: Vec<Crawler>,
     /// The sites, in the order in which they are delegated.
@@ -122,7 +122,13 @@ pub struct Setup {
 
 impl Round {
     /// Sets up the round that belongs to this seed.
-    pub fn new(setup: &Setup, nodes: &Nodes, distances: &Distances, hierarchy: &Hierarchy, seed: u64) -> Result<Round, ExperimentError> {
+    pub(crate) fn new(
+        setup: &Setup,
+        nodes: &Nodes,
+        distances: &Distances,
+        hierarchy: &Hierarchy,
+        seed: u64,
+    ) -> Result<Round, ExperimentError> {
         let mut random = StdRng::seed_from_u64(seed);
         let able = able(nodes, distances).0;
         if setup.crawlers > able.len() {
@@ -178,7 +184,7 @@ impl Round {
     }
 
     /// What all crawlers' probes of a site would give, in milliseconds.
-    pub fn row(&self, site: usize) -> &[f32] {
+    pub(crate) fn row(&self, site: usize) -> &[f32] {
         &self.to_sites[site * self.crawlers.len()..][..self.crawlers.len()]
     }
 
@@ -189,19 +195,19 @@ impl Round {
     }
 
     /// How many pairs of crawlers do not know how far they are from each other.
-    pub fn unknown_pairs(&self) -> usize {
+    pub(crate) fn unknown_pairs(&self) -> usize {
         let count = self.crawlers.len();
         (0..count).map(|a| (0..a).filter(|b| self.between[a * count + b].is_nan()).count()).sum()
     }
 
     /// The index of a crawler by its name.
-    pub fn find(&self, who: AccessPoint) -> Option<usize> {
+    pub(crate) fn find(&self, who: AccessPoint) -> Option<usize> {
         self.crawlers.binary_search_by_key(&who, |crawler| crawler.who).ok()
     }
 }
 
 /// A round-trip time as a probe reports it, in microseconds; nothing is nearer than one.
-pub fn microseconds(ms: f32) -> u32 {
+pub(crate) fn microseconds(ms: f32) -> u32 {
     (f64::from(ms) * 1000.0).round().max(1.0) as u32
 }
 

@@ -103,7 +103,7 @@ impl Disk {
     }
 
     /// Enters a visit and answers questions.
-    pub fn ask_seen(&mut self, batch: SeenBatch) -> Vec<SeenAnswer> {
+    pub(crate) fn ask_seen(&mut self, batch: SeenBatch) -> Vec<SeenAnswer> {
         if let Some(visit) = batch.visited {
             let level = visit.level.min(DEEPEST_LEVEL);
             let page = self.seen.entry((batch.site, visit.page)).or_insert((level, PageState::Visited));
@@ -186,7 +186,7 @@ impl Disk {
     }
 
     /// Forgets what the run before knew.
-    pub fn drop_former(&mut self, site: SiteNumber) {
+    pub(crate) fn drop_former(&mut self, site: SiteNumber) {
         self.former_texts.retain(|(of, _), _| *of != site);
         self.former_pages.retain(|(of, _), _| *of != site);
     }

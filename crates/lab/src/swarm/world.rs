@@ -418,7 +418,7 @@ impl World {
     }
 
     /// Makes every way from an access point to servers so much longer, in microseconds.
-    pub fn detour(&mut self, number: usize, more_us: u32) {
+    pub(crate) fn detour(&mut self, number: usize, more_us: u32) {
         self.detours.insert(self.members[number], more_us);
     }
 

@@ -3,10 +3,10 @@
 use memchr::memchr_iter;
 
 /// The deepest path that is followed, in segments.
-pub const MAX_SEGMENTS: usize = 20;
+pub(crate) const MAX_SEGMENTS: usize = 20;
 
 /// How often the same segment, or the same run of segments, may stand in a row: `/a/a/` is a path, `/a/a/a/` is a trap.
-pub const MAX_REPEATS: usize = 2;
+pub(crate) const MAX_REPEATS: usize = 2;
 
 /// Whether a path (beginning with `/`) is too deep or repeats itself. Linear in the path; compares at most a few hundred
 /// segments.

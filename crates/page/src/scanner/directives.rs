@@ -1,11 +1,11 @@
 //! What does a page ask of robots? (What an `X-Robots-Tag` header asks is read where the head of an answer is.)
 
 /// The name by which robots.txt, meta elements and headers address this crawler.
-pub const PRODUCT_TOKEN: &str = "nearcrawl";
+pub(crate) const PRODUCT_TOKEN: &str = "nearcrawl";
 
 /// What robots are asked not to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Directives {
+pub(crate) struct Directives {
     /// `noindex` or `none`.
     pub no_index: bool,
     /// `nofollow` or `none`.

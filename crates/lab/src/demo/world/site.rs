@@ -65,7 +65,7 @@ fn page_path(number: usize) -> String {
 
 impl World {
     /// The URL of a host's page by their numbers.
-    pub fn page_url(&self, host: usize, page: usize) -> String {
+    pub(crate) fn page_url(&self, host: usize, page: usize) -> String {
         format!("http://{}:{WEB_PORT}{}", self.hosts[host].name, page_path(page))
     }
 

@@ -68,7 +68,7 @@ impl Place {
     }
 
     /// Whether the site has such a page.
-    pub fn is_in(&self, plan: &Plan) -> bool {
+    pub(crate) fn is_in(&self, plan: &Plan) -> bool {
         let Some(section) = self.section() else { return true };
         let Some(section) = plan.sections.get(usize::from(section)) else { return false };
         match (*self, section.kind) {
