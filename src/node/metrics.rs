@@ -40,6 +40,7 @@ pub struct Metrics {
     unresolved: Family<Labels, Counter>,
     probes: Counter,
     lookups: Counter,
+    lookups_repeated: Counter,
     delegated: Family<Labels, Counter>,
     delegated_by_probes: Family<Labels, Counter>,
     probes_for_others: Counter,
@@ -107,6 +108,7 @@ impl Metrics {
             unresolved: Family::default(),
             probes: Counter::default(),
             lookups: Counter::default(),
+            lookups_repeated: Counter::default(),
             delegated: Family::default(),
             delegated_by_probes: Family::default(),
             probes_for_others: Counter::default(),
@@ -162,6 +164,11 @@ impl Metrics {
         r.register("unresolved_names", "Names looked up that have no usable address, by reason", self.unresolved.clone());
         r.register("probes", "Probes of servers made, for this access point and for others", self.probes.clone());
         r.register("dns_lookups", "Host names looked up in the DNS", self.lookups.clone());
+        r.register(
+            "dns_lookups_repeated",
+            "Look-ups in the DNS that failed for the moment and are repeated",
+            self.lookups_repeated.clone(),
+        );
         r.register("delegated_subnets", "Subnets given an owner by a search run here, by policy", self.delegated.clone());
         let help = "Subnets given an owner by a search run here, by the number of probes that it took";
         r.register("delegated_subnets_by_probes", help, self.delegated_by_probes.clone());
@@ -236,6 +243,7 @@ impl Metrics {
         }
         count(&self.probes, status.work.probes);
         count(&self.lookups, status.work.lookups);
+        count(&self.lookups_repeated, status.work.lookups_repeated);
         self.update_delegation(&status.delegation);
         self.update_migration(&status.migration);
         for cache in &status.caches {

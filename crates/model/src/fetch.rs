@@ -214,6 +214,14 @@ impl FetchError {
 }
 
 impl ResolveError {
+    /// Whether it says nothing of the name: asked again, the name servers may answer.
+    pub fn is_transient(self) -> bool {
+        match self {
+            ResolveError::ServerFailed | ResolveError::TimedOut | ResolveError::Crashed => true,
+            ResolveError::NoSuchName | ResolveError::NoAddress | ResolveError::Looping | ResolveError::ForbiddenAddress => false,
+        }
+    }
+
     /// The variant's name in kebab case, as in JSON.
     pub fn word(self) -> String {
         kebab(&self)

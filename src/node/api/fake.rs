@@ -117,6 +117,7 @@ pub fn status(age: u64) -> StatusView {
             failed: 3,
             probes: 61,
             lookups: 70,
+            lookups_repeated: 2,
         },
         failures: BTreeMap::from([(FetchError::HeadTimeout, 2), (FetchError::CertificateExpired, 1)]),
         unresolved: BTreeMap::from([(ResolveError::NoSuchName, 4)]),

@@ -62,7 +62,7 @@ pub(super) fn place_of(
         Lookup::At(located) if located.address == site.address => Found::At(located.address),
         Lookup::At(located) => may_ask_at(cx, links, replication, others, located.address, (&order.url, site.key.run)),
         Lookup::Nowhere(_) => Found::Elsewhere,
-        Lookup::Unknown => {
+        Lookup::Later(..) | Lookup::Unknown => {
             cx.signal(Signal::Locate(target));
             Found::NotYet
         }

@@ -101,7 +101,7 @@ impl View<'_> {
         let placed = |host: &Host| match self.routing.locator().lookup(host, self.context.now.moment) {
             Lookup::At(located) => self.ownership.register().around(located.address).is_some_and(|claim| !claim.released),
             Lookup::Nowhere(_) => true,
-            Lookup::Unknown => false,
+            Lookup::Later(..) | Lookup::Unknown => false,
         };
         let mine = self.routing.outbox().waiting_hosts().filter(|host| !placed(host));
         mine.chain(self.routing.locator().looking_up()).chain(self.delegation.rounds().hosts()).collect()

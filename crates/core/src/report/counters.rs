@@ -50,7 +50,9 @@ pub struct Counters {
     pub moves_taken: u64,
     /// Names looked up.
     pub lookups: u64,
-    /// Of those, the ones that brought no usable address, by why not.
+    /// Of those, the ones that failed for the moment and are repeated.
+    pub lookups_repeated: u64,
+    /// Of those, the ones that brought no usable address in the end, by why not.
     pub unresolved: BTreeMap<ResolveError, u64>,
     /// What was refused, by class.
     pub refused: BTreeMap<&'static str, u64>,

@@ -4,7 +4,10 @@ use crate::{
     clock_cache::ClockCache,
     delegation::contacts::MAX_SUBNETS as MAX_PROBED,
     ownership::register::MAX_CLAIMS,
-    routing::locator::{MAX_PINS, MAX_RESOLVING},
+    routing::{
+        locator::{MAX_PINS, MAX_RESOLVING},
+        outbox::MAX_UNRESOLVED,
+    },
 };
 use crate::{
     crawler::MAX_OUTGOING,
@@ -111,6 +114,7 @@ fn work(view: &View<'_>) -> WorkView {
         failed: counters.failed,
         probes: counters.probes,
         lookups: counters.lookups,
+        lookups_repeated: counters.lookups_repeated,
     }
 }
 
@@ -176,6 +180,7 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
     let (going, coming) = view.migration.under_way();
     vec![
         limit("URLs being sent to their owners", view.routing.outbox().len(), MAX_OUTGOING),
+        limit("URLs waiting for a repeated DNS look-up", view.routing.outbox().unresolved(), MAX_UNRESOLVED),
         limit("pinned addresses", view.routing.locator().remembered(), MAX_PINS),
         limit("concurrent DNS look-ups", view.routing.locator().resolving(), MAX_RESOLVING),
         limit("concurrent delegation rounds", view.delegation.rounds().running(), view.context.settings.max_parallel_rounds),

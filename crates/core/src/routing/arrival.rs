@@ -74,7 +74,11 @@ impl Routing {
         let now = cx.now.moment;
         match self.locator.lookup(host, now) {
             Lookup::At(located) => Place::At(located),
-            Lookup::Nowhere(_) => {
+            Lookup::Later(_, at) if self.outbox.await_lookup(host, at) => Place::Unknown,
+            failed @ (Lookup::Later(..) | Lookup::Nowhere(_)) => {
+                if matches!(failed, Lookup::Later(..)) {
+                    cx.refuse("hosts whose DNS look-up would be repeated, beyond the limit of waiting URLs");
+                }
                 let items = self.outbox.take(host);
                 cx.counters.nowhere += items.len() as u64;
                 Place::Nowhere(items)
@@ -143,8 +147,11 @@ impl Routing {
 
 /// Which address has a host?
 impl Routing {
-    /// Sees to it that this host's address becomes known.
+    /// Sees to it that this host's address becomes known. If a look-up failed a moment ago, it is not repeated yet.
     pub(crate) fn find(&mut self, cx: &mut Context, members: &Membership, host: &Host) {
+        if matches!(self.locator.lookup(host, cx.now.moment), Lookup::Later(..)) {
+            return;
+        }
         let steward = members.steward_of_host(host).unwrap_or(cx.me);
         if steward == cx.me || host.address().is_some() {
             self.locator.resolve(host, None);
@@ -158,7 +165,7 @@ impl Routing {
     pub(crate) fn locate_for(&mut self, cx: &mut Context, ticket: Ticket, host: Host) {
         match self.locator.lookup(&host, cx.now.moment) {
             Lookup::At(located) => cx.answer(ticket, Response::Located(Ok(located))),
-            Lookup::Nowhere(failure) => cx.answer(ticket, Response::Located(Err(failure))),
+            Lookup::Nowhere(failure) | Lookup::Later(failure, _) => cx.answer(ticket, Response::Located(Err(failure))),
             Lookup::Unknown => {
                 self.locator.resolve(&host, Some(ticket));
                 self.look_up(cx);
@@ -175,13 +182,16 @@ impl Routing {
 
     /// The DNS answered.
     pub(crate) fn resolved(&mut self, cx: &mut Context, host: &Host, answer: Result<LocatedHost, ResolveError>) {
-        if let Err(failure) = &answer {
-            *cx.counters.unresolved.entry(*failure).or_default() += 1;
-        }
         if answer == Err(ResolveError::ForbiddenAddress) {
             cx.refuse("addresses that may not be contacted");
         }
-        for ticket in self.locator.resolved(host, answer.clone(), cx.now.moment) {
+        let (waiting, stands) = self.locator.resolved(host, answer.clone(), cx.now.moment);
+        match &answer {
+            Err(failure) if stands => *cx.counters.unresolved.entry(*failure).or_default() += 1,
+            Err(_) => cx.counters.lookups_repeated += 1,
+            Ok(_) => {}
+        }
+        for ticket in waiting {
             cx.answer(ticket, Response::Located(answer.clone()));
         }
         self.look_up(cx);

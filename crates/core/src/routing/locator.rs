@@ -2,6 +2,9 @@
 //!
 //! A host behind a content network resolves "nearby" at every access point: placed by each one's own answer it would be crawled by
 //! all. So the steward resolves once, and everybody uses its answer for as long as the pin holds.
+//!
+//! A look-up that fails for the moment ([`ResolveError::is_transient`]) says nothing of the name: it is repeated after a pause, which
+//! doubles each time. After [`MAX_LOOKUPS`] failures the host counts as one without an address.
 
 use nearcrawl_model::{
     fetch::{LocatedHost, ResolveError},
@@ -17,6 +20,12 @@ pub const MAX_PINS: usize = 200_000;
 /// How long a failure is believed.
 const FAILURE_HOLDS: Millis = 300_000;
 
+/// Look-ups of one host that may fail for the moment, one after another, before it counts as one without an address: ten minutes.
+pub const MAX_LOOKUPS: u32 = 8;
+
+/// The pause after the first look-up that failed for the moment; it doubles with each further one, up to [`FAILURE_HOLDS`].
+const LOOK_UP_AGAIN: Millis = 5_000;
+
 /// How many look-ups may be under way.
 pub const MAX_RESOLVING: usize = 32;
 
@@ -27,14 +36,33 @@ pub enum Lookup {
     At(LocatedHost),
     /// It has no usable address.
     Nowhere(ResolveError),
+    /// Its last look-up failed for the moment; it is not repeated before then.
+    Later(ResolveError, Moment),
     /// Nothing; somebody must be asked.
     Unknown,
+}
+
+/// What the last look-up of a host came to.
+#[derive(Debug)]
+struct Pin {
+    answer: Result<LocatedHost, ResolveError>,
+    /// How long it is believed.
+    until: Moment,
+    /// How many look-ups in a row have failed for the moment.
+    failures: u32,
+}
+
+impl Pin {
+    /// Whether it failed for the moment and is to be repeated.
+    fn is_repeated(&self) -> bool {
+        (1..MAX_LOOKUPS).contains(&self.failures)
+    }
 }
 
 /// Pins, and the steward's duty of making them.
 #[derive(Debug, Default)]
 pub struct Locator {
-    pins: BTreeMap<Host, (Result<LocatedHost, ResolveError>, Moment)>,
+    pins: BTreeMap<Host, Pin>,
     asked: BTreeMap<Host, Moment>,
     resolving: BTreeSet<Host>,
     queue: VecDeque<Host>,
@@ -47,25 +75,36 @@ pub struct Locator {
 impl Locator {
     /// What is known now. A pin's remaining time is brought up to date.
     pub fn lookup(&self, host: &Host, now: Moment) -> Lookup {
-        match self.pins.get(host) {
-            Some((_, until)) if *until <= now => Lookup::Unknown,
-            Some((Ok(located), until)) => Lookup::At(LocatedHost { valid_for: until.since(now), ..located.clone() }),
-            Some((Err(failure), _)) => Lookup::Nowhere(*failure),
-            None => Lookup::Unknown,
+        let Some(pin) = self.pins.get(host).filter(|pin| pin.until > now) else { return Lookup::Unknown };
+        match &pin.answer {
+            Ok(located) => Lookup::At(LocatedHost { valid_for: pin.until.since(now), ..located.clone() }),
+            Err(failure) if pin.is_repeated() => Lookup::Later(*failure, pin.until),
+            Err(failure) => Lookup::Nowhere(*failure),
         }
     }
 
     /// Notes an answer. Beyond [`MAX_PINS`] expired pins go first, then the whole memory: pins can be asked for again.
-    pub fn learn(&mut self, host: &Host, answer: Result<LocatedHost, ResolveError>, now: Moment) {
+    /// Returns whether it stands: not if the look-up failed for the moment and is to be repeated.
+    pub fn learn(&mut self, host: &Host, answer: Result<LocatedHost, ResolveError>, now: Moment) -> bool {
         if self.pins.len() >= MAX_PINS {
-            self.pins.retain(|_, (_, until)| *until > now);
+            self.pins.retain(|_, pin| pin.until > now);
             if self.pins.len() >= MAX_PINS {
                 self.pins.clear();
             }
         }
-        let holds = answer.as_ref().map_or(FAILURE_HOLDS, |located| located.valid_for);
+        let before = self.pins.get(host).map_or(0, |pin| pin.failures);
+        let transient = answer.as_ref().is_err_and(|failure| failure.is_transient());
+        let failures = if transient { (before + 1).min(MAX_LOOKUPS) } else { 0 };
+        let holds = match &answer {
+            Ok(located) => located.valid_for,
+            Err(_) if transient => (LOOK_UP_AGAIN << (failures - 1)).min(FAILURE_HOLDS),
+            Err(_) => FAILURE_HOLDS,
+        };
+        let pin = Pin { answer, until: now.after(holds), failures };
+        let stands = !pin.is_repeated();
         self.asked.remove(host);
-        self.pins.insert(host.clone(), (answer, now.after(holds)));
+        self.pins.insert(host.clone(), pin);
+        stands
     }
 
     /// Whether to ask the steward now: true at most once in `patience`.
@@ -103,16 +142,11 @@ impl Locator {
         Some(host)
     }
 
-    /// Steward: a look-up ended. Returns the tickets of those who wait for it.
-    pub fn resolved(&mut self, host: &Host, answer: Result<LocatedHost, ResolveError>, now: Moment) -> Vec<Ticket> {
+    /// Steward: a look-up ended. Returns the tickets of those who wait for it, and whether the answer stands, as [`Locator::learn`] says.
+    pub fn resolved(&mut self, host: &Host, answer: Result<LocatedHost, ResolveError>, now: Moment) -> (Vec<Ticket>, bool) {
         self.resolving.remove(host);
-        self.learn(host, answer, now);
-        self.waiting.remove(host).unwrap_or_default()
-    }
-
-    /// Hosts that have no usable address, as far as this access point knows.
-    pub fn nowhere(&self) -> usize {
-        self.pins.values().filter(|(answer, _)| answer.is_err()).count()
+        let stands = self.learn(host, answer, now);
+        (self.waiting.remove(host).unwrap_or_default(), stands)
     }
 
     /// Pins and failures remembered, expired ones included: at most [`MAX_PINS`].
@@ -156,9 +190,34 @@ mod tests {
         locator.resolve(&a, Some(Ticket(8)));
         locator.resolve(&a, None);
         assert_eq!((locator.next_lookup(), locator.next_lookup()), (Some(a.clone()), None));
-        assert_eq!(locator.resolved(&a, Ok(located("a.ke", 1000)), Moment(0)), [Ticket(7), Ticket(8)]);
+        assert_eq!(locator.resolved(&a, Ok(located("a.ke", 1000)), Moment(0)), (vec![Ticket(7), Ticket(8)], true));
         assert_eq!(locator.lookup(&a, Moment(400)), Lookup::At(located("a.ke", 600)));
         assert_eq!(locator.lookup(&a, Moment(1000)), Lookup::Unknown);
+    }
+
+    #[test]
+    fn a_failure_for_the_moment_is_repeated_after_growing_pauses_and_believed_at_last() {
+        let (mut locator, a) = (Locator::default(), host("a.ke"));
+        let failure = [ResolveError::TimedOut, ResolveError::ServerFailed, ResolveError::Crashed];
+        let (mut now, mut pauses) = (Moment(0), Vec::new());
+        for number in 0.. {
+            let failure = failure[number % 3];
+            let stands = locator.learn(&a, Err(failure), now);
+            match locator.lookup(&a, now) {
+                Lookup::Later(told, at) if !stands && told == failure => {
+                    pauses.push(at.since(now));
+                    assert_eq!(locator.lookup(&a, at), Lookup::Unknown, "it may be looked up again");
+                    now = at;
+                }
+                Lookup::Nowhere(told) if stands && told == failure => break,
+                other => panic!("{other:?} after {number}"),
+            }
+        }
+        assert_eq!(pauses, [5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000]);
+        now = now.after(FAILURE_HOLDS);
+        assert!(locator.learn(&a, Err(ResolveError::TimedOut), now), "no pauses anew for a host that was given up");
+        assert!(locator.learn(&a, Ok(located("a.ke", 1_000)), now));
+        assert!(!locator.learn(&a, Err(ResolveError::TimedOut), now.after(1_000)), "an answer begins the count anew");
     }
 
     #[test]

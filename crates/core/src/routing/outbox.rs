@@ -20,6 +20,10 @@ pub const MAX_IN_BATCH: usize = 256;
 /// The most bytes of URLs in one hand-off.
 const MAX_BYTES_IN_BATCH: usize = 64 << 10;
 
+/// The most URLs that wait because the look-up of their host failed for the moment: a quarter of
+/// [`MAX_OUTGOING`](crate::crawler::MAX_OUTGOING), so that broken name servers stop no crawl.
+pub const MAX_UNRESOLVED: usize = 50_000;
+
 /// How long a parcel that cannot be routed waits before it is looked at again, if nothing wakes it.
 const LOOK_AGAIN: Millis = 2_000;
 
@@ -36,6 +40,8 @@ pub struct Item {
 struct Parcel {
     items: VecDeque<Item>,
     look_at: Moment,
+    /// Whether it waits for a look-up of its host to be repeated.
+    unresolved: bool,
 }
 
 /// URLs of one host on their way in one message.
@@ -56,13 +62,18 @@ pub struct Outbox {
     flights: BTreeMap<QuestionId, Flight>,
     busy: BTreeMap<AccessPoint, Moment>,
     waiting: usize,
+    /// Of those, the ones in parcels that wait for a look-up to be repeated.
+    unresolved: usize,
 }
 
 impl Outbox {
     /// Puts a URL in.
     pub fn put(&mut self, item: Item) {
-        self.parcel(&item.arrival.url.host()).items.push_back(item);
+        let parcel = self.parcel(&item.arrival.url.host());
+        let unresolved = parcel.unresolved;
+        parcel.items.push_back(item);
         self.waiting += 1;
+        self.unresolved += usize::from(unresolved);
     }
 
     /// Hosts whose parcels are to be routed now.
@@ -77,8 +88,27 @@ impl Outbox {
         self.look_at(host, now.after(LOOK_AGAIN));
     }
 
+    /// The look-up of this host failed for the moment: look again when it may be repeated. Whether there is room for its URLs to wait.
+    #[must_use]
+    pub fn await_lookup(&mut self, host: &Host, at: Moment) -> bool {
+        if let Some(parcel) = self.parcels.get_mut(host)
+            && !parcel.unresolved
+        {
+            parcel.unresolved = true;
+            self.unresolved += parcel.items.len();
+        }
+        self.look_at(host, at);
+        self.unresolved <= MAX_UNRESOLVED
+    }
+
     /// Something about this host became known.
     pub fn wake(&mut self, host: &Host) {
+        if let Some(parcel) = self.parcels.get_mut(host)
+            && parcel.unresolved
+        {
+            parcel.unresolved = false;
+            self.unresolved -= parcel.items.len();
+        }
         self.look_at(host, Moment::default());
     }
 
@@ -107,6 +137,9 @@ impl Outbox {
     fn remove(&mut self, host: &Host) -> Option<Parcel> {
         let parcel = self.parcels.remove(host)?;
         self.agenda.remove(&(parcel.look_at, host.clone()));
+        if parcel.unresolved {
+            self.unresolved -= parcel.items.len();
+        }
         Some(parcel)
     }
 
@@ -183,9 +216,11 @@ impl Outbox {
     fn put_back(&mut self, host: Host, items: Vec<Item>, look_at: Moment) {
         self.waiting += items.len();
         let parcel = self.parcel(&host);
+        let unresolved = if parcel.unresolved { items.len() } else { 0 };
         for item in items.into_iter().rev() {
             parcel.items.push_front(item);
         }
+        self.unresolved += unresolved;
         self.look_at(&host, look_at);
     }
 
@@ -197,6 +232,11 @@ impl Outbox {
     /// URLs that wait or fly.
     pub fn len(&self) -> usize {
         self.waiting + self.flights.values().flat_map(|flight| flight.items.values()).map(Vec::len).sum::<usize>()
+    }
+
+    /// URLs that wait for a look-up of their host to be repeated: about [`MAX_UNRESOLVED`] at most.
+    pub fn unresolved(&self) -> usize {
+        self.unresolved
     }
 
     /// Whether nothing is under way.
@@ -250,6 +290,26 @@ mod tests {
         let done = outbox.landed(QuestionId(1), &["b.ke".parse().unwrap()]);
         assert_eq!(done, [item("http://a.ke/1")]);
         assert_eq!(outbox.due(Moment(0)), ["b.ke".parse().unwrap()]);
+    }
+
+    #[test]
+    fn what_waits_for_a_repeated_look_up_is_counted_until_it_is_woken_or_taken() {
+        let mut outbox = Outbox::default();
+        let (a, b): (Host, Host) = ("a.ke".parse().unwrap(), "b.ke".parse().unwrap());
+        outbox.put(item("http://a.ke/1"));
+        outbox.put(item("http://b.ke/1"));
+        assert!(outbox.await_lookup(&a, Moment(5_000)) && outbox.await_lookup(&a, Moment(5_000)) && outbox.await_lookup(&b, Moment(7_000)));
+        outbox.put(item("http://a.ke/2"));
+        assert_eq!((outbox.unresolved(), outbox.due(Moment(4_999)), outbox.due(Moment(5_000))), (3, vec![], vec![a.clone()]));
+        outbox.wake(&a);
+        outbox.put(item("http://a.ke/3"));
+        assert_eq!((outbox.unresolved(), outbox.take(&b).len(), outbox.unresolved()), (1, 1, 0));
+        assert!(outbox.await_lookup(&a, Moment(0)));
+        (4..=MAX_UNRESOLVED).for_each(|number| outbox.put(item(&format!("http://a.ke/{number}"))));
+        assert!(outbox.await_lookup(&a, Moment(0)), "exactly as many as may wait");
+        outbox.put(item("http://a.ke/more"));
+        assert!(!outbox.await_lookup(&a, Moment(0)));
+        assert_eq!((outbox.take(&a).len(), outbox.unresolved(), outbox.len()), (MAX_UNRESOLVED + 1, 0, 0));
     }
 
     #[test]

@@ -4,7 +4,8 @@ use super::{
     Routing,
     acknowledgements::{Acknowledgement, Reply},
     arrival::{Bound, Place},
-    outbox::Item,
+    locator::MAX_LOOKUPS,
+    outbox::{Item, MAX_UNRESOLVED},
 };
 use crate::{
     context::Context,
@@ -83,6 +84,87 @@ fn what_is_ours_is_returned_and_what_leads_nowhere_is_counted() {
     routing.resolved(&mut cx, &host("b.ke"), Err(ResolveError::NoSuchName));
     assert_eq!(routing.place(&mut cx, &members, &host("b.ke")), Place::Nowhere(vec![item("http://b.ke/")]));
     assert_eq!(cx.counters.nowhere, 1);
+}
+
+/// What is looked up by these commands.
+fn looked_up(commands: &[Command]) -> Vec<&Host> {
+    commands.iter().filter_map(|command| if let Command::Web(WebCommand::Resolve(host)) = command { Some(host) } else { None }).collect()
+}
+
+#[test]
+fn urls_wait_while_name_servers_fail_and_go_on_their_way_when_they_answer() {
+    for failure in [ResolveError::TimedOut, ResolveError::ServerFailed, ResolveError::Crashed] {
+        let (mut cx, members, mut routing) = alone();
+        let a = host("a.ke");
+        routing.seeds(&mut cx, vec![url("http://a.ke/x")]);
+        for number in 1..MAX_LOOKUPS {
+            assert_eq!(routing.place(&mut cx, &members, &a), Place::Unknown);
+            assert_eq!(looked_up(&cx.take_commands()), [&a], "look-up {number}");
+            routing.resolved(&mut cx, &a, Err(failure));
+            assert_eq!(routing.place(&mut cx, &members, &a), Place::Unknown, "{failure}: its URLs wait");
+            routing.find(&mut cx, &members, &a);
+            assert!(cx.take_commands().is_empty() && routing.due(&cx).is_empty(), "not again at once");
+            assert_eq!((routing.outbox().unresolved(), cx.counters.lookups_repeated), (1, u64::from(number)));
+            cx.now.moment = cx.now.moment.after(300_000);
+            assert_eq!(routing.due(&cx), std::slice::from_ref(&a));
+        }
+        routing.place(&mut cx, &members, &a);
+        routing.resolved(&mut cx, &a, Ok(at("a.ke")));
+        assert!(matches!(routing.place(&mut cx, &members, &a), Place::At(_)));
+        assert_eq!((routing.outbox().len(), routing.outbox().unresolved(), cx.counters.unresolved.len()), (1, 0, 0));
+    }
+}
+
+#[test]
+fn a_host_whose_name_servers_never_answer_is_given_up_and_counted_once() {
+    let (mut cx, members, mut routing) = alone();
+    let a = host("a.ke");
+    routing.seeds(&mut cx, vec![url("http://a.ke/x")]);
+    for _ in 0..MAX_LOOKUPS {
+        cx.now.moment = cx.now.moment.after(300_000);
+        assert_eq!(routing.place(&mut cx, &members, &a), Place::Unknown);
+        routing.resolved(&mut cx, &a, Err(ResolveError::TimedOut));
+    }
+    assert_eq!(routing.place(&mut cx, &members, &a), Place::Nowhere(vec![item("http://a.ke/x")]));
+    let counters = &cx.counters;
+    assert_eq!((counters.lookups, counters.lookups_repeated, counters.nowhere), (8, 7, 1));
+    assert_eq!(counters.unresolved, [(ResolveError::TimedOut, 1)].into());
+}
+
+#[test]
+fn a_steward_that_could_not_look_a_name_up_is_asked_again_later() {
+    let (mut cx, members, mut routing) = alone();
+    let a = host("a.ke");
+    routing.put([item("http://a.ke/")]);
+    assert!(routing.located(&mut cx, &a, Err(ResolveError::ServerFailed)));
+    assert_eq!(routing.place(&mut cx, &members, &a), Place::Unknown);
+    assert_eq!((routing.outbox().len(), cx.counters.lookups_repeated), (1, 0), "only the steward counts");
+    // As steward: a member is told at once, and nothing is looked up for it before the pause is over.
+    routing.locate_for(&mut cx, Ticket(3), a.clone());
+    let answers = cx.take_commands();
+    let [Command::Peers(PeerCommand::Answer { ticket: Ticket(3), response: Response::Located(Err(ResolveError::ServerFailed)) })] =
+        &answers[..]
+    else {
+        panic!("{answers:?}")
+    };
+    cx.now.moment = cx.now.moment.after(5_000);
+    routing.locate_for(&mut cx, Ticket(4), a.clone());
+    assert_eq!(looked_up(&cx.take_commands()), [&a]);
+}
+
+#[test]
+fn broken_name_servers_hold_only_so_many_urls_back() {
+    let (mut cx, members, mut routing) = alone();
+    let (a, b) = (host("a.ke"), host("b.ke"));
+    routing.put((0..MAX_UNRESOLVED).map(|number| item(&format!("http://a.ke/{number}"))));
+    routing.put([item("http://b.ke/")]);
+    for name in [&a, &b] {
+        routing.place(&mut cx, &members, name);
+        routing.resolved(&mut cx, name, Err(ResolveError::TimedOut));
+    }
+    assert_eq!(routing.place(&mut cx, &members, &a), Place::Unknown);
+    assert_eq!(routing.place(&mut cx, &members, &b), Place::Nowhere(vec![item("http://b.ke/")]));
+    assert_eq!((routing.outbox().unresolved(), cx.counters.nowhere, cx.counters.refused.values().sum::<u64>()), (MAX_UNRESOLVED, 1, 1));
 }
 
 #[test]

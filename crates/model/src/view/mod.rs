@@ -142,6 +142,9 @@ pub struct WorkView {
     pub probes: u64,
     /// Names looked up in the DNS.
     pub lookups: u64,
+    /// Of these, look-ups that failed for the moment, such as by a time-out, and are repeated.
+    #[serde(default)]
+    pub lookups_repeated: u64,
 }
 
 /// How far a crawl has come, for a progress line.

@@ -45,6 +45,24 @@ fn what_cannot_be_crawled_is_not_called_nothing() {
 }
 
 #[test]
+fn a_name_server_that_does_not_answer_keeps_a_seed_waiting_and_why_says_so() {
+    let mut played = Played::alone();
+    played.slow_dns = true;
+    played.seed("http://a.ke/");
+    played.handle(Event::Resolved { host: host("a.ke"), answer: Err(ResolveError::TimedOut) });
+    assert_eq!(played.crawler.view().activity(), Activity::FindingOwners { hosts: 1 });
+    let why = played.why("a.ke").answer_text;
+    assert!(why.contains("failed (the name server did not answer in time) and is repeated in 5.0 s"), "{why}");
+    assert_eq!(played.crawler.view().unlocated(&"a.ke".parse().unwrap()), None, "asking does not hurry it");
+    played.lookups.clear();
+    played.pass(4_800);
+    assert!(played.lookups.is_empty());
+    played.pass(300);
+    played.dns_answers();
+    assert_eq!(played.sentence(), "fetching from 1 server");
+}
+
+#[test]
 fn a_spent_budget_is_said_and_ends_the_work() {
     let mut settings = settings();
     settings.rules.pages_per_run = 1;
