@@ -96,6 +96,8 @@ impl Replicas {
     /// A copy message was answered: the replica now has these journals without a gap up to there; `sent` is how far the message went.
     pub(super) fn answered(&mut self, replica: AccessPoint, heads: &[(JournalKey, u64)], sent: &BTreeMap<JournalKey, u64>) {
         self.busy.remove(&replica);
+        // Else the pause would end while the next message is under way, and another one would be sent.
+        self.paused.remove(&replica);
         for (key, head) in heads {
             let Some(journal) = self.journals.get_mut(key) else { continue };
             let Some(copied) = journal.replicas.get_mut(&replica) else { continue };
@@ -189,6 +191,20 @@ mod tests {
         assert!(replicas.orders().is_empty(), "not again at once");
         replicas.resume(Moment(7));
         assert_eq!(replicas.orders(), vec![CopyOrder { to: B, ranges: vec![(k.clone(), 0, 5)] }]);
+    }
+
+    #[test]
+    fn a_replica_that_answers_during_its_pause_is_not_sent_two_messages_at_its_end() {
+        let mut replicas = Replicas::default();
+        let k = key("a.ke");
+        replicas.assign(&k, &[A]);
+        replicas.stored(&k, 3);
+        assert_eq!(replicas.orders().len(), 1);
+        replicas.pause(A, Moment(1_000));
+        replicas.answered(A, &[(k.clone(), 2)], &[(k.clone(), 3)].into());
+        assert_eq!(replicas.orders(), vec![CopyOrder { to: A, ranges: vec![(k, 2, 3)] }], "it answers again");
+        replicas.resume(Moment(1_000));
+        assert_eq!(replicas.orders(), vec![], "one message at a time");
     }
 
     #[test]
