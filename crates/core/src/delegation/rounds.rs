@@ -2,7 +2,7 @@
 
 use crate::delegation::procedure::Procedure;
 use nearcrawl_model::{fetch::ProbeTarget, subnet::Subnet, time::Moment, url::Host};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// How many subnets may wait for a procedure.
 pub(crate) const MAX_QUEUED: usize = 100_000;
@@ -12,6 +12,8 @@ pub(crate) const MAX_QUEUED: usize = 100_000;
 pub(crate) struct Rounds {
     running: BTreeMap<Subnet, Procedure>,
     queue: VecDeque<(Subnet, ProbeTarget)>,
+    /// What is in the queue.
+    queued: BTreeSet<Subnet>,
 }
 
 impl Rounds {
@@ -20,23 +22,35 @@ impl Rounds {
         self.running.insert(subnet, procedure);
     }
 
-    /// A subnet has to wait for a procedure, unless it waits already or too many do.
-    pub(super) fn enqueue(&mut self, subnet: Subnet, target: ProbeTarget) {
-        if self.queue.len() < MAX_QUEUED && !self.is_queued(&subnet) {
-            self.queue.push_back((subnet, target));
+    /// A subnet has to wait for a procedure, unless it waits already. Whether it does now; not if too many do.
+    #[must_use]
+    pub(super) fn enqueue(&mut self, subnet: Subnet, target: ProbeTarget) -> bool {
+        if self.is_queued(&subnet) {
+            return true;
         }
+        let room = self.queue.len() < MAX_QUEUED;
+        if room {
+            self.queue.push_back((subnet, target));
+            self.queued.insert(subnet);
+        }
+        room
     }
 
     /// The subnet that has waited longest, if fewer than `most` procedures run.
     pub(super) fn next_queued(&mut self, most: usize) -> Option<(Subnet, ProbeTarget)> {
-        if self.running.len() < most { self.queue.pop_front() } else { None }
+        let next = if self.running.len() < most { self.queue.pop_front() } else { None };
+        if let Some((subnet, _)) = &next {
+            self.queued.remove(subnet);
+        }
+        next
     }
 
-    /// Ends a procedure without an owner. The subnet begins anew when its turn comes, if that is wanted.
-    pub(super) fn fail(&mut self, subnet: &Subnet, anew: bool) {
-        if let Some(procedure) = self.running.remove(subnet).filter(|_| anew) {
-            self.queue.push_back((*subnet, procedure.into_target()));
-        }
+    /// Ends a procedure without an owner. The subnet begins anew when its turn comes, if that is wanted. Whether there was room for it to
+    /// wait.
+    #[must_use]
+    pub(super) fn fail(&mut self, subnet: &Subnet, anew: bool) -> bool {
+        let failed = self.running.remove(subnet).filter(|_| anew);
+        failed.is_none_or(|procedure| self.enqueue(*subnet, procedure.into_target()))
     }
 
     /// Ends the procedures that a claim decides: those begun for an address of its subnet.
@@ -64,7 +78,7 @@ impl Rounds {
 
     /// Whether exactly this subnet waits for a procedure.
     pub(crate) fn is_queued(&self, subnet: &Subnet) -> bool {
-        self.queue.iter().any(|(queued, _)| queued == subnet)
+        self.queued.contains(subnet)
     }
 
     /// How many procedures run.
@@ -81,5 +95,50 @@ impl Rounds {
     pub(crate) fn hosts(&self) -> impl Iterator<Item = &Host> {
         let running = self.running.values().map(|procedure| &procedure.target().host);
         running.chain(self.queue.iter().map(|(_, target)| &target.host))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delegation::Policy;
+
+    fn procedure(number: u32) -> (Subnet, ProbeTarget) {
+        let [_, a, b, c] = number.to_be_bytes();
+        let address = std::net::Ipv4Addr::new(10 + a, b, c, 0);
+        let subnet = format!("{address}/24").parse().unwrap();
+        (subnet, ProbeTarget { address: (address, 80).into(), host: "a.ke".parse().unwrap(), secure: false })
+    }
+
+    fn begin(rounds: &mut Rounds, number: u32) -> Subnet {
+        let (subnet, target) = procedure(number);
+        rounds.begin(subnet, Procedure::new(Policy::Ipmicra { threshold_us: 1 }, subnet, target, Moment(0)));
+        subnet
+    }
+
+    #[test]
+    fn a_search_that_fails_waits_once_for_its_next_turn() {
+        let mut rounds = Rounds::default();
+        let subnet = begin(&mut rounds, 1);
+        let (_, target) = procedure(1);
+        assert!(rounds.enqueue(subnet, target) && rounds.fail(&subnet, true));
+        assert_eq!((rounds.running(), rounds.queued()), (0, 1));
+        assert_eq!(rounds.next_queued(1).map(|(next, _)| next), Some(subnet));
+        assert_eq!((rounds.is_queued(&subnet), rounds.next_queued(1)), (false, None));
+        let subnet = begin(&mut rounds, 1);
+        assert!(rounds.fail(&subnet, false));
+        assert_eq!(rounds.queued(), 0, "it has an owner");
+    }
+
+    #[test]
+    fn searches_that_fail_do_not_lengthen_the_queue_beyond_its_limit() {
+        let mut rounds = Rounds::default();
+        for number in 0..MAX_QUEUED as u32 {
+            let (subnet, target) = procedure(number);
+            assert!(rounds.enqueue(subnet, target));
+        }
+        let failing = begin(&mut rounds, MAX_QUEUED as u32);
+        assert!(!rounds.fail(&failing, true));
+        assert_eq!((rounds.running(), rounds.queued()), (0, MAX_QUEUED));
     }
 }

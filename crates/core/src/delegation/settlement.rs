@@ -39,6 +39,9 @@ const LONG_PROBE: Millis = 100;
 /// How long an awarded claim may take to be heard of.
 const AWARD_PATIENCE: Millis = 10_000;
 
+/// Under which class subnets are counted that find no place in the queue. They are asked for again while URLs wait for their owner.
+const QUEUE_FULL: &str = "subnets waiting for a delegation round beyond the limit";
+
 /// How long the chosen one is left in peace before it is reminded.
 const AWARD_AGAIN: Millis = 1_000;
 
@@ -112,7 +115,10 @@ impl Delegation {
             return cx.refuse("delegations beyond the limit of claims");
         }
         if self.rounds.running() >= cx.settings.max_parallel_rounds {
-            return self.rounds.enqueue(subnet, target);
+            if !self.rounds.enqueue(subnet, target) {
+                cx.refuse(QUEUE_FULL);
+            }
+            return;
         }
         // The steward before us may have had the address probed a moment ago, and cannot always tell.
         let new_duty = members.changed_at().is_some_and(|at| cx.now.moment.since(at) < NEW_DUTY);
@@ -277,7 +283,7 @@ impl Delegation {
 
     /// The chosen one did not answer or did not claim. If it is there it is reminded, for it may have claimed unheard of; another
     /// one would make two owners. If not, the search begins anew, with who is alive now.
-    pub(crate) fn award_failed(&mut self, cx: &Context, others: Others<'_>, subnet: Subnet) {
+    pub(crate) fn award_failed(&mut self, cx: &mut Context, others: Others<'_>, subnet: Subnet) {
         let unclaimed = others.ownership.register().claim(&subnet).is_none();
         let again = self.rounds.get(&subnet).is_some_and(Procedure::may_award_again);
         if again
@@ -288,6 +294,8 @@ impl Delegation {
         {
             return procedure.award_again(verdict, cx.now.moment.after(AWARD_AGAIN));
         }
-        self.rounds.fail(&subnet, unclaimed);
+        if !self.rounds.fail(&subnet, unclaimed) {
+            cx.refuse(QUEUE_FULL);
+        }
     }
 }
