@@ -54,6 +54,8 @@ pub struct Crawler {
     pub(crate) replication: Replication,
     pub(crate) migration: Migration,
     pub(crate) report: Report,
+    /// Whether a signal is being carried out.
+    settling: bool,
 }
 
 impl Crawler {
@@ -77,6 +79,7 @@ impl Crawler {
             replication: Replication::default(),
             migration: Migration::default(),
             report: Report::new(now.moment),
+            settling: false,
             context: Context {
                 me,
                 key: identity.key,
@@ -211,11 +214,17 @@ impl Crawler {
         self.report.own_summary(&self.context, &self.crawl)
     }
 
-    /// Carries out what machines want of each other, in the order in which they said so.
+    /// Carries out what machines want of each other, in the order in which they said so, one after the other: what is signalled meanwhile
+    /// follows when what is being carried out has come to its end.
     pub(crate) fn settle_signals(&mut self) {
+        if self.settling {
+            return;
+        }
+        self.settling = true;
         while let Some(signal) = self.context.signals.pop_front() {
             self.dispatch(signal);
         }
+        self.settling = false;
     }
 
     fn dispatch(&mut self, signal: Signal) {

@@ -1,5 +1,6 @@
 //! Is what people are told true? Asked of a crawler whose world is played by hand, one event after another.
 
+mod deaths;
 mod landing;
 mod robots;
 mod sentences;
