@@ -623,8 +623,9 @@ impl Crawler {
         self.settle_signals();
     }
 
-    /// Takes every hand-over one step further, if it is time.
+    /// Takes every hand-over one step further, if it is time; does not wait any more for those that should have come long ago.
     pub(crate) fn tick_moves(&mut self) {
+        self.migration.expire_incoming(&self.context);
         for subnet in self.migration.outgoing() {
             self.migrate(|migration, cx, around| migration.step(cx, around, subnet));
         }

@@ -108,6 +108,11 @@ impl Migration {
         }
     }
 
+    /// Forgets subnets that were offered to us and have taken too long.
+    pub(crate) fn expire_incoming(&mut self, cx: &Context) {
+        self.incoming.expire(cx.now.moment);
+    }
+
     fn call_off(&mut self, cx: &mut Context, subnet: Subnet) {
         if let Some(to) = self.outgoing.call_off(cx, subnet) {
             self.judge.refused(&subnet, to);

@@ -66,11 +66,15 @@ impl Incoming {
         accepted.or_else(|| self.handed.contains_key(subnet).then_some(Stage::Handed))
     }
 
+    /// Subnets that were accepted long ago are not waited for any more: their owners called it off, or are gone.
+    pub(crate) fn expire(&mut self, now: Moment) {
+        self.accepted.retain(|_, accepted| accepted.until > now);
+    }
+
     /// An owner offers us a subnet: answers whether we would have it.
     pub(crate) fn offered(&mut self, cx: &mut Context, around: &Surroundings<'_>, ticket: Ticket, offer: Offer) {
         let Offer { from, subnet, epoch } = offer;
-        let now = cx.now.moment;
-        self.accepted.retain(|_, accepted| accepted.until > now);
+        self.expire(cx.now.moment);
         let theirs = around.ownership.register().claim(&subnet).is_some_and(|claim| (claim.owner, claim.epoch) == (from, epoch));
         let unwilling = if !theirs || !claimable(&subnet) {
             Some(Unwilling::NotYours)
@@ -84,7 +88,7 @@ impl Incoming {
             None
         };
         if unwilling.is_none() {
-            self.accepted.insert(subnet, Accepted { epoch, until: now.after(COPY_PATIENCE + STOP_PATIENCE) });
+            self.accepted.insert(subnet, Accepted { epoch, until: cx.now.moment.after(COPY_PATIENCE + STOP_PATIENCE) });
         }
         cx.answer(ticket, Response::Offered(unwilling));
     }

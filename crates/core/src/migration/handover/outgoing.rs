@@ -127,7 +127,9 @@ impl Outgoing {
     pub(crate) fn next_step(&self, cx: &Context, around: &Surroundings<'_>, subnet: &Subnet) -> Step {
         let Some(HandOver { to, epoch, stage, until, .. }) = self.under_way.get(subnet) else { return Step::Wait };
         if *stage == Stage::Releasing {
-            return Step::Wait;
+            // The release holds when it is durable, however long that takes, unless another claim beats it meanwhile.
+            let is_beaten = around.own_claim(cx, subnet).is_none_or(|claim| claim.epoch != *epoch);
+            return if is_beaten { Step::CallOff } else { Step::Wait };
         }
         let late = *until <= cx.now.moment;
         if late || !around.membership.live().contains(to) || around.movable_epoch(cx, subnet) != Some(*epoch) {

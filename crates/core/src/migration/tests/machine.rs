@@ -191,6 +191,34 @@ fn a_hand_over_goes_from_the_offer_to_the_release_and_ends_with_the_next_owners_
 }
 
 #[test]
+fn a_release_that_another_claim_beats_ends_its_hand_over() {
+    let mut played = Played::owning([1, 2, 3]);
+    let to = played.other.me;
+    played.propose(1, to);
+    played.accepted(Some(Response::Offered(None)));
+    let released = (0..3).flat_map(|_| played.step(0)).any(|signal| matches!(signal, Signal::Claim(_)));
+    assert!(released && played.migration.stage_of(&subnet(1)) == Some(Stage::Releasing));
+    let stronger = Claim { reason: ClaimReason::OwnerDead, ..claim(&played.other, subnet(1), 2) };
+    played.holds(stronger, false);
+    let signals = played.step(100);
+    assert!(matches!(signals.as_slice(), [Signal::HandOverCalledOff(_)]), "{signals:?}");
+    assert_eq!((played.migration.stage_of(&subnet(1)), played.migration.under_way()), (None, (0, 0)));
+    assert_eq!((2..=3).map(|number| played.propose(number, to).len()).sum::<usize>(), MAX_OUTGOING, "it stands in nobody's way");
+}
+
+#[test]
+fn an_accepted_offer_is_forgotten_in_time_even_if_no_other_comes() {
+    let mut played = Played::new();
+    played.holds(claim(&played.other, subnet(1), 3), false);
+    assert_eq!(played.offered(1, 3), None);
+    for (after, stage) in [(314_999, Some(Stage::Coming)), (1, None)] {
+        played.cx.now.moment = played.cx.now.moment.after(after);
+        played.migration.expire_incoming(&played.cx);
+        assert_eq!(played.migration.stage_of(&subnet(1)), stage);
+    }
+}
+
+#[test]
 fn a_hand_over_that_is_refused_or_takes_too_long_is_called_off() {
     let refused = Some(Response::Offered(Some(Unwilling::Full)));
     for (answer, late) in [(refused, 0), (None, 0), (Some(Response::Offered(None)), 300_000)] {
