@@ -12,24 +12,20 @@ use nearcrawl_core::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
-    claim::SignedClaim,
     fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, FetchReport, LocatedHost, PageFacts, ProbeReport, ResolveError},
-    fingerprint::{Fingerprint, FingerprintKey},
+    fingerprint::FingerprintKey,
     former::Former,
-    ids::{QuestionId, Receipt, SeenTicket, SiteNumber, Ticket},
-    journal::{JournalKey, JournalRow},
+    ids::QuestionId,
     links::Link,
     message::{Request, Response},
     revisit::{Validators, content_of},
-    seen::{PageState, SeenBatch},
-    subnet::Subnet,
     time::Millis,
     url::{Host, PageUrl},
 };
 use std::net::IpAddr;
 
 /// How much one message of rows holds, in bytes.
-pub(super) const PIECE: usize = 256 << 10;
+const PIECE: usize = 256 << 10;
 
 /// What a synced write takes, and what the cache takes.
 const STATE_TAKES: Millis = 3;
@@ -38,65 +34,41 @@ const CACHE_TAKES: Millis = 1;
 /// What a web server thinks about a page.
 const SERVICE: Millis = 15;
 
-/// What the state store is asked to do.
-pub(super) enum StateAction {
-    Append { receipt: Receipt, rows: Vec<JournalRow> },
-    Claims { receipt: Option<Receipt>, claims: Vec<SignedClaim> },
-    Keep { ticket: Ticket, rows: Vec<JournalRow> },
-    Recall { ticket: Ticket, subnet: Subnet, from: Option<(JournalKey, u64)> },
-    Load(Subnet),
-    Drop(JournalKey),
-    Copy(CopyOrder),
+/// When a command to the store is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// As soon as it is given.
+    AtOnce,
+    /// With the next synced write of the state, among all that one event ordered in this place.
+    State(u8),
+    /// With the next write of the cache.
+    Cache,
 }
 
-impl StateAction {
-    /// What is done first of all that one event ordered. Rows are stored before they are read to be sent.
-    pub(super) fn class(&self) -> u8 {
-        match self {
-            StateAction::Claims { .. } => 0,
-            StateAction::Keep { .. } => 1,
-            StateAction::Append { .. } => 2,
-            StateAction::Drop(_) => 3,
-            StateAction::Copy(_) => 4,
-            StateAction::Load(_) => 5,
-            StateAction::Recall { .. } => 6,
+impl Turn {
+    /// Rows for replicas are read after rows were stored.
+    pub(super) const COPY: Turn = Turn::State(4);
+
+    pub(super) fn of(command: &StoreCommand) -> Turn {
+        match command {
+            // The smallest of all.
+            StoreCommand::KeepContacts { .. } => Turn::AtOnce,
+            StoreCommand::StoreClaims { .. } => Turn::State(0),
+            StoreCommand::KeepRows { .. } => Turn::State(1),
+            StoreCommand::Append { .. } => Turn::State(2),
+            StoreCommand::DropJournal(_) => Turn::State(3),
+            StoreCommand::Load(_) => Turn::State(5),
+            StoreCommand::RecallRows { .. } => Turn::State(6),
+            StoreCommand::LoadFormer { .. }
+            | StoreCommand::DropFormer(_)
+            | StoreCommand::Seen { .. }
+            | StoreCommand::Children { .. }
+            | StoreCommand::PutCut { .. }
+            | StoreCommand::TakeCut { .. }
+            | StoreCommand::LoadSeen { .. }
+            | StoreCommand::DropSeen(_) => Turn::Cache,
         }
     }
-}
-
-/// What the cache is asked to do.
-pub(super) enum CacheAction {
-    Seen {
-        ticket: SeenTicket,
-        batches: Vec<SeenBatch>,
-    },
-    Children {
-        ticket: SeenTicket,
-        site: SiteNumber,
-        page: Fingerprint,
-    },
-    PutCut {
-        site: SiteNumber,
-        urls: Vec<(Fingerprint, String)>,
-    },
-    TakeCut {
-        ticket: SeenTicket,
-        site: SiteNumber,
-        pages: Vec<Fingerprint>,
-    },
-    Load {
-        site: SiteNumber,
-        seen: Vec<(Fingerprint, u8, PageState)>,
-        children: Vec<(Fingerprint, Vec<Fingerprint>)>,
-        cut: Vec<(Fingerprint, String)>,
-    },
-    Drop(SiteNumber),
-    LoadFormer {
-        site: SiteNumber,
-        journal: JournalKey,
-        key: FingerprintKey,
-    },
-    DropFormer(SiteNumber),
 }
 
 impl World {
@@ -113,27 +85,9 @@ impl World {
     }
 
     fn store(&mut self, who: AccessPoint, command: StoreCommand) {
-        match command {
-            StoreCommand::LoadFormer { site, journal, key } => self.cache(who, CacheAction::LoadFormer { site, journal, key }),
-            StoreCommand::DropFormer(site) => self.cache(who, CacheAction::DropFormer(site)),
-            StoreCommand::Append { receipt, rows } => self.state(who, StateAction::Append { receipt, rows }),
-            StoreCommand::StoreClaims { receipt, claims } => self.state(who, StateAction::Claims { receipt, claims }),
-            // Written as soon as it is said, as the smallest of all.
-            StoreCommand::KeepContacts { page, bytes } => {
-                if let Some(node) = self.nodes.get_mut(&who) {
-                    node.disk.contacts.insert(page, bytes);
-                }
-            }
-            StoreCommand::KeepRows { ticket, rows } => self.state(who, StateAction::Keep { ticket, rows }),
-            StoreCommand::RecallRows { ticket, subnet, from } => self.state(who, StateAction::Recall { ticket, subnet, from }),
-            StoreCommand::Load(subnet) => self.state(who, StateAction::Load(subnet)),
-            StoreCommand::DropJournal(key) => self.state(who, StateAction::Drop(key)),
-            StoreCommand::Seen { ticket, batches } => self.cache(who, CacheAction::Seen { ticket, batches }),
-            StoreCommand::Children { ticket, site, page } => self.cache(who, CacheAction::Children { ticket, site, page }),
-            StoreCommand::PutCut { site, urls } => self.cache(who, CacheAction::PutCut { site, urls }),
-            StoreCommand::TakeCut { ticket, site, pages } => self.cache(who, CacheAction::TakeCut { ticket, site, pages }),
-            StoreCommand::LoadSeen { site, seen, children, cut } => self.cache(who, CacheAction::Load { site, seen, children, cut }),
-            StoreCommand::DropSeen(site) => self.cache(who, CacheAction::Drop(site)),
+        match Turn::of(&command) {
+            Turn::AtOnce => self.stored(who, command),
+            turn => self.in_turn(who, turn, SimEventKind::Stored(command)),
         }
     }
 
@@ -176,7 +130,7 @@ impl World {
             PeerCommand::Recover { subnet, from } => {
                 self.ask(who, from, Request::Recall(subnet, None), Some(Waiting::Recover { subnet, rows: Vec::new() }));
             }
-            PeerCommand::Copy(order) => self.state(who, StateAction::Copy(order)),
+            PeerCommand::Copy(order) => self.in_turn(who, Turn::COPY, SimEventKind::Copy(order)),
         }
     }
 
@@ -200,84 +154,82 @@ impl World {
         }
     }
 
-    /// All that one event ordered is one synced write, after those of the events before.
-    fn state(&mut self, who: AccessPoint, action: StateAction) {
+    /// All that one event ordered of a database is one write, after those of the events before.
+    fn in_turn(&mut self, who: AccessPoint, turn: Turn, kind: SimEventKind) {
         let Some(node) = self.nodes.get_mut(&who) else { return };
-        let (free, now) = (node.state_free, self.now);
-        let done = *node.state_batch.get_or_insert_with(|| free.max(now).after(STATE_TAKES));
-        node.state_free = done;
-        self.schedule(who, done.since(now), SimEventKind::State(action));
+        let now = self.now;
+        let (batch, free, takes) = match turn {
+            Turn::Cache => (&mut node.cache_batch, &mut node.cache_free, CACHE_TAKES),
+            Turn::State(_) | Turn::AtOnce => (&mut node.state_batch, &mut node.state_free, STATE_TAKES),
+        };
+        *free = *batch.get_or_insert_with(|| (*free).max(now).after(takes));
+        let after = free.since(now);
+        self.schedule(who, after, kind);
     }
 
-    fn cache(&mut self, who: AccessPoint, action: CacheAction) {
+    /// The store has carried a command out: only now it is true.
+    pub(super) fn stored(&mut self, who: AccessPoint, command: StoreCommand) {
         let Some(node) = self.nodes.get_mut(&who) else { return };
-        let (free, now) = (node.cache_free, self.now);
-        let done = *node.cache_batch.get_or_insert_with(|| free.max(now).after(CACHE_TAKES));
-        node.cache_free = done;
-        self.schedule(who, done.since(now), SimEventKind::Cache(action));
-    }
-
-    /// The state store has done it: only now it is true.
-    pub(super) fn state_done(&mut self, who: AccessPoint, action: StateAction) {
-        let Some(node) = self.nodes.get_mut(&who) else { return };
-        match action {
-            StateAction::Append { receipt, rows } => {
-                node.disk.append(&rows);
-                self.tell(who, Event::RowsStored { receipt });
-            }
-            StateAction::Claims { receipt, claims } => {
-                for proof in claims {
-                    if let Ok(claim) = proof.read() {
-                        node.disk.claims.insert(claim.subnet, proof);
-                    }
-                }
+        let disk = &mut node.disk;
+        match command {
+            StoreCommand::KeepContacts { page, bytes } => drop(disk.contacts.insert(page, bytes)),
+            StoreCommand::StoreClaims { receipt, claims } => {
+                let claims = claims.into_iter().filter_map(|proof| Some((proof.read().ok()?.subnet, proof)));
+                disk.claims.extend(claims);
                 if let Some(receipt) = receipt {
                     self.tell(who, Event::ClaimsStored { receipt });
                 }
             }
-            StateAction::Load(subnet) => {
-                let journals = node.disk.load(&subnet);
+            StoreCommand::Append { receipt, rows } => {
+                disk.append(&rows);
+                self.tell(who, Event::RowsStored { receipt });
+            }
+            StoreCommand::KeepRows { ticket, rows } => {
+                let heads = disk.append(&rows);
+                self.answer(who, ticket, Response::Kept(heads));
+            }
+            StoreCommand::RecallRows { ticket, subnet, from } => {
+                let (rows, next) = disk.recall(&subnet, from.as_ref(), PIECE);
+                self.answer(who, ticket, Response::Recalled(rows, next));
+            }
+            StoreCommand::Load(subnet) => {
+                let journals = disk.load(&subnet);
                 self.tell(who, Event::Loaded { subnet, journals });
             }
-            StateAction::Drop(key) => node.disk.drop_journal(&key),
-            StateAction::Copy(order) => {
-                let mut room = PIECE;
-                let rows = order.ranges.iter().flat_map(|(key, from, to)| node.disk.read(key, *from, *to, &mut room)).collect();
-                self.copy(who, order.to, rows);
-            }
-            action @ (StateAction::Keep { .. } | StateAction::Recall { .. }) => self.answer_from_store(who, action),
-        }
-    }
-
-    /// The cache has done it.
-    pub(super) fn cache_done(&mut self, who: AccessPoint, action: CacheAction) {
-        let Some(node) = self.nodes.get_mut(&who) else { return };
-        let disk = &mut node.disk;
-        match action {
-            CacheAction::Seen { ticket, batches } => {
+            StoreCommand::DropJournal(key) => disk.drop_journal(&key),
+            StoreCommand::Seen { ticket, batches } => {
                 let answers = batches.into_iter().map(|batch| disk.ask_seen(batch)).collect();
                 self.tell(who, Event::Seen { ticket, answers });
             }
-            CacheAction::Children { ticket, site, page } => {
+            StoreCommand::Children { ticket, site, page } => {
                 let children = disk.children(site, page);
                 self.tell(who, Event::Children { ticket, children });
             }
-            CacheAction::PutCut { site, urls } => disk.put_cut(site, urls),
-            CacheAction::TakeCut { ticket, site, pages } => {
+            StoreCommand::PutCut { site, urls } => disk.put_cut(site, urls),
+            StoreCommand::TakeCut { ticket, site, pages } => {
                 let urls = disk.take_cut(site, &pages);
                 self.tell(who, Event::CutTaken { ticket, urls });
             }
-            CacheAction::Load { site, seen, children, cut } => {
+            StoreCommand::LoadSeen { site, seen, children, cut } => {
                 disk.load_seen(site, seen, children, cut);
                 self.tell(who, Event::SeenLoaded { site });
             }
-            CacheAction::LoadFormer { site, journal, key } => {
+            StoreCommand::DropSeen(site) => disk.drop_seen(site),
+            StoreCommand::LoadFormer { site, journal, key } => {
                 let (host, pages) = (journal.host.clone(), disk.load_former(site, &journal, key));
                 self.tell(who, Event::FormerLoaded { site, host, pages });
             }
-            CacheAction::DropFormer(site) => disk.drop_former(site),
-            CacheAction::Drop(site) => disk.drop_seen(site),
+            StoreCommand::DropFormer(site) => disk.drop_former(site),
         }
+    }
+
+    /// Rows for a replica were read from the store and are sent.
+    pub(super) fn copy(&mut self, who: AccessPoint, order: CopyOrder) {
+        let Some(node) = self.nodes.get_mut(&who) else { return };
+        let mut room = PIECE;
+        let rows: Vec<_> = order.ranges.iter().flat_map(|(key, from, to)| node.disk.read(key, *from, *to, &mut room)).collect();
+        let sent = rows.iter().map(|row| (row.key.clone(), row.sequence + 1)).collect();
+        self.ask(who, order.to, Request::Keep(rows), Some(Waiting::Copy { sent }));
     }
 
     fn resolve(&self, host: &Host) -> Result<LocatedHost, ResolveError> {

@@ -2,7 +2,6 @@
 
 use super::{
     disk::{Journals, sort_rows},
-    executor::StateAction,
     sim_event::SimEventKind,
     world::World,
 };
@@ -216,32 +215,6 @@ impl World {
             if !transmission.lost && self.together(who, other) {
                 self.schedule(other, transmission.delay, SimEventKind::Gossiped { from: who, class, gossip: gossip.clone() });
             }
-        }
-    }
-
-    /// Rows for a replica were read from the store and are sent.
-    pub(super) fn copy(&mut self, who: AccessPoint, to: AccessPoint, rows: Vec<JournalRow>) {
-        let sent = rows.iter().map(|row| (row.key.clone(), row.sequence + 1)).collect();
-        self.ask(who, to, Request::Keep(rows), Some(Waiting::Copy { sent }));
-    }
-
-    /// Answers out of the store.
-    pub(super) fn answer_from_store(&mut self, who: AccessPoint, action: StateAction) {
-        let Some(node) = self.nodes.get_mut(&who) else { return };
-        match action {
-            StateAction::Keep { ticket, rows } => {
-                let heads = node.disk.append(&rows);
-                self.answer(who, ticket, Response::Kept(heads));
-            }
-            StateAction::Recall { ticket, subnet, from } => {
-                let (rows, next) = node.disk.recall(&subnet, from.as_ref(), super::executor::PIECE);
-                self.answer(who, ticket, Response::Recalled(rows, next));
-            }
-            StateAction::Append { .. }
-            | StateAction::Claims { .. }
-            | StateAction::Load(_)
-            | StateAction::Drop(_)
-            | StateAction::Copy(_) => {}
         }
     }
 }

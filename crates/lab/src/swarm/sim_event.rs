@@ -1,7 +1,10 @@
 //! The events of a simulated swarm, and their order at one instant.
 
-use super::executor::{CacheAction, StateAction};
-use nearcrawl_core::event::Event;
+use super::executor::Turn;
+use nearcrawl_core::{
+    event::{Event, StoreCommand},
+    replication::replicas::CopyOrder,
+};
 use nearcrawl_model::{
     access_point::AccessPoint,
     fetch::FetchReport,
@@ -29,8 +32,10 @@ pub(super) enum SimEventKind {
     Asked { from: AccessPoint, life: u64, wire: u64, class: u8, request: Box<Request> },
     Answered { wire: u64, from: AccessPoint, class: u8, response: Option<Box<Response>> },
     Gossiped { from: AccessPoint, class: u8, gossip: Gossip },
-    State(StateAction),
-    Cache(CacheAction),
+    /// The store has carried this out.
+    Stored(StoreCommand),
+    /// It is this copy's turn to be read from the store.
+    Copy(CopyOrder),
     Landed { contact: usize, address: IpAddr, took: Millis },
     Fetched { contact: usize, address: IpAddr, report: Box<FetchReport>, former: Option<Box<Former>> },
 }
@@ -47,8 +52,8 @@ impl SimEventKind {
             SimEventKind::Asked { from, class, .. } => (1, number_of(from).into(), *class),
             SimEventKind::Gossiped { from, class, .. } => (2, number_of(from).into(), *class),
             SimEventKind::Event(event) => (3, 0, event_class(event)),
-            SimEventKind::State(action) => (4, 0, action.class()),
-            SimEventKind::Cache(_) => (5, 0, 0),
+            SimEventKind::Stored(command) => store_rank(Turn::of(command)),
+            SimEventKind::Copy(_) => store_rank(Turn::COPY),
             SimEventKind::Landed { address: of, .. } => (6, address(of), 0),
             SimEventKind::Fetched { address: of, .. } => (7, address(of), 0),
             SimEventKind::Dial(other) => (8, number_of(other).into(), 0),
@@ -66,5 +71,14 @@ fn event_class(event: &Event) -> u8 {
         Event::Probed { .. } => 3,
         Event::EditionFound { .. } => 4,
         _ => 5,
+    }
+}
+
+/// The state before the cache.
+fn store_rank(turn: Turn) -> Rank {
+    match turn {
+        Turn::AtOnce => (4, 0, 0),
+        Turn::State(place) => (4, 0, place),
+        Turn::Cache => (5, 0, 0),
     }
 }

@@ -500,8 +500,8 @@ impl World {
             SimEventKind::Asked { from, life, wire, request, .. } => self.arrived(who, from, life, wire, *request),
             SimEventKind::Answered { wire, from, response, .. } => self.answer_arrived(who, wire, from, response.map(|response| *response)),
             SimEventKind::Gossiped { gossip, .. } => self.tell(who, Event::Gossiped(gossip)),
-            SimEventKind::State(action) => self.state_done(who, action),
-            SimEventKind::Cache(action) => self.cache_done(who, action),
+            SimEventKind::Stored(command) => self.stored(who, command),
+            SimEventKind::Copy(order) => self.copy(who, order),
             SimEventKind::Landed { contact, address, took } => {
                 if node.contacts.get(&address) == Some(&contact) {
                     node.contacts.remove(&address);
