@@ -9,8 +9,8 @@ use super::{
 use clap::Args;
 use nearcrawl_model::{
     access_point::AccessPoint,
-    chronicle::Holding,
     claim::ClaimReason,
+    ownership_history::Holding,
     subnet::Subnet,
     view::{DelegationView, LeaveView, MemberView, MoveView, Span, StatusView, Subject, WhyView, counted},
 };

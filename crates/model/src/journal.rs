@@ -4,10 +4,10 @@
 //! said and when the server was last asked, without asking the server again.
 
 use super::{
-    chronicle::Chronicle,
     evaluation::Evaluation,
     fetch::FetchError,
     fingerprint::Fingerprint,
+    ownership_history::OwnershipHistory,
     revisit::{Change, Validators},
     subnet::Subnet,
     time::{Millis, WallTime},
@@ -245,7 +245,7 @@ pub enum JournalEntry {
     },
     /// What the owner of the subnet knows of those who had it, for whoever has it next. Only the last one counts; it stands in one
     /// journal of the subnet at least.
-    Chronicled(Chronicle),
+    OwnershipHistory(OwnershipHistory),
     /// What came of looking for failures in the page that was visited last.
     Evaluated {
         /// The fingerprint of the URL that was visited.
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(number(JournalEntry::Follows { run: 1, pages: 1 }), 10);
         assert_eq!(number(JournalEntry::Started { urls: Vec::new() }), 12);
         assert_eq!(number(JournalEntry::Beyond { page: Fingerprint(1), urls: Vec::new() }), 13);
-        assert_eq!(number(JournalEntry::Chronicled(Chronicle::default())), 14);
+        assert_eq!(number(JournalEntry::OwnershipHistory(OwnershipHistory::default())), 14);
         assert_eq!(number(JournalEntry::Evaluated { page: Fingerprint(1), evaluation: Evaluation::default(), took_us: 1 }), 15);
         let outcome = |outcome: VisitOutcome| postcard::to_stdvec(&outcome).unwrap()[0];
         assert_eq!((outcome(VisitOutcome::Page(200)), outcome(VisitOutcome::Status(404))), (0, 3));

@@ -5,7 +5,6 @@
 pub mod access_point;
 pub mod account;
 pub mod address;
-pub mod chronicle;
 pub mod claim;
 pub mod distances;
 pub mod edition;
@@ -17,6 +16,7 @@ pub mod ids;
 pub mod journal;
 pub mod links;
 pub mod message;
+pub mod ownership_history;
 pub mod plan;
 pub mod receipt;
 pub mod record;

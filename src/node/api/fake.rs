@@ -7,9 +7,9 @@ use crate::node::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
-    chronicle::Holding,
     claim::ClaimReason,
     fetch::{FetchError, ResolveError},
+    ownership_history::Holding,
     record::{RunState, ServerRecord, ServerStatus},
     summary::{Counts, Coverage, Dimension, Summary, SwarmResults},
     time::WallTime,

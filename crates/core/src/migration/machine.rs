@@ -1,19 +1,19 @@
 //! Which subnets move, which ones should, and who had them? Judges our subnets, hands them over, and takes over those of others.
 
 use super::{
-    OwnershipHistory,
+    OwnershipHistories,
     handover::{Immovable, Incoming, Offer, Outgoing, Proposal, Stage, Step, Surroundings},
     judge::{Judge, Load},
 };
 use crate::{context::Context, crawl::Crawl, signal::Signal};
 use nearcrawl_model::{
     access_point::AccessPoint,
-    chronicle::{Chronicle, Holding},
     claim::{Claim, SignedClaim},
     fetch::FetchReport,
     ids::Ticket,
     journal::JournalEntry,
     message::Response,
+    ownership_history::{Holding, OwnershipHistory},
     subnet::Subnet,
     url::Host,
 };
@@ -25,7 +25,7 @@ pub(crate) struct Migration {
     incoming: Incoming,
     judge: Judge,
     load: Load,
-    history: OwnershipHistory,
+    history: OwnershipHistories,
 }
 
 /// What is judged.
@@ -183,7 +183,7 @@ impl Migration {
     }
 
     /// What the owners before us wrote down, each its own: all know who had it, the latest one what is to be learnt of it.
-    pub(crate) fn read_history(&mut self, cx: &Context, subnet: Subnet, told: Vec<Chronicle>) {
+    pub(crate) fn read_history(&mut self, cx: &Context, subnet: Subnet, told: Vec<OwnershipHistory>) {
         let learnt = told.iter().filter(|history| !history.learnt.is_empty());
         if let Some(latest) = learnt.max_by_key(|history| history.holdings.last().map(|last| last.epoch)) {
             self.judge.learn(cx, subnet, latest);
@@ -197,14 +197,14 @@ impl Migration {
     fn last_row(&mut self, crawl: &Crawl, subnet: Subnet) -> Option<(Host, JournalEntry)> {
         let host = crawl.sites().within(&subnet).next().cloned()?;
         let history = self.history.leave(subnet, &self.outgoing.reason(&subnet), self.judge.learnt_of(&subnet));
-        Some((host, JournalEntry::Chronicled(history)))
+        Some((host, JournalEntry::OwnershipHistory(history)))
     }
 
     /// In a journal that begins, or begins again with us, stands what is known of the owners before, if it is the subnet's first.
     pub(crate) fn first_row(&self, crawl: &Crawl, subnet: &Subnet, host: &Host) -> Option<JournalEntry> {
         let first = crawl.sites().within(subnet).next();
         let history = self.history.of(subnet).filter(|_| first == Some(host))?;
-        Some(JournalEntry::Chronicled(Chronicle { learnt: self.judge.learnt_of(subnet), holdings: history.holdings.clone() }))
+        Some(JournalEntry::OwnershipHistory(OwnershipHistory { learnt: self.judge.learnt_of(subnet), holdings: history.holdings.clone() }))
     }
 
     /// Who had a subnet, as far as is known here.

@@ -31,7 +31,7 @@ pub use automaton::{Answer, Automaton, STATES};
 pub use case::{Candidate, Case, Judgement, MAX_ARMS, Prior, Rival, Verdict};
 pub use change_detection::{Change, ChangeDetector};
 pub use family::{Families, MAX_FAMILIES, Scale};
-pub(crate) use history::{MAX_HISTORIES, OwnershipHistory};
+pub(crate) use history::{MAX_HISTORIES, OwnershipHistories};
 pub use load_shedding::{ShedCandidate, shed_load};
 pub(crate) use machine::Migration;
 pub use price::LoadPrice;

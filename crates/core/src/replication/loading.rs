@@ -2,9 +2,9 @@
 
 use nearcrawl_model::{
     access_point::AccessPoint,
-    chronicle::Chronicle,
     claim::ClaimReason,
     journal::{JournalEntry, JournalKey},
+    ownership_history::OwnershipHistory,
     subnet::Subnet,
     time::{Millis, Moment},
     url::Host,
@@ -85,9 +85,9 @@ impl Found {
     }
 
     /// What the owners before wrote down of the subnet as a whole.
-    pub(crate) fn ownership_histories(&self) -> Vec<Chronicle> {
+    pub(crate) fn ownership_histories(&self) -> Vec<OwnershipHistory> {
         let entries = self.best.values().flat_map(|copy| &copy.entries);
-        entries.filter_map(|entry| if let JournalEntry::Chronicled(history) = entry { Some(history.clone()) } else { None }).collect()
+        entries.filter_map(|entry| if let JournalEntry::OwnershipHistory(history) = entry { Some(history.clone()) } else { None }).collect()
     }
 
     /// The best copy of each host's journal, and that of the run before it.

@@ -91,7 +91,9 @@ impl View<'_> {
             Lookup::Nowhere(failure) => Err(format!("Nobody crawls {host}: it has no usable address ({failure}).")),
             Lookup::Later(failure, at) => {
                 let again = Span(at.since(self.context.now.moment));
-                Err(format!("It is not known yet who crawls {host}: the look-up of its address failed ({failure}) and is repeated in {again}."))
+                Err(format!(
+                    "It is not known yet who crawls {host}: the look-up of its address failed ({failure}) and is repeated in {again}."
+                ))
             }
             Lookup::Unknown if self.routing.locator().looking_up().any(|other| other == host) => {
                 Err(format!("It is not known yet who crawls {host}: its address is being looked up."))

@@ -29,15 +29,39 @@ pub(super) enum SimEventKind {
     Wake,
     Dial(AccessPoint),
     Event(Box<Event>),
-    Asked { from: AccessPoint, life: u64, wire: u64, class: u8, request: Box<Request> },
-    Answered { wire: u64, from: AccessPoint, class: u8, response: Option<Box<Response>> },
-    Gossiped { from: AccessPoint, class: u8, gossip: Gossip },
+    Asked {
+        from: AccessPoint,
+        life: u64,
+        wire: u64,
+        class: u8,
+        request: Box<Request>,
+    },
+    Answered {
+        wire: u64,
+        from: AccessPoint,
+        class: u8,
+        response: Option<Box<Response>>,
+    },
+    Gossiped {
+        from: AccessPoint,
+        class: u8,
+        gossip: Gossip,
+    },
     /// The store has carried this out.
     Stored(StoreCommand),
     /// It is this copy's turn to be read from the store.
     Copy(CopyOrder),
-    Landed { contact: usize, address: IpAddr, took: Millis },
-    Fetched { contact: usize, address: IpAddr, report: Box<FetchReport>, former: Option<Box<Former>> },
+    Landed {
+        contact: usize,
+        address: IpAddr,
+        took: Millis,
+    },
+    Fetched {
+        contact: usize,
+        address: IpAddr,
+        report: Box<FetchReport>,
+        former: Option<Box<Former>>,
+    },
 }
 
 impl SimEventKind {

@@ -12,9 +12,9 @@ pub use visit_state::VisitState;
 
 use super::{
     access_point::{AccessPoint, ShortId},
-    chronicle::Holding,
     claim::{Answer, Claim, ClaimReason},
     fetch::{FetchError, ResolveError},
+    ownership_history::Holding,
     record::ServerRecord,
     subnet::Subnet,
     summary::SwarmResults,

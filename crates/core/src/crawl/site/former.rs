@@ -83,7 +83,7 @@ impl FormerReader {
             | JournalEntry::Skipped { .. }
             | JournalEntry::Forwarded { .. }
             | JournalEntry::TakenOver { .. }
-            | JournalEntry::Chronicled(_)
+            | JournalEntry::OwnershipHistory(_)
             | JournalEntry::Resumed { .. }
             | JournalEntry::Started { .. }
             | JournalEntry::Follows { .. } => {}

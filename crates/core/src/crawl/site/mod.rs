@@ -209,8 +209,10 @@ impl Site {
                 self.budget_used = 0;
                 self.slot = *at;
             }
-            JournalEntry::Opened { .. } | JournalEntry::Forwarded { .. } | JournalEntry::TakenOver { .. } | JournalEntry::Chronicled(_) => {
-            }
+            JournalEntry::Opened { .. }
+            | JournalEntry::Forwarded { .. }
+            | JournalEntry::TakenOver { .. }
+            | JournalEntry::OwnershipHistory(_) => {}
             JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } | JournalEntry::Reopened { urls } => {
                 self.take_in(entry, urls, rules, key);
             }

@@ -103,7 +103,7 @@ pub fn replay(
             | JournalEntry::Robots { .. }
             | JournalEntry::Resumed { .. }
             | JournalEntry::TakenOver { .. }
-            | JournalEntry::Chronicled(_)
+            | JournalEntry::OwnershipHistory(_)
             | JournalEntry::Started { .. }
             | JournalEntry::Follows { .. }
             | JournalEntry::Kept { .. }

@@ -10,7 +10,7 @@ use crate::{
     },
 };
 use nearcrawl_hierarchy::{Hierarchy, OrganisationId};
-use nearcrawl_model::{access_point::AccessPoint, chronicle::Chronicle, fetch::FetchReport, subnet::Subnet};
+use nearcrawl_model::{access_point::AccessPoint, fetch::FetchReport, ownership_history::OwnershipHistory, subnet::Subnet};
 use rand::{SeedableRng, rngs::StdRng};
 use std::collections::BTreeMap;
 
@@ -107,7 +107,7 @@ impl Judge {
     }
 
     /// What was learnt of a subnet that has just become ours, or is ours again after a restart.
-    pub(crate) fn learn(&mut self, cx: &Context, subnet: Subnet, history: &Chronicle) {
+    pub(crate) fn learn(&mut self, cx: &Context, subnet: Subnet, history: &OwnershipHistory) {
         if let Ok(mut case) = postcard::from_bytes::<Case<AccessPoint>>(&history.learnt) {
             if history.holdings.last().is_none_or(|last| last.owner != cx.me) {
                 case.moved();

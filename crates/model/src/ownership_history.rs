@@ -31,14 +31,14 @@ pub struct Holding {
 
 /// The ownership history of a subnet, and what its owners learnt of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Chronicle {
+pub struct OwnershipHistory {
     /// The owners, the first one first; at most [`MAX_HOLDINGS`].
     pub holdings: Vec<Holding>,
     /// The measurements of the migration rule, encoded by the `migration` module of the core; empty if there are none.
     pub learnt: Vec<u8>,
 }
 
-impl Chronicle {
+impl OwnershipHistory {
     /// Adds an owner. An epoch that is recorded already, or older than the latest one, changes nothing.
     pub fn enter(&mut self, holding: Holding) {
         if self.holdings.last().is_some_and(|last| last.epoch >= holding.epoch) {
@@ -57,7 +57,7 @@ impl Chronicle {
 
     /// Merges another member's history. Of two entries of one epoch the one with the earlier time counts, because that is when the claim
     /// was made.
-    pub fn merge(&mut self, other: Chronicle) {
+    pub fn merge(&mut self, other: OwnershipHistory) {
         for theirs in other.holdings {
             match self.holdings.binary_search_by_key(&theirs.epoch, |mine| mine.epoch) {
                 Ok(place) => {
@@ -93,17 +93,17 @@ mod tests {
 
     #[test]
     fn the_latest_owners_are_remembered_in_order_and_each_once() {
-        let mut chronicle = Chronicle::default();
+        let mut history = OwnershipHistory::default();
         for epoch in (1..=20).chain([20, 7]) {
-            chronicle.enter(holding(epoch));
+            history.enter(holding(epoch));
         }
-        let epochs: Vec<u64> = chronicle.holdings.iter().map(|holding| holding.epoch).collect();
+        let epochs: Vec<u64> = history.holdings.iter().map(|holding| holding.epoch).collect();
         assert_eq!(epochs, (5..=20).collect::<Vec<_>>());
     }
 
     #[test]
     fn merging_fills_gaps_and_keeps_why_an_owner_left() {
-        let (mut mine, mut theirs) = (Chronicle::default(), Chronicle::default());
+        let (mut mine, mut theirs) = (OwnershipHistory::default(), OwnershipHistory::default());
         [1, 4].into_iter().for_each(|epoch| mine.enter(holding(epoch)));
         [1, 2, 3].into_iter().for_each(|epoch| theirs.enter(holding(epoch)));
         theirs.leave("it is far");
