@@ -20,7 +20,7 @@ pub struct Settings {
     /// By which procedure nobody's subnets are given away.
     pub policy: crate::delegation::Policy,
     /// How subnets move to better owners.
-    pub migration: crate::migration::judge::Migration,
+    pub migration: crate::migration::judge::MigrationSettings,
     /// How nearness is measured: downloads are timed alike.
     pub probe: ProbeKind,
     /// The port of a web server at our own address, for other members to time the way by.

@@ -1,7 +1,7 @@
 //! By which procedure does a subnet without an owner get one?
 
 use super::{reader::Section, values};
-use nearcrawl_core::migration::judge::{Migration, Rule};
+use nearcrawl_core::migration::judge::{MigrationSettings, Rule};
 use nearcrawl_model::fetch::ProbeKind;
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub struct DelegationConfig {
     /// With `ipmicra`: the first access point that probes a subnet within this time gets it (IPMicra §4.2).
     pub threshold: Duration,
     /// By which rule subnets move to better owners, in how many states, and how many requests make an access.
-    pub migration: Migration,
+    pub migration: MigrationSettings,
     /// How nearness is measured.
     pub probe: ProbeKind,
     /// The port of a web server at this access point's own address. The other members measure the round-trip time to it as they do to
@@ -43,7 +43,7 @@ impl Default for DelegationConfig {
             policy: DelegationPolicy::Nearcrawl,
             probe_price: PRICE,
             threshold: Duration::from_millis(50),
-            migration: Migration::default(),
+            migration: MigrationSettings::default(),
             probe: ProbeKind::Tcp,
             home_port: None,
             max_parallel_rounds: 8,
@@ -71,7 +71,7 @@ impl DelegationConfig {
                 values::duration(Duration::from_micros(10)..=Duration::from_secs(1)),
             ),
             threshold: section.take("threshold", default.threshold, values::duration(Duration::from_millis(1)..=Duration::from_secs(5))),
-            migration: Migration {
+            migration: MigrationSettings {
                 rule: section.take("migration", default.migration.rule, values::choice(RULES)),
                 states: section.take("migration_states", default.migration.states, values::whole(1..=32)),
                 requests_per_access: section.take("requests_per_access", default.migration.requests_per_access, values::whole(1..=10_000)),

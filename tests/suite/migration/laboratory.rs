@@ -6,7 +6,7 @@ use nearcrawl_core::{
     crawler::Settings,
     delegation::Policy,
     membership::{RosterConfig, SwimConfig},
-    migration::judge::{Migration, Rule},
+    migration::judge::{MigrationSettings, Rule},
 };
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_lab::swarm::ledger::Purpose;
@@ -60,7 +60,7 @@ fn settings(rule: Rule) -> Settings {
         scope: Scope { tlds: ["test".to_owned()].into(), ..Scope::default() },
         politeness: Politeness { min_delay: REST_MS, factor: 0, parallel: 64, per_block: 4 },
         policy: Policy::Nearcrawl { price_us: 300 },
-        migration: Migration { rule, requests_per_access: ACCESS_REQUESTS, ..Migration::default() },
+        migration: MigrationSettings { rule, requests_per_access: ACCESS_REQUESTS, ..MigrationSettings::default() },
         probe: ProbeKind::HttpHead,
         home_port: None,
         max_parallel_rounds: 8,

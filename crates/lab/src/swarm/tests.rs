@@ -19,7 +19,7 @@ use nearcrawl_core::{
     crawler::Settings,
     delegation::Policy,
     membership::{RosterConfig, SwimConfig},
-    migration::judge::{Migration, Rule},
+    migration::judge::{MigrationSettings, Rule},
 };
 use nearcrawl_hierarchy::{Builder, FurtherPrefix, Hierarchy};
 use nearcrawl_model::{
@@ -49,7 +49,7 @@ fn settings(depth: u8) -> Settings {
         politeness: Politeness { min_delay: MIN_DELAY, factor: 10, parallel: 32, per_block: 4 },
         policy: Policy::Nearcrawl { price_us: 5_000 },
         // Where nothing else is said subnets stay where they are.
-        migration: Migration { rule: Rule::None, ..Migration::default() },
+        migration: MigrationSettings { rule: Rule::None, ..MigrationSettings::default() },
         probe: ProbeKind::Tcp,
         home_port: None,
         max_parallel_rounds: 8,

@@ -13,7 +13,7 @@ use nearcrawl_core::{
     delegation::Policy,
     event::Event,
     membership::{RosterConfig, SwimConfig},
-    migration::judge::{Migration, Rule},
+    migration::judge::{MigrationSettings, Rule},
 };
 use nearcrawl_hierarchy::{Builder, FurtherPrefix, Hierarchy};
 use nearcrawl_model::{
@@ -273,8 +273,8 @@ fn hierarchy(trial: &Trial, holders: u32) -> Arc<Hierarchy> {
 
 fn settings(faults: Faults) -> Settings {
     let migration = match faults {
-        Faults::Moves => Migration { rule: Rule::Nearcrawl, requests_per_access: 4, states: 1 },
-        Faults::None | Faults::Kills | Faults::Partitions => Migration::default(),
+        Faults::Moves => MigrationSettings { rule: Rule::Nearcrawl, requests_per_access: 4, states: 1 },
+        Faults::None | Faults::Kills | Faults::Partitions => MigrationSettings::default(),
     };
     Settings {
         rules: SiteRules { depth: 5, price: Default::default(), pages_per_run: 0, product_token: "nearcrawl".to_owned() },

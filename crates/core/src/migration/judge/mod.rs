@@ -18,5 +18,5 @@ mod watched;
 pub(crate) use access::Access;
 pub(crate) use load::Load;
 pub(crate) use machine::Judge;
-pub use rule::{Migration, Rule};
+pub use rule::{MigrationSettings, Rule};
 pub(crate) use watched::Watched;

@@ -26,7 +26,7 @@ impl Rule {
 
 /// How subnets move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Migration {
+pub struct MigrationSettings {
     /// By which rule.
     pub rule: Rule,
     /// States of an arm, the paper's N.
@@ -35,8 +35,8 @@ pub struct Migration {
     pub requests_per_access: u32,
 }
 
-impl Default for Migration {
-    fn default() -> Migration {
-        Migration { rule: Rule::Nearcrawl, states: STATES, requests_per_access: 16 }
+impl Default for MigrationSettings {
+    fn default() -> MigrationSettings {
+        MigrationSettings { rule: Rule::Nearcrawl, states: STATES, requests_per_access: 16 }
     }
 }

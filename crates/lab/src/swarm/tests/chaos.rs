@@ -8,7 +8,7 @@ const PLACES: [u8; 5] = [5, 25, 50, 75, 95];
 
 /// Subnets move whenever they seem better off elsewhere, and judge that often.
 fn restless() -> Settings {
-    Settings { migration: Migration { rule: Rule::Nearcrawl, requests_per_access: 4, states: 1 }, ..settings(4) }
+    Settings { migration: MigrationSettings { rule: Rule::Nearcrawl, requests_per_access: 4, states: 1 }, ..settings(4) }
 }
 
 /// Visits that stand on two disks: pages that must not be asked for again.

@@ -131,7 +131,7 @@ fn mean_access(world: &World, since: nearcrawl_model::time::Moment) -> f64 {
 fn whoever_is_far_all_at_once_gives_what_it_has_to_the_near_and_the_swarm_is_quick_again() {
     for rule in [Rule::Nearcrawl, Rule::None] {
         let mut settings = settings(12);
-        settings.migration = Migration { rule, requests_per_access: 6, ..Migration::default() };
+        settings.migration = MigrationSettings { rule, requests_per_access: 6, ..MigrationSettings::default() };
         let shape = TableShape { hosts: 24, hosts_per_subnet: 2, pages: 160, shared: 0 };
         let (mut world, truth) = swarm(3, &PLACES, &shape, settings);
         world.run(2 * MINUTE);
@@ -171,7 +171,7 @@ fn whoever_is_far_all_at_once_gives_what_it_has_to_the_near_and_the_swarm_is_qui
 fn whoever_is_too_busy_gives_work_to_those_who_are_not_and_all_is_done_sooner() {
     let crawl = |rule| {
         let mut settings = settings(12);
-        settings.migration = Migration { rule, requests_per_access: 6, ..Migration::default() };
+        settings.migration = MigrationSettings { rule, requests_per_access: 6, ..MigrationSettings::default() };
         // One request at a time, and all but a few servers are nearest to the first.
         settings.politeness.parallel = 1;
         let shape = TableShape { hosts: 40, hosts_per_subnet: 2, pages: 160, shared: 0 };
