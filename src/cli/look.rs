@@ -37,7 +37,7 @@ pub const LEAVE_EXAMPLES: &str = "Examples:\n  \
 pub const MOVE_EXAMPLES: &str = "Examples:\n  \
     nearcrawl members                        members that can receive it\n  \
     nearcrawl move 192.0.2.0/24 UzbhKMUf   hand it over: its crawl continues there\n  \
-    nearcrawl why 192.0.2.0/24             its present and former owners";
+    nearcrawl why 192.0.2.0/24             its present and previous owners";
 
 /// Arguments of `move`.
 #[derive(Args, Clone, Debug)]
@@ -235,7 +235,7 @@ fn in_words(reason: ClaimReason) -> &'static str {
     }
 }
 
-/// One former or present owner: `epoch 2, 3 min 5 s ago: …8dWcTn1V, the previous owner died`.
+/// One previous or present owner: `epoch 2, 3 min 5 s ago: …8dWcTn1V, the previous owner died`.
 fn holding_text(held: &Holding) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
     let ago = Span(now.saturating_sub(held.claimed_at.0));

@@ -38,7 +38,7 @@ task_kinds! {
     /// Closing the connections to one address.
     Close = "closing connections", "executor";
     /// Reading what the run before knew of a page. After a panic the page is asked for as if nothing were known.
-    Former = "former page", "executor";
+    PreviousPage = "previous page", "executor";
     /// A probe. A panic makes it fail with `FetchError::Crashed`.
     Probe = "probe", "executor";
     /// A look-up in the DNS. A panic makes it fail with `ResolveError::Crashed`.
@@ -174,13 +174,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_task_is_counted_while_it_runs_and_when_it_ends_or_panics() {
-        let before = line(TaskKind::Former);
-        let running = run(TaskKind::Former, async { line(TaskKind::Former).running }).await.unwrap();
+        let before = line(TaskKind::PreviousPage);
+        let running = run(TaskKind::PreviousPage, async { line(TaskKind::PreviousPage).running }).await.unwrap();
         assert_eq!(running, before.running + 1);
-        inject_panics(TaskKind::Former, 1);
-        assert_eq!(run(TaskKind::Former, async {}).await, Err(TaskPanicError(TaskKind::Former)));
-        assert_eq!(run(TaskKind::Former, async {}).await, Ok(()), "one panic was asked for");
-        let after = line(TaskKind::Former);
+        inject_panics(TaskKind::PreviousPage, 1);
+        assert_eq!(run(TaskKind::PreviousPage, async {}).await, Err(TaskPanicError(TaskKind::PreviousPage)));
+        assert_eq!(run(TaskKind::PreviousPage, async {}).await, Ok(()), "one panic was asked for");
+        let after = line(TaskKind::PreviousPage);
         assert_eq!((after.started, after.ended, after.panicked), (before.started + 3, before.ended + 2, before.panicked + 1));
         assert_eq!(after.running, before.running);
     }

@@ -17,17 +17,17 @@ pub async fn revisit(
     page: Fingerprint,
 ) -> Event {
     let address = order.address;
-    let former = match tasks::run(TaskKind::Former, store.former(site, page)).await {
-        Ok(Ok(former)) => former,
+    let previous = match tasks::run(TaskKind::PreviousPage, store.previous_version(site, page)).await {
+        Ok(Ok(previous)) => previous,
         Ok(Err(why)) => {
             tracing::debug!("{}: its version of the previous run cannot be read, so it is downloaded in full: {why}", order.url);
             None
         }
         Err(_) => None,
     };
-    if let Some(known) = former.as_ref().filter(|known| known.stands_in()) {
+    if let Some(known) = previous.as_ref().filter(|known| known.stands_in()) {
         order.validators = known.page.validators.clone();
     }
     let report = fetcher.fetch_telling(order, landed).await;
-    Event::Revisited { address, report: Box::new(report), former: former.map(Box::new) }
+    Event::Revisited { address, report: Box::new(report), previous: previous.map(Box::new) }
 }

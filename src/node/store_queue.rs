@@ -14,7 +14,7 @@ use futures::{
     stream::FuturesUnordered,
 };
 use nearcrawl_core::{
-    crawl::site::former::FormerReader,
+    crawl::site::previous_run::PreviousRunReader,
     event::{Event, StoreCommand},
 };
 use nearcrawl_model::{
@@ -178,12 +178,12 @@ async fn try_to(store: &Store, swarm: Option<&SwarmHandle>, order: StoreCommand)
             debug_assert!(PageState::Waiting < PageState::Visited, "loading marks pages visited that were");
             Some(Event::SeenLoaded { site })
         }
-        StoreCommand::LoadFormer { site, journal, key } => {
+        StoreCommand::LoadPreviousRun { site, journal, key } => {
             let host = journal.host.clone();
-            Some(Event::FormerLoaded { site, host, pages: load_former(store, site, journal, key).await? })
+            Some(Event::PreviousRunLoaded { site, host, pages: load_previous_run(store, site, journal, key).await? })
         }
-        StoreCommand::DropFormer(site) => {
-            store.former_drop(site).await?;
+        StoreCommand::DropPreviousRun(site) => {
+            store.previous_run_drop(site).await?;
             None
         }
         StoreCommand::DropSeen(site) => {
@@ -271,8 +271,8 @@ async fn read(store: &Store, key: &JournalKey, next: u64) -> Result<Vec<JournalE
 }
 
 /// Makes a site know what the run before it knew; how many pages that had, or none if there is no such journal.
-async fn load_former(store: &Store, site: SiteNumber, journal: JournalKey, key: FingerprintKey) -> Result<Option<u64>, StoreError> {
-    let mut reader = FormerReader::new(key);
+async fn load_previous_run(store: &Store, site: SiteNumber, journal: JournalKey, key: FingerprintKey) -> Result<Option<u64>, StoreError> {
+    let mut reader = PreviousRunReader::new(key);
     let mut next = 0;
     loop {
         let piece = read(store, &journal, next).await?;
@@ -280,9 +280,9 @@ async fn load_former(store: &Store, site: SiteNumber, journal: JournalKey, key: 
             break;
         }
         next += piece.len() as u64;
-        store.former_put(site, piece.into_iter().flat_map(|entry| reader.read(entry)).collect()).await?;
+        store.previous_run_put(site, piece.into_iter().flat_map(|entry| reader.read(entry)).collect()).await?;
     }
-    store.former_put(site, reader.end().into_iter().collect()).await?;
+    store.previous_run_put(site, reader.end().into_iter().collect()).await?;
     Ok((next > 0).then(|| reader.pages()))
 }
 

@@ -136,9 +136,9 @@ impl Crawler {
             }
             Event::Landed { address, took } => self.crawl.landed(&self.context, address, took),
             Event::Fetched { address, report } => self.fetched(address, report, None),
-            Event::Revisited { address, report, former } => self.fetched(address, report, former),
-            Event::FormerLoaded { site, host, pages } => {
-                self.crawl.former_loaded(&mut self.context, &mut self.replication, site, &host, pages)
+            Event::Revisited { address, report, previous } => self.fetched(address, report, previous),
+            Event::PreviousRunLoaded { site, host, pages } => {
+                self.crawl.previous_run_loaded(&mut self.context, &mut self.replication, site, &host, pages)
             }
             Event::Seen { ticket, answers } => self.crawl.seen(&mut self.context, &mut self.replication, ticket, answers),
             Event::Children { ticket, children } => self.crawl.children(&mut self.context, ticket, children),

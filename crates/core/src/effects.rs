@@ -26,10 +26,10 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, SignedClaim},
     fetch::{FetchReport, LocatedHost, ProbeTarget, ResolveError},
-    former::Former,
     ids::{QuestionId, Receipt, Ticket},
     journal::{JournalEntry, JournalKey},
     message::{Gossip, HandOff, Response},
+    previous_run::PreviousVersion,
     subnet::Subnet,
     url::{Host, PageUrl},
 };
@@ -364,7 +364,7 @@ impl Crawler {
     }
 
     /// An answer came, or none: it says something of the way, and is read.
-    pub(crate) fn fetched(&mut self, address: IpAddr, mut report: Box<FetchReport>, former: Option<Box<Former>>) {
+    pub(crate) fn fetched(&mut self, address: IpAddr, mut report: Box<FetchReport>, previous: Option<Box<PreviousVersion>>) {
         let Some(answered) = self.crawl.answer_came(&mut self.context, address, &mut report) else { return };
         if let Some(subnet) = answered.subnet {
             if let Some(rtt_us) = answered.rtt_us {
@@ -372,7 +372,7 @@ impl Crawler {
             }
             self.time_access(subnet, &report);
         }
-        self.crawl.read_answer(&mut self.context, &mut self.replication, address, answered, *report, former.map(|former| *former));
+        self.crawl.read_answer(&mut self.context, &mut self.replication, address, answered, *report, previous.map(|previous| *previous));
     }
 
     /// Trees whose time has come are visited again.
@@ -468,7 +468,7 @@ impl Crawler {
         }
     }
 
-    /// When all that can be had of a subnet's history is here, its sites stand where their former owner stood.
+    /// When all that can be had of a subnet's history is here, its sites stand where their previous owner stood.
     fn begin_if_known(&mut self, subnet: Subnet) {
         let Some(found) = self.replication.take_found(&subnet) else { return };
         self.report.mark_changed();
@@ -479,8 +479,8 @@ impl Crawler {
         }
         self.migration.read_history(&self.context, subnet, found.ownership_histories());
         let mut outgoing = Vec::new();
-        for (copy, former) in found.into_journals() {
-            outgoing.extend(self.begin_from(copy, former, epoch));
+        for (copy, previous) in found.into_journals() {
+            outgoing.extend(self.begin_from(copy, previous, epoch));
         }
         // Not before all stand: what leads from one to another must not open it anew.
         self.send_out(outgoing);
@@ -489,9 +489,9 @@ impl Crawler {
     }
 
     /// A site begins where another's journal ends. Returns what that named for others, if it may go on its way at once.
-    fn begin_from(&mut self, copy: JournalCopy, former: Option<JournalCopy>, epoch: u64) -> Vec<Item> {
+    fn begin_from(&mut self, copy: JournalCopy, previous: Option<JournalCopy>, epoch: u64) -> Vec<Item> {
         let (crawl, cx, replication, others) = self.crawling();
-        crawl.begin_from(cx, replication, others, copy, former, epoch)
+        crawl.begin_from(cx, replication, others, copy, previous, epoch)
     }
 
     /// A subnet is not ours any more: nothing of it is asked, counted or sent from here. If another one has it, it is handed what

@@ -11,10 +11,10 @@ use nearcrawl_model::{
     edition::Edition,
     fetch::{FetchOrder, FetchReport, LocatedHost, ProbeReport, ProbeTarget, ResolveError},
     fingerprint::{Fingerprint, FingerprintKey},
-    former::Former,
     ids::{QuestionId, Receipt, SeenTicket, SiteNumber, Ticket},
     journal::{JournalEntry, JournalKey, JournalRow},
     message::{Gossip, Request, Response},
+    previous_run::PreviousVersion,
     seen::{PageState, SeenAnswer, SeenBatch},
     subnet::Subnet,
     time::Millis,
@@ -119,10 +119,10 @@ pub enum Event {
         /// What came of it.
         report: Box<FetchReport>,
         /// What the run before knew of the page, if it did.
-        former: Option<Box<Former>>,
+        previous: Option<Box<PreviousVersion>>,
     },
     /// What the run before knew can be asked for from now on.
-    FormerLoaded {
+    PreviousRunLoaded {
         /// The site's number.
         site: SiteNumber,
         /// Its host.
@@ -235,7 +235,7 @@ pub enum Command {
 #[derive(Clone, Debug)]
 pub enum StoreCommand {
     /// Read the journal of the run before, so that [`WebCommand::Revisit`] finds what it knew.
-    LoadFormer {
+    LoadPreviousRun {
         /// The site that is visited again.
         site: SiteNumber,
         /// The journal.
@@ -244,7 +244,7 @@ pub enum StoreCommand {
         key: FingerprintKey,
     },
     /// Forget what a site's run before knew.
-    DropFormer(SiteNumber),
+    DropPreviousRun(SiteNumber),
     /// Ask the seen set.
     Seen {
         /// To be named in the answer.

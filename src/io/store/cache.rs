@@ -7,8 +7,8 @@ use super::{
     counters::{StoreCounters, add},
     database::{Database, within},
     error::StoreError,
-    former,
     journal::ReadFault,
+    previous_run,
     room::{Room, Shared},
     seen::{self, SeenSet},
     stall,
@@ -16,7 +16,7 @@ use super::{
 };
 use nearcrawl_model::{
     fingerprint::Fingerprint,
-    former::{Former, FormerRow},
+    previous_run::{PreviousRow, PreviousVersion},
     seen::{PageState, SeenAnswer, SeenBatch},
 };
 use rocksdb::{DB, Direction, IteratorMode, WriteBatch};
@@ -52,17 +52,17 @@ pub(super) enum CacheAction {
         rows: Vec<(Fingerprint, u8, PageState)>,
         answer: Answer<()>,
     },
-    FormerPut {
+    PreviousRunPut {
         site: u64,
-        rows: Vec<FormerRow>,
+        rows: Vec<PreviousRow>,
         answer: Answer<()>,
     },
-    Former {
+    PreviousPage {
         site: u64,
         page: Fingerprint,
-        answer: Answer<Option<Former>>,
+        answer: Answer<Option<PreviousVersion>>,
     },
-    FormerDrop {
+    PreviousRunDrop {
         site: u64,
         answer: Answer<()>,
     },
@@ -129,10 +129,12 @@ fn perform(room: &mut Room, action: CacheAction, counters: &StoreCounters) {
             })));
         }
         CacheAction::CutTake { site, pages, answer } => drop(answer.send(cut_take(database, site, &pages))),
-        CacheAction::FormerPut { site, rows, answer } => drop(answer.send(former::put(database, site, &rows))),
-        CacheAction::Former { site, page, answer } => drop(answer.send(look(database, |db| former::page_with_links(db, site, page)))),
-        CacheAction::FormerDrop { site, answer } => {
-            drop(answer.send(change(database, |db, batch| former::forget(db, batch, site, site))));
+        CacheAction::PreviousRunPut { site, rows, answer } => drop(answer.send(previous_run::put(database, site, &rows))),
+        CacheAction::PreviousPage { site, page, answer } => {
+            drop(answer.send(look(database, |db| previous_run::page_with_links(db, site, page))))
+        }
+        CacheAction::PreviousRunDrop { site, answer } => {
+            drop(answer.send(change(database, |db, batch| previous_run::forget(db, batch, site, site))));
         }
         CacheAction::SiteLoad { site, rows, answer } => drop(answer.send(set.load(database, site, &rows))),
         CacheAction::SitesDrop { sites, answer } => drop(answer.send(sites_drop(database, set, &sites))),
@@ -195,7 +197,7 @@ fn sites_drop(database: &mut Database, set: &mut SeenSet, sites: &RangeInclusive
         batch.delete_range_cf(column.of(db), first, last);
         batch.delete_cf(column.of(db), last);
     }
-    former::forget(db, &mut batch, *sites.start(), *sites.end());
+    previous_run::forget(db, &mut batch, *sites.start(), *sites.end());
     set.forget(database, sites, batch)
 }
 

@@ -25,14 +25,15 @@ pub(super) enum Column {
     /// Database `cache`: small tables by name.
     Tables,
     /// Database `cache`: site, page → what the run before knew of it.
-    Former,
+    PreviousRun,
 }
 
 impl Column {
     /// Those of the database that must not be lost.
     pub(super) const STATE: [Column; 3] = [Column::Claims, Column::Rows, Column::Heads];
     /// Those of the database that is made again from the journals.
-    pub(super) const CACHE: [Column; 6] = [Column::Seen, Column::Recent, Column::Children, Column::Cut, Column::Tables, Column::Former];
+    pub(super) const CACHE: [Column; 6] =
+        [Column::Seen, Column::Recent, Column::Children, Column::Cut, Column::Tables, Column::PreviousRun];
 
     /// Its name on disk, which never changes.
     pub(super) const fn name(self) -> &'static str {
@@ -45,7 +46,7 @@ impl Column {
             Column::Children => "children",
             Column::Cut => "cut",
             Column::Tables => "tables",
-            Column::Former => "former",
+            Column::PreviousRun => "former",
         }
     }
 

@@ -17,9 +17,9 @@ use crate::io::tasks::{self, TaskKind};
 use nearcrawl_model::{
     claim::SignedClaim,
     fingerprint::Fingerprint,
-    former::{Former, FormerRow},
     ids::SiteNumber,
     journal::{JournalKey, JournalRow},
+    previous_run::{PreviousRow, PreviousVersion},
     seen::{PageState, SeenAnswer, SeenBatch},
     subnet::Subnet,
 };
@@ -275,18 +275,18 @@ impl Store {
     }
 
     /// Enters what the run before knew, for a site that is visited again.
-    pub async fn former_put(&self, site: SiteNumber, rows: Vec<FormerRow>) -> Result<(), StoreError> {
-        self.cache(|answer| CacheAction::FormerPut { site: site.0, rows, answer }).await
+    pub async fn previous_run_put(&self, site: SiteNumber, rows: Vec<PreviousRow>) -> Result<(), StoreError> {
+        self.cache(|answer| CacheAction::PreviousRunPut { site: site.0, rows, answer }).await
     }
 
     /// A page as the run before left it, with its links by name, if it knew the page.
-    pub async fn former(&self, site: SiteNumber, page: Fingerprint) -> Result<Option<Former>, StoreError> {
-        self.cache(|answer| CacheAction::Former { site: site.0, page, answer }).await
+    pub async fn previous_version(&self, site: SiteNumber, page: Fingerprint) -> Result<Option<PreviousVersion>, StoreError> {
+        self.cache(|answer| CacheAction::PreviousPage { site: site.0, page, answer }).await
     }
 
     /// Forgets what the run before knew.
-    pub async fn former_drop(&self, site: SiteNumber) -> Result<(), StoreError> {
-        self.cache(|answer| CacheAction::FormerDrop { site: site.0, answer }).await
+    pub async fn previous_run_drop(&self, site: SiteNumber) -> Result<(), StoreError> {
+        self.cache(|answer| CacheAction::PreviousRunDrop { site: site.0, answer }).await
     }
 
     /// Forgets all pages, children and cut URLs of a site.
@@ -294,7 +294,7 @@ impl Store {
         self.cache(|answer| CacheAction::SitesDrop { sites: site.0..=site.0, answer }).await
     }
 
-    /// Forgets the sites of former lives: all whose number is below this one.
+    /// Forgets the sites of previous lives: all whose number is below this one.
     pub async fn sites_drop_below(&self, site: SiteNumber) -> Result<(), StoreError> {
         let Some(last) = site.0.checked_sub(1) else { return Ok(()) };
         self.cache(|answer| CacheAction::SitesDrop { sites: 0..=last, answer }).await

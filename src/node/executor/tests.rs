@@ -119,8 +119,8 @@ async fn a_request_whose_task_panics_fails_and_the_next_one_works() {
 async fn what_was_known_of_a_page_is_done_without_if_reading_it_panics() {
     let mut bench = Bench::new().await;
     let revisit = Command::Web(WebCommand::Revisit { order: bench.order(), site: SiteNumber(1), page: Fingerprint(1) });
-    match after_a_panic(TaskKind::Former, bench.told(revisit)).await {
-        Event::Revisited { report, former: None, .. } => assert!(matches!(report.outcome, FetchOutcome::Page { .. })),
+    match after_a_panic(TaskKind::PreviousPage, bench.told(revisit)).await {
+        Event::Revisited { report, previous: None, .. } => assert!(matches!(report.outcome, FetchOutcome::Page { .. })),
         other => panic!("{other:?}"),
     }
 }

@@ -8,10 +8,10 @@ use crate::{context::Context, report::Counters};
 use nearcrawl_model::{
     evaluation::Evaluated,
     fetch::{FetchOutcome, PageFacts},
-    former::{Former, FormerPage},
     ids::SiteNumber,
     journal::{Arrival, JournalEntry, VisitOutcome},
     links::Links,
+    previous_run::{PreviousPage, PreviousVersion},
     revisit::{Change, Validators},
     time::Millis,
     url::Host,
@@ -51,7 +51,7 @@ pub(super) struct Reading {
     not_modified: bool,
     change: Option<Change>,
     /// What the run before knew of the page.
-    former: Option<FormerPage>,
+    previous: Option<PreviousPage>,
 }
 
 /// How the request for a page went, besides what came of it.
@@ -67,8 +67,8 @@ pub(super) struct Request {
 
 impl Reading {
     /// Reads what came of a page. `wire_bytes` is the size of the answer.
-    pub(super) fn of(outcome: FetchOutcome, page: &Candidate, former: Option<Former>, wire_bytes: u64) -> Reading {
-        let (former, same_links) = former.map_or((None, Links::default()), |former| (Some(former.page), former.links));
+    pub(super) fn of(outcome: FetchOutcome, page: &Candidate, previous: Option<PreviousVersion>, wire_bytes: u64) -> Reading {
+        let (previous, same_links) = previous.map_or((None, Links::default()), |previous| (Some(previous.page), previous.links));
         let not_modified = matches!(outcome, FetchOutcome::NotModified { .. });
         let (mut validators, mut content, mut size, mut evaluated) = (Validators::default(), 0, wire_bytes, None);
         let (outcome, links, level, hops) = match outcome {
@@ -79,7 +79,7 @@ impl Reading {
             }
             // What the page asks of robots is asked still.
             FetchOutcome::NotModified { validators: now, no_index, no_follow } => {
-                let was = former.as_ref();
+                let was = previous.as_ref();
                 let (before_index, before_follow) = was.map_or((false, false), |was| was.outcome.asks_of_robots());
                 (content, size) = was.map_or((0, 0), |was| (was.content, was.size));
                 validators = was.map_or(now.clone(), |was| now.or(&was.validators));
@@ -93,8 +93,8 @@ impl Reading {
             FetchOutcome::Failed(failure) => (VisitOutcome::Failed(failure), Links::default(), 0, 0),
         };
         let links = if hops > MAX_HOPS { Links::default() } else { links };
-        let change = change(&outcome, content, not_modified, former.as_ref());
-        Reading { outcome, links, level, hops, validators, content, size, evaluated, not_modified, change, former }
+        let change = change(&outcome, content, not_modified, previous.as_ref());
+        Reading { outcome, links, level, hops, validators, content, size, evaluated, not_modified, change, previous }
     }
 
     /// Counts the page.
@@ -119,11 +119,11 @@ impl Reading {
         mut sorted: Sorted,
     ) -> Digest {
         if self.not_modified
-            && let Some(former) = &mut self.former
+            && let Some(previous) = &mut self.previous
         {
-            self.evaluated = former.evaluation.take().map(|evaluation| Evaluated { evaluation, took_us: 0 });
-            sorted.beyond_scope.append(&mut former.beyond_scope);
-            sorted.beyond.append(&mut former.beyond);
+            self.evaluated = previous.evaluation.take().map(|evaluation| Evaluated { evaluation, took_us: 0 });
+            sorted.beyond_scope.append(&mut previous.beyond_scope);
+            sorted.beyond.append(&mut previous.beyond);
         }
         let (internal, outgoing) = (std::mem::take(&mut sorted.internal), std::mem::take(&mut sorted.outgoing));
         let (children, beyond_scope) = (std::mem::take(&mut sorted.children), std::mem::take(&mut sorted.beyond_scope));

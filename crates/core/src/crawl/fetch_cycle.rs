@@ -22,9 +22,9 @@ use crate::{
 use nearcrawl_model::{
     fetch::{FetchError, FetchOutcome, FetchReport, ProbeKind},
     fingerprint::Fingerprint,
-    former::Former,
     ids::SeenTicket,
     journal::{Arrival, JournalEntry, SkipReason},
+    previous_run::PreviousVersion,
     seen::{SeenAnswer, SeenBatch, SeenVisit},
     subnet::Subnet,
     time::Millis,
@@ -190,7 +190,7 @@ impl Crawl {
         address: IpAddr,
         answered: Answered,
         report: FetchReport,
-        former: Option<Former>,
+        previous: Option<PreviousVersion>,
     ) {
         let Returned { host, asking, .. } = answered.returned;
         match asking {
@@ -199,7 +199,7 @@ impl Crawl {
             Some(Asking::Robots(origin)) => self.robots_came(cx, replication, &host, address, origin, report),
             Some(Asking::Page(waiting)) => {
                 let candidate = Candidate { url: waiting.url, fingerprint: waiting.fingerprint, level: waiting.level, hops: waiting.hops };
-                self.page_came(cx, &host, candidate, report, former);
+                self.page_came(cx, &host, candidate, report, previous);
             }
         }
     }
@@ -234,14 +234,14 @@ impl Crawl {
     }
 
     /// A page came: the seen set is asked which of its links are new.
-    fn page_came(&mut self, cx: &mut Context, host: &Host, page: Candidate, report: FetchReport, former: Option<Former>) {
+    fn page_came(&mut self, cx: &mut Context, host: &Host, page: Candidate, report: FetchReport, previous: Option<PreviousVersion>) {
         let Some(site) = self.sites.get_mut(host) else { return };
         site.digesting += 1;
         let site = &*site;
         let FetchReport { outcome, took, first_byte_us, wire_bytes, retry_after, software, .. } = report;
         let software = software.filter(|software| site.record.software.as_ref() != Some(software));
         let number = site.number;
-        let reading = Reading::of(outcome, &page, former, wire_bytes);
+        let reading = Reading::of(outcome, &page, previous, wire_bytes);
         reading.count(&mut cx.counters);
         let crowded = self.sites.waiting() >= cx.settings.max_waiting;
         let Some(site) = self.sites.get(host) else { return };

@@ -8,7 +8,7 @@ use super::{
     seen_questions::{SeenPurpose, SeenQuestions},
     site::{
         Site,
-        former::Memory,
+        previous_run::Memory,
         replay::{Replayed, replay},
     },
     sites::Sites,
@@ -170,7 +170,7 @@ impl Crawl {
         replication: &mut Replication,
         others: Others<'_>,
         copy: JournalCopy,
-        former: Option<JournalCopy>,
+        previous: Option<JournalCopy>,
         epoch: u64,
     ) -> Vec<Item> {
         let (key, taken_over) = (copy.key.clone(), copy.taken_over);
@@ -192,9 +192,9 @@ impl Crawl {
         replication.assign(cx, others.members, others.migration.next_owner(&key.subnet), &key);
         let outgoing = outgoing.into_iter().map(|(sequence, arrival)| Item { arrival, origin: Some((key.clone(), sequence)) });
         let outgoing = replication.take_over(cx, copy, outgoing.collect());
-        if let Some(former) = former {
-            replication.assign(cx, others.members, others.migration.next_owner(&key.subnet), &former.key);
-            replication.take_over_former(cx, former);
+        if let Some(previous) = previous {
+            replication.assign(cx, others.members, others.migration.next_owner(&key.subnet), &previous.key);
+            replication.take_over_previous_run(cx, previous);
         }
         if key.run > 1 {
             let before = JournalKey { run: key.run - 1, ..key.clone() };
@@ -254,7 +254,7 @@ impl Crawl {
     }
 
     /// The journal of a site's run before was read.
-    pub(crate) fn former_loaded(
+    pub(crate) fn previous_run_loaded(
         &mut self,
         cx: &mut Context,
         replication: &mut Replication,

@@ -4,7 +4,7 @@
 //! version known; if it is still the same, its links are those of then, and the crawl goes on below it as if it had been downloaded.
 
 use super::{
-    site::{Site, former::Memory},
+    site::{Site, previous_run::Memory},
     sites::Sites,
 };
 use crate::{
@@ -14,8 +14,8 @@ use crate::{
 };
 use nearcrawl_model::{
     fetch::{FetchError, FetchOrder, FetchPurpose},
-    former::FormerPage,
     journal::{JournalKey, VisitOutcome},
+    previous_run::PreviousPage,
     revisit::Change,
     time::{Millis, WallTime},
     url::Host,
@@ -55,7 +55,7 @@ impl Runs {
     pub(super) fn remember(&mut self, cx: &mut Context, site: &mut Site, journal: JournalKey) {
         site.memory = Memory::Reading;
         let (number, key) = (site.number, cx.secret);
-        cx.commands.push_back(Command::Store(StoreCommand::LoadFormer { site: number, journal: journal.clone(), key }));
+        cx.commands.push_back(Command::Store(StoreCommand::LoadPreviousRun { site: number, journal: journal.clone(), key }));
         self.supersede(site.key.host.clone(), journal);
     }
 
@@ -80,7 +80,7 @@ impl Runs {
             self.drop_older(cx, replication, &host);
             if let Some(site) = sites.get_mut(&host) {
                 site.memory = Memory::None;
-                cx.commands.push_back(Command::Store(StoreCommand::DropFormer(site.number)));
+                cx.commands.push_back(Command::Store(StoreCommand::DropPreviousRun(site.number)));
             }
         }
     }
@@ -125,12 +125,14 @@ pub(super) fn request(cx: &Context, site: &Site, order: FetchOrder) -> Command {
 }
 
 /// What became of a page: of its content as it is now, and as the run before left it.
-pub(super) fn change(outcome: &VisitOutcome, content: u64, not_modified: bool, former: Option<&FormerPage>) -> Option<Change> {
-    let former = former.filter(|former| former.is_page());
-    match (outcome, former) {
+pub(super) fn change(outcome: &VisitOutcome, content: u64, not_modified: bool, previous: Option<&PreviousPage>) -> Option<Change> {
+    let previous = previous.filter(|previous| previous.is_page());
+    match (outcome, previous) {
         _ if not_modified => Some(Change::NotModified),
         (VisitOutcome::Failed(failure), Some(_)) if *failure != FetchError::Cancelled => Some(Change::Missed),
-        (outcome, Some(former)) if outcome.is_page() => Some(if former.content == content { Change::Unchanged } else { Change::Changed }),
+        (outcome, Some(previous)) if outcome.is_page() => {
+            Some(if previous.content == content { Change::Unchanged } else { Change::Changed })
+        }
         (outcome, None) if outcome.is_page() => Some(Change::New),
         _ => None,
     }

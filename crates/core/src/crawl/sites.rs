@@ -1,6 +1,6 @@
 //! Which sites of ours are open, in which subnets, and which of them know where they stand?
 
-use super::site::{Site, former::Memory};
+use super::site::{Site, previous_run::Memory};
 use crate::ownership::register::Register;
 use nearcrawl_model::{access_point::AccessPoint, ids::SiteNumber, journal::JournalKey, subnet::Subnet, url::Host};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! Who had which subnet, and why did it let it go? As claims and the journals of former owners tell.
+//! Who had which subnet, and why did it let it go? As claims and the journals of previous owners tell.
 
 use nearcrawl_model::{
     ownership_history::{Holding, OwnershipHistory},
@@ -31,7 +31,7 @@ impl OwnershipHistories {
         self.change(subnet, |known| known.enter(holding));
     }
 
-    /// A former owner wrote down what it knew.
+    /// A previous owner wrote down what it knew.
     pub(crate) fn merge(&mut self, subnet: Subnet, told: OwnershipHistory) {
         self.change(subnet, |known| known.merge(told));
     }

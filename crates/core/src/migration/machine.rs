@@ -212,7 +212,7 @@ impl Migration {
         self.history.of(subnet).map(|history| history.holdings.clone())
     }
 
-    /// Of how many subnets the former owners are known.
+    /// Of how many subnets the previous owners are known.
     pub(crate) fn histories(&self) -> usize {
         self.history.len()
     }

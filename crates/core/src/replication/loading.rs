@@ -21,7 +21,7 @@ const RECALL_AGAIN: Millis = 2_000;
 /// more than five minutes.
 const MAX_SILENCES: u32 = 15;
 
-/// An owner without any history here rests its servers for so long (the former owner may have asked a moment ago).
+/// An owner without any history here rests its servers for so long (the previous owner may have asked a moment ago).
 const UNKNOWN_REST: Millis = 30_000;
 
 /// One copy of a host's journal, here or at a replica.
@@ -52,7 +52,7 @@ pub(crate) struct Found {
     /// The best copy of each host's journal so far.
     best: BTreeMap<Host, JournalCopy>,
     /// Of the run before each of these, if somebody kept it.
-    former: BTreeMap<Host, JournalCopy>,
+    previous: BTreeMap<Host, JournalCopy>,
 }
 
 impl Found {
@@ -70,9 +70,9 @@ impl Found {
             };
             // What the run before it knew saves the new owner downloads.
             if let Some(other) = beaten.filter(|other| self.best.get(&host).is_some_and(|best| other.key.run + 1 == best.key.run))
-                && self.former.get(&host).is_none_or(|known| (known.key.run, known.entries.len()) < (other.key.run, other.entries.len()))
+                && self.previous.get(&host).is_none_or(|known| (known.key.run, known.entries.len()) < (other.key.run, other.entries.len()))
             {
-                self.former.insert(host, other);
+                self.previous.insert(host, other);
             }
         }
     }
@@ -92,10 +92,10 @@ impl Found {
 
     /// The best copy of each host's journal, and that of the run before it.
     pub(crate) fn into_journals(self) -> impl Iterator<Item = (JournalCopy, Option<JournalCopy>)> {
-        let Found { best, mut former } = self;
+        let Found { best, mut previous } = self;
         best.into_iter().map(move |(host, copy)| {
-            let former = former.remove(&host).filter(|former| former.key.run + 1 == copy.key.run);
-            (copy, former)
+            let previous = previous.remove(&host).filter(|previous| previous.key.run + 1 == copy.key.run);
+            (copy, previous)
         })
     }
 }

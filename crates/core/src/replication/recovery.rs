@@ -96,8 +96,8 @@ impl Replication {
     }
 
     /// The journal of an earlier run that others kept: it is ours when it is stored here.
-    pub(crate) fn take_over_former(&mut self, cx: &mut Context, former: JournalCopy) {
-        self.queue.adopt(cx, former.key, &former.entries, Vec::new());
+    pub(crate) fn take_over_previous_run(&mut self, cx: &mut Context, previous: JournalCopy) {
+        self.queue.adopt(cx, previous.key, &previous.entries, Vec::new());
     }
 
     /// A subnet is not ours any more: what others kept of it is of no use.

@@ -48,7 +48,7 @@ pub(super) struct Replicas {
 }
 
 impl Replicas {
-    /// Says who keeps this journal now. Former replicas are forgotten, new ones start from the beginning.
+    /// Says who keeps this journal now. Previous replicas are forgotten, new ones start from the beginning.
     pub(super) fn assign(&mut self, key: &JournalKey, replicas: &[AccessPoint]) {
         let journal = self.journals.entry(key.clone()).or_default();
         let gone: Vec<_> = journal.replicas.keys().filter(|k| !replicas.contains(k)).copied().collect();
@@ -101,7 +101,7 @@ impl Replicas {
         for (key, head) in heads {
             let Some(journal) = self.journals.get_mut(key) else { continue };
             let Some(copied) = journal.replicas.get_mut(&replica) else { continue };
-            // A replica may hold rows of a former owner beyond ours: only what we sent counts.
+            // A replica may hold rows of a previous owner beyond ours: only what we sent counts.
             copied.upto = (*head).min(sent.get(key).copied().unwrap_or(0));
             let behind = self.behind.entry(replica).or_default();
             if copied.upto < journal.stored {
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_replica_starts_from_the_beginning_and_a_former_one_is_forgotten() {
+    fn a_new_replica_starts_from_the_beginning_and_the_previous_one_is_forgotten() {
         let mut replicas = Replicas::default();
         let k = key("a.ke");
         replicas.assign(&k, &[A]);

@@ -200,8 +200,8 @@ fn a_new_owner_begins_with_the_journal_of_the_latest_owner_even_if_it_is_shorter
     assert!(matches!(&cx.take_commands()[..], [Command::Peers(PeerCommand::Recover { from, .. })] if *from == B));
     cx.now.moment = Moment(20_000);
     assert_eq!(replication.ask_again(&mut cx), (vec![subnet()], vec![]), "one answered: nobody else is waited for");
-    let (copy, former) = replication.take_found(&subnet()).unwrap().into_journals().next().unwrap();
-    assert_eq!((copy.entries, former.is_none()), (late, true));
+    let (copy, previous) = replication.take_found(&subnet()).unwrap().into_journals().next().unwrap();
+    assert_eq!((copy.entries, previous.is_none()), (late, true));
     assert!(!replication.is_loading(&subnet()));
 }
 

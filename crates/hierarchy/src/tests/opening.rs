@@ -174,7 +174,7 @@ fn a_further_prefix_replaces_what_was_known_of_the_same_subnet() {
     let position = changed.locate(ip("10.0.4.1")).unwrap();
     assert_eq!(changed.country(position), "RW");
     assert_eq!(changed.organisation_name(changed.organisation(position)), "mine");
-    assert_eq!(changed.organisations(), small().organisations(), "the former holder held nothing else");
+    assert_eq!(changed.organisations(), small().organisations(), "the previous holder held nothing else");
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! What survives a kill? One access point's store, with the rules of the real one: journals without gaps, claims, the seen set.
 
-use nearcrawl_core::crawl::site::former::FormerReader;
+use nearcrawl_core::crawl::site::previous_run::PreviousRunReader;
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::SignedClaim,
     fingerprint::{Fingerprint, FingerprintKey},
-    former::{Former, FormerPage, FormerRow},
     ids::SiteNumber,
     journal::{JournalEntry, JournalKey, JournalRow},
     links::Link,
+    previous_run::{PreviousPage, PreviousRow, PreviousVersion},
     seen::{DEEPEST_LEVEL, PageState, SeenAnswer, SeenBatch},
     subnet::Subnet,
     url::{Host, PageUrl},
@@ -35,8 +35,8 @@ pub struct Disk {
     seen: BTreeMap<(SiteNumber, Fingerprint), (u8, PageState)>,
     children: BTreeMap<(SiteNumber, Fingerprint), Vec<Fingerprint>>,
     cut: BTreeMap<(SiteNumber, Fingerprint), String>,
-    former_texts: BTreeMap<(SiteNumber, Fingerprint), String>,
-    former_pages: BTreeMap<(SiteNumber, Fingerprint), FormerPage>,
+    previous_texts: BTreeMap<(SiteNumber, Fingerprint), String>,
+    previous_pages: BTreeMap<(SiteNumber, Fingerprint), PreviousPage>,
 }
 
 /// The first sequence number that is missing.
@@ -159,41 +159,41 @@ impl Disk {
     }
 
     /// Makes a site know what the run before it knew; how many pages that had, or none if there is no such journal.
-    pub fn load_former(&mut self, site: SiteNumber, journal: &JournalKey, key: FingerprintKey) -> Option<u64> {
+    pub fn load_previous_run(&mut self, site: SiteNumber, journal: &JournalKey, key: FingerprintKey) -> Option<u64> {
         let rows = self.journals.get(journal)?;
         let entries = decode(self.read(journal, 0, head(rows), &mut usize::MAX.clone()).iter());
-        let mut reader = FormerReader::new(key);
+        let mut reader = PreviousRunReader::new(key);
         let mut known: Vec<_> = entries.into_iter().flat_map(|entry| reader.read(entry)).collect();
         known.extend(reader.end());
         for row in known {
             match row {
-                FormerRow::Text(of, text) => drop(self.former_texts.insert((site, of), text)),
-                FormerRow::Page(of, page) => drop(self.former_pages.insert((site, of), *page)),
+                PreviousRow::Text(of, text) => drop(self.previous_texts.insert((site, of), text)),
+                PreviousRow::Page(of, page) => drop(self.previous_pages.insert((site, of), *page)),
             }
         }
         Some(reader.pages())
     }
 
     /// A page as the run before left it.
-    pub fn former(&self, site: SiteNumber, page: Fingerprint) -> Option<Former> {
-        let page = self.former_pages.get(&(site, page))?.clone();
+    pub fn previous_version(&self, site: SiteNumber, page: Fingerprint) -> Option<PreviousVersion> {
+        let page = self.previous_pages.get(&(site, page))?.clone();
         let link = |of: &Fingerprint| {
-            let url = PageUrl::parse(self.former_texts.get(&(site, *of))?).ok()?;
+            let url = PageUrl::parse(self.previous_texts.get(&(site, *of))?).ok()?;
             Some(Link { url, fingerprint: *of })
         };
         let links = page.children.iter().chain(&page.elsewhere).filter_map(link).collect();
-        Some(Former { page, links })
+        Some(PreviousVersion { page, links })
     }
 
     /// Forgets what the run before knew.
-    pub(crate) fn drop_former(&mut self, site: SiteNumber) {
-        self.former_texts.retain(|(of, _), _| *of != site);
-        self.former_pages.retain(|(of, _), _| *of != site);
+    pub(crate) fn drop_previous_run(&mut self, site: SiteNumber) {
+        self.previous_texts.retain(|(of, _), _| *of != site);
+        self.previous_pages.retain(|(of, _), _| *of != site);
     }
 
     /// Forgets a site's part of the seen set.
     pub(crate) fn drop_seen(&mut self, site: SiteNumber) {
-        self.drop_former(site);
+        self.drop_previous_run(site);
         self.seen.retain(|(of, _), _| *of != site);
         self.children.retain(|(of, _), _| *of != site);
         self.cut.retain(|(of, _), _| *of != site);

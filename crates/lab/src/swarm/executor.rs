@@ -14,10 +14,10 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, FetchReport, LocatedHost, PageFacts, ProbeReport, ResolveError},
     fingerprint::FingerprintKey,
-    former::Former,
     ids::QuestionId,
     links::Link,
     message::{Request, Response},
+    previous_run::PreviousVersion,
     revisit::{Validators, content_of},
     time::Millis,
     url::{Host, PageUrl},
@@ -59,8 +59,8 @@ impl Turn {
             StoreCommand::DropJournal(_) => Turn::State(3),
             StoreCommand::Load(_) => Turn::State(5),
             StoreCommand::RecallRows { .. } => Turn::State(6),
-            StoreCommand::LoadFormer { .. }
-            | StoreCommand::DropFormer(_)
+            StoreCommand::LoadPreviousRun { .. }
+            | StoreCommand::DropPreviousRun(_)
             | StoreCommand::Seen { .. }
             | StoreCommand::Children { .. }
             | StoreCommand::PutCut { .. }
@@ -106,11 +106,11 @@ impl World {
             }
             WebCommand::Fetch(order) => self.fetch(who, order, None),
             WebCommand::Revisit { mut order, site, page } => {
-                let former = self.nodes.get(&who).and_then(|node| node.disk.former(site, page));
-                if let Some(known) = former.as_ref().filter(|known| known.stands_in()) {
+                let previous = self.nodes.get(&who).and_then(|node| node.disk.previous_version(site, page));
+                if let Some(known) = previous.as_ref().filter(|known| known.stands_in()) {
                     order.validators = known.page.validators.clone();
                 }
-                self.fetch(who, order, former);
+                self.fetch(who, order, previous);
             }
             WebCommand::CloseConnection(address) => self.close(who, address),
         }
@@ -215,11 +215,11 @@ impl World {
                 self.tell(who, Event::SeenLoaded { site });
             }
             StoreCommand::DropSeen(site) => disk.drop_seen(site),
-            StoreCommand::LoadFormer { site, journal, key } => {
-                let (host, pages) = (journal.host.clone(), disk.load_former(site, &journal, key));
-                self.tell(who, Event::FormerLoaded { site, host, pages });
+            StoreCommand::LoadPreviousRun { site, journal, key } => {
+                let (host, pages) = (journal.host.clone(), disk.load_previous_run(site, &journal, key));
+                self.tell(who, Event::PreviousRunLoaded { site, host, pages });
             }
-            StoreCommand::DropFormer(site) => disk.drop_former(site),
+            StoreCommand::DropPreviousRun(site) => disk.drop_previous_run(site),
         }
     }
 
@@ -242,7 +242,7 @@ impl World {
         self.ledger.contacts.len() - 1
     }
 
-    fn fetch(&mut self, who: AccessPoint, order: FetchOrder, former: Option<Former>) {
+    fn fetch(&mut self, who: AccessPoint, order: FetchOrder, previous: Option<PreviousVersion>) {
         let FetchOrder { url, address, purpose, validators } = order;
         let rtt_us = self.round_trip_us(who, address);
         // Where distances were measured, an answer takes just as long.
@@ -267,13 +267,13 @@ impl World {
             software: Some("lab/1".to_owned()),
             retry_after: None,
         };
-        let former = former.map(Box::new);
+        let previous = previous.map(Box::new);
         let lands = self.reading > 0 && matches!(report.outcome, FetchOutcome::Page { .. });
         if lands {
             self.schedule(who, took, SimEventKind::Landed { contact, address, took });
         }
         let told = took + if lands { self.reading } else { 0 };
-        self.schedule(who, told, SimEventKind::Fetched { contact, address, report: Box::new(report), former });
+        self.schedule(who, told, SimEventKind::Fetched { contact, address, report: Box::new(report), previous });
     }
 
     fn robots_answer(&self, url: &PageUrl) -> FetchOutcome {

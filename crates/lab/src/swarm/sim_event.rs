@@ -8,8 +8,8 @@ use nearcrawl_core::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     fetch::FetchReport,
-    former::Former,
     message::{Gossip, Request, Response},
+    previous_run::PreviousVersion,
     time::Millis,
 };
 use std::net::IpAddr;
@@ -60,7 +60,7 @@ pub(super) enum SimEventKind {
         contact: usize,
         address: IpAddr,
         report: Box<FetchReport>,
-        former: Option<Box<Former>>,
+        previous: Option<Box<PreviousVersion>>,
     },
 }
 

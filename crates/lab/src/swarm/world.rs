@@ -509,10 +509,10 @@ impl World {
                     self.tell(who, Event::Landed { address, took });
                 }
             }
-            SimEventKind::Fetched { contact, address, report, former } => {
+            SimEventKind::Fetched { contact, address, report, previous } => {
                 if node.landed.remove(&contact) || node.contacts.get(&address) == Some(&contact) {
                     node.contacts.retain(|_, open| *open != contact);
-                    self.tell(who, Event::Revisited { address, report, former });
+                    self.tell(who, Event::Revisited { address, report, previous });
                 }
             }
         }

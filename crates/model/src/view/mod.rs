@@ -417,7 +417,7 @@ mod tests {
 
     #[test]
     fn ownership_reads_as_text_in_json() {
-        let [owner, other, former] = [1, 2, 3].map(|number| AccessPoint([number; 32]));
+        let [owner, other, gone] = [1, 2, 3].map(|number| AccessPoint([number; 32]));
         let claim = Claim {
             subnet: "127.16.3.7/24".parse().unwrap(),
             epoch: 2,
@@ -427,7 +427,7 @@ mod tests {
             probes: 3,
             reason: ClaimReason::OwnerDead,
             released: false,
-            answers: vec![Answer { rtt_us: 7_300, prober: former.into() }, Answer { rtt_us: 9_100, prober: other.into() }],
+            answers: vec![Answer { rtt_us: 7_300, prober: gone.into() }, Answer { rtt_us: 9_100, prober: other.into() }],
         };
         let known = |short| [owner, other].into_iter().find(|known| ShortId::from(*known) == short);
         let json = serde_json::to_value(OwnershipView::new(&claim, known)).unwrap();

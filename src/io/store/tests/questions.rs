@@ -20,7 +20,7 @@ fn rows_of(key: &JournalKey, from: u64, entries: &[&str]) -> Vec<JournalRow> {
 }
 
 #[tokio::test]
-async fn a_gap_closes_and_a_row_that_differs_replaces_all_that_a_former_owner_wrote_behind_it() {
+async fn a_gap_closes_and_a_row_that_differs_replaces_all_that_a_previous_owner_wrote_behind_it() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     let key = journal("10.1.0.0/16", "a.example.org", 1);
@@ -65,7 +65,7 @@ async fn journals_are_listed_by_subnet_and_dropped_one_by_one() {
     assert_eq!(store.journals(None).await.unwrap(), [&wide, &again, &six].map(|key| (key.clone(), 300)));
     assert!(store.journal_read(narrow.clone(), 0, usize::MAX).await.unwrap().is_empty());
     assert_eq!(store.journal_read(again, 0, usize::MAX).await.unwrap().len(), 300);
-    // It may begin anew, and does not find rows of its former life.
+    // It may begin anew, and does not find rows of its previous life.
     assert_eq!(store.journal_append(vec![row(&narrow, 1, "b"), row(&narrow, 0, "a")]).await.unwrap(), [(narrow, 2)]);
 }
 

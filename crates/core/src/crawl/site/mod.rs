@@ -1,7 +1,7 @@
 //! Which page of this site next? The low-load server crawler (Nakahira, Hoshino, Mikami, WWW 2008), one host at a time.
 //!
 //! A [`Site`] is one host's part of a site tree in one run: the fold of its journal. Live and replayed entries go through the same
-//! [`Site::apply`], so a new owner who reads the journal stands where the former one stood.
+//! [`Site::apply`], so a new owner who reads the journal stands where the previous one stood.
 //!
 //! Three files use each other: a site holds what `standing` knows of each robots.txt and asks `ahead` which page may be asked for early;
 //! both judge by the state of the site.
@@ -9,15 +9,14 @@
 mod account;
 mod ahead;
 mod distinct;
-pub mod former;
 pub mod frontier;
+pub mod previous_run;
 pub mod replay;
 pub mod robots;
 mod standing;
 pub mod yields;
 
 use distinct::Distinct;
-use former::Memory;
 use frontier::{Frontier, Waiting};
 use nearcrawl_model::{
     account::Changes,
@@ -30,6 +29,7 @@ use nearcrawl_model::{
     time::{Millis, WallTime},
     url::{Host, Origin, PageUrl},
 };
+use previous_run::Memory;
 use standing::RobotsStanding;
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,4 +1,4 @@
-//! Where did the former owner stand? Reads a journal back into a site, and into what the seen set must know.
+//! Where did the previous owner stand? Reads a journal back into a site, and into what the seen set must know.
 
 use super::{Site, SiteRules};
 use nearcrawl_model::{
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// What a journal comes to.
 #[derive(Debug)]
 pub struct Replayed {
-    /// The site as its former owner had it.
+    /// The site as its previous owner had it.
     pub site: Site,
     /// For the seen set: every page met, with its level and what became of it.
     pub seen: Vec<(Fingerprint, u8, PageState)>,

@@ -4,9 +4,9 @@ mod yielding;
 
 use super::{replay::replay, *};
 use nearcrawl_model::{
-    former::FormerRow,
     ids::SiteNumber,
     journal::Arrival,
+    previous_run::PreviousRow,
     revisit::{Change, Validators},
     seen::PageState,
 };
@@ -318,14 +318,15 @@ fn a_journal_read_for_the_next_run_gives_pages_their_versions_and_links_their_na
     entries.push(kept("/", Some(Change::New), 700, &["http://b.ke/"]));
     entries.push(JournalEntry::Beyond { page: KEY.of(page("/").as_str()), urls: vec![7, 9] });
     entries.push(visited("/1", 1, &[], &[]));
-    let mut reader = former::FormerReader::new(KEY);
+    let mut reader = previous_run::PreviousRunReader::new(KEY);
     let mut rows: Vec<_> = entries.into_iter().flat_map(|entry| reader.read(entry)).collect();
     rows.extend(reader.end());
-    let text = |url: &str| FormerRow::Text(KEY.of(url), url.to_owned());
+    let text = |url: &str| PreviousRow::Text(KEY.of(url), url.to_owned());
     for url in ["http://a.ke/", "http://a.ke/1", "http://a.ke/9", "http://b.ke/"] {
         assert!(rows.contains(&text(url)), "{url}");
     }
-    let pages: Vec<_> = rows.iter().filter_map(|row| if let FormerRow::Page(of, page) = row { Some((*of, page)) } else { None }).collect();
+    let pages: Vec<_> =
+        rows.iter().filter_map(|row| if let PreviousRow::Page(of, page) = row { Some((*of, page)) } else { None }).collect();
     assert_eq!(pages.iter().map(|(of, _)| *of).collect::<Vec<_>>(), ["http://a.ke/", "http://a.ke/1"].map(|url| KEY.of(url)));
     let home = pages[0].1;
     assert_eq!((home.content, home.size, home.children.len(), home.elsewhere.len(), home.beyond_scope.len()), (9, 700, 2, 1, 1));

@@ -91,7 +91,7 @@ fn window_before(now: WallTime) -> WallTime {
 }
 
 impl Contacts {
-    /// Takes in what [`Contacts::page`] gave in a former life. What cannot be read is as good as nothing.
+    /// Takes in what [`Contacts::page`] gave in a previous life. What cannot be read is as good as nothing.
     pub fn recall(&mut self, page: &[u8], now: WallTime) {
         let entries: Vec<(Subnet, Entry)> = postcard::from_bytes(page).unwrap_or_default();
         for (subnet, mut entry) in entries {

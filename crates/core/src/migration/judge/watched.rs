@@ -46,7 +46,7 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// Nothing is known yet, or what a former owner learnt.
+    /// Nothing is known yet, or what a previous owner learnt.
     pub(super) fn new(states: u8, learnt: Option<Case<AccessPoint>>) -> Watched {
         Watched {
             case: learnt.unwrap_or_else(|| Case::new(states)),

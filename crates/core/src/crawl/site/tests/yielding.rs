@@ -39,7 +39,7 @@ fn a_branch_that_brings_too_little_is_left_out_and_its_journal_tells_the_same() 
     assert!((50..98).contains(&record.cut_by_yield), "{}", record.cut_by_yield);
     assert_eq!((record.pages, record.external_hosts, record.state), (201 - record.cut_by_yield, 101, RunState::CutByYield));
     assert!(site.finished());
-    // Wherever the former owner stopped, the next one goes on alike.
+    // Wherever the previous owner stopped, the next one goes on alike.
     for end in [4, 20, 60, entries.len()] {
         let mut heir = replay(key.clone(), SiteNumber(2), &entries[..end], &rules, &KEY).unwrap().site;
         assert_eq!(ask_all(&mut heir, &rules), entries[end..], "from {end} on");

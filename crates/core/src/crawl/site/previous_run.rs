@@ -2,8 +2,8 @@
 
 use nearcrawl_model::{
     fingerprint::{Fingerprint, FingerprintKey},
-    former::{FormerPage, FormerRow},
     journal::JournalEntry,
+    previous_run::{PreviousPage, PreviousRow},
     revisit::Validators,
     url::PageUrl,
 };
@@ -22,22 +22,22 @@ pub enum Memory {
 
 /// Reads a journal from its first entry, one entry at a time.
 #[derive(Debug)]
-pub struct FormerReader {
+pub struct PreviousRunReader {
     key: FingerprintKey,
     /// The last visit; the row behind it may say more of it.
-    last: Option<(Fingerprint, FormerPage)>,
+    last: Option<(Fingerprint, PreviousPage)>,
     pages: u64,
 }
 
-impl FormerReader {
+impl PreviousRunReader {
     /// A reader for journals whose fingerprints are made with this key.
-    pub fn new(key: FingerprintKey) -> FormerReader {
-        FormerReader { key, last: None, pages: 0 }
+    pub fn new(key: FingerprintKey) -> PreviousRunReader {
+        PreviousRunReader { key, last: None, pages: 0 }
     }
 
     /// Takes in the next entry; what is certain by now is told.
-    pub fn read(&mut self, entry: JournalEntry) -> Vec<FormerRow> {
-        let text = |url: &PageUrl| FormerRow::Text(self.key.of(url.as_str()), url.as_str().to_owned());
+    pub fn read(&mut self, entry: JournalEntry) -> Vec<PreviousRow> {
+        let text = |url: &PageUrl| PreviousRow::Text(self.key.of(url.as_str()), url.as_str().to_owned());
         let mut rows = Vec::new();
         match entry {
             JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } | JournalEntry::Reopened { urls } => {
@@ -49,7 +49,7 @@ impl FormerReader {
                 rows.extend(self.end());
                 self.pages += u64::from(outcome.is_page());
                 let (validators, elsewhere, beyond) = (Validators::default(), Vec::new(), Vec::new());
-                let page = FormerPage {
+                let page = PreviousPage {
                     outcome,
                     validators,
                     content: 0,
@@ -64,18 +64,18 @@ impl FormerReader {
             }
             JournalEntry::Kept { page, validators, content, size, elsewhere, named, .. } => {
                 rows.extend(named.iter().map(text));
-                if let Some((_, former)) = self.last.as_mut().filter(|(visited, _)| *visited == page) {
-                    *former = FormerPage { validators, content, size, elsewhere, ..former.clone() };
+                if let Some((_, previous)) = self.last.as_mut().filter(|(visited, _)| *visited == page) {
+                    *previous = PreviousPage { validators, content, size, elsewhere, ..previous.clone() };
                 }
             }
             JournalEntry::Beyond { page, urls } => {
-                if let Some((_, former)) = self.last.as_mut().filter(|(visited, _)| *visited == page) {
-                    former.beyond = urls;
+                if let Some((_, previous)) = self.last.as_mut().filter(|(visited, _)| *visited == page) {
+                    previous.beyond = urls;
                 }
             }
             JournalEntry::Evaluated { page, evaluation, .. } => {
-                if let Some((_, former)) = self.last.as_mut().filter(|(visited, _)| *visited == page) {
-                    former.evaluation = Some(evaluation);
+                if let Some((_, previous)) = self.last.as_mut().filter(|(visited, _)| *visited == page) {
+                    previous.evaluation = Some(evaluation);
                 }
             }
             JournalEntry::Opened { .. }
@@ -92,8 +92,8 @@ impl FormerReader {
     }
 
     /// The last visit, which no row can say more of.
-    pub fn end(&mut self) -> Option<FormerRow> {
-        self.last.take().map(|(page, former)| FormerRow::Page(page, Box::new(former)))
+    pub fn end(&mut self) -> Option<PreviousRow> {
+        self.last.take().map(|(page, previous)| PreviousRow::Page(page, Box::new(previous)))
     }
 
     /// How many pages there were so far.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A page as the run before left it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FormerPage {
+pub struct PreviousPage {
     /// How the visit ended.
     pub outcome: VisitOutcome,
     /// What the server said of its version.
@@ -26,7 +26,7 @@ pub struct FormerPage {
     pub evaluation: Option<Evaluation>,
 }
 
-impl FormerPage {
+impl PreviousPage {
     /// Whether it was a page at all: what answered otherwise is remembered only for its links.
     pub fn is_page(&self) -> bool {
         self.outcome.is_page()
@@ -35,23 +35,23 @@ impl FormerPage {
 
 /// One thing that the run before tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FormerRow {
+pub enum PreviousRow {
     /// A URL by its fingerprint: what links lead to.
     Text(Fingerprint, String),
     /// A page that was visited.
-    Page(Fingerprint, Box<FormerPage>),
+    Page(Fingerprint, Box<PreviousPage>),
 }
 
 /// A page of the run before with its links by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Former {
+pub struct PreviousVersion {
     /// As it was.
-    pub page: FormerPage,
+    pub page: PreviousPage,
     /// Its links, those within the site first.
     pub links: Links,
 }
 
-impl Former {
+impl PreviousVersion {
     /// Whether it can stand in for a download: it was a page, and all its links are known by name.
     pub fn stands_in(&self) -> bool {
         self.page.is_page() && self.links.len() == self.page.children.len() + self.page.elsewhere.len()
