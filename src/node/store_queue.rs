@@ -190,13 +190,13 @@ async fn try_to(store: &Store, swarm: Option<&SwarmHandle>, order: StoreCommand)
             store.site_drop(site).await?;
             None
         }
-        StoreCommand::Append { receipt, rows } => {
+        StoreCommand::Append { write, rows } => {
             store.journal_append(rows).await?;
-            Some(Event::RowsStored { receipt })
+            Some(Event::RowsStored { write })
         }
-        StoreCommand::StoreClaims { receipt, claims } => {
+        StoreCommand::StoreClaims { write, claims } => {
             store.claims_put(claims).await?;
-            receipt.map(|receipt| Event::ClaimsStored { receipt })
+            write.map(|write| Event::ClaimsStored { write })
         }
         StoreCommand::KeepContacts { page, bytes } => {
             store.meta_put(&contacts_page(page), bytes).await?;

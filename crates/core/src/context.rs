@@ -60,7 +60,7 @@ impl Context {
         self.commands.push_back(Command::Peers(PeerCommand::Answer { ticket, response }));
     }
 
-    /// A number that nothing else has had since the start: for questions, receipts and tickets.
+    /// A number that nothing else has had since the start: for questions, writes and tickets.
     pub(crate) fn number<Id: From<u64>>(&mut self) -> Id {
         self.next_number += 1;
         Id::from(self.next_number)

@@ -26,7 +26,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, SignedClaim},
     fetch::{FetchReport, LocatedHost, ProbeTarget, ResolveError},
-    ids::{QuestionId, Receipt, Ticket},
+    ids::{QuestionId, Ticket, WriteId},
     journal::{JournalEntry, JournalKey},
     message::{Gossip, HandOff, Response},
     previous_run::PreviousVersion,
@@ -135,8 +135,8 @@ impl Crawler {
     }
 
     /// Claims of ours are durable: they hold, are told, and bring their history.
-    pub(crate) fn claims_stored(&mut self, receipt: Receipt) {
-        let Some(proofs) = self.ownership.stored(receipt) else { return };
+    pub(crate) fn claims_stored(&mut self, write: WriteId) {
+        let Some(proofs) = self.ownership.stored(write) else { return };
         for proof in proofs {
             let Ok(claim) = proof.read() else { continue };
             self.ownership.end_claim(claim.subnet, claim.epoch);
@@ -393,8 +393,8 @@ impl Crawler {
     }
 
     /// Rows are durable: what they name goes on its way, and who waited for them is answered.
-    pub(crate) fn rows_stored(&mut self, receipt: Receipt) {
-        let Some(outgoing) = self.replication.stored(receipt) else { return };
+    pub(crate) fn rows_stored(&mut self, write: WriteId) {
+        let Some(outgoing) = self.replication.stored(write) else { return };
         self.send_out(outgoing);
         self.acknowledge();
     }

@@ -11,7 +11,7 @@ use nearcrawl_model::{
     edition::Edition,
     fetch::{FetchOrder, FetchReport, LocatedHost, ProbeReport, ProbeTarget, ResolveError},
     fingerprint::{Fingerprint, FingerprintKey},
-    ids::{QuestionId, Receipt, SeenTicket, SiteNumber, Ticket},
+    ids::{QuestionId, SeenTicket, SiteNumber, Ticket, WriteId},
     journal::{JournalEntry, JournalKey, JournalRow},
     message::{Gossip, Request, Response},
     previous_run::PreviousVersion,
@@ -153,13 +153,13 @@ pub enum Event {
     },
     /// Rows are durable.
     RowsStored {
-        /// The receipt of their [`StoreCommand::Append`].
-        receipt: Receipt,
+        /// The number of their [`StoreCommand::Append`].
+        write: WriteId,
     },
     /// Claims are durable.
     ClaimsStored {
-        /// The receipt of their [`StoreCommand::StoreClaims`].
-        receipt: Receipt,
+        /// The number of their [`StoreCommand::StoreClaims`].
+        write: WriteId,
     },
     /// A copy to a replica went out and was answered, or not.
     Copied {
@@ -293,14 +293,14 @@ pub enum StoreCommand {
     /// Store rows of our own journals durably. As at a replica, a row that differs from the stored one replaces it and all behind it.
     Append {
         /// To be named when it is done.
-        receipt: Receipt,
+        write: WriteId,
         /// What.
         rows: Vec<JournalRow>,
     },
     /// Store claims durably.
     StoreClaims {
         /// To be named when it is done; none if nobody waits.
-        receipt: Option<Receipt>,
+        write: Option<WriteId>,
         /// What.
         claims: Vec<SignedClaim>,
     },

@@ -25,8 +25,7 @@ ids! {
     QuestionId;
 
     /// A write that is to be durable before something else is done. The machine that waits makes it; it lives until the store names it.
-    /// Not what a prober signs: that is [`crate::receipt::Receipt`].
-    Receipt;
+    WriteId;
 
     /// A question of the crawl to the seen set, or to the store of URLs set aside. The crawl makes it; it lives until the answer.
     SeenTicket;

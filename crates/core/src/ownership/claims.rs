@@ -13,7 +13,7 @@ use crate::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, ClaimReason, MAX_ANSWERS, SignedClaim},
-    ids::Receipt,
+    ids::WriteId,
     message::Award,
     subnet::Subnet,
     time::Moment,
@@ -68,10 +68,10 @@ impl Ownership {
         if claims.is_empty() {
             return;
         }
-        let receipt = cx.number();
+        let write = cx.number();
         let proofs: Vec<_> = claims.iter().map(|claim| SignedClaim::sign(claim, &cx.key)).collect();
-        self.unstored.insert(receipt, proofs.clone());
-        cx.commands.push_back(Command::Store(StoreCommand::StoreClaims { receipt: Some(receipt), claims: proofs }));
+        self.unstored.insert(write, proofs.clone());
+        cx.commands.push_back(Command::Store(StoreCommand::StoreClaims { write: Some(write), claims: proofs }));
     }
 
     /// Whether somebody may award us a subnet: if a larger one is claimed, only its owner.
@@ -123,8 +123,8 @@ impl Ownership {
     }
 
     /// Claims of ours that were stored; none if no such claims were waited for.
-    pub(crate) fn stored(&mut self, receipt: Receipt) -> Option<Vec<SignedClaim>> {
-        self.unstored.remove(&receipt)
+    pub(crate) fn stored(&mut self, write: WriteId) -> Option<Vec<SignedClaim>> {
+        self.unstored.remove(&write)
     }
 
     /// A claim of ours is durable and holds: it is told, and watched if somebody else may have been chosen at the same time. Returns where the
@@ -195,7 +195,7 @@ impl Ownership {
 
     /// Stores claims of others that hold since they were heard. Nobody waits for it.
     pub(crate) fn store_heard(&self, cx: &mut Context, claims: Vec<SignedClaim>) {
-        cx.commands.push_back(Command::Store(StoreCommand::StoreClaims { receipt: None, claims }));
+        cx.commands.push_back(Command::Store(StoreCommand::StoreClaims { write: None, claims }));
     }
 }
 

@@ -12,7 +12,7 @@ pub(crate) mod take_over;
 #[cfg(test)]
 mod tests;
 
-use nearcrawl_model::{access_point::AccessPoint, claim::SignedClaim, ids::Receipt, subnet::Subnet, time::Moment};
+use nearcrawl_model::{access_point::AccessPoint, claim::SignedClaim, ids::WriteId, subnet::Subnet, time::Moment};
 use register::Register;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,8 +32,8 @@ pub(crate) struct Ownership {
     register: Register,
     /// New claims of ours that are not acted on yet, and since when they have been watched.
     watched: BTreeMap<Subnet, Watched>,
-    /// Claims of ours that are being stored, by receipt.
-    unstored: BTreeMap<Receipt, Vec<SignedClaim>>,
+    /// Claims of ours that are being stored, by the number of the write.
+    unstored: BTreeMap<WriteId, Vec<SignedClaim>>,
     /// Claims of ours that everybody is to be told.
     pending_claims: BTreeMap<Subnet, SignedClaim>,
     /// When the next of them may be told.

@@ -12,7 +12,7 @@ use crate::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, ClaimReason, SignedClaim},
-    ids::Receipt,
+    ids::WriteId,
     message::Gossip,
     time::Moment,
 };
@@ -41,9 +41,9 @@ fn a_claim_of_ours_is_told_when_it_is_stored_and_holds() {
     let ours = claim(cx.me, 1, ClaimReason::Awarded, false);
     ownership.make_claims(&mut cx, vec![ours.clone()]);
     let commands = cx.take_commands();
-    let [Command::Store(StoreCommand::StoreClaims { receipt: Some(receipt), .. })] = &commands[..] else { panic!("{commands:?}") };
-    assert_eq!((ownership.stored(Receipt(receipt.0 + 1)), ownership.register.claim(&ours.subnet)), (None, None));
-    let proof = ownership.stored(*receipt).unwrap().remove(0);
+    let [Command::Store(StoreCommand::StoreClaims { write: Some(write), .. })] = &commands[..] else { panic!("{commands:?}") };
+    assert_eq!((ownership.stored(WriteId(write.0 + 1)), ownership.register.claim(&ours.subnet)), (None, None));
+    let proof = ownership.stored(*write).unwrap().remove(0);
     assert!(ownership.merge(ours.clone(), proof.clone()).is_some());
     assert_eq!(ownership.own_claim_holds(&mut cx, &members, &ours, proof.clone()), None, "nobody had it before");
     ownership.tell_claims(&mut cx);

@@ -6,7 +6,7 @@ use crate::{
     routing::outbox::Item,
 };
 use nearcrawl_model::{
-    ids::Receipt,
+    ids::WriteId,
     journal::{JournalEntry, JournalKey, JournalRow},
     subnet::Subnet,
     time::{Millis, Moment},
@@ -35,8 +35,8 @@ pub(super) struct AppendQueue {
     /// When the first of them came.
     since: Option<Moment>,
     outgoing: Vec<Item>,
-    /// By receipt.
-    appends: BTreeMap<Receipt, Append>,
+    /// By the number of the write.
+    appends: BTreeMap<WriteId, Append>,
 }
 
 impl AppendQueue {
@@ -80,14 +80,14 @@ impl AppendQueue {
     }
 
     fn append(&mut self, cx: &mut Context, rows: Vec<JournalRow>, append: Append) {
-        let receipt = cx.number();
-        self.appends.insert(receipt, append);
-        cx.commands.push_back(Command::Store(StoreCommand::Append { receipt, rows }));
+        let write = cx.number();
+        self.appends.insert(write, append);
+        cx.commands.push_back(Command::Store(StoreCommand::Append { write, rows }));
     }
 
-    /// The rows of this receipt are durable.
-    pub(super) fn stored(&mut self, receipt: Receipt) -> Option<Append> {
-        self.appends.remove(&receipt)
+    /// The rows of this write are durable.
+    pub(super) fn stored(&mut self, write: WriteId) -> Option<Append> {
+        self.appends.remove(&write)
     }
 
     /// A journal is not ours any more: what waits of it is dropped.

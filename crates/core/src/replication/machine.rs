@@ -10,7 +10,7 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
-    ids::{Receipt, Ticket},
+    ids::{Ticket, WriteId},
     journal::{JournalEntry, JournalKey, JournalRow},
     message::Response,
     subnet::Subnet,
@@ -41,8 +41,8 @@ impl Replication {
     }
 
     /// Rows are durable: now they count. Returns the URLs that they name, which go on their way now; none if no such rows were waited for.
-    pub(crate) fn stored(&mut self, receipt: Receipt) -> Option<Vec<Item>> {
-        let Append { heads, outgoing } = self.queue.stored(receipt)?;
+    pub(crate) fn stored(&mut self, write: WriteId) -> Option<Vec<Item>> {
+        let Append { heads, outgoing } = self.queue.stored(write)?;
         for (key, upto) in heads {
             self.replicas.stored(&key, upto);
         }

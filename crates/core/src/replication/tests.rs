@@ -11,7 +11,7 @@ use crate::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, ClaimReason, SignedClaim},
-    ids::{Receipt, Ticket},
+    ids::{Ticket, WriteId},
     journal::{Arrival, JournalEntry, JournalKey, JournalRow, VisitOutcome},
     message::Response,
     subnet::Subnet,
@@ -67,10 +67,10 @@ fn alone(cx: &Context) -> Membership {
     Membership::new(swim, Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &BTreeSet::new()))
 }
 
-/// The receipt of the rows that are to be stored, and how many there are; nothing else is wanted.
-fn append(cx: &mut Context) -> (Receipt, usize) {
+/// The number of the write of the rows that are to be stored, and how many there are; nothing else is wanted.
+fn append(cx: &mut Context) -> (WriteId, usize) {
     match &cx.take_commands()[..] {
-        [Command::Store(StoreCommand::Append { receipt, rows })] => (*receipt, rows.len()),
+        [Command::Store(StoreCommand::Append { write, rows })] => (*write, rows.len()),
         other => panic!("{other:?}"),
     }
 }
@@ -86,11 +86,11 @@ fn rows_are_stored_together_and_count_when_a_replica_has_them_too() {
     assert!(cx.take_commands().is_empty(), "more may come");
     cx.now.moment = Moment(200);
     replication.tick(&mut cx);
-    let (receipt, rows) = append(&mut cx);
+    let (write, rows) = append(&mut cx);
     assert_eq!((rows, replication.all_is_stored(&subnet())), (2, false));
-    assert_eq!(replication.stored(Receipt(receipt.0 + 1)), None);
+    assert_eq!(replication.stored(WriteId(write.0 + 1)), None);
     let origin = Some((journal(), 1));
-    assert_eq!(replication.stored(receipt), Some(vec![Item { arrival: arrival("http://b.ke/"), origin }]));
+    assert_eq!(replication.stored(write), Some(vec![Item { arrival: arrival("http://b.ke/"), origin }]));
     assert!(replication.all_is_stored(&subnet()) && !replication.is_recorded(&journal(), 1));
     replication.copied(&cx, A, &[(journal(), 2)].into(), Some(vec![(journal(), 2)]));
     assert!(replication.is_recorded(&journal(), 2) && !replication.is_recording());

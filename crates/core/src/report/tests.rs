@@ -147,8 +147,8 @@ impl Played {
 
     fn perform(&mut self, command: Command) -> Option<Event> {
         match command {
-            Command::Store(StoreCommand::StoreClaims { receipt, .. }) => receipt.map(|receipt| Event::ClaimsStored { receipt }),
-            Command::Store(StoreCommand::Append { receipt, .. }) => Some(Event::RowsStored { receipt }),
+            Command::Store(StoreCommand::StoreClaims { write, .. }) => write.map(|write| Event::ClaimsStored { write }),
+            Command::Store(StoreCommand::Append { write, .. }) => Some(Event::RowsStored { write }),
             Command::Store(StoreCommand::Load(subnet)) => Some(Event::Loaded { subnet, journals: Vec::new() }),
             Command::Web(WebCommand::Probe { question, .. }) => {
                 Some(Event::Probed { question, report: ProbeReport { rtt_us: Ok(8_000), took: 10 } })

@@ -173,16 +173,16 @@ impl World {
         let disk = &mut node.disk;
         match command {
             StoreCommand::KeepContacts { page, bytes } => drop(disk.contacts.insert(page, bytes)),
-            StoreCommand::StoreClaims { receipt, claims } => {
+            StoreCommand::StoreClaims { write, claims } => {
                 let claims = claims.into_iter().filter_map(|proof| Some((proof.read().ok()?.subnet, proof)));
                 disk.claims.extend(claims);
-                if let Some(receipt) = receipt {
-                    self.tell(who, Event::ClaimsStored { receipt });
+                if let Some(write) = write {
+                    self.tell(who, Event::ClaimsStored { write });
                 }
             }
-            StoreCommand::Append { receipt, rows } => {
+            StoreCommand::Append { write, rows } => {
                 disk.append(&rows);
-                self.tell(who, Event::RowsStored { receipt });
+                self.tell(who, Event::RowsStored { write });
             }
             StoreCommand::KeepRows { ticket, rows } => {
                 let heads = disk.append(&rows);
