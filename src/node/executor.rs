@@ -160,16 +160,16 @@ impl Executor {
             }
             WebCommand::Fetch(order) => {
                 let (fetcher, address) = (self.web.fetcher.clone(), order.address);
-                let landed = self.landing(address);
+                let on_body = self.on_body(address);
                 // Boxed, so that it is not copied on its way: it takes some kilobytes.
-                let fetching = Box::pin(async move { fetcher.fetch_telling(order, landed).await });
+                let fetching = Box::pin(async move { fetcher.fetch_telling(order, on_body).await });
                 // The fetcher reports its own panics.
                 self.spawn_told(async move { Some(Event::Fetched { address, report: Box::new(fetching.await) }) });
             }
             WebCommand::Revisit { order, site, page } => {
                 let (fetcher, store) = (self.web.fetcher.clone(), self.store.clone());
-                let landed = self.landing(order.address);
-                let revisiting = Box::pin(async move { revisit::revisit(&fetcher, &store, (order, landed), site, page).await });
+                let on_body = self.on_body(order.address);
+                let revisiting = Box::pin(async move { revisit::revisit(&fetcher, &store, (order, on_body), site, page).await });
                 self.spawn_told(async move { Some(revisiting.await) });
             }
             WebCommand::CloseConnection(address) => {
@@ -246,9 +246,9 @@ impl Executor {
 
     /// Reports to the crawler that a body has been received. If the queue of events is full the report is dropped, and the next request
     /// waits until the page is read.
-    fn landing(&self, address: IpAddr) -> impl FnOnce(Millis) + use<> {
+    fn on_body(&self, address: IpAddr) -> impl FnOnce(Millis) + use<> {
         let events = self.events.clone();
-        move |took| drop(events.try_send(Event::Landed { address, took }))
+        move |took| drop(events.try_send(Event::BodyReceived { address, took }))
     }
 
     /// Answers a member about our files of the hierarchy, a few at a time.

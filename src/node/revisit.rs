@@ -12,7 +12,7 @@ use nearcrawl_model::{fetch::FetchOrder, fingerprint::Fingerprint, ids::SiteNumb
 pub async fn revisit(
     fetcher: &Fetcher,
     store: &Store,
-    (mut order, landed): (FetchOrder, impl FnOnce(Millis)),
+    (mut order, on_body): (FetchOrder, impl FnOnce(Millis)),
     site: SiteNumber,
     page: Fingerprint,
 ) -> Event {
@@ -28,6 +28,6 @@ pub async fn revisit(
     if let Some(known) = previous.as_ref().filter(|known| known.stands_in()) {
         order.validators = known.page.validators.clone();
     }
-    let report = fetcher.fetch_telling(order, landed).await;
+    let report = fetcher.fetch_telling(order, on_body).await;
     Event::Revisited { address, report: Box::new(report), previous: previous.map(Box::new) }
 }

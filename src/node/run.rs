@@ -416,7 +416,7 @@ impl Daemon {
             SwarmEvent::Connected { peer, addresses, incarnation, software } => {
                 tracing::info!("connected to {} ({software}, start number {incarnation})", peer.short());
                 self.connected.insert(peer);
-                self.hear(Event::Met { access_point: peer, incarnation, addresses });
+                self.hear(Event::Connected { access_point: peer, incarnation, addresses });
             }
             SwarmEvent::Timed { peer, rtt_us, remote } => self.hear(Event::Distance { to: peer, rtt_us, remote }),
             SwarmEvent::Disconnected { peer } => {

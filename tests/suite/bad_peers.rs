@@ -175,7 +175,7 @@ async fn strangers_and_liars_change_nothing_and_send_nobody_anywhere() {
     let own_subnet: Subnet = web.places.lands[web.places.land_of(point.into()).unwrap()].subnet;
     let said = liar.ask(daemon, Request::Probe(own_subnet, own_target, Vec::new())).await;
     assert!(!matches!(said, Response::Probed(report, _) if report.rtt_us.is_ok()), "{said:?}");
-    liar.ask(daemon, Request::Settle(subnet, target.clone())).await;
+    liar.ask(daemon, Request::FindOwner(subnet, target.clone())).await;
     let award = |subnet, rest| {
         let award = Award { subnet, epoch: 1, rtt_us: Some(1), runner_up: Some(me), probes: 9, answers: Vec::new() };
         Request::Award { award, rest }
@@ -194,7 +194,7 @@ async fn strangers_and_liars_change_nothing_and_send_nobody_anywhere() {
     liar.ask(daemon, Request::CompareClaims(Vec::new())).await;
     assert_eq!(liar.ask(daemon, Request::HierarchyManifest([7; 32])).await, Response::HierarchyManifest(None));
     assert_eq!(liar.ask(daemon, Request::HierarchyChunk { manifest: [7; 32], index: u32::MAX }).await, Response::HierarchyChunk(None));
-    liar.ask(daemon, Request::Lend("0.0.0.0/0".parse().unwrap(), ProbeTarget { address: own, ..target.clone() })).await;
+    liar.ask(daemon, Request::Reserve("0.0.0.0/0".parse().unwrap(), ProbeTarget { address: own, ..target.clone() })).await;
     liar.tell(SwarmCommand::Publish(Gossip::Claims(vec![SignedClaim { bytes: vec![0xff; 80], signature: vec![0; 64] }])));
     liar.tell(SwarmCommand::Publish(Gossip::RollUp(Box::new(boundless(me)))));
     liar.tell(SwarmCommand::Publish(Gossip::RollUp(Box::new(boundless(daemon)))));

@@ -122,8 +122,8 @@ impl Crawler {
             Event::Drain => self.shutdown.drain(),
             Event::Move { subnet, to } => self.hand_over(subnet, to, "its operator gave it away".to_owned()),
             Event::Listening(address) => self.membership.listening(now.moment, address),
-            Event::Met { access_point, incarnation, addresses } => {
-                self.membership.met(&mut self.context, access_point, incarnation, addresses)
+            Event::Connected { access_point, incarnation, addresses } => {
+                self.membership.connected(&mut self.context, access_point, incarnation, addresses)
             }
             Event::Asked { from, ticket, request } => self.asked(from, ticket, request),
             Event::Answered { question, from, answer } => self.answered(question, from, answer),
@@ -134,7 +134,7 @@ impl Crawler {
                 let (delegation, context, others) = self.delegating();
                 delegation.probed(context, others, question, report)
             }
-            Event::Landed { address, took } => self.crawl.landed(&self.context, address, took),
+            Event::BodyReceived { address, took } => self.crawl.body_received(&self.context, address, took),
             Event::Fetched { address, report } => self.fetched(address, report, None),
             Event::Revisited { address, report, previous } => self.fetched(address, report, previous),
             Event::PreviousRunLoaded { site, host, pages } => {
@@ -238,7 +238,7 @@ impl Crawler {
                 let (delegation, context, others) = self.delegating();
                 delegation.member_came(context, others, who)
             }
-            Signal::MemberMet(who) => {
+            Signal::MemberConnected(who) => {
                 self.ownership.compare_with(&mut self.context, who);
                 self.hierarchy_version.tell_soon(&self.context);
                 self.report.mark_changed();

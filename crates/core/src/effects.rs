@@ -239,11 +239,11 @@ impl Crawler {
     }
 
     /// A member asks us, the coordinator of an address, to see to it that it gets an owner.
-    pub(crate) fn settle_for(&mut self, ticket: Ticket, target: ProbeTarget) {
+    pub(crate) fn find_owner_for(&mut self, ticket: Ticket, target: ProbeTarget) {
         let (delegation, context, others) = self.delegating();
-        let standing = delegation.settle_for(context, others, target);
+        let standing = delegation.find_owner_for(context, others, target);
         self.settle_signals();
-        self.answer(ticket, Response::Settling(standing));
+        self.answer(ticket, Response::FindingOwner(standing));
     }
 
     /// The coordinator of an address reserved it for us, the steward of the subnet that is to be settled.
@@ -319,13 +319,13 @@ impl Crawler {
     }
 
     /// A member hands URLs to us. All hosts of one message are answered together.
-    pub(crate) fn take_in(&mut self, ticket: Ticket, parcels: Vec<HandOff>) {
-        let changing = self.crawl.is_too_busy(&self.context, &self.replication, &self.ownership, &self.migration, &parcels);
+    pub(crate) fn take_in(&mut self, ticket: Ticket, hand_offs: Vec<HandOff>) {
+        let changing = self.crawl.is_too_busy(&self.context, &self.replication, &self.ownership, &self.migration, &hand_offs);
         if changing || self.shutdown.is_stopping() || !self.ownership.is_synced() {
             return self.answer(ticket, Response::Busy(1_000));
         }
         let (mut ours, mut not_mine) = (Vec::new(), Vec::new());
-        for HandOff { host, arrivals } in parcels {
+        for HandOff { host, arrivals } in hand_offs {
             let mine = self.ownership.own_subnet_around(self.context.me, host.address);
             let fits = arrivals.iter().all(|arrival| arrival.url.host() == host.host);
             let first = arrivals.first().filter(|_| fits).map(|arrival| &arrival.url);

@@ -46,8 +46,8 @@ pub enum Event {
     Drain,
     /// This access point listens here.
     Listening(String),
-    /// A member was met: both sides said hello.
-    Met {
+    /// A connection to a member was made: both sides said hello.
+    Connected {
         /// Who.
         access_point: AccessPoint,
         /// Its life's number.
@@ -99,7 +99,7 @@ pub enum Event {
         report: ProbeReport,
     },
     /// A page is here and is being read: what it says follows as [`Event::Fetched`] or [`Event::Revisited`].
-    Landed {
+    BodyReceived {
         /// Which address was asked.
         address: IpAddr,
         /// From sending the request to the last byte.

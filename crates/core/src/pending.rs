@@ -8,7 +8,7 @@ pub(crate) enum Pending {
     /// Where a host is: its steward was asked.
     Locate(Host),
     /// Who shall own the subnet of an address: its steward was asked to find out.
-    Settle,
+    FindOwner,
     /// How far it is from there to a server in the subnet.
     Probe { subnet: Subnet },
     /// Whether the member takes the subnet that it was awarded.

@@ -24,8 +24,8 @@ impl Crawler {
                 self.answer(ticket, Response::Noted);
             }
             Request::Locate(host) => self.routing.locate_for(&mut self.context, ticket, host),
-            Request::Settle(_, target) => self.settle_for(ticket, target),
-            Request::Lend(subnet, target) => self.settle_reserved(ticket, subnet, target),
+            Request::FindOwner(_, target) => self.find_owner_for(ticket, target),
+            Request::Reserve(subnet, target) => self.settle_reserved(ticket, subnet, target),
             Request::Probe(subnet, target, before) => self.probe_for((from, ticket), ProbeOrder { subnet, target, before }),
             Request::Award { .. } if self.shutdown.is_leaving() => {
                 self.answer(ticket, Response::Refused("it is leaving the swarm".to_owned()))
@@ -43,11 +43,11 @@ impl Crawler {
                 let covering = self.ownership.register().covering(&subnet).map(|claim| claim.subnet).filter(|_| !may);
                 let standing = self.ownership.register().latest(&covering.unwrap_or(subnet)).filter(|held| !held.claim.released);
                 let standing = standing.map(|held| held.proof.clone());
-                self.answer(ticket, Response::Settling(standing));
+                self.answer(ticket, Response::FindingOwner(standing));
             }
             Request::Offer { subnet, epoch } => self.offered(ticket, Offer { from, subnet, epoch }),
             Request::TakeOver(release) => self.take_over(from, ticket, release),
-            Request::HandOff(parcels) => self.take_in(ticket, parcels),
+            Request::HandOff(hand_offs) => self.take_in(ticket, hand_offs),
             Request::Keep(rows) => self.replication.keep(&mut self.context, &self.ownership, from, ticket, rows),
             Request::Recall(subnet, cursor) => {
                 self.context.commands.push_back(Command::Store(StoreCommand::RecallRows { ticket, subnet, from: cursor }))
@@ -76,10 +76,10 @@ impl Crawler {
         match (pending, answer) {
             (Pending::Locate(host), Some(Response::Located(located))) => self.located(&host, located),
             (Pending::Locate(host), _) => self.routing.not_located(&host),
-            (Pending::Settle | Pending::Award { .. }, Some(Response::Settling(Some(proof)))) => self.hear_claims(vec![proof]),
+            (Pending::FindOwner | Pending::Award { .. }, Some(Response::FindingOwner(Some(proof)))) => self.hear_claims(vec![proof]),
             (Pending::Award { subnet }, Some(Response::Refused(_))) => self.delegation.award_declined(&self.context, subnet, from),
-            (Pending::Settle | Pending::Award { .. }, Some(_)) => {}
-            (Pending::Settle, None) => {}
+            (Pending::FindOwner | Pending::Award { .. }, Some(_)) => {}
+            (Pending::FindOwner, None) => {}
             (Pending::Award { subnet }, None) => {
                 let (delegation, context, others) = self.delegating();
                 delegation.award_failed(context, others, subnet)

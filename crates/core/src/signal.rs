@@ -21,7 +21,7 @@ pub(crate) enum Signal {
     /// To delegation: somebody is alive whom the roster did not have.
     MemberCame(AccessPoint),
     /// To ownership, the hierarchy version and the report: a connection to a member was made.
-    MemberMet(AccessPoint),
+    MemberConnected(AccessPoint),
     /// To delegation, ownership and replication: the roster gave somebody up.
     MemberDied(AccessPoint),
     /// To replication: the next owner of a subnet is known, or there is none any more; it is one of the replicas.

@@ -36,7 +36,7 @@ pub enum Request {
     Locate(Host),
     /// To an address's coordinator, for an address that nobody owns: have an owner found. The sender takes the address to lie in this
     /// subnet.
-    Settle(Subnet, ProbeTarget),
+    FindOwner(Subnet, ProbeTarget),
     /// From the subnet's steward: please probe this target once; these are the probes of the subnet that came before.
     Probe(Subnet, ProbeTarget, Vec<SignedReceipt>),
     /// From the subnet's steward to the chosen owner.
@@ -59,7 +59,7 @@ pub enum Request {
     Farewell(bool),
     /// From an address's coordinator to the steward of its subnet: find an owner for this subnet. Until then the receiver holds the
     /// address's reservation and alone may have it probed.
-    Lend(Subnet, ProbeTarget),
+    Reserve(Subnet, ProbeTarget),
     /// Send the manifest of the hierarchy file with this hash.
     HierarchyManifest([u8; 32]),
     /// Send one chunk of a hierarchy file.
@@ -114,8 +114,8 @@ pub enum Response {
     Noted,
     /// To `Locate`: the host with its pinned address, or why it has none.
     Located(Result<LocatedHost, ResolveError>),
-    /// To `Settle`: an owner is being searched for (none), or this claim is in force already.
-    Settling(Option<SignedClaim>),
+    /// To `FindOwner` and `Reserve`: an owner is being searched for (none), or this claim is in force already.
+    FindingOwner(Option<SignedClaim>),
     /// To `Probe`: what the probe measured, with a signed receipt for the next member that is asked.
     Probed(ProbeReport, SignedReceipt),
     /// To `Probe`: refused, and the probes of this subnet that the refusing member knows of.

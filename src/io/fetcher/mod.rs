@@ -89,11 +89,11 @@ impl Fetcher {
         self.fetch_telling(order, |_| ()).await
     }
 
-    /// Like [`Fetcher::fetch`], and calls `landed` when a page is here and only its reading is left, with what it took: from then on
+    /// Like [`Fetcher::fetch`], and calls `on_body` when a page is here and only its reading is left, with what it took: from then on
     /// somebody else may speak to the address, and whoever was called first can have the next request under way before the reading begins.
     ///
     /// A panic is a failure of this request: it is reported as [`FetchError::Crashed`], and the connection is closed.
-    pub async fn fetch_telling(&self, order: FetchOrder, landed: impl FnOnce(Millis)) -> FetchReport {
+    pub async fn fetch_telling(&self, order: FetchOrder, on_body: impl FnOnce(Millis)) -> FetchReport {
         let address = SocketAddr::new(order.address.to_canonical(), order.url.port());
         if self.0.opening.policy.check(address).is_err() {
             return report(order, failed(FetchError::ForbiddenAddress, Duration::ZERO));
@@ -107,7 +107,7 @@ impl Fetcher {
             let _reading = lane.reading.lock().await;
             drop(slot);
             let Some(page) = page else { return exchange };
-            landed(millis(exchange.took));
+            on_body(millis(exchange.took));
             tokio::task::yield_now().await;
             Exchange { outcome: page.read(&order, &self.0.manners).await, ..exchange }
         };

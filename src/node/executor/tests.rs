@@ -57,7 +57,7 @@ impl Bench {
         loop {
             let event = tokio::time::timeout(Duration::from_secs(20), self.inbox.events.recv()).await;
             match event.expect("an answer within 20 s").unwrap() {
-                Event::Landed { .. } => {}
+                Event::BodyReceived { .. } => {}
                 event => return event,
             }
         }

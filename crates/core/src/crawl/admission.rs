@@ -38,11 +38,11 @@ impl Crawl {
         replication: &Replication,
         ownership: &Ownership,
         migration: &Migration,
-        parcels: &[HandOff],
+        hand_offs: &[HandOff],
     ) -> bool {
         let around = |address| ownership.register().around(address).map(|claim| claim.subnet);
         let changing = |subnet: Subnet| replication.is_loading(&subnet) || migration.has_stopped(&subnet);
-        let busy = parcels.iter().any(|parcel| around(parcel.host.address).is_some_and(changing));
+        let busy = hand_offs.iter().any(|hand_off| around(hand_off.host.address).is_some_and(changing));
         busy || self.sites.waiting() >= cx.settings.max_waiting || !self.disk_has_space
     }
 
@@ -52,13 +52,13 @@ impl Crawl {
         cx: &mut Context,
         replication: &mut Replication,
         others: Others<'_>,
-        parcels: Vec<(LocatedHost, Vec<Arrival>)>,
+        hand_offs: Vec<(LocatedHost, Vec<Arrival>)>,
         reply: Reply,
     ) {
         let mut parts = Vec::new();
         let mut batches = Vec::new();
         let depth = cx.settings.rules.depth;
-        for (located, arrivals) in parcels {
+        for (located, arrivals) in hand_offs {
             if cx.settings.scope.denies(&located.host) || arrivals.is_empty() {
                 continue;
             }
@@ -81,7 +81,7 @@ impl Crawl {
         let mut candidates = Vec::new();
         for (url, level, hops) in urls.chain(root.map(|root| (root, 0, 0))) {
             let fingerprint = cx.secret.of(url.as_str());
-            let known = self.links.met(site.number, fingerprint, level);
+            let known = self.links.touch(site.number, fingerprint, level);
             let starts = (level, hops) == (0, 0) && !site.starts.contains(&url);
             if (!known || starts) && level <= cx.settings.rules.depth {
                 candidates.push(Candidate { url, fingerprint, level, hops });

@@ -148,8 +148,8 @@ impl Crawl {
 /// Servers answer.
 impl Crawl {
     /// A page came and is being read.
-    pub(crate) fn landed(&mut self, cx: &Context, address: IpAddr, took: Millis) {
-        self.fetches.landed(cx.now.moment, &mut self.sites, address, took);
+    pub(crate) fn body_received(&mut self, cx: &Context, address: IpAddr, took: Millis) {
+        self.fetches.body_received(cx.now.moment, &mut self.sites, address, took);
     }
 
     /// An answer came, or none: its address rests. None if nothing was asked there.

@@ -78,7 +78,7 @@ impl Fetches {
     }
 
     /// A page came and is being read. The token of an address that needs no rest goes back before that is done.
-    pub(super) fn landed(&mut self, now: Moment, sites: &mut Sites, address: IpAddr, took: Millis) {
+    pub(super) fn body_received(&mut self, now: Moment, sites: &mut Sites, address: IpAddr, took: Millis) {
         if self.scheduler.politeness().rest_after(took, None) > 0 {
             return;
         }

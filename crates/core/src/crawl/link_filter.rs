@@ -68,7 +68,7 @@ impl LinkFilter {
     }
 
     /// Whether this page of a site was met lately at this level; from now on it was. A page met at one level says nothing about a shorter one.
-    pub(crate) fn met(&mut self, site: SiteNumber, page: Fingerprint, level: u8) -> bool {
+    pub(crate) fn touch(&mut self, site: SiteNumber, page: Fingerprint, level: u8) -> bool {
         self.internal.touch(page.scoped(site.0.wrapping_mul(256).wrapping_add(u64::from(level))))
     }
 
@@ -99,7 +99,7 @@ impl LinkFilter {
                     continue;
                 }
                 sorted.children.push(fingerprint);
-                if !self.met(site.number, fingerprint, level) {
+                if !self.touch(site.number, fingerprint, level) {
                     sorted.internal.push(Candidate { url: url.to_url(), fingerprint, level, hops });
                 }
                 continue;

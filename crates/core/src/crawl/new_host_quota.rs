@@ -30,12 +30,12 @@ impl NewHostQuota {
         if self.domains.len() >= MAX_DOMAINS && !self.domains.contains_key(domain) {
             self.domains.clear();
         }
-        let (since, met) = self.domains.entry(domain.to_owned()).or_insert_with(|| (now, BTreeSet::new()));
+        let (since, hosts) = self.domains.entry(domain.to_owned()).or_insert_with(|| (now, BTreeSet::new()));
         if now.since(*since) >= DAY {
             *since = now;
-            met.clear();
+            hosts.clear();
         }
-        met.contains(&print) || met.len() < MAX_A_DAY && met.insert(print)
+        hosts.contains(&print) || hosts.len() < MAX_A_DAY && hosts.insert(print)
     }
 }
 

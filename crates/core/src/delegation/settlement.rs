@@ -55,14 +55,14 @@ impl Delegation {
         }
         let subnet = cx.unit_of(target.address.ip());
         if self.reservations.should_ask(subnet, cx.now.moment) {
-            cx.ask(coordinator, Pending::Settle, Request::Settle(subnet, target));
+            cx.ask(coordinator, Pending::FindOwner, Request::FindOwner(subnet, target));
         }
     }
 
     /// A member asks us, the coordinator of an address, to see to it that it gets an owner. Which subnet is settled is ours to say.
     /// Returns the claim that says whose it is, if it is anybody's.
     #[must_use]
-    pub(crate) fn settle_for(&mut self, cx: &mut Context, others: Others<'_>, target: ProbeTarget) -> Option<SignedClaim> {
+    pub(crate) fn find_owner_for(&mut self, cx: &mut Context, others: Others<'_>, target: ProbeTarget) -> Option<SignedClaim> {
         let standing = standing_around(others.ownership, target.address.ip());
         if standing.is_none() {
             self.reserve(cx, others, target);
@@ -81,7 +81,7 @@ impl Delegation {
         if standing.is_none() {
             self.settle(cx, others, subnet, target);
         }
-        Response::Settling(standing)
+        Response::FindingOwner(standing)
     }
 
     /// As coordinator of an address that nobody owns: reserve it for the steward of its subnet. The subnet stays the same for as long as
@@ -98,7 +98,7 @@ impl Delegation {
         if steward == cx.me {
             self.settle(cx, others, subnet, target);
         } else if self.reservations.should_tell(address, now) {
-            cx.ask(steward, Pending::Settle, Request::Lend(subnet, target));
+            cx.ask(steward, Pending::FindOwner, Request::Reserve(subnet, target));
         }
     }
 

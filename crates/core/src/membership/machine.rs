@@ -46,11 +46,11 @@ impl Membership {
     }
 
     /// A connection to a member was made, and it said who it is.
-    pub(crate) fn met(&mut self, cx: &mut Context, access_point: AccessPoint, incarnation: u64, addresses: Vec<String>) {
+    pub(crate) fn connected(&mut self, cx: &mut Context, access_point: AccessPoint, incarnation: u64, addresses: Vec<String>) {
         self.heard(cx.now.moment);
         self.swim.join(cx.now.moment, Member::new(access_point, incarnation, addresses));
         self.carry_out(cx);
-        cx.signal(Signal::MemberMet(access_point));
+        cx.signal(Signal::MemberConnected(access_point));
     }
 
     /// A member sent a membership datagram.

@@ -1,7 +1,7 @@
 //! Is what people are told true? Asked of a crawler whose world is played by hand, one event after another.
 
 mod deaths;
-mod landing;
+mod pipelining;
 mod robots;
 mod sentences;
 mod views;
@@ -253,7 +253,7 @@ impl Played {
         let mut membership = Swim::new(other, SwimConfig::default(), u64::from(number));
         membership.join(self.now.moment, Member::new(member(1), 1, Vec::new()));
         self.answering.insert(member(number), membership);
-        self.handle(Event::Met { access_point: member(number), incarnation: 1, addresses });
+        self.handle(Event::Connected { access_point: member(number), incarnation: 1, addresses });
         self.pass(3_000);
     }
 

@@ -118,10 +118,10 @@ impl Routing {
                 continue;
             }
             let question = cx.number();
-            let parcels = self.outbox.pack(question, owner, &hosts, now);
-            if !parcels.is_empty() {
+            let hand_offs = self.outbox.pack(question, owner, &hosts, now);
+            if !hand_offs.is_empty() {
                 cx.pending.insert(question, Pending::HandOff);
-                let request = Request::HandOff(parcels);
+                let request = Request::HandOff(hand_offs);
                 cx.commands.push_back(Command::Peers(PeerCommand::Ask { to: owner, question, request }));
             }
         }
@@ -132,14 +132,14 @@ impl Routing {
         let now = cx.now.moment;
         match answer {
             Some(Response::HandedOff { not_mine }) => {
-                let done = self.outbox.landed(question, &not_mine);
+                let done = self.outbox.acked(question, &not_mine);
                 for host in &not_mine {
                     self.outbox.later(host, now);
                 }
                 return done;
             }
-            Some(Response::Busy(pause)) => self.outbox.bounced(question, now, pause.clamp(100, 30_000)),
-            Some(_) | None => self.outbox.bounced(question, now, 1_000),
+            Some(Response::Busy(pause)) => self.outbox.nacked(question, now, pause.clamp(100, 30_000)),
+            Some(_) | None => self.outbox.nacked(question, now, 1_000),
         }
         Vec::new()
     }

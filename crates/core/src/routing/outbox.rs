@@ -24,7 +24,7 @@ const MAX_BYTES_IN_BATCH: usize = 64 << 10;
 /// [`MAX_OUTGOING`](crate::crawler::MAX_OUTGOING), so that broken name servers stop no crawl.
 pub const MAX_UNRESOLVED: usize = 50_000;
 
-/// How long a parcel that cannot be routed waits before it is looked at again, if nothing wakes it.
+/// How long a queue that cannot be routed waits before it is looked at again, if nothing wakes it.
 const LOOK_AGAIN: Millis = 2_000;
 
 /// A URL under way, and which journal row named it.
@@ -37,7 +37,7 @@ pub struct Item {
 }
 
 #[derive(Debug, Default)]
-struct Parcel {
+struct HostQueue {
     items: VecDeque<Item>,
     look_at: Moment,
     /// Whether it waits for a look-up of its host to be repeated.
@@ -46,7 +46,7 @@ struct Parcel {
 
 /// URLs of one host on their way in one message.
 #[derive(Clone, Debug)]
-pub struct Flight {
+pub struct InFlight {
     /// To whom.
     pub to: AccessPoint,
     /// What.
@@ -56,27 +56,27 @@ pub struct Flight {
 /// URLs that wait for their owner.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    parcels: BTreeMap<Host, Parcel>,
-    /// When to look at which parcel: hosts that cannot be routed yet may be very many.
+    queues: BTreeMap<Host, HostQueue>,
+    /// When to look at which queue: hosts that cannot be routed yet may be very many.
     agenda: BTreeSet<(Moment, Host)>,
-    flights: BTreeMap<QuestionId, Flight>,
+    in_flight: BTreeMap<QuestionId, InFlight>,
     busy: BTreeMap<AccessPoint, Moment>,
     waiting: usize,
-    /// Of those, the ones in parcels that wait for a look-up to be repeated.
+    /// Of those, the ones in queues that wait for a look-up to be repeated.
     unresolved: usize,
 }
 
 impl Outbox {
     /// Puts a URL in.
     pub fn put(&mut self, item: Item) {
-        let parcel = self.parcel(&item.arrival.url.host());
-        let unresolved = parcel.unresolved;
-        parcel.items.push_back(item);
+        let queue = self.queue(&item.arrival.url.host());
+        let unresolved = queue.unresolved;
+        queue.items.push_back(item);
         self.waiting += 1;
         self.unresolved += usize::from(unresolved);
     }
 
-    /// Hosts whose parcels are to be routed now.
+    /// Hosts whose queues are to be routed now.
     pub fn due(&self, now: Moment) -> Vec<Host> {
         let mut hosts: Vec<_> = self.agenda.iter().take_while(|(look_at, _)| *look_at <= now).map(|(_, host)| host.clone()).collect();
         hosts.sort_unstable();
@@ -91,11 +91,11 @@ impl Outbox {
     /// The look-up of this host failed for the moment: look again when it may be repeated. Whether there is room for its URLs to wait.
     #[must_use]
     pub fn await_lookup(&mut self, host: &Host, at: Moment) -> bool {
-        if let Some(parcel) = self.parcels.get_mut(host)
-            && !parcel.unresolved
+        if let Some(queue) = self.queues.get_mut(host)
+            && !queue.unresolved
         {
-            parcel.unresolved = true;
-            self.unresolved += parcel.items.len();
+            queue.unresolved = true;
+            self.unresolved += queue.items.len();
         }
         self.look_at(host, at);
         self.unresolved <= MAX_UNRESOLVED
@@ -103,56 +103,56 @@ impl Outbox {
 
     /// Something about this host became known.
     pub fn wake(&mut self, host: &Host) {
-        if let Some(parcel) = self.parcels.get_mut(host)
-            && parcel.unresolved
+        if let Some(queue) = self.queues.get_mut(host)
+            && queue.unresolved
         {
-            parcel.unresolved = false;
-            self.unresolved -= parcel.items.len();
+            queue.unresolved = false;
+            self.unresolved -= queue.items.len();
         }
         self.look_at(host, Moment::default());
     }
 
     /// The ownership map changed: everything may be routable now.
     pub fn wake_all(&mut self) {
-        self.parcels.values_mut().for_each(|parcel| parcel.look_at = Moment::default());
-        self.agenda = self.parcels.keys().map(|host| (Moment::default(), host.clone())).collect();
+        self.queues.values_mut().for_each(|queue| queue.look_at = Moment::default());
+        self.agenda = self.queues.keys().map(|host| (Moment::default(), host.clone())).collect();
     }
 
-    /// The parcel of a host; a new one is to be looked at now.
-    fn parcel(&mut self, host: &Host) -> &mut Parcel {
-        if !self.parcels.contains_key(host) {
+    /// The queue of a host; a new one is to be looked at now.
+    fn queue(&mut self, host: &Host) -> &mut HostQueue {
+        if !self.queues.contains_key(host) {
             self.agenda.insert((Moment::default(), host.clone()));
         }
-        self.parcels.entry(host.clone()).or_default()
+        self.queues.entry(host.clone()).or_default()
     }
 
     fn look_at(&mut self, host: &Host, moment: Moment) {
-        if let Some(parcel) = self.parcels.get_mut(host) {
-            self.agenda.remove(&(parcel.look_at, host.clone()));
+        if let Some(queue) = self.queues.get_mut(host) {
+            self.agenda.remove(&(queue.look_at, host.clone()));
             self.agenda.insert((moment, host.clone()));
-            parcel.look_at = moment;
+            queue.look_at = moment;
         }
     }
 
-    fn remove(&mut self, host: &Host) -> Option<Parcel> {
-        let parcel = self.parcels.remove(host)?;
-        self.agenda.remove(&(parcel.look_at, host.clone()));
-        if parcel.unresolved {
-            self.unresolved -= parcel.items.len();
+    fn remove(&mut self, host: &Host) -> Option<HostQueue> {
+        let queue = self.queues.remove(host)?;
+        self.agenda.remove(&(queue.look_at, host.clone()));
+        if queue.unresolved {
+            self.unresolved -= queue.items.len();
         }
-        Some(parcel)
+        Some(queue)
     }
 
-    /// Takes a host's whole parcel out: for ourselves, or because it leads nowhere.
+    /// Takes a host's whole queue out: for ourselves, or because it leads nowhere.
     pub fn take(&mut self, host: &Host) -> Vec<Item> {
-        let items: Vec<_> = self.remove(host).map(|parcel| parcel.items.into()).unwrap_or_default();
+        let items: Vec<_> = self.remove(host).map(|queue| queue.items.into()).unwrap_or_default();
         self.waiting -= items.len();
         items
     }
 
     /// An example of what waits for this host.
     pub fn peek(&self, host: &Host) -> Option<&Item> {
-        self.parcels.get(host)?.items.front()
+        self.queues.get(host)?.items.front()
     }
 
     /// Whether a message to this access point may start: one at a time, and not before it wants the next.
@@ -160,32 +160,32 @@ impl Outbox {
         self.busy.get(&to).is_none_or(|until| *until <= now)
     }
 
-    /// Packs a message to an owner from these hosts' parcels, up to the limits.
+    /// Packs a message to an owner from these hosts' queues, up to the limits.
     pub fn pack(&mut self, question: QuestionId, to: AccessPoint, hosts: &[LocatedHost], now: Moment) -> Vec<HandOff> {
         let (mut room, mut bytes) = (MAX_IN_BATCH, MAX_BYTES_IN_BATCH);
-        let mut flight = Flight { to, items: BTreeMap::new() };
+        let mut sent = InFlight { to, items: BTreeMap::new() };
         let mut message = Vec::new();
         for located in hosts {
-            let Some(parcel) = self.parcels.get_mut(&located.host) else { continue };
+            let Some(queue) = self.queues.get_mut(&located.host) else { continue };
             let mut items = Vec::new();
             while room > 0 && bytes > 0 {
-                let Some(item) = parcel.items.pop_front() else { break };
+                let Some(item) = queue.items.pop_front() else { break };
                 room -= 1;
                 bytes = bytes.saturating_sub(item.arrival.url.as_str().len() + 32);
                 items.push(item);
             }
-            if parcel.items.is_empty() {
+            if queue.items.is_empty() {
                 self.remove(&located.host);
             }
             if !items.is_empty() {
                 let arrivals = items.iter().map(|item| item.arrival.clone()).collect();
                 message.push(HandOff { host: located.clone(), arrivals });
                 self.waiting -= items.len();
-                flight.items.insert(located.host.clone(), items);
+                sent.items.insert(located.host.clone(), items);
             }
         }
         if !message.is_empty() {
-            self.flights.insert(question, flight);
+            self.in_flight.insert(question, sent);
             // Until the answer; a lost question ends with its own time-out, this is only a second line.
             self.busy.insert(to, now.after(60_000));
         }
@@ -193,32 +193,32 @@ impl Outbox {
     }
 
     /// A message was taken in. What was not the receiver's goes back; what was is returned with its origins.
-    pub fn landed(&mut self, question: QuestionId, not_mine: &[Host]) -> Vec<Item> {
-        let Some(flight) = self.flights.remove(&question) else { return Vec::new() };
-        self.busy.remove(&flight.to);
+    pub fn acked(&mut self, question: QuestionId, not_mine: &[Host]) -> Vec<Item> {
+        let Some(sent) = self.in_flight.remove(&question) else { return Vec::new() };
+        self.busy.remove(&sent.to);
         let refused: BTreeSet<_> = not_mine.iter().collect();
         let mut done = Vec::new();
-        for (host, items) in flight.items {
+        for (host, items) in sent.items {
             if refused.contains(&host) { self.put_back(host, items, Moment::default()) } else { done.extend(items) }
         }
         done
     }
 
     /// A message was not taken in: its URLs go back, and the receiver is left alone for `pause`.
-    pub fn bounced(&mut self, question: QuestionId, now: Moment, pause: Millis) {
-        let Some(flight) = self.flights.remove(&question) else { return };
-        self.busy.insert(flight.to, now.after(pause));
-        for (host, items) in flight.items {
+    pub fn nacked(&mut self, question: QuestionId, now: Moment, pause: Millis) {
+        let Some(sent) = self.in_flight.remove(&question) else { return };
+        self.busy.insert(sent.to, now.after(pause));
+        for (host, items) in sent.items {
             self.put_back(host, items, now.after(pause));
         }
     }
 
     fn put_back(&mut self, host: Host, items: Vec<Item>, look_at: Moment) {
         self.waiting += items.len();
-        let parcel = self.parcel(&host);
-        let unresolved = if parcel.unresolved { items.len() } else { 0 };
+        let queue = self.queue(&host);
+        let unresolved = if queue.unresolved { items.len() } else { 0 };
         for item in items.into_iter().rev() {
-            parcel.items.push_front(item);
+            queue.items.push_front(item);
         }
         self.unresolved += unresolved;
         self.look_at(&host, look_at);
@@ -226,12 +226,12 @@ impl Outbox {
 
     /// Hosts with URLs that wait to be routed, in order.
     pub fn waiting_hosts(&self) -> impl Iterator<Item = &Host> {
-        self.parcels.keys()
+        self.queues.keys()
     }
 
     /// URLs that wait or fly.
     pub fn len(&self) -> usize {
-        self.waiting + self.flights.values().flat_map(|flight| flight.items.values()).map(Vec::len).sum::<usize>()
+        self.waiting + self.in_flight.values().flat_map(|sent| sent.items.values()).map(Vec::len).sum::<usize>()
     }
 
     /// URLs that wait for a look-up of their host to be repeated: about [`MAX_UNRESOLVED`] at most.
@@ -271,12 +271,12 @@ mod tests {
         assert_eq!(batch.iter().map(|h| h.arrivals.len()).sum::<usize>(), MAX_IN_BATCH);
         assert!(!outbox.may_send(TO, Moment(0)));
         assert_eq!(outbox.len(), 301);
-        outbox.bounced(QuestionId(1), Moment(0), 500);
+        outbox.nacked(QuestionId(1), Moment(0), 500);
         assert!(!outbox.may_send(TO, Moment(499)) && outbox.may_send(TO, Moment(500)));
         assert_eq!((outbox.len(), outbox.due(Moment(499)), outbox.due(Moment(500)).len()), (301, vec!["b.ke".parse().unwrap()], 2));
         let again = outbox.pack(QuestionId(2), TO, &[at("a.ke")], Moment(500));
         assert_eq!(again[0].arrivals[0].url.as_str(), "http://a.ke/0", "in order");
-        assert_eq!(outbox.landed(QuestionId(2), &[]).len(), MAX_IN_BATCH);
+        assert_eq!(outbox.acked(QuestionId(2), &[]).len(), MAX_IN_BATCH);
         assert_eq!(outbox.len(), 301 - MAX_IN_BATCH);
     }
 
@@ -287,7 +287,7 @@ mod tests {
         outbox.put(item("http://b.ke/1"));
         outbox.pack(QuestionId(1), TO, &[at("a.ke"), at("b.ke")], Moment(0));
         assert_eq!(outbox.due(Moment(9)), []);
-        let done = outbox.landed(QuestionId(1), &["b.ke".parse().unwrap()]);
+        let done = outbox.acked(QuestionId(1), &["b.ke".parse().unwrap()]);
         assert_eq!(done, [item("http://a.ke/1")]);
         assert_eq!(outbox.due(Moment(0)), ["b.ke".parse().unwrap()]);
     }

@@ -67,10 +67,10 @@ fn a_seed_is_looked_up_and_sent_to_the_owner_of_its_address() {
     let mut bound = Bound::new();
     assert_eq!(routing.bind(&cx, &mut bound, located, Some(OWNER)), None);
     routing.send(&mut cx, bound);
-    let [Command::Peers(PeerCommand::Ask { to: OWNER, question, request: Request::HandOff(parcels) })] = &cx.take_commands()[..] else {
+    let [Command::Peers(PeerCommand::Ask { to: OWNER, question, request: Request::HandOff(hand_offs) })] = &cx.take_commands()[..] else {
         panic!("one message to the owner")
     };
-    assert_eq!(parcels[0].arrivals[0].url, url("http://a.ke/x"));
+    assert_eq!(hand_offs[0].arrivals[0].url, url("http://a.ke/x"));
     assert_eq!(routing.handed_off(&cx, *question, Some(Response::HandedOff { not_mine: Vec::new() })), [item("http://a.ke/x")]);
     assert!(routing.outbox().is_empty());
 }

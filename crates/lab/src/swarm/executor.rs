@@ -268,11 +268,11 @@ impl World {
             retry_after: None,
         };
         let previous = previous.map(Box::new);
-        let lands = self.reading > 0 && matches!(report.outcome, FetchOutcome::Page { .. });
-        if lands {
-            self.schedule(who, took, SimEventKind::Landed { contact, address, took });
+        let is_page = self.reading > 0 && matches!(report.outcome, FetchOutcome::Page { .. });
+        if is_page {
+            self.schedule(who, took, SimEventKind::BodyReceived { contact, address, took });
         }
-        let told = took + if lands { self.reading } else { 0 };
+        let told = took + if is_page { self.reading } else { 0 };
         self.schedule(who, told, SimEventKind::Fetched { contact, address, report: Box::new(report), previous });
     }
 

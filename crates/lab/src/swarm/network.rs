@@ -36,7 +36,7 @@ fn kind(request: &Request) -> &'static str {
         Request::Swim(_) | Request::Farewell(_) => "membership",
         Request::CompareClaims(_) => "comparison",
         Request::Locate(_) => "location",
-        Request::Settle(..) | Request::Lend(..) | Request::Probe(..) | Request::Award { .. } => "delegation",
+        Request::FindOwner(..) | Request::Reserve(..) | Request::Probe(..) | Request::Award { .. } => "delegation",
         Request::HandOff(_) => "hand-off",
         Request::Offer { .. } | Request::TakeOver(_) => "migration",
         Request::Keep(_) | Request::Recall(..) => "keeping",
@@ -49,7 +49,7 @@ fn request_class(request: &Request) -> u8 {
     match request {
         Request::Swim(_) => 0,
         Request::Locate(_) => 1,
-        Request::Settle(..) => 2,
+        Request::FindOwner(..) => 2,
         Request::Probe(..) => 3,
         Request::Award { .. } => 4,
         Request::HandOff(_) => 5,
@@ -57,7 +57,7 @@ fn request_class(request: &Request) -> u8 {
         Request::Recall(..) => 7,
         Request::CompareClaims(_) => 8,
         Request::Farewell(_) => 9,
-        Request::Lend(..) => 10,
+        Request::Reserve(..) => 10,
         Request::HierarchyManifest(_) => 11,
         Request::HierarchyChunk { .. } => 12,
         Request::Offer { .. } => 13,
@@ -117,7 +117,7 @@ impl World {
             for (me, you) in [(one, other), (other, one)] {
                 let incarnation = self.nodes.get(&you).map_or(0, |node| node.life);
                 let addresses = vec![format!("/sim/{}", self.members.iter().position(|member| *member == you).unwrap_or(0))];
-                self.schedule(me, 5, SimEventKind::Event(Box::new(Event::Met { access_point: you, incarnation, addresses })));
+                self.schedule(me, 5, SimEventKind::Event(Box::new(Event::Connected { access_point: you, incarnation, addresses })));
                 let rtt_us = self.distance_us(me, you);
                 self.schedule(me, 6, SimEventKind::Event(Box::new(Event::Distance { to: you, rtt_us, remote: None })));
             }

@@ -51,7 +51,7 @@ pub(super) enum SimEventKind {
     Stored(StoreCommand),
     /// It is this copy's turn to be read from the store.
     Copy(CopyOrder),
-    Landed {
+    BodyReceived {
         contact: usize,
         address: IpAddr,
         took: Millis,
@@ -78,7 +78,7 @@ impl SimEventKind {
             SimEventKind::Event(event) => (3, 0, event_class(event)),
             SimEventKind::Stored(command) => store_rank(Turn::of(command)),
             SimEventKind::Copy(_) => store_rank(Turn::COPY),
-            SimEventKind::Landed { address: of, .. } => (6, address(of), 0),
+            SimEventKind::BodyReceived { address: of, .. } => (6, address(of), 0),
             SimEventKind::Fetched { address: of, .. } => (7, address(of), 0),
             SimEventKind::Dial(other) => (8, number_of(other).into(), 0),
             SimEventKind::Wake => (9, 0, 0),
@@ -89,7 +89,7 @@ impl SimEventKind {
 /// The number of this kind of event, among those that the world itself sends.
 fn event_class(event: &Event) -> u8 {
     match event {
-        Event::Met { .. } => 0,
+        Event::Connected { .. } => 0,
         Event::Distance { .. } => 1,
         Event::Resolved { .. } => 2,
         Event::Probed { .. } => 3,

@@ -80,7 +80,7 @@ pub(super) struct Node {
     /// Contacts under way, by address, as places in the ledger.
     pub(super) contacts: BTreeMap<IpAddr, usize>,
     /// Contacts that are over, but whose pages are still being read.
-    pub(super) landed: BTreeSet<usize>,
+    pub(super) bodies_received: BTreeSet<usize>,
 }
 
 /// The key of an access point, by its number.
@@ -167,7 +167,7 @@ impl World {
                     tickets: BTreeMap::new(),
                     linked: BTreeSet::new(),
                     contacts: BTreeMap::new(),
-                    landed: BTreeSet::new(),
+                    bodies_received: BTreeSet::new(),
                 },
             );
         }
@@ -260,7 +260,7 @@ impl World {
         node.waiting.clear();
         node.tickets.clear();
         node.linked.clear();
-        node.landed.clear();
+        node.bodies_received.clear();
         for contact in std::mem::take(&mut node.contacts).into_values() {
             if let Some(contact) = self.ledger.contacts.get_mut(contact) {
                 contact.end = contact.end.min(self.now);
@@ -502,15 +502,15 @@ impl World {
             SimEventKind::Gossiped { gossip, .. } => self.tell(who, Event::Gossiped(gossip)),
             SimEventKind::Stored(command) => self.stored(who, command),
             SimEventKind::Copy(order) => self.copy(who, order),
-            SimEventKind::Landed { contact, address, took } => {
+            SimEventKind::BodyReceived { contact, address, took } => {
                 if node.contacts.get(&address) == Some(&contact) {
                     node.contacts.remove(&address);
-                    node.landed.insert(contact);
-                    self.tell(who, Event::Landed { address, took });
+                    node.bodies_received.insert(contact);
+                    self.tell(who, Event::BodyReceived { address, took });
                 }
             }
             SimEventKind::Fetched { contact, address, report, previous } => {
-                if node.landed.remove(&contact) || node.contacts.get(&address) == Some(&contact) {
+                if node.bodies_received.remove(&contact) || node.contacts.get(&address) == Some(&contact) {
                     node.contacts.retain(|_, open| *open != contact);
                     self.tell(who, Event::Revisited { address, report, previous });
                 }

@@ -3,7 +3,7 @@
 mod answers;
 mod connections;
 mod failures;
-mod landing;
+mod pipelining;
 pub(crate) mod secure;
 pub(crate) mod site;
 

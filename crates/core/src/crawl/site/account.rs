@@ -107,8 +107,8 @@ impl Site {
     pub(super) fn count_gone(&mut self) {
         let record = &mut self.record;
         let Some(changes) = &mut record.changes else { return };
-        let met = changes.changed + changes.unchanged + changes.missed;
-        changes.gone = if record.waiting == 0 { changes.pages_before.saturating_sub(met) } else { 0 };
+        let compared = changes.changed + changes.unchanged + changes.missed;
+        changes.gone = if record.waiting == 0 { changes.pages_before.saturating_sub(compared) } else { 0 };
     }
 
     pub(super) fn count_request(&mut self, at: WallTime, took: Millis, level: u8) {

@@ -36,7 +36,7 @@ struct Pages {
 
 impl Pages {
     /// A page is named at a level.
-    fn met(&mut self, fingerprint: Fingerprint, url: &PageUrl, level: u8, depth: u8) {
+    fn note(&mut self, fingerprint: Fingerprint, url: &PageUrl, level: u8, depth: u8) {
         let state = if level > depth { PageState::Cut } else { PageState::Waiting };
         if state == PageState::Cut {
             self.cut.insert(fingerprint, url.as_str().to_owned());
@@ -79,16 +79,16 @@ pub fn replay(
     let mut outgoing: Vec<(u64, Arrival)> = Vec::new();
     for (sequence, entry) in entries.iter().enumerate() {
         site.apply(entry, rules, secret);
-        let mut met = |url: &PageUrl, level: u8| pages.met(secret.of(url.as_str()), url, level, rules.depth);
+        let mut note = |url: &PageUrl, level: u8| pages.note(secret.of(url.as_str()), url, level, rules.depth);
         match entry {
-            JournalEntry::Admitted { urls } | JournalEntry::Reopened { urls } => urls.iter().for_each(|(url, level, _)| met(url, *level)),
+            JournalEntry::Admitted { urls } | JournalEntry::Reopened { urls } => urls.iter().for_each(|(url, level, _)| note(url, *level)),
             JournalEntry::Raised { urls, visited } => {
-                urls.iter().for_each(|(url, level, _)| met(url, *level));
+                urls.iter().for_each(|(url, level, _)| note(url, *level));
                 visited.iter().for_each(|(fingerprint, level)| pages.visited_at(*fingerprint, *level));
             }
             JournalEntry::Visited { url, level, found, children: links, outgoing: named, .. } => {
-                met(url, *level);
-                found.iter().for_each(|(url, level, _)| met(url, *level));
+                note(url, *level);
+                found.iter().for_each(|(url, level, _)| note(url, *level));
                 pages.done(secret.of(url.as_str()));
                 if !links.is_empty() {
                     children.push((secret.of(url.as_str()), links.clone()));

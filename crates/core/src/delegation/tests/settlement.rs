@@ -48,7 +48,7 @@ impl Played {
     /// Two who know each other, and have for longer than anybody was probed before: the first one, and who the other is.
     fn with_another() -> (Played, AccessPoint) {
         let (mut one, mut other) = (Played::new(1), Played::new(2));
-        one.members.met(&mut one.cx, other.cx.me, 1, vec!["/sim/2".to_owned()]);
+        one.members.connected(&mut one.cx, other.cx.me, 1, vec!["/sim/2".to_owned()]);
         for _ in 0..4 {
             one.datagrams_to(&mut other);
             other.datagrams_to(&mut one);
@@ -181,7 +181,7 @@ fn target() -> ProbeTarget {
 #[test]
 fn whoever_is_alone_gets_the_subnet_without_a_probe() {
     let mut played = Played::new(1);
-    let standing = played.with(|delegation, cx, others| delegation.settle_for(cx, others, target()));
+    let standing = played.with(|delegation, cx, others| delegation.find_owner_for(cx, others, target()));
     assert_eq!((standing, played.wanted().len()), (None, 0));
     let Some(Signal::Awarded(award)) = played.cx.signals.pop_front() else { panic!("no award") };
     assert_eq!((award.subnet, award.epoch, award.probes, award.rtt_us), (around(), 1, 0, None));

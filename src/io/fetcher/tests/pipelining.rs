@@ -40,13 +40,13 @@ fn request(stream: &mut TcpStream) -> String {
 async fn the_next_request_is_sent_before_the_page_is_read() {
     let (address, asked) = server([20_000, 10]);
     let fetcher = fetcher(FetchLimits::default(), [address.port()]);
-    let (landed, land) = oneshot::channel();
+    let (received, was_received) = oneshot::channel();
     let took = Cell::new(None);
     let first = async {
         let report = fetcher
             .fetch_telling(order(address, "/one"), |millis| {
                 took.set(Some(millis));
-                let _ = landed.send(());
+                let _ = received.send(());
             })
             .await;
         // Nothing else runs on this thread: what the server is asked now was sent before the page was read.
@@ -55,7 +55,7 @@ async fn the_next_request_is_sent_before_the_page_is_read() {
         report
     };
     let second = async {
-        land.await.unwrap();
+        was_received.await.unwrap();
         fetcher.fetch(order(address, "/two")).await
     };
     let (first, second) = tokio::join!(first, second);
@@ -69,15 +69,15 @@ async fn a_small_page_behind_a_large_one_waits_until_that_is_read() {
     let (address, asked) = server([4 << 20, 10]);
     let evaluating = FetcherConfig { evaluate: true, ..config(FetchLimits::default()) };
     let fetcher = Fetcher::new(evaluating, policy([address.port()])).unwrap();
-    let (landed, land) = oneshot::channel();
+    let (received, was_received) = oneshot::channel();
     let told = RefCell::new(Vec::new());
     let first = async {
-        let landed = |_| landed.send(()).unwrap();
-        let report = fetcher.fetch_telling(order(address, "/large"), landed).await;
+        let on_body = |_| received.send(()).unwrap();
+        let report = fetcher.fetch_telling(order(address, "/large"), on_body).await;
         told.borrow_mut().push(report.url.path().to_owned());
     };
     let second = async {
-        land.await.unwrap();
+        was_received.await.unwrap();
         let report = fetcher.fetch(order(address, "/small")).await;
         told.borrow_mut().push(report.url.path().to_owned());
     };

@@ -20,7 +20,7 @@ fn first_of_three(min_delay: Millis) -> Played {
 impl Played {
     /// A page of a.ke is here.
     fn lands(&mut self) {
-        self.handle(Event::Landed { address: self.names[&host("a.ke")], took: 20 });
+        self.handle(Event::BodyReceived { address: self.names[&host("a.ke")], took: 20 });
     }
 
     /// What is under way, the oldest first.
