@@ -186,7 +186,7 @@ impl Executor {
         match command {
             PeerCommand::Ask { to, question, request } => {
                 let told = self.tell(SwarmCommand::Ask { to, question, request });
-                return (!told && question != QuestionId::NOBODY).then_some(Event::Answered { question, from: to, answer: None });
+                return (!told && question != QuestionId::NO_ANSWER).then_some(Event::Answered { question, from: to, answer: None });
             }
             PeerCommand::Answer { ticket, response } => {
                 self.tell(SwarmCommand::Answer { ticket, response });

@@ -154,7 +154,7 @@ async fn live(handle: SwarmHandle, mut events: mpsc::Receiver<SwarmEvent>, lie: 
         for output in outputs {
             if let Output::Send { to, addresses, bytes } = output {
                 let _ = handle.tell(SwarmCommand::Remember { peer: to, addresses });
-                let _ = handle.tell(SwarmCommand::Ask { to, question: QuestionId::NOBODY, request: Request::Swim(bytes) });
+                let _ = handle.tell(SwarmCommand::Ask { to, question: QuestionId::NO_ANSWER, request: Request::Swim(bytes) });
             }
         }
     }

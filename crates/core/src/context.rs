@@ -43,7 +43,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// What is delegated around an address that nobody owns, if this access point decides it.
+    /// What is delegated around an address without an owner, if this access point decides it.
     pub(crate) fn unit_of(&self, address: IpAddr) -> Subnet {
         self.settings.policy.delegates(&self.hierarchy, address)
     }

@@ -84,7 +84,7 @@ impl Crawler {
                 self.report.hear(*roll_up, self.context.now.moment);
             }
             Gossip::RollUp(_) => {}
-            // What an endorsement says of its author was checked by whoever heard it from the network.
+            // What an endorsement says of its author was checked where it came from the network.
             Gossip::Endorsement(endorsement) => self.hierarchy_version.endorsed(endorsement),
             Gossip::Distances(told) => self.delegation.distances_told(&mut self.context, &self.membership, told),
         }
@@ -181,12 +181,12 @@ impl Crawler {
         true
     }
 
-    /// Nobody disputed a claim of ours: it is acted on.
+    /// No member disputed a claim of ours: it is acted on.
     pub(crate) fn claim_proven(&mut self, subnet: Subnet) {
         self.crawl.resume_subnet(&self.context, &subnet);
     }
 
-    /// Whether somebody disputes a claim of ours could not be heard for a while: it begins anew, with what others may know.
+    /// Whether a member disputes a claim of ours could not be heard for a while: it begins anew, with what others may know.
     pub(crate) fn claim_doubtful(&mut self, subnet: Subnet) {
         self.dissolve(subnet, true);
         self.replication.load_from_replicas(&mut self.context, &self.membership, subnet);
@@ -200,7 +200,7 @@ impl Crawler {
         }
     }
 
-    /// The roster gave somebody up.
+    /// The roster gave a member up.
     pub(crate) fn dead(&mut self, gone: AccessPoint) {
         self.ownership.dead(self.context.now.moment, gone);
         self.tick_recovery();
@@ -208,7 +208,7 @@ impl Crawler {
     }
 }
 
-/// Subnets that nobody owns get owners.
+/// Subnets without an owner get owners.
 impl Crawler {
     /// Delegation, with what it reads and where its commands go.
     pub(crate) fn delegating(&mut self) -> (&mut Delegation, &mut Context, delegation::Others<'_>) {
@@ -290,7 +290,7 @@ impl Crawler {
         }
     }
 
-    /// Somebody else's claim holds: what we crawled in its subnet as part of a larger one is its owner's now.
+    /// Another member's claim holds: what we crawled in its subnet as part of a larger one is its owner's now.
     pub(crate) fn yield_to(&mut self, claimed: Subnet) {
         for ours in self.crawl.sites().larger_than(&claimed) {
             self.yield_to_smaller(ours);
@@ -516,7 +516,7 @@ impl Crawler {
         let items = self.crawl.dissolve(&mut self.context, &mut self.replication, &subnet, &hosts, reroute);
         self.routing.put(items);
         hosts.iter().for_each(|host| self.report.forget_site(host));
-        // Whoever handed us URLs of these sites that were not recorded yet hears that they are not here.
+        // The member that handed us URLs of these sites that were not recorded yet hears that they are not here.
         self.acknowledge();
     }
 }
@@ -617,7 +617,7 @@ impl Crawler {
         }
     }
 
-    /// Whoever we offered a subnet to answered, or did not.
+    /// The member that we offered a subnet to answered, or did not.
     pub(crate) fn offer_answered(&mut self, subnet: Subnet, from: AccessPoint, answer: Option<Response>) {
         self.migration.offer_answered(&mut self.context, subnet, from, answer);
         self.settle_signals();
@@ -638,7 +638,7 @@ impl Crawler {
 
     /// A request to a server of ours ended.
     pub(crate) fn time_access(&mut self, subnet: Subnet, report: &FetchReport) {
-        // Nothing is judged for want of somebody else: no page need pay for gathering what a judgement reads.
+        // Nothing is judged while there is no other member: no page need pay for gathering what a judgement reads.
         if self.membership.standings().is_empty() {
             return;
         }

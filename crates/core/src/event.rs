@@ -73,7 +73,7 @@ pub enum Event {
         /// The answer.
         answer: Option<Response>,
     },
-    /// Somebody told everybody.
+    /// A gossip message came.
     Gossiped(Gossip),
     /// A connection to a member was timed.
     Distance {
@@ -215,7 +215,7 @@ pub enum Event {
     },
 }
 
-/// Something is to be done. Whoever carries commands out matches each kind to the last variant, so that a command that nobody carries
+/// Something is to be done. The executor matches each kind to the last variant, so that a command that is not carried
 /// out does not compile.
 #[derive(Clone, Debug)]
 pub enum Command {
@@ -299,7 +299,7 @@ pub enum StoreCommand {
     },
     /// Store claims durably.
     StoreClaims {
-        /// To be named when it is done; none if nobody waits.
+        /// To be named when it is done; none if nothing waits for it.
         write: Option<WriteId>,
         /// What.
         claims: Vec<SignedClaim>,
@@ -364,7 +364,7 @@ pub enum WebCommand {
 /// A message to other members, or an exchange with one of them.
 #[derive(Clone, Debug)]
 pub enum PeerCommand {
-    /// Ask a member. [`QuestionId::NOBODY`] wants no answer.
+    /// Ask a member. [`QuestionId::NO_ANSWER`] wants no answer.
     Ask {
         /// Whom.
         to: AccessPoint,

@@ -170,7 +170,7 @@ fn total(server: &ServerPlan, cut: &[(&ServerRecord, LevelCounts)], pace: &Pace,
     let durations: Vec<f64> = own.iter().map(|(record, counts)| duration(counts, record.crawl_delay_ms, pace)).collect();
     let sum =
         |of: fn(&LevelCounts) -> u64, mean: f64| own.iter().map(|(_, counts)| of(counts)).sum::<u64>() + (others * mean).round() as u64;
-    // Nobody is done before the slowest server is; of servers that are not known the slowest is as slow as the slowest on record.
+    // A crawl is not done before the slowest server is; of servers that are not known the slowest is as slow as the slowest on record.
     let unknown = if others > 0.0 { server.duration_ms.max.unwrap_or(server.duration_ms.mean) } else { 0.0 };
     let slowest = durations.iter().copied().fold(unknown, f64::max);
     let together = durations.iter().sum::<f64>() + others * server.duration_ms.mean;

@@ -17,7 +17,7 @@ pub struct Settings {
     pub scope: Scope,
     /// How patient with servers.
     pub politeness: Politeness,
-    /// By which procedure nobody's subnets are given away.
+    /// By which procedure subnets without an owner get one.
     pub policy: crate::delegation::Policy,
     /// How subnets move to better owners.
     pub migration: crate::migration::judge::MigrationSettings,
@@ -41,7 +41,7 @@ pub struct Settings {
     pub own_addresses: Vec<IpAddr>,
     /// Whether there is anybody to join: then nothing is fetched before the first comparison of claims.
     pub joins: bool,
-    /// Whether a swarm has let us in, or began here. If not, nothing is fetched however long nobody answers.
+    /// Whether a swarm has let us in, or began here. If not, nothing is fetched however long no member answers.
     pub member: bool,
     /// SWIM's times.
     pub membership: SwimConfig,

@@ -18,11 +18,11 @@ pub(crate) enum Signal {
     ClaimProven(Subnet),
     /// To crawl, replication, routing and the report: a claim of ours could not be watched all the time, so its history is asked for again.
     ClaimDoubtful(Subnet),
-    /// To delegation: somebody is alive whom the roster did not have.
+    /// To delegation: a member is alive that the roster did not have.
     MemberCame(AccessPoint),
     /// To ownership, the hierarchy version and the report: a connection to a member was made.
     MemberConnected(AccessPoint),
-    /// To delegation, ownership and replication: the roster gave somebody up.
+    /// To delegation, ownership and replication: the roster gave a member up.
     MemberDied(AccessPoint),
     /// To replication: the next owner of a subnet is known, or there is none any more; it is one of the replicas.
     NextOwnerChanged(Subnet),

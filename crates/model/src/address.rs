@@ -122,7 +122,7 @@ impl AddressPolicy {
         if faces().any(|face| self.denied.iter().any(|range| range.contains(face))) {
             return Err(AddressError::Denied);
         }
-        // An opened IPv4 range does not open the tunnels to it: they end at somebody else's gateway.
+        // An opened IPv4 range does not open the tunnels to it: they end at another network's gateway.
         if self.allowed.iter().any(|range| range.contains(address)) {
             return Ok(());
         }

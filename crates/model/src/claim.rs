@@ -47,7 +47,7 @@ pub struct Claim {
     pub owner: AccessPoint,
     /// Round-trip time from the owner, in microseconds; none if it was not probed.
     pub rtt_us: Option<u32>,
-    /// The second nearest by the probes: it takes over without new probes if the owner dies. None if nobody else answered.
+    /// The second nearest by the probes: it takes over without new probes if the owner dies. None if no other member answered.
     pub runner_up: Option<AccessPoint>,
     /// How many probes the decision took, all access points together.
     pub probes: u16,

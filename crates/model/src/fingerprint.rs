@@ -27,7 +27,7 @@ impl Fingerprint {
     }
 }
 
-/// The hasher of tables keyed by fingerprints: it uses the fingerprint as its hash, because nobody without the key can choose them.
+/// The hasher of tables keyed by fingerprints: it uses the fingerprint as its hash, because no one without the key can choose them.
 pub type AsTheyAre = BuildHasherDefault<AsItIs>;
 
 /// Returns the fingerprint itself as its hash.

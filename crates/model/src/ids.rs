@@ -17,11 +17,11 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A question that somebody asked us, and that is to be answered. Whoever carries messages makes it when the question arrives; it is
+    /// A question of a member to us that is to be answered. The transport makes it when the question arrives; it is
     /// void once answered, or when the asker has stopped waiting.
     Ticket;
 
-    /// A question of ours to a member, or a probe of ours. Whoever asks makes it; it lives until the one answer, which always comes.
+    /// A question of ours to a member, or a probe of ours. The asker makes it; it lives until the one answer, which always comes.
     QuestionId;
 
     /// A write that is to be durable before something else is done. The machine that waits makes it; it lives until the store names it.
@@ -37,11 +37,11 @@ ids! {
 }
 
 impl QuestionId {
-    /// Nobody waits for the answer.
-    pub const NOBODY: QuestionId = QuestionId(0);
+    /// No answer is wanted.
+    pub const NO_ANSWER: QuestionId = QuestionId(0);
 }
 
 impl SeenTicket {
-    /// Nobody waits for the answer.
-    pub const NOBODY: SeenTicket = SeenTicket(0);
+    /// No answer is wanted.
+    pub const NO_ANSWER: SeenTicket = SeenTicket(0);
 }

@@ -243,7 +243,7 @@ pub enum JournalEntry {
         /// The URLs, each by half its fingerprint.
         urls: Vec<u32>,
     },
-    /// What the owner of the subnet knows of those who had it, for whoever has it next. Only the last one counts; it stands in one
+    /// What the owner of the subnet knows of its owners, for the next one. Only the last one counts; it stands in one
     /// journal of the subnet at least.
     OwnershipHistory(OwnershipHistory),
     /// What came of looking for failures in the page that was visited last.

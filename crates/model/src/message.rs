@@ -34,7 +34,7 @@ pub enum Request {
     Swim(Vec<u8>),
     /// To the host's steward: which address is this host pinned to?
     Locate(Host),
-    /// To an address's coordinator, for an address that nobody owns: have an owner found. The sender takes the address to lie in this
+    /// To an address's coordinator, for an address without an owner: have an owner found. The sender takes the address to lie in this
     /// subnet.
     FindOwner(Subnet, ProbeTarget),
     /// From the subnet's steward: please probe this target once; these are the probes of the subnet that came before.
@@ -46,7 +46,7 @@ pub enum Request {
         /// For how long no request may go to the probed address from now on, in milliseconds.
         rest: Millis,
     },
-    /// From whoever found URLs to the owner of their subnets: each [`HandOff`] holds URLs of one host.
+    /// From the member that found URLs to the owner of their subnets: each [`HandOff`] holds URLs of one host.
     HandOff(Vec<HandOff>),
     /// From an owner to a replica: store these journal rows. Answered with [`Response::Kept`].
     Keep(Vec<JournalRow>),
@@ -90,7 +90,7 @@ pub struct Award {
     pub epoch: u64,
     /// The round-trip time of the new owner's probe, in microseconds; none if it was not measured.
     pub rtt_us: Option<u32>,
-    /// The second nearest: the first to claim the subnet if the owner dies. None if nobody else answered.
+    /// The second nearest: the first to claim the subnet if the owner dies. None if no other member answered.
     pub runner_up: Option<AccessPoint>,
     /// Probes that the search took, by all members together.
     pub probes: u16,

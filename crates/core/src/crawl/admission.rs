@@ -90,7 +90,7 @@ impl Crawl {
         Some(AdmissionPart { site: site.number, host, candidates })
     }
 
-    /// The seen set answered what is new of arrivals: that is written down, and whoever waits is answered when it is recorded.
+    /// The seen set answered what is new of arrivals: that is written down, and the member that waits is answered when it is recorded.
     fn admitted(
         &mut self,
         cx: &mut Context,

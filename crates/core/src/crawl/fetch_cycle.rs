@@ -139,7 +139,7 @@ impl Crawl {
             let level = site.frontier.first().map_or(0, |first| first.level);
             let visited = Some(SeenVisit { page: cx.secret.of(url.as_str()), level, children: Vec::new() });
             let batch = SeenBatch { site: site.number, depth: cx.settings.rules.depth, visited, questions: Vec::new() };
-            cx.commands.push_back(Command::Store(StoreCommand::Seen { ticket: SeenTicket::NOBODY, batches: vec![batch] }));
+            cx.commands.push_back(Command::Store(StoreCommand::Seen { ticket: SeenTicket::NO_ANSWER, batches: vec![batch] }));
         }
         self.journal(cx, replication, host, JournalEntry::Skipped { url, reason });
     }

@@ -94,7 +94,7 @@ impl LinkFilter {
         for (url, fingerprint) in links.iter() {
             if url.host_str() == host.as_str() {
                 if crowded {
-                    // Not entered into the seen set either: whoever names it again later brings it back.
+                    // Not entered into the seen set either: the next page that names it brings it back.
                     cx.refuse("URLs beyond the limit of queued URLs");
                     continue;
                 }

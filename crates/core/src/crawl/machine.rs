@@ -107,7 +107,7 @@ impl Crawl {
         let host = &located.host;
         let starting = arrivals.iter().find(|arrival| arrival.place.is_none()).map(|arrival| arrival.url.root());
         if let Some(site) = self.sites.get(host) {
-            // It was a part of its tree until now. (While nothing is known of it, whoever opened it brings a root page along.)
+            // It was a part of its tree until now. (While nothing is known of it, the member that opened it brings a root page along.)
             let root = starting.filter(|_| site.starts.is_empty() && site.record.known > 0 && host.may_start(&site.tree));
             // Another host of its tree leads here in the next run: this one begins it, too. A home follows no other tree than its own.
             let follows = |place: &Place| place.tree == site.tree || !site.is_home();
@@ -243,7 +243,7 @@ impl Crawl {
             let Some(site) = self.sites.get(&host) else { return };
             let questions: Vec<(Fingerprint, u8)> = urls.iter().map(|(url, level, _)| (cx.secret.of(url.as_str()), *level)).collect();
             let batch = SeenBatch { site: site.number, depth: cx.settings.rules.depth, visited: None, questions };
-            cx.commands.push_back(Command::Store(StoreCommand::Seen { ticket: SeenTicket::NOBODY, batches: vec![batch] }));
+            cx.commands.push_back(Command::Store(StoreCommand::Seen { ticket: SeenTicket::NO_ANSWER, batches: vec![batch] }));
             self.journal(cx, replication, &host, JournalEntry::Admitted { urls });
         }
         self.runs.drop_older(cx, replication, &host);
@@ -279,7 +279,7 @@ impl Crawl {
 
 /// Sites end.
 impl Crawl {
-    /// Forgets these sites of a subnet. With `reroute`, returns what they began with and what waits there, for whoever has them.
+    /// Forgets these sites of a subnet. With `reroute`, returns what they began with and what waits there, for their owner.
     pub(crate) fn dissolve(
         &mut self,
         cx: &mut Context,
@@ -303,7 +303,7 @@ impl Crawl {
         items
     }
 
-    /// What a site which is not ours any more began with, and all that waits there, for whoever has it. What was set aside is asked for.
+    /// What a site which is not ours any more began with, and all that waits there, for its owner. What was set aside is asked for.
     fn give_away(&mut self, cx: &mut Context, site: &Site) -> Vec<Item> {
         let (tree, run) = (&site.tree, site.key.run);
         let starts = site.starts.iter().filter(|_| site.is_home());

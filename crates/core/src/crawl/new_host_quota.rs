@@ -1,5 +1,5 @@
 //! Does one domain name hosts without end? Of each registrable domain only so many new hosts a day are followed by links, so that a
-//! wildcard in somebody's DNS cannot keep a swarm busy. Starting points that people name are not counted.
+//! wildcard in a DNS zone cannot keep a swarm busy. Starting points that people name are not counted.
 
 use nearcrawl_model::{
     fingerprint::Fingerprint,
@@ -25,7 +25,7 @@ pub struct NewHostQuota {
 impl NewHostQuota {
     /// Whether a link to this host may be followed; `print` stands for the host. Asking again about the same host changes nothing.
     pub fn admit(&mut self, host: &Host, print: Fingerprint, now: Moment) -> bool {
-        // Addresses have no subdomains, so nobody can make them up.
+        // Addresses have no subdomains, so none can be made up.
         let Some(domain) = host.registrable() else { return true };
         if self.domains.len() >= MAX_DOMAINS && !self.domains.contains_key(domain) {
             self.domains.clear();

@@ -25,7 +25,7 @@ pub(super) enum Asked {
     There(FetchOrder),
     /// Not known yet, or not settled yet whose server it is.
     Later,
-    /// Nobody: the robots.txt of this origin cannot be had.
+    /// None: the robots.txt of this origin cannot be had.
     Never(Origin),
 }
 
@@ -74,7 +74,7 @@ pub(super) fn place_of(
     }
 }
 
-/// The address if it is ours to ask. If it is not, the host is named to whoever crawls it, as a link to it would be: what cannot be crawled
+/// The address if it is ours to ask. If it is not, the host is named to its owner, as a link to it would be: what cannot be crawled
 /// here for want of its robots.txt is not lost there.
 fn may_ask_at(
     cx: &mut Context,

@@ -1,6 +1,6 @@
 //! Which server may be visited now? Politeness: one request at a time to an address from the whole swarm, and a rest after each.
 //!
-//! Three levels: site → address → subnet block. Whoever holds an address's token may ask one of its sites one thing; the token
+//! Three levels: site → address → subnet block. The holder of an address's token may ask one of its sites one thing; the token
 //! comes back with the answer, and the address rests for max(factor × answer time, crawl-delay, least delay) (Mercator's rule,
 //! UC-16). Picking the next due address costs O(log n).
 
@@ -143,7 +143,7 @@ impl Scheduler {
         }
     }
 
-    /// Forgets clocks of addresses that nobody wants and that rested long ago, so that the map does not grow for ever.
+    /// Forgets clocks of addresses that no site wants and that rested long ago, so that the map does not grow for ever.
     pub fn tidy(&mut self, now: Moment) {
         self.lanes.retain(|_, lane| lane.busy || !lane.sites.is_empty() || lane.not_before > now);
     }

@@ -12,7 +12,7 @@ pub struct Scope {
     pub tlds: BTreeSet<String>,
     /// These hosts and their subdomains.
     pub hosts: BTreeSet<Host>,
-    /// Never these hosts and their subdomains, whoever names them.
+    /// Never these hosts and their subdomains, whichever page names them.
     pub denied: BTreeSet<Host>,
 }
 

@@ -38,7 +38,7 @@ pub(super) enum SeenPurpose {
     Nearer { host: Host, site: SiteNumber, pages: Vec<(Fingerprint, u8, PageState)> },
     /// URLs that wait far back are being called to the front.
     Front { host: Host, site: SiteNumber, pages: Vec<Fingerprint> },
-    /// URLs that waited far back at a site that is not ours any more are on their way to whoever has it.
+    /// URLs that waited far back at a site that is not ours any more are on their way to their owner.
     Elsewhere { tree: Host, run: u32, pages: Vec<(Fingerprint, u8)> },
 }
 

@@ -75,7 +75,7 @@ impl Played {
             answers,
         };
         let holds = ownership.merge(claim.clone(), SignedClaim::sign(&claim, &cx.key));
-        assert!(holds.is_some(), "nobody else claims it");
+        assert!(holds.is_some(), "no other member claims it");
         Played {
             members: Membership::new(swim, roster),
             ownership,
@@ -113,7 +113,7 @@ impl Played {
     /// What the seen set is asked, by ticket; other commands are forgotten.
     fn questions(&self) -> Vec<(SeenTicket, Vec<SeenBatch>)> {
         let seen = self.cx.commands.iter().filter_map(|command| match command {
-            Command::Store(StoreCommand::Seen { ticket, batches }) if *ticket != SeenTicket::NOBODY => Some((*ticket, batches.clone())),
+            Command::Store(StoreCommand::Seen { ticket, batches }) if *ticket != SeenTicket::NO_ANSWER => Some((*ticket, batches.clone())),
             _ => None,
         });
         seen.collect()
@@ -198,7 +198,7 @@ fn a_url_that_the_cache_knows_is_not_asked_about_again() {
 }
 
 #[test]
-fn whoever_hands_urls_over_waits_for_the_row_that_says_so() {
+fn a_member_that_hands_urls_over_waits_for_the_row_that_says_so() {
     let played = Played::begun();
     let upto = played.crawl.site(&host("a.ke")).map(|site| site.next_sequence());
     let admitted = played.cx.signals.iter().find_map(|signal| match signal {

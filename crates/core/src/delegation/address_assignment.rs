@@ -1,4 +1,4 @@
-//! Whose is this address, and who decides if it is nobody's?
+//! Whose is this address, and who decides if it has no owner?
 //!
 //! Members may have different hierarchies for a while: a new one is built every three months, and they do not change over at the
 //! same moment. Three rules keep them from ever disagreeing about an owner, and an address from ever being asked by two:
@@ -6,14 +6,14 @@
 //! 1. **The claims alone say whose an address is**: the longest claimed subnet around it decides ([`Ownership::around`]).
 //! 2. **Around an address without any claim, its coordinator decides which subnet is to be settled**: the steward of the address itself,
 //!    whom everybody finds without a hierarchy. It reserves the address for one steward of one subnet, by its own hierarchy, and for no
-//!    other until somebody owns it. So an address is never in two procedures at once.
+//!    other until a member owns it. So an address is never in two procedures at once.
 //! 3. **Within a claimed subnet its owner decides**, for it has the politeness of every address there. If its hierarchy knows a smaller
 //!    registered subnet in which it crawls nothing yet, it runs the procedure for that one itself before it lets anything in. Where it
 //!    crawls already, things stay as they are.
 //!
 //! How much is delegated for an address is the deciding member's policy ([`Policy::delegates`]): the smallest registered subnet around
-//! it, as in the paper, or where that is large only the part around the address. Members with different policies disagree about nobody
-//! for the same reason: a coordinator reserves an address for one steward of one subnet, and of nested claims the longest decides. Who
+//! it, as in the paper, or where that is large only the part around the address. Members with different policies do not disagree about
+//! owners for the same reason: a coordinator reserves an address for one steward of one subnet, and of nested claims the longest decides. Who
 //! claimed a large subnet as a whole keeps what it covers, but for parts that others claimed meanwhile.
 //!
 //! Should two claims come to lie within each other all the same (members were cut off from each other), rule 1 says who goes on;
@@ -100,7 +100,7 @@ pub(super) fn standing_around(ownership: &Ownership, address: IpAddr) -> Option<
     ownership.register().latest(&claim.subnet).map(|held| held.proof.clone())
 }
 
-/// Whether it is ours to settle this subnet, beginning with this address: nobody's at all, or we own what lies around it.
+/// Whether it is ours to settle this subnet, beginning with this address: it has no owner at all, or we own what lies around it.
 pub(super) fn may_settle(me: AccessPoint, ownership: &Ownership, subnet: &Subnet, address: IpAddr) -> bool {
     ownership.register().around(address).is_none_or(|claim| {
         let larger = claim.subnet != *subnet && claim.subnet.covers(subnet);

@@ -42,7 +42,7 @@ const NEIGHBOURHOOD_KM: f32 = 800.0;
 const SLACK_SHARE: f32 = 0.1;
 const SLACK_MS: f32 = 0.5;
 
-/// How often round-trip times do not keep to triangles at all, because somebody's route makes a detour.
+/// How often round-trip times do not keep to triangles at all, because a member's route makes a detour.
 const SHARE_OF_DETOURS: f32 = 0.2;
 
 /// What is known to lie between two bounds varies by this share of their distance, and at least so much (as logarithms).
@@ -334,7 +334,7 @@ fn whereabouts(countries: &[Option<[u8; 2]>], rtt: &[Vec<f32>]) -> Vec<usize> {
     let choices: Vec<Range<usize>> = countries.iter().map(choices).collect();
     let largest = |own: &Range<usize>| own.clone().max_by(|a, b| PLACES[*a].3.total_cmp(&PLACES[*b].3)).unwrap_or(0);
     let mut at: Vec<usize> = choices.iter().map(largest).collect();
-    // Each in turn, as the others stand; four rounds, for by then nobody moves.
+    // Each in turn, as the others stand; four rounds, for by then no member moves.
     for _ in 0..4 {
         for (who, own) in choices.iter().enumerate().filter(|(_, own)| own.len() > 1) {
             let misfit = |place: usize| -> f32 {

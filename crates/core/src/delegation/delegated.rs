@@ -14,7 +14,7 @@ pub struct Delegated {
 }
 
 impl Delegated {
-    /// Notes who holds the subnet at this position from now on; none if nobody does.
+    /// Notes who holds the subnet at this position from now on; none if no member does.
     pub fn set(&mut self, position: u32, owner: Option<AccessPoint>) {
         match owner {
             Some(owner) => self.by_position.insert(position, owner),
@@ -32,7 +32,7 @@ impl Delegated {
         self.by_position.range(range).map(|(_, owner)| *owner)
     }
 
-    /// Notes a claim that holds. Who holds a part of a subnet stands for it until somebody holds the whole: the paper's procedure asks
+    /// Notes a claim that holds. Who holds a part of a subnet stands for it until a member holds the whole: the paper's procedure asks
     /// there first.
     pub(crate) fn populate(&mut self, hierarchy: &Hierarchy, register: &Register, claim: &Claim) {
         let whole = hierarchy.position(claim.subnet);

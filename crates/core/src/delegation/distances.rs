@@ -116,7 +116,7 @@ impl MemberDistances {
         if home.failures < MAX_FAILURES { home.rtt_us } else { ping() }
     }
 
-    /// Times the way to one member's web server whose time has come. The address is that of our connection: nobody can name another's.
+    /// Times the way to one member's web server whose time has come. The address is that of our connection: no member can name another's.
     fn time_a_home(&mut self, cx: &mut Context) {
         let now = cx.now.moment;
         let due = self.homes.iter().filter(|(_, home)| home.due <= now);
@@ -267,7 +267,7 @@ mod tests {
         Distances { from: OTHER, version, address: None, country: None, home_port, round_trips: Vec::new() }
     }
 
-    fn nobody(cx: &Context) -> Membership {
+    fn no_members(cx: &Context) -> Membership {
         let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
         Membership::new(swim, Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &BTreeSet::new()))
     }
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn a_member_without_a_web_server_is_as_far_as_its_least_ping() {
         let (mut cx, mut distances, mut knowledge) = (Context::of_test(1), MemberDistances::default(), Knowledge::new());
-        let members = nobody(&cx);
+        let members = no_members(&cx);
         distances.measured(&cx, &mut knowledge, OTHER, 9_000, None);
         assert_eq!(distances.round_trip(OTHER), None, "it has not told whether it has one");
         distances.told(&mut cx, &mut knowledge, &members, told(2, None));
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn a_members_web_server_is_timed_where_its_connection_comes_from_until_it_fails_too_often() {
         let (mut cx, mut distances, mut knowledge) = (Context::of_test(1), MemberDistances::default(), Knowledge::new());
-        let members = nobody(&cx);
+        let members = no_members(&cx);
         distances.measured(&cx, &mut knowledge, OTHER, 9_000, Some("192.0.2.7".parse().unwrap()));
         distances.told(&mut cx, &mut knowledge, &members, told(1, Some(81)));
         assert_eq!(distances.round_trip(OTHER), None, "a ping is not like the way to a server");

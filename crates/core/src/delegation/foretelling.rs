@@ -1,4 +1,4 @@
-//! Who else is near to this subnet, and how sure is that? What the swarm measured and expects, for whoever thinks of moving it.
+//! Who else is near to this subnet, and how sure is that? What the swarm measured and expects, for an owner that may move it.
 
 use super::Knowledge;
 use nearcrawl_hierarchy::Hierarchy;

@@ -4,10 +4,10 @@
 //!    probe one after another, the first at or under the threshold wins, else the fastest.
 //! 2. Else bottom-up: at the parent, the crawlers of all delegated siblings and of their child subnets are asked one after
 //!    another, and the first at or under the threshold wins; then the same one level up, to the root.
-//! 3. Nobody under the threshold: the lowest answer wins.
+//! 3. No member under the threshold: the lowest answer wins.
 //!
-//! Silent points: siblings are asked in address order; nobody is asked twice; crawlers that are not alive are passed over; those
-//! who hold nothing yet come last; if nobody gets an answer, the first in the list of the living takes the subnet unprobed.
+//! Silent points: siblings are asked in address order; no member is asked twice; crawlers that are not alive are passed over; those
+//! who hold nothing yet come last; if no member gets an answer, the first in the list of the living takes the subnet unprobed.
 
 use super::{Delegated, Step, Verdict};
 use nearcrawl_hierarchy::Hierarchy;
@@ -38,7 +38,7 @@ pub struct IpMicra {
 }
 
 impl IpMicra {
-    /// Begins for a subnet that nobody holds; probes at or under `threshold_us` microseconds end the search.
+    /// Begins for a subnet without an owner; probes at or under `threshold_us` microseconds end the search.
     pub fn new(subnet: Subnet, threshold_us: u32) -> IpMicra {
         IpMicra { subnet, threshold_us, stage: Stage::Start, candidates: VecDeque::new(), company: Vec::new(), answers: Vec::new() }
     }

@@ -65,7 +65,7 @@ impl Delegation {
         }
     }
 
-    /// Whoever gave a subnet away said how far it had come to be from there: that is newer than any probe.
+    /// The member that gave a subnet away said how far it had come to be from there: that is newer than any probe.
     fn learn_from_move(&mut self, cx: &Context, claim: &Claim, giver: AccessPoint) {
         let said = claim.answers.iter().find(|answer| answer.prober == ShortId::from(giver));
         if let Some(answer) = said {

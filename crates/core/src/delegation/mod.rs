@@ -3,7 +3,7 @@
 //! [`ipmicra`] is the paper's procedure; [`Nearest`] decides by what [`Knowledge`] the swarm has gathered of distances. Around them:
 //!
 //! * `machine`: what is learnt from claims, downloads and members
-//! * `address_assignment`: whose is an address, and who decides if it is nobody's? `reservations`: for which subnet is it reserved?
+//! * `address_assignment`: whose is an address, and who decides if it has no owner? `reservations`: for which subnet is it reserved?
 //! * `settlement`: a subnet gets its owner; `rounds`, `procedure`: how far each search is
 //! * `prober`: probes for ourselves and for others; [`contacts`]: how often a subnet was contacted
 //! * `distances`: how far are the members from each other?
@@ -49,7 +49,7 @@ use reservations::Reservations;
 use rounds::Rounds;
 use std::collections::BTreeMap;
 
-/// Finds owners for the subnets that nobody holds.
+/// Finds owners for subnets that have none.
 #[derive(Debug, Default)]
 pub(crate) struct Delegation {
     /// Who holds what, by position in the hierarchy.

@@ -13,7 +13,7 @@ pub struct Nearest {
 }
 
 impl Nearest {
-    /// Begins for a subnet that nobody holds. A probe is worth its while if it can be expected to bring the owner nearer by
+    /// Begins for a subnet without an owner. A probe is worth its while if it can be expected to bring the owner nearer by
     /// `price_us` microseconds.
     pub fn new(subnet: Subnet, price_us: u32) -> Nearest {
         Nearest { subnet, price_us, answers: Vec::new() }

@@ -1,4 +1,4 @@
-//! May this be probed, and what came of it? Our own prober, for ourselves and for stewards who ask; nobody is obeyed blindly.
+//! May this be probed, and what came of it? Our own prober, for ourselves and for stewards who ask; no member is obeyed blindly.
 
 use crate::{
     context::Context,

@@ -141,7 +141,7 @@ impl Procedure {
         self.chain.clone()
     }
 
-    /// Probes that somebody made before us, for a steward before us: their answers need not be asked for again.
+    /// Probes that a member made before us, for a steward before us: their answers need not be asked for again.
     pub(super) fn learn(&mut self, chain: &Chain, known: Vec<SignedReceipt>) {
         for receipt in chain.receipts() {
             self.search.answer(receipt.prober, receipt.rtt_us);

@@ -1,4 +1,4 @@
-//! To which subnet does an address without an owner belong? Its coordinator says so once, and sticks to it until somebody owns it.
+//! To which subnet does an address without an owner belong? Its coordinator says so once, and sticks to it until a member owns it.
 
 use crate::delegation::rounds::MAX_QUEUED;
 use nearcrawl_model::{
@@ -7,11 +7,11 @@ use nearcrawl_model::{
 };
 use std::{collections::BTreeMap, net::IpAddr};
 
-/// How long whoever settles a subnet may take to find an owner before it is reminded.
+/// How long the member that settles a subnet may take to find an owner before it is reminded.
 pub(super) const SETTLE_PATIENCE: Millis = 5_000;
 
-/// For so long an address coordinator sticks to the subnet for which it reserved an address; whoever waits for an owner asks much more
-/// often.
+/// For so long an address coordinator sticks to the subnet for which it reserved an address; the member that waits for an owner asks much
+/// more often.
 const RESERVATION_HOLDS: Millis = 600_000;
 
 /// An address without an owner that is reserved for one subnet.
@@ -21,7 +21,7 @@ struct Reservation {
     subnet: Subnet,
     /// When its steward was last told.
     told: Option<Moment>,
-    /// When somebody last asked for an owner.
+    /// When a member last asked for an owner.
     wanted: Moment,
 }
 
@@ -72,7 +72,7 @@ impl Reservations {
         self.reserved.retain(|address, _| !claimed.contains(*address));
     }
 
-    /// Forgets reservations that nobody has asked for in a while.
+    /// Forgets reservations that no member has asked for in a while.
     pub(super) fn forget_unwanted(&mut self, now: Moment) {
         self.reserved.retain(|_, reservation| now.since(reservation.wanted) < RESERVATION_HOLDS);
     }
@@ -127,7 +127,7 @@ mod tests {
         let asked = [0, SETTLE_PATIENCE - 1, SETTLE_PATIENCE].map(|at| reservations.should_ask(around, Moment(at)));
         assert_eq!(asked, [true, false, true]);
         reservations.decided(&subnet("10.1.0.0/24"));
-        assert_eq!(reservations.reserved(), 0, "somebody owns it");
+        assert_eq!(reservations.reserved(), 0, "a member owns it");
         assert!(reservations.should_ask(around, Moment(SETTLE_PATIENCE)), "what is asked about a larger subnet is another question now");
     }
 }

@@ -29,7 +29,7 @@ impl Policy {
         }
     }
 
-    /// What is delegated when an address turns up that is nobody's. The paper gives away whole registered subnets; of a large one we
+    /// What is delegated when an address turns up that has no owner. The paper gives away whole registered subnets; of a large one we
     /// give away the part around the address.
     pub fn delegates(self, hierarchy: &Hierarchy, address: IpAddr) -> Subnet {
         match self {
@@ -98,7 +98,7 @@ impl Search {
         }
     }
 
-    /// The decision if nobody may be asked any more: the best answer of the living.
+    /// The decision if no member may be asked any more: the best answer of the living.
     pub fn settle_now(&self, live: &[AccessPoint]) -> Option<Verdict> {
         let mut measured = self.measured().into_iter().filter(|(_, who)| live.contains(who));
         let (owner, rtt_us) = measured.next().map_or((*live.first()?, None), |(rtt, who)| (who, Some(rtt)));

@@ -1,4 +1,4 @@
-//! Nobody's subnet: who shall have it? The subnet's steward runs the search, one probe after another, and awards it.
+//! A subnet without an owner: who shall have it? The subnet's steward runs the search, one probe after another, and awards it.
 //!
 //! While a subnet has no owner its steward holds its politeness: one contact at a time, a rest after each, and the rest that
 //! is left over is told to the new owner with the award.
@@ -84,7 +84,7 @@ impl Delegation {
         Response::FindingOwner(standing)
     }
 
-    /// As coordinator of an address that nobody owns: reserve it for the steward of its subnet. The subnet stays the same for as long as
+    /// As coordinator of an address without an owner: reserve it for the steward of its subnet. The subnet stays the same for as long as
     /// anybody wants an owner, whatever hierarchy we may change to meanwhile.
     fn reserve(&mut self, cx: &mut Context, others: Others<'_>, target: ProbeTarget) {
         let (address, now) = (target.address.ip(), cx.now.moment);
@@ -102,7 +102,7 @@ impl Delegation {
         }
     }
 
-    /// We are to find an owner for a subnet that nobody holds: begin, or queue.
+    /// We are to find an owner for a subnet that has none: begin, or queue.
     pub(crate) fn settle(&mut self, cx: &mut Context, others: Others<'_>, subnet: Subnet, target: ProbeTarget) {
         let Others { members, ownership, .. } = others;
         if !may_settle(cx.me, ownership, &subnet, target.address.ip()) || self.rounds.is_running(&subnet) || !ownership.is_synced() {
@@ -236,8 +236,8 @@ impl Delegation {
         let Some(procedure) = self.rounds.get_mut(&subnet).filter(|procedure| procedure.waits_for(from)) else { return };
         let report = answer.as_ref().map(|(report, _)| *report);
         let rest = cx.settings.politeness.rest_after(report.map_or(0, |report| report.took), None);
-        // The receipt goes on to whoever is asked next. What was measured is for the search to remember, and for everybody to learn from
-        // the claim: known twice, an answer would look more certain than it is.
+        // The receipt goes on to the member that is asked next. What was measured is for the search to remember, and for everybody to learn
+        // from the claim: known twice, an answer would look more certain than it is.
         if let Some((_, receipt)) = answer {
             let chain = procedure.add(receipt);
             self.prober.note(cx, others.members, subnet, procedure.target(), chain);
@@ -249,7 +249,7 @@ impl Delegation {
         }
     }
 
-    /// Probes of a subnet that somebody made before us, for a steward before us.
+    /// Probes of a subnet that a member made before us, for a steward before us.
     fn learn_of_probes(&mut self, cx: &Context, others: Others<'_>, subnet: Subnet, known: Vec<SignedReceipt>) {
         let Some(chain) = open_chain(cx, others.members, subnet, &known).filter(|chain| !chain.is_empty()) else { return };
         if let Some(procedure) = self.rounds.get_mut(&subnet) {

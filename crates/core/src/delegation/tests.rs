@@ -66,7 +66,7 @@ fn search(hierarchy: &Hierarchy, knowledge: &Knowledge, subnet: Subnet, price_us
         match search.next(hierarchy, knowledge, &live, &|who| f64::from(who.0[0])) {
             Step::Settle(verdict) => return (verdict, search),
             Step::Ask(who) => {
-                assert!(search.answers().iter().all(|(asked, _)| *asked != who), "nobody is asked twice");
+                assert!(search.answers().iter().all(|(asked, _)| *asked != who), "no member is asked twice");
                 let ms = truth[usize::from(who.0[0])];
                 search.answer(who, (!ms.is_nan()).then_some((ms * 1000.0) as u32));
             }
@@ -128,8 +128,8 @@ fn who_does_not_answer_gets_nothing_while_others_do() {
     let knowledge = four_members(&hierarchy);
     let (verdict, _) = search(&hierarchy, &knowledge, subnet("10.1.7.0/24"), 10, &[f32::NAN, 18.0, 205.0, 245.0]);
     assert_eq!((verdict.owner, verdict.rtt_us), (member(1), Some(18_000)));
-    let (nobody, _) = search(&hierarchy, &knowledge, subnet("10.1.7.0/24"), 10, &[f32::NAN; 4]);
-    assert_eq!((nobody.rtt_us, nobody.runner_up), (None, None), "somebody gets it all the same");
+    let (unprobed, _) = search(&hierarchy, &knowledge, subnet("10.1.7.0/24"), 10, &[f32::NAN; 4]);
+    assert_eq!((unprobed.rtt_us, unprobed.runner_up), (None, None), "a member gets it all the same");
 }
 
 #[test]
@@ -160,12 +160,12 @@ fn a_member_alone_takes_all_unasked_and_strangers_are_not_asked() {
     let hierarchy = two_countries();
     let knowledge = four_members(&hierarchy);
     let mut alone = Nearest::new(subnet("10.3.1.0/24"), 10);
-    let Step::Settle(verdict) = alone.next(&hierarchy, &knowledge, &[member(2)], &|_| 1.0) else { panic!("nobody else is there") };
+    let Step::Settle(verdict) = alone.next(&hierarchy, &knowledge, &[member(2)], &|_| 1.0) else { panic!("no other member is there") };
     assert_eq!((verdict.owner, verdict.probes), (member(2), 0));
-    // Nothing is known of anybody: somebody gets it, and it ends.
+    // Nothing is known of anybody: a member gets it, and it ends.
     let live = [member(7), member(8)];
     let mut strangers = Nearest::new(subnet("10.3.1.0/24"), 10);
-    let Step::Settle(verdict) = strangers.next(&hierarchy, &Knowledge::new(), &live, &|_| 1.0) else { panic!("nobody is known") };
+    let Step::Settle(verdict) = strangers.next(&hierarchy, &Knowledge::new(), &live, &|_| 1.0) else { panic!("no member is known") };
     assert!(live.contains(&verdict.owner));
 }
 

@@ -1,6 +1,6 @@
 //! Which edition of the hierarchy does the swarm use? The one that more than half of its members vouch for.
 //!
-//! A hierarchy is rebuilt every three months (IPMicra §4.1). Nobody is in charge, so:
+//! A hierarchy is rebuilt every three months (IPMicra §4.1). No member is in charge, so:
 //!
 //! * **Vouching.** A member vouches for the edition that its operator gave it. If another member vouches for a newer one, it fetches
 //!   that one, opens it (which checks all of its structure), compares it with its own, and vouches for it instead if the change is no
@@ -8,7 +8,7 @@
 //!   into the future: otherwise one liar could change the world in many small steps, or end all change with a date.
 //! * **Using.** A member uses the edition that more than half of the settled members vouch for, itself included. It must have opened
 //!   it itself; whether the change is plausible has been judged by those who vouch. So half of the members or fewer cannot put
-//!   another hierarchy upon the rest that the rest do not find right themselves, and a broken one is used by nobody.
+//!   another hierarchy upon the rest that the rest do not find right themselves, and a broken one is used by no member.
 //! * **Looking** costs memory and time: no more than [`MAX_UNDER_WAY`] editions are fetched at once, and the one most vouch for.
 //! * **Pinned** by its operator, a member stays with what it has, and vouches for that.
 //!
@@ -36,13 +36,14 @@ const GATHER_AGAIN: Millis = 30_000;
 /// How often an edition is tried before it is given up until the next start.
 const MAX_TRIES: u32 = 8;
 
-/// Editions that are fetched at once because somebody vouches for them. The one that most vouch for is fetched besides.
+/// Editions that are fetched at once because a member vouches for them. The one that most vouch for is fetched besides.
 const MAX_UNDER_WAY: usize = 2;
 
 /// Members that are asked for one edition at a time.
 pub const MAX_SOURCES: usize = 8;
 
-/// Whoever vouched for editions that were looked at so often without finding a plausible one is not listened to any more, until it has been away.
+/// A member that vouched for editions that were looked at so often without finding a plausible one is not listened to any more, until it
+/// has been away.
 const MAX_BLAME: u32 = 8;
 
 /// Editions that are remembered as known or failed.
@@ -172,7 +173,7 @@ impl Editions {
         self.newer(now).into_iter().find_map(|edition| self.gather(edition, live, now.moment))
     }
 
-    /// The editions that this member would follow others to. First those of members who cost us nothing yet, so that nobody can keep the
+    /// The editions that this member would follow others to. First those of members who cost us nothing yet, so that no member can keep the
     /// others' waiting for ever by naming one after another that does not exist; then those that more vouch for; then the later ones.
     fn newer(&self, now: Now) -> Vec<Edition> {
         let mut newer: BTreeMap<[u8; 32], (Edition, u32, usize)> = BTreeMap::new();
@@ -206,7 +207,7 @@ impl Editions {
         };
         let vouches = |said: &&Endorsement| [said.endorses.hash, said.uses.hash].contains(&edition.hash) && live.contains(&said.by);
         let mut from: Vec<_> = self.heard.values().filter(vouches).map(|said| said.by).collect();
-        // Others each time, so that nobody gets in the way of who has it.
+        // Others each time, so that no member gets in the way of who has it.
         from.sort_by_key(|member| self.blame.get(member).copied().unwrap_or(0));
         from.truncate(MAX_SOURCES);
         if from.is_empty() {

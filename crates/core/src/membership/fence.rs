@@ -1,4 +1,4 @@
-//! Have we been cut off? Whoever may be presumed dead must have stopped before the others take over what it owns.
+//! Have we been cut off? A member that may be presumed dead must have stopped before the others take over what it owns.
 //!
 //! The fence is told at every change whether enough of the settled members answer. After too long a time without, it closes;
 //! it opens again when enough of them have answered for a while, so that newer claims arrive before the first request goes out.
@@ -13,7 +13,7 @@ pub enum FenceReason {
     NotHeardSinceStart,
     /// Fewer than half of the settled members answer.
     Minority,
-    /// Nobody was heard of for this long, in milliseconds.
+    /// No member was heard of for this long, in milliseconds.
     Silence(Millis),
 }
 
@@ -64,7 +64,7 @@ impl Fence {
         }
     }
 
-    /// Somebody was heard of: anything that a member sent counts.
+    /// A member was heard of: anything that a member sent counts.
     pub fn heard(&mut self, now: Moment) {
         // The others may have taken over during the silence: one word from them does not undo that.
         self.close_if_due(now);
@@ -173,7 +173,7 @@ mod tests {
         let mut fence = fence();
         fence.observe(at(1), true, 3);
         fence.heard(at(5));
-        // The laptop slept for an hour; the first thing that happens is that somebody is heard.
+        // The laptop slept for an hour; the first thing that happens is that a member is heard.
         fence.heard(at(3_600));
         assert!(fence.fenced(at(3_600)).is_some());
         fence.observe(at(3_601), true, 3);

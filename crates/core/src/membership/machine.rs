@@ -31,7 +31,7 @@ pub(crate) struct Membership {
 
 /// What happens to the members.
 impl Membership {
-    /// Begins with nobody but this member, and with those who were settled at the last stop as missing.
+    /// Begins with this member alone, and with those who were settled at the last stop as missing.
     pub(crate) fn new(swim: Swim, roster: Roster) -> Membership {
         Membership { swim, roster, addresses: BTreeMap::new(), changed_at: None }
     }
@@ -67,7 +67,7 @@ impl Membership {
         self.changed(cx);
     }
 
-    /// Somebody said something: we are not cut off.
+    /// A member said something: we are not cut off.
     pub(crate) fn heard(&mut self, now: Moment) {
         self.roster.heard(now);
     }
@@ -96,7 +96,7 @@ impl Membership {
                     self.know(cx, to, addresses);
                     cx.commands.push_back(Command::Peers(PeerCommand::Ask {
                         to,
-                        question: QuestionId::NOBODY,
+                        question: QuestionId::NO_ANSWER,
                         request: Request::Swim(bytes),
                     }));
                 }
@@ -165,7 +165,7 @@ impl Membership {
         self.roster.watch()
     }
 
-    /// Whether nobody has turned up although this access point, a member, has waited for long enough.
+    /// Whether no member has turned up although this access point, a member, has waited for long enough.
     pub(crate) fn is_long_alone(&self, cx: &Context) -> bool {
         cx.settings.member && cx.now.moment.since(cx.started) >= LONELY_AFTER && self.roster.standings().len() < 2
     }
@@ -205,7 +205,7 @@ impl Membership {
         self.swim.members().count()
     }
 
-    /// Which of the living looks up a host; none if nobody is.
+    /// Which of the living looks up a host; none if there are none.
     pub(crate) fn steward_of_host(&self, host: &Host) -> Option<AccessPoint> {
         rendezvous::steward(rendezvous::key_hash(host.as_str()), &self.live())
     }

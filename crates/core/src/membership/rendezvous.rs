@@ -28,7 +28,7 @@ pub fn order(key_hash: u64, live: &[AccessPoint]) -> Vec<AccessPoint> {
     weighed.into_iter().map(|(_, member)| member).collect()
 }
 
-/// Who serves the key: the first of [`order`]; none if nobody lives.
+/// Who serves the key: the first of [`order`]; none if no member lives.
 pub fn steward(key_hash: u64, live: &[AccessPoint]) -> Option<AccessPoint> {
     live.iter().copied().min_by_key(|member| (Reverse(weight(key_hash, member)), *member))
 }

@@ -1,7 +1,7 @@
 //! Who is missing, and since when for good? A silent member keeps what it owns until it has been silent for long enough.
 //!
-//! Two rules have to fit together, or two members crawl the same server: nobody is declared dead before it must have fenced
-//! itself ([`Fence`]), and whoever declares others dead must itself be with the greater half.
+//! Two rules have to fit together, or two members crawl the same server: no member is declared dead before it must have fenced
+//! itself ([`Fence`]), and a member that declares others dead must itself be with the greater half.
 //!
 //! Both judge by the *settled* members: those that have been members for [`RosterConfig::stable_after`]. A member leaves
 //! this set only by leaving for good or by being declared dead by a quorum, never by mere silence, so the lonely half of a
@@ -27,7 +27,7 @@ const MAX_PATIENCE: u64 = 4;
 pub struct RosterConfig {
     /// Silence after which a member is dead, in milliseconds.
     pub dead_after: Millis,
-    /// The same in a swarm of two, where nobody can tell who was cut off.
+    /// The same in a swarm of two, where no member can tell who was cut off.
     pub pair_dead_after: Millis,
     /// After which time a newcomer counts, in milliseconds.
     pub stable_after: Millis,
@@ -74,7 +74,7 @@ pub struct Standing {
     pub member_since: Moment,
     /// Since when nothing answers for it; none while it is alive.
     pub silent_since: Option<Moment>,
-    /// From when on its silence counts against it: later than `silent_since` if somebody came back since who may have heard it.
+    /// From when on its silence counts against it: later than `silent_since` if a member came back since who may have heard it.
     counted_from: Moment,
     /// How many members it said itself that it counts, itself included ([`Roster::told`]).
     sure_of: usize,
@@ -153,7 +153,7 @@ impl Roster {
         }
     }
 
-    /// A member says how many members it counts, itself included: whoever counts three or more fences itself when it is cut off.
+    /// A member says how many members it counts, itself included: one that counts three or more fences itself when it is cut off.
     pub fn told(&mut self, member: AccessPoint, sure_of: usize) {
         if let Some(standing) = self.others.get_mut(&member) {
             standing.sure_of = sure_of;
@@ -169,7 +169,7 @@ impl Roster {
     pub fn tick(&mut self, now: Moment) -> Vec<Verdict> {
         self.judge(now);
         let mut dead = std::mem::take(&mut self.left);
-        // Whoever may itself be the one cut off declares nobody dead. One at a time: each death changes the quorum.
+        // A member that may itself be the one cut off declares no member dead. One at a time: each death changes the quorum.
         while self.judging
             && let Some(member) = self.overdue(now)
         {
@@ -209,8 +209,8 @@ impl Roster {
         self.fence.fenced(now)
     }
 
-    /// Whether this access point may claim what is nobody's. Stricter than the fence, and without its patience: as soon as not
-    /// more than half of the settled members answer (or exactly half without the smallest one), somebody else may be claiming
+    /// Whether this access point may claim what has no owner. Stricter than the fence, and without its patience: as soon as not
+    /// more than half of the settled members answer (or exactly half without the smallest one), another member may be claiming
     /// the same. It holds in a swarm of two as well: only the smaller one goes on claiming while the other is silent.
     pub fn may_claim(&self, now: Moment) -> bool {
         let whole =
@@ -274,13 +274,13 @@ impl Roster {
             .filter_map(|(member, standing)| Some((standing.silent_since?, standing.counted_from, standing.sure_of, *member)));
         let is_overdue = |(since, counted_from, sure_of, _): &(Moment, Moment, usize, AccessPoint)| {
             let patience = self.patience(*since, *sure_of);
-            // Somebody with a bad line who comes and goes must not keep the dead alive for ever.
+            // A member with a bad line who comes and goes must not keep the dead alive for ever.
             now.since(*counted_from) >= patience || now.since(*since) >= MAX_PATIENCE * patience
         };
         silent.filter(is_overdue).min().map(|(_, _, _, member)| member)
     }
 
-    /// How long to wait for somebody who fell silent at `since`. What counts is how large a swarm the silent one itself was
+    /// How long to wait for a member that fell silent at `since`. What counts is how large a swarm the silent one itself was
     /// sure of then: in a swarm of two it does not fence itself. It may have said so itself; else we know only how long we have known
     /// the others.
     fn patience(&self, since: Moment, told: usize) -> Millis {
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_leaves_for_good_is_gone_at_once() {
+    fn a_member_that_leaves_for_good_is_gone_at_once() {
         let mut roster = settled_swarm(1, 5);
         roster.farewell(at(1000), ap(4), true);
         assert_eq!(run(&mut roster, 1001..=1100), [(1001, Verdict::Dead(ap(4)))]);
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smaller_half_fences_and_declares_nobody_dead_the_greater_goes_on() {
+    fn the_smaller_half_fences_and_declares_no_member_dead_the_greater_goes_on() {
         let mut few = settled_swarm(5, 5);
         (1..=3).for_each(|other| few.down(at(1000), ap(other)));
         assert_eq!(run(&mut few, 1001..=1029), []);

@@ -102,7 +102,7 @@ impl Shutdown {
         for peer in members.live().into_iter().filter(|peer| *peer != cx.me) {
             cx.commands.push_back(Command::Peers(PeerCommand::Ask {
                 to: peer,
-                question: QuestionId::NOBODY,
+                question: QuestionId::NO_ANSWER,
                 request: Request::Farewell(self.leaving),
             }));
         }

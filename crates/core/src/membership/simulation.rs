@@ -1,6 +1,6 @@
 //! Do the members find each other, miss each other and come back, over a network that loses and splits?
 //!
-//! Clusters on a virtual clock. After every step the one rule is checked that everything rests on: whoever is declared dead
+//! Clusters on a virtual clock. After every step the one rule is checked that everything rests on: a member that is declared dead
 //! has stopped, is gone, or has fenced itself.
 
 use super::{Member, Output, Roster, RosterConfig, Swim, SwimConfig, Verdict};
@@ -161,7 +161,7 @@ impl World {
         self.nodes[&number].roster.fenced(Moment(self.now)).is_some()
     }
 
-    /// Everybody sees exactly those who run, and nobody is fenced.
+    /// Every member sees exactly those that run, and none is fenced.
     fn assert_whole(&self) {
         let all: Vec<u8> = self.nodes.keys().copied().collect();
         for number in &all {
@@ -191,11 +191,11 @@ fn a_killed_member_is_noticed_within_ten_seconds_and_dead_within_seventy() {
         assert!(world.nodes.keys().all(|number| !world.live(*number).contains(&3)), "of {count}: {:?}", world.downs);
         world.run(60_000);
         let deaths: BTreeSet<_> = world.deaths.iter().map(|(_, by, of)| (*by, *of)).collect();
-        assert_eq!(deaths.len(), usize::from(count) - 1, "everybody says it, of nobody else: {deaths:?}");
+        assert_eq!(deaths.len(), usize::from(count) - 1, "everybody says it, of no other member: {deaths:?}");
         assert_eq!(world.deaths.len(), deaths.len(), "once");
         assert!(
             world.deaths.iter().all(|(at, _, of)| *of == 3 && at - killed_at >= 45_000),
-            "nobody earlier than after 45 s: {:?}",
+            "no member earlier than after 45 s: {:?}",
             world.deaths
         );
         world.assert_whole();
@@ -209,7 +209,7 @@ fn a_member_that_restarts_in_time_moves_nothing() {
         let (incarnation, settled) = world.kill(2);
         world.run(1_000 + seed * 10_000);
         world.start(2, incarnation + 1, &settled);
-        assert!(world.fenced(2), "it waits until it knows that nobody took over");
+        assert!(world.fenced(2), "it waits until it knows that no member took over");
         world.run(60_000);
         assert_eq!(world.deaths, []);
         world.assert_whole();
@@ -244,7 +244,7 @@ fn the_smaller_part_fences_before_the_greater_takes_over_and_all_is_well_after_h
 }
 
 #[test]
-fn when_everybody_is_cut_off_nobody_takes_over_and_all_come_back() {
+fn when_all_are_cut_off_no_member_takes_over_and_all_come_back() {
     let mut world = World::new(5, 0.0, 9);
     world.split(&[&[1], &[2], &[3], &[4], &[5]]);
     world.run(600_000);
@@ -256,7 +256,7 @@ fn when_everybody_is_cut_off_nobody_takes_over_and_all_come_back() {
 }
 
 #[test]
-fn whoever_leaves_is_missed_at_once() {
+fn a_member_that_leaves_is_missed_at_once() {
     let mut world = World::new(5, 0.0, 5);
     let now = Moment(world.now);
     world.nodes.get_mut(&4).unwrap().swim.leave(now);

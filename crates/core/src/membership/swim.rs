@@ -2,7 +2,7 @@
 //!
 //! The protocol itself is the `foca` crate. This wraps it: its timers are kept here in order and fired by
 //! [`Swim::tick`], what it wants to send and what it found out is drained as [`Output`]. What foca does not do is
-//! added: a datagram must come from whom it says, the number of members is bounded, and an access point that hears nobody
+//! added: a datagram must come from whom it says, the number of members is bounded, and an access point that hears no member
 //! goes on calling those it has known.
 
 use super::member::Member;
@@ -98,7 +98,7 @@ impl SwimConfig {
             max_packet_size: NonZeroUsize::new(self.largest_datagram).unwrap_or(NonZeroUsize::MIN),
             notify_down_members: true,
             periodic_announce: few(self.announce_every, 1),
-            // Done here (see `recall`): foca stops it as soon as nobody is alive, which is when it is needed.
+            // Done here (see `recall`): foca stops it as soon as no member is alive, which is when it is needed.
             periodic_announce_to_down_members: None,
             periodic_gossip: few(self.gossip_every, 3),
         }
@@ -131,7 +131,7 @@ pub enum SwimError {
     /// It cannot be decoded, or is larger than allowed.
     #[error("the membership datagram cannot be decoded")]
     Malformed,
-    /// It says that it comes from somebody else than who sent it.
+    /// It says that it comes from another member than its sender.
     #[error("the membership datagram names another sender than the one who sent it")]
     NotTheSender,
     /// It names more members than are remembered.
@@ -177,7 +177,7 @@ impl Swim {
         self.foca.identity()
     }
 
-    /// Asks this member to let us in, again and again until somebody does; harmless if it already has.
+    /// Asks this member to let us in, again and again until one does; harmless if it already has.
     pub fn join(&mut self, now: Moment, member: Member) {
         if member.access_point == self.me().access_point || self.left {
             return;
@@ -299,7 +299,7 @@ impl Swim {
         Ok(())
     }
 
-    /// Calls a few of those that are down: after a partition somebody must begin to talk. When alone, also those whom we
+    /// Calls a few of those that are down: after a partition one side must begin to talk. When alone, also those whom we
     /// asked to let us in: the question may have been lost.
     fn recall(&mut self, now: Moment) {
         if self.next_recall.is_none_or(|moment| now < moment) {
@@ -329,7 +329,7 @@ impl Swim {
         self.collect(now);
     }
 
-    /// How often somebody who is alone calls, in milliseconds.
+    /// How often a member that is alone calls, in milliseconds.
     fn lonely_recall(&self) -> Millis {
         self.config.recall_every.min(2 * self.config.probe_every)
     }
@@ -348,7 +348,7 @@ impl Swim {
                     self.next_recall.get_or_insert(now.after(self.config.recall_every));
                     self.outputs.push_back(Output::Down(member.access_point));
                 }
-                // A new life that nobody noticed the end of the old one of; if it is down, there is nothing to say.
+                // A new life of a member whose last one ended unnoticed; if it is down, there is nothing to say.
                 OwnedNotification::Rename(_, member) if self.foca.iter_members().any(|alive| *alive.id() == member) => {
                     self.outputs.push_back(Output::Up(member));
                 }

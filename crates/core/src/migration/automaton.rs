@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How many states an arm has if nobody says otherwise: the N of the paper's experiments (§4).
+/// How many states an arm has if nothing else is said: the N of the paper's experiments (§4).
 pub const STATES: u8 = 5;
 
 /// What an access to a subnet is answered by.

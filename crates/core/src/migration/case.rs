@@ -25,7 +25,7 @@ const HORIZON: f64 = 100.0;
 /// nearest. With half, few go far astray where much is foretold, and they still do not all go the same way where little is.
 const BOLDNESS: f64 = 0.5;
 
-/// What a move costs, in accesses: the hand-over, and what nobody foresees. With the horizon it makes the dead band: 1.5 %.
+/// What a move costs, in accesses: the hand-over, and what no member foresees. With the horizon it makes the dead band: 1.5 %.
 const COST: f64 = 1.5;
 
 /// After so many moves without news from the network a further one must bring twice as much: nothing oscillates for ever.
@@ -300,7 +300,7 @@ impl<A: Ord + Copy> Case<A> {
             return None;
         }
         let noise = self.noise(family);
-        // As if nobody had told it anything: what relatives told must not come back to them as news.
+        // As if no member had told it anything: what relatives told must not come back to them as news.
         let alone = Scale { variance: 1e6, ..*family };
         Some((self.level(candidates, &alone, noise).mean, noise))
     }
@@ -314,7 +314,7 @@ impl<A: Ord + Copy> Case<A> {
         self.refusals.push((arm, self.accesses));
     }
 
-    /// It has moved: to be called by whoever has it now, before the first access there.
+    /// It has moved: to be called by its present owner, before the first access there.
     pub fn moved(&mut self) {
         self.automaton.to_boundary();
         self.accesses_here = 0;

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_given_what_it_has_no_room_for() {
+    fn no_member_is_given_what_it_has_no_room_for() {
         let mut room = 5.0;
         let candidates = (1..=6).map(|unit| shed_candidate(unit, 1.0, -1.0)).collect();
         let leaving = shed_load(40.0, 20.0, candidates, |arm, there| {

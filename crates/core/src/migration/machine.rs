@@ -76,12 +76,12 @@ impl Migration {
         }
     }
 
-    /// Whether a subnet can be handed over to somebody now; the epoch of our claim to it.
+    /// Whether a subnet can be handed over to another member now; the epoch of our claim to it.
     pub(crate) fn may_move(&self, cx: &Context, around: &Surroundings<'_>, subnet: &Subnet, to: &AccessPoint) -> Result<u64, Immovable> {
         self.outgoing.may_move(cx, around, subnet, to)
     }
 
-    /// Whoever we offered a subnet to answered, or did not.
+    /// The member that we offered a subnet to answered, or did not.
     pub(crate) fn offer_answered(&mut self, cx: &mut Context, subnet: Subnet, from: AccessPoint, answer: Option<Response>) {
         if self.outgoing.answered(cx, subnet, from, answer) {
             self.call_off(cx, subnet);

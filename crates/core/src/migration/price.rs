@@ -7,7 +7,7 @@
 /// How fast prices follow loads.
 const STEP: f64 = 0.25;
 
-/// Prices stay within this factor of 1, so that whoever lies about its load (or the swarm's) moves only so much.
+/// Prices stay within this factor of 1, so that a member that lies about its load (or the swarm's) moves only so much.
 const MOST: f64 = 64.0;
 
 /// What a second of an access point's time counts, next to a second of another's.
@@ -27,12 +27,12 @@ impl LoadPrice {
         self.0
     }
 
-    /// As somebody tells it: the factor.
+    /// As a member tells it: the factor.
     pub fn of(factor: f64) -> LoadPrice {
         LoadPrice(believable(factor))
     }
 
-    /// The price of somebody who is not loaded at all any more: half way back to everybody's.
+    /// The price of a member that is not loaded at all any more: half way back to everybody's.
     pub fn relaxed(self) -> LoadPrice {
         LoadPrice::of(self.0.sqrt())
     }
@@ -43,7 +43,7 @@ impl LoadPrice {
         if !(own >= 0.0 && average > 0.0) {
             return self;
         }
-        // Nobody can be twice as busy as the average and half as dear the next moment.
+        // No member can be twice as busy as the average and half as dear the next moment.
         LoadPrice::of(self.0 * (own / average).clamp(0.25, 4.0).powf(STEP))
     }
 }

@@ -23,13 +23,13 @@ use std::{
     net::IpAddr,
 };
 
-/// How often a new claim is told while it is watched: whoever owns what lies around it, or in it, must hear of it before it is acted
+/// How often a new claim is told while it is watched: the owner of what lies around it, or in it, must hear of it before it is acted
 /// on, also if some gossip is lost.
 const TELL_CLAIMS: u64 = 3;
 
 /// Claims of ours.
 impl Ownership {
-    /// Nothing is known yet. `synced` is whether there is nobody to compare with first.
+    /// Nothing is known yet. `synced` is whether there is no member to compare with first.
     pub(crate) fn new(now: Moment, synced: bool) -> Ownership {
         Ownership {
             register: Register::default(),
@@ -45,12 +45,12 @@ impl Ownership {
         }
     }
 
-    /// Our own subnets are ours from the start (IPMicra §4.1), if they are nobody's.
+    /// Our own subnets are ours from the start (IPMicra §4.1), if they have no owner.
     pub(crate) fn claim_own_subnets(&mut self, cx: &mut Context) {
         let mut claims = Vec::new();
         for address in cx.settings.own_addresses.clone() {
             let subnet = cx.unit_of(address);
-            // Within a larger subnet that somebody holds, that one decides.
+            // Within a larger subnet that a member holds, that one decides.
             let free = self.register.around(address).is_none_or(|claim| claim.subnet == subnet && claim.released);
             if free && !address.is_unspecified() && !claims.iter().any(|claim: &Claim| claim.subnet == subnet) {
                 let epoch = self.register.next_epoch(&subnet);
@@ -74,7 +74,7 @@ impl Ownership {
         cx.commands.push_back(Command::Store(StoreCommand::StoreClaims { write: Some(write), claims: proofs }));
     }
 
-    /// Whether somebody may award us a subnet: if a larger one is claimed, only its owner.
+    /// Whether a member may award us a subnet: if a larger one is claimed, only its owner.
     pub(crate) fn may_be_awarded(&self, from: AccessPoint, subnet: &Subnet) -> bool {
         claimable(subnet) && self.register.covering(subnet).is_none_or(|claim| claim.owner == from && !claim.released)
     }
@@ -91,7 +91,7 @@ impl Ownership {
         }
     }
 
-    /// A new claim of ours is acted on only after a while in which a quorum answered and nobody turned out to have claimed the same:
+    /// A new claim of ours is acted on only after a while in which a quorum answered and no member turned out to have claimed the same:
     /// two stewards may have had different ideas of who is alive, or the network may just have split.
     fn watch_claim(&mut self, cx: &Context, members: &Membership, subnet: Subnet) {
         if !members.standings().is_empty() {
@@ -99,7 +99,8 @@ impl Ownership {
         }
     }
 
-    /// Watched claims that nobody disputed for long enough are acted on from now on; those that were interrupted need their history first.
+    /// Watched claims that no member disputed for long enough are acted on from now on; those that were interrupted need their history
+    /// first.
     pub(crate) fn tick_watched(&mut self, cx: &mut Context, members: &Membership) {
         let now = cx.now.moment;
         let whole = members.may_claim(now);
@@ -117,7 +118,7 @@ impl Ownership {
         }
         for (subnet, interrupted) in proven {
             self.watched.remove(&subnet);
-            // While we were cut off somebody else may have claimed it at the same epoch, and gone on.
+            // While we were cut off another member may have claimed it at the same epoch, and gone on.
             cx.signal(if interrupted { Signal::ClaimDoubtful(subnet) } else { Signal::ClaimProven(subnet) });
         }
     }
@@ -127,8 +128,8 @@ impl Ownership {
         self.unstored.remove(&write)
     }
 
-    /// A claim of ours is durable and holds: it is told, and watched if somebody else may have been chosen at the same time. Returns where the
-    /// subnet's journals are, if it has any.
+    /// A claim of ours is durable and holds: it is told, and watched if another member may have been chosen at the same time. Returns where
+    /// the subnet's journals are, if it has any.
     pub(crate) fn own_claim_holds(
         &mut self,
         cx: &mut Context,
@@ -193,7 +194,7 @@ impl Ownership {
         Some(Holding { claim, before })
     }
 
-    /// Stores claims of others that hold since they were heard. Nobody waits for it.
+    /// Stores claims of others that hold since they were heard. Nothing waits for it.
     pub(crate) fn store_heard(&self, cx: &mut Context, claims: Vec<SignedClaim>) {
         cx.commands.push_back(Command::Store(StoreCommand::StoreClaims { write: None, claims }));
     }

@@ -85,7 +85,7 @@ impl Ownership {
         self.sync(cx)
     }
 
-    /// Whether the map was compared with somebody, or there is nobody: only then is it acted on.
+    /// Whether the map was compared with a member, or there is no member: only then is it acted on.
     pub(crate) fn is_synced(&self) -> bool {
         self.synced
     }

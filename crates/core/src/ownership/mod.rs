@@ -40,7 +40,7 @@ pub(crate) struct Ownership {
     gossip_due: Moment,
     /// When the map is compared with the next member.
     compare_due: Moment,
-    /// Whether the map was compared with somebody, or there is nobody: only then is it acted on.
+    /// Whether the map was compared with a member, or there is no member: only then is it acted on.
     synced: bool,
     /// Owners that are no members, and since when.
     dead_since: BTreeMap<AccessPoint, Moment>,

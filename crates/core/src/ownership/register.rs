@@ -20,8 +20,8 @@ use std::{
     ops::Bound,
 };
 
-/// The shortest prefixes that may be claimed: registries give out nothing larger, and whoever could claim everything would be in
-/// the way of all that nobody has claimed yet.
+/// The shortest prefixes that may be claimed: registries give out nothing larger, and a member that could claim everything would be in
+/// the way of all that no member has claimed yet.
 const MIN_V4: u8 = 8;
 const MIN_V6: u8 = 12;
 
@@ -139,8 +139,8 @@ impl Register {
     }
 
     /// The claim that decides whose an address is: that to the longest subnet around it that was ever claimed. One that was released
-    /// still counts (nobody's for the moment, its next owner goes on where the last one stopped), or else the history of a small
-    /// subnet would begin anew at the owner of a large one whenever somebody leaves. Costs one look-up for each length in use.
+    /// still counts (without an owner for the moment, its next owner goes on where the last one stopped), or else the history of a small
+    /// subnet would begin anew at the owner of a large one whenever a member leaves. Costs one look-up for each length in use.
     pub fn around(&self, address: IpAddr) -> Option<&Claim> {
         self.longest(Subnet::around(address.to_canonical(), u8::MAX), true)
     }
@@ -313,14 +313,14 @@ mod tests {
     }
 
     #[test]
-    fn nobody_may_claim_more_than_a_registry_gives_out() {
+    fn no_member_may_claim_more_than_a_registry_gives_out() {
         let claimable = |text: &str| super::claimable(&text.parse().unwrap());
         assert!(claimable("9.0.0.0/8") && claimable("2a00::/12") && claimable("9.9.9.9/32"));
         assert!(!claimable("8.0.0.0/7") && !claimable("0.0.0.0/0") && !claimable("::/0") && !claimable("2000::/3"));
     }
 
     #[test]
-    fn a_released_subnet_is_nobodys_and_the_next_epoch_takes_it() {
+    fn a_released_subnet_has_no_owner_and_the_next_epoch_takes_it() {
         let mut register = Register::default();
         let (claim, proof) = made(1, 1, 1, Some(5), false);
         register.merge(claim.clone(), proof);

@@ -12,7 +12,7 @@ use nearcrawl_model::{
 const TURN: Millis = 10_000;
 
 impl Ownership {
-    /// The roster gave somebody up.
+    /// The roster gave a member up.
     pub(crate) fn dead(&mut self, now: Moment, gone: AccessPoint) {
         self.dead_since.insert(gone, now);
     }
@@ -42,7 +42,7 @@ impl Ownership {
                 self.dead_since.remove(&owner);
                 continue;
             }
-            // Somebody whom we never met died before our time, or is about to be met.
+            // An owner that we never met died before our time, or is about to be met.
             let patience = cx.settings.roster.dead_after;
             let since = *self.dead_since.entry(owner).or_insert(now.after(patience));
             claims.extend(self.successor_claims_to(cx, members, knowledge, &owner, since));
@@ -97,7 +97,7 @@ fn successor_claim(
     let timed = knowledge.measurements(&last.subnet).find(|(who, _)| *who == cx.me).map(|(_, rtt)| rtt);
     let answered = last.answers.iter().find(|answer| answer.prober == mine).map(|answer| answer.rtt_us);
     let rtt_us = timed.into_iter().chain(answered).min();
-    // Whoever released it said how far it has come to be from there.
+    // The owner that released it said how far it has come to be from there.
     let said = last.answers.iter().any(|answer| answer.prober == ShortId::from(last.owner));
     let before = last.rtt_us.filter(|_| !said).map(|rtt_us| Answer { rtt_us, prober: last.owner.into() });
     let mut answers: Vec<_> = last.answers.iter().copied().filter(|answer| answer.prober != mine).chain(before).collect();

@@ -45,7 +45,7 @@ fn a_claim_of_ours_is_told_when_it_is_stored_and_holds() {
     assert_eq!((ownership.stored(WriteId(write.0 + 1)), ownership.register.claim(&ours.subnet)), (None, None));
     let proof = ownership.stored(*write).unwrap().remove(0);
     assert!(ownership.merge(ours.clone(), proof.clone()).is_some());
-    assert_eq!(ownership.own_claim_holds(&mut cx, &members, &ours, proof.clone()), None, "nobody had it before");
+    assert_eq!(ownership.own_claim_holds(&mut cx, &members, &ours, proof.clone()), None, "no member had it before");
     ownership.tell_claims(&mut cx);
     let commands = cx.take_commands();
     assert!(matches!(&commands[..], [Command::Peers(PeerCommand::Publish(Gossip::Claims(told)))] if *told == [proof]));
@@ -77,8 +77,8 @@ fn only_what_was_awarded_in_company_is_watched() {
         ownership.is_watched(&ours.subnet)
     };
     assert!(awarded(&[OTHER], ClaimReason::Awarded));
-    assert!(!awarded(&[OTHER], ClaimReason::OwnSubnet), "nobody else can be chosen for it");
-    assert!(!awarded(&[], ClaimReason::Awarded), "there is nobody else");
+    assert!(!awarded(&[OTHER], ClaimReason::OwnSubnet), "no other member can be chosen for it");
+    assert!(!awarded(&[], ClaimReason::Awarded), "there is no other member");
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl JournalCopy {
 pub(crate) struct Found {
     /// The best copy of each host's journal so far.
     best: BTreeMap<Host, JournalCopy>,
-    /// Of the run before each of these, if somebody kept it.
+    /// Of the run before each of these, if a member kept it.
     previous: BTreeMap<Host, JournalCopy>,
 }
 
@@ -103,13 +103,13 @@ impl Found {
 /// A subnet that became ours and whose journals are being fetched or read.
 #[derive(Debug)]
 pub(super) struct Loading {
-    /// Members still asked for what they kept; whoever did not answer is asked again then.
+    /// Members still asked for what they kept; one that did not answer is asked again then.
     asked: BTreeMap<AccessPoint, Option<Moment>>,
     /// Whether anybody answered.
     heard: bool,
-    /// Whoever has not answered by then is not waited for; if nobody has, others are asked.
+    /// A member that has not answered by then is not waited for; if no member has, others are asked.
     until: Moment,
-    /// How often nobody had answered by then.
+    /// How often no member had answered by then.
     silences: u32,
     /// Whether our own store has been read.
     read: bool,
@@ -119,9 +119,9 @@ pub(super) struct Loading {
 /// What to do about a subnet whose replicas had time enough to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overdue {
-    /// Nobody is waited for any more: it begins with what was found, as soon as our own store is read.
+    /// No member is waited for any more: it begins with what was found, as soon as our own store is read.
     Begin,
-    /// Nobody answered: others are asked.
+    /// No member answered: others are asked.
     AskOthers,
 }
 
@@ -178,7 +178,7 @@ impl Loading {
         Some(Overdue::AskOthers)
     }
 
-    /// Nobody answered in time: these are asked now.
+    /// No member answered in time: these are asked now.
     pub(super) fn ask_instead(&mut self, now: Moment, others: &BTreeSet<AccessPoint>) {
         self.until = now.after(RECALL_PATIENCE);
         self.silences += 1;

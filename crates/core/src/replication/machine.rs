@@ -97,7 +97,7 @@ impl Replication {
         cx.commands.extend(self.replicas.orders().into_iter().map(|order| Command::Peers(PeerCommand::Copy(order))));
     }
 
-    /// Says who keeps copies of a journal of ours: the next stewards of its subnet, and whoever is to have it next.
+    /// Says who keeps copies of a journal of ours: the next stewards of its subnet, and the member that is to have it next.
     pub(crate) fn assign(&mut self, cx: &Context, members: &Membership, next_owner: Option<AccessPoint>, key: &JournalKey) {
         let stewards = members.stewards_of(&key.subnet).into_iter();
         let mut replicas: Vec<_> = stewards.filter(|steward| *steward != cx.me).take(REPLICAS).collect();

@@ -21,14 +21,14 @@ use std::collections::BTreeSet;
 const REPLICAS_ASKED: usize = 3;
 
 impl Replication {
-    /// A subnet became ours, or was ours at the last stop: its history first, from our own store and from whoever kept it.
+    /// A subnet became ours, or was ours at the last stop: its history first, from our own store and from the members that kept it.
     pub(crate) fn load(&mut self, cx: &mut Context, subnet: Subnet, asked: BTreeSet<AccessPoint>) {
         recover(cx, subnet, &asked);
         cx.commands.push_back(Command::Store(StoreCommand::Load(subnet)));
         self.loading.insert(subnet, Loading::new(cx.now.moment, asked));
     }
 
-    /// The same, from whoever should have kept it.
+    /// The same, from the members that should have kept it.
     pub(crate) fn load_from_replicas(&mut self, cx: &mut Context, members: &Membership, subnet: Subnet) {
         let replicas = likely_replicas(cx, members, &subnet);
         self.load(cx, subnet, replicas);
@@ -70,7 +70,7 @@ impl Replication {
         (begin, unheard)
     }
 
-    /// No replica of a subnet answered: asks whoever should have it by now.
+    /// No replica of a subnet answered: asks the members that should have it by now.
     pub(crate) fn ask_others(&mut self, cx: &mut Context, members: &Membership, subnet: Subnet) {
         let Some(loading) = self.loading.get_mut(&subnet) else { return };
         let others = likely_replicas(cx, members, &subnet);
@@ -78,7 +78,7 @@ impl Replication {
         recover(cx, subnet, &others);
     }
 
-    /// All that can be had of a subnet's journals; none as long as somebody is waited for. They are not being loaded any more then.
+    /// All that can be had of a subnet's journals; none as long as a member is waited for. They are not being loaded any more then.
     pub(crate) fn take_found(&mut self, subnet: &Subnet) -> Option<Found> {
         let complete = self.loading.get(subnet).is_some_and(Loading::is_complete);
         complete.then(|| self.loading.remove(subnet)).flatten().map(Loading::into_found)

@@ -178,7 +178,7 @@ mod tests {
         replicas.stored(&k, 5);
         assert_eq!(replicas.recorded(&k), 5);
         replicas.assign(&k, &[A, B]);
-        assert_eq!(replicas.recorded(&k), 0, "nobody else has it yet");
+        assert_eq!(replicas.recorded(&k), 0, "no other member has it yet");
         let orders = replicas.orders();
         assert_eq!(orders.len(), 2);
         assert_eq!(orders[0], CopyOrder { to: A, ranges: vec![(k.clone(), 0, 5)] });
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replica_with_somebody_elses_longer_history_does_not_count_for_more_than_was_sent() {
+    fn a_replica_with_another_owners_longer_history_does_not_count_for_more_than_was_sent() {
         let mut replicas = Replicas::default();
         let k = key("a.ke");
         replicas.assign(&k, &[A]);

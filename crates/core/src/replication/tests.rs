@@ -149,7 +149,7 @@ fn what_has_arrived_is_noted_for_the_run_that_named_it_and_for_no_other() {
 }
 
 #[test]
-fn whoever_is_to_have_a_subnet_next_is_a_replica_until_it_is_called_off() {
+fn the_next_owner_of_a_subnet_is_a_replica_until_the_hand_over_is_called_off() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
     let members = alone(&cx);
     replication.assign(&cx, &members, Some(A), &journal());
@@ -199,7 +199,7 @@ fn a_new_owner_begins_with_the_journal_of_the_latest_owner_even_if_it_is_shorter
     assert_eq!(replication.ask_again(&mut cx), (vec![], vec![]));
     assert!(matches!(&cx.take_commands()[..], [Command::Peers(PeerCommand::Recover { from, .. })] if *from == B));
     cx.now.moment = Moment(20_000);
-    assert_eq!(replication.ask_again(&mut cx), (vec![subnet()], vec![]), "one answered: nobody else is waited for");
+    assert_eq!(replication.ask_again(&mut cx), (vec![subnet()], vec![]), "one answered: no other member is waited for");
     let (copy, previous) = replication.take_found(&subnet()).unwrap().into_journals().next().unwrap();
     assert_eq!((copy.entries, previous.is_none()), (late, true));
     assert!(!replication.is_loading(&subnet()));
@@ -215,7 +215,7 @@ fn if_no_replica_answers_others_are_asked_instead_of_beginning_from_nothing() {
     assert_eq!(replication.ask_again(&mut cx), (vec![], vec![subnet()]));
     assert!(replication.take_found(&subnet()).is_none());
     replication.ask_others(&mut cx, &members, subnet());
-    let found = replication.take_found(&subnet()).expect("there is nobody else");
+    let found = replication.take_found(&subnet()).expect("there is no other member");
     assert_eq!(found.rest_after(ClaimReason::Awarded), None);
     assert_eq!(found.rest_after(ClaimReason::OwnerDead), Some(30_000), "the owner before may have asked a moment ago");
 }

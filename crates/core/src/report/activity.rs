@@ -11,7 +11,7 @@ use nearcrawl_model::{
 };
 use std::collections::BTreeSet;
 
-/// So long a start may take before people are told that nobody answers.
+/// So long a start may take before people are told that no member answers.
 const STARTING: Millis = 5_000;
 
 /// Under which class denied hosts are counted.
@@ -116,7 +116,7 @@ impl View<'_> {
         if !self.crawl.sites().is_empty() {
             return Activity::Done { next: self.next_run() };
         }
-        // A claim other than to an access point's own subnet was made because somebody named a server there.
+        // A claim other than to an access point's own subnet was made because a server was named there.
         let named = || self.ownership.register().all().map(|held| &held.claim).filter(|claim| claim.reason != ClaimReason::OwnSubnet);
         if named().any(|claim| claim.owner != self.context.me) {
             return Activity::NoServers { why: "no server named so far is in a subnet of this access point".to_owned() };

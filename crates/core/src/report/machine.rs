@@ -86,7 +86,7 @@ impl Report {
     }
 
     /// Brings the tally up to date and tells everybody what we hold and know. `load` is our load and price in thousandths; while the sums
-    /// are not `complete`, because the history of something that we hold is still being read, nobody may take them for exact.
+    /// are not `complete`, because the history of something that we hold is still being read, they must not be taken for exact.
     pub(crate) fn tell(
         &mut self,
         cx: &mut Context,

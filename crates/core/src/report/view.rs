@@ -173,7 +173,7 @@ impl<'a> View<'a> {
         self.ownership.register().claim(subnet)
     }
 
-    /// The claim that says whose an address is, as far as this access point knows; a released one says that it is nobody's for the moment.
+    /// The claim that says whose an address is, as far as this access point knows; a released one says that it has no owner for the moment.
     pub fn claim_around(&self, address: IpAddr) -> Option<&'a Claim> {
         self.ownership.register().around(address)
     }
@@ -198,7 +198,7 @@ impl<'a> View<'a> {
         self.migration.stage_of(subnet)
     }
 
-    /// Whether a subnet can be handed over to somebody now; the epoch of our claim to it.
+    /// Whether a subnet can be handed over to another member now; the epoch of our claim to it.
     ///
     /// # Errors
     ///

@@ -182,7 +182,7 @@ impl View<'_> {
             Some(claim) if claim.owner == self.context.me => {
                 format!("This access point crawls {name}, because it owns the subnet {subnet}.")
             }
-            Some(claim) => self.somebody(claim, name),
+            Some(claim) => self.other_owner(claim, name),
             None if self.delegation.rounds().is_running(subnet) => {
                 format!("Nobody crawls {name} yet: members are measuring their distance to its subnet {subnet}.")
             }
@@ -201,7 +201,7 @@ impl View<'_> {
         }
     }
 
-    fn somebody(&self, claim: &Claim, name: &str) -> String {
+    fn other_owner(&self, claim: &Claim, name: &str) -> String {
         let (owner, subnet) = (claim.owner.short(), claim.subnet);
         let state = match self.liveness(claim.owner) {
             Some(Liveness::Alive) => "details: run `nearcrawl why` on its machine",

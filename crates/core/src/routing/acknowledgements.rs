@@ -42,7 +42,7 @@ impl Acknowledgements {
         self.waiting.push(acknowledgement);
     }
 
-    /// Whether nobody waits.
+    /// Whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

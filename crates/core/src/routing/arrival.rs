@@ -29,7 +29,7 @@ const STEWARD_PATIENCE: Millis = 15_000;
 /// Where the URLs of a host may go now.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// To whoever owns this address.
+    /// To the member that owns this address.
     At(LocatedHost),
     /// Nowhere, for the host has no usable address: these URLs lead nowhere.
     Nowhere(Vec<Item>),
@@ -42,7 +42,7 @@ pub(crate) type Bound = BTreeMap<AccessPoint, Vec<LocatedHost>>;
 
 /// On the way out.
 impl Routing {
-    /// People named starting points: external links of nobody.
+    /// People named starting points: external links that no page named.
     pub(crate) fn seeds(&mut self, cx: &mut Context, urls: Vec<PageUrl>) {
         cx.counters.seeds += urls.len() as u64;
         for url in urls {
@@ -218,7 +218,7 @@ impl Routing {
 
 /// What came in, and what others read.
 impl Routing {
-    /// URLs that were handed to us are being recorded: whoever waits for that is answered then.
+    /// URLs that were handed to us are being recorded: the member that waits for that is answered then.
     pub(crate) fn await_recording(&mut self, acknowledgement: Acknowledgement) {
         self.acknowledgements.push(acknowledgement);
     }
@@ -236,7 +236,7 @@ impl Routing {
         delivered
     }
 
-    /// Whether nobody waits for what they handed over to be recorded.
+    /// Whether no sender waits for what it handed over to be recorded.
     pub(crate) fn all_acknowledged(&self) -> bool {
         self.acknowledgements.is_empty()
     }

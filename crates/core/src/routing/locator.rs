@@ -38,7 +38,7 @@ pub enum Lookup {
     Nowhere(ResolveError),
     /// Its last look-up failed for the moment; it is not repeated before then.
     Later(ResolveError, Moment),
-    /// Nothing; somebody must be asked.
+    /// Nothing; it must be looked up.
     Unknown,
 }
 
@@ -116,7 +116,7 @@ impl Locator {
         due
     }
 
-    /// Nobody answered: the next [`Locator::should_ask`] may ask again at once.
+    /// No member answered: the next [`Locator::should_ask`] may ask again at once.
     pub fn unasked(&mut self, host: &Host) {
         self.asked.remove(host);
     }

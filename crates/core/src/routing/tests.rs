@@ -1,4 +1,4 @@
-//! Does every URL get to its owner, and does whoever handed one over hear of it?
+//! Does every URL get to its owner, and does the sender hear when one was taken in?
 
 use super::{
     Routing,

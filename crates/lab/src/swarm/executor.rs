@@ -119,7 +119,7 @@ impl World {
     fn tell_peers(&mut self, who: AccessPoint, command: PeerCommand) {
         match command {
             PeerCommand::Ask { to, question, request } => {
-                let waiting = (question != QuestionId::NOBODY).then_some(Waiting::Crawler { question });
+                let waiting = (question != QuestionId::NO_ANSWER).then_some(Waiting::Crawler { question });
                 self.ask(who, to, request, waiting);
             }
             PeerCommand::Answer { ticket, response } => self.answer(who, ticket, response),

@@ -130,7 +130,7 @@ fn finish(world: &mut World, truth: &Truth, limit: Millis) -> SwarmResults {
     agreed(world).expect("it has just been")
 }
 
-/// No two contacts with one address overlapped or came too soon, whoever made them.
+/// No two contacts with one address overlapped or came too soon, whichever member made them.
 #[track_caller]
 fn assert_polite(world: &World) {
     let close = world.ledger.too_close(MIN_DELAY, 10);
@@ -172,7 +172,7 @@ fn assert_one_owner_each(world: &World) {
     for subnet in subnets(world) {
         let owners = world.owners_of(&subnet);
         assert_eq!(owners.len(), 1, "{subnet} by whom one asks: {owners:?}");
-        assert!(owners.is_subset(&running), "{subnet} is held by somebody who does not run, or by nobody: {owners:?}");
+        assert!(owners.is_subset(&running), "{subnet} is held by a member that does not run, or by none: {owners:?}");
     }
 }
 

@@ -452,7 +452,7 @@ mod tests {
         assert!(delays(false).iter().collect::<BTreeSet<_>>().len() > 5, "they differ");
     }
 
-    /// Whoever changes what swarms do on purpose prints these anew and says so in the commit; a rebuilding leaves them alone.
+    /// A commit that changes what swarms do on purpose prints these anew and says so in the commit; a rebuilding leaves them alone.
     #[test]
     fn a_swarm_does_what_it_did_in_0_1_0() {
         let recorded = [

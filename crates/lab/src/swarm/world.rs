@@ -479,7 +479,7 @@ impl World {
         let Some(node) = self.nodes.get_mut(&who) else { return };
         if node.life != life || node.crawler.is_none() {
             if let SimEventKind::Asked { from, life, wire, class, .. } = kind {
-                // Nobody listens there any more: the asker is told so by its own machine.
+                // The process has ended: the asker is told so by its own machine.
                 self.schedule_for_life(from, life, 20, SimEventKind::Answered { wire, from: who, class, response: None });
             }
             return;

@@ -211,7 +211,7 @@ fn an_allowed_range_opens_itself_and_nothing_else() {
     assert_eq!(policy.check_ip(ip("127.11.0.1")), Err(Loopback));
     assert_eq!(policy.check_ip(ip("::1")), Err(Loopback));
     assert_eq!(policy.check_ip(ip("10.0.0.1")), Err(Private));
-    assert_eq!(policy.check_ip(ip("64:ff9b::127.10.3.4")), Err(Loopback), "a tunnel ends at somebody else's loopback");
+    assert_eq!(policy.check_ip(ip("64:ff9b::127.10.3.4")), Err(Loopback), "a tunnel ends at another network's loopback");
     assert_eq!(policy.check(SocketAddr::new(ip("127.10.3.4"), 22)), Err(Port(22)), "an open range opens no port");
 }
 

@@ -28,7 +28,7 @@ impl Host {
     }
 
     /// Whether this host is `ancestor` or one of its subdomains, on a label boundary (LL-4, LL-20). Addresses have no
-    /// subdomains, and a public suffix (`co.ke`, `blogspot.com`) is nobody's ancestor but its own.
+    /// subdomains, and a public suffix (`co.ke`, `blogspot.com`) is no host's ancestor but its own.
     pub fn is_within(&self, ancestor: &Host) -> bool {
         if self == ancestor {
             return true;
@@ -63,8 +63,8 @@ impl Host {
         self == tree || self.without_www() == *tree
     }
 
-    /// The part that somebody registered (`a.b.co.ke` → `b.co.ke`); none for an address and for a public suffix.
-    /// Under a zone that nobody has heard of, the last label is the public suffix.
+    /// The registered part (`a.b.co.ke` → `b.co.ke`); none for an address and for a public suffix.
+    /// Under an unknown zone, the last label is the public suffix.
     pub fn registrable(&self) -> Option<&str> {
         if self.address().is_some() { None } else { psl::domain_str(&self.0) }
     }

@@ -159,7 +159,7 @@ fn relative(base: &PageUrl, mut reference: &str, into: &mut String) -> Option<Re
     append(Head { text: &base.as_str()[..path_start + folder.len()], host_end: base.host_end(), path_start }, reference, into)
 }
 
-/// Puts `rest` behind `head`, if every byte of it stays what it is; nobody follows a fragment. `rest` stands where a path segment begins,
+/// Puts `rest` behind `head`, if every byte of it stays what it is; fragments are not followed. `rest` stands where a path segment begins,
 /// or begins with the slash of one.
 fn append(head: Head<'_>, mut rest: &str, into: &mut String) -> Option<Result<Parts, UrlError>> {
     let bytes = rest.as_bytes();

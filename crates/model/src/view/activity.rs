@@ -45,7 +45,7 @@ pub enum Activity {
         /// Servers whose page budget is used up.
         servers: u64,
     },
-    /// Nobody ever named a URL.
+    /// No URL was ever named.
     NothingSeeded,
     /// URLs were named, but no server of them is crawled here.
     NoServers {
@@ -59,7 +59,7 @@ pub enum Activity {
     },
     /// Other members exist, but none answers.
     NoPeersReachable,
-    /// Cut off from the swarm: it stopped so that nobody is visited twice.
+    /// Cut off from the swarm: it stopped so that no server is visited twice.
     Fenced {
         /// The reason, as the end of a sentence, like `2 of 5 members answer`.
         why: String,

@@ -275,7 +275,7 @@ pub struct OwnershipView {
     /// Why the owner could claim it: `own-subnet`, `awarded`, `owner-dead`, `released`.
     #[schema(value_type = String)]
     pub reason: ClaimReason,
-    /// The second nearest, which takes over first; none if nobody else measured.
+    /// The second nearest, which takes over first; none if no other member measured.
     #[schema(value_type = Option<String>)]
     pub runner_up: Option<AccessPoint>,
     /// Whether the owner has released it since.
@@ -440,6 +440,6 @@ mod tests {
             {"access_point": owner.to_string(), "rtt_ms": 8.2},
             {"access_point": other.to_string(), "rtt_ms": 9.1},
         ]);
-        assert_eq!(json["measurements"], measured, "the nearest first, by full ids, and nobody who is not known");
+        assert_eq!(json["measurements"], measured, "the nearest first, by full ids, and none that is not known");
     }
 }

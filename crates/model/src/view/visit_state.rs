@@ -14,7 +14,7 @@ pub enum VisitState {
     Reading,
     /// The URL waits for its turn.
     Waiting,
-    /// The URL does not wait: it was asked for or set aside in this run, or nobody named it.
+    /// The URL does not wait: it was asked for or set aside in this run, or was not named.
     NotWaiting,
     /// The host's run goes on.
     Running,

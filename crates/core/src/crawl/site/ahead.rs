@@ -1,8 +1,8 @@
 //! Which page may be asked for while the last one is still being read? The next in line, if that page can change nothing about it.
 //!
-//! What a page names waits behind everything of its own level, so whoever is next on that level or above stays next. What else is decided by
-//! what came before (the budget, the yield, the scripts that were met) must allow it whatever the page turns out to say. So a site is
-//! crawled in the same order, and to the same end, whether its pages are read before the next is asked for or meanwhile.
+//! What a page names waits behind everything of its own level, so the one that is next on that level or above stays next. What else is
+//! decided by what came before (the budget, the yield, the scripts that were met) must allow it whatever the page turns out to say. So
+//! a site is crawled in the same order, and to the same end, whether its pages are read before the next is asked for or meanwhile.
 
 use super::{Site, SiteRules, frontier::Waiting};
 use nearcrawl_model::{

@@ -90,7 +90,7 @@ pub struct Frontier {
     far: Far,
     /// URLs that wait far back and are about to come forward.
     rising: BTreeSet<Fingerprint>,
-    /// Texts of URLs that went far back as they were entered, until somebody sets them aside.
+    /// Texts of URLs that went far back as they were entered, until they are set aside.
     texts: Vec<(Fingerprint, String)>,
 }
 
@@ -168,7 +168,7 @@ impl Frontier {
         self.line.remove(at).map(|(_, near)| near)
     }
 
-    /// Leaves at most `most` URLs near, and gives the texts of those that go far back with their fingerprints: somebody has to
+    /// Leaves at most `most` URLs near, and gives the texts of those that go far back with their fingerprints: the caller has to
     /// keep them. Nothing moves before twice as many are near, so that they go in batches.
     pub fn set_aside(&mut self, most: usize) -> Vec<(Fingerprint, String)> {
         if self.line.len() > most.saturating_mul(2) {

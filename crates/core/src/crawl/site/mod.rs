@@ -365,7 +365,7 @@ impl Site {
             return Next::Nothing;
         }
         let Some(waiting) = self.frontier.first() else { return Next::Nothing };
-        // Starting URLs are what somebody asked for, whatever they bring.
+        // Starting URLs are what was asked for, whatever they bring.
         if waiting.level > 0 && self.yields.too_little(&waiting.url, rules.price, key) {
             return Next::Skip(waiting.url.clone(), SkipReason::Yield);
         }

@@ -360,7 +360,7 @@ fn external_urls_hosts_and_domains_are_counted_once_each_in_scope_or_not() {
     let record = replay(key.clone(), SiteNumber(1), &entries, &rules(), &KEY).unwrap().site.record;
     // far.example, b.ke, news.b.ke, shop.b.co.ke, 9.1.1.1 and c.ke; the address belongs to no domain.
     assert_eq!((record.external_urls, record.external_hosts, record.external_domains), (9, 6, 4));
-    // With many, whoever reads the journal comes to the same estimate, and it never falls.
+    // With many, every member that reads the journal comes to the same estimate, and it never falls.
     let mut site = replay(key.clone(), SiteNumber(1), &entries, &rules(), &KEY).unwrap().site;
     for number in 0..2_000 {
         let path = format!("/far/{number}");

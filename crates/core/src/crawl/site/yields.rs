@@ -9,7 +9,7 @@
 //! A branch that names hosts which the site has named before looks outward, too: every such link tells of its rate, and what part of the links
 //! name a new host is told by the whole site. Only what stands on page after page, as in a menu, tells nothing.
 //!
-//! Everything follows from the journal, so whoever reads it back decides alike.
+//! Everything follows from the journal, so every member that reads it back decides alike.
 
 use nearcrawl_model::{
     fingerprint::{Fingerprint, FingerprintKey},

@@ -22,7 +22,7 @@ pub enum BrokenChain {
     /// One does not come after the one before it.
     #[error("receipt {0} does not follow the one before it")]
     OutOfSequence(usize),
-    /// One is by nobody who is a member.
+    /// One is by a prober that is no member.
     #[error("receipt {0} is by no member")]
     Stranger(usize),
     /// Two are by the same member.

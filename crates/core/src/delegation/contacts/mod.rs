@@ -1,8 +1,8 @@
 //! May this subnet be contacted by one more probe? A book of all contacts that this access point made or was shown, kept for thirty
 //! days, restarts included.
 //!
-//! Whoever asks us shows the receipts of the probes that came before. So one who is honest cannot exceed the subnet's budget even by
-//! mistake, and one who hides receipts is stopped by each member by itself: none probes a subnet twice in thirty days, none passes
+//! The member that asks us shows the receipts of the probes that came before. So one who is honest cannot exceed the subnet's budget even
+//! by mistake, and one who hides receipts is stopped by each member by itself: none probes a subnet twice in thirty days, none passes
 //! the budget by what it knows, and none accepts receipts that leave out or contradict what it has seen.
 //!
 //! Windows are wall time, because they outlast a start of the machine. A clock that is set forward by a month forgets; one that is
@@ -149,7 +149,7 @@ impl Contacts {
         Ok(())
     }
 
-    /// The chain as it is now, checked before: whoever asks us next has to show it.
+    /// The chain as it is now, checked before: the member that asks us next has to show it.
     pub fn extended(&mut self, subnet: Subnet, chain: &Chain, signed: &[SignedReceipt], now: WallTime) {
         self.note(subnet, chain, now);
         let entry = self.entries.entry(subnet).or_default();

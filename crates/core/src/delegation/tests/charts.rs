@@ -49,6 +49,6 @@ fn a_probe_is_worth_what_it_can_still_change() {
     // A third knows by its answer where it is, too, but is never nearest itself; so is one whose answer says nothing.
     let open = guesses(&[(0.5, &[10.0, 100.0, 60.0]), (0.5, &[100.0, 10.0, 60.0])]);
     assert_ne!(open.most_worth(f32::INFINITY).unwrap().column, 2);
-    // Somebody has answered already, and is nearer than any of these can be.
+    // A member has answered already, and is nearer than any of these can be.
     assert!(open.most_worth(5.0).unwrap().gain_ms < 0.01);
 }

@@ -46,7 +46,7 @@ fn play(hierarchy: &Hierarchy, holders: &[(&str, u8)], wanted: &str, live: &[(u8
             }
         }
     }
-    panic!("somebody was asked twice: {asked:?}");
+    panic!("a member was asked twice: {asked:?}");
 }
 
 #[test]
@@ -76,8 +76,8 @@ fn candidates_come_from_the_country_then_from_the_world_then_those_who_hold_noth
     let holders = [("10.4.0.0/24", 4), ("10.1.0.0/24", 2), ("10.2.0.0/24", 1), ("10.1.1.0/24", 2)];
     let live = [(1, Some(120)), (2, Some(110)), (4, Some(100)), (9, Some(90))];
     let played = play(&world(), &holders, "10.3.0.0/24", &live);
-    assert_eq!(played.asked, [2, 1, 4, 9], "in the order of addresses, nobody twice");
-    assert_eq!((played.verdict.owner, played.verdict.rtt_us), (member(9), Some(90_000)), "nobody is under the threshold: the lowest");
+    assert_eq!(played.asked, [2, 1, 4, 9], "in the order of addresses, no member twice");
+    assert_eq!((played.verdict.owner, played.verdict.rtt_us), (member(9), Some(90_000)), "no member is under the threshold: the lowest");
     // The first one under it ends the search.
     let live = [(1, Some(30)), (2, Some(110)), (4, Some(1)), (9, Some(1))];
     let played = play(&world(), &holders, "10.3.0.0/24", &live);
@@ -99,7 +99,7 @@ fn who_is_away_is_passed_over_and_who_does_not_answer_too() {
 fn the_dead_get_nothing_whatever_they_answered() {
     let (world, delegated) = (world(), Delegated::default());
     let mut search = IpMicra::new(subnet("10.3.0.0/24"), THRESHOLD_US);
-    // Answers of a search before this one: the nearest is dead by now, the next best, too, and nobody else has been asked.
+    // Answers of a search before this one: the nearest is dead by now, the next best, too, and no other member has been asked.
     search.answer(member(7), Some(1_000));
     search.answer(member(2), Some(90_000));
     search.answer(member(8), Some(60_000));

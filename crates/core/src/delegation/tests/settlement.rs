@@ -124,7 +124,7 @@ impl Played {
         self.cx.take_commands().into_iter().filter(|command| !matches!(command, Command::Store(_))).collect()
     }
 
-    /// A claim of somebody holds.
+    /// A claim of a member holds.
     fn claimed(&mut self, number: u8, claimed: Subnet) {
         let key = Context::of_test(number).key;
         let owner = AccessPoint(key.verifying_key().to_bytes());
@@ -179,7 +179,7 @@ fn target() -> ProbeTarget {
 }
 
 #[test]
-fn whoever_is_alone_gets_the_subnet_without_a_probe() {
+fn a_member_that_is_alone_gets_the_subnet_without_a_probe() {
     let mut played = Played::new(1);
     let standing = played.with(|delegation, cx, others| delegation.find_owner_for(cx, others, target()));
     assert_eq!((standing, played.wanted().len()), (None, 0));
@@ -246,7 +246,7 @@ fn a_receipt_that_says_something_else_than_its_prober_is_not_believed() {
 }
 
 #[test]
-fn an_award_that_nobody_claims_is_repeated_and_then_the_search_begins_anew() {
+fn an_award_without_a_claim_is_repeated_and_then_the_search_begins_anew() {
     let (mut played, first) = Played::awarded_to_the_other();
     for _ in 1..4 {
         played.pass(10_000);

@@ -33,7 +33,7 @@ impl Council {
         self.minds.get_mut(&member(number)).unwrap()
     }
 
-    /// Everybody says what it vouches for, then acts, a few times. `finds` says what somebody finds in an edition.
+    /// Everybody says what it vouches for, then acts, a few times. `finds` says what a member finds in an edition.
     fn talk(&mut self, finds: impl Fn(AccessPoint, Edition) -> Found) {
         let settled: BTreeSet<_> = self.minds.keys().copied().collect();
         let live: Vec<_> = settled.iter().copied().collect();
@@ -73,7 +73,7 @@ fn one_member_with_a_newer_plausible_edition_brings_it_to_all() {
 }
 
 #[test]
-fn what_most_find_doubtful_is_used_by_nobody_and_what_is_broken_neither() {
+fn what_most_find_doubtful_is_used_by_no_member_and_what_is_broken_neither() {
     for found in [Found::Doubtful, Found::Unusable] {
         let mut council = Council::of(5);
         council.mind(1).propose(NEW);
@@ -83,7 +83,7 @@ fn what_most_find_doubtful_is_used_by_nobody_and_what_is_broken_neither() {
         council.mind(3).propose(NEW);
         council.talk(|_, _| found);
         let follows = if found == Found::Doubtful { NEW } else { OLD };
-        assert_eq!(council.used(), [NEW, NEW, NEW, follows, follows], "most vouch; what is broken is used by nobody all the same");
+        assert_eq!(council.used(), [NEW, NEW, NEW, follows, follows], "most vouch; what is broken is used by no member all the same");
     }
 }
 
@@ -98,7 +98,7 @@ fn who_is_pinned_neither_follows_nor_counts_for_the_new() {
 }
 
 #[test]
-fn nobody_follows_a_stranger_into_the_future_or_in_small_steps_or_without_a_date() {
+fn no_member_follows_a_stranger_into_the_future_or_in_small_steps_or_without_a_date() {
     let (future, soon, dateless) =
         (Edition { hash: [9; 32], built: 20_270_601 }, Edition { hash: [8; 32], built: 20_260_420 }, Edition { hash: [7; 32], built: 0 });
     for edition in [future, soon, dateless] {
@@ -110,7 +110,7 @@ fn nobody_follows_a_stranger_into_the_future_or_in_small_steps_or_without_a_date
 }
 
 #[test]
-fn whoever_was_away_for_a_year_takes_what_most_vouch_for_though_it_doubts_it() {
+fn a_member_that_was_away_for_a_year_takes_what_most_vouch_for_though_it_doubts_it() {
     let mut council = Council::of(4);
     for number in 1..=3 {
         council.mind(number).propose(NEW);
@@ -165,7 +165,7 @@ fn many_who_say_that_they_have_it_do_not_hide_the_one_who_does() {
 }
 
 #[test]
-fn who_names_one_after_another_that_does_not_exist_keeps_nobody_from_the_right_one() {
+fn a_member_that_names_one_after_another_that_does_not_exist_keeps_no_other_from_the_right_one() {
     let mut mind = Editions::new(member(1), OLD, OLD, false);
     let members = [1, 2, 3, 4, 5].map(member);
     let settled = members.into();

@@ -6,7 +6,8 @@
 //! so. The next owner claims it at the following epoch and begins where the journals end.
 //!
 //! The one point at which the owner changes is the claim. Before the release is durable everything can be called off; after it the
-//! swarm's rule for released subnets holds, whoever dies: the heirs take over in their turns, and the previous owner is one of them.
+//! swarm's rule for released subnets holds, whichever member dies: the heirs take over in their turns, and the previous owner is one of
+//! them.
 //!
 //! * `outgoing`: the present owner's side; `incoming`: the next owner's side
 //! * `surroundings`: what a hand-over reads of other machines

@@ -30,7 +30,7 @@ const MAX_ROWS_LACKING: u64 = 500;
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     under_way: BTreeMap<Subnet, HandOver>,
-    /// Subnets that we released for somebody, and the epoch of the release, until somebody claims them.
+    /// Subnets that we released for a member, and the epoch of the release, until a member claims them.
     released: BTreeMap<Subnet, u64>,
 }
 
@@ -107,14 +107,14 @@ impl Outgoing {
         stage.or_else(|| self.released.contains_key(subnet).then_some(Stage::Given))
     }
 
-    /// Whether a subnet can be handed over to somebody now; the epoch of our claim to it.
+    /// Whether a subnet can be handed over to another member now; the epoch of our claim to it.
     pub(crate) fn may_move(&self, cx: &Context, around: &Surroundings<'_>, subnet: &Subnet, to: &AccessPoint) -> Result<u64, Immovable> {
         let claim = around.own_claim(cx, subnet).ok_or(Immovable::NotOurs)?;
         if claim.reason == ClaimReason::OwnSubnet {
             return Err(Immovable::OwnNetwork);
         }
         if *to == cx.me || !around.membership.live().contains(to) {
-            return Err(Immovable::NobodyThere);
+            return Err(Immovable::ReceiverNotAlive);
         }
         let epoch = around.movable_epoch(cx, subnet).ok_or(Immovable::Unsettled)?;
         if self.under_way.len() >= MAX_OUTGOING || self.under_way.contains_key(subnet) {
@@ -158,7 +158,7 @@ impl Outgoing {
         cx.ask(to, Pending::Offer { subnet }, Request::Offer { subnet, epoch });
     }
 
-    /// Whoever we offered a subnet to answered, or did not. Whether it stays therefore.
+    /// The member that we offered a subnet to answered, or did not. Whether it stays therefore.
     #[must_use]
     pub(crate) fn answered(&mut self, cx: &mut Context, subnet: Subnet, from: AccessPoint, answer: Option<Response>) -> bool {
         let offered = |hand_over: &&mut HandOver| hand_over.to == from && hand_over.stage == Stage::Offered;
@@ -206,14 +206,14 @@ impl Outgoing {
         cx.signal(Signal::Claim(vec![Claim { released: true, runner_up: Some(hand_over.to), answers, ..claim }]));
     }
 
-    /// The release of a subnet of ours is durable and holds: whoever it is for is told at once.
+    /// The release of a subnet of ours is durable and holds: the member that it is for is told at once.
     pub(crate) fn release_stored(&mut self, cx: &mut Context, subnet: Subnet, release: SignedClaim) {
         if let Some(HandOver { to, epoch, .. }) = self.under_way.remove(&subnet) {
             cx.counters.moves_made += 1;
             self.released.insert(subnet, epoch);
             cx.commands.push_back(Command::Peers(PeerCommand::Ask {
                 to,
-                question: QuestionId::NOBODY,
+                question: QuestionId::NO_ANSWER,
                 request: Request::TakeOver(release),
             }));
         }

@@ -34,7 +34,7 @@ pub enum Stage {
 /// Why a subnet cannot be handed over now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Immovable {
-    /// It is another's, or nobody's.
+    /// It is another's, or has no owner.
     #[error("this access point does not own it; `nearcrawl why` names the owner, which can hand it over")]
     NotOurs,
     /// One's own network is one's own (IPMicra §4.1).
@@ -42,7 +42,7 @@ pub enum Immovable {
     OwnNetwork,
     /// The one who should have it is not alive, or it is ourselves.
     #[error("the receiver is not another member that is alive; `nearcrawl members` lists them")]
-    NobodyThere,
+    ReceiverNotAlive,
     /// Its history is being read, its claim is being watched, or nothing is fetched at the moment.
     #[error("its journal is being read, its claim is new, or nothing is fetched at the moment; try again in half a minute")]
     Unsettled,

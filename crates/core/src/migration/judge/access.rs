@@ -11,7 +11,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Counts a request, if it says something of how quick the subnet is: that nobody listens there does not, that nobody answers does.
+    /// Counts a request, if it says something of how quick the subnet is: a closed port does not, a missing answer does.
     /// Returns for how many microseconds it counts.
     pub(super) fn add(&mut self, report: &FetchReport) -> f64 {
         if let FetchOutcome::Failed(failure) = &report.outcome

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// How often an access point's load is looked at, in ticks: once a minute.
 const LOAD_EVERY: u64 = 600;
 
-/// Whoever is busy for less than this share of its time is not loaded at all: then only nearness counts.
+/// A member that is busy for less than this share of its time is not loaded at all: then only nearness counts.
 const UNLOADED: f64 = 0.5;
 
 /// The load of this access point.

@@ -116,7 +116,7 @@ impl Judge {
         }
     }
 
-    /// Whoever we wanted to have a subnet would not, or could not.
+    /// The member that we wanted to have a subnet would not, or could not.
     pub(crate) fn refused(&mut self, subnet: &Subnet, by: AccessPoint) {
         if let Some(watched) = self.watched.get_mut(subnet) {
             watched.refused_by(by);

@@ -157,7 +157,7 @@ impl Watched {
         (access.us_per_request() - least).max(0.0) + self.service_us.unwrap_or(0.0)
     }
 
-    /// Whoever we wanted to have it would not, or could not.
+    /// The member that we wanted to have it would not, or could not.
     pub(super) fn refused_by(&mut self, who: AccessPoint) {
         self.case.refused(who);
     }

@@ -72,7 +72,7 @@ impl Played {
         }
     }
 
-    /// Somebody's claim holds.
+    /// A member's claim holds.
     fn holds(&mut self, claim: Claim, ours: bool) {
         let proof = SignedClaim::sign(&claim, if ours { &self.cx.key } else { &self.other.key });
         assert!(self.ownership.merge(claim.clone(), proof).is_some());
@@ -145,8 +145,8 @@ fn only_what_is_ours_and_settled_is_offered_and_only_so_much_at_a_time() {
     let mut played = Played::owning(1..=4);
     let (me, to) = (played.cx.me, played.other.me);
     assert_eq!(played.may_move(9, to), Err(Immovable::NotOurs));
-    assert_eq!(played.may_move(1, me), Err(Immovable::NobodyThere));
-    assert_eq!(played.may_move(1, Context::of_test(3).me), Err(Immovable::NobodyThere));
+    assert_eq!(played.may_move(1, me), Err(Immovable::ReceiverNotAlive));
+    assert_eq!(played.may_move(1, Context::of_test(3).me), Err(Immovable::ReceiverNotAlive));
     played.holds(Claim { reason: ClaimReason::OwnSubnet, ..claim(&played.cx, subnet(5), 1) }, true);
     assert_eq!(played.may_move(5, to), Err(Immovable::OwnNetwork));
     played.held_back = true;
@@ -203,7 +203,7 @@ fn a_release_that_another_claim_beats_ends_its_hand_over() {
     let signals = played.step(100);
     assert!(matches!(signals.as_slice(), [Signal::HandOverCalledOff(_)]), "{signals:?}");
     assert_eq!((played.migration.stage_of(&subnet(1)), played.migration.under_way()), (None, (0, 0)));
-    assert_eq!((2..=3).map(|number| played.propose(number, to).len()).sum::<usize>(), MAX_OUTGOING, "it stands in nobody's way");
+    assert_eq!((2..=3).map(|number| played.propose(number, to).len()).sum::<usize>(), MAX_OUTGOING, "it stands in no one's way");
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn an_access_is_judged_when_it_is_complete_and_says_nothing_of_servers_that_are_
     for _ in 0..20 {
         fetch(&mut played, FetchOutcome::Failed(FetchError::ConnectionRefused));
     }
-    assert_eq!(played.cx.counters.accesses_judged, 0, "that nobody listens says nothing of the way");
+    assert_eq!(played.cx.counters.accesses_judged, 0, "a closed port says nothing of the way");
     let told: Vec<_> = (0..16).flat_map(|_| fetch(&mut played, FetchOutcome::Status(404))).collect();
     assert_eq!(played.cx.counters.accesses_judged, 1);
     assert!(matches!(told.as_slice(), [Signal::WayMeasured { rtt_us: 40_000, .. }]), "{told:?}");

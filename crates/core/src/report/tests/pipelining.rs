@@ -56,7 +56,7 @@ fn a_server_that_needs_no_rest_has_one_page_read_and_one_on_its_way_and_no_more(
 }
 
 #[test]
-fn whoever_must_rest_is_left_alone_while_its_page_is_read() {
+fn a_server_that_must_rest_is_left_alone_while_its_page_is_read() {
     let mut played = first_of_three(1_000);
     played.lands();
     played.pass(5_000);

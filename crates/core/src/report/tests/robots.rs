@@ -36,7 +36,7 @@ impl Played {
         self.next_request(at_most).map(|(_, url, address)| (url, address))
     }
 
-    /// Whatever else is asked for meanwhile is not there (a subnet that nobody owns gets an owner by naming a host in it, which is
+    /// Whatever else is asked for meanwhile is not there (a subnet without an owner gets an owner by naming a host in it, which is
     /// then crawled); says whom the request for this URL goes to, and answers it.
     fn others_until(&mut self, wanted: &str, outcome: Option<FetchOutcome>) -> Option<String> {
         for _ in 0..20 {
@@ -67,7 +67,7 @@ fn asked(url: &str, address: &str) -> Option<(String, String)> {
 fn a_robots_txt_at_another_host_of_ours_holds_for_the_first() {
     let mut played = Played::alone();
     played.seed("http://a.ke/secret/x");
-    // The same subnet, then one that is nobody's yet, and last the same address.
+    // The same subnet, then one without an owner, and last the same address.
     played.names.insert(host("www.a.ke"), "9.0.1.1".parse().unwrap());
     for (from, address, to) in [
         ("http://a.ke/robots.txt", "9.0.1.1", moved("http://b.ke/robots.txt")),

@@ -73,7 +73,7 @@ fn a_spent_budget_is_said_and_ends_the_work() {
 }
 
 #[test]
-fn nobody_reachable_is_said_after_a_moment_and_not_at_once() {
+fn no_member_reachable_is_said_after_a_moment_and_not_at_once() {
     let joining = Settings { joins: true, ..settings() };
     for (settings, remembered) in [(joining, &[][..]), (settings(), &[2, 3, 4, 5][..])] {
         let mut played = Played::new(settings, remembered);

@@ -96,7 +96,7 @@ fn anything(seed: u64) {
     }
     let results = finish(&mut world, &truth, 30 * MINUTE);
     assert_totals(&results, &truth);
-    // Until SWIM notices a partition both sides may probe for owners of the same subnet; nobody fetches from it before that.
+    // Until SWIM notices a partition both sides may probe for owners of the same subnet; no member fetches from it before that.
     world.ledger.contacts.retain(|contact| contact.purpose != Purpose::Probe);
     assert_polite(&world);
     assert_one_owner_each(&world);

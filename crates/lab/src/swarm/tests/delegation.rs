@@ -70,7 +70,7 @@ fn after_a_death_who_measured_a_subnet_takes_it_without_a_probe() {
     let held = |who| before.values().filter(|claim| claim.owner == who && !claim.answers.is_empty()).count();
     let victim = (1..PLACES.len()).max_by_key(|number| held(world.member(*number))).unwrap();
     let dead = world.member(victim);
-    assert!(held(dead) > 0, "somebody owns what others measured too");
+    assert!(held(dead) > 0, "a member owns what others measured too");
     world.kill(victim);
     world.run(2 * MINUTE);
     assert_one_owner_each(&world);
@@ -90,7 +90,7 @@ fn after_a_death_who_measured_a_subnet_takes_it_without_a_probe() {
             deputies += 1;
         }
     }
-    assert_eq!(world.ledger.probes(), probes, "nobody was probed");
+    assert_eq!(world.ledger.probes(), probes, "no server was probed");
     let counted: u64 = alive.values().map(|number| delegation(&world, *number).takeovers_without_probe).sum();
     assert!(counted >= deputies && deputies > 0, "{counted} counted, {deputies} seen");
 }
@@ -134,7 +134,7 @@ fn a_lying_steward_gets_fewer_than_fifteen_contacts_out_of_eleven_honest_members
     assert!(most <= 11, "{most} contacts with one address: each honest member makes one in thirty days, restarts or not");
     let declined = delegation(&world, 0).declined;
     for why in ["the requester is no steward of the subnet", "the receipts leave out probes that were made"] {
-        let somebody = (0..11).any(|number| delegation(&world, number).declined.contains_key(why));
-        assert!(somebody, "{why}: {declined:?}");
+        let any_member = (0..11).any(|number| delegation(&world, number).declined.contains_key(why));
+        assert!(any_member, "{why}: {declined:?}");
     }
 }

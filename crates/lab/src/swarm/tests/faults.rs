@@ -69,7 +69,7 @@ fn two_killed_one_after_the_other_lose_nothing_either() {
 }
 
 #[test]
-fn whoever_is_back_in_time_moves_nothing() {
+fn a_member_that_is_back_in_time_moves_nothing() {
     for (seed, away) in [(1, 500), (2, 10_000), (3, 30_000)] {
         let (mut world, truth) = crawling(seed, &PLACES, 20_000);
         let victim = 2;
@@ -92,7 +92,7 @@ fn whoever_is_back_in_time_moves_nothing() {
 }
 
 #[test]
-fn whoever_is_back_too_late_gives_way_to_its_successors() {
+fn a_member_that_is_back_too_late_gives_way_to_its_successors() {
     for (seed, away) in [(1, 50_000), (2, 60_000), (3, 70_000), (4, 200_000)] {
         let (mut world, truth) = crawling(seed, &PLACES, 15_000 + seed * 2_000);
         let victim = 3;
@@ -118,7 +118,7 @@ fn whoever_is_back_too_late_gives_way_to_its_successors() {
 }
 
 #[test]
-fn whoever_leaves_hands_everything_over_with_its_history() {
+fn a_member_that_leaves_hands_everything_over_with_its_history() {
     for (seed, after) in [(1, 3_000), (2, 15_000), (3, 25_000), (4, 120_000)] {
         let (mut world, truth) = crawling(seed, &PLACES, after);
         let leaver = 2;
@@ -139,7 +139,7 @@ fn whoever_leaves_hands_everything_over_with_its_history() {
 }
 
 #[test]
-fn whoever_stops_for_a_while_finishes_what_is_under_way_and_comes_back_to_it() {
+fn a_member_that_stops_for_a_while_finishes_what_is_under_way_and_comes_back_to_it() {
     for seed in 1..4 {
         let (mut world, truth) = crawling(seed, &PLACES, 18_000);
         let who = world.member(1);
@@ -196,7 +196,7 @@ fn the_smaller_part_fences_itself_before_the_greater_takes_over_and_one_owner_re
 }
 
 #[test]
-fn of_two_both_go_on_with_what_they_own_and_nobody_takes_over_for_ten_minutes() {
+fn of_two_both_go_on_with_what_they_own_and_neither_takes_over_for_ten_minutes() {
     let (mut world, truth) = crawling(1, &[20, 80], 30_000);
     let mine = holdings(&world);
     world.split(&[&[0], &[1]]);
@@ -265,7 +265,7 @@ fn lost_gossip_and_lost_questions_only_delay() {
 }
 
 #[test]
-fn what_people_named_to_somebody_who_leaves_at_once_is_not_forgotten() {
+fn what_people_named_to_a_member_that_leaves_at_once_is_not_forgotten() {
     for seed in 1..4 {
         let (mut world, truth) = swarm(seed, &PLACES, &SHAPE, settings(4));
         world.run(MINUTE);

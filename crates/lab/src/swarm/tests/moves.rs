@@ -1,4 +1,4 @@
-//! A subnet goes to another owner while it is crawled: is nothing lost, asked twice or left alone, whoever dies on the way?
+//! A subnet goes to another owner while it is crawled: is nothing lost, asked twice or left alone, whichever member dies on the way?
 
 use super::*;
 use nearcrawl_core::migration::handover::Stage;
@@ -58,7 +58,7 @@ fn a_moved_subnet_goes_on_where_it_stood_and_nothing_is_asked_twice() {
         assert!(world.run_up_to(20_000, |world| the_move.owner(world, from) != Some(from)), "it is released");
         let released = world.now();
         assert!(world.run_up_to(20_000, |world| the_move.owner(world, to) == Some(to)), "it is claimed");
-        assert!(world.now().since(released) < 1_000, "nobody's for {} ms", world.now().since(released));
+        assert!(world.now().since(released) < 1_000, "without an owner for {} ms", world.now().since(released));
         let claim = world.crawler(to).unwrap().view().claim_of(&subnet).unwrap();
         assert_eq!((claim.reason, claim.epoch), (ClaimReason::Moved, 2));
         let results = finish(&mut world, &truth, 20 * MINUTE);
@@ -109,7 +109,7 @@ fn kill_at((name, reached): &Step, seed: u64, sender: bool, receiver: bool, back
 }
 
 #[test]
-fn whoever_dies_at_whatever_step_nothing_recorded_is_lost_or_fetched_again() {
+fn whichever_member_dies_at_whatever_step_nothing_recorded_is_lost_or_fetched_again() {
     for (number, step) in STEPS.iter().enumerate() {
         for (sender, receiver) in [(true, false), (false, true), (true, true)] {
             for back_after in [None, Some(4_000)] {
@@ -128,7 +128,7 @@ fn mean_access(world: &World, since: nearcrawl_model::time::Moment) -> f64 {
 }
 
 #[test]
-fn whoever_is_far_all_at_once_gives_what_it_has_to_the_near_and_the_swarm_is_quick_again() {
+fn a_member_that_is_far_all_at_once_gives_what_it_has_to_the_near_and_the_swarm_is_quick_again() {
     for rule in [Rule::Nearcrawl, Rule::None] {
         let mut settings = settings(12);
         settings.migration = MigrationSettings { rule, requests_per_access: 6, ..MigrationSettings::default() };
@@ -168,7 +168,7 @@ fn whoever_is_far_all_at_once_gives_what_it_has_to_the_near_and_the_swarm_is_qui
 }
 
 #[test]
-fn whoever_is_too_busy_gives_work_to_those_who_are_not_and_all_is_done_sooner() {
+fn a_member_that_is_too_busy_gives_work_to_those_that_are_not_and_all_is_done_sooner() {
     let crawl = |rule| {
         let mut settings = settings(12);
         settings.migration = MigrationSettings { rule, requests_per_access: 6, ..MigrationSettings::default() };

@@ -1,4 +1,4 @@
-//! Of a large registered subnet, is each part somebody's of its own? And does everybody agree whose, whatever their policies?
+//! Of a large registered subnet, has each part an owner of its own? And do all agree which, whatever their policies?
 
 use super::{
     versions::{around, assert_agreed_on_owners},
@@ -53,7 +53,7 @@ fn mixed(number: usize) -> Policy {
 fn claim(world: &World, address: IpAddr) -> (Subnet, usize) {
     let claims = around(world, address);
     assert_eq!(claims.len(), 1, "{address}: {claims:?}");
-    let (subnet, owner, released) = claims.first().cloned().flatten().unwrap_or_else(|| panic!("{address} is nobody's"));
+    let (subnet, owner, released) = claims.first().cloned().flatten().unwrap_or_else(|| panic!("{address} has no owner"));
     assert!(!released, "{address} was given back");
     (subnet, (0..PLACES.len()).find(|number| world.member(*number) == owner).unwrap())
 }
@@ -157,7 +157,7 @@ fn who_owns_a_large_subnet_as_a_whole_keeps_it_when_the_policy_changes() {
     assert!(world.run_until(5 * MINUTE, fetched("http://later.test/")), "the later page");
     world.run(MINUTE);
     assert_eq!(claim(&world, "20.0.99.1".parse().unwrap()), before, "no part is given away just for being one");
-    assert_eq!(world.ledger.probes(), probes, "and nobody is probed for it");
+    assert_eq!(world.ledger.probes(), probes, "and no server is probed for it");
     for number in 0..PLACES.len() {
         assert_eq!(claim(&world, [30, 0, number as u8, 1].into()).0.length(), 16, "homes that were claimed as a whole stay so");
     }

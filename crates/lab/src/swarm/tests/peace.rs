@@ -17,7 +17,7 @@ fn one_alone_crawls_a_web_of_three_hosts_to_the_end() {
         let robots = world.ledger.contacts.iter().filter(|contact| matches!(contact.purpose, Purpose::Robots(_))).count();
         assert_eq!(robots, 3, "one robots.txt for each host");
         assert_eq!(results.summary.total.requests, world.ledger.requests());
-        assert_eq!(world.ledger.probes(), 0, "who is alone has nobody to compare with");
+        assert_eq!(world.ledger.probes(), 0, "who is alone has no member to compare with");
     }
 }
 
@@ -39,12 +39,12 @@ fn five_fetch_forty_servers_once_and_politely_and_all_tell_the_same() {
                 *counts.entry((contact.by, world.config.hierarchy.subnet_of(contact.address))).or_default() += 1;
                 counts
             });
-        assert!(once.values().all(|count| *count == 1), "nobody probes a subnet twice: {once:?}");
+        assert!(once.values().all(|count| *count == 1), "no member probes a subnet twice: {once:?}");
         println!("seed {seed}: the nearest owns {near} of {} subnets, {} probes", all.len(), world.ledger.probes());
     }
 }
 
-/// Whether nobody has a shorter way to the subnet than its owner.
+/// Whether no member has a shorter way to the subnet than its owner.
 fn nearest_owns(world: &World, subnet: &Subnet) -> bool {
     let distances: Vec<_> =
         world.running().into_iter().map(|n| (world.round_trip_us(world.member(n), subnet.first()), world.member(n))).collect();

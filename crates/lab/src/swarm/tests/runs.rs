@@ -272,7 +272,7 @@ fn what_changed_is_counted_exactly_across_a_kill_between_the_runs_and_in_the_sec
 }
 
 #[test]
-fn whoever_takes_over_in_the_second_run_knows_what_the_first_one_knew() {
+fn a_successor_in_the_second_run_knows_what_the_first_one_knew() {
     changed_web(2, &[10, 50, 90], |world| {
         let some = |world: &World| {
             let theirs = world.crawler(1).unwrap().view().servers(None, 1_000).servers;

@@ -176,7 +176,7 @@ fn delegations_survive_a_new_hierarchy_without_a_probe_or_a_message() {
 }
 
 #[test]
-fn a_subnet_that_only_the_new_hierarchy_knows_is_settled_by_whoever_owns_the_one_around_it() {
+fn a_subnet_that_only_the_new_hierarchy_knows_is_settled_by_the_owner_of_the_one_around_it() {
     let only = |prefixes: &[&str]| {
         let mut builder = Builder::new();
         for prefix in prefixes.iter().copied().chain(["30.0.0.0/24", "30.0.1.0/24", "30.0.2.0/24"]) {

@@ -45,9 +45,9 @@ fn our_group_or_else_everybodys() {
     let ours = Robots::parse(file.as_bytes(), "nearcrawl");
     assert!(ours.allows("/all") && !ours.allows("/ours") && !ours.allows("/more"));
     assert_eq!(ours.crawl_delay(), Some(2500));
-    let somebodys = Robots::parse(file.as_bytes(), "somebody");
-    assert!(!somebodys.allows("/all") && somebodys.allows("/ours"));
-    assert_eq!(somebodys.crawl_delay(), Some(7000));
+    let another = Robots::parse(file.as_bytes(), "somebody");
+    assert!(!another.allows("/all") && another.allows("/ours"));
+    assert_eq!(another.crawl_delay(), Some(7000));
     assert!(allows("User-agent: nearcrawler\nDisallow: /", "/"));
     assert_eq!(Robots::parse(b"User-agent: *\nCrawl-delay: 1e300", "x").crawl_delay(), Some(Millis::MAX));
     assert_eq!(Robots::parse(b"User-agent: *\nCrawl-delay: NaN", "x").crawl_delay(), None);
