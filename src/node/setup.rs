@@ -26,6 +26,7 @@ use nearcrawl_core::{
     crawler::{Crawler, Identity, Settings},
     delegation::Policy,
     membership::{RosterConfig, SwimConfig},
+    routing::locator::MAX_LOOKUPS,
 };
 use nearcrawl_hierarchy::{Builder, Format, FurtherPrefix, Hierarchy, ReadError, RoutedUse, WORLD, with_further};
 use nearcrawl_model::{address::AddressPolicy, claim::SignedClaim, fingerprint::FingerprintKey, time::Now, url::Host};
@@ -277,6 +278,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
         home_port: config.delegation.home_port,
         max_parallel_rounds: config.delegation.max_parallel_rounds as usize,
         contacts_per_subnet: config.delegation.max_contacts_per_subnet,
+        max_lookups: MAX_LOOKUPS,
         revisit: millis(crawl.revisit),
         max_waiting: crawl.max_waiting_urls as usize,
         max_in_memory: MAX_NEAR,

@@ -8,8 +8,9 @@ use super::{
     keyfile, persisted_state, setup,
 };
 use nearcrawl_core::{
-    crawler::Crawler,
+    crawler::{Crawler, Settings},
     event::{Command, Event},
+    routing::locator::MAX_LOOKUPS_ALONE,
 };
 use nearcrawl_model::{fetch::ResolveError, record::ServerRecord, summary::Summary, url::PageUrl, view::ProgressView};
 use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
@@ -55,7 +56,7 @@ pub async fn crawl(mut config: Config, urls: Vec<PageUrl>, mut show: impl FnMut(
     let secrets = setup::new_secrets()?;
     let web = setup::web_clients(&config, secrets.fingerprint_key)?;
     let (mut executor, mut inbox) = Executor::new(web, config.delegation.probe, store, None);
-    let settings = setup::settings(&config, false);
+    let settings = Settings { max_lookups: MAX_LOOKUPS_ALONE, ..setup::settings(&config, false) };
     let mut crawler = setup::crawler(&identity, &persisted, secrets, Vec::new(), settings, hierarchy, clock::now());
     crawler.handle(clock::now(), Event::Seeds(urls));
     let crawled = until_done(&mut crawler, &mut executor, &mut inbox, &mut show).await;

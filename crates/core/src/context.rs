@@ -105,6 +105,7 @@ impl Context {
                 home_port: None,
                 max_parallel_rounds: 4,
                 contacts_per_subnet: 15,
+                max_lookups: crate::routing::locator::MAX_LOOKUPS,
                 revisit: 7 * 86_400_000,
                 max_waiting: 1_000_000,
                 max_in_memory: 1_000,

@@ -29,6 +29,8 @@ pub struct Settings {
     pub max_parallel_rounds: usize,
     /// Contacts by probes that one subnet may get from the swarm in thirty days, as far as this access point knows.
     pub contacts_per_subnet: u32,
+    /// Look-ups of a host that may fail for the moment, one after another, before it counts as one without an address.
+    pub max_lookups: u32,
     /// When a tree is visited again after its run began.
     pub revisit: Millis,
     /// URLs that may wait here, all sites together.

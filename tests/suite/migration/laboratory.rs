@@ -7,6 +7,7 @@ use nearcrawl_core::{
     delegation::Policy,
     membership::{RosterConfig, SwimConfig},
     migration::judge::{MigrationSettings, Rule},
+    routing::locator::MAX_LOOKUPS,
 };
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_lab::swarm::ledger::Purpose;
@@ -65,6 +66,7 @@ fn settings(rule: Rule) -> Settings {
         home_port: None,
         max_parallel_rounds: 8,
         contacts_per_subnet: 15,
+        max_lookups: MAX_LOOKUPS,
         revisit: 3_600_000,
         max_waiting: 1_000_000,
         max_in_memory: 100_000,

@@ -68,6 +68,7 @@ fn settings() -> Settings {
         home_port: None,
         max_parallel_rounds: 4,
         contacts_per_subnet: 15,
+        max_lookups: crate::routing::locator::MAX_LOOKUPS,
         revisit: REVISIT,
         max_waiting: 1_000_000,
         max_in_memory: 1_000,

@@ -185,7 +185,7 @@ impl Routing {
         if answer == Err(ResolveError::ForbiddenAddress) {
             cx.refuse("addresses that may not be contacted");
         }
-        let (waiting, stands) = self.locator.resolved(host, answer.clone(), cx.now.moment);
+        let (waiting, stands) = self.locator.resolved(host, answer.clone(), cx.now.moment, cx.settings.max_lookups);
         match &answer {
             Err(failure) if stands => *cx.counters.unresolved.entry(*failure).or_default() += 1,
             Err(_) => cx.counters.lookups_repeated += 1,
@@ -202,7 +202,7 @@ impl Routing {
     pub(crate) fn located(&mut self, cx: &mut Context, host: &Host, answer: Result<LocatedHost, ResolveError>) -> bool {
         let fits = answer.as_ref().map_or(true, |located| located.host == *host);
         if fits {
-            self.locator.learn(host, answer, cx.now.moment);
+            self.locator.learn(host, answer, cx.now.moment, cx.settings.max_lookups);
             self.outbox.wake(host);
         } else {
             cx.refuse("answers that do not match the request");

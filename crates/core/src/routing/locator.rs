@@ -4,7 +4,7 @@
 //! all. So the steward resolves once, and everybody uses its answer for as long as the pin holds.
 //!
 //! A look-up that fails for the moment ([`ResolveError::is_transient`]) says nothing of the name: it is repeated after a pause, which
-//! doubles each time. After [`MAX_LOOKUPS`] failures the host counts as one without an address.
+//! doubles each time. After as many failures as the settings allow, the host counts as one without an address.
 
 use nearcrawl_model::{
     fetch::{LocatedHost, ResolveError},
@@ -20,8 +20,12 @@ pub const MAX_PINS: usize = 200_000;
 /// How long a failure is believed.
 const FAILURE_HOLDS: Millis = 300_000;
 
-/// Look-ups of one host that may fail for the moment, one after another, before it counts as one without an address: ten minutes.
+/// Look-ups of one host that may fail for the moment, one after another, before a daemon takes it for one without an address: ten
+/// minutes pass between the first and the last.
 pub const MAX_LOOKUPS: u32 = 8;
+
+/// The same in a crawl without a swarm, where people wait for its end: 15 s.
+pub const MAX_LOOKUPS_ALONE: u32 = 3;
 
 /// The pause after the first look-up that failed for the moment; it doubles with each further one, up to [`FAILURE_HOLDS`].
 const LOOK_UP_AGAIN: Millis = 5_000;
@@ -50,13 +54,8 @@ struct Pin {
     until: Moment,
     /// How many look-ups in a row have failed for the moment.
     failures: u32,
-}
-
-impl Pin {
     /// Whether it failed for the moment and is to be repeated.
-    fn is_repeated(&self) -> bool {
-        (1..MAX_LOOKUPS).contains(&self.failures)
-    }
+    is_repeated: bool,
 }
 
 /// Pins, and the steward's duty of making them.
@@ -78,14 +77,15 @@ impl Locator {
         let Some(pin) = self.pins.get(host).filter(|pin| pin.until > now) else { return Lookup::Unknown };
         match &pin.answer {
             Ok(located) => Lookup::At(LocatedHost { valid_for: pin.until.since(now), ..located.clone() }),
-            Err(failure) if pin.is_repeated() => Lookup::Later(*failure, pin.until),
+            Err(failure) if pin.is_repeated => Lookup::Later(*failure, pin.until),
             Err(failure) => Lookup::Nowhere(*failure),
         }
     }
 
     /// Notes an answer. Beyond [`MAX_PINS`] expired pins go first, then the whole memory: pins can be asked for again.
-    /// Returns whether it stands: not if the look-up failed for the moment and is to be repeated.
-    pub fn learn(&mut self, host: &Host, answer: Result<LocatedHost, ResolveError>, now: Moment) -> bool {
+    /// Returns whether it stands: not if the look-up failed for the moment and is to be repeated, which is done if fewer than
+    /// `max_lookups` have failed.
+    pub fn learn(&mut self, host: &Host, answer: Result<LocatedHost, ResolveError>, now: Moment, max_lookups: u32) -> bool {
         if self.pins.len() >= MAX_PINS {
             self.pins.retain(|_, pin| pin.until > now);
             if self.pins.len() >= MAX_PINS {
@@ -94,17 +94,18 @@ impl Locator {
         }
         let before = self.pins.get(host).map_or(0, |pin| pin.failures);
         let transient = answer.as_ref().is_err_and(|failure| failure.is_transient());
-        let failures = if transient { (before + 1).min(MAX_LOOKUPS) } else { 0 };
+        let failures = if transient { (before + 1).min(max_lookups) } else { 0 };
         let holds = match &answer {
             Ok(located) => located.valid_for,
-            Err(_) if transient => (LOOK_UP_AGAIN << (failures - 1)).min(FAILURE_HOLDS),
+            Err(_) if transient && failures < max_lookups => {
+                (LOOK_UP_AGAIN << failures.saturating_sub(1).min(MAX_LOOKUPS)).min(FAILURE_HOLDS)
+            }
             Err(_) => FAILURE_HOLDS,
         };
-        let pin = Pin { answer, until: now.after(holds), failures };
-        let stands = !pin.is_repeated();
+        let is_repeated = transient && failures < max_lookups;
         self.asked.remove(host);
-        self.pins.insert(host.clone(), pin);
-        stands
+        self.pins.insert(host.clone(), Pin { answer, until: now.after(holds), failures, is_repeated });
+        !is_repeated
     }
 
     /// Whether to ask the steward now: true at most once in `patience`.
@@ -143,9 +144,15 @@ impl Locator {
     }
 
     /// Steward: a look-up ended. Returns the tickets of those who wait for it, and whether the answer stands, as [`Locator::learn`] says.
-    pub fn resolved(&mut self, host: &Host, answer: Result<LocatedHost, ResolveError>, now: Moment) -> (Vec<Ticket>, bool) {
+    pub fn resolved(
+        &mut self,
+        host: &Host,
+        answer: Result<LocatedHost, ResolveError>,
+        now: Moment,
+        max_lookups: u32,
+    ) -> (Vec<Ticket>, bool) {
         self.resolving.remove(host);
-        let stands = self.learn(host, answer, now);
+        let stands = self.learn(host, answer, now, max_lookups);
         (self.waiting.remove(host).unwrap_or_default(), stands)
     }
 
@@ -190,7 +197,7 @@ mod tests {
         locator.resolve(&a, Some(Ticket(8)));
         locator.resolve(&a, None);
         assert_eq!((locator.next_lookup(), locator.next_lookup()), (Some(a.clone()), None));
-        assert_eq!(locator.resolved(&a, Ok(located("a.ke", 1000)), Moment(0)), (vec![Ticket(7), Ticket(8)], true));
+        assert_eq!(locator.resolved(&a, Ok(located("a.ke", 1000)), Moment(0), MAX_LOOKUPS), (vec![Ticket(7), Ticket(8)], true));
         assert_eq!(locator.lookup(&a, Moment(400)), Lookup::At(located("a.ke", 600)));
         assert_eq!(locator.lookup(&a, Moment(1000)), Lookup::Unknown);
     }
@@ -202,7 +209,7 @@ mod tests {
         let (mut now, mut pauses) = (Moment(0), Vec::new());
         for number in 0.. {
             let failure = failure[number % 3];
-            let stands = locator.learn(&a, Err(failure), now);
+            let stands = locator.learn(&a, Err(failure), now, MAX_LOOKUPS);
             match locator.lookup(&a, now) {
                 Lookup::Later(told, at) if !stands && told == failure => {
                     pauses.push(at.since(now));
@@ -215,9 +222,9 @@ mod tests {
         }
         assert_eq!(pauses, [5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000]);
         now = now.after(FAILURE_HOLDS);
-        assert!(locator.learn(&a, Err(ResolveError::TimedOut), now), "no pauses anew for a host that was given up");
-        assert!(locator.learn(&a, Ok(located("a.ke", 1_000)), now));
-        assert!(!locator.learn(&a, Err(ResolveError::TimedOut), now.after(1_000)), "an answer begins the count anew");
+        assert!(locator.learn(&a, Err(ResolveError::TimedOut), now, MAX_LOOKUPS), "no pauses anew for a host that was given up");
+        assert!(locator.learn(&a, Ok(located("a.ke", 1_000)), now, MAX_LOOKUPS));
+        assert!(!locator.learn(&a, Err(ResolveError::TimedOut), now.after(1_000), MAX_LOOKUPS), "an answer begins the count anew");
     }
 
     #[test]
@@ -227,7 +234,7 @@ mod tests {
         assert!(locator.should_ask(&a, Moment(0), 100));
         assert!(!locator.should_ask(&a, Moment(99), 100));
         assert!(locator.should_ask(&a, Moment(100), 100));
-        locator.learn(&a, Err(ResolveError::NoSuchName), Moment(100));
+        locator.learn(&a, Err(ResolveError::NoSuchName), Moment(100), MAX_LOOKUPS);
         assert_eq!(locator.lookup(&a, Moment(101)), Lookup::Nowhere(ResolveError::NoSuchName));
     }
 }

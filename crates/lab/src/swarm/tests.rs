@@ -20,6 +20,7 @@ use nearcrawl_core::{
     delegation::Policy,
     membership::{RosterConfig, SwimConfig},
     migration::judge::{MigrationSettings, Rule},
+    routing::locator::MAX_LOOKUPS,
 };
 use nearcrawl_hierarchy::{Builder, FurtherPrefix, Hierarchy};
 use nearcrawl_model::{
@@ -54,6 +55,7 @@ fn settings(depth: u8) -> Settings {
         home_port: None,
         max_parallel_rounds: 8,
         contacts_per_subnet: 15,
+        max_lookups: MAX_LOOKUPS,
         revisit: 7 * 86_400_000,
         max_waiting: 1_000_000,
         // So few that every test has URLs waiting far back.

@@ -14,6 +14,7 @@ use nearcrawl_core::{
     event::Event,
     membership::{RosterConfig, SwimConfig},
     migration::judge::{MigrationSettings, Rule},
+    routing::locator::MAX_LOOKUPS,
 };
 use nearcrawl_hierarchy::{Builder, FurtherPrefix, Hierarchy};
 use nearcrawl_model::{
@@ -286,6 +287,7 @@ fn settings(faults: Faults) -> Settings {
         home_port: None,
         max_parallel_rounds: 8,
         contacts_per_subnet: 15,
+        max_lookups: MAX_LOOKUPS,
         // So often that there are several runs within an hour.
         revisit: 15 * MINUTE,
         max_waiting: 1_000_000,
