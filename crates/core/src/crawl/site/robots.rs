@@ -12,6 +12,9 @@ use matcher::{Literals, Wildcards};
 use nearcrawl_model::{fetch::FetchError, time::Millis};
 use std::borrow::Cow;
 
+/// The product token of the program, whatever an access point calls itself.
+pub const PROGRAM_TOKEN: &str = "nearcrawl";
+
 /// The rules of one robots.txt for one crawler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Robots {
@@ -66,8 +69,21 @@ pub fn verdict(answer: Result<(u16, &[u8]), FetchError>, product_token: &str) ->
 impl Robots {
     /// Reads the rules of a robots.txt that apply to the crawler with this product token: those of all groups that name it,
     /// or else those of all groups for `*`. Never fails: what is not a rule is skipped.
+    ///
+    /// What is said to [`PROGRAM_TOKEN`] holds for every access point, whatever its operator calls it: of the groups that name the own
+    /// token only the Disallows are added to it.
     pub fn parse(body: &[u8], product_token: &str) -> Robots {
-        let group = parser::parse(body, product_token);
+        let mut group = parser::parse(body, product_token);
+        if !product_token.eq_ignore_ascii_case(PROGRAM_TOKEN) {
+            let program = parser::parse(body, PROGRAM_TOKEN);
+            if program.named {
+                let own = std::mem::replace(&mut group, program);
+                if own.named {
+                    group.rules.extend(own.rules.into_iter().filter(|rule| !rule.allow));
+                    group.crawl_delay = group.crawl_delay.max(own.crawl_delay);
+                }
+            }
+        }
         let mut robots = Robots::allow_all();
         robots.crawl_delay = group.crawl_delay;
         let (mut allow, mut disallow) = (Vec::new(), Vec::new());

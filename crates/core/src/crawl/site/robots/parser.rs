@@ -23,6 +23,8 @@ pub(super) struct Group<'a> {
     pub rules: Vec<Rule<'a>>,
     /// The longest that was asked for.
     pub crawl_delay: Option<Millis>,
+    /// Whether a group names this crawler.
+    pub named: bool,
 }
 
 impl Group<'_> {
@@ -44,7 +46,6 @@ enum Line<'a> {
 /// Reads the file's lines and keeps those for `product_token`.
 pub(super) fn parse<'a>(body: &'a [u8], product_token: &str) -> Group<'a> {
     let (mut ours, mut everybodys) = (Group::default(), Group::default());
-    let mut named = false;
     // Whom the group being read is for, and whether its list of user agents may still grow.
     let (mut for_us, mut for_all, mut listing) = (false, false, false);
     for line in lines(body) {
@@ -56,7 +57,8 @@ pub(super) fn parse<'a>(body: &'a [u8], product_token: &str) -> Group<'a> {
                 if is_everybody(agent) {
                     for_all = true;
                 } else if is_token(agent, product_token) {
-                    (for_us, named) = (true, true);
+                    for_us = true;
+                    ours.named = true;
                 }
             }
             Line::Rule(rule) => {
@@ -81,7 +83,7 @@ pub(super) fn parse<'a>(body: &'a [u8], product_token: &str) -> Group<'a> {
             Line::Other => {}
         }
     }
-    if named { ours } else { everybodys }
+    if ours.named { ours } else { everybodys }
 }
 
 /// The lines of the file, however they end; at most [`MAX_ROBOTS`] bytes of it.

@@ -46,11 +46,33 @@ fn our_group_or_else_everybodys() {
     assert!(ours.allows("/all") && !ours.allows("/ours") && !ours.allows("/more"));
     assert_eq!(ours.crawl_delay(), Some(2500));
     let another = Robots::parse(file.as_bytes(), "somebody");
-    assert!(!another.allows("/all") && another.allows("/ours"));
-    assert_eq!(another.crawl_delay(), Some(7000));
+    assert!(another.allows("/all") && !another.allows("/ours"), "what is said to nearcrawl is said to every access point");
+    assert_eq!(another.crawl_delay(), Some(2500));
+    let nobody = Robots::parse(b"user-agent: *\ndisallow: /all\n\nUser-agent: other\nDisallow: /ours", "somebody");
+    assert!(!nobody.allows("/all") && nobody.allows("/ours"));
     assert!(allows("User-agent: nearcrawler\nDisallow: /", "/"));
     assert_eq!(Robots::parse(b"User-agent: *\nCrawl-delay: 1e300", "x").crawl_delay(), Some(Millis::MAX));
     assert_eq!(Robots::parse(b"User-agent: *\nCrawl-delay: NaN", "x").crawl_delay(), None);
+}
+
+#[test]
+fn what_is_said_to_the_program_holds_under_every_name() {
+    let no = "User-agent: nearcrawl\nDisallow: /\n";
+    for file in [
+        no.to_owned(),
+        format!("{no}\nUser-agent: *\nAllow: /\n"),
+        format!("{no}\nUser-agent: museumbot\nAllow: /\n"),
+        format!("User-agent: museumbot\nAllow: /\n\n{no}"),
+    ] {
+        assert!(!Robots::parse(file.as_bytes(), "museumbot").allows("/a"), "{file}");
+    }
+    let both = "User-agent: nearcrawl\nDisallow: /private\n\nUser-agent: museumbot\nDisallow: /tmp\nCrawl-delay: 7\n";
+    let rules = Robots::parse(both.as_bytes(), "museumbot");
+    assert_eq!(["/a", "/private", "/tmp"].map(|path| rules.allows(path)), [true, false, false]);
+    assert_eq!(rules.crawl_delay(), Some(7_000));
+    let own = "User-agent: museumbot\nAllow: /a\nDisallow: /\n";
+    assert!(Robots::parse(own.as_bytes(), "museumbot").allows("/a"), "who does not speak of the program speaks of the own name");
+    assert!(Robots::parse(own.as_bytes(), "nearcrawl").allows("/b"));
 }
 
 #[test]
