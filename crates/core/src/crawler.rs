@@ -23,6 +23,7 @@ use crate::{
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
+    claim::MAX_EPOCH,
     ids::Ticket,
     message::Response,
     summary::Summary,
@@ -99,7 +100,10 @@ impl Crawler {
         };
         crawler.delegation.wake(&crawler.context, &identity.contacts);
         for proof in identity.claims {
-            if let Ok(claim) = proof.read() {
+            // A store may hold claims that an earlier version accepted and this one refuses.
+            if let Ok(claim) = proof.read()
+                && claim.epoch <= MAX_EPOCH
+            {
                 crawler.hold(claim, proof);
             }
         }

@@ -4,6 +4,7 @@
 //! said and when the server was last asked, without asking the server again.
 
 use super::{
+    claim::MAX_EPOCH,
     evaluation::Evaluation,
     fetch::FetchError,
     fingerprint::Fingerprint,
@@ -255,6 +256,52 @@ pub enum JournalEntry {
         /// How long it took, in microseconds; 0 if the page is the version that the run before evaluated.
         took_us: u32,
     },
+}
+
+/// The longest time a request can have taken, in milliseconds: a day. Far beyond every configurable limit.
+const MAX_TOOK: Millis = 86_400_000;
+
+/// The most bytes that one visit can have moved: a tebibyte.
+const MAX_BYTES: u64 = 1 << 40;
+
+/// The deepest level that a row can name: one below the deepest that is fetched.
+const MAX_LEVEL: u8 = 64;
+
+/// The most redirects that a row can name.
+const MAX_HOPS: u8 = 16;
+
+impl JournalKey {
+    /// Whether an honest owner can have written such a journal; there is always a run after it.
+    pub fn is_plausible(&self) -> bool {
+        self.run < u32::MAX
+    }
+}
+
+impl JournalEntry {
+    /// Whether an honest owner can have written this. Journals come from other members, too, and what they say is added up: numbers within
+    /// these limits cannot overflow the sums.
+    pub fn is_plausible(&self) -> bool {
+        let plausible = |urls: &[(PageUrl, u8, u8)]| urls.iter().all(|(_, level, hops)| *level <= MAX_LEVEL && *hops <= MAX_HOPS);
+        match self {
+            JournalEntry::Admitted { urls } | JournalEntry::Reopened { urls } => plausible(urls),
+            JournalEntry::Raised { urls, visited } => plausible(urls) && visited.iter().all(|(_, level)| *level <= MAX_LEVEL),
+            JournalEntry::Robots { took, .. } => *took <= MAX_TOOK,
+            JournalEntry::Visited { level, took, bytes, found, .. } => {
+                *level <= MAX_LEVEL && *took <= MAX_TOOK && *bytes <= MAX_BYTES && plausible(found)
+            }
+            JournalEntry::Kept { level, size, .. } => *level <= MAX_LEVEL && *size <= MAX_BYTES,
+            JournalEntry::Follows { run, pages } => *run < u32::MAX && *pages <= MAX_BYTES,
+            JournalEntry::TakenOver { epoch } => *epoch <= MAX_EPOCH,
+            JournalEntry::Opened { .. }
+            | JournalEntry::Skipped { .. }
+            | JournalEntry::Forwarded { .. }
+            | JournalEntry::Resumed { .. }
+            | JournalEntry::Started { .. }
+            | JournalEntry::Beyond { .. }
+            | JournalEntry::OwnershipHistory(_)
+            | JournalEntry::Evaluated { .. } => true,
+        }
+    }
 }
 
 /// Why a URL was set aside.

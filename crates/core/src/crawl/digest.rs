@@ -75,7 +75,7 @@ impl Reading {
             FetchOutcome::Page { status, page: mut facts } => {
                 (validators, content) = (std::mem::take(&mut facts.validators), facts.content);
                 evaluated = facts.evaluation.take();
-                (outcome_of(status, &facts), followed(facts), page.level + 1, 0)
+                (outcome_of(status, &facts), followed(facts), page.level.saturating_add(1), 0)
             }
             // What the page asks of robots is asked still.
             FetchOutcome::NotModified { validators: now, no_index, no_follow } => {
@@ -85,9 +85,11 @@ impl Reading {
                 validators = was.map_or(now.clone(), |was| now.or(&was.validators));
                 let (no_index, no_follow) = (no_index || before_index, no_follow || before_follow);
                 let facts = PageFacts { links: same_links, no_index, no_follow, ..PageFacts::default() };
-                (outcome_of(304, &facts), followed(facts), page.level + 1, 0)
+                (outcome_of(304, &facts), followed(facts), page.level.saturating_add(1), 0)
             }
-            FetchOutcome::Redirect { status, to } => (VisitOutcome::Redirect(status), Links::from_iter([to]), page.level, page.hops + 1),
+            FetchOutcome::Redirect { status, to } => {
+                (VisitOutcome::Redirect(status), Links::from_iter([to]), page.level, page.hops.saturating_add(1))
+            }
             FetchOutcome::NotHtml { status, .. } => (VisitOutcome::NotHtml(status), Links::default(), 0, 0),
             FetchOutcome::Robots { status, .. } | FetchOutcome::Status(status) => (VisitOutcome::Status(status), Links::default(), 0, 0),
             FetchOutcome::Failed(failure) => (VisitOutcome::Failed(failure), Links::default(), 0, 0),

@@ -100,7 +100,7 @@ fn drop_journal(cx: &mut Context, replication: &mut Replication, journal: Journa
 pub(super) fn due(cx: &Context, sites: &Sites) -> Vec<NextRun> {
     let is_due = |opened: WallTime| cx.now.wall.0.saturating_sub(opened.0) >= cx.settings.revisit;
     let over = sites.all().filter(|site| site.finished() && site.is_home() && is_due(site.opened));
-    let next = over.map(|site| (site.key.host.clone(), site.address, site.key.run + 1));
+    let next = over.map(|site| (site.key.host.clone(), site.address, site.key.run.saturating_add(1)));
     next.map(|(host, address, run)| NextRun { tree: host.without_www(), host, address, run }).collect()
 }
 

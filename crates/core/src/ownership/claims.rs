@@ -12,7 +12,7 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
-    claim::{Claim, ClaimReason, MAX_ANSWERS, SignedClaim},
+    claim::{Claim, ClaimReason, MAX_ANSWERS, MAX_EPOCH, SignedClaim},
     ids::WriteId,
     message::Award,
     subnet::Subnet,
@@ -180,6 +180,7 @@ impl Ownership {
         }
         match proof.open() {
             Ok(claim) if !claimable(&claim.subnet) => cx.refuse("claims larger than a registry allocates"),
+            Ok(claim) if claim.epoch > MAX_EPOCH => cx.refuse("claims with an epoch that no subnet reaches"),
             Ok(claim) if !self.register.has_room_for(&claim.subnet) => cx.refuse("claims beyond the limit"),
             Ok(claim) => return Some(claim),
             Err(_) => cx.refuse("claims with a bad signature"),

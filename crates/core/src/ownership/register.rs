@@ -165,7 +165,7 @@ impl Register {
 
     /// The epoch at which the subnet may be claimed next.
     pub fn next_epoch(&self, subnet: &Subnet) -> u64 {
-        self.claims.get(subnet).map_or(1, |held| held.claim.epoch + 1)
+        self.claims.get(subnet).map_or(1, |held| held.claim.epoch.saturating_add(1))
     }
 
     /// What an access point holds, in address order.

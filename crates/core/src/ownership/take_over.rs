@@ -104,7 +104,7 @@ fn successor_claim(
     answers.sort_unstable();
     answers.truncate(MAX_ANSWERS);
     let runner_up = measured_successors(&answers, &live).next();
-    let (subnet, epoch, owner) = (last.subnet, last.epoch + 1, cx.me);
+    let (subnet, epoch, owner) = (last.subnet, last.epoch.saturating_add(1), cx.me);
     Some(Claim { subnet, epoch, owner, rtt_us, runner_up, probes: 0, reason, released: false, answers })
 }
 

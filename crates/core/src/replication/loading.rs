@@ -58,10 +58,16 @@ pub(crate) struct Found {
 impl Found {
     /// Keeps the better copy of each host's journal: that of the latest owner, of it the latest run, of it the longest.
     fn gather(&mut self, subnet: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>, own: bool) {
-        for (key, entries) in journals {
+        for (key, mut entries) in journals {
             if key.subnet != subnet || !matches!(entries.first(), Some(JournalEntry::Opened { .. })) {
                 continue;
             }
+            if !key.is_plausible() {
+                continue;
+            }
+            // A copy counts up to the first row that no honest owner can have written.
+            let plausible = entries.iter().take_while(|entry| entry.is_plausible()).count();
+            entries.truncate(plausible);
             let copy = JournalCopy::new(key, entries, own);
             let host = copy.key.host.clone();
             let beaten = match self.best.get(&host) {

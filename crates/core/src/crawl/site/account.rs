@@ -86,7 +86,8 @@ impl Site {
 
     pub(super) fn count_change(&mut self, change: Option<Change>, level: u8, size: u64) {
         if change == Some(Change::NotModified) {
-            self.level(level).bytes += size;
+            let counts = self.level(level);
+            counts.bytes = counts.bytes.saturating_add(size);
         }
         let Some(changes) = &mut self.record.changes else { return };
         match change {
@@ -97,7 +98,7 @@ impl Site {
             Some(Change::NotModified) => {
                 changes.unchanged += 1;
                 changes.not_modified += 1;
-                changes.bytes_saved += size;
+                changes.bytes_saved = changes.bytes_saved.saturating_add(size);
             }
             Some(Change::Missed) => changes.missed += 1,
         }
@@ -114,10 +115,10 @@ impl Site {
     pub(super) fn count_request(&mut self, at: WallTime, took: Millis, level: u8) {
         let counts = self.level(level);
         counts.requests += 1;
-        counts.busy_ms += took;
+        counts.busy_ms = counts.busy_ms.saturating_add(took);
         self.last_took = took;
         self.record.requests += 1;
-        self.record.busy_ms += took;
+        self.record.busy_ms = self.record.busy_ms.saturating_add(took);
         self.record.first_visit_at.get_or_insert(at);
         self.record.last_visit_at = self.record.last_visit_at.max(Some(at));
     }

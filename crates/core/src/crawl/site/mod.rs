@@ -300,8 +300,9 @@ impl Site {
         self.budget_used += 1;
         self.count_request(*at, *took, *level);
         self.count_outcome(outcome, *level);
-        self.record.bytes += bytes;
-        self.level(*level).bytes += bytes;
+        self.record.bytes = self.record.bytes.saturating_add(*bytes);
+        let counts = self.level(*level);
+        counts.bytes = counts.bytes.saturating_add(*bytes);
         if let Some(software) = software {
             self.record.software = Some(software.clone());
         }
