@@ -74,13 +74,18 @@ pub async fn status(args: &ApiArgs, style: Style) -> Result<String, CommandError
     if args.json { json(&view) } else { Ok(status_text(&view, style)) }
 }
 
+fn swarm(view: &StatusView) -> String {
+    let name = if view.swarm.is_empty() { "none joined yet" } else { &view.swarm };
+    let members = &view.members;
+    format!("{name}: {} alive, {} silent, {} dead", members.alive, members.silent, members.dead)
+}
+
 fn status_text(view: &StatusView, style: Style) -> String {
     let work = &view.work;
-    let members = &view.members;
     let mut lines = vec![
         ("access point", view.access_point.to_string()),
         ("version", format!("{}, up for {}", view.version, Span(view.uptime_ms))),
-        ("swarm", format!("{}: {} alive, {} silent, {} dead", view.swarm, members.alive, members.silent, members.dead)),
+        ("swarm", swarm(view)),
         (
             "owns",
             format!("{} of {}, {}", view.subnets_owned, counted(view.subnets_claimed, "claimed subnet"), counted(view.servers, "server")),
@@ -110,6 +115,7 @@ fn status_text(view: &StatusView, style: Style) -> String {
         ),
         ("store", format!("{} state, {} cache", bytes(view.store.state_bytes), bytes(view.store.cache_bytes))),
     ];
+    lines.extend(view.connection_errors_text.iter().map(|error| ("not reached", error.clone())));
     for cache in &view.caches {
         let asked = cache.hits + cache.misses;
         let share = if asked == 0 { 0.0 } else { cache.hits as f64 / asked as f64 * 100.0 };

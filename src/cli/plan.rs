@@ -11,7 +11,7 @@ use super::{
 use clap::Args;
 use nearcrawl_core::planning::{self, Basis, Targets};
 use nearcrawl_model::{
-    plan::{Grounds, Pace, Plan, Spread},
+    plan::{Grounds, Plan, Spread},
     record::ServerRecord,
     summary::{Dimension, SwarmResults},
     url::PageUrl,
@@ -43,11 +43,11 @@ pub struct PlanArgs {
     /// All servers known under this top-level domain
     #[arg(long, value_name = "NAME")]
     tld: Option<String>,
-    /// Records from `nearcrawl crawl --out`, instead of a daemon's
-    #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = ["api", "member"])]
+    /// Records from `nearcrawl crawl --out`, instead of a daemon's; --api is not used then
+    #[arg(long, value_name = "FILE.jsonl", conflicts_with = "member")]
     records: Option<PathBuf>,
-    /// Ask this member over the network, instead of the daemon on this machine
-    #[arg(long, value_name = "MULTIADDR", conflicts_with = "api")]
+    /// Ask this member over the network, instead of the daemon on this machine; --api is not used then
+    #[arg(long, value_name = "MULTIADDR")]
     member: Option<String>,
     #[command(flatten)]
     api: ApiArgs,
@@ -58,11 +58,7 @@ pub struct PlanArgs {
 /// Computes the plan and formats it.
 pub async fn plan(args: &PlanArgs, style: Style) -> Result<String, CommandError> {
     let config = args.config.load()?;
-    let pace = Pace {
-        min_delay_ms: u64::try_from(config.crawl.min_delay.as_millis()).unwrap_or(u64::MAX),
-        delay_factor: u64::from(config.crawl.delay_factor),
-        max_parallel: u64::from(config.crawl.max_parallel),
-    };
+    let pace = config.pace();
     let hosts = args.seeds.as_deref().map(starting_hosts).transpose()?;
     let tld = args.tld.as_deref().map(|name| name.trim_start_matches('.').to_ascii_lowercase());
     let (found, known) = measured(args, tld.as_deref()).await?;

@@ -39,7 +39,7 @@ use nearcrawl_model::{
     view::{RefusedSeed, SeedView, StoreView},
 };
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
     sync::Arc,
     time::Duration,
 };
@@ -451,12 +451,9 @@ impl Daemon {
             SwarmEvent::Refused { peer, reason } => tracing::warn!("{} was refused: {reason}", peer.short()),
             SwarmEvent::RefusedBy { peer, reason } => {
                 tracing::warn!("{} refuses this access point: {reason}", peer.short());
-                self.handler.trouble(format!("{} refuses this access point: {reason}", peer.short()));
+                self.handler.connection_failed(format!("{} refuses this access point: {reason}", peer.short()));
             }
-            SwarmEvent::DialFailed { address, reason } => {
-                tracing::debug!("cannot reach {address}: {reason}");
-                self.handler.trouble(format!("cannot reach {address}: {reason}"));
-            }
+            SwarmEvent::DialFailed { address, reason } => self.handler.dial_failed(&address, &reason),
         }
     }
 
@@ -499,7 +496,9 @@ impl Daemon {
     /// Starting points are stored before the answer says that they are accepted, unless that takes too long.
     fn add_seeds(&mut self, urls: Vec<PageUrl>, reply: Reply<SeedView>) {
         let seeds = &mut self.persisted.seeds;
-        let new: Vec<PageUrl> = urls.iter().filter(|url| !seeds.contains(url)).cloned().collect();
+        // Both lists may have 10,000 entries, and the loop waits.
+        let known: HashSet<&PageUrl> = seeds.iter().collect();
+        let new: Vec<PageUrl> = urls.iter().filter(|url| !known.contains(url)).cloned().collect();
         seeds.extend(new);
         seeds.drain(..seeds.len().saturating_sub(MAX_SEEDS));
         let number = self.seeding.number();

@@ -87,7 +87,7 @@ pub struct TotalPlan {
 }
 
 /// How fast servers are asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Pace {
     /// The least rest between two requests to a server, in milliseconds.
     pub min_delay_ms: Millis,

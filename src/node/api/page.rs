@@ -7,6 +7,8 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
+use nearcrawl_core::crawl::site::robots::PROGRAM_TOKEN;
+use nearcrawl_model::view::Span;
 use rust_embed::RustEmbed;
 
 /// The page's own files; it uses nothing else from anywhere.
@@ -52,17 +54,19 @@ pub async fn bot(State(context): State<Context>) -> Result<String, RequestError>
          How it introduces itself\n  {agent}\n\n\
          What it does at your server\n\
          \x20 One request at a time, from the whole swarm, over one kept connection.\n\
-         \x20 After each answer it waits at least ten times as long as the answer took, never less than its minimum, and as long as\n\
-         \x20 your Crawl-delay or Retry-After says.\n\
+         \x20 After each answer it pauses: at least {factor} times as long as the answer took, at least {least}, and as long as your\n\
+         \x20 Crawl-delay (beyond 300 s it asks for nothing) or Retry-After says.\n\
          \x20 HTML pages only, a bounded depth from your home page, one URL for each script with a query.\n\
          \x20 It keeps counts (pages, sizes, answer times, status codes, links to other hosts), not your pages.\n\n\
          How to keep it out\n\
-         \x20 robots.txt is read before anything else and obeyed (RFC 9309):\n\n\
-         \x20   User-agent: nearcrawl\n\
+         \x20 robots.txt is read before anything else, again after a day, and obeyed (RFC 9309). This keeps every access point out:\n\n\
+         \x20   User-agent: {PROGRAM_TOKEN}\n\
          \x20   Disallow: /\n\n\
          Complaints and questions\n  {contact}\n  This access point: {me}\n",
         version = status.version,
         agent = status.user_agent,
+        factor = status.pace.delay_factor,
+        least = Span(status.pace.min_delay_ms),
         me = status.access_point,
     ))
 }

@@ -38,6 +38,8 @@ pub use store::StoreConfig;
 pub use swarm::{Readers, SwarmConfig};
 pub use timers::TimersConfig;
 
+use nearcrawl_core::crawl::site::robots::PROGRAM_TOKEN;
+use nearcrawl_model::plan::Pace;
 use reader::{Reader, line_of};
 use std::{
     fs,
@@ -183,9 +185,21 @@ impl Config {
         }
     }
 
-    /// What is sent as User-Agent: the crawler, its version and whom to write to.
+    /// How servers are visited.
+    pub fn pace(&self) -> Pace {
+        Pace {
+            min_delay_ms: u64::try_from(self.crawl.min_delay.as_millis()).unwrap_or(u64::MAX),
+            delay_factor: u64::from(self.crawl.delay_factor),
+            max_parallel: u64::from(self.crawl.max_parallel),
+        }
+    }
+
+    /// What is sent as User-Agent: the crawler, its version and whom to write to. Under another name the program's stands behind it.
     pub fn user_agent(&self) -> String {
-        let product = format!("{}/{}", self.crawl.product_token, env!("CARGO_PKG_VERSION"));
+        let version = env!("CARGO_PKG_VERSION");
+        let own = &self.crawl.product_token;
+        let program = if own.eq_ignore_ascii_case(PROGRAM_TOKEN) { String::new() } else { format!(" {PROGRAM_TOKEN}/{version}") };
+        let product = format!("{own}/{version}{program}");
         match &self.contact {
             Some(contact) => format!("{product} (+{contact})"),
             None => product,
@@ -216,15 +230,24 @@ impl Config {
             warnings.push(missing.to_string());
         }
         if let Some(listen) = self.api.listen.filter(|listen| !listen.ip().is_loopback()) {
-            warnings.push(format!("api.listen = \"{listen}\" can be reached from other machines: anybody there can add seeds"));
+            warnings.push(format!("api.listen = \"{listen}\" can be reached from other machines: anybody there can add seeds, move subnets, and make this daemon leave"));
         }
         if !self.stays_private() && !self.crawl.allow_ranges.is_empty() {
             warnings.push(
                 "crawl.allow_ranges lets links from the public web lead into private ranges; it is meant for laboratories".to_owned(),
             );
         }
-        if !self.stays_private() && (self.crawl.min_delay.as_secs() < 1 || self.crawl.delay_factor < 1) {
-            warnings.push("crawl.min_delay and crawl.delay_factor are too small for servers that are not yours".to_owned());
+        let usual = CrawlConfig::default();
+        if !self.stays_private() && (self.crawl.min_delay < usual.min_delay || self.crawl.delay_factor < usual.delay_factor) {
+            warnings.push(format!(
+                "crawl.min_delay and crawl.delay_factor are below the pauses that nearcrawl promises to servers ({} s, {} times as long as the \
+                 answer took); keep this to servers of your own",
+                usual.min_delay.as_secs(),
+                usual.delay_factor
+            ));
+        }
+        if self.swarm.listen.is_empty() {
+            warnings.push("swarm.listen is empty: no member can connect to this access point".to_owned());
         }
         warnings
     }

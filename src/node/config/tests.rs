@@ -377,7 +377,7 @@ fn risky_choices_are_warned_of() {
     assert_eq!(warnings(known), "");
     assert!(warnings(&format!("{known}[api]\nlisten = \"0.0.0.0:4880\"")).contains("can be reached from other machines"));
     assert!(warnings(&format!("{known}[crawl]\nallow_ranges = [\"10.0.0.0/8\"]")).contains("meant for laboratories"));
-    assert!(warnings(&format!("{known}[crawl]\nmin_delay = \"100ms\"")).contains("too small for servers that are not yours"));
+    assert!(warnings(&format!("{known}[crawl]\nmin_delay = \"100ms\"")).contains("below the pauses that nearcrawl promises"));
 }
 
 #[test]

@@ -6,27 +6,30 @@ use crate::node::{config::Config, executor::Executor};
 use nearcrawl_core::{crawler::Crawler, event::Event, report::Outside};
 use nearcrawl_model::{
     address::{AddressError, AddressPolicy},
+    plan::Pace,
     url::PageUrl,
     view::{LeaveView, LimitView, MoveView, RefusedSeed, SeedView, StoreView},
 };
 use std::{
     collections::{BTreeMap, VecDeque},
+    fmt::Display,
     time::Instant,
 };
 
-/// Troubles with other members that are remembered for people.
-const MAX_TROUBLES: usize = 5;
+/// Failed connections to other members that are remembered for people.
+const MAX_CONNECTION_ERRORS: usize = 5;
 
 /// What the process knows and the crawler does not.
 pub struct QueryHandler {
     user_agent: String,
+    pace: Pace,
     contact: Option<String>,
     denied: nearcrawl_core::crawl::scope::Scope,
     policy: AddressPolicy,
     swarm: String,
     addresses: Vec<String>,
     limits: Vec<LimitView>,
-    troubles: VecDeque<String>,
+    connection_errors: VecDeque<String>,
     deferred: DeferredQueries,
     /// As it was measured last, and when.
     disk: Option<(StoreView, Instant)>,
@@ -54,13 +57,14 @@ impl QueryHandler {
     pub fn new(config: &Config, secrets: Option<SwarmSecrets>) -> QueryHandler {
         QueryHandler {
             user_agent: config.user_agent(),
+            pace: config.pace(),
             contact: config.contact.clone(),
             denied: crate::node::setup::settings(config, false).scope,
             policy: crate::node::setup::policy(config),
             swarm: secrets.map(|secrets| hex(&secrets.swarm)).unwrap_or_default(),
             addresses: Vec::new(),
             limits: Vec::new(),
-            troubles: VecDeque::new(),
+            connection_errors: VecDeque::new(),
             deferred: DeferredQueries::default(),
             disk: None,
         }
@@ -81,19 +85,31 @@ impl QueryHandler {
         self.disk = Some((disk, Instant::now()));
     }
 
-    /// A swarm let us in.
+    /// A swarm admitted this access point.
     pub fn admitted(&mut self, secrets: SwarmSecrets) {
         self.swarm = hex(&secrets.swarm);
-        self.troubles.clear();
+        self.connection_errors.clear();
     }
 
-    /// Something went wrong with another member.
-    pub fn trouble(&mut self, what: String) {
-        if self.troubles.back() != Some(&what) {
-            self.troubles.push_back(what);
+    /// Another member could not be reached, or refused us. Returns whether that is news.
+    pub fn connection_failed(&mut self, what: String) -> bool {
+        let new = !self.connection_errors.contains(&what);
+        if new {
+            self.connection_errors.push_back(what);
         }
-        while self.troubles.len() > MAX_TROUBLES {
-            self.troubles.pop_front();
+        while self.connection_errors.len() > MAX_CONNECTION_ERRORS {
+            self.connection_errors.pop_front();
+        }
+        new
+    }
+
+    /// An address of a member could not be reached. It is dialled again and again, so the log has each reason once.
+    pub fn dial_failed(&mut self, address: &dyn Display, reason: &dyn Display) {
+        let what = format!("cannot reach {address}: {reason}");
+        if self.connection_failed(what.clone()) {
+            tracing::info!("{what}");
+        } else {
+            tracing::debug!("{what}");
         }
     }
 
@@ -175,6 +191,8 @@ impl QueryHandler {
             addresses: self.addresses.clone(),
             contact: self.contact.clone(),
             user_agent: self.user_agent.clone(),
+            pace: self.pace,
+            connection_errors: self.connection_errors.iter().cloned().collect(),
             open_connections: executor.open_connections(),
             store: self.disk(),
             refusals: BTreeMap::new(),

@@ -20,6 +20,7 @@ use crate::{
     report::View,
 };
 use nearcrawl_model::{
+    plan::Pace,
     receipt::Declined,
     view::{
         Activity, CacheView, DelegationView, HierarchyView, LimitView, MemberCounts, MigrationView, StatusView, StoreView, TaskView,
@@ -41,11 +42,15 @@ pub struct Outside {
     pub contact: Option<String>,
     /// How it introduces itself to web servers.
     pub user_agent: String,
+    /// How it visits servers.
+    pub pace: Pace,
+    /// Why other members could not be reached lately.
+    pub connection_errors: Vec<String>,
     /// Connections to web servers that are open now.
     pub open_connections: u64,
     /// Sizes on disk.
     pub store: StoreView,
-    /// What the hands refused, by class; added to what the crawler refused.
+    /// What the executor refused, by class; added to what the crawler refused.
     pub refusals: BTreeMap<String, u64>,
     /// What grows outside the crawler, with its limits.
     pub limits: Vec<LimitView>,
@@ -75,6 +80,8 @@ pub(super) fn status(view: &View<'_>, outside: Outside) -> StatusView {
         addresses: outside.addresses,
         contact: outside.contact,
         user_agent: outside.user_agent,
+        pace: outside.pace,
+        connection_errors_text: (!outside.connection_errors.is_empty()).then(|| outside.connection_errors.join("; ")),
         state: activity.state(),
         state_text: activity.to_string(),
         members: member_counts(view),

@@ -15,6 +15,7 @@ use super::{
     claim::{Answer, Claim, ClaimReason},
     fetch::{FetchError, ResolveError},
     ownership_history::Holding,
+    plan::Pace,
     record::ServerRecord,
     subnet::Subnet,
     summary::SwarmResults,
@@ -49,6 +50,10 @@ pub struct StatusView {
     pub contact: Option<String>,
     /// How it introduces itself to web servers.
     pub user_agent: String,
+    /// How it visits servers.
+    pub pace: Pace,
+    /// Why other members could not be reached lately; none if that did not happen since a swarm admitted this access point.
+    pub connection_errors_text: Option<String>,
     /// What it is doing.
     pub state: State,
     /// Why it is busy or idle, in a sentence.
