@@ -90,10 +90,23 @@ fn page(command: &Command, out: &mut Vec<u8>) -> io::Result<()> {
         man.render_subcommands_section(out)?;
     }
     if command.get_after_help().is_some() || command.get_after_long_help().is_some() {
-        man.render_extra_section(out)?;
+        examples(command, out)?;
     }
     // Only the main command has a version; clap_mangen expects one.
     if command.get_version().is_some() { man.render_version_section(out) } else { Ok(()) }
+}
+
+/// What stands behind the options in the help, line by line as it is written there: mostly examples.
+fn examples(command: &Command, out: &mut Vec<u8>) -> io::Result<()> {
+    let Some(text) = command.get_after_long_help().or_else(|| command.get_after_help()) else { return Ok(()) };
+    writeln!(out, ".SH EXAMPLES\n.nf")?;
+    for line in text.to_string().lines() {
+        let line = line.replace('\\', "\\e").replace('-', "\\-");
+        // A line that begins with one of these would be a command of roff.
+        let guard = if line.starts_with(['.', '\'']) { "\\&" } else { "" };
+        writeln!(out, "{guard}{line}")?;
+    }
+    writeln!(out, ".fi")
 }
 
 /// `nearcrawl crawl [--depth <LEVELS>] … <URL>...`, in roff.

@@ -55,8 +55,8 @@ pub struct ResultsArgs {
     /// Print the breakdowns as CSV
     #[arg(long, conflicts_with = "json")]
     csv: bool,
-    /// Ask this member over the network, instead of the daemon on this machine
-    #[arg(long, value_name = "MULTIADDR", conflicts_with = "api")]
+    /// Ask this member over the network, instead of the daemon on this machine; --api is not used then
+    #[arg(long, value_name = "MULTIADDR")]
     member: Option<String>,
     #[command(flatten)]
     api: ApiArgs,

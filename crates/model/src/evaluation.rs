@@ -278,7 +278,7 @@ pub struct EvaluationCounts {
     pub failures: BTreeMap<Rule, u64>,
     /// Pages with a detected failure.
     pub failing: u64,
-    /// Time it took, in microseconds; in JSON `took_ms`, in milliseconds like all durations there.
+    /// Time it took, in milliseconds in JSON.
     #[serde(rename = "took_ms", with = "millis_in_json", default)]
     #[schema(value_type = f64)]
     pub took_us: u64,

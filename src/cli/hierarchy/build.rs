@@ -33,8 +33,8 @@ compressed with gzip or zstd. A directory stands for the files in it, as written
   countries   first,last,country: networks in another country than their block
 
 A file is refused if more than one line in a thousand is malformed, if its own counts do not agree, if it has no usable record, or if it is \
-older than the source of the previous snapshot. The snapshot is refused if it differs more from the previous one than 5 % of the subnets \
-plus 20 % per year of age. The previous snapshot is the one that --out replaces, unless --previous names another or --fresh says that there \
+older than the source of the previous snapshot. The snapshot is refused if it differs more from the previous one than \
+20 % of the subnets per year of age, or 5 % if that is more. The previous snapshot is the one that --out replaces, unless --previous names another or --fresh says that there \
 is none. --overrule accepts all of this.
 
 A swarm uses the version that most of its members announce: docs/OPERATING.md, \"A newer hierarchy\".";

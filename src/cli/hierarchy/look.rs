@@ -27,7 +27,7 @@ pub(super) const DIFF_EXAMPLES: &str = "Examples:
   nearcrawl hierarchy diff built-in next.snapshot.zst --json
 
 Addresses count as moved if their smallest subnet is another one, appeared or disappeared. The verdict is that of \
-`hierarchy build --previous OLD` on NEW: at most 5 % of the subnets plus 20 % per year may differ.";
+`hierarchy build --previous OLD` on NEW: at most 20 % of the subnets per year may differ, or 5 % if that is more.";
 
 /// Arguments of `show`.
 #[derive(Debug, Args)]

@@ -100,7 +100,7 @@ pub async fn members(State(context): State<Context>) -> Result<Json<Vec<MemberVi
     Ok(Json(context.queries.ask(Query::Members).await?))
 }
 
-/// Whose the subnets are, in the order of the subnets. As many rows as asked for: ask on after the last one.
+/// Who owns which subnet, in the order of the subnets. As many rows as asked for: to go on, ask for those after the last one.
 #[utoipa::path(get, path = "/api/ownership", params(RowsQuery),
     responses((status = 200, body = Vec<OwnershipView>), (status = 400, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn ownership(State(context): State<Context>, asked: Asked<RowsQuery>) -> Result<Json<Vec<OwnershipView>>, RequestError> {
@@ -194,7 +194,7 @@ pub struct MoveBody {
     to: AccessPoint,
 }
 
-/// Hand a subnet of this access point over to another one.
+/// Hands a subnet of this access point over to another one.
 #[utoipa::path(post, path = "/api/move", request_body = MoveBody,
     responses((status = 200, body = MoveView), (status = 400, body = ErrorView), (status = 415, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn hand_over(State(context): State<Context>, body: Bytes) -> Result<Json<MoveView>, RequestError> {

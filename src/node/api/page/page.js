@@ -148,7 +148,7 @@ function showChart() {
   at("chart-area").setAttribute("d", `${way} L600,189 L0,189 Z`);
   const rate = (last.pages - first.pages) / time * 1000;
   say("progress-note", points.length < 2 ? "pages, whole swarm" : `${rate >= 10 ? number(Math.round(rate)) : rate.toFixed(1)} pages per second, whole swarm`);
-  say("chart-from", `${plural(first.pages, "page")} ${span(last.at - first.at)} ago`);
+  say("chart-from", points.length < 2 ? "" : `${plural(first.pages, "page")} ${span(last.at - first.at)} ago`);
   say("chart-to", `${number(last.pages)} now`);
 }
 
