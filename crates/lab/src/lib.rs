@@ -10,5 +10,6 @@ pub mod migration;
 pub mod oracle;
 pub mod reading;
 mod rng;
+pub mod scenario;
 pub mod swarm;
 pub mod web;
