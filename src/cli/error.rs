@@ -6,6 +6,8 @@ use std::{fmt, process::ExitCode};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
+    /// What was tried did not hold.
+    Broken = 1,
     /// The command line is wrong.
     Usage = 64,
     /// What was given cannot be understood, or was refused.
@@ -31,7 +33,17 @@ pub enum Exit {
 impl Exit {
     /// The code with this number; [`Exit::Internal`] if there is none.
     pub fn of(status: u8) -> Exit {
-        let all = [Exit::Usage, Exit::Data, Exit::NoInput, Exit::Unavailable, Exit::InUse, Exit::Storage, Exit::NoPermission, Exit::Config];
+        let all = [
+            Exit::Broken,
+            Exit::Usage,
+            Exit::Data,
+            Exit::NoInput,
+            Exit::Unavailable,
+            Exit::InUse,
+            Exit::Storage,
+            Exit::NoPermission,
+            Exit::Config,
+        ];
         all.into_iter().find(|exit| *exit as u8 == status).unwrap_or(Exit::Internal)
     }
 }

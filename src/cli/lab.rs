@@ -2,6 +2,7 @@
 
 mod cache;
 mod choice;
+mod course;
 mod depth;
 mod files;
 mod migration;

@@ -10,7 +10,7 @@ const MAX_FILES_OF_A_TYPE: usize = 3;
 const CIRCLES: [&[&str]; 4] = [
     &["core::crawl::site", "core::crawl::site::ahead", "core::crawl::site::standing"],
     &["core::crawler", "core::timers"],
-    &["lab::swarm::executor", "lab::swarm::network", "lab::swarm::sim_event", "lab::swarm::world"],
+    &["lab::swarm::executor", "lab::swarm::faults", "lab::swarm::network", "lab::swarm::sim_event", "lab::swarm::world"],
     &["page::evaluation::document", "page::evaluation::semantics"],
 ];
 

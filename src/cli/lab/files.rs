@@ -9,6 +9,7 @@ use nearcrawl_lab::{
     delegation::{distances::Distances, nodes::Nodes},
     migration::slices::{self, Slices, hours},
     reading::InputError,
+    scenario::Matrix,
 };
 use std::{
     fs,
@@ -56,6 +57,11 @@ pub fn read_slices(directory: &Path) -> Result<Slices, CommandError> {
 fn number_in(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_string_lossy().into_owned();
     name.split(|c: char| !c.is_ascii_digit()).rfind(|digits| !digits.is_empty())?.parse().ok()
+}
+
+/// Reads the round-trip times of a scenario.
+pub fn read_matrix(path: &Path) -> Result<Matrix, CommandError> {
+    Matrix::read(&path.display().to_string(), open(path)?).map_err(refused)
 }
 
 /// Reads how many hours a day each access point is available.

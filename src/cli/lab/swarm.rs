@@ -1,19 +1,44 @@
-//! `nearcrawl lab swarm`: does a change of the program change what a simulated swarm does?
+//! `nearcrawl lab swarm`: does a change of the program change what a simulated swarm does? And does a swarm keep its promises when this
+//! and that happens to it?
 
-use super::{json, output::bar};
-use crate::cli::error::CommandError;
+use super::{
+    course, files, json,
+    output::{bar, write_plot},
+};
+use crate::cli::{
+    error::{CommandError, Exit},
+    print,
+};
 use clap::{Args, ValueEnum};
-use nearcrawl_lab::swarm::trial::{Faults, MAX_MEMBERS, MAX_SUBNETS, Outcome, Trial};
+use nearcrawl_lab::{
+    scenario::{
+        Verdict,
+        file::{Latency, Scenario},
+    },
+    swarm::trial::{Faults, MAX_MEMBERS, MAX_SUBNETS, Outcome, Trial},
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 /// Shown under `lab swarm --help`.
 pub const EXAMPLES: &str = "\
 Members, network, disks, name servers and web are simulated; the decisions are those of the daemon. Equal arguments give equal digests, \
 on every machine; two builds that behave alike have equal digests.
 
+A scenario is a TOML file: members, subnets, hosts and minutes of a swarm, and [[at]] tables with t, do and who that say what happens to \
+it when; crates/lab/scenarios has some. Twenty quiet minutes follow. The exit status is 0 if all promises were kept (nothing fetched by two \
+or twice, no pause broken, nothing lost or wrongly called exact, one owner for each subnet and equal maps and totals at the end), 1 if not, \
+65 if the file is wrong. Its rule is \"default\"; the ablations no-lease, no-council, no-replicas and no-hello are names of what is to \
+come, and are refused until it is there.
+
 Examples:
   nearcrawl lab swarm --members 5 --subnets 20 --minutes 60 --faults kills
   nearcrawl lab swarm --members 5 --subnets 20 --minutes 60 --faults moves \\
-    --seed 7 --digest";
+    --seed 7 --digest
+  nearcrawl lab swarm --scenario crates/lab/scenarios/kills.toml --seed 3 --json
+  nearcrawl lab swarm --scenario kills.toml --plot kills.svg";
 
 /// What happens to the members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -52,10 +77,19 @@ pub struct SwarmArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Play this scenario instead, and judge what came of it
+    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["members", "subnets", "minutes", "faults"])]
+    scenario: Option<PathBuf>,
+    /// Draw owners, members and requests of a scenario over time
+    #[arg(long, value_name = "FILE.svg", requires = "scenario")]
+    plot: Option<PathBuf>,
 }
 
 /// Runs the swarm, and shows what came out.
 pub fn swarm(args: &SwarmArgs) -> Result<String, CommandError> {
+    if let Some(path) = &args.scenario {
+        return scenario(args, path);
+    }
     let faults = match args.faults {
         FaultsArg::None => Faults::None,
         FaultsArg::Kills => Faults::Kills,
@@ -70,6 +104,68 @@ pub fn swarm(args: &SwarmArgs) -> Result<String, CommandError> {
         return json(&outcome);
     }
     Ok(if args.digest { format!("{}\n", outcome.digest) } else { text(&outcome) })
+}
+
+/// Plays a scenario. What came of it is printed, too, if promises were broken.
+fn scenario(args: &SwarmArgs, path: &Path) -> Result<String, CommandError> {
+    let name = path.display();
+    let text = fs::read(path).map_err(|why| CommandError::of_file(path, &why))?;
+    let refused = |why: String| CommandError::new(Exit::Data, format!("{name}: {why}"));
+    let text = String::from_utf8(text).map_err(|_| refused("this is not a text file".to_owned()))?;
+    let scenario = Scenario::read(&text).map_err(|why| refused(why.to_string()))?;
+    let matrix = match &scenario.latency {
+        Latency::Spread | Latency::Equal => None,
+        // Its name is relative to the scenario.
+        Latency::Matrix(file) => Some(files::read_matrix(&path.parent().unwrap_or(Path::new(".")).join(file))?),
+    };
+    let bar = bar(u64::from(scenario.minutes) + 20, "simulated minutes");
+    let verdict = scenario.play(args.seed, matrix, &|| bar.inc(1)).map_err(|why| refused(why.to_string()))?;
+    bar.finish_and_clear();
+    write_plot(args.plot.as_deref(), || course::svg(&verdict))?;
+    let told = match (args.json, args.digest) {
+        (true, _) => json(&verdict)?,
+        (false, true) => format!("{}\n", verdict.digest),
+        (false, false) => figures(&verdict),
+    };
+    if verdict.holds {
+        return Ok(told);
+    }
+    // The figures are the answer; why the status is not 0 goes where failures go.
+    print(&told);
+    let first = verdict.first_violation.map(|first| format!("; the first after {:.1} s: {}", first.at_ms as f64 / 1e3, first.what));
+    Err(CommandError::new(Exit::Broken, format!("promises were broken{}", first.unwrap_or_default())))
+}
+
+fn figures(verdict: &Verdict) -> String {
+    let failover = &verdict.failover_ms;
+    format!(
+        "requests to servers     {}\n\
+         fetched by two at once  {}, for {:.1} s at most\n\
+         pauses broken           {}\n\
+         recorded, asked again   {}\n\
+         lost                    {}\n\
+         exact but wrong         {}\n\
+         without an owner        {:.1} s at most\n\
+         fail-over               {} subnets, median {:.1} s, p99 {:.1} s, at most {:.1} s\n\
+         bytes a member and day  {}\n\
+         longest step            {:.1} ms\n\
+         digest                  {}\n",
+        verdict.fetches,
+        verdict.overlaps,
+        verdict.overlap_ms_max as f64 / 1e3,
+        verdict.pauses_broken,
+        verdict.fetched_twice,
+        verdict.lost,
+        verdict.exact_but_wrong,
+        verdict.ownerless_ms_max as f64 / 1e3,
+        failover.n,
+        failover.p50 as f64 / 1e3,
+        failover.p99 as f64 / 1e3,
+        failover.max as f64 / 1e3,
+        verdict.bytes_member_day,
+        verdict.longest_step_ms,
+        verdict.digest,
+    )
 }
 
 fn text(outcome: &Outcome) -> String {

@@ -178,6 +178,21 @@ impl<'a> View<'a> {
         self.ownership.register().around(address)
     }
 
+    /// One digest for each part of the ownership map: equal maps have equal ones.
+    pub fn map_digests(&self) -> &'a [u64] {
+        self.ownership.register().buckets()
+    }
+
+    /// The digest of what a member holds, as far as this access point knows.
+    pub fn digest_of(&self, owner: &AccessPoint) -> u64 {
+        self.ownership.register().digest_of(owner)
+    }
+
+    /// The run of a host's site; none if it is not open here.
+    pub fn run_of(&self, host: &Host) -> Option<u32> {
+        self.crawl.site(host).map(|site| site.key.run)
+    }
+
     /// What it did and refused since it started.
     pub fn counters(&self) -> &'a Counters {
         &self.context.counters

@@ -1,6 +1,9 @@
 //! A scenario's file: what swarm there is, and what happens to it when. An unknown key, verb or value is an error with its line.
 
-use super::keys::Keys;
+use super::{
+    error::{Number, ScenarioError},
+    keys::Keys,
+};
 use nearcrawl_model::time::Millis;
 use std::collections::BTreeSet;
 
@@ -75,9 +78,6 @@ pub struct Step {
     /// What happens.
     pub action: Action,
 }
-
-/// A member's number.
-pub type Number = u32;
 
 /// What happens. Where a duration may be missing, it lasts until the end or until healed.
 #[derive(Clone, Debug, PartialEq)]
@@ -218,16 +218,6 @@ pub enum Lie {
     Probe,
 }
 
-/// Why a file is no scenario.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {message}")]
-pub struct ScenarioError {
-    /// The line of the file, from 1.
-    pub line: usize,
-    /// What is wrong there, and what is allowed.
-    pub message: String,
-}
-
 impl Scenario {
     /// Reads the text of a file.
     ///
@@ -290,6 +280,32 @@ impl Scenario {
 }
 
 impl Action {
+    /// What it is called in the file.
+    pub(super) fn verb(&self) -> &'static str {
+        match self {
+            Action::Join { .. } => "join",
+            Action::Ghost { .. } => "ghost",
+            Action::Kill(..) => "kill",
+            Action::Leave(..) => "leave",
+            Action::Wipe(..) => "wipe",
+            Action::DeclareLost(_) => "declare-lost",
+            Action::Freeze(..) => "freeze",
+            Action::Clone(_) => "clone",
+            Action::Cut { oneway: false, .. } => "cut",
+            Action::Cut { oneway: true, .. } => "oneway",
+            Action::Partition(..) => "partition",
+            Action::Heal => "heal",
+            Action::Loss(..) => "loss",
+            Action::Limit(..) => "limit",
+            Action::Clock { .. } => "clock",
+            Action::Disk { .. } => "disk",
+            Action::MoveHost(_) => "move-host",
+            Action::Claims(_) => "claims",
+            Action::Seed(_) => "seed",
+            Action::Lie { .. } => "lie",
+        }
+    }
+
     /// The members that are named.
     fn named(&self) -> Vec<Number> {
         match self {
@@ -306,12 +322,9 @@ impl Action {
             | Action::Lie { who, .. } => who.clone(),
             Action::Cut { pairs, .. } => pairs.iter().flat_map(|(one, other)| [*one, *other]).collect(),
             Action::Partition(groups, _) => groups.concat(),
-            Action::Join { .. }
-            | Action::Heal
-            | Action::Loss(..)
-            | Action::Limit(..)
-            | Action::MoveHost(_)
-            | Action::Claims(_) => Vec::new(),
+            Action::Join { .. } | Action::Heal | Action::Loss(..) | Action::Limit(..) | Action::MoveHost(_) | Action::Claims(_) => {
+                Vec::new()
+            }
         }
     }
 }
@@ -351,11 +364,9 @@ fn step(text: &str, table: &toml::Spanned<toml::de::DeValue<'_>>) -> Result<Step
     let at = keys.duration("t")?.ok_or_else(|| keys.wrong("t", "say when, like t = \"10m\""))?;
     let verb = keys.text("do")?.ok_or_else(|| keys.wrong("do", &format!("say what happens: {VERBS}")))?;
     let action = match verb {
-        "join" => Action::Join {
-            count: keys.number("who", 1..=MAX_MEMBERS)?,
-            lives: keys.duration("lives")?,
-            returns: keys.duration("returns")?,
-        },
+        "join" => {
+            Action::Join { count: keys.number("who", 1..=MAX_MEMBERS)?, lives: keys.duration("lives")?, returns: keys.duration("returns")? }
+        }
         "ghost" => Action::Ghost { count: keys.number("who", 1..=MAX_MEMBERS)?, from: keys.number("from", 0..=u32::MAX)? },
         "kill" => Action::Kill(keys.members("who")?, keys.duration("for")?),
         "leave" => Action::Leave(keys.members("who")?, keys.duration("for")?),

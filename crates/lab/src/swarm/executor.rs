@@ -2,7 +2,8 @@
 
 use crate::swarm::ledger::{Contact, Purpose};
 use crate::swarm::network::Waiting;
-use crate::swarm::sim_event::SimEventKind;
+use crate::swarm::records::{Page, Repeated};
+use crate::swarm::sim_event::{SimEvent, SimEventKind};
 use crate::swarm::world::World;
 use crate::web::Answer;
 use nearcrawl_core::{
@@ -15,6 +16,7 @@ use nearcrawl_model::{
     fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, FetchReport, LocatedHost, PageFacts, ProbeReport, ResolveError},
     fingerprint::FingerprintKey,
     ids::QuestionId,
+    journal::{JournalEntry, JournalRow, VisitOutcome},
     links::Link,
     message::{Request, Response},
     previous_run::PreviousVersion,
@@ -160,7 +162,10 @@ impl World {
         let now = self.now;
         let (batch, free, takes) = match turn {
             Turn::Cache => (&mut node.cache_batch, &mut node.cache_free, CACHE_TAKES),
-            Turn::State(_) | Turn::AtOnce => (&mut node.state_batch, &mut node.state_free, STATE_TAKES),
+            Turn::State(_) | Turn::AtOnce => {
+                let takes = self.faults.write_takes(node.number).unwrap_or(STATE_TAKES);
+                (&mut node.state_batch, &mut node.state_free, takes)
+            }
         };
         *free = *batch.get_or_insert_with(|| (*free).max(now).after(takes));
         let after = free.since(now);
@@ -169,6 +174,7 @@ impl World {
 
     /// The store has carried a command out: only now it is true.
     pub(super) fn stored(&mut self, who: AccessPoint, command: StoreCommand) {
+        let Some(command) = self.hold_write(who, command) else { return };
         let Some(node) = self.nodes.get_mut(&who) else { return };
         let disk = &mut node.disk;
         match command {
@@ -182,10 +188,12 @@ impl World {
             }
             StoreCommand::Append { write, rows } => {
                 disk.append(&rows);
+                self.rows_stored(who, &rows);
                 self.tell(who, Event::RowsStored { write });
             }
             StoreCommand::KeepRows { ticket, rows } => {
                 let heads = disk.append(&rows);
+                self.rows_stored(who, &rows);
                 self.answer(who, ticket, Response::Kept(heads));
             }
             StoreCommand::RecallRows { ticket, subnet, from } => {
@@ -253,6 +261,7 @@ impl World {
             FetchPurpose::Page => (Purpose::Page(url.clone()), self.page_answer(&url, &validators)),
         };
         let contact = self.contact(who, address, took, seen_as);
+        self.page_asked(who, &url, purpose, &outcome);
         if let Some(node) = self.nodes.get_mut(&who) {
             node.contacts.insert(address, contact);
         }
@@ -325,5 +334,79 @@ impl World {
             retry_after: None,
         };
         self.schedule(who, 0, SimEventKind::Event(Box::new(Event::Fetched { address, report: Box::new(report) })));
+    }
+}
+
+/// Whether a command adds to the state, so that it waits while the disk is full.
+fn writes(command: &StoreCommand) -> bool {
+    matches!(command, StoreCommand::StoreClaims { .. } | StoreCommand::Append { .. } | StoreCommand::KeepRows { .. })
+}
+
+/// What is kept back, and what is written down to be judged.
+impl World {
+    /// Keeps an event back if its process stands still.
+    pub(super) fn hold(&mut self, event: SimEvent) -> Option<SimEvent> {
+        let Some(held) = self.faults.frozen.get_mut(&event.node) else { return Some(event) };
+        held.push_back(event);
+        None
+    }
+
+    /// Keeps a write back if there is no room for it.
+    pub(super) fn hold_write(&mut self, who: AccessPoint, command: StoreCommand) -> Option<StoreCommand> {
+        let Some(node) = self.nodes.get(&who) else { return Some(command) };
+        match self.faults.full.get_mut(&node.number) {
+            Some(waiting) if writes(&command) => waiting.push((who, node.life, command)),
+            Some(_) | None => return Some(command),
+        }
+        None
+    }
+
+    /// A page is asked for.
+    pub(super) fn page_asked(&mut self, who: AccessPoint, url: &PageUrl, purpose: FetchPurpose, outcome: &FetchOutcome) {
+        let Some(records) = &mut self.records else { return };
+        let host = url.host();
+        let run = self.nodes.get(&who).and_then(|node| node.crawler.as_ref()).and_then(|crawler| crawler.view().run_of(&host));
+        let Some(run) = run.filter(|_| purpose == FetchPurpose::Page) else { return };
+        let counts = records.runs.entry(host.clone()).or_default().entry(run).or_default();
+        let key = (host, run, url.clone());
+        let is_page = matches!(outcome, FetchOutcome::Page { .. } | FetchOutcome::NotModified { .. });
+        match records.pages.get_mut(&key) {
+            None => {
+                counts.asked += u64::from(is_page);
+                records.pages.insert(key, Page { is_page, at: None, recorded: false });
+            }
+            Some(page) if page.recorded => {
+                let by = self.nodes.get(&who).map_or(0, |node| node.number as usize);
+                let what = format!("member {by} asked for {url} again, which is recorded in run {run}");
+                records.repeated.push(Repeated { at: self.now, by, what });
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Rows are durable on the disk of a process.
+    pub(super) fn rows_stored(&mut self, who: AccessPoint, rows: &[JournalRow]) {
+        let alone = self.records.is_some() && self.processes().into_iter().filter(|process| self.runs(*process)).count() < 2;
+        let Some(records) = &mut self.records else { return };
+        for row in rows {
+            match postcard::from_bytes(&row.entry) {
+                // Runs of hosts that do not exist are somebody's invention.
+                Ok(JournalEntry::Opened { .. }) if self.web.addresses.contains_key(&row.key.host) => {
+                    records.runs.entry(row.key.host.clone()).or_default().entry(row.key.run).or_default();
+                }
+                Ok(JournalEntry::Visited { url, outcome, .. }) if !matches!(outcome, VisitOutcome::Failed(_)) => {
+                    // What nobody asked for is no visit, whoever says so.
+                    let Some(page) = records.pages.get_mut(&(row.key.host.clone(), row.key.run, url)).filter(|page| !page.recorded) else {
+                        continue;
+                    };
+                    page.recorded = alone || page.at.is_some_and(|at| at != who);
+                    page.at = Some(who).filter(|_| !page.recorded);
+                    if page.recorded && page.is_page {
+                        records.runs.entry(row.key.host.clone()).or_default().entry(row.key.run).or_default().recorded += 1;
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 }

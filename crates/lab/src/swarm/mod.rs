@@ -3,11 +3,16 @@
 //! Everything is seeded and ordered: equal worlds run equally, event by event. Commands are carried out in the order and by the rules of the
 //! daemon's executor, without its machine: a kill loses what was not yet durable, a partition swallows questions, a copy
 //! goes out in pieces. What the web servers see is written down and can be judged: [`ledger`].
+//!
+//! `world`, `network`, `executor`, `sim_event` and `faults` use each other: they are one machine, the world, in which each event has something
+//! carried out that schedules further events, and faults keep back some of both.
 
 mod disk;
 mod executor;
+mod faults;
 pub mod ledger;
 mod network;
+pub(crate) mod records;
 #[cfg(test)]
 mod reference;
 mod sim_event;
@@ -17,4 +22,7 @@ mod world;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use disk::Disk;
+pub(crate) use faults::Played;
+pub(crate) use world::own_address;
 pub use world::{Latencies, World, WorldConfig};

@@ -3,7 +3,7 @@
 use super::{
     disk::{Journals, sort_rows},
     sim_event::SimEventKind,
-    world::World,
+    world::{Node, World},
 };
 use crate::rng::KeyedRng;
 use nearcrawl_core::event::Event;
@@ -15,10 +15,18 @@ use nearcrawl_model::{
     subnet::Subnet,
     time::Millis,
 };
-use std::collections::BTreeMap;
+use postcard::ser_flavors::Size;
+use serde::Serialize;
+use std::collections::{BTreeMap, VecDeque};
 
 /// How long a question waits for its answer.
 const PATIENCE: Millis = 10_000;
+
+/// What forwarding gossip once more takes.
+const HOP: Millis = 35;
+
+/// How much later a message is at most that comes late.
+const LATE: Millis = 2_000;
 
 /// What a question was asked for.
 pub(super) enum Waiting {
@@ -82,6 +90,8 @@ fn gossip_class(gossip: &Gossip) -> u8 {
 pub(super) struct Transmission {
     pub(super) delay: Millis,
     lost: bool,
+    /// For what else happens to it.
+    pub(super) draw: KeyedRng,
 }
 
 impl World {
@@ -93,20 +103,23 @@ impl World {
         let count = self.sent.entry((from, to, class)).or_default();
         *count += 1;
         let draw = KeyedRng::new(self.config.seed).of(from.into()).of(to.into()).of(class.into()).of(*count);
-        Transmission { delay: 10 + draw.of(0).below(50), lost: loss > 0.0 && draw.of(1).chance(loss) }
+        let delay = 10 + draw.of(0).below(50) + self.lateness(draw);
+        Transmission { delay, lost: loss > 0.0 && draw.of(1).chance(loss), draw }
     }
 
-    fn together(&self, one: AccessPoint, other: AccessPoint) -> bool {
-        self.groups.get(&one) == self.groups.get(&other)
+    /// Whether messages pass from one to the other.
+    pub(super) fn together(&self, from: AccessPoint, to: AccessPoint) -> bool {
+        self.groups.get(&from) == self.groups.get(&to) && self.passes(from, to)
     }
 
-    fn runs(&self, who: AccessPoint) -> bool {
+    pub(super) fn runs(&self, who: AccessPoint) -> bool {
         self.nodes.get(&who).is_some_and(|node| node.crawler.is_some())
     }
 
     /// Connects two access points if they can be: both say hello. Whether they are connected now.
     pub(super) fn link(&mut self, one: AccessPoint, other: AccessPoint) -> bool {
-        if one == other || !self.runs(one) || !self.runs(other) || !self.together(one, other) {
+        let other = self.process_of(one, other);
+        if one == other || !self.runs(one) || !self.runs(other) || !self.together(one, other) || !self.may_link(one, other) {
             return false;
         }
         let new = self.nodes.get_mut(&one).is_some_and(|node| node.linked.insert(other));
@@ -115,11 +128,11 @@ impl World {
         }
         if new {
             for (me, you) in [(one, other), (other, one)] {
-                let incarnation = self.nodes.get(&you).map_or(0, |node| node.life);
-                let addresses = vec![format!("/sim/{}", self.members.iter().position(|member| *member == you).unwrap_or(0))];
-                self.schedule(me, 5, SimEventKind::Event(Box::new(Event::Connected { access_point: you, incarnation, addresses })));
-                let rtt_us = self.distance_us(me, you);
-                self.schedule(me, 6, SimEventKind::Event(Box::new(Event::Distance { to: you, rtt_us, remote: None })));
+                let incarnation = self.nodes.get(&you).map_or(0, Node::incarnation);
+                let addresses = vec![format!("/sim/{}", self.number_of(you).unwrap_or(0))];
+                let (access_point, rtt_us) = (self.identity_of(you), self.distance_us(me, you));
+                self.schedule(me, 5, SimEventKind::Event(Box::new(Event::Connected { access_point, incarnation, addresses })));
+                self.schedule(me, 6, SimEventKind::Event(Box::new(Event::Distance { to: access_point, rtt_us, remote: None })));
             }
         }
         true
@@ -127,6 +140,7 @@ impl World {
 
     /// Asks a member something; what for is none if no answer is wanted.
     pub(super) fn ask(&mut self, who: AccessPoint, to: AccessPoint, request: Request, waiting: Option<Waiting>) {
+        let to = self.process_of(who, to);
         self.wires += 1;
         let wire = self.wires;
         let class = request_class(&request);
@@ -138,11 +152,15 @@ impl World {
             self.schedule(who, PATIENCE, SimEventKind::Answered { wire, from: to, class, response: None });
         }
         self.link(who, to);
+        self.count_bytes(&request, 1);
         let transmission = self.transmission(who, to, class, self.loss);
-        if transmission.lost || !self.together(who, to) {
+        if transmission.lost || !self.together(who, to) || !self.carries(who, to) {
             return;
         }
         let life = self.nodes.get(&who).map_or(0, |node| node.life);
+        if let Some(delay) = self.second_delivery(&transmission) {
+            self.schedule(to, delay, SimEventKind::Asked { from: who, life, wire, class, request: Box::new(request.clone()) });
+        }
         self.schedule(to, transmission.delay, SimEventKind::Asked { from: who, life, wire, class, request: Box::new(request) });
     }
 
@@ -157,12 +175,13 @@ impl World {
         if let Some(node) = self.nodes.get_mut(&who) {
             node.tickets.insert(ticket, (from, life, wire, class));
         }
-        self.tell(who, Event::Asked { from, ticket, request });
+        self.tell(who, Event::Asked { from: self.identity_of(from), ticket, request });
     }
 
     /// Sends an answer off.
     pub(super) fn answer(&mut self, who: AccessPoint, ticket: Ticket, response: Response) {
         let Some((to, life, wire, class)) = self.nodes.get_mut(&who).and_then(|node| node.tickets.remove(&ticket)) else { return };
+        self.count_bytes(&response, 1);
         let transmission = self.transmission(who, to, ANSWER + class, self.loss);
         if transmission.lost || !self.together(who, to) {
             return;
@@ -181,6 +200,7 @@ impl World {
             return;
         }
         let Some(waiting) = self.nodes.get_mut(&who).and_then(|node| node.waiting.remove(&wire)) else { return };
+        let from = self.identity_of(from);
         match waiting {
             Waiting::Crawler { question } => self.tell(who, Event::Answered { question, from, answer }),
             Waiting::Copy { sent } => {
@@ -206,15 +226,121 @@ impl World {
 
     /// Sends a gossip message to all access points that can be reached.
     pub(super) fn publish(&mut self, who: AccessPoint, gossip: &Gossip) {
-        for other in self.members.clone() {
+        let ways = self.relays(who);
+        let mut receivers = 0;
+        for other in self.processes() {
             if other == who || !self.runs(other) {
                 continue;
             }
             let class = gossip_class(gossip);
             let transmission = self.transmission(who, other, class, self.gossip_loss);
-            if !transmission.lost && self.together(who, other) {
-                self.schedule(other, transmission.delay, SimEventKind::Gossiped { from: who, class, gossip: gossip.clone() });
+            let relayed = match &ways {
+                None => self.together(who, other).then_some(0),
+                Some(ways) => ways.get(&other).copied(),
+            };
+            let Some(relayed) = relayed.filter(|_| !transmission.lost) else { continue };
+            receivers += 1;
+            self.schedule(other, transmission.delay + relayed, SimEventKind::Gossiped { from: who, class, gossip: gossip.clone() });
+        }
+        self.count_bytes(gossip, receivers);
+    }
+}
+
+/// Who reaches whom.
+impl World {
+    pub(super) fn number(&self, who: AccessPoint) -> u32 {
+        self.nodes.get(&who).map_or(u32::MAX, |node| node.number)
+    }
+
+    /// What members call a process.
+    pub(super) fn identity_of(&self, process: AccessPoint) -> AccessPoint {
+        self.nodes.get(&process).map_or(process, |node| node.identity)
+    }
+
+    /// All processes, the members in the order of their numbers.
+    pub(super) fn processes(&self) -> Vec<AccessPoint> {
+        self.members.iter().copied().chain(self.faults.clones.iter().map(|(_, process)| *process)).collect()
+    }
+
+    /// Which process a message to a member reaches: one of those that run with its key, always the same for one sender as long as it runs.
+    pub(super) fn process_of(&self, from: AccessPoint, to: AccessPoint) -> AccessPoint {
+        if self.faults.clones.is_empty() {
+            return to;
+        }
+        let own = self.identity_of(from);
+        let identity = self.identity_of(to);
+        let alike = |process: &AccessPoint| self.identity_of(*process) == identity && self.runs(*process);
+        let all: Vec<_> = self.processes().into_iter().filter(alike).collect();
+        if own == identity || all.is_empty() {
+            // No process dials its own key.
+            return if own == identity { from } else { to };
+        }
+        let draw = KeyedRng::new(self.config.seed).of(0x636c_6f6e).of(self.number(from).into()).of(self.number(to).into());
+        all[draw.below(all.len() as u64) as usize]
+    }
+
+    /// Whether no cut and no partition is in the way.
+    pub(super) fn passes(&self, from: AccessPoint, to: AccessPoint) -> bool {
+        let (from, to) = (self.number(from), self.number(to));
+        let part = |number| self.faults.parts.get(&number).copied().unwrap_or(0);
+        part(from) == part(to) && !self.faults.cut.contains(&(from, to))
+    }
+
+    /// Whether these two may be connected: both ways are open, both say hello, and both have room for one more.
+    pub(super) fn may_link(&self, one: AccessPoint, other: AccessPoint) -> bool {
+        let linked = |who: &AccessPoint| self.nodes.get(who).map_or(0, |node| node.linked.len());
+        let is_linked = self.nodes.get(&one).is_some_and(|node| node.linked.contains(&other));
+        let frozen = self.faults.frozen.contains_key(&one) || self.faults.frozen.contains_key(&other);
+        let room = self.faults.limit.is_none_or(|limit| linked(&one) < limit && linked(&other) < limit);
+        is_linked || self.passes(other, one) && !frozen && room
+    }
+
+    /// Whether a message can be sent at all: where connections are limited, over one.
+    pub(super) fn carries(&self, from: AccessPoint, to: AccessPoint) -> bool {
+        self.faults.limit.is_none() || self.nodes.get(&from).is_some_and(|node| node.linked.contains(&to))
+    }
+
+    /// How much later than directly gossip reaches everybody whom it reaches at all, forwarded by those who have it; none where all reach
+    /// each other.
+    pub(super) fn relays(&self, from: AccessPoint) -> Option<BTreeMap<AccessPoint, Millis>> {
+        if self.faults.cut.is_empty() && self.faults.parts.is_empty() && self.faults.limit.is_none() {
+            return None;
+        }
+        let all: Vec<_> = self.processes().into_iter().filter(|process| self.runs(*process)).collect();
+        let mut reached = BTreeMap::from([(from, 0)]);
+        let mut next = VecDeque::from([(from, 0)]);
+        while let Some((at, hops)) = next.pop_front() {
+            // Who stands still forwards nothing.
+            if self.faults.frozen.contains_key(&at) {
+                continue;
             }
+            for other in &all {
+                if !reached.contains_key(other) && self.together(at, *other) && self.carries(at, *other) {
+                    reached.insert(*other, hops * HOP);
+                    next.push_back((*other, hops + 1));
+                }
+            }
+        }
+        Some(reached)
+    }
+
+    /// How much later than others a message comes.
+    pub(super) fn lateness(&self, draw: KeyedRng) -> Millis {
+        let late = self.faults.disorder > 0.0 && draw.of(2).chance(self.faults.disorder);
+        if late { draw.of(3).below(LATE) } else { 0 }
+    }
+
+    /// When a message comes a second time, if it does.
+    pub(super) fn second_delivery(&self, first: &Transmission) -> Option<Millis> {
+        let twice = self.faults.disorder > 0.0 && first.draw.of(4).chance(self.faults.disorder);
+        twice.then(|| first.delay + 1 + first.draw.of(5).below(LATE))
+    }
+
+    /// Counts a message that goes to so many.
+    pub(super) fn count_bytes(&mut self, message: &impl Serialize, receivers: u64) {
+        if let Some(records) = &mut self.records {
+            let bytes = postcard::serialize_with_flavor(message, Size::default()).unwrap_or(0);
+            records.bytes += receivers * bytes as u64;
         }
     }
 }

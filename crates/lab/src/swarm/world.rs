@@ -1,8 +1,10 @@
 //! The simulated swarm and its clock: one queue of events in virtual time, and the faults that an experiment can switch on.
 
 use crate::swarm::disk::Disk;
+use crate::swarm::faults::Faults;
 use crate::swarm::ledger::Ledger;
 use crate::swarm::network::Waiting;
+use crate::swarm::records::Records;
 use crate::swarm::sim_event::{Rank, SimEvent, SimEventKind};
 use crate::web::table::TableWeb;
 use ed25519_dalek::SigningKey;
@@ -59,6 +61,10 @@ pub trait Latencies {
 /// One access point: what runs, and what is on its disk.
 pub(super) struct Node {
     pub(super) number: u32,
+    /// Its key's name: what members call it. A process with a copied key has the same one, and is kept under another name.
+    pub(super) identity: AccessPoint,
+    /// Lives that its disk does not tell of, because it was lost meanwhile.
+    pub(super) forgotten: u64,
     pub(super) place: u8,
     pub(super) key: SigningKey,
     pub(super) crawler: Option<Crawler>,
@@ -83,8 +89,41 @@ pub(super) struct Node {
     pub(super) bodies_received: BTreeSet<usize>,
 }
 
+impl Node {
+    /// One that has never run.
+    pub(super) fn new(number: u32, place: u8, key: SigningKey, hierarchy: Arc<Hierarchy>) -> Node {
+        Node {
+            number,
+            identity: AccessPoint(key.verifying_key().to_bytes()),
+            forgotten: 0,
+            place,
+            key,
+            crawler: None,
+            life: 0,
+            disk: Disk::default(),
+            hierarchy,
+            wake: None,
+            saved: Moment(0),
+            state_free: Moment(0),
+            cache_free: Moment(0),
+            state_batch: None,
+            cache_batch: None,
+            waiting: BTreeMap::new(),
+            tickets: BTreeMap::new(),
+            linked: BTreeSet::new(),
+            contacts: BTreeMap::new(),
+            bodies_received: BTreeSet::new(),
+        }
+    }
+
+    /// How often it has started, as far as its disk knows.
+    pub(super) fn incarnation(&self) -> u64 {
+        self.life - self.forgotten
+    }
+}
+
 /// The key of an access point, by its number.
-fn key_of(number: u32) -> SigningKey {
+pub(super) fn key_of(number: u32) -> SigningKey {
     let [high @ .., low] = (number + 1).to_be_bytes();
     let mut bytes = [low; 32];
     for (byte, more) in bytes.iter_mut().zip(high) {
@@ -94,7 +133,7 @@ fn key_of(number: u32) -> SigningKey {
 }
 
 /// The address at which an access point lives: each has a /24 of its own.
-pub(super) fn own_address(number: usize) -> IpAddr {
+pub(crate) fn own_address(number: usize) -> IpAddr {
     let bits = 0x1e00_0001 + ((number as u32) << 8);
     IpAddr::from(Ipv4Addr::from(bits))
 }
@@ -120,6 +159,10 @@ pub struct World {
     pub(super) sent: BTreeMap<(u32, u32, u8), u64>,
     pub(super) groups: BTreeMap<AccessPoint, usize>,
     pub(super) detours: BTreeMap<AccessPoint, u32>,
+    /// What a scenario does to network, processes, clocks and disks.
+    pub(super) faults: Faults,
+    /// What a scenario is judged by; none if nobody asks.
+    pub(crate) records: Option<Box<Records>>,
     /// Distances; none if they follow from the places.
     pub latencies: Option<Box<dyn Latencies>>,
     /// The share of questions and answers that get lost.
@@ -147,29 +190,7 @@ impl World {
             let key = key_of(number);
             let me = AccessPoint(key.verifying_key().to_bytes());
             members.push(me);
-            nodes.insert(
-                me,
-                Node {
-                    number,
-                    place: *place,
-                    key,
-                    crawler: None,
-                    life: 0,
-                    disk: Disk::default(),
-                    hierarchy: config.hierarchy.clone(),
-                    wake: None,
-                    saved: Moment(0),
-                    state_free: Moment(0),
-                    cache_free: Moment(0),
-                    state_batch: None,
-                    cache_batch: None,
-                    waiting: BTreeMap::new(),
-                    tickets: BTreeMap::new(),
-                    linked: BTreeSet::new(),
-                    contacts: BTreeMap::new(),
-                    bodies_received: BTreeSet::new(),
-                },
-            );
+            nodes.insert(me, Node::new(number, *place, key, config.hierarchy.clone()));
         }
         World {
             config,
@@ -183,6 +204,8 @@ impl World {
             sent: BTreeMap::new(),
             groups: BTreeMap::new(),
             detours: BTreeMap::new(),
+            faults: Faults::default(),
+            records: None,
             latencies: None,
             loss: 0.0,
             gossip_loss: 0.0,
@@ -204,16 +227,22 @@ impl World {
         self.now
     }
 
-    /// Both clocks: the simulated time as boot clock and as wall clock.
-    pub(super) fn clocks(&self) -> Now {
-        Now { moment: self.now, wall: WallTime(1_700_000_000_000 + self.now.0) }
+    /// Both clocks of an access point: the simulated time as boot clock and as wall clock, unless a scenario says otherwise.
+    pub(super) fn clocks(&self, number: u32) -> Now {
+        let now = Now { moment: self.now, wall: WallTime(1_700_000_000_000 + self.now.0) };
+        self.faults.clocks(number, now)
     }
 
     /// Starts an access point, for the first time or again, with what is on its disk. All but the first to run join the first.
     pub fn start(&mut self, number: usize) {
-        let me = self.members[number];
         let first = self.members[0];
-        let now = self.clocks();
+        self.start_process(self.members[number], first);
+    }
+
+    /// Starts a process, which joins `first` unless that is itself.
+    pub(super) fn start_process(&mut self, me: AccessPoint, first: AccessPoint) {
+        let Some(number) = self.nodes.get(&me).map(|node| node.number as usize) else { return };
+        let now = self.clocks(number as u32);
         let joins = me != first;
         let mut settings = self.config.settings.clone();
         settings.joins = joins;
@@ -223,7 +252,7 @@ impl World {
         node.life += 1;
         let identity = Identity {
             key: node.key.clone(),
-            incarnation: node.life,
+            incarnation: node.incarnation(),
             addresses: vec![format!("/sim/{number}")],
             fingerprints: FingerprintKey([7; 16]),
             claims: node.disk.claims.values().cloned().collect(),
@@ -237,7 +266,8 @@ impl World {
         node.crawler = Some(crawler);
         node.wake = None;
         (node.state_free, node.cache_free) = (self.now, self.now);
-        let known: Vec<_> = node.disk.members.iter().copied().filter(|member| *member != me).collect();
+        let identity = node.identity;
+        let known: Vec<_> = node.disk.members.iter().copied().filter(|member| *member != identity).collect();
         self.ended.remove(&me);
         if joins {
             self.schedule(me, 0, SimEventKind::Dial(first));
@@ -246,6 +276,9 @@ impl World {
             self.schedule(me, 0, SimEventKind::Dial(member));
         }
         self.tell(me, Event::Listening(format!("/sim/{number}")));
+        if self.faults.disk_is_full(number as u32) {
+            self.tell(me, Event::Room(false));
+        }
     }
 
     /// Ends an access point as kill -9 does: what is not durable is gone, what is being asked breaks off.
@@ -261,6 +294,7 @@ impl World {
         node.tickets.clear();
         node.linked.clear();
         node.bodies_received.clear();
+        self.faults.stopped(&who);
         for contact in std::mem::take(&mut node.contacts).into_values() {
             if let Some(contact) = self.ledger.contacts.get_mut(contact) {
                 contact.end = contact.end.min(self.now);
@@ -413,8 +447,8 @@ impl World {
         4_000 + 800 * mine.abs_diff(place) + self.detours.get(&from).copied().unwrap_or(0)
     }
 
-    fn number_of(&self, who: AccessPoint) -> Option<usize> {
-        self.members.iter().position(|member| *member == who)
+    pub(super) fn number_of(&self, who: AccessPoint) -> Option<usize> {
+        self.nodes.get(&who).map(|node| node.number as usize)
     }
 
     /// Makes every way from an access point to servers so much longer, in microseconds.
@@ -446,23 +480,27 @@ impl World {
 
     /// Passes an event to an access point's crawler and carries out its commands.
     pub(super) fn tell(&mut self, who: AccessPoint, event: Event) {
-        let now = self.clocks();
+        let Some(number) = self.nodes.get(&who).map(|node| node.number) else { return };
+        let (now, sim) = (self.clocks(number), self.now);
         let Some(node) = self.nodes.get_mut(&who) else { return };
         let Some(crawler) = node.crawler.as_mut() else { return };
         (node.state_batch, node.cache_batch) = (None, None);
-        crawler.handle(now, event);
+        match &mut self.records {
+            None => crawler.handle(now, event),
+            Some(records) => records.timed(|| crawler.handle(now, event)),
+        }
         let mut commands = Vec::new();
         while let Some(command) = crawler.next_command() {
             commands.push(command);
         }
-        let wake = crawler.wake_at().max(now.moment.after(1));
-        if now.moment.since(node.saved) >= SAVE_MEMBERS {
-            node.saved = now.moment;
+        let wake = self.faults.moment_of(number, crawler.wake_at(), sim).max(sim.after(1));
+        if sim.since(node.saved) >= SAVE_MEMBERS {
+            node.saved = sim;
             node.disk.members = crawler.view().settled_members();
         }
         if node.wake.is_none_or(|due| wake < due) {
             node.wake = Some(wake);
-            self.schedule(who, wake.since(now.moment), SimEventKind::Wake);
+            self.schedule(who, wake.since(sim), SimEventKind::Wake);
         }
         for command in commands {
             if matches!(command, Command::Finished) {
@@ -474,7 +512,8 @@ impl World {
         }
     }
 
-    fn take(&mut self, event: SimEvent) {
+    pub(super) fn take(&mut self, event: SimEvent) {
+        let Some(event) = self.hold(event) else { return };
         let SimEvent { node: who, life, kind } = event;
         let Some(node) = self.nodes.get_mut(&who) else { return };
         if node.life != life || node.crawler.is_none() {
