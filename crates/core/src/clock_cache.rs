@@ -66,8 +66,9 @@ impl ClockCache {
         }
     }
 
+    #[cfg(test)]
     /// How many bytes a cache of `capacity` fingerprints takes.
-    pub const fn bytes_for(capacity: usize) -> usize {
+    pub(crate) const fn bytes_for(capacity: usize) -> usize {
         capacity * (size_of::<u64>() + size_of::<u32>()) + capacity.div_ceil(64) * size_of::<u64>()
     }
 

@@ -40,7 +40,7 @@ pub use crate::{
 };
 
 /// URLs on their way to owners beyond which nothing new is fetched: back-pressure.
-pub const MAX_OUTGOING: usize = 200_000;
+pub(crate) const MAX_OUTGOING: usize = 200_000;
 
 /// One access point.
 pub struct Crawler {

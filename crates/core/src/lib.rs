@@ -3,6 +3,8 @@
 //! Each machine answers one question and lives in a room of its own; [`crawler`] joins them. Two files use each other: `timers` is a table
 //! of methods of the crawler, and the crawler goes through it.
 
+#![warn(unreachable_pub)]
+
 pub mod clock_cache;
 pub(crate) mod context;
 pub mod crawl;

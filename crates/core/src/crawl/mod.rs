@@ -14,7 +14,7 @@ pub(crate) mod fetch_cycle;
 pub(crate) mod fetches;
 pub(crate) mod link_filter;
 pub(crate) mod machine;
-pub mod new_host_quota;
+pub(crate) mod new_host_quota;
 pub(crate) mod others;
 pub mod politeness;
 mod revisits;

@@ -9,7 +9,7 @@ use nearcrawl_model::{
 use std::collections::{BTreeMap, BTreeSet};
 
 /// New hosts of one registrable domain that are followed in a day.
-pub const MAX_A_DAY: usize = 50;
+pub(crate) const MAX_A_DAY: usize = 50;
 
 /// Domains that are watched at once; beyond that the watch begins anew.
 const MAX_DOMAINS: usize = 20_000;
@@ -18,13 +18,13 @@ const DAY: Millis = 86_400_000;
 
 /// The hosts that links led to today, by registrable domain.
 #[derive(Debug, Default)]
-pub struct NewHostQuota {
+pub(crate) struct NewHostQuota {
     domains: BTreeMap<String, (Moment, BTreeSet<Fingerprint>)>,
 }
 
 impl NewHostQuota {
     /// Whether a link to this host may be followed; `print` stands for the host. Asking again about the same host changes nothing.
-    pub fn admit(&mut self, host: &Host, print: Fingerprint, now: Moment) -> bool {
+    pub(crate) fn admit(&mut self, host: &Host, print: Fingerprint, now: Moment) -> bool {
         // Addresses have no subdomains, so none can be made up.
         let Some(domain) = host.registrable() else { return true };
         if self.domains.len() >= MAX_DOMAINS && !self.domains.contains_key(domain) {

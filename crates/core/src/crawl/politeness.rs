@@ -6,7 +6,7 @@
 use nearcrawl_model::time::Millis;
 
 /// The longest crawl-delay that is waited out, in milliseconds; a host that asks for more is not crawled (RFC 9309 knows no crawl-delay).
-pub const MAX_CRAWL_DELAY: Millis = 300_000;
+pub(crate) const MAX_CRAWL_DELAY: Millis = 300_000;
 
 /// How patient to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Politeness {
 
 impl Politeness {
     /// How long an address rests after an answer that took `took`.
-    pub fn rest_after(&self, took: Millis, crawl_delay: Option<Millis>) -> Millis {
+    pub(crate) fn rest_after(&self, took: Millis, crawl_delay: Option<Millis>) -> Millis {
         self.min_delay.max(took.saturating_mul(self.factor)).max(crawl_delay.unwrap_or(0))
     }
 }

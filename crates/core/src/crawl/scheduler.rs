@@ -135,7 +135,7 @@ impl Scheduler {
     }
 
     /// This site asks nothing any more.
-    pub fn drop_site(&mut self, address: IpAddr, site: &Host) {
+    pub(crate) fn drop_site(&mut self, address: IpAddr, site: &Host) {
         let Some(lane) = self.lanes.get_mut(&address) else { return };
         lane.sites.retain(|waiting| waiting != site);
         if lane.sites.is_empty() && !lane.busy {
@@ -149,12 +149,12 @@ impl Scheduler {
     }
 
     /// When the next address may be asked, if any waits and there is room.
-    pub fn next_due(&self) -> Option<Moment> {
+    pub(crate) fn next_due(&self) -> Option<Moment> {
         if self.busy >= self.politeness.parallel { None } else { self.due.first().map(|(when, _)| *when) }
     }
 
     /// When this address may be asked next.
-    pub fn not_before(&self, address: IpAddr) -> Option<Moment> {
+    pub(crate) fn not_before(&self, address: IpAddr) -> Option<Moment> {
         self.lanes.get(&address).map(|lane| lane.not_before)
     }
 
@@ -164,7 +164,7 @@ impl Scheduler {
     }
 
     /// Addresses with sites that wait for their rest to end.
-    pub fn resting(&self) -> usize {
+    pub(crate) fn resting(&self) -> usize {
         self.due.len() + self.held_back.values().map(BTreeSet::len).sum::<usize>()
     }
 }

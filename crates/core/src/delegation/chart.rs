@@ -89,7 +89,7 @@ pub(super) struct Chart {
 
 impl Chart {
     /// Draws the chart of access points in these countries with these round-trip times in milliseconds, NaN where unknown.
-    pub fn new(countries: &[Option<[u8; 2]>], rtt: &[Vec<f32>]) -> Chart {
+    pub(super) fn new(countries: &[Option<[u8; 2]>], rtt: &[Vec<f32>]) -> Chart {
         let access_points = countries.len();
         let cells = (PLACES.len() + access_points) * access_points;
         let mut chart = Chart {
@@ -211,12 +211,12 @@ impl Chart {
     }
 
     /// How likely each landmark is for a subnet that is registered in this country, and for one of which nothing is known.
-    pub fn country(&self, country: [u8; 2]) -> Option<&[f32]> {
+    pub(super) fn country(&self, country: [u8; 2]) -> Option<&[f32]> {
         self.countries.get(&country).map(Vec::as_slice)
     }
 
     /// See [`Chart::country`].
-    pub fn anywhere(&self) -> &[f32] {
+    pub(crate) fn anywhere(&self) -> &[f32] {
         &self.anywhere
     }
 
@@ -236,7 +236,7 @@ impl Chart {
     }
 
     /// Where a subnet is that gave these answers, as far as it is worth remembering.
-    pub fn settle(&self, prior: Vec<f32>, answers: &[(usize, f32)]) -> Whereabouts {
+    pub(super) fn settle(&self, prior: Vec<f32>, answers: &[(usize, f32)]) -> Whereabouts {
         let after = self.after(prior, answers).into_iter().enumerate().filter(|(_, weight)| *weight > MIN_REMEMBERED);
         let mut likely: Whereabouts = after.map(|(landmark, weight)| (landmark as u32, weight)).collect();
         likely.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -245,7 +245,7 @@ impl Chart {
     }
 
     /// Learns from answers (access point, milliseconds) of a subnet that is probably here.
-    pub fn learn(&mut self, here: &Whereabouts, answers: &[(usize, f32)]) {
+    pub(super) fn learn(&mut self, here: &Whereabouts, answers: &[(usize, f32)]) {
         let logs: Vec<(usize, f32)> = answers.iter().map(|(who, ms)| (*who, to_log(*ms))).collect();
         for (landmark, weight) in here.iter().map(|(landmark, weight)| (*landmark as usize, *weight)) {
             if landmark < PLACES.len() {
@@ -261,7 +261,7 @@ impl Chart {
 
     /// What the access points in `open` would measure of a subnet that gave these answers (access point, milliseconds) and was so
     /// likely to be at each landmark before; and which of them are worth a thought: indices into `open`, the columns of the guesses.
-    pub fn hypotheses(&self, prior: Vec<f32>, answers: &[(usize, f32)], open: &[usize]) -> (Vec<usize>, Hypotheses) {
+    pub(crate) fn hypotheses(&self, prior: Vec<f32>, answers: &[(usize, f32)], open: &[usize]) -> (Vec<usize>, Hypotheses) {
         let after = self.after(prior, answers);
         let mut likely: Vec<(usize, f32)> = after.into_iter().enumerate().filter(|(_, weight)| *weight > MIN_WEIGHT).collect();
         likely.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));

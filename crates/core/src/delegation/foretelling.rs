@@ -12,7 +12,7 @@ const MIN_EXPECTED_ERROR: f64 = 0.3;
 
 /// What an access point would measure of a subnet.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Foretold {
+pub(crate) struct Foretold {
     /// Which access point.
     pub access_point: AccessPoint,
     /// The round trip in microseconds.
@@ -24,7 +24,7 @@ pub struct Foretold {
 impl Knowledge {
     /// What these access points would measure of a subnet, the nearest first: those who measured it, and those of whom something can
     /// be expected. Nothing of a subnet that is near everywhere: there is no better place for it.
-    pub fn foretell(&self, hierarchy: &Hierarchy, subnet: Subnet, access_points: &[AccessPoint]) -> Vec<Foretold> {
+    pub(crate) fn foretell(&self, hierarchy: &Hierarchy, subnet: Subnet, access_points: &[AccessPoint]) -> Vec<Foretold> {
         if self.anycast(hierarchy, &subnet) {
             return Vec::new();
         }

@@ -38,14 +38,14 @@ pub(super) struct Worth {
 
 impl Hypotheses {
     /// Adds a guess: how likely it is, and for each access point the logarithm to be expected and its standard deviation.
-    pub fn add(&mut self, weight: f32, row: &[(f32, f32)]) {
+    pub(super) fn add(&mut self, weight: f32, row: &[(f32, f32)]) {
         self.weights.push(weight);
         self.expected.extend(row.iter().map(|(expected, _)| expected));
         self.spread.extend(row.iter().map(|(_, spread)| spread));
     }
 
     /// What each access point would measure on the average, in milliseconds.
-    pub fn means_ms(&self) -> Vec<f32> {
+    pub(crate) fn means_ms(&self) -> Vec<f32> {
         let mut means = vec![0.0; self.columns];
         for (guess, weight) in self.weights.iter().enumerate() {
             for (mean, ms) in means.iter_mut().zip(self.row_ms(guess)) {
@@ -56,7 +56,7 @@ impl Hypotheses {
     }
 
     /// By how much each access point's logarithm may be off, over all guesses: a standard deviation.
-    pub fn spreads(&self) -> Vec<f32> {
+    pub(crate) fn spreads(&self) -> Vec<f32> {
         let sum = |of: &dyn Fn(usize) -> f32| (0..self.weights.len()).map(|guess| self.weights[guess] * of(guess)).sum::<f32>();
         let spread = |column: usize| {
             let at = |guess: usize| (self.expected[guess * self.columns + column], self.spread[guess * self.columns + column]);
@@ -74,7 +74,7 @@ impl Hypotheses {
 
     /// The probe that is worth most, when `best_ms` was measured already: knowledge gradient, which is how much nearer the owner
     /// that is chosen after the answer will be than the one chosen now, over all answers that may come.
-    pub fn most_worth(&self, best_ms: f32) -> Option<Worth> {
+    pub(crate) fn most_worth(&self, best_ms: f32) -> Option<Worth> {
         let ms: Vec<f32> = (0..self.weights.len()).flat_map(|guess| self.row_ms(guess)).collect();
         let now = self.means_ms().into_iter().fold(best_ms, f32::min);
         let mut sums = vec![0.0f32; self.columns];

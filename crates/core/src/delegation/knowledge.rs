@@ -142,7 +142,7 @@ impl Knowledge {
     }
 
     /// The same where the ways may have changed since: what was measured now counts, be it more or less than before.
-    pub fn measured_anew(&mut self, hierarchy: &Hierarchy, subnet: Subnet, by: AccessPoint, rtt_us: u32) {
+    pub(crate) fn measured_anew(&mut self, hierarchy: &Hierarchy, subnet: Subnet, by: AccessPoint, rtt_us: u32) {
         self.note(hierarchy, subnet, by, rtt_us, |_| rtt_us);
     }
 
@@ -176,7 +176,7 @@ impl Knowledge {
     }
 
     /// The hierarchy is another one now: who is related to whom is read from it.
-    pub fn relocate(&mut self, hierarchy: &Hierarchy) {
+    pub(crate) fn relocate(&mut self, hierarchy: &Hierarchy) {
         self.relatives = Relatives::default();
         self.organisations.clear();
         for (subnet, memory) in &mut self.subnets {
@@ -195,7 +195,7 @@ impl Knowledge {
 
     /// Whether the subnet answers faster from several places than light would allow if it were at one, or most subnets of its
     /// organisation that were measured do.
-    pub fn anycast(&self, hierarchy: &Hierarchy, subnet: &Subnet) -> bool {
+    pub(crate) fn anycast(&self, hierarchy: &Hierarchy, subnet: &Subnet) -> bool {
         match self.subnets.get(subnet).and_then(|memory| memory.judged) {
             Some((_, everywhere)) => everywhere,
             None => hierarchy.locate(subnet.first()).is_some_and(|position| {

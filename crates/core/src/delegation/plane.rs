@@ -66,7 +66,7 @@ fn drawn_together(rtt: &[Vec<f32>], at: &[Point]) -> Vec<Point> {
 
 impl Plane {
     /// Lays out access points by their round-trip times in milliseconds, NaN where unknown; none if they do not fit.
-    pub fn fit(rtt: &[Vec<f32>]) -> Option<Plane> {
+    pub(crate) fn fit(rtt: &[Vec<f32>]) -> Option<Plane> {
         let n = rtt.len();
         if n < FEWEST {
             return None;
@@ -121,7 +121,7 @@ impl Plane {
     }
 
     /// Notes the answers of a subnet (access point, milliseconds): where it must be is where others are likely, too.
-    pub fn learn(&mut self, answers: &[(usize, f32)]) {
+    pub(super) fn learn(&mut self, answers: &[(usize, f32)]) {
         let points = self.points(answers);
         let Some((_, point)) = points.into_iter().find(|(weight, _)| *weight > 0.8) else { return };
         if self.seen.len() < MAX_SEEN {
@@ -218,7 +218,7 @@ impl Plane {
 
     /// What the access points in `open` would measure of a subnet that gave these answers (access point, milliseconds), and which
     /// of them are worth a thought: indices into `open`, the columns of the guesses.
-    pub fn hypotheses(&self, answers: &[(usize, f32)], open: &[usize]) -> (Vec<usize>, Hypotheses) {
+    pub(crate) fn hypotheses(&self, answers: &[(usize, f32)], open: &[usize]) -> (Vec<usize>, Hypotheses) {
         let points = self.points(answers);
         // Points of a circle stand for the arc around them.
         let blur = match answers {

@@ -54,7 +54,7 @@ fn groups(hierarchy: &Hierarchy, subnet: Subnet) -> Vec<Group> {
 
 impl Relatives {
     /// Notes where a subnet was found.
-    pub fn add(&mut self, hierarchy: &Hierarchy, subnet: Subnet, here: &Whereabouts) {
+    pub(super) fn add(&mut self, hierarchy: &Hierarchy, subnet: Subnet, here: &Whereabouts) {
         for group in groups(hierarchy, subnet) {
             let found = self.found.entry(group).or_default();
             for (landmark, weight) in here {
@@ -64,7 +64,7 @@ impl Relatives {
     }
 
     /// Takes back what [`Relatives::add`] noted.
-    pub fn remove(&mut self, hierarchy: &Hierarchy, subnet: Subnet, here: &Whereabouts) {
+    pub(super) fn remove(&mut self, hierarchy: &Hierarchy, subnet: Subnet, here: &Whereabouts) {
         for group in groups(hierarchy, subnet) {
             let Some(found) = self.found.get_mut(&group) else { continue };
             for (landmark, weight) in here {
@@ -80,7 +80,7 @@ impl Relatives {
     }
 
     /// How likely a subnet is near each landmark, before it was ever asked.
-    pub fn expect(&self, chart: &Chart, hierarchy: &Hierarchy, subnet: Subnet) -> Vec<f32> {
+    pub(super) fn expect(&self, chart: &Chart, hierarchy: &Hierarchy, subnet: Subnet) -> Vec<f32> {
         let mut expected = chart.anywhere().to_vec();
         for group in groups(hierarchy, subnet) {
             let inertia = match group {

@@ -31,7 +31,7 @@ impl Policy {
 
     /// What is delegated when an address turns up that has no owner. The paper gives away whole registered subnets; of a large one we
     /// give away the part around the address.
-    pub fn delegates(self, hierarchy: &Hierarchy, address: IpAddr) -> Subnet {
+    pub(crate) fn delegates(self, hierarchy: &Hierarchy, address: IpAddr) -> Subnet {
         match self {
             Policy::Nearcrawl { .. } => hierarchy.unit_of(address),
             Policy::Ipmicra { .. } => hierarchy.subnet_of(address),
@@ -64,7 +64,7 @@ enum Running {
 }
 
 impl Search {
-    pub fn new(policy: Policy, subnet: Subnet) -> Search {
+    pub(crate) fn new(policy: Policy, subnet: Subnet) -> Search {
         let procedure = match policy {
             Policy::Nearcrawl { price_us } => Running::Nearest(Nearest::new(subnet, price_us)),
             Policy::Ipmicra { threshold_us } => Running::IpMicra(IpMicra::new(subnet, threshold_us)),
@@ -73,7 +73,7 @@ impl Search {
     }
 
     /// Notes what an access point's probe gave; only its first word counts.
-    pub fn answer(&mut self, from: AccessPoint, rtt_us: Option<u32>) {
+    pub(crate) fn answer(&mut self, from: AccessPoint, rtt_us: Option<u32>) {
         if self.answers.iter().any(|(who, _)| *who == from) {
             return;
         }
@@ -85,13 +85,13 @@ impl Search {
     }
 
     /// The answers that came, the nearest first.
-    pub fn measured(&self) -> Vec<(u32, AccessPoint)> {
+    pub(crate) fn measured(&self) -> Vec<(u32, AccessPoint)> {
         let mut measured: Vec<_> = self.answers.iter().filter_map(|(who, rtt)| Some(((*rtt)?, *who))).collect();
         measured.sort_unstable();
         measured
     }
 
-    pub fn next(&mut self, around: &Surroundings<'_>) -> Step {
+    pub(crate) fn next(&mut self, around: &Surroundings<'_>) -> Step {
         match &mut self.procedure {
             Running::Nearest(nearest) => nearest.next(around.hierarchy, around.knowledge, around.live, around.load),
             Running::IpMicra(paper) => paper.next(around.hierarchy, around.delegated, around.live),
@@ -99,7 +99,7 @@ impl Search {
     }
 
     /// The decision if no member may be asked any more: the best answer of the living.
-    pub fn settle_now(&self, live: &[AccessPoint]) -> Option<Verdict> {
+    pub(crate) fn settle_now(&self, live: &[AccessPoint]) -> Option<Verdict> {
         let mut measured = self.measured().into_iter().filter(|(_, who)| live.contains(who));
         let (owner, rtt_us) = measured.next().map_or((*live.first()?, None), |(rtt, who)| (who, Some(rtt)));
         let runner_up = measured.next().map(|(_, who)| who);

@@ -22,7 +22,7 @@ use nearcrawl_model::{
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Between the dates of two editions that a member vouches for because others do, at least so many days lie.
-pub const MIN_DAYS: i64 = 28;
+pub(crate) const MIN_DAYS: i64 = 28;
 
 /// Registries date their files by their own clocks: so many days from now are not the future yet.
 const DAYS_AHEAD: i64 = 2;
@@ -62,7 +62,7 @@ pub enum Found {
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub(crate) enum Wish {
     /// Fetch it from any of these and look at it.
     Gather {
         /// What.
@@ -86,7 +86,7 @@ enum Knowledge {
 
 /// What one member knows of editions.
 #[derive(Debug)]
-pub struct Editions {
+pub(crate) struct Editions {
     me: AccessPoint,
     pinned: bool,
     uses: Edition,
@@ -99,23 +99,23 @@ pub struct Editions {
 
 impl Editions {
     /// At the start: what is used, and what the operator gives. Both are at hand.
-    pub fn new(me: AccessPoint, uses: Edition, endorses: Edition, pinned: bool) -> Editions {
+    pub(crate) fn new(me: AccessPoint, uses: Edition, endorses: Edition, pinned: bool) -> Editions {
         let known = [(uses.hash, Knowledge::Opened), (endorses.hash, Knowledge::Opened)].into();
         Editions { me, pinned, uses, endorses, heard: BTreeMap::new(), known, blame: BTreeMap::new() }
     }
 
     /// What is used.
-    pub fn uses(&self) -> Edition {
+    pub(crate) fn uses(&self) -> Edition {
         self.uses
     }
 
     /// What this member vouches for.
-    pub fn endorses(&self) -> Edition {
+    pub(crate) fn endorses(&self) -> Edition {
         self.endorses
     }
 
     /// The operator gives another edition, which is at hand: it is vouched for, whatever its age and whatever it changes.
-    pub fn propose(&mut self, edition: Edition) {
+    pub(crate) fn propose(&mut self, edition: Edition) {
         self.note(edition, Knowledge::Opened);
         self.endorses = edition;
         if self.pinned {
@@ -124,7 +124,7 @@ impl Editions {
     }
 
     /// What a member says of itself; its last word counts.
-    pub fn hear(&mut self, endorsement: Endorsement) {
+    pub(crate) fn hear(&mut self, endorsement: Endorsement) {
         let newer = self.heard.get(&endorsement.by).is_none_or(|known| known.version < endorsement.version);
         if endorsement.by != self.me && newer {
             self.heard.insert(endorsement.by, endorsement);
@@ -132,13 +132,13 @@ impl Editions {
     }
 
     /// Forgets what members said who are gone.
-    pub fn retain(&mut self, keep: impl Fn(&AccessPoint) -> bool) {
+    pub(crate) fn retain(&mut self, keep: impl Fn(&AccessPoint) -> bool) {
         self.heard.retain(|member, _| keep(member));
         self.blame.retain(|member, _| keep(member));
     }
 
     /// How many of these members vouch for each edition, by hash; this one counts.
-    pub fn votes(&self, settled: &BTreeSet<AccessPoint>) -> BTreeMap<[u8; 32], (Edition, usize)> {
+    pub(crate) fn votes(&self, settled: &BTreeSet<AccessPoint>) -> BTreeMap<[u8; 32], (Edition, usize)> {
         let others = self.heard.values().filter(|said| settled.contains(&said.by)).map(|said| said.endorses);
         let mut votes: BTreeMap<[u8; 32], (Edition, usize)> = BTreeMap::new();
         for edition in others.chain([self.endorses]) {
@@ -148,7 +148,7 @@ impl Editions {
     }
 
     /// What is to be done next, given the members that count and those that can be asked.
-    pub fn next(&mut self, settled: &BTreeSet<AccessPoint>, live: &[AccessPoint], now: Now) -> Option<Wish> {
+    pub(crate) fn next(&mut self, settled: &BTreeSet<AccessPoint>, live: &[AccessPoint], now: Now) -> Option<Wish> {
         if self.pinned {
             return None;
         }
@@ -223,7 +223,7 @@ impl Editions {
     }
 
     /// An edition was looked at. Whether this member vouches for it from now on.
-    pub fn found(&mut self, edition: Edition, what: Found, now: Now) -> bool {
+    pub(crate) fn found(&mut self, edition: Edition, what: Found, now: Now) -> bool {
         let tries = match self.known.get(&edition.hash) {
             Some(Knowledge::Under { tries, .. } | Knowledge::Failed { tries, .. }) => *tries,
             Some(Knowledge::Opened) | None => 1,
@@ -247,14 +247,14 @@ impl Editions {
     }
 
     /// An edition is not at hand any more: it has to be fetched before it is used.
-    pub fn forget(&mut self, hash: &[u8; 32]) {
+    pub(crate) fn forget(&mut self, hash: &[u8; 32]) {
         if *hash != self.uses.hash {
             self.known.remove(hash);
         }
     }
 
     /// The edition that was to be used is not at hand; the one before stays in use.
-    pub fn lost(&mut self, edition: Edition, before: Edition) {
+    pub(crate) fn lost(&mut self, edition: Edition, before: Edition) {
         self.uses = before;
         self.forget(&edition.hash);
     }

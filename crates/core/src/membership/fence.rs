@@ -33,7 +33,7 @@ impl fmt::Display for FenceReason {
 
 /// The fence itself. It only knows whether there is a quorum; who counts is the roster's business.
 #[derive(Clone, Debug)]
-pub struct Fence {
+pub(crate) struct Fence {
     /// For how long the quorum may be missing, in milliseconds.
     fence_after: Millis,
     /// For how long it must be back, in milliseconds.
@@ -52,7 +52,7 @@ pub struct Fence {
 
 impl Fence {
     /// A fence at the access point's start; `closed` if it knew a swarm of three or more before.
-    pub fn new(now: Moment, fence_after: Millis, resume_after: Millis, closed: bool) -> Fence {
+    pub(crate) fn new(now: Moment, fence_after: Millis, resume_after: Millis, closed: bool) -> Fence {
         Fence {
             fence_after,
             resume_after,
@@ -65,14 +65,14 @@ impl Fence {
     }
 
     /// A member was heard of: anything that a member sent counts.
-    pub fn heard(&mut self, now: Moment) {
+    pub(crate) fn heard(&mut self, now: Moment) {
         // The others may have taken over during the silence: one word from them does not undo that.
         self.close_if_due(now);
         self.last_heard = self.last_heard.max(now);
     }
 
     /// Whether enough members answer now, and how many members are settled, this one included.
-    pub fn observe(&mut self, now: Moment, quorum: bool, settled: usize) {
+    pub(crate) fn observe(&mut self, now: Moment, quorum: bool, settled: usize) {
         self.silence_counts = settled >= 3;
         if quorum {
             self.close_if_due(now);
@@ -92,7 +92,7 @@ impl Fence {
     }
 
     /// Must this access point refrain from fetching? To be asked right before each request, with the time of then.
-    pub fn fenced(&self, now: Moment) -> Option<FenceReason> {
+    pub(crate) fn fenced(&self, now: Moment) -> Option<FenceReason> {
         self.closed.or_else(|| self.due(now))
     }
 

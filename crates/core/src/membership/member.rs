@@ -4,10 +4,10 @@ use nearcrawl_model::access_point::AccessPoint;
 use serde::{Deserialize, Serialize};
 
 /// How many addresses a member may announce.
-pub const MAX_ADDRESSES: usize = 4;
+pub(crate) const MAX_ADDRESSES: usize = 4;
 
 /// The longest address, in bytes of its text.
-pub const MAX_ADDRESS: usize = 128;
+pub(crate) const MAX_ADDRESS: usize = 128;
 
 /// An access point in one of its lives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ struct WireMember {
 
 /// Why a member that came over the wire is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MemberError {
+pub(crate) enum MemberError {
     /// More addresses than [`MAX_ADDRESSES`].
     #[error("the member announces {0} addresses; at most {MAX_ADDRESSES} are allowed")]
     TooManyAddresses(usize),

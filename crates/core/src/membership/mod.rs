@@ -9,7 +9,7 @@
 mod fence;
 pub(crate) mod machine;
 mod member;
-pub mod rendezvous;
+pub(crate) mod rendezvous;
 mod roster;
 pub(crate) mod shutdown;
 mod swim;
@@ -17,10 +17,12 @@ mod swim;
 #[cfg(test)]
 mod simulation;
 
-pub use fence::{Fence, FenceReason};
+pub(crate) use fence::FenceReason;
 pub use machine::HeldBack;
 pub(crate) use machine::Membership;
-pub use member::{MAX_ADDRESS, MAX_ADDRESSES, Member, MemberError};
-pub use roster::{Roster, RosterConfig, Standing, Verdict};
+pub use member::Member;
+pub(crate) use roster::{Roster, Standing};
+pub use roster::{RosterConfig, Verdict};
 pub(crate) use shutdown::Shutdown;
-pub use swim::{Output, Swim, SwimConfig, SwimError};
+pub use swim::SwimError;
+pub use swim::{Output, Swim, SwimConfig};

@@ -8,7 +8,7 @@ use siphasher::sip::SipHasher24;
 use std::{cmp::Reverse, hash::Hasher};
 
 /// The hash of a key's text (a host name, a subnet), the same at every member and in every version.
-pub fn key_hash(text: &str) -> u64 {
+pub(crate) fn key_hash(text: &str) -> u64 {
     let mut hasher = SipHasher24::new_with_keys(0x6e65_6172_6372_6177, 0x6c20_7374_6577_6172);
     hasher.write(text.as_bytes());
     hasher.finish()
@@ -22,14 +22,14 @@ fn weight(key_hash: u64, member: &AccessPoint) -> u64 {
 }
 
 /// All of `live`, in the order in which they serve the key.
-pub fn order(key_hash: u64, live: &[AccessPoint]) -> Vec<AccessPoint> {
+pub(crate) fn order(key_hash: u64, live: &[AccessPoint]) -> Vec<AccessPoint> {
     let mut weighed: Vec<_> = live.iter().map(|member| (Reverse(weight(key_hash, member)), *member)).collect();
     weighed.sort_unstable();
     weighed.into_iter().map(|(_, member)| member).collect()
 }
 
 /// Who serves the key: the first of [`order`]; none if no member lives.
-pub fn steward(key_hash: u64, live: &[AccessPoint]) -> Option<AccessPoint> {
+pub(crate) fn steward(key_hash: u64, live: &[AccessPoint]) -> Option<AccessPoint> {
     live.iter().copied().min_by_key(|member| (Reverse(weight(key_hash, member)), *member))
 }
 

@@ -69,7 +69,7 @@ impl RosterConfig {
 
 /// How a member stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub(crate) struct Standing {
     /// Since when it has been a member without having been declared dead.
     pub member_since: Moment,
     /// Since when nothing answers for it; none while it is alive.
@@ -91,7 +91,7 @@ pub enum Verdict {
 
 /// The members as this access point knows them.
 #[derive(Clone, Debug)]
-pub struct Roster {
+pub(crate) struct Roster {
     me: AccessPoint,
     config: RosterConfig,
     started: Moment,
@@ -105,7 +105,7 @@ pub struct Roster {
 impl Roster {
     /// A roster at this access point's start. `remembered` are the settled members of its last life
     /// ([`Roster::settled`], from disk): a restarted member may not fetch before it has heard of enough of them.
-    pub fn new(me: AccessPoint, config: RosterConfig, now: Moment, remembered: &BTreeSet<AccessPoint>) -> Roster {
+    pub(crate) fn new(me: AccessPoint, config: RosterConfig, now: Moment, remembered: &BTreeSet<AccessPoint>) -> Roster {
         let standing = Standing { member_since: now, silent_since: Some(now), counted_from: now, from_start: true, sure_of: 0 };
         let others: BTreeMap<_, _> = remembered.iter().filter(|member| **member != me).map(|member| (*member, standing)).collect();
         let fence = Fence::new(now, config.fence_after, config.resume_after, others.len() >= 2);
@@ -115,7 +115,7 @@ impl Roster {
     }
 
     /// SWIM says that this member is alive.
-    pub fn up(&mut self, now: Moment, member: AccessPoint) {
+    pub(crate) fn up(&mut self, now: Moment, member: AccessPoint) {
         if member == self.me {
             return;
         }
@@ -133,7 +133,7 @@ impl Roster {
     }
 
     /// SWIM says that this member does not answer.
-    pub fn down(&mut self, now: Moment, member: AccessPoint) {
+    pub(crate) fn down(&mut self, now: Moment, member: AccessPoint) {
         if let Some(standing) = self.others.get_mut(&member)
             && standing.silent_since.is_none()
         {
@@ -144,7 +144,7 @@ impl Roster {
     }
 
     /// A member said good-bye: `leaving` for good (it gave everything back), or stopping for a while.
-    pub fn farewell(&mut self, now: Moment, member: AccessPoint, leaving: bool) {
+    pub(crate) fn farewell(&mut self, now: Moment, member: AccessPoint, leaving: bool) {
         if !leaving {
             self.down(now, member);
         } else if self.others.remove(&member).is_some() {
@@ -154,19 +154,19 @@ impl Roster {
     }
 
     /// A member says how many members it counts, itself included: one that counts three or more fences itself when it is cut off.
-    pub fn told(&mut self, member: AccessPoint, sure_of: usize) {
+    pub(crate) fn told(&mut self, member: AccessPoint, sure_of: usize) {
         if let Some(standing) = self.others.get_mut(&member) {
             standing.sure_of = sure_of;
         }
     }
 
     /// Anything came from a member: a request, an answer, gossip.
-    pub fn heard(&mut self, now: Moment) {
+    pub(crate) fn heard(&mut self, now: Moment) {
         self.fence.heard(now);
     }
 
     /// To be called about once a second: who is dead now?
-    pub fn tick(&mut self, now: Moment) -> Vec<Verdict> {
+    pub(crate) fn tick(&mut self, now: Moment) -> Vec<Verdict> {
         self.judge(now);
         let mut dead = std::mem::take(&mut self.left);
         // A member that may itself be the one cut off declares no member dead. One at a time: each death changes the quorum.
@@ -181,7 +181,7 @@ impl Roster {
     }
 
     /// The live members in order, this one included.
-    pub fn live(&self) -> Vec<AccessPoint> {
+    pub(crate) fn live(&self) -> Vec<AccessPoint> {
         let mut live: Vec<_> =
             self.others.iter().filter(|(_, standing)| standing.silent_since.is_none()).map(|(member, _)| *member).collect();
         let place = live.partition_point(|member| *member < self.me);
@@ -190,29 +190,30 @@ impl Roster {
     }
 
     /// How every other member stands, the silent ones included.
-    pub fn standings(&self) -> &BTreeMap<AccessPoint, Standing> {
+    pub(crate) fn standings(&self) -> &BTreeMap<AccessPoint, Standing> {
         &self.others
     }
 
+    #[cfg(test)]
     /// For how long this member has been silent, in milliseconds; none if it is alive or unknown.
-    pub fn silent_for(&self, member: AccessPoint, now: Moment) -> Option<Millis> {
+    pub(crate) fn silent_for(&self, member: AccessPoint, now: Moment) -> Option<Millis> {
         Some(now.since(self.others.get(&member)?.silent_since?))
     }
 
     /// The members that count, this one included: to be kept on disk for [`Roster::new`].
-    pub fn settled(&self, now: Moment) -> BTreeSet<AccessPoint> {
+    pub(crate) fn settled(&self, now: Moment) -> BTreeSet<AccessPoint> {
         self.settled_for(now, self.config.stable_after)
     }
 
     /// Must this access point refrain from fetching? To be asked right before each request.
-    pub fn fenced(&self, now: Moment) -> Option<FenceReason> {
+    pub(crate) fn fenced(&self, now: Moment) -> Option<FenceReason> {
         self.fence.fenced(now)
     }
 
     /// Whether this access point may claim what has no owner. Stricter than the fence, and without its patience: as soon as not
     /// more than half of the settled members answer (or exactly half without the smallest one), another member may be claiming
     /// the same. It holds in a swarm of two as well: only the smaller one goes on claiming while the other is silent.
-    pub fn may_claim(&self, now: Moment) -> bool {
+    pub(crate) fn may_claim(&self, now: Moment) -> bool {
         let whole =
             [self.config.stable_after, self.surely_settled()].into_iter().all(|age| self.is_more_than_half_of(&self.settled_for(now, age)));
         whole && self.fence.fenced(now).is_none()
@@ -220,7 +221,7 @@ impl Roster {
 
     /// How long a new claim is watched before it is acted on, in milliseconds: by then SWIM has found out about a partition, and
     /// gossip about another claim to the same.
-    pub fn watch(&self) -> Millis {
+    pub(crate) fn watch(&self) -> Millis {
         self.config.fence_after / 3
     }
 

@@ -222,8 +222,9 @@ impl Swim {
         self.recall(now);
     }
 
+    #[cfg(test)]
     /// When [`Swim::tick`] is needed next.
-    pub fn next_deadline(&self) -> Option<Moment> {
+    pub(crate) fn next_deadline(&self) -> Option<Moment> {
         let timer = self.timers.first_key_value().map(|((moment, _), _)| *moment);
         timer.into_iter().chain(self.next_recall).min()
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// How many states an arm has if nothing else is said: the N of the paper's experiments (§4).
-pub const STATES: u8 = 5;
+pub(crate) const STATES: u8 = 5;
 
 /// What an access to a subnet is answered by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

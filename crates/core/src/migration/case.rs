@@ -16,7 +16,7 @@ use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
 /// How many tried arms a subnet remembers; the one it was in longest ago goes first.
-pub const MAX_ARMS: usize = 12;
+pub(crate) const MAX_ARMS: usize = 12;
 
 /// How many accesses a move has to pay off.
 const HORIZON: f64 = 100.0;
@@ -169,7 +169,7 @@ impl<A: Ord + Copy> Case<A> {
     }
 
     /// How many accesses were measured, wherever: the subnet's own time (TWOMA's t).
-    pub fn accesses(&self) -> u32 {
+    pub(crate) fn accesses(&self) -> u32 {
         self.accesses
     }
 
@@ -320,11 +320,6 @@ impl<A: Ord + Copy> Case<A> {
         self.accesses_here = 0;
         self.moves += 1.0;
         self.change_detector.restart();
-    }
-
-    /// All was foretold anew: by probes made since the network changed last.
-    pub fn foretold(&mut self) {
-        self.outdated = false;
     }
 
     /// The network changed: what is remembered may be off by as much as if nothing were known, and what was foretold is passed over

@@ -31,7 +31,7 @@ pub(super) struct Level {
 
 impl Level {
     /// What relatives told, corrected by all that was measured.
-    pub fn of(expected: f64, variance: f64, evidence: impl Iterator<Item = Evidence>) -> Level {
+    pub(super) fn of(expected: f64, variance: f64, evidence: impl Iterator<Item = Evidence>) -> Level {
         let variance = variance.max(1e-6);
         let (mut weight, mut sum) = (1.0 / variance, expected / variance);
         for arm in evidence {
@@ -44,7 +44,7 @@ impl Level {
     }
 
     /// What is to be believed of an arm.
-    pub fn belief(&self, arm: &Evidence) -> Belief {
+    pub(crate) fn belief(&self, arm: &Evidence) -> Belief {
         let Some((measured, uncertain)) = arm.measured else {
             return Belief { mean: arm.prior + self.mean, variance: arm.prior_variance, tied: 1.0 };
         };
@@ -53,7 +53,7 @@ impl Level {
     }
 
     /// The variance of the difference of two arms' times.
-    pub fn apart(&self, one: &Belief, other: &Belief) -> f64 {
+    pub(super) fn apart(&self, one: &Belief, other: &Belief) -> f64 {
         let tied = one.tied - other.tied;
         one.variance + other.variance + tied * tied * self.variance
     }

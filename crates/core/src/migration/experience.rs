@@ -25,18 +25,18 @@ pub(super) struct Experience<A> {
 }
 
 impl<A> Experience<A> {
-    pub fn first(arm: A, log: f64, weight: f64, access: u32) -> Experience<A> {
+    pub(super) fn first(arm: A, log: f64, weight: f64, access: u32) -> Experience<A> {
         Experience { arm, mean: log as f32, weight: weight as f32, doubt: 0.0, latest: access, residual: 0.0 }
     }
 
     /// By how much the mean may be off: as a variance, where single accesses scatter by `noise`.
-    pub fn variance(&self, noise: f64, accesses: u32) -> f64 {
+    pub(crate) fn variance(&self, noise: f64, accesses: u32) -> f64 {
         let age = f64::from(accesses.saturating_sub(self.latest));
         noise / f64::from(self.weight.max(1e-3)) + f64::from(self.doubt) + DRIFT * age
     }
 
     /// Takes another access in. What is in doubt or long ago gives way to it.
-    pub fn add(&mut self, log: f64, weight: f64, noise: f64, access: u32) {
+    pub(super) fn add(&mut self, log: f64, weight: f64, noise: f64, access: u32) {
         // As many accesses as would be as sure as the old mean still is.
         let before = noise / self.variance(noise, access.saturating_sub(1)).max(noise / f64::from(MAX_WEIGHT));
         let after = before + weight;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How many families an owner keeps at most; the one that was told of longest ago goes first.
-pub const MAX_FAMILIES: usize = 16_384;
+pub(crate) const MAX_FAMILIES: usize = 16_384;
 
 /// What families count for that no owner told of: the level may be off by the factor e or more.
 const UNKNOWN_VARIANCE: f64 = 1.0;

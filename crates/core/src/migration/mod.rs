@@ -27,10 +27,13 @@ pub mod twoma;
 #[cfg(test)]
 mod tests;
 
-pub use automaton::{Answer, Automaton, STATES};
-pub use case::{Candidate, Case, Judgement, MAX_ARMS, Prior, Rival, Verdict};
+pub(crate) use automaton::STATES;
+pub use automaton::{Answer, Automaton};
+pub(crate) use case::Judgement;
+pub use case::{Candidate, Case, Prior, Verdict};
 pub use change_detection::{Change, ChangeDetector};
-pub use family::{Families, MAX_FAMILIES, Scale};
+pub use family::Families;
+pub(crate) use family::Scale;
 pub(crate) use history::{MAX_HISTORIES, OwnershipHistories};
 pub use load_shedding::{ShedCandidate, shed_load};
 pub(crate) use machine::Migration;

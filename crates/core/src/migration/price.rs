@@ -33,7 +33,7 @@ impl LoadPrice {
     }
 
     /// The price of a member that is not loaded at all any more: half way back to everybody's.
-    pub fn relaxed(self) -> LoadPrice {
+    pub(crate) fn relaxed(self) -> LoadPrice {
         LoadPrice::of(self.0.sqrt())
     }
 

@@ -2,7 +2,7 @@
 
 mod machine;
 
-use super::*;
+use super::{case::MAX_ARMS, *};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::collections::BTreeMap;
 

@@ -33,7 +33,7 @@ pub fn elsewhere<A: Ord + Copy>(here: A, arms: &[A], chance: &mut impl Rng) -> O
 /// In a laboratory all objects of a run are noted before the first is judged. A daemon knows its own subnets only, which are just the
 /// objects of its arm, and visits them one by one: there the average is of the latest visits.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Arm<O> {
+pub(crate) struct Arm<O> {
     latest: BTreeMap<O, f64>,
     sum: f64,
 }
@@ -46,7 +46,7 @@ impl<O> Default for Arm<O> {
 
 impl<O: Ord> Arm<O> {
     /// Notes how long the latest access to an object took, download and evaluation together (TW-10), in any unit.
-    pub fn note(&mut self, object: O, duration: f64) {
+    pub(crate) fn note(&mut self, object: O, duration: f64) {
         if !duration.is_finite() || duration < 0.0 {
             return;
         }
@@ -54,7 +54,7 @@ impl<O: Ord> Arm<O> {
     }
 
     /// An object left the arm.
-    pub fn forget(&mut self, object: &O) {
+    pub(crate) fn forget(&mut self, object: &O) {
         if let Some(duration) = self.latest.remove(object) {
             self.sum -= duration;
         }
@@ -64,7 +64,7 @@ impl<O: Ord> Arm<O> {
     }
 
     /// The average duration; none of an empty arm (TW-22).
-    pub fn average(&self) -> Option<f64> {
+    pub(crate) fn average(&self) -> Option<f64> {
         match self.latest.len() {
             0 => None,
             count => Some(self.sum / count as f64),
@@ -72,7 +72,7 @@ impl<O: Ord> Arm<O> {
     }
 
     /// How an object's latest access is answered.
-    pub fn answer(&self, object: &O) -> Answer {
+    pub(crate) fn answer(&self, object: &O) -> Answer {
         match (self.latest.get(object), self.average()) {
             (Some(duration), Some(average)) => answer(*duration, average),
             _ => Answer::Neither,

@@ -27,16 +27,16 @@ const MIN_V6: u8 = 12;
 
 /// Subnets whose claims are kept, released ones included: half a kilobyte each. Of large subnets parts are claimed, and there are sixteen
 /// million of them in IPv4 alone.
-pub const MAX_CLAIMS: usize = 1_000_000;
+pub(crate) const MAX_CLAIMS: usize = 1_000_000;
 
 /// Whether a subnet is small enough to be anybody's.
-pub fn claimable(subnet: &Subnet) -> bool {
+pub(crate) fn claimable(subnet: &Subnet) -> bool {
     subnet.length() >= if subnet.first().is_ipv4() { MIN_V4 } else { MIN_V6 }
 }
 
 /// A claim with the bytes that prove it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub(crate) struct Held {
     /// What is claimed.
     pub claim: Claim,
     /// The proof, passed on as it came.
@@ -45,7 +45,7 @@ pub struct Held {
 
 /// What merging a claim did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Merged {
+pub(crate) enum Merged {
     /// The claim holds from now on; this one held before.
     Holds {
         /// The claim that held before, if any.
@@ -59,7 +59,7 @@ pub enum Merged {
 
 /// The register.
 #[derive(Debug)]
-pub struct Register {
+pub(crate) struct Register {
     claims: BTreeMap<Subnet, Held>,
     by_owner: BTreeMap<AccessPoint, BTreeSet<Subnet>>,
     digests: BTreeMap<AccessPoint, u64>,
@@ -96,7 +96,7 @@ fn bucket(subnet: &Subnet) -> usize {
 
 impl Register {
     /// Takes a claim in whose signature was checked.
-    pub fn merge(&mut self, claim: Claim, proof: SignedClaim) -> Merged {
+    pub(crate) fn merge(&mut self, claim: Claim, proof: SignedClaim) -> Merged {
         let before = self.claims.get(&claim.subnet).map(|held| held.claim.clone());
         match before.as_ref().map(|held| claim.strength(held)) {
             Some(std::cmp::Ordering::Equal) => return Merged::Known,
@@ -134,19 +134,19 @@ impl Register {
     }
 
     /// The claim that holds for exactly this subnet, unless it was released.
-    pub fn claim(&self, subnet: &Subnet) -> Option<&Claim> {
+    pub(crate) fn claim(&self, subnet: &Subnet) -> Option<&Claim> {
         self.claims.get(subnet).map(|held| &held.claim).filter(|claim| !claim.released)
     }
 
     /// The claim that decides whose an address is: that to the longest subnet around it that was ever claimed. One that was released
     /// still counts (without an owner for the moment, its next owner goes on where the last one stopped), or else the history of a small
     /// subnet would begin anew at the owner of a large one whenever a member leaves. Costs one look-up for each length in use.
-    pub fn around(&self, address: IpAddr) -> Option<&Claim> {
+    pub(crate) fn around(&self, address: IpAddr) -> Option<&Claim> {
         self.longest(Subnet::around(address.to_canonical(), u8::MAX), true)
     }
 
     /// The same for the addresses of a subnet that is not claimed itself: the longest claimed subnet that covers it and is larger.
-    pub fn covering(&self, subnet: &Subnet) -> Option<&Claim> {
+    pub(crate) fn covering(&self, subnet: &Subnet) -> Option<&Claim> {
         self.longest(*subnet, false)
     }
 
@@ -159,68 +159,63 @@ impl Register {
     }
 
     /// The last claim for exactly this subnet, released or not, with its proof.
-    pub fn latest(&self, subnet: &Subnet) -> Option<&Held> {
+    pub(crate) fn latest(&self, subnet: &Subnet) -> Option<&Held> {
         self.claims.get(subnet)
     }
 
     /// The epoch at which the subnet may be claimed next.
-    pub fn next_epoch(&self, subnet: &Subnet) -> u64 {
+    pub(crate) fn next_epoch(&self, subnet: &Subnet) -> u64 {
         self.claims.get(subnet).map_or(1, |held| held.claim.epoch.saturating_add(1))
     }
 
     /// What an access point holds, in address order.
-    pub fn held_by(&self, owner: &AccessPoint) -> impl Iterator<Item = Subnet> + '_ {
+    pub(crate) fn held_by(&self, owner: &AccessPoint) -> impl Iterator<Item = Subnet> + '_ {
         self.by_owner.get(owner).into_iter().flatten().copied()
     }
 
     /// How many subnets an access point holds.
-    pub fn count(&self, owner: &AccessPoint) -> usize {
+    pub(crate) fn count(&self, owner: &AccessPoint) -> usize {
         self.by_owner.get(owner).map_or(0, BTreeSet::len)
     }
 
     /// Everybody who holds something, in order.
-    pub fn owners(&self) -> impl Iterator<Item = AccessPoint> + '_ {
+    pub(crate) fn owners(&self) -> impl Iterator<Item = AccessPoint> + '_ {
         self.by_owner.keys().copied()
     }
 
     /// Whether one more subnet's claim can be kept.
-    pub fn has_room_for(&self, subnet: &Subnet) -> bool {
+    pub(crate) fn has_room_for(&self, subnet: &Subnet) -> bool {
         self.claims.len() < MAX_CLAIMS || self.claims.contains_key(subnet)
     }
 
     /// How many subnets were ever claimed.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.claims.len()
     }
 
-    /// Whether none was.
-    pub fn is_empty(&self) -> bool {
-        self.claims.is_empty()
-    }
-
     /// All claims, released ones too, in address order.
-    pub fn all(&self) -> impl Iterator<Item = &Held> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Held> {
         self.claims.values()
     }
 
     /// The claims to the subnets after this one (from the first one, if none), released ones too, in address order.
-    pub fn after(&self, subnet: Option<Subnet>) -> impl Iterator<Item = &Claim> {
+    pub(crate) fn after(&self, subnet: Option<Subnet>) -> impl Iterator<Item = &Claim> {
         let from = subnet.map_or(Bound::Unbounded, Bound::Excluded);
         self.claims.range((from, Bound::Unbounded)).map(|(_, held)| &held.claim)
     }
 
     /// XOR of the digests of all an access point holds: it says so itself in its roll-up.
-    pub fn digest_of(&self, owner: &AccessPoint) -> u64 {
+    pub(crate) fn digest_of(&self, owner: &AccessPoint) -> u64 {
         self.digests.get(owner).copied().unwrap_or(0)
     }
 
     /// The digests that two members compare.
-    pub fn buckets(&self) -> &[u64] {
+    pub(crate) fn buckets(&self) -> &[u64] {
         &self.buckets
     }
 
     /// Proofs of all claims in the buckets where `theirs` differs, at most `most`; and whether there are more.
-    pub fn differing(&self, theirs: &[u64], most: usize) -> (Vec<SignedClaim>, bool) {
+    pub(crate) fn differing(&self, theirs: &[u64], most: usize) -> (Vec<SignedClaim>, bool) {
         let differs = |subnet: &Subnet| {
             let place = bucket(subnet);
             theirs.get(place) != Some(&self.buckets[place])

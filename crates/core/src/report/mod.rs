@@ -13,7 +13,7 @@ pub(crate) mod counters;
 mod machine;
 mod reason;
 mod status;
-pub mod tally;
+pub(crate) mod tally;
 #[cfg(test)]
 mod tests;
 mod view;

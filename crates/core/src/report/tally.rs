@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// Where a server stands in the world, for the splits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Whereabouts {
+pub(crate) struct Whereabouts {
     /// ISO code, `ZZ` unknown.
     pub country: String,
     /// Regional registry.
@@ -32,7 +32,7 @@ struct Contribution {
 
 /// The sums over our own sites, kept up to date one record at a time.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub(crate) struct Tally {
     sites: BTreeMap<Host, Contribution>,
     summary: Summary,
 }
@@ -80,7 +80,7 @@ fn product(software: &str) -> String {
 
 impl Tally {
     /// Enters a site's record as it is now, in place of what was entered for it before.
-    pub fn enter(&mut self, record: &ServerRecord, whereabouts: Whereabouts) {
+    pub(crate) fn enter(&mut self, record: &ServerRecord, whereabouts: Whereabouts) {
         self.remove(&record.host);
         let values = [
             (Dimension::Country, whereabouts.country),
@@ -102,7 +102,7 @@ impl Tally {
     }
 
     /// Takes a site out again: it is not ours any more.
-    pub fn remove(&mut self, host: &Host) {
+    pub(crate) fn remove(&mut self, host: &Host) {
         let Some(old) = self.sites.remove(host) else { return };
         self.summary.total.subtract(&old.counts);
         self.summary.levels.iter_mut().zip(&old.levels).for_each(|(sum, level)| sum.subtract(level));
@@ -119,12 +119,12 @@ impl Tally {
     }
 
     /// The sums over all our sites.
-    pub fn summary(&self) -> &Summary {
+    pub(crate) fn summary(&self) -> &Summary {
         &self.summary
     }
 
     /// The sums as they are gossiped: at most [`MAX_VALUES`] values a dimension, the smallest ones added up as [`OTHER`].
-    pub fn small_summary(&self) -> Summary {
+    pub(crate) fn small_summary(&self) -> Summary {
         let Summary { total, levels, evaluation, .. } = &self.summary;
         let mut small = Summary { total: *total, by: BTreeMap::new(), levels: levels.clone(), evaluation: evaluation.clone() };
         for (dimension, values) in &self.summary.by {
@@ -138,22 +138,17 @@ impl Tally {
         }
         small
     }
-
-    /// How many sites are entered.
-    pub fn sites(&self) -> usize {
-        self.sites.len()
-    }
 }
 
 /// Everybody's last roll-up.
 #[derive(Debug, Default)]
-pub struct RollUps {
+pub(crate) struct RollUps {
     heard: BTreeMap<AccessPoint, (RollUp, Moment)>,
 }
 
 impl RollUps {
     /// Notes a roll-up. False if it is not newer than the one known.
-    pub fn hear(&mut self, roll_up: RollUp, now: Moment) -> bool {
+    pub(crate) fn hear(&mut self, roll_up: RollUp, now: Moment) -> bool {
         let newer = self.heard.get(&roll_up.owner).is_none_or(|(known, _)| known.version < roll_up.version);
         if newer {
             self.heard.insert(roll_up.owner, (roll_up, now));
@@ -166,18 +161,18 @@ impl RollUps {
     }
 
     /// Keeps only these access points' roll-ups.
-    pub fn retain(&mut self, keep: impl Fn(&AccessPoint) -> bool) {
+    pub(crate) fn retain(&mut self, keep: impl Fn(&AccessPoint) -> bool) {
         self.heard.retain(|owner, _| keep(owner));
     }
 
     /// An access point's last roll-up and when it came.
-    pub fn of(&self, owner: &AccessPoint) -> Option<(&RollUp, Moment)> {
+    pub(crate) fn of(&self, owner: &AccessPoint) -> Option<(&RollUp, Moment)> {
         self.heard.get(owner).map(|(roll_up, at)| (roll_up, *at))
     }
 
     /// Puts the roll-ups of `owners` (who hold something, with the digest of what they hold by our map) and of the living
     /// together. Exact if every owner is alive and its roll-up speaks of just the claims that we know.
-    pub fn results(&self, me: AccessPoint, owners: &BTreeMap<AccessPoint, u64>, live: &[AccessPoint], now: Moment) -> SwarmResults {
+    pub(crate) fn results(&self, me: AccessPoint, owners: &BTreeMap<AccessPoint, u64>, live: &[AccessPoint], now: Moment) -> SwarmResults {
         let mut results = SwarmResults {
             answered_by: me,
             exact: true,

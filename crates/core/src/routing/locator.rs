@@ -15,7 +15,7 @@ use nearcrawl_model::{
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// How many hosts' pins are remembered.
-pub const MAX_PINS: usize = 200_000;
+pub(crate) const MAX_PINS: usize = 200_000;
 
 /// How long a failure is believed.
 const FAILURE_HOLDS: Millis = 300_000;
@@ -31,11 +31,11 @@ pub const MAX_LOOKUPS_ALONE: u32 = 3;
 const LOOK_UP_AGAIN: Millis = 5_000;
 
 /// How many look-ups may be under way.
-pub const MAX_RESOLVING: usize = 32;
+pub(crate) const MAX_RESOLVING: usize = 32;
 
 /// What is known of a host's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lookup {
+pub(crate) enum Lookup {
     /// It is pinned here.
     At(LocatedHost),
     /// It has no usable address.
@@ -60,7 +60,7 @@ struct Pin {
 
 /// Pins, and the steward's duty of making them.
 #[derive(Debug, Default)]
-pub struct Locator {
+pub(crate) struct Locator {
     pins: BTreeMap<Host, Pin>,
     asked: BTreeMap<Host, Moment>,
     resolving: BTreeSet<Host>,
@@ -73,7 +73,7 @@ pub struct Locator {
 
 impl Locator {
     /// What is known now. A pin's remaining time is brought up to date.
-    pub fn lookup(&self, host: &Host, now: Moment) -> Lookup {
+    pub(crate) fn lookup(&self, host: &Host, now: Moment) -> Lookup {
         let Some(pin) = self.pins.get(host).filter(|pin| pin.until > now) else { return Lookup::Unknown };
         match &pin.answer {
             Ok(located) => Lookup::At(LocatedHost { valid_for: pin.until.since(now), ..located.clone() }),
@@ -85,7 +85,7 @@ impl Locator {
     /// Notes an answer. Beyond [`MAX_PINS`] expired pins go first, then the whole memory: pins can be asked for again.
     /// Returns whether it stands: not if the look-up failed for the moment and is to be repeated, which is done if fewer than
     /// `max_lookups` have failed.
-    pub fn learn(&mut self, host: &Host, answer: Result<LocatedHost, ResolveError>, now: Moment, max_lookups: u32) -> bool {
+    pub(crate) fn learn(&mut self, host: &Host, answer: Result<LocatedHost, ResolveError>, now: Moment, max_lookups: u32) -> bool {
         if self.pins.len() >= MAX_PINS {
             self.pins.retain(|_, pin| pin.until > now);
             if self.pins.len() >= MAX_PINS {
@@ -109,7 +109,7 @@ impl Locator {
     }
 
     /// Whether to ask the steward now: true at most once in `patience`.
-    pub fn should_ask(&mut self, host: &Host, now: Moment, patience: Millis) -> bool {
+    pub(crate) fn should_ask(&mut self, host: &Host, now: Moment, patience: Millis) -> bool {
         let due = self.asked.get(host).is_none_or(|at| now.since(*at) >= patience);
         if due {
             self.asked.insert(host.clone(), now);
@@ -118,12 +118,12 @@ impl Locator {
     }
 
     /// No member answered: the next [`Locator::should_ask`] may ask again at once.
-    pub fn unasked(&mut self, host: &Host) {
+    pub(crate) fn unasked(&mut self, host: &Host) {
         self.asked.remove(host);
     }
 
     /// Steward: look this host up; `ticket` is the member who waits for it, if any.
-    pub fn resolve(&mut self, host: &Host, ticket: Option<Ticket>) {
+    pub(crate) fn resolve(&mut self, host: &Host, ticket: Option<Ticket>) {
         if let Some(ticket) = ticket {
             self.waiting.entry(host.clone()).or_default().push(ticket);
         }
@@ -133,7 +133,7 @@ impl Locator {
     }
 
     /// Steward: the next look-up to start, if there is room.
-    pub fn next_lookup(&mut self) -> Option<Host> {
+    pub(crate) fn next_lookup(&mut self) -> Option<Host> {
         if self.resolving.len() >= MAX_RESOLVING {
             return None;
         }
@@ -144,7 +144,7 @@ impl Locator {
     }
 
     /// Steward: a look-up ended. Returns the tickets of those who wait for it, and whether the answer stands, as [`Locator::learn`] says.
-    pub fn resolved(
+    pub(crate) fn resolved(
         &mut self,
         host: &Host,
         answer: Result<LocatedHost, ResolveError>,
@@ -157,23 +157,18 @@ impl Locator {
     }
 
     /// Pins and failures remembered, expired ones included: at most [`MAX_PINS`].
-    pub fn remembered(&self) -> usize {
+    pub(crate) fn remembered(&self) -> usize {
         self.pins.len()
     }
 
     /// Look-ups of ours under way: at most [`MAX_RESOLVING`].
-    pub fn resolving(&self) -> usize {
+    pub(crate) fn resolving(&self) -> usize {
         self.resolving.len()
     }
 
     /// Hosts that this access point, as their steward, is looking up or will.
-    pub fn looking_up(&self) -> impl Iterator<Item = &Host> {
+    pub(crate) fn looking_up(&self) -> impl Iterator<Item = &Host> {
         self.resolving.iter().chain(&self.queue)
-    }
-
-    /// Look-ups under way or queued.
-    pub fn under_way(&self) -> usize {
-        self.resolving.len() + self.queue.len() + self.asked.len()
     }
 }
 

@@ -8,7 +8,7 @@
 pub(crate) mod acknowledgements;
 pub(crate) mod arrival;
 pub mod locator;
-pub mod outbox;
+pub(crate) mod outbox;
 #[cfg(test)]
 mod tests;
 

@@ -15,21 +15,21 @@ use nearcrawl_model::{
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The most URLs in one hand-off.
-pub const MAX_IN_BATCH: usize = 256;
+pub(crate) const MAX_IN_BATCH: usize = 256;
 
 /// The most bytes of URLs in one hand-off.
 const MAX_BYTES_IN_BATCH: usize = 64 << 10;
 
 /// The most URLs that wait because the look-up of their host failed for the moment: a quarter of
 /// [`MAX_OUTGOING`](crate::crawler::MAX_OUTGOING), so that broken name servers stop no crawl.
-pub const MAX_UNRESOLVED: usize = 50_000;
+pub(crate) const MAX_UNRESOLVED: usize = 50_000;
 
 /// How long a queue that cannot be routed waits before it is looked at again, if nothing wakes it.
 const LOOK_AGAIN: Millis = 2_000;
 
 /// A URL under way, and which journal row named it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub(crate) struct Item {
     /// What is under way.
     pub arrival: Arrival,
     /// The journal and sequence number of the row that named it; none for seeds from people.
@@ -46,7 +46,7 @@ struct HostQueue {
 
 /// URLs of one host on their way in one message.
 #[derive(Clone, Debug)]
-pub struct InFlight {
+pub(crate) struct InFlight {
     /// To whom.
     pub to: AccessPoint,
     /// What.
@@ -55,7 +55,7 @@ pub struct InFlight {
 
 /// URLs that wait for their owner.
 #[derive(Debug, Default)]
-pub struct Outbox {
+pub(crate) struct Outbox {
     queues: BTreeMap<Host, HostQueue>,
     /// When to look at which queue: hosts that cannot be routed yet may be very many.
     agenda: BTreeSet<(Moment, Host)>,
@@ -68,7 +68,7 @@ pub struct Outbox {
 
 impl Outbox {
     /// Puts a URL in.
-    pub fn put(&mut self, item: Item) {
+    pub(crate) fn put(&mut self, item: Item) {
         let queue = self.queue(&item.arrival.url.host());
         let unresolved = queue.unresolved;
         queue.items.push_back(item);
@@ -77,20 +77,20 @@ impl Outbox {
     }
 
     /// Hosts whose queues are to be routed now.
-    pub fn due(&self, now: Moment) -> Vec<Host> {
+    pub(crate) fn due(&self, now: Moment) -> Vec<Host> {
         let mut hosts: Vec<_> = self.agenda.iter().take_while(|(look_at, _)| *look_at <= now).map(|(_, host)| host.clone()).collect();
         hosts.sort_unstable();
         hosts
     }
 
     /// This host cannot be routed yet: look again later, or when woken.
-    pub fn later(&mut self, host: &Host, now: Moment) {
+    pub(crate) fn later(&mut self, host: &Host, now: Moment) {
         self.look_at(host, now.after(LOOK_AGAIN));
     }
 
     /// The look-up of this host failed for the moment: look again when it may be repeated. Whether there is room for its URLs to wait.
     #[must_use]
-    pub fn await_lookup(&mut self, host: &Host, at: Moment) -> bool {
+    pub(crate) fn await_lookup(&mut self, host: &Host, at: Moment) -> bool {
         if let Some(queue) = self.queues.get_mut(host)
             && !queue.unresolved
         {
@@ -102,7 +102,7 @@ impl Outbox {
     }
 
     /// Something about this host became known.
-    pub fn wake(&mut self, host: &Host) {
+    pub(crate) fn wake(&mut self, host: &Host) {
         if let Some(queue) = self.queues.get_mut(host)
             && queue.unresolved
         {
@@ -113,7 +113,7 @@ impl Outbox {
     }
 
     /// The ownership map changed: everything may be routable now.
-    pub fn wake_all(&mut self) {
+    pub(crate) fn wake_all(&mut self) {
         self.queues.values_mut().for_each(|queue| queue.look_at = Moment::default());
         self.agenda = self.queues.keys().map(|host| (Moment::default(), host.clone())).collect();
     }
@@ -144,24 +144,24 @@ impl Outbox {
     }
 
     /// Takes a host's whole queue out: for ourselves, or because it leads nowhere.
-    pub fn take(&mut self, host: &Host) -> Vec<Item> {
+    pub(crate) fn take(&mut self, host: &Host) -> Vec<Item> {
         let items: Vec<_> = self.remove(host).map(|queue| queue.items.into()).unwrap_or_default();
         self.waiting -= items.len();
         items
     }
 
     /// An example of what waits for this host.
-    pub fn peek(&self, host: &Host) -> Option<&Item> {
+    pub(crate) fn peek(&self, host: &Host) -> Option<&Item> {
         self.queues.get(host)?.items.front()
     }
 
     /// Whether a message to this access point may start: one at a time, and not before it wants the next.
-    pub fn may_send(&self, to: AccessPoint, now: Moment) -> bool {
+    pub(crate) fn may_send(&self, to: AccessPoint, now: Moment) -> bool {
         self.busy.get(&to).is_none_or(|until| *until <= now)
     }
 
     /// Packs a message to an owner from these hosts' queues, up to the limits.
-    pub fn pack(&mut self, question: QuestionId, to: AccessPoint, hosts: &[LocatedHost], now: Moment) -> Vec<HandOff> {
+    pub(crate) fn pack(&mut self, question: QuestionId, to: AccessPoint, hosts: &[LocatedHost], now: Moment) -> Vec<HandOff> {
         let (mut room, mut bytes) = (MAX_IN_BATCH, MAX_BYTES_IN_BATCH);
         let mut sent = InFlight { to, items: BTreeMap::new() };
         let mut message = Vec::new();
@@ -193,7 +193,7 @@ impl Outbox {
     }
 
     /// A message was taken in. What was not the receiver's goes back; what was is returned with its origins.
-    pub fn acked(&mut self, question: QuestionId, not_mine: &[Host]) -> Vec<Item> {
+    pub(crate) fn acked(&mut self, question: QuestionId, not_mine: &[Host]) -> Vec<Item> {
         let Some(sent) = self.in_flight.remove(&question) else { return Vec::new() };
         self.busy.remove(&sent.to);
         let refused: BTreeSet<_> = not_mine.iter().collect();
@@ -205,7 +205,7 @@ impl Outbox {
     }
 
     /// A message was not taken in: its URLs go back, and the receiver is left alone for `pause`.
-    pub fn nacked(&mut self, question: QuestionId, now: Moment, pause: Millis) {
+    pub(crate) fn nacked(&mut self, question: QuestionId, now: Moment, pause: Millis) {
         let Some(sent) = self.in_flight.remove(&question) else { return };
         self.busy.insert(sent.to, now.after(pause));
         for (host, items) in sent.items {
@@ -225,22 +225,22 @@ impl Outbox {
     }
 
     /// Hosts with URLs that wait to be routed, in order.
-    pub fn waiting_hosts(&self) -> impl Iterator<Item = &Host> {
+    pub(crate) fn waiting_hosts(&self) -> impl Iterator<Item = &Host> {
         self.queues.keys()
     }
 
     /// URLs that wait or fly.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.waiting + self.in_flight.values().flat_map(|sent| sent.items.values()).map(Vec::len).sum::<usize>()
     }
 
     /// URLs that wait for a look-up of their host to be repeated: about [`MAX_UNRESOLVED`] at most.
-    pub fn unresolved(&self) -> usize {
+    pub(crate) fn unresolved(&self) -> usize {
         self.unresolved
     }
 
     /// Whether nothing is under way.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }

@@ -13,7 +13,7 @@ use nearcrawl_model::{
 
 impl Site {
     /// Whether this URL, which another one of its script had kept out of the line, would take that one's place.
-    pub fn would_win(&self, url: &PageUrl, level: u8, hops: u8, key: &FingerprintKey) -> bool {
+    pub(crate) fn would_win(&self, url: &PageUrl, level: u8, hops: u8, key: &FingerprintKey) -> bool {
         let Some(script) = url.script().map(|script| key.of(script)) else { return false };
         let waiting = Waiting { url: url.clone(), fingerprint: key.of(url.as_str()), level, hops };
         !self.scripts.contains(&script) && self.frontier.would_win(&waiting, script)
@@ -25,7 +25,7 @@ impl Site {
     }
 
     /// Whether the journal has named this link to another site.
-    pub fn has_named(&self, link: Fingerprint) -> bool {
+    pub(crate) fn has_named(&self, link: Fingerprint) -> bool {
         self.named.contains(&link) || self.named.len() >= MAX_NAMED
     }
 

@@ -5,7 +5,7 @@
 //! error is 1.04/√1024 = 3.3 %.
 
 /// How many are counted exactly: as many as fit into the space of the registers.
-pub const MAX_LISTED: usize = 256;
+pub(crate) const MAX_LISTED: usize = 256;
 
 /// Bits of a print that choose its register.
 const INDEX_BITS: u32 = 10;
@@ -17,7 +17,7 @@ const RANK_BITS: u32 = u32::BITS - INDEX_BITS;
 
 /// A set that can only be asked how large it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Distinct {
+pub(crate) enum Distinct {
     /// All of them, in order.
     Few(Vec<u32>),
     /// For each register the most leading zeros that one of its prints had, plus one.
@@ -32,7 +32,7 @@ impl Default for Distinct {
 
 impl Distinct {
     /// Enters what has this print, which must be as good as random. Whether the count may have changed by that.
-    pub fn insert(&mut self, print: u32) -> bool {
+    pub(super) fn insert(&mut self, print: u32) -> bool {
         match self {
             Distinct::Few(prints) => {
                 let Err(place) = prints.binary_search(&print) else { return false };
@@ -52,7 +52,7 @@ impl Distinct {
     }
 
     /// How many different ones were entered.
-    pub fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         match self {
             Distinct::Few(prints) => prints.len() as u64,
             Distinct::Many(registers) => estimate(registers),

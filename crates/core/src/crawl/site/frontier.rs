@@ -44,7 +44,7 @@ impl Waiting {
     }
 
     /// How it is named to another access point that has its site now, in this run of this tree.
-    pub fn arrival(&self, tree: &Host, run: u32) -> Arrival {
+    pub(crate) fn arrival(&self, tree: &Host, run: u32) -> Arrival {
         let place = Place { tree: tree.clone(), level: self.level, hops: self.hops };
         let starts = (self.level, self.hops) == (0, 0) && self.url.host().may_start(tree);
         Arrival { url: self.url.clone(), place: (!starts).then_some(place), run }
@@ -214,7 +214,7 @@ impl Frontier {
     }
 
     /// Whether a URL of this level would take the place of the one that waits for its script.
-    pub fn would_win(&self, waiting: &Waiting, script: Fingerprint) -> bool {
+    pub(crate) fn would_win(&self, waiting: &Waiting, script: Fingerprint) -> bool {
         self.scripts.get(&script).is_some_and(|(rank, _)| self.rank(waiting) < *rank)
     }
 
@@ -240,7 +240,7 @@ impl Frontier {
 
     /// The seen set says that this URL waits, at a deeper level than the one that it is going to be entered with. If it waits far
     /// back (and did not lose its place to another URL of its script) it will be moved.
-    pub fn waits_far(&mut self, fingerprint: Fingerprint, script: Option<Fingerprint>) {
+    pub(crate) fn waits_far(&mut self, fingerprint: Fingerprint, script: Option<Fingerprint>) {
         let beaten = script.is_some_and(|script| self.scripts.get(&script).is_none_or(|(_, holder)| *holder != fingerprint));
         if !beaten && !self.places.contains_key(&fingerprint) && self.far.len() > 0 {
             self.rising.insert(fingerprint);
@@ -263,7 +263,7 @@ impl Frontier {
     }
 
     /// All that wait near, first in line first.
-    pub fn near(&self) -> impl Iterator<Item = &Waiting> {
+    pub(crate) fn near(&self) -> impl Iterator<Item = &Waiting> {
         self.line.iter().map(|(_, near)| &near.waiting)
     }
 

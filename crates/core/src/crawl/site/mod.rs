@@ -11,7 +11,7 @@ mod ahead;
 mod distinct;
 pub mod frontier;
 pub mod previous_run;
-pub mod replay;
+pub(crate) mod replay;
 pub mod robots;
 mod standing;
 pub mod yields;
@@ -69,7 +69,7 @@ const MAX_LEFT_OUT: usize = 100_000;
 const MAX_EXTERNAL_HOSTS: usize = 100_000;
 
 /// Whether a status says that the server was asked too much, or is asked too much by all: 429 and 503.
-pub fn asks_for_patience(status: u16) -> bool {
+pub(crate) fn asks_for_patience(status: u16) -> bool {
     matches!(status, 429 | 503)
 }
 
@@ -147,7 +147,7 @@ impl Site {
     }
 
     /// Whether something of it is under way: a request, a page that is being read, a question to the seen set.
-    pub fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         self.asking.is_some() || self.reading.is_some() || self.digesting > 0
     }
 
@@ -186,18 +186,18 @@ impl Site {
     }
 
     /// The sequence number of the next journal row.
-    pub fn next_sequence(&self) -> u64 {
+    pub(crate) fn next_sequence(&self) -> u64 {
         self.next_sequence
     }
 
     /// Whether the tree starts here: then this site is visited again when its time has come, and not only when another host of the
     /// tree leads here. Both `www.example.ke` and `example.ke` may be starting hosts of one tree.
-    pub fn is_home(&self) -> bool {
+    pub(crate) fn is_home(&self) -> bool {
         !self.starts.is_empty() && self.key.host.may_start(&self.tree)
     }
 
     /// Whether this link stays within the tree (LL-4): the starting host or one of its subdomains.
-    pub fn is_internal(&self, host: &Host) -> bool {
+    pub(crate) fn is_internal(&self, host: &Host) -> bool {
         host.is_within(&self.tree)
     }
 
@@ -401,17 +401,17 @@ impl Site {
     }
 
     /// What the last request took: politeness waits a multiple of it.
-    pub fn last_took(&self) -> Millis {
+    pub(crate) fn last_took(&self) -> Millis {
         self.last_took
     }
 
     /// For how long to leave the server alone after one more 429 or 503, whatever `Retry-After` says: twice as long each time.
-    pub fn back_off(&self) -> Millis {
+    pub(crate) fn back_off(&self) -> Millis {
         FIRST_BACK_OFF.saturating_mul(1 << self.setbacks.min(16)).min(MAX_BACK_OFF)
     }
 
     /// For how long the server was to be left alone after its last answer: because it asked for that, or by [`Site::back_off`].
-    pub fn last_rest(&self) -> Millis {
+    pub(crate) fn last_rest(&self) -> Millis {
         self.last_rest
     }
 
@@ -443,12 +443,12 @@ impl Site {
     }
 
     /// Whether something can be asked now or later in this slot.
-    pub fn wants(&self, rules: &SiteRules) -> bool {
+    pub(crate) fn wants(&self, rules: &SiteRules) -> bool {
         self.frontier.first().is_some() && !self.is_busy() && self.state(rules) != RunState::PausedByBudget
     }
 
     /// Whether it is paused by its page budget, and since a slot's length.
-    pub fn may_resume(&self, now: WallTime, slot: Millis) -> bool {
+    pub(crate) fn may_resume(&self, now: WallTime, slot: Millis) -> bool {
         self.record.state == RunState::PausedByBudget && now.0.saturating_sub(self.slot.0) >= slot
     }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// What a journal comes to.
 #[derive(Debug)]
-pub struct Replayed {
+pub(crate) struct Replayed {
     /// The site as its previous owner had it.
     pub site: Site,
     /// For the seen set: every page met, with its level and what became of it.
@@ -65,7 +65,7 @@ impl Pages {
 }
 
 /// Reads a journal from its first entry; none if that is not an opening (then there is nothing to stand on).
-pub fn replay(
+pub(crate) fn replay(
     key: JournalKey,
     number: SiteNumber,
     entries: &[JournalEntry],

@@ -5,9 +5,6 @@ mod parser;
 #[cfg(test)]
 mod tests;
 
-pub use matcher::MAX_WILDCARD_RULES;
-pub use parser::MAX_ROBOTS;
-
 use matcher::{Literals, Wildcards};
 use nearcrawl_model::{fetch::FetchError, time::Millis};
 use std::borrow::Cow;
@@ -45,8 +42,9 @@ impl RobotsVerdict {
         }
     }
 
+    #[cfg(test)]
     /// The rules to apply: everything is disallowed while robots.txt is unavailable.
-    pub fn into_rules(self) -> Robots {
+    pub(crate) fn into_rules(self) -> Robots {
         match self {
             RobotsVerdict::Rules(rules) => rules,
             RobotsVerdict::Unavailable => Robots::disallow_all(),
@@ -117,7 +115,7 @@ impl Robots {
     }
 
     /// No rules: everything may be fetched.
-    pub fn allow_all() -> Robots {
+    pub(crate) fn allow_all() -> Robots {
         Robots {
             allow: Literals::default(),
             disallow: Literals::default(),
@@ -127,8 +125,9 @@ impl Robots {
         }
     }
 
+    #[cfg(test)]
     /// Nothing may be fetched, except robots.txt itself.
-    pub fn disallow_all() -> Robots {
+    pub(crate) fn disallow_all() -> Robots {
         Robots { disallow: Literals::new(vec![b"/".to_vec()]), ..Robots::allow_all() }
     }
 
@@ -139,12 +138,13 @@ impl Robots {
     }
 
     /// How long the server wants to be left alone between two requests, if it says so.
-    pub fn crawl_delay(&self) -> Option<Millis> {
+    pub(crate) fn crawl_delay(&self) -> Option<Millis> {
         self.crawl_delay
     }
 
+    #[cfg(test)]
     /// How many rules were simplified because there were more than [`MAX_WILDCARD_RULES`].
-    pub fn simplified(&self) -> usize {
+    pub(crate) fn simplified(&self) -> usize {
         self.simplified
     }
 

@@ -34,7 +34,7 @@ enum Known {
 
 /// One origin's robots.txt.
 #[derive(Debug)]
-pub struct RobotsStanding {
+pub(crate) struct RobotsStanding {
     known: Known,
     since: WallTime,
     /// Where the origin's own lies; none if there is no such URL.
@@ -49,7 +49,7 @@ pub struct RobotsStanding {
 
 impl RobotsStanding {
     /// Nothing known yet.
-    pub fn new(origin: &Origin) -> RobotsStanding {
+    pub(super) fn new(origin: &Origin) -> RobotsStanding {
         RobotsStanding {
             known: Known::Nothing,
             since: WallTime(0),
@@ -63,32 +63,32 @@ impl RobotsStanding {
     }
 
     /// What to ask for before anything else may be asked; none if it is known.
-    pub fn to_ask(&self, now: WallTime) -> Option<PageUrl> {
+    pub(crate) fn to_ask(&self, now: WallTime) -> Option<PageUrl> {
         let stale = now.0.saturating_sub(self.since.0) > HOLDS;
         if matches!(self.known, Known::Nothing) || stale { self.moved.clone().or_else(|| self.home.clone()) } else { None }
     }
 
     /// It moved. False if it moved too often.
-    pub fn moved(&mut self, to: &PageUrl) -> bool {
+    pub(super) fn moved(&mut self, to: &PageUrl) -> bool {
         self.hops += 1;
         self.moved = Some(to.clone());
         self.hops <= MAX_HOPS
     }
 
     /// It moved to a host whose address is not known yet. False if that has taken too long.
-    pub fn searched(&mut self) -> bool {
+    pub(crate) fn searched(&mut self) -> bool {
         self.searches += 1;
         self.searches <= MAX_SEARCHES
     }
 
     /// It could not be had: wait this long and ask again, or give up.
-    pub fn failed(&mut self) -> Option<Millis> {
+    pub(super) fn failed(&mut self) -> Option<Millis> {
         self.failures += 1;
         PATIENCE.get(self.failures - 1).copied()
     }
 
     /// The answer that counts.
-    pub fn answered(&mut self, at: WallTime, answer: Result<(u16, &[u8]), FetchError>, product_token: &str) {
+    pub(super) fn answered(&mut self, at: WallTime, answer: Result<(u16, &[u8]), FetchError>, product_token: &str) {
         self.since = at;
         // Tomorrow the origin is asked itself: it may have moved elsewhere.
         self.moved = None;
@@ -104,7 +104,7 @@ impl RobotsStanding {
     }
 
     /// Why this page may not be asked for, if it may not.
-    pub fn forbids(&self, url: &PageUrl) -> Option<SkipReason> {
+    pub(crate) fn forbids(&self, url: &PageUrl) -> Option<SkipReason> {
         match &self.known {
             // Nothing may be asked before it is known; there is nothing to wait for if it has no URL.
             Known::Nothing | Known::Unavailable => Some(SkipReason::RobotsUnavailable),
@@ -114,12 +114,12 @@ impl RobotsStanding {
     }
 
     /// Whether the last that was heard of this origin is that it did not answer at all.
-    pub fn unreachable(&self) -> bool {
+    pub(super) fn unreachable(&self) -> bool {
         self.unreachable
     }
 
     /// The crawl-delay it asks for, however long.
-    pub fn wanted_delay(&self) -> Option<Millis> {
+    pub(crate) fn wanted_delay(&self) -> Option<Millis> {
         match &self.known {
             Known::Rules(robots) => robots.crawl_delay(),
             Known::Nothing | Known::Unavailable => None,
@@ -127,17 +127,17 @@ impl RobotsStanding {
     }
 
     /// The crawl-delay that is waited out. Where it is longer than that, nothing is asked, so there is nothing to wait for.
-    pub fn crawl_delay(&self) -> Option<Millis> {
+    pub(crate) fn crawl_delay(&self) -> Option<Millis> {
         self.wanted_delay().filter(|delay| *delay <= MAX_CRAWL_DELAY)
     }
 
     /// When the answer that counts came, if one did.
-    pub fn since(&self) -> Option<WallTime> {
+    pub(super) fn since(&self) -> Option<WallTime> {
         (!matches!(self.known, Known::Nothing)).then_some(self.since)
     }
 
     /// What it says of a URL, in words.
-    pub fn words(&self, url: &PageUrl) -> String {
+    pub(super) fn words(&self, url: &PageUrl) -> String {
         match (&self.known, self.forbids(url)) {
             (Known::Nothing, _) => "not fetched yet".to_owned(),
             (Known::Unavailable, _) => "could not be fetched, so nothing is requested".to_owned(),
@@ -155,39 +155,39 @@ impl RobotsStanding {
 impl Site {
     /// robots.txt answered with a redirect. Returns whether it is followed (at most five hops, to other hosts too); if not, the
     /// caller enters it as "there is none".
-    pub fn robots_moved(&mut self, origin: &Origin, to: &PageUrl) -> bool {
+    pub(crate) fn robots_moved(&mut self, origin: &Origin, to: &PageUrl) -> bool {
         self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin)).moved(to)
     }
 
     /// robots.txt moved to a host of which it is not known yet where it lives and who may ask it. Returns whether to look again
     /// soon; if not, the caller enters that it could not be had.
-    pub fn robots_searched(&mut self, origin: &Origin) -> bool {
+    pub(crate) fn robots_searched(&mut self, origin: &Origin) -> bool {
         self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin)).searched()
     }
 
     /// robots.txt could not be had. Returns for how long to wait before it is asked again, or none if it is given up for this
     /// run; then the caller enters the failure.
-    pub fn robots_failed(&mut self, origin: &Origin) -> Option<Millis> {
+    pub(crate) fn robots_failed(&mut self, origin: &Origin) -> Option<Millis> {
         self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin)).failed()
     }
 
     /// The crawl-delay that robots.txt asks for, if it does.
-    pub fn crawl_delay(&self, origin: &Origin) -> Option<Millis> {
+    pub(crate) fn crawl_delay(&self, origin: &Origin) -> Option<Millis> {
         self.robots.get(origin)?.crawl_delay()
     }
 
     /// The longest crawl-delay of its origins.
-    pub fn slowest_crawl_delay(&self) -> Option<Millis> {
+    pub(crate) fn slowest_crawl_delay(&self) -> Option<Millis> {
         self.robots.values().filter_map(RobotsStanding::crawl_delay).max()
     }
 
     /// What robots.txt says of a URL, in words.
-    pub fn robots_says(&self, url: &PageUrl) -> Option<String> {
+    pub(crate) fn robots_says(&self, url: &PageUrl) -> Option<String> {
         self.robots.get(&url.origin()).map(|standing| standing.words(url))
     }
 
     /// When the robots.txt that holds for a URL was answered, if it was.
-    pub fn robots_since(&self, url: &PageUrl) -> Option<WallTime> {
+    pub(crate) fn robots_since(&self, url: &PageUrl) -> Option<WallTime> {
         self.robots.get(&url.origin()).and_then(RobotsStanding::since)
     }
 }

@@ -116,7 +116,7 @@ struct Link {
 
 /// What a site's pages brought so far, and which were left out for it.
 #[derive(Debug, Default)]
-pub struct Yields {
+pub(crate) struct Yields {
     whole: Brought,
     branches: BTreeMap<Fingerprint, Brought>,
     requests: u32,
@@ -126,7 +126,7 @@ pub struct Yields {
 
 impl Yields {
     /// A page was asked for. What it names is told by [`Self::name`].
-    pub fn ask(&mut self, url: &PageUrl, key: &FingerprintKey) {
+    pub(crate) fn ask(&mut self, url: &PageUrl, key: &FingerprintKey) {
         let branch = self.known(branch(url), key);
         self.whole.request();
         self.branches.entry(branch).or_default().request();
@@ -136,7 +136,7 @@ impl Yields {
 
     /// The page that was asked for last has these external links, and was the first of its site to name so many external hosts. May be told
     /// in parts, each link once.
-    pub fn name(&mut self, links: &[u32], hosts: u64) {
+    pub(crate) fn name(&mut self, links: &[u32], hosts: u64) {
         let before = self.last.telling();
         for link in links {
             self.last.links += u64::from(self.tells(*link));
@@ -148,7 +148,7 @@ impl Yields {
     }
 
     /// Whether a page named this as an external link.
-    pub fn has_met(&self, link: u32) -> bool {
+    pub(crate) fn has_met(&self, link: u32) -> bool {
         self.links.contains_key(&link)
     }
 
@@ -170,14 +170,14 @@ impl Yields {
     }
 
     /// How many hosts this page can be expected to name that its site has not named yet.
-    pub fn expected(&self, url: &PageUrl, key: &FingerprintKey) -> f64 {
+    pub(crate) fn expected(&self, url: &PageUrl, key: &FingerprintKey) -> f64 {
         expected(self.whole, self.branches.get(&self.known(branch(url), key)).copied().unwrap_or_default())
     }
 
     /// Whether this page might be left out for what `read`, which is being read, turns out to name. Every new host lets more be expected
     /// of every other page, so the worst is that it names none; and either no link that tells anything, or as many as count: what
     /// is expected is monotone in their number.
-    pub fn may_be_too_little(&self, url: &PageUrl, read: &PageUrl, price: Price, key: &FingerprintKey) -> bool {
+    pub(crate) fn may_be_too_little(&self, url: &PageUrl, read: &PageUrl, price: Price, key: &FingerprintKey) -> bool {
         if price == Price::default() {
             return false;
         }
@@ -199,7 +199,7 @@ impl Yields {
     }
 
     /// Whether this page is to be left out.
-    pub fn too_little(&self, url: &PageUrl, price: Price, key: &FingerprintKey) -> bool {
+    pub(crate) fn too_little(&self, url: &PageUrl, price: Price, key: &FingerprintKey) -> bool {
         price > Price::default() && self.expected(url, key) < price.hosts()
     }
 

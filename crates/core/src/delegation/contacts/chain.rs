@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// Why a chain of receipts is not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BrokenChain {
+pub(crate) enum BrokenChain {
     /// Longer than any procedure is.
     #[error("more than {MAX_CONTACTS} receipts")]
     TooLong,
@@ -32,13 +32,13 @@ pub enum BrokenChain {
 
 /// Receipts that hold together, opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Chain {
+pub(crate) struct Chain {
     receipts: Vec<(Receipt, ReceiptId)>,
 }
 
 impl Chain {
     /// Checks a chain about `subnet`; `is_member` knows whose receipts count.
-    pub fn open(subnet: Subnet, signed: &[SignedReceipt], is_member: impl Fn(&AccessPoint) -> bool) -> Result<Chain, BrokenChain> {
+    pub(crate) fn open(subnet: Subnet, signed: &[SignedReceipt], is_member: impl Fn(&AccessPoint) -> bool) -> Result<Chain, BrokenChain> {
         if signed.len() > MAX_CONTACTS {
             return Err(BrokenChain::TooLong);
         }
@@ -64,27 +64,27 @@ impl Chain {
     }
 
     /// What the next receipt has to name: the last one, or zeros.
-    pub fn last_id(&self) -> ReceiptId {
+    pub(crate) fn last_id(&self) -> ReceiptId {
         self.receipts.last().map_or(ReceiptId::default(), |(_, id)| *id)
     }
 
     /// How many probes it tells.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.receipts.len()
     }
 
     /// Whether it tells none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.receipts.is_empty()
     }
 
     /// The receipts, the first probe first.
-    pub fn receipts(&self) -> impl Iterator<Item = &Receipt> {
+    pub(crate) fn receipts(&self) -> impl Iterator<Item = &Receipt> {
         self.receipts.iter().map(|(receipt, _)| receipt)
     }
 
     /// The receipt at a place, by its name.
-    pub fn id_at(&self, place: usize) -> Option<ReceiptId> {
+    pub(crate) fn id_at(&self, place: usize) -> Option<ReceiptId> {
         self.receipts.get(place).map(|(_, id)| *id)
     }
 }

@@ -26,10 +26,10 @@ use std::{
 };
 
 /// For how long a contact counts.
-pub const WINDOW: Millis = 30 * 86_400_000;
+pub(crate) const WINDOW: Millis = 30 * 86_400_000;
 
 /// Contacts by probes that a block of addresses (/24, /48) may get: it may hold many small subnets.
-pub const MAX_IN_BLOCK: usize = 2 * MAX_CONTACTS;
+pub(crate) const MAX_IN_BLOCK: usize = 2 * MAX_CONTACTS;
 
 /// Subnets whose contacts are remembered; beyond that none is probed until some are forgotten.
 pub const MAX_SUBNETS: usize = 100_000;
@@ -53,7 +53,7 @@ struct Entry {
 
 /// The book.
 #[derive(Clone, Debug, Default)]
-pub struct Contacts {
+pub(crate) struct Contacts {
     entries: BTreeMap<Subnet, Entry>,
     /// When each block was contacted.
     blocks: BTreeMap<Subnet, Vec<WallTime>>,
@@ -92,7 +92,7 @@ fn window_before(now: WallTime) -> WallTime {
 
 impl Contacts {
     /// Takes in what [`Contacts::page`] gave in a previous life. What cannot be read is as good as nothing.
-    pub fn recall(&mut self, page: &[u8], now: WallTime) {
+    pub(crate) fn recall(&mut self, page: &[u8], now: WallTime) {
         let entries: Vec<(Subnet, Entry)> = postcard::from_bytes(page).unwrap_or_default();
         for (subnet, mut entry) in entries {
             entry.forget_before(window_before(now));
@@ -104,7 +104,7 @@ impl Contacts {
     }
 
     /// Pages that changed since they were last asked for, as they are to be stored.
-    pub fn changed_pages(&mut self) -> Vec<(u8, Vec<u8>)> {
+    pub(crate) fn changed_pages(&mut self) -> Vec<(u8, Vec<u8>)> {
         let dirty = std::mem::take(&mut self.dirty);
         dirty.into_iter().map(|page| (page, self.page(page))).collect()
     }
@@ -117,7 +117,7 @@ impl Contacts {
 
     /// Whether `me` may probe `subnet` once more after the probes that `chain` tells. If so, the contact counts from now on. What the
     /// chain tells is noted in any case.
-    pub fn take(&mut self, me: AccessPoint, subnet: Subnet, chain: &Chain, most: usize, now: WallTime) -> Result<(), Declined> {
+    pub(crate) fn take(&mut self, me: AccessPoint, subnet: Subnet, chain: &Chain, most: usize, now: WallTime) -> Result<(), Declined> {
         self.forget_old(&subnet, now);
         if !self.entries.contains_key(&subnet) && self.entries.len() >= MAX_SUBNETS {
             return Err(Declined::BookFull);
@@ -150,7 +150,7 @@ impl Contacts {
     }
 
     /// The chain as it is now, checked before: the member that asks us next has to show it.
-    pub fn extended(&mut self, subnet: Subnet, chain: &Chain, signed: &[SignedReceipt], now: WallTime) {
+    pub(crate) fn extended(&mut self, subnet: Subnet, chain: &Chain, signed: &[SignedReceipt], now: WallTime) {
         self.note(subnet, chain, now);
         let entry = self.entries.entry(subnet).or_default();
         let longer = chain.len() > entry.head.map_or(0, |(place, _)| usize::from(place) + 1);
@@ -165,27 +165,28 @@ impl Contacts {
     }
 
     /// The receipts that are remembered of a subnet, for a steward who does not know them.
-    pub fn chain(&self, subnet: &Subnet) -> Vec<SignedReceipt> {
+    pub(crate) fn chain(&self, subnet: &Subnet) -> Vec<SignedReceipt> {
         self.chains.get(subnet).cloned().unwrap_or_default()
     }
 
     /// Subnets with contacts in the window.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
+    #[cfg(test)]
     /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// The most contacts that one subnet had.
-    pub fn most(&self) -> usize {
+    pub(crate) fn most(&self) -> usize {
         self.entries.values().map(|entry| entry.contacts.len()).max().unwrap_or(0)
     }
 
     /// Forgets what is older than the window.
-    pub fn tidy(&mut self, now: WallTime) {
+    pub(crate) fn tidy(&mut self, now: WallTime) {
         let then = window_before(now);
         for (subnet, entry) in &mut self.entries {
             let before = entry.contacts.len();

@@ -20,5 +20,6 @@ mod surroundings;
 
 pub(crate) use incoming::{Incoming, MAX_INCOMING, Offer};
 pub(crate) use outgoing::{MAX_OUTGOING, Outgoing, Proposal, Step};
-pub use stage::{Immovable, Stage};
+pub use stage::Immovable;
+pub use stage::Stage;
 pub(crate) use surroundings::Surroundings;

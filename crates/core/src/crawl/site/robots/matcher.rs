@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 /// How many rules with wildcards are kept as they are. Each costs a walk over the path, and a page has thousands of links.
 /// Beyond this many, an Allow is dropped and a Disallow is cut at its first wildcard: more is left alone, never less.
-pub const MAX_WILDCARD_RULES: usize = 1000;
+pub(crate) const MAX_WILDCARD_RULES: usize = 1000;
 
 /// A pattern as it is compared: bytes beyond ASCII are percent-encoded, hexadecimal digits are upper case, stars in a row
 /// are one, and a star at the end is none.

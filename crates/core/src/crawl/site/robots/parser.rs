@@ -5,7 +5,7 @@
 use nearcrawl_model::time::Millis;
 
 /// How much of a robots.txt is read, in bytes (RFC 9309 §2.5); what stands behind is not looked at.
-pub const MAX_ROBOTS: usize = 500 * 1024;
+pub(crate) const MAX_ROBOTS: usize = 500 * 1024;
 
 /// One Allow or Disallow line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

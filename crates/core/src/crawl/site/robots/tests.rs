@@ -1,6 +1,6 @@
 //! Does robots.txt mean to us what it means to its writers? Google's own specification cases, and hostile files.
 
-use super::*;
+use super::{matcher::MAX_WILDCARD_RULES, parser::MAX_ROBOTS, *};
 use std::fmt::Write as _;
 
 mod naive;
