@@ -126,10 +126,10 @@ fn status_text(view: &StatusView, style: Style) -> String {
     for (class, count) in &view.refusals {
         lines.push(("refused", format!("{count} {class}")));
     }
-    // Only kinds of tasks that say something now: the others are in --json.
-    for task in view.tasks.iter().filter(|task| task.running > 0 || task.panicked > 0) {
+    // Kinds that have not run yet are in --json.
+    for task in view.tasks.iter().filter(|task| task.started > 0) {
         let panicked = if task.panicked > 0 { format!(", {} panicked: see the log", task.panicked) } else { String::new() };
-        lines.push(("task", format!("{} ({}): {} running{panicked}", task.name, task.part, task.running)));
+        lines.push(("task", format!("{} ({}): {} running, {} ended{panicked}", task.name, task.part, task.running, task.ended)));
     }
     // Only limits that are near: the others are in --json.
     for limit in view.limits.iter().filter(|limit| limit.max > 0 && limit.used * 10 >= limit.max * 8) {

@@ -58,10 +58,14 @@ task_kinds! {
     StateThread = "store thread: state", "store";
     /// The thread of `cache/`. A panic ends the daemon.
     CacheThread = "store thread: cache", "store";
+    /// Doing the loop's chores on the disk, one after another. A panic outside of a chore ends the daemon.
+    Housekeeping = "housekeeping", "loop";
     /// Free space and sizes on disk. After a panic the last ones stay.
     DiskUsage = "disk usage", "loop";
     /// What is kept for the next start. After a panic it is kept the next time.
     PersistedState = "persisted state", "loop";
+    /// Filing the configured hierarchy for other members, and reading it again at SIGHUP. After a panic the one in use stays.
+    ConfiguredHierarchy = "configured hierarchy", "loop";
     /// The connections to other members. A panic ends the daemon.
     Swarm = "swarm", "loop";
     /// The API. After a panic it is served again.
@@ -151,7 +155,7 @@ fn strike(kind: TaskKind) {
     assert!(left.is_err(), "a panic that a test asked for, in a task: {}", kind.name());
 }
 
-/// One line for each kind of task that ever ran.
+/// One line for each kind of task, also for those that have not run yet.
 pub fn table() -> Vec<TaskView> {
     let line = |(kind, name, owner): &(TaskKind, &str, &str)| {
         let counts = kind.counts();
@@ -161,7 +165,7 @@ pub fn table() -> Vec<TaskView> {
         let running = started.saturating_sub(ended).saturating_sub(panicked);
         TaskView { name: (*name).to_owned(), part: (*owner).to_owned(), running, started, ended, panicked }
     };
-    KINDS.iter().map(line).filter(|line| line.started > 0).collect()
+    KINDS.iter().map(line).collect()
 }
 
 #[cfg(test)]

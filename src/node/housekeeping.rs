@@ -89,7 +89,8 @@ impl Housekeeping {
         let (chores, waiting) = mpsc::channel(MAX_CHORES);
         // One more than can wait, so that a finished chore never waits for the loop.
         let (done, told) = mpsc::channel(MAX_CHORES + 1);
-        tokio::spawn(serve(store, config, waiting, done));
+        // After a panic nobody tells of chores any more: the loop sees that housekeeping has ended.
+        tokio::spawn(tasks::run(TaskKind::Housekeeping, serve(store, config, waiting, done)));
         (Housekeeping(chores), told)
     }
 

@@ -23,6 +23,7 @@ use super::{
 use crate::io::{
     store::Store,
     swarm::{Swarm, SwarmCommand, SwarmEvent, SwarmSecrets},
+    tasks::{self, TaskKind},
 };
 use nearcrawl_core::{
     crawler::{Crawler, Settings},
@@ -304,14 +305,17 @@ impl Daemon {
     fn look_again(&self, given: &mpsc::Sender<(Edition, Arc<Hierarchy>)>) {
         let Some((_, known)) = self.crawler.view().editions() else { return };
         let (snapshots, config, given) = (self.snapshots.clone(), self.config.clone(), given.clone());
-        tokio::task::spawn_blocking(move || match snapshots.given_again(&config, &known) {
-            Ok(None) => tracing::info!("SIGHUP: the configured hierarchy has not changed"),
-            Ok(Some((edition, hierarchy))) => {
-                tracing::info!("SIGHUP: the configured hierarchy is now {edition}; it is announced to the other members");
-                // If the channel is full, one was announced just now; the next signal announces this one.
-                let _ = given.try_send((edition, hierarchy));
+        tokio::task::spawn_blocking(move || {
+            let _running = tasks::begin(TaskKind::ConfiguredHierarchy);
+            match snapshots.given_again(&config, &known) {
+                Ok(None) => tracing::info!("SIGHUP: the configured hierarchy has not changed"),
+                Ok(Some((edition, hierarchy))) => {
+                    tracing::info!("SIGHUP: the configured hierarchy is now {edition}; it is announced to the other members");
+                    // If the channel is full, one was announced just now; the next signal announces this one.
+                    let _ = given.try_send((edition, hierarchy));
+                }
+                Err(why) => tracing::error!("SIGHUP: the configured hierarchy cannot be read, the one in use is kept: {why}"),
             }
-            Err(why) => tracing::error!("SIGHUP: the configured hierarchy cannot be read, the one in use is kept: {why}"),
         });
     }
 

@@ -7,7 +7,10 @@ use super::{
     images::{self, Reading},
     setup,
 };
-use crate::io::snapshot::{self, FileError};
+use crate::io::{
+    snapshot::{self, FileError},
+    tasks::{self, TaskKind},
+};
 use nearcrawl_core::hierarchy_version::machine::AtHand;
 use nearcrawl_hierarchy::{CHUNK_LENGTH, FurtherPrefix, Hierarchy, Manifest, SnapshotError, pack, unpack, with_further};
 use nearcrawl_model::edition::Edition;
@@ -132,6 +135,7 @@ impl SnapshotStore {
         let own = completed.map_or_else(|| Arc::clone(&given), Arc::new);
         let filing = (self.clone(), Arc::clone(&given));
         std::thread::spawn(move || {
+            let _running = tasks::begin(TaskKind::ConfiguredHierarchy);
             let (snapshots, given) = filing;
             if let Err(why) = snapshots.file(&given) {
                 tracing::warn!("the configured hierarchy could not be stored, so other members cannot fetch it from here: {why}");

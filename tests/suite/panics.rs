@@ -28,7 +28,7 @@ const SURVIVED: &[(&str, u64)] = &[
 ];
 
 /// Kinds of tasks without which a daemon cannot go on: it ends and says why, so that the service manager starts it again.
-const FATAL: &[&str] = &["store queue", "store thread: state", "store thread: cache", "swarm"];
+const FATAL: &[&str] = &["store queue", "store thread: state", "store thread: cache", "housekeeping", "swarm"];
 
 /// A URL is asked for this often at most, whatever fails on the way.
 const MAX_ASKED: usize = 4;

@@ -96,7 +96,7 @@ pub struct StatusView {
     pub refusals: BTreeMap<String, u64>,
     /// Everything that grows, with its upper limit.
     pub limits: Vec<LimitView>,
-    /// The kinds of background tasks that ran so far.
+    /// The kinds of background tasks.
     #[serde(default)]
     pub tasks: Vec<TaskView>,
 }
