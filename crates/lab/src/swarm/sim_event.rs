@@ -94,7 +94,33 @@ fn event_class(event: &Event) -> u8 {
         Event::Resolved { .. } => 2,
         Event::Probed { .. } => 3,
         Event::EditionFound { .. } => 4,
-        _ => 5,
+        Event::Tick
+        | Event::Room(_)
+        | Event::Seeds(_)
+        | Event::Wanted(_)
+        | Event::Leave
+        | Event::Move { .. }
+        | Event::Drain
+        | Event::Listening(_)
+        | Event::Asked { .. }
+        | Event::Answered { .. }
+        | Event::Gossiped(_)
+        | Event::BodyReceived { .. }
+        | Event::Fetched { .. }
+        | Event::Revisited { .. }
+        | Event::PreviousRunLoaded { .. }
+        | Event::Seen { .. }
+        | Event::Children { .. }
+        | Event::CutTaken { .. }
+        | Event::RowsStored { .. }
+        | Event::ClaimsStored { .. }
+        | Event::Copied { .. }
+        | Event::Recovered { .. }
+        | Event::Loaded { .. }
+        | Event::SeenLoaded { .. }
+        | Event::Hierarchy(_)
+        | Event::AtHand(_)
+        | Event::Given { .. } => 5,
     }
 }
 
