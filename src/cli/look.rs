@@ -119,12 +119,15 @@ fn status_text(view: &StatusView, style: Style) -> String {
     for cache in &view.caches {
         let asked = cache.hits + cache.misses;
         let share = if asked == 0 { 0.0 } else { cache.hits as f64 / asked as f64 * 100.0 };
-        lines.push(("cache", format!("{}: {share:.1} % cache hits, {} of {} entries", cache.place, cache.entries, cache.capacity)));
+        lines.push((
+            "cache",
+            format!("{}: {share:.1} % cache hits, {} of {}", cache.place, cache.entries, counted(cache.capacity, "entry")),
+        ));
     }
     lines.extend(view.failures.iter().map(|(failure, count)| ("failed", format!("{}: {failure}", counted(*count, "request")))));
     lines.extend(view.unresolved.iter().map(|(failure, count)| ("unresolved", format!("{}: {failure}", counted(*count, "name")))));
     for (class, count) in &view.refusals {
-        lines.push(("refused", format!("{count} {class}")));
+        lines.push(("refused", format!("{class}: {count}")));
     }
     // Kinds that have not run yet are in --json.
     for task in view.tasks.iter().filter(|task| task.started > 0) {
@@ -205,7 +208,7 @@ fn why_text(view: &WhyView, style: Style) -> String {
         let alive = view.owner_liveness.map_or(String::new(), |liveness| format!(", {liveness}"));
         let me = if view.owner_is_me { " (me)" } else { "" };
         say("owner", Some(format!("{}{me}{alive}", owned.owner)));
-        say("because", Some(format!("{}; epoch {}, {}", in_words(owned.reason), owned.epoch, counted(owned.probes.into(), "probe"))));
+        say("because", Some(format!("{}; epoch {}, {}", in_words(owned.reason), owned.epoch, counted(owned.probes, "probe"))));
         say("distance", owned.rtt_ms.map(|ms| format!("{ms:.1} ms")));
         let measured = owned.measurements.iter().map(|measured| {
             let who = measured.access_point.map_or("a former member".to_owned(), |who| who.short());

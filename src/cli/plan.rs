@@ -154,12 +154,12 @@ fn percent(share: f64) -> String {
 fn grounds(plan: &Plan, deepest: u8) -> String {
     match &plan.grounds {
         Grounds::Measured { servers, cut_short } => {
-            let short = if *cut_short > 0 { format!("; {cut_short} of them were not crawled completely") } else { String::new() };
+            let short = if *cut_short > 0 { format!("; not crawled completely: {cut_short} of them") } else { String::new() };
             format!("Measured on {}, down to depth {deepest}{short}.", counted(*servers, "server"))
         }
         Grounds::Paper { requests, bytes: size, response_ms } => format!(
-            "Nothing was measured yet: the curve is the paper's, and a server is assumed to take {requests} requests in all, \
-             {} and {} each.",
+            "Nothing was measured yet: the curve is the paper's, and a server is assumed to take {} in all, {} and {} each.",
+            counted(*requests, "request"),
             bytes(*size),
             Span(*response_ms)
         ),
@@ -202,19 +202,21 @@ fn text(plan: &Plan, tld: Option<&str>, style: Style) -> String {
     row("duration", &plan.server.duration_ms, span);
     text += &table.text(style);
     if let Some(total) = &plan.total {
-        let whose = tld.map_or("starting hosts".to_owned(), |tld| format!("servers known under .{tld}"));
+        let whose = match tld {
+            Some(tld) => format!("{} known under .{tld}", counted(total.servers, "server")),
+            None => counted(total.servers, "starting host"),
+        };
         let sentence = format!(
-            "{} {whose} ({} with records of their own): {} requests, {}, {} of server time; about {} with {} servers in parallel and \
-             pauses of {} or {} response times between requests.",
-            total.servers,
+            "{whose} ({} with records of their own): {}, {}, {} of server time; about {} with {} in parallel and pauses of {} or {} \
+             between requests.",
             total.known,
-            total.requests,
+            counted(total.requests, "request"),
             bytes(total.bytes),
             Span(total.busy_ms),
             Span(total.duration_ms),
-            plan.pace.max_parallel,
+            counted(plan.pace.max_parallel, "server"),
             Span(plan.pace.min_delay_ms),
-            plan.pace.delay_factor,
+            counted(plan.pace.delay_factor, "response time"),
         );
         text += &format!("\n{}", paragraph(&sentence));
     }

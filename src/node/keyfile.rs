@@ -2,7 +2,7 @@
 
 use super::{config::Config, error::NodeError};
 use crate::io::swarm::access_point_of_seed;
-use nearcrawl_model::access_point::AccessPoint;
+use nearcrawl_model::{access_point::AccessPoint, view::counted};
 use std::{
     fs::{self, OpenOptions},
     io::{self, Read, Write},
@@ -67,7 +67,10 @@ fn read(path: &Path) -> Result<[u8; 32], KeyFileError> {
     let bytes = fs::read(path).map_err(wrong)?;
     let long = bytes.len();
     bytes.try_into().map_err(|_| {
-        KeyFileError::Wrong(format!("the key has {long} bytes instead of 32: restore it, or remove it for a new identity"), false)
+        KeyFileError::Wrong(
+            format!("the key has {} instead of 32: restore it, or remove it for a new identity", counted(long, "byte")),
+            false,
+        )
     })
 }
 

@@ -37,7 +37,7 @@ use nearcrawl_model::{
     message::{Gossip, PublicRequest, PublicResponse, Request, Response},
     time::Millis,
     url::PageUrl,
-    view::{RefusedSeed, SeedView, StoreView},
+    view::{RefusedSeed, SeedView, StoreView, counted},
 };
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
@@ -133,8 +133,8 @@ pub async fn run(config: Config) -> Result<(), NodeError> {
     let settings = Settings { member: secrets.is_some(), ..setup::settings(&config, joins) };
     let mut crawler = setup::crawler(&identity, &persisted, provisional, claims, settings, Arc::clone(&hierarchy), clock::now());
     crawler.handle(clock::now(), Event::AtHand(beginning.at_hand.clone()));
-    let (me, start, subnets) = (identity.access_point, persisted.incarnation, hierarchy.len());
-    tracing::info!("access point {me}, start number {start}, {subnets} subnets in the hierarchy");
+    let (me, start, subnets) = (identity.access_point, persisted.incarnation, counted(hierarchy.len(), "subnet"));
+    tracing::info!("access point {me}, start number {start}, {subnets} in the hierarchy");
     let handler = QueryHandler::new(&config, secrets);
     let (housekeeping, chores) = Housekeeping::start(store, config.clone());
     let mut daemon = Daemon {

@@ -14,6 +14,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     edition::Edition,
     message::{Request, Response},
+    view::counted,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,7 +36,7 @@ const MAX_MANIFEST: usize = 20 << 10;
 #[derive(Debug, thiserror::Error)]
 enum GatherError {
     /// None of the members that were asked has a usable manifest.
-    #[error("none of {0} members gave a usable manifest")]
+    #[error("none of {} gave a usable manifest", counted(*.0, "member"))]
     NoManifest(usize),
     /// No member has the chunks that are missing.
     #[error("{0} pieces are missing, and nobody who was asked gives the right ones")]

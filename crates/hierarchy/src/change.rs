@@ -8,6 +8,7 @@ use super::{
     source::Source,
     tree::{Hierarchy, Position},
 };
+use nearcrawl_model::view::counted;
 use serde::Serialize;
 use std::{collections::BTreeMap, fmt};
 
@@ -73,8 +74,8 @@ impl Change {
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} subnets kept, {} added, {} removed", self.kept, self.added, self.removed)?;
-        write!(f, " ({} days explain {:.1} % of {})", self.days, self.explained_ratio * 100.0, self.before)?;
+        write!(f, "{} kept, {} added, {} removed", counted(self.kept, "subnet"), self.added, self.removed)?;
+        write!(f, " (explained by {}: {:.1} % of {})", counted(self.days, "day"), self.explained_ratio * 100.0, self.before)?;
         self.older.iter().try_for_each(|(name, before, now)| write!(f, "; the file of {name} is of {now}, older than {before} before"))?;
         self.missing.iter().try_for_each(|name| write!(f, "; nothing is from {name} any more"))
     }

@@ -5,6 +5,7 @@ use super::{
     prefix::Prefix,
     tree::{Hierarchy, OrganisationId, Position},
 };
+use nearcrawl_model::view::counted;
 use serde::Serialize;
 use std::{collections::BTreeMap, fmt};
 
@@ -158,10 +159,10 @@ impl fmt::Display for Diff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Diff { change, .. } = self;
         writeln!(f, "subnets        {change}")?;
-        writeln!(f, "kept subnets   {} have another holder, {} another country", self.other_holder, self.other_country)?;
+        writeln!(f, "kept subnets   {} with another holder, {} with another country", self.other_holder, self.other_country)?;
         writeln!(
             f,
-            "addresses      {} of IPv4 have another smallest subnet ({:.2} % of all)",
+            "addresses      {} of IPv4 with another smallest subnet ({:.2} % of all)",
             self.moved_ipv4_addresses,
             100.0 * self.moved_ipv4_ratio
         )?;
@@ -171,7 +172,7 @@ impl fmt::Display for Diff {
             self.organisations_kept, self.organisations_added, self.organisations_removed
         )?;
         for (name, counts) in &self.registries {
-            writeln!(f, "{name:<14} {} subnets kept, {} added, {} removed", counts.kept, counts.added, counts.removed)?;
+            writeln!(f, "{name:<14} {} kept, {} added, {} removed", counted(counts.kept, "subnet"), counts.added, counts.removed)?;
         }
         f.write_str(match (self.same_hash, self.doubtful) {
             (true, _) => "verdict        the same hierarchy",

@@ -4,6 +4,7 @@
 //! A manifest proves nothing about the content, which is checked when the complete file is opened. It only fixes the bytes.
 
 use super::label::Label;
+use nearcrawl_model::view::counted;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -28,10 +29,10 @@ pub struct Manifest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
     /// The file would be empty or larger than [`MAX_FILE`].
-    #[error("the manifest is of a file of {0} bytes, a snapshot has between 1 and {MAX_FILE}: ask another member")]
+    #[error("the manifest is of a file of {}, a snapshot has between 1 and {MAX_FILE}: ask another member", counted(*.0, "byte"))]
     Length(u64),
     /// Not as many digests as the length needs.
-    #[error("the manifest has {has} digests, its file has {needs} chunks: ask another member")]
+    #[error("the manifest has {}, its file has {}: ask another member", counted(*has, "digest"), counted(*needs, "chunk"))]
     Chunks {
         /// Digests in the manifest.
         has: usize,
@@ -58,7 +59,7 @@ pub enum ChunkError {
 
 /// A file was asked for before all its chunks were there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{missing} of {chunks} chunks are missing: get them first")]
+#[error("missing: {missing} of {}; get them first", counted(*chunks, "chunk"))]
 pub struct NotYetWhole {
     /// Chunks that are missing.
     pub missing: usize,

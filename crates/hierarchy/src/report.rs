@@ -1,6 +1,7 @@
 //! What did a file contain, and is it accepted? Counts of all lines, and the rules by which a file is refused.
 
 use super::format::Format;
+use nearcrawl_model::view::counted;
 use serde::Serialize;
 use std::{collections::BTreeMap, fmt};
 
@@ -187,9 +188,10 @@ impl ReadReport {
 
 impl fmt::Display for ReadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} lines, {} used, {} unheld, {} prefixes", self.source, self.lines, self.used, self.unheld, self.prefixes)?;
+        let (lines, prefixes) = (counted(self.lines, "line"), counted(self.prefixes, "prefix"));
+        write!(f, "{}: {lines}, {} used, {} unheld, {prefixes}", self.source, self.used, self.unheld)?;
         if self.skipped > 0 {
-            write!(f, ", {} other objects skipped", self.skipped)?;
+            write!(f, ", {} skipped", counted(self.skipped, "other object"))?;
         }
         for (what, lines) in &self.bad {
             write!(f, "; {} bad (first: line {}): {what}", lines.count, lines.first_line())?;

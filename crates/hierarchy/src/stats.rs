@@ -4,6 +4,7 @@ use super::{
     source::Source,
     tree::{Hierarchy, OrganisationId, Position},
 };
+use nearcrawl_model::view::counted;
 use serde::Serialize;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -114,15 +115,20 @@ impl fmt::Display for Stats {
         writeln!(f, "hash           {}", self.hash)?;
         writeln!(
             f,
-            "subnets        {} ({} IPv4, {} IPv6; {} blocks, {} nested)",
-            self.subnets, self.ipv4, self.ipv6, self.blocks, self.nested
+            "subnets        {} ({} IPv4, {} IPv6; {}, {} nested)",
+            self.subnets,
+            self.ipv4,
+            self.ipv6,
+            counted(self.blocks, "block"),
+            self.nested
         )?;
         writeln!(f, "organisations  {} ({} with a name)", self.organisations, self.named_organisations)?;
         writeln!(f, "countries      {}", self.countries)?;
         writeln!(f, "height         {}", self.height)?;
         writeln!(f, "memory         {:.1} MB", self.memory_bytes as f64 / 1e6)?;
         for (name, r) in &self.registries {
-            writeln!(f, "{name:<14} {} subnets, {} organisations, {} countries", r.subnets, r.organisations, r.countries)?;
+            let (subnets, organisations) = (counted(r.subnets, "subnet"), counted(r.organisations, "organisation"));
+            writeln!(f, "{name:<14} {subnets}, {organisations}, {}", counted(r.countries, "country"))?;
         }
         let sources: Vec<String> = self.sources.iter().map(|s| format!("{} {}", s.name, s.date)).collect();
         write!(f, "sources        {}", if sources.is_empty() { "none named".to_owned() } else { sources.join(", ") })

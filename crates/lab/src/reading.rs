@@ -1,6 +1,7 @@
 //! How are the experiments' files read? Record by record, up to a limit, and every refusal says which file, which line, and what to do.
 
 use csv::StringRecord;
+use nearcrawl_model::view::counted;
 use std::io::{self, Read, Take};
 
 /// The most bytes that are read of one file, unpacked: many times what any known collection of round-trip times has, and 70 million links.
@@ -131,7 +132,9 @@ impl<R: Read> Lines<R> {
         let line = error.position().map_or(self.line + 1, csv::Position::line);
         let what = match error.into_kind() {
             csv::ErrorKind::Io(error) => return InputError::Io { file: self.file.clone(), error },
-            csv::ErrorKind::UnequalLengths { expected_len, len, .. } => format!("{len} cells, but the first line has {expected_len}"),
+            csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+                format!("{}, but the first line has {expected_len}", counted(len, "cell"))
+            }
             csv::ErrorKind::Utf8 { .. } => "not UTF-8 text".to_owned(),
             _ => "no CSV".to_owned(),
         };

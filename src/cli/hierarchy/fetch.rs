@@ -12,6 +12,7 @@ use crate::{
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use nearcrawl_hierarchy::{Builder, Format, ReadError, ReadReport, RoutedUse};
+use nearcrawl_model::view::counted;
 use std::{
     fmt::Display,
     fs,
@@ -111,8 +112,10 @@ impl Display for All {
                     let report = file.report.as_ref().map(ToString::to_string).unwrap_or_default();
                     write!(
                         f,
-                        "{:<14} new, {} bytes ({} from before), {sum}\n               {report}{end}",
-                        file.name, file.bytes, file.resumed
+                        "{:<14} new, {} ({} from before), {sum}\n               {report}{end}",
+                        file.name,
+                        counted(file.bytes, "byte"),
+                        file.resumed
                     )?;
                 }
             }

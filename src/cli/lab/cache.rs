@@ -19,6 +19,7 @@ use nearcrawl_lab::cache::{
     synthetic,
     trace::{Crawl, Order},
 };
+use nearcrawl_model::view::counted;
 use std::{num::NonZero, path::PathBuf, thread};
 
 /// Shown under `lab cache --help`.
@@ -138,7 +139,7 @@ pub fn cache(args: &CacheArgs, style: Style) -> Result<String, CommandError> {
     let least = if args.per_thread { threads } else { 1 };
     let sizes: Vec<usize> = args.sizes.0.iter().copied().filter(|size| *size >= least).collect();
     if sizes.is_empty() {
-        let message = format!("no size is left: {threads} caches, one for each thread, need {threads} entries or more");
+        let message = format!("no size is left: {}, one for each thread, need {threads} entries or more", counted(threads, "cache"));
         return Err(CommandError::new(Exit::Usage, message).hint("name greater --sizes, or fewer --threads"));
     }
     let graph = match &args.trace {

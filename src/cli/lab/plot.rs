@@ -3,6 +3,7 @@
 //! What lies far outside the part that matters (brute force has as many probes as crawlers) stands at the edge, with its figures.
 
 use nearcrawl_lab::delegation::score::Row;
+use nearcrawl_model::view::counted;
 use std::fmt::Write;
 
 const WIDTH: f64 = 860.0;
@@ -139,9 +140,12 @@ impl Picture {
         if let Some(row) = rows.first() {
             let placed = if row.placement == "spread" { "placed apart" } else { "placed at random" };
             self.draw(format_args!(
-                "<text x=\"{LEFT}\" y=\"54\" fill=\"#555\">{} crawlers {placed}, {} sites a round, {} evaluated after initialising; \
-                 mean of {} rounds, bars: ± 1 standard error</text>",
-                row.crawlers, row.sites, row.evaluated, row.rounds
+                "<text x=\"{LEFT}\" y=\"54\" fill=\"#555\">{} {placed}, {} a round, {} evaluated after initialising; \
+                 mean of {}, bars: ± 1 standard error</text>",
+                counted(row.crawlers, "crawler"),
+                counted(row.sites, "site"),
+                row.evaluated,
+                counted(row.rounds, "round")
             ));
         }
         let step = [0.5, 1.0, 2.0, 5.0, 10.0, 50.0, 100.0].into_iter().find(|step| scale.most_probes / step <= 12.0).unwrap_or(1000.0);

@@ -2,6 +2,7 @@
 
 use crate::cli::table::{Style, Table};
 use nearcrawl_lab::delegation::score::Row;
+use nearcrawl_model::view::counted;
 use std::path::Path;
 
 /// What the table does not contain and the lines below it say.
@@ -57,11 +58,11 @@ pub fn text(rows: &[Row], remarks: &Remarks, style: Style) -> String {
     let mut text = String::new();
     if let Some(row) = rows.first() {
         text += &format!(
-            "{} crawlers, {} sites a round, the last {} evaluated; {} rounds; crawlers placed {}\n\n",
-            row.crawlers,
-            row.sites,
+            "{}, {} a round, the last {} evaluated; {}; crawlers placed {}\n\n",
+            counted(row.crawlers, "crawler"),
+            counted(row.sites, "site"),
             row.evaluated,
-            row.rounds,
+            counted(row.rounds, "round"),
             if row.placement == "spread" { "apart (spread)" } else { "at random" },
         );
     }
@@ -71,14 +72,17 @@ pub fn text(rows: &[Row], remarks: &Remarks, style: Style) -> String {
         The paper had 12 crawlers, 1,000 sites and T = 50 ms, at places it does not tell. Where crawlers stand moves all of this more\n\
         than the policy does: compare figures of the same placement only.\n";
     if remarks.lacking > 0 {
-        text += &format!("{} nodes have round-trip times to less than half of the targets and are no crawlers.\n", remarks.lacking);
+        let nodes = counted(remarks.lacking, "node");
+        text += &format!("Not placed as crawlers: {nodes} with round-trip times to less than half of the targets.\n");
     }
     if let Some(row) = rows.first().filter(|row| row.unknown_pairs > 0.0) {
         let pairs = row.crawlers * (row.crawlers - 1) / 2;
-        text += &format!("Of {pairs} pairs of crawlers {:.1} do not know how far they are from each other.\n", row.unknown_pairs);
+        text +=
+            &format!("Of {} of crawlers {:.1} do not know how far they are from each other.\n", counted(pairs, "pair"), row.unknown_pairs);
     }
     if remarks.strangers > 0 {
-        text += &format!("{} round-trip times are about nodes that are not in the file of nodes.\n", remarks.strangers);
+        let times = counted(remarks.strangers, "round-trip time");
+        text += &format!("Left out: {times} of nodes that are not in the file of nodes.\n");
     }
     if let Some(path) = remarks.plot {
         text += &format!("drawn in {}\n", path.display());

@@ -11,7 +11,7 @@ use nearcrawl_lab::web::dns::{DnsServer, Zone};
 use nearcrawl_lab::web::endless::EndlessWeb;
 use nearcrawl_lab::web::endless::place::{HostName, Place};
 use nearcrawl_lab::web::server::{HttpAnswer, HttpSite, WebServers};
-use nearcrawl_model::url::Host;
+use nearcrawl_model::{url::Host, view::counted};
 use std::{
     io::{self, Write},
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -121,7 +121,7 @@ impl Served {
         let pages: u64 = (0..self.sites).map(|site| self.web.plan(site).pages(20)).sum();
         let listening = self.servers.addresses().first().map(ToString::to_string).unwrap_or_default();
         let names = self.dns.as_ref().map_or_else(|| "no name server (--dns)".to_owned(), |dns| format!("names at {}", dns.address()));
-        format!("{} sites with {pages} pages down to level 20, at {listening}; {names}; until Ctrl-C", self.sites)
+        format!("{} with {} down to level 20, at {listening}; {names}; until Ctrl-C", counted(self.sites, "site"), counted(pages, "page"))
     }
 }
 

@@ -5,6 +5,7 @@ use super::{
     download::{Arrival, Download, DownloadError, DownloadLimits, DownloadStep, Trouble},
     notes::{Notes, with_ending},
 };
+use nearcrawl_model::view::counted;
 use reqwest::{Client, Response, StatusCode, header};
 use std::{
     fs::{self, File, OpenOptions},
@@ -193,7 +194,7 @@ impl<'a> Transfer<'a> {
             file.write_all(&bytes).map_err(&disk)?;
             if Instant::now() >= until {
                 if in_window < self.limits.least {
-                    return Err(self.broken(format!("only {in_window} bytes came in {:?}", self.limits.window)));
+                    return Err(self.broken(format!("only {} came in {:?}", counted(in_window, "byte"), self.limits.window)));
                 }
                 (until, in_window) = (Instant::now() + self.limits.window, 0);
             }

@@ -17,7 +17,7 @@ use nearcrawl_model::{
     subnet::Subnet,
     summary::Dimension,
     url::Host,
-    view::{LeaveView, MemberView, MoveView, OwnershipView, ResultsView, SeedView, ServersPage, StatusView, Subject, WhyView},
+    view::{LeaveView, MemberView, MoveView, OwnershipView, ResultsView, SeedView, ServersPage, StatusView, Subject, WhyView, counted},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -171,7 +171,7 @@ pub async fn seeds(State(context): State<Context>, body: Bytes) -> Result<Json<S
     let hint = r#"send {"urls": ["https://example.org/"]}"#;
     let body: SeedsBody = serde_json::from_slice(&body).map_err(|why| RequestError::bad_request(format!("the body: {why}"), hint))?;
     if body.urls.is_empty() || body.urls.len() > MAX_SEEDS {
-        return Err(RequestError::bad_request(format!("{} URLs", body.urls.len()), format!("name 1 to {MAX_SEEDS} URLs at a time")));
+        return Err(RequestError::bad_request(counted(body.urls.len(), "URL"), format!("name 1 to {MAX_SEEDS} URLs at a time")));
     }
     Ok(Json(context.queries.add_seeds(&body.urls).await?))
 }

@@ -1,5 +1,6 @@
 //! What is wrong with a configuration, and what should its owner do? All problems at once, each with its line.
 
+use nearcrawl_model::view::counted;
 use std::{fmt, io, path::PathBuf};
 
 /// One thing that is wrong in a configuration.
@@ -57,9 +58,7 @@ impl fmt::Display for ConfigError {
                 _ => write!(f, "the configuration {} cannot be read: {source}", path.display()),
             },
             ConfigError::Wrong { path, problems } => {
-                let count = problems.len();
-                let plural = if count == 1 { "" } else { "s" };
-                write!(f, "{} has {count} problem{plural}:", path.display())?;
+                write!(f, "{} has {}:", path.display(), counted(problems.len(), "problem"))?;
                 for problem in problems {
                     write!(f, "\n  {problem}")?;
                 }

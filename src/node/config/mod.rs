@@ -39,7 +39,7 @@ pub use swarm::{Readers, SwarmConfig};
 pub use timers::TimersConfig;
 
 use nearcrawl_core::crawl::site::robots::PROGRAM_TOKEN;
-use nearcrawl_model::plan::Pace;
+use nearcrawl_model::{plan::Pace, view::counted};
 use reader::{Reader, line_of};
 use std::{
     fs,
@@ -132,7 +132,7 @@ impl Config {
         let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
         let size = fs::metadata(path).map_err(unreadable)?.len();
         if size > MAX_CONFIG {
-            let message = format!("the file has {size} bytes; a configuration has at most {MAX_CONFIG}");
+            let message = format!("the file has {}; a configuration has at most {MAX_CONFIG}", counted(size, "byte"));
             let problems = vec![Problem { line: None, what: String::new(), message }];
             return Err(ConfigError::Wrong { path: path.to_owned(), problems });
         }

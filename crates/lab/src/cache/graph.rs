@@ -2,6 +2,7 @@
 
 use crate::reading::{InputError, Lines};
 use csv::StringRecord;
+use nearcrawl_model::view::counted;
 use std::{collections::BTreeMap, io::Read};
 
 /// The most pages: their numbers must be below.
@@ -120,7 +121,7 @@ fn pages_of(links: &[(u32, u32)]) -> usize {
 fn cells<'a, R: Read>(lines: &Lines<R>, record: &'a StringRecord, should: &str) -> Result<[&'a str; 2], InputError> {
     match (record.get(0), record.get(1), record.len()) {
         (Some(first), Some(second), 2) => Ok([first.trim(), second.trim()]),
-        _ => Err(lines.bad(format!("{should}; this has {} cells", record.len()))),
+        _ => Err(lines.bad(format!("{should}; this has {}", counted(record.len(), "cell")))),
     }
 }
 

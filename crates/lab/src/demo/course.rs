@@ -8,7 +8,7 @@ use crate::demo::world::World;
 use crate::demo::{DemoArgs, DemoError};
 use crate::oracle::Expected;
 use crate::web::server::Log;
-use nearcrawl_model::subnet::Subnet;
+use nearcrawl_model::{subnet::Subnet, view::counted};
 use std::{
     collections::BTreeSet,
     net::{IpAddr, Ipv4Addr},
@@ -80,7 +80,7 @@ impl Course {
         self.show.event("part 2 of 3: they crawl, one is killed, the others take over; about 2 minutes");
         let seeds: Vec<String> = self.world.seeds().iter().map(ToString::to_string).collect();
         let accepted = self.asker.seed(self.daemons[0].address, &seeds).await?;
-        self.show.event(&format!("{accepted} seeds accepted: {}", seeds.join(" ")));
+        self.show.event(&format!("{} accepted: {}", counted(accepted, "seed"), seeds.join(" ")));
         self.watch().await?;
         self.show.event("part 3 of 3: two members and a non-member are asked for the totals, about 5 s");
         let told = self.agree().await;
@@ -201,7 +201,7 @@ impl Course {
         self.daemons[victim].kill().await;
         self.fail_over.killed = Some(self.log.now());
         let held = self.fail_over.held.len();
-        self.show.event(&format!("killed the daemon at {} (kill -9), which held {held} subnets", self.victim_address()));
+        self.show.event(&format!("killed the daemon at {} (kill -9), which held {}", self.victim_address(), counted(held, "subnet")));
     }
 
     /// Notes when nothing belongs to the killed one any more.
@@ -216,7 +216,7 @@ impl Course {
             let now = self.log.now();
             self.fail_over.taken_over = Some(now);
             let lasted = now.saturating_sub(killed).as_secs_f64();
-            self.show.event(&format!("its {} subnets have living owners after {lasted:.1} s", held.len()));
+            self.show.event(&format!("living owners for its {} after {lasted:.1} s", counted(held.len(), "subnet")));
         }
     }
 

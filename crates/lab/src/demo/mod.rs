@@ -24,6 +24,7 @@ use crate::web::{
     dns::{self, DnsServer},
     server::WebServers,
 };
+use nearcrawl_model::view::counted;
 use show::Show;
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 use world::World;
@@ -68,10 +69,10 @@ pub(crate) async fn run_program(args: DemoArgs, program: PathBuf, client: reqwes
     let _homes = WebServers::start(world.homes(), world.clone()).await?;
     let dns = DnsServer::start(world.name_server(), dns::Zone::new(world.names())).await.map_err(DemoError::Dns)?;
     show.event(&format!(
-        "a web of {} hosts at {} addresses in {} subnets; files are in {}",
-        world.hosts.len(),
-        world.servers.len(),
-        world.inhabited().len(),
+        "a web of {} at {} in {}; files are in {}",
+        counted(world.hosts.len(), "host"),
+        counted(world.servers.len(), "address"),
+        counted(world.inhabited().len(), "subnet"),
         workplace.path.display()
     ));
     let (common, daemons) = prepare(&world, &workplace, &dns, program).await?;

@@ -2,6 +2,7 @@
 
 use super::verdict::Row;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use nearcrawl_model::view::counted;
 use std::{
     fmt::Write,
     io::{IsTerminal, stderr},
@@ -71,7 +72,8 @@ impl Show {
     /// How far it is.
     pub(super) fn progress(&mut self, now: &Now) {
         let Now { fetched, of, owned, subnets, probes, alive, phase } = now;
-        let message = format!("{owned}/{subnets} subnets owned, {probes} probes, {alive} daemons, {phase}");
+        let (probes, daemons) = (counted(*probes, "probe"), counted(*alive, "daemon"));
+        let message = format!("{owned}/{subnets} subnets owned, {probes}, {daemons}, {phase}");
         if let Some(bar) = &self.bar {
             bar.set_length(*of as u64);
             bar.set_position(*fetched as u64);

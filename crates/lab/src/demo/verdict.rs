@@ -8,7 +8,7 @@ use crate::{
     oracle::Expected,
     web::server::{Log, RequestSeen},
 };
-use nearcrawl_model::url::PageUrl;
+use nearcrawl_model::{url::PageUrl, view::counted};
 use serde::Serialize;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -222,7 +222,12 @@ impl Observed<'_> {
         let agree = first.is_some_and(|first| first.exact) && told.all(|(_, other)| other == first);
         let examples = self.told.iter().map(|(who, told)| match told {
             None => format!("{who}: no answer"),
-            Some(told) => format!("{who}: {} pages, {} servers, {}", told.summary.total.pages, told.summary.total.servers, exactness(told)),
+            Some(told) => format!(
+                "{who}: {}, {}, {}",
+                counted(told.summary.total.pages, "page"),
+                counted(told.summary.total.servers, "server"),
+                exactness(told)
+            ),
         });
         let found = if agree { "equal" } else { "they differ, or are not exact" };
         let row = row("totals told by two members and a non-member", "equal", found, agree && self.told.len() >= 3);
@@ -234,8 +239,8 @@ impl Observed<'_> {
         let lasted = taken_over.zip(*killed).map(|(then, killed)| then.saturating_sub(killed));
         let found = match (killed, lasted) {
             (None, _) => "nobody was killed".to_owned(),
-            (Some(_), None) => format!("no living owner for {} subnets", held.len()),
-            (Some(_), Some(lasted)) => format!("{:.1} s for {} subnets", lasted.as_secs_f64(), held.len()),
+            (Some(_), None) => format!("no living owner for {}", counted(held.len(), "subnet")),
+            (Some(_), Some(lasted)) => format!("{:.1} s for {}", lasted.as_secs_f64(), counted(held.len(), "subnet")),
         };
         row("fail-over: from kill -9 to a living owner for all", "done", found, lasted.is_some() && !held.is_empty())
     }

@@ -1,6 +1,7 @@
 //! What do real paths do in the course of time? A folder of matrices, one for each moment: seconds of round trip between all pairs of nodes.
 
 use super::super::reading::{InputError, Lines};
+use nearcrawl_model::view::counted;
 use std::{io::Read, sync::Arc};
 
 /// The most round-trip times that are kept: 400 MB.
@@ -74,12 +75,12 @@ impl Reader {
                 self.nodes = cells;
             }
             if cells != self.nodes {
-                return Err(bad(format!("{cells} cells, but there are {} nodes", self.nodes)));
+                return Err(bad(format!("{} for {}", counted(cells, "cell"), counted(self.nodes, "node"))));
             }
             count += 1;
         }
         if count == 0 || count != self.nodes {
-            let what = format!("{count} lines, but there are {} nodes; a slice is a square matrix", self.nodes);
+            let what = format!("{} for {}; a slice is a square matrix", counted(count, "line"), counted(self.nodes, "node"));
             return Err(InputError::Line { file: file.to_owned(), line: count as u64, what });
         }
         Ok(())

@@ -105,7 +105,7 @@ impl fmt::Display for Activity {
             }
             Activity::FindingOwners { hosts } => write!(f, "finding owners of {}", counted(*hosts, "host")),
             Activity::HandingOver { urls: 1 } => f.write_str("sending 1 URL to its owner"),
-            Activity::HandingOver { urls } => write!(f, "sending {urls} URLs to their owners"),
+            Activity::HandingOver { urls } => write!(f, "sending {} to their owners", counted(*urls, "URL")),
             Activity::ReadingBack { subnets } => write!(f, "reading the journals of {}", counted(*subnets, "subnet")),
             Activity::Recording => f.write_str("storing and replicating what was fetched"),
             Activity::BudgetSpent { servers } => write!(f, "no work: the page budget of {} is used up", counted(*servers, "server")),
@@ -122,9 +122,16 @@ impl fmt::Display for Activity {
     }
 }
 
-/// How many of something, in words: `1 server`, `12 servers`.
-pub fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+/// How many of something, in words: `1 server`, `12 servers`, `2 entries`, `3 addresses`. Every text for people counts by this function.
+pub fn counted(count: impl TryInto<u64>, noun: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    let vowel_before_y = noun.ends_with("ay") || noun.ends_with("ey") || noun.ends_with("oy");
+    match noun.strip_suffix('y') {
+        _ if count == 1 => format!("1 {noun}"),
+        Some(stem) if !vowel_before_y => format!("{count} {stem}ies"),
+        _ if ["s", "x", "ch", "sh"].iter().any(|end| noun.ends_with(end)) => format!("{count} {noun}es"),
+        _ => format!("{count} {noun}s"),
+    }
 }
 
 /// A length of time as people say it: `350 ms`, `1.4 s`, `3 min 5 s`, `2 h 10 min`, `6 d 4 h`.
@@ -186,6 +193,16 @@ mod tests {
         for (activity, sentence) in cases {
             assert_eq!(activity.to_string(), sentence);
         }
+    }
+
+    #[test]
+    fn plurals_are_right() {
+        let cases = [(1, "server", "1 server"), (0, "server", "0 servers"), (2, "journal row", "2 journal rows"), (1, "entry", "1 entry")];
+        let irregular = [(3, "entry", "3 entries"), (2, "day", "2 days"), (7, "address", "7 addresses"), (2, "prefix", "2 prefixes")];
+        for (count, noun, text) in cases.into_iter().chain(irregular) {
+            assert_eq!(counted(count, noun), text);
+        }
+        assert_eq!(counted(usize::MAX, "page"), "18446744073709551615 pages");
     }
 
     #[test]

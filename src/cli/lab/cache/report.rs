@@ -7,6 +7,7 @@ use nearcrawl_lab::cache::{
     stream::{Part, Stream},
     trace::Crawl,
 };
+use nearcrawl_model::view::counted;
 use std::path::Path;
 
 /// What the table does not contain and the lines below it say.
@@ -39,18 +40,20 @@ pub fn text(rows: &[Row], remarks: &Remarks, style: Style) -> String {
 
     let (graph, crawl) = (remarks.graph, remarks.crawl);
     let requests: usize = remarks.streams.iter().map(|stream| stream.items().len()).sum();
+    let times = counted(requests, "time");
     let distinct: usize = remarks.streams.iter().map(Stream::distinct).sum();
     let mut text = format!(
-        "{} pages of {} sites, {} links; {} sites in progress at once\n",
-        graph.pages(),
-        graph.sites(),
-        graph.link_count(),
-        crawl.threads
+        "{} of {}, {}; {} in progress at once\n",
+        counted(graph.pages(), "page"),
+        counted(graph.sites(), "site"),
+        counted(graph.link_count(), "link"),
+        counted(crawl.threads, "site")
     );
     text += &match remarks.part {
-        Part::Full => format!("looked up: all, {requests} times, {distinct} different\n"),
+        Part::Full => format!("looked up: all, {times}, {distinct} different\n"),
         Part::Cross => {
-            format!("looked up: what leaves the first of {} processes, {requests} times, {distinct} different\n", crawl.processes)
+            let processes = counted(crawl.processes, "process");
+            format!("looked up: what leaves the first of {processes}, {times}, {distinct} different\n")
         }
     };
     if remarks.streams.len() > 1 {

@@ -2,6 +2,7 @@
 
 use crate::cli::table::{Style, Table};
 use nearcrawl_lab::depth::{score::Row, sensitivity};
+use nearcrawl_model::view::counted;
 use std::path::Path;
 
 fn percent(share: f64) -> String {
@@ -25,7 +26,7 @@ pub fn text(rows: &[Row], sites: u64, plot: Option<&Path>, style: Style) -> Stri
             row.trees.to_string(),
         ]);
     }
-    let mut text = format!("{sites} sites\n\n{}", table.text(style));
+    let mut text = format!("{}\n\n{}", counted(sites, "site"), table.text(style));
     text += "\nload: requests; bytes, seconds: what servers sent, and were busy; hosts, URLs: external ones that were named; all as shares of the\n\
         deepest crawl's. trees: by depth, with the deepest page just there; by yield, of which something was left out\n\
         The paper: pages bend at depth 7 and do not level off by 20, external URLs level off at 9, few trees end at 8 or deeper; depth 8 has\n\
