@@ -33,6 +33,7 @@ use nearcrawl_model::{
 };
 use std::{
     net::{IpAddr, SocketAddr},
+    pin::pin,
     sync::{
         Arc, Weak,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -101,25 +102,29 @@ impl Fetcher {
         self.start_sweeping();
         let lane = self.0.lanes.enter(address.ip());
         let stopped = lane.stopped();
-        let speaking = async {
-            let mut slot = lane.slot.lock().await;
-            let (exchange, page) = self.0.speak(&mut slot, address, &order).await;
-            let _reading = lane.reading.lock().await;
-            drop(slot);
-            let Some(page) = page else { return exchange };
-            on_body(millis(exchange.took));
-            tokio::task::yield_now().await;
-            Exchange { outcome: page.read(&order, &self.0.manners).await, ..exchange }
-        };
         let begun = Instant::now();
-        let asking = tasks::run(TaskKind::Fetch, async {
-            tokio::select! {
-                biased;
-                exchange = speaking => exchange,
-                () = stopped => failed(FetchError::Cancelled, Duration::ZERO),
-            }
-        });
-        let exchange = match asking.await {
+        let asked = {
+            // Polled where it stands: wrapped by value, it would be copied into each future around it, several times for each page.
+            let speaking = pin!(async {
+                let mut slot = lane.slot.lock().await;
+                let (exchange, page) = self.0.speak(&mut slot, address, &order).await;
+                let _reading = lane.reading.lock().await;
+                drop(slot);
+                let Some(page) = page else { return exchange };
+                on_body(millis(exchange.took));
+                tokio::task::yield_now().await;
+                Exchange { outcome: page.read(&order, &self.0.manners).await, ..exchange }
+            });
+            let asking = async {
+                tokio::select! {
+                    biased;
+                    exchange = speaking => exchange,
+                    () = stopped => failed(FetchError::Cancelled, Duration::ZERO),
+                }
+            };
+            tasks::run(TaskKind::Fetch, asking).await
+        };
+        let exchange = match asked {
             Ok(exchange) => exchange,
             Err(_) => {
                 self.close_kept(&lane).await;
