@@ -122,23 +122,22 @@ impl Table {
         let line = |cells: &mut dyn Iterator<Item = &str>| {
             let mut line = String::new();
             for (column, cell) in cells.enumerate() {
-                let gap = " ".repeat(widths[column] - width(cell));
+                let gap = " ".repeat(widths[column].saturating_sub(width(cell)));
                 let between = if column == 0 { "" } else { "  " };
                 line += between;
                 line += &if right[column] { gap + cell } else { cell.to_owned() + &gap };
             }
             line.trim_end().to_owned()
         };
-        let mut text = style.heading(&line(&mut headings.iter().copied())) + "\n";
-        for row in &self.rows {
-            let cells: Vec<Vec<String>> = row.iter().zip(&widths).map(|(cell, width)| lines(cell, *width)).collect();
+        // Headings are broken like cells: one may be wider than its column has become.
+        let broken = |cells: &mut dyn Iterator<Item = &str>| -> Vec<String> {
+            let cells: Vec<Vec<String>> = cells.zip(&widths).map(|(cell, width)| lines(cell, *width)).collect();
             let height = cells.iter().map(Vec::len).max().unwrap_or(0);
-            for at in 0..height {
-                text += &line(&mut cells.iter().map(|cell| cell.get(at).map_or("", String::as_str)));
-                text.push('\n');
-            }
-        }
-        text
+            (0..height).map(|at| line(&mut cells.iter().map(|cell| cell.get(at).map_or("", String::as_str)))).collect()
+        };
+        let headings = broken(&mut headings.iter().copied()).into_iter().map(|line| style.heading(&line));
+        let rows = self.rows.iter().flat_map(|row| broken(&mut row.iter().map(String::as_str)));
+        headings.chain(rows).map(|line| line + "\n").collect()
     }
 }
 
@@ -212,6 +211,12 @@ mod tests {
             let whole: String = text.split_whitespace().collect();
             assert!(limit < 100 || whole.contains("/ip4/127.10.0.1/tcp/4817/p2p/12D3KooWG4kFggyG5Aq8"), "{text}");
         }
+        let mut headed = Table::new(&["what one web is like", "within 20 % and 50 % of the load"]);
+        headed.row(vec!["a".into(), "both".into()]);
+        assert_eq!(
+            headed.text_within(Style::Plain, 30),
+            "what one web  within 20 %\nis like       and 50 % of\n              the load\na             both\n"
+        );
         let narrow = table.text_within(Style::Plain, 60);
         assert!(narrow.lines().count() > 2 && narrow.contains("1007"), "{narrow}");
         let facts = facts_within(Style::Plain, &[("because", "word ".repeat(30).trim_end().to_owned())], 40);

@@ -181,7 +181,7 @@ fn every_format_is_recognised_packed_or_not_and_can_be_said() {
     packed.finish().unwrap();
     fs::write(&countries, "127.1.9.0,127.1.9.255,TZ\n127.1.10.0,127.1.10.255,KE\n").unwrap();
     let told = hierarchy(&["build", &records, &whois, &countries, "--networks", &networks, "-o", &out]).unwrap();
-    assert!(told.contains("WHOIS objects  ") && told.contains("1 other objects skipped") && told.contains("subnets        4 "), "{told}");
+    assert!(told.contains("WHOIS objects  ") && told.contains("1 other object skipped") && told.contains("subnets        4 "), "{told}");
     let shown = hierarchy(&["show", "127.1.4.9", "--snapshot", &out]).unwrap();
     assert!(shown.contains("SHOP") && shown.contains("127.1.4.0/24 ← its subnet"), "{shown}");
     let failure = hierarchy(&["build", "--whois", &networks, "-o", &path("other")]).unwrap_err();
@@ -195,7 +195,7 @@ fn a_diff_tells_what_moved_and_a_build_compares_with_what_it_replaces() {
     let other = dir.path().join("other.txt").display().to_string();
     fs::write(&other, format!("{RECORDS}lab|UG|ipv4|127.2.0.0|256|20000101|allocated|b\n")).unwrap();
     let failure = hierarchy(&["build", &other, "-o", &out]).unwrap_err();
-    assert!(failure.to_string().contains("1 subnets kept, 1 added") && failure.to_string().contains(&out), "{failure}");
+    assert!(failure.to_string().contains("1 subnet kept, 1 added") && failure.to_string().contains(&out), "{failure}");
     let next = dir.path().join("next").display().to_string();
     hierarchy(&["build", &other, "-o", &next]).unwrap();
     hierarchy(&["build", &other, "-o", &out, "--fresh"]).unwrap();
