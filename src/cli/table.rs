@@ -215,7 +215,7 @@ mod tests {
         headed.row(vec!["a".into(), "both".into()]);
         assert_eq!(
             headed.text_within(Style::Plain, 30),
-            "what one web  within 20 %\nis like       and 50 % of\n              the load\na             both\n"
+            "what one web    within 20 %\nis like         and 50 % of\n                the load\na               both\n"
         );
         let narrow = table.text_within(Style::Plain, 60);
         assert!(narrow.lines().count() > 2 && narrow.contains("1007"), "{narrow}");
