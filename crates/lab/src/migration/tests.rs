@@ -113,7 +113,7 @@ fn slices_fill_their_gaps_from_before_else_from_after() {
     let all = |line, column| [0, 1, 2, 9].map(|slice| (slices.seconds(slice, line, column) * 10.0).round());
     assert_eq!((all(0, 1), all(1, 0)), ([5.0; 4], [3.0, 3.0, 7.0, 7.0]));
     assert!(!slices.knows(0, 0) && slices.knows(0, 1));
-    for (text, told) in [("0\t1\n2\n", "slice, line 2: 1 cells"), ("0\tx\n1\t0\n", "line 1: \"x\""), ("0\t1\n", "square matrix")] {
+    for (text, told) in [("0\t1\n2\n", "slice, line 2: 1 cell for"), ("0\tx\n1\t0\n", "line 1: \"x\""), ("0\t1\n", "square matrix")] {
         let refusal: InputError = slices::Reader::default().add("slice", text.as_bytes()).unwrap_err();
         assert!(refusal.to_string().contains(told), "{refusal}");
     }
