@@ -167,6 +167,10 @@ impl Outbox {
         let mut message = Vec::new();
         for located in hosts {
             let Some(queue) = self.queues.get_mut(&located.host) else { continue };
+            // Its address is known, so it waits for no look-up any more.
+            if std::mem::take(&mut queue.unresolved) {
+                self.unresolved -= queue.items.len();
+            }
             let mut items = Vec::new();
             while room > 0 && bytes > 0 {
                 let Some(item) = queue.items.pop_front() else { break };
@@ -304,6 +308,10 @@ mod tests {
         outbox.wake(&a);
         outbox.put(item("http://a.ke/3"));
         assert_eq!((outbox.unresolved(), outbox.take(&b).len(), outbox.unresolved()), (1, 1, 0));
+        assert!(outbox.await_lookup(&b, Moment(0)) && outbox.unresolved() == 0, "a queue that is not there waits for nothing");
+        outbox.put(item("http://b.ke/2"));
+        assert!(outbox.await_lookup(&b, Moment(0)) && outbox.unresolved() == 1);
+        assert_eq!((outbox.pack(QuestionId(1), TO, &[at("b.ke")], Moment(0)).len(), outbox.unresolved()), (1, 0));
         assert!(outbox.await_lookup(&a, Moment(0)));
         (4..=MAX_UNRESOLVED).for_each(|number| outbox.put(item(&format!("http://a.ke/{number}"))));
         assert!(outbox.await_lookup(&a, Moment(0)), "exactly as many as may wait");
