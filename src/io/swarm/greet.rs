@@ -9,6 +9,7 @@ use super::{
     messages::{AskError, SwarmEvent, count},
     peers::{Peer, Stage},
     run::Runner,
+    serve::is_not_spoken,
 };
 use libp2p::{
     PeerId,
@@ -110,10 +111,10 @@ impl Runner {
             HelloEvent::OutboundFailure { peer, error, .. } => {
                 let refusal = match error {
                     OutboundFailure::Timeout => HelloError::NoHello(HELLO_WITHIN.as_secs()),
-                    OutboundFailure::UnsupportedProtocols => HelloError::Unreadable,
+                    _ if is_not_spoken(&error) => HelloError::Unreadable,
                     OutboundFailure::Io(error) if error.kind() == io::ErrorKind::InvalidData => HelloError::Unreadable,
                     // Another connection to this peer may stand and have its own hello.
-                    OutboundFailure::Io(_) | OutboundFailure::DialFailure | OutboundFailure::ConnectionClosed => return,
+                    _ => return,
                 };
                 if self.peers.get(&peer).is_some_and(|state| state.stage == Stage::Greeting) {
                     self.refuse(peer, refusal);

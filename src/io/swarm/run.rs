@@ -16,6 +16,7 @@ use super::{
 use crate::io::tasks::{self, TaskKind};
 use libp2p::{
     Multiaddr, PeerId,
+    core::upgrade::Version,
     futures::StreamExt,
     gossipsub::IdentTopic,
     identity::Keypair,
@@ -70,7 +71,9 @@ impl Swarm {
         // A long idle time-out: accepted peers stay connected, and this module closes the connections to others.
         let limits = swarm::Config::with_tokio_executor()
             .with_idle_connection_timeout(Duration::from_secs(3600))
-            .with_max_negotiating_inbound_streams(64);
+            .with_max_negotiating_inbound_streams(64)
+            // The first protocol is proposed together with the message, not a round trip before it: every question opens a stream.
+            .with_substream_upgrade_protocol_override(Version::V1Lazy);
         let mut libp2p = swarm::Swarm::new(transport, behaviour, keypair.public().to_peer_id(), limits);
         for text in &config.listen {
             libp2p.listen_on(parse(text)?).map_err(|error| StartError::Listen { address: text.clone(), reason: innermost(&error) })?;

@@ -8,6 +8,7 @@ use super::{
 };
 use libp2p::{
     PeerId,
+    core::upgrade::NegotiationError,
     gossipsub::{self, MessageAcceptance, PublishError},
     request_response::{self, Message, OutboundFailure, ResponseChannel},
 };
@@ -27,18 +28,31 @@ const COME_BACK_AFTER: Millis = 1_000;
 /// Public requests open at the same time, from all peers together.
 const MAX_PUBLIC_TICKETS: usize = 64;
 
+/// Whether the other side does not speak the protocol. That comes to light only while the answer is read: the question is sent together
+/// with the proposal of the protocol.
+pub(super) fn is_not_spoken(error: &OutboundFailure) -> bool {
+    match error {
+        OutboundFailure::UnsupportedProtocols => true,
+        OutboundFailure::Io(error) => {
+            let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<NegotiationError>());
+            matches!(inner, Some(NegotiationError::Failed))
+        }
+        _ => false,
+    }
+}
+
 /// Why libp2p could not bring an answer, in our terms.
 pub(super) fn failure_of(error: &OutboundFailure) -> AskError {
     match error {
         OutboundFailure::DialFailure => AskError::Unreachable("connecting failed".to_owned()),
         OutboundFailure::Timeout => AskError::TimedOut,
         OutboundFailure::ConnectionClosed => AskError::ConnectionLost,
-        OutboundFailure::UnsupportedProtocols => AskError::NotSpoken,
+        _ if is_not_spoken(error) => AskError::NotSpoken,
         OutboundFailure::Io(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => {
             AskError::Broken(error.to_string())
         }
         // The connection is open, or its end was reported.
-        OutboundFailure::Io(_) => AskError::Dropped,
+        OutboundFailure::Io(_) | OutboundFailure::UnsupportedProtocols => AskError::Dropped,
     }
 }
 

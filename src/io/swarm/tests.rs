@@ -428,6 +428,34 @@ impl Rude {
     }
 }
 
+/// The first protocol is proposed together with the hello, so that it is not spoken there comes to light only when the answer is read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_does_not_speak_our_protocols_is_refused_without_delay() {
+    let mut first = Daemon::start(98, config(98)).await;
+    let mut other = libp2p::SwarmBuilder::with_new_identity()
+        .with_tokio()
+        .with_tcp(libp2p::tcp::Config::new(), libp2p::noise::Config::new, libp2p::yamux::Config::default)
+        .unwrap()
+        .with_behaviour(|_| libp2p::ping::Behaviour::default())
+        .unwrap()
+        .build();
+    other.listen_on("/ip4/127.0.77.99/tcp/0".parse().unwrap()).unwrap();
+    let address = loop {
+        if let swarm_of::SwarmEvent::NewListenAddr { address, .. } = other.select_next_some().await {
+            break address;
+        }
+    };
+    let serving = tokio::spawn(async move {
+        loop {
+            other.select_next_some().await;
+        }
+    });
+    first.tell(SwarmCommand::Dial { address: address.to_string() });
+    assert_eq!(first.refused().await, HelloError::Unreadable);
+    serving.abort();
+    first.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_hello_nothing_is_heard_and_the_connection_ends() {
     let mut first = Daemon::start(91, config(91)).await;
