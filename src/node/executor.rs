@@ -2,6 +2,7 @@
 
 use super::{
     peer_transfers::{self, PeerQuestion},
+    recovery_budget::{MAX_RECOVERED, RecoveryBudget},
     revisit,
     setup::WebClients,
     snapshot_store::SnapshotStore,
@@ -22,6 +23,7 @@ use nearcrawl_model::{
     ids::{QuestionId, Ticket},
     message::Response,
     time::Millis,
+    view::LimitView,
 };
 use std::{collections::BTreeMap, future::Future, net::IpAddr, sync::Arc};
 use tokio::{
@@ -51,6 +53,7 @@ pub struct Executor {
     events: mpsc::Sender<Event>,
     asking: mpsc::Sender<PeerQuestion>,
     transfers: Arc<Semaphore>,
+    recovery_budget: Arc<RecoveryBudget>,
     /// The editions of the hierarchy on disk; none in a crawl without a swarm.
     snapshots: Option<SnapshotStore>,
     /// Answers to members about it that may be under way at once: each waits for the disk.
@@ -90,6 +93,7 @@ impl Executor {
             events,
             asking,
             transfers: transfer_turns,
+            recovery_budget: Arc::default(),
             snapshots: None,
             lending,
             tasks: set,
@@ -125,6 +129,23 @@ impl Executor {
     /// Connections to web servers that are open.
     pub fn open_connections(&self) -> u64 {
         self.web.fetcher.open_connections() as u64
+    }
+
+    /// The crawler has taken in an event with so many bytes of rows of another member, and holds so many of this and others now.
+    pub fn recovered(&self, bytes: usize, held: usize) {
+        self.recovery_budget.arrived(bytes, held);
+    }
+
+    /// What was refused since the start, by class.
+    pub fn refusals(&self) -> BTreeMap<String, u64> {
+        let refused = self.recovery_budget.refusals().into_iter();
+        refused.filter(|(_, count)| *count > 0).map(|(class, count)| (class.to_owned(), count)).collect()
+    }
+
+    /// What grows here, with its limits.
+    pub fn limits(&self) -> Vec<LimitView> {
+        let recovered = self.recovery_budget.used();
+        vec![LimitView { name: "bytes of journal rows from other members".to_owned(), used: recovered as u64, max: MAX_RECOVERED as u64 }]
     }
 
     /// Carries a command out, or begins to. Returns an event that is already certain, if there is one.
@@ -206,11 +227,11 @@ impl Executor {
                 });
             }
             PeerCommand::Recover { subnet, from } => {
-                let (asking, turn) = (self.asking.clone(), Arc::clone(&self.transfers));
-                let crashed = Event::Recovered { subnet, from, journals: None };
+                let (asking, turn, budget) = (self.asking.clone(), Arc::clone(&self.transfers), Arc::clone(&self.recovery_budget));
+                let crashed = Event::Recovered { subnet, from, journals: None, bytes: 0 };
                 self.spawn(TaskKind::PeerTransfer, Some(crashed), async move {
                     let _turn = turn.acquire_owned().await.ok()?;
-                    Some(peer_transfers::recover(asking, subnet, from).await)
+                    Some(peer_transfers::recover(asking, budget, subnet, from).await)
                 });
             }
         }

@@ -4,7 +4,7 @@
 //! * [`standalone`]: the same loop without a swarm, until everything is done;
 //! * `setup`, `keyfile`, `persisted_state`: from a configuration and a state directory to a crawler and its clients;
 //! * `executor`: carries each command out, with `store_queue` (the store, in the order of the commands), `peer_transfers` (exchanges with
-//!   a member that take several messages) and `revisit` (a request with the validators of the run before);
+//!   a member that take several messages), `recovery_budget` (how much memory these may take) and `revisit` (a request with the validators of the run before);
 //! * `housekeeping`: what the loop has done on the disk beside the crawler's commands;
 //! * [`images`]: the hierarchy, mapped from a file instead of unpacked at each start;
 //! * `snapshot_store`, `snapshot_transfer`: snapshots of the hierarchy, on disk and between members;
@@ -26,6 +26,7 @@ pub mod metrics;
 mod peer_transfers;
 mod persisted_state;
 pub mod query;
+mod recovery_budget;
 pub mod remote_results;
 mod revisit;
 pub mod run;

@@ -1,7 +1,10 @@
 //! What takes several requests to one member? Sending journal rows to a replica, and fetching rows that a replica has. Each is a task of
 //! its own.
 
-use super::store_queue::MAX_ROW_BYTES;
+use super::{
+    recovery_budget::{RecoveryBudget, Share},
+    store_queue::MAX_ROW_BYTES,
+};
 use crate::io::store::Store;
 use nearcrawl_core::{event::Event, replication::replicas::CopyOrder};
 use nearcrawl_model::{
@@ -10,7 +13,7 @@ use nearcrawl_model::{
     message::{Request, Response},
     subnet::Subnet,
 };
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::sync::{mpsc, oneshot};
 
 /// A request that a task sends to a member by way of the loop.
@@ -24,8 +27,12 @@ pub struct PeerQuestion {
     pub reply: oneshot::Sender<Option<Response>>,
 }
 
-/// Pieces that one member may send of one subnet, each [`MAX_ROW_BYTES`]: 4 GiB.
-const MAX_PIECES: usize = 1 << 14;
+/// Pieces that one member may send of one subnet. They are at most [`MAX_ROW_BYTES`] long and most of them nearly so: 256 of those are
+/// all that [`recovery_budget::MAX_RECOVERED_ONCE`](super::recovery_budget::MAX_RECOVERED_ONCE) allows.
+const MAX_PIECES: usize = 1 << 12;
+
+/// What a row takes in memory besides its entry: its key with a short host name, its number and the allocations, in bytes.
+const ROW_OVERHEAD: usize = 128;
 
 /// A member that says it is busy is asked again so often.
 const MAX_TRIES: usize = 5;
@@ -67,25 +74,79 @@ pub async fn copy(store: Store, asking: mpsc::Sender<PeerQuestion>, order: CopyO
     Event::Copied { to, sent, heads }
 }
 
-/// Fetches all that a member has kept of a subnet. The crawler judges the copies; nothing is stored here.
-pub async fn recover(asking: mpsc::Sender<PeerQuestion>, subnet: Subnet, from: AccessPoint) -> Event {
+/// Where a member is to go on; none for the beginning, or at the end.
+type Cursor = Option<(JournalKey, u64)>;
+
+/// Why a member's rows of a subnet do not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecoverError {
+    /// It did not answer, or with something else.
+    #[error("no answer")]
+    Unanswered,
+    /// Its cursor stands still, goes back or leaves the subnet; or a piece that is not the last one is empty.
+    #[error("the pieces do not advance")]
+    Stuck,
+    /// The rows of all transfers take as much memory as they may.
+    #[error("the rows of all transfers are as many as may be in memory")]
+    NoRoom,
+}
+
+/// Fetches all that a member has kept of a subnet, as far as that is allowed. The crawler judges the copies; nothing is stored here.
+pub async fn recover(asking: mpsc::Sender<PeerQuestion>, budget: Arc<RecoveryBudget>, subnet: Subnet, from: AccessPoint) -> Event {
+    match fetch(&asking, &budget, subnet, from).await {
+        Ok((rows, share)) => {
+            let journals = rows.into_iter().map(|(key, rows)| (key, decode(rows))).collect();
+            Event::Recovered { subnet, from, journals: Some(journals), bytes: share.hand_over() }
+        }
+        Err(why) => {
+            if why == RecoverError::Stuck {
+                budget.stuck();
+            }
+            tracing::debug!("rows of {subnet} that {} kept do not count: {why}", from.short());
+            Event::Recovered { subnet, from, journals: None, bytes: 0 }
+        }
+    }
+}
+
+/// The rows of a subnet that a member has kept, and what they take of the budget.
+async fn fetch(
+    asking: &mpsc::Sender<PeerQuestion>,
+    budget: &Arc<RecoveryBudget>,
+    subnet: Subnet,
+    from: AccessPoint,
+) -> Result<(BTreeMap<JournalKey, Vec<JournalRow>>, Share), RecoverError> {
     let mut rows: BTreeMap<JournalKey, Vec<JournalRow>> = BTreeMap::new();
-    let mut cursor: Option<(JournalKey, u64)> = None;
+    let mut share = budget.share();
+    let mut cursor: Cursor = None;
     for _ in 0..MAX_PIECES {
-        let Some(Response::Recalled(piece, next)) = ask(&asking, from, Request::Recall(subnet, cursor.clone())).await else {
-            return Event::Recovered { subnet, from, journals: None };
+        let Some(Response::Recalled(piece, next)) = ask(asking, from, Request::Recall(subnet, cursor.clone())).await else {
+            return Err(RecoverError::Unanswered);
         };
+        if !advances(subnet, &piece, cursor.as_ref(), next.as_ref()) {
+            return Err(RecoverError::Stuck);
+        }
+        let bytes = piece.iter().map(|row| row.entry.len() + row.key.host.as_str().len() + ROW_OVERHEAD).sum();
+        if !share.has_room(bytes) {
+            // What came before counts: asked again, the member would send the same.
+            return Ok((rows, share));
+        }
+        if !share.take(bytes) {
+            return Err(RecoverError::NoRoom);
+        }
         for row in piece.into_iter().filter(|row| row.key.subnet == subnet) {
             rows.entry(row.key.clone()).or_default().push(row);
         }
-        // A cursor that does not move would keep us here.
-        if next.is_none() || next == cursor {
+        if next.is_none() {
             break;
         }
         cursor = next;
     }
-    let journals = rows.into_iter().map(|(key, rows)| (key, decode(rows))).collect();
-    Event::Recovered { subnet, from, journals: Some(journals) }
+    Ok((rows, share))
+}
+
+/// Whether a piece leads on: the last one does, and one with rows whose cursor is behind the one before and in the same subnet.
+fn advances(subnet: Subnet, piece: &[JournalRow], before: Option<&(JournalKey, u64)>, next: Option<&(JournalKey, u64)>) -> bool {
+    next.is_none_or(|next| !piece.is_empty() && next.0.subnet == subnet && before.is_none_or(|before| before < next))
 }
 
 /// The entries of a journal up to its first gap or broken line: what follows cannot be stood on.
@@ -99,3 +160,6 @@ pub fn decode(rows: Vec<JournalRow>) -> Vec<JournalEntry> {
     }
     entries
 }
+
+#[cfg(test)]
+mod tests;

@@ -282,7 +282,9 @@ impl Daemon {
     }
 
     fn hear(&mut self, event: Event) {
+        let rows = if let Event::Recovered { bytes, .. } = &event { *bytes } else { 0 };
         self.crawler.handle(clock::now(), event);
+        self.executor.recovered(rows, self.crawler.view().recovered_bytes());
         self.fault.strike(&self.crawler);
     }
 

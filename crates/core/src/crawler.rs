@@ -150,7 +150,7 @@ impl Crawler {
             Event::RowsStored { write } => self.rows_stored(write),
             Event::ClaimsStored { write } => self.claims_stored(write),
             Event::Copied { to, sent, heads } => self.copied(to, &sent, heads),
-            Event::Recovered { subnet, from, journals } => self.recovered(subnet, from, journals),
+            Event::Recovered { subnet, from, journals, bytes } => self.recovered(subnet, from, journals, bytes),
             Event::Loaded { subnet, journals } => self.loaded(subnet, journals),
             Event::SeenLoaded { site } => self.crawl.awake(&mut self.context, site),
             Event::Hierarchy(hierarchy) => self.change_hierarchy(hierarchy),

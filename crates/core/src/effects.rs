@@ -445,8 +445,14 @@ impl Crawler {
 /// A subnet became ours, or is ours no more.
 impl Crawler {
     /// A replica sent all it had of a subnet, or nothing came of asking it.
-    pub(crate) fn recovered(&mut self, subnet: Subnet, from: AccessPoint, journals: Option<Vec<(JournalKey, Vec<JournalEntry>)>>) {
-        self.replication.recovered(&self.context, subnet, from, journals);
+    pub(crate) fn recovered(
+        &mut self,
+        subnet: Subnet,
+        from: AccessPoint,
+        journals: Option<Vec<(JournalKey, Vec<JournalEntry>)>>,
+        bytes: usize,
+    ) {
+        self.replication.recovered(&self.context, subnet, from, journals, bytes);
         self.begin_if_known(subnet);
     }
 

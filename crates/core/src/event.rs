@@ -178,6 +178,8 @@ pub enum Event {
         from: AccessPoint,
         /// Its journals, each up to its first gap; none if it did not answer to the end.
         journals: Option<Vec<(JournalKey, Vec<JournalEntry>)>>,
+        /// How many bytes they are.
+        bytes: usize,
     },
     /// The journals of a subnet were read, newest run of each host.
     Loaded {

@@ -8,13 +8,9 @@ use nearcrawl_model::{
     address::{AddressError, AddressPolicy},
     plan::Pace,
     url::PageUrl,
-    view::{LeaveView, LimitView, MoveView, RefusedSeed, SeedView, StoreView},
+    view::{LeaveView, MoveView, RefusedSeed, SeedView, StoreView},
 };
-use std::{
-    collections::{BTreeMap, VecDeque},
-    fmt::Display,
-    time::Instant,
-};
+use std::{collections::VecDeque, fmt::Display, time::Instant};
 
 /// Failed connections to other members that are remembered for people.
 const MAX_CONNECTION_ERRORS: usize = 5;
@@ -28,7 +24,6 @@ pub struct QueryHandler {
     policy: AddressPolicy,
     swarm: String,
     addresses: Vec<String>,
-    limits: Vec<LimitView>,
     connection_errors: VecDeque<String>,
     deferred: DeferredQueries,
     /// As it was measured last, and when.
@@ -63,7 +58,6 @@ impl QueryHandler {
             policy: crate::node::setup::policy(config),
             swarm: secrets.map(|secrets| hex(&secrets.swarm)).unwrap_or_default(),
             addresses: Vec::new(),
-            limits: Vec::new(),
             connection_errors: VecDeque::new(),
             deferred: DeferredQueries::default(),
             disk: None,
@@ -195,8 +189,8 @@ impl QueryHandler {
             connection_errors: self.connection_errors.iter().cloned().collect(),
             open_connections: executor.open_connections(),
             store: self.disk(),
-            refusals: BTreeMap::new(),
-            limits: self.limits.clone(),
+            refusals: executor.refusals(),
+            limits: executor.limits(),
             limit_reached: None,
             tasks: tasks::table(),
         }

@@ -120,6 +120,8 @@ pub(super) struct Loading {
     /// Whether our own store has been read.
     read: bool,
     found: Found,
+    /// Bytes that members have sent.
+    bytes: usize,
 }
 
 /// What to do about a subnet whose replicas had time enough to answer.
@@ -135,25 +137,33 @@ impl Loading {
     /// These members are asked for what they kept, and our own store.
     pub(super) fn new(now: Moment, asked: BTreeSet<AccessPoint>) -> Loading {
         let asked = asked.into_iter().map(|replica| (replica, None)).collect();
-        Loading { asked, heard: false, until: now.after(RECALL_PATIENCE), silences: 0, read: false, found: Found::default() }
+        Loading { asked, heard: false, until: now.after(RECALL_PATIENCE), silences: 0, read: false, found: Found::default(), bytes: 0 }
     }
 
-    /// A replica sent all it had, or nothing came of asking it.
+    /// A replica sent all it had, so many bytes, or nothing came of asking it. Returns whether that was kept.
     pub(super) fn answered(
         &mut self,
         now: Moment,
         subnet: Subnet,
         from: AccessPoint,
         journals: Option<Vec<(JournalKey, Vec<JournalEntry>)>>,
-    ) {
-        let Some(again) = self.asked.get_mut(&from) else { return };
+        bytes: usize,
+    ) -> bool {
+        let Some(again) = self.asked.get_mut(&from) else { return false };
         let Some(journals) = journals else {
             *again = Some(now.after(RECALL_AGAIN));
-            return;
+            return false;
         };
         self.asked.remove(&from);
         self.heard = true;
         self.found.gather(subnet, journals, false);
+        self.bytes += bytes;
+        true
+    }
+
+    /// Bytes that members have sent.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Our own store was read.

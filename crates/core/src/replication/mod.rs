@@ -32,4 +32,6 @@ pub(crate) struct Replication {
     forwarding: Forwarding,
     /// Subnets that became ours and whose journals are being fetched or read.
     loading: BTreeMap<Subnet, Loading>,
+    /// Bytes that other members have sent of them: the caller sees to it that there are not too many.
+    recovered_bytes: usize,
 }

@@ -25,6 +25,7 @@ impl Replication {
     pub(crate) fn load(&mut self, cx: &mut Context, subnet: Subnet, asked: BTreeSet<AccessPoint>) {
         recover(cx, subnet, &asked);
         cx.commands.push_back(Command::Store(StoreCommand::Load(subnet)));
+        self.stop_loading(&subnet);
         self.loading.insert(subnet, Loading::new(cx.now.moment, asked));
     }
 
@@ -41,9 +42,12 @@ impl Replication {
         subnet: Subnet,
         from: AccessPoint,
         journals: Option<Vec<(JournalKey, Vec<JournalEntry>)>>,
+        bytes: usize,
     ) {
-        if let Some(loading) = self.loading.get_mut(&subnet) {
-            loading.answered(cx.now.moment, subnet, from, journals);
+        if let Some(loading) = self.loading.get_mut(&subnet)
+            && loading.answered(cx.now.moment, subnet, from, journals, bytes)
+        {
+            self.recovered_bytes += bytes;
         }
     }
 
@@ -81,7 +85,7 @@ impl Replication {
     /// All that can be had of a subnet's journals; none as long as a member is waited for. They are not being loaded any more then.
     pub(crate) fn take_found(&mut self, subnet: &Subnet) -> Option<Found> {
         let complete = self.loading.get(subnet).is_some_and(Loading::is_complete);
-        complete.then(|| self.loading.remove(subnet)).flatten().map(Loading::into_found)
+        complete.then(|| self.take_loading(subnet)).flatten().map(Loading::into_found)
     }
 
     /// A site goes on from this journal: it is ours from now on. Returns which of the URLs that it names go on their way now; if others kept
@@ -102,7 +106,18 @@ impl Replication {
 
     /// A subnet is not ours any more: what others kept of it is of no use.
     pub(crate) fn stop_loading(&mut self, subnet: &Subnet) {
-        self.loading.remove(subnet);
+        self.take_loading(subnet);
+    }
+
+    fn take_loading(&mut self, subnet: &Subnet) -> Option<Loading> {
+        let loading = self.loading.remove(subnet)?;
+        self.recovered_bytes -= loading.bytes();
+        Some(loading)
+    }
+
+    /// How many bytes other members have sent of journals that are still being fetched or read.
+    pub(crate) fn recovered_bytes(&self) -> usize {
+        self.recovered_bytes
     }
 
     /// Whether the journals of a subnet are being fetched or read.

@@ -192,8 +192,9 @@ fn a_new_owner_begins_with_the_journal_of_the_latest_owner_even_if_it_is_shorter
     let long = vec![opened(), resumed(), resumed(), resumed()];
     let late = vec![opened(), resumed(), JournalEntry::TakenOver { epoch: 2 }];
     replication.loaded(subnet(), vec![(journal(), long)]);
-    replication.recovered(&cx, subnet(), A, Some(vec![(journal(), late.clone())]));
-    replication.recovered(&cx, subnet(), B, None);
+    replication.recovered(&cx, subnet(), A, Some(vec![(journal(), late.clone())]), 300);
+    replication.recovered(&cx, subnet(), B, None, 0);
+    assert_eq!(replication.recovered_bytes(), 300);
     assert!(replication.take_found(&subnet()).is_none(), "the other replica is asked again");
     cx.now.moment = Moment(2_000);
     assert_eq!(replication.ask_again(&mut cx), (vec![], vec![]));
@@ -203,6 +204,7 @@ fn a_new_owner_begins_with_the_journal_of_the_latest_owner_even_if_it_is_shorter
     let (copy, previous) = replication.take_found(&subnet()).unwrap().into_journals().next().unwrap();
     assert_eq!((copy.entries, previous.is_none()), (late, true));
     assert!(!replication.is_loading(&subnet()));
+    assert_eq!(replication.recovered_bytes(), 0);
 }
 
 #[test]

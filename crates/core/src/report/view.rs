@@ -47,6 +47,11 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
+    /// How many bytes of journal rows it has from other members and does not use yet.
+    pub fn recovered_bytes(&self) -> usize {
+        self.replication.recovered_bytes()
+    }
+
     /// What migration reads.
     pub(crate) fn surroundings(&self) -> Surroundings<'a> {
         Surroundings {

@@ -221,7 +221,7 @@ impl World {
     }
 
     fn recovered(&mut self, who: AccessPoint, subnet: Subnet, from: AccessPoint, journals: Option<Journals>) {
-        self.tell(who, Event::Recovered { subnet, from, journals });
+        self.tell(who, Event::Recovered { subnet, from, journals, bytes: 0 });
     }
 
     /// Sends a gossip message to all access points that can be reached.

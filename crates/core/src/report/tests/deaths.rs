@@ -53,7 +53,7 @@ fn two_deaths_in_one_tick_have_replicas_asked_once() {
     let replicas = asked(crawler, subnets[0]);
     // Of the first subnet one replica answers, of the second none: when their time is over, the first one begins and others are asked
     // for the second.
-    crawler.recovered(subnets[0], replicas[0], Some(Vec::new()));
+    crawler.recovered(subnets[0], replicas[0], Some(Vec::new()), 0);
     crawler.loaded(subnets[0], vec![journal(subnets[0])]);
     crawler.loaded(subnets[1], Vec::new());
     let located = LocatedHost { host: host("c.ke"), address: "9.0.2.1".parse().unwrap(), valid_for: 86_400_000 };
