@@ -5,7 +5,7 @@ use crate::io::{store::Store, swarm::SwarmSecrets};
 use nearcrawl_core::delegation::contacts::PAGES;
 use nearcrawl_model::{access_point::AccessPoint, url::PageUrl};
 use serde::{Serialize, de::DeserializeOwned};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 const INCARNATION: &str = "incarnation";
 const SECRETS: &str = "swarm";
@@ -14,7 +14,7 @@ const ADDRESSES: &str = "addresses";
 const SEEDS: &str = "seeds";
 
 /// The last so many starting points are named again at each start; their owners know them.
-pub const MAX_SEEDS: usize = 10_000;
+const MAX_SEEDS: usize = 10_000;
 
 /// What was remembered.
 #[derive(Debug)]
@@ -67,6 +67,15 @@ pub async fn keep_seeds(store: &Store, seeds: &[PageUrl]) -> Result<(), NodeErro
     put(store, SEEDS, &&seeds[seeds.len().saturating_sub(MAX_SEEDS)..]).await
 }
 
+/// Adds starting points to those that are kept: each once, none that is refused, and of too many the last ones.
+pub fn extend_seeds(seeds: &mut Vec<PageUrl>, named: &[PageUrl], refused: impl Fn(&PageUrl) -> bool) {
+    // Both lists may have 10,000 entries, and the loop waits.
+    let mut known: HashSet<&PageUrl> = seeds.iter().collect();
+    let new: Vec<PageUrl> = named.iter().filter(|url| !refused(url) && known.insert(url)).cloned().collect();
+    seeds.extend(new);
+    seeds.drain(..seeds.len().saturating_sub(MAX_SEEDS));
+}
+
 async fn get<T: DeserializeOwned>(store: &Store, name: &str) -> Result<Option<T>, NodeError> {
     // A value that cannot be read is as good as none: all of them can be found out again.
     Ok(store.meta_get(name).await?.and_then(|bytes| postcard::from_bytes(&bytes).ok()))
@@ -76,4 +85,25 @@ async fn put<T: Serialize>(store: &Store, name: &str, value: &T) -> Result<(), N
     #[expect(clippy::expect_used, reason = "postcard writes any of these values into a growing vector")]
     let bytes = postcard::to_stdvec(value).expect("a remembered value always encodes");
     Ok(store.meta_put(name, bytes).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::{config::Config, query::handler::QueryHandler};
+    use std::path::Path;
+
+    #[test]
+    fn seeds_that_are_refused_are_not_kept_and_of_too_many_the_last_are() {
+        let config = Config::parse("[crawl]\ndeny_hosts = [\"bad.test\"]\n", Path::new("node.toml")).unwrap();
+        let handler = QueryHandler::new(&config, None);
+        let url = |text: &str| PageUrl::parse(text).unwrap();
+        let named = ["http://a.test/", "http://10.0.0.1/", "http://b.test/", "http://a.test/", "http://bad.test/", "http://b.test:9999/"];
+        let mut seeds = vec![url("http://b.test/")];
+        extend_seeds(&mut seeds, &named.map(url), |url| handler.seed_refusal(url).is_some());
+        assert_eq!(seeds, ["http://b.test/", "http://a.test/"].map(url));
+        let many: Vec<PageUrl> = (0..MAX_SEEDS).map(|number| url(&format!("http://a.test/{number}"))).collect();
+        extend_seeds(&mut seeds, &many, |_| false);
+        assert!(seeds == many, "the first ones make room");
+    }
 }

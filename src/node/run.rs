@@ -11,7 +11,7 @@ use super::{
     keyfile::{self, NodeIdentity},
     metrics::Metrics,
     peer_transfers::PeerQuestion,
-    persisted_state::{self, MAX_SEEDS, PersistedState},
+    persisted_state::{self, PersistedState},
     query::{
         Query, QueryHandle, Reply,
         handler::{Action, QueryHandler},
@@ -40,7 +40,7 @@ use nearcrawl_model::{
     view::{RefusedSeed, SeedView, StoreView, counted},
 };
 use std::{
-    collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
     time::Duration,
 };
@@ -502,11 +502,7 @@ impl Daemon {
     /// Starting points are stored before the answer says that they are accepted, unless that takes too long.
     fn add_seeds(&mut self, urls: Vec<PageUrl>, reply: Reply<SeedView>) {
         let seeds = &mut self.persisted.seeds;
-        // Both lists may have 10,000 entries, and the loop waits.
-        let known: HashSet<&PageUrl> = seeds.iter().collect();
-        let new: Vec<PageUrl> = urls.iter().filter(|url| !known.contains(url)).cloned().collect();
-        seeds.extend(new);
-        seeds.drain(..seeds.len().saturating_sub(MAX_SEEDS));
+        persisted_state::extend_seeds(seeds, &urls, |url| self.handler.seed_refusal(url).is_some());
         let number = self.seeding.number();
         if self.housekeeping.give(Chore::Seeds { number, seeds: seeds.clone() }) {
             self.seeding.wait(number, urls, reply);
