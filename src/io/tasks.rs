@@ -2,14 +2,44 @@
 //!
 //! Whatever works beside the deciding loop, as a task or a thread, is a [`TaskKind`]. It is counted from [`begin`] until what that returns
 //! is dropped. [`run`] also catches a panic, so that its owner can tell what came of the work: nothing that was begun goes without an
-//! answer. There is one table a process, as there is one daemon.
+//! answer. A panic anywhere else, in a task that a library spawned for example, is counted as [`UNNAMED`] once [`watch_panics`] was called.
+//! There is one table a process, as there is one daemon.
 
 use futures::FutureExt;
 use nearcrawl_model::view::TaskView;
 use std::{
-    panic::AssertUnwindSafe,
-    sync::atomic::{AtomicU64, Ordering},
+    cell::Cell,
+    panic::{self, AssertUnwindSafe},
+    sync::{
+        Once,
+        atomic::{AtomicU64, Ordering},
+    },
 };
+
+/// The name under which panics are counted that no [`TaskKind`] accounts for.
+pub const UNNAMED: &str = "unnamed";
+
+/// Panics that no [`TaskKind`] has accounted for.
+static UNNAMED_PANICS: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// Whether this thread's last panic is still counted as [`UNNAMED`].
+    static UNACCOUNTED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// From now on every panic of the process is counted. The hook runs where a panic begins, so it counts each as [`UNNAMED`]; a [`Running`]
+/// that is dropped while the panic unwinds takes it over.
+pub fn watch_panics() {
+    static WATCHED: Once = Once::new();
+    WATCHED.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            UNNAMED_PANICS.fetch_add(1, Ordering::Relaxed);
+            UNACCOUNTED.set(true);
+            before(info);
+        }));
+    });
+}
 
 macro_rules! task_kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal, $owner:literal;)*) => {
@@ -70,6 +100,8 @@ task_kinds! {
     Swarm = "swarm", "loop";
     /// The API. After a panic it is served again.
     Api = "api", "loop";
+    /// Answering one request to the API. A panic makes it fail with status 500.
+    ApiRequest = "api request", "api";
 }
 
 struct Counts {
@@ -116,6 +148,9 @@ impl Drop for Running {
         let counts = self.0.counts();
         if std::thread::panicking() {
             counts.panicked.fetch_add(1, Ordering::Relaxed);
+            if UNACCOUNTED.replace(false) {
+                UNNAMED_PANICS.fetch_sub(1, Ordering::Relaxed);
+            }
             tracing::error!("a task panicked: {}", self.0.name());
         } else {
             counts.ended.fetch_add(1, Ordering::Relaxed);
@@ -155,7 +190,7 @@ fn strike(kind: TaskKind) {
     assert!(left.is_err(), "a panic that a test asked for, in a task: {}", kind.name());
 }
 
-/// One line for each kind of task, also for those that have not run yet.
+/// One line for each kind of task, also for those that have not run yet, and one for panics outside of all of them.
 pub fn table() -> Vec<TaskView> {
     let line = |(kind, name, owner): &(TaskKind, &str, &str)| {
         let counts = kind.counts();
@@ -165,7 +200,9 @@ pub fn table() -> Vec<TaskView> {
         let running = started.saturating_sub(ended).saturating_sub(panicked);
         TaskView { name: (*name).to_owned(), part: (*owner).to_owned(), running, started, ended, panicked }
     };
-    KINDS.iter().map(line).collect()
+    let panicked = UNNAMED_PANICS.load(Ordering::Relaxed);
+    let unnamed = TaskView { name: UNNAMED.to_owned(), part: "libraries".to_owned(), running: 0, started: panicked, ended: 0, panicked };
+    KINDS.iter().map(line).chain([unnamed]).collect()
 }
 
 #[cfg(test)]
@@ -187,6 +224,19 @@ mod tests {
         let after = line(TaskKind::PreviousPage);
         assert_eq!((after.started, after.ended, after.panicked), (before.started + 3, before.ended + 2, before.panicked + 1));
         assert_eq!(after.running, before.running);
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_counted_once_by_its_name_or_as_unnamed() {
+        watch_panics();
+        let unnamed = || table().into_iter().find(|line| line.name == UNNAMED).unwrap().panicked;
+        let before = (unnamed(), line(TaskKind::Close).panicked);
+        assert!(tokio::spawn(async { panic!("a test asked for it") }).await.is_err());
+        assert_eq!((unnamed(), line(TaskKind::Close).panicked), (before.0 + 1, before.1));
+        assert!(run(TaskKind::Close, async { panic!("a test asked for it") }).await.is_err());
+        assert_eq!((unnamed(), line(TaskKind::Close).panicked), (before.0 + 1, before.1 + 1));
+        assert!(std::thread::spawn(|| panic!("a test asked for it")).join().is_err());
+        assert_eq!(unnamed(), before.0 + 2);
     }
 
     #[test]

@@ -105,6 +105,7 @@ struct Daemon {
 
 /// Runs a daemon until SIGTERM, Ctrl-C or `leave`.
 pub async fn run(config: Config) -> Result<(), NodeError> {
+    tasks::watch_panics();
     let fault = FaultInjection::of_environment();
     let given = Given::read(&config)?;
     let identity = keyfile::init(&config)?;

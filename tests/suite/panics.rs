@@ -25,6 +25,7 @@ const SURVIVED: &[(&str, u64)] = &[
     ("disk usage", 1),
     ("persisted state", 1),
     ("api", 1),
+    ("api request", 1),
 ];
 
 /// Kinds of tasks without which a daemon cannot go on: it ends and says why, so that the service manager starts it again.

@@ -1,9 +1,14 @@
 //! The answer to a request that is refused: the error and a hint what to do, as JSON.
 
-use crate::node::query::QueryError;
+use crate::{
+    io::tasks::{self, TaskKind},
+    node::query::QueryError,
+};
 use axum::{
     Json,
+    extract::Request,
     http::{Method, StatusCode, Uri},
+    middleware::Next,
     response::{IntoResponse, Response},
 };
 use serde::{Deserialize, Serialize};
@@ -51,6 +56,14 @@ impl From<QueryError> for RequestError {
         };
         RequestError::new(status, failure.to_string(), hint)
     }
+}
+
+/// Passes a request on, and answers it if its handler panics: else its connection would just be closed.
+pub async fn answer_panics(request: Request, next: Next) -> Response {
+    tasks::run(TaskKind::ApiRequest, next.run(request)).await.unwrap_or_else(|why| {
+        let hint = "this is a fault of nearcrawl: its log says where; other requests are still answered";
+        RequestError::new(StatusCode::INTERNAL_SERVER_ERROR, why.to_string(), hint).into_response()
+    })
 }
 
 /// For paths that do not exist.

@@ -149,5 +149,6 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .method_not_allowed_fallback(error::no_such_method)
         .with_state(context)
         .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(middleware::from_fn(error::answer_panics))
         .layer(middleware::from_fn_with_state(address.ip(), guard::check))
 }

@@ -123,6 +123,22 @@ async fn after_a_panic_it_is_served_again_at_the_same_address() {
 }
 
 #[tokio::test]
+async fn a_request_whose_handler_panics_is_answered_and_counted_and_so_is_the_next_one() {
+    let node = FakeNode::start("127.0.0.1:0").await;
+    let panicked = || tasks::table().into_iter().find(|line| line.name == "api request").unwrap().panicked;
+    tasks::inject_panics(TaskKind::ApiRequest, 1);
+    let answer = client().get(node.url("/api/status")).send().await.unwrap();
+    assert_eq!((answer.status(), panicked()), (StatusCode::INTERNAL_SERVER_ERROR, 1));
+    assert_eq!(answer.headers()[header::CONTENT_TYPE], "application/json");
+    assert_eq!(answer.headers()[header::X_CONTENT_TYPE_OPTIONS], "nosniff", "as on every answer");
+    let view: ErrorView = answer.json().await.unwrap();
+    assert!(view.error.contains("api request") && view.hint.contains("log"), "{view:?}");
+    let _: StatusView = get(&node, "/api/status").await;
+    assert_eq!(panicked(), 1);
+    node.end().await;
+}
+
+#[tokio::test]
 async fn bad_questions_are_told_what_to_do() {
     let node = FakeNode::start("127.0.0.1:0").await;
     let cases = [
