@@ -63,12 +63,13 @@ impl NodeError {
     pub fn exit_status(&self) -> u8 {
         match self {
             NodeError::Store(error) => error.exit_status(),
+            NodeError::Storing(error) => error.exit_status(),
             NodeError::Key { forbidden: true, .. } => 77,
             NodeError::Key { .. } | NodeError::Hierarchy(_) | NodeError::PreSharedKey { .. } => 66,
             NodeError::Fetcher(_) | NodeError::Resolver(_) => 78,
             NodeError::Swarm(_) | NodeError::Api(_) => 73,
             // To be started again: the next start repairs what can be repaired.
-            NodeError::Storing(_) | NodeError::StoreBehind(_) | NodeError::Ended(_) => 70,
+            NodeError::StoreBehind(_) | NodeError::Ended(_) => 70,
         }
     }
 }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     io::{
-        store::Store,
+        store::{Store, StoreError},
         swarm::SwarmSecrets,
         tasks::{self, TaskKind},
     },
@@ -26,7 +26,7 @@ const MAX_CHORES: usize = 16;
 /// A task for the housekeeping thread: disk access that the loop must not wait for.
 #[derive(Clone, Debug)]
 pub enum Chore {
-    /// Measure free and used bytes on the disk.
+    /// Measure free and used bytes on the disk, and look whether somebody came across damage in the state database.
     Measure,
     /// Store the members that count now, and their addresses.
     Members {
@@ -56,6 +56,8 @@ pub enum Done {
         state: u64,
         /// Bytes of both databases.
         all: u64,
+        /// Damage of the state database that was found since the start: the daemon cannot go on.
+        damage: Option<StoreError>,
     },
     /// The members were stored, or an error as text.
     Members(Result<(BTreeSet<AccessPoint>, Vec<String>), String>),
@@ -115,7 +117,7 @@ async fn serve(store: Store, config: Config, mut chores: mpsc::Receiver<Chore>, 
 fn failure_of(chore: &Chore) -> Done {
     let why = "nearcrawl itself failed while it wrote".to_owned();
     match chore {
-        Chore::Measure => Done::Measured { free: None, state: 0, all: 0 },
+        Chore::Measure => Done::Measured { free: None, state: 0, all: 0, damage: None },
         Chore::Members { .. } => Done::Members(Err(why)),
         Chore::Secrets(_) => Done::Admitted(Box::new(Err(NodeError::Ended("storing the swarm's secrets")))),
         Chore::Seeds { number, .. } => Done::Seeds { number: *number, result: Err(why) },
@@ -126,7 +128,7 @@ async fn carry_out(store: &Store, config: &Config, chore: Chore) -> Done {
     match chore {
         Chore::Measure => {
             let (state, all) = (store.state_usage().await.unwrap_or(0), store.disk_usage().await.unwrap_or(0));
-            Done::Measured { free: store.free_space().await.ok(), state, all }
+            Done::Measured { free: store.free_space().await.ok(), state, all, damage: store.state_damage().await }
         }
         Chore::Members { members, addresses } => {
             let kept = persisted_state::keep_members(store, &members, &addresses).await;

@@ -356,7 +356,8 @@ impl Daemon {
     /// Takes in what came of a chore.
     fn chore_done(&mut self, done: Done) -> Result<(), NodeError> {
         match done {
-            Done::Measured { free, state, all } => {
+            Done::Measured { damage: Some(damage), .. } => return Err(damage.into()),
+            Done::Measured { free, state, all, damage: None } => {
                 self.measuring = false;
                 if let Some(free) = free {
                     self.handler.measured(StoreView { state_bytes: state, cache_bytes: all.saturating_sub(state), age_ms: None });

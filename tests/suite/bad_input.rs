@@ -66,6 +66,16 @@ pub fn configuration(directory: &Path, ground: &Ground, more: &str) -> String {
     path.display().to_string()
 }
 
+/// Changes a byte of a file, and each that lies so far behind the last one changed, in its first quarter.
+fn flip(file: &Path, step: usize) {
+    let mut bytes = fs::read(file).unwrap();
+    let front = (bytes.len() / 4).max(1);
+    for at in (0..front).step_by(step) {
+        bytes[at] ^= 1;
+    }
+    fs::write(file, bytes).unwrap();
+}
+
 #[track_caller]
 fn assert_ended(ended: &Ended, what: &str, code: i32, says: &[&str]) {
     assert_eq!(ended.code, Some(code), "{what}: {ended:?}");
@@ -112,6 +122,30 @@ async fn a_daemon_that_cannot_start_says_why_by_word_and_code() {
         let ended = nearcrawl(&["run", "--config", &config]).await;
         assert_ended(&ended, what, code, says);
         assert!(before == contents(&place), "{what}: something was written");
+    }
+}
+
+/// The rows in front of a table are read when a subnet of this access point is loaded, long after the database was opened.
+#[tokio::test]
+async fn damage_of_the_state_that_a_running_daemon_comes_across_ends_it_with_the_advice_of_a_start() {
+    let ground = Ground::claim();
+    let web = Arc::new(SmallWeb::new(&ground, 6, 8, 0));
+    let point = web.places.access_points[0];
+    let mut swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &[point], Habits::default()).await;
+    swarm.start([0]).await;
+    swarm.seed(0, &web.seeds()).await;
+    let pages = web.expected(&web.seeds()).pages() as u64;
+    swarm.agree(pages, Duration::from_secs(60)).await;
+    assert!(swarm.stop().await);
+    let state = swarm.common.directory.join(point.to_string()).join("state");
+    let tables = fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().path());
+    let tables = tables.filter(|path| path.extension().is_some_and(|end| end == "sst"));
+    flip(&tables.max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap(), 50);
+
+    let config = swarm.common.directory.join(format!("{point}.toml")).display().to_string();
+    for (start, log) in [("the first start", "listening"), ("the next one", "nearcrawl: ")] {
+        let ended = nearcrawl(&["run", "--config", &config]).await;
+        assert_ended(&ended, start, 74, &[&format!("{} is damaged", state.display()), "restore it from a copy", log]);
     }
 }
 

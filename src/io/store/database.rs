@@ -197,7 +197,7 @@ impl Database {
     /// The database, for reading.
     pub(super) fn db(&self) -> Result<&DB, StoreError> {
         match (&self.condition, &self.db) {
-            (Condition::Damaged(reason), _) => Err(StoreError::Damaged { database: self.plan.name, reason: reason.clone() }),
+            (Condition::Damaged(reason), _) => Err(self.damage(reason.clone())),
             (_, Some(db)) => Ok(db),
             (Condition::Full(_, reason), None) => Err(StoreError::NoSpace(reason.clone())),
             (Condition::Sound, None) => Err(StoreError::Closed),
@@ -273,7 +273,12 @@ impl Database {
             let _ = fs::write(self.path.join(DAMAGE_MARK), &reason);
         }
         self.condition = Condition::Damaged(reason.clone());
-        StoreError::Damaged { database: self.plan.name, reason }
+        self.damage(reason)
+    }
+
+    fn damage(&self, reason: String) -> StoreError {
+        let path = self.path.clone();
+        if self.plan.synced { StoreError::StateDamaged { path, reason } } else { StoreError::CacheDamaged { path, reason } }
     }
 
     /// Closes the database and opens it again; for reading only if the disk is still full.

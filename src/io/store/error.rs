@@ -2,6 +2,10 @@
 
 use std::path::PathBuf;
 
+/// What to do about a damaged state database, whenever the damage is found.
+const RESTORE: &str = "restore it from a copy, or move the whole state directory aside and start again: what this access point recorded will \
+                       be fetched back from its replicas";
+
 /// Why a state directory could not be opened. Each says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
@@ -26,11 +30,7 @@ pub enum OpenError {
         ours: u32,
     },
     /// What must not be lost is damaged. The cache never leads here: it is moved aside and rebuilt.
-    #[error(
-        "{} is damaged: {reason}; restore it from a copy, or move the whole state directory aside and start again: \
-         what this access point recorded will be fetched back from its replicas",
-        path.display()
-    )]
+    #[error("{} is damaged: {reason}; {RESTORE}", path.display())]
     Damaged {
         /// What is damaged.
         path: PathBuf,
@@ -73,11 +73,19 @@ pub enum StoreError {
     /// The disk is full. The store goes on reading and tries again by itself; do the action again later.
     #[error("the disk is full: {0}")]
     NoSpace(String),
-    /// The database was found damaged and answers nothing more. Restart: a damaged cache is rebuilt when the store is opened.
-    #[error("the {database} database is damaged: {reason}; restart to rebuild the cache")]
-    Damaged {
-        /// `state` or `cache`.
-        database: &'static str,
+    /// The state database was found damaged and answers nothing more. Starting again does not help.
+    #[error("{} is damaged: {reason}; {RESTORE}", path.display())]
+    StateDamaged {
+        /// The directory of the database.
+        path: PathBuf,
+        /// What was found.
+        reason: String,
+    },
+    /// The cache database was found damaged and answers nothing more. It is rebuilt when the store is opened again.
+    #[error("{} is damaged: {reason}; restart to rebuild it from the journals", path.display())]
+    CacheDamaged {
+        /// The directory of the database.
+        path: PathBuf,
         /// What was found.
         reason: String,
     },
@@ -93,6 +101,22 @@ pub enum StoreError {
     /// A name of a value or table is empty, longer than 64 bytes or has a NUL in it.
     #[error("{0:?} cannot be a name in the store: use 1 to 64 bytes without NUL")]
     BadName(String),
+}
+
+impl StoreError {
+    /// The exit status of a daemon that ends because of it (sysexits.h).
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            StoreError::StateDamaged { .. } => 74,
+            // To be started again: the next start repairs what can be repaired.
+            StoreError::NoSpace(_)
+            | StoreError::CacheDamaged { .. }
+            | StoreError::Io(_)
+            | StoreError::Closed
+            | StoreError::MalformedClaim
+            | StoreError::BadName(_) => 70,
+        }
+    }
 }
 
 /// What an error of RocksDB means to us.

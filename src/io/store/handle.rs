@@ -131,6 +131,13 @@ impl Store {
         (state, cache)
     }
 
+    /// The damage that was found in `state/` while it was in use, if any was: whoever came across it may have taken it for something that
+    /// passes. Nothing is searched for.
+    pub async fn state_damage(&self) -> Option<StoreError> {
+        // The thread of `state/` answers every read with the damage once it knows of it.
+        self.meta_get("format").await.err().filter(|error| matches!(error, StoreError::StateDamaged { .. }))
+    }
+
     /// Bytes that the state directory takes on the disk.
     pub async fn disk_usage(&self) -> Result<u64, StoreError> {
         self.look(disk::used_bytes).await

@@ -169,14 +169,35 @@ async fn a_cache_found_damaged_in_use_answers_no_more_and_is_rebuilt_at_the_next
     let (store, report) = Store::open(dir.path(), &config()).unwrap();
     assert!(report.cache_rebuilt.is_none(), "{report:?}");
     let said = store.seen(&ask(0..5000)).await;
-    assert!(matches!(said, Err(StoreError::Damaged { database: "cache", .. })), "{said:?}");
-    assert!(matches!(store.seen(&ask([1_000_000])).await, Err(StoreError::Damaged { .. })), "never a silent wrong answer");
+    assert!(matches!(said, Err(StoreError::CacheDamaged { .. })), "{said:?}");
+    assert!(matches!(store.seen(&ask([1_000_000])).await, Err(StoreError::CacheDamaged { .. })), "never a silent wrong answer");
     assert_eq!(store.counters().damaged.load(std::sync::atomic::Ordering::Relaxed), 1);
     assert_eq!(store.meta_get("incarnation").await.unwrap(), Some(vec![1]), "the state goes on");
+    assert_eq!(store.state_damage().await, None);
     store.close().await;
     let (store, report) = Store::open(dir.path(), &config()).unwrap();
     assert!(report.cache_rebuilt.is_some());
     assert_eq!(store.seen(&ask([1])).await.unwrap(), [SeenAnswer::New]);
+}
+
+/// The same in the state: the words and the exit status are those of an opening that finds the damage, as at the next opening.
+#[tokio::test]
+async fn a_state_found_damaged_in_use_answers_no_more_and_says_what_an_opening_would() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = filled(dir.path()).await;
+    let tables = contents(&dir.path().join("state")).into_iter().filter(|(path, _)| path.extension().is_some_and(|end| end == "sst"));
+    let (largest, bytes) = tables.max_by_key(|(_, bytes)| bytes.len()).unwrap();
+    flip(&largest, (0..bytes.len() / 4).step_by(50));
+    let store = open(dir.path());
+    assert_eq!(store.state_damage().await, None, "nobody has come across it");
+    let found = store.journal_read(key, 0, usize::MAX).await.unwrap_err();
+    assert!(matches!(found, StoreError::StateDamaged { .. }), "{found:?}");
+    assert_eq!(store.state_damage().await, Some(found.clone()), "whoever asks next is told, too");
+    assert_eq!(store.meta_put("incarnation", vec![2]).await, Err(found.clone()));
+    store.close().await;
+    let error = Store::open(dir.path(), &config()).unwrap_err();
+    assert_eq!((found.exit_status(), found.to_string()), (error.exit_status(), error.to_string()));
+    assert!(error.exit_status() == 74 && error.to_string().contains("restore it from a copy"), "{error}");
 }
 
 #[tokio::test]
