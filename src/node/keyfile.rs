@@ -1,4 +1,8 @@
 //! The access point's identity: its Ed25519 key, in a file that only its user can read.
+//!
+//! The file has 64 bytes: the secret seed, then the public key that follows from it. A damaged byte in either is noticed, for they do not
+//! belong together then; a damaged seed alone would be another identity. Files of earlier versions have the seed only; they are replaced
+//! when they are read.
 
 use super::{config::Config, error::NodeError};
 use crate::io::swarm::access_point_of_seed;
@@ -12,6 +16,9 @@ use std::{
 
 /// The name of the key's file in the state directory.
 const KEY_FILE: &str = "key";
+
+/// Bytes of a seed, and of a public key.
+const HALF: usize = 32;
 
 /// An access point's key.
 pub struct NodeIdentity {
@@ -29,7 +36,12 @@ pub fn init(config: &Config) -> Result<NodeIdentity, NodeError> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| failed(dir, "cannot be created", &error))?;
     let path = dir.join(KEY_FILE);
     match read(&path) {
-        Ok(seed) => Ok(NodeIdentity { seed, access_point: access_point_of_seed(seed), created: false }),
+        Ok(StoredKey { seed, checked }) => {
+            if !checked {
+                write(&path, &seed).map_err(|error| failed(&path, "cannot be replaced by one with a check", &error))?;
+            }
+            Ok(NodeIdentity { seed, access_point: access_point_of_seed(seed), created: false })
+        }
         Err(KeyFileError::Missing) => {
             let seed = random_seed().map_err(|error| failed(&path, "no random bytes from /dev/urandom", &error))?;
             write(&path, &seed).map_err(|error| failed(&path, "cannot be written", &error))?;
@@ -51,7 +63,14 @@ enum KeyFileError {
     Wrong(String, bool),
 }
 
-fn read(path: &Path) -> Result<[u8; 32], KeyFileError> {
+/// What a key file has.
+struct StoredKey {
+    seed: [u8; HALF],
+    /// Whether the public key stood there, too, and is the seed's.
+    checked: bool,
+}
+
+fn read(path: &Path) -> Result<StoredKey, KeyFileError> {
     let wrong = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => KeyFileError::Missing,
         kind => KeyFileError::Wrong(format!("the key cannot be read: {error}"), kind == io::ErrorKind::PermissionDenied),
@@ -65,20 +84,24 @@ fn read(path: &Path) -> Result<[u8; 32], KeyFileError> {
         return Err(KeyFileError::Wrong(why, true));
     }
     let bytes = fs::read(path).map_err(wrong)?;
-    let long = bytes.len();
-    bytes.try_into().map_err(|_| {
-        KeyFileError::Wrong(
-            format!("the key has {} instead of 32: restore it, or remove it for a new identity", counted(long, "byte")),
-            false,
-        )
-    })
+    parse(&bytes).map_err(|what| KeyFileError::Wrong(format!("{what}: restore it from a copy, or remove it for a new identity"), false))
+}
+
+/// The key in the bytes of a file, or what is wrong with them.
+fn parse(bytes: &[u8]) -> Result<StoredKey, String> {
+    match bytes.as_chunks::<HALF>() {
+        ([seed], []) => Ok(StoredKey { seed: *seed, checked: false }),
+        ([seed, public], []) if access_point_of_seed(*seed).0 == *public => Ok(StoredKey { seed: *seed, checked: true }),
+        ([_, _], []) => Err("the key is damaged: its secret and its public half do not belong together".to_owned()),
+        _ => Err(format!("the key has {} instead of {}", counted(bytes.len(), "byte"), 2 * HALF)),
+    }
 }
 
 /// Written aside and renamed, so that a crash leaves no half a key.
-fn write(path: &Path, seed: &[u8; 32]) -> io::Result<()> {
+fn write(path: &Path, seed: &[u8; HALF]) -> io::Result<()> {
     let aside = path.with_extension("new");
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
-    file.write_all(seed)?;
+    file.write_all(&[*seed, access_point_of_seed(*seed).0].concat())?;
     file.sync_all()?;
     fs::rename(&aside, path)?;
     path.parent().map_or(Ok(()), |dir| fs::File::open(dir)?.sync_all())
@@ -122,7 +145,41 @@ mod tests {
         let error = init(&config(dir.path())).map(|_| ()).unwrap_err();
         assert!(error.exit_status() == 77 && error.to_string().contains("chmod 600"), "{error}");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        fs::write(&path, [1; 31]).unwrap();
-        assert!(init(&config(dir.path())).map(|_| ()).unwrap_err().to_string().contains("31 bytes"));
+        for bytes in [31, 33, 63, 65] {
+            fs::write(&path, vec![1; bytes]).unwrap();
+            assert!(init(&config(dir.path())).map(|_| ()).unwrap_err().to_string().contains(&format!("{bytes} bytes")));
+        }
+    }
+
+    #[test]
+    fn any_flipped_bit_is_noticed_and_changes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        init(&config(dir.path())).unwrap();
+        let path = dir.path().join("state/key");
+        let sound = fs::read(&path).unwrap();
+        assert_eq!(sound.len(), 64);
+        for bit in (0..64 * 8).step_by(5) {
+            let mut damaged = sound.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            fs::write(&path, &damaged).unwrap();
+            let error = init(&config(dir.path())).map(|_| ()).unwrap_err();
+            assert!(error.exit_status() == 66 && error.to_string().contains("is damaged"), "bit {bit}: {error}");
+            assert!(error.to_string().contains("state/key") && error.to_string().contains("from a copy"), "{error}");
+            assert_eq!(fs::read(&path).unwrap(), damaged);
+        }
+    }
+
+    #[test]
+    fn a_key_of_an_earlier_version_is_kept_and_gets_its_public_half() {
+        let dir = tempfile::tempdir().unwrap();
+        let made = init(&config(dir.path())).unwrap();
+        let path = dir.path().join("state/key");
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, made.seed).unwrap();
+        let read = init(&config(dir.path())).unwrap();
+        assert_eq!((read.seed, read.access_point, read.created), (made.seed, made.access_point, false));
+        assert_eq!(fs::read(&path).unwrap(), whole);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(!dir.path().join("state/key.new").exists());
     }
 }

@@ -89,7 +89,7 @@ async fn a_daemon_that_cannot_start_says_why_by_word_and_code() {
     let ground = Ground::claim();
     let directory = tempfile::tempdir().unwrap();
     type Spoil = fn(&Path);
-    let cases: [(&str, &str, Spoil, i32, &[&str]); 8] = [
+    let cases: [(&str, &str, Spoil, i32, &[&str]); 9] = [
         ("unknown key", "[crawl]\ndepht = 3\n", |_| {}, 78, &["depht", "depth"]),
         ("no TOML", "[crawl\n", |_| {}, 78, &["node.toml"]),
         ("newer format", "", |state| fs::write(state.join("format"), "99\n").unwrap(), 78, &["newer", "99", "nothing was changed"]),
@@ -102,6 +102,7 @@ async fn a_daemon_that_cannot_start_says_why_by_word_and_code() {
             &["chmod 600"],
         ),
         ("half a key", "", |state| fs::write(state.join("key"), [7; 16]).unwrap(), 66, &["16 bytes"]),
+        ("a flipped bit in the key", "", |state| flip(&state.join("key"), 1), 66, &["damaged", "copy"]),
         (
             "registry file broken",
             "",
