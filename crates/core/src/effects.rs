@@ -81,11 +81,11 @@ impl Crawler {
             Gossip::Claims(proofs) => self.hear_claims(proofs),
             Gossip::RollUp(roll_up) if roll_up.owner != self.context.me => {
                 self.membership.told(roll_up.owner, roll_up.sure_of as usize);
-                self.report.hear(*roll_up, self.context.now.moment);
+                self.report.hear(&mut self.context, *roll_up);
             }
             Gossip::RollUp(_) => {}
             // What an endorsement says of its author was checked where it came from the network.
-            Gossip::Endorsement(endorsement) => self.hierarchy_version.endorsed(endorsement),
+            Gossip::Endorsement(endorsement) => self.hierarchy_version.endorsed(&mut self.context, endorsement),
             Gossip::Distances(told) => self.delegation.distances_told(&mut self.context, &self.membership, told),
         }
     }
@@ -322,6 +322,10 @@ impl Crawler {
     pub(crate) fn take_in(&mut self, ticket: Ticket, hand_offs: Vec<HandOff>) {
         let changing = self.crawl.is_too_busy(&self.context, &self.replication, &self.ownership, &self.migration, &hand_offs);
         if changing || self.shutdown.is_stopping() || !self.ownership.is_synced() {
+            return self.answer(ticket, Response::Busy(1_000));
+        }
+        if !self.routing.has_room_for_hand_offs() {
+            self.context.refuse("hand-offs beyond the limit of those being recorded");
             return self.answer(ticket, Response::Busy(1_000));
         }
         let (mut ours, mut not_mine) = (Vec::new(), Vec::new());

@@ -84,6 +84,9 @@ enum Knowledge {
     Opened,
 }
 
+/// Members whose endorsements are kept.
+const MAX_HEARD: usize = 8_192;
+
 /// What one member knows of editions.
 #[derive(Debug)]
 pub(crate) struct Editions {
@@ -123,12 +126,16 @@ impl Editions {
         }
     }
 
-    /// What a member says of itself; its last word counts.
-    pub(crate) fn hear(&mut self, endorsement: Endorsement) {
+    /// What a member says of itself; its last word counts. False if there is no room for one more member's.
+    pub(crate) fn hear(&mut self, endorsement: Endorsement) -> bool {
+        if self.heard.len() >= MAX_HEARD && !self.heard.contains_key(&endorsement.by) {
+            return false;
+        }
         let newer = self.heard.get(&endorsement.by).is_none_or(|known| known.version < endorsement.version);
         if endorsement.by != self.me && newer {
             self.heard.insert(endorsement.by, endorsement);
         }
+        true
     }
 
     /// Forgets what members said who are gone.

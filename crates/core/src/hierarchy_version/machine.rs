@@ -103,9 +103,11 @@ impl HierarchyVersion {
     }
 
     /// A member says what it uses and what it vouches for.
-    pub(crate) fn endorsed(&mut self, endorsement: Endorsement) {
-        if let Some(snapshots) = &mut self.snapshots {
-            snapshots.editions.hear(endorsement);
+    pub(crate) fn endorsed(&mut self, cx: &mut Context, endorsement: Endorsement) {
+        if let Some(snapshots) = &mut self.snapshots
+            && !snapshots.editions.hear(endorsement)
+        {
+            cx.refuse("endorsements of hierarchies beyond the limit of members");
         }
     }
 

@@ -19,11 +19,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How long a newly started member waits for its swarm before it goes on alone with what it owns (it is one of two then).
 const LONELY_AFTER: Millis = 60_000;
 
+/// Members whose addresses are remembered: as many as SWIM keeps track of, and as many that are gone.
+pub(crate) const MAX_ADDRESSED: usize = 8_192;
+
 /// The members, as SWIM and the roster know them.
 pub(crate) struct Membership {
     swim: Swim,
     roster: Roster,
-    /// Where members can be reached, the dead ones too.
+    /// Where members can be reached, the dead ones too as long as there is room; at most [`MAX_ADDRESSED`].
     addresses: BTreeMap<AccessPoint, Vec<String>>,
     /// When the living last were others than before; none if they never were.
     changed_at: Option<Moment>,
@@ -119,11 +122,20 @@ impl Membership {
     }
 
     fn know(&mut self, cx: &mut Context, access_point: AccessPoint, addresses: Vec<String>) {
+        if !self.addresses.contains_key(&access_point) && self.addresses.len() >= MAX_ADDRESSED && !self.forget_one_gone() {
+            return cx.refuse("addresses of members beyond the limit");
+        }
         let known = self.addresses.entry(access_point).or_default();
         if !addresses.is_empty() && *known != addresses {
             known.clone_from(&addresses);
             cx.commands.push_back(Command::Peers(PeerCommand::Know { access_point, addresses }));
         }
+    }
+
+    /// Forgets where one member can be reached that is a member no more; false if there is none such.
+    fn forget_one_gone(&mut self) -> bool {
+        let gone = self.addresses.keys().find(|who| !self.roster.standings().contains_key(who)).copied();
+        gone.is_some_and(|gone| self.addresses.remove(&gone).is_some())
     }
 
     /// The living are others than before: replicas and stewards may have changed.
@@ -229,4 +241,38 @@ pub enum HeldBack {
     OutboxFull,
     /// The disk has no room.
     DiskFull,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(number: usize) -> AccessPoint {
+        let mut key = [7; 32];
+        key[..8].copy_from_slice(&number.to_be_bytes());
+        AccessPoint(key)
+    }
+
+    #[test]
+    fn addresses_of_members_that_are_gone_make_room_and_those_of_the_others_stay() {
+        let mut cx = Context::of_test(1);
+        let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
+        let roster = Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &BTreeSet::new());
+        let mut members = Membership::new(swim, roster);
+        let address = |number: usize| vec![format!("/ip4/192.0.2.1/tcp/{number}")];
+        members.roster.up(cx.now.moment, member(0));
+        for number in 0..MAX_ADDRESSED + 100 {
+            members.know(&mut cx, member(number), address(number));
+        }
+        assert_eq!(members.known().count(), MAX_ADDRESSED);
+        assert_eq!(members.addresses_of(&member(0)), address(0), "it is a member");
+        assert_eq!(members.addresses_of(&member(MAX_ADDRESSED + 99)), address(MAX_ADDRESSED + 99), "and this may become one");
+        assert!(cx.counters.refused.is_empty());
+        let all: Vec<AccessPoint> = members.known().copied().collect();
+        let started = Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &all.into_iter().collect());
+        members.roster = started;
+        members.know(&mut cx, member(MAX_ADDRESSED + 100), address(1));
+        assert!(!members.knows(&member(MAX_ADDRESSED + 100)), "all the others are members");
+        assert_eq!(cx.counters.refused["addresses of members beyond the limit"], 1);
+    }
 }

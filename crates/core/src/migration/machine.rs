@@ -153,6 +153,11 @@ impl Migration {
         (self.outgoing.len(), self.incoming.len())
     }
 
+    /// How many subnets were handed to us and are not claimed yet.
+    pub(crate) fn handed(&self) -> usize {
+        self.incoming.handed()
+    }
+
     /// To whom a subnet of ours is on its way and copied.
     pub(crate) fn next_owner(&self, subnet: &Subnet) -> Option<AccessPoint> {
         self.outgoing.next_owner(subnet)

@@ -79,7 +79,9 @@ impl Replicas {
 
     /// What to send now: at most one message a replica under way.
     pub(super) fn orders(&mut self) -> Vec<CopyOrder> {
-        let ready: Vec<_> = self.behind.iter().filter(|(k, b)| !b.is_empty() && !self.busy.contains(k)).map(|(k, _)| *k).collect();
+        // Members come and go: one that lacks nothing is not remembered.
+        self.behind.retain(|_, journals| !journals.is_empty());
+        let ready: Vec<_> = self.behind.keys().filter(|replica| !self.busy.contains(replica)).copied().collect();
         let mut orders = Vec::new();
         for to in ready {
             let journals = self.behind.get(&to).into_iter().flatten().take(MAX_JOURNALS);

@@ -71,8 +71,17 @@ impl Report {
     }
 
     /// Notes another member's roll-up.
-    pub(crate) fn hear(&mut self, roll_up: RollUp, now: Moment) {
-        self.roll_ups.hear(roll_up, now);
+    pub(crate) fn hear(&mut self, cx: &mut Context, roll_up: RollUp) {
+        if self.roll_ups.has_room_for(&roll_up.owner) {
+            self.roll_ups.hear(roll_up, cx.now.moment);
+        } else {
+            cx.refuse("totals of members beyond the limit");
+        }
+    }
+
+    /// How many access points' roll-ups are kept, our own included.
+    pub(crate) fn roll_ups(&self) -> usize {
+        self.roll_ups.len()
     }
 
     /// A member's last roll-up and when it came.

@@ -5,19 +5,21 @@ use crate::{
     delegation::contacts::MAX_SUBNETS as MAX_PROBED,
     ownership::register::MAX_CLAIMS,
     routing::{
-        locator::{MAX_PINS, MAX_RESOLVING},
+        acknowledgements::MAX_ACKNOWLEDGEMENTS,
+        locator::{MAX_LOOKUP_QUESTIONS, MAX_PINS, MAX_RESOLVING},
         outbox::MAX_UNRESOLVED,
     },
 };
 use crate::{
     crawler::MAX_OUTGOING,
     delegation::{machine::MAX_RESTS, rounds::MAX_QUEUED},
+    membership::machine::MAX_ADDRESSED,
     migration::{
         MAX_HISTORIES,
-        handover::{MAX_INCOMING, MAX_OUTGOING as MAX_HAND_OVERS},
+        handover::{MAX_HANDED, MAX_INCOMING, MAX_OUTGOING as MAX_HAND_OVERS},
     },
     replication::MAX_GATHERED,
-    report::View,
+    report::{View, tally::MAX_ROLL_UPS},
 };
 use nearcrawl_model::{
     plan::Pace,
@@ -197,6 +199,11 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
         limit("concurrent requests to servers", view.crawl.fetches().scheduler().busy(), politeness.parallel),
         limit("claimed subnets", view.ownership.register().len(), MAX_CLAIMS),
         limit("members", view.membership.tracked(), view.context.settings.membership.max_members),
+        limit("members whose addresses are remembered", view.membership.known().count(), MAX_ADDRESSED),
+        limit("members whose totals are kept", view.report.roll_ups(), MAX_ROLL_UPS),
+        limit("members' questions that wait for a DNS look-up", view.routing.locator().questions(), MAX_LOOKUP_QUESTIONS),
+        limit("hand-offs being recorded", view.routing.hand_offs(), MAX_ACKNOWLEDGEMENTS),
+        limit("subnets handed over and not claimed yet", view.migration.handed(), MAX_HANDED),
         limit("journal rows waiting to be stored", view.replication.rows_waiting(), MAX_GATHERED),
         limit(
             "probe contacts of one subnet in 30 days",

@@ -140,6 +140,9 @@ impl Tally {
     }
 }
 
+/// Access points whose roll-ups are kept: gossip is signed by its author, but who that is nobody else vouches for.
+pub(crate) const MAX_ROLL_UPS: usize = 8_192;
+
 /// Everybody's last roll-up.
 #[derive(Debug, Default)]
 pub(crate) struct RollUps {
@@ -147,6 +150,16 @@ pub(crate) struct RollUps {
 }
 
 impl RollUps {
+    /// How many access points' roll-ups are kept.
+    pub(crate) fn len(&self) -> usize {
+        self.heard.len()
+    }
+
+    /// Whether one of this access point may be kept.
+    pub(crate) fn has_room_for(&self, owner: &AccessPoint) -> bool {
+        self.heard.len() < MAX_ROLL_UPS || self.heard.contains_key(owner)
+    }
+
     /// Notes a roll-up. False if it is not newer than the one known.
     pub(crate) fn hear(&mut self, roll_up: RollUp, now: Moment) -> bool {
         let newer = self.heard.get(&roll_up.owner).is_none_or(|(known, _)| known.version < roll_up.version);
@@ -248,6 +261,22 @@ mod tests {
         tally.remove(&"b.ke".parse().unwrap());
         assert_eq!(tally.summary().total, Counts::default());
         assert!(tally.summary().by.values().all(BTreeMap::is_empty));
+    }
+
+    #[test]
+    fn totals_of_members_beyond_the_limit_are_refused() {
+        let (mut cx, mut report) = (crate::context::Context::of_test(1), crate::report::Report::new(Moment(0)));
+        let told = |number: usize, version: u64| {
+            let mut key = [9; 32];
+            key[..8].copy_from_slice(&number.to_be_bytes());
+            let owner = AccessPoint(key);
+            let summary = Summary::default();
+            RollUp { owner, version, claims_digest: 0, subnets: 0, sure_of: 1, busy_permille: 0, price_permille: 1_000, summary }
+        };
+        (0..MAX_ROLL_UPS + 3).for_each(|number| report.hear(&mut cx, told(number, 1)));
+        assert_eq!((report.roll_ups(), cx.counters.refused["totals of members beyond the limit"]), (MAX_ROLL_UPS, 3));
+        report.hear(&mut cx, told(5, 2));
+        assert_eq!(report.roll_up_of(&told(5, 2).owner).map(|(known, _)| known.version), Some(2), "it is known already");
     }
 
     #[test]

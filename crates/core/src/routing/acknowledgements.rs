@@ -4,6 +4,9 @@ use super::outbox::Item;
 use crate::context::Context;
 use nearcrawl_model::{ids::Ticket, journal::JournalKey, message::Response, url::Host};
 
+/// Members' hand-offs that may be in the course of being recorded. Whoever sends one more is to come again later.
+pub(crate) const MAX_ACKNOWLEDGEMENTS: usize = 4_096;
+
 /// Who waits for arrivals to be recorded.
 #[derive(Debug)]
 pub(crate) enum Reply {
@@ -40,6 +43,11 @@ impl Acknowledgements {
     /// One more waits.
     pub(crate) fn push(&mut self, acknowledgement: Acknowledgement) {
         self.waiting.push(acknowledgement);
+    }
+
+    /// How many of them are members'.
+    pub(crate) fn members(&self) -> usize {
+        self.waiting.iter().filter(|waiting| matches!(waiting.reply, Reply::Member { .. })).count()
     }
 
     /// Whether nothing waits.

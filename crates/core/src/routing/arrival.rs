@@ -2,7 +2,7 @@
 
 use super::{
     Routing,
-    acknowledgements::{Acknowledgement, Settled},
+    acknowledgements::{Acknowledgement, MAX_ACKNOWLEDGEMENTS, Settled},
     locator::{Locator, Lookup},
     outbox::{Item, Outbox},
 };
@@ -25,6 +25,9 @@ use std::collections::BTreeMap;
 
 /// How long a steward may take to answer before it is asked again.
 const STEWARD_PATIENCE: Millis = 15_000;
+
+/// The pause after which a member is to ask again if too many wait for look-ups of ours.
+const LOOK_UP_LATER: Millis = 1_000;
 
 /// Where the URLs of a host may go now.
 #[derive(Debug, PartialEq, Eq)]
@@ -166,9 +169,10 @@ impl Routing {
         match self.locator.lookup(&host, cx.now.moment) {
             Lookup::At(located) => cx.answer(ticket, Response::Located(Ok(located))),
             Lookup::Nowhere(failure) | Lookup::Later(failure, _) => cx.answer(ticket, Response::Located(Err(failure))),
+            Lookup::Unknown if self.locator.resolve(&host, Some(ticket)) => self.look_up(cx),
             Lookup::Unknown => {
-                self.locator.resolve(&host, Some(ticket));
-                self.look_up(cx);
+                cx.refuse("DNS look-ups for members beyond the limit of those that wait");
+                cx.answer(ticket, Response::Busy(LOOK_UP_LATER));
             }
         }
     }
@@ -218,6 +222,16 @@ impl Routing {
 
 /// What came in, and what others read.
 impl Routing {
+    /// Whether one more member may wait until what it hands over is recorded.
+    pub(crate) fn has_room_for_hand_offs(&self) -> bool {
+        self.acknowledgements.members() < MAX_ACKNOWLEDGEMENTS
+    }
+
+    /// Members that wait until what they handed over is recorded: at most [`MAX_ACKNOWLEDGEMENTS`].
+    pub(crate) fn hand_offs(&self) -> usize {
+        self.acknowledgements.members()
+    }
+
     /// URLs that were handed to us are being recorded: the member that waits for that is answered then.
     pub(crate) fn await_recording(&mut self, acknowledgement: Acknowledgement) {
         self.acknowledgements.push(acknowledgement);

@@ -33,6 +33,12 @@ const LOOK_UP_AGAIN: Millis = 5_000;
 /// How many look-ups may be under way.
 pub(crate) const MAX_RESOLVING: usize = 32;
 
+/// Hosts whose stewards were asked and have not answered. More than that are not on their way at once.
+const MAX_ASKED: usize = 200_000;
+
+/// Members' questions that wait for a look-up of ours. So many bound the queue, too: each puts in one host at most.
+pub(crate) const MAX_LOOKUP_QUESTIONS: usize = 4_096;
+
 /// What is known of a host's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Lookup {
@@ -62,6 +68,7 @@ struct Pin {
 #[derive(Debug, Default)]
 pub(crate) struct Locator {
     pins: BTreeMap<Host, Pin>,
+    /// When the steward of a host was asked last; at most [`MAX_ASKED`].
     asked: BTreeMap<Host, Moment>,
     resolving: BTreeSet<Host>,
     queue: VecDeque<Host>,
@@ -69,6 +76,8 @@ pub(crate) struct Locator {
     queued: BTreeSet<Host>,
     /// Members that wait for a look-up of ours, by their tickets.
     waiting: BTreeMap<Host, Vec<Ticket>>,
+    /// How many tickets these are; at most [`MAX_LOOKUP_QUESTIONS`].
+    questions: usize,
 }
 
 impl Locator {
@@ -112,9 +121,20 @@ impl Locator {
     pub(crate) fn should_ask(&mut self, host: &Host, now: Moment, patience: Millis) -> bool {
         let due = self.asked.get(host).is_none_or(|at| now.since(*at) >= patience);
         if due {
+            self.limit_asked(now, patience);
             self.asked.insert(host.clone(), now);
         }
         due
+    }
+
+    /// Beyond [`MAX_ASKED`] those go first that may be asked again, then all: then some are asked again sooner.
+    fn limit_asked(&mut self, now: Moment, patience: Millis) {
+        if self.asked.len() >= MAX_ASKED {
+            self.asked.retain(|_, at| now.since(*at) < patience);
+            if self.asked.len() >= MAX_ASKED {
+                self.asked.clear();
+            }
+        }
     }
 
     /// No member answered: the next [`Locator::should_ask`] may ask again at once.
@@ -122,14 +142,19 @@ impl Locator {
         self.asked.remove(host);
     }
 
-    /// Steward: look this host up; `ticket` is the member who waits for it, if any.
-    pub(crate) fn resolve(&mut self, host: &Host, ticket: Option<Ticket>) {
+    /// Steward: look this host up; `ticket` is the member who waits for it, if any. False if too many members wait: then nothing is done.
+    pub(crate) fn resolve(&mut self, host: &Host, ticket: Option<Ticket>) -> bool {
         if let Some(ticket) = ticket {
+            if self.questions >= MAX_LOOKUP_QUESTIONS {
+                return false;
+            }
+            self.questions += 1;
             self.waiting.entry(host.clone()).or_default().push(ticket);
         }
         if !self.resolving.contains(host) && self.queued.insert(host.clone()) {
             self.queue.push_back(host.clone());
         }
+        true
     }
 
     /// Steward: the next look-up to start, if there is room.
@@ -153,7 +178,14 @@ impl Locator {
     ) -> (Vec<Ticket>, bool) {
         self.resolving.remove(host);
         let stands = self.learn(host, answer, now, max_lookups);
-        (self.waiting.remove(host).unwrap_or_default(), stands)
+        let tickets = self.waiting.remove(host).unwrap_or_default();
+        self.questions -= tickets.len();
+        (tickets, stands)
+    }
+
+    /// Members' questions that wait for a look-up of ours: at most [`MAX_LOOKUP_QUESTIONS`].
+    pub(crate) fn questions(&self) -> usize {
+        self.questions
     }
 
     /// Pins and failures remembered, expired ones included: at most [`MAX_PINS`].
@@ -220,6 +252,34 @@ mod tests {
         assert!(locator.learn(&a, Err(ResolveError::TimedOut), now, MAX_LOOKUPS), "no pauses anew for a host that was given up");
         assert!(locator.learn(&a, Ok(located("a.ke", 1_000)), now, MAX_LOOKUPS));
         assert!(!locator.learn(&a, Err(ResolveError::TimedOut), now.after(1_000), MAX_LOOKUPS), "an answer begins the count anew");
+    }
+
+    #[test]
+    fn members_questions_beyond_the_limit_are_refused_and_our_own_are_not() {
+        let (mut locator, a) = (Locator::default(), host("a.ke"));
+        for number in 0..MAX_LOOKUP_QUESTIONS {
+            let name = if number == 0 { a.clone() } else { host(&format!("a{number}.ke")) };
+            assert!(locator.resolve(&name, Some(Ticket(number as u64))));
+        }
+        assert!(!locator.resolve(&host("b.ke"), Some(Ticket(7))) && !locator.resolve(&a, Some(Ticket(7))));
+        assert_eq!(locator.looking_up().count(), MAX_LOOKUP_QUESTIONS, "nothing was queued for them");
+        assert!(locator.resolve(&host("c.ke"), None));
+        assert_eq!(locator.next_lookup(), Some(a.clone()));
+        assert_eq!(locator.resolved(&a, Err(ResolveError::NoSuchName), Moment(0), MAX_LOOKUPS).0, [Ticket(0)]);
+        assert!(locator.resolve(&host("b.ke"), Some(Ticket(7))), "one was answered");
+    }
+
+    #[test]
+    fn stewards_that_never_answer_do_not_fill_the_memory() {
+        let mut locator = Locator::default();
+        for number in 0..=MAX_ASKED {
+            assert!(locator.should_ask(&host(&format!("a{number}.ke")), Moment(number as u64), 1_000));
+        }
+        assert_eq!(locator.asked.len(), 1_000, "those that may not be asked again yet, and the last");
+        for number in 0..2 * MAX_ASKED {
+            locator.should_ask(&host(&format!("b{number}.ke")), Moment(MAX_ASKED as u64), 1_000);
+            assert!(locator.asked.len() <= MAX_ASKED);
+        }
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use super::{
     Routing,
-    acknowledgements::{Acknowledgement, Reply},
+    acknowledgements::{Acknowledgement, MAX_ACKNOWLEDGEMENTS, Reply},
     arrival::{Bound, Place},
-    locator::MAX_LOOKUPS,
+    locator::{MAX_LOOKUP_QUESTIONS, MAX_LOOKUPS},
     outbox::{Item, MAX_UNRESOLVED},
 };
 use crate::{
@@ -220,4 +220,33 @@ fn our_own_urls_of_a_site_that_was_lost_go_on_their_way_again() {
     let delivered = routing.acknowledge(&mut cx, |_, _| true, |key| key.host == host("a.ke"));
     assert_eq!(delivered, [item("http://a.ke/")]);
     assert_eq!(routing.due(&cx), [host("b.ke")]);
+}
+
+#[test]
+fn a_steward_for_whose_look_ups_too_many_wait_says_so_and_counts_it() {
+    let (mut cx, _, mut routing) = alone();
+    for number in 0..MAX_LOOKUP_QUESTIONS {
+        routing.locate_for(&mut cx, Ticket(number as u64), host(&format!("a{number}.ke")));
+    }
+    cx.take_commands();
+    routing.locate_for(&mut cx, Ticket(u64::MAX), host("b.ke"));
+    let answers = cx.take_commands();
+    let [Command::Peers(PeerCommand::Answer { ticket: Ticket(u64::MAX), response: Response::Busy(_) })] = &answers[..] else {
+        panic!("{answers:?}")
+    };
+    assert_eq!(cx.counters.refused["DNS look-ups for members beyond the limit of those that wait"], 1);
+}
+
+#[test]
+fn hand_offs_beyond_the_limit_have_no_room_until_some_are_recorded() {
+    let (mut cx, _, mut routing) = alone();
+    for number in 0..MAX_ACKNOWLEDGEMENTS as u64 {
+        assert!(routing.has_room_for_hand_offs());
+        let reply = Reply::Member { ticket: Ticket(number), not_mine: Vec::new() };
+        routing.await_recording(Acknowledgement { reply, needs: vec![(journal("a.ke"), number)] });
+    }
+    routing.await_recording(Acknowledgement { reply: Reply::Own(Vec::new()), needs: vec![(journal("a.ke"), 9)] });
+    assert_eq!((routing.has_room_for_hand_offs(), routing.hand_offs()), (false, MAX_ACKNOWLEDGEMENTS), "our own do not count");
+    routing.acknowledge(&mut cx, |_, upto| upto <= 1, |_| true);
+    assert_eq!((routing.has_room_for_hand_offs(), routing.hand_offs()), (true, MAX_ACKNOWLEDGEMENTS - 2));
 }

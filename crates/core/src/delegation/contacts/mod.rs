@@ -37,6 +37,13 @@ pub const MAX_SUBNETS: usize = 100_000;
 /// Whole chains that are kept in memory for stewards who come later.
 const MAX_CHAINS: usize = 4_096;
 
+/// Contacts of one subnet that are noted from chains. After [`MAX_CONTACTS`] it is not contacted; the others are kept so that it is not
+/// either when the first ones have left the window. Whoever makes up more receipts than that gains nothing by them.
+const MAX_NOTED: usize = 4 * MAX_CONTACTS;
+
+/// The same for a block.
+const MAX_NOTED_IN_BLOCK: usize = 4 * MAX_IN_BLOCK;
+
 /// The book is stored in so many pages, so that one contact costs little writing.
 pub const PAGES: u8 = 64;
 
@@ -225,8 +232,14 @@ impl Contacts {
             let known = self.entries.get(&subnet).is_some_and(|entry| entry.contacts.iter().any(|(known, _)| *known == who));
             let full = !self.entries.contains_key(&subnet) && self.entries.len() >= MAX_SUBNETS;
             if at > then && !known && !full {
-                self.entries.entry(subnet).or_default().contacts.push((who, at));
-                self.blocks.entry(block_of(&subnet)).or_default().push(at);
+                let (entry, block) = (self.entries.entry(subnet).or_default(), self.blocks.entry(block_of(&subnet)).or_default());
+                if block.len() < MAX_NOTED_IN_BLOCK {
+                    block.push(at);
+                }
+                if entry.contacts.len() >= MAX_NOTED {
+                    continue;
+                }
+                entry.contacts.push((who, at));
                 self.dirty.insert(page_of(&subnet));
             }
         }

@@ -187,3 +187,15 @@ fn the_book_forgets_after_thirty_days_and_not_before() {
     assert!(book.is_empty());
     assert_eq!(book.take(member(1), subnet(), &none, 15, WallTime(NOW.0 + 31 * DAY)), Ok(()));
 }
+
+#[test]
+fn receipts_that_are_made_up_without_end_do_not_fill_the_memory() {
+    let mut book = Contacts::default();
+    for round in 0..10u8 {
+        let shown = chain_of(15 * round..15 * (round + 1));
+        let chain = Chain::open(subnet(), &shown, |_| true).unwrap();
+        assert_eq!(book.take(member(200), subnet(), &chain, MAX_CONTACTS, NOW), Err(Declined::SubnetBudget));
+    }
+    assert_eq!(book.most(), MAX_NOTED);
+    assert_eq!(book.blocks[&subnet()].len(), MAX_NOTED_IN_BLOCK);
+}

@@ -46,7 +46,7 @@ impl Council {
                 .map(|(by, mind)| Endorsement { by: *by, version: self.round, uses: mind.uses(), endorses: mind.endorses() })
                 .collect();
             for (who, mind) in &mut self.minds {
-                said.iter().for_each(|said| mind.hear(*said));
+                said.iter().for_each(|said| assert!(mind.hear(*said)));
                 while let Some(wish) = mind.next(&settled, &live, now) {
                     if let Wish::Gather { edition, from } = wish {
                         assert!(!from.is_empty() && !from.contains(who));
@@ -225,4 +225,21 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn endorsements_of_members_beyond_the_limit_are_refused() {
+    let edition = Edition { hash: [1; 32], built: 0 };
+    let mut editions = Editions::new(AccessPoint([0; 32]), edition, edition, false);
+    let says = |number: usize, version: u64| {
+        let mut key = [9; 32];
+        key[..8].copy_from_slice(&number.to_be_bytes());
+        Endorsement { by: AccessPoint(key), version, uses: edition, endorses: edition }
+    };
+    assert!((0..MAX_HEARD).all(|number| editions.hear(says(number, 1))));
+    assert!(!editions.hear(says(MAX_HEARD, 1)), "one member too many");
+    assert!(editions.hear(says(3, 2)), "who is known may say something new");
+    assert_eq!(editions.heard.len(), MAX_HEARD);
+    editions.retain(|member| *member == says(3, 2).by);
+    assert!(editions.hear(says(MAX_HEARD, 1)), "the others are gone");
 }

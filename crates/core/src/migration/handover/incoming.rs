@@ -18,6 +18,10 @@ use std::collections::BTreeMap;
 /// Subnets on their way in at a time.
 pub(crate) const MAX_INCOMING: usize = 4;
 
+/// Subnets that were handed over with all their journals and that nobody has claimed yet. One more is treated like any that was released:
+/// its journals are fetched from its replicas, of which we are one.
+pub(crate) const MAX_HANDED: usize = 1_024;
+
 /// Subnets on their way to this access point.
 #[derive(Debug, Default)]
 pub(crate) struct Incoming {
@@ -103,9 +107,22 @@ impl Incoming {
             return false;
         };
         if self.accepted.remove(&claim.subnet).is_some_and(|accepted| accepted.epoch == claim.epoch) {
-            self.handed.insert(claim.subnet, claim.epoch);
+            self.note_handed(cx, claim.subnet, claim.epoch);
         }
         true
+    }
+
+    fn note_handed(&mut self, cx: &mut Context, subnet: Subnet, epoch: u64) {
+        if self.handed.len() < MAX_HANDED || self.handed.contains_key(&subnet) {
+            self.handed.insert(subnet, epoch);
+        } else {
+            cx.refuse("subnets handed over beyond the limit");
+        }
+    }
+
+    /// How many subnets were handed over and are not claimed yet.
+    pub(crate) fn handed(&self) -> usize {
+        self.handed.len()
     }
 
     /// A subnet has an owner since `epoch`: what was handed to us before is of no use any more.
@@ -113,5 +130,24 @@ impl Incoming {
         if self.handed.get(subnet).is_some_and(|released_at| *released_at < epoch) {
             self.handed.remove(subnet);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subnets_handed_over_beyond_the_limit_are_not_noted() {
+        let (mut cx, mut incoming) = (Context::of_test(1), Incoming::default());
+        let subnet = |number: usize| Subnet::around(std::net::Ipv4Addr::from(((9 << 16) + number as u32) << 8).into(), 24);
+        (0..=MAX_HANDED).for_each(|number| incoming.note_handed(&mut cx, subnet(number), 3));
+        assert_eq!((incoming.handed(), incoming.was_handed(&subnet(MAX_HANDED), 3)), (MAX_HANDED, false));
+        assert_eq!(cx.counters.refused["subnets handed over beyond the limit"], 1);
+        incoming.note_handed(&mut cx, subnet(0), 5);
+        assert!(incoming.was_handed(&subnet(0), 5), "it was noted already");
+        incoming.claimed(&subnet(1), 4);
+        incoming.note_handed(&mut cx, subnet(MAX_HANDED), 3);
+        assert!(incoming.was_handed(&subnet(MAX_HANDED), 3), "another was claimed");
     }
 }

@@ -18,7 +18,7 @@ mod outgoing;
 mod stage;
 mod surroundings;
 
-pub(crate) use incoming::{Incoming, MAX_INCOMING, Offer};
+pub(crate) use incoming::{Incoming, MAX_HANDED, MAX_INCOMING, Offer};
 pub(crate) use outgoing::{MAX_OUTGOING, Outgoing, Proposal, Step};
 pub use stage::Immovable;
 pub use stage::Stage;
