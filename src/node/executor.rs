@@ -138,7 +138,8 @@ impl Executor {
 
     /// What was refused since the start, by class.
     pub fn refusals(&self) -> BTreeMap<String, u64> {
-        let refused = self.recovery_budget.refusals().into_iter();
+        let of_swarm = self.swarm.iter().flat_map(|swarm| swarm.counters().refusals());
+        let refused = self.recovery_budget.refusals().into_iter().chain(of_swarm);
         refused.filter(|(_, count)| *count > 0).map(|(class, count)| (class.to_owned(), count)).collect()
     }
 

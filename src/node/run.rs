@@ -71,6 +71,13 @@ const COME_AGAIN: Millis = 1_000;
 /// The daemon ends within this time after it was asked to stop, whatever happens.
 const STOP_WITHIN: Duration = Duration::from_secs(40);
 
+/// Remembered addresses that are dialled at a time; the next ones in the next turn.
+const MAX_CALLED: usize = 64;
+
+/// Questions of exchanges with members that wait for their answers. Each task that asks waits for one at a time, and these tasks are
+/// limited: there are never so many.
+const MAX_QUESTIONS: usize = 256;
+
 /// Questions of exchanges with a member are numbered apart from the crawler's.
 const TRANSFER: u64 = 1 << 63;
 
@@ -96,6 +103,8 @@ struct Daemon {
     executor: Executor,
     handler: QueryHandler,
     connected: BTreeSet<AccessPoint>,
+    /// Which of the remembered addresses is dialled next.
+    called: usize,
     transfers: BTreeMap<QuestionId, oneshot::Sender<Option<Response>>>,
     next_transfer: u64,
     certain: VecDeque<Event>,
@@ -154,6 +163,7 @@ pub async fn run(config: Config) -> Result<(), NodeError> {
         executor,
         handler,
         connected: BTreeSet::new(),
+        called: 0,
         transfers: BTreeMap::new(),
         next_transfer: TRANSFER,
         certain: VecDeque::new(),
@@ -332,10 +342,12 @@ impl Daemon {
         Some(Instant::now() + STOP_WITHIN)
     }
 
-    /// Dials the known members while none is connected.
+    /// Dials the known members while none is connected: those of the configuration, and some of the others in turn.
     fn call(&mut self) {
         if self.connected.is_empty() {
-            for address in self.config.swarm.bootstrap.iter().chain(&self.persisted.addresses) {
+            let (next, remembered) = in_turn(&self.persisted.addresses, self.called, MAX_CALLED);
+            self.called = next;
+            for address in self.config.swarm.bootstrap.iter().chain(remembered) {
                 self.executor.tell(SwarmCommand::Dial { address: address.clone() });
             }
         }
@@ -401,7 +413,8 @@ impl Daemon {
     fn ask_peer(&mut self, asked: PeerQuestion) {
         self.next_transfer += 1;
         let question = QuestionId(self.next_transfer);
-        if self.executor.tell(SwarmCommand::Ask { to: asked.to, question, request: asked.request }) {
+        if self.transfers.len() < MAX_QUESTIONS && self.executor.tell(SwarmCommand::Ask { to: asked.to, question, request: asked.request })
+        {
             self.transfers.insert(question, asked.reply);
         } else {
             // Without an answer it ends; it will be begun again.
@@ -543,6 +556,12 @@ fn not_stored(urls: &[PageUrl], why: &str) -> SeedView {
     SeedView { refused: urls.iter().map(refused).collect(), ..SeedView::default() }
 }
 
+/// So many of these from a place on, round and round, but each once; and the place to go on from.
+fn in_turn<T>(all: &[T], first: usize, most: usize) -> (usize, impl Iterator<Item = &T>) {
+    let (first, count) = (first.checked_rem(all.len()).unwrap_or(0), most.min(all.len()));
+    (first + count, all.iter().cycle().skip(first).take(count))
+}
+
 async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,
@@ -560,4 +579,22 @@ fn every(period: Duration) -> Interval {
 /// Half of what systemd asks for, or a minute.
 fn watchdog_every() -> Duration {
     sd_notify::watchdog_enabled().map_or(Duration::from_secs(60), |within| within / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_addresses_have_their_turn_and_none_twice_at_a_time() {
+        let (mut first, mut turns) = (0, Vec::new());
+        for _ in 0..3 {
+            let (next, some) = in_turn(&[0, 1, 2, 3, 4], first, 2);
+            turns.push(some.copied().collect::<Vec<_>>());
+            first = next;
+        }
+        assert_eq!(turns, [vec![0, 1], vec![2, 3], vec![4, 0]]);
+        assert_eq!(in_turn(&[0, 1], 7, 64).1.collect::<Vec<_>>(), [&1, &0]);
+        assert_eq!(in_turn::<u8>(&[], 7, 64).1.count(), 0);
+    }
 }

@@ -250,8 +250,29 @@ pub struct SwarmCounters {
     pub tickets_expired: AtomicU64,
     /// Peers shut out for malformed messages.
     pub shut_out: AtomicU64,
+    /// Dials that were not begun because too many were under way.
+    pub dials_refused: AtomicU64,
+    /// Peers whose addresses were not remembered because those of too many are.
+    pub addresses_refused: AtomicU64,
     /// Members connected now.
     pub connected: AtomicU64,
+}
+
+impl SwarmCounters {
+    /// What was refused since the start, by class.
+    pub fn refusals(&self) -> [(&'static str, u64); 8] {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        [
+            ("messages of members that cannot be read", count(&self.malformed)),
+            ("members shut out for messages that cannot be read", count(&self.shut_out)),
+            ("requests of peers that are no members", count(&self.uninvited)),
+            ("requests of members beyond their rate", count(&self.rate_limited)),
+            ("gossip beyond its rate or of peers that are no members", count(&self.gossip_ignored)),
+            ("hellos", count(&self.refused)),
+            ("dials beyond the limit of those under way", count(&self.dials_refused)),
+            ("addresses of peers beyond the limit", count(&self.addresses_refused)),
+        ]
+    }
 }
 
 /// Increases a counter by one.

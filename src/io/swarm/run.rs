@@ -45,6 +45,8 @@ const MAX_EVENTS: usize = 1024;
 const MAX_EVENTS_AND_ANSWERS: usize = 8192;
 /// Peers whose addresses are remembered, and peers with waiting questions.
 const MAX_PEERS: usize = 4096;
+/// Dials to addresses under way. libp2p's limit of pending connections is lower; this one holds whatever becomes of that.
+pub(super) const MAX_DIALS: usize = 256;
 /// Malformed messages after which a peer is shut out.
 const MAX_OFFENCES: u32 = 16;
 /// For how long it is shut out.
@@ -222,6 +224,11 @@ impl Runner {
                 return;
             }
         };
+        if self.dials.len() >= MAX_DIALS {
+            count(&self.counters.dials_refused);
+            self.outbox.push_back(failed(address, "too many dials are under way".to_owned()));
+            return;
+        }
         let options = DialOpts::from(parsed);
         let connection = options.connection_id();
         match self.libp2p.dial(options) {
@@ -239,9 +246,12 @@ impl Runner {
         let parsed: Vec<Multiaddr> = usable.iter().filter_map(|text| text.parse().ok()).collect();
         if let Some(peer) = super::peer_id_of(access_point)
             && !parsed.is_empty()
-            && (self.known.len() < MAX_PEERS || self.known.contains_key(&peer))
         {
-            self.known.insert(peer, parsed);
+            if self.known.len() < MAX_PEERS || self.known.contains_key(&peer) {
+                self.known.insert(peer, parsed);
+            } else {
+                count(&self.counters.addresses_refused);
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use super::{
     behaviour::HelloBehaviour,
     codec::{Arrived, MessageCodec},
     hello::{Hello, HelloAnswer},
+    run::MAX_DIALS,
     *,
 };
 use libp2p::{
@@ -299,6 +300,23 @@ async fn too_many_open_questions_and_too_fast_ones_are_held_back() {
     for daemon in [asker, patient, strict] {
         daemon.stop().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dials_beyond_the_limit_are_refused_and_counted() {
+    // The kernel takes the connections and nobody says anything, so the dials stay under way.
+    let silent = tokio::net::TcpListener::bind("127.0.77.90:0").await.unwrap();
+    let address = format!("/ip4/127.0.77.90/tcp/{}", silent.local_addr().unwrap().port());
+    let mut daemon = Daemon::start(91, SwarmConfig { max_connections: 4_096, ..config(91) }).await;
+    for _ in 0..MAX_DIALS + 10 {
+        daemon.tell(SwarmCommand::Dial { address: address.clone() });
+    }
+    for _ in 0..10 {
+        let reason = daemon.find(|event| if let SwarmEvent::DialFailed { reason, .. } = event { Some(reason.clone()) } else { None }).await;
+        assert!(reason.contains("too many dials"), "{reason}");
+    }
+    assert_eq!(daemon.handle.counters().dials_refused.load(Ordering::Relaxed), 10);
+    daemon.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -15,6 +15,9 @@ use std::{collections::VecDeque, fmt::Display, time::Instant};
 /// Failed connections to other members that are remembered for people.
 const MAX_CONNECTION_ERRORS: usize = 5;
 
+/// Addresses of this access point that are remembered: a machine whose network comes and goes gets new ones all the time.
+const MAX_ADDRESSES: usize = 16;
+
 /// What the process knows and the crawler does not.
 pub struct QueryHandler {
     user_agent: String,
@@ -64,9 +67,13 @@ impl QueryHandler {
         }
     }
 
-    /// A new address to be reached at.
+    /// An address to be reached at. Beyond [`MAX_ADDRESSES`] the oldest is forgotten.
     pub fn listening(&mut self, address: &str) {
+        self.addresses.retain(|known| known != address);
         self.addresses.push(address.to_owned());
+        if self.addresses.len() > MAX_ADDRESSES {
+            self.addresses.remove(0);
+        }
     }
 
     /// Where others reach us.
@@ -201,6 +208,17 @@ impl QueryHandler {
 mod tests {
     use super::*;
     use std::path::Path;
+
+    #[test]
+    fn the_latest_addresses_are_kept_each_once() {
+        let mut handler = QueryHandler::new(&Config::default(), None);
+        for number in (0..MAX_ADDRESSES + 3).chain([5]) {
+            handler.listening(&format!("/ip4/192.0.2.{number}/tcp/4817"));
+        }
+        assert_eq!(handler.addresses().len(), MAX_ADDRESSES);
+        assert_eq!(handler.addresses()[0], "/ip4/192.0.2.3/tcp/4817");
+        assert_eq!(handler.addresses()[MAX_ADDRESSES - 1], "/ip4/192.0.2.5/tcp/4817", "it came again");
+    }
 
     #[test]
     fn what_would_be_refused_later_is_refused_as_a_seed() {
