@@ -127,6 +127,8 @@ fn failure_of(chore: &Chore) -> Done {
 async fn carry_out(store: &Store, config: &Config, chore: Chore) -> Done {
     match chore {
         Chore::Measure => {
+            // What the loop entered in the seen set is in its log within the time from one measurement to the next.
+            store.settle();
             let (state, all) = (store.state_usage().await.unwrap_or(0), store.disk_usage().await.unwrap_or(0));
             Done::Measured { free: store.free_space().await.ok(), state, all, damage: store.state_damage().await }
         }

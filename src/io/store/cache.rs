@@ -4,6 +4,7 @@
 
 use super::columns::Column;
 use super::{
+    action_timer::ActionTimer,
     counters::{StoreCounters, add},
     database::{Database, within},
     error::StoreError,
@@ -11,7 +12,6 @@ use super::{
     previous_run,
     room::{Room, Shared},
     seen::{self, SeenSet},
-    stall,
     state::{Answer, Closing, look},
 };
 use nearcrawl_model::{
@@ -87,12 +87,19 @@ pub(super) enum CacheAction {
         prefix: Vec<u8>,
         answer: Answer<Vec<TableRow>>,
     },
+    /// Write and sweep what callers' threads entered in the seen set.
+    Settle,
     /// Flush, close, and say when it is done.
     Close(Closing),
 }
 
 /// Serves until it is closed or all handles are dropped. Returns the channel to report its end on.
-pub(super) fn serve(shared: &Shared, mut actions: mpsc::Receiver<CacheAction>, counters: &StoreCounters) -> Option<oneshot::Sender<()>> {
+pub(super) fn serve(
+    shared: &Shared,
+    mut actions: mpsc::Receiver<CacheAction>,
+    counters: &StoreCounters,
+    timer: &ActionTimer,
+) -> Option<oneshot::Sender<()>> {
     let mut closed = None;
     while let Some(action) = actions.blocking_recv() {
         if let CacheAction::Close(closing) = action {
@@ -100,14 +107,17 @@ pub(super) fn serve(shared: &Shared, mut actions: mpsc::Receiver<CacheAction>, c
             break;
         }
         add(&counters.cache_actions, 1);
-        stall::wait();
+        timer.begin();
         if shared.work(|room| perform(room, action, counters)).is_none() {
             break;
         }
+        timer.end();
     }
-    if let Some(room) = shared.close()
+    if let Some(mut room) = shared.close()
         && closed.as_ref().is_none_or(|closing| closing.keep)
     {
+        // What cannot be written now is lost, as by a kill.
+        let _ = room.seen.write_log(&mut room.database);
         room.database.flush();
     }
     closed.map(|closing| closing.done)
@@ -120,7 +130,10 @@ fn perform(room: &mut Room, action: CacheAction, counters: &StoreCounters) {
     }
     let Room { database, seen: set } = room;
     match action {
-        CacheAction::Children { site, page, answer } => drop(answer.send(look(database, |db| seen::children(db, site, page)))),
+        CacheAction::Children { site, page, answer } => {
+            let children = set.write_log(database).and_then(|()| look(database, |db| seen::children(db, site, page)));
+            drop(answer.send(children));
+        }
         CacheAction::CutPut { site, urls, answer } => {
             drop(answer.send(change(database, |db, batch| {
                 for (page, url) in &urls {
@@ -148,6 +161,8 @@ fn perform(room: &mut Room, action: CacheAction, counters: &StoreCounters) {
             drop(answer.send(look(database, |db| Ok(db.get_cf(Column::Tables.of(db), key)?))));
         }
         CacheAction::TableAll { prefix, answer } => drop(answer.send(look(database, |db| table(db, &prefix)))),
+        // What fails now, the next action meets again.
+        CacheAction::Settle => drop(set.make_ready(database)),
         // Answered above; the loop ends at the other one.
         CacheAction::Seen { .. } | CacheAction::Close(_) => {}
     }

@@ -8,6 +8,7 @@ use super::{
     config::StoreConfig,
     counters::{StoreCounters, add},
     error::{StoreError, Trouble, trouble},
+    stall,
 };
 use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamilyDescriptor, DB, DBCompressionType, DBRecoveryMode, LogLevel, Options, ReadOptions, WriteBatch,
@@ -77,6 +78,9 @@ impl Plan {
         options.set_max_log_file_size(1 << 20);
         options.set_keep_log_file_num(3);
         options.set_stats_dump_period_sec(0);
+        // Callers' threads read what is in memory: none of them shall remove files, or wait for a lock under which a directory is listed.
+        options.set_avoid_unnecessary_blocking_io(true);
+        options.set_delete_obsolete_files_period_micros(u64::MAX);
         options.create_missing_column_families(true);
         self.tables(&mut options);
         options
@@ -142,18 +146,17 @@ impl Plan {
     }
 
     fn open(&self, path: &Path, create: bool) -> Result<DB, rocksdb::Error> {
+        stall::wait();
         let mut options = self.options();
         options.create_if_missing(create);
         DB::open_cf_descriptors(&options, path, self.descriptors())
     }
 
     fn open_for_reading(&self, path: &Path) -> Result<DB, rocksdb::Error> {
+        stall::wait();
         DB::open_cf_descriptors_read_only(&self.options(), path, self.descriptors(), false)
     }
 }
-
-/// For how long it stands whether writes are held up: asking costs as much as a small write.
-const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// What a database is good for at the moment.
 #[derive(Clone, Debug)]
@@ -175,8 +178,6 @@ pub(super) struct Database {
     condition: Condition,
     /// How many times it was opened.
     openings: u64,
-    /// Whether writes were held up when that was asked last.
-    held_up: Option<(bool, Instant)>,
     /// How is written what has to survive, and what is known from elsewhere.
     logged: WriteOptions,
     unlogged: WriteOptions,
@@ -191,11 +192,12 @@ impl Database {
         logged.set_sync(plan.synced);
         unlogged.disable_wal(true);
         let (db, condition, counters) = (Some(db), Condition::Sound, Arc::clone(counters));
-        Ok(Database { plan, path, counters, db, condition, openings: 1, held_up: None, logged, unlogged })
+        Ok(Database { plan, path, counters, db, condition, openings: 1, logged, unlogged })
     }
 
-    /// The database, for reading.
+    /// The database, for reading. May wait for the disk, as all that is done with it may.
     pub(super) fn db(&self) -> Result<&DB, StoreError> {
+        stall::wait();
         match (&self.condition, &self.db) {
             (Condition::Damaged(reason), _) => Err(self.damage(reason.clone())),
             (_, Some(db)) => Ok(db),
@@ -204,18 +206,10 @@ impl Database {
         }
     }
 
-    /// Whether nothing is known to be wrong with it, and a write would not have to wait: RocksDB holds writers up when a slow disk does not
-    /// keep pace with them.
-    pub(super) fn writes_at_once(&mut self, now: Instant) -> bool {
-        let (Condition::Sound, Some(db)) = (&self.condition, &self.db) else { return false };
-        let known = self.held_up.filter(|(_, since)| now.saturating_duration_since(*since) < LOOK_AGAIN);
-        let look = || {
-            let signs = ["rocksdb.is-write-stopped", "rocksdb.actual-delayed-write-rate"];
-            (signs.iter().any(|sign| db.property_int_value(*sign) != Ok(Some(0))), now)
-        };
-        let (held_up, since) = known.unwrap_or_else(look);
-        self.held_up = Some((held_up, since));
-        !held_up
+    /// The database, for callers that must not wait for the disk: to fill batches for it, and to read with [`rocksdb::ReadTier::BlockCache`].
+    /// None if anything is known to be wrong with it.
+    pub(super) fn in_memory(&self) -> Option<&DB> {
+        self.db.as_ref().filter(|_| matches!(self.condition, Condition::Sound))
     }
 
     /// How many times it was opened: after another time, what was written without a log may be gone.
@@ -307,6 +301,7 @@ impl Database {
 
     /// Writes to tables what is only in the log, so that the next opening is quick. Not needed for safety.
     pub(super) fn flush(&self) {
+        stall::wait();
         if let (Condition::Sound, Some(db)) = (&self.condition, &self.db) {
             for name in self.plan.columns.iter().map(|column| column.name()).chain([DEFAULT]) {
                 if let Some(family) = db.cf_handle(name) {

@@ -1,6 +1,7 @@
 //! What can be asked of the store? The handle that async code holds: one method for each question.
 
 use super::{
+    action_timer::ActionTimer,
     cache::{self, CacheAction, table_key},
     config::StoreConfig,
     counters::StoreCounters,
@@ -8,7 +9,7 @@ use super::{
     error::{OpenError, StoreError},
     key,
     open::{self, OpenReport, Opened},
-    room::{Room, Shared},
+    room::{AtOnce, Room, Shared},
     seen::SeenSet,
     stall,
     state::{self, Answer, Closing, StateAction, StateRead, StateWrite},
@@ -27,6 +28,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
     thread::{self, JoinHandle},
+    time::Duration,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -45,6 +47,8 @@ struct Inner {
     room: Arc<Shared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     counters: Arc<StoreCounters>,
+    /// Of the threads of `state/` and `cache/`.
+    timers: [Arc<ActionTimer>; 2],
 }
 
 impl Drop for Inner {
@@ -73,10 +77,12 @@ impl Store {
         let (to_state, state_actions) = mpsc::channel(config.queue.max(1));
         let (to_cache, cache_actions) = mpsc::channel(config.queue.max(1));
         let failed = |error: std::io::Error| OpenError::Io { path: dir.to_path_buf(), reason: format!("no thread to be had: {error}") };
+        let timers = [(); 2].map(|()| Arc::new(ActionTimer::new()));
+        let [state_timer, cache_timer] = timers.clone();
         let (held, counts) = (Arc::clone(&lock), Arc::clone(&counters));
         let state_thread = thread::Builder::new().name("store-state".to_owned()).spawn(move || {
             let _running = tasks::begin(TaskKind::StateThread);
-            let closed = state::serve(state, state_actions, &counts);
+            let closed = state::serve(state, state_actions, &counts, &state_timer);
             drop(held);
             closed.map(|done| done.send(()));
         });
@@ -84,13 +90,13 @@ impl Store {
         let (shared, counts) = (Arc::clone(&room), Arc::clone(&counters));
         let cache_thread = thread::Builder::new().name("store-cache".to_owned()).spawn(move || {
             let _running = tasks::begin(TaskKind::CacheThread);
-            let closed = cache::serve(&shared, cache_actions, &counts);
+            let closed = cache::serve(&shared, cache_actions, &counts, &cache_timer);
             drop(lock);
             closed.map(|done| done.send(()));
         });
         let threads = Mutex::new(vec![state_thread.map_err(failed)?, cache_thread.map_err(failed)?]);
         let dir = dir.to_path_buf();
-        Ok((Store(Arc::new(Inner { dir, state: Some(to_state), cache: Some(to_cache), room, threads, counters })), report))
+        Ok((Store(Arc::new(Inner { dir, state: Some(to_state), cache: Some(to_cache), room, threads, counters, timers })), report))
     }
 
     /// Does what was asked for until now, flushes and closes both databases and frees the directory. From then on every action is
@@ -136,6 +142,11 @@ impl Store {
     pub async fn state_damage(&self) -> Option<StoreError> {
         // The thread of `state/` answers every read with the damage once it knows of it.
         self.meta_get("format").await.err().filter(|error| matches!(error, StoreError::StateDamaged { .. }))
+    }
+
+    /// For how long the store has been at one action without an end: as long as its disk stands still. Zero if it has nothing to do.
+    pub fn silent_for(&self) -> Duration {
+        self.0.timers.iter().map(|timer| timer.elapsed()).max().unwrap_or_default()
     }
 
     /// Bytes that the state directory takes on the disk.
@@ -256,9 +267,22 @@ impl Store {
     /// Enters a visit into the seen set and answers questions about pages, in order. See [`SeenAnswer`].
     pub async fn seen(&self, batch: &SeenBatch) -> Result<Vec<SeenAnswer>, StoreError> {
         match self.0.room.at_once(batch, &self.0.counters) {
-            Some(answers) => answers,
+            Some(AtOnce { answers, is_due }) => {
+                if is_due {
+                    self.settle();
+                }
+                Ok(answers)
+            }
             None => self.cache(|answer| CacheAction::Seen { batch: batch.clone(), answer }).await,
         }
+    }
+
+    /// Has the store's thread write and sweep what was entered in the seen set on callers' threads, without waiting for it. If its queue is full,
+    /// it has actions to do that begin with that.
+    pub fn settle(&self) {
+        let Some(Ok(place)) = self.0.cache.as_ref().map(mpsc::Sender::try_reserve) else { return };
+        self.0.room.hand_over();
+        place.send(CacheAction::Settle);
     }
 
     /// The links of a visited page to pages of its site; none of a page that is not known.

@@ -3,8 +3,9 @@
 //! `state/` is small, and every change to it is on the disk before it is answered; changes that come together share one sync. `cache/` is
 //! large and not synced: damaged, it is moved aside and filled again from the journals in `state/`. Each database has a plain thread of
 //! its own, for RocksDB blocks; a [`Store`] is a handle by which async code asks those threads and awaits the answer; small queries of
-//! the seen set run on the caller's thread while the database's thread is idle. A caller that stops waiting does not undo its action.
+//! the seen set run on the caller's thread, in memory, while the database's thread is idle. A caller that stops waiting does not undo its action.
 
+mod action_timer;
 mod cache;
 mod columns;
 mod config;

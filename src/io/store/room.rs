@@ -1,30 +1,21 @@
-//! Must every query wait for the thread of `cache/`? No: while that thread is idle, the caller may run a small query itself.
+//! Must every query wait for the thread of `cache/`? No: while that thread is idle, the caller may run a small query itself, in memory.
 //!
 //! Handing a page's links to another thread and waking up for the answer costs more than the answer: two switches of threads a page.
-//! What may take long (sweeping, flushing, rows that are not in memory) stays with the thread, and so does everything while the disk
-//! is slow. The order is kept: either all earlier actions are done, or the query is queued behind them.
+//! All that reads or writes the disk stays with the store's thread: rows that are not in memory, sweeping, and the log of what callers entered,
+//! which they gather for it. So a caller waits neither for a disk that stands still nor for the thread that waits for it, for its lock is only
+//! tried. The order is kept: either all earlier actions are done, or the query is queued behind them.
 
 use super::{
     counters::{StoreCounters, add},
     database::Database,
     error::StoreError,
     seen::SeenSet,
-    stall,
 };
 use nearcrawl_model::seen::{SeenAnswer, SeenBatch};
-use std::{
-    sync::{
-        Mutex,
-        atomic::{AtomicU32, AtomicUsize, Ordering},
-    },
-    time::{Duration, Instant},
+use std::sync::{
+    Mutex,
+    atomic::{AtomicUsize, Ordering},
 };
-
-/// After a query on the caller's thread that took longer than this, the next ones go to the store's thread.
-const LONG: Duration = Duration::from_millis(5);
-
-/// The number of questions that the thread gets then.
-const FOR_THE_THREAD: u32 = 1_000;
 
 /// The database and seen set of `cache/`.
 pub(super) struct Room {
@@ -38,8 +29,13 @@ pub(super) struct Shared {
     room: Mutex<Option<Room>>,
     /// Actions that were handed to the thread and are not done.
     waiting: AtomicUsize,
-    /// How many more queries go to the thread because one took long.
-    for_the_thread: AtomicU32,
+}
+
+/// A query that was answered on the caller's thread.
+pub(super) struct AtOnce {
+    pub(super) answers: Vec<SeenAnswer>,
+    /// The thread is to write and sweep now what callers entered. Until it has, it answers all queries.
+    pub(super) is_due: bool,
 }
 
 impl std::fmt::Debug for Shared {
@@ -50,7 +46,7 @@ impl std::fmt::Debug for Shared {
 
 impl Shared {
     pub(super) fn new(room: Room) -> Shared {
-        Shared { room: Mutex::new(Some(room)), waiting: AtomicUsize::new(0), for_the_thread: AtomicU32::new(0) }
+        Shared { room: Mutex::new(Some(room)), waiting: AtomicUsize::new(0) }
     }
 
     /// An action is about to be handed to the thread.
@@ -70,43 +66,36 @@ impl Shared {
         self.room.lock().ok()?.take()
     }
 
-    /// Answers a query on the caller's thread if that is quick; none if it has to be sent to the store's thread.
-    pub(super) fn at_once(&self, batch: &SeenBatch, counters: &StoreCounters) -> Option<Result<Vec<SeenAnswer>, StoreError>> {
-        if self.waiting.load(Ordering::SeqCst) != 0 || stall::stands_still() {
-            return None;
-        }
-        let left = self.for_the_thread.load(Ordering::Relaxed);
-        if left > 0 {
-            self.for_the_thread.store(left - 1, Ordering::Relaxed);
+    /// Answers a query on the caller's thread if it can be done in memory; none if it has to be sent to the store's thread.
+    pub(super) fn at_once(&self, batch: &SeenBatch, counters: &StoreCounters) -> Option<AtOnce> {
+        if self.waiting.load(Ordering::SeqCst) != 0 {
             return None;
         }
         let mut room = self.room.try_lock().ok()?;
-        let since = Instant::now();
-        let room = room.as_mut()?;
-        if !room.seen.is_quick(&mut room.database, batch, since) {
-            return None;
-        }
-        let answers = room.ask(batch, counters);
-        if since.elapsed() > LONG {
-            self.for_the_thread.store(FOR_THE_THREAD, Ordering::Relaxed);
-        }
+        let Room { database, seen } = room.as_mut()?;
+        let answers = seen.ask_in_memory(database, batch)?;
+        count(&answers, counters);
         add(&counters.answered_at_once, 1);
-        Some(answers)
+        Some(AtOnce { answers, is_due: seen.is_due() })
     }
 }
 
 impl Room {
     /// Runs the query and counts it.
     pub(super) fn ask(&mut self, batch: &SeenBatch, counters: &StoreCounters) -> Result<Vec<SeenAnswer>, StoreError> {
-        let answers = self.seen.ask(&mut self.database, batch);
-        for said in answers.iter().flatten() {
-            let counter = match said {
-                SeenAnswer::New => &counters.seen_new,
-                SeenAnswer::Known => &counters.seen_known,
-                SeenAnswer::Shorter { .. } => &counters.seen_shorter,
-            };
-            add(counter, 1);
-        }
-        answers
+        let answers = self.seen.ask(&mut self.database, batch)?;
+        count(&answers, counters);
+        Ok(answers)
+    }
+}
+
+fn count(answers: &[SeenAnswer], counters: &StoreCounters) {
+    for said in answers {
+        let counter = match said {
+            SeenAnswer::New => &counters.seen_new,
+            SeenAnswer::Known => &counters.seen_known,
+            SeenAnswer::Shorter { .. } => &counters.seen_shorter,
+        };
+        add(counter, 1);
     }
 }

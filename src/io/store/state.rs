@@ -5,11 +5,11 @@
 
 use super::columns::Column;
 use super::{
+    action_timer::ActionTimer,
     counters::{StoreCounters, add},
     database::Database,
     error::StoreError,
     journal::{self, JournalChanges, ReadFault},
-    stall,
 };
 use nearcrawl_model::{
     claim::SignedClaim,
@@ -82,12 +82,14 @@ pub(super) fn serve(
     mut database: Database,
     mut actions: mpsc::Receiver<StateAction>,
     counters: &Arc<StoreCounters>,
+    timer: &ActionTimer,
 ) -> Option<oneshot::Sender<()>> {
     let mut closed = None;
     let mut reads = Vec::new();
     while closed.is_none() {
+        timer.end();
         let Some(first) = actions.blocking_recv() else { break };
-        stall::wait();
+        timer.begin();
         let mut group = Group::default();
         let mut next = Some(first);
         while let Some(action) = next {
@@ -103,6 +105,7 @@ pub(super) fn serve(
         }
         group.commit(&mut database, counters);
         for read in reads.drain(..) {
+            timer.begin();
             add(&counters.state_reads, 1);
             answer(&mut database, read);
         }

@@ -4,6 +4,7 @@ mod kill;
 mod opening;
 mod questions;
 mod room;
+mod stalled;
 
 use super::{Store, StoreConfig};
 use nearcrawl_model::{

@@ -1,9 +1,15 @@
 //! How does the seen set remember 10^8 pages? Packed in rows of up to a thousand, a few bytes each; what changed lately in memory and in a log.
 //!
-//! A question is answered at once: by what changed lately, else by the one row that the page would be in. An answer is in the log before it is
-//! given: it survives a kill. Rows are found again from the log; see [`rows`] and [`recent`].
+//! A question is answered at once: by what changed lately, else by the one row that the page would be in. Rows are found again from the log; see
+//! [`rows`] and [`recent`].
+//!
+//! The store's thread writes an answer to the log before it gives it. A caller's thread must not wait for the disk: what it answers from memory
+//! ([`SeenSet::ask_in_memory`]) is gathered for the log, and the store's thread writes that before it does anything else with the set. So the log
+//! holds all answers up to some moment, and a kill loses about [`MAX_UNWRITTEN`] bytes of it at most. That costs nothing: after a start sites
+//! have new numbers, and the set is filled again from the journals.
 
 mod alone;
+mod asked;
 mod bits;
 mod entry;
 mod recent;
@@ -15,15 +21,16 @@ mod tests;
 use super::columns::Column;
 use super::{database::Database, error::StoreError, journal::ReadFault, state::look};
 pub use alone::{LoneSeenSet, SeenSizes};
+use asked::{Asked, Page};
 use entry::{Entry, Remembered};
 use nearcrawl_model::{
     fingerprint::Fingerprint,
-    seen::{DEEPEST_LEVEL, PageState, SeenAnswer, SeenBatch},
+    seen::{PageState, SeenAnswer, SeenBatch},
 };
 use recent::Recent;
-use rocksdb::{DB, FlushOptions, IteratorMode, ReadOptions, WriteBatch};
+use rocksdb::{DB, FlushOptions, IteratorMode, ReadOptions, ReadTier, WriteBatch};
 use rows::{Depths, Sweep};
-use std::{ops::RangeInclusive, time::Instant};
+use std::ops::RangeInclusive;
 
 /// A generation has at least so many pages before it is swept.
 const MIN_GENERATION: usize = 32 << 10;
@@ -46,8 +53,14 @@ const MIN_SHARE: usize = 256;
 /// More rows than this are not looked at together.
 const MAX_ROWS_AT_ONCE: usize = 64;
 
-/// More questions than this are not answered on the spot.
+/// More questions than this are not answered on the caller's thread.
 const MAX_AT_ONCE: usize = 1_000;
+
+/// When callers' threads have gathered so many bytes for the log, the store's thread is to write them.
+const WRITE_AT: usize = 64 << 10;
+
+/// With so many they enter no more.
+const MAX_UNWRITTEN: usize = 2 * WRITE_AT;
 
 /// The seen set, of which the rows and the log are in a [`Database`].
 pub(super) struct SeenSet {
@@ -64,8 +77,12 @@ pub(super) struct SeenSet {
     most: usize,
     /// Most rows fit into RocksDB's cache of blocks. If they do not, each would only drive another out: the system's own cache has them all the same.
     fits_cache: bool,
-    /// How rows are read: through that cache, and past it.
+    /// How rows are read by the store's thread: through that cache, and past it.
     reading: (ReadOptions, ReadOptions),
+    /// How they are read by callers' threads: if they are in memory.
+    in_memory: ReadOptions,
+    /// What callers' threads entered and the log does not have yet.
+    unwritten: WriteBatch,
     /// Which opening of the database this was read from.
     opening: u64,
 }
@@ -75,6 +92,8 @@ impl SeenSet {
     pub(super) fn new(memory_bytes: usize) -> SeenSet {
         let most = (memory_bytes / RECENT_BYTES).max(1024);
         let limit = MIN_GENERATION.min(most);
+        let mut in_memory = ReadOptions::default();
+        in_memory.set_read_tier(ReadTier::BlockCache);
         SeenSet {
             recent: Recent::default(),
             depths: Depths::new(),
@@ -83,58 +102,53 @@ impl SeenSet {
             flushing: false,
             fits_cache: true,
             reading: (ReadOptions::default(), rows::uncached()),
+            in_memory,
+            unwritten: WriteBatch::default(),
             limit,
             most,
             opening: 0,
         }
     }
 
-    /// Enters a visit and answers questions, in order, as if asked one after another.
+    /// Enters a visit and answers questions, in order, as if asked one after another. May wait for the disk.
     pub(super) fn ask(&mut self, database: &mut Database, batch: &SeenBatch) -> Result<Vec<SeenAnswer>, StoreError> {
         self.make_ready(database)?;
-        let pages = batch.visited.iter().map(|visit| visit.page).chain(batch.questions.iter().map(|(page, _)| *page));
-        let mut asked = Asked::new(batch.site.0, pages);
-        self.recall(database, batch.site.0, &mut asked)?;
-        if let Some(visit) = &batch.visited {
-            let known = asked.known(0);
-            let level = visit.level.min(DEEPEST_LEVEL);
-            let level = known.map_or(level, |before| before.level.min(level));
-            asked.change(0, Remembered { level, state: PageState::Visited });
-        }
-        let first = usize::from(batch.visited.is_some());
-        let mut answers = Vec::with_capacity(batch.questions.len());
-        for (number, (_, level)) in (first..).zip(&batch.questions) {
-            let level = (*level).min(DEEPEST_LEVEL);
-            let within = if level <= batch.depth { PageState::Waiting } else { PageState::Cut };
-            answers.push(match asked.known(number) {
-                Some(before) if before.level <= level => SeenAnswer::Known,
-                Some(before) => {
-                    let state = if before.state == PageState::Cut { within } else { before.state };
-                    asked.change(number, Remembered { level, state });
-                    SeenAnswer::Shorter { was: before.state }
-                }
-                None => {
-                    asked.change(number, Remembered { level, state: within });
-                    SeenAnswer::New
-                }
-            });
-        }
+        let mut asked = Asked::of(batch);
+        let reading = if self.fits_cache { &self.reading.0 } else { &self.reading.1 };
+        look(database, |db| self.recall(db, batch.site.0, &mut asked, reading))?;
+        let answers = asked.decide(batch);
         let mut write = WriteBatch::default();
-        if let Some(visit) = &batch.visited {
-            let children: Vec<u8> = visit.children.iter().flat_map(|child| child.0.to_be_bytes()).collect();
-            write.put_cf(Column::Children.of(database.db()?), key(batch.site.0, visit.page), children);
-        }
+        put_children(database.db()?, &mut write, batch);
         self.enter(database, batch.site.0, asked.changed(), write)?;
         Ok(answers)
     }
 
-    /// Whether a question can be answered without sweeping, reading rows from the disk, opening the database or waiting for it to take a
-    /// write: in some microseconds.
-    pub(super) fn is_quick(&self, database: &mut Database, batch: &SeenBatch, now: Instant) -> bool {
-        let small = batch.questions.len() <= MAX_AT_ONCE;
+    /// The same without waiting for the disk, in some microseconds: none, and nothing is entered, if the answer is not in memory, or if too
+    /// much of what was entered so is to be written and swept.
+    pub(super) fn ask_in_memory(&mut self, database: &Database, batch: &SeenBatch) -> Option<Vec<SeenAnswer>> {
+        let small = batch.questions.len() <= MAX_AT_ONCE && self.unwritten.size_in_bytes() < MAX_UNWRITTEN;
         let swept = self.recent.full.is_empty() || self.owed < MIN_SHARE;
         let room = self.recent.filling.len() + batch.questions.len() + 1 < self.limit;
-        small && swept && room && self.fits_cache && self.opening == database.openings() && database.writes_at_once(now)
+        if !(small && swept && room && self.fits_cache && self.opening == database.openings()) {
+            return None;
+        }
+        let db = database.in_memory()?;
+        let mut asked = Asked::of(batch);
+        // What is wrong with it, the store's thread will find, too.
+        self.recall(db, batch.site.0, &mut asked, &self.in_memory).ok()?;
+        let answers = asked.decide(batch);
+        put_children(db, &mut self.unwritten, batch);
+        let entries = asked.changed();
+        if !entries.is_empty() {
+            self.unwritten.put_cf(Column::Recent.of(db), self.recent.next_key(), recent::entered(batch.site.0, &entries));
+            self.remember(batch.site.0, entries);
+        }
+        Some(answers)
+    }
+
+    /// Whether the store's thread is to write and sweep what callers' threads entered.
+    pub(super) fn is_due(&self) -> bool {
+        self.unwritten.size_in_bytes() >= WRITE_AT || self.owed >= MIN_SHARE && !self.recent.full.is_empty()
     }
 
     /// Enters pages as they are, over what was known of them: for filling the set from a journal.
@@ -160,9 +174,10 @@ impl SeenSet {
         Ok(())
     }
 
-    /// Reads what is remembered from the database, if that was opened anew.
-    fn make_ready(&mut self, database: &mut Database) -> Result<(), StoreError> {
-        database.make_writable()?;
+    /// Has the log hold all that was entered, the memory what the log holds, and sweeps what is to be swept. The store's thread does this before
+    /// each question, so that what fails here has changed no answer, and after [`Self::is_due`].
+    pub(super) fn make_ready(&mut self, database: &mut Database) -> Result<(), StoreError> {
+        self.write_log(database)?;
         if self.opening != database.openings() {
             (self.depths, self.recent) = look(database, |db| {
                 let lines = db.iterator_cf(Column::Recent.of(db), IteratorMode::Start);
@@ -172,11 +187,22 @@ impl SeenSet {
             self.opening = database.openings();
             self.adapt(database)?;
         }
+        self.sweep_due(database)
+    }
+
+    /// Writes to the log what callers' threads entered.
+    pub(super) fn write_log(&mut self, database: &mut Database) -> Result<(), StoreError> {
+        database.make_writable()?;
+        if !self.unwritten.is_empty() {
+            // A copy: it is not written if the disk is full, and tried again.
+            database.write(WriteBatch::from_data(self.unwritten.data()))?;
+            self.unwritten.clear();
+        }
         Ok(())
     }
 
     /// Looks up what is known of each page asked for: lately, or in its row.
-    fn recall(&self, database: &mut Database, site: u64, asked: &mut Asked) -> Result<(), StoreError> {
+    fn recall(&self, db: &DB, site: u64, asked: &mut Asked, reading: &ReadOptions) -> Result<(), ReadFault> {
         let depth = rows::depth_of(&self.depths, site);
         let mut rest: Vec<&mut Page> = Vec::with_capacity(asked.pages.len());
         for page in &mut asked.pages {
@@ -186,47 +212,53 @@ impl SeenSet {
             }
         }
         let key = |page: &Page| rows::key(site, depth, rows::bucket(page.code, depth));
-        let reading = if self.fits_cache { &self.reading.0 } else { &self.reading.1 };
-        look(database, |db| {
-            let seen = Column::Seen.of(db);
-            if let [page] = &mut *rest {
-                let packed = db.get_pinned_cf_opt(seen, key(page), reading)?;
-                page.colour = packed.and_then(|packed| row::find(&packed, depth, page.code).transpose()).transpose()?;
-                return Ok(());
-            }
-            // In the order of rows, for the pages are in the order of codes.
-            let mut rows: Vec<&mut [&mut Page]> =
-                rest.chunk_by_mut(|a, b| rows::bucket(a.code, depth) == rows::bucket(b.code, depth)).collect();
-            for rows in rows.chunks_mut(MAX_ROWS_AT_ONCE) {
-                let keys: Vec<_> = rows.iter().map(|pages| key(pages[0])).collect();
-                let found = db.batched_multi_get_cf_opt(seen, &keys, true, reading);
-                for (pages, packed) in rows.iter_mut().zip(found) {
-                    let Some(packed) = packed? else { continue };
-                    for page in &mut **pages {
-                        page.colour = row::find(&packed, depth, page.code)?;
-                    }
+        let seen = Column::Seen.of(db);
+        if let [page] = &mut *rest {
+            let packed = db.get_pinned_cf_opt(seen, key(page), reading)?;
+            page.colour = packed.and_then(|packed| row::find(&packed, depth, page.code).transpose()).transpose()?;
+            return Ok(());
+        }
+        // In the order of rows, for the pages are in the order of codes.
+        let mut rows: Vec<&mut [&mut Page]> =
+            rest.chunk_by_mut(|a, b| rows::bucket(a.code, depth) == rows::bucket(b.code, depth)).collect();
+        for rows in rows.chunks_mut(MAX_ROWS_AT_ONCE) {
+            let keys: Vec<_> = rows.iter().map(|pages| key(pages[0])).collect();
+            let found = db.batched_multi_get_cf_opt(seen, &keys, true, reading);
+            for (pages, packed) in rows.iter_mut().zip(found) {
+                let Some(packed) = packed? else { continue };
+                for page in &mut **pages {
+                    page.colour = row::find(&packed, depth, page.code)?;
                 }
             }
-            Ok(())
-        })
+        }
+        Ok(())
     }
 
-    /// Writes changes to the log, and sweeps so many older ones that the generation before is swept when this one is full.
+    /// Writes changes to the log, then enters them in memory.
     fn enter(&mut self, database: &mut Database, site: u64, entries: Vec<Entry>, mut batch: WriteBatch) -> Result<(), StoreError> {
         if !entries.is_empty() {
             batch.put_cf(Column::Recent.of(database.db()?), self.recent.next_key(), recent::entered(site, &entries));
         }
-        if batch.is_empty() {
-            return Ok(());
+        if !batch.is_empty() {
+            database.write(batch)?;
+            self.remember(site, entries);
         }
-        database.write(batch)?;
-        let pages = entries.len();
+        Ok(())
+    }
+
+    fn remember(&mut self, site: u64, entries: Vec<Entry>) {
+        self.owed += entries.len() * SWEPT_FOR_EACH;
         self.recent.filling.enter(site, entries.into_iter());
-        self.owed += pages * SWEPT_FOR_EACH;
+    }
+
+    /// Sweeps so many older changes that the generation before is swept when this one is full, and then turns to the next one.
+    fn sweep_due(&mut self, database: &mut Database) -> Result<(), StoreError> {
         let full = self.recent.filling.len() >= self.limit;
         if (full || self.owed >= MIN_SHARE) && !self.recent.full.is_empty() {
-            let share = if full { usize::MAX } else { std::mem::take(&mut self.owed) };
-            if self.sweep.advance(database, &mut self.depths, &self.recent.full, share)? {
+            let share = if full { usize::MAX } else { self.owed };
+            let done = self.sweep.advance(database, &mut self.depths, &self.recent.full, share)?;
+            self.owed = 0;
+            if done {
                 self.swept(database, full)?;
             }
         }
@@ -272,46 +304,11 @@ impl SeenSet {
     }
 }
 
-/// The pages of a batch, each once, in the order of their codes.
-struct Asked {
-    pages: Vec<Page>,
-    /// For each question, which page it is about.
-    places: Vec<u32>,
-}
-
-struct Page {
-    code: u64,
-    colour: Option<u8>,
-    changed: bool,
-}
-
-impl Asked {
-    fn new(site: u64, pages: impl Iterator<Item = Fingerprint>) -> Asked {
-        let mut order: Vec<(u64, u32)> = pages.map(|page| entry::code(site, page)).zip(0..).collect();
-        order.sort_unstable();
-        let mut places = vec![0; order.len()];
-        let mut pages: Vec<Page> = Vec::with_capacity(order.len());
-        for (code, number) in order {
-            if pages.last().is_none_or(|last| last.code != code) {
-                pages.push(Page { code, colour: None, changed: false });
-            }
-            places[number as usize] = pages.len() as u32 - 1;
-        }
-        Asked { pages, places }
-    }
-
-    fn known(&self, number: usize) -> Option<Remembered> {
-        self.pages[self.places[number] as usize].colour.map(Remembered::of)
-    }
-
-    fn change(&mut self, number: usize, now: Remembered) {
-        let page = &mut self.pages[self.places[number] as usize];
-        (page.colour, page.changed) = (Some(now.byte()), true);
-    }
-
-    fn changed(&self) -> Vec<Entry> {
-        self.pages.iter().filter(|page| page.changed).filter_map(|page| Some(Entry::new(page.code, page.colour?))).collect()
-    }
+/// Puts the children of the visited page of a batch, if there is one, into a write.
+fn put_children(db: &DB, write: &mut WriteBatch, batch: &SeenBatch) {
+    let Some(visit) = &batch.visited else { return };
+    let children: Vec<u8> = visit.children.iter().flat_map(|child| child.0.to_be_bytes()).collect();
+    write.put_cf(Column::Children.of(db), key(batch.site.0, visit.page), children);
 }
 
 /// The key of what else belongs to a page: big endian, so that a site is one range.

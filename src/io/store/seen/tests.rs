@@ -88,7 +88,7 @@ fn it_answers_as_told_through_sweeps_splits_and_reopenings() {
     assert!(set.recent.len() < 8_000, "the rest is in rows: {}", set.recent.len());
     for ((site, page), (level, state)) in &told.0 {
         let mut asked = Asked::new(*site, [*page].into_iter());
-        set.recall(&mut base, *site, &mut asked).unwrap();
+        look(&mut base, |db| set.recall(db, *site, &mut asked, &set.reading.0)).unwrap();
         assert_eq!(asked.known(0), Some(Remembered { level: *level, state: *state }));
     }
 }

@@ -87,6 +87,8 @@ async fn what_was_answered_survives_a_kill() {
         let appended = keys.iter().map(|key| store.journal_append(rows(key, round * 20..round * 20 + 20)));
         futures::future::try_join_all(appended).await.unwrap();
         store.seen(&ask(round * 100..round * 100 + 100)).await.unwrap();
+        // What was answered in memory is in the log before the thread reads anything that depends on it.
+        store.children(SiteNumber(1), Fingerprint(0)).await.unwrap();
         // More is under way while the copy is made.
         let (busy, key) = (store.clone(), keys[0].clone());
         let writer = tokio::spawn(async move {

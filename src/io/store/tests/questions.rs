@@ -225,7 +225,7 @@ async fn small_questions_are_answered_on_the_spot_and_overtake_nothing() {
     let at_once = || store.counters().answered_at_once.load(Relaxed);
     store.seen(&SeenBatch { site: SiteNumber(1), depth: 8, visited: None, questions: vec![(Fingerprint(1), 1)] }).await.unwrap();
     assert_eq!(at_once(), 0, "the thread reads what there is");
-    // It may still be putting its tools away; and after one answer that took long a thousand are the thread's.
+    // It may still be putting its tools away.
     for n in 0.. {
         let questions = vec![(Fingerprint(9), 1)];
         store.seen(&SeenBatch { site: SiteNumber(2), depth: 8, visited: None, questions }).await.unwrap();
