@@ -12,7 +12,7 @@ use nearcrawl_model::{
     claim::ClaimReason,
     ownership_history::Holding,
     subnet::Subnet,
-    view::{DelegationView, LeaveView, MemberView, MoveView, Span, StatusView, Subject, WhyView, counted},
+    view::{DelegationView, LeaveView, MemberView, MoveView, Span, StatusView, StoreView, Subject, WhyView, counted},
 };
 use serde_json::json;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -80,6 +80,11 @@ fn swarm(view: &StatusView) -> String {
     format!("{name}: {} alive, {} silent, {} dead", members.alive, members.silent, members.dead)
 }
 
+fn store(view: &StoreView) -> String {
+    let silent = view.silent_for_ms.map_or(String::new(), |silent| format!("; the disk has not answered for {}", Span(silent)));
+    format!("{} state, {} cache{silent}", bytes(view.state_bytes), bytes(view.cache_bytes))
+}
+
 fn status_text(view: &StatusView, style: Style) -> String {
     let work = &view.work;
     let mut lines = vec![
@@ -113,7 +118,7 @@ fn status_text(view: &StatusView, style: Style) -> String {
                 view.hierarchy.hash.chars().take(12).collect::<String>()
             ),
         ),
-        ("store", format!("{} state, {} cache", bytes(view.store.state_bytes), bytes(view.store.cache_bytes))),
+        ("store", store(&view.store)),
     ];
     lines.extend(view.connection_errors_text.iter().map(|error| ("not reached", error.clone())));
     for cache in &view.caches {

@@ -25,7 +25,7 @@ use nearcrawl_model::{
     time::Millis,
     view::LimitView,
 };
-use std::{collections::BTreeMap, future::Future, net::IpAddr, sync::Arc};
+use std::{collections::BTreeMap, future::Future, net::IpAddr, sync::Arc, time::Duration};
 use tokio::{
     sync::{Semaphore, mpsc},
     task::JoinSet,
@@ -119,6 +119,11 @@ impl Executor {
     /// How many commands wait outside of the queue to the store, because it is full.
     pub fn behind(&self) -> usize {
         self.store_queue.behind()
+    }
+
+    /// For how long the store has been at one action without an end.
+    pub fn store_silent_for(&self) -> Duration {
+        self.store.silent_for()
     }
 
     /// Waits until the queue to the store has room.

@@ -231,7 +231,7 @@ impl Daemon {
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
         loop {
             self.carry_out();
-            self.handler.settle(&self.crawler);
+            self.handler.settle(&self.crawler, &self.executor);
             if self.finished {
                 break;
             }
@@ -258,6 +258,8 @@ impl Daemon {
                 event = swarm.recv(), if !self.admitting => self.swarm_said(event.ok_or(NodeError::Ended("the swarm"))?),
                 done = chores.recv() => self.chore_done(done.ok_or(NodeError::Ended("housekeeping"))?)?,
                 () = until(self.seeding.due()) => self.answer_late_seeds(),
+                // Before the next wait the queries are looked at again.
+                () = until(self.handler.due()) => {}
                 Some(question) = inbox.transfers.recv() => self.ask_peer(question),
                 Some(query) = queries.recv() => self.answer(query),
                 _ = sleep(wait) => self.hear(Event::Tick),
@@ -372,7 +374,7 @@ impl Daemon {
             Done::Measured { free, state, all, damage: None } => {
                 self.measuring = false;
                 if let Some(free) = free {
-                    self.handler.measured(StoreView { state_bytes: state, cache_bytes: all.saturating_sub(state), age_ms: None });
+                    self.handler.measured(StoreView { state_bytes: state, cache_bytes: all.saturating_sub(state), ..StoreView::default() });
                     self.hear(Event::Room(free >= MIN_FREE));
                 }
             }

@@ -20,6 +20,7 @@ mod real_input;
 mod second_runs;
 mod shared_hierarchy;
 mod small_swarms;
+mod stalled_store;
 mod support;
 mod tidy;
 mod two_spellings;

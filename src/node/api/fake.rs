@@ -152,7 +152,7 @@ pub fn status(age: u64) -> StatusView {
             subnets: 55,
         },
         caches: vec![CacheView { place: "links of pages".into(), entries: 256, capacity: 256, hits: 9_120, misses: 411 }],
-        store: StoreView { state_bytes: 412_000, cache_bytes: 3_900_000, age_ms: Some(1_200) },
+        store: StoreView { state_bytes: 412_000, cache_bytes: 3_900_000, age_ms: Some(1_200), silent_for_ms: None },
         refusals: BTreeMap::from([("url: only http and https".into(), 12), ("address: private".into(), 1)]),
         limits: vec![LimitView { name: "waiting URLs".into(), used: 96, max: 1_000_000 }],
         tasks: vec![TaskView { name: "fetch".into(), part: "fetcher".into(), running: 3, started: 213, ended: 210, panicked: 0 }],
@@ -311,6 +311,7 @@ fn why(subject: &Subject) -> WhyView {
         last_visit_at: Some(WallTime(1_790_000_000_000)),
         next_visit_in_ms: Some(1_400),
         robots_text: Some("allowed; robots.txt read 2 min ago".into()),
+        store_silent_for_ms: None,
     }
 }
 

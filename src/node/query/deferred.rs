@@ -9,6 +9,9 @@ use tokio::time::Instant;
 /// For how long, at most. Looking up a name may take longer; the same query again is then answered at once.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// How often is looked whether the waiting queries wait for the store, which nothing announces.
+const LOOK_EVERY: Duration = Duration::from_millis(25);
+
 /// Questions that wait for a steward's word.
 #[derive(Default)]
 pub struct DeferredQueries {
@@ -26,16 +29,53 @@ impl DeferredQueries {
         self.waiting.push((subject, reply, Instant::now() + PATIENCE));
     }
 
-    /// Answers what can be answered by now, and what has waited long enough.
-    pub fn settle(&mut self, crawler: &Crawler) {
+    /// When to look at them again, if nothing else happens before.
+    pub fn due(&self) -> Option<Instant> {
+        (!self.waiting.is_empty()).then(|| Instant::now() + LOOK_EVERY)
+    }
+
+    /// Takes out what can be answered by now, and what has waited long enough; all of them if the steward's word is not taken in at present.
+    pub fn settled(&mut self, crawler: &Crawler, is_gated: bool) -> Vec<(Subject, Reply<WhyView>)> {
         let now = Instant::now();
-        let (over, waiting) = std::mem::take(&mut self.waiting)
-            .into_iter()
-            .partition(|(subject, _, until)| *until <= now || crawler.view().unlocated(subject).is_none());
-        self.waiting = waiting;
-        for (subject, reply, _) in over {
-            // A caller that has stopped waiting is no error.
-            let _ = reply.send(crawler.view().why(&subject));
-        }
+        let is_over = |(subject, _, until): &mut (Subject, Reply<WhyView>, Instant)| {
+            is_gated || *until <= now || crawler.view().unlocated(subject).is_none()
+        };
+        self.waiting.extract_if(.., is_over).map(|(subject, reply, _)| (subject, reply)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::{clock, config::Config, keyfile::NodeIdentity, persisted_state::PersistedState, setup};
+    use nearcrawl_hierarchy::Builder;
+    use nearcrawl_model::access_point::AccessPoint;
+    use std::{collections::BTreeSet, sync::Arc};
+    use tokio::sync::oneshot;
+
+    fn crawler() -> Crawler {
+        let identity = NodeIdentity { seed: [7; 32], access_point: AccessPoint([7; 32]), created: false };
+        let persisted = PersistedState {
+            incarnation: 1,
+            secrets: None,
+            members: BTreeSet::new(),
+            addresses: Vec::new(),
+            seeds: Vec::new(),
+            contacts: Vec::new(),
+        };
+        let (secrets, settings) = (setup::new_secrets().unwrap(), setup::settings(&Config::default(), false));
+        setup::crawler(&identity, &persisted, secrets, Vec::new(), settings, Arc::new(Builder::new().finish().unwrap()), clock::now())
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_a_steward_whose_answer_is_not_taken_in() {
+        let (crawler, mut deferred) = (crawler(), DeferredQueries::default());
+        assert!(deferred.due().is_none(), "nothing wakes the loop for nobody");
+        let (reply, _answer) = oneshot::channel();
+        deferred.wait("museum.or.ke".parse().unwrap(), reply);
+        assert!(deferred.settled(&crawler, false).is_empty(), "the steward may still answer");
+        assert!(deferred.due().is_some_and(|due| due < Instant::now() + Duration::from_millis(100)), "it is soon looked again");
+        assert_eq!(deferred.settled(&crawler, true).len(), 1, "the store keeps the loop from taking that in");
+        assert!(deferred.due().is_none());
     }
 }

@@ -7,16 +7,27 @@ use nearcrawl_core::{crawler::Crawler, event::Event, report::Outside};
 use nearcrawl_model::{
     address::{AddressError, AddressPolicy},
     plan::Pace,
+    time::Millis,
     url::PageUrl,
-    view::{LeaveView, MoveView, RefusedSeed, SeedView, StoreView},
+    view::{LeaveView, MoveView, RefusedSeed, SeedView, Span, StoreView, Subject, WhyView},
 };
-use std::{collections::VecDeque, fmt::Display, time::Instant};
+use std::{
+    collections::VecDeque,
+    fmt::Display,
+    time::{Duration, Instant},
+};
 
 /// Failed connections to other members that are remembered for people.
 const MAX_CONNECTION_ERRORS: usize = 5;
 
 /// Addresses of this access point that are remembered: a machine whose network comes and goes gets new ones all the time.
 const MAX_ADDRESSES: usize = 16;
+
+/// A store that has been at one action for so long is told of: its disk stands still, or is very slow.
+const SILENT: Duration = Duration::from_millis(300);
+
+/// With a full queue to the store and an action that takes so long, queries wait no longer for what the loop does not take in.
+const GATED: Duration = Duration::from_millis(50);
 
 /// What the process knows and the crawler does not.
 pub struct QueryHandler {
@@ -123,13 +134,16 @@ impl QueryHandler {
             Query::Ownership { after, limit, reply } => drop(reply.send(crawler.view().ownership(after, limit))),
             Query::Results(reply) => drop(reply.send(crawler.view().results())),
             Query::Servers { after, limit, reply } => drop(reply.send(crawler.view().servers(after.as_ref(), limit))),
-            Query::Why { subject, reply } => match crawler.view().unlocated(&subject).filter(|_| self.deferred.has_room()) {
-                Some(host) => {
-                    self.deferred.wait(subject, reply);
-                    return Some(Action::Handle(Event::Wanted(host)));
+            Query::Why { subject, reply } => {
+                let waits = self.deferred.has_room() && !is_gated(executor);
+                match crawler.view().unlocated(&subject).filter(|_| waits) {
+                    Some(host) => {
+                        self.deferred.wait(subject, reply);
+                        return Some(Action::Handle(Event::Wanted(host)));
+                    }
+                    None => drop(reply.send(why(crawler, executor, &subject))),
                 }
-                None => drop(reply.send(crawler.view().why(&subject))),
-            },
+            }
             Query::AddSeeds { urls, reply } => return Some(Action::AddSeeds { urls, reply }),
             Query::Move { subnet, to, reply } => {
                 drop(reply.send(MoveView {
@@ -148,8 +162,16 @@ impl QueryHandler {
     }
 
     /// Answers the deferred queries that can be answered by now, or have waited long enough.
-    pub fn settle(&mut self, crawler: &Crawler) {
-        self.deferred.settle(crawler);
+    pub fn settle(&mut self, crawler: &Crawler, executor: &Executor) {
+        for (subject, reply) in self.deferred.settled(crawler, is_gated(executor)) {
+            // A caller that has stopped waiting is no error.
+            let _ = reply.send(why(crawler, executor, &subject));
+        }
+    }
+
+    /// When deferred queries are to be looked at again.
+    pub fn due(&self) -> Option<tokio::time::Instant> {
+        self.deferred.due()
     }
 
     /// Which starting URLs are accepted, and why the others are refused.
@@ -180,9 +202,9 @@ impl QueryHandler {
         }
     }
 
-    fn disk(&self) -> StoreView {
-        let age = |at: Instant| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.disk.map_or_else(StoreView::default, |(disk, at)| StoreView { age_ms: Some(age(at)), ..disk })
+    fn disk(&self, executor: &Executor) -> StoreView {
+        let measured = self.disk.map(|(disk, at)| StoreView { age_ms: Some(millis(at.elapsed())), ..disk });
+        StoreView { silent_for_ms: silent_for(executor), ..measured.unwrap_or_default() }
     }
 
     fn outside(&self, executor: &Executor) -> Outside {
@@ -195,13 +217,39 @@ impl QueryHandler {
             pace: self.pace,
             connection_errors: self.connection_errors.iter().cloned().collect(),
             open_connections: executor.open_connections(),
-            store: self.disk(),
+            store: self.disk(executor),
             refusals: executor.refusals(),
             limits: executor.limits(),
             limit_reached: None,
             tasks: tasks::table(),
         }
     }
+}
+
+fn millis(duration: Duration) -> Millis {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// For how long the store has not answered, if that is worth telling.
+fn silent_for(executor: &Executor) -> Option<Millis> {
+    let is_told = |silent: &Duration| *silent >= SILENT || is_gated(executor);
+    Some(executor.store_silent_for()).filter(is_told).map(millis)
+}
+
+/// Whether the loop takes in nothing that makes work for the store, because that stands still: nobody knows for how long.
+fn is_gated(executor: &Executor) -> bool {
+    executor.behind() > 0 && executor.store_silent_for() >= GATED
+}
+
+/// The explanation; if the store does not answer, that it lacks what only the store knows.
+fn why(crawler: &Crawler, executor: &Executor, subject: &Subject) -> WhyView {
+    let mut view = crawler.view().why(subject);
+    view.store_silent_for_ms = silent_for(executor);
+    if let Some(silent) = view.store_silent_for_ms {
+        let silent = Span(silent);
+        view.answer_text += &format!(" The disk of this access point has not answered for {silent}: this is what is known without it.");
+    }
+    view
 }
 
 #[cfg(test)]

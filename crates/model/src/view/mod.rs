@@ -203,6 +203,9 @@ pub struct StoreView {
     /// How long ago both were measured, in milliseconds; none before the first measurement.
     #[serde(default)]
     pub age_ms: Option<Millis>,
+    /// For how long the disk has not answered, if it does not: nothing is recorded meanwhile.
+    #[serde(default)]
+    pub silent_for_ms: Option<Millis>,
 }
 
 /// Something that grows, and its upper limit.
@@ -363,6 +366,9 @@ pub struct WhyView {
     pub next_visit_in_ms: Option<Millis>,
     /// What robots.txt says of it, and how old that is, in words.
     pub robots_text: Option<String>,
+    /// For how long the disk of the access point that answers has not answered, if it does not: this is what is known without it.
+    #[serde(default)]
+    pub store_silent_for_ms: Option<Millis>,
 }
 
 /// What came of URLs that were given as starting points.
