@@ -147,5 +147,9 @@ async fn carry_out(store: &Store, config: &Config, chore: Chore) -> Done {
 async fn admitted(store: &Store, config: &Config, secrets: SwarmSecrets) -> Result<Admitted, NodeError> {
     persisted_state::keep_secrets(store, &secrets).await?;
     let claims = store.claims_all().await?;
-    Ok(Admitted { secrets, web: setup::web_clients(config, secrets.fingerprint_key)?, claims })
+    let config = config.clone();
+    // It reads the system's name servers and the authorities' certificates from files, and this task runs on the loop's thread.
+    let opening = tokio::task::spawn_blocking(move || setup::web_clients(&config, secrets.fingerprint_key));
+    let web = opening.await.map_err(|_| NodeError::Ended("opening the web clients"))??;
+    Ok(Admitted { secrets, web, claims })
 }
