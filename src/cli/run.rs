@@ -5,8 +5,8 @@ use super::{
     json, logging,
 };
 use crate::node::{
-    self, NodeError,
-    config::{Config, SERVICE_CONFIG},
+    self, NodeError, StartChecks,
+    config::{Config, SERVICE_CONFIG, check_dial_address},
     remote_results::{self, NoResults},
 };
 use clap::Args;
@@ -94,18 +94,15 @@ pub const RUN_EXAMPLES: &str = "Examples:\n  \
 pub async fn run(args: RunArgs) -> Result<(), CommandError> {
     let mut config = args.config.load()?;
     for address in args.bootstrap {
-        address.parse::<libp2p::Multiaddr>().map_err(|why| {
-            CommandError::new(Exit::Usage, format!("--bootstrap {address}: {why}"))
-                .hint("write it like /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…")
-        })?;
+        check_dial_address(&address).map_err(|wanted| CommandError::new(Exit::Usage, format!("--bootstrap {address}: {wanted}")))?;
         config.swarm.bootstrap.push(address);
     }
-    config.ready_to_run().map_err(|why| CommandError::new(Exit::Config, why.to_string()))?;
+    let checks = startable(&config)?;
     logging::begin(&config.log)?;
     for warning in config.warnings() {
         tracing::warn!("{warning}");
     }
-    node_run(config).await
+    node::run::run(config, checks).await.map_err(of_node)
 }
 
 /// The arguments of `check`.
@@ -132,16 +129,22 @@ struct CheckView {
     warnings: Vec<String>,
 }
 
+/// Whether `run` would start: all that can be known of it while nothing is started. `run` asks it before it begins its log, so that both
+/// commands fail with the same words and the same exit code.
+fn startable(config: &Config) -> Result<StartChecks, CommandError> {
+    logging::check(&config.log)?;
+    StartChecks::of(config).map_err(of_node)
+}
+
 /// Reads the configuration and lists its mistakes and warnings.
 pub fn check(args: &CheckArgs) -> Result<String, CommandError> {
     let config = args.config.load()?;
     let what = args.config.path().map_or("the built-in values".to_owned(), |path| path.display().to_string());
-    let ready = config.ready_to_run();
-    let view = CheckView { config: args.config.path().map(Path::to_owned), ready_to_run: ready.is_ok(), warnings: config.warnings() };
-    if args.json && ready.is_ok() {
+    startable(&config)?;
+    let view = CheckView { config: args.config.path().map(Path::to_owned), ready_to_run: true, warnings: config.warnings() };
+    if args.json {
         return json(&view);
     }
-    ready.map_err(|why| CommandError::new(Exit::Config, format!("{what}: `nearcrawl run` would refuse it: {why}")))?;
     let mut text = format!("{what}: no mistakes\n");
     for warning in &view.warnings {
         text += &format!("warning: {warning}\n");
@@ -152,10 +155,6 @@ pub fn check(args: &CheckArgs) -> Result<String, CommandError> {
 async fn node_init(config: &Config) -> Result<InitView, CommandError> {
     let identity = node::init(config).map_err(of_node)?;
     Ok(InitView { access_point: identity.access_point.to_string(), state_dir: config.state_dir.clone(), created: identity.created })
-}
-
-async fn node_run(config: Config) -> Result<(), CommandError> {
-    node::run::run(config).await.map_err(of_node)
 }
 
 /// An error of the node with its exit code.

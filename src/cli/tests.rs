@@ -4,6 +4,7 @@ use super::{Cli, CommandError, Exit, Style, perform};
 use crate::node::api::fake::FakeNode;
 use clap::{CommandFactory, Parser};
 
+mod check;
 mod json;
 
 async fn type_in(line: &str) -> Result<String, CommandError> {

@@ -8,6 +8,7 @@ pub mod prober;
 pub mod registry;
 pub mod resolver;
 pub mod snapshot;
+pub mod sockets;
 pub mod store;
 pub mod swarm;
 pub mod tasks;

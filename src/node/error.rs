@@ -11,6 +11,17 @@ use std::path::PathBuf;
 /// A failure of the whole daemon.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
+    /// The configuration is not enough to crawl with.
+    #[error(transparent)]
+    NotReady(#[from] super::config::NotReady),
+    /// Two addresses of the configuration cannot be listened on at once.
+    #[error("{one} and {other} are the same port of the same address: change one of the two")]
+    SamePort {
+        /// The key and value that stand first.
+        one: String,
+        /// Those that stand second.
+        other: String,
+    },
     /// The state directory cannot be used.
     #[error(transparent)]
     Store(#[from] OpenError),
@@ -66,7 +77,7 @@ impl NodeError {
             NodeError::Storing(error) => error.exit_status(),
             NodeError::Key { forbidden: true, .. } => 77,
             NodeError::Key { .. } | NodeError::Hierarchy(_) | NodeError::PreSharedKey { .. } => 66,
-            NodeError::Fetcher(_) | NodeError::Resolver(_) => 78,
+            NodeError::NotReady(_) | NodeError::SamePort { .. } | NodeError::Fetcher(_) | NodeError::Resolver(_) => 78,
             NodeError::Swarm(_) | NodeError::Api(_) => 73,
             // To be started again: the next start repairs what can be repaired.
             NodeError::StoreBehind(_) | NodeError::Ended(_) => 70,

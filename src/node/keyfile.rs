@@ -1,4 +1,4 @@
-//! The access point's identity: its Ed25519 key, in a file that only its user can read.
+//! The access point's identity: its Ed25519 key, in a file that only its user can read; and the key that a swarm shares.
 //!
 //! The file has 64 bytes: the secret seed, then the public key that follows from it. A damaged byte in either is noticed, for they do not
 //! belong together then; a damaged seed alone would be another identity. Files of earlier versions have the seed only; they are replaced
@@ -8,10 +8,14 @@ use super::{config::Config, error::NodeError};
 use crate::io::swarm::access_point_of_seed;
 use nearcrawl_model::{access_point::AccessPoint, view::counted};
 use std::{
+    ffi::CString,
     fs::{self, OpenOptions},
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
-    path::Path,
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    },
+    path::{Path, PathBuf},
 };
 
 /// The name of the key's file in the state directory.
@@ -28,6 +32,44 @@ pub struct NodeIdentity {
     pub access_point: AccessPoint,
     /// Whether it was made just now.
     pub created: bool,
+}
+
+/// Whether the state directory and the key can be used, or made if they are not there; nothing is written.
+pub(super) fn check(config: &Config) -> Result<(), NodeError> {
+    let dir = &config.state_dir;
+    let below = ["state", "cache", "hierarchy"].map(|name| dir.join(name));
+    for dir in below.iter().chain([dir]) {
+        writable(dir).map_err(|(at, error)| failed(&at, "cannot be used as or for the state directory", &error))?;
+    }
+    let path = dir.join(KEY_FILE);
+    match read(&path) {
+        Ok(_) | Err(KeyFileError::Missing) => Ok(()),
+        Err(KeyFileError::Wrong(why, forbidden)) => Err(NodeError::Key { path, why, forbidden }),
+    }
+}
+
+/// Whether this user may create files in `directory`; if it is not there, whether it can be created. Fails with what is in the way.
+fn writable(directory: &Path) -> Result<(), (PathBuf, io::Error)> {
+    for at in directory.ancestors() {
+        // A relative path that consists of one name lies in the working directory.
+        let at = if at.as_os_str().is_empty() { Path::new(".") } else { at };
+        let failed = |error| Err((at.to_owned(), error));
+        match fs::metadata(at) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return failed(error),
+            Ok(found) if !found.is_dir() => return failed(io::ErrorKind::NotADirectory.into()),
+            Ok(_) => return may_write(at).or_else(failed),
+        }
+    }
+    Ok(())
+}
+
+/// Whether this process may create files in a directory.
+fn may_write(directory: &Path) -> io::Result<()> {
+    let path = CString::new(directory.as_os_str().as_bytes())?;
+    // SAFETY: `path` ends in NUL and lives as long as the call, which writes nothing.
+    let answer = unsafe { libc::faccessat(libc::AT_FDCWD, path.as_ptr(), libc::W_OK | libc::X_OK, libc::AT_EACCESS) };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Makes the state directory and the key, or reads the key that is there.
@@ -105,6 +147,31 @@ fn write(path: &Path, seed: &[u8; HALF]) -> io::Result<()> {
     file.sync_all()?;
     fs::rename(&aside, path)?;
     path.parent().map_or(Ok(()), |dir| fs::File::open(dir)?.sync_all())
+}
+
+/// The key that all members of a swarm share: 64 hexadecimal digits.
+pub(super) fn pre_shared_key(path: &Path) -> Result<[u8; 32], NodeError> {
+    let wrong = |why: String| NodeError::PreSharedKey { path: path.to_owned(), why };
+    let unreadable = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            let path = path.display();
+            wrong(format!(
+                "swarm.pre_shared_key_file does not exist; copy it from another member, create it for a new swarm with \
+                 `openssl rand -hex 32 > {path}`, or leave the key out"
+            ))
+        }
+        _ => wrong(format!("swarm.pre_shared_key_file cannot be read: {error}")),
+    };
+    let text = fs::read_to_string(path).map_err(unreadable)?;
+    let digits: Vec<u8> = text.trim().bytes().filter_map(|digit| (digit as char).to_digit(16).map(|digit| digit as u8)).collect();
+    if digits.len() != 64 || text.trim().len() != 64 {
+        return Err(wrong("a pre-shared key is 64 hexadecimal digits, for example from `openssl rand -hex 32`".to_owned()));
+    }
+    let mut key = [0; 32];
+    for (byte, pair) in key.iter_mut().zip(digits.chunks(2)) {
+        *byte = pair[0] << 4 | pair[1];
+    }
+    Ok(key)
 }
 
 fn failed(path: &Path, what: &str, error: &io::Error) -> NodeError {

@@ -2,6 +2,7 @@
 //!
 //! * [`run`]: the loop of a daemon: one event at a time to the crawler, its commands to the executor;
 //! * [`standalone`]: the same loop without a swarm, until everything is done;
+//! * `start_checks`: what must hold before a daemon starts, for `run` and `check` alike;
 //! * `setup`, `keyfile`, `persisted_state`: from a configuration and a state directory to a crawler and its clients;
 //! * `executor`: carries each command out, with `store_queue` (the store, in the order of the commands), `peer_transfers` (exchanges with
 //!   a member that take several messages), `recovery_budget` (how much memory these may take) and `revisit` (a request with the validators of the run before);
@@ -34,7 +35,9 @@ mod setup;
 mod snapshot_store;
 mod snapshot_transfer;
 pub mod standalone;
+mod start_checks;
 mod store_queue;
 
 pub use error::NodeError;
 pub use keyfile::{NodeIdentity, init};
+pub use start_checks::StartChecks;

@@ -18,7 +18,8 @@ use super::{
         seeding::Seeding,
     },
     setup,
-    snapshot_store::{Beginning, Given, SnapshotStore},
+    snapshot_store::{Beginning, SnapshotStore},
+    start_checks::StartChecks,
 };
 use crate::io::{
     store::Store,
@@ -112,11 +113,11 @@ struct Daemon {
     fault: FaultInjection,
 }
 
-/// Runs a daemon until SIGTERM, Ctrl-C or `leave`.
-pub async fn run(config: Config) -> Result<(), NodeError> {
+/// Runs a daemon with a configuration that was checked, until SIGTERM, Ctrl-C or `leave`.
+pub async fn run(config: Config, checks: StartChecks) -> Result<(), NodeError> {
     tasks::watch_panics();
     let fault = FaultInjection::of_environment();
-    let given = Given::read(&config)?;
+    let StartChecks { given, pre_shared_key } = checks;
     let identity = keyfile::init(&config)?;
     let store = setup::store(&config)?;
     let snapshots = SnapshotStore::open(&config)?;
@@ -127,7 +128,7 @@ pub async fn run(config: Config) -> Result<(), NodeError> {
         None if config.swarm.bootstrap.is_empty() => Some(found_swarm(&store).await?),
         known => known,
     };
-    let swarm_config = setup::swarm_config(&config, secrets, &hierarchy, persisted.incarnation)?;
+    let swarm_config = setup::swarm_config(&config, secrets, pre_shared_key, &hierarchy, persisted.incarnation);
     let (swarm, swarm_events) = Swarm::start(swarm_config, identity.seed)?;
     let api = bound_api(&config).await?;
     // Until a swarm has let us in there is no key; nothing is fetched before, so any will do.

@@ -192,45 +192,21 @@ pub fn new_secrets() -> Result<SwarmSecrets, NodeError> {
 pub fn swarm_config(
     config: &Config,
     secrets: Option<SwarmSecrets>,
+    pre_shared_key: Option<[u8; 32]>,
     hierarchy: &Hierarchy,
     incarnation: u64,
-) -> Result<SwarmConfig, NodeError> {
-    Ok(SwarmConfig {
+) -> SwarmConfig {
+    SwarmConfig {
         listen: config.swarm.listen.clone(),
         announce: config.swarm.advertise.clone(),
         source_address: config.crawl.source_address,
-        pre_shared_key: config.swarm.pre_shared_key_file.as_deref().map(pre_shared_key).transpose()?,
+        pre_shared_key,
         secrets,
         hierarchy_hash: hierarchy.hash(),
         incarnation,
         max_connections: config.swarm.max_connected.saturating_mul(2).max(8),
         ..SwarmConfig::default()
-    })
-}
-
-/// 64 hexadecimal digits.
-fn pre_shared_key(path: &Path) -> Result<[u8; 32], NodeError> {
-    let wrong = |why: String| NodeError::PreSharedKey { path: path.to_owned(), why };
-    let unreadable = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            let path = path.display();
-            wrong(format!(
-                "swarm.pre_shared_key_file does not exist; copy it from another member, create it for a new swarm with \
-                 `openssl rand -hex 32 > {path}`, or leave the key out"
-            ))
-        }
-        _ => wrong(format!("swarm.pre_shared_key_file cannot be read: {error}")),
-    };
-    let text = std::fs::read_to_string(path).map_err(unreadable)?;
-    let digits: Vec<u8> = text.trim().bytes().filter_map(|digit| (digit as char).to_digit(16).map(|digit| digit as u8)).collect();
-    if digits.len() != 64 || text.trim().len() != 64 {
-        return Err(wrong("a pre-shared key is 64 hexadecimal digits, for example from `openssl rand -hex 32`".to_owned()));
     }
-    let mut key = [0; 32];
-    for (byte, pair) in key.iter_mut().zip(digits.chunks(2)) {
-        *byte = pair[0] << 4 | pair[1];
-    }
-    Ok(key)
 }
 
 fn micros(duration: Duration) -> u32 {

@@ -31,7 +31,7 @@ pub enum FetcherConfigError {
     #[error("the contact {0:?} cannot stand in a header: use visible ASCII characters")]
     From(String),
     /// A file of authorities cannot be used.
-    #[error("{path}: {why}")]
+    #[error("fetch.ca_files: {path}: {why}; name files of certificates of authorities, in PEM")]
     Authority {
         /// The file's path.
         path: PathBuf,

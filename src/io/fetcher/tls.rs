@@ -46,7 +46,7 @@ impl WebTls {
                 roots.add(certificate).map_err(|error| bad(error.to_string()))?;
             }
             if roots.len() == known {
-                return Err(bad("it holds no certificate; wanted are those of authorities, in PEM".to_owned()));
+                return Err(bad("it holds no certificate".to_owned()));
             }
         }
         Ok(WebTls::with_roots(roots))

@@ -65,6 +65,14 @@ impl Drop for Inner {
 }
 
 impl Store {
+    /// Whether this version can read the state directory, found out without writing or locking anything.
+    ///
+    /// # Errors
+    /// A newer version wrote it, or its format cannot be read.
+    pub fn check_format(dir: &Path) -> Result<(), OpenError> {
+        open::check_format(dir)
+    }
+
     /// Opens the state directory `dir`, creating it if need be. Blocks until it can be used, normally for well under a second.
     ///
     /// # Errors

@@ -78,6 +78,11 @@ pub(super) fn open(dir: &Path, config: &StoreConfig, counters: &Arc<StoreCounter
     Ok(Opened { lock, state, cache, report })
 }
 
+/// Whether this version can read the directory, as far as can be seen without opening it.
+pub(super) fn check_format(dir: &Path) -> Result<(), OpenError> {
+    read_format(dir).map(drop)
+}
+
 /// The format of a directory, none if it is new.
 fn read_format(dir: &Path) -> Result<Option<u32>, OpenError> {
     let path = dir.join("format");

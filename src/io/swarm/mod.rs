@@ -29,3 +29,4 @@ pub use messages::{AskError, SwarmCommand, SwarmCounters, SwarmEvent, SwarmHandl
 pub use protocol::PROTOCOL;
 pub use public::{ReaderConfig, ask_public, ask_public_with};
 pub use run::Swarm;
+pub use source::listen_address;

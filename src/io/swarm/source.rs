@@ -3,6 +3,8 @@
 //! Wraps the TCP transport: listening is passed on, dialling is done here when a source address is configured. Matters on
 //! machines with several addresses, and in laboratories where every daemon has a loopback address of its own.
 
+use super::config::StartError;
+use crate::io::sockets::{could_bind, try_bind};
 use libp2p::{
     Multiaddr,
     core::{
@@ -12,7 +14,6 @@ use libp2p::{
     futures::future::BoxFuture,
     tcp,
 };
-use socket2::{Domain, Socket, Type};
 use std::{
     io,
     net::{IpAddr, SocketAddr},
@@ -34,8 +35,14 @@ impl SourceBound {
     }
 }
 
-/// The address and port at the beginning of a multiaddr, if it has both; what follows (`/p2p/…`) is not TCP's business.
+/// The address and port at the beginning of a multiaddr, if it has both and the port is given; what follows (`/p2p/…`) is not TCP's
+/// business.
 fn socket_address(address: &Multiaddr) -> Option<SocketAddr> {
+    ip_and_port(address).filter(|address| address.port() != 0)
+}
+
+/// The address and port at the beginning of a multiaddr, port 0 (any) among them.
+fn ip_and_port(address: &Multiaddr) -> Option<SocketAddr> {
     let mut parts = address.iter();
     let ip = match parts.next()? {
         Protocol::Ip4(ip) => IpAddr::from(ip),
@@ -43,21 +50,21 @@ fn socket_address(address: &Multiaddr) -> Option<SocketAddr> {
         _ => return None,
     };
     match parts.next()? {
-        Protocol::Tcp(port) if port != 0 => Some(SocketAddr::new(ip, port)),
+        Protocol::Tcp(port) => Some(SocketAddr::new(ip, port)),
         _ => None,
     }
 }
 
-/// Whether no socket listens there. libp2p shares the port with whoever shares it too, another daemon of the same user for example:
-/// each would get some of the other's connections, without an error.
-fn held_by_nobody(address: SocketAddr) -> io::Result<()> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
-    // Connections that linger after a restart are no listeners.
-    socket.set_reuse_address(true)?;
-    if address.is_ipv6() {
-        socket.set_only_v6(true)?;
-    }
-    socket.bind(&address.into())
+/// Where a swarm that is to listen on `address` binds a socket. Whether another process listens there is not asked.
+///
+/// # Errors
+/// The address is no TCP address, or this machine or this user cannot listen on it.
+pub fn listen_address(address: &str) -> Result<SocketAddr, StartError> {
+    let bad = |reason: &str| StartError::BadAddress { address: address.to_owned(), reason: reason.to_owned() };
+    let parsed = address.parse::<Multiaddr>().map_err(|error| bad(&error.to_string()))?;
+    let socket = ip_and_port(&parsed).ok_or_else(|| bad("an IP address and a TCP port are needed to listen on"))?;
+    could_bind(socket).map_err(|why| StartError::Listen { address: address.to_owned(), reason: why.to_string() })?;
+    Ok(socket)
 }
 
 impl libp2p::Transport for SourceBound {
@@ -67,7 +74,9 @@ impl libp2p::Transport for SourceBound {
     type Dial = BoxFuture<'static, io::Result<Self::Output>>;
 
     fn listen_on(&mut self, id: ListenerId, address: Multiaddr) -> Result<(), TransportError<io::Error>> {
-        socket_address(&address).map_or(Ok(()), held_by_nobody).map_err(TransportError::Other)?;
+        // libp2p shares the port with whoever shares it too, another daemon of the same user for example: each would get some of the
+        // other's connections, without an error.
+        socket_address(&address).map_or(Ok(()), try_bind).map_err(TransportError::Other)?;
         self.tcp.listen_on(id, address)
     }
 

@@ -35,7 +35,7 @@ pub use hierarchy::{ExtraPrefix, HierarchyConfig, RegistrySource};
 pub use log::{Journald, LogConfig};
 pub use scope::ScopeConfig;
 pub use store::StoreConfig;
-pub use swarm::{Readers, SwarmConfig};
+pub use swarm::{Readers, SwarmConfig, check_dial_address};
 pub use timers::TimersConfig;
 
 use nearcrawl_core::crawl::site::robots::PROGRAM_TOKEN;
@@ -226,9 +226,6 @@ impl Config {
     /// What is allowed but probably not meant, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        if let Err(missing) = self.ready_to_run() {
-            warnings.push(missing.to_string());
-        }
         if let Some(listen) = self.api.listen.filter(|listen| !listen.ip().is_loopback()) {
             warnings.push(format!("api.listen = \"{listen}\" can be reached from other machines: anybody there can add seeds, move subnets, and make this daemon leave"));
         }

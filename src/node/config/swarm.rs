@@ -56,9 +56,9 @@ impl SwarmConfig {
     pub(super) fn read(mut section: Section<'_, '_>) -> SwarmConfig {
         let default = SwarmConfig::default();
         SwarmConfig {
-            listen: section.list("listen", default.listen, multiaddress),
-            advertise: section.list("advertise", default.advertise, multiaddress),
-            bootstrap: section.list("bootstrap", default.bootstrap, multiaddress),
+            listen: section.list("listen", default.listen, listen_address),
+            advertise: section.list("advertise", default.advertise, dial_address),
+            bootstrap: section.list("bootstrap", default.bootstrap, dial_address),
             max_connected: section.take("max_connected", default.max_connected, values::whole(1..=10_000)),
             pre_shared_key_file: section.path("pre_shared_key_file"),
             readers: section.take("readers", default.readers, values::choice(READERS)),
@@ -66,15 +66,46 @@ impl SwarmConfig {
     }
 }
 
-/// A multiaddress that names a TCP port; the text is kept, so that only the swarm module depends on the type.
-fn multiaddress(value: &DeValue<'_>) -> Parsed<String> {
-    let wanted = "write a multiaddress in quotes, like \"/ip4/192.0.2.1/tcp/4817\" or \"/dns4/ap.example.org/tcp/4817/p2p/12D3KooW…\"";
+/// How a multiaddress is written, for messages.
+const LISTEN_LIKE: &str = "write an IP address and a TCP port of this machine as a multiaddress in quotes, like \"/ip4/0.0.0.0/tcp/4817\"";
+const DIAL_LIKE: &str =
+    "write a multiaddress in quotes, like \"/ip4/192.0.2.1/tcp/4817\" or \"/dns4/ap.example.org/tcp/4817/p2p/12D3KooW…\"";
+
+/// Where to listen: an IP address and a TCP port, which may be 0. The text is kept, so that only the swarm module depends on the type.
+fn listen_address(value: &DeValue<'_>) -> Parsed<String> {
     let text = values::any_text(value)?;
-    let address: Multiaddr = text.parse().map_err(|_| wanted.to_owned())?;
-    let has_place = matches!(
-        address.iter().next(),
-        Some(Protocol::Ip4(_) | Protocol::Ip6(_) | Protocol::Dns(_) | Protocol::Dns4(_) | Protocol::Dns6(_) | Protocol::Dnsaddr(_))
-    );
-    let has_port = address.iter().any(|part| matches!(part, Protocol::Tcp(_)));
-    if has_place && has_port { Ok(text.to_owned()) } else { Err(wanted.to_owned()) }
+    let parts = parts(text);
+    let fits = matches!(parts.as_slice(), [Protocol::Ip4(_) | Protocol::Ip6(_), Protocol::Tcp(_)]);
+    if fits { Ok(text.to_owned()) } else { Err(LISTEN_LIKE.to_owned()) }
+}
+
+/// Where a member is reached.
+fn dial_address(value: &DeValue<'_>) -> Parsed<String> {
+    let text = values::any_text(value)?;
+    check_dial_address(text).map(|()| text.to_owned())
+}
+
+/// Whether members can be dialled at an address like this: a place, a TCP port that is not 0, and the member's peer id or nothing.
+///
+/// # Errors
+/// How such an address is written.
+pub fn check_dial_address(text: &str) -> Result<(), String> {
+    let parts = parts(text);
+    let reached = match parts.as_slice() {
+        [place, Protocol::Tcp(1..), rest @ ..] => {
+            let named = matches!(
+                place,
+                Protocol::Ip4(_) | Protocol::Ip6(_) | Protocol::Dns(_) | Protocol::Dns4(_) | Protocol::Dns6(_) | Protocol::Dnsaddr(_)
+            );
+            named && matches!(rest, [] | [Protocol::P2p(_)])
+        }
+        _ => false,
+    };
+    if reached { Ok(()) } else { Err(DIAL_LIKE.to_owned()) }
+}
+
+/// The parts of a multiaddress; none if it is none.
+fn parts(text: &str) -> Vec<Protocol<'static>> {
+    let address = text.parse::<Multiaddr>().unwrap_or_else(|_| Multiaddr::empty());
+    address.iter().map(Protocol::acquire).collect()
 }

@@ -1,0 +1,60 @@
+//! What must hold before a daemon starts? `run` and `check` ask the same function, and nothing is written before it has said yes.
+//!
+//! What another process may hold just now (the state directory, a port) is not asked here: a daemon that runs with the configuration holds
+//! both, and the configuration is right.
+
+use super::{api::ApiError, config::Config, error::NodeError, keyfile, setup, snapshot_store::Given};
+use crate::io::{sockets::could_bind, store::Store, swarm};
+use nearcrawl_model::fingerprint::FingerprintKey;
+use std::net::SocketAddr;
+
+/// A configuration with which a daemon can start, as far as that can be known beforehand, and what had to be read to know it.
+#[derive(Clone, Debug)]
+pub struct StartChecks {
+    /// The hierarchy of the configuration.
+    pub(super) given: Given,
+    /// The key without which no other member can connect, if there is one.
+    pub(super) pre_shared_key: Option<[u8; 32]>,
+}
+
+impl StartChecks {
+    /// Checks all that a start needs.
+    ///
+    /// # Errors
+    /// Why a daemon cannot start with this configuration here.
+    pub fn of(config: &Config) -> Result<StartChecks, NodeError> {
+        config.ready_to_run()?;
+        keyfile::check(config)?;
+        Store::check_format(&config.state_dir)?;
+        check_listening(config)?;
+        let pre_shared_key = config.swarm.pre_shared_key_file.as_deref().map(keyfile::pre_shared_key).transpose()?;
+        // The files of certificates, the name servers and the headers of requests; the clients themselves are made under the swarm's key.
+        setup::web_clients(config, FingerprintKey([0; 16]))?;
+        Ok(StartChecks { given: Given::read(config)?, pre_shared_key })
+    }
+}
+
+/// Whether all addresses can be listened on, each beside the others.
+fn check_listening(config: &Config) -> Result<(), NodeError> {
+    let mut taken: Vec<(SocketAddr, String)> = Vec::new();
+    for address in &config.swarm.listen {
+        taken.push((swarm::listen_address(address)?, format!("swarm.listen = \"{address}\"")));
+    }
+    if let Some(listen) = config.api.listen {
+        could_bind(listen).map_err(|why| ApiError::CannotListen { listen, why })?;
+        taken.push((listen, format!("api.listen = \"{listen}\"")));
+    }
+    for (index, (address, key)) in taken.iter().enumerate() {
+        if let Some((_, other)) = taken[..index].iter().find(|(other, _)| collide(*address, *other)) {
+            return Err(NodeError::SamePort { one: other.clone(), other: key.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// Whether two sockets cannot listen at once: an unspecified address is all of its family.
+fn collide(one: SocketAddr, other: SocketAddr) -> bool {
+    let everywhere = one.ip().is_unspecified() || other.ip().is_unspecified();
+    let same_place = one.ip() == other.ip() || (everywhere && one.is_ipv4() == other.is_ipv4());
+    same_place && one.port() == other.port() && one.port() != 0
+}
