@@ -4,6 +4,9 @@ use ipnetwork::IpNetwork;
 use serde::{Deserialize, Serialize};
 use std::{fmt, net::IpAddr, str::FromStr};
 
+/// How much of a text that is no subnet its error repeats, in characters.
+const MAX_QUOTED: usize = 120;
+
 /// A prefix with its host bits cleared, so that equal subnets are equal values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "IpNetwork", into = "IpNetwork")]
@@ -57,11 +60,18 @@ impl From<Subnet> for IpNetwork {
     }
 }
 
+/// The error for a text that is no [`Subnet`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is not a subnet: write an address and a prefix length, at most 32 for IPv4 and 128 for IPv6, like 192.0.2.0/24 or 2001:db8::/48"
+)]
+pub struct SubnetError(pub String);
+
 impl FromStr for Subnet {
-    type Err = ipnetwork::IpNetworkError;
+    type Err = SubnetError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(Subnet::from(text.parse::<IpNetwork>()?))
+        text.parse::<IpNetwork>().map(Subnet::from).map_err(|_| SubnetError(text.chars().take(MAX_QUOTED).collect()))
     }
 }
 

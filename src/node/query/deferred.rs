@@ -2,7 +2,10 @@
 
 use super::{MAX_WAITING, Reply};
 use nearcrawl_core::crawler::Crawler;
-use nearcrawl_model::view::{Subject, WhyView};
+use nearcrawl_model::{
+    address::AddressPolicy,
+    view::{Subject, WhyView},
+};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -35,10 +38,10 @@ impl DeferredQueries {
     }
 
     /// Takes out what can be answered by now, and what has waited long enough; all of them if the steward's word is not taken in at present.
-    pub fn settled(&mut self, crawler: &Crawler, is_gated: bool) -> Vec<(Subject, Reply<WhyView>)> {
+    pub fn settled(&mut self, crawler: &Crawler, policy: &AddressPolicy, is_gated: bool) -> Vec<(Subject, Reply<WhyView>)> {
         let now = Instant::now();
         let is_over = |(subject, _, until): &mut (Subject, Reply<WhyView>, Instant)| {
-            is_gated || *until <= now || crawler.view().unlocated(subject).is_none()
+            is_gated || *until <= now || crawler.view().unlocated(subject, policy).is_none()
         };
         self.waiting.extract_if(.., is_over).map(|(subject, reply, _)| (subject, reply)).collect()
     }
@@ -69,13 +72,13 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_waits_for_a_steward_whose_answer_is_not_taken_in() {
-        let (crawler, mut deferred) = (crawler(), DeferredQueries::default());
+        let (crawler, policy, mut deferred) = (crawler(), AddressPolicy::default(), DeferredQueries::default());
         assert!(deferred.due().is_none(), "nothing wakes the loop for nobody");
         let (reply, _answer) = oneshot::channel();
         deferred.wait("museum.or.ke".parse().unwrap(), reply);
-        assert!(deferred.settled(&crawler, false).is_empty(), "the steward may still answer");
+        assert!(deferred.settled(&crawler, &policy, false).is_empty(), "the steward may still answer");
         assert!(deferred.due().is_some_and(|due| due < Instant::now() + Duration::from_millis(100)), "it is soon looked again");
-        assert_eq!(deferred.settled(&crawler, true).len(), 1, "the store keeps the loop from taking that in");
+        assert_eq!(deferred.settled(&crawler, &policy, true).len(), 1, "the store keeps the loop from taking that in");
         assert!(deferred.due().is_none());
     }
 }

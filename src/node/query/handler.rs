@@ -136,12 +136,12 @@ impl QueryHandler {
             Query::Servers { after, limit, reply } => drop(reply.send(crawler.view().servers(after.as_ref(), limit))),
             Query::Why { subject, reply } => {
                 let waits = self.deferred.has_room() && !is_gated(executor);
-                match crawler.view().unlocated(&subject).filter(|_| waits) {
+                match crawler.view().unlocated(&subject, &self.policy).filter(|_| waits) {
                     Some(host) => {
                         self.deferred.wait(subject, reply);
                         return Some(Action::Handle(Event::Wanted(host)));
                     }
-                    None => drop(reply.send(why(crawler, executor, &subject))),
+                    None => drop(reply.send(why(crawler, &self.policy, executor, &subject))),
                 }
             }
             Query::AddSeeds { urls, reply } => return Some(Action::AddSeeds { urls, reply }),
@@ -163,9 +163,9 @@ impl QueryHandler {
 
     /// Answers the deferred queries that can be answered by now, or have waited long enough.
     pub fn settle(&mut self, crawler: &Crawler, executor: &Executor) {
-        for (subject, reply) in self.deferred.settled(crawler, is_gated(executor)) {
+        for (subject, reply) in self.deferred.settled(crawler, &self.policy, is_gated(executor)) {
             // A caller that has stopped waiting is no error.
-            let _ = reply.send(why(crawler, executor, &subject));
+            let _ = reply.send(why(crawler, &self.policy, executor, &subject));
         }
     }
 
@@ -242,8 +242,8 @@ fn is_gated(executor: &Executor) -> bool {
 }
 
 /// The explanation; if the store does not answer, that it lacks what only the store knows.
-fn why(crawler: &Crawler, executor: &Executor, subject: &Subject) -> WhyView {
-    let mut view = crawler.view().why(subject);
+fn why(crawler: &Crawler, policy: &AddressPolicy, executor: &Executor, subject: &Subject) -> WhyView {
+    let mut view = crawler.view().why(subject, policy);
     view.store_silent_for_ms = silent_for(executor);
     if let Some(silent) = view.store_silent_for_ms {
         let silent = Span(silent);

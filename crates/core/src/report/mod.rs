@@ -5,12 +5,13 @@
 //! * `view`: members, claims, servers; how far a crawl is
 //! * `activity`: what is it doing, and why is it not doing more? Is anything left to do?
 //! * `status`: the numbers; `counters`: what was done since the start
-//! * `why`: why is this crawled by whom, and when?
+//! * `why`: why is this crawled by whom, and when? `never_contacted`: why is it by no member?
 //! * [`tally`]: the sums over our sites, and those that others tell
 
 mod activity;
 pub(crate) mod counters;
 mod machine;
+mod never_contacted;
 mod reason;
 mod status;
 pub(crate) mod tally;

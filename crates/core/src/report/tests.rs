@@ -20,6 +20,7 @@ use ed25519_dalek::SigningKey;
 use nearcrawl_hierarchy::{Builder, FurtherPrefix, Hierarchy};
 use nearcrawl_model::{
     access_point::AccessPoint,
+    address::AddressPolicy,
     claim::{Claim, ClaimReason, SignedClaim},
     fetch::{
         FetchError, FetchOrder, FetchOutcome, FetchPurpose, FetchReport, LocatedHost, PageFacts, ProbeKind, ProbeReport, ResolveError,
@@ -305,6 +306,6 @@ impl Played {
     }
 
     fn why(&self, text: &str) -> WhyView {
-        self.crawler.view().why(&text.parse::<Subject>().unwrap())
+        self.crawler.view().why(&text.parse::<Subject>().unwrap(), &AddressPolicy::default())
     }
 }

@@ -1,6 +1,9 @@
 //! Why is this crawled by whom, and when? From the host to its address, its subnet, its owner, its place in a site tree.
 
-use super::reason;
+use super::{
+    never_contacted::{never_contacted, nowhere},
+    reason,
+};
 use crate::{
     crawl::site::{Asking, Site},
     report::View,
@@ -9,6 +12,7 @@ use crate::{
 use nearcrawl_hierarchy::Path;
 use nearcrawl_model::{
     access_point::AccessPoint,
+    address::AddressPolicy,
     claim::Claim,
     record::{RunState, ServerStatus},
     subnet::Subnet,
@@ -22,8 +26,8 @@ use std::net::IpAddr;
 const MAX_NAMED: usize = 5;
 
 impl View<'_> {
-    /// Why this is crawled by whom, and when. What is not known here is left out.
-    pub fn why(&self, subject: &Subject) -> WhyView {
+    /// Why this is crawled by whom, and when. What is not known here is left out. `policy`: what this access point may contact.
+    pub fn why(&self, subject: &Subject, policy: &AddressPolicy) -> WhyView {
         let (host, url) = match subject {
             Subject::Url(url) => (Some(url.host()), Some(url)),
             Subject::Host(host) => (Some(host.clone()), None),
@@ -31,7 +35,16 @@ impl View<'_> {
         };
         let mut view = WhyView { asked: subject.to_string(), host: host.clone(), ..WhyView::default() };
         if let Subject::Subnet(subnet) = subject {
-            self.why_subnet(&mut view, *subnet);
+            self.why_subnet(&mut view, *subnet, policy);
+            return view;
+        }
+        let known = match subject {
+            Subject::Address(address) => Some(*address),
+            _ => host.as_ref().and_then(|host| self.address_of(host).ok()),
+        };
+        let refused = never_contacted(policy, subject, known);
+        if let Some(refused) = refused.as_ref().filter(|refused| refused.everywhere) {
+            (view.address, view.answer_text) = (known, refused.text.clone());
             return view;
         }
         let address = match (subject, &host) {
@@ -51,6 +64,7 @@ impl View<'_> {
         view.address = Some(address);
         self.place(&mut view, address, subnet, claim);
         let mut sentences: Vec<String> = host.iter().filter_map(|host| self.denial(host)).collect();
+        sentences.extend(refused.map(|refused| refused.text));
         let name = host.as_ref().map_or_else(|| address.to_string(), Host::to_string);
         sentences.push(self.whose(&subnet, &name));
         if view.owner_is_me {
@@ -71,14 +85,15 @@ impl View<'_> {
     }
 
     /// The host of a subject whose place is to be asked for before anything can be said of it.
-    pub fn unlocated(&self, subject: &Subject) -> Option<Host> {
+    pub fn unlocated(&self, subject: &Subject, policy: &AddressPolicy) -> Option<Host> {
         let host = match subject {
             Subject::Url(url) => url.host(),
             Subject::Host(host) => host.clone(),
             Subject::Address(_) | Subject::Subnet(_) => return None,
         };
+        let refused = never_contacted(policy, subject, None).is_some_and(|refused| refused.everywhere);
         let known = self.crawl.site(&host).is_some() || host.address().is_some() || self.context.settings.scope.denies(&host);
-        (!known && self.routing.locator().lookup(&host, self.context.now.moment) == Lookup::Unknown).then_some(host)
+        (!known && !refused && self.routing.locator().lookup(&host, self.context.now.moment) == Lookup::Unknown).then_some(host)
     }
 
     /// The address that a host is pinned to, or why none is known.
@@ -88,7 +103,7 @@ impl View<'_> {
         }
         match self.routing.locator().lookup(host, self.context.now.moment) {
             Lookup::At(located) => Ok(located.address),
-            Lookup::Nowhere(failure) => Err(format!("Nobody crawls {host}: it has no usable address ({failure}).")),
+            Lookup::Nowhere(failure) => Err(nowhere(host, failure)),
             Lookup::Later(failure, at) => {
                 let again = Span(at.since(self.context.now.moment));
                 Err(format!(
@@ -110,14 +125,28 @@ impl View<'_> {
     }
 
     /// The same for a subnet, whether it is claimed itself, as part of a larger one, or in parts.
-    fn why_subnet(&self, view: &mut WhyView, subnet: Subnet) {
+    fn why_subnet(&self, view: &mut WhyView, subnet: Subnet, policy: &AddressPolicy) {
         let claim =
             self.ownership.register().latest(&subnet).map(|held| &held.claim).or_else(|| self.ownership.register().covering(&subnet));
-        let owned = claim.map_or(subnet, |claim| claim.subnet);
-        self.place(view, subnet.first(), owned, claim);
-        let mut sentences = Vec::new();
+        let unit = self.context.unit_of(subnet.first());
+        let within_unit = unit.covers(&subnet);
+        let owned = claim.map_or(if within_unit { unit } else { subnet }, |claim| claim.subnet);
         let parts = self.parts_of(&subnet);
-        if claim.is_some() || parts.is_none() {
+        let mut sentences = Vec::new();
+        if claim.is_none()
+            && parts.is_none()
+            && let Some(refused) = never_contacted(policy, &Subject::Subnet(subnet), None)
+        {
+            view.subnet = Some(subnet);
+            view.answer_text = refused.text;
+            return;
+        }
+        self.place(view, subnet.first(), owned, claim);
+        if claim.is_none() && parts.is_none() && !within_unit {
+            sentences.push(format!(
+                "{subnet} has no owner as a whole: subnets are owned as registered, such as {unit}. Ask about an address in it."
+            ));
+        } else if claim.is_some() || parts.is_none() {
             sentences.push(self.whose(&owned, &subnet.to_string()));
         }
         sentences.extend(parts);

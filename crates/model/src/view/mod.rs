@@ -7,7 +7,7 @@ mod visit_state;
 
 pub use activity::{Activity, Span, State, counted};
 pub use delegation::{DelegationView, MeasurementView, MigrationView};
-pub use subject::{NoSubject, Subject};
+pub use subject::{Subject, SubjectError};
 pub use visit_state::VisitState;
 
 use super::{

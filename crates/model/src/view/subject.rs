@@ -1,7 +1,7 @@
 //! What can people ask about? A page, a host, an address or a subnet, as they type it.
 
 use crate::{
-    subnet::Subnet,
+    subnet::{Subnet, SubnetError},
     url::{Host, PageUrl},
 };
 use std::{fmt, net::IpAddr, str::FromStr};
@@ -21,22 +21,36 @@ pub enum Subject {
 
 /// The error for a text that is no [`Subject`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is neither a URL nor a host name nor an IP address nor a subnet")]
-pub struct NoSubject(pub String);
+pub enum SubjectError {
+    /// It looks like nothing of the kind.
+    #[error("{0:?} is neither a URL nor a host name nor an IP address nor a subnet")]
+    Unknown(String),
+    /// It looks like a subnet, and is none.
+    #[error(transparent)]
+    Subnet(#[from] SubnetError),
+}
+
+/// Whether a text is meant as a subnet: something like an address, a slash, and a number. Pages at such URLs are asked for with `http://`.
+fn like_a_subnet(text: &str) -> bool {
+    let Some((address, length)) = text.split_once('/') else { return false };
+    let dotted = !address.is_empty() && address.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let grouped = address.matches(':').count() > 1 && address.bytes().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.'));
+    (dotted || grouped) && !length.is_empty() && length.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+}
 
 impl FromStr for Subject {
-    type Err = NoSubject;
+    type Err = SubjectError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.trim();
-        let no_subject = || NoSubject(text.chars().take(120).collect());
+        let no_subject = || SubjectError::Unknown(text.chars().take(120).collect());
         if let Ok(address) = text.trim_matches(['[', ']']).parse() {
             return Ok(Subject::Address(address));
         }
-        if text.contains('/')
-            && let Ok(subnet) = text.parse()
-        {
-            return Ok(Subject::Subnet(subnet));
+        match text.parse::<Subnet>() {
+            Ok(subnet) if text.contains('/') => return Ok(Subject::Subnet(subnet)),
+            Err(why) if like_a_subnet(text) => return Err(why.into()),
+            _ => {}
         }
         if text.contains("://") {
             return PageUrl::parse(text).map(Subject::Url).map_err(|_| no_subject());
@@ -77,5 +91,10 @@ mod tests {
         for bad in ["", "a b", "ftp://museum.or.ke/", "..", "http://"] {
             assert!(read(bad).is_err(), "{bad:?}");
         }
+        for bad in ["10.0.0.0/33", "10.0.0.0/999", "10.0.0/24", "300.0.0.0/8", "10.0.0.0/255.255.0", "2001:db8::/129", "2001:::/32"] {
+            let said = read(bad).unwrap_err().to_string();
+            assert!(said.contains("is not a subnet") && said.contains(bad) && said.contains("at most 32 for IPv4"), "{bad}: {said}");
+        }
+        assert_eq!(read("http://10.0.0.1/33"), Ok(Subject::Url(PageUrl::parse("http://10.0.0.1/33").unwrap())));
     }
 }

@@ -41,7 +41,8 @@ fn a_server_that_needs_no_rest_has_one_page_read_and_one_on_its_way_and_no_more(
     let mut played = first_of_three(0);
     played.lands();
     assert_eq!(played.asked_for(), PAGES[..2]);
-    let state = |played: &Played, page: &str| played.crawler.view().why(&Subject::Url(url(page))).state_text.unwrap();
+    let state =
+        |played: &Played, page: &str| played.crawler.view().why(&Subject::Url(url(page)), &AddressPolicy::default()).state_text.unwrap();
     assert_eq!(state(&played, PAGES[0]), "was fetched and is being parsed");
     assert_eq!(state(&played, PAGES[1]), "is being fetched");
     played.lands();

@@ -53,7 +53,7 @@ fn a_name_server_that_does_not_answer_keeps_a_seed_waiting_and_why_says_so() {
     assert_eq!(played.crawler.view().activity(), Activity::FindingOwners { hosts: 1 });
     let why = played.why("a.ke").answer_text;
     assert!(why.contains("failed (the name server did not answer in time) and is repeated in 5.0 s"), "{why}");
-    assert_eq!(played.crawler.view().unlocated(&"a.ke".parse().unwrap()), None, "asking does not hurry it");
+    assert_eq!(played.crawler.view().unlocated(&"a.ke".parse().unwrap(), &AddressPolicy::default()), None, "asking does not hurry it");
     played.lookups.clear();
     played.pass(4_800);
     assert!(played.lookups.is_empty());

@@ -152,3 +152,43 @@ fn why_says_what_keeps_a_server_of_ours_from_being_asked() {
     played.handle(Event::Drain);
     assert!(played.why("a.ke").answer_text.ends_with("Nothing is fetched at the moment: stopping: finishing what is under way."));
 }
+
+#[test]
+fn what_is_never_contacted_is_said_with_the_reason_and_without_an_owner_to_come() {
+    let mut played = Played::alone();
+    for (asked, says) in [
+        ("10.0.0.1", "this is a private address"),
+        ("http://10.0.0.1/", "this is a private address"),
+        ("localhost", "this is a loopback address"),
+        ("http://www.localhost/a", "this is a loopback address"),
+        ("169.254.169.254", "this is a link-local address"),
+        ("[::1]", "this is a loopback address"),
+        ("10.0.0.0/8", "10.0.0.0/8: this is a private address"),
+    ] {
+        let subject: Subject = asked.parse().unwrap();
+        assert_eq!(played.crawler.view().unlocated(&subject, &AddressPolicy::default()), None, "{asked}: nothing is looked up");
+        let said = played.why(asked).answer_text;
+        assert!(said.contains(says) && said.contains("crawl.allow_ranges"), "{asked}: {said}");
+        assert!(!said.contains("owner"), "{asked}: {said}");
+    }
+    let opened = AddressPolicy { allowed: vec!["10.0.0.0/8".parse().unwrap()], ..AddressPolicy::default() };
+    let said = played.crawler.view().why(&"10.0.0.1".parse().unwrap(), &opened).answer_text;
+    assert!(!said.contains("crawl.allow_ranges"), "{said}");
+
+    played.seed("http://a.ke/");
+    let said = played.why("http://a.ke:9999/").answer_text;
+    assert!(said.contains("to port 9999 of a.ke") && said.contains("crawl.ports") && said.contains("9.0.1.0/24"), "{said}");
+    played.handle(Event::Resolved { host: host("inside.ke"), answer: Err(ResolveError::ForbiddenAddress) });
+    let denied = AddressPolicy { denied: vec!["9.0.1.0/24".parse().unwrap()], ..AddressPolicy::default() };
+    let said = played.crawler.view().why(&"a.ke".parse().unwrap(), &denied).answer_text;
+    assert!(said.contains("crawl.deny_ranges") && said.contains("9.0.1.0/24"), "{said}");
+}
+
+#[test]
+fn a_subnet_is_answered_by_the_registered_one_around_it_or_sent_to_those_within() {
+    let played = Played::alone();
+    let said = played.why("9.0.3.128/25").answer_text;
+    assert!(said.starts_with("Nobody owns its subnet 9.0.3.0/24 yet"), "{said}");
+    let said = played.why("9.0.0.0/16").answer_text;
+    assert!(said.starts_with("9.0.0.0/16 has no owner as a whole"), "{said}");
+}

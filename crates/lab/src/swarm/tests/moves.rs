@@ -186,7 +186,7 @@ fn a_member_that_is_too_busy_gives_work_to_those_that_are_not_and_all_is_done_so
         assert_one_owner_each(&world);
         let given_away = |why: &str| {
             let given = |subnet: &&Subnet| {
-                let history = world.crawler(0).unwrap().view().why(&Subject::Subnet(**subnet)).history;
+                let history = world.crawler(0).unwrap().view().why(&Subject::Subnet(**subnet), &Default::default()).history;
                 history.iter().any(|holding| holding.released_text.as_ref().is_some_and(|said| said.contains(why)))
             };
             subnets(&world).iter().filter(given).count()
