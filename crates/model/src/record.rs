@@ -42,10 +42,13 @@ pub enum ServerStatus {
     NoPages,
     /// Answered 401, 403, 429, 451 or a guard's challenge only: refused at the edge, which is not down.
     Refused,
-    /// robots.txt keeps us out.
+    /// robots.txt forbids every page that is known, or demands a longer pause than is waited.
     Robots,
     /// Could not be connected to.
     Down,
+    /// The server answers, but robots.txt could not be had (429, 5xx, or it moved to where this access point may not ask), which counts as
+    /// a refusal of everything.
+    RobotsUnavailable,
 }
 
 /// One site's record of one run.
@@ -130,6 +133,9 @@ pub struct ServerRecord {
     pub crawl_delay_ms: Option<Millis>,
     /// URLs (among `refused_by_robots`) set aside because that Crawl-delay is longer than is waited.
     pub refused_by_crawl_delay: u64,
+    /// URLs (among `refused_by_robots`) set aside because robots.txt could not be had: it was answered with 429 or 5xx, or not at all.
+    #[serde(default)]
+    pub refused_by_robots_unavailable: u64,
     /// What changed since the run before, if there was one to compare with.
     #[serde(default)]
     pub changes: Option<Changes>,
@@ -165,7 +171,10 @@ impl ServerRecord {
                 rest.push(format!("{count} {what}"));
             }
         };
-        more(self.refused_by_robots, "refused by robots.txt");
+        let forbidden = self.refused_by_robots.saturating_sub(self.refused_by_robots_unavailable + self.refused_by_crawl_delay);
+        more(forbidden, "refused by robots.txt");
+        more(self.refused_by_robots_unavailable, "not requested because robots.txt could not be had");
+        more(self.refused_by_crawl_delay, "not requested because robots.txt demands too long a pause");
         more(self.unanswered, "failed");
         more(self.cut_by_depth, "cut by the depth limit");
         more(self.cut_by_script, "cut by the limit of one URL per script");

@@ -229,6 +229,7 @@ pub fn server(i: u8) -> ServerRecord {
         no_follow: 0,
         crawl_delay_ms: None,
         refused_by_crawl_delay: 0,
+        refused_by_robots_unavailable: 0,
         changes: None,
         levels: Vec::new(),
         by_failure: BTreeMap::new(),

@@ -17,7 +17,7 @@ pub(crate) mod machine;
 pub(crate) mod new_host_quota;
 pub(crate) mod others;
 pub mod politeness;
-mod revisits;
+pub(crate) mod revisits;
 mod robots;
 pub mod scheduler;
 pub mod scope;

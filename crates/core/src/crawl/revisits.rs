@@ -23,7 +23,7 @@ use nearcrawl_model::{
 use std::{collections::BTreeMap, net::IpAddr};
 
 /// A tree whose page budget is spent goes on after this long: a day.
-const SLOT: Millis = 86_400_000;
+pub(crate) const SLOT: Millis = 86_400_000;
 
 /// What the run before knew is kept for so long after the last visit, though nothing waits: other hosts of the tree may still lead
 /// here.

@@ -65,6 +65,7 @@ fn status_word(record: &ServerRecord) -> String {
         ServerStatus::NoPages => "no-pages",
         ServerStatus::Refused => "refused",
         ServerStatus::Robots => "robots",
+        ServerStatus::RobotsUnavailable => "robots-unavailable",
         ServerStatus::Down => match record.main_failure() {
             Some(failure) => return format!("down: {}", failure.word()),
             None => "down",

@@ -5,7 +5,10 @@ use super::{
     reason,
 };
 use crate::{
-    crawl::site::{Asking, Site},
+    crawl::{
+        revisits::SLOT,
+        site::{Asking, Site},
+    },
     report::View,
     routing::locator::Lookup,
 };
@@ -14,6 +17,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     address::AddressPolicy,
     claim::Claim,
+    journal::SkipReason,
     record::{RunState, ServerStatus},
     subnet::Subnet,
     time::{Millis, WallTime},
@@ -272,6 +276,7 @@ impl View<'_> {
         let subject = if url.is_some() { "The URL" } else { "Its run" };
         let next = match view.next_visit_in_ms {
             _ if site.asking.is_some() => "a request is under way".to_owned(),
+            Some(millis) if site.record.state == RunState::PausedByBudget => format!("the run goes on in {}", Span(millis)),
             Some(0) => "the next request may be sent now".to_owned(),
             Some(millis) if site.finished() => format!("the next run begins in {}", Span(millis)),
             Some(millis) => format!("pausing between requests, next in {}", Span(millis)),
@@ -317,6 +322,7 @@ impl View<'_> {
                 let ahead = site.frontier.near().position(|other| other.fingerprint == waiting.fingerprint).unwrap_or(0) as u64;
                 (VisitState::Waiting, format!("waits, with {} before it", counted(ahead, "URL")), Some(waiting.level))
             }
+            None if let Some((state, words)) = refused_by_robots(site, url) => (state, words.to_owned(), None),
             None if site.left_out(self.context.secret.of(url.as_str())) => {
                 (VisitState::CutByYield, "was left out by the yield rule: too few new external hosts expected".to_owned(), None)
             }
@@ -341,6 +347,9 @@ impl View<'_> {
             let home = if site.is_home() { site } else { self.crawl.site(&site.tree).filter(|home| home.is_home())? };
             let due = home.opened.0.saturating_add(self.context.settings.revisit);
             return Some(due.saturating_sub(self.context.now.wall.0));
+        }
+        if site.record.state == RunState::PausedByBudget && !site.is_busy() {
+            return Some(site.resumes_in(self.context.now.wall, SLOT));
         }
         (site.is_busy() || site.wants(&self.context.settings.rules)).then(|| self.rest_of(site.address).unwrap_or(0))
     }
@@ -368,6 +377,19 @@ impl View<'_> {
     }
 }
 
+/// What keeps a URL from being asked for, if its robots.txt does.
+fn refused_by_robots(site: &Site, url: &PageUrl) -> Option<(VisitState, &'static str)> {
+    Some(match site.robots_refusal(url)? {
+        SkipReason::RobotsUnavailable => {
+            (VisitState::RobotsUnavailable, "is not requested: robots.txt could not be had, which counts as a refusal of everything")
+        }
+        SkipReason::CrawlDelay => {
+            (VisitState::RefusedByCrawlDelay, "is not requested: robots.txt demands a longer pause between requests than is waited")
+        }
+        _ => (VisitState::RefusedByRobots, "is not requested: robots.txt forbids it"),
+    })
+}
+
 /// How a run stands, in words.
 fn run_words(site: &Site) -> String {
     let pages = counted(site.record.pages, "page");
@@ -375,6 +397,8 @@ fn run_words(site: &Site) -> String {
     let trouble = match (site.record.status, site.record.main_failure()) {
         (ServerStatus::Down, Some(failure)) => format!(", because {failure}"),
         (ServerStatus::Refused, _) => ", because it refuses crawlers".to_owned(),
+        (ServerStatus::Robots, _) => ", because its robots.txt keeps this crawler out".to_owned(),
+        (ServerStatus::RobotsUnavailable, _) => ", because its robots.txt could not be had, which counts as a refusal".to_owned(),
         _ => String::new(),
     };
     match site.record.state {

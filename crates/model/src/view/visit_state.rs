@@ -26,6 +26,12 @@ pub enum VisitState {
     CutByYield,
     /// The URL waits, or some of the host's: the page budget of the run is spent.
     PausedByBudget,
+    /// robots.txt forbids the URL.
+    RefusedByRobots,
+    /// robots.txt demands a longer pause between requests than is waited, so nothing is requested.
+    RefusedByCrawlDelay,
+    /// robots.txt could not be had, which counts as a refusal of everything.
+    RobotsUnavailable,
 }
 
 impl From<RunState> for VisitState {

@@ -322,6 +322,7 @@ impl Site {
     fn skipped(&mut self, page: Fingerprint, reason: SkipReason) {
         self.frontier.remove(page);
         self.record.refused_by_crawl_delay += u64::from(reason == SkipReason::CrawlDelay);
+        self.record.refused_by_robots_unavailable += u64::from(reason == SkipReason::RobotsUnavailable);
         match reason {
             SkipReason::Robots | SkipReason::RobotsUnavailable | SkipReason::CrawlDelay => self.record.refused_by_robots += 1,
             SkipReason::Script => self.record.cut_by_script += 1,
@@ -433,8 +434,10 @@ impl Site {
             ServerStatus::Waiting
         } else if self.robots.values().all(RobotsStanding::unreachable) {
             ServerStatus::Down
-        } else if self.record.refused_by_robots > 0 {
+        } else if self.record.refused_by_robots > self.record.refused_by_robots_unavailable {
             ServerStatus::Robots
+        } else if self.record.refused_by_robots > 0 {
+            ServerStatus::RobotsUnavailable
         } else if self.record.failed > 0 {
             ServerStatus::Down
         } else {
@@ -449,7 +452,12 @@ impl Site {
 
     /// Whether it is paused by its page budget, and since a slot's length.
     pub(crate) fn may_resume(&self, now: WallTime, slot: Millis) -> bool {
-        self.record.state == RunState::PausedByBudget && now.0.saturating_sub(self.slot.0) >= slot
+        self.record.state == RunState::PausedByBudget && self.resumes_in(now, slot) == 0
+    }
+
+    /// In how long a run that its page budget paused goes on.
+    pub(crate) fn resumes_in(&self, now: WallTime, slot: Millis) -> Millis {
+        slot.saturating_sub(now.0.saturating_sub(self.slot.0))
     }
 
     /// Whether this run is over: nothing waits, nothing is under way.
@@ -509,6 +517,7 @@ fn new_record(key: &JournalKey, address: IpAddr, tree: &Host) -> ServerRecord {
         no_follow: 0,
         crawl_delay_ms: None,
         refused_by_crawl_delay: 0,
+        refused_by_robots_unavailable: 0,
         changes: None,
         levels: Vec::new(),
         by_failure: BTreeMap::new(),

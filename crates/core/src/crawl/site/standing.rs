@@ -136,6 +136,11 @@ impl RobotsStanding {
         (!matches!(self.known, Known::Nothing)).then_some(self.since)
     }
 
+    /// Why this page is not asked for in this run, once that is known.
+    pub(super) fn refusal(&self, url: &PageUrl) -> Option<SkipReason> {
+        self.forbids(url).filter(|_| !matches!(self.known, Known::Nothing))
+    }
+
     /// What it says of a URL, in words.
     pub(super) fn words(&self, url: &PageUrl) -> String {
         match (&self.known, self.forbids(url)) {
@@ -179,6 +184,11 @@ impl Site {
     /// The longest crawl-delay of its origins.
     pub(crate) fn slowest_crawl_delay(&self) -> Option<Millis> {
         self.robots.values().filter_map(RobotsStanding::crawl_delay).max()
+    }
+
+    /// Why robots.txt keeps a URL from being asked for, if it does.
+    pub(crate) fn robots_refusal(&self, url: &PageUrl) -> Option<SkipReason> {
+        self.robots.get(&url.origin()).and_then(|standing| standing.refusal(url))
     }
 
     /// What robots.txt says of a URL, in words.

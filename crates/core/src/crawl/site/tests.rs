@@ -178,7 +178,7 @@ fn robots_missing_allows_and_robots_not_to_be_had_forbids() {
         assert_eq!((asked, site.record.refused_by_robots), (vec!["-/ RobotsUnavailable".to_owned()], 1), "{answer:?}");
     }
     let (site, _) = play(&[admitted(), robots_answer(Err(FetchError::BadRedirect), 2)], &rules());
-    assert_eq!(site.record.status, ServerStatus::Robots, "it answered, so it is not down");
+    assert_eq!(site.record.status, ServerStatus::RobotsUnavailable, "it answered, so it is not down");
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! Does the crawler follow robots.txt where it may, back off when it is told to, and say why it stays out?
 
 use super::*;
-use nearcrawl_model::record::{RunState, ServerStatus};
+use nearcrawl_model::{
+    record::{RunState, ServerStatus},
+    view::VisitState,
+};
 
 impl Played {
     /// The web answers one request with this.
@@ -95,7 +98,7 @@ fn a_robots_txt_that_leads_where_we_may_not_ask_keeps_us_out() {
         assert_eq!(played.asks(5_000), None, "{to}");
         let record = &played.crawler.view().servers(None, 1).servers[0];
         assert_eq!((record.refused_by_robots, record.pages, record.state), (1, 0, RunState::Complete), "{to}");
-        assert_eq!(record.status, ServerStatus::Robots, "{to}");
+        assert_eq!(record.status, ServerStatus::RobotsUnavailable, "{to}");
         assert!(played.why("http://a.ke/").robots_text.unwrap().starts_with("could not be fetched, so nothing is requested"), "{to}");
         // What another member may crawl is named to it, as a link would be.
         assert_eq!(played.crawler.view().has_work(), to.contains("c.ke"), "{to}: {}", played.sentence());
@@ -181,5 +184,41 @@ fn a_server_that_is_down_says_why_and_one_that_refuses_is_not_down() {
         assert_eq!(played.crawler.view().counters().failures, [(failure, 1)].into());
         let said = played.why("a.ke").answer_text;
         assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
+fn what_robots_txt_forbids_is_told_from_what_is_not_requested_because_it_could_not_be_had() {
+    let rules = |text: &'static str| vec![rules_of(text)];
+    let failing = || (0..3).map(|_| FetchOutcome::Robots { status: 503, body: Vec::new().into() }).collect::<Vec<_>>();
+    let cases = [
+        (rules("User-agent: *\nDisallow: /"), VisitState::RefusedByRobots, ServerStatus::Robots, "robots.txt forbids it", [1, 0, 0]),
+        (failing(), VisitState::RobotsUnavailable, ServerStatus::RobotsUnavailable, "robots.txt could not be had", [1, 1, 0]),
+        (
+            rules("User-agent: *\nCrawl-delay: 900"),
+            VisitState::RefusedByCrawlDelay,
+            ServerStatus::Robots,
+            "demands a longer pause between requests than is waited",
+            [1, 0, 1],
+        ),
+    ];
+    for (answers, state, status, words, counts) in cases {
+        let mut played = Played::alone();
+        played.seed("http://a.ke/");
+        for answer in answers {
+            played.asks(300_000).expect("robots.txt is asked for");
+            played.answers(answer, None);
+        }
+        assert_eq!(played.asks(300_000), None, "{state:?}: nothing else is asked for");
+        let record = &played.crawler.view().servers(None, 1).servers[0];
+        assert_eq!((record.status, record.state), (status, RunState::Complete));
+        assert_eq!([record.refused_by_robots, record.refused_by_robots_unavailable, record.refused_by_crawl_delay], counts, "{state:?}");
+        let (page, server) = (played.why("http://a.ke/"), played.why("a.ke").answer_text);
+        assert_eq!(page.state, Some(state));
+        assert!(page.answer_text.contains(words), "{}", page.answer_text);
+        let forbidden = server.contains("1 refused by robots.txt");
+        assert_eq!(forbidden, state == VisitState::RefusedByRobots, "{server}");
+        assert_eq!(server.contains("because its robots.txt keeps this crawler out"), status == ServerStatus::Robots, "{server}");
+        assert!(server.contains("robots.txt"), "{server}");
     }
 }

@@ -70,6 +70,13 @@ fn a_spent_budget_is_said_and_ends_the_work() {
     played.seed("http://a.ke/");
     played.finish(&["http://a.ke/1", "http://a.ke/2"]);
     assert_eq!(played.sentence(), "no work: the page budget of 1 server is used up");
+    let view = played.why("a.ke");
+    assert!(
+        view.answer_text.contains("has used up its page budget") && view.answer_text.contains("the run goes on in 23 h"),
+        "{}",
+        view.answer_text
+    );
+    assert!(view.next_visit_in_ms.is_some_and(|millis| millis > 82_800_000), "{:?}", view.next_visit_in_ms);
 }
 
 #[test]
