@@ -43,7 +43,7 @@ impl ApiClient {
         let base = args.api.clone().unwrap_or_else(configured);
         let wrong =
             |why: &str| CommandError::new(Exit::Usage, format!("--api {base}: {why}")).hint("write it like --api http://127.0.0.1:4880");
-        let url = Url::parse(&base).map_err(|why| wrong(&why.to_string()))?;
+        let url = Url::parse(&base).map_err(|_| wrong("this is no URL"))?;
         if url.scheme() != "http" {
             return Err(wrong("the API is plain HTTP on this machine"));
         }

@@ -208,7 +208,7 @@ fn why_text(view: &WhyView, style: Style) -> String {
     say("subject", Some(view.asked.clone()));
     say("host", view.host.as_ref().map(ToString::to_string));
     say("address", view.address.map(|address| address.to_string()));
-    say("located in", (!view.path.is_empty()).then(|| view.path.join(" › ")));
+    say("located in", (!view.path_text.is_empty()).then(|| view.path_text.join(" › ")));
     if let Some(owned) = &view.ownership {
         let alive = view.owner_liveness.map_or(String::new(), |liveness| format!(", {liveness}"));
         let me = if view.owner_is_me { " (me)" } else { "" };

@@ -8,6 +8,7 @@ use super::{
     seed,
     table::{Style, Table, bytes, paragraph},
 };
+use crate::io::json::wrong;
 use clap::Args;
 use nearcrawl_core::planning::{self, Basis, Targets};
 use nearcrawl_model::{
@@ -120,8 +121,11 @@ fn read_records(path: &std::path::Path) -> Result<Vec<ServerRecord>, CommandErro
     lines
         .map(|(number, line)| {
             serde_json::from_str(line).map_err(|why| {
-                CommandError::new(Exit::Data, format!("{}, line {}: no record: {why}", path.display(), number + 1))
-                    .hint("write records with `nearcrawl crawl … --out FILE.jsonl`")
+                CommandError::new(
+                    Exit::Data,
+                    format!("{}: line {} is no record of a server: it {}", path.display(), number + 1, wrong(&why)),
+                )
+                .hint("write records with `nearcrawl crawl … --out FILE.jsonl`")
             })
         })
         .collect()

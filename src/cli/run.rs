@@ -126,7 +126,7 @@ pub const CHECK_EXAMPLES: &str = "Examples:\n  \
 struct CheckView {
     config: Option<PathBuf>,
     ready_to_run: bool,
-    warnings: Vec<String>,
+    warnings_text: Vec<String>,
 }
 
 /// Whether `run` would start: all that can be known of it while nothing is started. `run` asks it before it begins its log, so that both
@@ -141,12 +141,12 @@ pub fn check(args: &CheckArgs) -> Result<String, CommandError> {
     let config = args.config.load()?;
     let what = args.config.path().map_or("the built-in values".to_owned(), |path| path.display().to_string());
     startable(&config)?;
-    let view = CheckView { config: args.config.path().map(Path::to_owned), ready_to_run: true, warnings: config.warnings() };
+    let view = CheckView { config: args.config.path().map(Path::to_owned), ready_to_run: true, warnings_text: config.warnings() };
     if args.json {
         return json(&view);
     }
     let mut text = format!("{what}: no mistakes\n");
-    for warning in &view.warnings {
+    for warning in &view.warnings_text {
         text += &format!("warning: {warning}\n");
     }
     Ok(text)

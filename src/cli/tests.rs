@@ -168,7 +168,8 @@ async fn a_subnet_is_moved_to_a_member_named_by_the_end_of_its_peer_id() {
 async fn json_is_what_the_api_says() {
     let node = FakeNode::start("127.0.0.1:0").await;
     let api = format!("--json --api {}", node.url("/"));
-    for (line, key) in [("status", "/state_text"), ("members", "/0/access_point"), ("results", "/summary/total"), ("why a.test", "/path/0")]
+    for (line, key) in
+        [("status", "/state_text"), ("members", "/0/access_point"), ("results", "/summary/total"), ("why a.test", "/path_text/0")]
     {
         let text = type_in(&format!("{line} {api}")).await.unwrap();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -3,6 +3,7 @@
 pub mod client;
 pub mod fetcher;
 pub mod image;
+pub mod json;
 pub mod memory;
 pub mod prober;
 pub mod registry;

@@ -43,7 +43,7 @@ pub enum NoResults {
 pub async fn results_of_member(address: &str, patience: Duration) -> Result<SwarmResults, NoResults> {
     let address = address.trim();
     let bad = |reason: String| NoResults::BadAddress { address: address.chars().take(200).collect(), reason };
-    let parsed: libp2p::Multiaddr = address.parse().map_err(|why: libp2p::multiaddr::Error| bad(why.to_string()))?;
+    let parsed: libp2p::Multiaddr = address.parse().map_err(|_| bad("it is no multiaddr".to_owned()))?;
     if parsed.is_empty() {
         return Err(bad("it is empty".to_owned()));
     }
@@ -66,17 +66,9 @@ fn words(failure: &AskError) -> String {
         AskError::Dropped => "dropped the question without an answer".to_owned(),
         AskError::TooManyOpen | AskError::Stopping => "was not asked".to_owned(),
         AskError::Broken(why) => format!("sent a broken message: {why}"),
-        AskError::Unreachable(why) => format!("cannot be reached: {}", innermost(why)),
+        AskError::Unreachable(why) => format!("cannot be reached: {why}"),
         AskError::NotLetIn(_) | AskError::NotSpoken => failure.to_string(),
     }
-}
-
-/// Every layer of libp2p puts its own words around the error of the one below, over several lines: people need the last one.
-fn innermost(why: &str) -> &str {
-    let nested = why.starts_with("Failed to negotiate");
-    let last = why.lines().last().unwrap_or(why);
-    let inner = if nested { last.rsplit(": ").next().unwrap_or(last) } else { last };
-    if nested { inner.trim_end_matches(']').strip_suffix(')').unwrap_or(inner) } else { inner }
 }
 
 #[cfg(test)]

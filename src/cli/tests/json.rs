@@ -48,9 +48,24 @@ const WORDS: [&str; 8] = ["gate", "kind", "liveness", "policy", "reason", "rule"
 const FORBIDDEN: [&str; 13] =
     ["peer", "peer_id", "peers", "most", "least", "whole", "_us", "_permille", "_percent", "_share", "_kb", "_kib", "_sentence"];
 
+/// Names of what is data, in the words of others or of the person who asks, and of answers to requests that were not granted.
+const FREE: [&str; 3] = ["error", "hint", "organisation"];
+
+/// The text, or the texts of a list.
+fn texts(value: &Value) -> impl Iterator<Item = &str> {
+    let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    std::iter::once(value).chain(list).filter_map(Value::as_str)
+}
+
+/// Whether a text is a sentence, or more than a word or a name.
+fn is_sentence(text: &str) -> bool {
+    text.split(' ').filter(|word| word.chars().any(char::is_alphabetic)).count() > 2
+}
+
 /// What is wrong with a value under this name.
 fn wrong(name: &str, value: &Value) -> Option<&'static str> {
-    let is_text_or_nothing = value.is_string() || value.is_null();
+    let is_text_or_nothing =
+        value.is_string() || value.is_null() || value.as_array().is_some_and(|lines| lines.iter().all(Value::is_string));
     let is_number_or_nothing = value.as_f64().is_some_and(|number| number >= 0.0) || value.is_null();
     let is_of_numbers = value.as_object().is_some_and(|members| members.values().all(|one| one.is_number() || one.is_null()));
     let text = value.as_str();
@@ -66,6 +81,9 @@ fn wrong(name: &str, value: &Value) -> Option<&'static str> {
         _ if name.ends_with("_at") && !value.is_null() && !text.is_some_and(is_moment) => Some("is no moment in UTC"),
         _ if !name.ends_with("_at") && text.is_some_and(is_moment) => Some("is a moment, which its name does not say"),
         _ if name.ends_with("_text") && !is_text_or_nothing => Some("is no text"),
+        _ if !name.ends_with("_text") && !FREE.contains(&name) && texts(value).any(is_sentence) => {
+            Some("is a sentence, which its name does not say")
+        }
         _ if ACCESS_POINTS.contains(&name) && text.is_some_and(|id| id.len() != 52 || !id.starts_with("12D3KooW")) => Some("is no full id"),
         _ if WORDS.contains(&name) && text.is_some_and(|word| word.contains(' ') || word.is_empty()) => Some("is not one word"),
         _ => None,
@@ -119,8 +137,13 @@ async fn of_commands(directory: &Path) -> Vec<(String, Value)> {
     };
     let record = serde_json::to_string(&fake::server(1)).unwrap();
     let records = write("records.jsonl", record);
-    let config =
-        write("node.toml", format!("state_dir = {:?}\ncontact = \"crawl@museum.ke\"\n", directory.join("state").display().to_string()));
+    let config = write(
+        "node.toml",
+        format!(
+            "state_dir = {:?}\ncontact = \"crawl@museum.ke\"\n[crawl]\nmin_delay = \"1s\"\n",
+            directory.join("state").display().to_string()
+        ),
+    );
     let page = write("page.html", "<!doctype html><html><body><img src=a.png></body></html>".to_owned());
     let lines = [
         format!("plan --coverage 0.9 --records {records} --config {config} --json"),
@@ -196,6 +219,8 @@ fn the_rules_find_what_breaks_them() {
         (json!({"visited_at": "2026-11-22T20:17:14.000Z"}), false),
         (json!({"state": "is complete: 7 pages fetched"}), true),
         (json!([{"state": "complete"}]), false),
+        (json!({"path": ["block 9.0.1.0/24, its own subnet"]}), true),
+        (json!({"path_text": ["block 9.0.1.0/24, its own subnet"], "error": "it is not there"}), false),
         (json!({"busy_permille": 250}), true),
         (json!({"wire_bytes": "3 KiB"}), true),
         (json!({"by_status": {"200": 1}}), false),

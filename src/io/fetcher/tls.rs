@@ -39,11 +39,11 @@ impl WebTls {
         let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         for path in files {
             let bad = |why: String| FetcherConfigError::Authority { path: path.clone(), why };
-            let certificates = CertificateDer::pem_file_iter(path).map_err(|error| bad(error.to_string()))?;
+            let text = std::fs::read(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
             let known = roots.len();
-            for certificate in certificates {
-                let certificate = certificate.map_err(|error| bad(error.to_string()))?;
-                roots.add(certificate).map_err(|error| bad(error.to_string()))?;
+            for certificate in CertificateDer::pem_slice_iter(&text) {
+                let certificate = certificate.map_err(|error| bad(format!("a certificate in it is damaged: {error}")))?;
+                roots.add(certificate).map_err(|error| bad(format!("a certificate in it cannot be an authority's: {error}")))?;
             }
             if roots.len() == known {
                 return Err(bad("it holds no certificate".to_owned()));

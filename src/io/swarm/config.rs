@@ -71,7 +71,7 @@ fn listen_advice(reason: &str) -> &'static str {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// An address in the configuration is no multiaddr.
-    #[error("{address:?} is not a multiaddr ({reason}); write for example /ip4/0.0.0.0/tcp/4001")]
+    #[error("{address:?} cannot be used ({reason}); write it like /ip4/0.0.0.0/tcp/4817")]
     BadAddress {
         /// The address as it was configured.
         address: String,

@@ -15,6 +15,7 @@ mod peers;
 mod protocol;
 mod public;
 mod rate;
+mod reason;
 mod run;
 mod serve;
 mod source;

@@ -4,6 +4,7 @@ use super::{
     behaviour::{PublicBehaviour, public_behaviour},
     codec::Arrived,
     messages::AskError,
+    reason::dial_reason,
     serve::failure_of,
     transport,
 };
@@ -43,9 +44,8 @@ pub async fn ask_public_with(
 
 async fn ask(reader: &ReaderConfig, address: &str, request: PublicRequest, timeout: Duration) -> Result<PublicResponse, AskError> {
     let unreachable = |reason: String| AskError::Unreachable(reason);
-    let target: Multiaddr = address
-        .parse()
-        .map_err(|error| unreachable(format!("{address:?} is not a multiaddr ({error}); write for example /ip4/192.0.2.1/tcp/4001")))?;
+    let target: Multiaddr =
+        address.parse().map_err(|_| unreachable(format!("{address:?} is not a multiaddr; write it like /ip4/192.0.2.1/tcp/4817")))?;
     let keypair = Keypair::generate_ed25519();
     let transport =
         transport::build(&keypair, reader.source_address, reader.pre_shared_key).map_err(|error| unreachable(error.to_string()))?;
@@ -53,7 +53,7 @@ async fn ask(reader: &ReaderConfig, address: &str, request: PublicRequest, timeo
         public_behaviour(request_response::Config::default().with_request_timeout(timeout), ProtocolSupport::Outbound);
     let config = swarm::Config::with_tokio_executor().with_idle_connection_timeout(timeout);
     let mut libp2p = swarm::Swarm::new(transport, behaviour, keypair.public().to_peer_id(), config);
-    libp2p.dial(DialOpts::from(target)).map_err(|error| unreachable(error.to_string()))?;
+    libp2p.dial(DialOpts::from(target)).map_err(|error| unreachable(dial_reason(&error)))?;
     let mut question = Some(request);
     loop {
         match libp2p.select_next_some().await {
@@ -62,7 +62,7 @@ async fn ask(reader: &ReaderConfig, address: &str, request: PublicRequest, timeo
                     libp2p.behaviour_mut().send_request(&peer_id, Arrived::Whole(request));
                 }
             }
-            SwarmEvent::OutgoingConnectionError { error, .. } => return Err(unreachable(error.to_string())),
+            SwarmEvent::OutgoingConnectionError { error, .. } => return Err(unreachable(dial_reason(&error))),
             SwarmEvent::Behaviour(request_response::Event::Message { message: Message::Response { response, .. }, .. }) => {
                 return Ok(response);
             }

@@ -11,6 +11,7 @@ use super::{
     messages::{AskError, SwarmCommand, SwarmCounters, SwarmEvent, SwarmHandle, count},
     peers::{MAX_OPEN, Peer, Stage, Waiting},
     rate::TokenBucket,
+    reason::{self, dial_reason},
     transport,
 };
 use crate::io::tasks::{self, TaskKind};
@@ -78,7 +79,9 @@ impl Swarm {
             .with_substream_upgrade_protocol_override(Version::V1Lazy);
         let mut libp2p = swarm::Swarm::new(transport, behaviour, keypair.public().to_peer_id(), limits);
         for text in &config.listen {
-            libp2p.listen_on(parse(text)?).map_err(|error| StartError::Listen { address: text.clone(), reason: innermost(&error) })?;
+            libp2p
+                .listen_on(parse(text)?)
+                .map_err(|error| StartError::Listen { address: text.clone(), reason: reason::innermost(&error) })?;
         }
         let (commands, command_receiver) = mpsc::channel(MAX_COMMANDS);
         let (event_sender, events) = mpsc::channel(MAX_EVENTS);
@@ -121,7 +124,7 @@ fn ip_of(address: &Multiaddr) -> Option<IpAddr> {
 }
 
 fn parse(text: &str) -> Result<Multiaddr, StartError> {
-    text.parse().map_err(|error: libp2p::multiaddr::Error| StartError::BadAddress { address: text.to_owned(), reason: error.to_string() })
+    text.parse().map_err(|_| StartError::BadAddress { address: text.to_owned(), reason: "it is no multiaddr".to_owned() })
 }
 
 /// A request of a member that waits for our answer.
@@ -218,8 +221,8 @@ impl Runner {
         let failed = |address: String, reason: String| SwarmEvent::DialFailed { address, reason };
         let parsed = match address.parse::<Multiaddr>() {
             Ok(parsed) => parsed,
-            Err(error) => {
-                let reason = format!("not a multiaddr ({error}); write for example /ip4/192.0.2.1/tcp/4001");
+            Err(_) => {
+                let reason = "this is not a multiaddr; write it like /ip4/192.0.2.1/tcp/4817".to_owned();
                 self.outbox.push_back(failed(address, reason));
                 return;
             }
@@ -237,7 +240,7 @@ impl Runner {
             }
             // Connected, or on the way: what the caller wants.
             Err(swarm::DialError::DialPeerConditionFalse(_)) => {}
-            Err(error) => self.outbox.push_back(failed(address, error.to_string())),
+            Err(error) => self.outbox.push_back(failed(address, dial_reason(&error))),
         }
     }
 
@@ -282,7 +285,7 @@ impl Runner {
                     match dialled {
                         Ok(()) | Err(swarm::DialError::DialPeerConditionFalse(_)) => {}
                         Err(swarm::DialError::NoAddresses) => self.give_up(peer, &AskError::Unreachable("no address is known".to_owned())),
-                        Err(error) => self.give_up(peer, &AskError::Unreachable(error.to_string())),
+                        Err(error) => self.give_up(peer, &AskError::Unreachable(dial_reason(&error))),
                     }
                 }
             }
@@ -324,12 +327,12 @@ impl Runner {
             swarm::SwarmEvent::ConnectionClosed { peer_id, num_established: 0, .. } => self.disconnected(peer_id),
             swarm::SwarmEvent::OutgoingConnectionError { peer_id, connection_id, error } => {
                 if let Some(address) = self.dials.remove(&connection_id) {
-                    self.outbox.push_back(SwarmEvent::DialFailed { address, reason: error.to_string() });
+                    self.outbox.push_back(SwarmEvent::DialFailed { address, reason: dial_reason(&error) });
                 }
                 if let Some(peer) = peer_id
                     && self.peers.get(&peer).is_some_and(|state| !state.connected)
                 {
-                    self.give_up(peer, &AskError::Unreachable(error.to_string()));
+                    self.give_up(peer, &AskError::Unreachable(dial_reason(&error)));
                 }
             }
             swarm::SwarmEvent::NewListenAddr { address, .. } => {
@@ -443,16 +446,4 @@ impl Runner {
             addresses,
         }
     }
-}
-
-/// The text of the innermost error that has one: libp2p's own wrappers print nothing.
-fn innermost(error: &dyn std::error::Error) -> String {
-    let mut said = error.to_string();
-    let mut inner = error.source();
-    while let Some(error) = inner {
-        let text = error.to_string();
-        said = if text.is_empty() { said } else { text };
-        inner = error.source();
-    }
-    said
 }

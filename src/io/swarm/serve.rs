@@ -4,6 +4,7 @@ use super::{
     codec::Arrived,
     messages::{AskError, SwarmEvent, count},
     peers::{MAX_HELD, MAX_OPEN, Stage},
+    reason,
     run::{OpenRequest, Runner},
 };
 use libp2p::{
@@ -49,7 +50,7 @@ pub(super) fn failure_of(error: &OutboundFailure) -> AskError {
         OutboundFailure::ConnectionClosed => AskError::ConnectionLost,
         _ if is_not_spoken(error) => AskError::NotSpoken,
         OutboundFailure::Io(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => {
-            AskError::Broken(error.to_string())
+            AskError::Broken(reason::innermost(error))
         }
         // The connection is open, or its end was reported.
         OutboundFailure::Io(_) | OutboundFailure::UnsupportedProtocols => AskError::Dropped,

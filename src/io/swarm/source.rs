@@ -61,7 +61,7 @@ fn ip_and_port(address: &Multiaddr) -> Option<SocketAddr> {
 /// The address is no TCP address, or this machine or this user cannot listen on it.
 pub fn listen_address(address: &str) -> Result<SocketAddr, StartError> {
     let bad = |reason: &str| StartError::BadAddress { address: address.to_owned(), reason: reason.to_owned() };
-    let parsed = address.parse::<Multiaddr>().map_err(|error| bad(&error.to_string()))?;
+    let parsed = address.parse::<Multiaddr>().map_err(|_| bad("it is no multiaddr"))?;
     let socket = ip_and_port(&parsed).ok_or_else(|| bad("an IP address and a TCP port are needed to listen on"))?;
     could_bind(socket).map_err(|why| StartError::Listen { address: address.to_owned(), reason: why.to_string() })?;
     Ok(socket)

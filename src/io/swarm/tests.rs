@@ -371,7 +371,7 @@ fn what_cannot_be_started_says_what_to_do() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let nonsense = Swarm::start(SwarmConfig { listen: vec!["0.0.0.0:4001".to_owned()], ..config(81) }, [81; 32]).unwrap_err();
-        assert!(nonsense.to_string().contains("/ip4/0.0.0.0/tcp/4001"), "{nonsense}");
+        assert!(nonsense.to_string().contains("write it like /ip4/0.0.0.0/tcp/4817"), "{nonsense}");
         let elsewhere =
             Swarm::start(SwarmConfig { listen: vec!["/ip4/192.0.2.1/tcp/4001".to_owned()], ..config(81) }, [81; 32]).unwrap_err();
         let said = elsewhere.to_string();

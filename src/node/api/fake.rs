@@ -151,7 +151,7 @@ pub fn status(age: u64) -> StatusView {
             sources_text: "registry files of 2018-10-13 and 2026-05-05".into(),
             subnets: 55,
         },
-        caches: vec![CacheView { place: "links of pages".into(), entries: 256, capacity: 256, hits: 9_120, misses: 411 }],
+        caches: vec![CacheView { place: "frontier".into(), entries: 256, capacity: 256, hits: 9_120, misses: 411 }],
         store: StoreView { state_bytes: 412_000, cache_bytes: 3_900_000, age_ms: Some(1_200), silent_for_ms: None },
         refusals: BTreeMap::from([("url: only http and https".into(), 12), ("address: private".into(), 1)]),
         limits: vec![LimitView { name: "waiting URLs".into(), used: 96, max: 1_000_000 }],
@@ -292,7 +292,9 @@ fn why(subject: &Subject) -> WhyView {
         answer_text: "Crawled from …8dWcTn1V, 8.2 ms away: it won after 3 probes, because the owner before it died.".into(),
         host: Some("museum.ke.test".parse().unwrap()),
         address: Some("127.16.3.7".parse().unwrap()),
-        path: ["registry afrinic", "country KE", "Kenya Education Network", "127.16.0.0/20", "127.16.3.0/24"].map(String::from).to_vec(),
+        path_text: ["registry afrinic", "country KE", "Kenya Education Network", "127.16.0.0/20", "127.16.3.0/24"]
+            .map(String::from)
+            .to_vec(),
         subnet: Some("127.16.3.0/24".parse().unwrap()),
         ownership: Some(ownership(3)),
         history: vec![Holding {

@@ -4,7 +4,7 @@ use super::{
     context::Context,
     error::{ErrorView, RequestError},
 };
-use crate::node::query::Query;
+use crate::{io::json, node::query::Query};
 use axum::{
     Json,
     body::Bytes,
@@ -34,7 +34,12 @@ type Asked<T> = Result<QueryString<T>, QueryRejection>;
 fn read<T>(asked: Asked<T>) -> Result<T, RequestError> {
     match asked {
         Ok(QueryString(parameters)) => Ok(parameters),
-        Err(why) => Err(RequestError::bad_request(why.body_text(), "GET /openapi.json describes the parameters")),
+        Err(why) => {
+            let text = why.body_text();
+            let said = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
+            let error = format!("the parameters cannot be understood: {said}");
+            Err(RequestError::bad_request(error, "GET /openapi.json describes the parameters"))
+        }
     }
 }
 
@@ -169,7 +174,8 @@ pub async fn servers(State(context): State<Context>, asked: Asked<RowsQuery>) ->
     responses((status = 200, body = SeedView), (status = 400, body = ErrorView), (status = 415, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn seeds(State(context): State<Context>, body: Bytes) -> Result<Json<SeedView>, RequestError> {
     let hint = r#"send {"urls": ["https://example.org/"]}"#;
-    let body: SeedsBody = serde_json::from_slice(&body).map_err(|why| RequestError::bad_request(format!("the body: {why}"), hint))?;
+    let body: SeedsBody =
+        serde_json::from_slice(&body).map_err(|why| RequestError::bad_request(format!("the body {}", json::wrong(&why)), hint))?;
     if body.urls.is_empty() || body.urls.len() > MAX_SEEDS {
         return Err(RequestError::bad_request(counted(body.urls.len(), "URL"), format!("name 1 to {MAX_SEEDS} URLs at a time")));
     }
@@ -200,7 +206,7 @@ pub struct MoveBody {
 pub async fn hand_over(State(context): State<Context>, body: Bytes) -> Result<Json<MoveView>, RequestError> {
     let hint = r#"send {"subnet": "192.0.2.0/24", "to": "12D3KooW…"}"#;
     let MoveBody { subnet, to } =
-        serde_json::from_slice(&body).map_err(|why| RequestError::bad_request(format!("the body: {why}"), hint))?;
+        serde_json::from_slice(&body).map_err(|why| RequestError::bad_request(format!("the body {}", json::wrong(&why)), hint))?;
     Ok(Json(context.queries.ask(|reply| Query::Move { subnet, to, reply }).await?))
 }
 

@@ -318,7 +318,7 @@ async fn metrics_are_well_formed_and_follow_the_status() {
         "nearcrawl_uptime_seconds 4000",
         "nearcrawl_failures_total{reason=\"certificate-expired\"} 1",
         "nearcrawl_unresolved_names_total{reason=\"no-such-name\"} 4",
-        "nearcrawl_cache_hits_total{cache=\"links of pages\"} 9120",
+        "nearcrawl_cache_hits_total{cache=\"frontier\"} 9120",
         "nearcrawl_limit_max{limit=\"waiting URLs\"} 1000000",
         "nearcrawl_tasks_running{kind=\"fetch\"} 3",
         "nearcrawl_task_panics_total{kind=\"fetch\"} 0",

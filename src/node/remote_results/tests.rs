@@ -58,7 +58,10 @@ async fn nobody_there_is_said_soon_and_in_one_line() {
     let why = results_of_member("/ip4/127.0.78.2/tcp/9", PATIENCE).await.unwrap_err();
     assert!(begun.elapsed() < PATIENCE, "a refused connection is not waited for");
     let text = why.to_string();
-    assert_eq!(text, "the member at /ip4/127.0.78.2/tcp/9 cannot be reached: Connection refused (os error 111)");
+    assert_eq!(
+        text,
+        "the member at /ip4/127.0.78.2/tcp/9 cannot be reached: Connection refused (os error 111); is its daemon running, and this its port?"
+    );
 }
 
 #[tokio::test]
@@ -74,4 +77,24 @@ async fn what_is_no_address_is_not_dialled() {
     for address in ["", "example.org:4817", "/ip4/nonsense/tcp/1"] {
         assert!(matches!(results_of_member(address, PATIENCE).await, Err(NoResults::BadAddress { .. })), "{address:?}");
     }
+}
+
+#[tokio::test]
+async fn what_answers_there_and_is_no_such_member_is_said_with_what_to_do() {
+    let member = |keys: u8, pre_shared_key| {
+        let secrets = Some(SwarmSecrets { swarm: [7; 16], fingerprint_key: FingerprintKey([8; 16]) });
+        let config = SwarmConfig { listen: vec!["/ip4/127.0.78.4/tcp/0".to_owned()], secrets, pre_shared_key, ..SwarmConfig::default() };
+        Swarm::start(config, [keys; 32]).unwrap()
+    };
+    let (_handle, mut events) = member(4, None);
+    let Some(SwarmEvent::Listening { address }) = events.recv().await else { panic!("it does not listen") };
+    let (place, own) = address.split_once("/p2p/").unwrap();
+    let other = crate::io::swarm::peer_id_of(crate::io::swarm::access_point_of_seed([5; 32])).unwrap();
+    let said = results_of_member(&format!("{place}/p2p/{other}"), PATIENCE).await.unwrap_err().to_string();
+    assert!(said.contains(&format!("another peer id, {own}")) && said.contains("/p2p/ in the address"), "{said}");
+
+    let (_handle, mut events) = member(6, Some([9; 32]));
+    let Some(SwarmEvent::Listening { address }) = events.recv().await else { panic!("it does not listen") };
+    let said = results_of_member(&address, PATIENCE).await.unwrap_err().to_string();
+    assert!(said.contains("the pre-shared key the same?") && !said.contains("Failed to negotiate"), "{said}");
 }

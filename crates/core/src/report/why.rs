@@ -181,9 +181,9 @@ impl View<'_> {
     /// Where an address lives and whose that is. What is delegated may be a part of its registered subnet.
     fn place(&self, view: &mut WhyView, address: IpAddr, subnet: Subnet, claim: Option<&Claim>) {
         let path = Path::to(&self.context.hierarchy, address);
-        view.path = path.lines();
+        view.path_text = path.lines();
         if path.registered.is_some() && path.subnet != subnet && path.subnet.covers(&subnet) {
-            view.path.push(format!("part {subnet}"));
+            view.path_text.push(format!("part {subnet}"));
         }
         view.subnet = Some(subnet);
         let known = self.known_members();

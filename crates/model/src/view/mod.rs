@@ -334,7 +334,7 @@ pub struct WhyView {
     #[schema(value_type = Option<String>)]
     pub address: Option<IpAddr>,
     /// The way down the hierarchy, one line a step, from the root to the smallest subnet.
-    pub path: Vec<String>,
+    pub path_text: Vec<String>,
     /// The smallest subnet.
     #[schema(value_type = Option<String>)]
     pub subnet: Option<Subnet>,

@@ -233,7 +233,7 @@ function explain(why) {
   return [make("p", "lead", why.answer_text), facts(
     ["host", why.host],
     ["address", why.address],
-    ["located in", why.path.join(" › ")],
+    ["located in", why.path_text.join(" › ")],
     ["owner", own && `${short(own.owner)}${why.owner_is_me ? " (this daemon)" : ""}${why.owner_liveness ? `, ${why.owner_liveness}` : ""}`],
     ["because", own && `${REASONS[own.reason] ?? own.reason}; epoch ${own.epoch}, ${plural(own.probes, "probe")}`],
     ["distance", own && own.rtt_ms !== null ? `${own.rtt_ms.toFixed(1)} ms` : null],

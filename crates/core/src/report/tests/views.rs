@@ -85,7 +85,7 @@ fn why_follows_a_host_from_its_name_to_its_turn() {
     assert!(played.why("a.ke").answer_text.contains("its address is being looked up"), "{}", played.why("a.ke").answer_text);
     played.dns_answers();
     let view = played.why("http://a.ke/deep/page");
-    assert_eq!(view.path.last().unwrap(), "block 9.0.1.0/24 ← its subnet");
+    assert_eq!(view.path_text.last().unwrap(), "block 9.0.1.0/24 ← its subnet");
     assert_eq!((view.address, view.subnet), (Some("9.0.1.1".parse().unwrap()), Some("9.0.1.0/24".parse().unwrap())));
     assert_eq!((view.owner_is_me, view.owner_liveness), (true, Some(Liveness::Alive)));
     assert_eq!((view.tree, view.level), (Some(host("a.ke")), Some(0)));

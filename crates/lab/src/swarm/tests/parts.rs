@@ -91,7 +91,7 @@ fn each_part_of_a_large_subnet_goes_to_who_is_near_it_and_stays_registered_where
     let countries = &results.summary.by[&nearcrawl_model::summary::Dimension::Country];
     assert_eq!(countries.keys().collect::<Vec<_>>(), ["KE"], "parts are where the registered subnet is");
     let why = world.crawler(0).unwrap().view().why(&"20.0.3.1".parse().unwrap(), &Default::default());
-    assert_eq!(why.path[2..], ["organisation hoster", "block 20.0.0.0/16 ← its subnet", "part 20.0.3.0/24"].map(String::from));
+    assert_eq!(why.path_text[2..], ["organisation hoster", "block 20.0.0.0/16 ← its subnet", "part 20.0.3.0/24"].map(String::from));
     let why = world.crawler(0).unwrap().view().why(&"20.0.3.0/24".parse().unwrap(), &Default::default());
     assert_eq!(
         (why.subnet, why.ownership.map(|claim| claim.subnet)),
