@@ -48,6 +48,9 @@ pub struct SeedArgs {
     api: ApiArgs,
 }
 
+/// How many of the refused URLs are listed.
+const MAX_SHOWN: usize = 20;
+
 /// Sends the URLs to the daemon in batches and lists those that were refused.
 pub async fn seed(command: SeedCommand) -> Result<String, CommandError> {
     let SeedCommand::Add(args) = command;
@@ -76,8 +79,11 @@ fn said(view: &SeedView) -> String {
     if view.not_durable > 0 {
         text += &format!("  {} not on the disk yet: it does not answer in time, and a crash may lose them\n", view.not_durable);
     }
-    for refused in &view.refused {
+    for refused in view.refused.iter().take(MAX_SHOWN) {
         text += &format!("  {}: {}\n", refused.url, refused.reason_text);
+    }
+    if view.refused.len() > MAX_SHOWN {
+        text += &format!("  and {} more: --json lists all\n", view.refused.len() - MAX_SHOWN);
     }
     text
 }
@@ -101,5 +107,26 @@ pub(super) fn read(file: &Path) -> Result<String, CommandError> {
             Err(CommandError::new(Exit::Data, format!("{} is not a text file", file.display())))
         }
         Err(why) => Err(CommandError::of_file(file, &why)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nearcrawl_model::view::RefusedSeed;
+
+    #[test]
+    fn a_file_of_refused_urls_does_not_flood_the_terminal() {
+        let refused = |count: usize| SeedView {
+            refused: (0..count).map(|n| RefusedSeed { url: format!("http://s{n}/"), reason_text: "denied".to_owned() }).collect(),
+            ..SeedView::default()
+        };
+        let text = said(&refused(500));
+        assert_eq!(text.lines().count(), 22, "{text}");
+        assert!(
+            text.starts_with("0 accepted, 500 refused\n  http://s0/: denied\n") && text.ends_with("  and 480 more: --json lists all\n"),
+            "{text}"
+        );
+        assert!(!said(&refused(20)).contains("more"));
     }
 }

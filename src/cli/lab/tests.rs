@@ -121,11 +121,15 @@ async fn json_has_the_promised_keys_and_equal_seeds_give_equal_rows() {
 
 #[tokio::test]
 async fn people_see_the_papers_figures_beside_and_what_moves_them() {
-    let line = format!("--nodes {ATLAS}/nodes.csv --rtt {ATLAS}/rtt.csv --crawlers 5 --placement random --rounds 2 --policy ipmicra");
+    let line = format!(
+        "--nodes {ATLAS}/nodes.csv --rtt {ATLAS}/rtt.csv --crawlers 5 --placement random --rounds 2 --policy ipmicra,brute-force-subnet"
+    );
     let text = type_in(&line).await.unwrap();
     for part in ["5 crawlers", "placed at random", "ipmicra@50", "2.99", "74.6 %", "same placement"] {
         assert!(text.contains(part), "{part} is missing in\n{text}");
     }
+    let widest = text.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(100), "{widest:?} columns:\n{text}");
 }
 
 #[tokio::test]

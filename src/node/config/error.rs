@@ -3,6 +3,9 @@
 use nearcrawl_model::view::counted;
 use std::{fmt, io, path::PathBuf};
 
+/// How many problems are listed, enough for a file of an earlier version: of a file that is no configuration every line is one.
+const MAX_SHOWN: usize = 30;
+
 /// One thing that is wrong in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -59,10 +62,16 @@ impl fmt::Display for ConfigError {
             },
             ConfigError::Wrong { path, problems } => {
                 write!(f, "{} has {}:", path.display(), counted(problems.len(), "problem"))?;
-                for problem in problems {
+                for problem in problems.iter().take(MAX_SHOWN) {
                     write!(f, "\n  {problem}")?;
                 }
-                Ok(())
+                match problems.get(MAX_SHOWN..).and_then(<[Problem]>::first) {
+                    Some(next) => {
+                        let from = next.line.map_or(String::new(), |line| format!(", from line {line} on"));
+                        write!(f, "\n  and {} more{from}: mend these first", problems.len() - MAX_SHOWN)
+                    }
+                    None => Ok(()),
+                }
             }
         }
     }

@@ -248,6 +248,19 @@ fn every_renamed_key_is_read_into_what_it_is_called() {
 }
 
 #[test]
+fn a_file_in_which_every_line_is_wrong_does_not_flood_the_terminal() {
+    for text in ["word\n".repeat(500), format!("[crawl]\n{}", (0..500).map(|n| format!("key{n} = 1\n")).collect::<String>())] {
+        let said = complaint(&text);
+        assert!(said.starts_with("/etc/nearcrawl/test.toml has 500 problems:\n  line "), "{said}");
+        let lines: Vec<&str> = said.lines().collect();
+        assert_eq!(lines.len(), 32, "{said}");
+        assert!(lines[31].starts_with("  and 470 more, from line 3") && lines[31].ends_with("on: mend these first"), "{said}");
+    }
+    let said = complaint(&format!("[crawl]\n{}", (0..30).map(|n| format!("key{n} = 1\n")).collect::<String>()));
+    assert!(said.lines().count() == 31 && !said.contains("more"), "{said}");
+}
+
+#[test]
 fn all_problems_are_reported_at_once_in_the_order_of_the_lines() {
     let said = complaint("[timers]\ndead_after = \"soon\"\n[crawl]\ndpeth = 3\ndepth = 99\n[dsn]\nservers = []\n");
     let lines: Vec<&str> = said.lines().collect();

@@ -29,7 +29,7 @@ impl<'a> Keys<'a> {
     pub(super) fn root(text: &str) -> Result<Spanned<DeTable<'_>>, ScenarioError> {
         DeTable::parse(text).map_err(|why| {
             let start = why.span().map_or(0, |span| span.start);
-            ScenarioError { line: line_of(text, start), message: why.message().to_owned() }
+            ScenarioError { line: line_of(text, start), message: format!("the line cannot be read as TOML: {}", why.message()) }
         })
     }
 
