@@ -8,6 +8,7 @@ use crate::{
         standalone::Findings,
     },
 };
+use nearcrawl_lab::scenario::Violation;
 use nearcrawl_model::{
     evaluation::{Evaluation, EvaluationCounts, Gate},
     fetch::{FetchError, ResolveError},
@@ -145,7 +146,9 @@ async fn of_commands(directory: &Path) -> Vec<(String, Value)> {
         ),
     );
     let page = write("page.html", "<!doctype html><html><body><img src=a.png></body></html>".to_owned());
+    let scenario = write("quiet.toml", "members = 2\nsubnets = 2\nhosts = 2\nminutes = 1\n".to_owned());
     let lines = [
+        format!("lab swarm --scenario {scenario} --json"),
         format!("plan --coverage 0.9 --records {records} --config {config} --json"),
         format!("check --config {config} --json"),
         format!("init --config {config} --json"),
@@ -197,6 +200,13 @@ async fn every_output_follows_the_rules_and_is_explained() {
     let mut outputs = of_a_daemon(&node).await;
     outputs.extend(of_commands(directory.path()).await);
     outputs.push(("crawl".to_owned(), of_a_crawl()));
+    let broken = Violation { at_ms: 1, what: "two members fetched one subnet at one time".to_owned() };
+    outputs.push(("a broken promise".to_owned(), json!({ "first_violation": broken })));
+    // The commands of the laboratory have names of their own, which are in no description of the API.
+    let verdict = &outputs.iter().find(|(name, _)| name == "lab swarm").unwrap().1;
+    let document = |name: &String| !DOCUMENT.contains(&format!("`{name}`"));
+    let missing: Vec<&String> = verdict.as_object().unwrap().keys().filter(|name| document(name)).collect();
+    assert!(missing.is_empty(), "docs/JSON.md does not explain {missing:?}");
     let mut broken = Vec::new();
     for (name, output) in &outputs {
         walk(name, output, &known, &mut broken);

@@ -95,7 +95,8 @@ pub struct Failover {
 pub struct Violation {
     /// Since the start.
     pub at_ms: Millis,
-    /// What was seen.
+    /// What was seen, in a sentence.
+    #[serde(rename = "what_text")]
     pub what: String,
 }
 
