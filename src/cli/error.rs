@@ -14,7 +14,7 @@ pub enum Exit {
     Data = 65,
     /// A file that was named is not there.
     NoInput = 66,
-    /// The daemon, or a peer, is not there.
+    /// The daemon, or a member, is not there.
     Unavailable = 69,
     /// A bug of the program.
     Internal = 70,

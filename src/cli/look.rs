@@ -45,7 +45,7 @@ pub struct MoveArgs {
     /// A subnet that this access point owns
     subnet: Subnet,
     /// The member that receives it: its peer id, or the last characters of it as `members` shows them
-    #[arg(value_name = "PEER", value_parser = peer)]
+    #[arg(value_name = "MEMBER", value_parser = peer)]
     to: String,
     #[command(flatten)]
     api: ApiArgs,

@@ -74,7 +74,7 @@ task_kinds! {
     /// A look-up in the DNS. A panic makes it fail with `ResolveError::Crashed`.
     Resolve = "resolve", "executor";
     /// Rows to a replica, or rows of a subnet from one. After a panic it counts as not answered, and is tried again.
-    PeerTransfer = "peer transfer", "executor";
+    PeerTransfer = "member transfer", "executor";
     /// An edition of the hierarchy from other members. After a panic it counts as unusable.
     SnapshotTransfer = "snapshot transfer", "executor";
     /// Pieces of the hierarchy for other members. After a panic the member is asked to come again.

@@ -120,7 +120,7 @@ fn read(path: &Path) -> Result<StoredKey, KeyFileError> {
     let mode = fs::metadata(path).map_err(wrong)?.permissions().mode();
     if mode & 0o077 != 0 {
         let why = format!(
-            "the key can be read by others (mode {:03o}): chmod 600 it, and create a new one if somebody may have read it",
+            "the key can be read by others (mode {:03o}): chmod 600 it, and create a new one if another user may have read it",
             mode & 0o777
         );
         return Err(KeyFileError::Wrong(why, true));

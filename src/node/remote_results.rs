@@ -39,7 +39,7 @@ pub enum NoResults {
     },
 }
 
-/// The results of a swarm, from the member at this multiaddr; nobody needs to be a member for that.
+/// The results of a swarm, from the member at this multiaddr; a reader need not be one.
 pub async fn results_of_member(address: &str, patience: Duration) -> Result<SwarmResults, NoResults> {
     let address = address.trim();
     let bad = |reason: String| NoResults::BadAddress { address: address.chars().take(200).collect(), reason };

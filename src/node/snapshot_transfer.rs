@@ -39,7 +39,7 @@ enum GatherError {
     #[error("none of {} gave a usable manifest", counted(*.0, "member"))]
     NoManifest(usize),
     /// No member has the chunks that are missing.
-    #[error("{0} pieces are missing, and nobody who was asked gives the right ones")]
+    #[error("{0} pieces are missing, and no member that was asked has the right ones")]
     Missing(usize),
     /// The members who have it took too long.
     #[error("its pieces did not come in time")]

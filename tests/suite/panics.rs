@@ -21,7 +21,7 @@ const SURVIVED: &[(&str, u64)] = &[
     ("idle connections", 1),
     ("probe", 1),
     ("resolve", 1),
-    ("peer transfer", 1),
+    ("member transfer", 1),
     ("disk usage", 1),
     ("persisted state", 1),
     ("api", 1),

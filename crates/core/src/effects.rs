@@ -74,7 +74,7 @@ impl Crawler {
 
 /// Gossip: what every member tells every other.
 impl Crawler {
-    /// A member told everybody something.
+    /// A member told every member something.
     pub(crate) fn gossiped(&mut self, gossip: Gossip) {
         self.membership.heard(self.context.now.moment);
         match gossip {
@@ -90,7 +90,7 @@ impl Crawler {
         }
     }
 
-    /// Tells everybody what is new, and repairs what was lost on the way.
+    /// Tells every member what is new, and repairs what was lost on the way.
     pub(crate) fn tick_gossip(&mut self) {
         let now = self.context.now.moment;
         self.ownership.tell_claims(&mut self.context);
@@ -580,7 +580,7 @@ impl Crawler {
         self.routing.send(&mut self.context, bound);
     }
 
-    /// Answers everybody whose arrivals are recorded by now.
+    /// Answers every member whose arrivals are recorded by now.
     pub(crate) fn acknowledge(&mut self) {
         let recorded = |key: &_, upto| self.replication.is_recorded(key, upto);
         let delivered = self.routing.acknowledge(&mut self.context, recorded, |key| self.crawl.sites().owns(key));

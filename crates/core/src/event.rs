@@ -382,7 +382,7 @@ pub enum PeerCommand {
         /// What.
         response: Response,
     },
-    /// Tell everybody.
+    /// Tell every member.
     Publish(Gossip),
     /// A member can be reached here.
     Know {

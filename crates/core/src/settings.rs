@@ -41,7 +41,7 @@ pub struct Settings {
     pub cache_entries: usize,
     /// This access point's own addresses: their subnets are its own (IPMicra §4.1).
     pub own_addresses: Vec<IpAddr>,
-    /// Whether there is anybody to join: then nothing is fetched before the first comparison of claims.
+    /// Whether there is any member to join: then nothing is fetched before the first comparison of claims.
     pub joins: bool,
     /// Whether a swarm has let us in, or began here. If not, nothing is fetched however long no member answers.
     pub member: bool,

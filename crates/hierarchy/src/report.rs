@@ -52,7 +52,7 @@ pub enum LineError {
     #[error("the prefix is longer than an address")]
     PrefixTooLong,
     /// More than an eighth of the address space.
-    #[error("the range is larger than anybody's")]
+    #[error("the range is larger than any holder's")]
     TooLarge,
     /// An IPv6 prefix with bits beyond its length.
     #[error("the prefix has bits beyond its length")]

@@ -77,7 +77,7 @@ fn organisations(view: &View, registry_used: &mut [bool]) -> Checked {
         before = Some((*registry, id));
         start = end;
     }
-    must(start == texts.len(), "a text belongs to nobody")
+    must(start == texts.len(), "a text belongs to no subnet or organisation")
 }
 
 /// What a prefix must be by itself.

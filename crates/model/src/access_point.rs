@@ -26,7 +26,7 @@ impl fmt::Display for ShortId {
 pub struct ParseAccessPointError(pub String);
 
 impl AccessPoint {
-    /// The last eight characters of the peer id: enough for people to tell a handful of peers apart.
+    /// The last eight characters of the peer id: enough for people to tell a handful of members apart.
     pub fn short(&self) -> String {
         let text = self.to_string();
         text[text.len() - 8..].to_owned()

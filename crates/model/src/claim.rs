@@ -59,7 +59,7 @@ pub struct Claim {
     pub reason: ClaimReason,
     /// True if the owner gives the subnet up: it has no owner then, and the next claim is at `epoch + 1`.
     pub released: bool,
-    /// What other members measured, the nearest first, at most [`MAX_ANSWERS`]: candidates to take over, and samples for everybody's
+    /// What other members measured, the nearest first, at most [`MAX_ANSWERS`]: candidates to take over, and samples for every member's
     /// model of distances.
     pub answers: Vec<Answer>,
 }

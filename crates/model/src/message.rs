@@ -181,7 +181,7 @@ pub enum Gossip {
     Distances(Distances),
 }
 
-/// What anybody, member or not, may ask if the configuration allows it.
+/// What any program, member or not, may ask if the configuration allows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PublicRequest {
     /// The totals of the swarm.

@@ -192,7 +192,7 @@ impl Summary {
     }
 }
 
-/// One access point's contribution: what it owns, with a digest by which everybody sees whether the sum is whole.
+/// One access point's contribution: what it owns, with a digest by which each member sees whether the sum is whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RollUp {
     /// The access point that owns these subnets.

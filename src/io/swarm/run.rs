@@ -261,7 +261,8 @@ impl Runner {
     fn ask(&mut self, to: AccessPoint, question: QuestionId, request: Request) {
         let failed = |failure: AskError| SwarmEvent::Answered { question, from: to, result: Err(failure) };
         let Some(peer) = super::peer_id_of(to).filter(|_| to != self.me) else {
-            self.outbox.push_back(failed(AskError::Unreachable("nobody can have this key, or it is our own".to_owned())));
+            self.outbox
+                .push_back(failed(AskError::Unreachable("no member can have this key, or it is that of this access point".to_owned())));
             return;
         };
         if !self.peers.contains_key(&peer) && self.peers.len() >= MAX_PEERS {

@@ -12,7 +12,7 @@ pub enum Journald {
     /// If the daemon was started by systemd.
     #[default]
     Auto,
-    /// To the journal, whoever started the daemon.
+    /// To the journal, however the daemon was started.
     Always,
     /// Never: standard error only.
     Never,

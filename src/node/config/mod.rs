@@ -75,7 +75,7 @@ pub struct Config {
     pub fetch: FetchConfig,
     /// Which hierarchy of subnets is used.
     pub hierarchy: HierarchyConfig,
-    /// How subnets that nobody holds are given away.
+    /// How subnets without an owner get one.
     pub delegation: DelegationConfig,
     /// How silence is judged.
     pub timers: TimersConfig,
@@ -92,7 +92,7 @@ pub struct Config {
 /// Why a configuration is good enough to look at things, but not to crawl.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotReady {
-    /// Nobody to write to.
+    /// No address at which a site owner can reach the operator.
     #[error(
         "contact is not set: operators of web servers must be able to reach you; write contact = \"NAME@DOMAIN\" with your email address \
          (or the address of a web page) at the top of the configuration"
@@ -227,7 +227,7 @@ impl Config {
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if let Some(listen) = self.api.listen.filter(|listen| !listen.ip().is_loopback()) {
-            warnings.push(format!("api.listen = \"{listen}\" can be reached from other machines: anybody there can add seeds, move subnets, and make this daemon leave"));
+            warnings.push(format!("api.listen = \"{listen}\" can be reached from other machines: every program there can add seeds, move subnets, and make this daemon leave"));
         }
         if !self.stays_private() && !self.crawl.allow_ranges.is_empty() {
             warnings.push(
@@ -250,7 +250,7 @@ impl Config {
     }
 
     /// Whether names come only from name servers in ranges that were opened for it, or the scope is a list of addresses in them:
-    /// a laboratory, where nobody has to be reached.
+    /// a laboratory, where no site owner has to reach the operator.
     fn stays_private(&self) -> bool {
         let opened = |address: IpAddr| self.crawl.allow_ranges.iter().any(|range| range.contains(address));
         let own_names = !self.dns.servers.is_empty() && self.dns.servers.iter().all(|server| opened(server.ip()));
@@ -279,7 +279,9 @@ fn contact(value: &DeValue<'_>) -> Parsed<Option<String>> {
     };
     match text {
         "" => Ok(None),
-        _ if is_placeholder(text) => Err("this is an address from the documentation, which reaches nobody; write your own".to_owned()),
+        _ if is_placeholder(text) => {
+            Err("this is an address from the documentation, at which no site owner can reach you; write your own".to_owned())
+        }
         _ if plain && reaches(text) => Ok(Some(text.to_owned())),
         _ => Err(wanted.to_owned()),
     }

@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
         &self.known
     }
 
-    /// Adds what nobody asked for to the problems, and gives all of them in the order of the lines.
+    /// Adds what was never asked for to the problems, and gives all of them in the order of the lines.
     pub(super) fn finish(mut self) -> Vec<Problem> {
         let mut unknown = Vec::new();
         let root = self.root;

@@ -47,7 +47,7 @@ fn scope_host(value: &DeValue<'_>) -> Parsed<Host> {
             Err(format!("this is a top-level domain; write it under scope.tlds: [\"{tld}\"]"))
         }
         Some(_) if host.as_str().contains('.') && psl::domain_str(host.as_str()).is_none() => {
-            Err("anybody can register a name under this suffix; name the registered domains, like \"example.co.ke\"".to_owned())
+            Err("the names under this public suffix have different owners; name the registered domains, like \"example.co.ke\"".to_owned())
         }
         _ => Ok(host),
     }

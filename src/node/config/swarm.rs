@@ -8,10 +8,10 @@ use libp2p::{Multiaddr, multiaddr::Protocol};
 use std::path::PathBuf;
 use toml::de::DeValue;
 
-/// Which peers may read the swarm's results from this access point.
+/// Who may read the swarm's results from this access point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Readers {
-    /// All peers that can connect.
+    /// All programs that can connect.
     #[default]
     Anybody,
     /// Members of the swarm.
@@ -33,7 +33,7 @@ pub struct SwarmConfig {
     pub max_connected: u32,
     /// A file with a key that all members share, 64 hexadecimal digits (openssl rand -hex 32); none = no such key.
     pub pre_shared_key_file: Option<PathBuf>,
-    /// Which peers may read the results from here.
+    /// Who may read the results from here.
     pub readers: Readers,
 }
 

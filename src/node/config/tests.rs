@@ -63,7 +63,7 @@ fn malformed_configurations_are_explained() {
         ("[crawl]\nproduct_token = \"my crawler/1\"", &["crawl.product_token = \"my crawler/1\"", "letters, `-` and `_` only"]),
         ("[scope]\nopen = \"yes\"", &["scope.open = \"yes\": write true or false, without quotes"]),
         ("[scope]\nhosts = [\"ke\"]", &["scope.hosts = \"ke\": this is a top-level domain; write it under scope.tlds: [\"ke\"]"]),
-        ("[scope]\nhosts = [\"co.ke\"]", &["anybody can register a name under this suffix", "\"example.co.ke\""]),
+        ("[scope]\nhosts = [\"co.ke\"]", &["the names under this public suffix have different owners", "\"example.co.ke\""]),
         ("[scope]\ntlds = [\"example.org\"]", &["write a top-level domain in quotes", "scope.hosts"]),
         (
             "[dns]\nservers = [\"resolver.example.org\"]",

@@ -5,7 +5,7 @@
 //!
 //! 1. **The claims alone say whose an address is**: the longest claimed subnet around it decides ([`Ownership::around`]).
 //! 2. **Around an address without any claim, its coordinator decides which subnet is to be settled**: the steward of the address itself,
-//!    whom everybody finds without a hierarchy. It reserves the address for one steward of one subnet, by its own hierarchy, and for no
+//!    whom every member finds without a hierarchy. It reserves the address for one steward of one subnet, by its own hierarchy, and for no
 //!    other until a member owns it. So an address is never in two procedures at once.
 //! 3. **Within a claimed subnet its owner decides**, for it has the politeness of every address there. If its hierarchy knows a smaller
 //!    registered subnet in which it crawls nothing yet, it runs the procedure for that one itself before it lets anything in. Where it
@@ -89,12 +89,12 @@ impl Delegation {
     }
 }
 
-/// The coordinator of an unowned address, who decides to which subnet it belongs: the same for everybody, whatever their hierarchies.
+/// The coordinator of an unowned address, who decides to which subnet it belongs: the same for every member, whatever their hierarchies.
 pub(super) fn coordinator_of(me: AccessPoint, members: &Membership, address: IpAddr) -> AccessPoint {
     rendezvous::steward(rendezvous::key_hash(&address.to_string()), &members.live()).unwrap_or(me)
 }
 
-/// The claim that says whose an address is, with its proof, if it is anybody's.
+/// The claim that says whose an address is, with its proof, if it is any member's.
 pub(super) fn standing_around(ownership: &Ownership, address: IpAddr) -> Option<SignedClaim> {
     let claim = ownership.register().around(address).filter(|claim| !claim.released)?;
     ownership.register().latest(&claim.subnet).map(|held| held.proof.clone())

@@ -1,4 +1,4 @@
-//! How far are the members from each other? Measured on our connections, told to everybody, and kept for the search for the nearest.
+//! How far are the members from each other? Measured on our connections, told to every member, and kept for the search for the nearest.
 
 use crate::{
     context::Context,
@@ -19,7 +19,7 @@ use std::{
     net::{IpAddr, SocketAddr},
 };
 
-/// For each member there is this much time between two tellings of one: what everybody hears stays the same in a growing swarm.
+/// For each member there is this much time between two tellings of one: what every member hears stays the same in a growing swarm.
 const PAUSE_A_MEMBER: Millis = 300;
 
 /// No two tellings are nearer than this.

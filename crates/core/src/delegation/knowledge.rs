@@ -187,7 +187,7 @@ impl Knowledge {
         subnets.into_iter().for_each(|subnet| self.judge(hierarchy, subnet));
     }
 
-    /// What is known of a subnet without asking anybody: who measured it, in microseconds.
+    /// What is known of a subnet without asking any member: who measured it, in microseconds.
     pub fn measurements(&self, subnet: &Subnet) -> impl Iterator<Item = (AccessPoint, u32)> + '_ {
         let answers = self.subnets.get(subnet).into_iter().flat_map(|memory| &memory.answers);
         answers.map(|(who, rtt_us)| (self.introduced[*who].who, *rtt_us))

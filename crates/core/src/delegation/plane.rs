@@ -49,7 +49,7 @@ fn strain(rtt: &[Vec<f32>], at: &[Point]) -> f32 {
     off.get(off.len() / 2).copied().unwrap_or(f32::INFINITY)
 }
 
-/// Everybody where the others see it: one step of stress majorisation.
+/// Every member where the others see it: one step of stress majorisation.
 fn drawn_together(rtt: &[Vec<f32>], at: &[Point]) -> Vec<Point> {
     let place = |p: usize| {
         let (mut sum, mut count) = ([0.0f32; 2], 0.0f32);
@@ -93,7 +93,7 @@ impl Plane {
             at[p] = if (distance(up, third.0) - d).abs() <= (distance(down, third.0) - d).abs() { up } else { down };
         }
         let mut best = strain(rtt, &at);
-        // Everybody moves to where the others see it, until that does not help any more (stress majorisation).
+        // Every member moves to where the others see it, until that does not help any more (stress majorisation).
         for _ in 0..20 {
             if best < MAX_STRAIN / 10.0 {
                 break;

@@ -60,7 +60,7 @@ impl Delegation {
     }
 
     /// A member asks us, the coordinator of an address, to see to it that it gets an owner. Which subnet is settled is ours to say.
-    /// Returns the claim that says whose it is, if it is anybody's.
+    /// Returns the claim that says whose it is, if it is any member's.
     #[must_use]
     pub(crate) fn find_owner_for(&mut self, cx: &mut Context, others: Others<'_>, target: ProbeTarget) -> Option<SignedClaim> {
         let standing = standing_around(others.ownership, target.address.ip());
@@ -85,7 +85,7 @@ impl Delegation {
     }
 
     /// As coordinator of an address without an owner: reserve it for the steward of its subnet. The subnet stays the same for as long as
-    /// anybody wants an owner, whatever hierarchy we may change to meanwhile.
+    /// any member wants an owner, whatever hierarchy we may change to meanwhile.
     fn reserve(&mut self, cx: &mut Context, others: Others<'_>, target: ProbeTarget) {
         let (address, now) = (target.address.ip(), cx.now.moment);
         if !others.ownership.is_synced() || others.ownership.register().around(address).is_some() {
@@ -236,7 +236,7 @@ impl Delegation {
         let Some(procedure) = self.rounds.get_mut(&subnet).filter(|procedure| procedure.waits_for(from)) else { return };
         let report = answer.as_ref().map(|(report, _)| *report);
         let rest = cx.settings.politeness.rest_after(report.map_or(0, |report| report.took), None);
-        // The receipt goes on to the member that is asked next. What was measured is for the search to remember, and for everybody to learn
+        // The receipt goes on to the member that is asked next. What was measured is for the search to remember, and for others to learn
         // from the claim: known twice, an answer would look more certain than it is.
         if let Some((_, receipt)) = answer {
             let chain = procedure.add(receipt);

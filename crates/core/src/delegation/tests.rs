@@ -162,7 +162,7 @@ fn a_member_alone_takes_all_unasked_and_strangers_are_not_asked() {
     let mut alone = Nearest::new(subnet("10.3.1.0/24"), 10);
     let Step::Settle(verdict) = alone.next(&hierarchy, &knowledge, &[member(2)], &|_| 1.0) else { panic!("no other member is there") };
     assert_eq!((verdict.owner, verdict.probes), (member(2), 0));
-    // Nothing is known of anybody: a member gets it, and it ends.
+    // Nothing is known of any member: a member gets it, and it ends.
     let live = [member(7), member(8)];
     let mut strangers = Nearest::new(subnet("10.3.1.0/24"), 10);
     let Step::Settle(verdict) = strangers.next(&hierarchy, &Knowledge::new(), &live, &|_| 1.0) else { panic!("no member is known") };

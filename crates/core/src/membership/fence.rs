@@ -44,7 +44,7 @@ pub(crate) struct Fence {
     regained_since: Option<Moment>,
     /// Closed, and why.
     closed: Option<FenceReason>,
-    /// When anybody was last heard of.
+    /// When any member was last heard of.
     last_heard: Moment,
     /// Whether silence proves anything: not in a swarm of one or two.
     silence_counts: bool,

@@ -235,7 +235,7 @@ pub enum HeldBack {
     Stopping,
     /// Cut off.
     Fenced(FenceReason),
-    /// The ownership map has not been compared with anybody yet.
+    /// The ownership map has not been compared with any member yet.
     NotJoined,
     /// Too many URLs wait for their owners.
     OutboxFull,

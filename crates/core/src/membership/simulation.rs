@@ -65,7 +65,7 @@ impl World {
         let member = Member::new(ap(number), incarnation, vec![format!("/ip4/127.0.1.{number}/tcp/4001")]);
         let now = Moment(self.now);
         let mut swim = Swim::new(member, SwimConfig::default(), u64::from(number) << 32 | incarnation);
-        // Everybody knows the address of one other.
+        // Every member knows the address of one other.
         if let Some(other) = self.nodes.keys().find(|other| **other != number) {
             swim.join(now, Member::new(ap(*other), 1, Vec::new()));
         }

@@ -319,7 +319,7 @@ impl Swim {
             return;
         }
         let every = if lonely { self.lonely_recall() } else { self.config.recall_every };
-        // Round the ring, so that everybody's turn comes.
+        // Round the ring, so that every member's turn comes.
         let turn = usize::try_from(now.0 / every.max(1)).unwrap_or(0);
         let first = turn.wrapping_mul(RECALLED_AT_ONCE) % absent.len();
         let count = absent.len().min(RECALLED_AT_ONCE);

@@ -15,7 +15,7 @@ const MOST: f64 = 64.0;
 pub struct LoadPrice(f64);
 
 impl Default for LoadPrice {
-    /// As much as everybody's.
+    /// As much as every member's.
     fn default() -> LoadPrice {
         LoadPrice(1.0)
     }
@@ -32,7 +32,7 @@ impl LoadPrice {
         LoadPrice(believable(factor))
     }
 
-    /// The price of a member that is not loaded at all any more: half way back to everybody's.
+    /// The price of a member that is not loaded at all any more: half way back to every member's.
     pub(crate) fn relaxed(self) -> LoadPrice {
         LoadPrice::of(self.0.sqrt())
     }

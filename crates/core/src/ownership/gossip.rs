@@ -1,4 +1,4 @@
-//! What does everybody know? Claims and roll-ups are gossiped; what gossip lost is repaired by comparing digests.
+//! What does every member know? Claims and roll-ups are gossiped; what gossip lost is repaired by comparing digests.
 
 use crate::{
     context::Context,

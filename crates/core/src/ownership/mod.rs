@@ -2,7 +2,7 @@
 //!
 //! * [`register`]: the claims that are known, merged
 //! * [`claims`]: ours are stored, told and watched; those of others are checked and held
-//! * [`gossip`]: what everybody is told, and what gossip lost
+//! * [`gossip`]: what every member is told, and what gossip lost
 //! * [`take_over`]: who goes on with what a member left?
 
 pub(crate) mod claims;
@@ -34,7 +34,7 @@ pub(crate) struct Ownership {
     watched: BTreeMap<Subnet, Watched>,
     /// Claims of ours that are being stored, by the number of the write.
     unstored: BTreeMap<WriteId, Vec<SignedClaim>>,
-    /// Claims of ours that everybody is to be told.
+    /// Claims of ours that every member is to be told.
     pending_claims: BTreeMap<Subnet, SignedClaim>,
     /// When the next of them may be told.
     gossip_due: Moment,

@@ -29,7 +29,7 @@ const MIN_V6: u8 = 12;
 /// million of them in IPv4 alone.
 pub(crate) const MAX_CLAIMS: usize = 1_000_000;
 
-/// Whether a subnet is small enough to be anybody's.
+/// Whether a subnet is small enough to be any member's.
 pub(crate) fn claimable(subnet: &Subnet) -> bool {
     subnet.length() >= if subnet.first().is_ipv4() { MIN_V4 } else { MIN_V6 }
 }
@@ -178,7 +178,7 @@ impl Register {
         self.by_owner.get(owner).map_or(0, BTreeSet::len)
     }
 
-    /// Everybody who holds something, in order.
+    /// Every member who holds something, in order.
     pub(crate) fn owners(&self) -> impl Iterator<Item = AccessPoint> + '_ {
         self.by_owner.keys().copied()
     }

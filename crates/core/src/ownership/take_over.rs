@@ -109,7 +109,7 @@ fn successor_claim(
 }
 
 /// Who may take over, in the order of their turns: the runner-up, those who measured the subnet, the nearest first, then its
-/// stewards. The claim alone says so: everybody has the same order, as far as they agree on who is alive.
+/// stewards. The claim alone says so: every member has the same order, as far as they agree on who is alive.
 fn successors(me: AccessPoint, members: &Membership, last: &Claim, live: &[AccessPoint]) -> Vec<AccessPoint> {
     let mut successors: Vec<AccessPoint> = Vec::new();
     // Whom a release names may be claiming at this moment: that it seems silent to us does not make it our turn, only its death does.

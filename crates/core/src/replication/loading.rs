@@ -111,7 +111,7 @@ impl Found {
 pub(super) struct Loading {
     /// Members still asked for what they kept; one that did not answer is asked again then.
     asked: BTreeMap<AccessPoint, Option<Moment>>,
-    /// Whether anybody answered.
+    /// Whether any member answered.
     heard: bool,
     /// A member that has not answered by then is not waited for; if no member has, others are asked.
     until: Moment,

@@ -1,4 +1,4 @@
-//! Does nothing count before it is stored and copied, and does a new owner begin with the best that anybody kept?
+//! Does nothing count before it is stored and copied, and does a new owner begin with the best that any member kept?
 
 use super::Replication;
 use crate::{

@@ -1,4 +1,4 @@
-//! The sums over our own sites and the roll-ups of everybody: entered when a site changes, told when they are due.
+//! The sums over our own sites and the roll-ups of every member: entered when a site changes, told when they are due.
 
 use super::tally::{RollUps, Tally, Whereabouts};
 use crate::{
@@ -94,7 +94,7 @@ impl Report {
         (self.changed || !self.dirty.is_empty()) && now >= self.due || now >= self.due.after(ROLL_UP_AGAIN)
     }
 
-    /// Brings the tally up to date and tells everybody what we hold and know. `load` is our load and price in thousandths; while the sums
+    /// Brings the tally up to date and tells the others what we hold and know. `load` is our load and price in thousandths; while the sums
     /// are not `complete`, because the history of something that we hold is still being read, they must not be taken for exact.
     pub(crate) fn tell(
         &mut self,

@@ -26,7 +26,7 @@ pub(super) fn nowhere(host: &Host, failure: ResolveError) -> String {
         ResolveError::ForbiddenAddress => {
             format!("No request is sent to {host}: its name leads to private, reserved or denied addresses only. {OPENED_BY}")
         }
-        _ => format!("Nobody crawls {host}: it has no usable address ({failure})."),
+        _ => format!("No member crawls {host}: it has no usable address ({failure})."),
     }
 }
 

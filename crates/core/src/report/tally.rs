@@ -1,4 +1,4 @@
-//! What do we know so far? Our own sites' records, added up as they change, and everybody's sums put together.
+//! What do we know so far? Our own sites' records, added up as they change, and every member's sums put together.
 
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -141,10 +141,10 @@ impl Tally {
     }
 }
 
-/// Access points whose roll-ups are kept: gossip is signed by its author, but who that is nobody else vouches for.
+/// Access points whose roll-ups are kept: gossip is signed by its author, but no other member vouches for who that is.
 pub(crate) const MAX_ROLL_UPS: usize = 8_192;
 
-/// Everybody's last roll-up.
+/// Every member's last roll-up.
 #[derive(Debug, Default)]
 pub(crate) struct RollUps {
     heard: BTreeMap<AccessPoint, (RollUp, Moment)>,

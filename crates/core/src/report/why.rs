@@ -208,7 +208,7 @@ impl View<'_> {
         match self.ownership.register().latest(subnet).map(|held| &held.claim) {
             Some(claim) if claim.released => {
                 format!(
-                    "Nobody crawls {name} right now: {} released its subnet {subnet}, and a successor takes over soon.",
+                    "No member crawls {name} right now: {} released its subnet {subnet}, and a successor takes over soon.",
                     claim.owner.short()
                 )
             }
@@ -217,19 +217,19 @@ impl View<'_> {
             }
             Some(claim) => self.other_owner(claim, name),
             None if self.delegation.rounds().is_running(subnet) => {
-                format!("Nobody crawls {name} yet: members are measuring their distance to its subnet {subnet}.")
+                format!("No member crawls {name} yet: members are measuring their distance to its subnet {subnet}.")
             }
             None if self.delegation.rounds().is_queued(subnet) => {
-                format!("Nobody crawls {name} yet: its subnet {subnet} waits for a delegation round.")
+                format!("No member crawls {name} yet: its subnet {subnet} waits for a delegation round.")
             }
             None => match self.membership.stewards_of(subnet).first() {
                 Some(steward) if *steward != self.context.me => {
                     format!(
-                        "Nobody owns its subnet {subnet} yet, as far as is known here; {} finds an owner when a URL in it is named.",
+                        "No member owns its subnet {subnet} yet, as far as is known here; {} finds an owner when a URL in it is named.",
                         steward.short()
                     )
                 }
-                _ => format!("Nobody owns its subnet {subnet} yet; an owner is found when a URL in it is named."),
+                _ => format!("No member owns its subnet {subnet} yet; an owner is found when a URL in it is named."),
             },
         }
     }

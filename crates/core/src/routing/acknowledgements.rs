@@ -55,7 +55,7 @@ impl Acknowledgements {
         self.waiting.is_empty()
     }
 
-    /// Answers everybody whose arrivals are recorded by now. `recorded` says whether a journal is, up to a
+    /// Answers every member whose arrivals are recorded by now. `recorded` says whether a journal is, up to a
     /// row (exclusive), `owns` whether it is still ours.
     pub(crate) fn settle(
         &mut self,

@@ -237,7 +237,7 @@ impl Routing {
         self.acknowledgements.push(acknowledgement);
     }
 
-    /// Answers everybody whose arrivals are recorded by now; what was lost instead goes on its way again. `recorded` says whether
+    /// Answers every member whose arrivals are recorded by now; what was lost instead goes on its way again. `recorded` says whether
     /// a journal is, up to a row (exclusive), `owns` whether it is still ours. Returns our own URLs that are recorded.
     pub(crate) fn acknowledge(
         &mut self,

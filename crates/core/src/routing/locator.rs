@@ -1,7 +1,7 @@
 //! Which address is this host pinned to? Each host is resolved by one access point, its steward, for the whole swarm.
 //!
 //! A host behind a content network resolves "nearby" at every access point: placed by each one's own answer it would be crawled by
-//! all. So the steward resolves once, and everybody uses its answer for as long as the pin holds.
+//! all. So the steward resolves once, and every member uses its answer for as long as the pin holds.
 //!
 //! A look-up that fails for the moment ([`ResolveError::is_transient`]) says nothing of the name: it is repeated after a pause, which
 //! doubles each time. After as many failures as the settings allow, the host counts as one without an address.

@@ -142,7 +142,7 @@ impl Observed<'_> {
             Some(point) if self.is_dead(point) => format!("owner is {}, killed", self.world.access_points()[point]),
             Some(point) => format!("owner is {}", at(point)),
         };
-        let nearest = nearest.map_or("nobody is alive".to_owned(), |point| format!("nearest is {}", at(point)));
+        let nearest = nearest.map_or("no member is alive".to_owned(), |point| format!("nearest is {}", at(point)));
         format!("{} ({}): {owner}; {nearest}", place.subnet, place.organisation)
     }
 
@@ -166,7 +166,7 @@ impl Observed<'_> {
             .filter(|key| !must.contains_key(*key))
             .map(|(host, path)| {
                 let url = PageUrl::parse(&format!("http://{host}:{}{path}", super::world::WEB_PORT)).ok();
-                format!("{host}{path}: {}", url.and_then(|url| self.expected.forbidden(&url)).unwrap_or("nobody links to it"))
+                format!("{host}{path}: {}", url.and_then(|url| self.expected.forbidden(&url)).unwrap_or("no page links to it"))
             })
             .collect();
         let forbidden = with(row("URLs fetched that must not be", "0", forbidden.len().to_string(), forbidden.is_empty()), forbidden);
@@ -183,7 +183,7 @@ impl Observed<'_> {
 
         let pages = self.expected.pages() as u64;
         let told: Vec<u64> = self.told.iter().flat_map(|(_, told)| told).map(|told| told.summary.total.pages).collect();
-        let found = told.iter().max().map_or("nobody answered".to_owned(), u64::to_string);
+        let found = told.iter().max().map_or("no member answered".to_owned(), u64::to_string);
         let holds = !told.is_empty() && told.iter().all(|told| *told == pages);
         [reachable, forbidden, twice, row("pages recorded, each once", pages.to_string(), found, holds)]
     }
@@ -238,7 +238,7 @@ impl Observed<'_> {
         let FailOver { killed, held, taken_over } = self.fail_over;
         let lasted = taken_over.zip(*killed).map(|(then, killed)| then.saturating_sub(killed));
         let found = match (killed, lasted) {
-            (None, _) => "nobody was killed".to_owned(),
+            (None, _) => "no member was killed".to_owned(),
             (Some(_), None) => format!("no living owner for {}", counted(held.len(), "subnet")),
             (Some(_), Some(lasted)) => format!("{:.1} s for {}", lasted.as_secs_f64(), counted(held.len(), "subnet")),
         };

@@ -323,7 +323,7 @@ impl Judge {
     fn unsettled(&self, world: &Played) -> Option<String> {
         let honest: Vec<_> = world.running_processes().into_iter().filter(|(number, _)| !self.liars.contains_key(number)).collect();
         let views: Vec<_> = honest.iter().filter_map(|(number, process)| Some((*number, world.process(process)?.view()))).collect();
-        let Some((first, view)) = views.first() else { return Some("nobody runs".to_owned()) };
+        let Some((first, view)) = views.first() else { return Some("no member runs".to_owned()) };
         if let Some((other, _)) = views.iter().find(|(_, other)| other.map_digests() != view.map_digests()) {
             return Some(format!("the maps of members {first} and {other} differ"));
         }

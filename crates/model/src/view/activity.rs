@@ -113,7 +113,7 @@ impl fmt::Display for Activity {
             Activity::NoServers { why } => write!(f, "no work: {why}"),
             Activity::Done { next: Some(next) } => write!(f, "no work: everything is fetched, next visit in {}", Span(*next)),
             Activity::Done { next: None } => f.write_str("no work: everything is fetched"),
-            Activity::NoPeersReachable => f.write_str("no peers reachable"),
+            Activity::NoPeersReachable => f.write_str("no member reachable"),
             Activity::Fenced { why } => write!(f, "fenced: {why}"),
             Activity::LimitReached { limit } => write!(f, "stopped: {limit}"),
             Activity::Stopping => f.write_str("stopping: finishing what is under way"),
@@ -187,7 +187,7 @@ mod tests {
             (Activity::HandingOver { urls: 1 }, "sending 1 URL to its owner"),
             (Activity::NothingSeeded, "no work: nothing was seeded"),
             (Activity::Fenced { why: "2 of 5 members answer".into() }, "fenced: 2 of 5 members answer"),
-            (Activity::NoPeersReachable, "no peers reachable"),
+            (Activity::NoPeersReachable, "no member reachable"),
             (Activity::Done { next: Some(7 * 86_400_000) }, "no work: everything is fetched, next visit in 7 d 0 h"),
         ];
         for (activity, sentence) in cases {

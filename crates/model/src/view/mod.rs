@@ -62,7 +62,7 @@ pub struct StatusView {
     pub members: MemberCounts,
     /// Subnets that it holds.
     pub subnets_owned: u64,
-    /// Subnets that anybody holds.
+    /// Subnets that have an owner.
     pub subnets_claimed: u64,
     /// Servers that it has on record or in work.
     pub servers: u64,
@@ -338,7 +338,7 @@ pub struct WhyView {
     /// The smallest subnet.
     #[schema(value_type = Option<String>)]
     pub subnet: Option<Subnet>,
-    /// Who holds it, if anybody.
+    /// The claim of its owner, if it has one.
     pub ownership: Option<OwnershipView>,
     /// Who had the subnet, as far as is known here: the first one first, the present owner last.
     #[serde(default)]

@@ -45,7 +45,7 @@ impl Played {
         Played { cx, members, ownership, shutdown: Shutdown::default(), delegation: Delegation::default() }
     }
 
-    /// Two who know each other, and have for longer than anybody was probed before: the first one, and who the other is.
+    /// Two who know each other, and have for longer than any member was probed before: the first one, and who the other is.
     fn with_another() -> (Played, AccessPoint) {
         let (mut one, mut other) = (Played::new(1), Played::new(2));
         one.members.connected(&mut one.cx, other.cx.me, 1, vec!["/sim/2".to_owned()]);

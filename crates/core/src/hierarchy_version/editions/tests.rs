@@ -33,7 +33,7 @@ impl Council {
         self.minds.get_mut(&member(number)).unwrap()
     }
 
-    /// Everybody says what it vouches for, then acts, a few times. `finds` says what a member finds in an edition.
+    /// Every member says what it vouches for, then acts, a few times. `finds` says what a member finds in an edition.
     fn talk(&mut self, finds: impl Fn(AccessPoint, Edition) -> Found) {
         let settled: BTreeSet<_> = self.minds.keys().copied().collect();
         let live: Vec<_> = settled.iter().copied().collect();

@@ -30,7 +30,7 @@ pub(crate) struct Load {
     price: LoadPrice,
 }
 
-/// The load of everybody, as it was looked at just now.
+/// The load of every member, as it was looked at just now.
 #[derive(Debug)]
 pub(crate) struct Loads {
     /// The share of our time for which we were busy, 0 to 1.

@@ -65,7 +65,7 @@ impl Judge {
         }
     }
 
-    /// The paper's rule: against the average of what is ours, and from the boundary to anybody (TW-10..TW-14).
+    /// The paper's rule: against the average of what is ours, and from the boundary to any member (TW-10..TW-14).
     fn judge_by_the_paper(&mut self, cx: &Context, around: &Surroundings<'_>, subnet: Subnet, access: &Access) -> Option<Proposal> {
         let took_us = access.took_us;
         self.arm.note(subnet, took_us);

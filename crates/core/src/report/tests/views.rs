@@ -117,7 +117,7 @@ fn why_says_whose_it_is_instead() {
     played.seed("http://nowhere.ke/");
     assert!(played.why("nowhere.ke").answer_text.ends_with("it has no usable address (no such name)."));
     assert!(
-        played.why("9.0.3.1").answer_text.starts_with("Nobody owns its subnet 9.0.3.0/24 yet"),
+        played.why("9.0.3.1").answer_text.starts_with("No member owns its subnet 9.0.3.0/24 yet"),
         "{}",
         played.why("9.0.3.1").answer_text
     );
@@ -188,7 +188,7 @@ fn what_is_never_contacted_is_said_with_the_reason_and_without_an_owner_to_come(
 fn a_subnet_is_answered_by_the_registered_one_around_it_or_sent_to_those_within() {
     let played = Played::alone();
     let said = played.why("9.0.3.128/25").answer_text;
-    assert!(said.starts_with("Nobody owns its subnet 9.0.3.0/24 yet"), "{said}");
+    assert!(said.starts_with("No member owns its subnet 9.0.3.0/24 yet"), "{said}");
     let said = played.why("9.0.0.0/16").answer_text;
     assert!(said.starts_with("9.0.0.0/16 has no owner as a whole"), "{said}");
 }
