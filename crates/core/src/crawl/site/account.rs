@@ -16,7 +16,7 @@ impl Site {
     pub(crate) fn would_win(&self, url: &PageUrl, level: u8, hops: u8, key: &FingerprintKey) -> bool {
         let Some(script) = url.script().map(|script| key.of(script)) else { return false };
         let waiting = Waiting { url: url.clone(), fingerprint: key.of(url.as_str()), level, hops };
-        !self.scripts.contains(&script) && self.frontier.would_win(&waiting, script)
+        !self.is_done_with(script) && self.frontier.would_win(&waiting, script)
     }
 
     /// Whether this page was visited and redirects within the site: where it leads lies at its own level.

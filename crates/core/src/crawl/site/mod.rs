@@ -62,6 +62,12 @@ const MAX_STARTS: usize = 10_000;
 /// How many links to other sites a journal names in full, so that the next run knows them without a download.
 const MAX_NAMED: usize = 20_000;
 
+/// How many redirects within a site are remembered. Where further ones lead counts as one link further.
+const MAX_REDIRECTS: usize = 100_000;
+
+/// How many scripts of a site are visited. Further ones are left out like a second URL of a script.
+const MAX_SCRIPTS: usize = 100_000;
+
 /// How many URLs that were left out by their yield may be brought back by a starting URL.
 const MAX_LEFT_OUT: usize = 100_000;
 
@@ -122,10 +128,11 @@ pub struct Site {
     pub memory: Memory,
     /// Links to other sites that the journal has named.
     named: BTreeSet<Fingerprint>,
-    /// What was visited and redirects within the site.
+    /// What was visited and redirects within the site; at most [`MAX_REDIRECTS`].
     redirects: BTreeSet<Fingerprint>,
     next_sequence: u64,
     robots: BTreeMap<Origin, RobotsStanding>,
+    /// Scripts of which a URL was visited; at most [`MAX_SCRIPTS`].
     scripts: BTreeSet<Fingerprint>,
     external: BTreeSet<u64>,
     external_urls: Distinct,
@@ -285,7 +292,7 @@ impl Site {
         self.last_rest = rest.unwrap_or(0);
         let page = key.of(url.as_str());
         let waited = self.frontier.remove(page);
-        if matches!(outcome, VisitOutcome::Redirect(_)) && !children.is_empty() {
+        if matches!(outcome, VisitOutcome::Redirect(_)) && !children.is_empty() && self.redirects.len() < MAX_REDIRECTS {
             self.redirects.insert(page);
         }
         // Another URL of its script took its place while it was being asked for; or it was asked for twice.
@@ -294,7 +301,7 @@ impl Site {
         let answered = !matches!(outcome, VisitOutcome::Failed(_));
         self.record.fetched += u64::from(answered && (waited || had_lost));
         self.record.unanswered += u64::from(!answered && (waited || had_lost));
-        if let Some(script) = url.script() {
+        if let Some(script) = url.script().filter(|_| self.scripts.len() < MAX_SCRIPTS) {
             self.scripts.insert(key.of(script));
         }
         self.budget_used += 1;
@@ -336,6 +343,11 @@ impl Site {
         }
     }
 
+    /// Whether no further URL of a script is asked for: one was, or no further script is visited.
+    fn is_done_with(&self, script: Fingerprint) -> bool {
+        self.scripts.contains(&script) || self.scripts.len() >= MAX_SCRIPTS
+    }
+
     fn start(&mut self, url: &PageUrl) {
         if self.starts.len() < MAX_STARTS {
             self.starts.insert(url.clone());
@@ -350,7 +362,7 @@ impl Site {
             return;
         }
         let script = url.script().map(|script| key.of(script));
-        if script.is_some_and(|script| self.scripts.contains(&script)) && !self.frontier.contains(fingerprint) {
+        if script.is_some_and(|script| self.is_done_with(script)) && !self.frontier.contains(fingerprint) {
             self.record.cut_by_script += 1;
             return;
         }
@@ -386,7 +398,7 @@ impl Site {
         if let Some(reason) = standing.forbids(&waiting.url) {
             return Next::Skip(waiting.url.clone(), reason);
         }
-        if waiting.url.script().is_some_and(|script| self.scripts.contains(&key.of(script))) {
+        if waiting.url.script().is_some_and(|script| self.is_done_with(key.of(script))) {
             return Next::Skip(waiting.url.clone(), SkipReason::Script);
         }
         Next::Fetch(self.order(waiting.url.clone(), FetchPurpose::Page))

@@ -105,6 +105,25 @@ fn one_query_url_of_a_script_is_asked_whichever_is_found_first_and_the_plain_pag
 }
 
 #[test]
+fn a_site_of_scripts_and_redirects_without_end_is_asked_for_so_many_and_does_not_fill_the_memory() {
+    let (journal, mut entries) = opened();
+    entries.extend([robots(""), JournalEntry::Admitted { urls: found(&[("/waits?q=1", 1)]) }]);
+    let mut site = replay(journal, SiteNumber(1), &entries, &rules(), &KEY).unwrap().site;
+    for number in 0..MAX_SCRIPTS.max(MAX_REDIRECTS) + 5 {
+        let mut entry = visited(&format!("/{number}?q=1"), 1, &[("/to", 1)], &[]);
+        if let JournalEntry::Visited { outcome, .. } = &mut entry {
+            *outcome = VisitOutcome::Redirect(302);
+        }
+        site.apply(&entry, &rules(), &KEY);
+    }
+    assert_eq!((site.scripts.len(), site.redirects.len()), (MAX_SCRIPTS, MAX_REDIRECTS));
+    let cut = site.record.cut_by_script;
+    site.apply(&JournalEntry::Admitted { urls: found(&[("/further?q=1", 1)]) }, &rules(), &KEY);
+    assert_eq!(site.record.cut_by_script, cut + 1, "a script that was never asked for");
+    assert!(matches!(site.next(WallTime(4), &rules(), &KEY), Next::Skip(url, SkipReason::Script) if url == page("/waits?q=1")));
+}
+
+#[test]
 fn what_lies_beyond_the_depth_is_counted_and_a_shorter_way_opens_it_again() {
     let deep = [
         JournalEntry::Admitted { urls: found(&[("/", 0)]) },
