@@ -229,7 +229,8 @@ impl Executor {
                 let crashed = Event::Copied { to: order.to, sent: BTreeMap::new(), heads: None };
                 self.spawn(TaskKind::PeerTransfer, Some(crashed), async move {
                     let _turn = turn.acquire_owned().await.ok()?;
-                    Some(peer_transfers::copy(store, asking, order).await)
+                    // Boxed: thousands may wait for their turn, and take little room until then.
+                    Some(Box::pin(peer_transfers::copy(store, asking, order)).await)
                 });
             }
             PeerCommand::Recover { subnet, from } => {
@@ -237,7 +238,7 @@ impl Executor {
                 let crashed = Event::Recovered { subnet, from, journals: None, bytes: 0 };
                 self.spawn(TaskKind::PeerTransfer, Some(crashed), async move {
                     let _turn = turn.acquire_owned().await.ok()?;
-                    Some(peer_transfers::recover(asking, budget, subnet, from).await)
+                    Some(Box::pin(peer_transfers::recover(asking, budget, subnet, from)).await)
                 });
             }
         }

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::node::recovery_budget::{MAX_RECOVERED, MAX_RECOVERED_ONCE};
-use nearcrawl_model::{time::WallTime, url::PageUrl};
 
 const MEMBER: AccessPoint = AccessPoint([3; 32]);
 
@@ -16,12 +15,6 @@ fn key() -> JournalKey {
 
 fn row(sequence: u64, entry: Vec<u8>) -> JournalRow {
     JournalRow { key: key(), sequence, entry }
-}
-
-/// An entry that takes so many bytes.
-fn long_entry(bytes: usize) -> Vec<u8> {
-    let origin = PageUrl::parse("http://a.ke/").unwrap().origin();
-    postcard::to_stdvec(&JournalEntry::Robots { origin, at: WallTime(1), answer: Ok((200, vec![b'#'; bytes])), took: 1 }).unwrap()
 }
 
 /// A member that answers each request with what this makes of its cursor; how often it was asked comes back at the end.
@@ -79,17 +72,17 @@ async fn empty_pieces_that_go_on_for_ever_count_as_not_answered() {
 #[tokio::test]
 async fn rows_beyond_what_one_member_may_send_of_a_subnet_do_not_count_and_those_before_do() {
     let budget = Arc::new(RecoveryBudget::default());
-    let entry = long_entry(MAX_ROW_BYTES);
-    let (asking, _) = member(move |cursor| {
+    let (asking, answering) = member(|cursor| {
         let at = cursor.map_or(0, |(_, at)| at);
-        (vec![row(at, entry.clone())], Some((key(), at + 1)))
+        (vec![row(at, vec![0; MAX_ROW_BYTES])], Some((key(), at + 1)))
     });
     let Event::Recovered { journals: Some(journals), bytes, .. } = recover(asking, Arc::clone(&budget), subnet(), MEMBER).await else {
         panic!("the first rows count")
     };
-    let entries = journals.iter().map(|(_, entries)| entries.len()).sum::<usize>();
-    assert_eq!(entries, MAX_RECOVERED_ONCE / MAX_ROW_BYTES - 1, "each row is a little longer than its share");
-    assert!(bytes <= MAX_RECOVERED_ONCE && bytes > MAX_RECOVERED_ONCE / 10 * 9, "{bytes}");
+    let pieces = MAX_RECOVERED_ONCE / MAX_ROW_BYTES;
+    assert_eq!(answering.await.unwrap(), pieces, "each row is a little longer than its share: the last is one too many");
+    assert_eq!(bytes, (pieces - 1) * (MAX_ROW_BYTES + "a.ke".len() + ROW_OVERHEAD));
+    assert_eq!(journals.len(), 1);
     assert_eq!((refused(&budget, "64 MiB"), budget.used()), (1, bytes), "until the crawler has them");
     budget.arrived(bytes, bytes);
     assert_eq!(budget.used(), bytes, "the crawler holds them");
