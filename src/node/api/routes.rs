@@ -94,20 +94,23 @@ pub struct SeedsBody {
 }
 
 /// Who this access point is and what it is doing.
-#[utoipa::path(get, path = "/api/status", responses((status = 200, body = StatusView), (status = 503, body = ErrorView)))]
+#[utoipa::path(get, path = "/api/status",
+    responses((status = 200, body = StatusView), (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn status(State(context): State<Context>) -> Result<Json<StatusView>, RequestError> {
     Ok(Json(context.queries.ask(Query::Status).await?))
 }
 
 /// The members of the swarm, as this one sees them.
-#[utoipa::path(get, path = "/api/members", responses((status = 200, body = Vec<MemberView>), (status = 503, body = ErrorView)))]
+#[utoipa::path(get, path = "/api/members",
+    responses((status = 200, body = Vec<MemberView>), (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn members(State(context): State<Context>) -> Result<Json<Vec<MemberView>>, RequestError> {
     Ok(Json(context.queries.ask(Query::Members).await?))
 }
 
 /// Who owns which subnet, in the order of the subnets. As many rows as asked for: to go on, ask for those after the last one.
 #[utoipa::path(get, path = "/api/ownership", params(RowsQuery),
-    responses((status = 200, body = Vec<OwnershipView>), (status = 400, body = ErrorView), (status = 503, body = ErrorView)))]
+    responses((status = 200, body = Vec<OwnershipView>), (status = 400, body = ErrorView),
+        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn ownership(State(context): State<Context>, asked: Asked<RowsQuery>) -> Result<Json<Vec<OwnershipView>>, RequestError> {
     let rows = read(asked)?;
     let limit = rows.limit(MAX_ROWS)?;
@@ -123,7 +126,8 @@ pub async fn ownership(State(context): State<Context>, asked: Asked<RowsQuery>) 
 
 /// What the swarm knows so far: exact, or in transition and why; the same at every member once it is exact.
 #[utoipa::path(get, path = "/api/results", params(ResultsQuery),
-    responses((status = 200, body = ResultsView), (status = 400, body = ErrorView), (status = 503, body = ErrorView)))]
+    responses((status = 200, body = ResultsView), (status = 400, body = ErrorView),
+        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn results(State(context): State<Context>, asked: Asked<ResultsQuery>) -> Result<Json<ResultsView>, RequestError> {
     let only = read(asked)?.by.map(|name| dimension(&name)).transpose()?;
     let mut results = context.queries.ask(Query::Results).await?;
@@ -145,7 +149,8 @@ fn dimension(name: &str) -> Result<Dimension, RequestError> {
 
 /// Why a URL, host, address or subnet is crawled by whom, and when.
 #[utoipa::path(get, path = "/api/why", params(WhyQuery),
-    responses((status = 200, body = WhyView), (status = 400, body = ErrorView), (status = 503, body = ErrorView)))]
+    responses((status = 200, body = WhyView), (status = 400, body = ErrorView),
+        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn why(State(context): State<Context>, asked: Asked<WhyQuery>) -> Result<Json<WhyView>, RequestError> {
     let subject: Subject = read(asked)?.q.parse().map_err(|why| {
         RequestError::bad_request(format!("{why}"), "ask like q=https://museum.or.ke/, q=museum.or.ke, q=192.0.2.7 or q=192.0.2.0/24")
@@ -155,7 +160,8 @@ pub async fn why(State(context): State<Context>, asked: Asked<WhyQuery>) -> Resu
 
 /// The servers that this access point has on record, in the order of their names.
 #[utoipa::path(get, path = "/api/servers", params(RowsQuery),
-    responses((status = 200, body = ServersPage), (status = 400, body = ErrorView), (status = 503, body = ErrorView)))]
+    responses((status = 200, body = ServersPage), (status = 400, body = ErrorView),
+        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn servers(State(context): State<Context>, asked: Asked<RowsQuery>) -> Result<Json<ServersPage>, RequestError> {
     let rows = read(asked)?;
     let limit = rows.limit(100)?;
@@ -171,7 +177,8 @@ pub async fn servers(State(context): State<Context>, asked: Asked<RowsQuery>) ->
 
 /// Adds starting points. Those that are refused are listed with the reason; the others are accepted.
 #[utoipa::path(post, path = "/api/seeds", request_body = SeedsBody,
-    responses((status = 200, body = SeedView), (status = 400, body = ErrorView), (status = 415, body = ErrorView), (status = 503, body = ErrorView)))]
+    responses((status = 200, body = SeedView), (status = 400, body = ErrorView), (status = 415, body = ErrorView),
+        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn seeds(State(context): State<Context>, body: Bytes) -> Result<Json<SeedView>, RequestError> {
     let hint = r#"send {"urls": ["https://example.org/"]}"#;
     let body: SeedsBody =
@@ -184,7 +191,8 @@ pub async fn seeds(State(context): State<Context>, body: Bytes) -> Result<Json<S
 
 /// Leaves the swarm for good: gives all subnets back, then ends.
 #[utoipa::path(post, path = "/api/leave",
-    responses((status = 200, body = LeaveView), (status = 415, body = ErrorView), (status = 503, body = ErrorView)))]
+    responses((status = 200, body = LeaveView), (status = 415, body = ErrorView),
+        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn leave(State(context): State<Context>) -> Result<Json<LeaveView>, RequestError> {
     Ok(Json(context.queries.ask(Query::Leave).await?))
 }
@@ -202,7 +210,8 @@ pub struct MoveBody {
 
 /// Hands a subnet of this access point over to another one.
 #[utoipa::path(post, path = "/api/move", request_body = MoveBody,
-    responses((status = 200, body = MoveView), (status = 400, body = ErrorView), (status = 415, body = ErrorView), (status = 503, body = ErrorView)))]
+    responses((status = 200, body = MoveView), (status = 400, body = ErrorView), (status = 415, body = ErrorView),
+        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn hand_over(State(context): State<Context>, body: Bytes) -> Result<Json<MoveView>, RequestError> {
     let hint = r#"send {"subnet": "192.0.2.0/24", "to": "12D3KooW…"}"#;
     let MoveBody { subnet, to } =
