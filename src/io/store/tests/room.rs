@@ -4,6 +4,11 @@
 
 use super::*;
 use crate::io::store::StoreError;
+use nearcrawl_model::{
+    fingerprint::Fingerprint,
+    ids::SiteNumber,
+    seen::{SeenAnswer, SeenBatch},
+};
 use std::{
     process::Command,
     sync::atomic::Ordering::Relaxed,
@@ -25,14 +30,71 @@ fn limit_files_to(bytes: libc::rlim_t) {
     }
 }
 
-#[test]
-fn a_full_disk_loses_nothing_and_writing_goes_on_by_itself() {
+/// Runs another test of this file in a process of its own, which has the directory to work in.
+fn alone(test: &str) {
     let dir = tempfile::tempdir().unwrap();
-    let name = format!("{}::in_a_process_of_its_own", module_path!().split_once("::").unwrap().1);
+    let name = format!("{}::{test}", module_path!().split_once("::").unwrap().1);
     let mut alone = Command::new(std::env::current_exe().unwrap());
     let done = alone.args(["--exact", &name, "--nocapture"]).env(DIRECTORY, dir.path()).output().unwrap();
     let said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     assert!(done.status.success() && said.contains("1 passed"), "{said}");
+    println!("{said}");
+}
+
+#[test]
+fn a_full_disk_loses_nothing_and_writing_goes_on_by_itself() {
+    alone("in_a_process_of_its_own");
+}
+
+#[test]
+fn a_question_that_failed_on_a_full_disk_may_be_asked_again() {
+    alone("asks_on_a_full_disk");
+}
+
+/// Does nothing unless the test above started it.
+#[tokio::test]
+async fn asks_on_a_full_disk() {
+    let Some(dir) = std::env::var_os(DIRECTORY) else { return };
+    let config = StoreConfig { retry_full_disk: Duration::from_millis(20), ..config() };
+    let (store, _) = Store::open(Path::new(&dir), &config).unwrap();
+    // So many that the newest changes are swept into rows again and again.
+    let batch = |n: u64| SeenBatch {
+        site: SiteNumber(7 + n % 2),
+        depth: 8,
+        visited: None,
+        questions: (n * 1_000..(n + 1) * 1_000).map(|page| (Fingerprint(page).scoped(1), 3)).collect(),
+    };
+    let (mut asked, mut refused) = (0, 0);
+    for cycle in 1..=5u64 {
+        limit_files_to(150_000 * cycle);
+        for _ in 0..100 {
+            match store.seen(&batch(asked)).await {
+                Ok(said) => assert!(said.iter().all(|said| *said == SeenAnswer::New), "cycle {cycle}: batch {asked}"),
+                Err(error) => {
+                    assert!(matches!(error, StoreError::NoSpace(_)), "cycle {cycle}: {error:?}");
+                    refused += 1;
+                    break;
+                }
+            }
+            asked += 1;
+        }
+        limit_files_to(libc::RLIM_INFINITY);
+        let since = Instant::now();
+        let said = loop {
+            match store.seen(&batch(asked)).await {
+                Ok(said) => break said,
+                Err(error) => assert!(since.elapsed() < Duration::from_secs(20), "cycle {cycle}: {error:?}"),
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        };
+        assert!(said.iter().all(|said| *said == SeenAnswer::New), "cycle {cycle}: batch {asked} was refused and entered all the same");
+        asked += 1;
+    }
+    println!("{asked} batches, {refused} times refused");
+    assert!(refused >= 3, "the disk was full only {refused} times");
+    for n in 0..asked {
+        assert!(store.seen(&batch(n)).await.unwrap().iter().all(|said| *said == SeenAnswer::Known), "batch {n} was forgotten");
+    }
 }
 
 /// Does nothing unless the test above started it.
