@@ -66,7 +66,7 @@ pub struct Inbox {
     /// Facts from executor.
     pub events: mpsc::Receiver<Event>,
     /// Answers of the store, or its failure.
-    pub outcomes: mpsc::Receiver<store_queue::Outcome>,
+    pub outcomes: mpsc::Receiver<(store_queue::Outcome, store_queue::Turn)>,
     /// Questions of exchanges with a member.
     pub transfers: mpsc::Receiver<PeerQuestion>,
 }

@@ -249,8 +249,9 @@ impl Daemon {
                         self.hear(event);
                     }
                 }
-                outcome = inbox.outcomes.recv() => {
-                    if let Some(event) = outcome.ok_or(NodeError::Ended("the store queue"))?? {
+                told = inbox.outcomes.recv() => {
+                    let (outcome, _turn) = told.ok_or(NodeError::Ended("the store queue"))?;
+                    if let Some(event) = outcome? {
                         self.hear(event);
                     }
                 }

@@ -112,8 +112,9 @@ async fn until_done(
         waking.as_mut().reset(Instant::now() + wait);
         tokio::select! {
             event = inbox.events.recv(), if executor.behind() == 0 => crawler.handle(clock::now(), event.ok_or(NodeError::Ended("a task"))?),
-            outcome = inbox.outcomes.recv() => {
-                if let Some(event) = outcome.ok_or(NodeError::Ended("the store queue"))?? {
+            told = inbox.outcomes.recv() => {
+                let (outcome, _turn) = told.ok_or(NodeError::Ended("the store queue"))?;
+                if let Some(event) = outcome? {
                     crawler.handle(clock::now(), event);
                 }
             }

@@ -34,7 +34,7 @@ use std::{
     task::{Context, Poll, Waker},
     time::Duration,
 };
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 /// The most bytes of rows in one message between members.
 pub const MAX_ROW_BYTES: usize = 256 << 10;
@@ -51,11 +51,18 @@ const MAX_WAITING: usize = 1024;
 /// Commands that the store has been asked and has not answered.
 const MAX_UNDER_WAY: usize = 1024;
 
+/// Subnets whose journals are read whole at a time, those included that the loop has not taken in: each may take many MiB, and at a start
+/// all of ours are read.
+const MAX_LOADS: usize = 8;
+
 /// What came of an order.
 pub type Outcome = Result<Option<Event>, StoreError>;
 
+/// The turn of an order that takes much memory, if it is one; it ends when the loop has taken in what came of it.
+pub type Turn = Option<OwnedSemaphorePermit>;
+
 /// An order that is being carried out.
-pub type Doing = BoxFuture<'static, Outcome>;
+pub type Doing = BoxFuture<'static, (Outcome, Turn)>;
 
 /// Where orders are given.
 pub struct StoreQueue {
@@ -66,25 +73,32 @@ pub struct StoreQueue {
     backlog: VecDeque<Doing>,
     /// Commands that are not finished.
     open: Arc<AtomicUsize>,
+    loads: Arc<Semaphore>,
 }
 
 impl StoreQueue {
     /// The queue, and its task, which ends when all senders are dropped and all commands are done.
-    pub fn new(store: Store, swarm: Option<SwarmHandle>, outcomes: mpsc::Sender<Outcome>) -> (StoreQueue, impl Future<Output = ()>) {
+    pub fn new(
+        store: Store,
+        swarm: Option<SwarmHandle>,
+        outcomes: mpsc::Sender<(Outcome, Turn)>,
+    ) -> (StoreQueue, impl Future<Output = ()>) {
         let (doing, orders) = mpsc::channel(MAX_WAITING);
         let open = Arc::new(AtomicUsize::new(0));
-        (StoreQueue { store, swarm, doing, backlog: VecDeque::new(), open: Arc::clone(&open) }, serve(orders, open, outcomes))
+        let (backlog, loads) = (VecDeque::new(), Arc::new(Semaphore::new(MAX_LOADS)));
+        (StoreQueue { store, swarm, doing, backlog, open: Arc::clone(&open), loads }, serve(orders, open, outcomes))
     }
 
     /// Begins a command. If none is open before it and the store answers at once, the answer is returned; else it comes as an event.
     pub fn give(&mut self, command: StoreCommand) -> Option<Event> {
-        let mut doing = carry_out(self.store.clone(), self.swarm.clone(), command);
+        let loads = matches!(command, StoreCommand::Load(_)).then(|| Arc::clone(&self.loads));
+        let mut doing = carry_out(self.store.clone(), self.swarm.clone(), loads, command);
         if self.backlog.is_empty()
             && self.open.load(Ordering::SeqCst) == 0
             && let Poll::Ready(done) = doing.as_mut().poll(&mut Context::from_waker(Waker::noop()))
         {
             match done {
-                Ok(event) => return event,
+                (Ok(event), _) => return event,
                 failed => doing = Box::pin(ready(failed)),
             }
         }
@@ -117,7 +131,7 @@ impl StoreQueue {
     }
 }
 
-async fn serve(mut orders: mpsc::Receiver<Doing>, open: Arc<AtomicUsize>, outcomes: mpsc::Sender<Outcome>) {
+async fn serve(mut orders: mpsc::Receiver<Doing>, open: Arc<AtomicUsize>, outcomes: mpsc::Sender<(Outcome, Turn)>) {
     let mut under_way: FuturesUnordered<Doing> = FuturesUnordered::new();
     let mut more = true;
     while more || !under_way.is_empty() {
@@ -130,7 +144,7 @@ async fn serve(mut orders: mpsc::Receiver<Doing>, open: Arc<AtomicUsize>, outcom
             },
             Some(outcome) = under_way.next(), if !under_way.is_empty() => {
                 open.fetch_sub(1, Ordering::SeqCst);
-                if !matches!(outcome, Ok(None)) && outcomes.send(outcome).await.is_err() {
+                if !matches!(outcome, (Ok(None), _)) && outcomes.send(outcome).await.is_err() {
                     return;
                 }
             }
@@ -138,9 +152,14 @@ async fn serve(mut orders: mpsc::Receiver<Doing>, open: Arc<AtomicUsize>, outcom
     }
 }
 
-/// If the disk is full the command is tried again until there is space.
-fn carry_out(store: Store, swarm: Option<SwarmHandle>, order: StoreCommand) -> Doing {
+/// Waits for its turn if `loads` gives them out. If the disk is full the command is tried again until there is space.
+fn carry_out(store: Store, swarm: Option<SwarmHandle>, loads: Option<Arc<Semaphore>>, order: StoreCommand) -> Doing {
     Box::pin(async move {
+        let turn = match loads {
+            // It is never closed.
+            Some(loads) => loads.acquire_owned().await.ok(),
+            None => None,
+        };
         loop {
             let done = match &order {
                 StoreCommand::Seen { ticket, batches } => seen(&store, *ticket, batches).await,
@@ -151,7 +170,7 @@ fn carry_out(store: Store, swarm: Option<SwarmHandle>, order: StoreCommand) -> D
                     tracing::warn!("the disk is full ({why}); the write is tried again every second");
                     tokio::time::sleep(TRY_AGAIN).await;
                 }
-                done => return done,
+                done => return (done, turn),
             }
         }
     })
@@ -295,4 +314,44 @@ async fn seen(store: &Store, ticket: SeenTicket, batches: &[SeenBatch]) -> Outco
 /// A batch without anything in it is not asked.
 async fn ask_seen(store: &Store, batch: &SeenBatch) -> Result<Vec<SeenAnswer>, StoreError> {
     if batch.visited.is_none() && batch.questions.is_empty() { Ok(Vec::new()) } else { store.seen(batch).await }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::store::StoreConfig;
+    use nearcrawl_model::ids::WriteId;
+
+    #[tokio::test]
+    async fn only_so_many_subnets_are_in_memory_until_the_loop_takes_them_in() {
+        let directory = tempfile::tempdir().unwrap();
+        let (store, _) = Store::open(directory.path(), &StoreConfig::default()).unwrap();
+        let (sender, mut outcomes) = mpsc::channel(1_024);
+        let (mut queue, serving) = StoreQueue::new(store, None, sender);
+        tokio::spawn(serving);
+        let subnet = |number: usize| Subnet::around(std::net::Ipv4Addr::new(9, 0, number as u8, 0).into(), 24);
+        for number in 0..3 * MAX_LOADS {
+            assert!(queue.give(StoreCommand::Load(subnet(number))).is_none(), "a thread has to be asked");
+        }
+        while outcomes.len() < MAX_LOADS {
+            tokio::task::yield_now().await;
+        }
+        // Others are not held up, and when this one is done the loads would be, too.
+        assert!(queue.give(StoreCommand::Append { write: WriteId(1), rows: Vec::new() }).is_none());
+        while outcomes.len() <= MAX_LOADS {
+            tokio::task::yield_now().await;
+        }
+        let (mut loaded, mut written, mut most) = (Vec::new(), false, 0);
+        while loaded.len() < 3 * MAX_LOADS || !written {
+            most = most.max(outcomes.len() - usize::from(!written));
+            let (outcome, _turn) = outcomes.recv().await.unwrap();
+            match outcome.unwrap() {
+                Some(Event::Loaded { subnet, .. }) => loaded.push(subnet),
+                Some(Event::RowsStored { write: WriteId(1) }) => written = true,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(most, MAX_LOADS);
+        assert_eq!(loaded, (0..3 * MAX_LOADS).map(subnet).collect::<Vec<_>>(), "each, in order");
+    }
 }
