@@ -2,6 +2,7 @@
 
 mod deaths;
 mod extreme_values;
+mod limits;
 mod pipelining;
 mod robots;
 mod sentences;

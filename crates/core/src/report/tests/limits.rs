@@ -1,0 +1,37 @@
+//! Is a member that sends more than there is room for told so, and is it counted?
+
+use super::*;
+use crate::routing::acknowledgements::{Acknowledgement, MAX_ACKNOWLEDGEMENTS, Reply};
+use nearcrawl_model::{
+    journal::{Arrival, JournalKey},
+    message::HandOff,
+};
+
+#[test]
+fn a_member_that_hands_over_more_than_can_be_recorded_is_told_to_come_again() {
+    let mut played = Played::alone();
+    played.pass(60_000);
+    played.handle(Event::Seeds(vec![url("http://a.ke/")]));
+    played.pass(60_000);
+    let hand_off = |played: &mut Played, path: &str| {
+        let located = LocatedHost { host: host("a.ke"), address: "9.0.1.1".parse().unwrap(), valid_for: 60_000 };
+        let arrivals = vec![Arrival { url: url(&format!("http://a.ke/{path}")), place: None, run: 1 }];
+        let request = Request::HandOff(vec![HandOff { host: located, arrivals }]);
+        played.crawler.handle(played.now, Event::Asked { from: member(2), ticket: Ticket(9_999), request });
+        let mut busy = false;
+        while let Some(command) = played.crawler.next_command() {
+            busy |= matches!(command, Command::Peers(PeerCommand::Answer { ticket: Ticket(9_999), response: Response::Busy(_) }));
+        }
+        busy
+    };
+    assert!(!hand_off(&mut played, "first"));
+    let journal = JournalKey { subnet: "9.0.1.0/24".parse().unwrap(), host: host("a.ke"), run: 1 };
+    for number in 0..MAX_ACKNOWLEDGEMENTS as u64 {
+        let reply = Reply::Member { ticket: Ticket(number), not_mine: Vec::new() };
+        played.crawler.routing.await_recording(Acknowledgement { reply, needs: vec![(journal.clone(), u64::MAX)] });
+    }
+    assert!(hand_off(&mut played, "second"), "it is not taken in");
+    let status = played.crawler.view().status(Default::default());
+    assert_eq!(status.refusals["hand-offs beyond the limit of those being recorded"], 1);
+    assert!(status.limits.iter().any(|limit| limit.name == "hand-offs being recorded" && limit.used >= limit.max), "{:?}", status.limits);
+}
