@@ -39,7 +39,7 @@ pub(super) fn check(config: &Config) -> Result<(), NodeError> {
     let dir = &config.state_dir;
     let below = ["state", "cache", "hierarchy"].map(|name| dir.join(name));
     for dir in below.iter().chain([dir]) {
-        writable(dir).map_err(|(at, error)| failed(&at, "cannot be used as or for the state directory", &error))?;
+        writable(dir).map_err(|(at, error)| failed(&at, "the state directory cannot be there, or cannot be written", &error))?;
     }
     let path = dir.join(KEY_FILE);
     match read(&path) {

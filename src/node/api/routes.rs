@@ -57,7 +57,7 @@ pub struct ResultsQuery {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct WhyQuery {
-    /// A URL, a host or an IP address.
+    /// A URL, a host, an IP address or a subnet.
     q: String,
 }
 

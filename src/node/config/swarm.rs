@@ -68,8 +68,7 @@ impl SwarmConfig {
 
 /// How a multiaddress is written, for messages.
 const LISTEN_LIKE: &str = "write an IP address and a TCP port of this machine as a multiaddress in quotes, like \"/ip4/0.0.0.0/tcp/4817\"";
-const DIAL_LIKE: &str =
-    "write a multiaddress in quotes, like \"/ip4/192.0.2.1/tcp/4817\" or \"/dns4/ap.example.org/tcp/4817/p2p/12D3KooW…\"";
+const DIAL_LIKE: &str = "write a multiaddress, like \"/ip4/192.0.2.1/tcp/4817\" or \"/dns4/ap.example.org/tcp/4817/p2p/12D3KooW…\"";
 
 /// Where to listen: an IP address and a TCP port, which may be 0. The text is kept, so that only the swarm module depends on the type.
 fn listen_address(value: &DeValue<'_>) -> Parsed<String> {

@@ -81,7 +81,7 @@ fn malformed_configurations_are_explained() {
         ("[swarm]\nlisten = [\"/dns4/localhost/tcp/4817\"]", &["swarm.listen = \"/dns4/localhost/tcp/4817\": write an IP address"]),
         ("[swarm]\nlisten = [\"/ip4/127.0.0.1/tcp/4817/ws\"]", &["swarm.listen = \"/ip4/127.0.0.1/tcp/4817/ws\": write an IP address"]),
         ("[swarm]\nadvertise = [\"/ip4/192.0.2.1/tcp/0\"]", &["swarm.advertise = \"/ip4/192.0.2.1/tcp/0\": write a multiaddress"]),
-        ("[swarm]\nbootstrap = [\"/ip4/192.0.2.1/tcp/4817/ws\"]", &["write a multiaddress in quotes"]),
+        ("[swarm]\nbootstrap = [\"/ip4/192.0.2.1/tcp/4817/ws\"]", &["swarm.bootstrap = ", "write a multiaddress, like"]),
         ("[swarm]\nreaders = \"all\"", &["swarm.readers = \"all\": write \"anybody\", \"members\" or \"nobody\""]),
         ("[delegation]\npolicy = \"random\"", &["delegation.policy = \"random\": write \"nearcrawl\" or \"ipmicra\""]),
         ("[delegation]\nprobe = \"icmp\"", &["delegation.probe = \"icmp\": write \"tcp\" or \"http-head\""]),
