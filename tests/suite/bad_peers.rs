@@ -5,6 +5,7 @@ use crate::{
     support::{Ground, Habits, SmallWeb, Swarm},
 };
 use nearcrawl::io::swarm::{Swarm as Member, SwarmCommand, SwarmConfig, SwarmEvent, SwarmHandle, SwarmSecrets};
+use nearcrawl_hierarchy::Builder;
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::SignedClaim,
@@ -164,8 +165,11 @@ async fn strangers_and_liars_change_nothing_and_send_nobody_anywhere() {
     assert!(matches!(said, Response::HandedOff { .. }), "{said:?}");
 
     // Where does the hierarchy put that address? Then the lies fit.
-    let why = status(swarm.cli(0, &["why", &outside.ip().to_string(), "--json"]).await);
-    let subnet: Subnet = why["subnet"].as_str().unwrap().parse().unwrap();
+    let mut builder = Builder::new();
+    for (name, text) in web.places.registry_files() {
+        builder.read_delegated(&name, text.as_bytes()).unwrap();
+    }
+    let subnet = builder.finish().unwrap().subnet_of(outside.ip());
     let target = ProbeTarget { address: outside, host: "a.test".parse().unwrap(), secure: false };
     let said = liar.ask(daemon, Request::Probe(other, target.clone(), Vec::new())).await;
     assert!(!matches!(said, Response::Probed(report, _) if report.rtt_us.is_ok()), "{said:?}");
