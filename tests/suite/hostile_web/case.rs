@@ -80,7 +80,7 @@ impl Case {
             Status(code @ (401 | 403 | 429 | 451)) => Written::status("refused").code(code),
             Status(code) => Written::status("no-pages").code(code),
             Robots(200..500, _) => Written::status("up").code(200),
-            Robots(..) => Written::status("robots"),
+            Robots(..) => Written::status("robots-unavailable"),
             Fails(failure @ FetchError::Challenged) => Written::status("refused").failure(failure),
             Fails(failure) => Written::status("down").failure(failure),
         };

@@ -146,9 +146,9 @@ pub fn robots() -> Vec<Case> {
         says("robots-in-circles", vec![answer("302 Found", "Location: /robots.txt\r\n", b"")], Redirect(302))
             .writes(Written::status("up").code(200)),
         says("robots-elsewhere", vec![answer("302 Found", "Location: http://elsewhere.invalid/robots.txt\r\n", b"")], Redirect(302))
-            .writes(Written::status("robots").failure(BadRedirect)),
+            .writes(Written::status("robots-unavailable").failure(BadRedirect)),
         says("robots-at-a-file", vec![answer("302 Found", "Location: file:///robots.txt\r\n", b"")], Fails(BadRedirect))
-            .writes(Written::status("robots").failure(BadRedirect)),
+            .writes(Written::status("robots-unavailable").failure(BadRedirect)),
         says("robots-ask-for-ages", text("User-agent: *\nCrawl-delay: 99999999999\n"), Robots(200, 39)).writes(Written::status("robots")),
         says("robots-ask-for-nonsense", text("User-agent: *\nCrawl-delay: -1e309\n"), Robots(200, 34)),
     ]
