@@ -32,7 +32,7 @@ demo: ## five daemons crawl a web of their own on this machine, and a table (DEM
 	@scripts/demo.sh $(DEMO_ARGS)
 
 .PHONY: quick
-quick: ## the daemon, not optimised: 6 minutes for the first time, a minute after a change
+quick: ## the daemon, little optimised: 6 minutes for the first time, a minute after a change
 	@scripts/setup.sh
 	@scripts/build.sh dev
 
