@@ -28,10 +28,12 @@ Members, network, disks, name servers and web are simulated; the decisions are t
 on every machine; two builds that behave alike have equal digests.
 
 A scenario is a TOML file: members, subnets, hosts and minutes of a swarm, and [[at]] tables with t, do and who that say what happens to \
-it when; crates/lab/scenarios has some. Twenty quiet minutes follow. The exit status is 0 if all promises were kept (nothing fetched by two \
-or twice, no pause broken, nothing lost or wrongly called exact, one owner for each subnet and equal maps and totals at the end), 1 if not, \
-65 if the file is wrong. Its rule is \"default\"; the ablations no-lease, no-council, no-replicas and no-hello are names of what is to \
-come, and are refused until it is there.
+it when; crates/lab/scenarios has some. Its latency is \"spread\", \"equal\", or a file of source,target,ms records or a square matrix in \
+milliseconds, beside the scenario or relative to the working directory. Twenty quiet minutes follow. The exit status is 0 if all promises \
+were kept (nothing fetched by two or twice, no pause broken, nothing lost or wrongly called exact, one owner for each subnet and equal maps \
+and totals at the end), 1 if not, 65 if the file is wrong. Its rule is \"default\" or \"no-replicas\"; no-lease, no-council and no-hello are \
+names of what is to come, and are refused until it is there. Until members vote, declare-lost and the lie double-accept are accepted and \
+change nothing.
 
 Examples:
   nearcrawl lab swarm --members 5 --subnets 20 --minutes 60 --faults kills
@@ -115,8 +117,12 @@ fn scenario(args: &SwarmArgs, path: &Path) -> Result<String, CommandError> {
     let scenario = Scenario::read(&text).map_err(|why| refused(why.to_string()))?;
     let matrix = match &scenario.latency {
         Latency::Spread | Latency::Equal => None,
-        // Its name is relative to the scenario.
-        Latency::Matrix(file) => Some(files::read_matrix(&path.parent().unwrap_or(Path::new(".")).join(file))?),
+        Latency::Matrix { file, line } => {
+            let beside = path.parent().unwrap_or(Path::new(".")).join(file);
+            let matrix = files::read_matrix(if beside.exists() { &beside } else { Path::new(file) });
+            // Whatever is neither spread nor equal is a name: also what was meant to be one of them.
+            Some(matrix.map_err(|why| refused(format!("line {line}: latency: \"spread\", \"equal\", or a matrix: {}", why.message)))?)
+        }
     };
     let bar = bar(u64::from(scenario.minutes) + 20, "simulated minutes");
     let verdict = scenario.play(args.seed, matrix, &|| bar.inc(1)).map_err(|why| refused(why.to_string()))?;

@@ -190,3 +190,34 @@ async fn what_cannot_be_done_ends_with_its_exit_code_and_says_what_to_do() {
         assert!(TestCli::try_parse_from(["lab", "delegation"].into_iter().chain(wrong.split_whitespace())).is_err(), "{wrong}");
     }
 }
+
+/// What comes of a scenario: its figures, or exit status and message.
+async fn play(directory: &Path, text: &str) -> Result<serde_json::Value, (Exit, String)> {
+    let path = directory.join("scenario.toml");
+    fs::write(&path, text).unwrap();
+    let path = path.display().to_string();
+    let cli = TestCli::try_parse_from(["lab", "swarm", "--scenario", path.as_str(), "--seed", "2", "--json"]).unwrap();
+    let told = lab(cli.command, Style::Plain).await.map_err(|why| (why.exit, why.message))?;
+    Ok(serde_json::from_str(&told).unwrap())
+}
+
+#[tokio::test]
+async fn the_exit_status_of_a_scenario_says_whether_it_held_or_in_which_line_it_is_wrong() {
+    const HEAD: &str = "members = 2\nsubnets = 1\nhosts = 1\nminutes = 1\n";
+    let directory = tempfile::tempdir().unwrap();
+    let figures = play(directory.path(), HEAD).await.unwrap();
+    assert_eq!((&figures["seed"], &figures["first_violation"]), (&2.into(), &serde_json::Value::Null));
+    fs::write(directory.path().join("rtt.csv"), "0,20\n20,0\n").unwrap();
+    assert!(play(directory.path(), &format!("{HEAD}latency = \"rtt.csv\"\n")).await.is_ok(), "a matrix beside the scenario");
+    for (more, exit, says) in [
+        ("colour = 1", Exit::Data, "line 5: there is no key \"colour\""),
+        ("latency = \"sprad\"", Exit::Data, "line 5: latency"),
+        ("rule = \"no-council\"", Exit::Data, "line 5: rule"),
+        ("[[at]]\nt = \"1s\"\ndo = \"explode\"", Exit::Data, "line 7: do: nothing is called \"explode\""),
+        ("[[at]]\nt = \"10s\"\ndo = \"kill\"\nwho = [0, 1]", Exit::Broken, "no member runs"),
+    ] {
+        let (status, message) = play(directory.path(), &format!("{HEAD}{more}\n")).await.unwrap_err();
+        assert_eq!(status, exit, "{more}: {message}");
+        assert!(message.contains(says), "{more}: {message}");
+    }
+}

@@ -1,10 +1,12 @@
 //! The swarm and the web of a scenario, made from its seed.
 
-use super::file::{Action, Latency, Scenario};
+use super::{
+    file::{Action, Latency, Rule, Scenario},
+    latency::{Equal, Matrix},
+};
 use crate::{
-    reading::{InputError, Lines},
     rng::KeyedRng,
-    swarm::{Latencies, Played, World, WorldConfig, own_address},
+    swarm::{Played, World, WorldConfig, own_address},
     web::table::TableWeb,
 };
 use nearcrawl_core::{
@@ -18,8 +20,6 @@ use nearcrawl_core::{
 use nearcrawl_hierarchy::{Builder, FurtherPrefix, Hierarchy};
 use nearcrawl_model::{fetch::ProbeKind, time::Millis, url::PageUrl};
 use std::{
-    collections::BTreeMap,
-    io::Read,
     net::{IpAddr, Ipv4Addr},
     sync::Arc,
 };
@@ -27,8 +27,10 @@ use std::{
 /// The quiet time at the end, in minutes.
 pub(super) const QUIET: Millis = 20;
 
-/// How long the servers ask to be left alone between two requests, in seconds: so that a few pages last for the whole scenario.
+/// How long the servers ask to be left alone between two requests, in seconds: so that a few pages last for the whole scenario. In long
+/// ones they ask for more, at most for what a crawler accepts.
 const CRAWL_DELAY: Millis = 10;
+const MAX_CRAWL_DELAY: Millis = 240;
 
 /// The daemon's pauses.
 pub(super) const MIN_DELAY: Millis = 2_000;
@@ -84,12 +86,14 @@ pub(super) fn world(scenario: &Scenario, seed: u64, matrix: Option<Matrix>) -> P
     let mut world = World::new(config, web(scenario, seed));
     world.reading = 20;
     world.latencies = match (&scenario.latency, matrix) {
-        (Latency::Spread, _) | (Latency::Matrix(_), None) => None,
+        (Latency::Spread, _) | (Latency::Matrix { .. }, None) => None,
         (Latency::Equal, _) => Some(Box::new(Equal)),
-        (Latency::Matrix(_), Some(matrix)) => Some(Box::new(matrix)),
+        (Latency::Matrix { .. }, Some(matrix)) => Some(Box::new(matrix)),
     };
     world.records = Some(Box::default());
-    Played::new(world)
+    let mut played = Played::new(world);
+    played.keep_no_copies(scenario.rule == Rule::NoReplicas);
+    played
 }
 
 /// How long a run takes at least until the next one begins: two runs fit into a scenario with its quiet time.
@@ -121,12 +125,22 @@ fn settings(scenario: &Scenario) -> Settings {
     }
 }
 
+/// How long a run takes, in seconds: as long as lets two of them end within the scenario and its quiet time.
+fn run_takes(scenario: &Scenario) -> Millis {
+    (Millis::from(scenario.minutes) + QUIET) * 30 - 7 * 60
+}
+
+/// How long the servers ask to be left alone, in seconds.
+pub(super) fn crawl_delay(scenario: &Scenario) -> Millis {
+    (run_takes(scenario) / MAX_HOST_PAGES).clamp(CRAWL_DELAY, MAX_CRAWL_DELAY)
+}
+
 /// Hosts spread evenly over the subnets. All their pages are reached from the root within a few links; each links to its neighbour and to
-/// some others. A run takes as long as lets two of them end within the scenario and its quiet time.
+/// some others.
 fn web(scenario: &Scenario, seed: u64) -> TableWeb {
     let (hosts, rng) = (scenario.hosts, KeyedRng::new(seed).of(LINK));
-    let run = (Millis::from(scenario.minutes) + QUIET) * 30 - 7 * 60;
-    let pages = (run / CRAWL_DELAY).min(MAX_HOST_PAGES).min(MAX_PAGES / u64::from(hosts)).max(4);
+    let delay = crawl_delay(scenario);
+    let pages = (run_takes(scenario) / delay).min(MAX_HOST_PAGES).min(MAX_PAGES / u64::from(hosts)).max(4);
     let url = |host: u64, page: u64| match page {
         0 => format!("http://s{host}.test/"),
         _ => format!("http://s{host}.test/p{page}"),
@@ -136,7 +150,7 @@ fn web(scenario: &Scenario, seed: u64) -> TableWeb {
         let name = format!("s{host}.test");
         web.live(&name, &address_in(host % scenario.subnets, host / scenario.subnets).to_string());
         if let Ok(name) = name.parse() {
-            web.robots.insert(name, format!("User-agent: *\nCrawl-delay: {CRAWL_DELAY}\n"));
+            web.robots.insert(name, format!("User-agent: *\nCrawl-delay: {delay}\n"));
         }
         for page in 0..pages {
             let draw = rng.of(host.into()).of(page);
@@ -187,83 +201,5 @@ fn hierarchy(scenario: &Scenario, seed: u64) -> Arc<Hierarchy> {
     match builder.finish() {
         Ok(hierarchy) => Arc::new(hierarchy),
         Err(why) => unreachable!("a hierarchy of distinct prefixes is whole: {why}"),
-    }
-}
-
-/// Everybody is 1 ms from everybody and everything.
-struct Equal;
-
-impl Latencies for Equal {
-    fn to_server(&self, _: usize, _: IpAddr) -> u32 {
-        1_000
-    }
-
-    fn between(&self, _: usize, _: usize) -> u32 {
-        1_000
-    }
-}
-
-/// Measured round-trip times between nodes: members stand at the nodes that measured, one after another, and each subnet at one of all.
-pub struct Matrix {
-    sources: Vec<usize>,
-    nodes: usize,
-    us: BTreeMap<(usize, usize), u32>,
-}
-
-/// What is taken for a pair that was not measured, in microseconds.
-const UNMEASURED: u32 = 150_000;
-
-impl Matrix {
-    /// Reads `source,target,ms` records.
-    ///
-    /// # Errors
-    ///
-    /// The line that is none.
-    pub fn read(file: &str, input: impl Read) -> Result<Matrix, InputError> {
-        let mut lines = Lines::new(file, input);
-        let mut nodes: BTreeMap<String, usize> = BTreeMap::new();
-        let (mut us, mut sources, mut first) = (BTreeMap::new(), Vec::new(), true);
-        while let Some(line) = lines.next()? {
-            let [source, target, ms] = [0, 1, 2].map(|column| line.get(column).unwrap_or_default().trim().to_owned());
-            let ms = ms.parse::<f64>().ok().filter(|ms| (0.0..=60_000.0).contains(ms));
-            let Some(ms) = ms else {
-                if std::mem::take(&mut first) {
-                    continue;
-                }
-                return Err(lines.bad("this is no source,target,ms".to_owned()));
-            };
-            first = false;
-            let mut number = |name: String| {
-                let next = nodes.len();
-                *nodes.entry(name).or_insert(next)
-            };
-            let (source, target) = (number(source), number(target));
-            if !sources.contains(&source) {
-                sources.push(source);
-            }
-            let measured = (ms * 1_000.0) as u32;
-            us.entry((source, target)).and_modify(|known: &mut u32| *known = measured.min(*known)).or_insert(measured);
-        }
-        if sources.is_empty() { Err(lines.empty("source,target,ms")) } else { Ok(Matrix { sources, nodes: nodes.len(), us }) }
-    }
-
-    fn us(&self, one: usize, other: usize) -> u32 {
-        let known = self.us.get(&(one, other)).or_else(|| self.us.get(&(other, one)));
-        if one == other { 200 } else { known.copied().unwrap_or(UNMEASURED) }
-    }
-
-    fn node_of(&self, member: usize) -> usize {
-        self.sources[member % self.sources.len()]
-    }
-}
-
-impl Latencies for Matrix {
-    fn to_server(&self, from: usize, address: IpAddr) -> u32 {
-        let bits = if let IpAddr::V4(address) = address { u32::from(address) >> 8 } else { 0 };
-        self.us(self.node_of(from), KeyedRng::new(bits.into()).below(self.nodes as u64) as usize)
-    }
-
-    fn between(&self, one: usize, other: usize) -> u32 {
-        self.us(self.node_of(one), self.node_of(other))
     }
 }

@@ -1,27 +1,7 @@
-//! A scenario's file: what swarm there is, and what happens to it when. An unknown key, verb or value is an error with its line.
+//! What a scenario's file says: what swarm there is, and what happens to it when. Reading it: `read.rs`.
 
-use super::{
-    error::{Number, ScenarioError},
-    keys::Keys,
-};
+use super::error::Number;
 use nearcrawl_model::time::Millis;
-use std::collections::BTreeSet;
-
-/// The most members at the start, and the most that join at once.
-const MAX_MEMBERS: u32 = 1_000;
-
-/// The most subnets, and the most hosts.
-const MAX_SUBNETS: u32 = 50_000;
-const MAX_HOSTS: u32 = 200_000;
-
-/// The most claims that one step fills the ownership map with.
-const MAX_CLAIMS: u32 = 2_000_000;
-
-/// The longest scenario, in minutes: ten years.
-const MAX_MINUTES: u32 = 10 * 366 * 24 * 60;
-
-/// The most connections that a step can leave each member.
-const MAX_CONNECTIONS: u32 = 10_000;
 
 /// A swarm and what happens to it.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +18,8 @@ pub struct Scenario {
     pub latency: Latency,
     /// The protocol, or what is left out of it.
     pub rule: Rule,
+    /// The line that names the rule; 1 if none does.
+    pub rule_line: usize,
     /// What happens, in the order of time.
     pub steps: Vec<Step>,
 }
@@ -50,7 +32,12 @@ pub enum Latency {
     /// All are 1 ms from each other.
     Equal,
     /// Measured distances, in a file of comma-separated values.
-    Matrix(String),
+    Matrix {
+        /// Its name, relative to the scenario's file or to the working directory.
+        file: String,
+        /// The line that names it.
+        line: usize,
+    },
 }
 
 /// The protocol, or what is left out of it to show that it is needed.
@@ -133,6 +120,8 @@ pub enum Action {
         who: Vec<Number>,
         /// What happens to them.
         change: ClockChange,
+        /// How long; then a jump is taken back, and the rate is 1 again.
+        lasts: Option<Millis>,
     },
     /// Something is wrong with members' disks.
     Disk {
@@ -162,13 +151,13 @@ pub enum Action {
 
 /// What happens to a member's clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ClockChange {
-    /// The wall clock jumps, forwards or backwards.
-    Jump(i64),
-    /// A clock runs at this rate.
-    Rate(f64, Clock),
-    /// The boot clock stands still.
-    Still(Option<Millis>),
+pub struct ClockChange {
+    /// Which clock.
+    pub clock: Clock,
+    /// By how many milliseconds the wall clock jumps, forwards or backwards.
+    pub jump: Option<i64>,
+    /// How quick the clock is from now on: 0 if it stands still, 1 if it is right.
+    pub rate: Option<f64>,
 }
 
 /// Which clock of a member.
@@ -218,67 +207,6 @@ pub enum Lie {
     Probe,
 }
 
-impl Scenario {
-    /// Reads the text of a file.
-    ///
-    /// # Errors
-    ///
-    /// The first thing that is wrong, with its line.
-    pub fn read(text: &str) -> Result<Scenario, ScenarioError> {
-        let root = Keys::root(text)?;
-        let mut keys = Keys::new(text, root.get_ref());
-        let mut scenario = Scenario {
-            members: keys.number("members", 1..=MAX_MEMBERS)?,
-            subnets: keys.number("subnets", 1..=MAX_SUBNETS)?,
-            hosts: keys.number("hosts", 1..=MAX_HOSTS)?,
-            minutes: keys.number("minutes", 1..=MAX_MINUTES)?,
-            latency: match keys.text("latency")? {
-                None | Some("spread") => Latency::Spread,
-                Some("equal") => Latency::Equal,
-                Some(file) => Latency::Matrix(file.to_owned()),
-            },
-            rule: keys.choice("rule", &RULES)?.unwrap_or(Rule::Default),
-            steps: Vec::new(),
-        };
-        for table in keys.tables("at")? {
-            scenario.steps.push(step(text, table)?);
-        }
-        keys.finish()?;
-        scenario.steps.sort_by_key(|step| step.at);
-        scenario.check()?;
-        Ok(scenario)
-    }
-
-    /// Every member that is named exists by then, and nothing happens after the end.
-    fn check(&self) -> Result<(), ScenarioError> {
-        let mut members = self.members;
-        for step in &self.steps {
-            let refuse = |message: String| Err(ScenarioError { line: step.line, message });
-            if step.at > Millis::from(self.minutes) * 60_000 {
-                return refuse(format!("this is after the end: the scenario lasts {} minutes", self.minutes));
-            }
-            if let Action::Join { count, .. } = step.action {
-                members += count;
-            }
-            if let Some(unknown) = step.action.named().into_iter().find(|number| *number >= members) {
-                return refuse(format!("there is no member {unknown} by then: they are numbered 0 to {}", members - 1));
-            }
-            if let Action::Partition(groups, _) = &step.action {
-                let all: Vec<_> = groups.iter().flatten().collect();
-                if all.iter().collect::<BTreeSet<_>>().len() < all.len() {
-                    return refuse("a member can be in one group only".to_owned());
-                }
-            }
-            if let Action::MoveHost(count) = step.action
-                && count > self.hosts
-            {
-                return refuse(format!("there are only {} hosts", self.hosts));
-            }
-        }
-        Ok(())
-    }
-}
-
 impl Action {
     /// What it is called in the file.
     pub(super) fn verb(&self) -> &'static str {
@@ -306,8 +234,13 @@ impl Action {
         }
     }
 
+    /// Whether it is about connections and messages, and not about members that must be there.
+    pub(super) fn is_about_the_network(&self) -> bool {
+        matches!(self, Action::Cut { .. } | Action::Partition(..) | Action::Heal | Action::Loss(..) | Action::Limit(..))
+    }
+
     /// The members that are named.
-    fn named(&self) -> Vec<Number> {
+    pub(super) fn named(&self) -> Vec<Number> {
         match self {
             Action::Ghost { from, .. } => vec![*from],
             Action::Kill(who, _)
@@ -326,87 +259,5 @@ impl Action {
                 Vec::new()
             }
         }
-    }
-}
-
-const RULES: [(&str, Rule); 5] = [
-    ("default", Rule::Default),
-    ("no-lease", Rule::NoLease),
-    ("no-council", Rule::NoCouncil),
-    ("no-replicas", Rule::NoReplicas),
-    ("no-hello", Rule::NoHello),
-];
-
-const LIES: [(&str, Lie); 11] = [
-    ("claim", Lie::Claim),
-    ("epoch", Lie::Epoch),
-    ("double-accept", Lie::DoubleAccept),
-    ("address", Lie::Address),
-    ("hosts", Lie::Hosts),
-    ("runs", Lie::Runs),
-    ("journal", Lie::Journal),
-    ("roll-up", Lie::RollUp),
-    ("flood", Lie::Flood),
-    ("dial", Lie::Dial),
-    ("probe", Lie::Probe),
-];
-
-const FAULTS: [(&str, DiskFault); 3] = [("slow", DiskFault::Slow), ("full", DiskFault::Full), ("damaged", DiskFault::Damaged)];
-
-/// The verbs of `do`, for messages.
-const VERBS: &str = "join, ghost, kill, leave, wipe, declare-lost, freeze, clone, cut, oneway, partition, heal, loss, limit, clock, disk, \
-move-host, claims, seed, lie";
-
-/// Reads one `[[at]]`.
-fn step(text: &str, table: &toml::Spanned<toml::de::DeValue<'_>>) -> Result<Step, ScenarioError> {
-    let mut keys = Keys::of(text, table)?;
-    let line = keys.line();
-    let at = keys.duration("t")?.ok_or_else(|| keys.wrong("t", "say when, like t = \"10m\""))?;
-    let verb = keys.text("do")?.ok_or_else(|| keys.wrong("do", &format!("say what happens: {VERBS}")))?;
-    let action = match verb {
-        "join" => {
-            Action::Join { count: keys.number("who", 1..=MAX_MEMBERS)?, lives: keys.duration("lives")?, returns: keys.duration("returns")? }
-        }
-        "ghost" => Action::Ghost { count: keys.number("who", 1..=MAX_MEMBERS)?, from: keys.number("from", 0..=u32::MAX)? },
-        "kill" => Action::Kill(keys.members("who")?, keys.duration("for")?),
-        "leave" => Action::Leave(keys.members("who")?, keys.duration("for")?),
-        "wipe" => Action::Wipe(keys.members("who")?, keys.duration("for")?),
-        "declare-lost" => Action::DeclareLost(keys.members("who")?),
-        "freeze" => Action::Freeze(keys.members("who")?, keys.duration("for")?),
-        "clone" => Action::Clone(keys.members("who")?),
-        "cut" | "oneway" => Action::Cut { pairs: keys.pairs("who")?, oneway: verb == "oneway", lasts: keys.duration("for")? },
-        "partition" => Action::Partition(keys.groups("who")?, keys.duration("for")?),
-        "heal" => Action::Heal,
-        "loss" => Action::Loss(keys.share("who")?, keys.duration("for")?),
-        "limit" => Action::Limit(keys.number("who", 0..=MAX_CONNECTIONS)?, keys.duration("for")?),
-        "clock" => Action::Clock { who: keys.members("who")?, change: clock_change(&mut keys)? },
-        "disk" => {
-            let who = keys.members("who")?;
-            let fault = keys.choice("what", &FAULTS)?.ok_or_else(|| keys.wrong("what", "say what is wrong: slow, full or damaged"))?;
-            Action::Disk { who, fault, lasts: keys.duration("for")? }
-        }
-        "move-host" => Action::MoveHost(keys.number("who", 1..=MAX_HOSTS)?),
-        "claims" => Action::Claims(keys.number("who", 1..=MAX_CLAIMS)?),
-        "seed" => Action::Seed(keys.members("who")?),
-        "lie" => {
-            let who = keys.members("who")?;
-            let lie = keys.choice("lie", &LIES)?.ok_or_else(|| keys.wrong("lie", "say about what"))?;
-            Action::Lie { who, lie, lasts: keys.duration("for")? }
-        }
-        _ => return Err(keys.wrong("do", &format!("nothing is called {verb:?}; there are {VERBS}"))),
-    };
-    keys.finish()?;
-    Ok(Step { at, line, action })
-}
-
-/// Reads what happens to a clock: `jump`, `rate`, or the boot clock that stands still.
-fn clock_change(keys: &mut Keys<'_>) -> Result<ClockChange, ScenarioError> {
-    let clock = keys.choice("clock", &[("wall", Clock::Wall), ("boot", Clock::Boot)])?.unwrap_or(Clock::Wall);
-    let (jump, rate, lasts) = (keys.signed_duration("jump")?, keys.rate("rate")?, keys.duration("for")?);
-    match (jump, rate, clock) {
-        (Some(jump), None, Clock::Wall) if lasts.is_none() => Ok(ClockChange::Jump(jump)),
-        (None, Some(rate), clock) if lasts.is_none() => Ok(ClockChange::Rate(rate, clock)),
-        (None, None, Clock::Boot) => Ok(ClockChange::Still(lasts)),
-        _ => Err(keys.wrong("clock", "say one of: jump = \"400d\" (wall clock), rate = 1.01, or clock = \"boot\" with for = \"10s\"")),
     }
 }

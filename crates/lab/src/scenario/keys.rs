@@ -57,6 +57,11 @@ impl<'a> Keys<'a> {
         ScenarioError { line: line_of(self.text, start), message: format!("{key}: {message}") }
     }
 
+    /// The line of a key's value; 1 if it is not there.
+    pub(super) fn line_of(&self, key: &str) -> usize {
+        self.table.get(key).map_or(1, |value| line_of(self.text, value.span().start))
+    }
+
     fn value(&mut self, key: &'static str) -> Option<&'a DeValue<'a>> {
         self.asked.push(key);
         self.table.get(key).map(Spanned::get_ref)
@@ -66,13 +71,15 @@ impl<'a> Keys<'a> {
         self.value(key).ok_or_else(|| self.wrong(key, &format!("this is missing: {what}")))
     }
 
+    /// A member's number, if it is there.
+    pub(super) fn member(&mut self, key: &'static str) -> Result<Option<Number>, ScenarioError> {
+        let Some(value) = self.value(key) else { return Ok(None) };
+        integer(value).map(Some).ok_or_else(|| self.wrong(key, "write a member's number"))
+    }
+
     /// A whole number that must be there.
     pub(super) fn number(&mut self, key: &'static str, range: RangeInclusive<u32>) -> Result<u32, ScenarioError> {
-        let allowed = if *range.end() == u32::MAX {
-            "write a member's number".to_owned()
-        } else {
-            format!("write a whole number from {} to {}", range.start(), range.end())
-        };
+        let allowed = format!("write a whole number from {} to {}", range.start(), range.end());
         let value = self.required(key, &allowed)?;
         integer(value).filter(|number| range.contains(number)).ok_or_else(|| self.wrong(key, &allowed))
     }
@@ -120,8 +127,8 @@ impl<'a> Keys<'a> {
     /// The rate of a clock, if it is there.
     pub(super) fn rate(&mut self, key: &'static str) -> Result<Option<f64>, ScenarioError> {
         let Some(value) = self.value(key) else { return Ok(None) };
-        let rate = fraction(value).filter(|rate| (0.5..=2.0).contains(rate));
-        rate.map(Some).ok_or_else(|| self.wrong(key, "write a rate from 0.5 to 2, like 1.01"))
+        let rate = fraction(value).filter(|rate| (0.1..=10.0).contains(rate));
+        rate.map(Some).ok_or_else(|| self.wrong(key, "write a rate from 0.1 to 10, like 1.01"))
     }
 
     /// A list of members, or one of them.

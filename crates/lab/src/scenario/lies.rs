@@ -21,6 +21,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 /// Messages a second of a flood: what a real one sends, divided by a hundred, so that it can be simulated.
 const FLOOD: u64 = 100;
 
+/// Hosts that are invented each second, and how many of them one message names.
+const INVENTED: u32 = 200;
+const PARCELS_AT_ONCE: usize = 100;
+
 /// Who lies, at whom, for the how-manieth time.
 struct Liar<'a> {
     world: &'a mut Played,
@@ -33,7 +37,8 @@ struct Liar<'a> {
 
 /// One second of a lie.
 pub(super) fn tell(world: &mut Played, number: usize, lie: Lie, round: u64) {
-    let Some((me, key, _)) = world.signer(number) else { return };
+    // Who does not run, or stands still, tells nothing.
+    let Some((me, key, _)) = world.signer(number).filter(|(me, ..)| !world.is_frozen(me)) else { return };
     let draw = KeyedRng::new(round).of(number as u64);
     let mut liar = Liar { world, me, number, key, draw, round };
     match lie {
@@ -91,10 +96,16 @@ impl Liar<'_> {
     }
 
     fn hosts(&mut self) {
-        for number in 0..20 {
-            let Some((_, address, claim)) = self.target() else { return };
-            let Ok(host) = format!("x{}-{}-{number}.invalid", self.number, self.round).parse() else { return };
-            self.hand_off(claim.owner, host, address, None, 1);
+        let Some((_, address, claim)) = self.target() else { return };
+        let mut parcels = Vec::new();
+        for number in 0..INVENTED {
+            let Ok(host) = format!("x{}-{}-{number}.invalid", self.number, self.round).parse::<Host>() else { return };
+            let Ok(url) = PageUrl::parse(&format!("http://{host}/")) else { return };
+            let host = LocatedHost { host, address, valid_for: 7 * 86_400_000 };
+            parcels.push(HandOff { host, arrivals: vec![Arrival { url, place: None, run: 1 }] });
+        }
+        for parcels in parcels.chunks(PARCELS_AT_ONCE) {
+            self.world.inject(self.me, claim.owner, Request::HandOff(parcels.to_vec()));
         }
     }
 

@@ -1,16 +1,20 @@
 //! Scenarios: a swarm, what happens to it when, and whether it kept its promises.
 
+mod agenda;
 mod build;
 mod error;
 pub mod file;
 mod judge;
 mod keys;
+mod latency;
 mod lies;
+mod orders;
 mod play;
+mod read;
 
-pub use build::Matrix;
 pub use error::{Number, ScenarioError};
 pub use judge::{Sample, Verdict, Violation};
+pub use latency::Matrix;
 
 #[cfg(test)]
 mod tests;

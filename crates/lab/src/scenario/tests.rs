@@ -1,10 +1,18 @@
 //! A scenario's file says what happens, or what is wrong in which line.
 
+mod judging;
+mod lying;
+mod members;
+mod network;
+mod shipped;
+
 use super::{
-    Matrix, Verdict,
+    Matrix,
     file::{Action, Clock, ClockChange, DiskFault, Latency, Lie, Rule, Scenario},
+    play::Play,
 };
 use crate::swarm::Latencies;
+use nearcrawl_model::time::Millis;
 
 const HEAD: &str = "members = 7\nsubnets = 60\nhosts = 90\nminutes = 60\n";
 
@@ -37,6 +45,7 @@ fn a_file_has_a_swarm_and_steps_in_the_order_of_time() {
 fn every_verb_is_read() {
     let one = |step: &str| actions(&format!("[[at]]\nt = \"1m\"\n{step}\n")).remove(0).1;
     let minute = Some(60_000);
+    let clock = |clock, jump, rate, lasts| Action::Clock { who: vec![1], change: ClockChange { clock, jump, rate }, lasts };
     for (step, action) in [
         ("do = \"ghost\"\nwho = 20\nfrom = 1", Action::Ghost { count: 20, from: 1 }),
         ("do = \"kill\"\nwho = [0, 2]\nfor = \"1m\"", Action::Kill(vec![0, 2], minute)),
@@ -50,9 +59,12 @@ fn every_verb_is_read() {
         ("do = \"partition\"\nwho = [[0, 1], [2]]", Action::Partition(vec![vec![0, 1], vec![2]], None)),
         ("do = \"loss\"\nwho = 0.25\nfor = \"1m\"", Action::Loss(0.25, minute)),
         ("do = \"limit\"\nwho = 3", Action::Limit(3, None)),
-        ("do = \"clock\"\nwho = [1]\njump = \"-900d\"", Action::Clock { who: vec![1], change: ClockChange::Jump(-900 * 86_400_000) }),
-        ("do = \"clock\"\nwho = [1]\nrate = 1.01", Action::Clock { who: vec![1], change: ClockChange::Rate(1.01, Clock::Wall) }),
-        ("do = \"clock\"\nwho = [1]\nclock = \"boot\"\nfor = \"1m\"", Action::Clock { who: vec![1], change: ClockChange::Still(minute) }),
+        ("do = \"clock\"\nwho = [1]\njump = \"-900d\"", clock(Clock::Wall, Some(-900 * 86_400_000), None, None)),
+        ("do = \"clock\"\nwho = [1]\njump = \"400d\"\nfor = \"1m\"", clock(Clock::Wall, Some(400 * 86_400_000), None, minute)),
+        ("do = \"clock\"\nwho = [1]\nrate = 1.01", clock(Clock::Wall, None, Some(1.01), None)),
+        ("do = \"clock\"\nwho = 1\nrate = 2\nclock = \"boot\"", clock(Clock::Boot, None, Some(2.0), None)),
+        ("do = \"clock\"\nwho = [1]\nclock = \"boot\"\nfor = \"1m\"", clock(Clock::Boot, None, Some(0.0), minute)),
+        ("do = \"ghost\"\nwho = 3", Action::Ghost { count: 3, from: 0 }),
         ("do = \"disk\"\nwho = [1]\nwhat = \"full\"\nfor = \"1m\"", Action::Disk { who: vec![1], fault: DiskFault::Full, lasts: minute }),
         ("do = \"move-host\"\nwho = 5", Action::MoveHost(5)),
         ("do = \"claims\"\nwho = 20000", Action::Claims(20_000)),
@@ -84,6 +96,11 @@ fn what_is_wrong_is_told_with_its_line() {
         (at("do = \"loss\"\nwho = 1.5"), 8, "share"),
         (at("do = \"lie\"\nwho = [1]"), 5, "say about what"),
         (at("do = \"clock\"\nwho = [1]"), 5, "say one of"),
+        (at("do = \"clock\"\nwho = [1]\njump = \"1m\"\nclock = \"boot\""), 9, "never jumps"),
+        (at("do = \"join\"\nwho = 1\nfor = \"1m\""), 9, "there is no key \"for\" here"),
+        (at("do = \"loss\"\nwho = 1\nfor = \"1m2m\""), 9, "write a duration"),
+        (at("do = \"loss\"\nwho = 1\nfor = \"-1m\""), 9, "write a duration"),
+        (format!("{HEAD}latency = 3\n"), 5, "text in quotes"),
         (at("do = \"move-host\"\nwho = 91"), 5, "only 90 hosts"),
     ] {
         let refusal = refusal(&text);
@@ -99,78 +116,103 @@ fn who_joined_can_be_named_afterwards() {
     assert!(refusal(&format!("{HEAD}{before}")).contains("no member 8 by then"));
 }
 
-/// Shipped scenarios that do not hold yet, by the promises that they break. A commit that mends one takes it off.
-const BROKEN: &[(&str, &[&str])] = &[
-    ("a3-ghosts", &["end"]),
-    ("a3-short-lived", &["end"]),
-    ("b1-sums-of-others", &["exact_but_wrong"]),
-    ("b2-claims", &["exact_but_wrong"]),
-    ("b3-addresses", &["exact_but_wrong"]),
-];
-
-/// What is played wherever tests are run: the others take minutes together.
-const QUICK: &[&str] = &["b3-addresses", "quiet"];
-
-/// The promises that are broken: the figures that should be 0, or the state at the end.
-fn broken(verdict: &Verdict) -> Vec<&'static str> {
-    let counts = [
-        ("overlaps", verdict.overlaps),
-        ("pauses_broken", verdict.pauses_broken),
-        ("fetched_twice", verdict.fetched_twice),
-        ("lost", verdict.lost),
-        ("exact_but_wrong", verdict.exact_but_wrong),
-    ];
-    let mut broken: Vec<_> = counts.into_iter().filter(|(_, count)| *count > 0).map(|(name, _)| name).collect();
-    if broken.is_empty() && !verdict.holds {
-        broken.push("end");
-    }
-    broken
-}
-
-/// `NEARCRAWL_SCENARIO=a3` plays all whose names begin so, and prints what came of them.
-#[test]
-fn shipped_scenarios_break_what_is_known_to_break() {
-    let asked = std::env::var("NEARCRAWL_SCENARIO").ok();
-    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
-    let mut paths: Vec<_> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    let mut differ = Vec::new();
-    for path in paths {
-        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        let scenario = Scenario::read(&std::fs::read_to_string(&path).unwrap()).unwrap_or_else(|why| panic!("{name}: {why}"));
-        if !asked.as_ref().map_or(QUICK.contains(&name.as_str()), |asked| name.starts_with(asked.as_str())) {
-            continue;
-        }
-        let verdict = scenario.play(1, None, &|| ()).unwrap();
-        if asked.is_some() {
-            eprintln!("{name}: {:?} {}", broken(&verdict), serde_json::to_string(&verdict).unwrap());
-        }
-        let known = BROKEN.iter().find(|(of, _)| *of == name).map_or(&[] as &[_], |(_, broken)| *broken);
-        if broken(&verdict) != known {
-            differ.push((name, broken(&verdict), verdict.first_violation));
-        }
-    }
-    assert!(differ.is_empty(), "not what stands in the list: {differ:?}");
-}
-
 #[test]
 fn equal_seeds_give_equal_verdicts() {
-    let steps = "[[at]]\nt = \"20s\"\ndo = \"loss\"\nwho = 0.1\n[[at]]\nt = \"30s\"\ndo = \"kill\"\nwho = [1]\nfor = \"20s\"\n";
-    let text = format!("members = 2\nsubnets = 2\nhosts = 3\nminutes = 1\n{steps}");
-    let digest = |seed| Scenario::read(&text).unwrap().play(seed, None, &|| ()).unwrap().digest;
+    let steps = [
+        at("10s", "\"claims\"\nwho = 20"),
+        at("12s", "\"join\"\nwho = 1\nlives = \"15s\"\nreturns = \"5s\""),
+        at("15s", "\"clock\"\nwho = 1\nclock = \"boot\"\nrate = 1.01"),
+        at("20s", "\"loss\"\nwho = 0.1\nfor = \"20s\""),
+        at("25s", "\"ghost\"\nwho = 2"),
+        at("30s", "\"kill\"\nwho = [1]\nfor = \"20s\""),
+        at("35s", "\"clone\"\nwho = [2]"),
+        at("40s", "\"disk\"\nwho = [0]\nwhat = \"damaged\""),
+        at("42s", "\"freeze\"\nwho = [0]\nfor = \"5s\""),
+        at("45s", "\"move-host\"\nwho = 1"),
+        at("50s", "\"lie\"\nwho = [2]\nlie = \"hosts\"\nfor = \"3s\""),
+        at("55s", "\"limit\"\nwho = 1"),
+    ];
+    let text = format!("members = 3\nsubnets = 3\nhosts = 4\nminutes = 1\n{}", steps.concat());
+    let digest = |seed| {
+        let scenario = Scenario::read(&text).unwrap();
+        let mut play = Play::begin(&scenario, seed, None).unwrap();
+        play.run(120_000, &|| ());
+        let now = play.now();
+        let verdict = play.judge.verdict(&play.world, seed, now);
+        (verdict.digest, verdict.fetches, verdict.first_violation)
+    };
     assert_eq!(digest(1), digest(1));
-    assert_ne!(digest(1), digest(2));
+    assert_ne!(digest(1).0, digest(2).0);
+}
+
+#[test]
+fn durations_have_units_the_larger_first() {
+    let at = |text: &str| actions(&format!("[[at]]\nt = \"{text}\"\ndo = \"heal\"\n"))[0].0;
+    let known = [("0s", 0), ("90s", 90_000), ("15m10s", 910_000), ("1h", 3_600_000), ("1500ms", 1_500), ("1m2s3ms", 62_003)];
+    for (text, millis) in known {
+        assert_eq!(at(text), millis, "{text}");
+    }
+    let long = "members = 1\nsubnets = 1\nhosts = 1\nminutes = 600000\n[[at]]\nt = \"400d2h\"\ndo = \"heal\"\n";
+    assert_eq!(Scenario::read(long).unwrap().steps[0].at, 400 * 86_400_000 + 7_200_000);
 }
 
 #[test]
 fn what_is_not_built_cannot_be_left_out() {
     let refusal = Scenario::read(&format!("{HEAD}rule = \"no-lease\"\n")).unwrap().play(1, None, &|| ()).unwrap_err();
-    assert!(refusal.to_string().contains("there is default"), "{refusal}");
+    assert!(refusal.to_string().starts_with("line 5: ") && refusal.to_string().contains("there are default"), "{refusal}");
 }
 
 #[test]
 fn a_matrix_says_how_far_it_is() {
-    let matrix = Matrix::read("rtt.csv", "source,target,ms\na,b,9.5\na,c,20\nb,a,9\n".as_bytes()).unwrap();
+    let read = |text: &str| Matrix::read("rtt.csv", text.as_bytes());
+    let matrix = read("source,target,ms\na,b,9.5\na,c,20\nb,a,9\n").unwrap();
     assert_eq!((matrix.between(0, 1), matrix.between(0, 2)), (9_500, 200), "members stand at a and b in turn");
-    assert!(Matrix::read("rtt.csv", "a,b,1\na,b\n".as_bytes()).is_err());
+    for table in ["0,10,20\n10,0,30\n20,30,0\n", ",a,b,c\na,0,10,20\nb,10,0,30\nc,20,30,0\n"] {
+        let matrix = read(table).unwrap();
+        assert_eq!([matrix.between(0, 1), matrix.between(0, 2), matrix.between(1, 2)], [10_000, 20_000, 30_000], "{table}");
+    }
+    for wrong in ["a,b,1\na,b\n", "a,b,1\na,b,x\n", "0,1\n1,5\n", ""] {
+        assert!(read(wrong).is_err(), "{wrong}");
+    }
+}
+
+/// A scenario of three members that begins, played until this many seconds after its start.
+fn play_until<'a>(scenario: &'a Scenario, seconds: Millis) -> Play<'a> {
+    let mut play = Play::begin(scenario, 1, None).unwrap();
+    play.world.arrivals = Some(Default::default());
+    play.run(seconds * 1_000, &|| ());
+    play
+}
+
+/// Three members, a few subnets, ten minutes, and these steps.
+fn small(steps: &str) -> Scenario {
+    let text = format!("members = 3\nsubnets = 4\nhosts = 4\nminutes = 10\n{steps}");
+    Scenario::read(&text).unwrap_or_else(|why| panic!("{text}\n{why}"))
+}
+
+/// One step of a scenario.
+fn at(t: &str, rest: &str) -> String {
+    format!("[[at]]\nt = \"{t}\"\ndo = {rest}\n")
+}
+
+/// The numbers of the members that run.
+fn running(play: &Play<'_>) -> Vec<usize> {
+    play.world.running_processes().into_iter().map(|(number, _)| number).collect()
+}
+
+/// Messages of these classes that arrived from one member at another, so far.
+fn arrived(play: &Play<'_>, from: u32, to: u32, classes: std::ops::Range<u8>) -> u64 {
+    let arrivals = play.world.arrivals.as_ref().unwrap();
+    arrivals.iter().filter(|((a, b, class), _)| (*a, *b) == (from, to) && classes.contains(class)).map(|(_, count)| count).sum()
+}
+
+/// Rows on a member's disk.
+fn rows(play: &Play<'_>, number: usize) -> usize {
+    play.world.disk(number).unwrap().journals.values().map(std::collections::BTreeMap::len).sum()
+}
+
+/// Requests that servers saw of a member.
+fn requests(play: &Play<'_>, number: usize) -> usize {
+    let by = play.world.member(number);
+    play.world.ledger.contacts.iter().filter(|contact| contact.by == by).count()
 }

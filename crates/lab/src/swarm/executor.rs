@@ -2,7 +2,6 @@
 
 use crate::swarm::ledger::{Contact, Purpose};
 use crate::swarm::network::Waiting;
-use crate::swarm::records::{Page, Repeated};
 use crate::swarm::sim_event::{SimEvent, SimEventKind};
 use crate::swarm::world::World;
 use crate::web::Answer;
@@ -16,7 +15,7 @@ use nearcrawl_model::{
     fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, FetchReport, LocatedHost, PageFacts, ProbeReport, ResolveError},
     fingerprint::FingerprintKey,
     ids::QuestionId,
-    journal::{JournalEntry, JournalRow, VisitOutcome},
+    journal::{JournalKey, JournalRow},
     links::Link,
     message::{Request, Response},
     previous_run::PreviousVersion,
@@ -24,7 +23,7 @@ use nearcrawl_model::{
     time::Millis,
     url::{Host, PageUrl},
 };
-use std::net::IpAddr;
+use std::{collections::BTreeMap, net::IpAddr};
 
 /// How much one message of rows holds, in bytes.
 const PIECE: usize = 256 << 10;
@@ -32,6 +31,9 @@ const PIECE: usize = 256 << 10;
 /// What a synced write takes, and what the cache takes.
 const STATE_TAKES: Millis = 3;
 const CACHE_TAKES: Millis = 1;
+
+/// How much earlier than due a run can begin: some time passes from the begin of a run to its first row or request.
+const EARLY: Millis = 60_000;
 
 /// What a web server thinks about a page.
 const SERVICE: Millis = 15;
@@ -192,7 +194,7 @@ impl World {
                 self.tell(who, Event::RowsStored { write });
             }
             StoreCommand::KeepRows { ticket, rows } => {
-                let heads = disk.append(&rows);
+                let heads = if self.faults.no_copies { heads_of(&rows) } else { disk.append(&rows) };
                 self.rows_stored(who, &rows);
                 self.answer(who, ticket, Response::Kept(heads));
             }
@@ -337,6 +339,16 @@ impl World {
     }
 }
 
+/// How far journals would go with these rows.
+fn heads_of(rows: &[JournalRow]) -> Vec<(JournalKey, u64)> {
+    let mut heads = BTreeMap::new();
+    for row in rows {
+        let head = heads.entry(row.key.clone()).or_insert(0);
+        *head = (row.sequence + 1).max(*head);
+    }
+    heads.into_iter().collect()
+}
+
 /// Whether a command adds to the state, so that it waits while the disk is full.
 fn writes(command: &StoreCommand) -> bool {
     matches!(command, StoreCommand::StoreClaims { .. } | StoreCommand::Append { .. } | StoreCommand::KeepRows { .. })
@@ -363,49 +375,32 @@ impl World {
 
     /// A page is asked for.
     pub(super) fn page_asked(&mut self, who: AccessPoint, url: &PageUrl, purpose: FetchPurpose, outcome: &FetchOutcome) {
-        let Some(records) = &mut self.records else { return };
+        let Some(node) = self.nodes.get(&who).filter(|_| self.records.is_some()) else { return };
         let host = url.host();
-        let run = self.nodes.get(&who).and_then(|node| node.crawler.as_ref()).and_then(|crawler| crawler.view().run_of(&host));
-        let Some(run) = run.filter(|_| purpose == FetchPurpose::Page) else { return };
-        let counts = records.runs.entry(host.clone()).or_default().entry(run).or_default();
-        let key = (host, run, url.clone());
+        let run = node.crawler.as_ref().and_then(|crawler| crawler.view().run_of(&host));
+        let (by, due) = (node.number as usize, self.due(node.number));
+        let (Some(run), Some(records)) = (run.filter(|_| purpose == FetchPurpose::Page), &mut self.records) else { return };
+        let run = records.run(&host, run, self.now, due);
         let is_page = matches!(outcome, FetchOutcome::Page { .. } | FetchOutcome::NotModified { .. });
-        match records.pages.get_mut(&key) {
-            None => {
-                counts.asked += u64::from(is_page);
-                records.pages.insert(key, Page { is_page, at: None, recorded: false });
-            }
-            Some(page) if page.recorded => {
-                let by = self.nodes.get(&who).map_or(0, |node| node.number as usize);
-                let what = format!("member {by} asked for {url} again, which is recorded in run {run}");
-                records.repeated.push(Repeated { at: self.now, by, what });
-            }
-            Some(_) => {}
-        }
+        records.asked(self.now, by, url, run, is_page);
+    }
+
+    /// How long after the begin of a run a member may begin the next one; at once if its wall clock is wrong, which says how old a run is.
+    fn due(&self, number: u32) -> Millis {
+        let wrong = self.faults.wall_clock_is_wrong(number, self.now);
+        if wrong { 0 } else { self.config.settings.revisit.saturating_sub(EARLY) }
     }
 
     /// Rows are durable on the disk of a process.
     pub(super) fn rows_stored(&mut self, who: AccessPoint, rows: &[JournalRow]) {
-        let alone = self.records.is_some() && self.processes().into_iter().filter(|process| self.runs(*process)).count() < 2;
+        let Some(number) = self.nodes.get(&who).map(|node| node.number).filter(|_| self.records.is_some()) else { return };
+        let alone = self.processes().into_iter().filter(|process| self.runs(*process)).count() < 2;
+        let due = self.due(number);
         let Some(records) = &mut self.records else { return };
         for row in rows {
-            match postcard::from_bytes(&row.entry) {
-                // Runs of hosts that do not exist are somebody's invention.
-                Ok(JournalEntry::Opened { .. }) if self.web.addresses.contains_key(&row.key.host) => {
-                    records.runs.entry(row.key.host.clone()).or_default().entry(row.key.run).or_default();
-                }
-                Ok(JournalEntry::Visited { url, outcome, .. }) if !matches!(outcome, VisitOutcome::Failed(_)) => {
-                    // What nobody asked for is no visit, whoever says so.
-                    let Some(page) = records.pages.get_mut(&(row.key.host.clone(), row.key.run, url)).filter(|page| !page.recorded) else {
-                        continue;
-                    };
-                    page.recorded = alone || page.at.is_some_and(|at| at != who);
-                    page.at = Some(who).filter(|_| !page.recorded);
-                    if page.recorded && page.is_page {
-                        records.runs.entry(row.key.host.clone()).or_default().entry(row.key.run).or_default().recorded += 1;
-                    }
-                }
-                _ => {}
+            // Runs of hosts that do not exist are somebody's invention.
+            if self.web.addresses.contains_key(&row.key.host) {
+                records.stored(self.now, who, row, alone, due);
             }
         }
     }

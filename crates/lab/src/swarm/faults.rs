@@ -1,73 +1,21 @@
-//! What a scenario does to a simulated swarm: cuts, losses and limits of the network, processes that stand still, wrong clocks, bad disks.
+//! What is wrong in a simulated swarm: cuts, losses and limits of the network, processes that stand still, wrong clocks, bad disks.
 //!
 //! Faults name members by number, so that they hold for whoever runs under it. All randomness comes from keys of its own: what is not
 //! switched on draws nothing.
 
 use super::{
-    disk::Disk,
+    clocks::{Clocks, wall_time},
     sim_event::SimEvent,
-    world::{Node, World, key_of},
 };
-use crate::rng::KeyedRng;
-use ed25519_dalek::SigningKey;
-use nearcrawl_core::{
-    crawler::Crawler,
-    event::{Event, StoreCommand},
-};
+use nearcrawl_core::event::StoreCommand;
 use nearcrawl_model::{
     access_point::AccessPoint,
-    message::{Gossip, Request},
     time::{Millis, Moment, Now, WallTime},
-    url::{Host, PageUrl},
 };
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    net::IpAddr,
-    ops::{Deref, DerefMut},
-};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What a batch of writes takes on a slow disk.
 const SLOW_WRITE: Millis = 5_000;
-
-/// The share of stored values that a damaged disk changes.
-const DAMAGED: f64 = 0.02;
-
-/// When a clock that stands still is looked at again.
-const STANDSTILL: Millis = 3_600_000;
-
-/// A clock that went at one rate since some moment of the simulation.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ClockLine {
-    since: Moment,
-    value: u64,
-    rate: f64,
-}
-
-impl ClockLine {
-    fn at(&self, now: Moment) -> u64 {
-        // Exactly the simulation's time where nothing is wrong.
-        let passed = now.since(self.since);
-        let passed = if self.rate == 1.0 { passed } else { (passed as f64 * self.rate) as u64 };
-        self.value.saturating_add(passed)
-    }
-
-    /// When it shows this; a moment far ahead if it stands still.
-    fn when(&self, value: u64, now: Moment) -> Moment {
-        let ahead = value.saturating_sub(self.at(now));
-        match self.rate {
-            1.0 => now.after(ahead),
-            rate if rate > 0.0 => now.after((ahead as f64 / rate).ceil() as u64),
-            _ => now.after(STANDSTILL),
-        }
-    }
-}
-
-/// Both clocks of a machine.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Clocks {
-    boot: ClockLine,
-    wall: ClockLine,
-}
 
 /// What is wrong at present.
 #[derive(Default)]
@@ -93,6 +41,10 @@ pub(super) struct Faults {
     pub(super) clones: Vec<(u32, AccessPoint)>,
     /// Keys so far, by number.
     pub(super) generations: BTreeMap<u32, u64>,
+    /// Messages take as long as the way between their members is.
+    pub(super) delays_by_distance: bool,
+    /// Copies of rows are acknowledged, but not kept.
+    pub(super) no_copies: bool,
 }
 
 impl Faults {
@@ -101,6 +53,11 @@ impl Faults {
             None => now,
             Some(clocks) => Now { moment: Moment(clocks.boot.at(now.moment)), wall: WallTime(clocks.wall.at(now.moment)) },
         }
+    }
+
+    /// Whether a member's wall clock shows another time than it is, by more than a second.
+    pub(super) fn wall_clock_is_wrong(&self, number: u32, now: Moment) -> bool {
+        self.clocks.get(&number).is_some_and(|clocks| clocks.wall.at(now).abs_diff(wall_time(now)) > 1_000)
     }
 
     /// When a member's boot clock shows this.
@@ -124,358 +81,8 @@ impl Faults {
         }
     }
 
-    fn gather_cuts(&mut self) {
+    /// The cuts changed.
+    pub(super) fn gather_cuts(&mut self) {
         self.cut = self.cuts.values().flatten().copied().collect();
-    }
-}
-
-/// The world of a scenario: it can be read like any, and takes orders.
-pub(crate) struct Played(World);
-
-impl Deref for Played {
-    type Target = World;
-
-    fn deref(&self) -> &World {
-        &self.0
-    }
-}
-
-impl DerefMut for Played {
-    fn deref_mut(&mut self) -> &mut World {
-        &mut self.0
-    }
-}
-
-/// What a scenario orders.
-impl Played {
-    /// From now on this world is a scenario's: machines have clocks of their own.
-    pub(crate) fn new(world: World) -> Played {
-        let mut played = Played(world);
-        for number in 0..played.0.members.len() as u32 {
-            played.set_clocks(number);
-        }
-        played
-    }
-
-    /// A machine's boot clock counts since it was started, some time ago.
-    fn set_clocks(&mut self, number: u32) {
-        let up = KeyedRng::new(self.0.config.seed).of(0x0063_6c6b).of(number.into()).below(30 * 86_400_000);
-        let line = |value| ClockLine { since: self.0.now, value, rate: 1.0 };
-        let wall = 1_700_000_000_000 + self.0.now.0;
-        self.0.faults.clocks.insert(number, Clocks { boot: line(1_000_000 + up), wall: line(wall) });
-    }
-
-    /// A new member with a key and a disk of its own, not started yet; its number.
-    pub(crate) fn add_member(&mut self, place: u8) -> usize {
-        let number = self.0.members.len() as u32;
-        let node = Node::new(number, place, key_of(number), self.0.config.hierarchy.clone());
-        self.0.members.push(node.identity);
-        self.0.nodes.insert(node.identity, node);
-        self.set_clocks(number);
-        number as usize
-    }
-
-    /// Whoever runs under this number from now on has a new key and an empty disk.
-    pub(crate) fn renew_member(&mut self, number: usize) {
-        self.kill_all(number);
-        let generation = self.0.faults.generations.entry(number as u32).or_default();
-        *generation += 1;
-        let draw = KeyedRng::new(self.0.config.seed).of(0x006b_6579).of(number as u64).of(*generation);
-        let mut bytes = [0; 32];
-        for (part, chunk) in (0..).zip(bytes.chunks_exact_mut(8)) {
-            chunk.copy_from_slice(&draw.of(part).bits().to_be_bytes());
-        }
-        let Some(old) = self.0.nodes.remove(&self.0.members[number]) else { return };
-        let node = Node::new(old.number, old.place, SigningKey::from_bytes(&bytes), self.0.config.hierarchy.clone());
-        self.0.members[number] = node.identity;
-        self.0.nodes.insert(node.identity, node);
-    }
-
-    /// Starts a member, for the first time or again; it joins the first of the others that runs and that it reaches.
-    pub(crate) fn start_member(&mut self, number: usize) {
-        let me = self.0.members[number];
-        if self.0.runs(me) {
-            return;
-        }
-        let others = || self.0.members.iter().copied().filter(|other| *other != me && self.0.runs(*other) && !self.is_frozen(other));
-        let reached = others().find(|other| self.0.together(me, *other) && self.0.together(*other, me));
-        let first = reached.or_else(|| others().next()).unwrap_or(me);
-        self.0.start_process(me, first);
-    }
-
-    /// Ends all processes of a member.
-    pub(crate) fn kill_all(&mut self, number: usize) {
-        for process in self.processes_of(number) {
-            self.0.stop(process);
-        }
-    }
-
-    /// The processes of a member that run.
-    pub(crate) fn processes_of(&self, number: usize) -> Vec<AccessPoint> {
-        self.0.processes().into_iter().filter(|process| self.0.number_of(*process) == Some(number) && self.0.runs(*process)).collect()
-    }
-
-    /// Ends a member and empties its disk; only the key is left.
-    pub(crate) fn wipe(&mut self, number: usize) {
-        self.kill_all(number);
-        let who = self.0.members[number];
-        if let Some(node) = self.0.nodes.get_mut(&who) {
-            node.disk = Disk::default();
-            node.forgotten = node.life;
-        }
-        if let Some(records) = &mut self.0.records {
-            records.forget_copies(who);
-        }
-    }
-
-    /// Starts a second process with a copy of a member's key and disk.
-    pub(crate) fn clone_member(&mut self, number: usize) {
-        let original = self.0.members[number];
-        let Some(node) = self.0.nodes.get(&original) else { return };
-        let mut copy = Node::new(node.number, node.place, node.key.clone(), node.hierarchy.clone());
-        (copy.disk, copy.life, copy.forgotten) = (node.disk.clone(), node.life, node.forgotten);
-        let mut process = original;
-        process.0[0] ^= 0xa5;
-        process.0[1] ^= self.0.faults.clones.len() as u8;
-        self.0.faults.clones.push((number as u32, process));
-        self.0.nodes.insert(process, copy);
-        let first = self.0.members.iter().copied().find(|member| *member != original && self.0.runs(*member));
-        self.0.start_process(process, first.unwrap_or(process));
-    }
-
-    /// A member's processes stand still.
-    pub(crate) fn freeze(&mut self, number: usize) {
-        for process in self.processes_of(number) {
-            self.0.faults.frozen.entry(process).or_default();
-        }
-    }
-
-    /// They go on, and take in what came meanwhile.
-    pub(crate) fn thaw(&mut self, number: usize) {
-        for process in self.processes_of(number) {
-            for event in self.0.faults.frozen.remove(&process).unwrap_or_default() {
-                self.0.take(event);
-            }
-        }
-    }
-
-    /// Whether a process stands still.
-    pub(crate) fn is_frozen(&self, process: &AccessPoint) -> bool {
-        self.0.faults.frozen.contains_key(process)
-    }
-
-    /// No messages from the first to the second of these pairs; `id` names this cut.
-    pub(crate) fn cut(&mut self, id: u64, pairs: Vec<(u32, u32)>) {
-        self.0.faults.cuts.insert(id, pairs);
-        self.0.faults.gather_cuts();
-        self.drop_links();
-    }
-
-    /// A cut ends.
-    pub(crate) fn end_cut(&mut self, id: u64) {
-        self.0.faults.cuts.remove(&id);
-        self.0.faults.gather_cuts();
-    }
-
-    /// The network falls into parts; without any it is whole.
-    pub(crate) fn part(&mut self, groups: &[Vec<u32>]) {
-        self.0.faults.parts.clear();
-        for (part, group) in (1..).zip(groups) {
-            self.0.faults.parts.extend(group.iter().map(|number| (*number, part)));
-        }
-        self.drop_links();
-    }
-
-    /// Cuts, partitions and losses end.
-    pub(crate) fn heal_all(&mut self) {
-        self.0.faults.cuts.clear();
-        self.0.faults.gather_cuts();
-        self.part(&[]);
-        self.lose(0.0);
-    }
-
-    /// This share of messages is lost; as many come twice, as many late.
-    pub(crate) fn lose(&mut self, share: f64) {
-        (self.0.loss, self.0.gossip_loss, self.0.faults.disorder) = (share, share, share);
-    }
-
-    /// Nobody keeps more connections.
-    pub(crate) fn limit_links(&mut self, limit: Option<usize>) {
-        self.0.faults.limit = limit;
-        self.drop_links();
-    }
-
-    /// Drops connections that may not be any more.
-    fn drop_links(&mut self) {
-        let all = self.0.processes();
-        let mut pairs = BTreeSet::new();
-        for one in &all {
-            let linked = self.0.nodes.get(one).map(|node| node.linked.clone()).unwrap_or_default();
-            pairs.extend(linked.into_iter().filter(|other| one < other).map(|other| (*one, other)));
-        }
-        let draw = KeyedRng::new(self.0.config.seed).of(0x006c_696e);
-        let mut ranked: Vec<_> = pairs.into_iter().collect();
-        ranked.sort_by_key(|(one, other)| {
-            let (one, other) = (self.0.number(*one), self.0.number(*other));
-            draw.of(one.min(other).into()).of(one.max(other).into()).bits()
-        });
-        let mut kept: BTreeMap<AccessPoint, usize> = BTreeMap::new();
-        for (one, other) in ranked {
-            let count = |who: &AccessPoint| kept.get(who).copied().unwrap_or(0);
-            let room = self.0.faults.limit.is_none_or(|limit| count(&one) < limit && count(&other) < limit);
-            if room && self.0.together(one, other) && self.0.together(other, one) {
-                *kept.entry(one).or_default() += 1;
-                *kept.entry(other).or_default() += 1;
-                continue;
-            }
-            for (me, you) in [(one, other), (other, one)] {
-                if let Some(node) = self.0.nodes.get_mut(&me) {
-                    node.linked.remove(&you);
-                }
-            }
-        }
-    }
-
-    /// Changes the clocks of a machine.
-    fn change_clocks(&mut self, number: usize, change: impl Fn(&mut ClockLine, &mut ClockLine)) {
-        let now = self.0.now;
-        let Some(clocks) = self.0.faults.clocks.get_mut(&(number as u32)) else { return };
-        for line in [&mut clocks.boot, &mut clocks.wall] {
-            (line.value, line.since) = (line.at(now), now);
-        }
-        change(&mut clocks.boot, &mut clocks.wall);
-        // What it waits for is due at another time now.
-        for process in self.processes_of(number) {
-            if let Some(node) = self.0.nodes.get_mut(&process) {
-                node.wake = None;
-            }
-            if !self.is_frozen(&process) {
-                self.0.tell(process, Event::Tick);
-            }
-        }
-    }
-
-    /// A wall clock jumps.
-    pub(crate) fn jump_clock(&mut self, number: usize, by: i64) {
-        self.change_clocks(number, |_, wall| wall.value = wall.value.saturating_add_signed(by));
-    }
-
-    /// A clock goes at this rate; at 0 it stands still.
-    pub(crate) fn rate_clock(&mut self, number: usize, rate: f64, is_boot: bool) {
-        self.change_clocks(number, |boot, wall| if is_boot { boot.rate = rate } else { wall.rate = rate });
-    }
-
-    /// A member's disk becomes slow, or quick again.
-    pub(crate) fn slow_disk(&mut self, number: usize, slow: bool) {
-        if slow {
-            self.0.faults.slow.insert(number as u32);
-        } else {
-            self.0.faults.slow.remove(&(number as u32));
-        }
-    }
-
-    /// A member's disk is full, or has room again: then what waits is written.
-    pub(crate) fn fill_disk(&mut self, number: usize, full: bool) {
-        if full {
-            self.0.faults.full.entry(number as u32).or_default();
-        }
-        let waiting = if full { Vec::new() } else { self.0.faults.full.remove(&(number as u32)).unwrap_or_default() };
-        for (process, life, command) in waiting {
-            if self.0.nodes.get(&process).is_some_and(|node| node.life == life) {
-                self.0.stored(process, command);
-            }
-        }
-        for process in self.processes_of(number) {
-            self.0.tell(process, Event::Room(!full));
-        }
-    }
-
-    /// Some of the values on a member's disk are changed. The store notices by their checksums: they count as missing.
-    pub(crate) fn damage_disk(&mut self, number: usize) {
-        let draw = KeyedRng::new(self.0.config.seed).of(0x0064_616d).of(number as u64).of(self.0.now.0);
-        let Some(node) = self.0.nodes.get_mut(&self.0.members[number]) else { return };
-        let mut count = 0;
-        let mut spared = || {
-            count += 1;
-            !draw.of(count).chance(DAMAGED)
-        };
-        for journal in node.disk.journals.values_mut() {
-            journal.retain(|_, _| spared());
-        }
-        node.disk.claims.retain(|_, _| spared());
-    }
-
-    /// A host's name leads to another address from now on.
-    pub(crate) fn move_host(&mut self, host: &Host, address: IpAddr) {
-        self.0.web.addresses.insert(host.clone(), address);
-    }
-
-    /// Where hosts are.
-    pub(crate) fn hosts(&self) -> &BTreeMap<Host, IpAddr> {
-        &self.0.web.addresses
-    }
-
-    /// Sends starting points to all processes of a member.
-    pub(crate) fn seed_all(&mut self, number: usize, urls: &[PageUrl]) {
-        for process in self.processes_of(number) {
-            if self.is_frozen(&process) {
-                continue;
-            }
-            self.0.tell(process, Event::Seeds(urls.to_vec()));
-        }
-    }
-
-    /// A member's process and its key, if it runs: for messages that its crawler would not send.
-    pub(crate) fn signer(&self, number: usize) -> Option<(AccessPoint, SigningKey, u64)> {
-        let node = self.0.nodes.get(&self.0.members[number]).filter(|node| node.crawler.is_some())?;
-        Some((self.0.members[number], node.key.clone(), node.incarnation()))
-    }
-
-    /// Has a member send this.
-    pub(crate) fn inject(&mut self, from: AccessPoint, to: AccessPoint, request: Request) {
-        self.0.ask(from, to, request, None);
-    }
-
-    /// Has a member tell everybody this.
-    pub(crate) fn inject_gossip(&mut self, from: AccessPoint, gossip: &Gossip) {
-        self.0.publish(from, gossip);
-    }
-
-    /// Tells a process something, unless it stands still.
-    pub(crate) fn tell_process(&mut self, process: AccessPoint, event: Event) {
-        if !self.is_frozen(&process) {
-            self.0.tell(process, event);
-        }
-    }
-
-    /// What runs as this process.
-    pub(crate) fn process(&self, process: &AccessPoint) -> Option<&Crawler> {
-        self.0.nodes.get(process)?.crawler.as_ref()
-    }
-
-    /// What is on its disk.
-    pub(crate) fn disk_of(&self, process: &AccessPoint) -> Option<&Disk> {
-        self.0.nodes.get(process).map(|node| &node.disk)
-    }
-
-    /// All processes that run, with the numbers of their members.
-    pub(crate) fn running_processes(&self) -> Vec<(usize, AccessPoint)> {
-        let all = self.0.processes().into_iter().filter(|process| self.0.runs(*process));
-        all.filter_map(|process| Some((self.0.number_of(process)?, process))).collect()
-    }
-
-    /// The number of a process, whether it runs or not.
-    pub(crate) fn number_of_process(&self, process: &AccessPoint) -> Option<usize> {
-        self.0.number_of(*process)
-    }
-
-    /// What a process is called among members.
-    pub(crate) fn name_of(&self, process: AccessPoint) -> AccessPoint {
-        self.0.identity_of(process)
-    }
-
-    /// How many numbers are given.
-    pub(crate) fn numbers(&self) -> usize {
-        self.0.members.len()
     }
 }

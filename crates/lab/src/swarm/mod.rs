@@ -7,11 +7,13 @@
 //! `world`, `network`, `executor`, `sim_event` and `faults` use each other: they are one machine, the world, in which each event has something
 //! carried out that schedules further events, and faults keep back some of both.
 
+mod clocks;
 mod disk;
 mod executor;
 mod faults;
 pub mod ledger;
 mod network;
+mod played;
 pub(crate) mod records;
 #[cfg(test)]
 mod reference;
@@ -23,6 +25,6 @@ mod world;
 mod tests;
 
 pub(crate) use disk::Disk;
-pub(crate) use faults::Played;
+pub(crate) use played::Played;
 pub(crate) use world::own_address;
 pub use world::{Latencies, World, WorldConfig};

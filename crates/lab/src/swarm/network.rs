@@ -76,6 +76,9 @@ fn request_class(request: &Request) -> u8 {
 /// Added to a request's number, the number of its answer.
 const ANSWER: u8 = 64;
 
+/// The first number of gossip.
+const GOSSIP: u8 = 128;
+
 /// The number of this kind of gossip, see [`request_class`].
 fn gossip_class(gossip: &Gossip) -> u8 {
     match gossip {
@@ -99,12 +102,24 @@ impl World {
     /// what else is sent, and in which order, changes nothing.
     pub(super) fn transmission(&mut self, from: AccessPoint, to: AccessPoint, class: u8, loss: f64) -> Transmission {
         let number_of = |who: AccessPoint| self.nodes.get(&who).map_or(u32::MAX, |node| node.number);
+        let who = (from, to);
         let (from, to) = (number_of(from), number_of(to));
         let count = self.sent.entry((from, to, class)).or_default();
         *count += 1;
         let draw = KeyedRng::new(self.config.seed).of(from.into()).of(to.into()).of(class.into()).of(*count);
-        let delay = 10 + draw.of(0).below(50) + self.lateness(draw);
+        let delay = self.way(who.0, who.1, class, draw) + self.lateness(draw);
         Transmission { delay, lost: loss > 0.0 && draw.of(1).chance(loss), draw }
+    }
+
+    /// How long a message is under way.
+    fn way(&self, from: AccessPoint, to: AccessPoint, class: u8, draw: KeyedRng) -> Millis {
+        if !self.faults.delays_by_distance {
+            return 10 + draw.of(0).below(50);
+        }
+        let half = (Millis::from(self.distance_us(from, to)) / 2_000).max(1);
+        // Members forward gossip for each other: that takes up to two ways more.
+        let jitter = if class >= GOSSIP { 2 * half } else { half / 4 };
+        half + draw.of(0).below(1 + jitter)
     }
 
     /// Whether messages pass from one to the other.
@@ -167,9 +182,10 @@ impl World {
     /// A question arrives.
     pub(super) fn arrived(&mut self, who: AccessPoint, from: AccessPoint, life: u64, wire: u64, request: Request) {
         let class = request_class(&request);
-        if !self.together(who, from) {
+        if !self.together(from, who) {
             return;
         }
+        self.count_arrival(from, who, class);
         self.wires += 1;
         let ticket = Ticket(self.wires);
         if let Some(node) = self.nodes.get_mut(&who) {
@@ -195,9 +211,12 @@ impl World {
     }
 
     /// An answer arrives, or does not come any more.
-    pub(super) fn answer_arrived(&mut self, who: AccessPoint, wire: u64, from: AccessPoint, answer: Option<Response>) {
-        if answer.is_some() && !self.together(who, from) {
+    pub(super) fn answer_arrived(&mut self, who: AccessPoint, wire: u64, from: AccessPoint, class: u8, answer: Option<Response>) {
+        if answer.is_some() && !self.together(from, who) {
             return;
+        }
+        if answer.is_some() {
+            self.count_arrival(from, who, ANSWER + class);
         }
         let Some(waiting) = self.nodes.get_mut(&who).and_then(|node| node.waiting.remove(&wire)) else { return };
         let from = self.identity_of(from);
@@ -217,6 +236,14 @@ impl World {
                 }
                 Some(_) | None => self.recovered(who, subnet, from, None),
             },
+        }
+    }
+
+    /// Counts a message that arrived, if anybody asks.
+    pub(super) fn count_arrival(&mut self, from: AccessPoint, to: AccessPoint, class: u8) {
+        if let Some(arrivals) = &mut self.arrivals {
+            let number = |who: &AccessPoint| self.nodes.get(who).map_or(u32::MAX, |node| node.number);
+            *arrivals.entry((number(&from), number(&to), class)).or_default() += 1;
         }
     }
 

@@ -2,7 +2,8 @@
 
 use nearcrawl_model::{
     access_point::AccessPoint,
-    time::Moment,
+    journal::{JournalEntry, JournalRow, VisitOutcome},
+    time::{Millis, Moment},
     url::{Host, PageUrl},
 };
 use std::{
@@ -12,17 +13,22 @@ use std::{
 
 /// A page in one run.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Page {
+struct Page {
     /// Whether the answer is an HTML page.
-    pub(super) is_page: bool,
+    is_page: bool,
     /// Whose disk has it, until it is recorded.
-    pub(super) at: Option<AccessPoint>,
-    pub(super) recorded: bool,
+    at: Option<AccessPoint>,
+    /// Since when it is recorded.
+    recorded: Option<Moment>,
 }
 
-/// Pages of one run of a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RunCounts {
+/// One run of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// When its first row was stored or its first page asked for.
+    pub(crate) begun: Moment,
+    /// The run that this one repeats: it began before it was due. Its pages count as those of the other.
+    repeats: Option<u32>,
     /// HTML pages that were asked for.
     pub(crate) asked: u64,
     /// HTML pages that are recorded.
@@ -33,19 +39,16 @@ pub(crate) struct RunCounts {
 #[derive(Clone, Debug)]
 pub(crate) struct Repeated {
     pub(crate) at: Moment,
-    /// Who asked, by number.
-    pub(crate) by: usize,
     pub(crate) what: String,
 }
 
 /// The books of one scenario. A page counts as recorded when its visit is durable on two disks, or on one while nobody else runs.
 #[derive(Default)]
 pub(crate) struct Records {
-    pub(super) pages: BTreeMap<(Host, u32, PageUrl), Page>,
-    /// By host and run.
-    pub(crate) runs: BTreeMap<Host, BTreeMap<u32, RunCounts>>,
-    /// Pages asked for again, the first of them, and how many there are.
-    pub(crate) repeated: Vec<Repeated>,
+    pages: BTreeMap<(Host, u32, PageUrl), Page>,
+    runs: BTreeMap<Host, BTreeMap<u32, Run>>,
+    /// Pages asked for again: how often, and the first.
+    pub(crate) repeated: (u64, Option<Repeated>),
     /// Bytes of all messages, as their senders encoded them, once for each receiver.
     pub(crate) bytes: u64,
     /// The longest time that a crawler took for one event.
@@ -60,6 +63,72 @@ impl Records {
         self.longest_step = self.longest_step.max(begin.elapsed());
     }
 
+    /// The number of the run that this one counts as: itself, or the one that it repeats because it was not due yet.
+    pub(crate) fn run(&mut self, host: &Host, run: u32, now: Moment, due: Millis) -> u32 {
+        let runs = self.runs.entry(host.clone()).or_default();
+        if let Some(known) = runs.get(&run) {
+            return known.repeats.unwrap_or(run);
+        }
+        let before = runs.range(..run).next_back().map(|(number, before)| (before.repeats.unwrap_or(*number), before.begun));
+        let repeats = before.filter(|(_, begun)| now < begun.after(due)).map(|(number, _)| number);
+        runs.insert(run, Run { begun: now, repeats, asked: 0, recorded: 0 });
+        repeats.unwrap_or(run)
+    }
+
+    /// The number of the run that this one counts as, if it is known.
+    pub(crate) fn counts_as(&self, host: &Host, run: u32) -> u32 {
+        self.runs.get(host).and_then(|runs| runs.get(&run)?.repeats).unwrap_or(run)
+    }
+
+    /// The runs of each host that count, in the order of their numbers.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = Vec<(u32, Run)>> {
+        let counts = |(number, run): (&u32, &Run)| run.repeats.is_none().then_some((*number, *run));
+        self.runs.values().map(move |runs| runs.iter().filter_map(counts).collect())
+    }
+
+    /// A page is asked for.
+    pub(crate) fn asked(&mut self, now: Moment, by: usize, url: &PageUrl, run: u32, is_page: bool) {
+        let host = url.host();
+        let page = self.pages.entry((host.clone(), run, url.clone())).or_insert_with(|| {
+            if let Some(run) = self.runs.get_mut(&host).and_then(|runs| runs.get_mut(&run)) {
+                run.asked += u64::from(is_page);
+            }
+            Page { is_page, at: None, recorded: None }
+        });
+        if page.recorded.is_some() {
+            self.repeated.0 += 1;
+            let what = || format!("member {by} asked for {url} again, which is recorded in run {run}");
+            self.repeated.1.get_or_insert_with(|| Repeated { at: now, what: what() });
+        }
+    }
+
+    /// A row is durable on somebody's disk; `alone` if nobody else runs.
+    pub(super) fn stored(&mut self, now: Moment, who: AccessPoint, row: &JournalRow, alone: bool, due: Millis) {
+        let host = &row.key.host;
+        match postcard::from_bytes(&row.entry) {
+            Ok(JournalEntry::Opened { .. }) => drop(self.run(host, row.key.run, now, due)),
+            Ok(JournalEntry::Visited { url, outcome, .. }) if !matches!(outcome, VisitOutcome::Failed(_)) => {
+                let run = self.counts_as(host, row.key.run);
+                // What nobody asked for is no visit, whoever says so.
+                let page = self.pages.get_mut(&(host.clone(), run, url)).filter(|page| page.recorded.is_none());
+                let Some(page) = page else { return };
+                page.recorded = (alone || page.at.is_some_and(|at| at != who)).then_some(now);
+                page.at = Some(who).filter(|_| page.recorded.is_none());
+                let counts = page.recorded.is_some() && page.is_page;
+                if let Some(run) = self.runs.get_mut(host).and_then(|runs| runs.get_mut(&run)) {
+                    run.recorded += u64::from(counts);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A page is recorded.
+    #[cfg(test)]
+    pub(crate) fn record(&mut self, url: &PageUrl, run: u32) {
+        self.pages.get_mut(&(url.host(), run, url.clone())).unwrap().recorded = Some(Moment(0));
+    }
+
     /// A disk is lost: what only it had is not there.
     pub(super) fn forget_copies(&mut self, of: AccessPoint) {
         for page in self.pages.values_mut().filter(|page| page.at == Some(of)) {
@@ -67,8 +136,19 @@ impl Records {
         }
     }
 
-    /// All recorded pages, in the order of hosts and runs.
-    pub(crate) fn all_recorded(&self) -> impl Iterator<Item = (&Host, u32, &PageUrl)> {
-        self.pages.iter().filter(|(_, page)| page.recorded).map(|((host, run, url), _)| (host, *run, url))
+    /// Rows on a disk are lost.
+    pub(super) fn forget_rows(&mut self, of: AccessPoint, rows: &[JournalRow]) {
+        for row in rows {
+            let Ok(JournalEntry::Visited { url, .. }) = postcard::from_bytes(&row.entry) else { continue };
+            let run = self.counts_as(&row.key.host, row.key.run);
+            if let Some(page) = self.pages.get_mut(&(row.key.host.clone(), run, url)).filter(|page| page.at == Some(of)) {
+                page.at = None;
+            }
+        }
+    }
+
+    /// All recorded pages, in the order of hosts and runs, with the moment at which they were.
+    pub(crate) fn all_recorded(&self) -> impl Iterator<Item = (&Host, u32, &PageUrl, Moment)> {
+        self.pages.iter().filter_map(|((host, run, url), page)| Some((host, *run, url, page.recorded?)))
     }
 }

@@ -1,5 +1,6 @@
 //! The simulated swarm and its clock: one queue of events in virtual time, and the faults that an experiment can switch on.
 
+use crate::swarm::clocks::wall_time;
 use crate::swarm::disk::Disk;
 use crate::swarm::faults::Faults;
 use crate::swarm::ledger::Ledger;
@@ -171,6 +172,8 @@ pub struct World {
     pub gossip_loss: f64,
     /// How long a page is read after it came; meanwhile the next may be asked for.
     pub reading: Millis,
+    /// Messages that arrived, by sender, receiver and class; none if nobody asks.
+    pub(crate) arrivals: Option<BTreeMap<(u32, u32, u8), u64>>,
     /// How many questions of each kind were asked.
     pub questions: BTreeMap<&'static str, u64>,
     /// Editions of the hierarchy that can be fetched from members that announce them. If there are any, members exchange their votes.
@@ -210,6 +213,7 @@ impl World {
             loss: 0.0,
             gossip_loss: 0.0,
             reading: 0,
+            arrivals: None,
             questions: BTreeMap::new(),
             editions: BTreeMap::new(),
             ledger: Ledger::default(),
@@ -229,7 +233,7 @@ impl World {
 
     /// Both clocks of an access point: the simulated time as boot clock and as wall clock, unless a scenario says otherwise.
     pub(super) fn clocks(&self, number: u32) -> Now {
-        let now = Now { moment: self.now, wall: WallTime(1_700_000_000_000 + self.now.0) };
+        let now = Now { moment: self.now, wall: WallTime(wall_time(self.now)) };
         self.faults.clocks(number, now)
     }
 
@@ -537,8 +541,16 @@ impl World {
             }
             SimEventKind::Event(event) => self.tell(who, *event),
             SimEventKind::Asked { from, life, wire, request, .. } => self.arrived(who, from, life, wire, *request),
-            SimEventKind::Answered { wire, from, response, .. } => self.answer_arrived(who, wire, from, response.map(|response| *response)),
-            SimEventKind::Gossiped { gossip, .. } => self.tell(who, Event::Gossiped(gossip)),
+            SimEventKind::Answered { wire, from, class, response } => {
+                self.answer_arrived(who, wire, from, class, response.map(|response| *response))
+            }
+            SimEventKind::Gossiped { from, class, gossip } => {
+                // A cut that came meanwhile holds it up, too.
+                if self.together(from, who) || self.relays(from).is_some_and(|ways| ways.contains_key(&who)) {
+                    self.count_arrival(from, who, class);
+                    self.tell(who, Event::Gossiped(gossip));
+                }
+            }
             SimEventKind::Stored(command) => self.stored(who, command),
             SimEventKind::Copy(order) => self.copy(who, order),
             SimEventKind::BodyReceived { contact, address, took } => {

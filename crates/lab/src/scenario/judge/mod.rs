@@ -1,0 +1,189 @@
+//! Did the swarm keep its promises? What servers saw, who owned what, what members answered, and what is left at the end.
+
+mod digest;
+pub(super) mod fetches;
+pub(super) mod lost;
+mod owners;
+mod totals;
+mod verdict;
+
+pub use verdict::{Sample, Verdict, Violation};
+
+use super::{
+    build::crawl_delay,
+    file::{Action, Clock, ClockChange, Scenario},
+};
+use crate::swarm::Played;
+use fetches::Pauses;
+use nearcrawl_model::time::{Millis, Moment};
+use owners::{Owners, able};
+use totals::{ASK_EVERY, Totals};
+use verdict::{Failover, First};
+
+/// With more pairs of subnets and members than this, owners are looked at only when totals are.
+const MANY: usize = 20_000;
+
+const DAY: f64 = 86_400_000.0;
+
+/// What was seen so far.
+pub(super) struct Judge {
+    begin: Moment,
+    owners: Owners,
+    totals: Totals,
+    first: First,
+    /// Time lived by all members together.
+    lived: Millis,
+    looked: Millis,
+    pauses: Pauses,
+    course: Vec<Sample>,
+    marks: Vec<(Millis, &'static str)>,
+}
+
+impl Judge {
+    pub(super) fn new(scenario: &Scenario, world: &Played) -> Judge {
+        let joined = |action: &Action| if let Action::Join { count, .. } = action { *count } else { 0 };
+        let members: u32 = scenario.members + scenario.steps.iter().map(|step| joined(&step.action)).sum::<u32>();
+        let fastest = scenario.steps.iter().fold(1.0_f64, |most, step| match step.action {
+            Action::Clock { change: ClockChange { rate: Some(rate), clock: Clock::Boot, .. }, .. } => most.max(rate),
+            _ => most,
+        });
+        let mut judge = Judge {
+            begin: world.now(),
+            owners: Owners::default(),
+            totals: Totals::new(members),
+            first: First::default(),
+            lived: 0,
+            looked: 0,
+            pauses: Pauses { crawl_delay: crawl_delay(scenario) * 1_000, slack: 1.0 / fastest },
+            course: Vec::new(),
+            marks: Vec::new(),
+        };
+        judge.learn_places(world);
+        judge
+    }
+
+    /// Notes where hosts are.
+    pub(super) fn learn_places(&mut self, world: &Played) {
+        self.owners.learn_places(world);
+    }
+
+    /// Notes at the end which subnets are known because a recorded page leads there.
+    pub(super) fn learn_named(&mut self, world: &Played) {
+        self.owners.learn_named(world);
+    }
+
+    /// Notes what a scenario does.
+    pub(super) fn mark(&mut self, at: Millis, verb: &'static str) {
+        self.marks.push((at, verb));
+    }
+
+    /// A member is about to end without having given anything back.
+    pub(super) fn gone(&mut self, world: &Played, number: usize, now: Millis) {
+        self.owners.gone(world, number, now);
+    }
+
+    /// Asks a member that stood still for its totals, as it goes on.
+    pub(super) fn ask(&mut self, world: &Played, number: usize, now: Millis) {
+        for process in world.processes_of(number) {
+            self.totals.ask(world, number, &process, now);
+        }
+    }
+
+    /// Looks at everything, once a second.
+    pub(super) fn look(&mut self, world: &Played, now: Millis) {
+        let running = world.running_processes().len();
+        self.lived += (now - self.looked) * running as u64;
+        self.looked = now;
+        let asks = now.is_multiple_of(ASK_EVERY);
+        if asks || self.owners.count() * running < MANY {
+            self.owners.look(world, now);
+        }
+        if asks {
+            self.totals.judge(world, now, &mut self.first);
+            self.totals.ask_all(world, now);
+            let (known, owned) = self.owners.known_and_owned();
+            let (able, fetches) = (able(world).len(), world.ledger.requests());
+            self.course.push(Sample { at: now, running, able, known, owned, fetches });
+        }
+    }
+
+    /// What is not as it should be at the end.
+    pub(super) fn unsettled(&self, world: &Played) -> Option<String> {
+        let running = world.running_processes();
+        let views: Vec<_> = running.iter().filter_map(|(number, process)| Some((*number, world.process(process)?.view()))).collect();
+        let Some((first, view)) = views.first() else { return Some("no member runs".to_owned()) };
+        if let Some((other, _)) = views.iter().find(|(_, other)| other.map_digests() != view.map_digests()) {
+            return Some(format!("the maps of members {first} and {other} differ"));
+        }
+        if let Some(what) = self.owners.unsettled(world) {
+            return Some(what);
+        }
+        let totals: Vec<_> = views.iter().map(|(number, view)| (number, view.results())).collect();
+        if let Some((number, results)) = totals.iter().find(|(_, results)| !results.exact) {
+            let why = results.in_transition_text.clone().unwrap_or_default();
+            return Some(format!("the totals of member {number} are not exact: {why}"));
+        }
+        let differ = totals.iter().find(|(_, results)| results.summary != totals[0].1.summary);
+        differ.map(|(other, _)| format!("the totals of members {first} and {other} differ"))
+    }
+
+    /// What is wrong with the owners at the end.
+    #[cfg(test)]
+    pub(super) fn unsettled_owners(&self, world: &Played) -> Option<String> {
+        self.owners.unsettled(world)
+    }
+
+    /// As if no subnet had ever had an owner.
+    #[cfg(test)]
+    pub(super) fn forget_owners(&mut self) {
+        self.owners = Owners::default();
+    }
+
+    /// Whether all is as it should be at the end.
+    pub(super) fn is_settled(&self, world: &Played) -> bool {
+        self.unsettled(world).is_none()
+    }
+
+    /// All figures.
+    pub(super) fn verdict(mut self, world: &Played, seed: u64, now: Millis) -> Verdict {
+        self.totals.judge(world, now, &mut self.first);
+        self.totals.ask_all(world, now);
+        self.totals.judge(world, now, &mut self.first);
+        let (overlaps, pauses) = (fetches::overlaps(world, &self.pauses), fetches::broken_pauses(world, &self.pauses));
+        let (lost, lost_what) = lost::lost(world);
+        let (fetched_twice, repeated) = world.records.as_ref().map_or((0, None), |records| records.repeated.clone());
+        let repeated = repeated.map(|repeated| (repeated.at, repeated.what));
+        let unsettled = self.unsettled(world);
+        for (at, what) in [overlaps.first, pauses.first, repeated].into_iter().flatten() {
+            self.first.note(at.since(self.begin), || what);
+        }
+        for what in [lost_what, unsettled.clone()].into_iter().flatten() {
+            self.first.note(now, || what);
+        }
+        let (bytes, longest) = world.records.as_ref().map_or((0, 0.0), |records| (records.bytes, records.longest_step.as_secs_f64()));
+        let counts = [overlaps.count, pauses.count, fetched_twice, lost, self.totals.wrong];
+        let mut verdict = Verdict {
+            seed,
+            digest: String::new(),
+            fetches: world.ledger.requests(),
+            overlaps: overlaps.count,
+            overlap_ms_max: overlaps.longest,
+            pauses_broken: pauses.count,
+            fetched_twice,
+            lost,
+            exact_but_wrong: self.totals.wrong,
+            ownerless_ms_max: self.owners.ownerless,
+            failover_ms: Failover::of(self.owners.failovers(now)),
+            // Each message leaves one member and comes to another.
+            bytes_member_day: (2.0 * bytes as f64 / (self.lived.max(1) as f64 / DAY)) as u64,
+            longest_step_ms: 0.0,
+            first_violation: self.first.0,
+            holds: unsettled.is_none() && counts == [0; 5],
+            course: self.course,
+            marks: self.marks,
+        };
+        verdict.digest = digest::digest(world, &verdict);
+        verdict.longest_step_ms = (longest * 1e6).round() / 1e3;
+        verdict
+    }
+}

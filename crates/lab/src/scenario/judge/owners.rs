@@ -1,0 +1,133 @@
+//! Whose is each subnet, and how long had it no owner?
+
+use crate::swarm::Played;
+use nearcrawl_core::membership::HeldBack;
+use nearcrawl_model::{access_point::AccessPoint, subnet::Subnet, time::Millis, url::Host};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
+
+/// How long before the end a page must have been recorded for the hosts that it names to have owners.
+const NAMED_BEFORE: Millis = 180_000;
+
+/// A subnet with servers.
+#[derive(Debug)]
+struct Place {
+    address: IpAddr,
+    /// When it was last seen with an owner; none if it never had one.
+    owned: Option<Millis>,
+    /// Whether a page that is recorded leads there.
+    named: bool,
+    /// The processes that owned it at the last look.
+    owners: BTreeSet<AccessPoint>,
+}
+
+/// All subnets with servers.
+#[derive(Debug, Default)]
+pub(super) struct Owners {
+    places: BTreeMap<Subnet, Place>,
+    /// Places whose owner ended, since when.
+    waiting: BTreeMap<Subnet, Millis>,
+    failovers: Vec<Millis>,
+    /// The longest time for which a subnet that once had an owner had none.
+    pub(super) ownerless: Millis,
+}
+
+impl Owners {
+    /// Notes where hosts are.
+    pub(super) fn learn_places(&mut self, world: &Played) {
+        for address in world.hosts().values() {
+            let place = Place { address: *address, owned: None, named: false, owners: BTreeSet::new() };
+            self.places.entry(Subnet::around(*address, 24)).or_insert(place);
+        }
+    }
+
+    /// Notes which hosts are named by pages that are recorded: their subnets are known, whether they ever had an owner or not.
+    pub(super) fn learn_named(&mut self, world: &Played) {
+        let Some(records) = &world.records else { return };
+        let early = |at: &nearcrawl_model::time::Moment| world.now().since(*at) >= NAMED_BEFORE;
+        let recorded = records.all_recorded().filter(|(.., at)| early(at));
+        let named: BTreeSet<Host> = recorded.flat_map(|(.., url, _)| world.links_of(url)).map(|url| url.host()).collect();
+        for address in named.iter().filter_map(|host| world.hosts().get(host)) {
+            if let Some(place) = self.places.get_mut(&Subnet::around(*address, 24)) {
+                place.named = true;
+            }
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.places.len()
+    }
+
+    /// How many had an owner at some time, and how many have one.
+    pub(super) fn known_and_owned(&self) -> (usize, usize) {
+        let known = self.places.values().filter(|place| place.owned.is_some());
+        (known.clone().count(), known.filter(|place| !place.owners.is_empty()).count())
+    }
+
+    /// A member is about to end without having given anything back: its subnets wait for another owner, or for its return.
+    pub(super) fn gone(&mut self, world: &Played, number: usize, now: Millis) {
+        let able: Vec<_> = able(world).into_iter().filter(|process| world.number_of_process(process) == Some(number)).collect();
+        for (subnet, place) in &self.places {
+            if able.iter().any(|process| owns(world, process, place.address)) {
+                self.waiting.entry(*subnet).or_insert(now);
+            }
+        }
+    }
+
+    /// Looks who owns what.
+    pub(super) fn look(&mut self, world: &Played, now: Millis) {
+        let able = able(world);
+        for (subnet, place) in &mut self.places {
+            place.owners = able.iter().filter(|process| owns(world, process, place.address)).copied().collect();
+            if place.owners.is_empty() {
+                self.ownerless = self.ownerless.max(place.owned.map_or(0, |owned| now - owned));
+                continue;
+            }
+            place.owned = Some(now);
+            if let Some(since) = self.waiting.remove(subnet) {
+                self.failovers.push(now - since);
+            }
+        }
+    }
+
+    /// How long subnets of members that ended had no owner; those that have none yet, until now.
+    pub(super) fn failovers(&mut self, now: Millis) -> Vec<Millis> {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.failovers.extend(waiting.into_values().map(|since| now - since));
+        std::mem::take(&mut self.failovers)
+    }
+
+    /// A known subnet that does not have exactly one process for its owner that lives and may fetch.
+    pub(super) fn unsettled(&self, world: &Played) -> Option<String> {
+        let able = able(world);
+        for place in self.places.values().filter(|place| place.named || place.owned.is_some()) {
+            let count = able.iter().filter(|process| owns(world, process, place.address)).count();
+            if count != 1 {
+                return Some(format!("{} has {count} living owners that may fetch", place.address));
+            }
+        }
+        // Subnets without servers, too: all maps are equal when this is asked.
+        let names: BTreeSet<_> = able.iter().map(|process| world.name_of(*process)).collect();
+        let claims = able.first().and_then(|process| world.process(process)).map(|crawler| crawler.view().ownership(None, usize::MAX));
+        let orphan = claims?.into_iter().find(|claim| !claim.released && !names.contains(&claim.owner))?;
+        Some(format!("{} is owned by {}, which does not live or may not fetch", orphan.subnet, orphan.owner.short()))
+    }
+}
+
+/// The processes that run and may fetch.
+pub(super) fn able(world: &Played) -> Vec<AccessPoint> {
+    let may_fetch = |process: &AccessPoint| {
+        let held_back = world.process(process).and_then(|crawler| crawler.view().held_back());
+        !world.is_frozen(process) && !matches!(held_back, Some(HeldBack::Fenced(_) | HeldBack::NotJoined))
+    };
+    world.running_processes().into_iter().map(|(_, process)| process).filter(may_fetch).collect()
+}
+
+/// Whether a process takes itself for the owner of an address.
+pub(super) fn owns(world: &Played, process: &AccessPoint, address: IpAddr) -> bool {
+    let claim = world.process(process).and_then(|crawler| crawler.view().claim_around(address));
+    claim.is_some_and(|claim| claim.owner == world.name_of(*process) && !claim.released)
+}

@@ -1,0 +1,51 @@
+//! What liars send, and that names of members that never existed arrive.
+
+use super::{Play, arrived, at, play_until, small};
+
+/// Messages of these classes that a liar's victims got while it lied, and in as long a time afterwards.
+fn told(lie: &str, classes: std::ops::Range<u8>) -> (u64, u64) {
+    let scenario = small(&at("100s", &format!("\"lie\"\nwho = [2]\nlie = \"{lie}\"\nfor = \"10s\"")));
+    let mut play = play_until(&scenario, 100);
+    let count = |play: &Play<'_>| [0, 1].map(|to| arrived(play, 2, to, classes.clone())).iter().sum::<u64>();
+    let before = count(&play);
+    play.run(111_000, &|| ());
+    let during = count(&play) - before;
+    play.run(122_000, &|| ());
+    (during, count(&play) - before - during)
+}
+
+#[test]
+fn each_lie_is_told_for_as_long_as_it_is_ordered() {
+    // The numbers of messages: swarm/network.rs. Hand-offs are answered, and so may be sent by others, too.
+    let lies = [
+        ("claim", 128, 8),
+        ("epoch", 128, 8),
+        ("address", 5, 7),
+        ("hosts", 5, 15),
+        ("runs", 5, 7),
+        ("journal", 6, 35),
+        ("roll-up", 129, 15),
+        ("flood", 129, 1_500),
+        ("dial", 0, 8),
+        ("probe", 2, 15),
+    ];
+    for (lie, class, least) in lies {
+        let (during, after) = told(lie, class..class + 1);
+        assert!(during >= after + least, "{lie}: {during} messages while it lied, {after} afterwards");
+    }
+    // There are no voters yet whose acceptances could contradict each other: this one is taken, and changes nothing.
+    let (during, after) = told("double-accept", 0..255);
+    assert!(during < after * 2, "{during}, {after}");
+}
+
+#[test]
+fn ghosts_are_told_to_one_member_in_one_message() {
+    let scenario = small(&at("60s", "\"ghost\"\nwho = 20\nfrom = 1"));
+    let mut play = play_until(&scenario, 59);
+    let swim = |play: &Play<'_>| arrived(play, 1, 2, 0..1);
+    play.run(59_900, &|| ());
+    let before = swim(&play);
+    play.run(60_100, &|| ());
+    // Beside what it sends anyway.
+    assert!((1..=3).contains(&(swim(&play) - before)), "{}", swim(&play) - before);
+}
