@@ -7,6 +7,7 @@ PREFIX ?= /usr
 DESTDIR ?=
 DEMO_ARGS ?=
 TEST_ARGS ?=
+SCENARIOS ?=
 bindir := $(PREFIX)/bin
 mandir := $(PREFIX)/share/man/man1
 man5dir := $(PREFIX)/share/man/man5
@@ -58,6 +59,10 @@ check: ## for daily use, 2 minutes: formatting, clippy, and the tests of what is
 test: ready ## every test; downloads real pages to crawl, once (TEST_ARGS goes to the test runner)
 	@scripts/corpus.sh >/dev/null
 	@scripts/test.sh $(TEST_ARGS)
+
+.PHONY: scenarios
+scenarios: ## every shipped scenario in the simulated swarm, three seeds each, and a table (SCENARIOS="--seeds 1..11 a6")
+	@. scripts/env.sh; cargo run --quiet --release --locked --package nearcrawl-lab --example scenarios -- $(SCENARIOS)
 
 .PHONY: lint
 lint: ## formatting and clippy
