@@ -103,7 +103,7 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
 ];
 
 /// What is played wherever tests are run: the others take minutes together.
-const QUICK: &[&str] = &["a11-full-disk", "a5-moved-hosts", "a7-wall-clocks", "a8-slow-disk", "b3-addresses", "b5-probes", "quiet"];
+const QUICK: &[&str] = &["a11-full-disk", "a5-moved-hosts", "a7-wall-clocks", "b3-addresses", "quiet"];
 
 fn directory() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios")
