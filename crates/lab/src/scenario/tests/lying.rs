@@ -40,12 +40,16 @@ fn each_lie_is_told_for_as_long_as_it_is_ordered() {
 
 #[test]
 fn ghosts_are_told_to_one_member_in_one_message() {
-    let scenario = small(&at("60s", "\"ghost\"\nwho = 20\nfrom = 1"));
-    let mut play = play_until(&scenario, 59);
-    let swim = |play: &Play<'_>| arrived(play, 1, 2, 0..1);
-    play.run(59_900, &|| ());
-    let before = swim(&play);
-    play.run(60_100, &|| ());
-    // Beside what it sends anyway.
-    assert!((1..=3).contains(&(swim(&play) - before)), "{}", swim(&play) - before);
+    let told = |steps: &str| {
+        let scenario = small(steps);
+        let mut play = play_until(&scenario, 60);
+        play.run(60_050, &|| ());
+        let bytes = play.world.records.as_ref().unwrap().bytes;
+        ([0, 2].map(|to| arrived(&play, 1, to, 0..1)), bytes)
+    };
+    let (without, bytes_without) = told("");
+    let (with, bytes_with) = told(&at("60s", "\"ghost\"\nwho = 100\nfrom = 1"));
+    assert_eq!(with, [without[0], without[1] + 1], "one message more, to the next member");
+    // Each name is a key of 32 bytes.
+    assert!(bytes_with >= bytes_without + 100 * 32, "{bytes_with}, {bytes_without}");
 }
