@@ -14,6 +14,7 @@ use nearcrawl_model::{
     ids::QuestionId,
     journal::{Arrival, JournalKey, JournalRow},
     message::{Award, Gossip, HandOff, Request, Response},
+    ownership_map::{MAX_DEPTH, MapDigest, MapPart, WantedPart},
     subnet::Subnet,
     summary::{Counts, Dimension, RollUp, Summary},
     url::PageUrl,
@@ -194,8 +195,12 @@ async fn strangers_and_liars_change_nothing_and_send_nobody_anywhere() {
     let row = |sequence, entry| JournalRow { key: key.clone(), sequence, entry };
     liar.ask(daemon, Request::Keep(vec![row(u64::MAX, vec![0xff; 10_000]), row(0, Vec::new()), row(0, vec![1])])).await;
     liar.ask(daemon, Request::Recall(own_subnet, Some((key.clone(), u64::MAX)))).await;
-    liar.ask(daemon, Request::CompareClaims(vec![1, 2, 3])).await;
-    liar.ask(daemon, Request::CompareClaims(Vec::new())).await;
+    let part = MapPart::around(u64::MAX, MAX_DEPTH);
+    let said = liar.ask(daemon, Request::CompareClaims(vec![(part, MapDigest::of_listed([].into_iter())); 32])).await;
+    assert!(matches!(&said, Response::Compared { whole: true, parts } if parts.len() == 32), "{said:?}");
+    assert_eq!(liar.ask(daemon, Request::CompareClaims(Vec::new())).await, Response::Compared { whole: true, parts: Vec::new() });
+    let wanted = WantedPart { part, after: Some(own_subnet), has: vec![MapDigest::EMPTY; 64] };
+    assert_eq!(liar.ask(daemon, Request::SendClaims(vec![wanted; 64])).await, Response::Claims(Vec::new(), false));
     assert_eq!(liar.ask(daemon, Request::HierarchyManifest([7; 32])).await, Response::HierarchyManifest(None));
     assert_eq!(liar.ask(daemon, Request::HierarchyChunk { manifest: [7; 32], index: u32::MAX }).await, Response::HierarchyChunk(None));
     liar.ask(daemon, Request::Reserve("0.0.0.0/0".parse().unwrap(), ProbeTarget { address: own, ..target.clone() })).await;

@@ -243,7 +243,7 @@ impl Crawler {
                 delegation.member_came(context, others, who)
             }
             Signal::MemberConnected(who) => {
-                self.ownership.compare_with(&mut self.context, who);
+                self.ownership.compare_with(&mut self.context, &self.membership, who);
                 self.hierarchy_version.tell_soon(&self.context);
                 self.report.mark_changed();
             }

@@ -12,7 +12,10 @@ use crate::{
         Migration,
         handover::{Offer, Proposal, Surroundings},
     },
-    ownership::claims::JournalsAt,
+    ownership::{
+        claims::{Checked, JournalsAt},
+        comparison::{Heard, MapQuestion},
+    },
     replication::{Replication, loading::JournalCopy},
     routing::{
         acknowledgements::Reply,
@@ -96,19 +99,23 @@ impl Crawler {
         self.ownership.tell_claims(&mut self.context);
         self.delegation.tick_distances(&mut self.context, &self.membership);
         self.report.count_members(self.membership.settled(now).len());
-        self.ownership.tick_comparison(&mut self.context, &self.membership);
+        let whole = self.ownership.tick_comparison(&mut self.context, &self.membership);
         if self.report.is_due(now) {
             let load = self.migration.load_told();
             let complete = self.replication.subnets_loading() == 0;
             self.report.tell(&mut self.context, &self.membership, &self.ownership, &self.crawl, load, complete);
         }
+        if whole {
+            self.routing.wake_all();
+            self.route();
+        }
     }
 
-    /// What a member knows that we did not. After the first whole comparison we may act on the map.
-    pub(crate) fn compare_answered(&mut self, from: AccessPoint, proofs: Vec<SignedClaim>, more: bool) {
-        let before = self.ownership.register().buckets().to_vec();
-        self.hear_claims(proofs);
-        if self.ownership.comparison_answered(&mut self.context, from, more, &before) {
+    /// A member answered a question of a comparison, or did not. What it knows that we did not is entered; once the map is whole we act on it.
+    pub(crate) fn compare_answered(&mut self, question: MapQuestion, answer: Option<Response>) {
+        let claims = self.ownership.comparison_answered(&mut self.context, question, answer);
+        let heard = self.enter_heard(claims);
+        if self.ownership.go_on_comparing(&mut self.context, &self.membership, heard) {
             self.routing.wake_all();
             self.route();
         }
@@ -119,19 +126,33 @@ impl Crawler {
 impl Crawler {
     /// Claims came from elsewhere: believe those that their owners signed and that are stronger than what we know.
     pub(crate) fn hear_claims(&mut self, proofs: Vec<SignedClaim>) {
-        let mut new = Vec::new();
+        let mut claims = Vec::with_capacity(proofs.len());
         for proof in proofs {
-            if let Some(claim) = self.ownership.check(&mut self.context, &proof)
-                && self.hold(claim, proof.clone())
-            {
-                new.push(proof);
+            match proof.read() {
+                Ok(claim) => claims.push((claim, proof)),
+                Err(_) => self.context.refuse("claims with a bad signature"),
             }
         }
+        self.enter_heard(claims);
+    }
+
+    /// The same for claims that are decoded.
+    fn enter_heard(&mut self, claims: Vec<(Claim, SignedClaim)>) -> Heard {
+        let (mut new, mut forged) = (Vec::new(), 0);
+        for (claim, proof) in claims {
+            match self.ownership.check(&mut self.context, &claim, &proof) {
+                Checked::New if self.hold(claim, proof.clone()) => new.push(proof),
+                Checked::Forged => forged += 1,
+                Checked::New | Checked::Known | Checked::Refused => {}
+            }
+        }
+        let heard = Heard { held: new.len(), forged };
         if !new.is_empty() {
             self.ownership.store_heard(&mut self.context, new);
             self.routing.wake_all();
             self.route();
         }
+        heard
     }
 
     /// Claims of ours are durable: they hold, are told, and bring their history.

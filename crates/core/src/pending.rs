@@ -1,5 +1,6 @@
 //! What is the answer to a question for that a member was asked?
 
+use crate::ownership::comparison::MapQuestion;
 use nearcrawl_model::{subnet::Subnet, url::Host};
 
 /// A question to a member that is not answered yet: what its answer is for.
@@ -17,6 +18,6 @@ pub(crate) enum Pending {
     Offer { subnet: Subnet },
     /// Whether it took URLs in.
     HandOff,
-    /// Which claims it has that differ from ours.
-    Compare,
+    /// Where its ownership map differs from ours, or which claims it has that we lack.
+    Compare(MapQuestion),
 }

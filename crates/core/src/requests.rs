@@ -30,6 +30,10 @@ impl Crawler {
             Request::Award { .. } if self.shutdown.is_leaving() => {
                 self.answer(ticket, Response::Refused("it is leaving the swarm".to_owned()))
             }
+            // It may be claimed already, or lie in what is: we have not heard of it yet.
+            Request::Award { .. } if !self.ownership.is_synced() => {
+                self.answer(ticket, Response::Refused("its ownership map is not whole yet".to_owned()))
+            }
             Request::Award { award, rest } => {
                 let subnet = award.subnet;
                 let may = self.ownership.may_be_awarded(from, &subnet);
@@ -42,7 +46,7 @@ impl Crawler {
                 // Whose it is already, the steward has not heard yet.
                 let covering = self.ownership.register().covering(&subnet).map(|claim| claim.subnet).filter(|_| !may);
                 let standing = self.ownership.register().latest(&covering.unwrap_or(subnet)).filter(|held| !held.claim.released);
-                let standing = standing.map(|held| held.proof.clone());
+                let standing = standing.map(|held| held.proof());
                 self.answer(ticket, Response::FindingOwner(standing));
             }
             Request::Offer { subnet, epoch } => self.offered(ticket, Offer { from, subnet, epoch }),
@@ -52,7 +56,8 @@ impl Crawler {
             Request::Recall(subnet, cursor) => {
                 self.context.commands.push_back(Command::Store(StoreCommand::RecallRows { ticket, subnet, from: cursor }))
             }
-            Request::CompareClaims(buckets) => self.ownership.compared(&mut self.context, ticket, &buckets),
+            Request::CompareClaims(parts) => self.ownership.compared(&mut self.context, ticket, &parts),
+            Request::SendClaims(wanted) => self.ownership.claims_wanted(&mut self.context, ticket, &wanted),
             Request::HierarchyManifest(hash) => {
                 self.context.commands.push_back(Command::Hierarchy(HierarchyCommand::TellManifest { ticket, hash }))
             }
@@ -90,8 +95,7 @@ impl Crawler {
             }
             (Pending::Offer { subnet }, answer) => self.offer_answered(subnet, from, answer),
             (Pending::HandOff, answer) => self.handed_off(question, answer),
-            (Pending::Compare, Some(Response::Claims(proofs, more))) => self.compare_answered(from, proofs, more),
-            (Pending::Compare, _) => {}
+            (Pending::Compare(question), answer) => self.compare_answered(question, answer),
         }
     }
 }

@@ -102,6 +102,15 @@ pub enum ClaimError {
     BadSignature,
 }
 
+/// The bytes of a signature.
+pub const SIGNATURE_BYTES: usize = 64;
+
+fn encode(claim: &Claim) -> Vec<u8> {
+    #[expect(clippy::expect_used, reason = "postcard writes any claim into a growing vector")]
+    let bytes = postcard::to_stdvec(claim).expect("a claim always encodes");
+    bytes
+}
+
 /// The bytes that are signed.
 fn signed_bytes(bytes: &[u8]) -> Vec<u8> {
     [CLAIM_CONTEXT, bytes].concat()
@@ -110,8 +119,7 @@ fn signed_bytes(bytes: &[u8]) -> Vec<u8> {
 impl SignedClaim {
     /// Signs a claim with its owner's key.
     pub fn sign(claim: &Claim, key: &SigningKey) -> SignedClaim {
-        #[expect(clippy::expect_used, reason = "postcard writes any claim into a growing vector")]
-        let bytes = postcard::to_stdvec(claim).expect("a claim always encodes");
+        let bytes = encode(claim);
         let signature = key.sign(&signed_bytes(&bytes)).to_bytes().to_vec();
         SignedClaim { bytes, signature }
     }
@@ -119,18 +127,30 @@ impl SignedClaim {
     /// Decodes the claim and checks that its owner signed it.
     pub fn open(&self) -> Result<Claim, ClaimError> {
         let claim = self.read()?;
+        self.verify(&claim)?;
+        Ok(claim)
+    }
+
+    /// Checks what [`SignedClaim::read`] decoded: that its owner signed it, and that it tells no more answers than it may.
+    pub fn verify(&self, claim: &Claim) -> Result<(), ClaimError> {
         if claim.answers.len() > MAX_ANSWERS {
             return Err(ClaimError::TooManyAnswers);
         }
         let key = VerifyingKey::from_bytes(&claim.owner.0).map_err(|_| ClaimError::BadSignature)?;
         let signature = self.signature.as_slice().try_into().map_err(|_| ClaimError::BadSignature)?;
-        key.verify(&signed_bytes(&self.bytes), &signature).map_err(|_| ClaimError::BadSignature)?;
-        Ok(claim)
+        key.verify(&signed_bytes(&self.bytes), &signature).map_err(|_| ClaimError::BadSignature)
     }
 
-    /// Decodes the claim without checking the signature: for what we checked before we stored it.
+    /// Decodes the claim without checking the signature: for what we checked before we stored it. Only the bytes that
+    /// [`SignedClaim::sign`] writes are a claim: with others, an owner could have members keep and pass on whatever follows it.
     pub fn read(&self) -> Result<Claim, ClaimError> {
-        postcard::from_bytes(&self.bytes).map_err(|_| ClaimError::Malformed)
+        let claim = postcard::from_bytes(&self.bytes).map_err(|_| ClaimError::Malformed)?;
+        if encode(&claim) == self.bytes { Ok(claim) } else { Err(ClaimError::Malformed) }
+    }
+
+    /// A claim that was read, and its signature, as they came: a claim has one encoding.
+    pub fn of_parts(claim: &Claim, signature: &[u8; SIGNATURE_BYTES]) -> SignedClaim {
+        SignedClaim { bytes: encode(claim), signature: signature.to_vec() }
     }
 }
 
@@ -151,6 +171,19 @@ mod tests {
             released: false,
             answers: (0..answers).map(answer).collect(),
         }
+    }
+
+    #[test]
+    fn bytes_that_are_not_the_encoding_of_a_claim_are_no_claim() {
+        let key = SigningKey::from_bytes(&[1; 32]);
+        let signed = SignedClaim::sign(&claim(&key, 2), &key);
+        let again = |bytes: Vec<u8>| {
+            let signature = key.sign(&signed_bytes(&bytes)).to_bytes().to_vec();
+            SignedClaim { bytes, signature }.open()
+        };
+        assert_eq!(again(signed.bytes.clone()), Ok(claim(&key, 2)));
+        assert_eq!(again([&signed.bytes[..], &[0; 1000]].concat()), Err(ClaimError::Malformed), "something follows");
+        assert_eq!(SignedClaim::of_parts(&claim(&key, 2), signed.signature.as_slice().try_into().unwrap()), signed);
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub mod journal;
 pub mod links;
 pub mod message;
 pub mod ownership_history;
+pub mod ownership_map;
 pub mod plan;
 pub mod previous_run;
 pub mod receipt;

@@ -9,6 +9,7 @@ use super::{
     edition::Endorsement,
     fetch::{LocatedHost, ProbeReport, ProbeTarget, ResolveError},
     journal::{Arrival, JournalKey, JournalRow},
+    ownership_map::{ComparedPart, MAX_COMPARED, MAX_SENT, MAX_WANTED, MapDigest, MapPart, WantedPart, at_most},
     receipt::{Declined, SignedReceipt},
     subnet::Subnet,
     summary::{RollUp, SwarmResults},
@@ -23,9 +24,6 @@ pub const MAX_MESSAGE: usize = 1 << 20;
 
 /// The largest gossip message, in bytes.
 pub const MAX_GOSSIP: usize = 256 << 10;
-
-/// How many digests an ownership map is compared by.
-pub const CLAIM_BUCKETS: usize = 256;
 
 /// A request from one member to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,9 +50,9 @@ pub enum Request {
     Keep(Vec<JournalRow>),
     /// From a new owner to a replica: send the stored rows of this subnet, from this one on. Answered with [`Response::Recalled`].
     Recall(Subnet, Option<(JournalKey, u64)>),
-    /// Digests of the sender's ownership map, one a bucket: send the claims of the buckets that differ. Answered with
-    /// [`Response::Claims`].
-    CompareClaims(Vec<u64>),
+    /// Digests of parts of the sender's ownership map, at most [`MAX_COMPARED`]: which of them differ? Answered with
+    /// [`Response::Compared`].
+    CompareClaims(#[serde(deserialize_with = "at_most::<_, _, MAX_COMPARED>")] Vec<(MapPart, MapDigest)>),
     /// The sender stops: it leaves the swarm for good (true) or for a while (false).
     Farewell(bool),
     /// From an address's coordinator to the steward of its subnet: find an owner for this subnet. Until then the receiver holds the
@@ -79,6 +77,9 @@ pub enum Request {
     /// From an owner whose offer was accepted and whose journals have all arrived: claim the subnet now. The owner's signed release names
     /// the receiver as the first successor.
     TakeOver(SignedClaim),
+    /// Send the claims of these parts of the ownership map that the sender has not, at most [`MAX_WANTED`] parts. Answered with
+    /// [`Response::Claims`].
+    SendClaims(#[serde(deserialize_with = "at_most::<_, _, MAX_WANTED>")] Vec<WantedPart>),
 }
 
 /// A subnet assigned to the access point that proved to be its nearest.
@@ -131,8 +132,9 @@ pub enum Response {
     Kept(Vec<(JournalKey, u64)>),
     /// To `Recall`: rows, and from which one to go on; none if these were the last.
     Recalled(Vec<JournalRow>, Option<(JournalKey, u64)>),
-    /// To `CompareClaims`: the claims in the buckets that differ; `true` if more differ than fit in one message.
-    Claims(Vec<SignedClaim>, bool),
+    /// To `SendClaims`: claims of the parts that were named, part by part in the order of the request, in each by the places of their
+    /// subnets; at most [`MAX_SENT`]. `true` if more follow the last one.
+    Claims(#[serde(deserialize_with = "at_most::<_, _, MAX_SENT>")] Vec<SignedClaim>, bool),
     /// The request is not allowed or makes no sense at this member; why, as a sentence.
     Refused(String),
     /// To `HierarchyManifest`: the encoded manifest; none if there is no such file here.
@@ -141,6 +143,14 @@ pub enum Response {
     HierarchyChunk(Option<Vec<u8>>),
     /// To `Offer`: none if the subnet is accepted, else why not.
     Offered(Option<Unwilling>),
+    /// To `CompareClaims`: the parts in the order of the request.
+    Compared {
+        /// Whether the answering member's map was compared as a whole, so that it acts on it.
+        whole: bool,
+        /// How each part compares, at most [`MAX_COMPARED`].
+        #[serde(deserialize_with = "at_most::<_, _, MAX_COMPARED>")]
+        parts: Vec<ComparedPart>,
+    },
 }
 
 /// Why an access point does not take over a subnet that it is offered.

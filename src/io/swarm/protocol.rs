@@ -1,7 +1,7 @@
 //! Which protocols does a member speak, and in which version? Every change that others could not read raises a number here.
 
 /// The version of hello and of everything between members. Members speak exactly the same one.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;
 
 /// The first exchange on a connection: both sides say which swarm and which version.
 pub(super) const HELLO: &str = "/nearcrawl/hello/1";

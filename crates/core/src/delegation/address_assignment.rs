@@ -97,7 +97,7 @@ pub(super) fn coordinator_of(me: AccessPoint, members: &Membership, address: IpA
 /// The claim that says whose an address is, with its proof, if it is any member's.
 pub(super) fn standing_around(ownership: &Ownership, address: IpAddr) -> Option<SignedClaim> {
     let claim = ownership.register().around(address).filter(|claim| !claim.released)?;
-    ownership.register().latest(&claim.subnet).map(|held| held.proof.clone())
+    ownership.register().latest(&claim.subnet).map(|held| held.proof())
 }
 
 /// Whether it is ours to settle this subnet, beginning with this address: it has no owner at all, or we own what lies around it.

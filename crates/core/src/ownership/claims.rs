@@ -6,6 +6,7 @@ use crate::{
     membership::{Membership, Shutdown},
     ownership::{
         Ownership, Watched,
+        comparison::Comparison,
         register::{Merged, Register, claimable},
     },
     signal::Signal,
@@ -19,6 +20,7 @@ use nearcrawl_model::{
     time::Moment,
 };
 use std::{
+    cmp::Ordering,
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
 };
@@ -37,7 +39,7 @@ impl Ownership {
             unstored: BTreeMap::new(),
             pending_claims: BTreeMap::new(),
             gossip_due: now,
-            compare_due: now,
+            comparison: Comparison::default(),
             synced,
             dead_since: BTreeMap::new(),
             freed: BTreeMap::new(),
@@ -113,7 +115,7 @@ impl Ownership {
                 proven.push((*subnet, watched.interrupted));
             } else if watched.told < TELL_CLAIMS && now.since(watched.since) >= watch / TELL_CLAIMS * watched.told {
                 watched.told += 1;
-                self.pending_claims.extend(self.register.latest(subnet).map(|held| (*subnet, held.proof.clone())));
+                self.pending_claims.extend(self.register.latest(subnet).map(|held| (*subnet, held.proof())));
             }
         }
         for (subnet, interrupted) in proven {
@@ -172,31 +174,38 @@ impl Ownership {
 
 /// All claims.
 impl Ownership {
-    /// Checks a claim that came from elsewhere; none if it is known, refused or not signed by its owner.
-    pub(crate) fn check(&self, cx: &mut Context, proof: &SignedClaim) -> Option<Claim> {
-        let known = proof.read().ok().and_then(|claim| self.register.latest(&claim.subnet).map(|held| held.proof == *proof));
-        if known == Some(true) {
-            return None;
+    /// Checks a claim that came from elsewhere, what costs most last: whether its owner signed it.
+    pub(crate) fn check(&self, cx: &mut Context, claim: &Claim, proof: &SignedClaim) -> Checked {
+        let held = self.register.latest(&claim.subnet).map(|held| &held.claim);
+        if held.is_some_and(|held| claim.strength(held) != Ordering::Greater) {
+            return Checked::Known;
         }
-        match proof.open() {
-            Ok(claim) if !claimable(&claim.subnet) => cx.refuse("claims larger than a registry allocates"),
-            Ok(claim) if claim.epoch > MAX_EPOCH => cx.refuse("claims with an epoch that no subnet reaches"),
-            Ok(claim) if !self.register.has_room_for(&claim.subnet) => cx.refuse("claims beyond the limit"),
-            Ok(claim) => return Some(claim),
-            Err(_) => cx.refuse("claims with a bad signature"),
-        }
-        None
+        let refused = if !claimable(&claim.subnet) {
+            "claims larger than a registry allocates"
+        } else if claim.epoch > MAX_EPOCH {
+            "claims with an epoch that no subnet reaches"
+        } else if !self.register.has_room_for(&claim.subnet) {
+            "claims beyond the limit"
+        } else if proof.verify(claim).is_err() {
+            cx.refuse("claims with a bad signature");
+            return Checked::Forged;
+        } else {
+            return Checked::New;
+        };
+        cx.refuse(refused);
+        Checked::Refused
     }
 
     /// Enters a claim whose signature was checked. If it holds, the others have to hear of it.
     #[must_use]
     pub(crate) fn merge(&mut self, claim: Claim, proof: SignedClaim) -> Option<Holding> {
-        let Merged::Holds { before } = self.register.merge(claim.clone(), proof) else { return None };
+        let Merged::Holds { before } = self.register.merge(claim.clone(), &proof) else { return None };
         Some(Holding { claim, before })
     }
 
     /// Stores claims of others that hold since they were heard. Nothing waits for it.
-    pub(crate) fn store_heard(&self, cx: &mut Context, claims: Vec<SignedClaim>) {
+    pub(crate) fn store_heard(&mut self, cx: &mut Context, claims: Vec<SignedClaim>) {
+        self.register.refresh();
         cx.commands.push_back(Command::Store(StoreCommand::StoreClaims { write: None, claims }));
     }
 }
@@ -232,6 +241,19 @@ impl Ownership {
     pub(crate) fn is_telling(&self) -> bool {
         !self.unstored.is_empty() || !self.pending_claims.is_empty()
     }
+}
+
+/// What is to be thought of a claim that came from elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Checked {
+    /// It is stronger than what is known, and its owner signed it.
+    New,
+    /// This claim or a stronger one is known.
+    Known,
+    /// It is not accepted, whoever signed it.
+    Refused,
+    /// Its owner did not sign it.
+    Forged,
 }
 
 /// A claim that holds and did not before.

@@ -1,16 +1,20 @@
-//! What does every member know? Claims and roll-ups are gossiped; what gossip lost is repaired by comparing digests.
+//! What does every member know? Claims and roll-ups are gossiped; what gossip lost is found by comparing maps.
 
 use crate::{
     context::Context,
     event::{Command, PeerCommand},
     membership::Membership,
-    ownership::Ownership,
-    pending::Pending,
+    ownership::{
+        Ownership,
+        comparison::{Heard, MapQuestion},
+    },
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    claim::{Claim, SignedClaim},
     ids::Ticket,
-    message::{CLAIM_BUCKETS, Gossip, Request, Response},
+    message::{Gossip, Response},
+    ownership_map::{ComparedPart, MapDigest, MapPart, WantedPart},
     time::Millis,
 };
 
@@ -19,12 +23,6 @@ const NEWS_EVERY: Millis = 1_000;
 
 /// Claims in one gossip message: about 250 bytes each.
 const MAX_NEWS: usize = 900;
-
-/// Claims in one answer to a comparison.
-const MAX_COMPARED: usize = 2_500;
-
-/// The ownership map is compared with one member this often.
-const COMPARE_EVERY: Millis = 5_000;
 
 impl Ownership {
     /// Tells claims that are new, if the last telling is long enough ago.
@@ -42,50 +40,76 @@ impl Ownership {
         cx.commands.push_back(Command::Peers(PeerCommand::Publish(Gossip::Claims(proofs))));
     }
 
-    /// Asks a member for the claims that we lack.
-    pub(crate) fn compare_with(&self, cx: &mut Context, peer: AccessPoint) {
-        let buckets = self.register.buckets().to_vec();
-        cx.ask(peer, Pending::Compare, Request::CompareClaims(buckets));
+    /// A member connected: the map is compared with it as soon as none is being compared with.
+    pub(crate) fn compare_with(&mut self, cx: &mut Context, members: &Membership, peer: AccessPoint) {
+        self.comparison.soon(cx.now.moment, peer);
+        self.compare(cx, members);
+    }
+
+    fn compare(&mut self, cx: &mut Context, members: &Membership) {
+        let known = |member: &AccessPoint| members.standings().contains_key(member);
+        self.comparison.tick(cx, &mut self.register, &others(cx, members), known, self.synced);
     }
 
     /// A member compares its map with ours.
-    pub(crate) fn compared(&self, cx: &mut Context, ticket: Ticket, buckets: &[u64]) {
-        let answer = if buckets.len() == CLAIM_BUCKETS {
-            let (proofs, more) = self.register.differing(buckets, MAX_COMPARED);
-            Response::Claims(proofs, more)
-        } else {
-            cx.refuse("ownership map comparisons with another number of buckets");
-            Response::Refused(format!("an ownership map is compared in {CLAIM_BUCKETS} buckets"))
-        };
-        cx.answer(ticket, answer);
+    pub(crate) fn compared(&mut self, cx: &mut Context, ticket: Ticket, parts: &[(MapPart, MapDigest)]) {
+        self.register.refresh();
+        let mut answer = Vec::with_capacity(parts.len());
+        for (part, theirs) in parts {
+            answer.push(if self.register.digest(*part) == *theirs {
+                ComparedPart::Equal
+            } else {
+                ComparedPart::Differs(part.parts().map(|inner| self.register.digest(inner)).collect())
+            });
+        }
+        cx.answer(ticket, Response::Compared { whole: self.synced, parts: answer });
     }
 
-    /// Compares the map with one member after the other; who is alone looks after its own subnets instead.
-    pub(crate) fn tick_comparison(&mut self, cx: &mut Context, members: &Membership) {
-        let now = cx.now.moment;
-        if now < self.compare_due {
-            return;
-        }
-        self.compare_due = now.after(COMPARE_EVERY);
-        let others: Vec<_> = members.live().into_iter().filter(|peer| *peer != cx.me).collect();
-        match others.get(cx.rounds as usize / 7 % others.len().max(1)) {
-            Some(peer) => self.compare_with(cx, *peer),
-            None if !cx.settings.joins && self.synced => self.claim_own_subnets(cx),
-            None => {}
-        }
+    /// A member wants claims that it lacks.
+    pub(crate) fn claims_wanted(&self, cx: &mut Context, ticket: Ticket, wanted: &[WantedPart]) {
+        let (proofs, more) = self.register.wanted(wanted);
+        cx.answer(ticket, Response::Claims(proofs, more));
     }
 
-    /// A member sent the claims that we lacked; `before` is what we had. Asks for the rest, or the map is acted on from now on. Whether it is
-    /// for the first time.
-    pub(crate) fn comparison_answered(&mut self, cx: &mut Context, from: AccessPoint, more: bool, before: &[u64]) -> bool {
-        if more && self.register.buckets() != before {
-            self.compare_with(cx, from);
-            return false;
+    /// Compares the map with one member after the other; who is alone looks after its own subnets instead. Whether the map is acted on from
+    /// now on, and was not before.
+    pub(crate) fn tick_comparison(&mut self, cx: &mut Context, members: &Membership) -> bool {
+        let alone = others(cx, members).is_empty();
+        if alone && self.comparison.is_due(cx.now.moment) && !cx.settings.joins && self.synced {
+            self.claim_own_subnets(cx);
         }
-        self.sync(cx)
+        if !alone {
+            self.compare(cx, members);
+        }
+        self.sync_if_whole(cx, members)
     }
 
-    /// Whether the map was compared with a member, or there is no member: only then is it acted on.
+    /// A member answered a question of a comparison, or did not. Returns the claims that it sent, which are not checked yet.
+    pub(crate) fn comparison_answered(
+        &mut self,
+        cx: &mut Context,
+        question: MapQuestion,
+        answer: Option<Response>,
+    ) -> Vec<(Claim, SignedClaim)> {
+        self.comparison.answered(cx, &self.register, question, answer, self.synced)
+    }
+
+    /// The claims that a member sent in a comparison are entered: asks for the rest, or begins the next comparison while the map is not
+    /// whole. Whether the map is acted on from now on, and was not before.
+    pub(crate) fn go_on_comparing(&mut self, cx: &mut Context, members: &Membership, heard: Heard) -> bool {
+        self.comparison.go_on(cx, &self.register, heard, self.synced);
+        let first = self.sync_if_whole(cx, members);
+        if !self.synced {
+            self.compare(cx, members);
+        }
+        first
+    }
+
+    fn sync_if_whole(&mut self, cx: &mut Context, members: &Membership) -> bool {
+        !self.synced && self.comparison.is_whole(cx.now.moment, &others(cx, members)) && self.sync(cx)
+    }
+
+    /// Whether the map is whole, or there is no member: only then is it acted on.
     pub(crate) fn is_synced(&self) -> bool {
         self.synced
     }
@@ -98,4 +122,9 @@ impl Ownership {
         }
         first
     }
+}
+
+/// The other living members.
+fn others(cx: &Context, members: &Membership) -> Vec<AccessPoint> {
+    members.live().into_iter().filter(|peer| *peer != cx.me).collect()
 }

@@ -2,16 +2,20 @@
 //!
 //! * [`register`]: the claims that are known, merged
 //! * [`claims`]: ours are stored, told and watched; those of others are checked and held
-//! * [`gossip`]: what every member is told, and what gossip lost
+//! * [`gossip`]: what every member is told
+//! * [`comparison`]: what gossip lost, and what a newcomer lacks; [`parts`]: in which parts the maps are compared
 //! * [`take_over`]: who goes on with what a member left?
 
 pub(crate) mod claims;
+pub(crate) mod comparison;
 pub(crate) mod gossip;
+pub(crate) mod parts;
 pub mod register;
 pub(crate) mod take_over;
 #[cfg(test)]
 mod tests;
 
+use comparison::Comparison;
 use nearcrawl_model::{access_point::AccessPoint, claim::SignedClaim, ids::WriteId, subnet::Subnet, time::Moment};
 use register::Register;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,9 +42,9 @@ pub(crate) struct Ownership {
     pending_claims: BTreeMap<Subnet, SignedClaim>,
     /// When the next of them may be told.
     gossip_due: Moment,
-    /// When the map is compared with the next member.
-    compare_due: Moment,
-    /// Whether the map was compared with a member, or there is no member: only then is it acted on.
+    /// Comparing the map with other members.
+    comparison: Comparison,
+    /// Whether the map is whole, or there is no member: only then is it acted on.
     synced: bool,
     /// Owners that are no members, and since when.
     dead_since: BTreeMap<AccessPoint, Moment>,

@@ -6,10 +6,11 @@
 //! Whose an address is follows from the claims alone ([`Register::around`]): that of the longest claimed subnet around it. So
 //! members with different hierarchies never disagree about it; a hierarchy only says which subnet to settle where none is claimed.
 
+use super::parts::Parts;
 use nearcrawl_model::{
     access_point::AccessPoint,
-    claim::{Claim, SignedClaim},
-    message::CLAIM_BUCKETS,
+    claim::{Claim, SIGNATURE_BYTES, SignedClaim},
+    ownership_map::{MAX_SENT, MapDigest, MapPart, WantedPart},
     subnet::Subnet,
 };
 use siphasher::sip::SipHasher13;
@@ -25,7 +26,7 @@ use std::{
 const MIN_V4: u8 = 8;
 const MIN_V6: u8 = 12;
 
-/// Subnets whose claims are kept, released ones included: half a kilobyte each. Of large subnets parts are claimed, and there are sixteen
+/// Subnets whose claims are kept, released ones included: some 400 bytes each (`nearcrawl lab map`). Of large subnets parts are claimed, and there are sixteen
 /// million of them in IPv4 alone.
 pub(crate) const MAX_CLAIMS: usize = 1_000_000;
 
@@ -34,13 +35,19 @@ pub(crate) fn claimable(subnet: &Subnet) -> bool {
     subnet.length() >= if subnet.first().is_ipv4() { MIN_V4 } else { MIN_V6 }
 }
 
-/// A claim with the bytes that prove it.
+/// A claim with what proves it. The signed bytes are the encoding of the claim, so they need not be kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
     /// What is claimed.
     pub claim: Claim,
-    /// The proof, passed on as it came.
-    pub proof: SignedClaim,
+    signature: [u8; SIGNATURE_BYTES],
+}
+
+impl Held {
+    /// The proof, as it came.
+    pub(crate) fn proof(&self) -> SignedClaim {
+        SignedClaim::of_parts(&self.claim, &self.signature)
+    }
 }
 
 /// What merging a claim did.
@@ -53,34 +60,24 @@ pub(crate) enum Merged {
     },
     /// It is the one that holds already.
     Known,
-    /// A stronger one holds.
+    /// A stronger one holds, or what came with it is no signature.
     Weaker,
 }
 
 /// The register.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Register {
-    claims: BTreeMap<Subnet, Held>,
+    /// Boxed: the nodes of a map are a third empty.
+    claims: BTreeMap<Subnet, Box<Held>>,
     by_owner: BTreeMap<AccessPoint, BTreeSet<Subnet>>,
     digests: BTreeMap<AccessPoint, u64>,
-    buckets: Vec<u64>,
+    parts: Parts,
     /// How many subnets of each length were ever claimed, by family: what is looked for around an address.
     lengths: BTreeMap<(bool, u8), usize>,
 }
 
-impl Default for Register {
-    fn default() -> Self {
-        Register {
-            claims: BTreeMap::new(),
-            by_owner: BTreeMap::new(),
-            digests: BTreeMap::new(),
-            buckets: vec![0; CLAIM_BUCKETS],
-            lengths: BTreeMap::new(),
-        }
-    }
-}
-
-/// A fixed, unkeyed hash: digests are compared between peers. It guards against loss, not against forgers (claims are signed).
+/// A fixed, unkeyed hash: what an owner says of its claims in its roll-up is compared by it. It guards against loss only: an owner that
+/// lies about its claims lies about its own sums.
 fn digest(claim: &Claim) -> u64 {
     let mut hasher = SipHasher13::new();
     claim.subnet.network().to_string().hash(&mut hasher);
@@ -88,34 +85,27 @@ fn digest(claim: &Claim) -> u64 {
     hasher.finish()
 }
 
-fn bucket(subnet: &Subnet) -> usize {
-    let mut hasher = SipHasher13::new();
-    subnet.network().to_string().hash(&mut hasher);
-    (hasher.finish() % CLAIM_BUCKETS as u64) as usize
-}
-
 impl Register {
     /// Takes a claim in whose signature was checked.
-    pub(crate) fn merge(&mut self, claim: Claim, proof: SignedClaim) -> Merged {
+    pub(crate) fn merge(&mut self, claim: Claim, proof: &SignedClaim) -> Merged {
         let before = self.claims.get(&claim.subnet).map(|held| held.claim.clone());
         match before.as_ref().map(|held| claim.strength(held)) {
             Some(std::cmp::Ordering::Equal) => return Merged::Known,
             Some(std::cmp::Ordering::Less) => return Merged::Weaker,
             Some(std::cmp::Ordering::Greater) | None => {}
         }
-        let place = bucket(&claim.subnet);
+        let Ok(signature) = proof.signature.as_slice().try_into() else { return Merged::Weaker };
         if let Some(old) = &before {
-            self.buckets[place] ^= digest(old);
             self.forget(old);
         } else {
             *self.lengths.entry((claim.subnet.first().is_ipv6(), claim.subnet.length())).or_default() += 1;
         }
-        self.buckets[place] ^= digest(&claim);
         if !claim.released {
             *self.digests.entry(claim.owner).or_default() ^= digest(&claim);
             self.by_owner.entry(claim.owner).or_default().insert(claim.subnet);
         }
-        self.claims.insert(claim.subnet, Held { claim, proof });
+        self.parts.changed(&claim.subnet);
+        self.claims.insert(claim.subnet, Box::new(Held { claim, signature }));
         Merged::Holds { before }
     }
 
@@ -160,7 +150,7 @@ impl Register {
 
     /// The last claim for exactly this subnet, released or not, with its proof.
     pub(crate) fn latest(&self, subnet: &Subnet) -> Option<&Held> {
-        self.claims.get(subnet)
+        self.claims.get(subnet).map(Box::as_ref)
     }
 
     /// The epoch at which the subnet may be claimed next.
@@ -195,7 +185,7 @@ impl Register {
 
     /// All claims, released ones too, in address order.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Held> {
-        self.claims.values()
+        self.claims.values().map(Box::as_ref)
     }
 
     /// The claims to the subnets after this one (from the first one, if none), released ones too, in address order.
@@ -209,22 +199,46 @@ impl Register {
         self.digests.get(owner).copied().unwrap_or(0)
     }
 
-    /// The digests that two members compare.
-    pub(crate) fn buckets(&self) -> &[u64] {
-        &self.buckets
+    /// The parts in which the map is compared.
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.parts
     }
 
-    /// Proofs of all claims in the buckets where `theirs` differs, at most `most`; and whether there are more.
-    pub(crate) fn differing(&self, theirs: &[u64], most: usize) -> (Vec<SignedClaim>, bool) {
-        let differs = |subnet: &Subnet| {
-            let place = bucket(subnet);
-            theirs.get(place) != Some(&self.buckets[place])
-        };
-        let mut proofs: Vec<_> = self.claims.iter().filter(|(s, _)| differs(s)).take(most + 1).map(|(_, h)| h.proof.clone()).collect();
-        let more = proofs.len() > most;
-        proofs.truncate(most);
+    /// Computes the digests of the parts that changed.
+    pub(crate) fn refresh(&mut self) {
+        let claims = &self.claims;
+        self.parts.refresh(&|subnet| digest_in(claims, subnet));
+    }
+
+    /// The digest of a part of the map.
+    pub(crate) fn digest(&self, part: MapPart) -> MapDigest {
+        self.parts.digest(part, &|subnet| digest_in(&self.claims, subnet))
+    }
+
+    /// The digests of the claims in a part behind that to this subnet, sorted; none if there are more than `most`.
+    pub(crate) fn digests_in(&self, part: MapPart, after: Option<Subnet>, most: usize) -> Option<Vec<MapDigest>> {
+        let subnets = self.parts.within(part, after).take(most + 1);
+        let mut digests: Vec<_> = subnets.map(|(_, subnet)| digest_in(&self.claims, subnet)).collect();
+        digests.sort_unstable();
+        (digests.len() <= most).then_some(digests)
+    }
+
+    /// Proofs of the first claims that are wanted, at most [`MAX_SENT`], and whether there are more. Costs no more than the digests of all
+    /// claims that the asking member has, and what is sent.
+    pub(crate) fn wanted(&self, wanted: &[WantedPart]) -> (Vec<SignedClaim>, bool) {
+        let lacking = wanted.iter().flat_map(|WantedPart { part, after, has }| {
+            let held = self.parts.within(*part, *after).filter_map(|(_, subnet)| self.claims.get(subnet));
+            held.filter(|held| has.is_empty() || !has.contains(&MapDigest::of_claim(&held.claim)))
+        });
+        let mut proofs: Vec<_> = lacking.take(MAX_SENT + 1).map(|held| held.proof()).collect();
+        let more = proofs.len() > MAX_SENT;
+        proofs.truncate(MAX_SENT);
         (proofs, more)
     }
+}
+
+fn digest_in(claims: &BTreeMap<Subnet, Box<Held>>, subnet: &Subnet) -> MapDigest {
+    claims.get(subnet).map_or(MapDigest::EMPTY, |held| MapDigest::of_claim(&held.claim))
 }
 
 #[cfg(test)]
@@ -270,25 +284,15 @@ mod tests {
         #[test]
         fn any_order_and_repetition_gives_the_same_register(claims in prop::collection::vec(any_claim(), 1..12), seed in any::<u64>()) {
             let mut one = Register::default();
-            for (claim, proof) in &claims { one.merge(claim.clone(), proof.clone()); }
+            for (claim, proof) in &claims { one.merge(claim.clone(), proof); }
             let mut other = Register::default();
             let mut order: Vec<usize> = (0..claims.len()).chain(0..claims.len()).collect();
             order.sort_by_key(|i| (seed ^ (*i as u64)).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-            for i in order { other.merge(claims[i].0.clone(), claims[i].1.clone()); }
+            for i in order { other.merge(claims[i].0.clone(), &claims[i].1); }
             prop_assert!(one.all().map(|h| &h.claim).eq(other.all().map(|h| &h.claim)));
-            prop_assert_eq!(one.buckets(), other.buckets());
+            prop_assert_eq!(one.digest(MapPart::WHOLE), other.digest(MapPart::WHOLE));
             for owner in one.owners() { prop_assert_eq!(one.digest_of(&owner), other.digest_of(&owner)); }
             prop_assert!(one.owners().eq(other.owners()));
-        }
-
-        #[test]
-        fn comparing_digests_repairs_any_difference(mine in prop::collection::vec(any_claim(), 0..8), theirs in prop::collection::vec(any_claim(), 0..8)) {
-            let (mut a, mut b) = (Register::default(), Register::default());
-            for (c, p) in mine { a.merge(c, p); }
-            for (c, p) in theirs { b.merge(c, p); }
-            for proof in b.differing(a.buckets(), 100).0 { a.merge(proof.open().unwrap(), proof); }
-            for proof in a.differing(b.buckets(), 100).0 { b.merge(proof.open().unwrap(), proof); }
-            prop_assert_eq!(a.buckets(), b.buckets());
         }
     }
 
@@ -296,7 +300,7 @@ mod tests {
         #[test]
         fn the_longest_claimed_subnet_around_an_address_decides(claims in prop::collection::vec(nested_claim(), 0..24), address in any::<u16>()) {
             let mut register = Register::default();
-            for (claim, proof) in claims { register.merge(claim, proof); }
+            for (claim, proof) in claims { register.merge(claim, &proof); }
             let address = IpAddr::from([10, 0, (address >> 8) as u8, address as u8]);
             let naive = register.all().map(|held| &held.claim).filter(|claim| claim.subnet.contains(address));
             prop_assert_eq!(register.around(address), naive.max_by_key(|claim| claim.subnet.length()));
@@ -318,10 +322,10 @@ mod tests {
     fn a_released_subnet_has_no_owner_and_the_next_epoch_takes_it() {
         let mut register = Register::default();
         let (claim, proof) = made(1, 1, 1, Some(5), false);
-        register.merge(claim.clone(), proof);
+        register.merge(claim.clone(), &proof);
         assert_eq!(register.claim(&claim.subnet).unwrap().owner, claim.owner);
         let (released, proof) = made(1, 1, 1, Some(5), true);
-        assert!(matches!(register.merge(released, proof), Merged::Holds { before: Some(_) }));
+        assert!(matches!(register.merge(released, &proof), Merged::Holds { before: Some(_) }));
         assert!(register.claim(&claim.subnet).is_none());
         assert_eq!((register.count(&claim.owner), register.digest_of(&claim.owner)), (0, 0));
         assert_eq!(register.next_epoch(&claim.subnet), 2);

@@ -1,8 +1,10 @@
 //! Does a claim count only when it is stored, told and undisputed, and does its journal come from where it is?
 
+mod comparison;
+
 use super::{
     Ownership,
-    claims::{Holding, JournalsAt},
+    claims::{Checked, Holding, JournalsAt},
 };
 use crate::{
     context::Context,
@@ -14,7 +16,6 @@ use nearcrawl_model::{
     claim::{Claim, ClaimReason, SignedClaim},
     ids::WriteId,
     message::Gossip,
-    time::Moment,
 };
 use std::collections::BTreeSet;
 
@@ -96,26 +97,14 @@ fn claims_that_are_known_or_badly_signed_or_too_large_are_not_entered() {
     let (mut cx, _, mut ownership) = among(&[OTHER]);
     let good = claim(cx.me, 1, ClaimReason::Awarded, false);
     let proof = SignedClaim::sign(&good, &cx.key);
-    assert_eq!(ownership.check(&mut cx, &proof), Some(good.clone()));
+    assert_eq!(ownership.check(&mut cx, &good, &proof), Checked::New);
     assert!(ownership.merge(good.clone(), proof.clone()).is_some());
-    assert_eq!(ownership.check(&mut cx, &proof), None);
-    let large = SignedClaim::sign(&Claim { subnet: "8.0.0.0/7".parse().unwrap(), ..good.clone() }, &cx.key);
-    let forged = SignedClaim::sign(&Claim { owner: OTHER, epoch: 9, ..good }, &cx.key);
-    assert_eq!((ownership.check(&mut cx, &large), ownership.check(&mut cx, &forged)), (None, None));
+    assert_eq!(ownership.check(&mut cx, &good, &proof), Checked::Known);
+    let mut checked = |claim: Claim| {
+        let proof = SignedClaim::sign(&claim, &cx.key);
+        ownership.check(&mut cx, &claim, &proof)
+    };
+    assert_eq!(checked(Claim { subnet: "8.0.0.0/7".parse().unwrap(), ..good.clone() }), Checked::Refused);
+    assert_eq!(checked(Claim { owner: OTHER, epoch: 9, ..good.clone() }), Checked::Forged);
     assert_eq!(cx.counters.refused.values().sum::<u64>(), 2);
-}
-
-#[test]
-fn the_map_is_acted_on_after_the_first_whole_comparison() {
-    let (mut cx, _, mut ownership) = among(&[OTHER]);
-    cx.now.moment = Moment(1);
-    let before = ownership.register.buckets().to_vec();
-    let theirs = claim(cx.me, 1, ClaimReason::Awarded, false);
-    let proof = SignedClaim::sign(&theirs, &cx.key);
-    assert!(ownership.merge(theirs, proof).is_some());
-    assert!(!ownership.comparison_answered(&mut cx, OTHER, true, &before), "there is more to come");
-    assert!(!ownership.is_synced() && cx.take_commands().len() == 1);
-    let before = ownership.register.buckets().to_vec();
-    assert!(ownership.comparison_answered(&mut cx, OTHER, true, &before), "asking again would bring nothing new");
-    assert!(!ownership.comparison_answered(&mut cx, OTHER, false, &before) && ownership.is_synced(), "only once");
 }

@@ -19,6 +19,7 @@ use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
     claim::Claim,
     edition::Edition,
+    ownership_map::{MapDigest, MapPart},
     subnet::Subnet,
     summary::SwarmResults,
     time::{Millis, Moment},
@@ -183,9 +184,9 @@ impl<'a> View<'a> {
         self.ownership.register().around(address)
     }
 
-    /// One digest for each part of the ownership map: equal maps have equal ones.
-    pub fn map_digests(&self) -> &'a [u64] {
-        self.ownership.register().buckets()
+    /// The digest of the ownership map: equal maps have equal ones.
+    pub fn map_digest(&self) -> MapDigest {
+        self.ownership.register().digest(MapPart::WHOLE)
     }
 
     /// The digest of what a member holds, as far as this access point knows.

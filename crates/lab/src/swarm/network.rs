@@ -42,7 +42,7 @@ pub(super) enum Waiting {
 fn kind(request: &Request) -> &'static str {
     match request {
         Request::Swim(_) | Request::Farewell(_) => "membership",
-        Request::CompareClaims(_) => "comparison",
+        Request::CompareClaims(_) | Request::SendClaims(_) => "comparison",
         Request::Locate(_) => "location",
         Request::FindOwner(..) | Request::Reserve(..) | Request::Probe(..) | Request::Award { .. } => "delegation",
         Request::HandOff(_) => "hand-off",
@@ -70,6 +70,7 @@ fn request_class(request: &Request) -> u8 {
         Request::HierarchyChunk { .. } => 12,
         Request::Offer { .. } => 13,
         Request::TakeOver(_) => 14,
+        Request::SendClaims(_) => 15,
     }
 }
 

@@ -142,7 +142,7 @@ fn urls_of_others_are_on_their_way_until_they_are_taken_in() {
 fn what_was_owned_before_is_read_back_first() {
     let mut claims = Played::alone();
     claims.seed("http://a.ke/");
-    let proof = claims.crawler.ownership.register().all().next().unwrap().proof.clone();
+    let proof = claims.crawler.ownership.register().all().next().unwrap().proof();
     let addresses = Vec::new();
     let identity = Identity {
         key: key(1),

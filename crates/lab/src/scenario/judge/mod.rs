@@ -112,7 +112,7 @@ impl Judge {
         let running = world.running_processes();
         let views: Vec<_> = running.iter().filter_map(|(number, process)| Some((*number, world.process(process)?.view()))).collect();
         let Some((first, view)) = views.first() else { return Some("no member runs".to_owned()) };
-        if let Some((other, _)) = views.iter().find(|(_, other)| other.map_digests() != view.map_digests()) {
+        if let Some((other, _)) = views.iter().find(|(_, other)| other.map_digest() != view.map_digest()) {
             return Some(format!("the maps of members {first} and {other} differ"));
         }
         if let Some(what) = self.owners.unsettled(world) {
