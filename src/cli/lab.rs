@@ -5,6 +5,7 @@ mod choice;
 mod course;
 mod depth;
 mod files;
+mod map;
 mod migration;
 mod output;
 mod plot;
@@ -88,6 +89,9 @@ pub enum LabCommand {
     /// Measure how fast sites move to their fastest crawlers, by several rules
     #[command(after_long_help = migration::EXAMPLES, after_help = migration::EXAMPLES)]
     Migration(Box<migration::MigrationArgs>),
+    /// Measure what a newcomer's ownership map and comparisons of maps cost
+    #[command(after_long_help = map::EXAMPLES, after_help = map::EXAMPLES)]
+    Map(map::MapArgs),
     /// Run a simulated swarm with faults and print a digest of its work
     #[command(after_long_help = swarm::EXAMPLES, after_help = swarm::EXAMPLES)]
     Swarm(swarm::SwarmArgs),
@@ -171,6 +175,7 @@ pub async fn lab(command: LabCommand, style: Style) -> Result<String, CommandErr
         LabCommand::Cache(args) => cache::cache(&args, style),
         LabCommand::Depth(args) => depth::depth(&args, style),
         LabCommand::Migration(args) => migration::migration(&args, style),
+        LabCommand::Map(args) => map::map(&args),
         LabCommand::Swarm(args) => swarm::swarm(&args),
         LabCommand::Serve(_) => Ok(String::new()),
     };

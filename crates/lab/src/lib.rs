@@ -6,6 +6,7 @@ pub mod cache;
 pub mod delegation;
 pub mod demo;
 pub mod depth;
+pub mod map;
 pub mod migration;
 pub mod oracle;
 pub mod reading;

@@ -208,7 +208,14 @@ impl Comparison {
         pass.under_way = pass.under_way.saturating_sub(1);
         let taken = match (question.asked, answer) {
             (Asked::Compared(asked), Some(Response::Compared { whole, parts })) => {
-                pass.compared(register, &asked, whole, &parts).map(|()| Vec::new())
+                // What a member lacks that has just started is no difference of ours: it is about to get it.
+                let compared = pass.compared(register, &asked, &parts);
+                pass.whole = whole;
+                if synced && !whole {
+                    pass.to_compare.clear();
+                    pass.to_fetch.clear();
+                }
+                compared.map(|()| Vec::new())
             }
             (Asked::Claims(asked), Some(Response::Claims(proofs, more))) => pass.sent(asked, proofs, more),
             (_, None | Some(Response::Refused(_) | Response::Busy(_))) => Err(Failure::Silent),
@@ -298,12 +305,11 @@ impl Comparison {
 
 impl Pass {
     /// Of parts that were compared, notes what is to be compared or fetched of them.
-    fn compared(&mut self, register: &Register, asked: &[MapPart], whole: bool, parts: &[ComparedPart]) -> Result<(), Failure> {
+    fn compared(&mut self, register: &Register, asked: &[MapPart], parts: &[ComparedPart]) -> Result<(), Failure> {
         let wrong = Err(Failure::Wrong("comparisons of other parts of the ownership map than asked for"));
         if asked.len() != parts.len() {
             return wrong;
         }
-        self.whole = whole;
         for (part, compared) in asked.iter().zip(parts) {
             let ComparedPart::Differs(theirs) = compared else { continue };
             // A part that cannot be divided is never compared.
