@@ -14,8 +14,9 @@ use crate::{
     },
     ownership::{
         claims::{Checked, JournalsAt},
-        comparison::{Heard, MapQuestion},
+        comparison::Heard,
     },
+    pending::MapQuestion,
     replication::{Replication, loading::JournalCopy},
     routing::{
         acknowledgements::Reply,

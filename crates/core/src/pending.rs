@@ -1,7 +1,6 @@
 //! What is the answer to a question for that a member was asked?
 
-use crate::ownership::comparison::MapQuestion;
-use nearcrawl_model::{subnet::Subnet, url::Host};
+use nearcrawl_model::{ownership_map::MapPart, subnet::Subnet, url::Host};
 
 /// A question to a member that is not answered yet: what its answer is for.
 #[derive(Debug)]
@@ -20,4 +19,21 @@ pub(crate) enum Pending {
     HandOff,
     /// Where its ownership map differs from ours, or which claims it has that we lack.
     Compare(MapQuestion),
+}
+
+/// What a member was asked in a comparison of ownership maps.
+#[derive(Debug)]
+pub(crate) struct MapQuestion {
+    /// The number of the comparison: an answer that comes after its end is not taken in.
+    pub(crate) pass: u64,
+    pub(crate) asked: Asked,
+}
+
+/// Of which parts of its map what was asked.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    /// How they compare with ours.
+    Compared(Vec<MapPart>),
+    /// The claims in them that we lack, of each those behind the claim to this subnet.
+    Claims(Vec<(MapPart, Option<Subnet>)>),
 }

@@ -149,6 +149,7 @@ async fn of_commands(directory: &Path) -> Vec<(String, Value)> {
     let scenario = write("quiet.toml", "members = 2\nsubnets = 2\nhosts = 2\nminutes = 1\n".to_owned());
     let lines = [
         format!("lab swarm --scenario {scenario} --json"),
+        "lab map --claims 200 --json".to_owned(),
         format!("plan --coverage 0.9 --records {records} --config {config} --json"),
         format!("check --config {config} --json"),
         format!("init --config {config} --json"),

@@ -1,7 +1,7 @@
 //! Which claims does another member have that we have not? One pass at a time, with one member at a time.
 //!
 //! A pass compares the digest of the whole map; of parts that differ it compares their parts, and of those in which we have few claims it
-//! asks for the claims that we lack. Up to [`WINDOW`] questions are under way. The asked member keeps nothing between them. A pass ends when
+//! asks for the claims that we lack. Up to four questions are under way. The asked member keeps nothing between them. A pass ends when
 //! nothing that differed is left, or fails: no answer, one that does not belong to its question, a claim with a bad signature, more claims
 //! than there may be, or too slow. Then other members are asked before this one.
 //!
@@ -9,24 +9,25 @@
 //! every other living member was asked and at least one pass came to its end, be it that there is only one, or that all have just started.
 //! So one member that has nothing, lies or stalls neither makes a newcomer whole nor holds it up; two that lie alike can.
 
-use super::register::{MAX_CLAIMS, Register};
-use crate::{context::Context, pending::Pending};
+use super::{
+    pass::{Failure, Pass},
+    register::Register,
+};
+use crate::{
+    context::Context,
+    pending::{Asked, MapQuestion},
+};
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, SignedClaim},
-    message::{Request, Response},
-    ownership_map::{ComparedPart, MAX_COMPARED, MAX_LISTED, MAX_WANTED, MapDigest, MapPart, PARTS, WantedPart, place},
-    subnet::Subnet,
+    ids::WriteId,
+    message::Response,
     time::{Millis, Moment},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The map is compared with one member this often, in milliseconds.
 pub(super) const COMPARE_EVERY: Millis = 5_000;
-
-/// Questions of a pass that are under way at a time: a newcomer's map must not wait for the way of each answer, and what else comes
-/// meanwhile waits behind so many answers at most.
-const WINDOW: usize = 4;
 
 /// A pass may take so long, and a millisecond more for each claim that it brought.
 const MAX_PASS: Millis = 60_000;
@@ -45,21 +46,6 @@ const MEET_WITHIN: Millis = 2_000;
 
 /// Members with whom the map is to be compared next, at most.
 const MAX_NEXT: usize = 128;
-
-/// What a member was asked in a pass.
-#[derive(Debug)]
-pub(crate) struct MapQuestion {
-    pass: u64,
-    asked: Asked,
-}
-
-#[derive(Debug)]
-enum Asked {
-    /// How these parts compare.
-    Compared(Vec<MapPart>),
-    /// The claims of these parts, each behind that to a subnet.
-    Claims(Vec<(MapPart, Option<Subnet>)>),
-}
 
 /// What was to be thought of claims that a member sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,31 +76,6 @@ struct Tried {
     useless: u32,
     /// When it may be asked again.
     again: Moment,
-}
-
-#[derive(Debug)]
-struct Pass {
-    number: u64,
-    with: AccessPoint,
-    begun: Moment,
-    /// Parts in which the maps differ, or may, and in which we have many claims. No more than are divided here.
-    to_compare: Vec<MapPart>,
-    /// Parts that differ, in which we have few claims, and behind which subnet to go on. At most as many as the parts of those divided.
-    to_fetch: Vec<(MapPart, Option<Subnet>)>,
-    under_way: usize,
-    /// Claims that it brought.
-    claims: u64,
-    held: usize,
-    /// Whether the member says that its own map is whole.
-    whole: bool,
-}
-
-/// How a pass ended.
-enum Failure {
-    /// No answer, or too late.
-    Silent,
-    /// An answer that no member gives that keeps to the protocol; its class.
-    Wrong(&'static str),
 }
 
 /// Comparing the map with other members.
@@ -187,10 +148,8 @@ impl Comparison {
         if let Some(peer) = peer {
             self.next.remove(&peer);
             register.refresh();
-            let number = cx.number::<nearcrawl_model::ids::WriteId>().0;
-            let (with, to_compare) = (peer, vec![MapPart::WHOLE]);
-            self.pass =
-                Some(Pass { number, with, begun: now, to_compare, to_fetch: Vec::new(), under_way: 0, claims: 0, held: 0, whole: false });
+            let number = cx.number::<WriteId>().0;
+            self.pass = Some(Pass::new(number, peer, now));
             self.ask(cx, register);
         }
     }
@@ -212,8 +171,7 @@ impl Comparison {
                 let compared = pass.compared(register, &asked, &parts);
                 pass.whole = whole;
                 if synced && !whole {
-                    pass.to_compare.clear();
-                    pass.to_fetch.clear();
+                    pass.skip_rest();
                 }
                 compared.map(|()| Vec::new())
             }
@@ -275,98 +233,11 @@ impl Comparison {
         tried.again = cx.now.moment.after(pause);
     }
 
-    /// Asks as much as may be under way.
     fn ask(&mut self, cx: &mut Context, register: &Register) {
-        let Some(pass) = &mut self.pass else { return };
-        while pass.under_way < WINDOW {
-            let free = WINDOW - pass.under_way;
-            let (asked, request) = if pass.to_fetch.is_empty() {
-                let parts = last(&mut pass.to_compare, free, MAX_COMPARED);
-                let digests = parts.iter().map(|part| (*part, register.digest(*part))).collect();
-                (Asked::Compared(parts), Request::CompareClaims(digests))
-            } else {
-                let parts = last(&mut pass.to_fetch, free, MAX_WANTED);
-                let wanted = |(part, after): &(MapPart, Option<Subnet>)| WantedPart {
-                    part: *part,
-                    after: *after,
-                    has: register.digests_in(*part, *after, MAX_LISTED).unwrap_or_default(),
-                };
-                let wanted = parts.iter().map(wanted).collect();
-                (Asked::Claims(parts), Request::SendClaims(wanted))
-            };
-            if matches!(&asked, Asked::Compared(parts) if parts.is_empty()) {
-                return;
-            }
-            pass.under_way += 1;
-            cx.ask(pass.with, Pending::Compare(MapQuestion { pass: pass.number, asked }), request);
+        if let Some(pass) = &mut self.pass {
+            pass.ask(cx, register);
         }
     }
-}
-
-impl Pass {
-    /// Of parts that were compared, notes what is to be compared or fetched of them.
-    fn compared(&mut self, register: &Register, asked: &[MapPart], parts: &[ComparedPart]) -> Result<(), Failure> {
-        let wrong = Err(Failure::Wrong("comparisons of other parts of the ownership map than asked for"));
-        if asked.len() != parts.len() {
-            return wrong;
-        }
-        for (part, compared) in asked.iter().zip(parts) {
-            let ComparedPart::Differs(theirs) = compared else { continue };
-            // A part that cannot be divided is never compared.
-            if theirs.len() != PARTS {
-                return wrong;
-            }
-            for (inner, theirs) in part.parts().zip(theirs) {
-                if *theirs == MapDigest::EMPTY || *theirs == register.digest(inner) {
-                    continue;
-                }
-                if register.parts().is_listed(inner) {
-                    self.to_fetch.push((inner, None));
-                } else {
-                    self.to_compare.push(inner);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Decodes claims that were sent, and notes what is left. Each must lie in a part that was asked for, behind the one before it: so an
-    /// answer can neither repeat itself nor go on for ever.
-    fn sent(
-        &mut self,
-        asked: Vec<(MapPart, Option<Subnet>)>,
-        proofs: Vec<SignedClaim>,
-        more: bool,
-    ) -> Result<Vec<(Claim, SignedClaim)>, Failure> {
-        self.claims += proofs.len() as u64;
-        if self.claims > MAX_CLAIMS as u64 {
-            return Err(Failure::Wrong("comparisons of ownership maps with more claims than a map holds"));
-        }
-        let mut left = asked.into_iter().map(|(part, after)| (part, after.map(|after| (place(&after), after)))).peekable();
-        let mut claims = Vec::with_capacity(proofs.len());
-        for proof in proofs {
-            let claim = proof.read().map_err(|_| Failure::Wrong("comparisons of ownership maps with claims that cannot be decoded"))?;
-            let at = (place(&claim.subnet), claim.subnet);
-            while left.next_if(|(part, _)| !part.contains(at.0)).is_some() {}
-            match left.peek_mut() {
-                Some((_, after)) if after.is_none_or(|after| after < at) => *after = Some(at),
-                _ => return Err(Failure::Wrong("comparisons of ownership maps with claims that were not asked for")),
-            }
-            claims.push((claim, proof));
-        }
-        if more && claims.is_empty() {
-            return Err(Failure::Wrong("comparisons of ownership maps that go on without claims"));
-        }
-        if more {
-            self.to_fetch.extend(left.map(|(part, after)| (part, after.map(|(_, after)| after))));
-        }
-        Ok(claims)
-    }
-}
-
-/// Takes the last of them out: so many that each of `free` questions gets its share, at most `most`.
-fn last<T>(all: &mut Vec<T>, free: usize, most: usize) -> Vec<T> {
-    all.split_off(all.len() - all.len().div_ceil(free).min(most))
 }
 
 /// How long a member is left alone after so many passes that came to nothing.

@@ -4,10 +4,8 @@ use crate::{
     context::Context,
     event::{Command, PeerCommand},
     membership::Membership,
-    ownership::{
-        Ownership,
-        comparison::{Heard, MapQuestion},
-    },
+    ownership::{Ownership, comparison::Heard},
+    pending::MapQuestion,
 };
 use nearcrawl_model::{
     access_point::AccessPoint,

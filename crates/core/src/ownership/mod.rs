@@ -3,13 +3,15 @@
 //! * [`register`]: the claims that are known, merged
 //! * [`claims`]: ours are stored, told and watched; those of others are checked and held
 //! * [`gossip`]: what every member is told
-//! * [`comparison`]: what gossip lost, and what a newcomer lacks; [`parts`]: in which parts the maps are compared
+//! * [`comparison`]: what gossip lost, and what a newcomer lacks; `pass`: what is asked of one member; [`parts`]: in which parts the maps are
+//!   compared
 //! * [`take_over`]: who goes on with what a member left?
 
 pub(crate) mod claims;
 pub(crate) mod comparison;
 pub(crate) mod gossip;
 pub(crate) mod parts;
+mod pass;
 pub mod register;
 pub(crate) mod take_over;
 #[cfg(test)]

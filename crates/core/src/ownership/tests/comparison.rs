@@ -1,15 +1,10 @@
 //! Do two maps become equal, at what cost, and what do members that lie or stall bring about?
 
-use super::super::{
-    Ownership,
-    claims::Checked,
-    comparison::{Heard, MapQuestion},
-    register::Register,
-};
+use super::super::{Ownership, claims::Checked, comparison::Heard, register::Register};
 use crate::{
     context::Context,
     event::{Command, PeerCommand},
-    pending::Pending,
+    pending::{MapQuestion, Pending},
 };
 use ed25519_dalek::SigningKey;
 use nearcrawl_model::{
@@ -141,8 +136,13 @@ impl Side {
         }
     }
 
-    /// One pass with another map.
+    /// One pass with another map, which is whole.
     fn pass_with(&mut self, other: &mut Side) {
+        other.ownership.synced = true;
+        self.ask_all(other);
+    }
+
+    fn ask_all(&mut self, other: &mut Side) {
         // Behind any pause.
         self.tick(700_000, &[A]);
         while let Some((_, question, request)) = self.asked() {
@@ -203,6 +203,18 @@ fn who_has_more_than_the_other_fetches_nothing() {
     let known = one.register().len();
     one.pass_with(&mut less);
     assert_eq!(one.register().len(), known);
+}
+
+#[test]
+fn a_whole_map_is_not_compared_part_by_part_with_one_that_is_just_being_fetched() {
+    let (mut one, mut newcomer) = (all(0..MADE), side((0..MADE).step_by(2).map(|number| (number, 1))));
+    one.ownership.synced = true;
+    one.ask_all(&mut newcomer);
+    assert_eq!(one.questions, 1);
+    newcomer.pass_with(&mut one);
+    one.questions = 0;
+    one.pass_with(&mut newcomer);
+    assert_eq!((one.questions, one.digest()), (1, newcomer.digest()));
 }
 
 #[test]
