@@ -12,7 +12,7 @@ use nearcrawl_model::{
     claim::{Claim, ClaimReason, SignedClaim},
     ids::Ticket,
     message::{Request, Response},
-    ownership_map::{ComparedPart, MAX_SENT, MapDigest, MapPart, PARTS, place},
+    ownership_map::{ComparedPart, MAX_SENT, MapDigest, MapPart, PARTS},
     subnet::Subnet,
     time::{Millis, Moment},
 };
@@ -95,10 +95,9 @@ impl Side {
     /// Time passes; whoever is due is asked.
     fn tick(&mut self, after: Millis, others: &[AccessPoint]) {
         self.cx.now.moment = self.cx.now.moment.after(after);
+        self.ownership.synced |= self.ownership.comparison.is_whole(self.cx.now.moment, others);
         let synced = self.ownership.synced;
         self.ownership.comparison.tick(&mut self.cx, &mut self.ownership.register, others, |_| true, synced);
-        let whole = self.ownership.comparison.is_whole(self.cx.now.moment, others);
-        self.ownership.synced |= whole;
     }
 
     /// The oldest question.
