@@ -25,12 +25,7 @@ use nearcrawl_model::{
     time::{Millis, Moment, Now, WallTime},
 };
 use serde::{Serialize, de::DeserializeOwned};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    net::Ipv4Addr,
-    sync::Arc,
-    time::Instant,
-};
+use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc, time::Instant};
 
 /// The most claims of a trial: a map has no more.
 pub const MAX_CLAIMS: u32 = 1_000_000;
@@ -194,7 +189,7 @@ impl Exchange<'_> {
     }
 
     /// Until it is so, or too long. Whether it is.
-    fn until(&mut self, mut done: impl FnMut(&mut Exchange<'_>) -> bool) -> bool {
+    fn until(&mut self, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let end = self.now + MAX_TRIAL * 1_000;
         while let Some(((at, _), (who, arrival))) = self.queue.pop_first() {
             self.now = at;
@@ -324,7 +319,7 @@ impl Exchange<'_> {
     }
 
     /// What it costs until it is so.
-    fn cost(&mut self, done: impl FnMut(&mut Exchange<'_>) -> bool) -> MapCost {
+    fn cost(&mut self, done: impl FnMut(&mut Self) -> bool) -> MapCost {
         (self.questions, self.bytes) = (0, 0);
         for side in &mut self.sides {
             (side.worked, side.longest) = (0, 0);
@@ -413,6 +408,7 @@ fn side(who: usize, claims: Vec<SignedClaim>, hierarchy: &Arc<Hierarchy>) -> Sid
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn a_newcomer_gets_the_map_and_then_little_is_asked() {
