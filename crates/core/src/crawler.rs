@@ -107,6 +107,7 @@ impl Crawler {
                 crawler.hold(claim, proof);
             }
         }
+        crawler.ownership.refresh_map();
         let mine: Vec<_> = crawler.ownership.register().held_by(&me).collect();
         for subnet in mine {
             crawler.replication.load(&mut crawler.context, subnet, BTreeSet::new());

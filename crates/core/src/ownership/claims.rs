@@ -205,7 +205,7 @@ impl Ownership {
 
     /// Stores claims of others that hold since they were heard. Nothing waits for it.
     pub(crate) fn store_heard(&mut self, cx: &mut Context, claims: Vec<SignedClaim>) {
-        self.register.refresh();
+        self.refresh_map();
         cx.commands.push_back(Command::Store(StoreCommand::StoreClaims { write: None, claims }));
     }
 }

@@ -49,6 +49,11 @@ impl Ownership {
         self.comparison.tick(cx, &mut self.register, &others(cx, members), known, self.synced);
     }
 
+    /// Many claims were entered: the digests of the map are computed now, and not when a member waits for them.
+    pub(crate) fn refresh_map(&mut self) {
+        self.register.refresh();
+    }
+
     /// A member compares its map with ours.
     pub(crate) fn compared(&mut self, cx: &mut Context, ticket: Ticket, parts: &[(MapPart, MapDigest)]) {
         self.register.refresh();

