@@ -13,7 +13,7 @@ use crate::{
     hierarchy_version::HierarchyVersion,
     membership::{Membership, Shutdown},
     migration::Migration,
-    ownership::Ownership,
+    ownership::{Ownership, claims::JournalsAt},
     replication::Replication,
     report::{Report, View},
     routing::Routing,
@@ -30,7 +30,7 @@ use nearcrawl_model::{
     time::{Moment, Now},
 };
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, VecDeque},
     sync::Arc,
 };
 
@@ -110,7 +110,7 @@ impl Crawler {
         crawler.ownership.refresh_map();
         let mine: Vec<_> = crawler.ownership.register().held_by(&me).collect();
         for subnet in mine {
-            crawler.replication.load(&mut crawler.context, subnet, BTreeSet::new());
+            crawler.replication.load(&mut crawler.context, &crawler.membership, subnet, JournalsAt::Here);
         }
         crawler
     }

@@ -38,7 +38,7 @@ use nearcrawl_model::{
     url::{Host, PageUrl},
 };
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     net::IpAddr,
     sync::Arc,
 };
@@ -175,10 +175,8 @@ impl Crawler {
         if claim.released {
             self.migration.release_stored(&mut self.context, claim.subnet, proof.clone());
         }
-        match self.ownership.own_claim_holds(&mut self.context, &self.membership, claim, proof) {
-            Some(JournalsAt::Here) => self.replication.load(&mut self.context, claim.subnet, BTreeSet::new()),
-            Some(JournalsAt::Replicas) => self.replication.load_from_replicas(&mut self.context, &self.membership, claim.subnet),
-            None => {}
+        if let Some(at) = self.ownership.own_claim_holds(&mut self.context, &self.membership, claim, proof) {
+            self.replication.load(&mut self.context, &self.membership, claim.subnet, at);
         }
     }
 
@@ -211,7 +209,7 @@ impl Crawler {
     /// Whether a member disputes a claim of ours could not be heard for a while: it begins anew, with what others may know.
     pub(crate) fn claim_doubtful(&mut self, subnet: Subnet) {
         self.dissolve(subnet, true);
-        self.replication.load_from_replicas(&mut self.context, &self.membership, subnet);
+        self.replication.load(&mut self.context, &self.membership, subnet, JournalsAt::Replicas);
     }
 
     /// Takes over what is ours to take over, and looks for the history of what already is.
@@ -498,11 +496,13 @@ impl Crawler {
             self.replication.ask_others(&mut self.context, &self.membership, subnet);
             self.begin_if_known(subnet);
         }
+        self.replication.begin_loads(&mut self.context, &self.membership);
     }
 
     /// When all that can be had of a subnet's history is here, its sites stand where their previous owner stood.
     fn begin_if_known(&mut self, subnet: Subnet) {
         let Some(found) = self.replication.take_found(&subnet) else { return };
+        self.replication.begin_loads(&mut self.context, &self.membership);
         self.report.mark_changed();
         let claim = self.ownership.register().claim(&subnet).filter(|claim| claim.owner == self.context.me);
         let Some((reason, epoch)) = claim.map(|claim| (claim.reason, claim.epoch)) else { return };

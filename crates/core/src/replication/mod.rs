@@ -5,10 +5,12 @@
 //! * [`replicas`]: who has which rows, and when is something *recorded*?
 //! * [`forwarding`]: which URLs that rows name have arrived?
 //! * [`recovery`]: what another wrote is fetched and read
+//! * [`load_queue`]: which subnets wait for that?
 //! * [`loading`]: which of its copies is the best?
 
 mod append_queue;
 mod forwarding;
+mod load_queue;
 pub(crate) mod loading;
 mod machine;
 mod recovery;
@@ -19,6 +21,8 @@ mod tests;
 use append_queue::AppendQueue;
 pub(crate) use append_queue::MAX_GATHERED;
 use forwarding::Forwarding;
+use load_queue::LoadQueue;
+pub(crate) use load_queue::MAX_LOADS;
 use loading::Loading;
 use nearcrawl_model::subnet::Subnet;
 use replicas::Replicas;
@@ -32,6 +36,8 @@ pub(crate) struct Replication {
     forwarding: Forwarding,
     /// Subnets that became ours and whose journals are being fetched or read.
     loading: BTreeMap<Subnet, Loading>,
+    /// Those that wait until fewer are.
+    load_queue: LoadQueue,
     /// Bytes that other members have sent of them: the caller sees to it that there are not too many.
     recovered_bytes: usize,
 }

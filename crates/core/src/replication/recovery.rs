@@ -4,8 +4,10 @@ use crate::{
     context::Context,
     event::{Command, PeerCommand, StoreCommand},
     membership::Membership,
+    ownership::claims::JournalsAt,
     replication::{
         Replication,
+        load_queue::MAX_LOADS,
         loading::{Found, JournalCopy, Loading, Overdue},
     },
     routing::outbox::Item,
@@ -21,18 +23,32 @@ use std::collections::BTreeSet;
 const REPLICAS_ASKED: usize = 3;
 
 impl Replication {
-    /// A subnet became ours, or was ours at the last stop: its history first, from our own store and from the members that kept it.
-    pub(crate) fn load(&mut self, cx: &mut Context, subnet: Subnet, asked: BTreeSet<AccessPoint>) {
-        recover(cx, subnet, &asked);
-        cx.commands.push_back(Command::Store(StoreCommand::Load(subnet)));
+    /// A subnet became ours, or was ours at the last stop: its history first, from our own store and from the members that kept it. It is
+    /// asked for at once, or in its turn if [`MAX_LOADS`] subnets are being loaded.
+    pub(crate) fn load(&mut self, cx: &mut Context, members: &Membership, subnet: Subnet, from: JournalsAt) {
         self.stop_loading(&subnet);
-        self.loading.insert(subnet, Loading::new(cx.now.moment, asked));
+        self.load_queue.push(subnet, from);
+        self.begin_loads(cx, members);
     }
 
-    /// The same, from the members that should have kept it.
-    pub(crate) fn load_from_replicas(&mut self, cx: &mut Context, members: &Membership, subnet: Subnet) {
-        let replicas = likely_replicas(cx, members, &subnet);
-        self.load(cx, subnet, replicas);
+    /// Begins as many of the queued loads as may be under way, oldest first. Whom to ask is decided only now: members may have come and
+    /// gone while the subnet waited.
+    pub(crate) fn begin_loads(&mut self, cx: &mut Context, members: &Membership) {
+        while self.loading.len() < MAX_LOADS
+            && let Some((subnet, from)) = self.load_queue.pop()
+        {
+            let asked = match from {
+                JournalsAt::Here => BTreeSet::new(),
+                JournalsAt::Replicas => likely_replicas(cx, members, &subnet),
+            };
+            self.begin_load(cx, subnet, asked);
+        }
+    }
+
+    pub(super) fn begin_load(&mut self, cx: &mut Context, subnet: Subnet, asked: BTreeSet<AccessPoint>) {
+        recover(cx, subnet, &asked);
+        cx.commands.push_back(Command::Store(StoreCommand::Load(subnet)));
+        self.loading.insert(subnet, Loading::new(cx.now.moment, asked));
     }
 
     /// A replica sent all it had, or nothing came of asking it.
@@ -106,6 +122,7 @@ impl Replication {
 
     /// A subnet is not ours any more: what others kept of it is of no use.
     pub(crate) fn stop_loading(&mut self, subnet: &Subnet) {
+        self.load_queue.remove(subnet);
         self.take_loading(subnet);
     }
 
@@ -120,13 +137,18 @@ impl Replication {
         self.recovered_bytes
     }
 
-    /// Whether the journals of a subnet are being fetched or read.
+    /// Whether the journals of a subnet are being fetched or read, or wait for that.
     pub(crate) fn is_loading(&self, subnet: &Subnet) -> bool {
-        self.loading.contains_key(subnet)
+        self.loading.contains_key(subnet) || self.load_queue.contains(subnet)
     }
 
-    /// Subnets whose journals are being fetched or read.
+    /// Subnets whose journals are being fetched or read, or wait for that.
     pub(crate) fn subnets_loading(&self) -> usize {
+        self.loading.len() + self.load_queue.len()
+    }
+
+    /// Subnets whose journals are being fetched or read now, at most [`MAX_LOADS`].
+    pub(crate) fn loads_under_way(&self) -> usize {
         self.loading.len()
     }
 }

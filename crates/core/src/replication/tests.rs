@@ -187,7 +187,7 @@ fn only_the_owner_of_a_subnet_has_its_rows_kept() {
 #[test]
 fn a_new_owner_begins_with_the_journal_of_the_latest_owner_even_if_it_is_shorter() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
-    replication.load(&mut cx, subnet(), [A, B].into());
+    replication.begin_load(&mut cx, subnet(), [A, B].into());
     assert_eq!(cx.take_commands().len(), 3, "two replicas and our own store");
     let long = vec![opened(), resumed(), resumed(), resumed()];
     let late = vec![opened(), resumed(), JournalEntry::TakenOver { epoch: 2 }];
@@ -211,7 +211,7 @@ fn a_new_owner_begins_with_the_journal_of_the_latest_owner_even_if_it_is_shorter
 fn if_no_replica_answers_others_are_asked_instead_of_beginning_from_nothing() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
     let members = alone(&cx);
-    replication.load(&mut cx, subnet(), [A].into());
+    replication.begin_load(&mut cx, subnet(), [A].into());
     replication.loaded(subnet(), Vec::new());
     cx.now.moment = Moment(20_000);
     assert_eq!(replication.ask_again(&mut cx), (vec![], vec![subnet()]));

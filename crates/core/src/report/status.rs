@@ -18,7 +18,7 @@ use crate::{
         MAX_HISTORIES,
         handover::{MAX_HANDED, MAX_INCOMING, MAX_OUTGOING as MAX_HAND_OVERS},
     },
-    replication::MAX_GATHERED,
+    replication::{MAX_GATHERED, MAX_LOADS},
     report::{View, tally::MAX_ROLL_UPS},
 };
 use nearcrawl_model::{
@@ -204,6 +204,7 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
         limit("members' questions that wait for a DNS look-up", view.routing.locator().questions(), MAX_LOOKUP_QUESTIONS),
         limit("hand-offs being recorded", view.routing.hand_offs(), MAX_ACKNOWLEDGEMENTS),
         limit("subnets handed over and not claimed yet", view.migration.handed(), MAX_HANDED),
+        limit("subnets whose journals are being loaded", view.replication.loads_under_way(), MAX_LOADS),
         limit("journal rows waiting to be stored", view.replication.rows_waiting(), MAX_GATHERED),
         limit(
             "probe contacts of one subnet in 30 days",

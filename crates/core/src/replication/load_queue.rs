@@ -1,0 +1,53 @@
+//! Subnets that became ours and whose journals are not asked for yet.
+//!
+//! A member that dies may leave a hundred thousand subnets to one successor, and at a start all of ours are read. Each load is an order to
+//! the store and up to three transfers from replicas, so only so many are under way at once and the others wait here, in order.
+
+use crate::ownership::claims::JournalsAt;
+use nearcrawl_model::subnet::Subnet;
+use std::collections::BTreeMap;
+
+/// Subnets whose journals are fetched or read at a time. At the store they fill its queue and no more; of the transfers most wait for their
+/// turn. There are more of them than transfers so that replicas which do not answer (20 s each) do not hold up the others.
+pub(crate) const MAX_LOADS: usize = 1_024;
+
+/// What waits, each subnet once. Every entry is a claim of ours, so the limit of claims limits this as well.
+#[derive(Debug, Default)]
+pub(super) struct LoadQueue {
+    turns: BTreeMap<u64, Subnet>,
+    waiting: BTreeMap<Subnet, (u64, JournalsAt)>,
+    next_turn: u64,
+}
+
+impl LoadQueue {
+    /// A subnet waits behind all others; one that waits already keeps its turn.
+    pub(super) fn push(&mut self, subnet: Subnet, from: JournalsAt) {
+        let turn = self.waiting.get(&subnet).map_or(self.next_turn, |(turn, _)| *turn);
+        self.next_turn = self.next_turn.max(turn.saturating_add(1));
+        self.turns.insert(turn, subnet);
+        self.waiting.insert(subnet, (turn, from));
+    }
+
+    /// Takes the subnet that has waited longest.
+    pub(super) fn pop(&mut self) -> Option<(Subnet, JournalsAt)> {
+        let (_, subnet) = self.turns.pop_first()?;
+        self.waiting.remove(&subnet).map(|(_, from)| (subnet, from))
+    }
+
+    /// A subnet is not ours any more.
+    pub(super) fn remove(&mut self, subnet: &Subnet) {
+        if let Some((turn, _)) = self.waiting.remove(subnet) {
+            self.turns.remove(&turn);
+        }
+    }
+
+    /// Whether a subnet waits.
+    pub(super) fn contains(&self, subnet: &Subnet) -> bool {
+        self.waiting.contains_key(subnet)
+    }
+
+    /// How many subnets wait.
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+}
