@@ -3,20 +3,28 @@
 use super::*;
 use crate::{
     io::{fetcher::tests::site::Site, store::StoreConfig},
-    node::{config::Config, setup, snapshot_store::SnapshotStore},
+    node::{clock, config::Config, setup, snapshot_store::SnapshotStore},
 };
-use nearcrawl_core::replication::replicas::CopyOrder;
+use ed25519_dalek::SigningKey;
+use nearcrawl_core::{
+    crawler::{Crawler, Identity},
+    replication::replicas::CopyOrder,
+};
 use nearcrawl_hierarchy::Builder;
 use nearcrawl_model::{
     access_point::AccessPoint,
+    claim::{Claim, ClaimReason, SignedClaim},
     edition::Edition,
     fetch::{FetchOrder, FetchOutcome, FetchPurpose, ProbeTarget},
     fingerprint::{Fingerprint, FingerprintKey},
     ids::{QuestionId, SiteNumber},
-    url::PageUrl,
+    journal::{JournalEntry, JournalKey, JournalRow},
+    subnet::Subnet,
+    time::WallTime,
+    url::{Host, PageUrl},
     view::TaskView,
 };
-use std::time::Duration;
+use std::{net::Ipv4Addr, time::Duration};
 
 /// An executor without a swarm, and a web server that answers everything with a small page.
 struct Bench {
@@ -175,4 +183,53 @@ async fn the_end_of_the_store_queue_is_seen() {
     tasks::inject_panics(TaskKind::StoreQueue, 1);
     let mut bench = Bench::new().await;
     assert!(bench.inbox.outcomes.recv().await.is_none(), "the loop ends the daemon at this");
+}
+
+const SUBNETS: u32 = 4_000;
+
+/// A claim of ours to one of many subnets, and the journal of its only host.
+fn held(number: u32, key: &SigningKey) -> (SignedClaim, JournalRow) {
+    let first = Ipv4Addr::from(0x1400_0000 + (number << 8));
+    let (subnet, owner) = (Subnet::around(first.into(), 24), AccessPoint(key.verifying_key().to_bytes()));
+    let (reason, answers) = (ClaimReason::Awarded, Vec::new());
+    let claim = Claim { subnet, epoch: 1, owner, rtt_us: None, runner_up: None, probes: 0, reason, released: false, answers };
+    let host: Host = format!("h{number}.test").parse().unwrap();
+    let opened = JournalEntry::Opened { address: first.into(), tree: host.clone(), at: WallTime(1) };
+    let row = JournalRow { key: JournalKey { subnet, host, run: 1 }, sequence: 0, entry: postcard::to_stdvec(&opened).unwrap() };
+    (SignedClaim::sign(&claim, key), row)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_journals_of_some_thousand_subnets_are_loaded_without_a_backlog_at_the_store() {
+    let Bench { mut executor, mut inbox, .. } = Bench::new().await;
+    let key = SigningKey::from_bytes(&[5; 32]);
+    let (claims, rows): (Vec<_>, Vec<_>) = (0..SUBNETS).map(|number| held(number, &key)).unzip();
+    executor.store.journal_append(rows).await.unwrap();
+    let identity = Identity {
+        key,
+        incarnation: 1,
+        addresses: Vec::new(),
+        fingerprints: FingerprintKey([7; 16]),
+        claims,
+        members: Default::default(),
+        contacts: Vec::new(),
+    };
+    let hierarchy = Arc::new(Builder::new().finish().unwrap());
+    let mut crawler = Crawler::new(identity, setup::settings(&Config::default(), false), hierarchy, clock::now());
+    let mut most = 0;
+    let status = |crawler: &Crawler| crawler.view().status(Default::default());
+    while status(&crawler).servers < u64::from(SUBNETS) {
+        while let Some(command) = crawler.next_command() {
+            // No server is asked anything: only the store's part is of interest here.
+            let event = if let Command::Store(_) = command { executor.perform(command) } else { None };
+            event.into_iter().for_each(|event| crawler.handle(clock::now(), event));
+            most = most.max(executor.behind());
+        }
+        let outcome = tokio::time::timeout(Duration::from_secs(20), inbox.outcomes.recv()).await.expect("the store goes on");
+        if let (Ok(Some(event)), _turn) = outcome.unwrap() {
+            crawler.handle(clock::now(), event);
+        }
+        executor.store_queue().catch_up();
+    }
+    assert!(most < 1_024, "{most} commands did not fit into the queue");
 }
