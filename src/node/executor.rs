@@ -15,7 +15,7 @@ use crate::io::{
     tasks::{self, TaskKind},
 };
 use nearcrawl_core::{
-    event::{Command, Event, HierarchyCommand, PeerCommand, WebCommand},
+    event::{Command, CopyAnswer, Event, HierarchyCommand, PeerCommand, WebCommand},
     hierarchy_version::editions::Found,
 };
 use nearcrawl_model::{
@@ -226,7 +226,7 @@ impl Executor {
             }
             PeerCommand::Copy(order) => {
                 let (store, asking, turn) = (self.store.clone(), self.asking.clone(), Arc::clone(&self.transfers));
-                let crashed = Event::Copied { to: order.to, sent: BTreeMap::new(), heads: None };
+                let crashed = Event::Copied { to: order.to, sent: BTreeMap::new(), answer: CopyAnswer::Failed };
                 self.spawn(TaskKind::PeerTransfer, Some(crashed), async move {
                     let _turn = turn.acquire_owned().await.ok()?;
                     // Boxed: thousands may wait for their turn, and take little room until then.

@@ -6,7 +6,10 @@ use super::{
     store_queue::MAX_ROW_BYTES,
 };
 use crate::io::store::Store;
-use nearcrawl_core::{event::Event, replication::replicas::CopyOrder};
+use nearcrawl_core::{
+    event::{CopyAnswer, Event},
+    replication::replicas::CopyOrder,
+};
 use nearcrawl_model::{
     access_point::AccessPoint,
     journal::{JournalEntry, JournalKey, JournalRow},
@@ -67,11 +70,15 @@ pub async fn copy(store: Store, asking: mpsc::Sender<PeerQuestion>, order: CopyO
             rows.push(row);
         }
     }
-    let heads = match ask(&asking, to, Request::Keep(rows)).await {
-        Some(Response::Kept(heads)) => Some(heads),
-        _ => None,
+    let answer = match ask(&asking, to, Request::Keep(rows)).await {
+        Some(Response::Kept(heads)) => CopyAnswer::Kept(heads),
+        Some(Response::NoRoom) => {
+            tracing::info!("{} has no room for more copies of our journals: another replica is chosen", to.short());
+            CopyAnswer::NoRoom
+        }
+        _ => CopyAnswer::Failed,
     };
-    Event::Copied { to, sent, heads }
+    Event::Copied { to, sent, answer }
 }
 
 /// Where a member is to go on; none for the beginning, or at the end.

@@ -138,11 +138,12 @@ pub async fn run(config: Config, checks: StartChecks) -> Result<(), NodeError> {
     executor.set_snapshots(snapshots.clone());
     // Rows of the seen set from earlier starts are read back from the journals, under new site numbers.
     store.sites_drop_below(SiteNumber(persisted.incarnation << 32)).await?;
-    let claims = store.claims_all().await?;
+    let (claims, journal_sizes) = (store.claims_all().await?, store.journal_sizes().await?);
     // The settled members are remembered with this one among them: a swarm of one has no member to wait for.
     let joins = !config.swarm.bootstrap.is_empty() || persisted.members.iter().any(|member| *member != identity.access_point);
     let settings = Settings { member: secrets.is_some(), ..setup::settings(&config, joins) };
     let mut crawler = setup::crawler(&identity, &persisted, provisional, claims, settings, Arc::clone(&hierarchy), clock::now());
+    crawler.handle(clock::now(), Event::JournalsResized { kept: None, growth: journal_sizes });
     crawler.handle(clock::now(), Event::AtHand(beginning.at_hand.clone()));
     let (me, start, subnets) = (identity.access_point, persisted.incarnation, counted(hierarchy.len(), "subnet"));
     tracing::info!("access point {me}, start number {start}, {subnets} in the hierarchy");

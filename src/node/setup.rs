@@ -258,6 +258,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
         revisit: millis(crawl.revisit),
         max_waiting: crawl.max_waiting_urls as usize,
         max_in_memory: MAX_NEAR,
+        max_kept_per_owner: config.store.max_bytes_per_owner,
         cache_entries: (config.cache.entries_per_fetch as usize).saturating_mul(crawl.max_parallel as usize).max(1),
         own_addresses: own_addresses(config),
         joins,

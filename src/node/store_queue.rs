@@ -5,7 +5,7 @@
 //! the queue.
 
 use crate::io::{
-    store::{Store, StoreError},
+    store::{Appended, Store, StoreError},
     swarm::{SwarmCommand, SwarmHandle},
 };
 use futures::{
@@ -210,8 +210,8 @@ async fn try_to(store: &Store, swarm: Option<&SwarmHandle>, order: StoreCommand)
             None
         }
         StoreCommand::Append { write, rows } => {
-            store.journal_append(rows).await?;
-            Some(Event::RowsStored { write })
+            let growth = store.journal_append(rows).await?.growth;
+            Some(Event::RowsStored { write, growth })
         }
         StoreCommand::StoreClaims { write, claims } => {
             store.claims_put(claims).await?;
@@ -222,9 +222,9 @@ async fn try_to(store: &Store, swarm: Option<&SwarmHandle>, order: StoreCommand)
             None
         }
         StoreCommand::KeepRows { ticket, rows } => {
-            let heads = store.journal_append(rows).await?;
+            let Appended { heads, growth } = store.journal_append(rows).await?;
             tell(swarm, ticket, Response::Kept(heads));
-            None
+            Some(Event::JournalsResized { kept: Some(ticket), growth })
         }
         StoreCommand::RecallRows { ticket, subnet, from } => {
             let (rows, next) = store.journal_range(subnet, from, MAX_ROW_BYTES).await?;
@@ -233,8 +233,8 @@ async fn try_to(store: &Store, swarm: Option<&SwarmHandle>, order: StoreCommand)
         }
         StoreCommand::Load(subnet) => Some(Event::Loaded { subnet, journals: load(store, subnet).await? }),
         StoreCommand::DropJournal(key) => {
-            store.journal_drop(key).await?;
-            None
+            let growth = store.journal_drop(key).await?;
+            (!growth.is_empty()).then_some(Event::JournalsResized { kept: None, growth })
         }
         StoreCommand::Seen { ticket, batches } => return seen(store, ticket, &batches).await,
     };
@@ -347,7 +347,7 @@ mod tests {
             let (outcome, _turn) = outcomes.recv().await.unwrap();
             match outcome.unwrap() {
                 Some(Event::Loaded { subnet, .. }) => loaded.push(subnet),
-                Some(Event::RowsStored { write: WriteId(1) }) => written = true,
+                Some(Event::RowsStored { write: WriteId(1), .. }) => written = true,
                 other => panic!("{other:?}"),
             }
         }

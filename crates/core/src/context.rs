@@ -110,6 +110,7 @@ impl Context {
                 max_waiting: 1_000_000,
                 max_in_memory: 1_000,
                 cache_entries: 1_000,
+                max_kept_per_owner: 1 << 30,
                 own_addresses: Vec::new(),
                 joins: false,
                 member: true,

@@ -7,6 +7,7 @@ use crate::{
     crawl::{self, Crawl, fetch_cycle::Turn},
     crawler::Crawler,
     delegation::{self, Delegation, prober::ProbeOrder},
+    event::CopyAnswer,
     membership::shutdown::Unfinished,
     migration::{
         Migration,
@@ -37,11 +38,7 @@ use nearcrawl_model::{
     subnet::Subnet,
     url::{Host, PageUrl},
 };
-use std::{
-    collections::BTreeMap,
-    net::IpAddr,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 /// Members come and go, and so does this one.
 impl Crawler {
@@ -185,6 +182,7 @@ impl Crawler {
         let Some(holding) = self.ownership.merge(claim, proof) else { return false };
         let claim = &holding.claim;
         self.migration.claim_holds(&self.context, claim);
+        self.replication.claim_holds(claim);
         self.context.signal(Signal::RollUpChanged);
         self.settle_signals();
         let (delegation, context, others) = self.delegating();
@@ -417,7 +415,8 @@ impl Crawler {
     }
 
     /// Rows are durable: what they name goes on its way, and who waited for them is answered.
-    pub(crate) fn rows_stored(&mut self, write: WriteId) {
+    pub(crate) fn rows_stored(&mut self, write: WriteId, growth: BTreeMap<Subnet, i64>) {
+        self.replication.resized(&self.context, &self.ownership, None, growth);
         let Some(outgoing) = self.replication.stored(write) else { return };
         self.send_out(outgoing);
         self.acknowledge();
@@ -450,8 +449,10 @@ impl Crawler {
     }
 
     /// A replica answered a copy, or did not.
-    pub(crate) fn copied(&mut self, to: AccessPoint, sent: &BTreeMap<JournalKey, u64>, heads: Option<Vec<(JournalKey, u64)>>) {
-        self.replication.copied(&self.context, to, sent, heads);
+    pub(crate) fn copied(&mut self, to: AccessPoint, sent: &BTreeMap<JournalKey, u64>, answer: CopyAnswer) {
+        if self.replication.copied(&mut self.context, to, sent, answer) {
+            self.assign_replicas();
+        }
         self.acknowledge();
         self.replication.send_copies(&mut self.context);
     }

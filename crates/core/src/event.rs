@@ -155,6 +155,15 @@ pub enum Event {
     RowsStored {
         /// The number of their [`StoreCommand::Append`].
         write: WriteId,
+        /// By how many bytes the journals of their subnets grew; negative if they shrank.
+        growth: BTreeMap<Subnet, i64>,
+    },
+    /// Journals on our disk grew or shrank, other than by [`Event::RowsStored`]. Told once at the start as well, with what there is.
+    JournalsResized {
+        /// Of which [`StoreCommand::KeepRows`] this is the end; none for another cause.
+        kept: Option<Ticket>,
+        /// By how many bytes the journals of which subnets grew; negative if they shrank.
+        growth: BTreeMap<Subnet, i64>,
     },
     /// Claims are durable.
     ClaimsStored {
@@ -167,8 +176,8 @@ pub enum Event {
         to: AccessPoint,
         /// How far each journal was sent.
         sent: BTreeMap<JournalKey, u64>,
-        /// How far the replica has each; none if there was no answer.
-        heads: Option<Vec<(JournalKey, u64)>>,
+        /// What the replica said.
+        answer: CopyAnswer,
     },
     /// A replica sent all it had of a subnet, or nothing came of asking it. Nothing of it is stored yet.
     Recovered {
@@ -215,6 +224,17 @@ pub enum Event {
         /// Manifests, pieces and files that were not what they were called.
         wrong: u64,
     },
+}
+
+/// What a replica says to rows that it was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CopyAnswer {
+    /// They are stored: it has each of these journals up to there (exclusive).
+    Kept(Vec<(JournalKey, u64)>),
+    /// The journals of the sender take as much of its disk as they may.
+    NoRoom,
+    /// It did not answer, or refused them.
+    Failed,
 }
 
 /// Something is to be done. The executor matches each kind to the last variant, so that a command that is not carried
@@ -332,7 +352,7 @@ pub enum StoreCommand {
     },
     /// Read a subnet's journals.
     Load(Subnet),
-    /// A run is over and a newer one complete: forget it.
+    /// A run is over and a newer one complete: forget it. Answered with [`Event::JournalsResized`] if it was there.
     DropJournal(JournalKey),
 }
 

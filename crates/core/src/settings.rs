@@ -37,6 +37,8 @@ pub struct Settings {
     pub max_waiting: usize,
     /// URLs of all sites together that wait in memory; the others wait on disk.
     pub max_in_memory: usize,
+    /// What the journals of one other owner may take on our disk, in bytes.
+    pub max_kept_per_owner: u64,
     /// Entries of each CLOCK cache.
     pub cache_entries: usize,
     /// This access point's own addresses: their subnets are its own (IPMicra §4.1).

@@ -151,6 +151,8 @@ pub enum Response {
         #[serde(deserialize_with = "at_most::<_, _, MAX_COMPARED>")]
         parts: Vec<ComparedPart>,
     },
+    /// To `Keep`: the journals of the sender take as much of the answering member's disk as they may. Another replica is to be chosen.
+    NoRoom,
 }
 
 /// Why an access point does not take over a subnet that it is offered.

@@ -7,6 +7,7 @@ use super::{
     counters::StoreCounters,
     disk,
     error::{OpenError, StoreError},
+    journal::{Appended, Growth},
     key,
     open::{self, OpenReport, Opened},
     room::{AtOnce, Room, Shared},
@@ -238,8 +239,8 @@ impl Store {
     }
 
     /// Stores journal rows, all or none; a row whose sequence number is there already changes nothing, and rows beyond a gap are
-    /// kept until the gap closes. Returns, for each journal named, the first sequence number that is missing now.
-    pub async fn journal_append(&self, rows: Vec<JournalRow>) -> Result<Vec<(JournalKey, u64)>, StoreError> {
+    /// kept until the gap closes.
+    pub async fn journal_append(&self, rows: Vec<JournalRow>) -> Result<Appended, StoreError> {
         self.write(|answer| StateWrite::Append { rows, answer }).await
     }
 
@@ -264,8 +265,13 @@ impl Store {
         self.read(|answer| StateRead::Range { subnet, from, most_bytes, answer }).await
     }
 
-    /// Drops a journal; one that is not there is dropped already.
-    pub async fn journal_drop(&self, journal: JournalKey) -> Result<(), StoreError> {
+    /// How many bytes the rows of each subnet's journals are, uncompressed.
+    pub async fn journal_sizes(&self) -> Result<Growth, StoreError> {
+        self.read(|answer| StateRead::Sizes { answer }).await
+    }
+
+    /// Drops a journal; one that is not there is dropped already. Returns how much its subnet's journals shrank, as a negative number.
+    pub async fn journal_drop(&self, journal: JournalKey) -> Result<Growth, StoreError> {
         self.write(|answer| StateWrite::Drop { journal, answer }).await
     }
 }

@@ -1,7 +1,7 @@
 //! How do journals get into `state/` and out again? Rows under their keys, and a head for each journal.
 //!
-//! The head says how far the journal goes without a gap, so that nobody has to walk its rows to know. Row and head change in
-//! the same batch.
+//! The head says how far the journal goes without a gap and how many bytes its rows are, so that nobody has to walk them to know. Row and
+//! head change in the same batch.
 
 use super::columns::Column;
 use super::{database::within, error::StoreError, key};
@@ -45,17 +45,41 @@ struct Head {
     next: u64,
     /// One more than the greatest sequence number there is; more than `next` if there is a gap.
     end: u64,
+    /// What the rows and their keys take, uncompressed. Where rows were cut off, what remains is taken to be the same share of the bytes
+    /// as of the rows: exact sizes would have to be read.
+    bytes: u64,
+}
+
+/// What a row counts for in a journal that was written before heads told sizes.
+const UNKNOWN_ROW_BYTES: u64 = 512;
+
+/// How much the journals of some subnets grew, in bytes; negative if they shrank.
+pub type Growth = BTreeMap<Subnet, i64>;
+
+/// What came of storing rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Appended {
+    /// For each journal named, the first sequence number that is missing now.
+    pub heads: Vec<(JournalKey, u64)>,
+    /// How much the journals grew.
+    pub growth: Growth,
 }
 
 impl Head {
     fn read(bytes: &[u8]) -> Result<Head, ReadFault> {
-        let halves = bytes.split_first_chunk::<8>().and_then(|(next, end)| Some((next, <&[u8; 8]>::try_from(end).ok()?)));
-        let (next, end) = halves.ok_or(ReadFault::Nonsense("the head of a journal has the wrong length"))?;
-        Ok(Head { next: u64::from_be_bytes(*next), end: u64::from_be_bytes(*end) })
+        let (numbers, rest) = bytes.as_chunks::<8>();
+        match *numbers {
+            [next, end, ref size @ ..] if rest.is_empty() && size.len() <= 1 => {
+                let (next, end) = (u64::from_be_bytes(next), u64::from_be_bytes(end));
+                let bytes = size.first().map_or(end.saturating_mul(UNKNOWN_ROW_BYTES), |bytes| u64::from_be_bytes(*bytes));
+                Ok(Head { next, end, bytes })
+            }
+            _ => Err(ReadFault::Nonsense("the head of a journal has the wrong length")),
+        }
     }
 
-    fn bytes(&self) -> [u8; 16] {
-        (u128::from(self.next) << 64 | u128::from(self.end)).to_be_bytes()
+    fn encoded(&self) -> Vec<u8> {
+        [self.next, self.end, self.bytes].map(u64::to_be_bytes).concat()
     }
 }
 
@@ -100,7 +124,9 @@ impl Touched {
         }
         self.written.split_off(&from);
         self.holds_below = self.holds_below.min(from);
-        self.head = Head { next: self.head.next.min(from), end: from };
+        let share = u128::from(self.head.bytes) * u128::from(from) / u128::from(self.head.end.max(1));
+        let bytes = u64::try_from(share).unwrap_or(u64::MAX).min(self.head.bytes);
+        self.head = Head { next: self.head.next.min(from), end: from, bytes };
     }
 }
 
@@ -126,9 +152,10 @@ impl JournalChanges {
 
     /// Adds rows. One that stands there already changes nothing; one that differs from what stands there replaces it, and
     /// everything behind it goes: a previous owner wrote that, and the present one's word holds. Returns how far each journal
-    /// goes then, in the order in which the rows name them.
-    pub(super) fn append(&mut self, db: &DB, batch: &mut WriteBatch, rows: &[JournalRow]) -> Result<Vec<(JournalKey, u64)>, ReadFault> {
+    /// goes then, in the order in which the rows name them, and how much they grew.
+    pub(super) fn append(&mut self, db: &DB, batch: &mut WriteBatch, rows: &[JournalRow]) -> Result<Appended, ReadFault> {
         let family_rows = Column::Rows.of(db);
+        let mut growth = Growth::new();
         let mut named: Vec<(JournalKey, Vec<u8>)> = Vec::new();
         for row in rows {
             if named.last().is_none_or(|(key, _)| *key != row.key) {
@@ -136,12 +163,16 @@ impl JournalChanges {
             }
             let Some((_, journal)) = named.last() else { continue };
             let touched = self.touch(db, journal)?;
+            let before = touched.head.bytes;
             match touched.compare(db, journal, row.sequence, &row.entry)? {
                 Some(true) => continue,
                 Some(false) => touched.cut(db, batch, journal, row.sequence),
                 None => {}
             }
-            batch.put_cf(family_rows, key::of_row(journal, row.sequence), &row.entry);
+            let row_key = key::of_row(journal, row.sequence);
+            touched.head.bytes = touched.head.bytes.saturating_add((row_key.len() + row.entry.len()) as u64);
+            *growth.entry(row.key.subnet).or_default() += touched.head.bytes.wrapping_sub(before).cast_signed();
+            batch.put_cf(family_rows, row_key, &row.entry);
             touched.written.insert(row.sequence, row.entry.clone());
             touched.head.end = touched.head.end.max(row.sequence.saturating_add(1));
             if row.sequence > touched.head.next {
@@ -161,15 +192,17 @@ impl JournalChanges {
                 heads.push((key, next));
             }
         }
-        Ok(heads)
+        Ok(Appended { heads, growth })
     }
 
-    /// Drops a whole journal.
-    pub(super) fn drop_journal(&mut self, db: &DB, batch: &mut WriteBatch, journal: &JournalKey) -> Result<(), ReadFault> {
+    /// Drops a whole journal. Returns how much its subnet's journals grew: a negative number, or nothing if it was not there.
+    pub(super) fn drop_journal(&mut self, db: &DB, batch: &mut WriteBatch, journal: &JournalKey) -> Result<Growth, ReadFault> {
+        let subnet = journal.subnet;
         let journal = key::of_journal(journal);
         let touched = self.touch(db, &journal)?;
+        let bytes = touched.head.bytes.cast_signed();
         touched.cut(db, batch, &journal, 0);
-        Ok(())
+        Ok(if bytes > 0 { Growth::from([(subnet, -bytes)]) } else { Growth::new() })
     }
 
     /// Puts the heads into the batch, once for each journal however often it was touched.
@@ -179,7 +212,7 @@ impl JournalChanges {
             if touched.head.end == 0 {
                 batch.delete_cf(heads, journal);
             } else {
-                batch.put_cf(heads, journal, touched.head.bytes());
+                batch.put_cf(heads, journal, touched.head.encoded());
             }
         }
     }
@@ -225,4 +258,16 @@ pub(super) fn heads(db: &DB, subnet: Option<&Subnet>) -> Result<Vec<(JournalKey,
         found.push((journal, Head::read(&head)?.next));
     }
     Ok(found)
+}
+
+/// How many bytes the journals of each subnet take.
+pub(super) fn sizes(db: &DB) -> Result<Growth, ReadFault> {
+    let mut sizes = Growth::new();
+    for item in db.iterator_cf(Column::Heads.of(db), IteratorMode::Start) {
+        let (journal, head) = item?;
+        let journal = key::read_journal(&journal).ok_or(ReadFault::Nonsense("the key of a journal cannot be read"))?;
+        let size = sizes.entry(journal.subnet).or_default();
+        *size = size.saturating_add_unsigned(Head::read(&head)?.bytes);
+    }
+    Ok(sizes)
 }

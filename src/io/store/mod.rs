@@ -29,5 +29,6 @@ pub use config::StoreConfig;
 pub use counters::StoreCounters;
 pub use error::{OpenError, StoreError};
 pub use handle::Store;
+pub use journal::{Appended, Growth};
 pub use open::{CacheRebuilt, FORMAT, OpenReport};
 pub use seen::{LoneSeenSet, SeenSizes};

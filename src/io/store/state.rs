@@ -9,7 +9,7 @@ use super::{
     counters::{StoreCounters, add},
     database::Database,
     error::StoreError,
-    journal::{self, JournalChanges, ReadFault},
+    journal::{self, Appended, Growth, JournalChanges, ReadFault},
 };
 use nearcrawl_model::{
     claim::SignedClaim,
@@ -47,11 +47,11 @@ pub(super) enum StateWrite {
     },
     Append {
         rows: Vec<JournalRow>,
-        answer: Answer<Vec<(JournalKey, u64)>>,
+        answer: Answer<Appended>,
     },
     Drop {
         journal: JournalKey,
-        answer: Answer<()>,
+        answer: Answer<Growth>,
     },
 }
 
@@ -60,6 +60,7 @@ pub(super) enum StateRead {
     Claims { answer: Answer<Vec<SignedClaim>> },
     Journal { journal: JournalKey, from: u64, most_bytes: usize, answer: Answer<Vec<JournalRow>> },
     Journals { subnet: Option<Subnet>, answer: Answer<Vec<(JournalKey, u64)>> },
+    Sizes { answer: Answer<Growth> },
     Range { subnet: Subnet, from: Option<(JournalKey, u64)>, most_bytes: usize, answer: Answer<Page> },
 }
 
@@ -152,15 +153,17 @@ impl Group {
             }
             StateWrite::Append { rows, answer } => {
                 let appended = database.db().map(|db| self.journals.append(db, &mut self.batch, &rows));
-                let heads = appended.and_then(|appended| appended.map_err(|fault| fault.settle(database)));
-                let failed = heads.as_ref().err().cloned();
-                self.after.push(Box::new(|done| drop(answer.send(done.and(heads)))));
+                let appended = appended.and_then(|appended| appended.map_err(|fault| fault.settle(database)));
+                let failed = appended.as_ref().err().cloned();
+                self.after.push(Box::new(|done| drop(answer.send(done.and(appended)))));
                 return failed.map_or(Ok(()), Err);
             }
             StateWrite::Drop { journal, answer } => {
-                self.after.push(Box::new(|done| drop(answer.send(done))));
-                let dropped = self.journals.drop_journal(database.db()?, &mut self.batch, &journal);
-                return dropped.map_err(|fault| fault.settle(database));
+                let dropped = database.db().map(|db| self.journals.drop_journal(db, &mut self.batch, &journal));
+                let dropped = dropped.and_then(|dropped| dropped.map_err(|fault| fault.settle(database)));
+                let failed = dropped.as_ref().err().cloned();
+                self.after.push(Box::new(|done| drop(answer.send(done.and(dropped)))));
+                return failed.map_or(Ok(()), Err);
             }
         }
         Ok(())
@@ -194,6 +197,7 @@ fn answer(database: &mut Database, read: StateRead) {
             drop(answer.send(look(database, |db| journal::read(db, &journal, from, most_bytes))));
         }
         StateRead::Journals { subnet, answer } => drop(answer.send(look(database, |db| journal::heads(db, subnet.as_ref())))),
+        StateRead::Sizes { answer } => drop(answer.send(look(database, journal::sizes))),
         StateRead::Range { subnet, from, most_bytes, answer } => {
             drop(answer.send(look(database, |db| journal::range(db, &subnet, from.as_ref(), most_bytes))));
         }

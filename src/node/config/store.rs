@@ -1,4 +1,4 @@
-//! How much memory may the store use?
+//! How much memory may the store use, and how much of the disk the journals of other owners?
 
 use super::{reader::Section, values};
 
@@ -7,17 +7,22 @@ use super::{reader::Section, values};
 pub struct StoreConfig {
     /// Memory for write buffers and block cache together, in bytes.
     pub memory: u64,
+    /// Copies that are kept for any one other owner, in bytes of journal rows before compression.
+    pub max_bytes_per_owner: u64,
 }
 
 impl Default for StoreConfig {
     fn default() -> Self {
-        StoreConfig { memory: 64 << 20 }
+        StoreConfig { memory: 64 << 20, max_bytes_per_owner: 4 << 30 }
     }
 }
 
 impl StoreConfig {
     pub(super) fn read(mut section: Section<'_, '_>) -> StoreConfig {
         let default = StoreConfig::default();
-        StoreConfig { memory: section.take("memory", default.memory, values::size((8 << 20)..=(16 << 30))) }
+        StoreConfig {
+            memory: section.take("memory", default.memory, values::size((8 << 20)..=(16 << 30))),
+            max_bytes_per_owner: section.take("max_bytes_per_owner", default.max_bytes_per_owner, values::size((1 << 20)..=(1 << 50))),
+        }
     }
 }

@@ -161,7 +161,7 @@ async fn a_transfer_whose_task_panics_counts_as_not_answered() {
     let mut bench = Bench::new().await;
     let copy = Command::Peers(PeerCommand::Copy(CopyOrder { to: MEMBER, ranges: Vec::new() }));
     match after_a_panic(TaskKind::PeerTransfer, bench.told(copy)).await {
-        Event::Copied { to: MEMBER, heads: None, .. } => {}
+        Event::Copied { to: MEMBER, answer: CopyAnswer::Failed, .. } => {}
         other => panic!("{other:?}"),
     }
     let recover = Command::Peers(PeerCommand::Recover { subnet: "9.0.0.0/24".parse().unwrap(), from: MEMBER });

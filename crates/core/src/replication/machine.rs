@@ -2,7 +2,7 @@
 
 use crate::{
     context::Context,
-    event::{Command, PeerCommand, StoreCommand},
+    event::{Command, CopyAnswer, PeerCommand, StoreCommand},
     membership::Membership,
     ownership::Ownership,
     replication::{Replication, append_queue::Append, replicas::REPLICAS},
@@ -10,6 +10,7 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    claim::Claim,
     ids::{Ticket, WriteId},
     journal::{JournalEntry, JournalKey, JournalRow},
     message::Response,
@@ -20,6 +21,12 @@ use std::collections::BTreeMap;
 
 /// A replica that did not take rows is tried again after so long.
 const COPY_AGAIN: Millis = 1_000;
+
+/// The same for one that has no room for more rows of ours; until then others are preferred.
+const FULL_AGAIN: Millis = 600_000;
+
+/// What a row counts for besides its entry before it is stored: about its key, in bytes.
+const ROW_OVERHEAD: usize = 48;
 
 /// What happens to rows.
 impl Replication {
@@ -75,21 +82,31 @@ impl Replication {
     }
 
     /// A replica answered a copy, or did not.
-    pub(crate) fn copied(
-        &mut self,
-        cx: &Context,
-        to: AccessPoint,
-        sent: &BTreeMap<JournalKey, u64>,
-        heads: Option<Vec<(JournalKey, u64)>>,
-    ) {
-        let arrived = heads.iter().flatten().any(|(key, head)| sent.get(key).is_some_and(|upto| head >= upto));
-        if let Some(heads) = heads {
-            self.replicas.answered(to, &heads, sent);
+    /// Returns whether it has no room for more, which was not known: then others are to be chosen.
+    pub(crate) fn copied(&mut self, cx: &mut Context, to: AccessPoint, sent: &BTreeMap<JournalKey, u64>, answer: CopyAnswer) -> bool {
+        let now = cx.now.moment;
+        let mut pause = Some(COPY_AGAIN);
+        let mut newly_full = false;
+        match answer {
+            CopyAnswer::Kept(heads) => {
+                if heads.iter().any(|(key, head)| sent.get(key).is_some_and(|upto| head >= upto)) {
+                    pause = None;
+                }
+                self.full.remove(&to);
+                self.replicas.answered(to, &heads, sent);
+            }
+            CopyAnswer::NoRoom => {
+                cx.refuse("rows of ours that a replica has no room for");
+                pause = Some(FULL_AGAIN);
+                newly_full = self.full.insert(to, now.after(FULL_AGAIN)).is_none_or(|until| until <= now);
+            }
+            CopyAnswer::Failed => {}
         }
-        if !arrived {
+        if let Some(pause) = pause {
             // Refused, lost, or to no effect: the same again at once would go round in circles.
-            self.replicas.pause(to, cx.now.moment.after(COPY_AGAIN));
+            self.replicas.pause(to, now.after(pause));
         }
+        newly_full
     }
 
     /// Sends each replica that nothing is on its way to the rows that it lacks.
@@ -99,8 +116,11 @@ impl Replication {
 
     /// Says who keeps copies of a journal of ours: the next stewards of its subnet, and the member that is to have it next.
     pub(crate) fn assign(&mut self, cx: &Context, members: &Membership, next_owner: Option<AccessPoint>, key: &JournalKey) {
-        let stewards = members.stewards_of(&key.subnet).into_iter();
-        let mut replicas: Vec<_> = stewards.filter(|steward| *steward != cx.me).take(REPLICAS).collect();
+        let stewards = members.stewards_of(&key.subnet).into_iter().filter(|steward| *steward != cx.me);
+        let is_full = |steward: &AccessPoint| self.full.get(steward).is_some_and(|until| *until > cx.now.moment);
+        // Those without room come last: if there are no others, some may be deleted there meanwhile.
+        let (full, roomy): (Vec<_>, Vec<_>) = stewards.partition(is_full);
+        let mut replicas: Vec<_> = roomy.into_iter().chain(full).take(REPLICAS).collect();
         replicas.extend(next_owner.filter(|next| !replicas.contains(next)));
         self.replicas.assign(key, &replicas);
     }
@@ -112,13 +132,21 @@ impl Replication {
         }
     }
 
-    /// An owner asks us to keep rows. Only the owner of a subnet may.
-    pub(crate) fn keep(&self, cx: &mut Context, ownership: &Ownership, from: AccessPoint, ticket: Ticket, rows: Vec<JournalRow>) {
-        let allowed = rows.iter().all(|row| ownership.register().claim(&row.key.subnet).is_none_or(|claim| claim.owner == from));
-        if !allowed {
+    /// An owner asks us to keep rows. Only the owner of a subnet may, by our map, and the one that a release names as the next; and only as
+    /// many as its quota allows. A sender whose claim has not arrived here yet tries again.
+    pub(crate) fn keep(&mut self, cx: &mut Context, ownership: &Ownership, from: AccessPoint, ticket: Ticket, rows: Vec<JournalRow>) {
+        let owns = |claim: &Claim| claim.owner == from || (claim.released && claim.runner_up == Some(from));
+        let owned = |row: &JournalRow| ownership.register().latest(&row.key.subnet).is_some_and(|held| owns(&held.claim));
+        if !rows.iter().all(owned) {
             cx.refuse("journal rows of subnets that the sender does not own");
             return cx.answer(ticket, Response::Refused("the sender does not own the subnet".to_owned()));
         }
+        let bytes: u64 = rows.iter().map(|row| (row.entry.len() + ROW_OVERHEAD) as u64).sum();
+        if self.kept.of(&from).saturating_add(bytes) > cx.settings.max_kept_per_owner {
+            cx.refuse("journal rows beyond what is kept for one owner");
+            return cx.answer(ticket, Response::NoRoom);
+        }
+        self.kept.arrive(ticket, from, bytes);
         // A new run begins: the one before is still needed until it is complete, those before that are not.
         for row in rows.iter().filter(|row| row.sequence == 0 && row.key.run > 2) {
             cx.commands.push_back(Command::Store(StoreCommand::DropJournal(JournalKey { run: row.key.run - 2, ..row.key.clone() })));
@@ -136,6 +164,31 @@ impl Replication {
     pub(crate) fn forget(&mut self, key: &JournalKey) {
         self.retire(key);
         self.queue.forget(key);
+    }
+}
+
+/// What the journals on our disk take.
+impl Replication {
+    /// Journals grew or shrank by so many bytes; `kept` is what rows of another owner were stored for, if it was that.
+    pub(crate) fn resized(&mut self, cx: &Context, ownership: &Ownership, kept: Option<Ticket>, growth: BTreeMap<Subnet, i64>) {
+        if let Some(ticket) = kept {
+            self.kept.arrived(ticket);
+        }
+        for (subnet, growth) in growth {
+            // Only rows of claimed subnets are written. What is left of others is nobody's who could be refused.
+            let owner = ownership.register().latest(&subnet).map_or(cx.me, |held| held.claim.owner);
+            self.kept.resized(subnet, owner, growth);
+        }
+    }
+
+    /// A claim holds: what is here of its subnet takes its owner's quota from now on.
+    pub(crate) fn claim_holds(&mut self, claim: &Claim) {
+        self.kept.owned_by(claim.subnet, claim.owner);
+    }
+
+    /// The most bytes that the journals of one other owner take here.
+    pub(crate) fn most_kept(&self, cx: &Context) -> u64 {
+        self.kept.most_but(&cx.me)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Replication;
 use crate::{
     context::Context,
-    event::{Command, PeerCommand, StoreCommand},
+    event::{Command, CopyAnswer, PeerCommand, StoreCommand},
     membership::{Member, Membership, Roster, Swim},
     ownership::Ownership,
     routing::outbox::Item,
@@ -67,6 +67,14 @@ fn alone(cx: &Context) -> Membership {
     Membership::new(swim, Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &BTreeSet::new()))
 }
 
+/// With so many other members that are alive.
+fn with_others(cx: &Context, others: u8) -> Membership {
+    let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
+    let mut roster = Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &BTreeSet::new());
+    (0..others).for_each(|number| roster.up(cx.now.moment, AccessPoint([20 + number; 32])));
+    Membership::new(swim, roster)
+}
+
 /// The number of the write of the rows that are to be stored, and how many there are; nothing else is wanted.
 fn append(cx: &mut Context) -> (WriteId, usize) {
     match &cx.take_commands()[..] {
@@ -92,7 +100,7 @@ fn rows_are_stored_together_and_count_when_a_replica_has_them_too() {
     let origin = Some((journal(), 1));
     assert_eq!(replication.stored(write), Some(vec![Item { arrival: arrival("http://b.ke/"), origin }]));
     assert!(replication.all_is_stored(&subnet()) && !replication.is_recorded(&journal(), 1));
-    replication.copied(&cx, A, &[(journal(), 2)].into(), Some(vec![(journal(), 2)]));
+    replication.copied(&mut cx, A, &[(journal(), 2)].into(), CopyAnswer::Kept(vec![(journal(), 2)]));
     assert!(replication.is_recorded(&journal(), 2) && !replication.is_recording());
 }
 
@@ -120,8 +128,8 @@ fn a_replica_that_took_nothing_is_tried_again_after_a_second() {
         cx.take_commands().len()
     };
     assert_eq!((copies(&mut replication, 0), copies(&mut replication, 1)), (1, 0), "one message at a time");
-    let at_once = Context::of_test(1);
-    replication.copied(&at_once, A, &[(journal(), 3)].into(), Some(vec![(journal(), 1)]));
+    let mut at_once = Context::of_test(1);
+    replication.copied(&mut at_once, A, &[(journal(), 3)].into(), CopyAnswer::Kept(vec![(journal(), 1)]));
     assert_eq!((copies(&mut replication, 999), copies(&mut replication, 1_000)), (0, 1));
 }
 
@@ -162,19 +170,54 @@ fn the_next_owner_of_a_subnet_is_a_replica_until_the_hand_over_is_called_off() {
     assert_eq!((replication.lacking(A, &subnet()), replication.is_recorded(&journal(), 2)), (None, true), "alone again");
 }
 
+/// A claim of access point `number` to the subnet, and its owner.
+fn claim_of(number: u8, released_to: Option<AccessPoint>) -> (AccessPoint, Claim, SignedClaim) {
+    let Context { me: owner, key, .. } = Context::of_test(number);
+    let (reason, released, runner_up, answers) = (ClaimReason::Awarded, released_to.is_some(), released_to, Vec::new());
+    let claim = Claim { subnet: subnet(), epoch: 1, owner, rtt_us: None, runner_up, probes: 0, reason, released, answers };
+    let proof = SignedClaim::sign(&claim, &key);
+    (owner, claim, proof)
+}
+
+fn row(run: u32, sequence: u64, bytes: usize) -> JournalRow {
+    JournalRow { key: JournalKey { run, ..journal() }, sequence, entry: vec![7; bytes] }
+}
+
+/// What a member is answered that has a row kept; none if it is stored first.
+fn kept(cx: &mut Context, replication: &mut Replication, ownership: &Ownership, from: AccessPoint, row: JournalRow) -> Option<Response> {
+    replication.keep(cx, ownership, from, Ticket(1), vec![row]);
+    match cx.take_commands().pop() {
+        Some(Command::Peers(PeerCommand::Answer { ticket: Ticket(1), response })) => Some(response),
+        Some(Command::Store(StoreCommand::KeepRows { ticket: Ticket(1), .. })) => None,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
-fn only_the_owner_of_a_subnet_has_its_rows_kept() {
-    let (mut cx, replication) = (Context::of_test(1), Replication::default());
+fn rows_are_kept_for_the_owner_of_a_subnet_and_the_next_that_a_release_names_and_for_nobody_else() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
     let mut ownership = Ownership::new(cx.now.moment, true);
-    let (reason, released, answers) = (ClaimReason::Awarded, false, Vec::new());
-    let claim = Claim { subnet: subnet(), epoch: 1, owner: cx.me, rtt_us: None, runner_up: None, probes: 0, reason, released, answers };
-    let proof = SignedClaim::sign(&claim, &cx.key);
+    let refused = |answer| matches!(answer, Some(Response::Refused(_)));
+    let (owner, claim, proof) = claim_of(2, None);
+    assert!(refused(kept(&mut cx, &mut replication, &ownership, owner, row(1, 0, 1))), "nobody's by our map");
     assert!(ownership.merge(claim, proof).is_some());
-    let rows = vec![JournalRow { key: JournalKey { run: 3, ..journal() }, sequence: 0, entry: Vec::new() }];
-    replication.keep(&mut cx, &ownership, A, Ticket(1), rows.clone());
-    assert!(matches!(cx.take_commands()[..], [Command::Peers(PeerCommand::Answer { ticket: Ticket(1), response: Response::Refused(_) })]));
-    let me = cx.me;
-    replication.keep(&mut cx, &ownership, me, Ticket(2), rows);
+    assert!(refused(kept(&mut cx, &mut replication, &ownership, A, row(1, 0, 1))));
+    assert_eq!(kept(&mut cx, &mut replication, &ownership, owner, row(1, 0, 1)), None);
+    let (_, released, proof) = claim_of(2, Some(B));
+    assert!(ownership.merge(released, proof).is_some());
+    assert!(refused(kept(&mut cx, &mut replication, &ownership, A, row(1, 0, 1))));
+    assert_eq!(kept(&mut cx, &mut replication, &ownership, owner, row(1, 0, 1)), None, "its last rows");
+    assert_eq!(kept(&mut cx, &mut replication, &ownership, B, row(1, 0, 1)), None);
+    assert_eq!(cx.counters.refused["journal rows of subnets that the sender does not own"], 3);
+}
+
+#[test]
+fn with_a_new_run_the_one_before_the_last_goes() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    let mut ownership = Ownership::new(cx.now.moment, true);
+    let (owner, claim, proof) = claim_of(2, None);
+    assert!(ownership.merge(claim, proof).is_some());
+    replication.keep(&mut cx, &ownership, owner, Ticket(2), vec![row(3, 0, 0)]);
     let commands = cx.take_commands();
     let [Command::Store(StoreCommand::DropJournal(dropped)), Command::Store(StoreCommand::KeepRows { ticket: Ticket(2), .. })] =
         &commands[..]
@@ -182,6 +225,56 @@ fn only_the_owner_of_a_subnet_has_its_rows_kept() {
         panic!("{commands:?}")
     };
     assert_eq!(dropped.run, 1, "the run before is needed until this one is complete");
+}
+
+#[test]
+fn an_owner_whose_journals_take_their_part_of_the_disk_is_told_so_and_the_others_are_not() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    cx.settings.max_kept_per_owner = 10_000;
+    let mut ownership = Ownership::new(cx.now.moment, true);
+    let (owner, claim, proof) = claim_of(2, None);
+    assert!(ownership.merge(claim, proof).is_some());
+    // What is on its way to the disk counts, and no more than once when it is there.
+    assert_eq!(kept(&mut cx, &mut replication, &ownership, owner, row(1, 0, 6_000)), None);
+    assert_eq!(kept(&mut cx, &mut replication, &ownership, owner, row(1, 1, 6_000)), Some(Response::NoRoom));
+    replication.resized(&cx, &ownership, Some(Ticket(1)), [(subnet(), 6_100)].into());
+    assert_eq!(replication.most_kept(&cx), 6_100);
+    assert_eq!(kept(&mut cx, &mut replication, &ownership, owner, row(1, 1, 6_000)), Some(Response::NoRoom));
+    assert_eq!(cx.counters.refused["journal rows beyond what is kept for one owner"], 2);
+    assert_eq!(kept(&mut cx, &mut replication, &ownership, owner, row(1, 1, 3_000)), None);
+    replication.resized(&cx, &ownership, Some(Ticket(1)), [(subnet(), 3_100)].into());
+    // With another owner it is another's part that they take.
+    let (heir, mut claim, _) = claim_of(3, None);
+    claim.epoch = 2;
+    let proof = SignedClaim::sign(&claim, &Context::of_test(3).key);
+    assert!(ownership.merge(claim.clone(), proof).is_some());
+    replication.claim_holds(&claim);
+    assert_eq!(kept(&mut cx, &mut replication, &ownership, heir, row(1, 2, 2_000)), Some(Response::NoRoom));
+    replication.resized(&cx, &ownership, None, [(subnet(), -9_000)].into());
+    assert_eq!(kept(&mut cx, &mut replication, &ownership, heir, row(1, 2, 2_000)), None, "some was deleted");
+}
+
+#[test]
+fn a_replica_without_room_is_replaced_by_the_next_steward_for_a_while() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    let members = with_others(&cx, 5);
+    replication.assign(&cx, &members, None, &journal());
+    replication.replicas.stored(&journal(), 2);
+    let asked = |replication: &mut Replication, cx: &mut Context| -> BTreeSet<AccessPoint> {
+        replication.tick(cx);
+        let commands = cx.take_commands().into_iter();
+        commands.filter_map(|command| if let Command::Peers(PeerCommand::Copy(order)) = command { Some(order.to) } else { None }).collect()
+    };
+    let first = asked(&mut replication, &mut cx);
+    let full = *first.first().unwrap();
+    assert_eq!(first.len(), 2);
+    let sent = [(journal(), 2)].into();
+    assert!(replication.copied(&mut cx, full, &sent, CopyAnswer::NoRoom), "that is new");
+    assert!(!replication.copied(&mut cx, full, &sent, CopyAnswer::NoRoom));
+    assert_eq!(cx.counters.refused["rows of ours that a replica has no room for"], 2);
+    replication.assign(&cx, &members, None, &journal());
+    let second = asked(&mut replication, &mut cx);
+    assert_eq!((second.len(), second.is_disjoint(&first)), (1, true), "another one");
 }
 
 #[test]

@@ -205,6 +205,11 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
         limit("hand-offs being recorded", view.routing.hand_offs(), MAX_ACKNOWLEDGEMENTS),
         limit("subnets handed over and not claimed yet", view.migration.handed(), MAX_HANDED),
         limit("subnets whose journals are being loaded", view.replication.loads_under_way(), MAX_LOADS),
+        LimitView {
+            name: "bytes of journals kept for one owner".to_owned(),
+            used: view.replication.most_kept(view.context),
+            max: view.context.settings.max_kept_per_owner,
+        },
         limit("journal rows waiting to be stored", view.replication.rows_waiting(), MAX_GATHERED),
         limit(
             "probe contacts of one subnet in 30 days",

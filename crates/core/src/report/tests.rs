@@ -76,6 +76,7 @@ fn settings() -> Settings {
         max_waiting: 1_000_000,
         max_in_memory: 1_000,
         cache_entries: 1_000,
+        max_kept_per_owner: 1 << 30,
         own_addresses: Vec::new(),
         joins: false,
         member: true,
@@ -152,7 +153,7 @@ impl Played {
     fn perform(&mut self, command: Command) -> Option<Event> {
         match command {
             Command::Store(StoreCommand::StoreClaims { write, .. }) => write.map(|write| Event::ClaimsStored { write }),
-            Command::Store(StoreCommand::Append { write, .. }) => Some(Event::RowsStored { write }),
+            Command::Store(StoreCommand::Append { write, .. }) => Some(Event::RowsStored { write, growth: BTreeMap::new() }),
             Command::Store(StoreCommand::Load(subnet)) => Some(Event::Loaded { subnet, journals: Vec::new() }),
             Command::Web(WebCommand::Probe { question, .. }) => {
                 Some(Event::Probed { question, report: ProbeReport { rtt_us: Ok(8_000), took: 10 } })

@@ -116,6 +116,7 @@ fn settings(scenario: &Scenario) -> Settings {
         revisit: revisit(scenario),
         max_waiting: 1_000_000,
         max_in_memory: 1_000,
+        max_kept_per_owner: 1 << 30,
         cache_entries: 6_400,
         own_addresses: Vec::new(),
         joins: false,

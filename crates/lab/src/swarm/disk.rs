@@ -15,6 +15,9 @@ use nearcrawl_model::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What the key of a row counts for, in bytes.
+const ROW_KEY: usize = 48;
+
 /// A place in a subnet's journals to go on from.
 pub(super) type Cursor = (JournalKey, u64);
 
@@ -60,6 +63,33 @@ impl Disk {
         }
         let keys: BTreeSet<_> = rows.iter().map(|row| row.key.clone()).collect();
         keys.into_iter().map(|key| (key.clone(), self.journals.get(&key).map_or(0, head))).collect()
+    }
+
+    /// What an action returns that changes these journals, and by how many bytes those of each subnet grow by it.
+    pub(super) fn resized<'a, T>(
+        &mut self,
+        keys: impl IntoIterator<Item = &'a JournalKey>,
+        act: impl FnOnce(&mut Disk) -> T,
+    ) -> (T, BTreeMap<Subnet, i64>) {
+        let keys: BTreeSet<_> = keys.into_iter().collect();
+        let mut growth = BTreeMap::new();
+        keys.iter().for_each(|key| *growth.entry(key.subnet).or_default() -= self.size(key));
+        let done = act(self);
+        keys.iter().for_each(|key| *growth.entry(key.subnet).or_default() += self.size(key));
+        growth.retain(|_, bytes| *bytes != 0);
+        (done, growth)
+    }
+
+    fn size(&self, key: &JournalKey) -> i64 {
+        let rows = self.journals.get(key).into_iter().flat_map(BTreeMap::values);
+        rows.map(|entry| (entry.len() + ROW_KEY) as u64).sum::<u64>().cast_signed()
+    }
+
+    /// By how many bytes the journals of each subnet exceed none: what there is at a start.
+    pub(super) fn sizes(&self) -> BTreeMap<Subnet, i64> {
+        let mut sizes = BTreeMap::new();
+        self.journals.keys().for_each(|key| *sizes.entry(key.subnet).or_default() += self.size(key));
+        sizes
     }
 
     /// A journal's rows in a range, at most `room` bytes but at least one; what they cost is taken off the room.

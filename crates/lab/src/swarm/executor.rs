@@ -189,14 +189,19 @@ impl World {
                 }
             }
             StoreCommand::Append { write, rows } => {
-                disk.append(&rows);
+                let (_, growth) = disk.resized(rows.iter().map(|row| &row.key), |disk| disk.append(&rows));
                 self.rows_stored(who, &rows);
-                self.tell(who, Event::RowsStored { write });
+                self.tell(who, Event::RowsStored { write, growth });
             }
             StoreCommand::KeepRows { ticket, rows } => {
-                let heads = if self.faults.no_copies { heads_of(&rows) } else { disk.append(&rows) };
+                let (heads, growth) = if self.faults.no_copies {
+                    (heads_of(&rows), BTreeMap::new())
+                } else {
+                    disk.resized(rows.iter().map(|row| &row.key), |disk| disk.append(&rows))
+                };
                 self.rows_stored(who, &rows);
                 self.answer(who, ticket, Response::Kept(heads));
+                self.tell(who, Event::JournalsResized { kept: Some(ticket), growth });
             }
             StoreCommand::RecallRows { ticket, subnet, from } => {
                 let (rows, next) = disk.recall(&subnet, from.as_ref(), PIECE);
@@ -206,7 +211,10 @@ impl World {
                 let journals = disk.load(&subnet);
                 self.tell(who, Event::Loaded { subnet, journals });
             }
-            StoreCommand::DropJournal(key) => disk.drop_journal(&key),
+            StoreCommand::DropJournal(key) => {
+                let ((), growth) = disk.resized([&key], |disk| disk.drop_journal(&key));
+                self.tell(who, Event::JournalsResized { kept: None, growth });
+            }
             StoreCommand::Seen { ticket, batches } => {
                 let answers = batches.into_iter().map(|batch| disk.ask_seen(batch)).collect();
                 self.tell(who, Event::Seen { ticket, answers });

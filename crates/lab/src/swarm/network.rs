@@ -6,7 +6,7 @@ use super::{
     world::{Node, World},
 };
 use crate::rng::KeyedRng;
-use nearcrawl_core::event::Event;
+use nearcrawl_core::event::{CopyAnswer, Event};
 use nearcrawl_model::{
     access_point::AccessPoint,
     ids::{QuestionId, Ticket},
@@ -224,8 +224,12 @@ impl World {
         match waiting {
             Waiting::Crawler { question } => self.tell(who, Event::Answered { question, from, answer }),
             Waiting::Copy { sent } => {
-                let heads = if let Some(Response::Kept(heads)) = answer { Some(heads) } else { None };
-                self.tell(who, Event::Copied { to: from, sent, heads });
+                let answer = match answer {
+                    Some(Response::Kept(heads)) => CopyAnswer::Kept(heads),
+                    Some(Response::NoRoom) => CopyAnswer::NoRoom,
+                    Some(_) | None => CopyAnswer::Failed,
+                };
+                self.tell(who, Event::Copied { to: from, sent, answer });
             }
             Waiting::Recover { subnet, mut rows } => match answer {
                 Some(Response::Recalled(more, next)) => {

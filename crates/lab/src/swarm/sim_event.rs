@@ -113,6 +113,7 @@ fn event_class(event: &Event) -> u8 {
         | Event::Children { .. }
         | Event::CutTaken { .. }
         | Event::RowsStored { .. }
+        | Event::JournalsResized { .. }
         | Event::ClaimsStored { .. }
         | Event::Copied { .. }
         | Event::Recovered { .. }

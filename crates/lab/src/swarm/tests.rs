@@ -60,6 +60,7 @@ fn settings(depth: u8) -> Settings {
         max_waiting: 1_000_000,
         // So few that every test has URLs waiting far back.
         max_in_memory: 8,
+        max_kept_per_owner: 1 << 30,
         cache_entries: 4_096,
         own_addresses: Vec::new(),
         joins: false,

@@ -293,6 +293,7 @@ fn settings(faults: Faults) -> Settings {
         max_waiting: 1_000_000,
         // So few that there are always URLs waiting on disk.
         max_in_memory: 64,
+        max_kept_per_owner: 1 << 30,
         cache_entries: 4_096,
         own_addresses: Vec::new(),
         joins: false,

@@ -264,6 +264,10 @@ impl World {
             contacts: node.disk.contacts.values().cloned().collect(),
         };
         let mut crawler = Crawler::new(identity, settings, Arc::clone(&hierarchy), now);
+        let sizes = node.disk.sizes();
+        if !sizes.is_empty() {
+            crawler.handle(now, Event::JournalsResized { kept: None, growth: sizes });
+        }
         if !self.editions.is_empty() {
             crawler.handle(now, Event::AtHand(AtHand { uses: edition_of(&hierarchy), given: None, pinned: false }));
         }

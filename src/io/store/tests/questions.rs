@@ -1,7 +1,7 @@
 //! What do the questions answer? Journals, claims, the seen set and the small tables.
 
 use super::*;
-use crate::io::store::StoreError;
+use crate::io::store::{Appended, Growth, StoreError};
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, ClaimReason, SignedClaim},
@@ -24,7 +24,7 @@ async fn a_gap_closes_and_a_row_that_differs_replaces_all_that_a_previous_owner_
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     let key = journal("10.1.0.0/16", "a.example.org", 1);
-    let next = |heads: Vec<(JournalKey, u64)>| heads.into_iter().map(|(_, next)| next).collect::<Vec<_>>();
+    let next = |appended: Appended| appended.heads.into_iter().map(|(_, next)| next).collect::<Vec<_>>();
     assert_eq!(next(store.journal_append(vec![row(&key, 0, "a"), row(&key, 1, "b")]).await.unwrap()), [2]);
     assert_eq!(next(store.journal_append(vec![row(&key, 1, "b"), row(&key, 2, "c")]).await.unwrap()), [3]);
     assert_eq!(next(store.journal_append(vec![row(&key, 5, "f"), row(&key, 4, "e")]).await.unwrap()), [3], "3 is missing");
@@ -48,6 +48,26 @@ async fn a_gap_closes_and_a_row_that_differs_replaces_all_that_a_previous_owner_
 }
 
 #[tokio::test]
+async fn what_the_journals_of_a_subnet_take_is_known_also_after_rows_were_replaced_and_after_opening_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let [key, other] = ["a.example.org", "b.example.org"].map(|host| journal("10.1.0.0/16", host, 1));
+    let grown = |growth: &Growth| growth.get(&key.subnet).copied().unwrap_or(0);
+    let first = grown(&store.journal_append(rows_of(&key, 0, &["0123456789"; 10])).await.unwrap().growth);
+    assert!((100..2_000).contains(&first), "entries and keys of ten rows are {first} bytes");
+    assert_eq!(grown(&store.journal_append(rows_of(&key, 3, &["0123456789"; 7])).await.unwrap().growth), 0, "they are there already");
+    let second = grown(&store.journal_append(rows_of(&other, 0, &["0123456789"; 10])).await.unwrap().growth);
+    assert_eq!(store.journal_sizes().await.unwrap(), Growth::from([(key.subnet, first + second)]));
+    let replaced = grown(&store.journal_append(rows_of(&key, 5, &["9876543210"])).await.unwrap().growth);
+    assert_eq!(replaced, -first * 4 / 10, "five rows went, one came");
+    assert_eq!(grown(&store.journal_drop(other.clone()).await.unwrap()), -second);
+    assert_eq!(grown(&store.journal_drop(other).await.unwrap()), 0, "it was not there any more");
+    store.close().await;
+    let store = open(dir.path());
+    assert_eq!(store.journal_sizes().await.unwrap(), Growth::from([(key.subnet, first + replaced)]));
+}
+
+#[tokio::test]
 async fn journals_are_listed_by_subnet_and_dropped_one_by_one() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
@@ -57,7 +77,7 @@ async fn journals_are_listed_by_subnet_and_dropped_one_by_one() {
     let six = journal("2001:db8::/32", "b.example.org", 1);
     let all = [&wide, &narrow, &again, &six];
     let both: Vec<_> = all.iter().flat_map(|key| rows(key, 0..300)).collect();
-    assert_eq!(store.journal_append(both).await.unwrap(), all.map(|key| (key.clone(), 300)));
+    assert_eq!(store.journal_append(both).await.unwrap().heads, all.map(|key| (key.clone(), 300)));
     assert_eq!(store.journals(None).await.unwrap(), all.map(|key| (key.clone(), 300)));
     assert_eq!(store.journals(Some(subnet("10.0.0.0/16"))).await.unwrap(), [(narrow.clone(), 300), (again.clone(), 300)]);
     store.journal_drop(narrow.clone()).await.unwrap();
@@ -66,7 +86,7 @@ async fn journals_are_listed_by_subnet_and_dropped_one_by_one() {
     assert!(store.journal_read(narrow.clone(), 0, usize::MAX).await.unwrap().is_empty());
     assert_eq!(store.journal_read(again, 0, usize::MAX).await.unwrap().len(), 300);
     // It may begin anew, and does not find rows of its previous life.
-    assert_eq!(store.journal_append(vec![row(&narrow, 1, "b"), row(&narrow, 0, "a")]).await.unwrap(), [(narrow, 2)]);
+    assert_eq!(store.journal_append(vec![row(&narrow, 1, "b"), row(&narrow, 0, "a")]).await.unwrap().heads, [(narrow, 2)]);
 }
 
 #[tokio::test]
@@ -106,7 +126,7 @@ async fn changes_that_come_together_share_a_sync() {
     let keys: Vec<_> = (0..400).map(|n| journal("10.1.0.0/16", &format!("h{}.org", n % 50), n / 50)).collect();
     let appends = keys.iter().map(|key| store.journal_append(rows(key, 0..3)));
     for (key, done) in keys.iter().zip(futures::future::join_all(appends).await) {
-        assert_eq!(done.unwrap(), [(key.clone(), 3)]);
+        assert_eq!(done.unwrap().heads, [(key.clone(), 3)]);
     }
     let (writes, commits) = (store.counters().state_writes.load(Relaxed), store.counters().state_commits.load(Relaxed));
     assert_eq!(writes, 400);
