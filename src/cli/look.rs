@@ -12,7 +12,10 @@ use nearcrawl_model::{
     claim::ClaimReason,
     ownership_history::Holding,
     subnet::Subnet,
-    view::{DelegationView, LeaveView, MemberView, MoveView, Span, StatusView, StoreView, Subject, WhyView, counted},
+    view::{
+        DeclaredLostView, DelegationView, LeaveView, MemberView, MoveView, Span, StatusView, StoreView, Subject, VotersView, WhyView,
+        WorkView, counted,
+    },
 };
 use serde_json::json;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -32,6 +35,22 @@ pub const MEMBERS_EXAMPLES: &str = "Examples:\n  \
 pub const LEAVE_EXAMPLES: &str = "Examples:\n  \
     nearcrawl leave              release all subnets, then end\n  \
     systemctl stop nearcrawl     only stop: back within 45 s, it keeps its subnets";
+
+/// Shown under `declare-lost --help`.
+pub const DECLARE_LOST_EXAMPLES: &str = "Only needed when so many voters are gone for good that the others cannot decide (see `nearcrawl status`): say it at \
+    more than half of the voters that remain. Never declare a member lost that may still run: two could fetch from one server.\n\nExamples:\n  \
+    nearcrawl status                              the list of voters\n  \
+    nearcrawl declare-lost UzbhKMUf 9r3ANabb    these two will not come back";
+
+/// Arguments of `declare-lost`.
+#[derive(Args, Clone, Debug)]
+pub struct DeclareLostArgs {
+    /// Members that will not come back: peer ids, or the last characters of them as `status` shows them
+    #[arg(value_name = "MEMBER", value_parser = peer, required = true)]
+    members: Vec<String>,
+    #[command(flatten)]
+    api: ApiArgs,
+}
 
 /// Shown under `move --help`.
 pub const MOVE_EXAMPLES: &str = "Examples:\n  \
@@ -85,26 +104,23 @@ fn store(view: &StoreView) -> String {
     format!("{} state, {} cache{silent}", bytes(view.state_bytes), bytes(view.cache_bytes))
 }
 
+fn fetched(work: &WorkView) -> String {
+    let (pages, requests) = (counted(work.pages, "page"), counted(work.requests, "request"));
+    format!("{pages} in {requests}, {}, {} failed", bytes(work.bytes), work.failed)
+}
+
 fn status_text(view: &StatusView, style: Style) -> String {
     let work = &view.work;
     let mut lines = vec![
         ("access point", view.access_point.to_string()),
         ("version", format!("{}, up for {}", view.version, Span(view.uptime_ms))),
         ("swarm", swarm(view)),
+        ("voters", voters(&view.voters)),
         (
             "owns",
             format!("{} of {}, {}", view.subnets_owned, counted(view.subnets_claimed, "claimed subnet"), counted(view.servers, "server")),
         ),
-        (
-            "fetched",
-            format!(
-                "{} in {}, {}, {} failed",
-                counted(work.pages, "page"),
-                counted(work.requests, "request"),
-                bytes(work.bytes),
-                work.failed
-            ),
-        ),
+        ("fetched", fetched(work)),
         ("measured", format!("{}, {}", counted(work.probes, "probe"), counted(work.lookups, "DNS look-up"))),
         ("delegated", delegated(&view.delegation)),
         ("waiting", format!("{} here, {} being sent to their owners", counted(view.waiting_urls, "URL"), view.outgoing_urls)),
@@ -274,6 +290,30 @@ pub async fn hand_over(args: &MoveArgs) -> Result<String, CommandError> {
 pub async fn leave(args: &ApiArgs) -> Result<String, CommandError> {
     let view: LeaveView = ApiClient::new(args)?.post("/api/leave", &json!({})).await?;
     if args.json { json(&view) } else { Ok(format!("leaving: {} released, then the daemon ends\n", counted(view.released, "subnet"))) }
+}
+
+/// `declare-lost`: members will not come back.
+pub async fn declare_lost(args: &DeclareLostArgs) -> Result<String, CommandError> {
+    let client = ApiClient::new(&args.api)?;
+    let status: StatusView = client.get("/api/status", &[]).await?;
+    let mut members = Vec::new();
+    for end in &args.members {
+        let fitting: Vec<_> = status.voters.voters.iter().filter(|voter| voter.to_string().ends_with(end.as_str())).collect();
+        members.push(if let [only] = fitting[..] { *only } else { member(&client, end).await? });
+    }
+    let view: DeclaredLostView = client.post("/api/declare-lost", &json!({ "members": members })).await?;
+    if let Some(alive) = view.alive.first() {
+        let what = format!("{} is alive: it was not declared lost", alive.short());
+        return Err(CommandError::new(Exit::Data, what).hint("stop it for good first"));
+    }
+    if args.api.json { json(&view) } else { Ok(format!("{} declared lost\n", counted(view.lost.len(), "member"))) }
+}
+
+fn voters(view: &VotersView) -> String {
+    let names: Vec<_> = view.voters.iter().map(AccessPoint::short).collect();
+    let lease = view.lease_ms.map_or("no lease".to_owned(), |left| format!("lease for {}", Span(left)));
+    let votes = if view.votes { ", this one votes" } else { "" };
+    format!("{} (list {}, {} decide{votes}; {lease}); {}", names.join(" "), view.list, view.quorum, view.bears_text)
 }
 
 /// A peer id or the end of one: `12D3KooW…` in full, `UzbhKMUf` or `…UzbhKMUf`.

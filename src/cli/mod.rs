@@ -103,6 +103,9 @@ pub enum Command {
     /// Leave the swarm for good: release all subnets, then end
     #[command(after_help = look::LEAVE_EXAMPLES)]
     Leave(ApiArgs),
+    /// Say that members will not come back, so that the voters that remain can go on without them
+    #[command(after_help = look::DECLARE_LOST_EXAMPLES)]
+    DeclareLost(look::DeclareLostArgs),
     /// Fetch, build, show and compare hierarchies of subnets
     #[command(subcommand, after_help = hierarchy::EXAMPLES)]
     Hierarchy(hierarchy::HierarchyCommand),
@@ -163,6 +166,7 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
         Command::Members(args) => look::members(&args, style).await,
         Command::Move(args) => look::hand_over(&args).await,
         Command::Leave(args) => look::leave(&args).await,
+        Command::DeclareLost(args) => look::declare_lost(&args).await,
         Command::Hierarchy(command) => {
             let mut out = Vec::new();
             let done = hierarchy::run(command, &mut out).await;

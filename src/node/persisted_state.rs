@@ -4,14 +4,36 @@ use super::{error::NodeError, store_queue::contacts_page};
 use crate::io::{store::Store, swarm::SwarmSecrets};
 use nearcrawl_core::delegation::contacts::PAGES;
 use nearcrawl_model::{access_point::AccessPoint, url::PageUrl};
-use serde::{Serialize, de::DeserializeOwned};
-use std::collections::{BTreeSet, HashSet};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::{
+    collections::{BTreeSet, HashSet},
+    os::unix::fs::MetadataExt,
+    path::Path,
+};
 
 const INCARNATION: &str = "incarnation";
 const SECRETS: &str = "swarm";
 const MEMBERS: &str = "members";
 const ADDRESSES: &str = "addresses";
 const SEEDS: &str = "seeds";
+const PLACE: &str = "place";
+
+/// Where a state directory is: a copy of it is somewhere else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    machine: String,
+    device: u64,
+    inode: u64,
+}
+
+impl Place {
+    /// Where this directory is; none if the machine has no id or the directory cannot be looked at.
+    pub fn of(directory: &Path) -> Option<Place> {
+        let machine = std::fs::read_to_string("/etc/machine-id").ok()?.trim().to_owned();
+        let found = std::fs::metadata(directory).ok()?;
+        Some(Place { machine, device: found.dev(), inode: found.ino() })
+    }
+}
 
 /// The last so many starting points are named again at each start; their owners know them.
 const MAX_SEEDS: usize = 10_000;
@@ -29,14 +51,23 @@ pub struct PersistedState {
     pub addresses: Vec<String>,
     /// Starting points that people named here.
     pub seeds: Vec<PageUrl>,
+    /// Whether the process before surely has ended: it used this directory, whose lock is held, on this machine.
+    pub sole: bool,
+    /// What concerns votes: keys and values.
+    pub voting: Vec<(Vec<u8>, Vec<u8>)>,
     /// The pages of the book of contacts.
     pub contacts: Vec<Vec<u8>>,
 }
 
 /// Reads them, and stores the number of a new start.
-pub async fn recall(store: &Store) -> Result<PersistedState, NodeError> {
+pub async fn recall(store: &Store, place: Option<Place>) -> Result<PersistedState, NodeError> {
     let incarnation = get::<u64>(store, INCARNATION).await?.unwrap_or(0) + 1;
     put(store, INCARNATION, &incarnation).await?;
+    let before: Option<Place> = get(store, PLACE).await?;
+    let sole = incarnation == 1 || (before.is_some() && before == place);
+    if let Some(place) = place {
+        put(store, PLACE, &place).await?;
+    }
     let mut contacts = Vec::new();
     for page in 0..PAGES {
         contacts.extend(store.meta_get(&contacts_page(page)).await?);
@@ -47,6 +78,8 @@ pub async fn recall(store: &Store) -> Result<PersistedState, NodeError> {
         members: get(store, MEMBERS).await?.unwrap_or_default(),
         addresses: get(store, ADDRESSES).await?.unwrap_or_default(),
         seeds: get(store, SEEDS).await?.unwrap_or_default(),
+        sole,
+        voting: store.voting_all().await?,
         contacts,
     })
 }

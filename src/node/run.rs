@@ -11,7 +11,7 @@ use super::{
     keyfile::{self, NodeIdentity},
     metrics::Metrics,
     peer_transfers::PeerQuestion,
-    persisted_state::{self, PersistedState},
+    persisted_state::{self, PersistedState, Place},
     query::{
         Query, QueryHandle, Reply,
         handler::{Action, QueryHandler},
@@ -123,7 +123,7 @@ pub async fn run(config: Config, checks: StartChecks) -> Result<(), NodeError> {
     let snapshots = SnapshotStore::open(&config)?;
     let beginning = snapshots.begin(given, &config)?;
     let hierarchy = Arc::clone(&beginning.hierarchy);
-    let persisted = persisted_state::recall(&store).await?;
+    let persisted = persisted_state::recall(&store, Place::of(&config.state_dir)).await?;
     let secrets = match persisted.secrets {
         None if config.swarm.bootstrap.is_empty() => Some(found_swarm(&store).await?),
         known => known,

@@ -262,6 +262,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
         cache_entries: (config.cache.entries_per_fetch as usize).saturating_mul(crawl.max_parallel as usize).max(1),
         own_addresses: own_addresses(config),
         joins,
+        founds: config.swarm.bootstrap.is_empty(),
         member: true,
         membership: SwimConfig {
             probe_every: millis(timers.ping_interval),
@@ -271,11 +272,10 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
         },
         roster: RosterConfig {
             dead_after: millis(timers.dead_after),
-            pair_dead_after: millis(timers.pair_dead_after),
-            stable_after: millis(timers.stable_after),
-            fence_after: millis(timers.fence_after),
-            probe_every: millis(timers.ping_interval),
-            ..RosterConfig::default()
+            replace_voter_after: millis(timers.replace_voter_after),
+            vote_after: millis(timers.vote_after),
+            without: None,
+            lease: millis(timers.lease),
         },
     }
 }
@@ -298,6 +298,8 @@ pub fn crawler(
         fingerprints: secrets.fingerprint_key,
         claims,
         members: persisted.members.clone(),
+        voting: persisted.voting.clone(),
+        sole: persisted.sole,
         contacts: persisted.contacts.clone(),
     };
     Crawler::new(identity, settings, hierarchy, now)

@@ -52,7 +52,7 @@ pub async fn crawl(mut config: Config, urls: Vec<PageUrl>, mut show: impl FnMut(
     let identity = keyfile::init(&config)?;
     let hierarchy = Arc::new(setup::hierarchy(&config)?);
     let store = setup::store(&config)?;
-    let persisted = persisted_state::recall(&store).await?;
+    let persisted = persisted_state::recall(&store, None).await?;
     let secrets = setup::new_secrets()?;
     let web = setup::web_clients(&config, secrets.fingerprint_key)?;
     let (mut executor, mut inbox) = Executor::new(web, config.delegation.probe, store, None);

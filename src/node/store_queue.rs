@@ -217,6 +217,10 @@ async fn try_to(store: &Store, swarm: Option<&SwarmHandle>, order: StoreCommand)
             store.claims_put(claims).await?;
             write.map(|write| Event::ClaimsStored { write })
         }
+        StoreCommand::StoreVoting { write, records } => {
+            store.voting_put(records.into_iter().map(|record| (record.key, record.value)).collect()).await?;
+            Some(Event::VotingStored { write })
+        }
         StoreCommand::KeepContacts { page, bytes } => {
             store.meta_put(&contacts_page(page), bytes).await?;
             None

@@ -204,7 +204,7 @@ async fn strangers_and_liars_change_nothing_and_send_nobody_anywhere() {
     assert_eq!(liar.ask(daemon, Request::HierarchyManifest([7; 32])).await, Response::HierarchyManifest(None));
     assert_eq!(liar.ask(daemon, Request::HierarchyChunk { manifest: [7; 32], index: u32::MAX }).await, Response::HierarchyChunk(None));
     liar.ask(daemon, Request::Reserve("0.0.0.0/0".parse().unwrap(), ProbeTarget { address: own, ..target.clone() })).await;
-    liar.tell(SwarmCommand::Publish(Gossip::Claims(vec![SignedClaim { bytes: vec![0xff; 80], signature: vec![0; 64] }])));
+    liar.tell(SwarmCommand::Publish(Gossip::Claims(vec![SignedClaim { bytes: vec![0xff; 80], signature: vec![0; 64], votes: None }])));
     liar.tell(SwarmCommand::Publish(Gossip::RollUp(Box::new(boundless(me)))));
     liar.tell(SwarmCommand::Publish(Gossip::RollUp(Box::new(boundless(daemon)))));
 

@@ -11,9 +11,10 @@ use std::{
 const CORE: &str = "crates/core/src";
 
 /// The directories of the machines, and the types that are given to others as a whole.
-const MACHINES: [(&str, &[&str]); 9] = [
+const MACHINES: [(&str, &[&str]); 10] = [
     ("membership", &["Membership", "Shutdown"]),
     ("hierarchy_version", &["HierarchyVersion"]),
+    ("voting", &["Voting"]),
     ("ownership", &["Ownership"]),
     ("delegation", &["Delegation"]),
     ("routing", &["Routing"]),

@@ -256,6 +256,7 @@ async fn if_the_other_one_dies_at_any_step_of_a_hand_over_nothing_recorded_is_lo
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_the_default_timers_nothing_is_lost_either_if_one_stays_away_or_both_die() {
     let mut stage = Stage::set("").await;
+    stage.swarm.vote(3, SOON).await;
     stage.die_at(("given", Whose::Senders), Death::Both, 0).await;
     stage.die_at(("releasing", Whose::Senders), Death::ForLong, 1).await;
     stage.name_the_rest().await;

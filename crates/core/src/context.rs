@@ -113,6 +113,7 @@ impl Context {
                 max_kept_per_owner: 1 << 30,
                 own_addresses: Vec::new(),
                 joins: false,
+                founds: true,
                 member: true,
                 membership: membership::SwimConfig::default(),
                 roster: membership::RosterConfig::default(),

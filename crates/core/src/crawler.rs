@@ -19,6 +19,7 @@ use crate::{
     routing::Routing,
     signal::Signal,
     timers::TIMERS,
+    voting::{Times, Voting},
 };
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
@@ -54,6 +55,7 @@ pub struct Crawler {
     pub(crate) crawl: Crawl,
     pub(crate) replication: Replication,
     pub(crate) migration: Migration,
+    pub(crate) voting: Voting,
     pub(crate) report: Report,
     /// Whether a signal is being carried out.
     settling: bool,
@@ -79,6 +81,7 @@ impl Crawler {
             crawl: Crawl::new(&settings, handoff_scope),
             replication: Replication::default(),
             migration: Migration::default(),
+            voting: Voting::new(Times::of(&settings.roster), now.moment, identity.incarnation, identity.sole, &identity.voting),
             report: Report::new(now.moment),
             settling: false,
             context: Context {
@@ -98,6 +101,7 @@ impl Crawler {
                 settings,
             },
         };
+        crawler.wake_votes();
         crawler.delegation.wake(&crawler.context, &identity.contacts);
         for proof in identity.claims {
             // A store may hold claims that an earlier version accepted and this one refuses.
@@ -151,6 +155,8 @@ impl Crawler {
             Event::RowsStored { write, growth } => self.rows_stored(write, growth),
             Event::JournalsResized { kept, growth } => self.replication.resized(&self.context, &self.ownership, kept, growth),
             Event::ClaimsStored { write } => self.claims_stored(write),
+            Event::VotingStored { write } => self.voting_stored(write),
+            Event::DeclareLost(lost) => self.voting.declare_lost(&mut self.context, lost),
             Event::Copied { to, sent, answer } => self.copied(to, &sent, answer),
             Event::Recovered { subnet, from, journals, bytes } => self.recovered(subnet, from, journals, bytes),
             Event::Loaded { subnet, journals } => self.loaded(subnet, journals),
@@ -206,6 +212,7 @@ impl Crawler {
             crawl: &self.crawl,
             replication: &self.replication,
             migration: &self.migration,
+            voting: &self.voting,
             report: &self.report,
         }
     }
@@ -237,6 +244,11 @@ impl Crawler {
         match signal {
             Signal::HierarchyChanged(hierarchy) => self.change_hierarchy(hierarchy),
             Signal::Claim(claims) => self.ownership.make_claims(&mut self.context, claims),
+            Signal::ClaimsToVote(claims) => self.propose(claims),
+            Signal::ClaimsAccepted(claims) => self.ownership.store_own(&mut self.context, claims),
+            Signal::ClaimsGivenUp(claims) => claims.into_iter().for_each(|(subnet, epoch)| self.ownership.end_claim(subnet, epoch)),
+            Signal::ClaimsToTell(subnets) => self.ownership.tell_again(self.context.me, subnets),
+            Signal::TermBegan => self.ownership.term_began(&mut self.context),
             Signal::ClaimProven(subnet) => self.claim_proven(subnet),
             Signal::ClaimDoubtful(subnet) => self.claim_doubtful(subnet),
             Signal::Awarded(award) => self.ownership.awarded(&mut self.context, &self.membership, &self.shutdown, award),
@@ -245,6 +257,7 @@ impl Crawler {
                 delegation.member_came(context, others, who)
             }
             Signal::MemberConnected(who) => {
+                self.voting.connected(&mut self.context, who);
                 self.ownership.compare_with(&mut self.context, &self.membership, who);
                 self.hierarchy_version.tell_soon(&self.context);
                 self.report.mark_changed();

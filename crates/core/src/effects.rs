@@ -17,7 +17,7 @@ use crate::{
         claims::{Checked, JournalsAt},
         comparison::Heard,
     },
-    pending::MapQuestion,
+    pending::{MapQuestion, Pending},
     replication::{Replication, loading::JournalCopy},
     routing::{
         acknowledgements::Reply,
@@ -25,6 +25,7 @@ use crate::{
         outbox::Item,
     },
     signal::Signal,
+    voting::{self, Voting, machine::Asker},
 };
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
@@ -33,7 +34,7 @@ use nearcrawl_model::{
     fetch::{FetchReport, LocatedHost, ProbeTarget, ResolveError},
     ids::{QuestionId, Ticket, WriteId},
     journal::{JournalEntry, JournalKey},
-    message::{Gossip, HandOff, Response},
+    message::{Gossip, HandOff, Request, Response},
     previous_run::PreviousVersion,
     subnet::Subnet,
     url::{Host, PageUrl},
@@ -67,6 +68,7 @@ impl Crawler {
             fetching: self.crawl.fetches().is_busy() || self.crawl.is_asking(),
             journals: self.replication.is_recording(),
             outgoing: !self.routing.outbox().is_empty(),
+            voter: self.voting.is_needed(self.context.me, &self.membership),
         };
         self.shutdown.tick(&mut self.context, unfinished, &self.ownership, &self.membership);
         self.settle_signals();
@@ -77,11 +79,9 @@ impl Crawler {
 impl Crawler {
     /// A member told every member something.
     pub(crate) fn gossiped(&mut self, gossip: Gossip) {
-        self.membership.heard(self.context.now.moment);
         match gossip {
             Gossip::Claims(proofs) => self.hear_claims(proofs),
             Gossip::RollUp(roll_up) if roll_up.owner != self.context.me => {
-                self.membership.told(roll_up.owner, roll_up.sure_of as usize);
                 self.report.hear(&mut self.context, *roll_up);
             }
             Gossip::RollUp(_) => {}
@@ -139,7 +139,7 @@ impl Crawler {
         let (mut new, mut forged) = (Vec::new(), 0);
         for (claim, proof) in claims {
             match self.ownership.check(&mut self.context, &claim, &proof) {
-                Checked::New if self.hold(claim, proof.clone()) => new.push(proof),
+                Checked::New if self.is_proven(&claim, &proof) && self.hold(claim, proof.clone()) => new.push(proof),
                 Checked::Forged => forged += 1,
                 Checked::New | Checked::Known | Checked::Refused => {}
             }
@@ -223,6 +223,100 @@ impl Crawler {
         self.ownership.dead(self.context.now.moment, gone);
         self.tick_recovery();
         self.tick_take_over();
+    }
+}
+
+/// Voters decide: leases are renewed, claims accepted.
+impl Crawler {
+    /// Voting, with what it reads and where its commands go.
+    fn voting(&mut self) -> (&mut Voting, &mut Context, voting::machine::Others<'_>) {
+        let others = voting::machine::Others { members: &self.membership, register: self.ownership.register() };
+        (&mut self.voting, &mut self.context, others)
+    }
+
+    /// At the start: a swarm begins here unless there is one to join.
+    pub(crate) fn wake_votes(&mut self) {
+        if self.context.settings.founds {
+            self.voting.found(&mut self.context);
+        }
+        self.lease_changed();
+    }
+
+    /// Has the fence know what the voters said.
+    fn lease_changed(&mut self) {
+        let (until, why_not) = self.voting.lease();
+        self.membership.leased(until, why_not);
+        self.settle_signals();
+    }
+
+    pub(crate) fn tick_voting(&mut self) {
+        if self.shutdown.is_leaving() {
+            self.voting.leave();
+        }
+        let (voting, cx, others) = self.voting();
+        voting.tick(cx, others);
+        self.lease_changed();
+        self.ownership.claim_again(&mut self.context, &self.membership);
+        self.settle_signals();
+    }
+
+    /// Claims of ours are voted on.
+    pub(crate) fn propose(&mut self, claims: Vec<SignedClaim>) {
+        let (voting, cx, others) = self.voting();
+        voting.propose(cx, others, claims);
+        voting.settle(cx, others);
+    }
+
+    pub(crate) fn tidy_votes(&mut self) {
+        let (voting, cx, others) = self.voting();
+        voting.tidy(cx, others);
+    }
+
+    /// A member asks for a vote, or for what was voted on.
+    pub(crate) fn asked_to_vote(&mut self, from: AccessPoint, ticket: Ticket, mut request: Request) {
+        if let Request::Propose(proposal) = &mut request {
+            // What the claims follow must be known here.
+            let releases = std::mem::take(&mut proposal.releases);
+            self.hear_claims(releases);
+        }
+        let (voting, cx, others) = self.voting();
+        voting.asked(cx, others, Asker::Member(from, ticket), request);
+        voting.settle(cx, others);
+        self.lease_changed();
+    }
+
+    /// A voter answered, or did not.
+    pub(crate) fn vote_answered(&mut self, from: AccessPoint, pending: Pending, answer: Option<Response>) {
+        let (voting, cx, others) = self.voting();
+        voting.answered(cx, others, from, pending, answer);
+        voting.settle(cx, others);
+        self.lease_changed();
+    }
+
+    /// What concerns votes is durable.
+    pub(crate) fn voting_stored(&mut self, write: WriteId) {
+        let (voting, cx, others) = self.voting();
+        voting.stored(cx, write);
+        voting.settle(cx, others);
+        self.lease_changed();
+    }
+
+    /// Whether voters accepted a claim that came from elsewhere.
+    fn is_proven(&mut self, claim: &Claim, proof: &SignedClaim) -> bool {
+        match self.voting.proves(claim, proof) {
+            Some(true) => true,
+            Some(false) => {
+                self.context.refuse("claims without enough votes");
+                false
+            }
+            None => {
+                let me = self.context.me;
+                if let Some(member) = self.membership.live().into_iter().find(|member| *member != me) {
+                    self.voting.list_missing(&mut self.context, member);
+                }
+                false
+            }
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::{
     hierarchy_version::{editions::Found, machine::AtHand},
     replication::replicas::CopyOrder,
+    voting::records::VotingRecord,
 };
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
@@ -170,6 +171,13 @@ pub enum Event {
         /// The number of their [`StoreCommand::StoreClaims`].
         write: WriteId,
     },
+    /// What concerns votes is durable.
+    VotingStored {
+        /// The number of its [`StoreCommand::StoreVoting`].
+        write: WriteId,
+    },
+    /// An operator says that these members will not come back.
+    DeclareLost(Vec<AccessPoint>),
     /// A copy to a replica went out and was answered, or not.
     Copied {
         /// Which replica.
@@ -325,6 +333,13 @@ pub enum StoreCommand {
         write: Option<WriteId>,
         /// What.
         claims: Vec<SignedClaim>,
+    },
+    /// Store what concerns votes durably, in order; with no records, say when all before is durable.
+    StoreVoting {
+        /// To be named when it is done, with [`Event::VotingStored`].
+        write: WriteId,
+        /// What.
+        records: Vec<VotingRecord>,
     },
     /// Store a page of the book of contacts; it replaces the page before.
     KeepContacts {

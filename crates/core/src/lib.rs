@@ -25,3 +25,4 @@ pub mod routing;
 mod settings;
 pub(crate) mod signal;
 pub mod timers;
+pub mod voting;

@@ -19,6 +19,14 @@ pub(crate) enum Pending {
     HandOff,
     /// Where its ownership map differs from ours, or which claims it has that we lack.
     Compare(MapQuestion),
+    /// Whether a voter renews our lease: the number of the renewal.
+    Renew(u64),
+    /// Whether a voter of this list accepts these claims of ours, made in this term of our lease.
+    Propose { list: u64, term: u64, claims: Vec<(Subnet, u64)> },
+    /// A step of the choice of the next list of voters.
+    Ballot,
+    /// Which lists of voters there are.
+    VoterLists,
 }
 
 /// What a member was asked in a comparison of ownership maps.

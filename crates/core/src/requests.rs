@@ -10,13 +10,13 @@ use crate::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     ids::{QuestionId, Ticket},
-    message::{Request, Response},
+    message::{Award, Request, Response},
+    time::Millis,
 };
 
 impl Crawler {
     /// Takes in a question of a member.
     pub(crate) fn asked(&mut self, from: AccessPoint, ticket: Ticket, request: Request) {
-        self.membership.heard(self.context.now.moment);
         match request {
             Request::Swim(bytes) => {
                 self.membership.receive(&mut self.context, from, &bytes);
@@ -34,21 +34,7 @@ impl Crawler {
             Request::Award { .. } if !self.ownership.is_synced() => {
                 self.answer(ticket, Response::Refused("its ownership map is not whole yet".to_owned()))
             }
-            Request::Award { award, rest } => {
-                let subnet = award.subnet;
-                let may = self.ownership.may_be_awarded(from, &subnet);
-                if may {
-                    if self.ownership.register().claim(&subnet).is_none() {
-                        self.delegation.rest_subnet_as_told(&mut self.context, subnet, rest);
-                    }
-                    self.ownership.awarded(&mut self.context, &self.membership, &self.shutdown, award);
-                }
-                // Whose it is already, the steward has not heard yet.
-                let covering = self.ownership.register().covering(&subnet).map(|claim| claim.subnet).filter(|_| !may);
-                let standing = self.ownership.register().latest(&covering.unwrap_or(subnet)).filter(|held| !held.claim.released);
-                let standing = standing.map(|held| held.proof());
-                self.answer(ticket, Response::FindingOwner(standing));
-            }
+            Request::Award { award, rest } => self.awarded_by(from, ticket, award, rest),
             Request::Offer { subnet, epoch } => self.offered(ticket, Offer { from, subnet, epoch }),
             Request::TakeOver(release) => self.take_over(from, ticket, release),
             Request::HandOff(hand_offs) => self.take_in(ticket, hand_offs),
@@ -64,7 +50,13 @@ impl Crawler {
             Request::HierarchyChunk { manifest, index } => {
                 self.context.commands.push_back(Command::Hierarchy(HierarchyCommand::TellChunk { ticket, manifest, index }))
             }
+            request @ (Request::Renew(_) | Request::Propose(_) | Request::Withdraw(_) | Request::Ballot(_) | Request::VoterLists(_)) => {
+                self.asked_to_vote(from, ticket, request)
+            }
             Request::Farewell(leaving) => {
+                if leaving {
+                    self.voting.member_left(from);
+                }
                 self.membership.farewell(&mut self.context, from, leaving);
                 self.settle_signals();
                 self.answer(ticket, Response::Noted);
@@ -72,11 +64,25 @@ impl Crawler {
         }
     }
 
+    /// A steward, or the owner of what lies around it, awards us a subnet.
+    fn awarded_by(&mut self, from: AccessPoint, ticket: Ticket, award: Award, rest: Millis) {
+        let subnet = award.subnet;
+        let may = self.ownership.may_be_awarded(from, &subnet);
+        if may {
+            if self.ownership.register().claim(&subnet).is_none() {
+                self.delegation.rest_subnet_as_told(&mut self.context, subnet, rest);
+            }
+            self.ownership.awarded(&mut self.context, &self.membership, &self.shutdown, award);
+        }
+        // Whose it is already, the steward has not heard yet.
+        let covering = self.ownership.register().covering(&subnet).map(|claim| claim.subnet).filter(|_| !may);
+        let standing = self.ownership.register().latest(&covering.unwrap_or(subnet)).filter(|held| !held.claim.released);
+        let standing = standing.map(|held| held.proof());
+        self.answer(ticket, Response::FindingOwner(standing));
+    }
+
     /// Takes in an answer to a question of ours.
     pub(crate) fn answered(&mut self, question: QuestionId, from: AccessPoint, answer: Option<Response>) {
-        if answer.is_some() {
-            self.membership.heard(self.context.now.moment);
-        }
         let Some(pending) = self.context.pending.remove(&question) else { return };
         match (pending, answer) {
             (Pending::Locate(host), Some(Response::Located(located))) => self.located(&host, located),
@@ -96,6 +102,9 @@ impl Crawler {
             (Pending::Offer { subnet }, answer) => self.offer_answered(subnet, from, answer),
             (Pending::HandOff, answer) => self.handed_off(question, answer),
             (Pending::Compare(question), answer) => self.compare_answered(question, answer),
+            (pending @ (Pending::Renew(_) | Pending::Propose { .. } | Pending::Ballot | Pending::VoterLists), answer) => {
+                self.vote_answered(from, pending, answer)
+            }
         }
     }
 }

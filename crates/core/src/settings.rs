@@ -45,6 +45,8 @@ pub struct Settings {
     pub own_addresses: Vec<IpAddr>,
     /// Whether there is any member to join: then nothing is fetched before the first comparison of claims.
     pub joins: bool,
+    /// Whether a swarm begins here if this access point knows of no voters: nobody is named to join.
+    pub founds: bool,
     /// Whether a swarm has let us in, or began here. If not, nothing is fetched however long no member answers.
     pub member: bool,
     /// SWIM's times.
@@ -67,6 +69,10 @@ pub struct Identity {
     pub claims: Vec<SignedClaim>,
     /// The settled members at the last stop.
     pub members: BTreeSet<AccessPoint>,
+    /// What concerns votes, as [`StoreCommand::StoreVoting`] had it stored: keys and values.
+    pub voting: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Whether the process before with this key surely has ended: it used the same state directory on the same machine.
+    pub sole: bool,
     /// The pages of the book of contacts, as [`StoreCommand::KeepContacts`] had them stored.
     pub contacts: Vec<Vec<u8>>,
 }

@@ -2,7 +2,14 @@
 
 use crate::routing::{acknowledgements::Acknowledgement, outbox::Item};
 use nearcrawl_hierarchy::Hierarchy;
-use nearcrawl_model::{access_point::AccessPoint, claim::Claim, journal::JournalEntry, message::Award, subnet::Subnet, url::Host};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::{Claim, SignedClaim},
+    journal::JournalEntry,
+    message::Award,
+    subnet::Subnet,
+    url::Host,
+};
 use std::sync::Arc;
 
 /// What one machine wants of another, grouped by who receives it.
@@ -12,6 +19,16 @@ pub(crate) enum Signal {
     HierarchyChanged(Arc<Hierarchy>),
     /// To ownership: sign and store these claims of ours.
     Claim(Vec<Claim>),
+    /// To voting: these claims of ours need votes.
+    ClaimsToVote(Vec<SignedClaim>),
+    /// To ownership: enough voters have accepted these claims of ours.
+    ClaimsAccepted(Vec<SignedClaim>),
+    /// To ownership: these claims of ours, by subnet and epoch, were not accepted and may be made anew.
+    ClaimsGivenUp(Vec<(Subnet, u64)>),
+    /// To ownership: a voter has not heard of our claims to these subnets.
+    ClaimsToTell(Vec<Subnet>),
+    /// To ownership: our lease has run out and a new term of it begins: what we own may be others' by now.
+    TermBegan,
     /// To ownership: our own search for a subnet's owner chose us.
     Awarded(Award),
     /// To crawl: a claim of ours that was watched may be acted on.

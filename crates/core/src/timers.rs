@@ -31,6 +31,7 @@ const MINUTE: u64 = 600;
 pub(crate) const TIMERS: &[Timer] = &[
     timer("crawl", "counts the URLs that wait", SECOND, |c| c.crawl.count_waiting()),
     timer("membership", "pings, suspects and gives up members; looks whether it is alone", 1, Crawler::tick_members),
+    timer("voting", "renews the lease, asks for votes, goes on with ballots", 1, Crawler::tick_voting),
     timer("replication", "asks again for journals of subnets that became ours; begins with what came", 1, Crawler::tick_recovery),
     timer("ownership", "claims what dead or leaving members left, when it is our turn", 1, Crawler::tick_take_over),
     timer("migration", "takes each hand-over a step further, or calls it off; forgets offers that came to nothing", 1, Crawler::tick_moves),
@@ -45,6 +46,7 @@ pub(crate) const TIMERS: &[Timer] = &[
     timer("context", "carries out what the timers before this one signalled", 1, Crawler::settle_signals),
     timer("hierarchy_version", "announces and adopts editions of the hierarchy", SECOND, Crawler::tick_hierarchy),
     timer("crawl", "forgets addresses whose rest is over", MINUTE, |c| c.crawl.tidy(&c.context)),
+    timer("voting", "forgets accepted claims that every member knows", MINUTE, Crawler::tidy_votes),
     timer("delegation", "forgets rests and reservations that are over", MINUTE, |c| c.delegation.tidy(&c.context)),
     timer("delegation", "stores changed pages of the book of contacts", 1, |c| c.delegation.keep_contacts(&mut c.context)),
     timer("shutdown", "looks whether everything is done before it leaves or stops", 1, Crawler::tick_shutdown),

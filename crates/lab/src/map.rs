@@ -23,6 +23,7 @@ use nearcrawl_model::{
     message::{Gossip, Request, Response},
     subnet::Subnet,
     time::{Millis, Moment, Now, WallTime},
+    vote::{Ownership, Votes},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc, time::Instant};
@@ -138,7 +139,10 @@ fn signed(number: u32, epoch: u64) -> SignedClaim {
         released: false,
         answers,
     };
-    SignedClaim::sign(&claim, &key(owner))
+    // The other member founded the swarm, and is its only voter.
+    let vote = Ownership { list: 1, subnet: claim.subnet, epoch, owner: claim.owner, term: 1 }.vote(&key(1 + OTHER as u8));
+    let votes = Some(Box::new(Votes { list: 1, term: 1, voters: vec![vote] }));
+    SignedClaim { votes, ..SignedClaim::sign(&claim, &key(owner)) }
 }
 
 fn settings(joins: bool) -> Settings {
@@ -157,8 +161,10 @@ fn settings(joins: bool) -> Settings {
         max_waiting: 1_000_000,
         max_in_memory: 1_000,
         cache_entries: 1_000,
+        max_kept_per_owner: 4 << 30,
         own_addresses: Vec::new(),
         joins,
+        founds: !joins,
         member: true,
         membership: SwimConfig::default(),
         roster: RosterConfig::default(),
@@ -420,6 +426,8 @@ fn side(who: usize, claims: Vec<SignedClaim>, hierarchy: &Arc<Hierarchy>) -> Sid
         fingerprints: FingerprintKey([5; 16]),
         claims,
         members: (0..OWNERS).map(|owner| access_point(10 + owner)).collect(),
+        voting: Vec::new(),
+        sole: true,
         contacts: Vec::new(),
     };
     let now = Now { moment: Moment(0), wall: WallTime(1_700_000_000_000) };

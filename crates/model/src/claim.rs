@@ -3,6 +3,7 @@
 use super::{
     access_point::{AccessPoint, ShortId},
     subnet::Subnet,
+    vote::Votes,
 };
 use ed25519_dalek::{Signer, SigningKey, Verifier, VerifyingKey};
 use serde::{Deserialize, Serialize};
@@ -83,6 +84,8 @@ pub struct SignedClaim {
     pub bytes: Vec<u8>,
     /// Ed25519 over [`CLAIM_CONTEXT`] and `bytes`, by the claim's owner.
     pub signature: Vec<u8>,
+    /// The votes that accepted the claim, or the claim that is released; none while it is being voted on.
+    pub votes: Option<Box<Votes>>,
 }
 
 /// The domain separator of the signature, so that a signature of a claim is valid for nothing else.
@@ -121,7 +124,7 @@ impl SignedClaim {
     pub fn sign(claim: &Claim, key: &SigningKey) -> SignedClaim {
         let bytes = encode(claim);
         let signature = key.sign(&signed_bytes(&bytes)).to_bytes().to_vec();
-        SignedClaim { bytes, signature }
+        SignedClaim { bytes, signature, votes: None }
     }
 
     /// Decodes the claim and checks that its owner signed it.
@@ -149,8 +152,8 @@ impl SignedClaim {
     }
 
     /// A claim that was read, and its signature, as they came: a claim has one encoding.
-    pub fn of_parts(claim: &Claim, signature: &[u8; SIGNATURE_BYTES]) -> SignedClaim {
-        SignedClaim { bytes: encode(claim), signature: signature.to_vec() }
+    pub fn of_parts(claim: &Claim, signature: &[u8; SIGNATURE_BYTES], votes: Option<Box<Votes>>) -> SignedClaim {
+        SignedClaim { bytes: encode(claim), signature: signature.to_vec(), votes }
     }
 }
 
@@ -179,11 +182,11 @@ mod tests {
         let signed = SignedClaim::sign(&claim(&key, 2), &key);
         let again = |bytes: Vec<u8>| {
             let signature = key.sign(&signed_bytes(&bytes)).to_bytes().to_vec();
-            SignedClaim { bytes, signature }.open()
+            SignedClaim { bytes, signature, votes: None }.open()
         };
         assert_eq!(again(signed.bytes.clone()), Ok(claim(&key, 2)));
         assert_eq!(again([&signed.bytes[..], &[0; 1000]].concat()), Err(ClaimError::Malformed), "something follows");
-        assert_eq!(SignedClaim::of_parts(&claim(&key, 2), signed.signature.as_slice().try_into().unwrap()), signed);
+        assert_eq!(SignedClaim::of_parts(&claim(&key, 2), signed.signature.as_slice().try_into().unwrap(), None), signed);
     }
 
     #[test]

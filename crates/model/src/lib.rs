@@ -28,3 +28,4 @@ pub mod summary;
 pub mod time;
 pub mod url;
 pub mod view;
+pub mod vote;

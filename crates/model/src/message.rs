@@ -15,6 +15,7 @@ use super::{
     summary::{RollUp, SwarmResults},
     time::Millis,
     url::Host,
+    vote::{BallotAnswer, BallotRequest, Renewal, Renewed, SignedList, Voted},
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -24,6 +25,9 @@ pub const MAX_MESSAGE: usize = 1 << 20;
 
 /// The largest gossip message, in bytes.
 pub const MAX_GOSSIP: usize = 256 << 10;
+
+/// Lists of voters in one answer.
+pub const MAX_VOTER_LISTS: usize = 64;
 
 /// A request from one member to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,9 +81,32 @@ pub enum Request {
     /// From an owner whose offer was accepted and whose journals have all arrived: claim the subnet now. The owner's signed release names
     /// the receiver as the first successor.
     TakeOver(SignedClaim),
+    /// From an owner to a voter: renew my lease. Answered with [`Response::Renewed`].
+    Renew(Renewal),
+    /// From an owner to a voter: accept these claims. Answered with [`Response::Voted`].
+    Propose(Proposal),
+    /// From an owner to a voter: these claims, by subnet and epoch, will never be published.
+    Withdraw(Vec<(Subnet, u64)>),
+    /// From a voter: a step of the choice of the next list of voters. Answered with [`Response::Ballot`].
+    Ballot(Box<BallotRequest>),
+    /// Send the lists of voters after this one. Answered with [`Response::VoterLists`].
+    VoterLists(u64),
     /// Send the claims of these parts of the ownership map that the sender has not, at most [`MAX_WANTED`] parts. Answered with
     /// [`Response::Claims`].
     SendClaims(#[serde(deserialize_with = "at_most::<_, _, MAX_WANTED>")] Vec<WantedPart>),
+}
+
+/// An owner asks a voter to accept claims, at most [`crate::vote::MAX_PROPOSED`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proposal {
+    /// The number of the list by which it asks.
+    pub list: u64,
+    /// The term of its lease.
+    pub term: u64,
+    /// The claims, without votes.
+    pub claims: Vec<SignedClaim>,
+    /// Releases that some of them follow: the voter may not have heard of these yet.
+    pub releases: Vec<SignedClaim>,
 }
 
 /// A subnet assigned to the access point that proved to be its nearest.
@@ -143,6 +170,14 @@ pub enum Response {
     HierarchyChunk(Option<Vec<u8>>),
     /// To `Offer`: none if the subnet is accepted, else why not.
     Offered(Option<Unwilling>),
+    /// To `Renew`.
+    Renewed(Renewed),
+    /// To `Propose`.
+    Voted(Voted),
+    /// To `Ballot`.
+    Ballot(Box<BallotAnswer>),
+    /// To `VoterLists`: the next ones in order, at most [`MAX_VOTER_LISTS`].
+    VoterLists(Vec<SignedList>),
     /// To `CompareClaims`: the parts in the order of the request.
     Compared {
         /// Whether the answering member's map was compared as a whole, so that it acts on it.

@@ -279,8 +279,10 @@ mod tests {
             let parts = vec![ComparedPart::Differs(vec![MapDigest::EMPTY; count])];
             postcard::to_stdvec(&Response::Compared { whole: true, parts }).unwrap()
         };
-        let claims =
-            |count| postcard::to_stdvec(&Response::Claims(vec![SignedClaim { bytes: vec![], signature: vec![] }; count], true)).unwrap();
+        let claims = |count| {
+            postcard::to_stdvec(&Response::Claims(vec![SignedClaim { bytes: vec![], signature: vec![], votes: None }; count], true))
+                .unwrap()
+        };
         let read = |bytes: Vec<u8>| postcard::from_bytes::<Response>(&bytes).is_ok();
         assert!(read(differs(PARTS)) && !read(differs(PARTS + 1)));
         assert!(read(claims(MAX_SENT)) && !read(claims(MAX_SENT + 1)));

@@ -31,9 +31,9 @@ A scenario is a TOML file: members, subnets, hosts and minutes of a swarm, and [
 it when; crates/lab/scenarios has some. Its latency is \"spread\", \"equal\", or a file of source,target,ms records or a square matrix in \
 milliseconds, beside the scenario or relative to the working directory. Twenty quiet minutes follow. The exit status is 0 if all promises \
 were kept (nothing fetched by two or twice, no pause broken, nothing lost or wrongly called exact, one owner for each subnet and equal maps \
-and totals at the end), 1 if not, 65 if the file is wrong. Its rule is \"default\" or \"no-replicas\"; no-lease, no-council and no-hello are \
-names of what is to come, and are refused until it is there. Until members vote, declare-lost and the lie double-accept are accepted and \
-change nothing.
+and totals at the end), 1 if not, 65 if the file is wrong. Its rule is \"default\", or leaves something out: \"no-lease\" (an owner that too \
+few voters hear goes on), \"no-council\" (one vote is enough for a claim), \"no-replicas\". \"no-hello\" is refused: nothing hangs on who said \
+hello. The lie double-accept is accepted and changes nothing yet.
 
 Examples:
   nearcrawl lab swarm --members 5 --subnets 20 --minutes 60 --faults kills

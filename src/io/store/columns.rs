@@ -10,6 +10,8 @@ pub(super) const DEFAULT: &str = "default";
 pub(super) enum Column {
     /// Database `state`: subnet → the signed claim last stored for it.
     Claims,
+    /// Database `state`: what concerns votes, with keys and values as the decisions made them.
+    Voting,
     /// Database `state`: journal, sequence number → an entry.
     Rows,
     /// Database `state`: journal → how many rows it has without a gap.
@@ -30,7 +32,7 @@ pub(super) enum Column {
 
 impl Column {
     /// Those of the database that must not be lost.
-    pub(super) const STATE: [Column; 3] = [Column::Claims, Column::Rows, Column::Heads];
+    pub(super) const STATE: [Column; 4] = [Column::Claims, Column::Voting, Column::Rows, Column::Heads];
     /// Those of the database that is made again from the journals.
     pub(super) const CACHE: [Column; 6] =
         [Column::Seen, Column::Recent, Column::Children, Column::Cut, Column::Tables, Column::PreviousRun];
@@ -39,6 +41,7 @@ impl Column {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Column::Claims => "claims",
+            Column::Voting => "voting",
             Column::Rows => "rows",
             Column::Heads => "heads",
             Column::Seen => "seen",

@@ -135,7 +135,7 @@ impl Plan {
                 Column::Seen => self.packed_rows(&mut options),
                 // Fingerprints, which nothing makes shorter.
                 Column::Recent | Column::Children => options.set_compression_type(DBCompressionType::None),
-                Column::Claims | Column::Rows | Column::Heads | Column::Cut | Column::Tables | Column::PreviousRun => {}
+                Column::Claims | Column::Voting | Column::Rows | Column::Heads | Column::Cut | Column::Tables | Column::PreviousRun => {}
             }
             ColumnFamilyDescriptor::new(column.name(), options)
         };

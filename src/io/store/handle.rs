@@ -233,6 +233,16 @@ impl Store {
         self.write(|answer| StateWrite::ClaimsPut { claims, answer }).await
     }
 
+    /// Stores what concerns votes, all or none: keys with their values, or without one to delete the key.
+    pub async fn voting_put(&self, records: Vec<(Vec<u8>, Option<Vec<u8>>)>) -> Result<(), StoreError> {
+        self.write(|answer| StateWrite::VotingPut { records, answer }).await
+    }
+
+    /// Everything that concerns votes, in the order of the keys.
+    pub async fn voting_all(&self) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+        self.read(|answer| StateRead::Voting { answer }).await
+    }
+
     /// All claims, in the order of their subnets.
     pub async fn claims_all(&self) -> Result<Vec<SignedClaim>, StoreError> {
         self.read(|answer| StateRead::Claims { answer }).await

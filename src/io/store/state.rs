@@ -23,6 +23,12 @@ use tokio::sync::{mpsc, oneshot};
 /// Where an answer goes.
 pub(super) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 
+/// A key with its value; none deletes it.
+pub(super) type VotingRecord = (Vec<u8>, Option<Vec<u8>>);
+
+/// Keys with their values.
+pub(super) type StoredVoting = Vec<(Vec<u8>, Vec<u8>)>;
+
 /// Rows, and where to go on.
 pub(super) type Page = (Vec<JournalRow>, Option<(JournalKey, u64)>);
 
@@ -45,6 +51,11 @@ pub(super) enum StateWrite {
         claims: Vec<(Vec<u8>, Vec<u8>)>,
         answer: Answer<()>,
     },
+    /// Keys with their values; without one, the key is deleted.
+    VotingPut {
+        records: Vec<VotingRecord>,
+        answer: Answer<()>,
+    },
     Append {
         rows: Vec<JournalRow>,
         answer: Answer<Appended>,
@@ -58,6 +69,7 @@ pub(super) enum StateWrite {
 pub(super) enum StateRead {
     MetaGet { name: String, answer: Answer<Option<Vec<u8>>> },
     Claims { answer: Answer<Vec<SignedClaim>> },
+    Voting { answer: Answer<StoredVoting> },
     Journal { journal: JournalKey, from: u64, most_bytes: usize, answer: Answer<Vec<JournalRow>> },
     Journals { subnet: Option<Subnet>, answer: Answer<Vec<(JournalKey, u64)>> },
     Sizes { answer: Answer<Growth> },
@@ -151,6 +163,16 @@ impl Group {
                     self.batch.put_cf(Column::Claims.of(db), subnet, claim);
                 }
             }
+            StateWrite::VotingPut { records, answer } => {
+                self.after.push(Box::new(|done| drop(answer.send(done))));
+                let column = Column::Voting.of(database.db()?);
+                for (key, value) in records {
+                    match value {
+                        Some(value) => self.batch.put_cf(column, key, value),
+                        None => self.batch.delete_cf(column, key),
+                    }
+                }
+            }
             StateWrite::Append { rows, answer } => {
                 let appended = database.db().map(|db| self.journals.append(db, &mut self.batch, &rows));
                 let appended = appended.and_then(|appended| appended.map_err(|fault| fault.settle(database)));
@@ -193,6 +215,7 @@ fn answer(database: &mut Database, read: StateRead) {
     match read {
         StateRead::MetaGet { name, answer } => drop(answer.send(look(database, |db| Ok(db.get(&name)?)))),
         StateRead::Claims { answer } => drop(answer.send(look(database, claims))),
+        StateRead::Voting { answer } => drop(answer.send(look(database, voting))),
         StateRead::Journal { journal, from, most_bytes, answer } => {
             drop(answer.send(look(database, |db| journal::read(db, &journal, from, most_bytes))));
         }
@@ -210,8 +233,18 @@ pub(super) fn look<T>(database: &mut Database, read: impl FnOnce(&DB) -> Result<
     found.map_err(|fault| fault.settle(database))
 }
 
+fn voting(db: &DB) -> Result<StoredVoting, ReadFault> {
+    let records = db.iterator_cf(Column::Voting.of(db), IteratorMode::Start);
+    records.map(|item| item.map(|(key, value)| (key.into_vec(), value.into_vec())).map_err(ReadFault::from)).collect()
+}
+
+/// All claims; those that a 0.1 has stored are without votes.
 fn claims(db: &DB) -> Result<Vec<SignedClaim>, ReadFault> {
     db.iterator_cf(Column::Claims.of(db), IteratorMode::Start)
-        .map(|item| postcard::from_bytes(&item?.1).map_err(|_| ReadFault::Nonsense("a stored claim cannot be decoded")))
+        .map(|item| {
+            let bytes = item?.1;
+            let unproven = |_| postcard::from_bytes(&bytes).map(|(bytes, signature)| SignedClaim { bytes, signature, votes: None });
+            postcard::from_bytes(&bytes).or_else(unproven).map_err(|_| ReadFault::Nonsense("a stored claim cannot be decoded"))
+        })
         .collect()
 }

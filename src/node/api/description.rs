@@ -17,6 +17,7 @@ use utoipa::OpenApi;
         routes::servers,
         routes::seeds,
         routes::leave,
+        routes::declare_lost,
         routes::hand_over,
         openapi,
         routes::metrics,

@@ -90,6 +90,7 @@ fn answer(query: Query, age: u64) {
             drop(reply.send(ServersPage { servers: all, next }));
         }
         Query::Move { subnet, to, reply } => drop(reply.send(MoveView { subnet, to, refused_text: None })),
+        Query::DeclareLost { members, reply } => drop(reply.send(DeclaredLostView { lost: members, alive: Vec::new() })),
         Query::Leave(reply) => drop(reply.send(LeaveView { released: 14 })),
     }
 }
@@ -109,6 +110,15 @@ pub fn status(age: u64) -> StatusView {
         state: doing.state(),
         state_text: doing.to_string(),
         members: MemberCounts { alive: 4, silent: 0, dead: 1 },
+        voters: VotersView {
+            list: 3,
+            voters: (0..3).map(access_point).collect(),
+            quorum: 2,
+            votes: true,
+            lease_ms: Some(27_000),
+            term: 1,
+            bears_text: "the swarm goes on while 1 of them fails".into(),
+        },
         subnets_owned: 14,
         subnets_claimed: 55,
         servers: 16,

@@ -139,6 +139,7 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/servers", get(routes::servers))
         .route("/api/seeds", post(routes::seeds))
         .route("/api/leave", post(routes::leave))
+        .route("/api/declare-lost", post(routes::declare_lost))
         .route("/api/move", post(routes::hand_over))
         .route("/openapi.json", get(description::openapi))
         .route("/metrics", get(routes::metrics))

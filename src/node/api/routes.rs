@@ -17,7 +17,10 @@ use nearcrawl_model::{
     subnet::Subnet,
     summary::Dimension,
     url::Host,
-    view::{LeaveView, MemberView, MoveView, OwnershipView, ResultsView, SeedView, ServersPage, StatusView, Subject, WhyView, counted},
+    view::{
+        DeclaredLostView, LeaveView, MemberView, MoveView, OwnershipView, ResultsView, SeedView, ServersPage, StatusView, Subject, WhyView,
+        counted,
+    },
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -195,6 +198,32 @@ pub async fn seeds(State(context): State<Context>, body: Bytes) -> Result<Json<S
         (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn leave(State(context): State<Context>) -> Result<Json<LeaveView>, RequestError> {
     Ok(Json(context.queries.ask(Query::Leave).await?))
+}
+
+/// The body of an operator's word that members will not come back.
+#[derive(Deserialize, ToSchema)]
+pub struct DeclareLostBody {
+    /// Their peer ids.
+    #[schema(value_type = Vec<String>)]
+    members: Vec<AccessPoint>,
+}
+
+/// The most members declared lost at a time.
+const MAX_LOST: usize = 1_000;
+
+/// These members will not come back: voters among them are not counted when the next list of voters is chosen. A member that is alive is
+/// refused. Two could fetch from one server if one of them still ran.
+#[utoipa::path(post, path = "/api/declare-lost", request_body = DeclareLostBody,
+    responses((status = 200, body = DeclaredLostView), (status = 400, body = ErrorView), (status = 415, body = ErrorView),
+        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn declare_lost(State(context): State<Context>, body: Bytes) -> Result<Json<DeclaredLostView>, RequestError> {
+    let hint = r#"send {"members": ["12D3KooW…"]}"#;
+    let DeclareLostBody { members } =
+        serde_json::from_slice(&body).map_err(|why| RequestError::bad_request(format!("the body {}", json::wrong(&why)), hint))?;
+    if members.is_empty() || members.len() > MAX_LOST {
+        return Err(RequestError::bad_request(counted(members.len(), "member"), format!("name 1 to {MAX_LOST} members at a time")));
+    }
+    Ok(Json(context.queries.ask(|reply| Query::DeclareLost { members, reply }).await?))
 }
 
 /// The body of a request to hand a subnet over.

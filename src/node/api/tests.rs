@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 13] = [
+const ROUTES: [(&str, &str); 14] = [
     ("get", "/"),
     ("get", "/api/members"),
     ("get", "/api/ownership"),
@@ -34,6 +34,7 @@ const ROUTES: [(&str, &str); 13] = [
     ("get", "/bot"),
     ("get", "/metrics"),
     ("get", "/openapi.json"),
+    ("post", "/api/declare-lost"),
     ("post", "/api/leave"),
     ("post", "/api/move"),
     ("post", "/api/seeds"),
@@ -188,7 +189,11 @@ async fn other_sites_can_neither_add_seeds_nor_make_it_leave() {
     let node = FakeNode::start("127.0.0.1:0").await;
     let ask = async |path: &str, headers: &[(&str, &str)]| {
         let moving = format!(r#"{{"subnet":"192.0.2.0/24","to":"{}"}}"#, super::fake::access_point(1));
-        let body = if path == "/api/move" { moving } else { r#"{"urls":["http://a.test/"]}"#.to_owned() };
+        let body = match path {
+            "/api/move" => moving,
+            "/api/declare-lost" => format!(r#"{{"members":["{}"]}}"#, super::fake::access_point(1)),
+            _ => r#"{"urls":["http://a.test/"]}"#.to_owned(),
+        };
         let mut request = client().post(node.url(path)).body(body);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -196,7 +201,7 @@ async fn other_sites_can_neither_add_seeds_nor_make_it_leave() {
         request.send().await.unwrap().status()
     };
     let json = ("content-type", "application/json");
-    for path in ["/api/seeds", "/api/leave", "/api/move"] {
+    for path in ["/api/seeds", "/api/leave", "/api/move", "/api/declare-lost"] {
         assert_eq!(ask(path, &[]).await, StatusCode::UNSUPPORTED_MEDIA_TYPE);
         for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonp"] {
             assert_eq!(ask(path, &[("content-type", kind)]).await, StatusCode::UNSUPPORTED_MEDIA_TYPE, "{kind}");

@@ -101,15 +101,15 @@ fn malformed_configurations_are_explained() {
             &["each with a name of its own"],
         ),
         ("[hierarchy]\nsnapshot = \"a\"\ndelegated = [\"b\"]", &["line 3: hierarchy.delegated = [\"b\"]", "keep one of the two"]),
-        ("[timers]\nfence_after = \"44s\"", &["line 2: timers.fence_after = \"44s\"", "may not exceed dead_after (45s)"]),
+        ("[timers]\nlease = \"44s\"", &["line 2: timers.lease = \"44s\"", "may not exceed dead_after (45s)"]),
         (
             "[timers]\ndead_after = \"20s\"",
-            &["line 2: timers.dead_after = \"20s\": fence_after and suspicion_timeout together may not exceed dead_after (20s)"],
+            &["line 2: timers.dead_after = \"20s\": lease and suspicion_timeout together may not exceed dead_after (20s)"],
         ),
         ("[timers]\nping_timeout = \"1s\"", &["timers.ping_timeout = \"1s\": ping_timeout must be shorter than ping_interval (1s)"]),
         (
-            "[timers]\npair_dead_after = \"40s\"",
-            &["line 2: timers.pair_dead_after = \"40s\": pair_dead_after may not be shorter than dead_after (45s)"],
+            "[timers]\nreplace_voter_after = \"40s\"",
+            &["line 2: timers.replace_voter_after = \"40s\": replace_voter_after may not be shorter than dead_after (45s)"],
         ),
         ("[api]\nlisten = \"4880\"", &["api.listen = \"4880\": write an IP address and a port in quotes", "\"\" to switch it off"]),
         ("[log]\nlevel = \"chatty\"", &["log.level = \"chatty\": write off, error, warn, info, debug or trace"]),
@@ -161,7 +161,9 @@ const OTHER_VALUES: &str = r#"
     max_contacts_per_subnet = 14
     requests_per_access = 17
     [timers]
-    pair_dead_after = "11m"
+    replace_voter_after = "11m"
+    lease = "31s"
+    vote_after = "32s"
     ping_interval = "2s"
     ping_timeout = "800ms"
     suspicion_timeout = "6s"
@@ -237,7 +239,9 @@ fn every_renamed_key_is_read_into_what_it_is_called() {
     expected.delegation.max_parallel_rounds = 9;
     expected.delegation.max_contacts_per_subnet = 14;
     expected.delegation.migration.requests_per_access = 17;
-    expected.timers.pair_dead_after = Duration::from_secs(660);
+    expected.timers.replace_voter_after = Duration::from_secs(660);
+    expected.timers.lease = Duration::from_secs(31);
+    expected.timers.vote_after = Duration::from_secs(32);
     expected.timers.ping_interval = Duration::from_secs(2);
     expected.timers.ping_timeout = Duration::from_millis(800);
     expected.timers.suspicion_timeout = Duration::from_secs(6);

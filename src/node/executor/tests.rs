@@ -212,6 +212,8 @@ async fn the_journals_of_some_thousand_subnets_are_loaded_without_a_backlog_at_t
         fingerprints: FingerprintKey([7; 16]),
         claims,
         members: Default::default(),
+        voting: Vec::new(),
+        sole: true,
         contacts: Vec::new(),
     };
     let hierarchy = Arc::new(Builder::new().finish().unwrap());

@@ -64,6 +64,8 @@ mod tests {
             members: BTreeSet::new(),
             addresses: Vec::new(),
             seeds: Vec::new(),
+            sole: true,
+            voting: Vec::new(),
             contacts: Vec::new(),
         };
         let (secrets, settings) = (setup::new_secrets().unwrap(), setup::settings(&Config::default(), false));

@@ -9,7 +9,7 @@ use nearcrawl_model::{
     plan::Pace,
     time::Millis,
     url::PageUrl,
-    view::{LeaveView, MoveView, RefusedSeed, SeedView, Span, StoreView, Subject, WhyView},
+    view::{DeclaredLostView, LeaveView, MoveView, RefusedSeed, SeedView, Span, StoreView, Subject, WhyView},
 };
 use std::{
     collections::VecDeque,
@@ -152,6 +152,11 @@ impl QueryHandler {
                     refused_text: crawler.view().may_move(&subnet, &to).err().map(|why| why.to_string()),
                 }));
                 return Some(Action::Handle(Event::Move { subnet, to }));
+            }
+            Query::DeclareLost { members, reply } => {
+                let (alive, lost): (Vec<_>, Vec<_>) = members.into_iter().partition(|member| crawler.view().is_alive(member));
+                drop(reply.send(DeclaredLostView { lost: lost.clone(), alive }));
+                return Some(Action::Handle(Event::DeclareLost(lost)));
             }
             Query::Leave(reply) => {
                 let _ = reply.send(LeaveView { released: crawler.view().subnets_held() as u64 });

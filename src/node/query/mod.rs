@@ -10,7 +10,10 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     subnet::Subnet,
     url::{Host, PageUrl},
-    view::{LeaveView, MemberView, MoveView, OwnershipView, RefusedSeed, ResultsView, SeedView, ServersPage, StatusView, Subject, WhyView},
+    view::{
+        DeclaredLostView, LeaveView, MemberView, MoveView, OwnershipView, RefusedSeed, ResultsView, SeedView, ServersPage, StatusView,
+        Subject, WhyView,
+    },
 };
 use std::time::Duration;
 use tokio::{
@@ -72,6 +75,13 @@ pub enum Query {
     },
     /// Leave the swarm for good: release all subnets, then end.
     Leave(Reply<LeaveView>),
+    /// Members will not come back: they are not needed for decisions any more.
+    DeclareLost {
+        /// Who.
+        members: Vec<AccessPoint>,
+        /// Where it is sent which of them were refused.
+        reply: Reply<DeclaredLostView>,
+    },
     /// Hand a subnet over to another member.
     Move {
         /// The subnet to be handed over.

@@ -24,7 +24,7 @@ use tokio::{
 pub const RELAY_PORT: u16 = 4818;
 
 /// For a swarm whose members are as far apart as in the world, and share two cores with hundreds of servers.
-pub const FAR_TIMERS: &str = "dead_after = \"15s\"\nfence_after = \"10s\"\nstable_after = \"6s\"\n\
+pub const FAR_TIMERS: &str = "dead_after = \"15s\"\nlease = \"10s\"\nvote_after = \"6s\"\n\
      ping_interval = \"1s\"\nping_timeout = \"800ms\"\nsuspicion_timeout = \"4s\"\n";
 
 /// Chunks on their way in one direction of a connection. More wait in the sockets' buffers.

@@ -105,7 +105,7 @@ pub struct Habits {
     /// `[timers]` without the patience of a swarm of two.
     pub timers: &'static str,
     /// How patient a swarm of two is, in seconds.
-    pub pair_dead_after_s: u32,
+    pub replace_voter_after_s: u32,
     /// How long after its beginning a run is followed by the next one.
     pub revisit: &'static str,
     /// Further lines for the section `[crawl]`.
@@ -123,7 +123,7 @@ impl Default for Habits {
             delay_factor: 10,
             advertised_port: SWARM_PORT,
             timers: QUICK_TIMERS,
-            pair_dead_after_s: 600,
+            replace_voter_after_s: 600,
             revisit: "1h",
             crawl: String::new(),
             // Subnets stay with whom they were given to, unless a test is about that.
@@ -136,7 +136,7 @@ impl Default for Habits {
 pub const DEAD_AFTER: Duration = Duration::from_secs(9);
 
 /// A fifth of the default timers.
-const QUICK_TIMERS: &str = "dead_after = \"9s\"\nfence_after = \"6s\"\nstable_after = \"6s\"\n\
+const QUICK_TIMERS: &str = "dead_after = \"9s\"\nlease = \"6s\"\nvote_after = \"6s\"\n\
      ping_interval = \"400ms\"\nping_timeout = \"300ms\"\nsuspicion_timeout = \"2s\"\n";
 
 impl Habits {
@@ -160,7 +160,7 @@ impl Habits {
             text += &line;
             text.push('\n');
         }
-        text + &format!("\n[timers]\npair_dead_after = \"{}s\"\n{}", self.pair_dead_after_s, self.timers)
+        text + &format!("\n[timers]\nreplace_voter_after = \"{}s\"\n{}", self.replace_voter_after_s, self.timers)
     }
 
     /// The line with the port that members shall dial.
@@ -353,6 +353,21 @@ impl Swarm {
     }
 
     /// Waits until all who run tell the same of every subnet, and each of these subnets has an owner who runs.
+    /// Waits until so many vote: from then on the swarm survives the loss of one.
+    pub async fn vote(&mut self, voters: usize, limit: Duration) {
+        let first = self.running()[0];
+        let listed = async |swarm: &Swarm| {
+            let status: serde_json::Value = serde_json::from_str(&swarm.cli(first, &["status", "--json"]).await).unwrap_or_default();
+            status["voters"]["voters"].as_array().map_or(0, Vec::len)
+        };
+        let begun = Instant::now();
+        while listed(self).await < voters {
+            assert!(begun.elapsed() < limit, "{voters} should vote by now");
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        println!("{:6.1} s: {voters} vote (took {:.1} s)", self.began.elapsed().as_secs_f64(), begun.elapsed().as_secs_f64());
+    }
+
     pub async fn owned_by_the_living(&mut self, subnets: &BTreeSet<Subnet>, limit: Duration) {
         let running = self.running();
         let living: BTreeSet<String> = running.iter().map(|index| self.daemons[*index].access_point.clone()).collect();

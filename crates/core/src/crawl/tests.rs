@@ -77,7 +77,7 @@ impl Played {
         let holds = ownership.merge(claim.clone(), SignedClaim::sign(&claim, &cx.key));
         assert!(holds.is_some(), "no other member claims it");
         Played {
-            members: Membership::new(swim, roster),
+            members: Membership::with_lease(swim, roster),
             ownership,
             delegation: Delegation::default(),
             migration: Migration::default(),

@@ -121,7 +121,7 @@ impl HierarchyVersion {
     /// Once a second while this access point is one of a swarm: uses what most vouch for, fetches what may be better, tells what we vouch for.
     pub(crate) fn tick(&mut self, cx: &mut Context, members: &Membership) {
         // Who has just started does not know yet how many the others are.
-        let early = cx.now.moment.since(cx.started) < cx.settings.roster.stable_after;
+        let early = cx.now.moment.since(cx.started) < cx.settings.roster.vote_after;
         let (now, live, settled) = (cx.now, members.live(), members.settled(cx.now.moment));
         let ours = Arc::clone(&cx.hierarchy);
         let Some(snapshots) = &mut self.snapshots else { return };

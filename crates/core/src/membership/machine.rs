@@ -3,8 +3,9 @@
 use crate::{
     context::Context,
     event::{Command, PeerCommand},
-    membership::{FenceReason, Member, Output, Roster, Standing, Swim, Verdict, rendezvous},
+    membership::{Member, Output, Roster, Standing, Swim, Verdict, rendezvous},
     signal::Signal,
+    voting::lease::NoLease,
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -30,13 +31,21 @@ pub(crate) struct Membership {
     addresses: BTreeMap<AccessPoint, Vec<String>>,
     /// When the living last were others than before; none if they never were.
     changed_at: Option<Moment>,
+    /// Until when the voters renewed our lease, and why there is none afterwards.
+    lease: (Option<Moment>, NoLease),
 }
 
 /// What happens to the members.
 impl Membership {
     /// Begins with this member alone, and with those who were settled at the last stop as missing.
     pub(crate) fn new(swim: Swim, roster: Roster) -> Membership {
-        Membership { swim, roster, addresses: BTreeMap::new(), changed_at: None }
+        Membership { swim, roster, addresses: BTreeMap::new(), changed_at: None, lease: (None, NoLease::NoVoters) }
+    }
+
+    /// The same with a lease that never ends, for tests of other machines.
+    #[cfg(test)]
+    pub(crate) fn with_lease(swim: Swim, roster: Roster) -> Membership {
+        Membership { lease: (Some(Moment(u64::MAX)), NoLease::NoVoters), ..Membership::new(swim, roster) }
     }
 
     /// This access point can be reached at one more address.
@@ -50,7 +59,6 @@ impl Membership {
 
     /// A connection to a member was made, and it said who it is.
     pub(crate) fn connected(&mut self, cx: &mut Context, access_point: AccessPoint, incarnation: u64, addresses: Vec<String>) {
-        self.heard(cx.now.moment);
         self.swim.join(cx.now.moment, Member::new(access_point, incarnation, addresses));
         self.carry_out(cx);
         cx.signal(Signal::MemberConnected(access_point));
@@ -70,14 +78,9 @@ impl Membership {
         self.changed(cx);
     }
 
-    /// A member said something: we are not cut off.
-    pub(crate) fn heard(&mut self, now: Moment) {
-        self.roster.heard(now);
-    }
-
-    /// A member says how many it is sure of.
-    pub(crate) fn told(&mut self, member: AccessPoint, sure_of: usize) {
-        self.roster.told(member, sure_of);
+    /// The voters renewed our lease until then, or did not.
+    pub(crate) fn leased(&mut self, until: Option<Moment>, why_not: NoLease) {
+        self.lease = (until, why_not);
     }
 
     /// Has SWIM probe, and gives up who has been silent for too long.
@@ -162,19 +165,20 @@ impl Membership {
         self.roster.settled(now)
     }
 
-    /// Whether a quorum has answered lately, so that a claim may be made.
+    /// Whether this access point holds a lease, so that a claim may be made.
     pub(crate) fn may_claim(&self, now: Moment) -> bool {
-        self.roster.may_claim(now)
+        self.no_lease(now).is_none()
     }
 
-    /// Why this access point must stop because it may have been cut off, if so.
-    pub(crate) fn fenced(&self, now: Moment) -> Option<FenceReason> {
-        self.roster.fenced(now)
+    /// Whether it has held a lease since its start.
+    pub(crate) fn had_lease(&self) -> bool {
+        self.lease.0.is_some()
     }
 
-    /// How long a claim is watched before it is acted on.
-    pub(crate) fn watch(&self) -> Millis {
-        self.roster.watch()
+    /// Why this access point must not fetch, if it holds no lease: others may be taking over.
+    pub(crate) fn no_lease(&self, now: Moment) -> Option<NoLease> {
+        let (until, why_not) = self.lease;
+        until.is_none_or(|until| now >= until).then_some(why_not)
     }
 
     /// Whether no member has turned up although this access point, a member, has waited for long enough.
@@ -233,8 +237,8 @@ impl Membership {
 pub enum HeldBack {
     /// On the way out.
     Stopping,
-    /// Cut off.
-    Fenced(FenceReason),
+    /// Without a lease.
+    NoLease(NoLease),
     /// The ownership map has not been compared with any member yet.
     NotJoined,
     /// Too many URLs wait for their owners.

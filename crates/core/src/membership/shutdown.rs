@@ -36,6 +36,8 @@ pub(crate) struct Unfinished {
     pub(crate) journals: bool,
     /// URLs whose owners have not taken them in.
     pub(crate) outgoing: bool,
+    /// Whether this access point is on the list of voters, and others remain that may be on it.
+    pub(crate) voter: bool,
 }
 
 impl Shutdown {
@@ -95,7 +97,7 @@ impl Shutdown {
                 cx.signal(Signal::Claim(held));
                 return;
             }
-            if patient && ownership.is_telling() {
+            if patient && (ownership.is_telling() || unfinished.voter) {
                 return;
             }
         }

@@ -222,13 +222,6 @@ impl Swim {
         self.recall(now);
     }
 
-    #[cfg(test)]
-    /// When [`Swim::tick`] is needed next.
-    pub(crate) fn next_deadline(&self) -> Option<Moment> {
-        let timer = self.timers.first_key_value().map(|((moment, _), _)| *moment);
-        timer.into_iter().chain(self.next_recall).min()
-    }
-
     /// This access point can be reached at other addresses from now on.
     pub fn readdress(&mut self, now: Moment, addresses: Vec<String>) {
         let mut member = self.me().clone();

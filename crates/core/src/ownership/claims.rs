@@ -17,7 +17,7 @@ use nearcrawl_model::{
     ids::WriteId,
     message::Award,
     subnet::Subnet,
-    time::Moment,
+    time::{Millis, Moment},
 };
 use std::{
     cmp::Ordering,
@@ -43,6 +43,7 @@ impl Ownership {
             synced,
             dead_since: BTreeMap::new(),
             freed: BTreeMap::new(),
+            doubtful: BTreeMap::new(),
             inheriting: BTreeSet::new(),
         }
     }
@@ -67,13 +68,58 @@ impl Ownership {
 
     /// Signs and stores claims of ours; they hold and are told when they are durable.
     pub(crate) fn make_claims(&mut self, cx: &mut Context, claims: Vec<Claim>) {
-        if claims.is_empty() {
+        let (to_vote, to_store): (Vec<_>, Vec<_>) = claims.into_iter().partition(|claim| !claim.released);
+        if !to_vote.is_empty() {
+            cx.signal(Signal::ClaimsToVote(to_vote.iter().map(|claim| SignedClaim::sign(claim, &cx.key)).collect()));
+        }
+        // A release is proven by the votes for what is released.
+        let votes = |claim: &Claim| self.register.latest(&claim.subnet).and_then(|held| held.votes().cloned().map(Box::new));
+        let sign = |claim: &Claim| SignedClaim { votes: votes(claim), ..SignedClaim::sign(claim, &cx.key) };
+        let proofs: Vec<_> = to_store.iter().map(sign).collect();
+        self.store_own(cx, proofs);
+    }
+
+    /// Claims of ours that enough voters have accepted, or that need no votes, are stored.
+    pub(crate) fn store_own(&mut self, cx: &mut Context, proofs: Vec<SignedClaim>) {
+        if proofs.is_empty() {
             return;
         }
         let write = cx.number();
-        let proofs: Vec<_> = claims.iter().map(|claim| SignedClaim::sign(claim, &cx.key)).collect();
         self.unstored.insert(write, proofs.clone());
         cx.commands.push_back(Command::Store(StoreCommand::StoreClaims { write: Some(write), claims: proofs }));
+    }
+
+    /// Our lease ran out, and a new term begins: what we owned is claimed anew, and not acted on before.
+    pub(crate) fn term_began(&mut self, cx: &mut Context) {
+        for subnet in self.register.held_by(&cx.me) {
+            let epoch = self.register.claim(&subnet).map_or(0, |claim| claim.epoch);
+            self.doubtful.entry(subnet).or_insert(epoch);
+        }
+        self.watched.clear();
+    }
+
+    /// Claims anew what we owned when our lease ran out.
+    pub(crate) fn claim_again(&mut self, cx: &mut Context, members: &Membership) {
+        if self.doubtful.is_empty() || !members.may_claim(cx.now.moment) {
+            return;
+        }
+        let held: Vec<_> = self.doubtful.keys().filter_map(|subnet| self.register.claim(subnet).cloned()).collect();
+        let mut claims = Vec::new();
+        for claim in held.into_iter().filter(|claim| claim.owner == cx.me) {
+            if self.begin_claim(claim.subnet, claim.epoch + 1) {
+                claims.push(Claim { epoch: claim.epoch + 1, reason: ClaimReason::OwnerDead, ..claim });
+            }
+        }
+        self.make_claims(cx, claims);
+    }
+
+    /// Members did not hear of these claims of ours: they are told again.
+    pub(crate) fn tell_again(&mut self, me: AccessPoint, subnets: Vec<Subnet>) {
+        for subnet in subnets {
+            if let Some(held) = self.register.latest(&subnet).filter(|held| held.claim.owner == me) {
+                self.pending_claims.insert(subnet, held.proof());
+            }
+        }
     }
 
     /// Whether a member may award us a subnet: if a larger one is claimed, only its owner.
@@ -93,11 +139,10 @@ impl Ownership {
         }
     }
 
-    /// A new claim of ours is acted on only after a while in which a quorum answered and no member turned out to have claimed the same:
-    /// two stewards may have had different ideas of who is alive, or the network may just have split.
-    fn watch_claim(&mut self, cx: &Context, members: &Membership, subnet: Subnet) {
+    /// A new claim of ours is acted on only after a while in which every member hears of it.
+    fn watch_claim(&mut self, cx: &Context, members: &Membership, subnet: Subnet, lasts: Millis) {
         if !members.standings().is_empty() {
-            self.watched.insert(subnet, Watched { since: cx.now.moment, interrupted: false, told: 1 });
+            self.watched.insert(subnet, Watched { since: cx.now.moment, lasts, interrupted: false, told: 1 });
         }
     }
 
@@ -106,14 +151,13 @@ impl Ownership {
     pub(crate) fn tick_watched(&mut self, cx: &mut Context, members: &Membership) {
         let now = cx.now.moment;
         let whole = members.may_claim(now);
-        let watch = members.watch();
         let mut proven = Vec::new();
         for (subnet, watched) in &mut self.watched {
             if !whole {
-                *watched = Watched { since: now, interrupted: true, told: watched.told };
-            } else if now.since(watched.since) >= watch {
+                *watched = Watched { since: now, interrupted: true, ..*watched };
+            } else if now.since(watched.since) >= watched.lasts {
                 proven.push((*subnet, watched.interrupted));
-            } else if watched.told < TELL_CLAIMS && now.since(watched.since) >= watch / TELL_CLAIMS * watched.told {
+            } else if watched.told < TELL_CLAIMS && now.since(watched.since) >= watched.lasts / TELL_CLAIMS * watched.told {
                 watched.told += 1;
                 self.pending_claims.extend(self.register.latest(subnet).map(|held| (*subnet, held.proof())));
             }
@@ -144,13 +188,25 @@ impl Ownership {
             return None;
         }
         self.freed.remove(&claim.subnet);
+        if let Some(epoch) = self.doubtful.remove(&claim.subnet) {
+            // If it was claimed by others in between, they may have gone on.
+            let alone = claim.epoch == epoch + 1;
+            cx.signal(if alone { Signal::ClaimProven(claim.subnet) } else { Signal::ClaimDoubtful(claim.subnet) });
+            return None;
+        }
         match claim.reason {
             ClaimReason::Moved => {
                 cx.counters.moves_taken += 1;
                 return Some(JournalsAt::Here);
             }
             ClaimReason::OwnerDead | ClaimReason::Released => cx.counters.deputies += u64::from(claim.rtt_us.is_some()),
-            ClaimReason::Awarded => self.watch_claim(cx, members, claim.subnet),
+            ClaimReason::Awarded => {
+                // Who has its addresses probed for another subnet, by another hierarchy, must hear of it first; and the owner of what
+                // lies around it, whom voters do not ask.
+                let around = self.register.covering(&claim.subnet).is_some_and(|around| around.owner != cx.me && !around.released);
+                let lease = cx.settings.roster.lease;
+                self.watch_claim(cx, members, claim.subnet, if around { lease / 3 } else { lease / 15 });
+            }
             ClaimReason::OwnSubnet => {}
         }
         (claim.epoch > 1).then_some(JournalsAt::Replicas)
@@ -169,6 +225,7 @@ impl Ownership {
     /// A subnet is not ours any more.
     pub(crate) fn unwatch(&mut self, subnet: &Subnet) {
         self.watched.remove(subnet);
+        self.doubtful.remove(subnet);
     }
 }
 
@@ -219,7 +276,7 @@ impl Ownership {
 
     /// Whether a claim of ours is still being watched.
     pub(crate) fn is_watched(&self, subnet: &Subnet) -> bool {
-        self.watched.contains_key(subnet)
+        self.watched.contains_key(subnet) || self.doubtful.contains_key(subnet)
     }
 
     /// Owners that are no members, and since when.

@@ -18,15 +18,23 @@ pub(crate) mod take_over;
 mod tests;
 
 use comparison::Comparison;
-use nearcrawl_model::{access_point::AccessPoint, claim::SignedClaim, ids::WriteId, subnet::Subnet, time::Moment};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::SignedClaim,
+    ids::WriteId,
+    subnet::Subnet,
+    time::{Millis, Moment},
+};
 use register::Register;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A new claim that is not acted on yet.
 #[derive(Clone, Copy, Debug)]
 struct Watched {
-    /// Since when a quorum has answered.
+    /// Since when there has been a lease.
     since: Moment,
+    /// For how long it is watched.
+    lasts: Millis,
     /// Whether there was none for a while.
     interrupted: bool,
     /// How often it was told.
@@ -52,6 +60,8 @@ pub(crate) struct Ownership {
     dead_since: BTreeMap<AccessPoint, Moment>,
     /// Subnets that were released, and since when.
     freed: BTreeMap<Subnet, Moment>,
+    /// Subnets that we owned when our lease ran out, and at which epoch: others may own them by now.
+    doubtful: BTreeMap<Subnet, u64>,
     /// Claims to what others left, or awarded, that are being stored, with their epochs.
     inheriting: BTreeSet<(Subnet, u64)>,
 }

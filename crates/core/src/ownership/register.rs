@@ -12,6 +12,7 @@ use nearcrawl_model::{
     claim::{Claim, SIGNATURE_BYTES, SignedClaim},
     ownership_map::{MAX_SENT, MapDigest, MapPart, WantedPart},
     subnet::Subnet,
+    vote::Votes,
 };
 use siphasher::sip::SipHasher13;
 use std::{
@@ -26,8 +27,8 @@ use std::{
 const MIN_V4: u8 = 8;
 const MIN_V6: u8 = 12;
 
-/// Subnets whose claims are kept, released ones included: some 400 bytes each (`nearcrawl lab map`). Of large subnets parts are claimed, and there are sixteen
-/// million of them in IPv4 alone.
+/// Subnets whose claims are kept, released ones included (`nearcrawl lab map` measures what one takes). Of large subnets parts are claimed, and there are
+/// sixteen million of them in IPv4 alone.
 pub(crate) const MAX_CLAIMS: usize = 1_000_000;
 
 /// Whether a subnet is small enough to be any member's.
@@ -41,12 +42,23 @@ pub(crate) struct Held {
     /// What is claimed.
     pub claim: Claim,
     signature: [u8; SIGNATURE_BYTES],
+    votes: Option<Box<Votes>>,
 }
 
 impl Held {
     /// The proof, as it came.
     pub(crate) fn proof(&self) -> SignedClaim {
-        SignedClaim::of_parts(&self.claim, &self.signature)
+        SignedClaim::of_parts(&self.claim, &self.signature, self.votes.clone())
+    }
+
+    /// The votes that accepted it, or what it releases; none if there were none yet.
+    pub(crate) fn votes(&self) -> Option<&Votes> {
+        self.votes.as_deref()
+    }
+
+    /// The term of the owner's lease when it was accepted.
+    pub(crate) fn term(&self) -> u64 {
+        self.votes.as_ref().map_or(0, |votes| votes.term)
     }
 }
 
@@ -105,7 +117,7 @@ impl Register {
             self.by_owner.entry(claim.owner).or_default().insert(claim.subnet);
         }
         self.parts.changed(&claim.subnet);
-        self.claims.insert(claim.subnet, Box::new(Held { claim, signature }));
+        self.claims.insert(claim.subnet, Box::new(Held { claim, signature, votes: proof.votes.clone() }));
         Merged::Holds { before }
     }
 

@@ -10,12 +10,14 @@ use crate::{
     context::Context,
     event::{Command, PeerCommand, StoreCommand},
     membership::{Member, Membership, Roster, Swim},
+    signal::Signal,
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, ClaimReason, SignedClaim},
     ids::WriteId,
     message::Gossip,
+    time::Moment,
 };
 use std::collections::BTreeSet;
 
@@ -28,7 +30,7 @@ fn among(others: &[AccessPoint]) -> (Context, Membership, Ownership) {
     let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
     let roster = Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &remembered);
     let ownership = Ownership::new(cx.now.moment, others.is_empty());
-    (cx, Membership::new(swim, roster), ownership)
+    (cx, Membership::with_lease(swim, roster), ownership)
 }
 
 fn claim(owner: AccessPoint, epoch: u64, reason: ClaimReason, released: bool) -> Claim {
@@ -41,6 +43,9 @@ fn a_claim_of_ours_is_told_when_it_is_stored_and_holds() {
     let (mut cx, members, mut ownership) = among(&[]);
     let ours = claim(cx.me, 1, ClaimReason::Awarded, false);
     ownership.make_claims(&mut cx, vec![ours.clone()]);
+    assert!(cx.take_commands().is_empty(), "it needs votes first");
+    let Some(Signal::ClaimsToVote(proofs)) = cx.signals.pop_front() else { panic!("no votes are wanted") };
+    ownership.store_own(&mut cx, proofs);
     let commands = cx.take_commands();
     let [Command::Store(StoreCommand::StoreClaims { write: Some(write), .. })] = &commands[..] else { panic!("{commands:?}") };
     assert_eq!((ownership.stored(WriteId(write.0 + 1)), ownership.register.claim(&ours.subnet)), (None, None));
@@ -69,17 +74,28 @@ fn what_was_handed_over_is_here_and_what_was_left_is_at_its_replicas() {
 }
 
 #[test]
-fn only_what_was_awarded_in_company_is_watched() {
-    let awarded = |others: &[AccessPoint], reason| {
+fn what_was_awarded_in_company_is_told_before_it_is_acted_on() {
+    let awarded = |others: &[AccessPoint], around: Option<AccessPoint>, reason| {
         let (mut cx, members, mut ownership) = among(others);
+        if let Some(owner) = around {
+            let larger = Claim { subnet: "9.0.0.0/16".parse().unwrap(), ..claim(owner, 1, ClaimReason::Awarded, false) };
+            let proof = SignedClaim::sign(&larger, &cx.key);
+            assert!(ownership.merge(larger, proof).is_some());
+        }
         let ours = claim(cx.me, 1, reason, false);
         let proof = SignedClaim::sign(&ours, &cx.key);
         ownership.own_claim_holds(&mut cx, &members, &ours, proof);
-        ownership.is_watched(&ours.subnet)
+        let watched = |ownership: &mut Ownership, cx: &mut Context, at| {
+            cx.now.moment = Moment(at);
+            ownership.tick_watched(cx, &members);
+            ownership.is_watched(&ours.subnet)
+        };
+        [1_000, 3_000, 11_000].map(|at| watched(&mut ownership, &mut cx, at))
     };
-    assert!(awarded(&[OTHER], ClaimReason::Awarded));
-    assert!(!awarded(&[OTHER], ClaimReason::OwnSubnet), "no other member can be chosen for it");
-    assert!(!awarded(&[], ClaimReason::Awarded), "there is no other member");
+    assert_eq!(awarded(&[OTHER], None, ClaimReason::Awarded), [true, false, false], "others may have had its addresses probed");
+    assert_eq!(awarded(&[OTHER], Some(OTHER), ClaimReason::Awarded), [true, true, false], "the owner around it has to stop");
+    assert_eq!(awarded(&[OTHER], None, ClaimReason::OwnSubnet), [false; 3], "no other member can be chosen for it");
+    assert_eq!(awarded(&[], None, ClaimReason::Awarded), [false; 3], "there is no other member");
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn visited(outgoing: &str) -> JournalEntry {
 
 fn alone(cx: &Context) -> Membership {
     let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
-    Membership::new(swim, Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &BTreeSet::new()))
+    Membership::with_lease(swim, Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &BTreeSet::new()))
 }
 
 /// With so many other members that are alive.

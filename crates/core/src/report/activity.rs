@@ -2,12 +2,12 @@
 
 use super::status::{self, Outside};
 use crate::{crawler::MAX_OUTGOING, membership::machine::HeldBack, report::View};
-use crate::{membership::FenceReason, routing::locator::Lookup};
+use crate::{routing::locator::Lookup, voting::lease::NoLease};
 use nearcrawl_model::{
     claim::ClaimReason,
     time::Millis,
     url::Host,
-    view::{Activity, StatusView, counted},
+    view::{Activity, StatusView, VotersView, counted},
 };
 use std::collections::BTreeSet;
 
@@ -22,8 +22,8 @@ impl View<'_> {
     pub fn held_back(&self) -> Option<HeldBack> {
         if self.shutdown.is_stopping() {
             Some(HeldBack::Stopping)
-        } else if let Some(reason) = self.membership.fenced(self.context.now.moment) {
-            Some(HeldBack::Fenced(reason))
+        } else if let Some(why) = self.membership.no_lease(self.context.now.moment) {
+            Some(HeldBack::NoLease(why))
         } else if !self.ownership.is_synced() {
             Some(HeldBack::NotJoined)
         } else if self.routing.outbox().len() > MAX_OUTGOING {
@@ -40,13 +40,19 @@ impl View<'_> {
         status::status(self, outside)
     }
 
+    /// Who decides which member owns what, as far as is known here.
+    pub fn voters(&self) -> VotersView {
+        status::voters(self)
+    }
+
     /// What it is doing; in words by its `Display`.
     pub(crate) fn activity(&self) -> Activity {
         match self.held_back() {
             Some(HeldBack::Stopping) if self.shutdown.is_leaving() => Activity::Leaving,
             Some(HeldBack::Stopping) => Activity::Stopping,
-            Some(HeldBack::Fenced(FenceReason::NotHeardSinceStart) | HeldBack::NotJoined) => self.joining(),
-            Some(HeldBack::Fenced(reason)) => Activity::Fenced { why: reason.to_string() },
+            Some(HeldBack::NotJoined) => self.joining(),
+            Some(HeldBack::NoLease(why)) if why != NoLease::KeyInUse && !self.membership.had_lease() => self.joining(),
+            Some(HeldBack::NoLease(why)) => Activity::Fenced { why: why.to_string() },
             Some(HeldBack::OutboxFull) => Activity::LimitReached {
                 limit: format!(
                     "more than {MAX_OUTGOING} URLs wait to be sent to their owners; fetching pauses until some are acknowledged"
@@ -63,10 +69,10 @@ impl View<'_> {
     fn joining(&self) -> Activity {
         let young = self.context.now.moment.since(self.context.started) < STARTING;
         let alone = self.membership.standings().values().all(|standing| standing.silent_since.is_some());
-        match self.membership.fenced(self.context.now.moment) {
+        match self.membership.no_lease(self.context.now.moment) {
             _ if young => Activity::Starting,
             _ if alone => Activity::NoPeersReachable,
-            Some(reason) => Activity::Fenced { why: reason.to_string() },
+            Some(why) => Activity::Fenced { why: why.to_string() },
             None => Activity::Starting,
         }
     }

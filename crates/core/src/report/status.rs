@@ -20,13 +20,14 @@ use crate::{
     },
     replication::{MAX_GATHERED, MAX_LOADS},
     report::{View, tally::MAX_ROLL_UPS},
+    voting::{lease::NoLease, lists::MAX_LISTS, proposals::MAX_OPEN, voter::MAX_ROWS},
 };
 use nearcrawl_model::{
     plan::Pace,
     receipt::Declined,
     view::{
         Activity, CacheView, DelegationView, HierarchyView, LimitView, MemberCounts, MigrationView, StatusView, StoreView, TaskView,
-        WorkView,
+        VotersView, WorkView,
     },
 };
 use std::{collections::BTreeMap, fmt::Write};
@@ -87,6 +88,7 @@ pub(super) fn status(view: &View<'_>, outside: Outside) -> StatusView {
         state: activity.state(),
         state_text: activity.to_string(),
         members: member_counts(view),
+        voters: voters(view),
         subnets_owned: view.ownership.register().count(&view.context.me) as u64,
         subnets_claimed: view.ownership.register().owners().map(|owner| view.ownership.register().count(&owner) as u64).sum(),
         servers: view.crawl.sites().len() as u64,
@@ -111,6 +113,30 @@ fn member_counts(view: &View<'_>) -> MemberCounts {
     let standings = view.membership.standings();
     let silent = standings.values().filter(|standing| standing.silent_since.is_some()).count() as u64;
     MemberCounts { alive: 1 + standings.len() as u64 - silent, silent, dead: view.given_up().count() as u64 }
+}
+
+pub(super) fn voters(view: &View<'_>) -> VotersView {
+    let voting = view.voting;
+    let Some(list) = voting.list() else { return VotersView { bears_text: NoLease::NoVoters.to_string(), ..VotersView::default() } };
+    let (until, _) = voting.lease();
+    let left = until.map_or(0, |until| until.since(view.context.now.moment));
+    let bears = list.voters.len() - list.quorum();
+    let bears_text = match (list.voters.len(), bears) {
+        (_, 0) => "if it fails, the swarm stops until it is back".to_owned(),
+        (few, bears) if few < 5 => format!(
+            "the swarm goes on while {bears} of them fails; with fewer than five voters, members that were let in can stop it by voting and leaving"
+        ),
+        (_, bears) => format!("the swarm goes on while up to {bears} of them fail"),
+    };
+    VotersView {
+        list: list.number,
+        voters: list.voters.clone(),
+        quorum: list.quorum() as u64,
+        votes: list.contains(&view.context.me) && voting.votes(),
+        lease_ms: (left > 0).then_some(left),
+        term: voting.term(),
+        bears_text,
+    }
 }
 
 fn work(view: &View<'_>) -> WorkView {
@@ -198,6 +224,9 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
         limit("address reservations", view.delegation.reservations().reserved(), MAX_QUEUED),
         limit("concurrent requests to servers", view.crawl.fetches().scheduler().busy(), politeness.parallel),
         limit("claimed subnets", view.ownership.register().len(), MAX_CLAIMS),
+        limit("claims being voted on", view.voting.open_proposals(), MAX_OPEN),
+        limit("claims accepted as a voter", view.voting.rows(), MAX_ROWS),
+        limit("lists of voters", view.voting.list_count(), MAX_LISTS),
         limit("members", view.membership.tracked(), view.context.settings.membership.max_members),
         limit("members whose addresses are remembered", view.membership.known().count(), MAX_ADDRESSED),
         limit("members whose totals are kept", view.report.roll_ups(), MAX_ROLL_UPS),

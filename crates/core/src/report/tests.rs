@@ -8,6 +8,7 @@ mod robots;
 mod sentences;
 mod views;
 
+use crate::voting::records;
 use crate::{
     crawl::{politeness::Politeness, scope::Scope, site::SiteRules},
     membership::{Member, Output, RosterConfig, Swim, SwimConfig},
@@ -34,6 +35,7 @@ use nearcrawl_model::{
     time::{Millis, Moment, Now, WallTime},
     url::{Host, PageUrl},
     view::{Subject, WhyView},
+    vote,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -58,6 +60,8 @@ struct Played {
     answering: BTreeMap<AccessPoint, Swim>,
     /// Whether look-ups wait.
     slow_dns: bool,
+    /// What is stored that concerns votes.
+    voting: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 fn settings() -> Settings {
@@ -79,6 +83,7 @@ fn settings() -> Settings {
         max_kept_per_owner: 1 << 30,
         own_addresses: Vec::new(),
         joins: false,
+        founds: true,
         member: true,
         membership: SwimConfig::default(),
         roster: RosterConfig::default(),
@@ -107,6 +112,27 @@ fn key(number: u8) -> SigningKey {
     SigningKey::from_bytes(&[number; 32])
 }
 
+/// A claim of another member, accepted by the founder of the swarm: [`Played::alone`] is that one, and its only voter.
+fn voted(claim: &Claim, number: u8) -> SignedClaim {
+    let Claim { subnet, epoch, owner, .. } = *claim;
+    let vote = vote::Ownership { list: 1, subnet, epoch, owner, term: 1 }.vote(&key(1));
+    let votes = Some(Box::new(vote::Votes { list: 1, term: 1, voters: vec![vote] }));
+    SignedClaim { votes, ..SignedClaim::sign(claim, &key(number)) }
+}
+
+/// What is on the disk of a member of a swarm of five voters.
+fn among_five_voters() -> Vec<(Vec<u8>, Vec<u8>)> {
+    let founded = vote::SignedList::founded_by(&key(1));
+    let mut voters: Vec<_> = (1..=5).map(member).collect();
+    voters.sort_unstable();
+    let list = vote::VoterList { number: 2, voters, age: 60 };
+    let ballot = vote::Ballot { round: 1, proposer: member(1) };
+    let installed = (1..=5).map(|number| vote::sign_installed(&list, &key(number))).collect();
+    let second = vote::SignedList { accepted: vec![vote::sign_accepted(&list, ballot, &key(1))], installed, ballot, list };
+    let stored = [records::list(&founded), records::list(&second), records::installed(2)];
+    stored.into_iter().filter_map(|record| Some((record.key, record.value?))).collect()
+}
+
 fn member(number: u8) -> AccessPoint {
     AccessPoint(key(number).verifying_key().to_bytes())
 }
@@ -126,6 +152,8 @@ impl Played {
             fingerprints: FINGERPRINTS,
             claims: Vec::new(),
             members: remembered.iter().map(|number| member(*number)).collect(),
+            voting: if remembered.is_empty() { Vec::new() } else { among_five_voters() },
+            sole: true,
             contacts: Vec::new(),
         };
         let crawler = Crawler::new(identity, settings, hierarchy(), now);
@@ -133,7 +161,8 @@ impl Played {
         let names = names.map(|(name, address)| (host(name), address.parse().unwrap())).into();
         let (fetches, questions, lookups) = (Vec::new(), Vec::new(), Vec::new());
         let (seen, answering) = (BTreeSet::new(), BTreeMap::new());
-        let mut played = Played { crawler, now, names, seen, fetches, questions, lookups, answering, slow_dns: false };
+        let mut played =
+            Played { crawler, now, names, seen, fetches, questions, lookups, answering, slow_dns: false, voting: BTreeMap::new() };
         played.handle(Event::Tick);
         played
     }
@@ -153,6 +182,10 @@ impl Played {
     fn perform(&mut self, command: Command) -> Option<Event> {
         match command {
             Command::Store(StoreCommand::StoreClaims { write, .. }) => write.map(|write| Event::ClaimsStored { write }),
+            Command::Store(StoreCommand::StoreVoting { write, records }) => {
+                self.voting.extend(records.into_iter().filter_map(|record| Some((record.key, record.value?))));
+                Some(Event::VotingStored { write })
+            }
             Command::Store(StoreCommand::Append { write, .. }) => Some(Event::RowsStored { write, growth: BTreeMap::new() }),
             Command::Store(StoreCommand::Load(subnet)) => Some(Event::Loaded { subnet, journals: Vec::new() }),
             Command::Web(WebCommand::Probe { question, .. }) => {
@@ -291,7 +324,7 @@ impl Played {
             released,
             answers: Vec::new(),
         };
-        self.handle(Event::Gossiped(Gossip::Claims(vec![SignedClaim::sign(&claim, &key(number))])));
+        self.handle(Event::Gossiped(Gossip::Claims(vec![voted(&claim, number)])));
     }
 
     /// Answers the questions of this kind that wait.

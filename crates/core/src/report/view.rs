@@ -44,6 +44,7 @@ pub struct View<'a> {
     pub(crate) crawl: &'a Crawl,
     pub(crate) replication: &'a Replication,
     pub(crate) migration: &'a Migration,
+    pub(crate) voting: &'a crate::voting::Voting,
     pub(crate) report: &'a Report,
 }
 
@@ -157,6 +158,11 @@ impl<'a> View<'a> {
     /// The edition of the hierarchy in use, and the one that this access point votes for; none if the process did not say what it has.
     pub fn editions(&self) -> Option<(Edition, Edition)> {
         self.hierarchy_version.editions()
+    }
+
+    /// Whether a member is alive, as far as is known here; this access point is.
+    pub fn is_alive(&self, who: &AccessPoint) -> bool {
+        self.membership.live().contains(who)
     }
 
     /// The members that count, to be remembered for the next start.

@@ -50,7 +50,7 @@ fn alone() -> (Context, Membership, Routing) {
     let cx = Context::of_test(1);
     let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
     let roster = Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &BTreeSet::new());
-    (cx, Membership::new(swim, roster), Routing::default())
+    (cx, Membership::with_lease(swim, roster), Routing::default())
 }
 
 #[test]

@@ -13,7 +13,7 @@ use nearcrawl_core::{
     crawl::{politeness::Politeness, scope::Scope, site::SiteRules},
     crawler::Settings,
     delegation::Policy,
-    membership::{RosterConfig, SwimConfig},
+    membership::{LeftOut, RosterConfig, SwimConfig},
     migration::judge::MigrationSettings,
     routing::locator::MAX_LOOKUPS,
 };
@@ -120,9 +120,18 @@ fn settings(scenario: &Scenario) -> Settings {
         cache_entries: 6_400,
         own_addresses: Vec::new(),
         joins: false,
+        founds: false,
         member: true,
         membership: SwimConfig::default(),
-        roster: RosterConfig::default(),
+        roster: RosterConfig { without: left_out(scenario.rule), ..RosterConfig::default() },
+    }
+}
+
+fn left_out(rule: Rule) -> Option<LeftOut> {
+    match rule {
+        Rule::NoLease => Some(LeftOut::Lease),
+        Rule::NoCouncil => Some(LeftOut::Quorum),
+        Rule::Default | Rule::NoReplicas | Rule::NoHello => None,
     }
 }
 

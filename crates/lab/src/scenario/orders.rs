@@ -17,6 +17,7 @@ use nearcrawl_model::{
     subnet::Subnet,
     time::Millis,
     url::Host,
+    vote::{Ownership, Votes},
 };
 use std::{collections::BTreeSet, net::Ipv4Addr};
 
@@ -42,6 +43,14 @@ pub(super) fn filler(owner: AccessPoint, key: &SigningKey, number: u32) -> Signe
     SignedClaim::sign(&claim, key)
 }
 
+/// The same claim, as if these voters had accepted it by the list with this number.
+pub(super) fn accepted(proof: SignedClaim, list: u64, voters: &[SigningKey]) -> SignedClaim {
+    let Ok(Claim { subnet, epoch, owner, .. }) = proof.read() else { return proof };
+    let what = Ownership { list, subnet, epoch, owner, term: 1 };
+    let voters = voters.iter().map(|key| what.vote(key)).collect();
+    SignedClaim { votes: Some(Box::new(Votes { list, term: 1, voters })), ..proof }
+}
+
 impl Play<'_> {
     /// Names the starting points to a member.
     pub(super) fn seed(&mut self, number: usize) {
@@ -58,8 +67,12 @@ impl Play<'_> {
                 }
             }
             Action::Ghost { count, from } => lies::ghosts(&mut self.world, from as usize, count),
-            // An operator's word changes nothing while nobody votes.
-            Action::DeclareLost(_) => {}
+            Action::DeclareLost(lost) => {
+                let lost: Vec<_> = lost.iter().map(|number| self.world.member(*number as usize)).collect();
+                for (number, _) in self.world.running_processes() {
+                    self.world.order(number, || Event::DeclareLost(lost.clone()));
+                }
+            }
             Action::Cut { pairs, oneway, lasts } => {
                 let both = pairs.iter().flat_map(|(one, other)| [Some((*one, *other)), (!oneway).then_some((*other, *one))]);
                 self.world.cut(id, both.flatten().collect());
@@ -193,14 +206,24 @@ impl Play<'_> {
     }
 
     /// Subnets in which nobody named a server were claimed by those who are there, in turn.
+    /// The number of the list of voters that a running member goes by, and the keys of those of them that run.
+    pub(super) fn voters(&self) -> (u64, Vec<SigningKey>) {
+        let running = self.world.running_processes();
+        let lists = running.iter().filter_map(|(_, process)| Some(self.world.process(process)?.view().voters()));
+        let Some(list) = lists.max_by_key(|voters| voters.list) else { return (0, Vec::new()) };
+        let keys = (0..self.world.numbers()).filter_map(|number| self.world.signer(number));
+        (list.list, keys.filter(|(who, ..)| list.voters.contains(who)).map(|(_, key, _)| key).collect())
+    }
+
     fn fill_map(&mut self, count: u32) {
         let owners: Vec<_> = (0..self.world.numbers()).filter_map(|number| self.world.signer(number)).collect();
         if owners.is_empty() {
             return;
         }
+        let (list, voters) = self.voters();
         let mut proofs = Vec::new();
         for (owner, key, _) in (0..count as usize).map(|place| &owners[place % owners.len()]) {
-            proofs.push(filler(*owner, key, self.fillers));
+            proofs.push(accepted(filler(*owner, key, self.fillers), list, &voters));
             self.fillers += 1;
         }
         let processes: BTreeSet<_> = self.world.running_processes().into_iter().map(|(_, process)| process).collect();

@@ -72,9 +72,8 @@ impl<'a> Play<'a> {
     ///
     /// The scenario asks for what this program's protocol does not have.
     pub(super) fn begin(scenario: &'a Scenario, seed: u64, matrix: Option<Matrix>) -> Result<Play<'a>, ScenarioError> {
-        if !matches!(scenario.rule, Rule::Default | Rule::NoReplicas) {
-            let message =
-                "rule: leases, councils and hellos are not built yet, so they cannot be left out; there are default and no-replicas";
+        if scenario.rule == Rule::NoHello {
+            let message = "rule: nothing hangs on who said hello, so that cannot be left out; there are default, no-lease, no-council and no-replicas";
             return Err(ScenarioError { line: scenario.rule_line, message: message.to_owned() });
         }
         let world = build::world(scenario, seed, matrix);

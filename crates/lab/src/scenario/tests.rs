@@ -158,7 +158,7 @@ fn durations_have_units_the_larger_first() {
 
 #[test]
 fn what_is_not_built_cannot_be_left_out() {
-    let refusal = Scenario::read(&format!("{HEAD}rule = \"no-lease\"\n")).unwrap().play(1, None, &|| ()).unwrap_err();
+    let refusal = Scenario::read(&format!("{HEAD}rule = \"no-hello\"\n")).unwrap().play(1, None, &|| ()).unwrap_err();
     assert!(refusal.to_string().starts_with("line 5: ") && refusal.to_string().contains("there are default"), "{refusal}");
 }
 

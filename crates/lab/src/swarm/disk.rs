@@ -1,6 +1,6 @@
 //! What survives a kill? One access point's store, with the rules of the real one: journals without gaps, claims, the seen set.
 
-use nearcrawl_core::crawl::site::previous_run::PreviousRunReader;
+use nearcrawl_core::{crawl::site::previous_run::PreviousRunReader, voting::records::VotingRecord};
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::SignedClaim,
@@ -33,6 +33,8 @@ pub struct Disk {
     pub claims: BTreeMap<Subnet, SignedClaim>,
     /// The settled members.
     pub members: BTreeSet<AccessPoint>,
+    /// What concerns votes.
+    pub voting: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The pages of the book of contacts.
     pub contacts: BTreeMap<u8, Vec<u8>>,
     seen: BTreeMap<(SiteNumber, Fingerprint), (u8, PageState)>,
@@ -121,6 +123,16 @@ impl Disk {
             }
         }
         (rows, None)
+    }
+
+    /// Stores what concerns votes.
+    pub(super) fn store_voting(&mut self, records: Vec<VotingRecord>) {
+        for VotingRecord { key, value } in records {
+            match value {
+                Some(value) => drop(self.voting.insert(key, value)),
+                None => drop(self.voting.remove(&key)),
+            }
+        }
     }
 
     /// The newest run's journal of each host of a subnet, up to its first gap.

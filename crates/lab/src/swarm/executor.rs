@@ -14,7 +14,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, FetchReport, LocatedHost, PageFacts, ProbeReport, ResolveError},
     fingerprint::FingerprintKey,
-    ids::QuestionId,
+    ids::{QuestionId, Ticket},
     journal::{JournalKey, JournalRow},
     links::Link,
     message::{Request, Response},
@@ -57,7 +57,7 @@ impl Turn {
         match command {
             // The smallest of all.
             StoreCommand::KeepContacts { .. } => Turn::AtOnce,
-            StoreCommand::StoreClaims { .. } => Turn::State(0),
+            StoreCommand::StoreClaims { .. } | StoreCommand::StoreVoting { .. } => Turn::State(0),
             StoreCommand::KeepRows { .. } => Turn::State(1),
             StoreCommand::Append { .. } => Turn::State(2),
             StoreCommand::DropJournal(_) => Turn::State(3),
@@ -174,6 +174,20 @@ impl World {
         self.schedule(who, after, kind);
     }
 
+    /// Rows of another owner are stored, and that is answered.
+    fn keep_rows(&mut self, who: AccessPoint, ticket: Ticket, rows: &[JournalRow]) {
+        let no_copies = self.faults.no_copies;
+        let Some(node) = self.nodes.get_mut(&who) else { return };
+        let (heads, growth) = if no_copies {
+            (heads_of(rows), BTreeMap::new())
+        } else {
+            node.disk.resized(rows.iter().map(|row| &row.key), |disk| disk.append(rows))
+        };
+        self.rows_stored(who, rows);
+        self.answer(who, ticket, Response::Kept(heads));
+        self.tell(who, Event::JournalsResized { kept: Some(ticket), growth });
+    }
+
     /// The store has carried a command out: only now it is true.
     pub(super) fn stored(&mut self, who: AccessPoint, command: StoreCommand) {
         let Some(command) = self.hold_write(who, command) else { return };
@@ -181,6 +195,10 @@ impl World {
         let disk = &mut node.disk;
         match command {
             StoreCommand::KeepContacts { page, bytes } => drop(disk.contacts.insert(page, bytes)),
+            StoreCommand::StoreVoting { write, records } => {
+                disk.store_voting(records);
+                self.tell(who, Event::VotingStored { write });
+            }
             StoreCommand::StoreClaims { write, claims } => {
                 let claims = claims.into_iter().filter_map(|proof| Some((proof.read().ok()?.subnet, proof)));
                 disk.claims.extend(claims);
@@ -193,16 +211,7 @@ impl World {
                 self.rows_stored(who, &rows);
                 self.tell(who, Event::RowsStored { write, growth });
             }
-            StoreCommand::KeepRows { ticket, rows } => {
-                let (heads, growth) = if self.faults.no_copies {
-                    (heads_of(&rows), BTreeMap::new())
-                } else {
-                    disk.resized(rows.iter().map(|row| &row.key), |disk| disk.append(&rows))
-                };
-                self.rows_stored(who, &rows);
-                self.answer(who, ticket, Response::Kept(heads));
-                self.tell(who, Event::JournalsResized { kept: Some(ticket), growth });
-            }
+            StoreCommand::KeepRows { ticket, rows } => self.keep_rows(who, ticket, &rows),
             StoreCommand::RecallRows { ticket, subnet, from } => {
                 let (rows, next) = disk.recall(&subnet, from.as_ref(), PIECE);
                 self.answer(who, ticket, Response::Recalled(rows, next));
@@ -359,7 +368,10 @@ fn heads_of(rows: &[JournalRow]) -> Vec<(JournalKey, u64)> {
 
 /// Whether a command adds to the state, so that it waits while the disk is full.
 fn writes(command: &StoreCommand) -> bool {
-    matches!(command, StoreCommand::StoreClaims { .. } | StoreCommand::Append { .. } | StoreCommand::KeepRows { .. })
+    matches!(
+        command,
+        StoreCommand::StoreVoting { .. } | StoreCommand::StoreClaims { .. } | StoreCommand::Append { .. } | StoreCommand::KeepRows { .. }
+    )
 }
 
 /// What is kept back, and what is written down to be judged.

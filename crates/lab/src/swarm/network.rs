@@ -49,6 +49,7 @@ fn kind(request: &Request) -> &'static str {
         Request::Offer { .. } | Request::TakeOver(_) => "migration",
         Request::Keep(_) | Request::Recall(..) => "keeping",
         Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } => "hierarchy",
+        Request::Renew(_) | Request::Propose(_) | Request::Withdraw(_) | Request::Ballot(_) | Request::VoterLists(_) => "votes",
     }
 }
 
@@ -70,7 +71,12 @@ fn request_class(request: &Request) -> u8 {
         Request::HierarchyChunk { .. } => 12,
         Request::Offer { .. } => 13,
         Request::TakeOver(_) => 14,
-        Request::SendClaims(_) => 15,
+        Request::Renew(_) => 15,
+        Request::Propose(_) => 16,
+        Request::Withdraw(_) => 17,
+        Request::Ballot(_) => 18,
+        Request::VoterLists(_) => 19,
+        Request::SendClaims(_) => 20,
     }
 }
 

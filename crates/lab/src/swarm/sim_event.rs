@@ -115,6 +115,8 @@ fn event_class(event: &Event) -> u8 {
         | Event::RowsStored { .. }
         | Event::JournalsResized { .. }
         | Event::ClaimsStored { .. }
+        | Event::VotingStored { .. }
+        | Event::DeclareLost(_)
         | Event::Copied { .. }
         | Event::Recovered { .. }
         | Event::Loaded { .. }

@@ -64,6 +64,7 @@ fn settings(depth: u8) -> Settings {
         cache_entries: 4_096,
         own_addresses: Vec::new(),
         joins: false,
+        founds: false,
         member: true,
         membership: SwimConfig::default(),
         roster: RosterConfig::default(),

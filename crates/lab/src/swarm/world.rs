@@ -250,6 +250,7 @@ impl World {
         let joins = me != first;
         let mut settings = self.config.settings.clone();
         settings.joins = joins;
+        settings.founds = !joins;
         settings.own_addresses = vec![own_address(number)];
         let Some(node) = self.nodes.get_mut(&me) else { return };
         let hierarchy = node.hierarchy.clone();
@@ -261,6 +262,8 @@ impl World {
             fingerprints: FingerprintKey([7; 16]),
             claims: node.disk.claims.values().cloned().collect(),
             members: node.disk.members.clone(),
+            voting: node.disk.voting.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
+            sole: node.identity == me && node.forgotten == 0,
             contacts: node.disk.contacts.values().cloned().collect(),
         };
         let mut crawler = Crawler::new(identity, settings, Arc::clone(&hierarchy), now);

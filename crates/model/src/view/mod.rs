@@ -60,6 +60,9 @@ pub struct StatusView {
     pub state_text: String,
     /// Members of the swarm, itself included.
     pub members: MemberCounts,
+    /// Who decides which member owns what.
+    #[serde(default)]
+    pub voters: VotersView,
     /// Subnets that it holds.
     pub subnets_owned: u64,
     /// Subnets that have an owner.
@@ -99,6 +102,26 @@ pub struct StatusView {
     /// The kinds of background tasks.
     #[serde(default)]
     pub tasks: Vec<TaskView>,
+}
+
+/// Who decides which member owns what: the list of voters as this access point knows it, and its own lease.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct VotersView {
+    /// The number of the list, from 1; 0 if no member has told it yet.
+    pub list: u64,
+    /// Their peer ids.
+    #[schema(value_type = Vec<String>)]
+    pub voters: Vec<AccessPoint>,
+    /// How many of them decide.
+    pub quorum: u64,
+    /// Whether this access point votes.
+    pub votes: bool,
+    /// How much longer its lease lasts without being renewed, in milliseconds; none if it has none.
+    pub lease_ms: Option<Millis>,
+    /// The term of its lease: one more whenever others may have taken over what it owned.
+    pub term: u64,
+    /// How many voters may fail before the swarm stops, in a sentence.
+    pub bears_text: String,
 }
 
 /// Background tasks of one kind since the process started.
@@ -407,6 +430,17 @@ pub struct ServersPage {
 pub struct LeaveView {
     /// Subnets that it releases.
     pub released: u64,
+}
+
+/// The answer to an operator's word that members will not come back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeclaredLostView {
+    /// Those that were declared lost.
+    #[schema(value_type = Vec<String>)]
+    pub lost: Vec<AccessPoint>,
+    /// Those that were refused, because they are alive.
+    #[schema(value_type = Vec<String>)]
+    pub alive: Vec<AccessPoint>,
 }
 
 /// The answer to a request to hand a subnet over.

@@ -157,7 +157,7 @@ async fn claims_are_kept_one_to_a_subnet() {
     };
     store.claims_put(vec![claim("10.2.0.0/16", 1), claim("10.1.0.0/16", 1)]).await.unwrap();
     store.claims_put(vec![claim("10.2.0.0/16", 2), claim("2001:db8::/32", 1)]).await.unwrap();
-    let malformed = SignedClaim { bytes: vec![1, 2], signature: vec![] };
+    let malformed = SignedClaim { bytes: vec![1, 2], signature: vec![], votes: None };
     assert_eq!(store.claims_put(vec![claim("10.9.0.0/16", 1), malformed]).await, Err(StoreError::MalformedClaim));
     drop(store);
     let all = open(dir.path()).claims_all().await.unwrap();

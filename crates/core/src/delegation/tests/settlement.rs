@@ -40,7 +40,7 @@ impl Played {
         let mut cx = Context::of_test(number);
         cx.settings.policy = Policy::Ipmicra { threshold_us: 1 };
         let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), SwimConfig::default(), u64::from(number));
-        let members = Membership::new(swim, Roster::new(cx.me, RosterConfig::default(), cx.now.moment, &BTreeSet::new()));
+        let members = Membership::with_lease(swim, Roster::new(cx.me, RosterConfig::default(), cx.now.moment, &BTreeSet::new()));
         let ownership = Ownership::new(cx.now.moment, true);
         Played { cx, members, ownership, shutdown: Shutdown::default(), delegation: Delegation::default() }
     }

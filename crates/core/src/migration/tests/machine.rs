@@ -59,7 +59,7 @@ impl Played {
         roster.up(now, other.me);
         let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
         Played {
-            membership: Membership::new(swim, roster),
+            membership: Membership::with_lease(swim, roster),
             ownership: Ownership::new(now, true),
             delegation: Delegation::default(),
             crawl: Crawl::new(&cx.settings, 0),

@@ -309,7 +309,7 @@ fn wrong_answers_end_the_pass_and_are_counted() {
         ("not asked for", Box::new(|proofs| Response::Claims(proofs.into_iter().rev().collect(), false))),
         ("not asked for", Box::new(|proofs| Response::Claims([&proofs[..], &[other(&proofs)]].concat()[1..].to_vec(), false))),
         ("forged", Box::new(|proofs| Response::Claims(proofs.into_iter().map(forged).collect(), true))),
-        ("decoded", Box::new(|_| Response::Claims(vec![SignedClaim { bytes: vec![1; 90], signature: vec![0; 64] }], true))),
+        ("decoded", Box::new(|_| Response::Claims(vec![SignedClaim { bytes: vec![1; 90], signature: vec![0; 64], votes: None }], true))),
         ("another kind", Box::new(|_| Response::Noted)),
         ("another kind", Box::new(|_| Response::Compared { whole: true, parts: Vec::new() })),
     ];

@@ -82,7 +82,8 @@ fn a_hundred_thousand_subnets_of_a_dead_member_are_loaded_in_portions_and_all_of
     (2..=5).for_each(|number| played.meet(number));
     let now = played.now;
     let crawler = &mut played.crawler;
-    crawler.ownership.make_claims(&mut crawler.context, (0..SUBNETS).map(inherited).collect());
+    let accepted = (0..SUBNETS).map(|number| SignedClaim::sign(&inherited(number), &key(1))).collect();
+    crawler.ownership.store_own(&mut crawler.context, accepted);
     let stored = std::iter::from_fn(|| crawler.next_command()).find_map(|command| match command {
         Command::Store(StoreCommand::StoreClaims { write: Some(write), .. }) => Some(write),
         _ => None,

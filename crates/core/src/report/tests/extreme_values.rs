@@ -43,6 +43,8 @@ fn a_claim_with_the_last_epoch_in_the_store_is_left_out() {
         fingerprints: FINGERPRINTS,
         claims: vec![last_epoch(3, false)],
         members: BTreeSet::new(),
+        voting: Vec::new(),
+        sole: true,
         contacts: Vec::new(),
     };
     let mut now = Now { moment: Moment(1_000_000), wall: WallTime(1_700_000_000_000) };

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::crawler::MAX_OUTGOING;
+use nearcrawl_model::ownership_map::ComparedPart;
 use nearcrawl_model::view::{Activity, State};
 
 #[test]
@@ -97,27 +98,30 @@ fn too_few_members_after_a_start_is_a_fence_with_its_reason() {
     let mut played = Played::new(settings(), &[2, 3, 4, 5]);
     played.meet(2);
     played.pass(6_000);
-    assert!(played.sentence().starts_with("fenced: just started: waiting for answers from enough"), "{}", played.sentence());
+    assert!(played.sentence().starts_with("fenced: only 1 of the 3 voters needed renew its lease"), "{}", played.sentence());
     assert_eq!(played.crawler.view().activity().state(), State::Fenced);
 }
 
 #[test]
 fn silence_of_the_others_is_a_fence_with_its_reason() {
-    let mut played = Played::alone();
+    let mut played = Played::new(settings(), &[2, 3, 4, 5]);
     for number in [2, 3, 4] {
         played.meet(number);
     }
-    played.pass(60_000);
+    let renew = |request: &Request| matches!(request, Request::Renew(_)).then(|| Response::Renewed(vote::Renewed::Granted(Vec::new())));
+    let equal = |parts: &Vec<_>| Response::Compared { whole: true, parts: vec![ComparedPart::Equal; parts.len()] };
+    let compare = |request: &Request| if let Request::CompareClaims(parts) = request { Some(equal(parts)) } else { None };
+    for _ in 0..60 {
+        played.answer(|request| renew(request).or_else(|| compare(request)));
+        played.pass(500);
+    }
     assert_eq!(played.crawler.view().activity(), Activity::NothingSeeded);
     played.answering.clear();
-    for _ in 0..600 {
-        played.pass(500);
-        if let Activity::Fenced { why } = played.crawler.view().activity() {
-            assert!(why.starts_with("cut off: "), "{why}");
-            return;
-        }
-    }
-    panic!("never fenced: {}", played.sentence());
+    played.pass(15_000);
+    assert_eq!(played.crawler.view().activity(), Activity::NothingSeeded, "a lease lasts for 30 s");
+    played.pass(16_000);
+    let sentence = played.sentence();
+    assert!(sentence.starts_with("fenced: only 1 of the 3 voters needed renew its lease"), "{sentence}");
 }
 
 #[test]
@@ -151,9 +155,12 @@ fn what_was_owned_before_is_read_back_first() {
         fingerprints: FINGERPRINTS,
         claims: vec![proof],
         members: BTreeSet::new(),
+        voting: claims.voting.into_iter().collect(),
+        sole: true,
         contacts: Vec::new(),
     };
     let mut crawler = Crawler::new(identity, settings(), hierarchy(), claims.now);
+    crawler.handle(claims.now, Event::Tick);
     assert_eq!(crawler.view().activity().to_string(), "reading the journals of 1 subnet");
     crawler.handle(claims.now, Event::Loaded { subnet: "9.0.1.0/24".parse().unwrap(), journals: Vec::new() });
     while crawler.next_command().is_some() {}

@@ -46,7 +46,7 @@ fn members_are_listed_with_what_they_hold_and_how_alive_they_are() {
     assert_eq!(peers[1].addresses, ["/ip4/9.9.9.2/tcp/4817"]);
     assert_eq!(peers.len(), 2, "an owner that was never met is no member");
     played.answering.clear();
-    played.pass(60_000);
+    played.pass(30_000);
     let stands: Vec<_> = played.crawler.view().members().iter().map(|peer| (peer.access_point, peer.liveness)).collect();
     assert!(stands.contains(&(member(2), Liveness::Silent)), "{stands:?}");
     let members = played.crawler.view().status(Outside::default()).members;

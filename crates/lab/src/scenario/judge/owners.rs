@@ -121,7 +121,7 @@ impl Owners {
 pub(super) fn able(world: &Played) -> Vec<AccessPoint> {
     let may_fetch = |process: &AccessPoint| {
         let held_back = world.process(process).and_then(|crawler| crawler.view().held_back());
-        !world.is_frozen(process) && !matches!(held_back, Some(HeldBack::Fenced(_) | HeldBack::NotJoined))
+        !world.is_frozen(process) && !matches!(held_back, Some(HeldBack::NoLease(_) | HeldBack::NotJoined))
     };
     world.running_processes().into_iter().map(|(_, process)| process).filter(may_fetch).collect()
 }

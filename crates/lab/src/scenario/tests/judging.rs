@@ -123,7 +123,8 @@ fn the_end_needs_equal_maps_and_an_owner_for_each_subnet() {
     // One member hears of a claim that the others do not know.
     let (owner, key, _) = play.world.signer(0).unwrap();
     play.world.part(&[vec![0], vec![1], vec![2]]);
-    let claim = crate::scenario::orders::filler(owner, &key, 7);
+    let (list, voters) = play.voters();
+    let claim = crate::scenario::orders::accepted(crate::scenario::orders::filler(owner, &key, 7), list, &voters);
     let process = play.world.member(1);
     play.world.tell_process(process, nearcrawl_core::event::Event::Gossiped(nearcrawl_model::message::Gossip::Claims(vec![claim])));
     play.run(902_000, &|| ());

@@ -172,7 +172,10 @@ fn hosts_move_to_other_subnets() {
 #[test]
 fn the_map_is_filled_and_starting_points_are_named() {
     // Whom the starting points were meant for is gone before it had them.
-    let steps = at("1s", "\"kill\"\nwho = [0]") + &at("40s", "\"claims\"\nwho = 300") + &at("60s", "\"seed\"\nwho = [1]");
+    let steps = at("1s", "\"kill\"\nwho = [0]")
+        + &at("2s", "\"declare-lost\"\nwho = [0]")
+        + &at("40s", "\"claims\"\nwho = 300")
+        + &at("60s", "\"seed\"\nwho = [1]");
     let scenario = small(&steps);
     let mut play = play_until(&scenario, 39);
     let claims = |play: &crate::scenario::play::Play<'_>, number| play.world.crawler(number).unwrap().view().ownership(None, 1_000).len();

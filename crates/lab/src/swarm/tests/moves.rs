@@ -132,7 +132,7 @@ fn a_member_that_is_far_all_at_once_gives_what_it_has_to_the_near_and_the_swarm_
     for rule in [Rule::Nearcrawl, Rule::None] {
         let mut settings = settings(12);
         settings.migration = MigrationSettings { rule, requests_per_access: 6, ..MigrationSettings::default() };
-        let shape = TableShape { hosts: 24, hosts_per_subnet: 2, pages: 160, shared: 0 };
+        let shape = TableShape { hosts: 24, hosts_per_subnet: 2, pages: 400, shared: 0 };
         let (mut world, truth) = swarm(3, &PLACES, &shape, settings);
         world.run(2 * MINUTE);
         world.seed(0, urls(&["http://s0.test/"]));

@@ -257,13 +257,13 @@ fn a_new_edition_that_one_operator_gives_is_used_by_all_while_the_crawl_goes_on_
     let used = |world: &World, number: usize| world.crawler(number).unwrap().view().editions().unwrap().0.hash;
     let all_use = |world: &World| (0..PLACES.len()).all(|number| used(world, number) == new.hash());
     assert!(world.run_until(20_000, all_use), "all change over within 20 s");
+    let kept = recorded(&world, 2);
+    let twice = world.ledger.fetches().into_keys().filter(|url| !kept.contains(url)).collect();
     world.kill(2);
     world.run(2_000);
     world.start(2);
     world.run(1_000);
     assert_eq!(used(&world, 2), new.hash(), "in the next life, too");
-    let kept = recorded(&world, 2);
-    let twice = world.ledger.fetches().into_keys().filter(|url| !kept.contains(url)).collect();
     let results = finish(&mut world, &truth, 20 * MINUTE);
     assert_fetched(&world, &truth, &twice);
     assert_totals(&results, &truth);

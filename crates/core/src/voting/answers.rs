@@ -1,0 +1,189 @@
+//! What members answer to this access point, which lists it adopts, and what it stores.
+
+use super::{
+    ballots::Outcome,
+    lease::Step,
+    machine::{Durable, Others, Voting},
+    records::{self, VotingRecord},
+};
+use crate::{
+    context::Context,
+    event::{Command, StoreCommand},
+    pending::Pending,
+    signal::Signal,
+};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    ids::WriteId,
+    message::{MAX_VOTER_LISTS, Request, Response},
+    subnet::Subnet,
+    time::Millis,
+    vote::{Renewed, SignedList, Voted},
+};
+
+/// When lists are asked for again.
+const ASK_LISTS_AGAIN: Millis = 1_000;
+
+/// What members answer.
+impl Voting {
+    pub(crate) fn answered(&mut self, cx: &mut Context, others: Others<'_>, from: AccessPoint, pending: Pending, answer: Option<Response>) {
+        let now = cx.now.moment;
+        match (pending, answer) {
+            (Pending::Renew(number), Some(Response::Renewed(renewed))) => {
+                let Some(list) = self.lists.current() else { return };
+                let step = self.lease.answered(number, list, from, &renewed);
+                if let Renewed::Granted(unpublished) = renewed {
+                    self.publish_or_withdraw(cx, others, from, unpublished);
+                }
+                match step {
+                    Step::Nothing => {}
+                    Step::OtherList(_) => self.ask_for_lists(cx, from),
+                    Step::NextTerm(term) => self.begin_term(cx, term),
+                }
+            }
+            (Pending::Propose { list, term, claims }, answer) => {
+                self.proposals.answered(from);
+                match answer {
+                    Some(Response::Voted(Voted::Votes(votes))) if list == self.lists.number() && term == self.lease.term() => {
+                        self.proposals.voted(from, &claims, votes, list, term);
+                        if let Some(list) = self.lists.current().cloned() {
+                            self.tick_proposals(cx, others, &list);
+                        }
+                    }
+                    Some(Response::Voted(Voted::OtherList(number))) if number > self.lists.number() => self.ask_for_lists(cx, from),
+                    _ => {}
+                }
+            }
+            (Pending::Ballot, Some(Response::Ballot(answer))) => {
+                match self.ballots.answered(now, &self.lists, &self.standing.lost, from, *answer) {
+                    Outcome::Nothing => {}
+                    Outcome::OtherList(_) => self.ask_for_lists(cx, from),
+                    Outcome::Adopted(signed) => {
+                        self.adopt(cx, &signed, Vec::new());
+                        self.tell_list(cx, others, &signed);
+                    }
+                }
+            }
+            (Pending::VoterLists, Some(Response::VoterLists(lists))) => {
+                let more = lists.len() >= MAX_VOTER_LISTS;
+                let adopted = lists.iter().take(MAX_VOTER_LISTS).filter(|signed| self.adopt(cx, signed, Vec::new())).count();
+                self.lists_asked = None;
+                if more && adopted > 0 {
+                    self.ask_for_lists(cx, from);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Claims of ours that a voter accepted and has not heard of again: told once more if they are published, else withdrawn.
+    fn publish_or_withdraw(&mut self, cx: &mut Context, others: Others<'_>, voter: AccessPoint, claims: Vec<(Subnet, u64)>) {
+        let (mut published, mut withdrawn) = (Vec::new(), Vec::new());
+        for (subnet, epoch) in claims {
+            match others.register.latest(&subnet).map(|held| held.claim.epoch) {
+                Some(known) if known >= epoch => published.push(subnet),
+                _ if self.proposals.is_open(&subnet, epoch) => {}
+                _ => withdrawn.push((subnet, epoch)),
+            }
+        }
+        if !published.is_empty() {
+            cx.signal(Signal::ClaimsToTell(published));
+        }
+        if !withdrawn.is_empty() {
+            self.tell(cx, voter, Request::Withdraw(withdrawn));
+        }
+    }
+
+    fn begin_term(&mut self, cx: &mut Context, term: u64) {
+        if self.next_term.is_none() {
+            self.next_term = Some(term);
+            self.store(cx, vec![records::term(term)], vec![Durable::Term(term)]);
+        }
+    }
+}
+
+/// Lists, and what is stored.
+impl Voting {
+    /// A member was met: it may know lists that are not known here.
+    pub(crate) fn connected(&mut self, cx: &mut Context, who: AccessPoint) {
+        if self.lists.number() == 0 {
+            self.lists_asked = None;
+            self.ask_for_lists(cx, who);
+        }
+    }
+
+    /// A claim was heard whose voters' list is not known here.
+    pub(crate) fn list_missing(&mut self, cx: &mut Context, from: AccessPoint) {
+        self.ask_for_lists(cx, from);
+    }
+
+    /// A member goes by another list; if it is a later one, it is asked for it.
+    pub(super) fn catch_up(&mut self, cx: &mut Context, from: AccessPoint, number: u64) {
+        if number > self.lists.number() && from != cx.me {
+            self.ask_for_lists(cx, from);
+        }
+    }
+
+    pub(super) fn ask_for_lists(&mut self, cx: &mut Context, from: AccessPoint) {
+        let now = cx.now.moment;
+        if from == cx.me || self.lists_asked.is_some_and(|asked| now.since(asked) < ASK_LISTS_AGAIN) {
+            return;
+        }
+        self.lists_asked = Some(now);
+        cx.ask(from, Pending::VoterLists, Request::VoterLists(self.lists.number()));
+    }
+
+    pub(super) fn adopt(&mut self, cx: &mut Context, signed: &SignedList, mut records: Vec<VotingRecord>) -> bool {
+        match self.lists.adopt(signed, &self.standing.lost) {
+            Ok(true) => {}
+            Ok(false) => return false,
+            Err(_) => {
+                cx.refuse("voter lists that are not agreed on");
+                return false;
+            }
+        }
+        let now = cx.now.moment;
+        records.push(records::list(signed));
+        self.standing.adopted_at = now;
+        self.standing.left.retain(|who| signed.list.contains(who));
+        self.voter.list_changed(now);
+        self.lease.list_changed(now);
+        self.ballots.list_changed(signed.list.number);
+        self.proposals.begin_anew();
+        records.push(records::ballot(self.ballots.state()));
+        self.store(cx, records, Vec::new());
+        true
+    }
+
+    pub(super) fn store(&mut self, cx: &mut Context, records: Vec<VotingRecord>, then: Vec<Durable>) {
+        if records.is_empty() && self.unstored.is_empty() {
+            return then.into_iter().for_each(|what| self.durable(cx, what));
+        }
+        if records.is_empty() && then.is_empty() {
+            return;
+        }
+        // What was decided before, and is not stored yet, is stored first: writes are done in order.
+        let write = cx.number();
+        self.unstored.insert(write, then);
+        cx.commands.push_back(Command::Store(StoreCommand::StoreVoting { write, records }));
+    }
+
+    /// Records are durable. Whether these were of this machine.
+    pub(crate) fn stored(&mut self, cx: &mut Context, write: WriteId) -> bool {
+        let Some(done) = self.unstored.remove(&write) else { return false };
+        done.into_iter().for_each(|what| self.durable(cx, what));
+        true
+    }
+
+    fn durable(&mut self, cx: &mut Context, what: Durable) {
+        match what {
+            Durable::Answer(asker, response) => self.answer(cx, asker, response),
+            Durable::Term(term) => {
+                self.next_term = None;
+                self.lease.begin_term(cx.now.moment, term);
+                self.proposals.begin_anew();
+                cx.signal(Signal::TermBegan);
+            }
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! The choice of the next list: numbered ballots among the voters of the present one (single-decree Paxos), then what these had decided is
+//! stored by the next.
+//!
+//! Who accepts a list votes no more by the present one. So a list that was begun must be brought to its end: any voter that accepted it
+//! goes on with it when its proposer does not.
+
+use crate::voting::{lists::Lists, records::BallotState};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    time::{Millis, Moment},
+    vote::{Ballot, BallotAnswer, BallotRequest, Endorsed, HandedOver, SignedList, VoterList, is_accepted, is_installed, quorum_of},
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// For how long a proposer goes on with a ballot.
+const PATIENCE: Millis = 10_000;
+
+/// For how long another list must be better before it is proposed.
+const SETTLED: Millis = 2_000;
+
+/// When those who have not answered are asked again.
+const ASK_AGAIN: Millis = 2_000;
+
+/// How far ahead of the last one a ballot may be.
+const MOST_SKIPPED: u64 = 1_000_000;
+
+/// For how long the voters that were not needed are still sent what the voters before had decided.
+const LAGGARDS: Millis = 60_000;
+
+/// How far a ballot of ours is.
+#[derive(Debug)]
+enum Phase {
+    Preparing { promised: BTreeMap<AccessPoint, Option<(Ballot, VoterList)>>, wanted: VoterList },
+    Accepting { list: VoterList, accepted: BTreeMap<AccessPoint, Endorsed>, before: HandedOver },
+    Installing { signed: SignedList, before: HandedOver, installed: BTreeMap<AccessPoint, Endorsed>, adopted: bool },
+}
+
+/// A ballot of ours.
+#[derive(Debug)]
+struct Mine {
+    ballot: Ballot,
+    number: u64,
+    since: Moment,
+    asked: Option<Moment>,
+    phase: Phase,
+}
+
+/// How a ballot of ours goes on. `enough` is whether these voters of the present list decide.
+impl Mine {
+    fn promised(
+        &mut self,
+        from: AccessPoint,
+        before: Option<(Ballot, VoterList)>,
+        enough: impl Fn(&mut dyn Iterator<Item = &AccessPoint>) -> bool,
+    ) {
+        let Phase::Preparing { promised, wanted } = &mut self.phase else { return };
+        promised.insert(from, before);
+        if enough(&mut promised.keys()) {
+            let last = promised.values().flatten().max_by_key(|(ballot, _)| *ballot).map(|(_, list)| list.clone());
+            let list = last.unwrap_or_else(|| wanted.clone());
+            self.phase = Phase::Accepting { list, accepted: BTreeMap::new(), before: HandedOver::default() };
+            self.asked = None;
+        }
+    }
+
+    fn accepted(
+        &mut self,
+        now: Moment,
+        from: AccessPoint,
+        by: Endorsed,
+        told: HandedOver,
+        enough: impl Fn(&mut dyn Iterator<Item = &AccessPoint>) -> bool,
+    ) {
+        let Phase::Accepting { list, accepted, before } = &mut self.phase else { return };
+        if by.voter != from || !is_accepted(&by, list, self.ballot) {
+            return;
+        }
+        accepted.insert(from, by);
+        before.rows.extend(told.rows);
+        before.ended.extend(told.ended);
+        if enough(&mut accepted.keys()) {
+            before.rows.sort_by_key(|row| (row.subnet, row.epoch, row.owner));
+            before.rows.dedup();
+            let accepted = std::mem::take(accepted).into_values().collect();
+            let signed = SignedList { list: list.clone(), ballot: self.ballot, accepted, installed: Vec::new() };
+            self.phase = Phase::Installing { signed, before: std::mem::take(before), installed: BTreeMap::new(), adopted: false };
+            (self.asked, self.since) = (None, now);
+        }
+    }
+
+    fn installed(&mut self, now: Moment, from: AccessPoint, by: Endorsed) -> Outcome {
+        let Phase::Installing { signed, installed, adopted, .. } = &mut self.phase else { return Outcome::Nothing };
+        if by.voter != from || !signed.list.contains(&from) || !is_installed(&by, &signed.list) {
+            return Outcome::Nothing;
+        }
+        installed.insert(from, by);
+        if *adopted || installed.len() < signed.list.quorum() {
+            return Outcome::Nothing;
+        }
+        *adopted = true;
+        self.since = now;
+        Outcome::Adopted(SignedList { installed: installed.values().cloned().collect(), ..signed.clone() })
+    }
+}
+
+/// Ballots, as an acceptor and as a proposer.
+#[derive(Debug, Default)]
+pub(crate) struct Ballots {
+    state: BallotState,
+    mine: Option<Mine>,
+    /// The latest ballot that was heard of.
+    latest: u64,
+    /// Since when something should be proposed and is not.
+    wanted_since: Option<Moment>,
+    /// Since when a list has been accepted and is not in force.
+    accepted_since: Option<Moment>,
+}
+
+/// What an answer leads to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Nothing,
+    /// The list is chosen and installed: it is in force.
+    Adopted(SignedList),
+    /// Somebody goes by this list.
+    OtherList(u64),
+}
+
+impl Ballots {
+    pub(crate) fn restored(now: Moment, state: BallotState) -> Ballots {
+        let accepted_since = state.accepted.as_ref().map(|_| now);
+        Ballots { state, mine: None, latest: 0, wanted_since: None, accepted_since }
+    }
+
+    /// Whether nothing is decided by the present list any more.
+    pub(crate) fn is_sealed(&self, number: u64) -> bool {
+        self.state.number == number && self.state.accepted.is_some()
+    }
+
+    /// Whether this ballot's round is not so far ahead that no later one could be found.
+    pub(crate) fn is_near(&self, ballot: &Ballot) -> bool {
+        let promised = self.state.promised.map_or(0, |promised| promised.round);
+        ballot.round <= self.latest.max(promised).saturating_add(MOST_SKIPPED)
+    }
+
+    pub(crate) fn state(&self) -> &BallotState {
+        &self.state
+    }
+
+    /// Another list is in force. A ballot of ours goes on only to bring it to its other voters.
+    pub(crate) fn list_changed(&mut self, number: u64) {
+        if self.state.number != number {
+            self.state = BallotState { number, ..BallotState::default() };
+        }
+        let brings = |mine: &Mine| matches!(&mine.phase, Phase::Installing { signed, .. } if signed.list.number == number);
+        self.mine = self.mine.take().filter(brings);
+        (self.latest, self.wanted_since, self.accepted_since) = (0, None, None);
+    }
+
+    fn of(&mut self, number: u64) -> &mut BallotState {
+        if self.state.number != number {
+            self.state = BallotState { number, ..BallotState::default() };
+        }
+        &mut self.state
+    }
+
+    /// As an acceptor: promises, if no later ballot was promised. What is answered holds once the state is stored.
+    pub(crate) fn prepare(&mut self, number: u64, ballot: Ballot) -> BallotAnswer {
+        self.latest = self.latest.max(ballot.round);
+        let state = self.of(number);
+        if let Some(promised) = state.promised.filter(|promised| *promised > ballot) {
+            return BallotAnswer::Outvoted(promised);
+        }
+        state.promised = Some(ballot);
+        BallotAnswer::Promised(state.accepted.clone())
+    }
+
+    /// As an acceptor: accepts, if no later ballot was promised; none if one was, which is returned.
+    pub(crate) fn accept(&mut self, now: Moment, ballot: Ballot, list: &VoterList) -> Option<Ballot> {
+        self.latest = self.latest.max(ballot.round);
+        let state = self.of(list.number - 1);
+        if let Some(promised) = state.promised.filter(|promised| *promised > ballot) {
+            return Some(promised);
+        }
+        state.promised = Some(ballot);
+        state.accepted = Some((ballot, list.clone()));
+        self.accepted_since.get_or_insert(now);
+        None
+    }
+
+    /// Begins a ballot if one is due: for a better list, or for one that was accepted and is not in force. `rank` is our place among the
+    /// living voters: each waits for those before it.
+    pub(crate) fn tick(&mut self, now: Moment, list: &VoterList, me: AccessPoint, rank: u64, better: impl FnOnce() -> Option<VoterList>) {
+        if let Some(mine) = &self.mine {
+            let limit = if matches!(mine.phase, Phase::Installing { adopted: true, .. }) { LAGGARDS } else { PATIENCE };
+            if now.since(mine.since) < limit {
+                return;
+            }
+            self.mine = None;
+        }
+        let turn = (rank + 1) * PATIENCE;
+        let stuck = self.accepted_since.is_some_and(|since| now.since(since) >= turn);
+        let accepted = self.state.accepted.as_ref().filter(|_| self.state.number == list.number).map(|(_, list)| list.clone());
+        let wanted = if let Some(accepted) = accepted { stuck.then_some(accepted) } else { better() };
+        let Some(wanted) = wanted else {
+            self.wanted_since = None;
+            return;
+        };
+        if !stuck && now.since(*self.wanted_since.get_or_insert(now)) < turn - PATIENCE + SETTLED {
+            return;
+        }
+        self.wanted_since = None;
+        let promised = self.state.promised.filter(|_| self.state.number == list.number).map_or(0, |promised| promised.round);
+        let ballot = Ballot { round: self.latest.max(promised).saturating_add(1), proposer: me };
+        let phase = Phase::Preparing { promised: BTreeMap::new(), wanted };
+        self.mine = Some(Mine { ballot, number: list.number, since: now, asked: None, phase });
+    }
+
+    /// Whom to ask what now, for a ballot of ours.
+    pub(crate) fn due(&mut self, now: Moment, list: &VoterList) -> Vec<(AccessPoint, BallotRequest)> {
+        let Some(mine) = &mut self.mine else { return Vec::new() };
+        if mine.asked.is_some_and(|asked| now.since(asked) < ASK_AGAIN) {
+            return Vec::new();
+        }
+        mine.asked = Some(now);
+        let ballot = mine.ballot;
+        match &mine.phase {
+            Phase::Preparing { promised, .. } => {
+                let open = list.voters.iter().filter(|voter| !promised.contains_key(voter));
+                open.map(|voter| (*voter, BallotRequest::Prepare { number: mine.number, ballot })).collect()
+            }
+            Phase::Accepting { list: next, accepted, .. } => {
+                let open = list.voters.iter().filter(|voter| !accepted.contains_key(voter));
+                open.map(|voter| (*voter, BallotRequest::Accept { ballot, list: next.clone() })).collect()
+            }
+            Phase::Installing { signed, before, installed, .. } => {
+                let open = signed.list.voters.iter().filter(|voter| !installed.contains_key(voter));
+                open.map(|voter| (*voter, BallotRequest::Install { list: signed.clone(), before: before.clone() })).collect()
+            }
+        }
+    }
+
+    /// A voter answered. Voters in `lost` do not count.
+    pub(crate) fn answered(
+        &mut self,
+        now: Moment,
+        lists: &Lists,
+        lost: &BTreeSet<AccessPoint>,
+        from: AccessPoint,
+        answer: BallotAnswer,
+    ) -> Outcome {
+        let Some(list) = lists.current() else { return Outcome::Nothing };
+        if let BallotAnswer::OtherList(number) = answer {
+            return if number > list.number { Outcome::OtherList(number) } else { Outcome::Nothing };
+        }
+        if let BallotAnswer::Outvoted(later) = answer {
+            self.latest = self.latest.max(later.round);
+            if self.mine.as_ref().is_some_and(|mine| mine.ballot < later && !matches!(mine.phase, Phase::Installing { .. })) {
+                self.mine = None;
+            }
+            return Outcome::Nothing;
+        }
+        let Some(mine) = &mut self.mine else { return Outcome::Nothing };
+        let counted = |voters: &mut dyn Iterator<Item = &AccessPoint>| voters.filter(|voter| !lost.contains(voter)).count();
+        let quorum = quorum_of(list.voters.iter().filter(|voter| !lost.contains(voter)).count().max(1));
+        match answer {
+            BallotAnswer::Promised(accepted) if list.contains(&from) => mine.promised(from, accepted, |voters| counted(voters) >= quorum),
+            BallotAnswer::Accepted(by, told) if list.contains(&from) => {
+                mine.accepted(now, from, by, told, |voters| counted(voters) >= quorum);
+            }
+            BallotAnswer::Installed(by) => return mine.installed(now, from, by),
+            _ => {}
+        }
+        Outcome::Nothing
+    }
+}

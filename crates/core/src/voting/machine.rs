@@ -1,0 +1,377 @@
+//! The votes of this access point, and the votes that it needs.
+
+use crate::{
+    context::Context,
+    event::{Command, PeerCommand},
+    membership::{LeftOut, Membership},
+    ownership::register::Register,
+    pending::Pending,
+    signal::Signal,
+    voting::{
+        Times,
+        ballots::Ballots,
+        lease::{Lease, NoLease},
+        lists::Lists,
+        plan,
+        proposals::Proposals,
+        records::{self, Restored},
+        voter::Voter,
+    },
+};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::{Claim, SignedClaim},
+    ids::{QuestionId, Ticket, WriteId},
+    message::{Proposal, Request, Response},
+    subnet::Subnet,
+    time::Moment,
+    vote::{Ballot, BallotRequest, Renewal, SignedList, VoterList, sign_installed},
+};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Who asked: a member, or this access point itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asker {
+    Member(AccessPoint, Ticket),
+    Own(QuestionId),
+}
+
+/// What is done once records are durable.
+#[derive(Debug)]
+pub(super) enum Durable {
+    Answer(Asker, Response),
+    Term(u64),
+}
+
+/// What this machine reads of others.
+#[derive(Clone, Copy)]
+pub(crate) struct Others<'a> {
+    pub(crate) members: &'a Membership,
+    pub(crate) register: &'a Register,
+}
+
+/// What is known of voters beyond their lists.
+pub(super) struct Standing {
+    /// The number of the last list for which it is stored here what the voters before had decided.
+    pub(super) installed: u64,
+    /// Members that an operator declared lost.
+    pub(super) lost: BTreeSet<AccessPoint>,
+    /// Voters that left for good.
+    pub(super) left: BTreeSet<AccessPoint>,
+    /// Whether this access point leaves for good.
+    pub(super) leaving: bool,
+    /// Since when the present list has been known in this life.
+    pub(super) adopted_at: Moment,
+}
+
+/// What this access point asks itself as a voter, and answers.
+#[derive(Default)]
+pub(super) struct Own {
+    pub(super) questions: VecDeque<(QuestionId, Request)>,
+    pub(super) answers: VecDeque<(QuestionId, Response)>,
+}
+
+/// How this process stands to others with the same key.
+#[derive(Clone, Copy)]
+pub(super) struct Process {
+    pub(super) incarnation: u64,
+    pub(super) sole: bool,
+}
+
+/// The votes.
+pub(crate) struct Voting {
+    pub(super) times: Times,
+    pub(super) process: Process,
+    pub(super) lists: Lists,
+    pub(super) voter: Voter,
+    pub(super) lease: Lease,
+    pub(super) proposals: Proposals,
+    pub(super) ballots: Ballots,
+    pub(super) standing: Standing,
+    pub(super) unstored: BTreeMap<WriteId, Vec<Durable>>,
+    pub(super) own: Own,
+    pub(super) lists_asked: Option<Moment>,
+    /// A term that is being stored.
+    pub(super) next_term: Option<u64>,
+}
+
+/// Its beginning.
+impl Voting {
+    /// Restores it from its records. `sole` is whether the process before with this key surely has ended.
+    pub(crate) fn new(times: Times, now: Moment, incarnation: u64, sole: bool, stored: &[(Vec<u8>, Vec<u8>)]) -> Voting {
+        let Restored { lists, term, rows, ended, ballot, installed, lost } = Restored::read(stored);
+        Voting {
+            times,
+            process: Process { incarnation, sole },
+            lists: Lists::restored(lists),
+            voter: Voter::new(times, now, rows, ended),
+            lease: Lease::new(times, now, term),
+            proposals: Proposals::default(),
+            ballots: Ballots::restored(now, ballot),
+            standing: Standing { installed, lost, left: BTreeSet::new(), leaving: false, adopted_at: now },
+            unstored: BTreeMap::new(),
+            own: Own::default(),
+            lists_asked: None,
+            next_term: None,
+        }
+    }
+
+    /// Begins a swarm, unless it is in one.
+    pub(crate) fn found(&mut self, cx: &mut Context) {
+        if self.lists.number() > 0 {
+            return;
+        }
+        let signed = SignedList::founded_by(&cx.key);
+        let installed = records::installed(signed.list.number);
+        self.standing.installed = signed.list.number;
+        self.adopt(cx, &signed, vec![installed]);
+    }
+
+    /// An operator says that these will not come back.
+    pub(crate) fn declare_lost(&mut self, cx: &mut Context, lost: Vec<AccessPoint>) {
+        let records: Vec<_> = lost.iter().filter(|who| self.standing.lost.insert(**who)).map(|who| records::lost(*who)).collect();
+        self.store(cx, records, Vec::new());
+    }
+
+    /// A member left for good.
+    pub(crate) fn member_left(&mut self, who: AccessPoint) {
+        if self.lists.current().is_some_and(|list| list.contains(&who)) {
+            self.standing.left.insert(who);
+        }
+    }
+
+    /// This access point leaves for good: it is a voter no longer than it must be.
+    pub(crate) fn leave(&mut self) {
+        self.standing.leaving = true;
+    }
+}
+
+/// Leases.
+impl Voting {
+    /// The present list.
+    pub(crate) fn list(&self) -> Option<&VoterList> {
+        self.lists.current()
+    }
+
+    /// Until when it holds its lease, and why it has none afterwards.
+    pub(crate) fn lease(&self) -> (Option<Moment>, NoLease) {
+        let until = if self.times.without == Some(LeftOut::Lease) { Some(Moment(u64::MAX)) } else { self.lease.until() };
+        (until, self.lease.why_not(self.lists.current()))
+    }
+
+    /// The term of its lease: what it owns by claims of earlier terms may be others' by now.
+    pub(crate) fn term(&self) -> u64 {
+        self.lease.term()
+    }
+
+    /// How many votes a claim needs.
+    fn quorum(&self, list: &VoterList) -> usize {
+        if self.times.without == Some(LeftOut::Quorum) { 1 } else { list.quorum() }
+    }
+
+    /// How many claims of ours are being voted on.
+    pub(crate) fn open_proposals(&self) -> usize {
+        self.proposals.len()
+    }
+
+    /// How many accepted claims this voter keeps.
+    pub(crate) fn rows(&self) -> usize {
+        self.voter.rows()
+    }
+
+    /// How many lists it keeps.
+    pub(crate) fn list_count(&self) -> usize {
+        self.lists.len()
+    }
+
+    /// Whether this access point votes by the present list.
+    pub(crate) fn votes(&self) -> bool {
+        self.lists.number() > 0 && self.standing.installed >= self.lists.number()
+    }
+
+    /// Whether this access point is a voter that others may need, and so should not go yet.
+    pub(crate) fn is_needed(&self, me: AccessPoint, members: &Membership) -> bool {
+        members.live().len() > 1 && self.lists.current().is_some_and(|list| list.contains(&me))
+    }
+
+    /// Whether this claim, or the one it releases, was accepted by enough voters; none if their list is not known here yet.
+    pub(crate) fn proves(&self, claim: &Claim, proof: &SignedClaim) -> Option<bool> {
+        let proven = self.lists.proves(claim, proof);
+        if self.times.without == Some(LeftOut::Quorum) { proven.map(|_| proof.votes.is_some()) } else { proven }
+    }
+}
+
+/// What is done again and again.
+impl Voting {
+    pub(crate) fn tick(&mut self, cx: &mut Context, others: Others<'_>) {
+        let now = cx.now.moment;
+        let Some(list) = self.lists.current().cloned() else { return };
+        if self.next_term.is_none()
+            && let Some(number) = self.lease.next_renewal(now, list.number)
+        {
+            let renewal = Renewal {
+                list: list.number,
+                term: self.lease.term(),
+                incarnation: self.process.incarnation,
+                sole: self.process.sole,
+                installed: self.standing.installed,
+            };
+            for voter in &list.voters {
+                self.ask(cx, *voter, Pending::Renew(number), Request::Renew(renewal));
+            }
+        }
+        self.tick_proposals(cx, others, &list);
+        self.begin_anew_if_all_are_lost(cx, others, &list);
+        if list.contains(&cx.me) && self.votes() {
+            self.tick_ballots(cx, others, &list);
+        }
+        for (voter, request) in self.ballots.due(now, &list) {
+            self.ask(cx, voter, Pending::Ballot, Request::Ballot(Box::new(request)));
+        }
+        self.settle(cx, others);
+    }
+
+    /// If an operator declared all voters lost, the first of the living begins the next list alone; who was not told so does not adopt it.
+    fn begin_anew_if_all_are_lost(&mut self, cx: &mut Context, others: Others<'_>, list: &VoterList) {
+        let lost = list.voters.iter().all(|voter| self.standing.lost.contains(voter));
+        if !lost || others.members.live().first() != Some(&cx.me) {
+            return;
+        }
+        let age = list.age + cx.now.moment.since(self.standing.adopted_at) / 1_000;
+        let next = VoterList { number: list.number + 1, voters: vec![cx.me], age };
+        let (ballot, installed) = (Ballot { round: 0, proposer: cx.me }, vec![sign_installed(&next, &cx.key)]);
+        let signed = SignedList { list: next, ballot, accepted: Vec::new(), installed };
+        self.standing.installed = signed.list.number;
+        let record = records::installed(signed.list.number);
+        if self.adopt(cx, &signed, vec![record]) {
+            self.tell_list(cx, others, &signed);
+        }
+    }
+
+    /// Tells all members of a list that is in force from now on.
+    pub(super) fn tell_list(&mut self, cx: &mut Context, others: Others<'_>, signed: &SignedList) {
+        let me = cx.me;
+        for member in others.members.live().into_iter().filter(|member| *member != me) {
+            self.tell(cx, member, Request::Ballot(Box::new(BallotRequest::Adopt(signed.clone()))));
+        }
+    }
+
+    /// Forgets what every member has heard of long ago.
+    pub(crate) fn tidy(&mut self, cx: &mut Context, others: Others<'_>) {
+        let mut records = Vec::new();
+        self.voter.tidy(cx.now.moment, others.register, &mut records);
+        self.store(cx, records, Vec::new());
+    }
+
+    pub(super) fn tick_proposals(&mut self, cx: &mut Context, others: Others<'_>, list: &VoterList) {
+        let now = cx.now.moment;
+        if self.lease.holds(now) || self.times.without == Some(LeftOut::Lease) {
+            let (number, term) = (list.number, self.lease.term());
+            for (voter, claims) in self.proposals.due(now, list) {
+                let asked = claims.iter().filter_map(|proof| proof.read().ok()).map(|claim| (claim.subnet, claim.epoch)).collect();
+                let released = |subnet: &Subnet| others.register.latest(subnet).filter(|held| held.claim.released);
+                let releases = claims.iter().filter_map(|proof| released(&proof.read().ok()?.subnet)).map(|held| held.proof()).collect();
+                let proposal = Proposal { list: number, term, claims, releases };
+                self.ask(cx, voter, Pending::Propose { list: number, term, claims: asked }, Request::Propose(proposal));
+            }
+        }
+        let decided = self.proposals.decide(now, list, self.quorum(list), self.lease.term(), cx.me);
+        for (voter, claims) in decided.withdrawn {
+            self.tell(cx, voter, Request::Withdraw(claims));
+        }
+        if !decided.given_up.is_empty() {
+            cx.signal(Signal::ClaimsGivenUp(decided.given_up));
+        }
+        if !decided.accepted.is_empty() {
+            cx.signal(Signal::ClaimsAccepted(decided.accepted));
+        }
+    }
+
+    fn tick_ballots(&mut self, cx: &mut Context, others: Others<'_>, list: &VoterList) {
+        let now = cx.now.moment;
+        let live = others.members.live();
+        let gone: BTreeSet<_> = list
+            .voters
+            .iter()
+            .filter(|voter| {
+                self.standing.lost.contains(voter)
+                    || self.standing.left.contains(voter)
+                    || if **voter == cx.me {
+                        self.standing.leaving
+                    } else {
+                        self.voter.silent_for(now, voter) >= self.times.forget_after || self.voter.is_empty_handed(now, voter, list.number)
+                    }
+            })
+            .copied()
+            .collect();
+        let rank =
+            list.voters.iter().filter(|voter| live.contains(voter) && !gone.contains(voter)).take_while(|voter| **voter != cx.me).count();
+        let age = list.age * 1_000 + now.since(self.standing.adopted_at);
+        let needed = plan::tenure_needed(age, list.voters.len(), self.times.least_tenure, self.times.forget_after);
+        let patience = self.times.patience();
+        let mut candidates: Vec<_> = self
+            .voter
+            .heard()
+            .filter(|(who, heard)| {
+                let lives = now.since(heard.last) < patience && live.contains(who);
+                lives
+                    && now.since(heard.since) >= needed
+                    && !list.contains(who)
+                    && !self.standing.left.contains(who)
+                    && !self.standing.lost.contains(who)
+            })
+            .map(|(who, heard)| (heard.since, *who))
+            .collect();
+        candidates.sort_unstable();
+        let candidates: Vec<_> = candidates.into_iter().map(|(_, who)| who).collect();
+        let next = || {
+            let voters = plan::better(list, &gone, &candidates)?;
+            Some(VoterList { number: list.number + 1, voters, age: age / 1_000 })
+        };
+        self.ballots.tick(now, list, cx.me, rank as u64, next);
+    }
+
+    pub(super) fn ask(&mut self, cx: &mut Context, to: AccessPoint, pending: Pending, request: Request) {
+        if to == cx.me {
+            let question = cx.number();
+            cx.pending.insert(question, pending);
+            self.own.questions.push_back((question, request));
+        } else {
+            cx.ask(to, pending, request);
+        }
+    }
+
+    pub(super) fn tell(&mut self, cx: &mut Context, to: AccessPoint, request: Request) {
+        if to == cx.me {
+            self.own.questions.push_back((QuestionId::NO_ANSWER, request));
+        } else {
+            cx.commands.push_back(Command::Peers(PeerCommand::Ask { to, question: QuestionId::NO_ANSWER, request }));
+        }
+    }
+
+    /// Answers what this access point asks itself, as a voter, and takes these answers in.
+    pub(crate) fn settle(&mut self, cx: &mut Context, others: Others<'_>) {
+        loop {
+            if let Some((question, request)) = self.own.questions.pop_front() {
+                self.asked(cx, others, Asker::Own(question), request);
+            } else if let Some((question, answer)) = self.own.answers.pop_front() {
+                if let Some(pending) = cx.pending.remove(&question) {
+                    self.answered(cx, others, cx.me, pending, Some(answer));
+                }
+            } else {
+                return;
+            }
+        }
+    }
+}
+
+/// Claims of ours.
+impl Voting {
+    /// These claims of ours are to be voted on.
+    pub(crate) fn propose(&mut self, cx: &mut Context, others: Others<'_>, claims: Vec<SignedClaim>) {
+        self.proposals.propose(cx.now.moment, claims, &cx.key);
+        if let Some(list) = self.lists.current().cloned() {
+            self.tick_proposals(cx, others, &list);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Who decides who owns what? The voters of a numbered list ([`nearcrawl_model::vote`]).
+//!
+//! * [`lists`]: the lists so far, each proven by the one before
+//! * [`voter`]: as a voter: whose lease is renewed, which claims are accepted
+//! * [`lease`]: our own lease: no request leaves without it
+//! * [`proposals`]: our own claims, until enough voters have accepted them
+//! * [`ballots`]: the choice of the next list; [`plan`]: who should be on it
+//! * [`records`]: what of all this is on disk
+//!
+//! **Why there is one owner.** An owner fetches while a quorum has renewed its lease within [`Times::lease`] of sending. A voter accepts a
+//! claim to what another owns only when it has not renewed that one's lease for [`Times::lease`] + [`Times::margin`], and then never renews
+//! that term again. Any two quorums of a list share a voter. So when a quorum has accepted the claim, the lease before it has run out.
+//! From one list to the next: a voter that accepts the next list votes no more by the present one, the next begins with what a quorum of
+//! the present one had accepted, and ends no lease until every lease of before has run out.
+
+mod answers;
+pub(crate) mod ballots;
+pub(crate) mod lease;
+pub(crate) mod lists;
+pub(crate) mod machine;
+pub(crate) mod plan;
+pub(crate) mod proposals;
+mod questions;
+pub mod records;
+pub(crate) mod voter;
+
+pub(crate) use machine::Voting;
+
+use crate::membership::{LeftOut, RosterConfig};
+use nearcrawl_model::time::Millis;
+
+/// The times that leases and lists go by, in milliseconds of the boot clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Times {
+    /// For how long a lease lasts from when its renewal was sent.
+    pub(crate) lease: Millis,
+    /// How much longer a voter waits before it lets others claim: for clocks that run at different rates.
+    pub(crate) margin: Millis,
+    /// How often a lease is renewed.
+    pub(crate) renew_every: Millis,
+    /// After which silence a voter is replaced.
+    pub(crate) forget_after: Millis,
+    /// For how long an access point must have held leases before it may be a voter, at least.
+    pub(crate) least_tenure: Millis,
+    /// Which part is left out; none but in a laboratory.
+    pub(crate) without: Option<LeftOut>,
+}
+
+impl Times {
+    pub(crate) fn of(config: &RosterConfig) -> Times {
+        Times {
+            lease: config.lease,
+            margin: config.dead_after.saturating_sub(config.lease),
+            renew_every: (config.lease / 3).max(1),
+            forget_after: config.replace_voter_after,
+            least_tenure: config.vote_after,
+            without: config.without,
+        }
+    }
+
+    /// How long a voter has not heard of an owner before it lets others claim what it owns.
+    pub(crate) fn patience(&self) -> Millis {
+        self.lease + self.margin
+    }
+}

@@ -1,0 +1,219 @@
+//! Our own claims, until enough voters have accepted them.
+//!
+//! A claim that is not accepted in time is withdrawn: it is never published, and its epoch is never used again by us. The next attempt
+//! comes after a rest that differs from member to member, so that two who want the same do not refuse each other for ever.
+
+use ed25519_dalek::SigningKey;
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::{Claim, SignedClaim},
+    subnet::Subnet,
+    time::{Millis, Moment},
+    vote::{Endorsed, MAX_PROPOSED, Ownership, Vote, VoterList, Votes},
+};
+use siphasher::sip::SipHasher13;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    hash::{Hash, Hasher},
+};
+
+/// After which time a claim that too few voters have accepted is withdrawn.
+const PATIENCE: Millis = 15_000;
+
+/// When a voter that has not answered is asked again.
+const ASK_AGAIN: Millis = 3_000;
+
+/// Claims that are voted on at a time; the others wait.
+pub(crate) const MAX_OPEN: usize = 8_192;
+
+/// Subnets of which it is remembered that some of their epochs are used up.
+const MAX_LEAST: usize = 100_000;
+
+/// The shortest rest after a withdrawal, and by how much it is longer at most.
+const REST: Millis = 1_000;
+const REST_SPREAD: u64 = 4_000;
+
+/// A claim that is being voted on.
+#[derive(Debug)]
+struct Open {
+    claim: Claim,
+    proof: SignedClaim,
+    /// The epoch at which it was wanted: ours may be later, if voters know later ones.
+    wanted: u64,
+    since: Moment,
+    /// When each voter was asked last.
+    asked: BTreeMap<AccessPoint, Moment>,
+    votes: BTreeMap<AccessPoint, Endorsed>,
+    refused: BTreeSet<AccessPoint>,
+}
+
+/// A claim that is not tried for a while.
+#[derive(Clone, Copy, Debug)]
+struct Resting {
+    wanted: u64,
+    until: Moment,
+}
+
+/// The claims of ours that are being voted on.
+#[derive(Debug, Default)]
+pub(crate) struct Proposals {
+    open: BTreeMap<Subnet, Open>,
+    resting: BTreeMap<Subnet, Resting>,
+    /// Voters that are working on a proposal of ours, and since when: each gets one at a time.
+    working: BTreeMap<AccessPoint, Moment>,
+    /// The lowest epoch that the next attempt may use.
+    least: BTreeMap<Subnet, u64>,
+    attempts: u64,
+}
+
+/// What has been decided.
+#[derive(Debug, Default)]
+pub(crate) struct Decided {
+    /// Claims with their votes.
+    pub(crate) accepted: Vec<SignedClaim>,
+    /// Claims that are to be told as withdrawn to these voters.
+    pub(crate) withdrawn: BTreeMap<AccessPoint, Vec<(Subnet, u64)>>,
+    /// Claims that may be made anew, by subnet and the epoch at which they were wanted.
+    pub(crate) given_up: Vec<(Subnet, u64)>,
+}
+
+impl Proposals {
+    /// These claims are to be voted on; those to subnets with a claim under way are left out.
+    pub(crate) fn propose(&mut self, now: Moment, claims: Vec<SignedClaim>, key: &SigningKey) {
+        for proof in claims {
+            let Ok(claim) = proof.read() else { continue };
+            if self.open.contains_key(&claim.subnet) {
+                continue;
+            }
+            let (wanted, least) = (claim.epoch, self.least.get(&claim.subnet).copied().unwrap_or(0));
+            let (claim, proof) = if least > claim.epoch {
+                let later = Claim { epoch: least, ..claim };
+                let proof = SignedClaim::sign(&later, key);
+                (later, proof)
+            } else {
+                (claim, proof)
+            };
+            if self.open.len() >= MAX_OPEN {
+                self.resting.insert(claim.subnet, Resting { wanted, until: now.after(REST) });
+                continue;
+            }
+            let (asked, votes, refused) = Default::default();
+            self.resting.remove(&claim.subnet);
+            self.open.insert(claim.subnet, Open { claim, proof, wanted, since: now, asked, votes, refused });
+        }
+    }
+
+    /// Whether a claim to this subnet is being voted on.
+    pub(crate) fn is_open(&self, subnet: &Subnet, epoch: u64) -> bool {
+        self.open.get(subnet).is_some_and(|open| open.claim.epoch == epoch)
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// What each voter is to be asked now, at most [`MAX_PROPOSED`] claims each.
+    pub(crate) fn due(&mut self, now: Moment, list: &VoterList) -> BTreeMap<AccessPoint, Vec<SignedClaim>> {
+        let mut due: BTreeMap<AccessPoint, Vec<SignedClaim>> = BTreeMap::new();
+        self.working.retain(|_, since| now.since(*since) < ASK_AGAIN);
+        let mut free: Vec<_> = list.voters.iter().filter(|voter| !self.working.contains_key(voter)).collect();
+        for open in self.open.values_mut() {
+            free.retain(|voter| due.get(voter).is_none_or(|claims| claims.len() < MAX_PROPOSED));
+            if free.is_empty() {
+                break;
+            }
+            for voter in &free {
+                let answered = open.votes.contains_key(*voter) || open.refused.contains(*voter);
+                if answered || open.asked.get(*voter).is_some_and(|asked| now.since(*asked) < ASK_AGAIN) {
+                    continue;
+                }
+                open.asked.insert(**voter, now);
+                due.entry(**voter).or_default().push(open.proof.clone());
+            }
+        }
+        self.working.extend(due.keys().map(|voter| (*voter, now)));
+        due
+    }
+
+    /// A voter has answered a proposal: it may be sent the next.
+    pub(crate) fn answered(&mut self, from: AccessPoint) {
+        self.working.remove(&from);
+    }
+
+    /// A voter's votes for the claims that it was asked for.
+    pub(crate) fn voted(&mut self, from: AccessPoint, asked: &[(Subnet, u64)], votes: Vec<Vote>, list: u64, term: u64) {
+        self.limit_least();
+        for ((subnet, epoch), vote) in asked.iter().zip(votes) {
+            let Some(open) = self.open.get_mut(subnet).filter(|open| open.claim.epoch == *epoch) else { continue };
+            match vote {
+                Vote::Accepted(by) => {
+                    let what = Ownership { list, subnet: *subnet, epoch: *epoch, owner: open.claim.owner, term };
+                    if by.voter == from && what.is_voted_by(&by) {
+                        open.votes.insert(from, by);
+                    } else {
+                        open.refused.insert(from);
+                    }
+                }
+                Vote::Epoch(later) => {
+                    let least = self.least.entry(*subnet).or_default();
+                    *least = (*least).max(later.saturating_add(1));
+                    open.refused.insert(from);
+                }
+                Vote::Owned | Vote::Invalid => drop(open.refused.insert(from)),
+            }
+        }
+    }
+
+    /// Forgets which epochs are used up if that is too much to remember: voters say it again.
+    fn limit_least(&mut self) {
+        if self.least.len() >= MAX_LEAST {
+            self.least.clear();
+        }
+    }
+
+    /// Votes of another list, or for another term, do not count any more: all are asked again.
+    pub(crate) fn begin_anew(&mut self) {
+        for open in self.open.values_mut() {
+            open.votes.clear();
+            open.refused.clear();
+            open.asked.clear();
+        }
+        self.working.clear();
+    }
+
+    /// Claims that enough voters have accepted, and those that cannot be accepted any more. Without a lease nothing is accepted.
+    pub(crate) fn decide(&mut self, now: Moment, list: &VoterList, quorum: usize, term: u64, me: AccessPoint) -> Decided {
+        let mut decided = Decided::default();
+        let voters = list.voters.len();
+        let done = |open: &Open| open.votes.len() >= quorum;
+        let failed = |open: &Open| open.refused.len() > voters - quorum || now.since(open.since) >= PATIENCE;
+        let ended: Vec<_> = self.open.iter().filter(|(_, open)| done(open) || failed(open)).map(|(subnet, _)| *subnet).collect();
+        for subnet in ended {
+            let Some(open) = self.open.remove(&subnet) else { continue };
+            if done(&open) {
+                let votes = Votes { list: list.number, term, voters: open.votes.into_values().collect() };
+                decided.accepted.push(SignedClaim { votes: Some(Box::new(votes)), ..open.proof });
+                self.least.remove(&subnet);
+                continue;
+            }
+            for voter in open.asked.keys() {
+                decided.withdrawn.entry(*voter).or_default().push((subnet, open.claim.epoch));
+            }
+            self.attempts += 1;
+            self.limit_least();
+            let least = self.least.entry(subnet).or_default();
+            *least = (*least).max(open.claim.epoch + 1);
+            let mut hasher = SipHasher13::new();
+            (me.0, self.attempts, subnet).hash(&mut hasher);
+            let until = now.after(REST + hasher.finish() % REST_SPREAD);
+            self.resting.insert(subnet, Resting { wanted: open.wanted, until });
+        }
+        let rested: Vec<_> = self.resting.iter().filter(|(_, resting)| now >= resting.until).map(|(s, r)| (*s, r.wanted)).collect();
+        for (subnet, wanted) in rested {
+            self.resting.remove(&subnet);
+            decided.given_up.push((subnet, wanted));
+        }
+        decided
+    }
+}

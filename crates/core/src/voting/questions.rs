@@ -1,0 +1,192 @@
+//! What members ask of this access point as a voter: leases, votes, ballots, lists.
+
+use super::{
+    machine::{Asker, Durable, Others, Voting},
+    records::{self, VotingRecord},
+    voter::Refusal,
+};
+use crate::context::Context;
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::SignedClaim,
+    ids::QuestionId,
+    message::{MAX_VOTER_LISTS, Proposal, Request, Response},
+    vote::{
+        BallotAnswer, BallotRequest, HandedOver, MAX_PROPOSED, Ownership, Renewal, Renewed, SignedList, Vote, Voted, sign_accepted,
+        sign_installed,
+    },
+};
+
+/// What members ask.
+impl Voting {
+    pub(crate) fn asked(&mut self, cx: &mut Context, others: Others<'_>, asker: Asker, request: Request) {
+        let from = match asker {
+            Asker::Member(from, _) => from,
+            Asker::Own(_) => cx.me,
+        };
+        match request {
+            Request::Renew(renewal) => {
+                let answer = self.renew(cx, others, from, &renewal);
+                self.answer(cx, asker, Response::Renewed(answer));
+            }
+            Request::Propose(proposal) => self.proposed(cx, others, asker, from, proposal),
+            Request::Withdraw(claims) => {
+                let mut records = Vec::new();
+                self.voter.withdraw(from, &claims, &mut records);
+                self.store(cx, records, Vec::new());
+                self.answer(cx, asker, Response::Noted);
+            }
+            Request::Ballot(request) => self.balloted(cx, asker, from, *request),
+            Request::VoterLists(after) => {
+                let lists = self.lists.after(after, MAX_VOTER_LISTS);
+                self.answer(cx, asker, Response::VoterLists(lists));
+            }
+            _ => self.answer(cx, asker, Response::Refused("this is not for the voters".to_owned())),
+        }
+    }
+
+    fn renew(&mut self, cx: &mut Context, others: Others<'_>, from: AccessPoint, renewal: &Renewal) -> Renewed {
+        let number = self.lists.number();
+        self.catch_up(cx, from, renewal.list);
+        let answer = self.voter.renew(cx.now.moment, from, renewal, others.register);
+        match answer {
+            Renewed::Granted(_) if renewal.list != number => Renewed::OtherList(number),
+            Renewed::Granted(_) if !self.votes() || self.ballots.is_sealed(number) => Renewed::Changing,
+            other => other,
+        }
+    }
+
+    fn proposed(&mut self, cx: &mut Context, others: Others<'_>, asker: Asker, from: AccessPoint, proposal: Proposal) {
+        let number = self.lists.number();
+        self.catch_up(cx, from, proposal.list);
+        let refusal = if proposal.list != number {
+            Some(Voted::OtherList(number))
+        } else if !self.votes() || self.ballots.is_sealed(number) {
+            Some(Voted::Later)
+        } else if proposal.claims.len() > MAX_PROPOSED {
+            cx.refuse("proposals of too many claims");
+            Some(Voted::Later)
+        } else if !self.voter.holds_lease(cx.now.moment, &from, proposal.term) {
+            Some(Voted::NoLease)
+        } else {
+            None
+        };
+        if let Some(refusal) = refusal {
+            return self.answer(cx, asker, Response::Voted(refusal));
+        }
+        let mut records = Vec::new();
+        let votes = proposal.claims.iter().map(|proof| self.vote(cx, others, from, proof, proposal.term, &mut records)).collect();
+        self.store(cx, records, vec![Durable::Answer(asker, Response::Voted(Voted::Votes(votes)))]);
+    }
+
+    fn vote(
+        &mut self,
+        cx: &mut Context,
+        others: Others<'_>,
+        from: AccessPoint,
+        proof: &SignedClaim,
+        term: u64,
+        records: &mut Vec<VotingRecord>,
+    ) -> Vote {
+        let claim = match proof.open() {
+            Ok(claim) if claim.owner == from => claim,
+            Ok(_) | Err(_) => {
+                cx.refuse("proposals of invalid claims");
+                return Vote::Invalid;
+            }
+        };
+        match self.voter.judge(cx.now.moment, &claim, term, others.register, records) {
+            Ok(()) => {
+                let what = Ownership { list: self.lists.number(), subnet: claim.subnet, epoch: claim.epoch, owner: from, term };
+                Vote::Accepted(what.vote(&cx.key))
+            }
+            Err(Refusal::Owned) => Vote::Owned,
+            Err(Refusal::Epoch(last)) => Vote::Epoch(last),
+            Err(Refusal::Invalid) => {
+                cx.refuse("proposals of invalid claims");
+                Vote::Invalid
+            }
+        }
+    }
+
+    fn balloted(&mut self, cx: &mut Context, asker: Asker, from: AccessPoint, request: BallotRequest) {
+        let number = self.lists.number();
+        let other_list = |voting: &mut Voting, cx: &mut Context| {
+            voting.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::OtherList(number))));
+        };
+        // Only voters of the present list propose the next, each in its own name.
+        let proposes = self.lists.current().is_some_and(|list| list.contains(&from));
+        let may = match &request {
+            BallotRequest::Prepare { ballot, .. } | BallotRequest::Accept { ballot, .. } => {
+                proposes && ballot.proposer == from && self.ballots.is_near(ballot)
+            }
+            BallotRequest::Install { list, .. } => proposes || list.list.contains(&from),
+            BallotRequest::Adopt(_) => true,
+        };
+        if !may {
+            cx.refuse("ballots of those who may not propose");
+            return self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::Noted)));
+        }
+        match request {
+            BallotRequest::Prepare { number: of, ballot } => {
+                self.catch_up(cx, from, of);
+                if of != number || !self.votes() {
+                    return other_list(self, cx);
+                }
+                let answer = self.ballots.prepare(number, ballot);
+                let record = records::ballot(self.ballots.state());
+                self.store(cx, vec![record], vec![Durable::Answer(asker, Response::Ballot(Box::new(answer)))]);
+            }
+            BallotRequest::Accept { ballot, list } => {
+                self.catch_up(cx, from, list.number.saturating_sub(1));
+                if list.number != number + 1 || !self.votes() {
+                    return other_list(self, cx);
+                }
+                let answer = match self.ballots.accept(cx.now.moment, ballot, &list) {
+                    Some(later) => BallotAnswer::Outvoted(later),
+                    None => BallotAnswer::Accepted(sign_accepted(&list, ballot, &cx.key), self.voter.hand_over()),
+                };
+                let record = records::ballot(self.ballots.state());
+                self.store(cx, vec![record], vec![Durable::Answer(asker, Response::Ballot(Box::new(answer)))]);
+            }
+            BallotRequest::Install { list, before } => self.install(cx, asker, from, &list, &before),
+            BallotRequest::Adopt(signed) => {
+                self.catch_up(cx, from, signed.list.number.saturating_sub(1));
+                self.adopt(cx, &signed, Vec::new());
+                self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::Noted)));
+            }
+        }
+    }
+
+    /// Stores what the voters before had decided, as a voter of the list that was chosen.
+    fn install(&mut self, cx: &mut Context, asker: Asker, from: AccessPoint, signed: &SignedList, before: &HandedOver) {
+        let (list, number) = (&signed.list, self.lists.number());
+        self.catch_up(cx, from, list.number.saturating_sub(1));
+        let next = list.number == number + 1;
+        let known = self.lists.current().is_some_and(|current| current == list);
+        if !list.contains(&cx.me) || !(next || known) {
+            return self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::OtherList(number))));
+        }
+        if next && signed.check_accepted(self.lists.current(), &self.standing.lost).is_err() {
+            cx.refuse("voter lists that are not agreed on");
+            return self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::OtherList(number))));
+        }
+        let mut records = Vec::new();
+        // Once is enough: what comes later is no decision of the voters before.
+        if self.standing.installed < list.number {
+            self.voter.take_in(cx.now.moment, before, &mut records);
+        }
+        let signature = sign_installed(list, &cx.key);
+        self.standing.installed = self.standing.installed.max(list.number);
+        records.push(records::installed(self.standing.installed));
+        self.store(cx, records, vec![Durable::Answer(asker, Response::Ballot(Box::new(BallotAnswer::Installed(signature))))]);
+    }
+
+    pub(super) fn answer(&mut self, cx: &mut Context, asker: Asker, response: Response) {
+        match asker {
+            Asker::Member(_, ticket) => cx.answer(ticket, response),
+            Asker::Own(QuestionId::NO_ANSWER) => {}
+            Asker::Own(question) => self.own.answers.push_back((question, response)),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What of the votes is on disk? Small records with keys of their own; the machine is restored from them.
+
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    subnet::Subnet,
+    vote::{AcceptedRow, Ballot, SignedList, VoterList},
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One record to be stored, or to be deleted if it has no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VotingRecord {
+    /// Its key.
+    pub key: Vec<u8>,
+    /// Its value; none deletes the record.
+    pub value: Option<Vec<u8>>,
+}
+
+/// What was promised and accepted in ballots about the list after `number`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BallotState {
+    /// The number of the list in force then.
+    pub(crate) number: u64,
+    /// No earlier ballot is taken part in.
+    pub(crate) promised: Option<Ballot>,
+    /// The last list that was accepted.
+    pub(crate) accepted: Option<(Ballot, VoterList)>,
+}
+
+/// Which record it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+enum Key {
+    List(u64),
+    Term,
+    Row(Subnet),
+    Ended(AccessPoint),
+    Ballot,
+    Installed,
+    Lost(AccessPoint),
+}
+
+/// All records, as they were read.
+#[derive(Debug, Default)]
+pub(crate) struct Restored {
+    pub(crate) lists: Vec<SignedList>,
+    pub(crate) term: u64,
+    pub(crate) rows: BTreeMap<Subnet, AcceptedRow>,
+    pub(crate) ended: BTreeMap<AccessPoint, u64>,
+    pub(crate) ballot: BallotState,
+    pub(crate) installed: u64,
+    pub(crate) lost: BTreeSet<AccessPoint>,
+}
+
+/// The lists of voters among the records of a state directory, for commands that only look: number and voters, in order.
+pub fn lists_in(records: &[(Vec<u8>, Vec<u8>)]) -> Vec<VoterList> {
+    Restored::read(records).lists.into_iter().map(|signed| signed.list).collect()
+}
+
+impl Restored {
+    /// Reads records; what cannot be read is left out.
+    pub(crate) fn read(records: &[(Vec<u8>, Vec<u8>)]) -> Restored {
+        let mut restored = Restored::default();
+        for (key, value) in records {
+            let Ok(key) = postcard::from_bytes::<Key>(key) else { continue };
+            match key {
+                Key::List(_) => restored.lists.extend(decode(value)),
+                Key::Term => restored.term = decode(value).unwrap_or(0),
+                Key::Row(subnet) => restored.rows.extend(decode(value).map(|row| (subnet, row))),
+                Key::Ended(who) => restored.ended.extend(decode(value).map(|term| (who, term))),
+                Key::Ballot => restored.ballot = decode(value).unwrap_or_default(),
+                Key::Installed => restored.installed = decode(value).unwrap_or(0),
+                Key::Lost(who) => drop(restored.lost.insert(who)),
+            }
+        }
+        restored.lists.sort_by_key(|signed| signed.list.number);
+        restored
+    }
+}
+
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    postcard::from_bytes(bytes).ok()
+}
+
+fn encode(value: &impl Serialize) -> Vec<u8> {
+    #[expect(clippy::expect_used, reason = "postcard writes any of these into a growing vector")]
+    postcard::to_stdvec(value).expect("it always encodes")
+}
+
+fn record(key: Key, value: &impl Serialize) -> VotingRecord {
+    VotingRecord { key: encode(&key), value: Some(encode(value)) }
+}
+
+pub(crate) fn list(signed: &SignedList) -> VotingRecord {
+    record(Key::List(signed.list.number), signed)
+}
+
+pub(crate) fn term(term: u64) -> VotingRecord {
+    record(Key::Term, &term)
+}
+
+pub(crate) fn row(row: &AcceptedRow) -> VotingRecord {
+    record(Key::Row(row.subnet), row)
+}
+
+pub(crate) fn no_row(subnet: Subnet) -> VotingRecord {
+    VotingRecord { key: encode(&Key::Row(subnet)), value: None }
+}
+
+pub(crate) fn ended(who: AccessPoint, term: u64) -> VotingRecord {
+    record(Key::Ended(who), &term)
+}
+
+pub(crate) fn ballot(state: &BallotState) -> VotingRecord {
+    record(Key::Ballot, state)
+}
+
+pub(crate) fn installed(number: u64) -> VotingRecord {
+    record(Key::Installed, &number)
+}
+
+pub(crate) fn lost(who: AccessPoint) -> VotingRecord {
+    record(Key::Lost(who), &())
+}

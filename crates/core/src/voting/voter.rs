@@ -1,0 +1,280 @@
+//! As a voter: whose lease is renewed, and which claims are accepted?
+
+use crate::{
+    ownership::register::Register,
+    voting::{Times, records},
+};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::{Claim, ClaimReason, MAX_EPOCH},
+    subnet::Subnet,
+    time::{Millis, Moment},
+    vote::{AcceptedRow, HandedOver, MAX_REPORTED, Renewal, Renewed},
+};
+use records::VotingRecord;
+use std::collections::BTreeMap;
+
+/// Owners whose renewals are remembered: as many as a swarm may have members.
+const MAX_HEARD: usize = 16_384;
+
+/// Accepted claims that are kept until they have been published for long enough: beyond it nothing is accepted for a while.
+pub(crate) const MAX_ROWS: usize = 200_000;
+
+/// For how long an accepted claim is kept at least: by then it was published and every member has heard of it.
+const KEPT_FOR: Millis = 600_000;
+
+/// After which time without publication the owner is asked whether it still means to publish.
+const REPORTED_AFTER: Millis = 20_000;
+
+/// How far ahead of the last known epoch a claim may be: attempts of members that a voter has not heard of.
+const MOST_SKIPPED: u64 = 1_024;
+
+/// What is known of an owner's lease.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heard {
+    term: u64,
+    incarnation: u64,
+    /// Since when it has renewed without a longer break.
+    pub(crate) since: Moment,
+    /// When it last did.
+    pub(crate) last: Moment,
+    /// The number of the last list by which it can vote.
+    pub(crate) installed: u64,
+}
+
+/// A claim that was accepted here.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    row: AcceptedRow,
+    at: Moment,
+}
+
+/// Why a claim is not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    Owned,
+    Epoch(u64),
+    Invalid,
+}
+
+/// The voter's memory.
+#[derive(Debug)]
+pub(crate) struct Voter {
+    times: Times,
+    /// Since when this access point has voted by the present list in this life: what happened before is not known.
+    since: Moment,
+    heard: BTreeMap<AccessPoint, Heard>,
+    ended: BTreeMap<AccessPoint, u64>,
+    /// Accepted claims by subnet: one each, but for those that different voters of the list before had accepted at one epoch.
+    rows: BTreeMap<Subnet, Vec<Row>>,
+}
+
+impl Voter {
+    pub(crate) fn new(times: Times, now: Moment, rows: BTreeMap<Subnet, AcceptedRow>, ended: BTreeMap<AccessPoint, u64>) -> Voter {
+        let rows = rows.into_iter().map(|(subnet, row)| (subnet, vec![Row { row, at: now }])).collect();
+        Voter { times, since: now, heard: BTreeMap::new(), ended, rows }
+    }
+
+    /// From now on another list is voted by: every lease of before is given its full time.
+    pub(crate) fn list_changed(&mut self, now: Moment) {
+        self.since = now;
+    }
+
+    /// An owner asks for its lease to be renewed. `votes` is whether renewing is ours to do; the owner is noted in any case.
+    pub(crate) fn renew(&mut self, now: Moment, from: AccessPoint, renewal: &Renewal, register: &Register) -> Renewed {
+        if let Some(term) = self.ended.get(&from).filter(|term| **term >= renewal.term) {
+            return Renewed::Ended(*term);
+        }
+        let patience = self.times.patience();
+        let known = self.heard.get(&from).copied();
+        let (since, last) = match known {
+            Some(heard) if heard.incarnation > renewal.incarnation => return Renewed::Superseded(heard.incarnation),
+            Some(heard) if heard.incarnation < renewal.incarnation && !renewal.sole && now.since(heard.last) < patience => {
+                return Renewed::Held;
+            }
+            Some(heard) if heard.term > renewal.term => return Renewed::Ended(heard.term - 1),
+            Some(heard) if now.since(heard.last) < patience => (heard.since, now),
+            Some(_) => (now, now),
+            // Another process with its key may have been heard before our time.
+            None if !renewal.sole && now.since(self.since) < patience => return Renewed::Held,
+            None if self.heard.len() >= MAX_HEARD && !self.forget_longest_silent(now) => return Renewed::Changing,
+            None => (now, now),
+        };
+        self.heard.insert(from, Heard { term: renewal.term, incarnation: renewal.incarnation, since, last, installed: renewal.installed });
+        Renewed::Granted(self.unpublished(now, from, register))
+    }
+
+    /// Forgets one owner that has been silent for long enough to be taken over.
+    fn forget_longest_silent(&mut self, now: Moment) -> bool {
+        let silent =
+            self.heard.iter().min_by_key(|(_, heard)| heard.last).filter(|(_, heard)| now.since(heard.last) > self.times.patience());
+        silent.map(|(who, _)| *who).is_some_and(|who| self.heard.remove(&who).is_some())
+    }
+
+    fn unpublished(&self, now: Moment, owner: AccessPoint, register: &Register) -> Vec<(Subnet, u64)> {
+        let known = |row: &AcceptedRow| register.latest(&row.subnet).is_some_and(|held| held.claim.epoch >= row.epoch);
+        let late =
+            self.rows.values().flatten().filter(|row| row.row.owner == owner && now.since(row.at) >= REPORTED_AFTER && !known(&row.row));
+        late.take(MAX_REPORTED).map(|row| (row.row.subnet, row.row.epoch)).collect()
+    }
+
+    /// Whether this owner holds a lease of this term, as far as this voter knows.
+    pub(crate) fn holds_lease(&self, now: Moment, who: &AccessPoint, term: u64) -> bool {
+        self.heard.get(who).is_some_and(|heard| heard.term == term && now.since(heard.last) < self.times.patience())
+            && self.ended.get(who).is_none_or(|ended| *ended < term)
+    }
+
+    /// What is known of an owner's lease.
+    pub(crate) fn heard(&self) -> impl Iterator<Item = (&AccessPoint, &Heard)> {
+        self.heard.iter()
+    }
+
+    /// For how long this access point has not renewed its lease here; counted from our own beginning at most.
+    pub(crate) fn silent_for(&self, now: Moment, who: &AccessPoint) -> Millis {
+        now.since(self.heard.get(who).map_or(self.since, |heard| heard.last.max(self.since)))
+    }
+
+    /// Whether what was owned in this term may be claimed by others.
+    fn is_over(&self, now: Moment, owner: &AccessPoint, term: u64) -> bool {
+        self.ended.get(owner).is_some_and(|ended| *ended >= term)
+            || self.heard.get(owner).is_some_and(|heard| heard.term > term)
+            || self.silent_for(now, owner) >= self.times.patience()
+    }
+
+    /// Judges a claim of an owner that holds a lease of this term. Accepted: the row to be stored before that is told, and terms that end.
+    pub(crate) fn judge(
+        &mut self,
+        now: Moment,
+        claim: &Claim,
+        term: u64,
+        register: &Register,
+        records: &mut Vec<VotingRecord>,
+    ) -> Result<(), Refusal> {
+        if claim.released || claim.epoch > MAX_EPOCH || claim.epoch == 0 {
+            return Err(Refusal::Invalid);
+        }
+        let subnet = claim.subnet;
+        let row = AcceptedRow { subnet, epoch: claim.epoch, owner: claim.owner, term };
+        let standing = self.standing(&subnet, register);
+        let last = standing.iter().map(|before| before.row.epoch).max().unwrap_or(0);
+        if standing.iter().any(|before| before.row == row && !before.released) && claim.epoch == last {
+            return Ok(());
+        }
+        if claim.epoch <= last {
+            return Err(Refusal::Epoch(last));
+        }
+        if claim.epoch > last.saturating_add(MOST_SKIPPED) {
+            return Err(Refusal::Invalid);
+        }
+        let of_others: Vec<_> = standing.into_iter().filter(|before| !before.released && before.row.owner != claim.owner).collect();
+        if of_others.iter().any(|before| !self.is_over(now, &before.row.owner, before.row.term)) {
+            return Err(Refusal::Owned);
+        }
+        if let Some(around) = register.covering(&subnet)
+            && around.owner != claim.owner
+            && claim.reason != ClaimReason::Awarded
+            && !around.released
+        {
+            let term = register.latest(&around.subnet).map_or(0, |held| held.term());
+            if !self.is_over(now, &around.owner, term) {
+                return Err(Refusal::Owned);
+            }
+        }
+        if self.rows.len() >= MAX_ROWS && !self.rows.contains_key(&subnet) {
+            return Err(Refusal::Owned);
+        }
+        for before in of_others {
+            self.end(before.row.owner, before.row.term, records);
+        }
+        self.rows.insert(subnet, vec![Row { row, at: now }]);
+        records.push(records::row(&row));
+        Ok(())
+    }
+
+    /// What stands in the way of a claim to a subnet: the published claim, and those accepted here at later epochs.
+    fn standing(&self, subnet: &Subnet, register: &Register) -> Vec<Standing> {
+        let published = register.latest(subnet).map(|held| Standing {
+            row: AcceptedRow { subnet: *subnet, epoch: held.claim.epoch, owner: held.claim.owner, term: held.term() },
+            released: held.claim.released,
+        });
+        let epoch = published.map_or(0, |published| published.row.epoch);
+        let later = self.rows.get(subnet).into_iter().flatten().filter(|row| row.row.epoch > epoch);
+        later.map(|row| Standing { row: row.row, released: false }).chain(published).collect()
+    }
+
+    /// No lease of this term is renewed any more.
+    fn end(&mut self, owner: AccessPoint, term: u64, records: &mut Vec<VotingRecord>) {
+        let ended = self.ended.entry(owner).or_default();
+        if *ended < term {
+            *ended = term;
+            records.push(records::ended(owner, term));
+        }
+    }
+
+    /// An owner will never publish these claims.
+    pub(crate) fn withdraw(&mut self, from: AccessPoint, claims: &[(Subnet, u64)], records: &mut Vec<VotingRecord>) {
+        for (subnet, epoch) in claims {
+            let Some(rows) = self.rows.get_mut(subnet) else { continue };
+            let before = rows.len();
+            rows.retain(|row| row.row.owner != from || row.row.epoch != *epoch);
+            if rows.len() < before {
+                records.push(rows.last().map_or_else(|| records::no_row(*subnet), |row| records::row(&row.row)));
+            }
+            if rows.is_empty() {
+                self.rows.remove(subnet);
+            }
+        }
+    }
+
+    /// Forgets rows that were published long ago.
+    pub(crate) fn tidy(&mut self, now: Moment, register: &Register, records: &mut Vec<VotingRecord>) {
+        self.rows.retain(|subnet, rows| {
+            let published = register.latest(subnet).map_or(0, |held| held.claim.epoch);
+            let keep = rows.iter().any(|row| published < row.row.epoch || now.since(row.at) < KEPT_FOR);
+            if !keep {
+                records.push(records::no_row(*subnet));
+            }
+            keep
+        });
+    }
+
+    /// What the voters of the next list have to know.
+    pub(crate) fn hand_over(&self) -> HandedOver {
+        let ended = self.ended.iter().map(|(who, term)| (*who, *term)).collect();
+        HandedOver { rows: self.rows.values().flatten().map(|row| row.row).collect(), ended }
+    }
+
+    /// What voters of the list before had decided.
+    pub(crate) fn take_in(&mut self, now: Moment, before: &HandedOver, records: &mut Vec<VotingRecord>) {
+        for row in &before.rows {
+            let known = self.rows.entry(row.subnet).or_default();
+            // Two claims of one epoch may have been accepted by different voters: either may have been published.
+            if known.iter().all(|known| known.row != *row && known.row.epoch <= row.epoch) {
+                known.retain(|known| known.row.epoch == row.epoch);
+                known.push(Row { row: *row, at: now });
+                records.push(records::row(row));
+            }
+        }
+        for (who, term) in &before.ended {
+            self.end(*who, *term, records);
+        }
+    }
+
+    /// Whether a voter of the list with this number has nothing to vote by, although it has had time to be given it: its disk was lost.
+    pub(crate) fn is_empty_handed(&self, now: Moment, who: &AccessPoint, number: u64) -> bool {
+        let heard = self.heard.get(who).is_some_and(|heard| heard.installed < number);
+        heard && now.since(self.since) >= 2 * self.times.patience()
+    }
+
+    /// How many accepted claims are kept.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows.len()
+    }
+}
+
+/// The last claim to a subnet.
+#[derive(Clone, Copy)]
+struct Standing {
+    row: AcceptedRow,
+    released: bool,
+}

@@ -1,0 +1,368 @@
+//! Who decides that a subnet has a new owner? The voters of a numbered list: more than half of them (of seven and more, more than two thirds)
+//! accept each claim, and an owner fetches only while as many have renewed its lease.
+//!
+//! Both need the votes of the same list, so any two of these groups have a voter in common: one that accepted a claim renews the lease of
+//! the owner before no more.
+
+use crate::{access_point::AccessPoint, subnet::Subnet};
+use ed25519_dalek::{Signature, Signer, SigningKey, Verifier, VerifyingKey};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// The most voters of a list.
+pub const MAX_VOTERS: usize = 21;
+
+/// From this size on a list bears liars: two quorums share more voters than a third of the list.
+const BEARS_LIARS_FROM: usize = 7;
+
+/// Claims in one [`crate::message::Proposal`], and rows in one answer to a ballot.
+pub const MAX_PROPOSED: usize = 128;
+
+/// Unpublished claims that a voter reports to their owner at a time.
+pub const MAX_REPORTED: usize = 64;
+
+/// The domain separators of the signatures, so that none is valid for anything else.
+const VOTE_CONTEXT: &[u8] = b"nearcrawl vote 1\0";
+const BALLOT_CONTEXT: &[u8] = b"nearcrawl ballot 1\0";
+const INSTALLED_CONTEXT: &[u8] = b"nearcrawl installed 1\0";
+
+/// The voters. Lists are numbered from 1; each is agreed on by the voters of the one before and by its own.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct VoterList {
+    /// One more than that of the list before.
+    pub number: u64,
+    /// Their keys, in ascending order, at most [`MAX_VOTERS`].
+    pub voters: Vec<AccessPoint>,
+    /// For how long the swarm had existed when the list was proposed, in seconds, as far as the proposer's boot clock told: the time during
+    /// which no voter ran is not in it.
+    pub age: u64,
+}
+
+impl VoterList {
+    /// The first list of a swarm: its founder alone.
+    pub fn founded_by(founder: AccessPoint) -> VoterList {
+        VoterList { number: 1, voters: vec![founder], age: 0 }
+    }
+
+    /// How many voters decide.
+    pub fn quorum(&self) -> usize {
+        quorum_of(self.voters.len())
+    }
+
+    /// Whether this access point is one of them.
+    pub fn contains(&self, who: &AccessPoint) -> bool {
+        self.voters.binary_search(who).is_ok()
+    }
+
+    /// Whether keys are in order, each once, and there are as many as there may be.
+    fn is_well_formed(&self) -> bool {
+        (1..=MAX_VOTERS).contains(&self.voters.len()) && self.number > 0 && self.voters.is_sorted_by(|one, next| one < next)
+    }
+
+    /// Whether these voters, each once, decide.
+    fn is_decided_by(&self, voters: impl Iterator<Item = AccessPoint>) -> bool {
+        let distinct: BTreeSet<_> = voters.filter(|voter| self.contains(voter)).collect();
+        distinct.len() >= self.quorum()
+    }
+}
+
+/// How many of so many voters decide: more than half, from seven voters on more than two thirds.
+pub fn quorum_of(voters: usize) -> usize {
+    if voters >= BEARS_LIARS_FROM { 2 * voters / 3 + 1 } else { voters / 2 + 1 }
+}
+
+/// A signature with the key that it is checked by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Endorsed {
+    /// Who signed.
+    pub voter: AccessPoint,
+    /// Ed25519, 64 bytes.
+    pub signature: Vec<u8>,
+}
+
+impl Endorsed {
+    fn sign(context: &[u8], what: &impl Serialize, key: &SigningKey) -> Endorsed {
+        let voter = AccessPoint(key.verifying_key().to_bytes());
+        Endorsed { voter, signature: key.sign(&signed_bytes(context, what)).to_bytes().to_vec() }
+    }
+
+    fn holds(&self, context: &[u8], what: &impl Serialize) -> bool {
+        let Ok(key) = VerifyingKey::from_bytes(&self.voter.0) else { return false };
+        let Ok(signature) = Signature::from_slice(&self.signature) else { return false };
+        key.verify(&signed_bytes(context, what), &signature).is_ok()
+    }
+}
+
+fn signed_bytes(context: &[u8], what: &impl Serialize) -> Vec<u8> {
+    #[expect(clippy::expect_used, reason = "postcard writes any of these into a growing vector")]
+    postcard::to_extend(what, context.to_vec()).expect("it always encodes")
+}
+
+/// The number of a ballot: of two the greater one counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Ballot {
+    /// Counts the ballots about one list.
+    pub round: u64,
+    /// Who proposes.
+    pub proposer: AccessPoint,
+}
+
+/// A list with the proof that it was agreed on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SignedList {
+    /// The list.
+    pub list: VoterList,
+    /// The ballot in which it was chosen.
+    pub ballot: Ballot,
+    /// Signatures of voters of the list before: they accepted it in this ballot.
+    pub accepted: Vec<Endorsed>,
+    /// Signatures of its own voters: they have what those of the list before had accepted.
+    pub installed: Vec<Endorsed>,
+}
+
+/// Why a list is not adopted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum VoterListError {
+    /// Too many voters, none, not in order, or the number 0.
+    #[error("the voter list is malformed")]
+    Malformed,
+    /// It is not the one after the list that is known.
+    #[error("the voter list does not follow the one that is known")]
+    NotNext,
+    /// Too few valid signatures of the voters of the list before.
+    #[error("the voter list is not signed by enough voters of the list before")]
+    NotAccepted,
+    /// Too few valid signatures of its own voters.
+    #[error("the voter list is not signed by enough of its own voters")]
+    NotInstalled,
+}
+
+impl SignedList {
+    /// The first list of a swarm, signed by its founder.
+    pub fn founded_by(key: &SigningKey) -> SignedList {
+        let founder = AccessPoint(key.verifying_key().to_bytes());
+        let list = VoterList::founded_by(founder);
+        let installed = vec![sign_installed(&list, key)];
+        SignedList { list, ballot: Ballot { round: 0, proposer: founder }, accepted: Vec::new(), installed }
+    }
+
+    /// Checks a list that is to follow `before`, of whose voters those in `lost` are not counted; the first one follows none.
+    pub fn check(&self, before: Option<&VoterList>, lost: &BTreeSet<AccessPoint>) -> Result<(), VoterListError> {
+        self.check_accepted(before, lost)?;
+        let valid = self.installed.iter().filter(|by| by.holds(INSTALLED_CONTEXT, &self.list));
+        if self.list.is_decided_by(valid.map(|by| by.voter)) { Ok(()) } else { Err(VoterListError::NotInstalled) }
+    }
+
+    /// The same without the signatures of its own voters: whether it was chosen.
+    pub fn check_accepted(&self, before: Option<&VoterList>, lost: &BTreeSet<AccessPoint>) -> Result<(), VoterListError> {
+        if !self.list.is_well_formed() || self.accepted.len() > MAX_VOTERS || self.installed.len() > MAX_VOTERS {
+            return Err(VoterListError::Malformed);
+        }
+        if self.list.number != before.map_or(1, |before| before.number + 1) || (before.is_none() && self.list.voters.len() != 1) {
+            return Err(VoterListError::NotNext);
+        }
+        if let Some(before) = before {
+            let there: Vec<_> = before.voters.iter().filter(|voter| !lost.contains(voter)).copied().collect();
+            let counted = VoterList { voters: there, ..before.clone() };
+            let valid = self.accepted.iter().filter(|by| by.holds(BALLOT_CONTEXT, &(&self.list, self.ballot)));
+            // If all are lost, its own voters' word has to do.
+            if !counted.voters.is_empty() && !counted.is_decided_by(valid.map(|by| by.voter)) {
+                return Err(VoterListError::NotAccepted);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A voter of the list before accepts this one in this ballot.
+pub fn sign_accepted(list: &VoterList, ballot: Ballot, key: &SigningKey) -> Endorsed {
+    Endorsed::sign(BALLOT_CONTEXT, &(list, ballot), key)
+}
+
+/// Whether that signature is valid.
+pub fn is_accepted(by: &Endorsed, list: &VoterList, ballot: Ballot) -> bool {
+    by.holds(BALLOT_CONTEXT, &(list, ballot))
+}
+
+/// A voter of this list has what the one before had accepted.
+pub fn sign_installed(list: &VoterList, key: &SigningKey) -> Endorsed {
+    Endorsed::sign(INSTALLED_CONTEXT, list, key)
+}
+
+/// Whether that signature is valid.
+pub fn is_installed(by: &Endorsed, list: &VoterList) -> bool {
+    by.holds(INSTALLED_CONTEXT, list)
+}
+
+/// What a voter accepts: that this access point owns the subnet from this epoch on, as long as its lease is renewed in this term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Ownership {
+    /// The number of the voters' list.
+    pub list: u64,
+    /// Which subnet.
+    pub subnet: Subnet,
+    /// The claim's epoch.
+    pub epoch: u64,
+    /// Who owns it.
+    pub owner: AccessPoint,
+    /// The term of the owner's lease.
+    pub term: u64,
+}
+
+impl Ownership {
+    /// A voter accepts it.
+    pub fn vote(&self, key: &SigningKey) -> Endorsed {
+        Endorsed::sign(VOTE_CONTEXT, self, key)
+    }
+
+    /// Whether that vote is valid.
+    pub fn is_voted_by(&self, by: &Endorsed) -> bool {
+        by.holds(VOTE_CONTEXT, self)
+    }
+}
+
+/// The votes for a claim: they travel with it, and with its release.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Votes {
+    /// The number of the list whose voters accepted it.
+    pub list: u64,
+    /// The term of the owner's lease at that time.
+    pub term: u64,
+    /// Their signatures, at least a quorum of the list, at most [`MAX_VOTERS`].
+    pub voters: Vec<Endorsed>,
+}
+
+impl Votes {
+    /// Whether these are enough valid votes of that list's voters.
+    pub fn prove(&self, list: &VoterList, subnet: Subnet, epoch: u64, owner: AccessPoint) -> bool {
+        let what = Ownership { list: self.list, subnet, epoch, owner, term: self.term };
+        list.number == self.list
+            && self.voters.len() <= MAX_VOTERS
+            && list.is_decided_by(self.voters.iter().filter(|by| list.contains(&by.voter) && what.is_voted_by(by)).map(|by| by.voter))
+    }
+}
+
+/// An owner asks a voter to renew its lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Renewal {
+    /// The number of the list by which the owner asks.
+    pub list: u64,
+    /// The term: one more whenever the lease before has run out and was given to others.
+    pub term: u64,
+    /// How often the owner's process has started with this state directory.
+    pub incarnation: u64,
+    /// Whether the process before surely has ended: it used the same directory on the same machine, whose lock this process holds.
+    pub sole: bool,
+    /// The number of the last list by which the owner can vote itself: it has what the voters before had decided. 0 if there is none.
+    pub installed: u64,
+}
+
+/// A voter's answer to a [`Renewal`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Renewed {
+    /// The lease lasts from when the renewal was sent. Claims of this owner that were accepted here and never heard of again: subnet, epoch.
+    Granted(Vec<(Subnet, u64)>),
+    /// Terms up to this one have run out: others may own what was owned in them.
+    Ended(u64),
+    /// A process with the same key holds the lease.
+    Held,
+    /// A later process with the same key has started, for the so manieth time.
+    Superseded(u64),
+    /// This voter changes to another list at the moment.
+    Changing,
+    /// This access point goes by the list with this number.
+    OtherList(u64),
+}
+
+/// What a voter says to one claim of a [`crate::message::Proposal`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Vote {
+    /// Accepted, durably.
+    Accepted(Endorsed),
+    /// Another owner holds it, or a claim of it is being decided.
+    Owned,
+    /// This epoch or a later one was accepted already.
+    Epoch(u64),
+    /// The claim is not a valid one, or the sender may not make it.
+    Invalid,
+}
+
+/// A voter's answer to a [`crate::message::Proposal`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Voted {
+    /// One vote a claim, in the order of the proposal.
+    Votes(Vec<Vote>),
+    /// This voter changes to another list at the moment, or has too much to do.
+    Later,
+    /// The sender holds no lease here.
+    NoLease,
+    /// This access point goes by the list with this number.
+    OtherList(u64),
+}
+
+/// A claim that a voter has accepted and not heard of again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcceptedRow {
+    /// Which subnet.
+    pub subnet: Subnet,
+    /// The claim's epoch.
+    pub epoch: u64,
+    /// Whose claim.
+    pub owner: AccessPoint,
+    /// The term of its lease.
+    pub term: u64,
+}
+
+/// What the voters of a list had decided when the next one was chosen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandedOver {
+    /// Claims accepted of late.
+    pub rows: Vec<AcceptedRow>,
+    /// The last ended terms of owners.
+    pub ended: Vec<(AccessPoint, u64)>,
+}
+
+/// A step of the choice of the list after `number`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BallotRequest {
+    /// Promise to take part in no earlier ballot.
+    Prepare {
+        /// The number of the present list.
+        number: u64,
+        /// The ballot.
+        ballot: Ballot,
+    },
+    /// Accept this list, and decide nothing more by the present one.
+    Accept {
+        /// The ballot.
+        ballot: Ballot,
+        /// The next list.
+        list: VoterList,
+    },
+    /// To a voter of the list that was chosen: store what the voters before had decided.
+    Install {
+        /// The list, with the signatures of those who accepted it.
+        list: SignedList,
+        /// What they had decided.
+        before: HandedOver,
+    },
+    /// To every member: this list is in force.
+    Adopt(SignedList),
+}
+
+/// The answer to a [`BallotRequest`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BallotAnswer {
+    /// To `Prepare`: what was accepted before, if anything.
+    Promised(Option<(Ballot, VoterList)>),
+    /// To `Prepare` and `Accept`: this later ballot was promised.
+    Outvoted(Ballot),
+    /// To `Accept`: accepted.
+    Accepted(Endorsed, HandedOver),
+    /// To `Install`: stored.
+    Installed(Endorsed),
+    /// This access point goes by the list with this number.
+    OtherList(u64),
+    /// To `Adopt`; or the request makes no sense here.
+    Noted,
+}
