@@ -23,7 +23,7 @@ use nearcrawl_model::{
     message::{Gossip, Request, Response},
     subnet::Subnet,
     time::{Millis, Moment, Now, WallTime},
-    vote::{Ownership, Votes},
+    vote::{AcceptedOwner, Votes},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc, time::Instant};
@@ -140,7 +140,7 @@ fn signed(number: u32, epoch: u64) -> SignedClaim {
         answers,
     };
     // The other member founded the swarm, and is its only voter.
-    let vote = Ownership { list: 1, subnet: claim.subnet, epoch, owner: claim.owner, term: 1 }.vote(&key(1 + OTHER as u8));
+    let vote = AcceptedOwner { list: 1, subnet: claim.subnet, epoch, owner: claim.owner, term: 1 }.vote(&key(1 + OTHER as u8));
     let votes = Some(Box::new(Votes { list: 1, term: 1, voters: vec![vote] }));
     SignedClaim { votes, ..SignedClaim::sign(&claim, &key(owner)) }
 }

@@ -196,7 +196,7 @@ pub fn is_installed(by: &Endorsed, list: &VoterList) -> bool {
 
 /// What a voter accepts: that this access point owns the subnet from this epoch on, as long as its lease is renewed in this term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Ownership {
+pub struct AcceptedOwner {
     /// The number of the voters' list.
     pub list: u64,
     /// Which subnet.
@@ -209,7 +209,7 @@ pub struct Ownership {
     pub term: u64,
 }
 
-impl Ownership {
+impl AcceptedOwner {
     /// A voter accepts it.
     pub fn vote(&self, key: &SigningKey) -> Endorsed {
         Endorsed::sign(VOTE_CONTEXT, self, key)
@@ -235,7 +235,7 @@ pub struct Votes {
 impl Votes {
     /// Whether these are enough valid votes of that list's voters.
     pub fn prove(&self, list: &VoterList, subnet: Subnet, epoch: u64, owner: AccessPoint) -> bool {
-        let what = Ownership { list: self.list, subnet, epoch, owner, term: self.term };
+        let what = AcceptedOwner { list: self.list, subnet, epoch, owner, term: self.term };
         list.number == self.list
             && self.voters.len() <= MAX_VOTERS
             && list.is_decided_by(self.voters.iter().filter(|by| list.contains(&by.voter) && what.is_voted_by(by)).map(|by| by.voter))

@@ -115,7 +115,7 @@ fn key(number: u8) -> SigningKey {
 /// A claim of another member, accepted by the founder of the swarm: [`Played::alone`] is that one, and its only voter.
 fn voted(claim: &Claim, number: u8) -> SignedClaim {
     let Claim { subnet, epoch, owner, .. } = *claim;
-    let vote = vote::Ownership { list: 1, subnet, epoch, owner, term: 1 }.vote(&key(1));
+    let vote = vote::AcceptedOwner { list: 1, subnet, epoch, owner, term: 1 }.vote(&key(1));
     let votes = Some(Box::new(vote::Votes { list: 1, term: 1, voters: vec![vote] }));
     SignedClaim { votes, ..SignedClaim::sign(claim, &key(number)) }
 }

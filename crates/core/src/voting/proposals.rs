@@ -9,7 +9,7 @@ use nearcrawl_model::{
     claim::{Claim, SignedClaim},
     subnet::Subnet,
     time::{Millis, Moment},
-    vote::{Endorsed, MAX_PROPOSED, Ownership, Vote, VoterList, Votes},
+    vote::{AcceptedOwner, Endorsed, MAX_PROPOSED, Vote, VoterList, Votes},
 };
 use siphasher::sip::SipHasher13;
 use std::{
@@ -148,7 +148,7 @@ impl Proposals {
             let Some(open) = self.open.get_mut(subnet).filter(|open| open.claim.epoch == *epoch) else { continue };
             match vote {
                 Vote::Accepted(by) => {
-                    let what = Ownership { list, subnet: *subnet, epoch: *epoch, owner: open.claim.owner, term };
+                    let what = AcceptedOwner { list, subnet: *subnet, epoch: *epoch, owner: open.claim.owner, term };
                     if by.voter == from && what.is_voted_by(&by) {
                         open.votes.insert(from, by);
                     } else {

@@ -12,7 +12,7 @@ use nearcrawl_model::{
     ids::QuestionId,
     message::{MAX_VOTER_LISTS, Proposal, Request, Response},
     vote::{
-        BallotAnswer, BallotRequest, HandedOver, MAX_PROPOSED, Ownership, Renewal, Renewed, SignedList, Vote, Voted, sign_accepted,
+        AcceptedOwner, BallotAnswer, BallotRequest, HandedOver, MAX_PROPOSED, Renewal, Renewed, SignedList, Vote, Voted, sign_accepted,
         sign_installed,
     },
 };
@@ -97,7 +97,7 @@ impl Voting {
         };
         match self.voter.judge(cx.now.moment, &claim, term, others.register, records) {
             Ok(()) => {
-                let what = Ownership { list: self.lists.number(), subnet: claim.subnet, epoch: claim.epoch, owner: from, term };
+                let what = AcceptedOwner { list: self.lists.number(), subnet: claim.subnet, epoch: claim.epoch, owner: from, term };
                 Vote::Accepted(what.vote(&cx.key))
             }
             Err(Refusal::Owned) => Vote::Owned,

@@ -17,7 +17,7 @@ use nearcrawl_model::{
     subnet::Subnet,
     time::Millis,
     url::Host,
-    vote::{Ownership, Votes},
+    vote::{AcceptedOwner, Votes},
 };
 use std::{collections::BTreeSet, net::Ipv4Addr};
 
@@ -46,7 +46,7 @@ pub(super) fn filler(owner: AccessPoint, key: &SigningKey, number: u32) -> Signe
 /// The same claim, as if these voters had accepted it by the list with this number.
 pub(super) fn accepted(proof: SignedClaim, list: u64, voters: &[SigningKey]) -> SignedClaim {
     let Ok(Claim { subnet, epoch, owner, .. }) = proof.read() else { return proof };
-    let what = Ownership { list, subnet, epoch, owner, term: 1 };
+    let what = AcceptedOwner { list, subnet, epoch, owner, term: 1 };
     let voters = voters.iter().map(|key| what.vote(key)).collect();
     SignedClaim { votes: Some(Box::new(Votes { list, term: 1, voters })), ..proof }
 }
