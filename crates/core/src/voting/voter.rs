@@ -134,9 +134,11 @@ impl Voter {
         now.since(self.heard.get(who).map_or(self.since, |heard| heard.last.max(self.since)))
     }
 
-    /// Whether what was owned in this term may be claimed by others.
+    /// Whether what was owned in this term may be claimed by others. A term that one voter ended may have gone on with the leases of the
+    /// others, and the next list is told of it: what a lease of the list before allows is over when it has run out.
     fn is_over(&self, now: Moment, owner: &AccessPoint, term: u64) -> bool {
-        self.ended.get(owner).is_some_and(|ended| *ended >= term)
+        let ended = self.ended.get(owner).is_some_and(|ended| *ended >= term);
+        (ended && now.since(self.since) >= self.times.patience())
             || self.heard.get(owner).is_some_and(|heard| heard.term > term)
             || self.silent_for(now, owner) >= self.times.patience()
     }
@@ -277,4 +279,36 @@ impl Voter {
 struct Standing {
     row: AcceptedRow,
     released: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::membership::RosterConfig;
+
+    const OWNER: AccessPoint = AccessPoint([1; 32]);
+    const OTHER: AccessPoint = AccessPoint([2; 32]);
+
+    fn claim(owner: AccessPoint, epoch: u64) -> Claim {
+        let subnet = "20.0.1.0/24".parse().unwrap();
+        let reason = ClaimReason::OwnerDead;
+        Claim { subnet, epoch, owner, rtt_us: None, runner_up: None, probes: 0, reason, released: false, answers: Vec::new() }
+    }
+
+    #[test]
+    fn a_term_that_a_voter_of_the_list_before_ended_is_over_when_the_leases_of_that_list_have_run_out() {
+        let times = Times::of(&RosterConfig::default());
+        let mut voter = Voter::new(times, Moment(0), BTreeMap::new(), BTreeMap::new());
+        let (register, mut records) = (Register::default(), Vec::new());
+        assert_eq!(voter.judge(Moment(0), &claim(OWNER, 1), 1, &register, &mut records), Ok(()));
+        // One voter was cut off for long and ended the owner's term, which the others renewed until now.
+        let changed = Moment(1_000_000);
+        voter.list_changed(changed);
+        voter.take_in(changed, &HandedOver { rows: Vec::new(), ended: vec![(OWNER, 1)] }, &mut records);
+        let renewal = Renewal { list: 2, term: 1, incarnation: 1, sole: true, installed: 1 };
+        assert_eq!(voter.renew(changed, OWNER, &renewal, &register), Renewed::Ended(1), "nobody renews it any more");
+        let last = changed.after(times.patience() - 1);
+        assert_eq!(voter.judge(last, &claim(OTHER, 2), 1, &register, &mut records), Err(Refusal::Owned));
+        assert_eq!(voter.judge(last.after(1), &claim(OTHER, 2), 1, &register, &mut records), Ok(()));
+    }
 }
