@@ -459,12 +459,7 @@ impl Daemon {
                 }
                 None => self.hear(Event::Answered { question, from, answer: result.ok() }),
             },
-            // Roll-ups are accepted only from their owners, and distances from the member that measured them; claims carry their owners'
-            // signatures.
-            SwarmEvent::Gossiped { gossip: Gossip::RollUp(roll_up), author, .. } if roll_up.owner != author => {}
-            SwarmEvent::Gossiped { gossip: Gossip::Distances(told), author, .. } if told.from != author => {}
-            SwarmEvent::Gossiped { gossip: Gossip::Endorsement(endorsement), author, .. } if endorsement.by != author => {}
-            SwarmEvent::Gossiped { gossip, .. } => self.hear(Event::Gossiped(gossip)),
+            SwarmEvent::Gossiped { gossip, author, .. } => self.hear(Event::Gossiped { author, gossip }),
             SwarmEvent::PublicAsked { ticket, request: PublicRequest::Results } => {
                 let response = match self.config.swarm.readers {
                     Readers::Anybody => PublicResponse::Results(Box::new(self.crawler.view().results())),

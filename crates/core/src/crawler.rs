@@ -136,7 +136,7 @@ impl Crawler {
             }
             Event::Asked { from, ticket, request } => self.asked(from, ticket, request),
             Event::Answered { question, from, answer } => self.answered(question, from, answer),
-            Event::Gossiped(gossip) => self.gossiped(gossip),
+            Event::Gossiped { author, gossip } => self.gossiped(author, gossip),
             Event::Distance { to, rtt_us, remote } => self.delegation.distance_measured(&self.context, to, rtt_us, remote),
             Event::Resolved { host, answer } => self.resolved(&host, answer),
             Event::Probed { question, report } => {

@@ -78,15 +78,17 @@ impl Crawler {
 /// Gossip: what every member tells every other.
 impl Crawler {
     /// A member told every member something.
-    pub(crate) fn gossiped(&mut self, gossip: Gossip) {
+    pub(crate) fn gossiped(&mut self, author: AccessPoint, gossip: Gossip) {
         match gossip {
             Gossip::Claims(proofs) => self.hear_claims(proofs),
-            Gossip::RollUp(roll_up) if roll_up.owner != self.context.me => {
-                self.report.hear(&mut self.context, *roll_up);
+            Gossip::RollUp(roll_up) if roll_up.owner != author => self.context.refuse("totals in the name of another member"),
+            Gossip::RollUp(roll_up) if roll_up.owner == self.context.me => {}
+            Gossip::RollUp(roll_up) => self.report.hear(&mut self.context, *roll_up),
+            Gossip::Endorsement(endorsement) if endorsement.by != author => {
+                self.context.refuse("endorsements in the name of another member")
             }
-            Gossip::RollUp(_) => {}
-            // What an endorsement says of its author was checked where it came from the network.
             Gossip::Endorsement(endorsement) => self.hierarchy_version.endorsed(&mut self.context, endorsement),
+            Gossip::Distances(told) if told.from != author => self.context.refuse("distances in the name of another member"),
             Gossip::Distances(told) => self.delegation.distances_told(&mut self.context, &self.membership, told),
         }
     }

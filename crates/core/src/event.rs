@@ -75,7 +75,12 @@ pub enum Event {
         answer: Option<Response>,
     },
     /// A gossip message came.
-    Gossiped(Gossip),
+    Gossiped {
+        /// Who signed it.
+        author: AccessPoint,
+        /// What it says.
+        gossip: Gossip,
+    },
     /// A connection to a member was timed.
     Distance {
         /// To whom.

@@ -295,7 +295,10 @@ impl Exchange<'_> {
                 let (question, about_map) = self.sides[who].tickets.remove(&ticket)?;
                 return Some(Arrival::Answered { question, about_map, bytes: written(&response) });
             }
-            Command::Peers(PeerCommand::Publish(gossip)) => return Some(Arrival::Event(Event::Gossiped(read(&written(&gossip))))),
+            Command::Peers(PeerCommand::Publish(gossip)) => {
+                let (author, gossip) = (access_point(who as u8 + 1), read(&written(&gossip)));
+                return Some(Arrival::Event(Event::Gossiped { author, gossip }));
+            }
             Command::Store(StoreCommand::StoreClaims { write, claims }) => {
                 if who == NEWCOMER {
                     let begun = Instant::now();
@@ -402,7 +405,8 @@ impl MapTrial {
         let equal = exchange.equal();
         let unchanged = exchange.cost(|exchange| exchange.questions > 0 && exchange.is_answered());
         let now = exchange.now;
-        exchange.send(OTHER, now, Arrival::Event(Event::Gossiped(Gossip::Claims(vec![signed(self.claims / 2, 2)]))));
+        let gossiped = Event::Gossiped { author: access_point(2), gossip: Gossip::Claims(vec![signed(self.claims / 2, 2)]) };
+        exchange.send(OTHER, now, Arrival::Event(gossiped));
         exchange.until(|exchange| !exchange.equal());
         let one_claim = exchange.cost(|exchange| exchange.equal());
         MapOutcome {

@@ -182,7 +182,7 @@ impl Delegation {
         self.distances.measured(cx, &mut self.knowledge, to, rtt_us, remote);
     }
 
-    /// A member told its distances; the node saw to it that it is the author.
+    /// A member told its distances, as the message's author.
     pub(crate) fn distances_told(&mut self, cx: &mut Context, members: &Membership, told: Distances) {
         self.distances.told(cx, &mut self.knowledge, members, told);
     }

@@ -324,7 +324,7 @@ impl Played {
             released,
             answers: Vec::new(),
         };
-        self.handle(Event::Gossiped(Gossip::Claims(vec![voted(&claim, number)])));
+        self.handle(Event::Gossiped { author: member(number), gossip: Gossip::Claims(vec![voted(&claim, number)]) });
     }
 
     /// Answers the questions of this kind that wait.

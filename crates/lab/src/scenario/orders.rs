@@ -229,7 +229,7 @@ impl Play<'_> {
         let processes: BTreeSet<_> = self.world.running_processes().into_iter().map(|(_, process)| process).collect();
         for proofs in proofs.chunks(CLAIMS_AT_ONCE) {
             for process in &processes {
-                self.world.tell_process(*process, Event::Gossiped(Gossip::Claims(proofs.to_vec())));
+                self.world.tell_process(*process, Event::Gossiped { author: *process, gossip: Gossip::Claims(proofs.to_vec()) });
             }
         }
     }

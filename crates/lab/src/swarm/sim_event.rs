@@ -104,7 +104,7 @@ fn event_class(event: &Event) -> u8 {
         | Event::Listening(_)
         | Event::Asked { .. }
         | Event::Answered { .. }
-        | Event::Gossiped(_)
+        | Event::Gossiped { .. }
         | Event::BodyReceived { .. }
         | Event::Fetched { .. }
         | Event::Revisited { .. }

@@ -555,7 +555,7 @@ impl World {
                 // A cut that came meanwhile holds it up, too.
                 if self.together(from, who) || self.relays(from).is_some_and(|ways| ways.contains_key(&who)) {
                     self.count_arrival(from, who, class);
-                    self.tell(who, Event::Gossiped(gossip));
+                    self.tell(who, Event::Gossiped { author: self.identity_of(from), gossip });
                 }
             }
             SimEventKind::Stored(command) => self.stored(who, command),

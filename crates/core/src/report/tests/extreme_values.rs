@@ -26,7 +26,7 @@ fn a_claim_with_the_last_epoch_is_refused() {
         let mut played = Played::alone();
         played.meet(2);
         played.pass(60_000);
-        played.handle(Event::Gossiped(Gossip::Claims(vec![last_epoch(owner, released)])));
+        played.handle(Event::Gossiped { author: member(owner), gossip: Gossip::Claims(vec![last_epoch(owner, released)]) });
         played.pass(200_000);
         assert_eq!(played.crawler.ownership.register().claim(&SUBNET.parse().unwrap()), None);
         let refusals = played.crawler.view().status(Default::default()).refusals;

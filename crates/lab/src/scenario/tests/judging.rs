@@ -126,7 +126,10 @@ fn the_end_needs_equal_maps_and_an_owner_for_each_subnet() {
     let (list, voters) = play.voters();
     let claim = crate::scenario::orders::accepted(crate::scenario::orders::filler(owner, &key, 7), list, &voters);
     let process = play.world.member(1);
-    play.world.tell_process(process, nearcrawl_core::event::Event::Gossiped(nearcrawl_model::message::Gossip::Claims(vec![claim])));
+    play.world.tell_process(
+        process,
+        nearcrawl_core::event::Event::Gossiped { author: process, gossip: nearcrawl_model::message::Gossip::Claims(vec![claim]) },
+    );
     play.run(902_000, &|| ());
     assert!(play.judge.unsettled(&play.world).unwrap().contains("differ"));
 }
