@@ -7,7 +7,7 @@ use crate::{
     crawl::{self, Crawl, fetch_cycle::Turn},
     crawler::Crawler,
     delegation::{self, Delegation, prober::ProbeOrder},
-    event::CopyAnswer,
+    event::{Command, CopyAnswer, PeerCommand},
     membership::shutdown::Unfinished,
     migration::{
         Migration,
@@ -37,6 +37,7 @@ use nearcrawl_model::{
     message::{Gossip, HandOff, Request, Response},
     previous_run::PreviousVersion,
     subnet::Subnet,
+    summary::RollUp,
     url::{Host, PageUrl},
 };
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
@@ -101,14 +102,29 @@ impl Crawler {
         self.report.count_members(self.membership.settled(now).len());
         let whole = self.ownership.tick_comparison(&mut self.context, &self.membership);
         if self.report.is_due(now) {
-            let load = self.migration.load_told();
-            let complete = self.replication.subnets_loading() == 0;
-            self.report.tell(&mut self.context, &self.membership, &self.ownership, &self.crawl, load, complete);
+            let roll_up = Box::new(self.roll_up());
+            self.report.told(now);
+            self.context.commands.push_back(Command::Peers(PeerCommand::Publish(Gossip::RollUp(roll_up))));
         }
+        self.report.ask_silent(&mut self.context, &self.membership);
         if whole {
             self.routing.wake_all();
             self.route();
         }
+    }
+
+    /// What we hold and know, as of now.
+    fn roll_up(&mut self) -> RollUp {
+        let load = self.migration.load_told();
+        let complete = self.replication.subnets_loading() == 0;
+        self.report.roll_up(&mut self.context, &self.membership, &self.ownership, &self.crawl, load, complete)
+    }
+
+    /// A member asks for our totals, because it did not hear of them for a while.
+    pub(crate) fn tell_totals(&mut self, ticket: Ticket) {
+        let recent = self.report.recent(&self.context);
+        let totals = recent.unwrap_or_else(|| self.roll_up());
+        self.answer(ticket, Response::Totals(Box::new(totals)));
     }
 
     /// A member answered a question of a comparison, or did not. What it knows that we did not is entered; once the map is whole we act on it.

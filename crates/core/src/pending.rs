@@ -27,6 +27,8 @@ pub(crate) enum Pending {
     Ballot,
     /// Which lists of voters there are.
     VoterLists,
+    /// Its totals.
+    Totals,
 }
 
 /// What a member was asked in a comparison of ownership maps.

@@ -43,6 +43,7 @@ impl Crawler {
                 self.context.commands.push_back(Command::Store(StoreCommand::RecallRows { ticket, subnet, from: cursor }))
             }
             Request::CompareClaims(parts) => self.ownership.compared(&mut self.context, ticket, &parts),
+            Request::Totals => self.tell_totals(ticket),
             Request::SendClaims(wanted) => self.ownership.claims_wanted(&mut self.context, ticket, &wanted),
             Request::HierarchyManifest(hash) => {
                 self.context.commands.push_back(Command::Hierarchy(HierarchyCommand::TellManifest { ticket, hash }))
@@ -101,6 +102,8 @@ impl Crawler {
             }
             (Pending::Offer { subnet }, answer) => self.offer_answered(subnet, from, answer),
             (Pending::HandOff, answer) => self.handed_off(question, answer),
+            (Pending::Totals, Some(Response::Totals(totals))) if totals.owner == from => self.report.hear(&mut self.context, *totals),
+            (Pending::Totals, _) => {}
             (Pending::Compare(question), answer) => self.compare_answered(question, answer),
             (pending @ (Pending::Renew(_) | Pending::Propose { .. } | Pending::Ballot | Pending::VoterLists), answer) => {
                 self.vote_answered(from, pending, answer)

@@ -94,6 +94,8 @@ pub enum Request {
     /// Send the claims of these parts of the ownership map that the sender has not, at most [`MAX_WANTED`] parts. Answered with
     /// [`Response::Claims`].
     SendClaims(#[serde(deserialize_with = "at_most::<_, _, MAX_WANTED>")] Vec<WantedPart>),
+    /// Send your totals: gossip of them did not arrive for a while. Answered with [`Response::Totals`].
+    Totals,
 }
 
 /// An owner asks a voter to accept claims, at most [`crate::vote::MAX_PROPOSED`].
@@ -188,6 +190,8 @@ pub enum Response {
     },
     /// To `Keep`: the journals of the sender take as much of the answering member's disk as they may. Another replica is to be chosen.
     NoRoom,
+    /// To `Totals`: the answering member's, at most a second old.
+    Totals(Box<RollUp>),
 }
 
 /// Why an access point does not take over a subnet that it is offered.

@@ -1,16 +1,10 @@
 //! The sums over our own sites and the roll-ups of every member: entered when a site changes, told when they are due.
 
 use super::tally::{RollUps, Tally, Whereabouts};
-use crate::{
-    context::Context,
-    crawl::Crawl,
-    event::{Command, PeerCommand},
-    membership::Membership,
-    ownership::Ownership,
-};
+use crate::{context::Context, crawl::Crawl, membership::Membership, ownership::Ownership, pending::Pending};
 use nearcrawl_model::{
     access_point::AccessPoint,
-    message::Gossip,
+    message::Request,
     summary::{RollUp, Summary, SwarmResults},
     time::{Millis, Moment},
     url::Host,
@@ -21,6 +15,10 @@ use std::collections::BTreeSet;
 const ROLL_UP_EVERY: Millis = 1_000;
 const ROLL_UP_AGAIN: Millis = 10_000;
 
+/// Members whose roll-ups are missing are asked for them this often, so many of them at once.
+const ASK_EVERY: Millis = 5_000;
+const ASKED_AT_ONCE: usize = 16;
+
 /// The sums over our sites, and those that others tell.
 pub(crate) struct Report {
     tally: Tally,
@@ -29,6 +27,8 @@ pub(crate) struct Report {
     roll_ups: RollUps,
     /// When a changed roll-up may be told again.
     due: Moment,
+    /// When members whose roll-ups are missing are asked next.
+    ask_due: Moment,
     version: u64,
     changed: bool,
     /// Members that we count, as told in the last roll-up.
@@ -43,6 +43,7 @@ impl Report {
             dirty: BTreeSet::new(),
             roll_ups: RollUps::default(),
             due: now,
+            ask_due: now.after(ASK_EVERY),
             version: 0,
             changed: true,
             sure_of: 1,
@@ -94,9 +95,9 @@ impl Report {
         (self.changed || !self.dirty.is_empty()) && now >= self.due || now >= self.due.after(ROLL_UP_AGAIN)
     }
 
-    /// Brings the tally up to date and tells the others what we hold and know. `load` is our load and price in thousandths; while the sums
-    /// are not `complete`, because the history of something that we hold is still being read, they must not be taken for exact.
-    pub(crate) fn tell(
+    /// Brings the tally up to date and says what we hold and know. `load` is our load and price in thousandths; while the sums are not
+    /// `complete`, because the history of something that we hold is still being read, they must not be taken for exact.
+    pub(crate) fn roll_up(
         &mut self,
         cx: &mut Context,
         members: &Membership,
@@ -104,10 +105,8 @@ impl Report {
         crawl: &Crawl,
         load: (u32, u32),
         complete: bool,
-    ) {
+    ) -> RollUp {
         self.enter_dirty(cx, crawl);
-        self.changed = false;
-        self.due = cx.now.moment.after(ROLL_UP_EVERY);
         // Wall time keeps versions growing across restarts; the clock jumping back only costs the difference in silence.
         self.version = (self.version + 1).max(cx.now.wall.0);
         let digest = ownership.register().digest_of(&cx.me);
@@ -125,7 +124,30 @@ impl Report {
         self.roll_ups.hear(roll_up.clone(), cx.now.moment);
         let live = members.live();
         self.roll_ups.retain(|owner| live.contains(owner) || ownership.register().count(owner) > 0);
-        cx.commands.push_back(Command::Peers(PeerCommand::Publish(Gossip::RollUp(Box::new(roll_up)))));
+        roll_up
+    }
+
+    /// The last roll-up was told to all.
+    pub(crate) fn told(&mut self, now: Moment) {
+        self.changed = false;
+        self.due = now.after(ROLL_UP_EVERY);
+    }
+
+    /// Our last roll-up if it is recent.
+    pub(crate) fn recent(&self, cx: &Context) -> Option<RollUp> {
+        let (roll_up, at) = self.roll_ups.of(&cx.me)?;
+        (cx.now.moment.since(at) < ROLL_UP_EVERY).then(|| roll_up.clone())
+    }
+
+    /// Asks members whose roll-ups did not arrive for a while: gossip may be lost.
+    pub(crate) fn ask_silent(&mut self, cx: &mut Context, members: &Membership) {
+        if cx.now.moment < self.ask_due {
+            return;
+        }
+        self.ask_due = cx.now.moment.after(ASK_EVERY);
+        for member in self.roll_ups.overdue(cx.me, &members.live(), cx.now.moment, ASKED_AT_ONCE) {
+            cx.ask(member, Pending::Totals, Request::Totals);
+        }
     }
 
     /// The sums over our own sites as they are now.
@@ -147,9 +169,17 @@ impl Report {
     pub(crate) fn results(&self, cx: &Context, members: &Membership, ownership: &Ownership) -> SwarmResults {
         let owners = ownership.register().owners().map(|owner| (owner, ownership.register().digest_of(&owner))).collect();
         let mut results = self.roll_ups.results(cx.me, &owners, &members.live(), cx.now.moment);
-        if !self.dirty.is_empty() && results.exact {
+        // Without a lease others may have gone on with what is ours; with another map we do not know whose totals to wait for.
+        let unsure = if let Some(why) = members.no_lease(cx.now.moment) {
+            Some(format!("this access point holds no lease: {why}"))
+        } else if !ownership.is_synced() {
+            Some("this access point has not compared its map with another member's yet".to_owned())
+        } else {
+            (!self.dirty.is_empty()).then(|| "this access point's own totals are changing".to_owned())
+        };
+        if let Some(why) = unsure {
             results.exact = false;
-            results.in_transition_text = Some("this access point's own totals are changing".to_owned());
+            results.in_transition_text = Some(results.in_transition_text.map_or(why.clone(), |others| format!("{why}; {others}")));
         }
         results
     }

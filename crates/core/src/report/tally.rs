@@ -6,7 +6,7 @@ use nearcrawl_model::{
     evaluation::EvaluationCounts,
     record::{RunState, ServerRecord, ServerStatus},
     summary::{Counts, Coverage, Dimension, MAX_VALUES, OTHER, RollUp, Summary, SwarmResults},
-    time::Moment,
+    time::{Millis, Moment},
     url::Host,
 };
 use std::collections::BTreeMap;
@@ -144,6 +144,15 @@ impl Tally {
 /// Access points whose roll-ups are kept: gossip is signed by its author, but no other member vouches for who that is.
 pub(crate) const MAX_ROLL_UPS: usize = 8_192;
 
+/// How old a roll-up may be for totals to be exact, in milliseconds: this, or in large swarms so much for each member.
+const OLDEST: Millis = 30_000;
+const OLDEST_PER_MEMBER: Millis = 300;
+
+/// How old a roll-up may be for the totals of so many members to be exact.
+fn oldest_exact(members: usize) -> Millis {
+    (members as u64 * OLDEST_PER_MEMBER).max(OLDEST)
+}
+
 /// Every member's last roll-up.
 #[derive(Debug, Default)]
 pub(crate) struct RollUps {
@@ -161,17 +170,27 @@ impl RollUps {
         self.heard.len() < MAX_ROLL_UPS || self.heard.contains_key(owner)
     }
 
-    /// Notes a roll-up. False if it is not newer than the one known.
+    /// Notes a roll-up. False if it is not newer than the one known. Versions grow with the wall clock, which may have been set back, or its
+    /// owner may have lost its disk: beside one that is too old to count, any other counts.
     pub(crate) fn hear(&mut self, roll_up: RollUp, now: Moment) -> bool {
-        let newer = self.heard.get(&roll_up.owner).is_none_or(|(known, _)| known.version < roll_up.version);
+        let newer = self
+            .heard
+            .get(&roll_up.owner)
+            .is_none_or(|(known, at)| known.version < roll_up.version || (known.version != roll_up.version && now.since(*at) > OLDEST));
         if newer {
             self.heard.insert(roll_up.owner, (roll_up, now));
-        } else if let Some((known, at)) = self.heard.get_mut(&roll_up.owner)
-            && known.version == roll_up.version
-        {
-            *at = now;
         }
         newer
+    }
+
+    /// Those of the living whose last roll-up is half as old as it may be, the oldest first, at most so many.
+    pub(crate) fn overdue(&self, me: AccessPoint, live: &[AccessPoint], now: Moment, most: usize) -> Vec<AccessPoint> {
+        let heard = |member: &AccessPoint| self.heard.get(member).map(|(_, at)| *at);
+        let overdue = |at: Moment| now.since(at) > oldest_exact(live.len()) / 2;
+        let mut members: Vec<_> = live.iter().filter(|member| **member != me && heard(member).is_none_or(overdue)).copied().collect();
+        members.sort_by_key(|member| (heard(member), *member));
+        members.truncate(most);
+        members
     }
 
     /// Keeps only these access points' roll-ups.
@@ -185,7 +204,7 @@ impl RollUps {
     }
 
     /// Puts the roll-ups of `owners` (who hold something, with the digest of what they hold by our map) and of the living
-    /// together. Exact if every owner is alive and its roll-up speaks of just the claims that we know.
+    /// together. Exact if every owner is alive, and the roll-up of everybody is recent and speaks of just the claims that we know.
     pub(crate) fn results(&self, me: AccessPoint, owners: &BTreeMap<AccessPoint, u64>, live: &[AccessPoint], now: Moment) -> SwarmResults {
         let mut results = SwarmResults {
             answered_by: me,
@@ -196,13 +215,18 @@ impl RollUps {
             summary: Summary::default(),
         };
         let mut why = Vec::new();
-        for (owner, digest) in owners {
+        // Who lives and owns nothing by our map may own what we have not heard of.
+        let nothing = live.iter().filter(|member| !owners.contains_key(member)).map(|member| (member, &0));
+        for (owner, digest) in owners.iter().chain(nothing) {
             match self.heard.get(owner) {
                 None => why.push(format!("waiting for totals from {}", owner.short())),
                 Some((roll_up, _)) if roll_up.claims_digest != *digest => {
                     why.push(format!("waiting for matching totals from {}", owner.short()));
                 }
                 Some(_) if !live.contains(owner) => why.push(format!("{} is silent", owner.short())),
+                Some((_, at)) if now.since(*at) > oldest_exact(live.len()) => {
+                    why.push(format!("the last totals from {} are {} s old", owner.short(), now.since(*at) / 1_000));
+                }
                 Some(_) => {}
             }
         }
@@ -317,5 +341,29 @@ mod tests {
         let results = rolls.results(a, &owners, &[a, b], Moment(5));
         assert_eq!((results.exact, results.summary.total.pages, results.oldest_roll_up_age_ms, results.covers.len()), (true, 30, 5, 2));
         assert!(!rolls.results(a, &owners, &[a], Moment(5)).exact, "a silent owner's numbers may be behind");
+        let c = AccessPoint([3; 32]);
+        assert!(!rolls.results(a, &owners, &[a, b, c], Moment(5)).exact, "a third member may own what we have not heard of");
+        assert!(rolls.results(a, &owners, &[a, b], Moment(30_000)).exact);
+        let late = rolls.results(a, &owners, &[a, b], Moment(30_001));
+        assert!(!late.exact && late.in_transition_text.unwrap().contains("are 30 s old"));
+    }
+
+    #[test]
+    fn after_a_clock_was_set_back_totals_count_again_when_the_last_ones_are_too_old() {
+        let owner = AccessPoint([1; 32]);
+        let told = |version| RollUp {
+            owner,
+            version,
+            claims_digest: 0,
+            subnets: 0,
+            sure_of: 1,
+            busy_permille: 0,
+            price_permille: 1_000,
+            summary: Summary::default(),
+        };
+        let mut rolls = RollUps::default();
+        assert!(rolls.hear(told(900), Moment(0)));
+        assert!(!rolls.hear(told(7), Moment(30_000)), "it may be an earlier one that came late");
+        assert!(rolls.hear(told(8), Moment(30_001)) && rolls.hear(told(9), Moment(30_002)));
     }
 }

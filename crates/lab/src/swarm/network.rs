@@ -49,6 +49,7 @@ fn kind(request: &Request) -> &'static str {
         Request::Offer { .. } | Request::TakeOver(_) => "migration",
         Request::Keep(_) | Request::Recall(..) => "keeping",
         Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } => "hierarchy",
+        Request::Totals => "totals",
         Request::Renew(_) | Request::Propose(_) | Request::Withdraw(_) | Request::Ballot(_) | Request::VoterLists(_) => "votes",
     }
 }
@@ -77,6 +78,7 @@ fn request_class(request: &Request) -> u8 {
         Request::Ballot(_) => 18,
         Request::VoterLists(_) => 19,
         Request::SendClaims(_) => 20,
+        Request::Totals => 21,
     }
 }
 
