@@ -25,7 +25,7 @@ use crate::{
         outbox::Item,
     },
     signal::Signal,
-    voting::{self, Voting, machine::Asker},
+    voting::{self, Voting, lease::NoLease, machine::Asker},
 };
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
@@ -101,7 +101,9 @@ impl Crawler {
         self.delegation.tick_distances(&mut self.context, &self.membership);
         self.report.count_members(self.membership.settled(now).len());
         let whole = self.ownership.tick_comparison(&mut self.context, &self.membership);
-        if self.report.is_due(now) {
+        // Another process with our key tells its own.
+        let ours = self.membership.no_lease(now) != Some(NoLease::KeyInUse);
+        if ours && self.report.is_due(now) {
             let roll_up = Box::new(self.roll_up());
             self.report.told(now);
             self.context.commands.push_back(Command::Peers(PeerCommand::Publish(Gossip::RollUp(roll_up))));
@@ -116,7 +118,9 @@ impl Crawler {
     /// What we hold and know, as of now.
     fn roll_up(&mut self) -> RollUp {
         let load = self.migration.load_told();
-        let complete = self.replication.subnets_loading() == 0;
+        // Without a lease, or before what was owned in an earlier term is claimed again, others may have gone on with it.
+        let ours = self.membership.may_claim(self.context.now.moment) && !self.ownership.is_doubtful();
+        let complete = ours && self.replication.subnets_loading() == 0;
         self.report.roll_up(&mut self.context, &self.membership, &self.ownership, &self.crawl, load, complete)
     }
 

@@ -12,6 +12,7 @@ mod roster;
 pub(crate) mod shutdown;
 mod swim;
 
+pub use crate::voting::lease::NoLease;
 pub use machine::HeldBack;
 pub(crate) use machine::Membership;
 pub use member::Member;

@@ -279,6 +279,11 @@ impl Ownership {
         self.watched.contains_key(subnet) || self.doubtful.contains_key(subnet)
     }
 
+    /// Whether some of what was ours in an earlier term of our lease has not been claimed again yet.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        !self.doubtful.is_empty()
+    }
+
     /// Owners that are no members, and since when.
     pub(crate) fn dead_since(&self) -> impl Iterator<Item = (AccessPoint, Moment)> {
         self.dead_since.iter().map(|(gone, since)| (*gone, *since))

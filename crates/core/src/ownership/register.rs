@@ -195,6 +195,11 @@ impl Register {
         self.claims.len()
     }
 
+    /// How many subnets were released and not claimed since: their servers are in nobody's totals.
+    pub(crate) fn released(&self) -> usize {
+        self.claims.len() - self.by_owner.values().map(BTreeSet::len).sum::<usize>()
+    }
+
     /// All claims, released ones too, in address order.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Held> {
         self.claims.values().map(Box::as_ref)
@@ -340,7 +345,10 @@ mod tests {
         assert!(matches!(register.merge(released, &proof), Merged::Holds { before: Some(_) }));
         assert!(register.claim(&claim.subnet).is_none());
         assert_eq!((register.count(&claim.owner), register.digest_of(&claim.owner)), (0, 0));
-        assert_eq!(register.next_epoch(&claim.subnet), 2);
+        assert_eq!((register.next_epoch(&claim.subnet), register.released()), (2, 1));
+        let (again, proof) = made(1, 2, 2, Some(5), false);
+        register.merge(again, &proof);
+        assert_eq!(register.released(), 0);
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl Report {
     }
 
     /// Brings the tally up to date and says what we hold and know. `load` is our load and price in thousandths; while the sums are not
-    /// `complete`, because the history of something that we hold is still being read, they must not be taken for exact.
+    /// `complete`, because the history of something that we hold is still being read or others may hold it, they must not be taken for exact.
     pub(crate) fn roll_up(
         &mut self,
         cx: &mut Context,
@@ -174,6 +174,8 @@ impl Report {
             Some(format!("this access point holds no lease: {why}"))
         } else if !ownership.is_synced() {
             Some("this access point has not compared its map with another member's yet".to_owned())
+        } else if ownership.register().released() > 0 {
+            Some(format!("{} subnets change hands", ownership.register().released()))
         } else {
             (!self.dirty.is_empty()).then(|| "this access point's own totals are changing".to_owned())
         };
