@@ -453,7 +453,7 @@ impl Crawler {
     }
 
     /// A member hands URLs to us. All hosts of one message are answered together.
-    pub(crate) fn take_in(&mut self, ticket: Ticket, hand_offs: Vec<HandOff>) {
+    pub(crate) fn take_in(&mut self, from: AccessPoint, ticket: Ticket, hand_offs: Vec<HandOff>) {
         let changing = self.crawl.is_too_busy(&self.context, &self.replication, &self.ownership, &self.migration, &hand_offs);
         if changing || self.shutdown.is_stopping() || !self.ownership.is_synced() {
             return self.answer(ticket, Response::Busy(1_000));
@@ -469,6 +469,7 @@ impl Crawler {
             let first = arrivals.first().filter(|_| fits).map(|arrival| &arrival.url);
             if let (Some(subnet), Some(url)) = (mine, first)
                 && self.belongs_here(subnet, &host, url)
+                && self.is_at(from, &host)
             {
                 ours.push((host, arrivals));
             } else {
@@ -477,6 +478,12 @@ impl Crawler {
         }
         let (crawl, cx, replication, others) = self.crawling();
         crawl.admit(cx, replication, others, ours, Reply::Member { ticket, not_mine });
+    }
+
+    /// Whether a host that a member hands over has this address: it is ours already, or its steward says so.
+    fn is_at(&mut self, from: AccessPoint, located: &LocatedHost) -> bool {
+        let open = self.crawl.site(&located.host).is_some_and(|site| site.address == located.address);
+        open || self.routing.confirms(&mut self.context, &self.membership, from, located)
     }
 
     /// URLs turned out to be for ourselves.

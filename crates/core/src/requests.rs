@@ -37,7 +37,7 @@ impl Crawler {
             Request::Award { award, rest } => self.awarded_by(from, ticket, award, rest),
             Request::Offer { subnet, epoch } => self.offered(ticket, Offer { from, subnet, epoch }),
             Request::TakeOver(release) => self.take_over(from, ticket, release),
-            Request::HandOff(hand_offs) => self.take_in(ticket, hand_offs),
+            Request::HandOff(hand_offs) => self.take_in(from, ticket, hand_offs),
             Request::Keep(rows) => self.replication.keep(&mut self.context, &self.ownership, from, ticket, rows),
             Request::Recall(subnet, cursor) => {
                 self.context.commands.push_back(Command::Store(StoreCommand::RecallRows { ticket, subnet, from: cursor }))

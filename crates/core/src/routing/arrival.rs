@@ -137,6 +137,7 @@ impl Routing {
             Some(Response::HandedOff { not_mine }) => {
                 let done = self.outbox.acked(question, &not_mine);
                 for host in &not_mine {
+                    self.locator.doubt(host);
                     self.outbox.later(host, now);
                 }
                 return done;
@@ -162,6 +163,30 @@ impl Routing {
         } else if self.locator.should_ask(host, cx.now.moment, STEWARD_PATIENCE) {
             cx.ask(steward, Pending::Locate(host.clone()), Request::Locate(host.clone()));
         }
+    }
+
+    /// Whether a host that a member names is at the address that it says. Any member could say so of any name; its steward's word counts, and
+    /// if the steward says so itself, only of a name that exists. What is not known here is asked for, and the member tries again.
+    pub(crate) fn confirms(&mut self, cx: &mut Context, members: &Membership, from: AccessPoint, located: &LocatedHost) -> bool {
+        let LocatedHost { host, address, .. } = located;
+        if host.address() == Some(*address) {
+            return true;
+        }
+        let by_steward = members.steward_of_host(host) == Some(from);
+        match self.locator.lookup(host, cx.now.moment) {
+            Lookup::At(known) if known.address == *address => return true,
+            Lookup::At(_) if by_steward => {
+                self.locator.learn(host, Ok(located.clone()), cx.now.moment, cx.settings.max_lookups);
+                return true;
+            }
+            Lookup::Unknown if by_steward => {
+                self.locator.resolve(host, None);
+                self.look_up(cx);
+            }
+            Lookup::Unknown => self.find(cx, members, host),
+            Lookup::At(_) | Lookup::Nowhere(_) | Lookup::Later(..) => cx.refuse("hosts handed over at an address that is not theirs"),
+        }
+        false
     }
 
     /// A member asks us, the host's steward, for its address.

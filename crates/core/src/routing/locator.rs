@@ -17,6 +17,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// How many hosts' pins are remembered.
 pub(crate) const MAX_PINS: usize = 200_000;
 
+/// How long a steward's word is believed at most.
+const LONGEST_PIN: Millis = 7 * 86_400_000;
+
 /// How long a failure is believed.
 const FAILURE_HOLDS: Millis = 300_000;
 
@@ -62,6 +65,8 @@ struct Pin {
     failures: u32,
     /// Whether it failed for the moment and is to be repeated.
     is_repeated: bool,
+    /// Whether a member would not take the host in at this address.
+    is_doubted: bool,
 }
 
 /// Pins, and the steward's duty of making them.
@@ -105,7 +110,7 @@ impl Locator {
         let transient = answer.as_ref().is_err_and(|failure| failure.is_transient());
         let failures = if transient { (before + 1).min(max_lookups) } else { 0 };
         let holds = match &answer {
-            Ok(located) => located.valid_for,
+            Ok(located) => located.valid_for.min(LONGEST_PIN),
             Err(_) if transient && failures < max_lookups => {
                 (LOOK_UP_AGAIN << failures.saturating_sub(1).min(MAX_LOOKUPS)).min(FAILURE_HOLDS)
             }
@@ -113,8 +118,19 @@ impl Locator {
         };
         let is_repeated = transient && failures < max_lookups;
         self.asked.remove(host);
-        self.pins.insert(host.clone(), Pin { answer, until: now.after(holds), failures, is_repeated });
+        self.pins.insert(host.clone(), Pin { answer, until: now.after(holds), failures, is_repeated, is_doubted: false });
         !is_repeated
+    }
+
+    /// A member did not take this host in at its address: it may have to ask the steward first. If it does not a second time either, the
+    /// address is asked for anew.
+    pub(crate) fn doubt(&mut self, host: &Host) {
+        if let Some(pin) = self.pins.get_mut(host)
+            && !std::mem::replace(&mut pin.is_doubted, true)
+        {
+            return;
+        }
+        self.pins.remove(host);
     }
 
     /// Whether to ask the steward now: true at most once in `patience`.
