@@ -8,6 +8,7 @@ DESTDIR ?=
 DEMO_ARGS ?=
 TEST_ARGS ?=
 SCENARIOS ?=
+SWEEP ?=
 bindir := $(PREFIX)/bin
 mandir := $(PREFIX)/share/man/man1
 man5dir := $(PREFIX)/share/man/man5
@@ -63,6 +64,20 @@ test: ready ## every test; downloads real pages to crawl, once (TEST_ARGS goes t
 .PHONY: scenarios
 scenarios: ## every shipped scenario in the simulated swarm, three seeds each, and a table (SCENARIOS="--seeds 1..11 a6")
 	@. scripts/env.sh; cargo run --quiet --release --locked --package nearcrawl-lab --example scenarios -- $(SCENARIOS)
+
+# Both append a row to docs/SWEEPS.md, with the commit that was played.
+label = "$$(date -I), $$(git describe --always --dirty)"
+
+.PHONY: sweep
+sweep: ## 200 random courses of twelve simulated members, an hour each, and a row in docs/SWEEPS.md (SWEEP="--seeds 1..41 --minutes 30")
+	@. scripts/env.sh; cargo run --quiet --release --locked --package nearcrawl-lab --example sweep -- \
+		--seeds 1..201 --minutes 60 --log docs/SWEEPS.md --label $(label) $(SWEEP)
+
+.PHONY: chaos
+chaos: ## 5,000 of them; goes on where it was interrupted, as long as the commit is the same (SWEEP="--seeds 1..5001")
+	@. scripts/env.sh; mkdir -p "$$NEARCRAWL_CACHE"; cargo run --quiet --release --locked --package nearcrawl-lab --example sweep -- \
+		--seeds 1..5001 --minutes 60 --resume "$$NEARCRAWL_CACHE/chaos-$$(git describe --always --dirty).jsonl" \
+		--log docs/SWEEPS.md --label $(label) $(SWEEP)
 
 .PHONY: lint
 lint: ## formatting and clippy

@@ -2,6 +2,7 @@
 
 mod agenda;
 mod build;
+mod chaos;
 mod error;
 pub mod file;
 mod judge;
@@ -13,7 +14,7 @@ mod play;
 mod read;
 
 pub use error::{Number, ScenarioError};
-pub use judge::{Sample, Verdict, Violation};
+pub use judge::{Failover, Sample, Verdict, Violation};
 pub use latency::Matrix;
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::swarm::Latencies;
 use nearcrawl_model::time::Millis;
+use std::collections::BTreeSet;
 
 const HEAD: &str = "members = 7\nsubnets = 60\nhosts = 90\nminutes = 60\n";
 
@@ -215,4 +216,19 @@ fn rows(play: &Play<'_>, number: usize) -> usize {
 fn requests(play: &Play<'_>, number: usize) -> usize {
     let by = play.world.member(number);
     play.world.ledger.contacts.iter().filter(|contact| contact.by == by).count()
+}
+
+#[test]
+fn a_course_drawn_from_a_seed_is_the_same_again_and_another_one_for_another_seed() {
+    let drawn = |seed| Scenario::chaos(seed, 12, 30);
+    assert_eq!(drawn(7), drawn(7));
+    assert_ne!(drawn(7), drawn(8));
+    let all: Vec<Scenario> = (0..200).map(drawn).collect();
+    let steps = || all.iter().flat_map(|scenario| &scenario.steps);
+    let verbs: BTreeSet<_> = steps().map(|step| step.action.verb()).collect();
+    let known = ["clock", "cut", "disk", "freeze", "join", "kill", "leave", "loss", "oneway", "partition", "seed", "wipe"];
+    assert!(verbs.iter().eq(known.iter()), "{verbs:?}");
+    assert!(steps().all(|step| step.action.named().iter().all(|number| *number < 12) && step.at < 30 * 60_000));
+    let wipes = |scenario: &Scenario| scenario.steps.iter().filter(|step| step.action.verb() == "wipe").count();
+    assert_eq!(all.iter().map(wipes).max(), Some(1), "one disk may be lost");
 }

@@ -7,7 +7,7 @@ mod owners;
 mod totals;
 mod verdict;
 
-pub use verdict::{Sample, Verdict, Violation};
+pub use verdict::{Failover, Sample, Verdict, Violation};
 
 use super::{
     build::crawl_delay,
@@ -15,10 +15,11 @@ use super::{
 };
 use crate::swarm::Played;
 use fetches::Pauses;
+use nearcrawl_core::membership::{HeldBack, NoLease};
 use nearcrawl_model::time::{Millis, Moment};
 use owners::{Owners, able};
 use totals::{ASK_EVERY, Totals};
-use verdict::{Failover, First};
+use verdict::First;
 
 /// With more pairs of subnets and members than this, owners are looked at only when totals are.
 const MANY: usize = 20_000;
@@ -118,13 +119,17 @@ impl Judge {
         if let Some(what) = self.owners.unsettled(world) {
             return Some(what);
         }
-        let totals: Vec<_> = views.iter().map(|(number, view)| (number, view.results())).collect();
+        // Who is held back because another process has its key knows that it knows nothing.
+        let held = Some(HeldBack::NoLease(NoLease::KeyInUse));
+        let telling = views.iter().filter(|(_, view)| view.held_back() != held);
+        let totals: Vec<_> = telling.map(|(number, view)| (number, view.results())).collect();
         if let Some((number, results)) = totals.iter().find(|(_, results)| !results.exact) {
             let why = results.in_transition_text.clone().unwrap_or_default();
             return Some(format!("the totals of member {number} are not exact: {why}"));
         }
-        let differ = totals.iter().find(|(_, results)| results.summary != totals[0].1.summary);
-        differ.map(|(other, _)| format!("the totals of members {first} and {other} differ"))
+        let (one, of_one) = totals.first()?;
+        let differ = totals.iter().find(|(_, results)| results.summary != of_one.summary);
+        differ.map(|(other, _)| format!("the totals of members {one} and {other} differ"))
     }
 
     /// What is wrong with the owners at the end.
@@ -161,6 +166,8 @@ impl Judge {
             self.first.note(now, || what);
         }
         let (bytes, longest) = world.records.as_ref().map_or((0, 0.0), |records| (records.bytes, records.longest_step.as_secs_f64()));
+        let mut failovers = self.owners.failovers(now);
+        failovers.sort_unstable();
         let counts = [overlaps.count, pauses.count, fetched_twice, lost, self.totals.wrong];
         let mut verdict = Verdict {
             seed,
@@ -173,7 +180,8 @@ impl Judge {
             lost,
             exact_but_wrong: self.totals.wrong,
             ownerless_ms_max: self.owners.ownerless,
-            failover_ms: Failover::of(self.owners.failovers(now)),
+            failover_ms: Failover::of(&failovers),
+            failovers,
             // Each message leaves one member and comes to another.
             bytes_member_day: (2.0 * bytes as f64 / (self.lived.max(1) as f64 / DAY)) as u64,
             longest_step_ms: 0.0,

@@ -37,6 +37,9 @@ pub struct Verdict {
     /// Whether all promises were kept: the exit status.
     #[serde(skip)]
     pub holds: bool,
+    /// All times of `failover_ms`, sorted, so that those of many runs can be put together.
+    #[serde(skip)]
+    pub failovers: Vec<Millis>,
     /// What the swarm did, to be drawn.
     #[serde(skip)]
     pub course: Vec<Sample>,
@@ -104,9 +107,8 @@ impl Verdict {
 }
 
 impl Failover {
-    /// Of all times.
-    pub(super) fn of(mut all: Vec<Millis>) -> Failover {
-        all.sort_unstable();
+    /// Of all times, sorted.
+    pub fn of(all: &[Millis]) -> Failover {
         let at = |share: f64| all.get(((all.len() as f64 * share).ceil() as usize).saturating_sub(1)).copied().unwrap_or(0);
         Failover { n: all.len() as u64, p50: at(0.5), p99: at(0.99), max: at(1.0) }
     }
