@@ -250,3 +250,35 @@ fn hand_offs_beyond_the_limit_have_no_room_until_some_are_recorded() {
     routing.acknowledge(&mut cx, |_, upto| upto <= 1, |_| true);
     assert_eq!((routing.has_room_for_hand_offs(), routing.hand_offs()), (true, MAX_ACKNOWLEDGEMENTS - 2));
 }
+
+#[test]
+fn a_host_that_a_member_hands_over_is_taken_in_only_where_its_steward_says_it_is() {
+    let (mut cx, members, mut routing) = alone();
+    let handed = |address: &str| LocatedHost { address: address.parse().unwrap(), ..at("bank.example") };
+    assert!(!routing.confirms(&mut cx, &members, OWNER, &handed("9.0.0.1")), "it is not known yet");
+    assert!(matches!(cx.commands.pop_front(), Some(Command::Web(WebCommand::Resolve(asked))) if asked == host("bank.example")));
+    routing.resolved(&mut cx, &host("bank.example"), Ok(at("bank.example")));
+    assert!(routing.confirms(&mut cx, &members, OWNER, &handed("9.0.0.1")));
+    assert!(!routing.confirms(&mut cx, &members, OWNER, &handed("9.0.0.77")));
+    assert!(!routing.confirms(&mut cx, &members, OWNER, &at("x1.invalid")));
+    routing.resolved(&mut cx, &host("x1.invalid"), Err(ResolveError::NoSuchName));
+    assert!(!routing.confirms(&mut cx, &members, OWNER, &at("x1.invalid")));
+    assert_eq!(cx.counters.refused["hosts handed over at an address that is not theirs"], 2);
+    assert!(routing.confirms(&mut cx, &members, OWNER, &at("9.0.0.1")), "an address is where it is");
+}
+
+#[test]
+fn a_host_that_its_owner_refuses_twice_is_looked_up_anew() {
+    let (mut cx, members, mut routing) = alone();
+    routing.resolved(&mut cx, &host("a.ke"), Ok(at("a.ke")));
+    for refusals in 0..2 {
+        assert_eq!(routing.place(&mut cx, &members, &host("a.ke")), Place::At(at("a.ke")), "after {refusals} refusals");
+        routing.put([item("http://a.ke/")]);
+        let (mut bound, located) = (Bound::new(), at("a.ke"));
+        assert_eq!(routing.bind(&cx, &mut bound, located, Some(OWNER)), None);
+        routing.send(&mut cx, bound);
+        let Some(Command::Peers(PeerCommand::Ask { question, .. })) = cx.commands.pop_back() else { panic!("nothing was sent") };
+        routing.handed_off(&cx, question, Some(Response::HandedOff { not_mine: vec![host("a.ke")] }));
+    }
+    assert_eq!(routing.place(&mut cx, &members, &host("a.ke")), Place::Unknown);
+}
