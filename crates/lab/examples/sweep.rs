@@ -46,6 +46,7 @@ struct Run {
     holds: bool,
     failovers: Vec<u64>,
     bytes_member_day: u64,
+    bytes_by_kind: BTreeMap<String, u64>,
     broken: Vec<String>,
     first_text: Option<String>,
 }
@@ -118,7 +119,7 @@ fn sweep(options: &Options) -> Result<bool, String> {
         return Err(format!("these seeds ended in a panic: {missing:?}"));
     }
     let row = row(options, &runs.played);
-    println!("\n{HEAD}\n{row}");
+    println!("\n{HEAD}\n{row}\n\nMB a member and day, by what messages are about: {}", kinds(&runs.played));
     if let Some(path) = &options.log {
         let refused = |why: std::io::Error| format!("{}: {why}", path.display());
         let mut log = OpenOptions::new().create(true).append(true).open(path).map_err(refused)?;
@@ -170,10 +171,23 @@ impl Run {
             holds: verdict.holds,
             failovers: verdict.failovers.clone(),
             bytes_member_day: verdict.bytes_member_day,
+            bytes_by_kind: verdict.bytes_by_kind.iter().map(|(kind, bytes)| ((*kind).to_owned(), *bytes)).collect(),
             broken: verdict.broken().into_iter().map(str::to_owned).collect(),
             first_text: verdict.first_violation.as_ref().map(|first| format!("{:.0} s: {}", first.at_ms as f64 / 1e3, first.what)),
         }
     }
+}
+
+/// Traffic by what messages are about, the most first.
+fn kinds(runs: &BTreeMap<u64, Run>) -> String {
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    for (kind, bytes) in runs.values().flat_map(|run| &run.bytes_by_kind) {
+        *sums.entry(kind).or_default() += bytes;
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    let mean = |bytes: u64| bytes as f64 / runs.len().max(1) as f64 / 1e6;
+    sums.into_iter().map(|(kind, bytes)| format!("{kind} {:.1}", mean(bytes))).collect::<Vec<_>>().join(", ")
 }
 
 /// All runs as one row of the table.

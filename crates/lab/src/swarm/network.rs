@@ -54,6 +54,33 @@ fn kind(request: &Request) -> &'static str {
     }
 }
 
+/// What kind of question this answers.
+fn answer_kind(response: &Response) -> &'static str {
+    match response {
+        Response::Noted => "membership",
+        Response::Claims(..) | Response::Compared { .. } => "comparison",
+        Response::Located(_) => "location",
+        Response::FindingOwner(_) | Response::Probed(..) | Response::ProbeDeclined(..) => "delegation",
+        Response::HandedOff { .. } | Response::Busy(_) => "hand-off",
+        Response::Offered(_) => "migration",
+        Response::Kept(_) | Response::Recalled(..) | Response::NoRoom => "keeping",
+        Response::HierarchyManifest(_) | Response::HierarchyChunk(_) => "hierarchy",
+        Response::Renewed(_) | Response::Voted(_) | Response::Ballot(_) | Response::VoterLists(_) => "votes",
+        Response::Totals(_) => "totals",
+        Response::Refused(_) => "refusals",
+    }
+}
+
+/// What kind of gossip this is.
+fn gossip_kind(gossip: &Gossip) -> &'static str {
+    match gossip {
+        Gossip::Claims(_) => "gossip of claims",
+        Gossip::RollUp(_) => "gossip of totals",
+        Gossip::Endorsement(_) => "gossip of editions",
+        Gossip::Distances(_) => "gossip of distances",
+    }
+}
+
 /// The number of this kind of message. Delays and losses are drawn from it, so a number never changes its meaning.
 fn request_class(request: &Request) -> u8 {
     match request {
@@ -176,7 +203,7 @@ impl World {
             self.schedule(who, PATIENCE, SimEventKind::Answered { wire, from: to, class, response: None });
         }
         self.link(who, to);
-        self.count_bytes(&request, 1);
+        self.count_bytes(kind(&request), &request, 1);
         let transmission = self.transmission(who, to, class, self.loss);
         if transmission.lost || !self.together(who, to) || !self.carries(who, to) {
             return;
@@ -206,7 +233,7 @@ impl World {
     /// Sends an answer off.
     pub(super) fn answer(&mut self, who: AccessPoint, ticket: Ticket, response: Response) {
         let Some((to, life, wire, class)) = self.nodes.get_mut(&who).and_then(|node| node.tickets.remove(&ticket)) else { return };
-        self.count_bytes(&response, 1);
+        self.count_bytes(answer_kind(&response), &response, 1);
         let transmission = self.transmission(who, to, ANSWER + class, self.loss);
         if transmission.lost || !self.together(who, to) {
             return;
@@ -282,7 +309,7 @@ impl World {
             receivers += 1;
             self.schedule(other, transmission.delay + relayed, SimEventKind::Gossiped { from: who, class, gossip: gossip.clone() });
         }
-        self.count_bytes(gossip, receivers);
+        self.count_bytes(gossip_kind(gossip), gossip, receivers);
     }
 }
 
@@ -377,10 +404,11 @@ impl World {
     }
 
     /// Counts a message that goes to so many.
-    pub(super) fn count_bytes(&mut self, message: &impl Serialize, receivers: u64) {
+    pub(super) fn count_bytes(&mut self, kind: &'static str, message: &impl Serialize, receivers: u64) {
         if let Some(records) = &mut self.records {
             let bytes = postcard::serialize_with_flavor(message, Size::default()).unwrap_or(0);
             records.bytes += receivers * bytes as u64;
+            *records.bytes_by_kind.entry(kind).or_default() += receivers * bytes as u64;
         }
     }
 }

@@ -51,6 +51,8 @@ pub(crate) struct Records {
     pub(crate) repeated: (u64, Option<Repeated>),
     /// Bytes of all messages, as their senders encoded them, once for each receiver.
     pub(crate) bytes: u64,
+    /// The same by what they were about.
+    pub(crate) bytes_by_kind: BTreeMap<&'static str, u64>,
     /// The longest time that a crawler took for one event.
     pub(crate) longest_step: Duration,
 }

@@ -166,6 +166,9 @@ impl Judge {
             self.first.note(now, || what);
         }
         let (bytes, longest) = world.records.as_ref().map_or((0, 0.0), |records| (records.bytes, records.longest_step.as_secs_f64()));
+        // Each message leaves one member and comes to another.
+        let a_day = |bytes: u64| (2.0 * bytes as f64 / (self.lived.max(1) as f64 / DAY)) as u64;
+        let by_kind = world.records.iter().flat_map(|records| &records.bytes_by_kind);
         let mut failovers = self.owners.failovers(now);
         failovers.sort_unstable();
         let counts = [overlaps.count, pauses.count, fetched_twice, lost, self.totals.wrong];
@@ -182,8 +185,8 @@ impl Judge {
             ownerless_ms_max: self.owners.ownerless,
             failover_ms: Failover::of(&failovers),
             failovers,
-            // Each message leaves one member and comes to another.
-            bytes_member_day: (2.0 * bytes as f64 / (self.lived.max(1) as f64 / DAY)) as u64,
+            bytes_member_day: a_day(bytes),
+            bytes_by_kind: by_kind.map(|(kind, bytes)| (*kind, a_day(*bytes))).collect(),
             longest_step_ms: 0.0,
             first_violation: self.first.0,
             holds: unsettled.is_none() && counts == [0; 5],

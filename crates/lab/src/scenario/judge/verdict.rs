@@ -2,6 +2,7 @@
 
 use nearcrawl_model::time::Millis;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What came of a scenario.
 #[derive(Clone, Debug, Serialize)]
@@ -30,6 +31,9 @@ pub struct Verdict {
     pub failover_ms: Failover,
     /// Encoded bytes of messages, sent and received, for each member and day.
     pub bytes_member_day: u64,
+    /// The same by what the messages were about.
+    #[serde(skip)]
+    pub bytes_by_kind: BTreeMap<&'static str, u64>,
     /// The longest time that a crawler took for one event, measured on this machine.
     pub longest_step_ms: f64,
     /// The first promise that was broken.
