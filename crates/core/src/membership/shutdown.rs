@@ -92,7 +92,8 @@ impl Shutdown {
         if self.leaving {
             let held = ownership.register().held_by(&cx.me).filter_map(|subnet| ownership.register().claim(&subnet).cloned());
             let held: Vec<_> = held.map(|claim| Claim { released: true, ..claim }).collect();
-            if !held.is_empty() && !self.releasing {
+            // Without a lease, what we held may be another's by now, be it another process with our key.
+            if !held.is_empty() && !self.releasing && members.may_claim(now) {
                 self.releasing = true;
                 cx.signal(Signal::Claim(held));
                 return;
