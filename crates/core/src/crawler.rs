@@ -81,7 +81,7 @@ impl Crawler {
             crawl: Crawl::new(&settings, handoff_scope),
             replication: Replication::default(),
             migration: Migration::default(),
-            voting: Voting::new(Times::of(&settings.roster), now.moment, identity.incarnation, identity.sole, &identity.voting),
+            voting: Voting::new(Times::of(&settings.roster), now, identity.incarnation, identity.sole, &identity.voting),
             report: Report::new(now.moment),
             settling: false,
             context: Context {
@@ -108,7 +108,8 @@ impl Crawler {
             if let Ok(claim) = proof.read()
                 && claim.epoch <= MAX_EPOCH
             {
-                crawler.hold(claim, proof);
+                crawler.hold(claim.clone(), proof.clone());
+                crawler.doubt_if_over(&claim, &proof);
             }
         }
         crawler.ownership.refresh_map();

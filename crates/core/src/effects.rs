@@ -161,7 +161,10 @@ impl Crawler {
         let (mut new, mut forged) = (Vec::new(), 0);
         for (claim, proof) in claims {
             match self.ownership.check(&mut self.context, &claim, &proof) {
-                Checked::New if self.is_proven(&claim, &proof) && self.hold(claim, proof.clone()) => new.push(proof),
+                Checked::New if self.is_proven(&claim, &proof) && self.hold(claim.clone(), proof.clone()) => {
+                    self.doubt_if_over(&claim, &proof);
+                    new.push(proof);
+                }
                 Checked::Forged => forged += 1,
                 Checked::New | Checked::Known | Checked::Refused => {}
             }
@@ -182,12 +185,22 @@ impl Crawler {
             let Ok(claim) = proof.read() else { continue };
             self.ownership.end_claim(claim.subnet, claim.epoch);
             if self.hold(claim.clone(), proof.clone()) {
-                self.own_claim_holds(&claim, proof);
+                self.own_claim_holds(&claim, proof.clone());
+                self.doubt_if_over(&claim, &proof);
             }
         }
         self.ownership.tell_claims(&mut self.context);
         self.routing.wake_all();
         self.route();
+    }
+
+    /// A claim of ours that was accepted in an earlier term of our lease is made anew before it is acted on: it was being stored when the
+    /// term ended, or on disk when we stopped then.
+    pub(crate) fn doubt_if_over(&mut self, claim: &Claim, proof: &SignedClaim) {
+        let earlier = proof.votes.as_ref().is_some_and(|votes| votes.term < self.voting.term());
+        if earlier && claim.owner == self.context.me && !claim.released {
+            self.ownership.doubt(claim);
+        }
     }
 
     fn own_claim_holds(&mut self, claim: &Claim, proof: SignedClaim) {

@@ -86,7 +86,12 @@ pub enum Request {
     /// From an owner to a voter: accept these claims. Answered with [`Response::Voted`].
     Propose(Proposal),
     /// From an owner to a voter: these claims, by subnet and epoch, will never be published.
-    Withdraw(Vec<(Subnet, u64)>),
+    Withdraw {
+        /// The owner's process ([`Renewal::process`]): what a later one claimed is not withdrawn by it.
+        process: u64,
+        /// Subnets and epochs.
+        claims: Vec<(Subnet, u64)>,
+    },
     /// From a voter: a step of the choice of the next list of voters. Answered with [`Response::Ballot`].
     Ballot(Box<BallotRequest>),
     /// Send the lists of voters after this one. Answered with [`Response::VoterLists`].
@@ -105,6 +110,8 @@ pub struct Proposal {
     pub list: u64,
     /// The term of its lease.
     pub term: u64,
+    /// The owner's process ([`Renewal::process`]).
+    pub process: u64,
     /// The claims, without votes.
     pub claims: Vec<SignedClaim>,
     /// Releases that some of them follow: the voter may not have heard of these yet.

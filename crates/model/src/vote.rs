@@ -251,7 +251,12 @@ pub struct Renewal {
     pub term: u64,
     /// How often the owner's process has started with this state directory.
     pub incarnation: u64,
-    /// Whether the process before surely has ended: it used the same directory on the same machine, whose lock this process holds.
+    /// Which process it is: no other with this key has the same number, be it one with a copy of the state directory.
+    pub process: u64,
+    /// The last two processes before it that surely have ended: they used the same directory on the same machine, whose lock this process
+    /// holds. 0 if there is none.
+    pub ended: [u64; 2],
+    /// Whether any process before with this key surely has ended, as far as this directory tells.
     pub sole: bool,
     /// The number of the last list by which the owner can vote itself: it has what the voters before had decided. 0 if there is none.
     pub installed: u64,

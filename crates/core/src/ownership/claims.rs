@@ -89,6 +89,12 @@ impl Ownership {
         cx.commands.push_back(Command::Store(StoreCommand::StoreClaims { write: Some(write), claims: proofs }));
     }
 
+    /// This claim of ours was accepted in a term of our lease that is over: others may own the subnet by now.
+    pub(crate) fn doubt(&mut self, claim: &Claim) {
+        self.watched.remove(&claim.subnet);
+        self.doubtful.insert(claim.subnet, claim.epoch);
+    }
+
     /// Our lease ran out, and a new term begins: what we owned is claimed anew, and not acted on before.
     pub(crate) fn term_began(&mut self, cx: &mut Context) {
         for subnet in self.register.held_by(&cx.me) {

@@ -83,14 +83,18 @@ impl Voting {
             match others.register.latest(&subnet).map(|held| held.claim.epoch) {
                 Some(known) if known >= epoch => published.push(subnet),
                 _ if self.proposals.is_open(&subnet, epoch) => {}
-                _ => withdrawn.push((subnet, epoch)),
+                _ => {
+                    // Its epoch is never used again: the withdrawal may be long on its way.
+                    self.proposals.used_up(subnet, epoch);
+                    withdrawn.push((subnet, epoch));
+                }
             }
         }
         if !published.is_empty() {
             cx.signal(Signal::ClaimsToTell(published));
         }
         if !withdrawn.is_empty() {
-            self.tell(cx, voter, Request::Withdraw(withdrawn));
+            self.tell(cx, voter, Request::Withdraw { process: self.process.number, claims: withdrawn });
         }
     }
 
@@ -147,7 +151,7 @@ impl Voting {
         self.standing.adopted_at = now;
         self.standing.left.retain(|who| signed.list.contains(who));
         self.voter.list_changed(now);
-        self.lease.list_changed(now);
+        self.lease.list_changed(now, &signed.list);
         self.ballots.list_changed(signed.list.number);
         self.proposals.begin_anew();
         records.push(records::ballot(self.ballots.state()));

@@ -70,6 +70,8 @@ pub(crate) struct Lease {
     under_way: BTreeMap<u64, Sent>,
     /// What each voter said last, if it did not renew.
     refused: BTreeMap<AccessPoint, Renewed>,
+    /// Voters that answered in this life.
+    answered: BTreeSet<AccessPoint>,
 }
 
 /// What an answer to a renewal leads to.
@@ -84,7 +86,16 @@ pub(crate) enum Step {
 
 impl Lease {
     pub(crate) fn new(times: Times, now: Moment, term: u64) -> Lease {
-        Lease { times, term: term.max(1), until: None, due: now, count: 0, under_way: BTreeMap::new(), refused: BTreeMap::new() }
+        Lease {
+            times,
+            term: term.max(1),
+            until: None,
+            due: now,
+            count: 0,
+            under_way: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            answered: BTreeSet::new(),
+        }
     }
 
     pub(crate) fn term(&self) -> u64 {
@@ -110,9 +121,20 @@ impl Lease {
     }
 
     /// It is renewed at once, by a new list.
-    pub(crate) fn list_changed(&mut self, now: Moment) {
+    pub(crate) fn list_changed(&mut self, now: Moment, list: &VoterList) {
         self.refused.clear();
+        self.answered.retain(|voter| list.contains(voter));
         self.due = now;
+    }
+
+    /// Whether a voter answered in this life.
+    pub(crate) fn was_answered_by(&self, voter: &AccessPoint) -> bool {
+        self.answered.contains(voter)
+    }
+
+    /// Whether a voter knows of another process with our key.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.refused.values().any(|answer| matches!(answer, Renewed::Held | Renewed::Superseded(_)))
     }
 
     /// The number of a renewal that is due now, if one is.
@@ -135,6 +157,7 @@ impl Lease {
         if !list.contains(&from) {
             return Step::Nothing;
         }
+        self.answered.insert(from);
         if !matches!(answer, Renewed::Granted(_)) {
             self.refused.insert(from, answer.clone());
         }
@@ -164,7 +187,7 @@ impl Lease {
     pub(crate) fn why_not(&self, list: Option<&VoterList>) -> NoLease {
         let Some(list) = list else { return NoLease::NoVoters };
         let said = |what: fn(&Renewed) -> bool| self.refused.values().any(what);
-        if said(|answer| matches!(answer, Renewed::Held | Renewed::Superseded(_))) {
+        if self.is_in_use() {
             NoLease::KeyInUse
         } else if said(|answer| matches!(answer, Renewed::Ended(_))) {
             NoLease::Ended

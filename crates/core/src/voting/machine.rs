@@ -14,7 +14,7 @@ use crate::{
         lists::Lists,
         plan,
         proposals::Proposals,
-        records::{self, Restored},
+        records::{self, Restored, StoredProcesses},
         voter::Voter,
     },
 };
@@ -24,7 +24,7 @@ use nearcrawl_model::{
     ids::{QuestionId, Ticket, WriteId},
     message::{Proposal, Request, Response},
     subnet::Subnet,
-    time::Moment,
+    time::{Moment, Now},
     vote::{Ballot, BallotRequest, Renewal, SignedList, VoterList, sign_installed},
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -75,7 +75,17 @@ pub(super) struct Own {
 #[derive(Clone, Copy)]
 pub(super) struct Process {
     pub(super) incarnation: u64,
+    /// Its own number.
+    pub(super) number: u64,
+    /// Those before it that surely have ended; 0 for none.
+    pub(super) ended: [u64; 2],
+    /// Whether no other process with this key can run, as far as its directory tells.
     pub(super) sole: bool,
+    /// What is on disk about it, or on its way there.
+    pub(super) noted: Option<StoredProcesses>,
+    /// Whether it may vote: it is the only process with its key.
+    pub(super) may_vote: bool,
+    pub(super) started: Moment,
 }
 
 /// The votes.
@@ -98,11 +108,17 @@ pub(crate) struct Voting {
 /// Its beginning.
 impl Voting {
     /// Restores it from its records. `sole` is whether the process before with this key surely has ended.
-    pub(crate) fn new(times: Times, now: Moment, incarnation: u64, sole: bool, stored: &[(Vec<u8>, Vec<u8>)]) -> Voting {
-        let Restored { lists, term, rows, ended, ballot, installed, lost } = Restored::read(stored);
+    pub(crate) fn new(times: Times, start: Now, incarnation: u64, sole: bool, stored: &[(Vec<u8>, Vec<u8>)]) -> Voting {
+        let Restored { lists, term, rows, ended, ballot, installed, lost, processes } = Restored::read(stored);
+        let now = start.moment;
+        // The instant of its start, by both clocks, tells it apart from any other process.
+        let number = (start.wall.0 << 24 ^ now.0).max(1);
+        let before = processes.unwrap_or(StoredProcesses { last: [0, 0], sure: true });
+        let ended_before = if sole { before.last } else { [0, 0] };
+        let sole = sole && before.sure;
         Voting {
             times,
-            process: Process { incarnation, sole },
+            process: Process { incarnation, number, ended: ended_before, sole, noted: None, may_vote: sole, started: now },
             lists: Lists::restored(lists),
             voter: Voter::new(times, now, rows, ended),
             lease: Lease::new(times, now, term),
@@ -186,7 +202,7 @@ impl Voting {
 
     /// Whether this access point votes by the present list.
     pub(crate) fn votes(&self) -> bool {
-        self.lists.number() > 0 && self.standing.installed >= self.lists.number()
+        self.process.may_vote && self.lists.number() > 0 && self.standing.installed >= self.lists.number()
     }
 
     /// Whether this access point is a voter that others may need, and so should not go yet.
@@ -205,6 +221,7 @@ impl Voting {
 impl Voting {
     pub(crate) fn tick(&mut self, cx: &mut Context, others: Others<'_>) {
         let now = cx.now.moment;
+        self.note_process(cx);
         let Some(list) = self.lists.current().cloned() else { return };
         if self.next_term.is_none()
             && let Some(number) = self.lease.next_renewal(now, list.number)
@@ -213,6 +230,8 @@ impl Voting {
                 list: list.number,
                 term: self.lease.term(),
                 incarnation: self.process.incarnation,
+                process: self.process.number,
+                ended: self.process.ended,
                 sole: self.process.sole,
                 installed: self.standing.installed,
             };
@@ -229,6 +248,27 @@ impl Voting {
             self.ask(cx, voter, Pending::Ballot, Request::Ballot(Box::new(request)));
         }
         self.settle(cx, others);
+    }
+
+    /// Whether another process may run with our key: one with a copy of the state directory, or the one of which ours is a copy. Two
+    /// processes that vote by one key would be two votes. So a process that is not the only one for sure does not vote before the other
+    /// voters have given it the lease, or all of them have answered for long enough and none of them knows of another.
+    fn note_process(&mut self, cx: &mut Context) {
+        let now = cx.now.moment;
+        if !self.process.may_vote {
+            let alone = || {
+                let list = self.lists.current()?;
+                let mut others = list.voters.iter().filter(|voter| **voter != cx.me && !self.standing.lost.contains(voter));
+                let patient = now.since(self.process.started) >= 2 * self.times.patience();
+                Some(patient && !self.lease.is_in_use() && others.all(|voter| self.lease.was_answered_by(voter)))
+            };
+            self.process.may_vote = self.lease.until().is_some() || alone().unwrap_or(false);
+        }
+        let (last, sure) = ([self.process.number, self.process.ended[0]], self.process.may_vote);
+        if self.process.noted != Some(StoredProcesses { last, sure }) {
+            self.process.noted = Some(StoredProcesses { last, sure });
+            self.store(cx, vec![records::processes(StoredProcesses { last, sure })], Vec::new());
+        }
     }
 
     /// If an operator declared all voters lost, the first of the living begins the next list alone; who was not told so does not adopt it.
@@ -271,13 +311,13 @@ impl Voting {
                 let asked = claims.iter().filter_map(|proof| proof.read().ok()).map(|claim| (claim.subnet, claim.epoch)).collect();
                 let released = |subnet: &Subnet| others.register.latest(subnet).filter(|held| held.claim.released);
                 let releases = claims.iter().filter_map(|proof| released(&proof.read().ok()?.subnet)).map(|held| held.proof()).collect();
-                let proposal = Proposal { list: number, term, claims, releases };
+                let proposal = Proposal { list: number, term, process: self.process.number, claims, releases };
                 self.ask(cx, voter, Pending::Propose { list: number, term, claims: asked }, Request::Propose(proposal));
             }
         }
         let decided = self.proposals.decide(now, list, self.quorum(list), self.lease.term(), cx.me);
         for (voter, claims) in decided.withdrawn {
-            self.tell(cx, voter, Request::Withdraw(claims));
+            self.tell(cx, voter, Request::Withdraw { process: self.process.number, claims });
         }
         if !decided.given_up.is_empty() {
             cx.signal(Signal::ClaimsGivenUp(decided.given_up));

@@ -47,18 +47,14 @@ struct Open {
     refused: BTreeSet<AccessPoint>,
 }
 
-/// A claim that is not tried for a while.
-#[derive(Clone, Copy, Debug)]
-struct Resting {
-    wanted: u64,
-    until: Moment,
-}
-
 /// The claims of ours that are being voted on.
 #[derive(Debug, Default)]
 pub(crate) struct Proposals {
     open: BTreeMap<Subnet, Open>,
-    resting: BTreeMap<Subnet, Resting>,
+    /// Accepted claims that may not be published yet, with their epochs.
+    accepted: BTreeMap<Subnet, u64>,
+    /// Claims that are not tried for a while, by subnet and the epoch at which they were wanted: until when.
+    resting: BTreeMap<(Subnet, u64), Moment>,
     /// Voters that are working on a proposal of ours, and since when: each gets one at a time.
     working: BTreeMap<AccessPoint, Moment>,
     /// The lowest epoch that the next attempt may use.
@@ -78,11 +74,15 @@ pub(crate) struct Decided {
 }
 
 impl Proposals {
-    /// These claims are to be voted on; those to subnets with a claim under way are left out.
+    /// These claims are to be voted on; those to subnets with a claim under way are given up after a rest.
     pub(crate) fn propose(&mut self, now: Moment, claims: Vec<SignedClaim>, key: &SigningKey) {
         for proof in claims {
             let Ok(claim) = proof.read() else { continue };
-            if self.open.contains_key(&claim.subnet) {
+            let rests = now.after(REST);
+            // Of one more claim's epochs it could not be remembered which are used up.
+            let unknown = self.least.len() >= MAX_LEAST && !self.least.contains_key(&claim.subnet);
+            if self.open.contains_key(&claim.subnet) || self.open.len() >= MAX_OPEN || unknown {
+                self.resting.insert((claim.subnet, claim.epoch), rests);
                 continue;
             }
             let (wanted, least) = (claim.epoch, self.least.get(&claim.subnet).copied().unwrap_or(0));
@@ -93,19 +93,20 @@ impl Proposals {
             } else {
                 (claim, proof)
             };
-            if self.open.len() >= MAX_OPEN {
-                self.resting.insert(claim.subnet, Resting { wanted, until: now.after(REST) });
-                continue;
-            }
             let (asked, votes, refused) = Default::default();
-            self.resting.remove(&claim.subnet);
             self.open.insert(claim.subnet, Open { claim, proof, wanted, since: now, asked, votes, refused });
         }
     }
 
-    /// Whether a claim to this subnet is being voted on.
+    /// Whether a claim to this subnet is being voted on, or was accepted and may be on its way to the disk.
     pub(crate) fn is_open(&self, subnet: &Subnet, epoch: u64) -> bool {
-        self.open.get(subnet).is_some_and(|open| open.claim.epoch == epoch)
+        self.open.get(subnet).is_some_and(|open| open.claim.epoch == epoch) || self.accepted.get(subnet) == Some(&epoch)
+    }
+
+    /// No claim of ours has this epoch any more.
+    pub(crate) fn used_up(&mut self, subnet: Subnet, epoch: u64) {
+        let least = self.least.entry(subnet).or_default();
+        *least = (*least).max(epoch.saturating_add(1));
     }
 
     /// How many there are.
@@ -143,7 +144,6 @@ impl Proposals {
 
     /// A voter's votes for the claims that it was asked for.
     pub(crate) fn voted(&mut self, from: AccessPoint, asked: &[(Subnet, u64)], votes: Vec<Vote>, list: u64, term: u64) {
-        self.limit_least();
         for ((subnet, epoch), vote) in asked.iter().zip(votes) {
             let Some(open) = self.open.get_mut(subnet).filter(|open| open.claim.epoch == *epoch) else { continue };
             match vote {
@@ -156,19 +156,11 @@ impl Proposals {
                     }
                 }
                 Vote::Epoch(later) => {
-                    let least = self.least.entry(*subnet).or_default();
-                    *least = (*least).max(later.saturating_add(1));
                     open.refused.insert(from);
+                    self.used_up(*subnet, later);
                 }
                 Vote::Owned | Vote::Invalid => drop(open.refused.insert(from)),
             }
-        }
-    }
-
-    /// Forgets which epochs are used up if that is too much to remember: voters say it again.
-    fn limit_least(&mut self) {
-        if self.least.len() >= MAX_LEAST {
-            self.least.clear();
         }
     }
 
@@ -193,6 +185,7 @@ impl Proposals {
             let Some(open) = self.open.remove(&subnet) else { continue };
             if done(&open) {
                 let votes = Votes { list: list.number, term, voters: open.votes.into_values().collect() };
+                self.accepted.insert(subnet, open.claim.epoch);
                 decided.accepted.push(SignedClaim { votes: Some(Box::new(votes)), ..open.proof });
                 self.least.remove(&subnet);
                 continue;
@@ -201,19 +194,14 @@ impl Proposals {
                 decided.withdrawn.entry(*voter).or_default().push((subnet, open.claim.epoch));
             }
             self.attempts += 1;
-            self.limit_least();
-            let least = self.least.entry(subnet).or_default();
-            *least = (*least).max(open.claim.epoch + 1);
+            self.used_up(subnet, open.claim.epoch);
             let mut hasher = SipHasher13::new();
             (me.0, self.attempts, subnet).hash(&mut hasher);
             let until = now.after(REST + hasher.finish() % REST_SPREAD);
-            self.resting.insert(subnet, Resting { wanted: open.wanted, until });
+            self.resting.insert((subnet, open.wanted), until);
         }
-        let rested: Vec<_> = self.resting.iter().filter(|(_, resting)| now >= resting.until).map(|(s, r)| (*s, r.wanted)).collect();
-        for (subnet, wanted) in rested {
-            self.resting.remove(&subnet);
-            decided.given_up.push((subnet, wanted));
-        }
+        decided.given_up.extend(self.resting.iter().filter(|(_, until)| now >= **until).map(|(claim, _)| *claim));
+        self.resting.retain(|_, until| now < *until);
         decided
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     machine::{Asker, Durable, Others, Voting},
     records::{self, VotingRecord},
-    voter::Refusal,
+    voter::{Asked, Refusal},
 };
 use crate::context::Context;
 use nearcrawl_model::{
@@ -30,9 +30,9 @@ impl Voting {
                 self.answer(cx, asker, Response::Renewed(answer));
             }
             Request::Propose(proposal) => self.proposed(cx, others, asker, from, proposal),
-            Request::Withdraw(claims) => {
+            Request::Withdraw { process, claims } => {
                 let mut records = Vec::new();
-                self.voter.withdraw(from, &claims, &mut records);
+                self.voter.withdraw(from, process, &claims, &mut records);
                 self.store(cx, records, Vec::new());
                 self.answer(cx, asker, Response::Noted);
             }
@@ -66,7 +66,7 @@ impl Voting {
         } else if proposal.claims.len() > MAX_PROPOSED {
             cx.refuse("proposals of too many claims");
             Some(Voted::Later)
-        } else if !self.voter.holds_lease(cx.now.moment, &from, proposal.term) {
+        } else if !self.voter.holds_lease(cx.now.moment, &from, proposal.term, proposal.process) {
             Some(Voted::NoLease)
         } else {
             None
@@ -75,7 +75,7 @@ impl Voting {
             return self.answer(cx, asker, Response::Voted(refusal));
         }
         let mut records = Vec::new();
-        let votes = proposal.claims.iter().map(|proof| self.vote(cx, others, from, proof, proposal.term, &mut records)).collect();
+        let votes = proposal.claims.iter().map(|proof| self.vote(cx, others, from, proof, &proposal, &mut records)).collect();
         self.store(cx, records, vec![Durable::Answer(asker, Response::Voted(Voted::Votes(votes)))]);
     }
 
@@ -85,9 +85,10 @@ impl Voting {
         others: Others<'_>,
         from: AccessPoint,
         proof: &SignedClaim,
-        term: u64,
+        proposal: &Proposal,
         records: &mut Vec<VotingRecord>,
     ) -> Vote {
+        let (term, process) = (proposal.term, proposal.process);
         let claim = match proof.open() {
             Ok(claim) if claim.owner == from => claim,
             Ok(_) | Err(_) => {
@@ -95,7 +96,7 @@ impl Voting {
                 return Vote::Invalid;
             }
         };
-        match self.voter.judge(cx.now.moment, &claim, term, others.register, records) {
+        match self.voter.judge(cx.now.moment, Asked { claim: &claim, term, process }, others.register, records) {
             Ok(()) => {
                 let what = AcceptedOwner { list: self.lists.number(), subnet: claim.subnet, epoch: claim.epoch, owner: from, term };
                 Vote::Accepted(what.vote(&cx.key))

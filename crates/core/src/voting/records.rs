@@ -28,6 +28,26 @@ pub(crate) struct BallotState {
     pub(crate) accepted: Option<(Ballot, VoterList)>,
 }
 
+/// A claim that was accepted here, as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredRow {
+    pub(crate) row: AcceptedRow,
+    /// The owner's process that proposed it last; 0 if voters before told of it.
+    pub(crate) process: u64,
+    /// Whether the owner will never publish it: only its epoch is used up.
+    pub(crate) withdrawn: bool,
+}
+
+/// Which processes ran with this state directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredProcesses {
+    /// The last two, the last one first; 0 for none.
+    pub(crate) last: [u64; 2],
+    /// Whether no process with another directory can have the same key: false from when the directory was found to be a copy, or moved,
+    /// until the voters gave the lease to a process that used it.
+    pub(crate) sure: bool,
+}
+
 /// Which record it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Key {
@@ -38,6 +58,7 @@ enum Key {
     Ballot,
     Installed,
     Lost(AccessPoint),
+    Processes,
 }
 
 /// All records, as they were read.
@@ -45,11 +66,13 @@ enum Key {
 pub(crate) struct Restored {
     pub(crate) lists: Vec<SignedList>,
     pub(crate) term: u64,
-    pub(crate) rows: BTreeMap<Subnet, AcceptedRow>,
+    pub(crate) rows: BTreeMap<Subnet, StoredRow>,
     pub(crate) ended: BTreeMap<AccessPoint, u64>,
     pub(crate) ballot: BallotState,
     pub(crate) installed: u64,
     pub(crate) lost: BTreeSet<AccessPoint>,
+    /// The last processes that ran with this state directory, the last one first.
+    pub(crate) processes: Option<StoredProcesses>,
 }
 
 /// The lists of voters among the records of a state directory, for commands that only look: number and voters, in order.
@@ -71,6 +94,7 @@ impl Restored {
                 Key::Ballot => restored.ballot = decode(value).unwrap_or_default(),
                 Key::Installed => restored.installed = decode(value).unwrap_or(0),
                 Key::Lost(who) => drop(restored.lost.insert(who)),
+                Key::Processes => restored.processes = decode(value),
             }
         }
         restored.lists.sort_by_key(|signed| signed.list.number);
@@ -99,8 +123,8 @@ pub(crate) fn term(term: u64) -> VotingRecord {
     record(Key::Term, &term)
 }
 
-pub(crate) fn row(row: &AcceptedRow) -> VotingRecord {
-    record(Key::Row(row.subnet), row)
+pub(crate) fn row(row: &StoredRow) -> VotingRecord {
+    record(Key::Row(row.row.subnet), row)
 }
 
 pub(crate) fn no_row(subnet: Subnet) -> VotingRecord {
@@ -117,6 +141,10 @@ pub(crate) fn ballot(state: &BallotState) -> VotingRecord {
 
 pub(crate) fn installed(number: u64) -> VotingRecord {
     record(Key::Installed, &number)
+}
+
+pub(crate) fn processes(stored: StoredProcesses) -> VotingRecord {
+    record(Key::Processes, &stored)
 }
 
 pub(crate) fn lost(who: AccessPoint) -> VotingRecord {

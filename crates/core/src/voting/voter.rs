@@ -2,7 +2,10 @@
 
 use crate::{
     ownership::register::Register,
-    voting::{Times, records},
+    voting::{
+        Times,
+        records::{self, StoredRow, VotingRecord},
+    },
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -11,7 +14,6 @@ use nearcrawl_model::{
     time::{Millis, Moment},
     vote::{AcceptedRow, HandedOver, MAX_REPORTED, Renewal, Renewed},
 };
-use records::VotingRecord;
 use std::collections::BTreeMap;
 
 /// Owners whose renewals are remembered: as many as a swarm may have members.
@@ -34,6 +36,8 @@ const MOST_SKIPPED: u64 = 1_024;
 pub(crate) struct Heard {
     term: u64,
     incarnation: u64,
+    /// Which process renewed it last.
+    process: u64,
     /// Since when it has renewed without a longer break.
     pub(crate) since: Moment,
     /// When it last did.
@@ -45,8 +49,18 @@ pub(crate) struct Heard {
 /// A claim that was accepted here.
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    row: AcceptedRow,
+    stored: StoredRow,
     at: Moment,
+}
+
+/// A claim that an owner asks this voter to accept.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) claim: &'a Claim,
+    /// The term of its lease.
+    pub(crate) term: u64,
+    /// The owner's process.
+    pub(crate) process: u64,
 }
 
 /// Why a claim is not accepted.
@@ -70,8 +84,8 @@ pub(crate) struct Voter {
 }
 
 impl Voter {
-    pub(crate) fn new(times: Times, now: Moment, rows: BTreeMap<Subnet, AcceptedRow>, ended: BTreeMap<AccessPoint, u64>) -> Voter {
-        let rows = rows.into_iter().map(|(subnet, row)| (subnet, vec![Row { row, at: now }])).collect();
+    pub(crate) fn new(times: Times, now: Moment, rows: BTreeMap<Subnet, StoredRow>, ended: BTreeMap<AccessPoint, u64>) -> Voter {
+        let rows = rows.into_iter().map(|(subnet, stored)| (subnet, vec![Row { stored, at: now }])).collect();
         Voter { times, since: now, heard: BTreeMap::new(), ended, rows }
     }
 
@@ -88,9 +102,12 @@ impl Voter {
         let patience = self.times.patience();
         let known = self.heard.get(&from).copied();
         let (since, last) = match known {
-            Some(heard) if heard.incarnation > renewal.incarnation => return Renewed::Superseded(heard.incarnation),
-            Some(heard) if heard.incarnation < renewal.incarnation && !renewal.sole && now.since(heard.last) < patience => {
-                return Renewed::Held;
+            // Another process with its key holds the lease, or may do so, unless it is the one that surely has ended.
+            Some(heard)
+                if heard.process != renewal.process && !renewal.ended.contains(&heard.process) && now.since(heard.last) < patience =>
+            {
+                let later = heard.incarnation > renewal.incarnation;
+                return if later { Renewed::Superseded(heard.incarnation) } else { Renewed::Held };
             }
             Some(heard) if heard.term > renewal.term => return Renewed::Ended(heard.term - 1),
             Some(heard) if now.since(heard.last) < patience => (heard.since, now),
@@ -100,7 +117,8 @@ impl Voter {
             None if self.heard.len() >= MAX_HEARD && !self.forget_longest_silent(now) => return Renewed::Changing,
             None => (now, now),
         };
-        self.heard.insert(from, Heard { term: renewal.term, incarnation: renewal.incarnation, since, last, installed: renewal.installed });
+        let Renewal { term, incarnation, process, installed, .. } = *renewal;
+        self.heard.insert(from, Heard { term, incarnation, process, since, last, installed });
         Renewed::Granted(self.unpublished(now, from, register))
     }
 
@@ -113,15 +131,15 @@ impl Voter {
 
     fn unpublished(&self, now: Moment, owner: AccessPoint, register: &Register) -> Vec<(Subnet, u64)> {
         let known = |row: &AcceptedRow| register.latest(&row.subnet).is_some_and(|held| held.claim.epoch >= row.epoch);
-        let late =
-            self.rows.values().flatten().filter(|row| row.row.owner == owner && now.since(row.at) >= REPORTED_AFTER && !known(&row.row));
-        late.take(MAX_REPORTED).map(|row| (row.row.subnet, row.row.epoch)).collect()
+        let open = self.rows.values().flatten().filter(|row| row.stored.row.owner == owner && !row.stored.withdrawn);
+        let late = open.filter(|row| now.since(row.at) >= REPORTED_AFTER && !known(&row.stored.row));
+        late.take(MAX_REPORTED).map(|row| (row.stored.row.subnet, row.stored.row.epoch)).collect()
     }
 
     /// Whether this owner holds a lease of this term, as far as this voter knows.
-    pub(crate) fn holds_lease(&self, now: Moment, who: &AccessPoint, term: u64) -> bool {
-        self.heard.get(who).is_some_and(|heard| heard.term == term && now.since(heard.last) < self.times.patience())
-            && self.ended.get(who).is_none_or(|ended| *ended < term)
+    pub(crate) fn holds_lease(&self, now: Moment, who: &AccessPoint, term: u64, process: u64) -> bool {
+        let holds = |heard: &Heard| heard.term == term && heard.process == process && now.since(heard.last) < self.times.patience();
+        self.heard.get(who).is_some_and(holds) && self.ended.get(who).is_none_or(|ended| *ended < term)
     }
 
     /// What is known of an owner's lease.
@@ -147,11 +165,11 @@ impl Voter {
     pub(crate) fn judge(
         &mut self,
         now: Moment,
-        claim: &Claim,
-        term: u64,
+        asked: Asked<'_>,
         register: &Register,
         records: &mut Vec<VotingRecord>,
     ) -> Result<(), Refusal> {
+        let Asked { claim, term, process } = asked;
         if claim.released || claim.epoch > MAX_EPOCH || claim.epoch == 0 {
             return Err(Refusal::Invalid);
         }
@@ -160,6 +178,7 @@ impl Voter {
         let standing = self.standing(&subnet, register);
         let last = standing.iter().map(|before| before.row.epoch).max().unwrap_or(0);
         if standing.iter().any(|before| before.row == row && !before.released) && claim.epoch == last {
+            self.proposed_again(&row, process, records);
             return Ok(());
         }
         if claim.epoch <= last {
@@ -188,9 +207,19 @@ impl Voter {
         for before in of_others {
             self.end(before.row.owner, before.row.term, records);
         }
-        self.rows.insert(subnet, vec![Row { row, at: now }]);
-        records.push(records::row(&row));
+        let stored = StoredRow { row, process, withdrawn: false };
+        self.rows.insert(subnet, vec![Row { stored, at: now }]);
+        records.push(records::row(&stored));
         Ok(())
+    }
+
+    /// A later process proposes what was accepted: from now on only its own word withdraws it.
+    fn proposed_again(&mut self, row: &AcceptedRow, process: u64, records: &mut Vec<VotingRecord>) {
+        let rows = self.rows.get_mut(&row.subnet).into_iter().flatten();
+        for known in rows.filter(|known| known.stored.row == *row && known.stored.process != process) {
+            known.stored.process = process;
+            records.push(records::row(&known.stored));
+        }
     }
 
     /// What stands in the way of a claim to a subnet: the published claim, and those accepted here at later epochs.
@@ -200,8 +229,8 @@ impl Voter {
             released: held.claim.released,
         });
         let epoch = published.map_or(0, |published| published.row.epoch);
-        let later = self.rows.get(subnet).into_iter().flatten().filter(|row| row.row.epoch > epoch);
-        later.map(|row| Standing { row: row.row, released: false }).chain(published).collect()
+        let later = self.rows.get(subnet).into_iter().flatten().filter(|row| row.stored.row.epoch > epoch);
+        later.map(|row| Standing { row: row.stored.row, released: row.stored.withdrawn }).chain(published).collect()
     }
 
     /// No lease of this term is renewed any more.
@@ -213,26 +242,28 @@ impl Voter {
         }
     }
 
-    /// An owner will never publish these claims.
-    pub(crate) fn withdraw(&mut self, from: AccessPoint, claims: &[(Subnet, u64)], records: &mut Vec<VotingRecord>) {
+    /// An owner will never publish these claims. Their epochs stay used up: this voter never accepts two claims at one epoch. What another
+    /// process of the owner proposed is withdrawn only by the one that holds the lease.
+    pub(crate) fn withdraw(&mut self, from: AccessPoint, process: u64, claims: &[(Subnet, u64)], records: &mut Vec<VotingRecord>) {
+        let holds = self.heard.get(&from).is_some_and(|heard| heard.process == process);
         for (subnet, epoch) in claims {
-            let Some(rows) = self.rows.get_mut(subnet) else { continue };
-            let before = rows.len();
-            rows.retain(|row| row.row.owner != from || row.row.epoch != *epoch);
-            if rows.len() < before {
-                records.push(rows.last().map_or_else(|| records::no_row(*subnet), |row| records::row(&row.row)));
-            }
-            if rows.is_empty() {
-                self.rows.remove(subnet);
+            let rows = self.rows.get_mut(subnet).into_iter().flatten();
+            for Row { stored, .. } in rows.filter(|row| row.stored.row.owner == from && row.stored.row.epoch == *epoch) {
+                if !stored.withdrawn && (holds || stored.process == process) {
+                    stored.withdrawn = true;
+                    records.push(records::row(stored));
+                }
             }
         }
     }
 
-    /// Forgets rows that were published long ago.
+    /// Forgets rows that were published long ago, and epochs that were used up by votes of a list before.
     pub(crate) fn tidy(&mut self, now: Moment, register: &Register, records: &mut Vec<VotingRecord>) {
+        let since = self.since;
         self.rows.retain(|subnet, rows| {
             let published = register.latest(subnet).map_or(0, |held| held.claim.epoch);
-            let keep = rows.iter().any(|row| published < row.row.epoch || now.since(row.at) < KEPT_FOR);
+            let needed = |row: &Row| published < row.stored.row.epoch && !(row.stored.withdrawn && row.at < since);
+            let keep = rows.iter().any(|row| needed(row) || now.since(row.at) < KEPT_FOR);
             if !keep {
                 records.push(records::no_row(*subnet));
             }
@@ -243,7 +274,8 @@ impl Voter {
     /// What the voters of the next list have to know.
     pub(crate) fn hand_over(&self) -> HandedOver {
         let ended = self.ended.iter().map(|(who, term)| (*who, *term)).collect();
-        HandedOver { rows: self.rows.values().flatten().map(|row| row.row).collect(), ended }
+        let open = self.rows.values().flatten().filter(|row| !row.stored.withdrawn);
+        HandedOver { rows: open.map(|row| row.stored.row).collect(), ended }
     }
 
     /// What voters of the list before had decided.
@@ -251,10 +283,11 @@ impl Voter {
         for row in &before.rows {
             let known = self.rows.entry(row.subnet).or_default();
             // Two claims of one epoch may have been accepted by different voters: either may have been published.
-            if known.iter().all(|known| known.row != *row && known.row.epoch <= row.epoch) {
-                known.retain(|known| known.row.epoch == row.epoch);
-                known.push(Row { row: *row, at: now });
-                records.push(records::row(row));
+            if known.iter().all(|known| known.stored.row != *row && known.stored.row.epoch <= row.epoch) {
+                known.retain(|known| known.stored.row.epoch == row.epoch);
+                let stored = StoredRow { row: *row, process: 0, withdrawn: false };
+                known.push(Row { stored, at: now });
+                records.push(records::row(&stored));
             }
         }
         for (who, term) in &before.ended {
@@ -300,15 +333,18 @@ mod tests {
         let times = Times::of(&RosterConfig::default());
         let mut voter = Voter::new(times, Moment(0), BTreeMap::new(), BTreeMap::new());
         let (register, mut records) = (Register::default(), Vec::new());
-        assert_eq!(voter.judge(Moment(0), &claim(OWNER, 1), 1, &register, &mut records), Ok(()));
+        let judge = |voter: &mut Voter, now, claim: &Claim| {
+            voter.judge(now, Asked { claim, term: 1, process: 1 }, &Register::default(), &mut Vec::new())
+        };
+        assert_eq!(judge(&mut voter, Moment(0), &claim(OWNER, 1)), Ok(()));
         // One voter was cut off for long and ended the owner's term, which the others renewed until now.
         let changed = Moment(1_000_000);
         voter.list_changed(changed);
         voter.take_in(changed, &HandedOver { rows: Vec::new(), ended: vec![(OWNER, 1)] }, &mut records);
-        let renewal = Renewal { list: 2, term: 1, incarnation: 1, sole: true, installed: 1 };
+        let renewal = Renewal { list: 2, term: 1, incarnation: 1, process: 1, ended: [0, 0], sole: true, installed: 1 };
         assert_eq!(voter.renew(changed, OWNER, &renewal, &register), Renewed::Ended(1), "nobody renews it any more");
         let last = changed.after(times.patience() - 1);
-        assert_eq!(voter.judge(last, &claim(OTHER, 2), 1, &register, &mut records), Err(Refusal::Owned));
-        assert_eq!(voter.judge(last.after(1), &claim(OTHER, 2), 1, &register, &mut records), Ok(()));
+        assert_eq!(judge(&mut voter, last, &claim(OTHER, 2)), Err(Refusal::Owned));
+        assert_eq!(judge(&mut voter, last.after(1), &claim(OTHER, 2)), Ok(()));
     }
 }

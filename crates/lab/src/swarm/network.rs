@@ -50,7 +50,7 @@ fn kind(request: &Request) -> &'static str {
         Request::Keep(_) | Request::Recall(..) => "keeping",
         Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } => "hierarchy",
         Request::Totals => "totals",
-        Request::Renew(_) | Request::Propose(_) | Request::Withdraw(_) | Request::Ballot(_) | Request::VoterLists(_) => "votes",
+        Request::Renew(_) | Request::Propose(_) | Request::Withdraw { .. } | Request::Ballot(_) | Request::VoterLists(_) => "votes",
     }
 }
 
@@ -101,7 +101,7 @@ fn request_class(request: &Request) -> u8 {
         Request::TakeOver(_) => 14,
         Request::Renew(_) => 15,
         Request::Propose(_) => 16,
-        Request::Withdraw(_) => 17,
+        Request::Withdraw { .. } => 17,
         Request::Ballot(_) => 18,
         Request::VoterLists(_) => 19,
         Request::SendClaims(_) => 20,
