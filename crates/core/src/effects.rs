@@ -160,6 +160,7 @@ impl Crawler {
     fn enter_heard(&mut self, claims: Vec<(Claim, SignedClaim)>) -> Heard {
         let (mut new, mut forged) = (Vec::new(), 0);
         for (claim, proof) in claims {
+            self.compare_votes(&claim, &proof);
             match self.ownership.check(&mut self.context, &claim, &proof) {
                 Checked::New if self.is_proven(&claim, &proof) && self.hold(claim.clone(), proof.clone()) => {
                     self.doubt_if_over(&claim, &proof);
@@ -176,6 +177,18 @@ impl Crawler {
             self.route();
         }
         heard
+    }
+
+    /// If another claim to this subnet was accepted at the same epoch, some voter accepted both.
+    fn compare_votes(&mut self, claim: &Claim, proof: &SignedClaim) {
+        let others = voting::machine::Others { members: &self.membership, register: self.ownership.register() };
+        let Some(held) = others.register.latest(&claim.subnet).filter(|held| held.claim.epoch == claim.epoch) else { return };
+        if let (Some(known), Some(votes)) = (held.votes(), &proof.votes)
+            && held.claim.owner != claim.owner
+        {
+            let at = (claim.subnet, claim.epoch);
+            self.voting.compare_votes(&mut self.context, others, at, (held.claim.owner, known), (claim.owner, votes));
+        }
     }
 
     /// Claims of ours are durable: they hold, are told, and bring their history.

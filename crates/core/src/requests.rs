@@ -51,10 +51,12 @@ impl Crawler {
             Request::HierarchyChunk { manifest, index } => {
                 self.context.commands.push_back(Command::Hierarchy(HierarchyCommand::TellChunk { ticket, manifest, index }))
             }
-            request
-            @ (Request::Renew(_) | Request::Propose(_) | Request::Withdraw { .. } | Request::Ballot(_) | Request::VoterLists(_)) => {
-                self.asked_to_vote(from, ticket, request)
-            }
+            request @ (Request::Renew(_)
+            | Request::Propose(_)
+            | Request::Withdraw { .. }
+            | Request::Ballot(_)
+            | Request::VoterLists(_)
+            | Request::DoubleVote(_)) => self.asked_to_vote(from, ticket, request),
             Request::Farewell(leaving) => {
                 if leaving {
                     self.voting.member_left(from);

@@ -15,7 +15,7 @@ use super::{
     summary::{RollUp, SwarmResults},
     time::Millis,
     url::Host,
-    vote::{BallotAnswer, BallotRequest, Renewal, Renewed, SignedList, Voted},
+    vote::{BallotAnswer, BallotRequest, DoubleVote, Renewal, Renewed, SignedList, Voted},
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -101,6 +101,8 @@ pub enum Request {
     SendClaims(#[serde(deserialize_with = "at_most::<_, _, MAX_WANTED>")] Vec<WantedPart>),
     /// Send your totals: gossip of them did not arrive for a while. Answered with [`Response::Totals`].
     Totals,
+    /// A voter accepted two claims to one subnet at one epoch: it votes no more. Answered with [`Response::Noted`].
+    DoubleVote(Box<DoubleVote>),
 }
 
 /// An owner asks a voter to accept claims, at most [`crate::vote::MAX_PROPOSED`].

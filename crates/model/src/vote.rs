@@ -242,6 +242,45 @@ impl Votes {
     }
 }
 
+/// Two votes of one voter for two owners of one subnet at one epoch: it lied, for a voter that withdraws nothing of its own never accepts
+/// two claims at an epoch. Anybody can check it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DoubleVote {
+    /// What the voter accepted.
+    pub accepted: [AcceptedOwner; 2],
+    /// Its votes for the one and for the other.
+    pub votes: [Endorsed; 2],
+}
+
+impl DoubleVote {
+    /// Who voted twice.
+    pub fn voter(&self) -> AccessPoint {
+        self.votes[0].voter
+    }
+
+    /// The number of the list by which it voted.
+    pub fn list(&self) -> u64 {
+        self.accepted[0].list
+    }
+
+    /// Whether the votes contradict each other, and are that voter's.
+    pub fn holds(&self) -> bool {
+        let ([one, other], [first, second]) = (&self.accepted, &self.votes);
+        let contradict = (one.list, one.subnet, one.epoch) == (other.list, other.subnet, other.epoch) && one.owner != other.owner;
+        contradict && first.voter == second.voter && one.is_voted_by(first) && other.is_voted_by(second)
+    }
+
+    /// What the votes for two claims of different owners to one subnet at one epoch prove about those who gave them.
+    pub fn among(subnet: Subnet, epoch: u64, one: (AccessPoint, &Votes), other: (AccessPoint, &Votes)) -> Vec<DoubleVote> {
+        let what = |(owner, votes): (AccessPoint, &Votes)| AcceptedOwner { list: votes.list, subnet, epoch, owner, term: votes.term };
+        let accepted = [what(one), what(other)];
+        let first = one.1.voters.iter().take(MAX_VOTERS);
+        let twice = first.filter_map(|by| Some((by, other.1.voters.iter().take(MAX_VOTERS).find(|second| second.voter == by.voter)?)));
+        let proofs = twice.map(|(first, second)| DoubleVote { accepted, votes: [first.clone(), second.clone()] });
+        proofs.filter(DoubleVote::holds).collect()
+    }
+}
+
 /// An owner asks a voter to renew its lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renewal {

@@ -31,6 +31,8 @@ pub enum LeftOut {
     Lease,
     /// One vote is enough for a claim.
     Quorum,
+    /// As a voter, whatever is proposed is accepted: a liar.
+    Honesty,
 }
 
 impl Default for RosterConfig {

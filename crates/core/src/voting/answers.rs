@@ -28,7 +28,9 @@ const ASK_LISTS_AGAIN: Millis = 1_000;
 impl Voting {
     pub(crate) fn answered(&mut self, cx: &mut Context, others: Others<'_>, from: AccessPoint, pending: Pending, answer: Option<Response>) {
         let now = cx.now.moment;
-        match (pending, answer) {
+        // What a voter says that lied does not count: others that know less may still count it, but an owner that knows does without.
+        let lied = self.standing.liars.contains_key(&from) && !matches!(pending, Pending::VoterLists);
+        match (pending, answer.filter(|_| !lied)) {
             (Pending::Renew(number), Some(Response::Renewed(renewed))) => {
                 let Some(list) = self.lists.current() else { return };
                 let step = self.lease.answered(number, list, from, &renewed);

@@ -27,6 +27,11 @@ impl Lists {
         self.lists.last_key_value().map(|(_, signed)| &signed.list)
     }
 
+    /// The list with this number, if it is known here.
+    pub(crate) fn get(&self, number: u64) -> Option<&VoterList> {
+        self.lists.get(&number).map(|signed| &signed.list)
+    }
+
     /// Its number; 0 if none is known.
     pub(crate) fn number(&self) -> u64 {
         self.lists.last_key_value().map_or(0, |(number, _)| *number)

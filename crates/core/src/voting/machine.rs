@@ -25,7 +25,7 @@ use nearcrawl_model::{
     message::{Proposal, Request, Response},
     subnet::Subnet,
     time::{Moment, Now},
-    vote::{Ballot, BallotRequest, Renewal, SignedList, VoterList, sign_installed},
+    vote::{Ballot, BallotRequest, DoubleVote, Renewal, SignedList, VoterList, Votes, sign_installed},
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -58,11 +58,16 @@ pub(super) struct Standing {
     pub(super) lost: BTreeSet<AccessPoint>,
     /// Voters that left for good.
     pub(super) left: BTreeSet<AccessPoint>,
+    /// Voters that accepted two claims at one epoch, with the proof: they are as if silent for ever. At most [`MAX_LIARS`].
+    pub(super) liars: BTreeMap<AccessPoint, DoubleVote>,
     /// Whether this access point leaves for good.
     pub(super) leaving: bool,
     /// Since when the present list has been known in this life.
     pub(super) adopted_at: Moment,
 }
+
+/// Voters that are remembered as liars: each was on a list once.
+pub(super) const MAX_LIARS: usize = 1_024;
 
 /// What this access point asks itself as a voter, and answers.
 #[derive(Default)]
@@ -109,7 +114,7 @@ pub(crate) struct Voting {
 impl Voting {
     /// Restores it from its records. `sole` is whether the process before with this key surely has ended.
     pub(crate) fn new(times: Times, start: Now, incarnation: u64, sole: bool, stored: &[(Vec<u8>, Vec<u8>)]) -> Voting {
-        let Restored { lists, term, rows, ended, ballot, installed, lost, processes } = Restored::read(stored);
+        let Restored { lists, term, rows, ended, ballot, installed, lost, processes, liars } = Restored::read(stored);
         let now = start.moment;
         // The instant of its start, by both clocks, tells it apart from any other process.
         let number = (start.wall.0 << 24 ^ now.0).max(1);
@@ -124,7 +129,7 @@ impl Voting {
             lease: Lease::new(times, now, term),
             proposals: Proposals::default(),
             ballots: Ballots::restored(now, ballot),
-            standing: Standing { installed, lost, left: BTreeSet::new(), leaving: false, adopted_at: now },
+            standing: Standing { installed, lost, left: BTreeSet::new(), liars, leaving: false, adopted_at: now },
             unstored: BTreeMap::new(),
             own: Own::default(),
             lists_asked: None,
@@ -296,11 +301,50 @@ impl Voting {
         }
     }
 
+    /// Two claims to one subnet at one epoch were published, with these votes: who voted for both lied.
+    pub(crate) fn compare_votes(
+        &mut self,
+        cx: &mut Context,
+        others: Others<'_>,
+        claim: (Subnet, u64),
+        one: (AccessPoint, &Votes),
+        other: (AccessPoint, &Votes),
+    ) {
+        if one.0 != other.0 && one.1.list == other.1.list {
+            let proofs = DoubleVote::among(claim.0, claim.1, one, other);
+            proofs.into_iter().for_each(|proof| self.convict(cx, others, proof));
+        }
+    }
+
+    /// A voter is proven to have lied: it is as if silent for ever, and every member is told.
+    pub(super) fn convict(&mut self, cx: &mut Context, others: Others<'_>, proof: DoubleVote) {
+        let who = proof.voter();
+        let voted = self.lists.get(proof.list()).is_some_and(|list| list.contains(&who));
+        if self.standing.liars.contains_key(&who) || self.standing.liars.len() >= MAX_LIARS || !voted || !proof.holds() {
+            return;
+        }
+        cx.refuse("votes for two owners at one epoch");
+        self.standing.liars.insert(who, proof.clone());
+        self.store(cx, vec![records::double_vote(&proof)], Vec::new());
+        self.tell_of_liar(cx, others, proof);
+    }
+
+    fn tell_of_liar(&mut self, cx: &mut Context, others: Others<'_>, proof: DoubleVote) {
+        let (me, liar) = (cx.me, proof.voter());
+        for member in others.members.live().into_iter().filter(|member| *member != me && *member != liar) {
+            self.tell(cx, member, Request::DoubleVote(Box::new(proof.clone())));
+        }
+    }
+
     /// Forgets what every member has heard of long ago.
     pub(crate) fn tidy(&mut self, cx: &mut Context, others: Others<'_>) {
         let mut records = Vec::new();
         self.voter.tidy(cx.now.moment, others.register, &mut records);
         self.store(cx, records, Vec::new());
+        // Who was not told, or was not there, is told as long as it matters.
+        let listed = |who: &AccessPoint| self.lists.current().is_some_and(|list| list.contains(who));
+        let proofs: Vec<_> = self.standing.liars.iter().filter(|(who, _)| listed(who)).map(|(_, proof)| proof.clone()).collect();
+        proofs.into_iter().for_each(|proof| self.tell_of_liar(cx, others, proof));
     }
 
     pub(super) fn tick_proposals(&mut self, cx: &mut Context, others: Others<'_>, list: &VoterList) {
@@ -336,6 +380,7 @@ impl Voting {
             .filter(|voter| {
                 self.standing.lost.contains(voter)
                     || self.standing.left.contains(voter)
+                    || self.standing.liars.contains_key(voter)
                     || if **voter == cx.me {
                         self.standing.leaving
                     } else {
@@ -359,6 +404,7 @@ impl Voting {
                     && !list.contains(who)
                     && !self.standing.left.contains(who)
                     && !self.standing.lost.contains(who)
+                    && !self.standing.liars.contains_key(who)
             })
             .map(|(who, heard)| (heard.since, *who))
             .collect();

@@ -3,7 +3,7 @@
 use nearcrawl_model::{
     access_point::AccessPoint,
     subnet::Subnet,
-    vote::{AcceptedRow, Ballot, SignedList, VoterList},
+    vote::{AcceptedRow, Ballot, DoubleVote, SignedList, VoterList},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,6 +59,7 @@ enum Key {
     Installed,
     Lost(AccessPoint),
     Processes,
+    DoubleVote(AccessPoint),
 }
 
 /// All records, as they were read.
@@ -73,6 +74,8 @@ pub(crate) struct Restored {
     pub(crate) lost: BTreeSet<AccessPoint>,
     /// The last processes that ran with this state directory, the last one first.
     pub(crate) processes: Option<StoredProcesses>,
+    /// Voters that accepted two claims at one epoch, with the proof.
+    pub(crate) liars: BTreeMap<AccessPoint, DoubleVote>,
 }
 
 /// The lists of voters among the records of a state directory, for commands that only look: number and voters, in order.
@@ -94,6 +97,7 @@ impl Restored {
                 Key::Ballot => restored.ballot = decode(value).unwrap_or_default(),
                 Key::Installed => restored.installed = decode(value).unwrap_or(0),
                 Key::Lost(who) => drop(restored.lost.insert(who)),
+                Key::DoubleVote(who) => restored.liars.extend(decode(value).map(|proof| (who, proof))),
                 Key::Processes => restored.processes = decode(value),
             }
         }
@@ -141,6 +145,10 @@ pub(crate) fn ballot(state: &BallotState) -> VotingRecord {
 
 pub(crate) fn installed(number: u64) -> VotingRecord {
     record(Key::Installed, &number)
+}
+
+pub(crate) fn double_vote(proof: &DoubleVote) -> VotingRecord {
+    record(Key::DoubleVote(proof.voter()), proof)
 }
 
 pub(crate) fn processes(stored: StoredProcesses) -> VotingRecord {

@@ -51,6 +51,7 @@ fn kind(request: &Request) -> &'static str {
         Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } => "hierarchy",
         Request::Totals => "totals",
         Request::Renew(_) | Request::Propose(_) | Request::Withdraw { .. } | Request::Ballot(_) | Request::VoterLists(_) => "votes",
+        Request::DoubleVote(_) => "votes",
     }
 }
 
@@ -106,6 +107,7 @@ fn request_class(request: &Request) -> u8 {
         Request::VoterLists(_) => 19,
         Request::SendClaims(_) => 20,
         Request::Totals => 21,
+        Request::DoubleVote(_) => 22,
     }
 }
 
