@@ -158,17 +158,23 @@ impl Crawler {
 
     /// The same for claims that are decoded.
     fn enter_heard(&mut self, claims: Vec<(Claim, SignedClaim)>) -> Heard {
-        let (mut new, mut forged) = (Vec::new(), 0);
+        let (mut new, mut forged, mut ours) = (Vec::new(), 0, Vec::new());
         for (claim, proof) in claims {
             self.compare_votes(&claim, &proof);
+            let own = (claim.owner == self.context.me && !claim.released).then_some(claim.subnet);
             match self.ownership.check(&mut self.context, &claim, &proof) {
                 Checked::New if self.is_proven(&claim, &proof) && self.hold(claim.clone(), proof.clone()) => {
                     self.doubt_if_over(&claim, &proof);
                     new.push(proof);
+                    ours.extend(own);
                 }
                 Checked::Forged => forged += 1,
                 Checked::New | Checked::Known | Checked::Refused => {}
             }
+        }
+        // Our own store did not know that it is ours: it was lost or is an old copy, and so may be the journals. Others have them.
+        for subnet in ours {
+            self.claim_doubtful(subnet);
         }
         let heard = Heard { held: new.len(), forged };
         if !new.is_empty() {
