@@ -1,9 +1,9 @@
 //! What is kept from one start of the daemon to the next, beside claims and journals: small named values in the store.
 
-use super::{error::NodeError, store_queue::contacts_page};
+use super::{error::NodeError, keyfile, store_queue::contacts_page};
 use crate::io::{store::Store, swarm::SwarmSecrets};
 use nearcrawl_core::delegation::contacts::PAGES;
-use nearcrawl_model::{access_point::AccessPoint, url::PageUrl};
+use nearcrawl_model::{access_point::AccessPoint, replica::StoreId, url::PageUrl};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     collections::{BTreeSet, HashSet},
@@ -17,6 +17,7 @@ const MEMBERS: &str = "members";
 const ADDRESSES: &str = "addresses";
 const SEEDS: &str = "seeds";
 const PLACE: &str = "place";
+const STORE_ID: &str = "store";
 
 /// Where a state directory is: a copy of it is somewhere else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +42,8 @@ const MAX_SEEDS: usize = 10_000;
 /// What was remembered.
 #[derive(Debug)]
 pub struct PersistedState {
+    /// The id of the database, drawn when it was made.
+    pub store: StoreId,
     /// The number of this start, already stored.
     pub incarnation: u64,
     /// The swarm it is a member of.
@@ -73,6 +76,7 @@ pub async fn recall(store: &Store, place: Option<Place>) -> Result<PersistedStat
         contacts.extend(store.meta_get(&contacts_page(page)).await?);
     }
     Ok(PersistedState {
+        store: store_id(store).await?,
         incarnation,
         secrets: get(store, SECRETS).await?,
         members: get(store, MEMBERS).await?.unwrap_or_default(),
@@ -82,6 +86,18 @@ pub async fn recall(store: &Store, place: Option<Place>) -> Result<PersistedStat
         voting: store.voting_all().await?,
         contacts,
     })
+}
+
+/// Which database this is; drawn and stored at the first start with it.
+async fn store_id(store: &Store) -> Result<StoreId, NodeError> {
+    if let Some(id) = get(store, STORE_ID).await? {
+        return Ok(id);
+    }
+    let failed = |error: std::io::Error| NodeError::Key { path: "/dev/urandom".into(), why: error.to_string(), forbidden: false };
+    let [a, b, c, d, e, f, g, h, ..] = keyfile::random_seed().map_err(failed)?;
+    let id = StoreId(u64::from_le_bytes([a, b, c, d, e, f, g, h]));
+    put(store, STORE_ID, &id).await?;
+    Ok(id)
 }
 
 /// The swarm that let us in.

@@ -300,6 +300,7 @@ pub fn crawler(
         members: persisted.members.clone(),
         voting: persisted.voting.clone(),
         sole: persisted.sole,
+        store: persisted.store,
         contacts: persisted.contacts.clone(),
     };
     Crawler::new(identity, settings, hierarchy, now)

@@ -14,6 +14,7 @@ use nearcrawl_model::{
     fingerprint::FingerprintKey,
     ids::{QuestionId, Ticket},
     message::{Request, Response},
+    replica::StoreId,
     subnet::Subnet,
     time::{Moment, Now},
 };
@@ -26,6 +27,8 @@ use std::{
 /// What every machine is given.
 pub(crate) struct Context {
     pub(crate) me: AccessPoint,
+    /// The database that our state is in.
+    pub(crate) store: StoreId,
     pub(crate) key: SigningKey,
     pub(crate) secret: FingerprintKey,
     pub(crate) settings: Settings,
@@ -88,6 +91,7 @@ impl Context {
         let hierarchy = Arc::new(nearcrawl_hierarchy::Builder::new().finish().unwrap());
         Context {
             me: AccessPoint(key.verifying_key().to_bytes()),
+            store: StoreId(1),
             key,
             secret: FingerprintKey([5; 16]),
             settings: Settings {

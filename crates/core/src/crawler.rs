@@ -24,7 +24,7 @@ use crate::{
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
-    claim::MAX_EPOCH,
+    claim::{Claim, ClaimReason, MAX_EPOCH},
     ids::Ticket,
     message::Response,
     summary::Summary,
@@ -86,6 +86,7 @@ impl Crawler {
             settling: false,
             context: Context {
                 me,
+                store: identity.store,
                 key: identity.key,
                 secret: identity.fingerprints,
                 hierarchy,
@@ -115,7 +116,10 @@ impl Crawler {
         crawler.ownership.refresh_map();
         let mine: Vec<_> = crawler.ownership.register().held_by(&me).collect();
         for subnet in mine {
-            crawler.replication.load(&mut crawler.context, &crawler.membership, subnet, JournalsAt::Here);
+            let inherited = |claim: &&Claim| matches!(claim.reason, ClaimReason::OwnerDead | ClaimReason::Released);
+            let epoch = crawler.ownership.register().claim(&subnet).filter(inherited).map(|claim| claim.epoch);
+            let at = epoch.map_or(JournalsAt::Here, JournalsAt::HereIfBegun);
+            crawler.replication.load(&mut crawler.context, &crawler.membership, subnet, at, Vec::new());
         }
         crawler
     }
@@ -157,7 +161,7 @@ impl Crawler {
             Event::JournalsResized { kept, growth } => self.replication.resized(&self.context, &self.ownership, kept, growth),
             Event::ClaimsStored { write } => self.claims_stored(write),
             Event::VotingStored { write } => self.voting_stored(write),
-            Event::DeclareLost(lost) => self.voting.declare_lost(&mut self.context, lost),
+            Event::DeclareLost(lost) => self.declare_lost(lost),
             Event::Copied { to, sent, answer } => self.copied(to, &sent, answer),
             Event::Recovered { subnet, from, journals, bytes } => self.recovered(subnet, from, journals, bytes),
             Event::Loaded { subnet, journals } => self.loaded(subnet, journals),
@@ -259,6 +263,7 @@ impl Crawler {
             }
             Signal::MemberConnected(who) => {
                 self.voting.connected(&mut self.context, who);
+                self.replication.connected(&mut self.context, who);
                 self.ownership.compare_with(&mut self.context, &self.membership, who);
                 self.hierarchy_version.tell_soon(&self.context);
                 self.report.mark_changed();
@@ -272,7 +277,7 @@ impl Crawler {
             Signal::HandOverCloses(last_row) => self.hand_over_closes(last_row.map(|row| *row)),
             Signal::WayMeasured { subnet, rtt_us } => self.delegation.way_changed(&self.context, subnet, rtt_us),
             Signal::MembersChanged => {
-                self.assign_replicas();
+                self.review_replicas();
                 self.routing.wake_all();
                 self.report.mark_changed();
             }

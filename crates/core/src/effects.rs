@@ -36,6 +36,7 @@ use nearcrawl_model::{
     journal::{JournalEntry, JournalKey},
     message::{Gossip, HandOff, Request, Response},
     previous_run::PreviousVersion,
+    replica::NamedReplica,
     subnet::Subnet,
     summary::RollUp,
     url::{Host, PageUrl},
@@ -121,7 +122,8 @@ impl Crawler {
         // Without a lease, or before what was owned in an earlier term is claimed again, others may have gone on with it.
         let ours = self.membership.may_claim(self.context.now.moment) && !self.ownership.is_doubtful();
         let complete = ours && self.replication.subnets_loading() == 0;
-        self.report.roll_up(&mut self.context, &self.membership, &self.ownership, &self.crawl, load, complete)
+        let replicas = self.replication.names(&self.context);
+        self.report.roll_up(&mut self.context, &self.membership, &self.ownership, &self.crawl, load, complete, replicas)
     }
 
     /// A member asks for our totals, because it did not hear of them for a while.
@@ -203,8 +205,9 @@ impl Crawler {
         for proof in proofs {
             let Ok(claim) = proof.read() else { continue };
             self.ownership.end_claim(claim.subnet, claim.epoch);
+            let keepers = self.keepers(&claim.subnet);
             if self.hold(claim.clone(), proof.clone()) {
-                self.own_claim_holds(&claim, proof.clone());
+                self.own_claim_holds(&claim, proof.clone(), keepers);
                 self.doubt_if_over(&claim, &proof);
             }
         }
@@ -222,12 +225,18 @@ impl Crawler {
         }
     }
 
-    fn own_claim_holds(&mut self, claim: &Claim, proof: SignedClaim) {
+    /// Who has all that the owner of a subnet recorded, as far as it told: itself and its replicas.
+    fn keepers(&self, subnet: &Subnet) -> Vec<NamedReplica> {
+        let owner = self.ownership.register().latest(subnet).map(|held| held.claim.owner).filter(|owner| *owner != self.context.me);
+        owner.and_then(|owner| self.report.roll_up_of(&owner)).map_or(Vec::new(), |(roll_up, _)| roll_up.replicas.clone())
+    }
+
+    fn own_claim_holds(&mut self, claim: &Claim, proof: SignedClaim, keepers: Vec<NamedReplica>) {
         if claim.released {
             self.migration.release_stored(&mut self.context, claim.subnet, proof.clone());
         }
         if let Some(at) = self.ownership.own_claim_holds(&mut self.context, &self.membership, claim, proof) {
-            self.replication.load(&mut self.context, &self.membership, claim.subnet, at);
+            self.replication.load(&mut self.context, &self.membership, claim.subnet, at, keepers);
         }
     }
 
@@ -261,7 +270,7 @@ impl Crawler {
     /// Whether a member disputes a claim of ours could not be heard for a while: it begins anew, with what others may know.
     pub(crate) fn claim_doubtful(&mut self, subnet: Subnet) {
         self.dissolve(subnet, true);
-        self.replication.load(&mut self.context, &self.membership, subnet, JournalsAt::Replicas);
+        self.replication.load(&mut self.context, &self.membership, subnet, JournalsAt::Replicas, Vec::new());
     }
 
     /// Takes over what is ours to take over, and looks for the history of what already is.
@@ -479,8 +488,8 @@ impl Crawler {
 impl Crawler {
     /// The crawl, with what it changes and reads besides.
     pub(super) fn crawling(&mut self) -> (&mut Crawl, &mut Context, &mut Replication, crawl::Others<'_>) {
-        let Crawler { membership: members, ownership, delegation, migration, routing, .. } = self;
-        let others = crawl::Others { members, ownership, delegation, migration, routing };
+        let Crawler { ownership, delegation, migration, routing, .. } = self;
+        let others = crawl::Others { ownership, delegation, migration, routing };
         (&mut self.crawl, &mut self.context, &mut self.replication, others)
     }
 
@@ -606,19 +615,31 @@ impl Crawler {
     /// A replica answered a copy, or did not.
     pub(crate) fn copied(&mut self, to: AccessPoint, sent: &BTreeMap<JournalKey, u64>, answer: CopyAnswer) {
         if self.replication.copied(&mut self.context, to, sent, answer) {
-            self.assign_replicas();
+            self.review_replicas();
         }
         self.acknowledge();
         self.replication.send_copies(&mut self.context);
     }
 
-    /// The living changed: so may the replicas.
-    pub(crate) fn assign_replicas(&mut self) {
-        for site in self.crawl.sites().all() {
-            let next_owner = self.migration.next_owner(&site.key.subnet);
-            self.replication.assign(&self.context, &self.membership, next_owner, &site.key);
+    /// Looks at who keeps copies of our journals: the living may be others, or one has caught up.
+    pub(crate) fn review_replicas(&mut self) {
+        let next_owner = |subnet: &Subnet| self.migration.next_owner(subnet);
+        if self.replication.review_replicas(&mut self.context, &self.membership, next_owner) {
+            self.report.mark_changed();
         }
         self.acknowledge();
+    }
+
+    /// Asks new replicas for what is not known of them yet.
+    pub(crate) fn tick_replicas(&mut self) {
+        self.review_replicas();
+        self.replication.ask_for_stores(&mut self.context);
+    }
+
+    /// A member left for good: what it kept is gone.
+    pub(crate) fn replica_left(&mut self, member: AccessPoint) {
+        let next_owner = |subnet: &Subnet| self.migration.next_owner(subnet);
+        self.replication.member_left(member, next_owner);
     }
 }
 
@@ -636,23 +657,39 @@ impl Crawler {
         self.begin_if_known(subnet);
     }
 
+    /// A member said of which of these subnets it has rows, or did not answer.
+    pub(crate) fn told_what_is_there(&mut self, from: AccessPoint, subnets: &[Subnet], answer: Option<Response>) {
+        for subnet in self.replication.told_what_is_there(&mut self.context, from, subnets, answer) {
+            self.begin_if_known(subnet);
+        }
+    }
+
     /// Our own store's journals of a subnet of ours were read.
     pub(crate) fn loaded(&mut self, subnet: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>) {
-        self.replication.loaded(subnet, journals);
+        self.replication.loaded(self.context.now.moment, subnet, journals);
         self.begin_if_known(subnet);
     }
 
     /// Replicas that did not answer are asked again, or not waited for.
     pub(crate) fn tick_recovery(&mut self) {
-        let (begin, unheard) = self.replication.ask_again(&mut self.context);
+        let (begin, unheard) = self.replication.ask_again(&self.context);
         for subnet in begin {
             self.begin_if_known(subnet);
         }
         for subnet in unheard {
-            self.replication.ask_others(&mut self.context, &self.membership, subnet);
+            self.replication.ask_others(&self.context, &self.membership, subnet);
             self.begin_if_known(subnet);
         }
         self.replication.begin_loads(&mut self.context, &self.membership);
+        self.replication.ask_what_is_there(&mut self.context);
+    }
+
+    /// An operator says that these members will not come back: neither their votes nor their journals are waited for.
+    pub(crate) fn declare_lost(&mut self, lost: Vec<AccessPoint>) {
+        for subnet in self.replication.declare_lost(&lost) {
+            self.begin_if_known(subnet);
+        }
+        self.voting.declare_lost(&mut self.context, lost);
     }
 
     /// When all that can be had of a subnet's history is here, its sites stand where their previous owner stood.
@@ -840,7 +877,7 @@ impl Crawler {
 
     /// The next owner of a subnet is known, or there is none any more: who has copies of its journals is another now.
     pub(crate) fn next_owner_changed(&mut self, subnet: Subnet) {
-        self.replication.assign_subnet(&self.context, &self.membership, self.migration.next_owner(&subnet), &subnet);
+        self.replication.assign_subnet(self.migration.next_owner(&subnet), &subnet);
     }
 
     /// A subnet stays: its crawl goes on.

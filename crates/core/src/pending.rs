@@ -29,6 +29,10 @@ pub(crate) enum Pending {
     VoterLists,
     /// Its totals.
     Totals,
+    /// Which database a replica uses.
+    StoreOf,
+    /// Of which of these subnets it has journal rows.
+    Holds(Vec<Subnet>),
 }
 
 /// What a member was asked in a comparison of ownership maps.

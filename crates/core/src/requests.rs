@@ -42,6 +42,7 @@ impl Crawler {
             Request::Recall(subnet, cursor) => {
                 self.context.commands.push_back(Command::Store(StoreCommand::RecallRows { ticket, subnet, from: cursor }))
             }
+            Request::Holds(subnets) => self.replication.asked_what_is_here(&mut self.context, ticket, subnets),
             Request::CompareClaims(parts) => self.ownership.compared(&mut self.context, ticket, &parts),
             Request::Totals => self.tell_totals(ticket),
             Request::SendClaims(wanted) => self.ownership.claims_wanted(&mut self.context, ticket, &wanted),
@@ -60,6 +61,7 @@ impl Crawler {
             Request::Farewell(leaving) => {
                 if leaving {
                     self.voting.member_left(from);
+                    self.replica_left(from);
                 }
                 self.membership.farewell(&mut self.context, from, leaving);
                 self.settle_signals();
@@ -108,6 +110,8 @@ impl Crawler {
             (Pending::Totals, Some(Response::Totals(totals))) if totals.owner == from => self.report.hear(&mut self.context, *totals),
             (Pending::Totals, _) => {}
             (Pending::Compare(question), answer) => self.compare_answered(question, answer),
+            (Pending::StoreOf, answer) => self.replication.uses_store(from, answer),
+            (Pending::Holds(subnets), answer) => self.told_what_is_there(from, &subnets, answer),
             (pending @ (Pending::Renew(_) | Pending::Propose { .. } | Pending::Ballot | Pending::VoterLists), answer) => {
                 self.vote_answered(from, pending, answer)
             }

@@ -5,7 +5,9 @@ use crate::{
     membership::{RosterConfig, SwimConfig},
 };
 use ed25519_dalek::SigningKey;
-use nearcrawl_model::{access_point::AccessPoint, claim::SignedClaim, fetch::ProbeKind, fingerprint::FingerprintKey, time::Millis};
+use nearcrawl_model::{
+    access_point::AccessPoint, claim::SignedClaim, fetch::ProbeKind, fingerprint::FingerprintKey, replica::StoreId, time::Millis,
+};
 use std::{collections::BTreeSet, net::IpAddr};
 
 /// How this access point crawls.
@@ -73,6 +75,8 @@ pub struct Identity {
     pub voting: Vec<(Vec<u8>, Vec<u8>)>,
     /// Whether the process before with this key surely has ended: it used the same state directory on the same machine.
     pub sole: bool,
+    /// The database that the state is in: another number after the loss of a disk.
+    pub store: StoreId,
     /// The pages of the book of contacts, as [`StoreCommand::KeepContacts`] had them stored.
     pub contacts: Vec<Vec<u8>>,
 }

@@ -38,6 +38,7 @@ pub(crate) const TIMERS: &[Timer] = &[
     timer("migration", "measures our load; once a minute adjusts the price and sheds load", 1, Crawler::tick_load),
     timer("delegation", "acts on watched claims; next probe, award or reminder of each round that is due", 1, Crawler::tick_settlement),
     timer("routing", "sends URLs whose owner is known, looks again for the others", 1, Crawler::route),
+    timer("replication", "chooses replicas in place of those that are gone; counts those that have all", SECOND, Crawler::tick_replicas),
     timer("replication", "stores gathered rows, sends copies, tries failed replicas again", 1, Crawler::tick_copies),
     timer("replication", "writes down which URLs have arrived; drops journals of superseded runs", 5 * SECOND, Crawler::tick_journals),
     timer("context", "carries out what the timers before this one signalled", 1, Crawler::settle_signals),

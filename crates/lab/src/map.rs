@@ -432,6 +432,7 @@ fn side(who: usize, claims: Vec<SignedClaim>, hierarchy: &Arc<Hierarchy>) -> Sid
         members: (0..OWNERS).map(|owner| access_point(10 + owner)).collect(),
         voting: Vec::new(),
         sole: true,
+        store: Default::default(),
         contacts: Vec::new(),
     };
     let now = Now { moment: Moment(0), wall: WallTime(1_700_000_000_000) };

@@ -21,6 +21,7 @@ pub mod plan;
 pub mod previous_run;
 pub mod receipt;
 pub mod record;
+pub mod replica;
 pub mod revisit;
 pub mod seen;
 pub mod subnet;

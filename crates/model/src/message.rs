@@ -11,6 +11,7 @@ use super::{
     journal::{Arrival, JournalKey, JournalRow},
     ownership_map::{ComparedPart, MAX_COMPARED, MAX_SENT, MAX_WANTED, MapDigest, MapPart, WantedPart, at_most},
     receipt::{Declined, SignedReceipt},
+    replica::{MAX_SUBNETS_ASKED, StoreId},
     subnet::Subnet,
     summary::{RollUp, SwarmResults},
     time::Millis,
@@ -103,6 +104,9 @@ pub enum Request {
     Totals,
     /// A voter accepted two claims to one subnet at one epoch: it votes no more. Answered with [`Response::Noted`].
     DoubleVote(Box<DoubleVote>),
+    /// From an owner: of which of these subnets, at most [`MAX_SUBNETS_ASKED`], does the receiver have journal rows? Answered with
+    /// [`Response::Held`].
+    Holds(#[serde(deserialize_with = "at_most::<_, _, MAX_SUBNETS_ASKED>")] Vec<Subnet>),
 }
 
 /// An owner asks a voter to accept claims, at most [`crate::vote::MAX_PROPOSED`].
@@ -201,6 +205,14 @@ pub enum Response {
     NoRoom,
     /// To `Totals`: the answering member's, at most a second old.
     Totals(Box<RollUp>),
+    /// To `Holds`.
+    Held {
+        /// The database that was looked at.
+        store: StoreId,
+        /// Those of the subnets of which it has journal rows.
+        #[serde(deserialize_with = "at_most::<_, _, MAX_SUBNETS_ASKED>")]
+        subnets: Vec<Subnet>,
+    },
 }
 
 /// Why an access point does not take over a subnet that it is offered.

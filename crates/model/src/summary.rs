@@ -1,6 +1,14 @@
 //! What do many records add up to? Mergeable counts by a few dimensions.
 
-use super::{access_point::AccessPoint, account::LevelCounts, evaluation::EvaluationCounts, time::Millis, view::counted};
+use super::{
+    access_point::AccessPoint,
+    account::LevelCounts,
+    evaluation::EvaluationCounts,
+    ownership_map::at_most,
+    replica::{MAX_NAMED, NamedReplica},
+    time::Millis,
+    view::counted,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -210,6 +218,9 @@ pub struct RollUp {
     /// What a second of this member's time costs in the choice of an owner, in thousandths: 1000 is an unloaded member's, more is a
     /// busier one's.
     pub price_permille: u32,
+    /// The members that have everything that it recorded, itself included; empty if that is about to change: what it told before holds.
+    #[serde(deserialize_with = "at_most::<_, _, MAX_NAMED>")]
+    pub replicas: Vec<NamedReplica>,
     /// The sums over the servers that it owns.
     pub summary: Summary,
 }

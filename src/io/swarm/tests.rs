@@ -202,6 +202,7 @@ async fn gossip_reaches_everybody_also_those_without_a_direct_connection() {
             sure_of: 0,
             busy_permille: 0,
             price_permille: 1000,
+            replicas: Vec::new(),
             summary: Summary::default(),
         }))
     };

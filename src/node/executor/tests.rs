@@ -214,6 +214,7 @@ async fn the_journals_of_some_thousand_subnets_are_loaded_without_a_backlog_at_t
         members: Default::default(),
         voting: Vec::new(),
         sole: true,
+        store: Default::default(),
         contacts: Vec::new(),
     };
     let hierarchy = Arc::new(Builder::new().finish().unwrap());

@@ -66,6 +66,7 @@ mod tests {
             seeds: Vec::new(),
             sole: true,
             voting: Vec::new(),
+            store: Default::default(),
             contacts: Vec::new(),
         };
         let (secrets, settings) = (setup::new_secrets().unwrap(), setup::settings(&Config::default(), false));

@@ -145,7 +145,7 @@ impl Crawl {
         if let Some(until) = others.delegation.rests_until(&key.subnet) {
             self.fetches.rest(address, until);
         }
-        replication.assign(cx, others.members, others.migration.next_owner(&key.subnet), &key);
+        replication.assign(others.migration.next_owner(&key.subnet), &key);
         self.journal(cx, replication, &key.host, JournalEntry::Opened { address, tree, at: cx.now.wall });
         let epoch = others.ownership.register().claim(&key.subnet).map_or(0, |claim| claim.epoch);
         if epoch > 1 {
@@ -189,11 +189,11 @@ impl Crawl {
         self.sites.insert(site);
         cx.signal(Signal::SiteChanged(key.host.clone()));
         cx.commands.push_back(Command::Store(StoreCommand::LoadSeen { site: number, seen, children, cut }));
-        replication.assign(cx, others.members, others.migration.next_owner(&key.subnet), &key);
+        replication.assign(others.migration.next_owner(&key.subnet), &key);
         let outgoing = outgoing.into_iter().map(|(sequence, arrival)| Item { arrival, origin: Some((key.clone(), sequence)) });
         let outgoing = replication.take_over(cx, copy, outgoing.collect());
         if let Some(previous) = previous {
-            replication.assign(cx, others.members, others.migration.next_owner(&key.subnet), &previous.key);
+            replication.assign(others.migration.next_owner(&key.subnet), &previous.key);
             replication.take_over_previous_run(cx, previous);
         }
         if key.run > 1 {

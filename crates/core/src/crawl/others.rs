@@ -1,12 +1,10 @@
 //! Which other machines does the crawl read?
 
-use crate::{delegation::Delegation, membership::Membership, migration::Migration, ownership::Ownership, routing::Routing};
+use crate::{delegation::Delegation, migration::Migration, ownership::Ownership, routing::Routing};
 
 /// The machines that crawling reads and does not change.
 #[derive(Clone, Copy)]
 pub(crate) struct Others<'a> {
-    /// Who keeps copies of journals.
-    pub(crate) members: &'a Membership,
     /// Which subnets are claimed.
     pub(crate) ownership: &'a Ownership,
     /// Which subnets must rest.

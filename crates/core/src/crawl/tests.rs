@@ -5,7 +5,6 @@ use crate::{
     context::Context,
     delegation::Delegation,
     event::{Command, StoreCommand, WebCommand},
-    membership::{Member, Membership, Roster, Swim},
     migration::Migration,
     ownership::Ownership,
     replication::Replication,
@@ -23,14 +22,13 @@ use nearcrawl_model::{
     time::Moment,
     url::{Host, PageUrl},
 };
-use std::{collections::BTreeSet, net::IpAddr};
+use std::net::IpAddr;
 
 const ADDRESS: &str = "9.0.1.1";
 
 /// The crawl of an access point that is alone and owns the subnet of a.ke. Its seen set knows nothing.
 struct Played {
     cx: Context,
-    members: Membership,
     ownership: Ownership,
     delegation: Delegation,
     migration: Migration,
@@ -59,8 +57,6 @@ impl Played {
     fn new() -> Played {
         let mut cx = Context::of_test(1);
         cx.settings.scope.open = false;
-        let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
-        let roster = Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &BTreeSet::new());
         let mut ownership = Ownership::new(cx.now.moment, true);
         let (reason, answers) = (ClaimReason::Awarded, Vec::new());
         let claim = Claim {
@@ -77,7 +73,6 @@ impl Played {
         let holds = ownership.merge(claim.clone(), SignedClaim::sign(&claim, &cx.key));
         assert!(holds.is_some(), "no other member claims it");
         Played {
-            members: Membership::with_lease(swim, roster),
             ownership,
             delegation: Delegation::default(),
             migration: Migration::default(),
@@ -99,8 +94,8 @@ impl Played {
     }
 
     fn others(&mut self) -> (&mut Crawl, &mut Context, &mut Replication, Others<'_>) {
-        let Played { members, ownership, delegation, migration, routing, .. } = self;
-        (&mut self.crawl, &mut self.cx, &mut self.replication, Others { members, ownership, delegation, migration, routing })
+        let Played { ownership, delegation, migration, routing, .. } = self;
+        (&mut self.crawl, &mut self.cx, &mut self.replication, Others { ownership, delegation, migration, routing })
     }
 
     fn admit(&mut self, text: &str) {

@@ -226,6 +226,11 @@ impl Membership {
         rendezvous::steward(rendezvous::key_hash(host.as_str()), &self.live())
     }
 
+    /// The living, in the order in which they keep copies of an owner's journals.
+    pub(crate) fn replicas_of(&self, owner: &AccessPoint) -> Vec<AccessPoint> {
+        rendezvous::order(rendezvous::key_hash(&owner.to_string()), &self.live())
+    }
+
     /// The living, in the order in which they serve a subnet.
     pub(crate) fn stewards_of(&self, subnet: &Subnet) -> Vec<AccessPoint> {
         rendezvous::order(rendezvous::key_hash(&subnet.to_string()), &self.live())

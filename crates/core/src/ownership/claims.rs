@@ -343,8 +343,11 @@ impl Holding {
 /// Where the journals are of a subnet that became ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JournalsAt {
-    /// In our own store: they were copied before it was handed over.
+    /// In our own store: they were copied before it was handed over, or it has been ours all the time.
     Here,
+    /// In our own store if it says that we began at this epoch: we may have stopped after we took the subnet over and before its journals
+    /// had come. If not, at others.
+    HereIfBegun(u64),
     /// At the replicas of the owner before, if anywhere.
     Replicas,
 }

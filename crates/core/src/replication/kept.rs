@@ -64,6 +64,11 @@ impl Kept {
         }
     }
 
+    /// Whether there are journals of a subnet on our disk.
+    pub(super) fn has(&self, subnet: &Subnet) -> bool {
+        self.subnets.contains_key(subnet)
+    }
+
     /// What the journals of an owner's subnets take, in bytes.
     pub(super) fn of(&self, owner: &AccessPoint) -> u64 {
         self.owners.get(owner).copied().unwrap_or(0)

@@ -1,10 +1,10 @@
 //! Subnets that became ours and whose journals are not asked for yet.
 //!
 //! A member that dies may leave a hundred thousand subnets to one successor, and at a start all of ours are read. Each load is an order to
-//! the store and up to three transfers from replicas, so only so many are under way at once and the others wait here, in order.
+//! the store and a transfer from each member that has rows, so only so many are under way at once and the others wait here, in order.
 
 use crate::ownership::claims::JournalsAt;
-use nearcrawl_model::subnet::Subnet;
+use nearcrawl_model::{access_point::AccessPoint, replica::NamedReplica, subnet::Subnet};
 use std::collections::BTreeMap;
 
 /// Subnets whose journals are fetched or read at a time. At the store they fill its queue and no more; of the transfers most wait for their
@@ -15,29 +15,36 @@ pub(crate) const MAX_LOADS: usize = 1_024;
 #[derive(Debug, Default)]
 pub(super) struct LoadQueue {
     turns: BTreeMap<u64, Subnet>,
-    waiting: BTreeMap<Subnet, (u64, JournalsAt)>,
+    waiting: BTreeMap<Subnet, (u64, JournalsAt, Vec<NamedReplica>)>,
     next_turn: u64,
 }
 
 impl LoadQueue {
     /// A subnet waits behind all others; one that waits already keeps its turn.
-    pub(super) fn push(&mut self, subnet: Subnet, from: JournalsAt) {
-        let turn = self.waiting.get(&subnet).map_or(self.next_turn, |(turn, _)| *turn);
+    pub(super) fn push(&mut self, subnet: Subnet, from: JournalsAt, keepers: Vec<NamedReplica>) {
+        let turn = self.waiting.get(&subnet).map_or(self.next_turn, |(turn, ..)| *turn);
         self.next_turn = self.next_turn.max(turn.saturating_add(1));
         self.turns.insert(turn, subnet);
-        self.waiting.insert(subnet, (turn, from));
+        self.waiting.insert(subnet, (turn, from, keepers));
     }
 
     /// Takes the subnet that has waited longest.
-    pub(super) fn pop(&mut self) -> Option<(Subnet, JournalsAt)> {
+    pub(super) fn pop(&mut self) -> Option<(Subnet, JournalsAt, Vec<NamedReplica>)> {
         let (_, subnet) = self.turns.pop_first()?;
-        self.waiting.remove(&subnet).map(|(_, from)| (subnet, from))
+        self.waiting.remove(&subnet).map(|(_, from, keepers)| (subnet, from, keepers))
     }
 
     /// A subnet is not ours any more.
     pub(super) fn remove(&mut self, subnet: &Subnet) {
-        if let Some((turn, _)) = self.waiting.remove(subnet) {
+        if let Some((turn, ..)) = self.waiting.remove(subnet) {
             self.turns.remove(&turn);
+        }
+    }
+
+    /// These members will not come back.
+    pub(super) fn declare_lost(&mut self, lost: &[AccessPoint]) {
+        for (_, _, keepers) in self.waiting.values_mut() {
+            keepers.retain(|keeper| !lost.contains(&keeper.member));
         }
     }
 

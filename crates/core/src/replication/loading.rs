@@ -5,6 +5,7 @@ use nearcrawl_model::{
     claim::ClaimReason,
     journal::{JournalEntry, JournalKey},
     ownership_history::OwnershipHistory,
+    replica::{NamedReplica, StoreId},
     subnet::Subnet,
     time::{Millis, Moment},
     url::Host,
@@ -20,6 +21,12 @@ const RECALL_AGAIN: Millis = 2_000;
 /// If no replica at all answers, how many times that long a new owner waits before it begins from nothing: what others kept is worth
 /// more than five minutes.
 const MAX_SILENCES: u32 = 15;
+
+/// Members that came back are asked so often, while none has answered that must have all.
+const LOOK_AGAIN: Millis = 5_000;
+
+/// A subnet whose owner and replicas stay away begins with what was found after so long: a day.
+const MAX_WAIT: Millis = 86_400_000;
 
 /// An owner without any history here rests its servers for so long (the previous owner may have asked a moment ago).
 const UNKNOWN_REST: Millis = 30_000;
@@ -111,8 +118,13 @@ impl Found {
 pub(super) struct Loading {
     /// Members still asked for what they kept; one that did not answer is asked again then.
     asked: BTreeMap<AccessPoint, Option<Moment>>,
-    /// Whether any member answered.
-    heard: bool,
+    /// Members that have sent all they had.
+    heard: BTreeSet<AccessPoint>,
+    /// Members that have all that was recorded, none of which has answered yet; it does not begin before one does.
+    keepers: Vec<NamedReplica>,
+    /// It does not begin with what our own store has if that does not go on at this epoch, before another member has answered.
+    doubtful_before: Option<u64>,
+    begun: Moment,
     /// A member that has not answered by then is not waited for; if no member has, others are asked.
     until: Moment,
     /// How often no member had answered by then.
@@ -135,17 +147,28 @@ pub(super) enum Overdue {
 
 impl Loading {
     /// These members are asked for what they kept, and our own store.
-    pub(super) fn new(now: Moment, asked: BTreeSet<AccessPoint>) -> Loading {
+    pub(super) fn new(now: Moment, asked: BTreeSet<AccessPoint>, keepers: Vec<NamedReplica>) -> Loading {
         let asked = asked.into_iter().map(|replica| (replica, None)).collect();
-        Loading { asked, heard: false, until: now.after(RECALL_PATIENCE), silences: 0, read: false, found: Found::default(), bytes: 0 }
+        Loading {
+            asked,
+            heard: BTreeSet::new(),
+            keepers,
+            doubtful_before: None,
+            begun: now,
+            until: now.after(RECALL_PATIENCE),
+            silences: 0,
+            read: false,
+            found: Found::default(),
+            bytes: 0,
+        }
     }
 
-    /// A replica sent all it had, so many bytes, or nothing came of asking it. Returns whether that was kept.
+    /// A replica sent all that it had in this database, so many bytes, or nothing came of asking it. Returns whether that was kept.
     pub(super) fn answered(
         &mut self,
         now: Moment,
         subnet: Subnet,
-        from: AccessPoint,
+        (from, store): (AccessPoint, Option<StoreId>),
         journals: Option<Vec<(JournalKey, Vec<JournalEntry>)>>,
         bytes: usize,
     ) -> bool {
@@ -155,10 +178,18 @@ impl Loading {
             return false;
         };
         self.asked.remove(&from);
-        self.heard = true;
+        self.heard.insert(from);
+        if self.keepers.iter().any(|keeper| keeper.member == from && store == Some(keeper.store)) {
+            self.keepers.clear();
+        }
         self.found.gather(subnet, journals, false);
         self.bytes += bytes;
         true
+    }
+
+    /// Whether a member is asked and has not failed to answer.
+    pub(super) fn is_asking(&self, member: &AccessPoint) -> bool {
+        self.asked.get(member).is_some_and(Option::is_none)
     }
 
     /// Bytes that members have sent.
@@ -166,10 +197,26 @@ impl Loading {
         self.bytes
     }
 
+    /// What our own store has is believed alone only if an owner began to write there at this epoch.
+    pub(super) fn doubt_before(&mut self, epoch: u64) {
+        self.doubtful_before = Some(epoch);
+    }
+
+    /// There is no other member that could know more.
+    pub(super) fn is_alone(&mut self) {
+        self.doubtful_before = None;
+    }
+
     /// Our own store was read.
-    pub(super) fn read(&mut self, subnet: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>) {
+    pub(super) fn read(&mut self, now: Moment, subnet: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>) {
         self.read = true;
         self.found.gather(subnet, journals, true);
+        if let Some(epoch) = self.doubtful_before {
+            let begun = self.found.best.values().any(|copy| copy.taken_over >= epoch);
+            self.doubtful_before = self.doubtful_before.filter(|_| !begun);
+            // Others are asked at once.
+            self.until = now;
+        }
     }
 
     /// Replicas that failed to answer and are asked again now.
@@ -184,26 +231,52 @@ impl Loading {
 
     /// What to do if its time is over.
     pub(super) fn overdue(&mut self, now: Moment) -> Option<Overdue> {
-        if self.until > now || self.asked.is_empty() {
+        if self.until > now || self.is_complete() {
             return None;
         }
-        if self.heard || !self.found.best.is_empty() || self.silences >= MAX_SILENCES {
+        let begins = if self.keepers.is_empty() {
+            let found = self.doubtful_before.is_none() && !self.found.best.is_empty();
+            !self.heard.is_empty() || found || self.silences >= MAX_SILENCES
+        } else {
+            now.since(self.begun) >= MAX_WAIT
+        };
+        if begins {
             self.asked.clear();
+            self.keepers.clear();
+            self.doubtful_before = None;
             return Some(Overdue::Begin);
         }
         Some(Overdue::AskOthers)
     }
 
-    /// No member answered in time: these are asked now.
-    pub(super) fn ask_instead(&mut self, now: Moment, others: &BTreeSet<AccessPoint>) {
-        self.until = now.after(RECALL_PATIENCE);
+    /// No member that must have all answered in time. Returns which of these are asked now: those that have not answered yet.
+    pub(super) fn ask_instead(&mut self, now: Moment, mut others: BTreeSet<AccessPoint>) -> BTreeSet<AccessPoint> {
+        others.retain(|member| !self.heard.contains(member));
+        self.until = now.after(if others.is_empty() { LOOK_AGAIN } else { RECALL_PATIENCE });
         self.silences += 1;
         self.asked = others.iter().map(|replica| (*replica, None)).collect();
+        others
+    }
+
+    /// Whether it waits for a member to come back.
+    pub(super) fn is_parked(&self) -> bool {
+        self.read && !self.keepers.is_empty() && self.silences > 0
+    }
+
+    /// The members that have all that was recorded, as long as none of them has answered.
+    pub(super) fn awaited(&self) -> Vec<AccessPoint> {
+        self.keepers.iter().map(|keeper| keeper.member).collect()
+    }
+
+    /// These members will not come back.
+    pub(super) fn declare_lost(&mut self, lost: &[AccessPoint]) {
+        self.keepers.retain(|keeper| !lost.contains(&keeper.member));
     }
 
     /// Whether all that can be had is here.
     pub(super) fn is_complete(&self) -> bool {
-        self.read && self.asked.is_empty()
+        let sure = self.doubtful_before.is_none() || !self.heard.is_empty();
+        self.read && sure && self.asked.is_empty() && self.keepers.is_empty()
     }
 
     /// What was found.

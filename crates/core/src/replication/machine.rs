@@ -5,7 +5,8 @@ use crate::{
     event::{Command, CopyAnswer, PeerCommand, StoreCommand},
     membership::Membership,
     ownership::Ownership,
-    replication::{Replication, append_queue::Append, replicas::REPLICAS},
+    pending::Pending,
+    replication::{Replication, append_queue::Append},
     routing::outbox::Item,
 };
 use nearcrawl_model::{
@@ -13,7 +14,8 @@ use nearcrawl_model::{
     claim::Claim,
     ids::{Ticket, WriteId},
     journal::{JournalEntry, JournalKey, JournalRow},
-    message::Response,
+    message::{Request, Response},
+    replica::NamedReplica,
     subnet::Subnet,
     time::Millis,
 };
@@ -22,7 +24,7 @@ use std::collections::BTreeMap;
 /// A replica that did not take rows is tried again after so long.
 const COPY_AGAIN: Millis = 1_000;
 
-/// The same for one that has no room for more rows of ours; until then others are preferred.
+/// The same for one that has no room for more rows of ours.
 const FULL_AGAIN: Millis = 600_000;
 
 /// What a row counts for besides its entry before it is stored: about its key, in bytes.
@@ -92,16 +94,16 @@ impl Replication {
                 if heads.iter().any(|(key, head)| sent.get(key).is_some_and(|upto| head >= upto)) {
                     pause = None;
                 }
-                self.full.remove(&to);
                 self.replicas.answered(to, &heads, sent);
             }
             CopyAnswer::NoRoom => {
                 cx.refuse("rows of ours that a replica has no room for");
                 pause = Some(FULL_AGAIN);
-                newly_full = self.full.insert(to, now.after(FULL_AGAIN)).is_none_or(|until| until <= now);
+                newly_full = self.placement.is_full(now, to);
             }
             CopyAnswer::Failed => {}
         }
+        self.placement.answered(&to, pause.is_none());
         if let Some(pause) = pause {
             // Refused, lost, or to no effect: the same again at once would go round in circles.
             self.replicas.pause(to, now.after(pause));
@@ -114,21 +116,71 @@ impl Replication {
         cx.commands.extend(self.replicas.orders().into_iter().map(|order| Command::Peers(PeerCommand::Copy(order))));
     }
 
-    /// Says who keeps copies of a journal of ours: the next stewards of its subnet, and the member that is to have it next.
-    pub(crate) fn assign(&mut self, cx: &Context, members: &Membership, next_owner: Option<AccessPoint>, key: &JournalKey) {
-        let stewards = members.stewards_of(&key.subnet).into_iter().filter(|steward| *steward != cx.me);
-        let is_full = |steward: &AccessPoint| self.full.get(steward).is_some_and(|until| *until > cx.now.moment);
-        // Those without room come last: if there are no others, some may be deleted there meanwhile.
-        let (full, roomy): (Vec<_>, Vec<_>) = stewards.partition(is_full);
-        let mut replicas: Vec<_> = roomy.into_iter().chain(full).take(REPLICAS).collect();
+    /// Who keeps copies of a journal of ours: our replicas, and the member that is to have it next.
+    pub(crate) fn assign(&mut self, next_owner: Option<AccessPoint>, key: &JournalKey) {
+        let mut replicas: Vec<_> = self.placement.all().collect();
         replicas.extend(next_owner.filter(|next| !replicas.contains(next)));
         self.replicas.assign(key, &replicas);
     }
 
     /// Says anew who keeps copies of all journals of a subnet.
-    pub(crate) fn assign_subnet(&mut self, cx: &Context, members: &Membership, next_owner: Option<AccessPoint>, subnet: &Subnet) {
+    pub(crate) fn assign_subnet(&mut self, next_owner: Option<AccessPoint>, subnet: &Subnet) {
         for key in self.replicas.filed_under(subnet) {
-            self.assign(cx, members, next_owner, &key);
+            self.assign(next_owner, &key);
+        }
+    }
+
+    /// Looks at who keeps copies of our journals, and chooses others if need be. Whether others are to be told.
+    pub(crate) fn review_replicas(
+        &mut self,
+        cx: &mut Context,
+        members: &Membership,
+        next_owner: impl Fn(&Subnet) -> Option<AccessPoint>,
+    ) -> bool {
+        let changed = self.placement.review(cx, members, |replica| self.replicas.is_whole(replica));
+        if !changed.chosen.is_empty() || !changed.dropped.is_empty() {
+            self.assign_all(next_owner);
+        }
+        changed.dropped.iter().for_each(|member| self.replicas.end(member));
+        for member in changed.chosen {
+            self.replicas.begin(member);
+            ask_for_store(cx, member);
+        }
+        changed.names
+    }
+
+    fn assign_all(&mut self, next_owner: impl Fn(&Subnet) -> Option<AccessPoint>) {
+        for key in self.replicas.keys() {
+            self.assign(next_owner(&key.subnet), &key);
+        }
+    }
+
+    /// Asks replicas that have not said yet which database they use.
+    pub(crate) fn ask_for_stores(&self, cx: &mut Context) {
+        self.placement.unknown().for_each(|member| ask_for_store(cx, member));
+    }
+
+    /// A connection to a member was made: if it is a replica, it may have lost its disk before.
+    pub(crate) fn connected(&self, cx: &mut Context, member: AccessPoint) {
+        if self.placement.contains(&member) {
+            ask_for_store(cx, member);
+        }
+    }
+
+    /// A member said which database it uses.
+    pub(crate) fn uses_store(&mut self, member: AccessPoint, answer: Option<Response>) {
+        if let Some(Response::Held { store, .. }) = answer
+            && self.placement.uses(&member, store)
+        {
+            self.replicas.begin(member);
+        }
+    }
+
+    /// A member left for good.
+    pub(crate) fn member_left(&mut self, member: AccessPoint, next_owner: impl Fn(&Subnet) -> Option<AccessPoint>) {
+        if self.placement.left(&member) {
+            self.assign_all(next_owner);
+            self.replicas.end(&member);
         }
     }
 
@@ -196,7 +248,17 @@ impl Replication {
 impl Replication {
     /// Whether rows of this journal below `upto` are recorded.
     pub(crate) fn is_recorded(&self, key: &JournalKey, upto: u64) -> bool {
-        self.replicas.recorded(key) >= upto
+        self.recorded(key) >= upto
+    }
+
+    /// Rows of a journal of ours below this one are recorded.
+    pub(crate) fn recorded(&self, key: &JournalKey) -> u64 {
+        self.replicas.recorded(key, self.placement.counting())
+    }
+
+    /// Who has all that we recorded; empty if that is about to change.
+    pub(crate) fn names(&self, cx: &Context) -> Vec<NamedReplica> {
+        self.placement.names(cx)
     }
 
     /// Whether every row of a subnet's journals is durable here.
@@ -223,4 +285,9 @@ impl Replication {
     pub(crate) fn is_recording(&self) -> bool {
         self.queue.is_appending() || !self.replicas.settled()
     }
+}
+
+/// Asks a replica which database it uses.
+fn ask_for_store(cx: &mut Context, member: AccessPoint) {
+    cx.ask(member, Pending::StoreOf, Request::Holds(Vec::new()));
 }

@@ -2,10 +2,12 @@
 //!
 //! * [`machine`]: rows are stored, copied, and only then spoken of
 //! * [`append_queue`]: rows on their way to the disk
+//! * [`placement`]: which members keep copies?
 //! * [`replicas`]: who has which rows, and when is something *recorded*?
 //! * [`forwarding`]: which URLs that rows name have arrived?
 //! * [`kept`]: how much of our disk do the journals of each owner take?
 //! * [`recovery`]: what another wrote is fetched and read
+//! * [`survey`]: which members have rows of it?
 //! * [`load_queue`]: which subnets wait for that?
 //! * [`loading`]: which of its copies is the best?
 
@@ -15,8 +17,10 @@ mod kept;
 mod load_queue;
 pub(crate) mod loading;
 mod machine;
+mod placement;
 mod recovery;
 pub mod replicas;
+mod survey;
 #[cfg(test)]
 mod tests;
 
@@ -27,23 +31,28 @@ use kept::Kept;
 use load_queue::LoadQueue;
 pub(crate) use load_queue::MAX_LOADS;
 use loading::Loading;
-use nearcrawl_model::{access_point::AccessPoint, subnet::Subnet, time::Moment};
+use nearcrawl_model::subnet::Subnet;
+use placement::Placement;
 use replicas::Replicas;
 use std::collections::BTreeMap;
+use survey::Survey;
 
 /// The journals of our sites: rows on their way to the disk and to replicas.
 #[derive(Default)]
 pub(crate) struct Replication {
     queue: AppendQueue,
     replicas: Replicas,
+    placement: Placement,
     forwarding: Forwarding,
     kept: Kept,
-    /// Replicas that have no room for more rows of ours, and until when others are preferred.
-    full: BTreeMap<AccessPoint, Moment>,
     /// Subnets that became ours and whose journals are being fetched or read.
     loading: BTreeMap<Subnet, Loading>,
     /// Those that wait until fewer are.
     load_queue: LoadQueue,
+    /// Members that are asked of which they have rows.
+    survey: Survey,
+    /// Subnets being loaded that wait for a member to come back, as of the last look at them.
+    parked: usize,
     /// Bytes that other members have sent of them: the caller sees to it that there are not too many.
     recovered_bytes: usize,
 }

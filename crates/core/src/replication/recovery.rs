@@ -1,10 +1,12 @@
-//! A subnet became ours: its journals are fetched from replicas and read from our own store, before its sites go on from there.
+//! A subnet became ours: its journals are fetched from all members that have some and read from our own store, before its sites go on from
+//! there.
 
 use crate::{
     context::Context,
     event::{Command, PeerCommand, StoreCommand},
     membership::Membership,
     ownership::claims::JournalsAt,
+    pending::Pending,
     replication::{
         Replication,
         load_queue::MAX_LOADS,
@@ -14,41 +16,110 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    ids::Ticket,
     journal::{JournalEntry, JournalKey},
+    message::{Request, Response},
+    replica::NamedReplica,
     subnet::Subnet,
+    time::Moment,
 };
 use std::collections::BTreeSet;
 
-/// Replicas that are asked: the two there should be, and one more in case the living changed meanwhile.
-const REPLICAS_ASKED: usize = 3;
+/// Living members that are asked. The replicas are among them if they live, whoever joined since; in swarms of more, those that are
+/// named as replicas are asked besides.
+const MAX_MEMBERS_ASKED: usize = 64;
 
 impl Replication {
     /// A subnet became ours, or was ours at the last stop: its history first, from our own store and from the members that kept it. It is
-    /// asked for at once, or in its turn if [`MAX_LOADS`] subnets are being loaded.
-    pub(crate) fn load(&mut self, cx: &mut Context, members: &Membership, subnet: Subnet, from: JournalsAt) {
+    /// asked for at once, or in its turn if [`MAX_LOADS`] subnets are being loaded. `keepers` have all that was recorded of it: without any
+    /// of them it does not begin.
+    pub(crate) fn load(
+        &mut self,
+        cx: &mut Context,
+        members: &Membership,
+        subnet: Subnet,
+        from: JournalsAt,
+        mut keepers: Vec<NamedReplica>,
+    ) {
         self.stop_loading(&subnet);
-        self.load_queue.push(subnet, from);
+        // Our own store is read in any case.
+        if keepers.iter().any(|keeper| (keeper.member, keeper.store) == (cx.me, cx.store)) {
+            keepers.clear();
+        }
+        self.load_queue.push(subnet, from, keepers);
         self.begin_loads(cx, members);
     }
 
     /// Begins as many of the queued loads as may be under way, oldest first. Whom to ask is decided only now: members may have come and
     /// gone while the subnet waited.
     pub(crate) fn begin_loads(&mut self, cx: &mut Context, members: &Membership) {
-        while self.loading.len() < MAX_LOADS
-            && let Some((subnet, from)) = self.load_queue.pop()
+        while self.loads_under_way() < MAX_LOADS
+            && let Some((subnet, from, keepers)) = self.load_queue.pop()
         {
             let asked = match from {
-                JournalsAt::Here => BTreeSet::new(),
-                JournalsAt::Replicas => likely_replicas(cx, members, &subnet),
+                JournalsAt::Here | JournalsAt::HereIfBegun(_) => BTreeSet::new(),
+                JournalsAt::Replicas => may_have_rows(cx, members, &subnet),
             };
-            self.begin_load(cx, subnet, asked);
+            self.begin_load(cx, subnet, asked, keepers);
+            if let (JournalsAt::HereIfBegun(epoch), Some(loading)) = (from, self.loading.get_mut(&subnet)) {
+                loading.doubt_before(epoch);
+            }
         }
     }
 
-    pub(super) fn begin_load(&mut self, cx: &mut Context, subnet: Subnet, asked: BTreeSet<AccessPoint>) {
-        recover(cx, subnet, &asked);
+    pub(super) fn begin_load(&mut self, cx: &mut Context, subnet: Subnet, asked: BTreeSet<AccessPoint>, keepers: Vec<NamedReplica>) {
+        asked.iter().for_each(|member| self.survey.want(*member, subnet));
         cx.commands.push_back(Command::Store(StoreCommand::Load(subnet)));
-        self.loading.insert(subnet, Loading::new(cx.now.moment, asked));
+        self.loading.insert(subnet, Loading::new(cx.now.moment, asked, keepers));
+    }
+
+    /// Asks members of which subnets they have rows.
+    pub(crate) fn ask_what_is_there(&mut self, cx: &mut Context) {
+        if self.loading.is_empty() {
+            self.survey.end();
+        }
+        for (member, subnets) in self.survey.next(|subnet| !self.loading.contains_key(subnet)) {
+            cx.ask(member, Pending::Holds(subnets.clone()), Request::Holds(subnets));
+        }
+    }
+
+    /// A member asks of which subnets we have rows.
+    pub(crate) fn asked_what_is_here(&self, cx: &mut Context, ticket: Ticket, mut subnets: Vec<Subnet>) {
+        subnets.retain(|subnet| self.kept.has(subnet));
+        cx.answer(ticket, Response::Held { store: cx.store, subnets });
+    }
+
+    /// A member said of which of these subnets it has rows, which it is asked for now, or did not answer. Returns those about which it has
+    /// said all.
+    pub(crate) fn told_what_is_there(
+        &mut self,
+        cx: &mut Context,
+        from: AccessPoint,
+        asked: &[Subnet],
+        answer: Option<Response>,
+    ) -> Vec<Subnet> {
+        let (store, held) = match answer {
+            Some(Response::Held { store, subnets }) => (Some(store), Some(subnets.into_iter().collect::<BTreeSet<_>>())),
+            Some(_) | None => (None, None),
+        };
+        self.survey.answered(from, store);
+        let mut told = Vec::new();
+        for subnet in asked {
+            let Some(loading) = self.loading.get_mut(subnet) else { continue };
+            match &held {
+                Some(held) if held.contains(subnet) => {
+                    if loading.is_asking(&from) {
+                        cx.commands.push_back(Command::Peers(PeerCommand::Recover { subnet: *subnet, from }));
+                    }
+                }
+                Some(_) => {
+                    loading.answered(cx.now.moment, *subnet, (from, store), Some(Vec::new()), 0);
+                    told.push(*subnet);
+                }
+                None => drop(loading.answered(cx.now.moment, *subnet, (from, None), None, 0)),
+            }
+        }
+        told
     }
 
     /// A replica sent all it had, or nothing came of asking it.
@@ -60,27 +131,31 @@ impl Replication {
         journals: Option<Vec<(JournalKey, Vec<JournalEntry>)>>,
         bytes: usize,
     ) {
+        let store = self.survey.store_of(&from);
         if let Some(loading) = self.loading.get_mut(&subnet)
-            && loading.answered(cx.now.moment, subnet, from, journals, bytes)
+            && loading.answered(cx.now.moment, subnet, (from, store), journals, bytes)
         {
             self.recovered_bytes += bytes;
         }
     }
 
     /// Our own store's journals of a subnet of ours were read.
-    pub(crate) fn loaded(&mut self, subnet: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>) {
+    pub(crate) fn loaded(&mut self, now: Moment, subnet: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>) {
         if let Some(loading) = self.loading.get_mut(&subnet) {
-            loading.read(subnet, journals);
+            loading.read(now, subnet, journals);
         }
     }
 
     /// Asks replicas again that failed to answer. Returns the subnets whose replicas had time enough: those that begin with what was found,
     /// and those for which others are to be asked.
-    pub(crate) fn ask_again(&mut self, cx: &mut Context) -> (Vec<Subnet>, Vec<Subnet>) {
+    pub(crate) fn ask_again(&mut self, cx: &Context) -> (Vec<Subnet>, Vec<Subnet>) {
         let now = cx.now.moment;
         let (mut begin, mut unheard) = (Vec::new(), Vec::new());
+        self.parked = self.loading.values().filter(|loading| loading.is_parked()).count();
         for (subnet, loading) in &mut self.loading {
-            recover(cx, *subnet, &loading.ask_again(now));
+            for member in loading.ask_again(now) {
+                self.survey.want(member, *subnet);
+            }
             match loading.overdue(now) {
                 Some(Overdue::Begin) => begin.push(*subnet),
                 Some(Overdue::AskOthers) => unheard.push(*subnet),
@@ -91,11 +166,15 @@ impl Replication {
     }
 
     /// No replica of a subnet answered: asks the members that should have it by now.
-    pub(crate) fn ask_others(&mut self, cx: &mut Context, members: &Membership, subnet: Subnet) {
+    pub(crate) fn ask_others(&mut self, cx: &Context, members: &Membership, subnet: Subnet) {
         let Some(loading) = self.loading.get_mut(&subnet) else { return };
-        let others = likely_replicas(cx, members, &subnet);
-        loading.ask_instead(cx.now.moment, &others);
-        recover(cx, subnet, &others);
+        let others = may_have_rows(cx, members, &subnet);
+        if members.standings().is_empty() {
+            loading.is_alone();
+        }
+        for member in loading.ask_instead(cx.now.moment, others) {
+            self.survey.want(member, subnet);
+        }
     }
 
     /// All that can be had of a subnet's journals; none as long as a member is waited for. They are not being loaded any more then.
@@ -147,16 +226,30 @@ impl Replication {
         self.loading.len() + self.load_queue.len()
     }
 
-    /// Subnets whose journals are being fetched or read now, at most [`MAX_LOADS`].
+    /// Subnets whose journals are being fetched or read now, at most [`MAX_LOADS`]; those not counted that wait for a member to come back.
     pub(crate) fn loads_under_way(&self) -> usize {
-        self.loading.len()
+        self.loading.len().saturating_sub(self.parked)
+    }
+
+    /// Subnets that wait for one of those members that have their journals.
+    pub(crate) fn loads_parked(&self) -> usize {
+        self.parked
+    }
+
+    /// The members one of which has to come back before a subnet begins; none if it does not wait for that.
+    pub(crate) fn awaited(&self, subnet: &Subnet) -> Option<Vec<AccessPoint>> {
+        self.loading.get(subnet).filter(|loading| loading.is_parked()).map(Loading::awaited)
+    }
+
+    /// These members will not come back: no subnet waits for them. Returns those that waited for nothing else.
+    pub(crate) fn declare_lost(&mut self, lost: &[AccessPoint]) -> Vec<Subnet> {
+        self.load_queue.declare_lost(lost);
+        self.loading.values_mut().for_each(|loading| loading.declare_lost(lost));
+        self.loading.iter().filter(|(_, loading)| loading.is_complete()).map(|(subnet, _)| *subnet).collect()
     }
 }
 
-fn recover<'a>(cx: &mut Context, subnet: Subnet, replicas: impl IntoIterator<Item = &'a AccessPoint>) {
-    cx.commands.extend(replicas.into_iter().map(|from| Command::Peers(PeerCommand::Recover { subnet, from: *from })));
-}
-
-fn likely_replicas(cx: &Context, members: &Membership, subnet: &Subnet) -> BTreeSet<AccessPoint> {
-    members.stewards_of(subnet).into_iter().filter(|steward| *steward != cx.me).take(REPLICAS_ASKED).collect()
+/// Members that may have rows of a subnet: all the living, as long as they are not too many.
+fn may_have_rows(cx: &Context, members: &Membership, subnet: &Subnet) -> BTreeSet<AccessPoint> {
+    members.stewards_of(subnet).into_iter().filter(|steward| *steward != cx.me).take(MAX_MEMBERS_ASKED).collect()
 }

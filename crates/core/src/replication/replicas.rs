@@ -1,13 +1,10 @@
-//! Who keeps copies of what happened, and what is *recorded*?
+//! Who has which rows of our journals, and what is *recorded*?
 //!
-//! A journal's rows are stored by the owner and copied to min(2, n-1) replicas: the next stewards of the subnet. A row is recorded
-//! when it is stored at the owner and, unless the owner is alone, at one replica: then no single crash can lose it.
+//! A journal's rows are stored by the owner and copied to min(2, n-1) replicas. A row is recorded when it is stored at the owner and at each
+//! replica that counts: then none of them can be the only one that had it.
 
 use nearcrawl_model::{access_point::AccessPoint, journal::JournalKey, subnet::Subnet, time::Moment};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// How many copies are aimed at besides the owner's.
-pub(super) const REPLICAS: usize = 2;
 
 /// How many journals one copy message may speak of.
 const MAX_JOURNALS: usize = 64;
@@ -41,6 +38,8 @@ pub(super) struct Replicas {
     journals: BTreeMap<JournalKey, Journal>,
     /// Journals that some replica lacks rows of.
     behind: BTreeMap<AccessPoint, BTreeSet<JournalKey>>,
+    /// How far new replicas must have which journals before they count.
+    joining: BTreeMap<AccessPoint, BTreeMap<JournalKey, u64>>,
     /// Replicas with a message under way.
     busy: BTreeSet<AccessPoint>,
     /// Replicas that did not take what was sent, and when they are tried again; busy until then.
@@ -64,6 +63,37 @@ impl Replicas {
                 self.behind.entry(*replica).or_default().insert(key.clone());
             }
         }
+    }
+
+    /// A replica has nothing: it begins.
+    pub(super) fn begin(&mut self, replica: AccessPoint) {
+        let (mut behind, mut joining) = (BTreeSet::new(), BTreeMap::new());
+        for (key, journal) in &mut self.journals {
+            if let Some(copied) = journal.replicas.get_mut(&replica) {
+                copied.upto = 0;
+                if journal.stored > 0 {
+                    behind.insert(key.clone());
+                    joining.insert(key.clone(), journal.stored);
+                }
+            }
+        }
+        self.behind.insert(replica, behind);
+        self.joining.insert(replica, joining);
+    }
+
+    /// A member is no replica any more.
+    pub(super) fn end(&mut self, replica: &AccessPoint) {
+        self.joining.remove(replica);
+    }
+
+    /// Whether a replica has had all that was stored when it began.
+    pub(super) fn is_whole(&self, replica: &AccessPoint) -> bool {
+        self.joining.get(replica).is_none_or(BTreeMap::is_empty)
+    }
+
+    /// Our journals.
+    pub(super) fn keys(&self) -> Vec<JournalKey> {
+        self.journals.keys().cloned().collect()
     }
 
     /// Rows below `upto` are durable here.
@@ -105,6 +135,11 @@ impl Replicas {
             let Some(copied) = journal.replicas.get_mut(&replica) else { continue };
             // A replica may hold rows of a previous owner beyond ours: only what we sent counts.
             copied.upto = (*head).min(sent.get(key).copied().unwrap_or(0));
+            if let Some(joining) = self.joining.get_mut(&replica)
+                && joining.get(key).is_some_and(|upto| copied.upto >= *upto)
+            {
+                joining.remove(key);
+            }
             let behind = self.behind.entry(replica).or_default();
             if copied.upto < journal.stored {
                 behind.insert(key.clone());
@@ -127,13 +162,12 @@ impl Replicas {
         }
     }
 
-    /// Rows below this are recorded.
-    pub(super) fn recorded(&self, key: &JournalKey) -> u64 {
+    /// Rows below this are recorded, if these replicas count; without any to be counted, what is stored here.
+    pub(super) fn recorded(&self, key: &JournalKey, counting: Option<impl Iterator<Item = AccessPoint>>) -> u64 {
         let Some(journal) = self.journals.get(key) else { return 0 };
-        match journal.replicas.values().map(|copied| copied.upto).max() {
-            Some(best) => best.min(journal.stored),
-            None => journal.stored,
-        }
+        let Some(counting) = counting else { return journal.stored };
+        let least = counting.map(|replica| journal.replicas.get(&replica).map_or(0, |copied| copied.upto)).min();
+        least.unwrap_or(0).min(journal.stored)
     }
 
     /// Not ours any more, or of a run that is over.
@@ -141,6 +175,9 @@ impl Replicas {
         self.journals.remove(key);
         for behind in self.behind.values_mut() {
             behind.remove(key);
+        }
+        for joining in self.joining.values_mut() {
+            joining.remove(key);
         }
     }
 
@@ -172,27 +209,36 @@ mod tests {
     const A: AccessPoint = AccessPoint([1; 32]);
     const B: AccessPoint = AccessPoint([2; 32]);
 
+    /// What is recorded if these count that a journal was assigned to.
+    fn recorded(replicas: &Replicas, key: &JournalKey) -> u64 {
+        let counting: Vec<_> = replicas.journals[key].replicas.keys().copied().collect();
+        replicas.recorded(key, (!counting.is_empty()).then(|| counting.into_iter()))
+    }
+
     #[test]
-    fn alone_stored_is_recorded_and_in_company_one_replica_is_needed() {
+    fn alone_stored_is_recorded_and_in_company_every_replica_is_needed() {
         let mut replicas = Replicas::default();
         let k = key("a.ke");
         replicas.assign(&k, &[]);
         replicas.stored(&k, 5);
-        assert_eq!(replicas.recorded(&k), 5);
+        assert_eq!(recorded(&replicas, &k), 5);
         replicas.assign(&k, &[A, B]);
-        assert_eq!(replicas.recorded(&k), 0, "no other member has it yet");
+        assert_eq!(recorded(&replicas, &k), 0, "no other member has it yet");
         let orders = replicas.orders();
         assert_eq!(orders.len(), 2);
         assert_eq!(orders[0], CopyOrder { to: A, ranges: vec![(k.clone(), 0, 5)] });
         assert!(replicas.orders().is_empty(), "one message a replica at a time");
         replicas.answered(A, &[(k.clone(), 4)], &[(k.clone(), 4)].into());
-        assert_eq!((replicas.recorded(&k), replicas.settled()), (4, false));
+        assert_eq!((recorded(&replicas, &k), replicas.settled()), (0, false), "the other replica has nothing");
         assert_eq!(replicas.orders()[0].ranges, vec![(k.clone(), 4, 5)]);
         replicas.pause(B, Moment(7));
         replicas.resume(Moment(6));
         assert!(replicas.orders().is_empty(), "not again at once");
         replicas.resume(Moment(7));
         assert_eq!(replicas.orders(), vec![CopyOrder { to: B, ranges: vec![(k.clone(), 0, 5)] }]);
+        replicas.answered(B, &[(k.clone(), 5)], &[(k.clone(), 5)].into());
+        assert_eq!(recorded(&replicas, &k), 4, "what both have");
+        assert_eq!(replicas.recorded(&k, Some(std::iter::empty())), 0, "nobody has it who should");
     }
 
     #[test]
@@ -217,9 +263,9 @@ mod tests {
         replicas.stored(&k, 3);
         replicas.orders();
         replicas.answered(A, &[(k.clone(), 90)], &[(k.clone(), 3)].into());
-        assert_eq!(replicas.recorded(&k), 3);
+        assert_eq!(recorded(&replicas, &k), 3);
         replicas.stored(&k, 7);
-        assert_eq!(replicas.recorded(&k), 3);
+        assert_eq!(recorded(&replicas, &k), 3);
         assert_eq!(replicas.orders()[0].ranges, vec![(k.clone(), 3, 7)]);
     }
 
@@ -232,7 +278,28 @@ mod tests {
         replicas.orders();
         replicas.answered(A, &[(k.clone(), 3)], &[(k.clone(), 3)].into());
         replicas.assign(&k, &[B]);
-        assert_eq!(replicas.recorded(&k), 0);
+        assert_eq!(recorded(&replicas, &k), 0);
         assert_eq!(replicas.orders(), vec![CopyOrder { to: B, ranges: vec![(k, 0, 3)] }]);
+    }
+
+    #[test]
+    fn a_replica_is_whole_when_it_has_what_was_stored_when_it_began_and_not_after_the_loss_of_its_disk() {
+        let mut replicas = Replicas::default();
+        let (k, other) = (key("a.ke"), key("b.ke"));
+        for key in [&k, &other] {
+            replicas.assign(key, &[A]);
+            replicas.stored(key, 3);
+        }
+        replicas.begin(A);
+        assert!(!replicas.is_whole(&A));
+        replicas.orders();
+        replicas.stored(&k, 9);
+        replicas.answered(A, &[(k.clone(), 3), (other.clone(), 2)], &[(k.clone(), 3), (other.clone(), 2)].into());
+        assert!(!replicas.is_whole(&A));
+        replicas.forget(&other);
+        assert!(replicas.is_whole(&A), "what came since then is another matter");
+        replicas.begin(A);
+        assert_eq!((replicas.is_whole(&A), recorded(&replicas, &k)), (false, 0));
+        assert_eq!(replicas.orders(), vec![CopyOrder { to: A, ranges: vec![(k, 0, 9)] }], "all of it again");
     }
 }

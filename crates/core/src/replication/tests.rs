@@ -1,6 +1,6 @@
 //! Does nothing count before it is stored and copied, and does a new owner begin with the best that any member kept?
 
-use super::Replication;
+use super::{Replication, placement::Placement};
 use crate::{
     context::Context,
     event::{Command, CopyAnswer, PeerCommand, StoreCommand},
@@ -13,7 +13,8 @@ use nearcrawl_model::{
     claim::{Claim, ClaimReason, SignedClaim},
     ids::{Ticket, WriteId},
     journal::{Arrival, JournalEntry, JournalKey, JournalRow, VisitOutcome},
-    message::Response,
+    message::{Request, Response},
+    replica::{NamedReplica, StoreId},
     subnet::Subnet,
     time::{Moment, WallTime},
     url::PageUrl,
@@ -84,9 +85,10 @@ fn append(cx: &mut Context) -> (WriteId, usize) {
 }
 
 #[test]
-fn rows_are_stored_together_and_count_when_a_replica_has_them_too() {
+fn rows_are_stored_together_and_count_when_both_replicas_have_them_too() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
-    replication.replicas.assign(&journal(), &[A]);
+    replication.placement = Placement::counting_on(&[A, B]);
+    replication.assign(None, &journal());
     replication.push(&cx, journal(), 0, &opened());
     replication.push(&cx, journal(), 1, &visited("http://b.ke/"));
     cx.now.moment = Moment(199);
@@ -101,6 +103,8 @@ fn rows_are_stored_together_and_count_when_a_replica_has_them_too() {
     assert_eq!(replication.stored(write), Some(vec![Item { arrival: arrival("http://b.ke/"), origin }]));
     assert!(replication.all_is_stored(&subnet()) && !replication.is_recorded(&journal(), 1));
     replication.copied(&mut cx, A, &[(journal(), 2)].into(), CopyAnswer::Kept(vec![(journal(), 2)]));
+    assert!(!replication.is_recorded(&journal(), 1), "an heir may ask the other one only");
+    replication.copied(&mut cx, B, &[(journal(), 2)].into(), CopyAnswer::Kept(vec![(journal(), 2)]));
     assert!(replication.is_recorded(&journal(), 2) && !replication.is_recording());
 }
 
@@ -159,15 +163,15 @@ fn what_has_arrived_is_noted_for_the_run_that_named_it_and_for_no_other() {
 #[test]
 fn the_next_owner_of_a_subnet_is_a_replica_until_the_hand_over_is_called_off() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
-    let members = alone(&cx);
-    replication.assign(&cx, &members, Some(A), &journal());
+    replication.placement = Placement::alone();
+    replication.assign(Some(A), &journal());
     assert_eq!(replication.lacking(A, &subnet()), Some(0));
     replication.replicas.stored(&journal(), 2);
     replication.tick(&mut cx);
-    assert_eq!((replication.lacking(A, &subnet()), replication.is_recorded(&journal(), 1)), (Some(2), false));
+    assert_eq!((replication.lacking(A, &subnet()), replication.is_recorded(&journal(), 2)), (Some(2), true), "nothing waits for it");
     assert!(matches!(&cx.take_commands()[..], [Command::Peers(PeerCommand::Copy(order))] if order.to == A));
-    replication.assign_subnet(&cx, &members, None, &subnet());
-    assert_eq!((replication.lacking(A, &subnet()), replication.is_recorded(&journal(), 2)), (None, true), "alone again");
+    replication.assign_subnet(None, &subnet());
+    assert_eq!(replication.lacking(A, &subnet()), None);
 }
 
 /// A claim of access point `number` to the subnet, and its owner.
@@ -255,11 +259,12 @@ fn an_owner_whose_journals_take_their_part_of_the_disk_is_told_so_and_the_others
 }
 
 #[test]
-fn a_replica_without_room_is_replaced_by_the_next_steward_for_a_while() {
+fn a_replica_without_room_is_replaced_by_another_one() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
     let members = with_others(&cx, 5);
-    replication.assign(&cx, &members, None, &journal());
+    replication.assign(None, &journal());
     replication.replicas.stored(&journal(), 2);
+    replication.review_replicas(&mut cx, &members, |_| None);
     let asked = |replication: &mut Replication, cx: &mut Context| -> BTreeSet<AccessPoint> {
         replication.tick(cx);
         let commands = cx.take_commands().into_iter();
@@ -272,28 +277,47 @@ fn a_replica_without_room_is_replaced_by_the_next_steward_for_a_while() {
     assert!(replication.copied(&mut cx, full, &sent, CopyAnswer::NoRoom), "that is new");
     assert!(!replication.copied(&mut cx, full, &sent, CopyAnswer::NoRoom));
     assert_eq!(cx.counters.refused["rows of ours that a replica has no room for"], 2);
-    replication.assign(&cx, &members, None, &journal());
+    replication.review_replicas(&mut cx, &members, |_| None);
     let second = asked(&mut replication, &mut cx);
     assert_eq!((second.len(), second.is_disjoint(&first)), (1, true), "another one");
+}
+
+/// Whom a command asks of which subnets it has rows.
+fn asked_what_is_there(cx: &mut Context, replication: &mut Replication) -> BTreeSet<AccessPoint> {
+    replication.ask_what_is_there(cx);
+    let asked = cx.take_commands().into_iter().map(|command| match command {
+        Command::Peers(PeerCommand::Ask { to, request: Request::Holds(subnets), .. }) if subnets == [subnet()] => to,
+        other => panic!("{other:?}"),
+    });
+    asked.collect()
+}
+
+/// A member says in which database it looked and that it has rows of our subnet, or has none.
+fn held(store: u64, rows: bool) -> Option<Response> {
+    Some(Response::Held { store: StoreId(store), subnets: if rows { vec![subnet()] } else { Vec::new() } })
 }
 
 #[test]
 fn a_new_owner_begins_with_the_journal_of_the_latest_owner_even_if_it_is_shorter() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
-    replication.begin_load(&mut cx, subnet(), [A, B].into());
-    assert_eq!(cx.take_commands().len(), 3, "two replicas and our own store");
+    replication.begin_load(&mut cx, subnet(), [A, B].into(), Vec::new());
+    assert!(matches!(&cx.take_commands()[..], [Command::Store(StoreCommand::Load(_))]));
+    assert_eq!(asked_what_is_there(&mut cx, &mut replication), [A, B].into());
+    assert!(replication.told_what_is_there(&mut cx, A, &[subnet()], held(1, true)).is_empty());
+    assert!(replication.told_what_is_there(&mut cx, B, &[subnet()], held(1, true)).is_empty());
+    assert_eq!(cx.take_commands().len(), 2, "both send what they have");
     let long = vec![opened(), resumed(), resumed(), resumed()];
     let late = vec![opened(), resumed(), JournalEntry::TakenOver { epoch: 2 }];
-    replication.loaded(subnet(), vec![(journal(), long)]);
+    replication.loaded(cx.now.moment, subnet(), vec![(journal(), long)]);
     replication.recovered(&cx, subnet(), A, Some(vec![(journal(), late.clone())]), 300);
     replication.recovered(&cx, subnet(), B, None, 0);
     assert_eq!(replication.recovered_bytes(), 300);
     assert!(replication.take_found(&subnet()).is_none(), "the other replica is asked again");
     cx.now.moment = Moment(2_000);
-    assert_eq!(replication.ask_again(&mut cx), (vec![], vec![]));
-    assert!(matches!(&cx.take_commands()[..], [Command::Peers(PeerCommand::Recover { from, .. })] if *from == B));
+    assert_eq!(replication.ask_again(&cx), (vec![], vec![]));
+    assert_eq!(asked_what_is_there(&mut cx, &mut replication), [B].into());
     cx.now.moment = Moment(20_000);
-    assert_eq!(replication.ask_again(&mut cx), (vec![subnet()], vec![]), "one answered: no other member is waited for");
+    assert_eq!(replication.ask_again(&cx), (vec![subnet()], vec![]), "one answered: no other member is waited for");
     let (copy, previous) = replication.take_found(&subnet()).unwrap().into_journals().next().unwrap();
     assert_eq!((copy.entries, previous.is_none()), (late, true));
     assert!(!replication.is_loading(&subnet()));
@@ -301,15 +325,90 @@ fn a_new_owner_begins_with_the_journal_of_the_latest_owner_even_if_it_is_shorter
 }
 
 #[test]
+fn members_without_rows_are_not_asked_for_any() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    replication.begin_load(&mut cx, subnet(), [A, B].into(), Vec::new());
+    replication.loaded(cx.now.moment, subnet(), Vec::new());
+    cx.take_commands();
+    asked_what_is_there(&mut cx, &mut replication);
+    for member in [A, B] {
+        assert!(!replication.take_found(&subnet()).is_some());
+        assert_eq!(replication.told_what_is_there(&mut cx, member, &[subnet()], held(1, false)), [subnet()]);
+    }
+    assert!(cx.take_commands().is_empty() && replication.take_found(&subnet()).is_some());
+}
+
+#[test]
+fn what_is_here_is_told_with_the_database_in_which_it_is() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    let ownership = Ownership::new(cx.now.moment, true);
+    replication.resized(&cx, &ownership, None, [(subnet(), 100)].into());
+    replication.asked_what_is_here(&mut cx, Ticket(3), vec!["9.0.1.0/24".parse().unwrap(), subnet()]);
+    let commands = cx.take_commands();
+    let [Command::Peers(PeerCommand::Answer { ticket: Ticket(3), response })] = &commands[..] else { panic!("{commands:?}") };
+    assert_eq!(*response, Response::Held { store: cx.store, subnets: vec![subnet()] });
+}
+
+#[test]
+fn a_subnet_does_not_begin_before_one_answered_that_has_all_in_the_database_that_was_named() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    let named = |member| NamedReplica { member, store: StoreId(1) };
+    let members = with_others(&cx, 1);
+    let newcomer = AccessPoint([20; 32]);
+    replication.begin_load(&mut cx, subnet(), [A, newcomer].into(), vec![named(A), named(B)]);
+    replication.loaded(cx.now.moment, subnet(), Vec::new());
+    cx.take_commands();
+    asked_what_is_there(&mut cx, &mut replication);
+    replication.told_what_is_there(&mut cx, newcomer, &[subnet()], held(1, false));
+    // It lost its disk since.
+    replication.told_what_is_there(&mut cx, A, &[subnet()], held(2, false));
+    assert!(replication.take_found(&subnet()).is_none());
+    for seconds in [20, 26, 3_600, 80_000] {
+        cx.now.moment = Moment(seconds * 1_000);
+        assert_eq!(replication.ask_again(&cx), (vec![], vec![subnet()]));
+        replication.ask_others(&cx, &members, subnet());
+        assert!(replication.take_found(&subnet()).is_none());
+    }
+    assert_eq!(replication.ask_again(&cx), (vec![], vec![]));
+    assert_eq!(replication.awaited(&subnet()), Some(vec![A, B]));
+    assert_eq!((replication.loads_under_way(), replication.loads_parked()), (0, 1), "others have their turn");
+    let mut declared = Replication::default();
+    std::mem::swap(&mut declared.loading, &mut replication.loading);
+    declared.declare_lost(&[A]);
+    assert!(declared.take_found(&subnet()).is_none());
+    declared.declare_lost(&[B]);
+    assert!(declared.take_found(&subnet()).is_some(), "an operator knows better");
+}
+
+#[test]
+fn a_subnet_begins_when_one_is_back_that_has_all() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    let members = with_others(&cx, 1);
+    let back = AccessPoint([20; 32]);
+    replication.begin_load(&mut cx, subnet(), [A].into(), vec![NamedReplica { member: back, store: StoreId(4) }]);
+    replication.loaded(cx.now.moment, subnet(), Vec::new());
+    cx.take_commands();
+    asked_what_is_there(&mut cx, &mut replication);
+    replication.told_what_is_there(&mut cx, A, &[subnet()], held(1, false));
+    cx.now.moment = Moment(20_000);
+    assert_eq!(replication.ask_again(&cx), (vec![], vec![subnet()]));
+    replication.ask_others(&cx, &members, subnet());
+    assert_eq!(asked_what_is_there(&mut cx, &mut replication), [back].into(), "the other one has said all");
+    replication.told_what_is_there(&mut cx, back, &[subnet()], held(4, true));
+    replication.recovered(&cx, subnet(), back, Some(vec![(journal(), vec![opened()])]), 10);
+    assert!(replication.take_found(&subnet()).is_some());
+}
+
+#[test]
 fn if_no_replica_answers_others_are_asked_instead_of_beginning_from_nothing() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
     let members = alone(&cx);
-    replication.begin_load(&mut cx, subnet(), [A].into());
-    replication.loaded(subnet(), Vec::new());
+    replication.begin_load(&mut cx, subnet(), [A].into(), Vec::new());
+    replication.loaded(cx.now.moment, subnet(), Vec::new());
     cx.now.moment = Moment(20_000);
-    assert_eq!(replication.ask_again(&mut cx), (vec![], vec![subnet()]));
+    assert_eq!(replication.ask_again(&cx), (vec![], vec![subnet()]));
     assert!(replication.take_found(&subnet()).is_none());
-    replication.ask_others(&mut cx, &members, subnet());
+    replication.ask_others(&cx, &members, subnet());
     let found = replication.take_found(&subnet()).expect("there is no other member");
     assert_eq!(found.rest_after(ClaimReason::Awarded), None);
     assert_eq!(found.rest_after(ClaimReason::OwnerDead), Some(30_000), "the owner before may have asked a moment ago");

@@ -89,7 +89,8 @@ impl View<'_> {
         }
         let subnets = self.replication.subnets_loading() as u64;
         if subnets > 0 {
-            return Some(Activity::ReadingBack { subnets });
+            let waiting = self.replication.loads_parked() as u64;
+            return Some(Activity::ReadingBack { subnets, waiting });
         }
         let hosts = self.unplaced().len() as u64;
         if hosts > 0 {

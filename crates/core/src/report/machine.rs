@@ -5,6 +5,7 @@ use crate::{context::Context, crawl::Crawl, membership::Membership, ownership::O
 use nearcrawl_model::{
     access_point::AccessPoint,
     message::Request,
+    replica::NamedReplica,
     summary::{RollUp, Summary, SwarmResults},
     time::{Millis, Moment},
     url::Host,
@@ -95,8 +96,9 @@ impl Report {
         (self.changed || !self.dirty.is_empty()) && now >= self.due || now >= self.due.after(ROLL_UP_AGAIN)
     }
 
-    /// Brings the tally up to date and says what we hold and know. `load` is our load and price in thousandths; while the sums are not
-    /// `complete`, because the history of something that we hold is still being read or others may hold it, they must not be taken for exact.
+    /// Brings the tally up to date and says what we hold and know, and who keeps `replicas` of it. `load` is our load and price in thousandths;
+    /// while the sums are not `complete`, because the history of something that we hold is still being read or others may hold it, they must
+    /// not be taken for exact.
     pub(crate) fn roll_up(
         &mut self,
         cx: &mut Context,
@@ -105,6 +107,7 @@ impl Report {
         crawl: &Crawl,
         load: (u32, u32),
         complete: bool,
+        replicas: Vec<NamedReplica>,
     ) -> RollUp {
         self.enter_dirty(cx, crawl);
         // Wall time keeps versions growing across restarts; the clock jumping back only costs the difference in silence.
@@ -119,6 +122,7 @@ impl Report {
             sure_of: self.sure_of as u32,
             busy_permille,
             price_permille,
+            replicas,
             summary: self.tally.small_summary(),
         };
         self.roll_ups.hear(roll_up.clone(), cx.now.moment);

@@ -172,12 +172,15 @@ impl RollUps {
 
     /// Notes a roll-up. False if it is not newer than the one known. Versions grow with the wall clock, which may have been set back, or its
     /// owner may have lost its disk: beside one that is too old to count, any other counts.
-    pub(crate) fn hear(&mut self, roll_up: RollUp, now: Moment) -> bool {
+    pub(crate) fn hear(&mut self, mut roll_up: RollUp, now: Moment) -> bool {
         let newer = self
             .heard
             .get(&roll_up.owner)
             .is_none_or(|(known, at)| known.version < roll_up.version || (known.version != roll_up.version && now.since(*at) > OLDEST));
         if newer {
+            if let Some((known, _)) = self.heard.get(&roll_up.owner).filter(|_| roll_up.replicas.is_empty()) {
+                roll_up.replicas.clone_from(&known.replicas);
+            }
             self.heard.insert(roll_up.owner, (roll_up, now));
         }
         newer
@@ -296,7 +299,17 @@ mod tests {
             key[..8].copy_from_slice(&number.to_be_bytes());
             let owner = AccessPoint(key);
             let summary = Summary::default();
-            RollUp { owner, version, claims_digest: 0, subnets: 0, sure_of: 1, busy_permille: 0, price_permille: 1_000, summary }
+            RollUp {
+                owner,
+                version,
+                claims_digest: 0,
+                subnets: 0,
+                sure_of: 1,
+                busy_permille: 0,
+                price_permille: 1_000,
+                replicas: Vec::new(),
+                summary,
+            }
         };
         (0..MAX_ROLL_UPS + 3).for_each(|number| report.hear(&mut cx, told(number, 1)));
         assert_eq!((report.roll_ups(), cx.counters.refused["totals of members beyond the limit"]), (MAX_ROLL_UPS, 3));
@@ -327,6 +340,7 @@ mod tests {
                 sure_of: 1,
                 busy_permille: 0,
                 price_permille: 1000,
+                replicas: Vec::new(),
                 summary: Summary { total, ..Summary::default() },
             }
         };

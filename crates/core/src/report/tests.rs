@@ -154,6 +154,7 @@ impl Played {
             members: remembered.iter().map(|number| member(*number)).collect(),
             voting: if remembered.is_empty() { Vec::new() } else { among_five_voters() },
             sole: true,
+            store: Default::default(),
             contacts: Vec::new(),
         };
         let crawler = Crawler::new(identity, settings, hierarchy(), now);

@@ -78,6 +78,9 @@ impl View<'_> {
                     let there = self.crawl.sites().all().filter(|site| site.address == address);
                     view.next_visit_in_ms = there.filter_map(|site| self.next_visit(site)).min();
                     sentences.push(self.on_record(&subnet, Some(address)));
+                    if self.replication.awaited(&subnet).is_some() {
+                        sentences.push(self.read_back(Some(subnet)));
+                    }
                 }
             }
             if self.held_back().is_some() {
@@ -156,6 +159,9 @@ impl View<'_> {
         sentences.extend(parts);
         if view.owner_is_me {
             sentences.push(self.on_record(&owned, None));
+            if self.replication.awaited(&owned).is_some() {
+                sentences.push(self.read_back(Some(owned)));
+            }
         }
         view.answer_text = sentences.join(" ");
     }
@@ -250,7 +256,7 @@ impl View<'_> {
         let Some(site) = self.crawl.site(host) else {
             let subnet_is_read = view.subnet.is_some_and(|subnet| !self.replication.is_loading(&subnet));
             return match (subnet_is_read, self.context.settings.scope.admits(host)) {
-                (false, _) => "Its journal is still being read.".to_owned(),
+                (false, _) => self.read_back(view.subnet),
                 (true, true) => "No URL of it has arrived here yet.".to_owned(),
                 (true, false) => "No URL of it has arrived here; it is out of scope: links to it are counted and not followed.".to_owned(),
             };
@@ -292,6 +298,18 @@ impl View<'_> {
         }
         (view.state, view.state_text) = (Some(state), Some(words));
         sentence
+    }
+
+    /// Why the journals of a subnet of ours are not read yet.
+    fn read_back(&self, subnet: Option<Subnet>) -> String {
+        let awaited = subnet.and_then(|subnet| self.replication.awaited(&subnet)).unwrap_or_default();
+        let names: Vec<_> = awaited.iter().map(|member| member.short().to_string()).collect();
+        let Some((last, others)) = names.split_last() else { return "Its journal is still being read.".to_owned() };
+        let (who, keep) = if others.is_empty() { (last.clone(), "keeps") } else { (format!("{} and {last}", others.join(", ")), "keep") };
+        format!(
+            "It waits for its journal, which {who} {keep}: one of them has to answer. If none will come back, declare them lost; after 24 h it \
+             begins without what only they have."
+        )
     }
 
     /// What became of a URL of a site, as far as is known without looking into the store, and its level.

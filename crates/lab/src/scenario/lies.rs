@@ -165,6 +165,7 @@ impl Liar<'_> {
             sure_of: 1_000_000,
             busy_permille: 0,
             price_permille: 1_000,
+            replicas: Vec::new(),
             summary: Summary { total, ..Summary::default() },
         };
         self.world.inject_gossip(self.me, &Gossip::RollUp(Box::new(roll_up)));

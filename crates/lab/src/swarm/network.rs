@@ -47,7 +47,7 @@ fn kind(request: &Request) -> &'static str {
         Request::FindOwner(..) | Request::Reserve(..) | Request::Probe(..) | Request::Award { .. } => "delegation",
         Request::HandOff(_) => "hand-off",
         Request::Offer { .. } | Request::TakeOver(_) => "migration",
-        Request::Keep(_) | Request::Recall(..) => "keeping",
+        Request::Keep(_) | Request::Recall(..) | Request::Holds(_) => "keeping",
         Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } => "hierarchy",
         Request::Totals => "totals",
         Request::Renew(_) | Request::Propose(_) | Request::Withdraw { .. } | Request::Ballot(_) | Request::VoterLists(_) => "votes",
@@ -64,7 +64,7 @@ fn answer_kind(response: &Response) -> &'static str {
         Response::FindingOwner(_) | Response::Probed(..) | Response::ProbeDeclined(..) => "delegation",
         Response::HandedOff { .. } | Response::Busy(_) => "hand-off",
         Response::Offered(_) => "migration",
-        Response::Kept(_) | Response::Recalled(..) | Response::NoRoom => "keeping",
+        Response::Kept(..) | Response::Recalled(..) | Response::NoRoom | Response::Held { .. } => "keeping",
         Response::HierarchyManifest(_) | Response::HierarchyChunk(_) => "hierarchy",
         Response::Renewed(_) | Response::Voted(_) | Response::Ballot(_) | Response::VoterLists(_) => "votes",
         Response::Totals(_) => "totals",
@@ -108,6 +108,7 @@ fn request_class(request: &Request) -> u8 {
         Request::SendClaims(_) => 20,
         Request::Totals => 21,
         Request::DoubleVote(_) => 22,
+        Request::Holds(_) => 23,
     }
 }
 

@@ -20,6 +20,7 @@ use nearcrawl_model::{
     edition::Edition,
     fingerprint::FingerprintKey,
     ids::Ticket,
+    replica::StoreId,
     subnet::Subnet,
     summary::SwarmResults,
     time::{Millis, Moment, Now, WallTime},
@@ -264,6 +265,7 @@ impl World {
             members: node.disk.members.clone(),
             voting: node.disk.voting.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
             sole: node.identity == me && node.forgotten == 0,
+            store: StoreId(node.forgotten + 1),
             contacts: node.disk.contacts.values().cloned().collect(),
         };
         let mut crawler = Crawler::new(identity, settings, Arc::clone(&hierarchy), now);

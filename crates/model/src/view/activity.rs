@@ -37,6 +37,8 @@ pub enum Activity {
     ReadingBack {
         /// Subnets whose journals are being read.
         subnets: u64,
+        /// Those of them that wait until a member is back that keeps their journals.
+        waiting: u64,
     },
     /// Everything is fetched; the last of it is being stored and copied to other members.
     Recording,
@@ -106,7 +108,12 @@ impl fmt::Display for Activity {
             Activity::FindingOwners { hosts } => write!(f, "finding owners of {}", counted(*hosts, "host")),
             Activity::HandingOver { urls: 1 } => f.write_str("sending 1 URL to its owner"),
             Activity::HandingOver { urls } => write!(f, "sending {} to their owners", counted(*urls, "URL")),
-            Activity::ReadingBack { subnets } => write!(f, "reading the journals of {}", counted(*subnets, "subnet")),
+            Activity::ReadingBack { subnets, waiting: 0 } => write!(f, "reading the journals of {}", counted(*subnets, "subnet")),
+            Activity::ReadingBack { subnets, waiting } => write!(
+                f,
+                "reading the journals of {}; {waiting} of them wait until a member is back that keeps them (see `nearcrawl why`)",
+                counted(*subnets, "subnet")
+            ),
             Activity::Recording => f.write_str("storing and replicating what was fetched"),
             Activity::BudgetSpent { servers } => write!(f, "no work: the page budget of {} is used up", counted(*servers, "server")),
             Activity::NothingSeeded => f.write_str("no work: nothing was seeded"),

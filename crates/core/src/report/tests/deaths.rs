@@ -4,6 +4,7 @@ use super::*;
 use crate::{ownership::claims::JournalsAt, replication::MAX_LOADS, signal::Signal};
 use nearcrawl_model::{
     journal::{Arrival, JournalEntry, JournalKey, VisitOutcome},
+    replica::{NamedReplica, StoreId},
     subnet::Subnet,
 };
 
@@ -40,20 +41,23 @@ fn two_deaths_in_one_tick_have_replicas_asked_once() {
         let claim =
             Claim { subnet, epoch: 1, owner, rtt_us: None, runner_up: None, probes: 0, reason, released: false, answers: Vec::new() };
         assert!(crawler.hold(claim.clone(), SignedClaim::sign(&claim, &key(1))));
-        crawler.replication.load(&mut crawler.context, &crawler.membership, subnet, JournalsAt::Replicas);
+        crawler.replication.load(&mut crawler.context, &crawler.membership, subnet, JournalsAt::Replicas, Vec::new());
     }
     let asked = |crawler: &mut Crawler, of: Subnet| {
         let commands = std::iter::from_fn(|| crawler.next_command());
         let asked = commands.filter_map(|command| match command {
-            Command::Peers(PeerCommand::Recover { subnet, from }) if subnet == of => Some(from),
+            Command::Peers(PeerCommand::Ask { to, request: Request::Holds(subnets), .. }) if subnets.contains(&of) => Some(to),
             _ => None,
         });
         asked.collect::<Vec<_>>()
     };
+    crawler.tick_recovery();
     let replicas = asked(crawler, subnets[0]);
     // Of the first subnet one replica answers, of the second none: when their time is over, the first one begins and others are asked
     // for the second.
+    assert_eq!(replicas.len(), 4, "whoever lives");
     crawler.recovered(subnets[0], replicas[0], Some(Vec::new()), 0);
+    replicas.iter().for_each(|member| crawler.told_what_is_there(*member, &subnets[1..], None));
     crawler.loaded(subnets[0], vec![journal(subnets[0])]);
     crawler.loaded(subnets[1], Vec::new());
     let located = LocatedHost { host: host("c.ke"), address: "9.0.2.1".parse().unwrap(), valid_for: 86_400_000 };
@@ -90,12 +94,17 @@ fn a_hundred_thousand_subnets_of_a_dead_member_are_loaded_in_portions_and_all_of
     });
     crawler.claims_stored(stored.expect("the claims are stored first"));
     let (mut loaded, mut asked, mut most) = (BTreeSet::new(), Vec::new(), 0);
+    let mut questions = 0;
     loop {
         let mut loads = Vec::new();
+        crawler.tick_recovery();
         while let Some(command) = crawler.next_command() {
             match command {
                 Command::Store(StoreCommand::Load(subnet)) => loads.push(subnet),
-                Command::Peers(PeerCommand::Recover { subnet, from }) => asked.push((subnet, from)),
+                Command::Peers(PeerCommand::Ask { to, question, request: Request::Holds(subnets) }) => {
+                    questions += usize::from(!subnets.is_empty());
+                    asked.push((question, to));
+                }
                 _ => {}
             }
         }
@@ -106,8 +115,9 @@ fn a_hundred_thousand_subnets_of_a_dead_member_are_loaded_in_portions_and_all_of
         let under_way = crawler.view().status(Default::default()).limits;
         let under_way = under_way.iter().find(|limit| limit.name == "subnets whose journals are being loaded").unwrap();
         assert!(under_way.used <= under_way.max && under_way.max == MAX_LOADS as u64, "{under_way:?}");
-        for (subnet, from) in asked.drain(..) {
-            crawler.handle(now, Event::Recovered { subnet, from, journals: Some(Vec::new()), bytes: 0 });
+        for (question, from) in asked.drain(..) {
+            let held = Response::Held { store: Default::default(), subnets: Vec::new() };
+            crawler.handle(now, Event::Answered { question, from, answer: Some(held) });
         }
         for subnet in loads {
             assert!(loaded.insert(subnet), "{subnet} is loaded twice");
@@ -115,6 +125,7 @@ fn a_hundred_thousand_subnets_of_a_dead_member_are_loaded_in_portions_and_all_of
         }
     }
     assert_eq!((loaded.len(), most), (SUBNETS as usize, MAX_LOADS));
+    assert!(questions <= 4 * (SUBNETS as usize / MAX_LOADS + 2), "one to each member for all that are loaded at a time: {questions}");
     assert_eq!(crawler.replication.subnets_loading(), 0, "each begins");
 }
 
@@ -123,7 +134,7 @@ fn a_subnet_that_is_lost_while_it_waits_for_its_turn_is_not_loaded() {
     let mut played = Played::alone();
     let crawler = &mut played.crawler;
     for number in 0..MAX_LOADS as u32 + 2 {
-        crawler.replication.load(&mut crawler.context, &crawler.membership, inherited(number).subnet, JournalsAt::Here);
+        crawler.replication.load(&mut crawler.context, &crawler.membership, inherited(number).subnet, JournalsAt::Here, Vec::new());
     }
     let [lost, last] = [MAX_LOADS as u32, MAX_LOADS as u32 + 1].map(|number| inherited(number).subnet);
     assert!(crawler.replication.is_loading(&lost) && crawler.replication.is_loading(&last));
@@ -137,4 +148,73 @@ fn a_subnet_that_is_lost_while_it_waits_for_its_turn_is_not_loaded() {
     assert_eq!(at_once.len(), MAX_LOADS);
     crawler.loaded(at_once[0], Vec::new());
     assert_eq!(ordered(crawler), [last], "one ends, the next begins");
+}
+
+/// Who is asked whether it has rows of this subnet.
+fn asked_for_rows(played: &Played, of: Subnet) -> BTreeSet<AccessPoint> {
+    let asks = |request: &Request| matches!(request, Request::Holds(subnets) if subnets.contains(&of));
+    played.questions.iter().filter(|(.., request)| asks(request)).map(|(member, ..)| *member).collect()
+}
+
+/// They have nothing.
+fn nothing_held(request: &Request) -> Option<Response> {
+    matches!(request, Request::Holds(_)).then(|| Response::Held { store: StoreId(1), subnets: Vec::new() })
+}
+
+#[test]
+fn an_owner_that_hears_of_a_claim_of_its_own_asks_the_others_for_its_journals() {
+    let mut played = Played::alone();
+    (2..=3).for_each(|number| played.meet(number));
+    let claim = Claim { epoch: 1, reason: ClaimReason::Awarded, ..inherited(1) };
+    played.handle(Event::Gossiped(Gossip::Claims(vec![voted(&claim, 1)])));
+    played.pass(1_000);
+    assert_eq!(asked_for_rows(&played, claim.subnet), [member(2), member(3)].into());
+    played.crawler.loaded(claim.subnet, Vec::new());
+    assert!(played.crawler.replication.is_loading(&claim.subnet), "our store was empty");
+    played.answer(nothing_held);
+    assert!(!played.crawler.replication.is_loading(&claim.subnet));
+}
+
+#[test]
+fn a_subnet_whose_journals_nobody_here_has_says_who_keeps_them_and_waits() {
+    let mut played = Played::alone();
+    played.meet(2);
+    let claim = inherited(1);
+    let keepers = [7, 8].map(|number| NamedReplica { member: member(number), store: StoreId(1) });
+    assert!(played.crawler.hold(claim.clone(), SignedClaim::sign(&claim, &key(1))));
+    let crawler = &mut played.crawler;
+    crawler.replication.load(&mut crawler.context, &crawler.membership, claim.subnet, JournalsAt::Replicas, keepers.to_vec());
+    crawler.loaded(claim.subnet, Vec::new());
+    played.pass(1_000);
+    played.answer(nothing_held);
+    played.pass(60_000);
+    let text = played.why("20.0.1.1").answer_text + &played.why("20.0.1.0/24").answer_text;
+    let sentence = format!("which {} and {} keep", member(7).short(), member(8).short());
+    assert!(text.contains(&sentence), "{text}");
+    assert!(played.sentence().contains("wait until a member is back"), "{}", played.sentence());
+    played.handle(Event::DeclareLost(vec![member(7)]));
+    assert!(played.crawler.replication.is_loading(&claim.subnet), "the other one may come back");
+    played.handle(Event::DeclareLost(vec![member(8)]));
+    assert!(!played.crawler.replication.is_loading(&claim.subnet));
+}
+
+#[test]
+fn what_was_taken_over_and_not_begun_before_a_restart_is_asked_for_again() {
+    let mut played = Played::alone();
+    played.meet(2);
+    let [begun, not_begun] = [1, 2].map(inherited);
+    for claim in [&begun, &not_begun] {
+        assert!(played.crawler.hold(claim.clone(), SignedClaim::sign(claim, &key(1))));
+        let (crawler, at) = (&mut played.crawler, JournalsAt::HereIfBegun(claim.epoch));
+        crawler.replication.load(&mut crawler.context, &crawler.membership, claim.subnet, at, Vec::new());
+    }
+    let (journal, mut entries) = journal(begun.subnet);
+    entries.push(JournalEntry::TakenOver { epoch: begun.epoch });
+    played.crawler.loaded(begun.subnet, vec![(journal, entries)]);
+    played.crawler.loaded(not_begun.subnet, Vec::new());
+    assert!(!played.crawler.replication.is_loading(&begun.subnet) && played.crawler.replication.is_loading(&not_begun.subnet));
+    played.pass(300);
+    assert_eq!(asked_for_rows(&played, not_begun.subnet), [member(2)].into());
+    played.answer(nothing_held);
+    assert!(!played.crawler.replication.is_loading(&not_begun.subnet));
 }

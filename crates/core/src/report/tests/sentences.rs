@@ -157,6 +157,7 @@ fn what_was_owned_before_is_read_back_first() {
         members: BTreeSet::new(),
         voting: claims.voting.into_iter().collect(),
         sole: true,
+        store: Default::default(),
         contacts: Vec::new(),
     };
     let mut crawler = Crawler::new(identity, settings(), hierarchy(), claims.now);
