@@ -19,6 +19,7 @@ use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
     claim::Claim,
     edition::Edition,
+    journal::JournalKey,
     ownership_map::{MapDigest, MapPart},
     subnet::Subnet,
     summary::SwarmResults,
@@ -49,6 +50,11 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
+    /// Rows of a journal of its own below this one are recorded.
+    pub fn recorded(&self, journal: &JournalKey) -> u64 {
+        self.replication.recorded(journal)
+    }
+
     /// How many bytes of journal rows it has from other members and does not use yet.
     pub fn recovered_bytes(&self) -> usize {
         self.replication.recovered_bytes()

@@ -2,6 +2,7 @@
 
 use crate::swarm::ledger::{Contact, Purpose};
 use crate::swarm::network::Waiting;
+use crate::swarm::records::COPIES;
 use crate::swarm::sim_event::{SimEvent, SimEventKind};
 use crate::swarm::world::World;
 use crate::web::Answer;
@@ -183,7 +184,7 @@ impl World {
         } else {
             node.disk.resized(rows.iter().map(|row| &row.key), |disk| disk.append(rows))
         };
-        self.rows_stored(who, rows);
+        self.rows_stored(who, rows, false);
         self.answer(who, ticket, Response::Kept(heads));
         self.tell(who, Event::JournalsResized { kept: Some(ticket), growth });
     }
@@ -208,7 +209,7 @@ impl World {
             }
             StoreCommand::Append { write, rows } => {
                 let (_, growth) = disk.resized(rows.iter().map(|row| &row.key), |disk| disk.append(&rows));
-                self.rows_stored(who, &rows);
+                self.rows_stored(who, &rows, true);
                 self.tell(who, Event::RowsStored { write, growth });
             }
             StoreCommand::KeepRows { ticket, rows } => self.keep_rows(who, ticket, &rows),
@@ -411,16 +412,16 @@ impl World {
         if wrong { 0 } else { self.config.settings.revisit.saturating_sub(EARLY) }
     }
 
-    /// Rows are durable on the disk of a process.
-    pub(super) fn rows_stored(&mut self, who: AccessPoint, rows: &[JournalRow]) {
+    /// Rows are durable on the disk of a process, which wrote them if they are its `own`.
+    pub(super) fn rows_stored(&mut self, who: AccessPoint, rows: &[JournalRow], own: bool) {
         let Some(number) = self.nodes.get(&who).map(|node| node.number).filter(|_| self.records.is_some()) else { return };
-        let alone = self.processes().into_iter().filter(|process| self.runs(*process)).count() < 2;
+        let needs = self.processes().into_iter().filter(|process| self.runs(*process)).count().clamp(1, COPIES);
         let due = self.due(number);
         let Some(records) = &mut self.records else { return };
         for row in rows {
             // Runs of hosts that do not exist are somebody's invention.
             if self.web.addresses.contains_key(&row.key.host) {
-                records.stored(self.now, who, row, alone, due);
+                records.stored(self.now, who, row, (own, needs), due);
             }
         }
     }

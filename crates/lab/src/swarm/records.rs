@@ -2,12 +2,12 @@
 
 use nearcrawl_model::{
     access_point::AccessPoint,
-    journal::{JournalEntry, JournalRow, VisitOutcome},
+    journal::{JournalEntry, JournalKey, JournalRow, VisitOutcome},
     time::{Millis, Moment},
     url::{Host, PageUrl},
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     time::{Duration, Instant},
 };
 
@@ -16,8 +16,8 @@ use std::{
 struct Page {
     /// Whether the answer is an HTML page.
     is_page: bool,
-    /// Whose disk has it, until it is recorded.
-    at: Option<AccessPoint>,
+    /// Whose disks have it, until it is recorded.
+    at: BTreeSet<AccessPoint>,
     /// Since when it is recorded.
     recorded: Option<Moment>,
 }
@@ -42,10 +42,19 @@ pub(crate) struct Repeated {
     pub(crate) what: String,
 }
 
-/// The books of one scenario. A page counts as recorded when its visit is durable on two disks, or on one while nobody else runs.
+/// On how many disks a page is that no longer can be lost with any two of them.
+pub(super) const COPIES: usize = 3;
+
+/// A page in one run of its host.
+type PageKey = (Host, u32, PageUrl);
+
+/// The books of one scenario. A page counts as recorded when its visit is durable on three disks, or on those of all that run if they are
+/// fewer; and when its owner counts it as recorded, whatever is on disks.
 #[derive(Default)]
 pub(crate) struct Records {
-    pages: BTreeMap<(Host, u32, PageUrl), Page>,
+    pages: BTreeMap<PageKey, Page>,
+    /// Pages in the rows that an owner wrote into a journal and did not count as recorded yet.
+    written: BTreeMap<(AccessPoint, JournalKey), BTreeMap<u64, PageKey>>,
     runs: BTreeMap<Host, BTreeMap<u32, Run>>,
     /// Pages asked for again: how often, and the first.
     pub(crate) repeated: (u64, Option<Repeated>),
@@ -95,7 +104,7 @@ impl Records {
             if let Some(run) = self.runs.get_mut(&host).and_then(|runs| runs.get_mut(&run)) {
                 run.asked += u64::from(is_page);
             }
-            Page { is_page, at: None, recorded: None }
+            Page { is_page, at: BTreeSet::new(), recorded: None }
         });
         if page.recorded.is_some() {
             self.repeated.0 += 1;
@@ -104,24 +113,43 @@ impl Records {
         }
     }
 
-    /// A row is durable on somebody's disk; `alone` if nobody else runs.
-    pub(super) fn stored(&mut self, now: Moment, who: AccessPoint, row: &JournalRow, alone: bool, due: Millis) {
+    /// A row is durable on somebody's disk, who wrote it if it is its `own`; on so many a row `needs` to be.
+    pub(super) fn stored(&mut self, now: Moment, who: AccessPoint, row: &JournalRow, (own, needs): (bool, usize), due: Millis) {
         let host = &row.key.host;
         match postcard::from_bytes(&row.entry) {
             Ok(JournalEntry::Opened { .. }) => drop(self.run(host, row.key.run, now, due)),
             Ok(JournalEntry::Visited { url, outcome, .. }) if !matches!(outcome, VisitOutcome::Failed(_)) => {
                 let run = self.counts_as(host, row.key.run);
                 // What nobody asked for is no visit, whoever says so.
-                let page = self.pages.get_mut(&(host.clone(), run, url)).filter(|page| page.recorded.is_none());
+                let key = (host.clone(), run, url);
+                let page = self.pages.get_mut(&key).filter(|page| page.recorded.is_none());
                 let Some(page) = page else { return };
-                page.recorded = (alone || page.at.is_some_and(|at| at != who)).then_some(now);
-                page.at = Some(who).filter(|_| page.recorded.is_none());
-                let counts = page.recorded.is_some() && page.is_page;
-                if let Some(run) = self.runs.get_mut(host).and_then(|runs| runs.get_mut(&run)) {
-                    run.recorded += u64::from(counts);
+                page.at.insert(who);
+                if page.at.len() >= needs {
+                    self.is_recorded(now, &key);
+                } else if own {
+                    self.written.entry((who, row.key.clone())).or_default().insert(row.sequence, key);
                 }
             }
             _ => {}
+        }
+    }
+
+    fn is_recorded(&mut self, now: Moment, key: &PageKey) {
+        let Some(page) = self.pages.get_mut(key).filter(|page| page.recorded.is_none()) else { return };
+        page.recorded = Some(now);
+        page.at.clear();
+        if let Some(run) = self.runs.get_mut(&key.0).and_then(|runs| runs.get_mut(&key.1)) {
+            run.recorded += u64::from(page.is_page);
+        }
+    }
+
+    /// An owner counts the rows of a journal before this one as recorded.
+    pub(super) fn counted(&mut self, now: Moment, who: AccessPoint, key: &JournalKey, before: u64) {
+        let Some(written) = self.written.get_mut(&(who, key.clone())) else { return };
+        let others = written.split_off(&before);
+        for key in std::mem::replace(written, others).into_values() {
+            self.is_recorded(now, &key);
         }
     }
 
@@ -133,9 +161,10 @@ impl Records {
 
     /// A disk is lost: what only it had is not there.
     pub(super) fn forget_copies(&mut self, of: AccessPoint) {
-        for page in self.pages.values_mut().filter(|page| page.at == Some(of)) {
-            page.at = None;
+        for page in self.pages.values_mut() {
+            page.at.remove(&of);
         }
+        self.written.retain(|(who, _), _| *who != of);
     }
 
     /// Rows on a disk are lost.
@@ -143,8 +172,11 @@ impl Records {
         for row in rows {
             let Ok(JournalEntry::Visited { url, .. }) = postcard::from_bytes(&row.entry) else { continue };
             let run = self.counts_as(&row.key.host, row.key.run);
-            if let Some(page) = self.pages.get_mut(&(row.key.host.clone(), run, url)).filter(|page| page.at == Some(of)) {
-                page.at = None;
+            if let Some(page) = self.pages.get_mut(&(row.key.host.clone(), run, url)) {
+                page.at.remove(&of);
+            }
+            if let Some(written) = self.written.get_mut(&(of, row.key.clone())) {
+                written.remove(&row.sequence);
             }
         }
     }

@@ -498,9 +498,18 @@ impl World {
         let Some(node) = self.nodes.get_mut(&who) else { return };
         let Some(crawler) = node.crawler.as_mut() else { return };
         (node.state_batch, node.cache_batch) = (None, None);
+        let copied = match &event {
+            Event::Copied { sent, .. } if self.records.is_some() => sent.keys().cloned().collect(),
+            _ => Vec::new(),
+        };
         match &mut self.records {
             None => crawler.handle(now, event),
-            Some(records) => records.timed(|| crawler.handle(now, event)),
+            Some(records) => {
+                records.timed(|| crawler.handle(now, event));
+                for key in copied {
+                    records.counted(sim, who, &key, crawler.view().recorded(&key));
+                }
+            }
         }
         let mut commands = Vec::new();
         while let Some(command) = crawler.next_command() {
