@@ -19,6 +19,7 @@ use crate::{
     },
     pending::{MapQuestion, Pending},
     replication::{Replication, loading::JournalCopy},
+    report::BesidesSums,
     routing::{
         acknowledgements::Reply,
         arrival::{Bound, Place},
@@ -118,12 +119,14 @@ impl Crawler {
 
     /// What we hold and know, as of now.
     fn roll_up(&mut self) -> RollUp {
-        let load = self.migration.load_told();
         // Without a lease, or before what was owned in an earlier term is claimed again, others may have gone on with it.
         let ours = self.membership.may_claim(self.context.now.moment) && !self.ownership.is_doubtful();
-        let complete = ours && self.replication.subnets_loading() == 0;
-        let replicas = self.replication.names(&self.context);
-        self.report.roll_up(&mut self.context, &self.membership, &self.ownership, &self.crawl, load, complete, replicas)
+        let more = BesidesSums {
+            load: self.migration.load_told(),
+            complete: ours && self.replication.subnets_loading() == 0,
+            replicas: self.replication.names(&self.context),
+        };
+        self.report.roll_up(&mut self.context, &self.membership, &self.ownership, &self.crawl, more)
     }
 
     /// A member asks for our totals, because it did not hear of them for a while.

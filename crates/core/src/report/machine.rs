@@ -20,6 +20,16 @@ const ROLL_UP_AGAIN: Millis = 10_000;
 const ASK_EVERY: Millis = 5_000;
 const ASKED_AT_ONCE: usize = 16;
 
+/// What a roll-up says besides sums.
+pub(crate) struct BesidesSums {
+    /// Our load and price, in thousandths.
+    pub(crate) load: (u32, u32),
+    /// False while the history of something that we hold is still being read, or others may hold it: then sums must not be taken for exact.
+    pub(crate) complete: bool,
+    /// Who keeps replicas of what we hold.
+    pub(crate) replicas: Vec<NamedReplica>,
+}
+
 /// The sums over our sites, and those that others tell.
 pub(crate) struct Report {
     tally: Tally,
@@ -96,24 +106,20 @@ impl Report {
         (self.changed || !self.dirty.is_empty()) && now >= self.due || now >= self.due.after(ROLL_UP_AGAIN)
     }
 
-    /// Brings the tally up to date and says what we hold and know, and who keeps `replicas` of it. `load` is our load and price in thousandths;
-    /// while the sums are not `complete`, because the history of something that we hold is still being read or others may hold it, they must
-    /// not be taken for exact.
+    /// Brings the tally up to date and says what we hold and know.
     pub(crate) fn roll_up(
         &mut self,
         cx: &mut Context,
         members: &Membership,
         ownership: &Ownership,
         crawl: &Crawl,
-        load: (u32, u32),
-        complete: bool,
-        replicas: Vec<NamedReplica>,
+        more: BesidesSums,
     ) -> RollUp {
+        let BesidesSums { load: (busy_permille, price_permille), complete, replicas } = more;
         self.enter_dirty(cx, crawl);
         // Wall time keeps versions growing across restarts; the clock jumping back only costs the difference in silence.
         self.version = (self.version + 1).max(cx.now.wall.0);
         let digest = ownership.register().digest_of(&cx.me);
-        let (busy_permille, price_permille) = load;
         let roll_up = RollUp {
             owner: cx.me,
             version: self.version,

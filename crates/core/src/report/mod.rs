@@ -21,6 +21,6 @@ mod view;
 mod why;
 
 pub use counters::Counters;
-pub(crate) use machine::Report;
+pub(crate) use machine::{BesidesSums, Report};
 pub use status::Outside;
 pub use view::View;
