@@ -65,10 +65,13 @@ impl OwnershipHistory {
                     mine.claimed_at = mine.claimed_at.min(theirs.claimed_at);
                     mine.released_text = mine.released_text.take().or(theirs.released_text);
                 }
-                Err(place) => self.holdings.insert(place, theirs),
+                Err(place) => {
+                    self.holdings.insert(place, theirs);
+                    // At once: in a long list each would be moved for each that is put before it.
+                    self.shorten();
+                }
             }
         }
-        self.shorten();
     }
 
     fn shorten(&mut self) {
@@ -99,6 +102,18 @@ mod tests {
         }
         let epochs: Vec<u64> = history.holdings.iter().map(|holding| holding.epoch).collect();
         assert_eq!(epochs, (5..=20).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_history_that_is_too_long_is_merged_in_any_order() {
+        for epochs in [(1..=40_u64).collect::<Vec<_>>(), (1..=40).rev().collect(), (1..=40).map(|epoch| epoch * 27 % 41).collect()] {
+            let told = OwnershipHistory { holdings: epochs.into_iter().map(holding).collect(), learnt: Vec::new() };
+            let mut merged = OwnershipHistory::default();
+            merged.merge(told);
+            let kept: Vec<u64> = merged.holdings.iter().map(|holding| holding.epoch).collect();
+            assert_eq!(kept, (25..=40).collect::<Vec<_>>());
+            assert!(merged.holdings.capacity() <= 40, "room for {} owners", merged.holdings.capacity());
+        }
     }
 
     #[test]
