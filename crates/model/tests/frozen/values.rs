@@ -1,0 +1,547 @@
+//! Which values are frozen? One of each kind of message, claim, vote and journal row at least. A new variant does not compile before it
+//! has a name here, and `make frozen` does not forget it.
+
+use super::Sample;
+use ed25519_dalek::SigningKey;
+use nearcrawl_model::{
+    access_point::{AccessPoint, ShortId},
+    account::LevelCounts,
+    claim::{Answer, Claim, ClaimReason, SignedClaim},
+    distances::Distances,
+    edition::{Edition, Endorsement},
+    evaluation::{Evaluation, EvaluationCounts, Gate, Rule},
+    fetch::{FetchError, LocatedHost, ProbeReport, ProbeTarget, ResolveError},
+    fingerprint::Fingerprint,
+    journal::{Arrival, JournalEntry, JournalKey, JournalRow, Place, SkipReason, VisitOutcome},
+    message::{Award, Gossip, HandOff, Proposal, PublicRequest, PublicResponse, Request, Response, Unwilling},
+    ownership_history::{Holding, OwnershipHistory},
+    ownership_map::{ComparedPart, MapDigest, MapPart, WantedPart},
+    receipt::{Declined, Receipt, SignedReceipt},
+    revisit::{Change, Validators},
+    subnet::Subnet,
+    summary::{Counts, Coverage, Dimension, RollUp, Summary, SwarmResults},
+    time::WallTime,
+    url::{Host, Origin, PageUrl},
+    vote::{
+        AcceptedOwner, AcceptedRow, Ballot, BallotAnswer, BallotRequest, HandedOver, Renewal, Renewed, SignedList, Vote, Voted, VoterList,
+        Votes, sign_accepted, sign_installed,
+    },
+};
+use serde::de::DeserializeOwned;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Debug,
+};
+
+/// Every value, of all kinds.
+pub(super) fn all() -> Vec<Sample> {
+    let mut samples: Vec<Sample> = Vec::new();
+    let mut names = BTreeSet::new();
+    let mut add = |sample: Sample| {
+        assert!(names.insert(sample.name.clone()), "two values are called {}", sample.name);
+        samples.push(sample);
+    };
+    requests().into_iter().for_each(|(more, value)| add(Sample::new("request", &(request(&value).to_owned() + more), value)));
+    responses().into_iter().for_each(|(more, value)| add(Sample::new("response", &(response(&value).to_owned() + more), value)));
+    gossips().into_iter().for_each(|value| add(Sample::new("gossip", gossip(&value), value)));
+    entries().into_iter().for_each(|value| add(Sample::new("entry", entry(&value), value)));
+    outcomes().into_iter().for_each(|value| add(Sample::new("outcome", outcome(&value), value)));
+    add(Sample::new("public-request", "results", PublicRequest::Results));
+    add(Sample::new("public-response", "results", PublicResponse::Results(Box::new(results()))));
+    add(Sample::new("public-response", "refused", PublicResponse::Refused("no".to_owned())));
+    add(Sample::new("claim", "as-it-is-signed", claim()));
+    add(Sample::new("claim", "of-an-ipv6-subnet", Claim { subnet: subnet("2001:db8::/48"), rtt_us: None, runner_up: None, ..claim() }));
+    add(Sample::new("claim", "signed", signed(&claim())));
+    add(Sample::new("claim", "voted", voted()));
+    add(Sample::new("receipt", "as-it-is-signed", receipt()));
+    add(Sample::new("receipt", "signed", SignedReceipt::sign(&receipt(), &key(2))));
+    add(Sample::new("list", "founded", SignedList::founded_by(&key(1))));
+    add(Sample::new("list", "second", second_list()));
+    add(Sample::new("list", "as-it-is-signed", (second_list().list, ballot())));
+    add(Sample::new("vote", "as-it-is-signed", accepted_owner()));
+    add(Sample::new("journal", "key", journal_key()));
+    add(Sample::new("journal", "row", row()));
+    add(Sample::new("words", "fetch-errors", words::<FetchError>(23)));
+    add(Sample::new("words", "resolve-errors", words::<ResolveError>(7)));
+    add(Sample::new("words", "rules", words::<Rule>(34)));
+    add(Sample::new("words", "gates", words::<Gate>(7)));
+    add(Sample::new("words", "skip-reasons", words::<SkipReason>(7)));
+    add(Sample::new("words", "declined", words::<Declined>(12)));
+    add(Sample::new("words", "claim-reasons", words::<ClaimReason>(5)));
+    add(Sample::new("words", "changes", words::<Change>(5)));
+    samples
+}
+
+/// The first words of an enumeration, with their names: their numbers must not change.
+fn words<T: DeserializeOwned + Debug>(count: u8) -> Vec<(String, T)> {
+    let word = |number| postcard::from_bytes::<T>(&[number]).unwrap();
+    (0..count).map(word).map(|word| (format!("{word:?}"), word)).collect()
+}
+
+/// Signatures were made by keys of 32 equal bytes: they are valid for the bytes that were signed, not only for those written today.
+pub(super) fn check_signatures(frozen: &BTreeMap<&str, Vec<u8>>) {
+    let voted: SignedClaim = postcard::from_bytes(&frozen["claim/voted"]).unwrap();
+    let opened = voted.open().unwrap();
+    assert_eq!(opened, claim());
+    assert_eq!(voted.bytes, frozen["claim/as-it-is-signed"]);
+    let (founded, second): (SignedList, SignedList) =
+        (postcard::from_bytes(&frozen["list/founded"]).unwrap(), postcard::from_bytes(&frozen["list/second"]).unwrap());
+    let nobody = BTreeSet::new();
+    founded.check(None, &nobody).unwrap();
+    second.check(Some(&founded.list), &nobody).unwrap();
+    assert!(voted.votes.unwrap().prove(&second.list, opened.subnet, opened.epoch, opened.owner));
+    let signed: SignedReceipt = postcard::from_bytes(&frozen["receipt/signed"]).unwrap();
+    assert_eq!(signed.open(), Ok(receipt()));
+}
+
+fn key(number: u8) -> SigningKey {
+    SigningKey::from_bytes(&[number; 32])
+}
+
+fn member(number: u8) -> AccessPoint {
+    AccessPoint(key(number).verifying_key().to_bytes())
+}
+
+fn subnet(text: &str) -> Subnet {
+    text.parse().unwrap()
+}
+
+fn host(text: &str) -> Host {
+    text.parse().unwrap()
+}
+
+fn url(text: &str) -> PageUrl {
+    PageUrl::parse(text).unwrap()
+}
+
+fn claim() -> Claim {
+    Claim {
+        subnet: subnet("192.0.2.0/24"),
+        epoch: 300,
+        owner: member(2),
+        rtt_us: Some(8_000),
+        runner_up: Some(member(3)),
+        probes: 4,
+        reason: ClaimReason::Moved,
+        released: false,
+        answers: vec![Answer { rtt_us: 40_000, prober: ShortId([5; 8]) }],
+    }
+}
+
+fn signed(claim: &Claim) -> SignedClaim {
+    SignedClaim::sign(claim, &key(2))
+}
+
+fn voters(numbers: &[u8]) -> Vec<AccessPoint> {
+    let mut voters: Vec<_> = numbers.iter().map(|number| member(*number)).collect();
+    voters.sort_unstable();
+    voters
+}
+
+fn ballot() -> Ballot {
+    Ballot { round: 7, proposer: member(1) }
+}
+
+fn second_list() -> SignedList {
+    let list = VoterList { number: 2, voters: voters(&[1, 2, 3]), age: 86_400 };
+    let installed = [1, 2].iter().map(|number| sign_installed(&list, &key(*number))).collect();
+    SignedList { accepted: vec![sign_accepted(&list, ballot(), &key(1))], installed, ballot: ballot(), list }
+}
+
+fn accepted_owner() -> AcceptedOwner {
+    AcceptedOwner { list: 2, subnet: claim().subnet, epoch: claim().epoch, owner: claim().owner, term: 9 }
+}
+
+fn votes() -> Votes {
+    Votes { list: 2, term: 9, voters: [1, 3].iter().map(|number| accepted_owner().vote(&key(*number))).collect() }
+}
+
+fn voted() -> SignedClaim {
+    SignedClaim { votes: Some(Box::new(votes())), ..signed(&claim()) }
+}
+
+fn receipt() -> Receipt {
+    Receipt {
+        subnet: subnet("192.0.2.0/24"),
+        address: "192.0.2.7:443".parse().unwrap(),
+        prober: member(2),
+        steward: member(3),
+        sequence: 1,
+        before: [6; 16],
+        rtt_us: Some(9_000),
+        at: WallTime(1_790_000_000_250),
+    }
+}
+
+fn target() -> ProbeTarget {
+    ProbeTarget { address: "[2001:db8::7]:443".parse().unwrap(), host: host("a.ke"), secure: true }
+}
+
+fn located() -> LocatedHost {
+    LocatedHost { host: host("www.a.ke"), address: "192.0.2.7".parse().unwrap(), valid_for: 3_600_000 }
+}
+
+fn journal_key() -> JournalKey {
+    JournalKey { subnet: subnet("192.0.2.0/24"), host: host("a.ke"), run: 3 }
+}
+
+fn row() -> JournalRow {
+    JournalRow { key: journal_key(), sequence: 200, entry: vec![6, 7] }
+}
+
+fn arrival() -> Arrival {
+    let place = Place { tree: host("a.ke"), level: 2, hops: 1 };
+    Arrival { url: url("https://b.ke/x?y=1"), place: Some(place), run: 3 }
+}
+
+fn handed_over() -> HandedOver {
+    let row = AcceptedRow { subnet: subnet("192.0.2.0/24"), epoch: 4, owner: member(2), term: 9 };
+    HandedOver { rows: vec![row], ended: vec![(member(3), 5)] }
+}
+
+fn award() -> Award {
+    let answers = claim().answers;
+    Award { subnet: subnet("192.0.2.0/24"), epoch: 4, rtt_us: Some(8_000), runner_up: Some(member(3)), probes: 4, answers }
+}
+
+fn digest() -> MapDigest {
+    MapDigest::of_claim(&claim())
+}
+
+/// The name of a request. One arm for each.
+fn request(request: &Request) -> &'static str {
+    match request {
+        Request::Swim(_) => "swim",
+        Request::Locate(_) => "locate",
+        Request::FindOwner(..) => "find-owner",
+        Request::Probe(..) => "probe",
+        Request::Award { .. } => "award",
+        Request::HandOff(_) => "hand-off",
+        Request::Keep(_) => "keep",
+        Request::Recall(..) => "recall",
+        Request::CompareClaims(_) => "compare-claims",
+        Request::Farewell(_) => "farewell",
+        Request::Reserve(..) => "reserve",
+        Request::HierarchyManifest(_) => "hierarchy-manifest",
+        Request::HierarchyChunk { .. } => "hierarchy-chunk",
+        Request::Offer { .. } => "offer",
+        Request::TakeOver(_) => "take-over",
+        Request::Renew(_) => "renew",
+        Request::Propose(_) => "propose",
+        Request::Withdraw(_) => "withdraw",
+        Request::Ballot(_) => "ballot",
+        Request::VoterLists(_) => "voter-lists",
+        Request::SendClaims(_) => "send-claims",
+    }
+}
+
+/// Each with what is added to its name, where there are several of one kind.
+fn requests() -> Vec<(&'static str, Request)> {
+    let net = || subnet("192.0.2.0/24");
+    let ballots = [
+        ("-prepare", BallotRequest::Prepare { number: 1, ballot: ballot() }),
+        ("-accept", BallotRequest::Accept { ballot: ballot(), list: second_list().list }),
+        ("-install", BallotRequest::Install { list: second_list(), before: handed_over() }),
+        ("-adopt", BallotRequest::Adopt(second_list())),
+    ];
+    let mut all = vec![
+        ("", Request::Swim(vec![1, 2, 3])),
+        ("", Request::Locate(host("xn--bcher-kva.example"))),
+        ("", Request::FindOwner(net(), target())),
+        ("", Request::Probe(net(), target(), vec![SignedReceipt::sign(&receipt(), &key(2))])),
+        ("", Request::Award { award: award(), rest: 30_000 }),
+        ("", Request::HandOff(vec![HandOff { host: located(), arrivals: vec![arrival(), Arrival { place: None, ..arrival() }] }])),
+        ("", Request::Keep(vec![row()])),
+        ("", Request::Recall(net(), Some((journal_key(), 200)))),
+        ("-from-the-first", Request::Recall(net(), None)),
+        ("", Request::CompareClaims(vec![(MapPart::WHOLE, MapDigest::EMPTY), (MapPart::around(u64::MAX, 3), digest())])),
+        ("", Request::Farewell(true)),
+        ("", Request::Reserve(net(), target())),
+        ("", Request::HierarchyManifest([8; 32])),
+        ("", Request::HierarchyChunk { manifest: [8; 32], index: 300 }),
+        ("", Request::Offer { subnet: net(), epoch: 4 }),
+        ("", Request::TakeOver(voted())),
+        ("", Request::Renew(Renewal { list: 2, term: 9, incarnation: 12, sole: true, installed: 1 })),
+        ("", Request::Propose(Proposal { list: 2, term: 9, claims: vec![signed(&claim())], releases: vec![voted()] })),
+        ("", Request::Withdraw(vec![(net(), 4)])),
+        ("", Request::VoterLists(1)),
+        ("", Request::SendClaims(vec![WantedPart { part: MapPart::WHOLE, after: Some(net()), has: vec![digest()] }])),
+    ];
+    all.extend(ballots.into_iter().map(|(name, request)| (name, Request::Ballot(Box::new(request)))));
+    all
+}
+
+/// The name of an answer. One arm for each.
+fn response(response: &Response) -> &'static str {
+    match response {
+        Response::Noted => "noted",
+        Response::Located(_) => "located",
+        Response::FindingOwner(_) => "finding-owner",
+        Response::Probed(..) => "probed",
+        Response::ProbeDeclined(..) => "probe-declined",
+        Response::HandedOff { .. } => "handed-off",
+        Response::Busy(_) => "busy",
+        Response::Kept(_) => "kept",
+        Response::Recalled(..) => "recalled",
+        Response::Claims(..) => "claims",
+        Response::Refused(_) => "refused",
+        Response::HierarchyManifest(_) => "hierarchy-manifest",
+        Response::HierarchyChunk(_) => "hierarchy-chunk",
+        Response::Offered(_) => "offered",
+        Response::Renewed(_) => "renewed",
+        Response::Voted(_) => "voted",
+        Response::Ballot(_) => "ballot",
+        Response::VoterLists(_) => "voter-lists",
+        Response::Compared { .. } => "compared",
+        Response::NoRoom => "no-room",
+    }
+}
+
+/// Each with what is added to its name, where there are several of one kind.
+fn responses() -> Vec<(&'static str, Response)> {
+    let vote = || accepted_owner().vote(&key(1));
+    let mut all = vec![
+        ("", Response::Noted),
+        ("", Response::Located(Ok(located()))),
+        ("-not", Response::Located(Err(ResolveError::Crashed))),
+        ("", Response::FindingOwner(Some(voted()))),
+        ("-still", Response::FindingOwner(None)),
+        ("", Response::Probed(ProbeReport { rtt_us: Ok(9_000), took: 30 }, SignedReceipt::sign(&receipt(), &key(2)))),
+        ("-not", Response::Probed(ProbeReport { rtt_us: Err(FetchError::Crashed), took: 30 }, SignedReceipt::sign(&receipt(), &key(2)))),
+        ("", Response::ProbeDeclined(Declined::BookFull, Vec::new())),
+        ("", Response::HandedOff { not_mine: vec![host("a.ke")] }),
+        ("", Response::Busy(1_000)),
+        ("", Response::Kept(vec![(journal_key(), 201)])),
+        ("", Response::Recalled(vec![row()], Some((journal_key(), 201)))),
+        ("", Response::Claims(vec![voted()], true)),
+        ("", Response::Refused("no".to_owned())),
+        ("", Response::HierarchyManifest(Some(vec![1, 2]))),
+        ("", Response::HierarchyChunk(None)),
+        ("", Response::VoterLists(vec![SignedList::founded_by(&key(1))])),
+        ("", Response::NoRoom),
+    ];
+    let unwilling = [("", None), ("-held-back", Some(Unwilling::HeldBack)), ("-busy", Some(Unwilling::Busy))];
+    let more = [("-full", Some(Unwilling::Full)), ("-not-yours", Some(Unwilling::NotYours))];
+    all.extend(unwilling.into_iter().chain(more).map(|(name, why)| (name, Response::Offered(why))));
+    let renewed = [
+        ("-granted", Renewed::Granted(vec![(claim().subnet, 4)])),
+        ("-ended", Renewed::Ended(9)),
+        ("-held", Renewed::Held),
+        ("-superseded", Renewed::Superseded(12)),
+        ("-changing", Renewed::Changing),
+        ("-other-list", Renewed::OtherList(2)),
+    ];
+    all.extend(renewed.map(|(name, answer)| (name, Response::Renewed(answer))));
+    let voted = [
+        ("-votes", Voted::Votes(vec![Vote::Accepted(vote()), Vote::Owned, Vote::Epoch(4), Vote::Invalid])),
+        ("-later", Voted::Later),
+        ("-no-lease", Voted::NoLease),
+        ("-other-list", Voted::OtherList(2)),
+    ];
+    all.extend(voted.map(|(name, answer)| (name, Response::Voted(answer))));
+    let ballots = [
+        ("-promised", BallotAnswer::Promised(Some((ballot(), second_list().list)))),
+        ("-outvoted", BallotAnswer::Outvoted(ballot())),
+        ("-accepted", BallotAnswer::Accepted(vote(), handed_over())),
+        ("-installed", BallotAnswer::Installed(vote())),
+        ("-other-list", BallotAnswer::OtherList(2)),
+        ("-noted", BallotAnswer::Noted),
+    ];
+    all.extend(ballots.map(|(name, answer)| (name, Response::Ballot(Box::new(answer)))));
+    all.push(("", Response::Compared { whole: true, parts: vec![ComparedPart::Equal, ComparedPart::Differs(vec![digest()])] }));
+    all
+}
+
+/// The name of a gossip message. One arm for each.
+fn gossip(gossip: &Gossip) -> &'static str {
+    match gossip {
+        Gossip::Claims(_) => "claims",
+        Gossip::RollUp(_) => "roll-up",
+        Gossip::Endorsement(_) => "endorsement",
+        Gossip::Distances(_) => "distances",
+    }
+}
+
+fn gossips() -> Vec<Gossip> {
+    let edition = |first| Edition { hash: [first; 32], built: 20_260_401 };
+    let distances = Distances {
+        from: member(2),
+        version: 300,
+        address: Some("2001:db8::1".parse().unwrap()),
+        country: Some(*b"KE"),
+        home_port: Some(8080),
+        round_trips: vec![(ShortId([5; 8]), 40_000)],
+    };
+    let roll_up = RollUp {
+        owner: member(2),
+        version: 300,
+        claims_digest: u64::MAX,
+        subnets: 2,
+        sure_of: 5,
+        busy_permille: 700,
+        price_permille: 1_300,
+        summary: summary(),
+    };
+    vec![
+        Gossip::Claims(vec![voted(), signed(&claim())]),
+        Gossip::RollUp(Box::new(roll_up)),
+        Gossip::Endorsement(Endorsement { by: member(2), version: 3, uses: edition(1), endorses: edition(2) }),
+        Gossip::Distances(distances),
+    ]
+}
+
+/// Each number another one, so that none can be taken for another.
+fn counts(from: u64) -> Counts {
+    Counts {
+        servers: from,
+        up: from + 1,
+        pages: from + 2,
+        requests: from + 3,
+        bytes: from + 4,
+        busy_ms: from + 5,
+        external_hosts: from + 6,
+        external_urls: from + 7,
+        external_domains: from + 8,
+        cut_by_depth: from + 9,
+        refused_by_robots: from + 10,
+        failed: from + 11,
+        unfinished: from + 12,
+        evaluated: from + 13,
+        detected_failures: from + 14,
+    }
+}
+
+fn summary() -> Summary {
+    let dimensions =
+        [Dimension::Country, Dimension::Tld, Dimension::Registry, Dimension::Organisation, Dimension::Software, Dimension::Status];
+    let by = dimensions.into_iter().zip(2..).map(|(dimension, number)| (dimension, [("x".to_owned(), counts(100 * number))].into()));
+    let evaluation = EvaluationCounts {
+        pages: 1,
+        refused: [(Gate::TooLong, 2)].into(),
+        elements: 3,
+        failures: [(Rule::ALL[0], 4)].into(),
+        failing: 5,
+        took_us: 6,
+    };
+    let levels = vec![LevelCounts { pages: 1, requests: 2, bytes: 3, busy_ms: 4, external_hosts: 5 }];
+    Summary { total: counts(100), by: by.collect(), levels, evaluation }
+}
+
+fn results() -> SwarmResults {
+    SwarmResults {
+        answered_by: member(1),
+        exact: false,
+        in_transition_text: Some("one member is missing".to_owned()),
+        oldest_roll_up_age_ms: 2_000,
+        covers: vec![Coverage { access_point: member(2), roll_up_age_ms: 2_000, subnets: 3, servers: 4 }],
+        summary: summary(),
+    }
+}
+
+/// The name of a journal's entry. One arm for each.
+fn entry(entry: &JournalEntry) -> &'static str {
+    match entry {
+        JournalEntry::Opened { .. } => "opened",
+        JournalEntry::Admitted { .. } => "admitted",
+        JournalEntry::Robots { answer: Ok(_), .. } => "robots",
+        JournalEntry::Robots { answer: Err(_), .. } => "robots-failed",
+        JournalEntry::Visited { .. } => "visited",
+        JournalEntry::Raised { .. } => "raised",
+        JournalEntry::Skipped { .. } => "skipped",
+        JournalEntry::Forwarded { .. } => "forwarded",
+        JournalEntry::TakenOver { .. } => "taken-over",
+        JournalEntry::Resumed { .. } => "resumed",
+        JournalEntry::Reopened { .. } => "reopened",
+        JournalEntry::Follows { .. } => "follows",
+        JournalEntry::Kept { .. } => "kept",
+        JournalEntry::Started { .. } => "started",
+        JournalEntry::Beyond { .. } => "beyond",
+        JournalEntry::OwnershipHistory(_) => "ownership-history",
+        JournalEntry::Evaluated { .. } => "evaluated",
+    }
+}
+
+fn entries() -> Vec<JournalEntry> {
+    let at = WallTime(1_790_000_000_250);
+    let urls = || vec![(url("http://a.ke/x"), 2, 1)];
+    let origin = || Origin { secure: true, host: host("a.ke"), port: 8443 };
+    let history = OwnershipHistory {
+        holdings: vec![Holding {
+            owner: member(2),
+            epoch: 4,
+            reason: ClaimReason::Awarded,
+            claimed_at: at,
+            released_text: Some("far".to_owned()),
+        }],
+        learnt: vec![1, 2],
+    };
+    vec![
+        JournalEntry::Opened { address: "192.0.2.7".parse().unwrap(), tree: host("a.ke"), at },
+        JournalEntry::Admitted { urls: urls() },
+        JournalEntry::Robots { origin: origin(), at, answer: Ok((200, b"Disallow:".to_vec())), took: 30 },
+        JournalEntry::Robots { origin: origin(), at, answer: Err(FetchError::Closed), took: 30 },
+        JournalEntry::Visited {
+            url: url("http://a.ke/"),
+            level: 1,
+            at,
+            outcome: VisitOutcome::Page(200),
+            took: 300,
+            first_byte_us: Some(40_000),
+            bytes: 5_000,
+            software: Some("Apache".to_owned()),
+            children: vec![Fingerprint(6)],
+            found: urls(),
+            outgoing: vec![arrival()],
+            beyond_scope: vec![host("b.example")],
+            rest: Some(7_000),
+        },
+        JournalEntry::Raised { urls: urls(), visited: vec![(Fingerprint(8), 1)] },
+        JournalEntry::Skipped { url: url("http://a.ke/x"), reason: SkipReason::Yield },
+        JournalEntry::Forwarded { before: 300 },
+        JournalEntry::TakenOver { epoch: 4 },
+        JournalEntry::Resumed { at },
+        JournalEntry::Reopened { urls: urls() },
+        JournalEntry::Follows { run: 2, pages: 300 },
+        JournalEntry::Kept {
+            page: Fingerprint(9),
+            level: 1,
+            validators: Validators { etag: Some("\"x\"".to_owned()), last_modified: Some("Sun, 22 Nov 2026 20:17:14 GMT".to_owned()) },
+            content: u64::MAX,
+            size: 5_000,
+            change: Some(Change::Missed),
+            elsewhere: vec![Fingerprint(10)],
+            named: vec![url("http://b.ke/")],
+        },
+        JournalEntry::Started { urls: vec![url("http://a.ke/")] },
+        JournalEntry::Beyond { page: Fingerprint(9), urls: vec![11] },
+        JournalEntry::OwnershipHistory(history),
+        JournalEntry::Evaluated {
+            page: Fingerprint(9),
+            evaluation: Evaluation { failures: [(Rule::ALL[1], 2)].into(), elements: 30, gate: None },
+            took_us: 900,
+        },
+    ]
+}
+
+/// The name of an outcome. One arm for each.
+fn outcome(outcome: &VisitOutcome) -> &'static str {
+    match outcome {
+        VisitOutcome::Page(_) => "page",
+        VisitOutcome::NotHtml(_) => "not-html",
+        VisitOutcome::Redirect(_) => "redirect",
+        VisitOutcome::Status(_) => "status",
+        VisitOutcome::Failed(_) => "failed",
+        VisitOutcome::RestrictedPage { .. } => "restricted-page",
+    }
+}
+
+fn outcomes() -> Vec<VisitOutcome> {
+    vec![
+        VisitOutcome::Page(200),
+        VisitOutcome::NotHtml(206),
+        VisitOutcome::Redirect(301),
+        VisitOutcome::Status(404),
+        VisitOutcome::Failed(FetchError::Closed),
+        VisitOutcome::RestrictedPage { status: 200, no_index: true, no_follow: false },
+    ]
+}
