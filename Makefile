@@ -79,6 +79,11 @@ chaos: ## 5,000 of them; goes on where it was interrupted, as long as the commit
 		--seeds 1..5001 --minutes 60 --resume "$$NEARCRAWL_CACHE/chaos-$$(git describe --always --dirty).jsonl" \
 		--log docs/SWEEPS.md --label $(label) $(SWEEP)
 
+.PHONY: fuzz
+fuzz: ## every decoder and parser, FUZZ_SECONDS (3600) each; what is found goes to fuzz/corpus (TARGETS="model/claim page")
+	@scripts/setup.sh
+	@scripts/fuzz.sh $(TARGETS)
+
 .PHONY: frozen
 frozen: ## writes down how values are encoded that are new in crates/model/tests/frozen/values.rs
 	@. scripts/env.sh; NEARCRAWL_FREEZE=1 cargo test --quiet --locked --package nearcrawl-model --test frozen what_protocol

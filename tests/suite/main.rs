@@ -9,6 +9,7 @@ mod corpus;
 mod delegation;
 mod evaluation;
 mod false_editions;
+mod fuzzing;
 mod hostile_web;
 mod lockfile;
 mod machines;
