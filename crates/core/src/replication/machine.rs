@@ -281,9 +281,9 @@ impl Replication {
         self.queue.has_outgoing()
     }
 
-    /// Whether rows are being stored, or stored ones are not at all their replicas yet.
+    /// Whether rows are being stored, or stored ones are not at all their replicas yet that take them.
     pub(crate) fn is_recording(&self) -> bool {
-        self.queue.is_appending() || !self.replicas.settled()
+        self.queue.is_appending() || !self.replicas.settled(|replica| !self.placement.is_failing(replica))
     }
 }
 

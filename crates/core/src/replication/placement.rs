@@ -172,6 +172,11 @@ impl Placement {
         self.replicas.contains_key(member)
     }
 
+    /// Whether a replica is silent or stores nothing.
+    pub(super) fn is_failing(&self, member: &AccessPoint) -> bool {
+        self.replicas.get(member).is_some_and(|replica| replica.failing_since.is_some())
+    }
+
     /// Replicas that have not said yet which database they use.
     pub(super) fn unknown(&self) -> impl Iterator<Item = AccessPoint> {
         self.replicas.iter().filter(|(_, replica)| replica.store.is_none()).map(|(member, _)| *member)
