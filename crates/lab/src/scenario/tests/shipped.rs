@@ -45,11 +45,6 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
         "what only the members on the other side of a cut have recorded is asked for again, and totals are called exact meanwhile",
     ),
     (
-        "a6-halves",
-        &["fetched_twice"],
-        "what only the members on the other side of a cut have recorded is asked for again, and totals are called exact meanwhile",
-    ),
-    (
         "a6-parted-again",
         &["fetched_twice", "exact_but_wrong"],
         "what only the members on the other side of a cut have recorded is asked for again, and totals are called exact meanwhile",
