@@ -22,11 +22,6 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
     ("a12-boot-clock", &["exact_but_wrong"], "exact totals have no age: who stood still answers with what it knew before"),
     ("a12-half-frozen", &["exact_but_wrong"], "exact totals have no age: who stood still answers with what it knew before"),
     ("a12-suspended", &["exact_but_wrong"], "exact totals have no age: who stood still answers with what it knew before"),
-    (
-        "a2-wiped",
-        &["fetched_twice", "exact_but_wrong"],
-        "an owner that lost its disk goes on without its journals, although replicas have them (A2)",
-    ),
     ("a3-majority-lost", &["lost"], "three disks are gone with all copies of some subnets"),
     ("a5-moved-twice", &["fetched_twice", "exact_but_wrong"], "A5: a host that moves is not looked up before its next run"),
     (
