@@ -27,6 +27,12 @@ const MOST_SKIPPED: u64 = 1_000_000;
 /// For how long the voters that were not needed are still sent what the voters before had decided.
 const LAGGARDS: Millis = 60_000;
 
+/// A proposer waits no longer than after so many ballots that came to nothing.
+const MOST_FAILED: u64 = 2;
+
+/// Lists that are remembered with those who proposed them.
+const MAX_DISPUTED: usize = 64;
+
 /// How far a ballot of ours is.
 #[derive(Debug)]
 enum Phase {
@@ -76,6 +82,9 @@ impl Mine {
             return;
         }
         accepted.insert(from, by);
+        if from != self.ballot.proposer {
+            self.asked = None;
+        }
         before.rows.extend(told.rows);
         before.ended.extend(told.ended);
         if enough(&mut accepted.keys()) {
@@ -114,6 +123,10 @@ pub(crate) struct Ballots {
     wanted_since: Option<Moment>,
     /// Since when a list has been accepted and is not in force.
     accepted_since: Option<Moment>,
+    /// How often a ballot of ours about the present list came to nothing.
+    failed: u64,
+    /// Next lists that this voter does not agree with, and who proposed them.
+    disputed: BTreeMap<Vec<AccessPoint>, BTreeSet<AccessPoint>>,
 }
 
 /// What an answer leads to.
@@ -129,7 +142,7 @@ pub(crate) enum Outcome {
 impl Ballots {
     pub(crate) fn restored(now: Moment, state: BallotState) -> Ballots {
         let accepted_since = state.accepted.as_ref().map(|_| now);
-        Ballots { state, mine: None, latest: 0, wanted_since: None, accepted_since }
+        Ballots { state, mine: None, latest: 0, wanted_since: None, accepted_since, failed: 0, disputed: BTreeMap::new() }
     }
 
     /// Whether nothing is decided by the present list any more.
@@ -155,6 +168,8 @@ impl Ballots {
         let brings = |mine: &Mine| matches!(&mine.phase, Phase::Installing { signed, .. } if signed.list.number == number);
         self.mine = self.mine.take().filter(brings);
         (self.latest, self.wanted_since, self.accepted_since) = (0, None, None);
+        self.disputed.clear();
+        self.failed = 0;
     }
 
     fn of(&mut self, number: u64) -> &mut BallotState {
@@ -165,14 +180,38 @@ impl Ballots {
     }
 
     /// As an acceptor: promises, if no later ballot was promised. What is answered holds once the state is stored.
-    pub(crate) fn prepare(&mut self, number: u64, ballot: Ballot) -> BallotAnswer {
+    /// Whoever wants to propose waits for its turn from then on: else each would outvote the one before it for ever.
+    pub(crate) fn prepare(&mut self, now: Moment, number: u64, ballot: Ballot) -> BallotAnswer {
         self.latest = self.latest.max(ballot.round);
         let state = self.of(number);
         if let Some(promised) = state.promised.filter(|promised| *promised > ballot) {
             return BallotAnswer::Outvoted(promised);
         }
         state.promised = Some(ballot);
-        BallotAnswer::Promised(state.accepted.clone())
+        let answer = BallotAnswer::Promised(state.accepted.clone());
+        self.waits_from(now);
+        answer
+    }
+
+    fn waits_from(&mut self, now: Moment) {
+        self.accepted_since = self.accepted_since.map(|_| now);
+        self.wanted_since = self.wanted_since.map(|_| now);
+    }
+
+    /// As an acceptor: whether this list was accepted here before.
+    pub(crate) fn has_accepted(&self, list: &VoterList) -> bool {
+        self.state.number + 1 == list.number && self.state.accepted.as_ref().is_some_and(|(_, accepted)| accepted == list)
+    }
+
+    /// As an acceptor: this voter would not have proposed that list. Whether it accepts it all the same, because more voters proposed it than
+    /// may lie: who is honest proposes only what it agrees with, or agreed with when it accepted it.
+    pub(crate) fn yields(&mut self, proposer: AccessPoint, next: &VoterList, list: &VoterList) -> bool {
+        if self.disputed.len() >= MAX_DISPUTED && !self.disputed.contains_key(&next.voters) {
+            self.disputed.clear();
+        }
+        let by = self.disputed.entry(next.voters.clone()).or_default();
+        by.insert(proposer);
+        by.len() > ((list.voters.len().max(1) - 1) / 3).max(1)
     }
 
     /// As an acceptor: accepts, if no later ballot was promised; none if one was, which is returned.
@@ -196,9 +235,12 @@ impl Ballots {
             if now.since(mine.since) < limit {
                 return;
             }
+            self.failed = (self.failed + 1).min(MOST_FAILED);
             self.mine = None;
+            self.waits_from(now);
         }
-        let turn = (rank + 1) * PATIENCE;
+        // Whoever has not brought it to its end lets the others try first.
+        let turn = (rank + 1 + self.failed * list.voters.len() as u64) * PATIENCE;
         let stuck = self.accepted_since.is_some_and(|since| now.since(since) >= turn);
         let accepted = self.state.accepted.as_ref().filter(|_| self.state.number == list.number).map(|(_, list)| list.clone());
         let wanted = if let Some(accepted) = accepted { stuck.then_some(accepted) } else { better() };
@@ -217,7 +259,8 @@ impl Ballots {
     }
 
     /// Whom to ask what now, for a ballot of ours.
-    pub(crate) fn due(&mut self, now: Moment, list: &VoterList) -> Vec<(AccessPoint, BallotRequest)> {
+    /// `quorum` is how many voters of the present list decide. We accept it last: who accepts votes no more, and others may not agree.
+    pub(crate) fn due(&mut self, now: Moment, list: &VoterList, quorum: usize) -> Vec<(AccessPoint, BallotRequest)> {
         let Some(mine) = &mut self.mine else { return Vec::new() };
         if mine.asked.is_some_and(|asked| now.since(asked) < ASK_AGAIN) {
             return Vec::new();
@@ -230,7 +273,8 @@ impl Ballots {
                 open.map(|voter| (*voter, BallotRequest::Prepare { number: mine.number, ballot })).collect()
             }
             Phase::Accepting { list: next, accepted, .. } => {
-                let open = list.voters.iter().filter(|voter| !accepted.contains_key(voter));
+                let last = accepted.len() + 1 >= quorum;
+                let open = list.voters.iter().filter(|voter| !accepted.contains_key(voter) && (last || **voter != ballot.proposer));
                 open.map(|voter| (*voter, BallotRequest::Accept { ballot, list: next.clone() })).collect()
             }
             Phase::Installing { signed, before, installed, .. } => {
@@ -257,6 +301,7 @@ impl Ballots {
             self.latest = self.latest.max(later.round);
             if self.mine.as_ref().is_some_and(|mine| mine.ballot < later && !matches!(mine.phase, Phase::Installing { .. })) {
                 self.mine = None;
+                self.waits_from(now);
             }
             return Outcome::Nothing;
         }

@@ -24,8 +24,8 @@ use nearcrawl_model::{
     ids::{QuestionId, Ticket, WriteId},
     message::{Proposal, Request, Response},
     subnet::Subnet,
-    time::{Moment, Now},
-    vote::{Ballot, BallotRequest, DoubleVote, Renewal, SignedList, VoterList, Votes, sign_installed},
+    time::{Millis, Moment, Now},
+    vote::{Ballot, BallotRequest, DoubleVote, Renewal, SignedList, VoterList, Votes, quorum_of, sign_installed},
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -65,6 +65,9 @@ pub(super) struct Standing {
     /// Since when the present list has been known in this life.
     pub(super) adopted_at: Moment,
 }
+
+/// By how much a list may be younger than this voter knows the swarm to be.
+const AGE_LATITUDE: Millis = 120_000;
 
 /// Voters that are remembered as liars: each was on a list once.
 pub(super) const MAX_LIARS: usize = 1_024;
@@ -249,7 +252,8 @@ impl Voting {
         if list.contains(&cx.me) && self.votes() {
             self.tick_ballots(cx, others, &list);
         }
-        for (voter, request) in self.ballots.due(now, &list) {
+        let there = list.voters.iter().filter(|voter| !self.standing.lost.contains(voter)).count();
+        for (voter, request) in self.ballots.due(now, &list, quorum_of(there.max(1))) {
             self.ask(cx, voter, Pending::Ballot, Request::Ballot(Box::new(request)));
         }
         self.settle(cx, others);
@@ -415,6 +419,46 @@ impl Voting {
             Some(VoterList { number: list.number + 1, voters, age: age / 1_000 })
         };
         self.ballots.tick(now, list, cx.me, rank as u64, next);
+    }
+
+    /// Whether this voter could have proposed this list itself, with some latitude: others have not seen what it saw. So one that lies alone
+    /// neither replaces voters that are there nor makes voters of its friends.
+    pub(super) fn agrees(&self, now: Moment, me: AccessPoint, proposer: AccessPoint, next: &VoterList) -> bool {
+        let Some(list) = self.lists.current() else { return false };
+        let age = list.age * 1_000 + now.since(self.standing.adopted_at);
+        let of_age = next.age.saturating_mul(1_000) >= (age - age / 16).saturating_sub(AGE_LATITUDE);
+        let gone: BTreeSet<_> =
+            list.voters.iter().filter(|voter| self.may_be_gone(now, me, voter) || **voter == proposer).copied().collect();
+        let removed = list.voters.iter().filter(|voter| !next.contains(voter) && !gone.contains(voter)).count();
+        let added: Vec<_> = next.voters.iter().filter(|voter| !list.contains(voter)).collect();
+        // A smaller list of odd size may have to do without one that is there.
+        let fair = removed == 0 || removed == 1 && added.is_empty();
+        let leaves: BTreeSet<_> = gone.into_iter().filter(|who| !next.contains(who)).collect();
+        of_age
+            && fair
+            && plan::is_no_worse(list, &leaves, &next.voters)
+            && added.into_iter().all(|who| self.may_be_voter(now, age, list, who))
+    }
+
+    fn may_be_gone(&self, now: Moment, me: AccessPoint, voter: &AccessPoint) -> bool {
+        let Standing { lost, left, liars, leaving, .. } = &self.standing;
+        let silent = || {
+            let forget_after = self.times.forget_after;
+            self.voter.silent_for(now, voter) >= forget_after - forget_after / 4
+                || self.voter.is_empty_handed(now, voter, self.lists.number())
+        };
+        lost.contains(voter) || left.contains(voter) || liars.contains_key(voter) || if *voter == me { *leaving } else { silent() }
+    }
+
+    /// Whether an access point has held leases for long enough, or for nearly as long as we can tell.
+    fn may_be_voter(&self, now: Moment, age: Millis, list: &VoterList, who: &AccessPoint) -> bool {
+        let Standing { lost, left, liars, .. } = &self.standing;
+        let Some(heard) = self.voter.heard_of(who).filter(|heard| now.since(heard.last) < self.times.patience()) else { return false };
+        let needed = plan::tenure_needed(age, list.voters.len(), self.times.least_tenure, self.times.forget_after);
+        let held = now.since(heard.since);
+        let as_long_as_we = heard.since.since(self.process.started) <= self.times.patience() && held >= self.times.patience();
+        let long = held >= needed - needed / 4 || as_long_as_we;
+        long && !lost.contains(who) && !left.contains(who) && !liars.contains_key(who)
     }
 
     pub(super) fn ask(&mut self, cx: &mut Context, to: AccessPoint, pending: Pending, request: Request) {

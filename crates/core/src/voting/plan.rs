@@ -27,6 +27,12 @@ fn worth(voters: usize, there: usize) -> (isize, usize) {
     (there as isize - quorum_of(voters) as isize, voters)
 }
 
+/// Whether another list bears no less, as far as `gone` tells. Those who are new to it are taken to be there.
+pub(crate) fn is_no_worse(list: &VoterList, gone: &BTreeSet<AccessPoint>, next: &[AccessPoint]) -> bool {
+    let there = |voters: &[AccessPoint]| voters.iter().filter(|voter| !gone.contains(voter)).count();
+    worth(next.len(), there(next)) >= worth(list.voters.len(), there(&list.voters))
+}
+
 /// The voters of a better list; none if the present one is the best. `gone` are voters that count no more, `candidates` those who may
 /// become voters, the best first.
 pub(crate) fn better(list: &VoterList, gone: &BTreeSet<AccessPoint>, candidates: &[AccessPoint]) -> Option<Vec<AccessPoint>> {

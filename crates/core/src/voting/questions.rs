@@ -139,7 +139,7 @@ impl Voting {
                 if of != number || !self.votes() {
                     return other_list(self, cx);
                 }
-                let answer = self.ballots.prepare(number, ballot);
+                let answer = self.ballots.prepare(cx.now.moment, number, ballot);
                 let record = records::ballot(self.ballots.state());
                 self.store(cx, vec![record], vec![Durable::Answer(asker, Response::Ballot(Box::new(answer)))]);
             }
@@ -147,6 +147,12 @@ impl Voting {
                 self.catch_up(cx, from, list.number.saturating_sub(1));
                 if list.number != number + 1 || !self.votes() {
                     return other_list(self, cx);
+                }
+                let agreed = self.ballots.has_accepted(&list) || self.agrees(cx.now.moment, cx.me, from, &list);
+                let current = self.lists.current().cloned();
+                if !agreed && !current.is_some_and(|current| self.ballots.yields(from, &list, &current)) {
+                    cx.refuse("voter lists that this voter does not agree with");
+                    return self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::Noted)));
                 }
                 let answer = match self.ballots.accept(cx.now.moment, ballot, &list) {
                     Some(later) => BallotAnswer::Outvoted(later),

@@ -147,6 +147,11 @@ impl Voter {
         self.heard.iter()
     }
 
+    /// What is known of one owner's lease.
+    pub(crate) fn heard_of(&self, who: &AccessPoint) -> Option<&Heard> {
+        self.heard.get(who)
+    }
+
     /// For how long this access point has not renewed its lease here; counted from our own beginning at most.
     pub(crate) fn silent_for(&self, now: Moment, who: &AccessPoint) -> Millis {
         now.since(self.heard.get(who).map_or(self.since, |heard| heard.last.max(self.since)))
