@@ -48,6 +48,12 @@ impl Membership {
         Membership { lease: (Some(Moment(u64::MAX)), NoLease::NoVoters), ..Membership::new(swim, roster) }
     }
 
+    /// Who is there, for tests that say so without SWIM.
+    #[cfg(test)]
+    pub(crate) fn roster_mut(&mut self) -> &mut Roster {
+        &mut self.roster
+    }
+
     /// This access point can be reached at one more address.
     pub(crate) fn listening(&mut self, now: Moment, address: String) {
         let mut addresses = self.swim.me().addresses.clone();

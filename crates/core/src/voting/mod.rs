@@ -22,6 +22,8 @@ pub(crate) mod plan;
 pub(crate) mod proposals;
 mod questions;
 pub mod records;
+#[cfg(test)]
+mod tests;
 pub(crate) mod voter;
 
 pub(crate) use machine::Voting;
