@@ -182,7 +182,9 @@ impl Voter {
         let row = AcceptedRow { subnet, epoch: claim.epoch, owner: claim.owner, term };
         let standing = self.standing(&subnet, register);
         let last = standing.iter().map(|before| before.row.epoch).max().unwrap_or(0);
-        if standing.iter().any(|before| before.row == row && !before.released) && claim.epoch == last {
+        // Voters of the list before may have accepted another's claim at this epoch: of these none is accepted, or both would be.
+        let rival = standing.iter().any(|before| before.row.epoch == claim.epoch && before.row != row);
+        if claim.epoch == last && !rival && standing.iter().any(|before| before.row == row && !before.released) {
             self.proposed_again(&row, process, records);
             return Ok(());
         }
@@ -331,6 +333,20 @@ mod tests {
         let subnet = "20.0.1.0/24".parse().unwrap();
         let reason = ClaimReason::OwnerDead;
         Claim { subnet, epoch, owner, rtt_us: None, runner_up: None, probes: 0, reason, released: false, answers: Vec::new() }
+    }
+
+    #[test]
+    fn of_two_claims_that_voters_of_the_list_before_accepted_at_one_epoch_none_is_accepted_again() {
+        let times = Times::of(&RosterConfig::default());
+        let mut voter = Voter::new(times, Moment(0), BTreeMap::new(), BTreeMap::new());
+        let row = |owner| AcceptedRow { subnet: claim(owner, 3).subnet, epoch: 3, owner, term: 1 };
+        let before = HandedOver { rows: vec![row(OWNER), row(OTHER)], ended: Vec::new() };
+        voter.take_in(Moment(0), &before, &mut Vec::new());
+        for owner in [OWNER, OTHER] {
+            let claim = claim(owner, 3);
+            let asked = Asked { claim: &claim, term: 1, process: 1 };
+            assert_eq!(voter.judge(Moment(1), asked, &Register::default(), &mut Vec::new()), Err(Refusal::Epoch(3)));
+        }
     }
 
     #[test]
