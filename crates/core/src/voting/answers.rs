@@ -33,7 +33,7 @@ impl Voting {
         match (pending, answer.filter(|_| !lied)) {
             (Pending::Renew(number), Some(Response::Renewed(renewed))) => {
                 let Some(list) = self.lists.current() else { return };
-                let step = self.lease.answered(number, list, from, &renewed);
+                let step = self.lease.answered(now, number, list, from, &renewed);
                 if let Renewed::Granted(unpublished) = renewed {
                     self.publish_or_withdraw(cx, others, from, unpublished);
                 }

@@ -65,6 +65,8 @@ pub(crate) struct Lease {
     times: Times,
     term: u64,
     until: Option<Moment>,
+    /// Since when this term has been asked for.
+    began: Moment,
     due: Moment,
     count: u64,
     under_way: BTreeMap<u64, Sent>,
@@ -90,6 +92,7 @@ impl Lease {
             times,
             term: term.max(1),
             until: None,
+            began: now,
             due: now,
             count: 0,
             under_way: BTreeMap::new(),
@@ -114,7 +117,7 @@ impl Lease {
     /// Another term begins: nothing that was renewed before counts.
     pub(crate) fn begin_term(&mut self, now: Moment, term: u64) {
         self.term = term;
-        self.until = None;
+        (self.until, self.began) = (None, now);
         self.under_way.clear();
         self.refused.clear();
         self.due = now;
@@ -153,7 +156,7 @@ impl Lease {
     }
 
     /// A voter of the present list answered.
-    pub(crate) fn answered(&mut self, number: u64, list: &VoterList, from: AccessPoint, answer: &Renewed) -> Step {
+    pub(crate) fn answered(&mut self, now: Moment, number: u64, list: &VoterList, from: AccessPoint, answer: &Renewed) -> Step {
         if !list.contains(&from) {
             return Step::Nothing;
         }
@@ -176,7 +179,9 @@ impl Lease {
                 let ended = self.refused.iter().filter(|(who, _)| list.contains(who));
                 let terms: Vec<u64> =
                     ended.filter_map(|(_, said)| if let Renewed::Ended(term) = said { Some(*term) } else { None }).collect();
-                let lost = list.voters.len() - terms.len() < list.quorum();
+                // Those that do not answer may never do: then it cannot be renewed either.
+                let without = now.since(self.until.unwrap_or(self.began)) >= self.times.patience();
+                let lost = list.voters.len() - terms.len() < list.quorum() || without;
                 if lost { Step::NextTerm(terms.into_iter().max().unwrap_or(0).max(self.term) + 1) } else { Step::Nothing }
             }
             Renewed::Held | Renewed::Superseded(_) | Renewed::Changing | Renewed::OtherList(_) => Step::Nothing,
