@@ -23,7 +23,7 @@ fi
 
 # With --target build scripts and macros are not instrumented.
 RUSTFLAGS=$passes cargo build --quiet --manifest-path fuzz/Cargo.toml --locked --release --features "$features" --target "$host"
-programs=$CARGO_TARGET_DIR/$host/release
+fuzz=$CARGO_TARGET_DIR/$host/release/fuzz
 work=$CARGO_TARGET_DIR/work
 log=docs/FUZZ.md
 commit=$(git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown)
@@ -31,8 +31,8 @@ commit=$(git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown
 chosen() { # the targets that the arguments name
     [ $# = 0 ] && set -- ""
     for name in "$@"; do
-        "$programs/corpus" list | grep -E "^$name(/|\$)" || [ -z "$name" ] || { echo "fuzz: there is no target $name" >&2; exit 1; }
-        [ -n "$name" ] || "$programs/corpus" list
+        CORPUS=list "$fuzz" | grep -E "^$name(/|\$)" || [ -z "$name" ] || { echo "fuzz: there is no target $name" >&2; exit 1; }
+        [ -n "$name" ] || CORPUS=list "$fuzz"
     done
 }
 
@@ -43,23 +43,23 @@ for target in $targets; do
     crashes=$work/crashes/$target
     rm -rf "$inputs" "$inputs.merged" "$crashes"
     mkdir -p "$inputs.merged" "$crashes"
-    "$programs/corpus" unpack "$target" "$inputs"
+    CORPUS="unpack $target $inputs" "$fuzz"
     output=$inputs.log
     echo "fuzz: $target, $seconds s"
     export FUZZ_TARGET=$target
     code=0
-    "$programs/fuzz" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 \
+    "$fuzz" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 \
         -artifact_prefix="$crashes/" "$inputs" >"$output" 2>&1 || code=$?
     executions=$(sed -n 's/^stat::number_of_executed_units: //p' "$output")
     # A merge keeps the smallest inputs that together reach as much.
-    "$programs/fuzz" -merge=1 -timeout=10 -rss_limit_mb=2048 -max_len=16384 "$inputs.merged" "$inputs" >>"$output" 2>&1 || true
-    kept=$("$programs/corpus" pack "$target" "$inputs.merged")
+    "$fuzz" -merge=1 -timeout=10 -rss_limit_mb=2048 -max_len=16384 "$inputs.merged" "$inputs" >>"$output" 2>&1 || true
+    kept=$(CORPUS="pack $target $inputs.merged" "$fuzz")
     found=$(find "$crashes" -type f | wc -l)
     echo "| $(date -u +%F) | $commit | $target | $seconds | ${executions:-0} | $kept | $found |" >>"$log"
     if [ "$code" != 0 ]; then
         failed=1
         echo "fuzz: $target broke, see $output; its input as a line for fuzz/corpus/$target.txt:" >&2
-        find "$crashes" -type f -exec "$programs/corpus" escape {} \; >&2
+        find "$crashes" -type f | while read -r file; do CORPUS="escape $file" "$fuzz" >&2; done
     fi
 done
 exit $failed

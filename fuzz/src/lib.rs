@@ -17,6 +17,8 @@ pub mod model;
 #[path = "../targets/page.rs"]
 pub mod page;
 
+pub mod files;
+
 use corpus::Target;
 
 /// The targets of one crate.

@@ -1,10 +1,11 @@
 //! Does any input break a target? libFuzzer runs the one that the environment variable `FUZZ_TARGET` names, like `model/claim`, and this
-//! measures what memory each run takes.
+//! measures what memory each run takes. With `CORPUS` it does something with the corpora instead (`nearcrawl_fuzz::files`): a program
+//! of its own would lack what instrumented code calls.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearcrawl_fuzz::{Folder, corpus::Target, named};
+use nearcrawl_fuzz::{Folder, corpus::Target, files, named};
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     sync::{
@@ -67,7 +68,16 @@ static TARGET: LazyLock<(&Folder, &Target)> = LazyLock::new(|| {
     target
 });
 
-fuzz_target!(|input: &[u8]| {
+fn manage_corpora() {
+    let Ok(command) = std::env::var("CORPUS") else { return };
+    let outcome = files::run(&command);
+    if let Err(why) = &outcome {
+        eprintln!("{why}");
+    }
+    std::process::exit(i32::from(outcome.is_err()));
+}
+
+fuzz_target!(init: manage_corpora(), |input: &[u8]| {
     let (folder, target) = *TARGET;
     let before = ALLOCATED.reset();
     (target.run)(input);

@@ -1,12 +1,12 @@
 //! How do corpora get from their text files into the directories that libFuzzer uses, and back?
 //!
-//! * `corpus list`: the names of all targets
-//! * `corpus unpack TARGET DIRECTORY`: writes each input into a file of its own
-//! * `corpus pack TARGET DIRECTORY`: takes the files of a directory, the smallest first, as what the fuzzer found; prints how many
-//! * `corpus escape FILE`: prints a file as a line of a corpus
+//! * `list`: the names of all targets
+//! * `unpack TARGET DIRECTORY`: writes each input into a file of its own
+//! * `pack TARGET DIRECTORY`: takes the files of a directory, the smallest first, as what the fuzzer found; prints how many
+//! * `escape FILE`: prints a file as a line of a corpus
 
-use nearcrawl_fuzz::{ALL, corpus::inputs, named};
-use std::{collections::BTreeSet, env, error::Error, fs, path::Path};
+use crate::{ALL, corpus::inputs, named};
+use std::{collections::BTreeSet, error::Error, fs, path::Path};
 
 /// Everything below this line of a corpus is the fuzzer's, and replaced.
 const FOUND_BY_THE_FUZZER: &str = "# Found by the fuzzer:";
@@ -20,14 +20,14 @@ const MOST_INPUTS: usize = 256;
 /// The longest input of the fuzzer's that is kept, in bytes of text.
 const LONGEST: usize = 4 << 10;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+/// Carries out one of these commands, given as words.
+pub fn run(command: &str) -> Result<(), Box<dyn Error>> {
+    match command.split_whitespace().collect::<Vec<_>>()[..] {
         ["list"] => ALL.iter().for_each(|folder| folder.targets.iter().for_each(|target| println!("{}/{}", folder.name, target.name))),
         ["unpack", target, directory] => unpack(target, Path::new(directory))?,
         ["pack", target, directory] => pack(target, Path::new(directory))?,
         ["escape", file] => println!("{}", escaped(&fs::read(file)?)),
-        _ => return Err("usage: corpus list | unpack TARGET DIRECTORY | pack TARGET DIRECTORY | escape FILE".into()),
+        _ => return Err("CORPUS is one of: list, unpack TARGET DIRECTORY, pack TARGET DIRECTORY, escape FILE".into()),
     }
     Ok(())
 }
