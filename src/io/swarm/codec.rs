@@ -50,17 +50,27 @@ wire!(
     nearcrawl_model::message::Request,
     nearcrawl_model::message::Response,
     nearcrawl_model::message::PublicRequest,
-    nearcrawl_model::message::PublicResponse,
-    super::hello::HelloAnswer
+    nearcrawl_model::message::PublicResponse
 );
 
 impl Wire for super::hello::Hello {
     fn write(&self) -> Result<Vec<u8>, postcard::Error> {
-        postcard::to_stdvec(self)
+        Ok([postcard::to_stdvec(self)?, self.rest()?].concat())
     }
 
     fn read(bytes: &[u8]) -> Option<Self> {
         super::hello::read_hello(bytes)
+    }
+}
+
+impl Wire for super::hello::HelloAnswer {
+    fn write(&self) -> Result<Vec<u8>, postcard::Error> {
+        let rest = if let super::hello::HelloAnswer::Welcome { hello, .. } = self { hello.rest()? } else { Vec::new() };
+        Ok([postcard::to_stdvec(self)?, rest].concat())
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        super::hello::read_answer(bytes)
     }
 }
 

@@ -167,6 +167,7 @@ impl Runner {
         self.remember_hello(peer, &hello);
         let Some(state) = self.peers.get_mut(&peer).filter(|state| state.connected) else { return };
         let before = state.stage;
+        state.protocol = hello.protocol;
         let stage = Stage::Member { incarnation: hello.incarnation };
         state.enter(stage, Instant::now());
         let access_point = state.access_point;

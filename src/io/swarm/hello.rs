@@ -1,7 +1,7 @@
 //! Is this peer accepted? The first exchange on every connection: the one who dialled says hello, the other one judges it and
 //! answers with its own hello, which is judged in turn.
 
-use super::protocol::PROTOCOL;
+use super::protocol::{OLDEST, PROTOCOL};
 use nearcrawl_model::{access_point::AccessPoint, fingerprint::FingerprintKey};
 use serde::{Deserialize, Serialize};
 
@@ -21,9 +21,11 @@ pub struct SwarmSecrets {
 }
 
 /// The first message on a connection: version, swarm and addresses of the sender.
+///
+/// Its fields stay as they are for ever. What later versions add stands behind them ([`Hello::with_rest`]), where earlier ones pass over it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Hello {
-    /// The protocol version, first and for ever: it must be readable in every version.
+    /// The latest protocol version that the sender speaks, first and for ever: it must be readable in every version.
     pub protocol: u32,
     /// The swarm that the sender is a member of; none if it wants to become one.
     pub swarm: Option<SwarmId>,
@@ -37,6 +39,22 @@ pub(super) struct Hello {
     pub reader: bool,
     /// Where it can be reached.
     pub addresses: Vec<String>,
+    /// The oldest protocol version that it speaks. Stands behind the message; where it is missing, only the latest one is spoken.
+    #[serde(skip)]
+    pub oldest: u32,
+}
+
+impl Hello {
+    /// What stands behind a message with this hello.
+    pub(super) fn rest(&self) -> Result<Vec<u8>, postcard::Error> {
+        postcard::to_stdvec(&self.oldest)
+    }
+
+    /// Reads what stands behind a message with this hello.
+    pub(super) fn with_rest(self, rest: &[u8]) -> Hello {
+        let oldest = postcard::from_bytes::<u32>(rest).unwrap_or(self.protocol).min(self.protocol);
+        Hello { oldest, ..self }
+    }
 }
 
 /// The answer to a hello.
@@ -57,7 +75,10 @@ pub(super) enum HelloAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HelloError {
     /// The peer speaks another protocol version.
-    #[error("protocol version {theirs} cannot talk to version {ours}: install the same release of nearcrawl everywhere in the swarm")]
+    #[error(
+        "protocol version {theirs} cannot talk to version {ours}: install releases of nearcrawl in the swarm that are at most one protocol \
+         version apart"
+    )]
     OtherProtocol {
         /// The version that this side speaks.
         ours: u32,
@@ -96,7 +117,7 @@ fn short(bytes: &[u8]) -> String {
 
 /// Refuses a hello that does not fit ours. `dialled` says that we chose to connect to this peer.
 pub(super) fn judge(ours: &Hello, theirs: &Hello, dialled: bool) -> Result<(), HelloError> {
-    if theirs.protocol != ours.protocol {
+    if ours.protocol.min(theirs.protocol) < ours.oldest.max(theirs.oldest) {
         return Err(HelloError::OtherProtocol { ours: ours.protocol, theirs: theirs.protocol });
     }
     if theirs.reader {
@@ -148,8 +169,8 @@ pub(super) fn usable_addresses(texts: &[String], peer: AccessPoint) -> Vec<Strin
 
 /// Reads a hello; of another version's only the version.
 pub(super) fn read_hello(bytes: &[u8]) -> Option<Hello> {
-    if let Ok(hello) = postcard::from_bytes::<Hello>(bytes) {
-        return Some(hello);
+    if let Ok((hello, rest)) = postcard::take_from_bytes::<Hello>(bytes) {
+        return Some(hello.with_rest(rest));
     }
     let (protocol, _) = postcard::take_from_bytes::<u32>(bytes).ok()?;
     (protocol != PROTOCOL).then(|| Hello {
@@ -160,6 +181,15 @@ pub(super) fn read_hello(bytes: &[u8]) -> Option<Hello> {
         software: String::new(),
         reader: false,
         addresses: Vec::new(),
+        oldest: protocol,
+    })
+}
+
+/// Reads the answer to a hello.
+pub(super) fn read_answer(bytes: &[u8]) -> Option<HelloAnswer> {
+    Some(match postcard::take_from_bytes(bytes).ok()? {
+        (HelloAnswer::Welcome { hello, secrets }, rest) => HelloAnswer::Welcome { hello: hello.with_rest(rest), secrets },
+        (refused, _) => refused,
     })
 }
 
@@ -176,7 +206,12 @@ mod tests {
             software: "nearcrawl/0".to_owned(),
             reader: false,
             addresses: Vec::new(),
+            oldest: OLDEST,
         }
+    }
+
+    fn written(hello: &Hello) -> Vec<u8> {
+        [postcard::to_stdvec(hello).unwrap(), hello.rest().unwrap()].concat()
     }
 
     #[test]
@@ -197,14 +232,51 @@ mod tests {
 
     #[test]
     fn the_version_is_readable_even_if_the_rest_has_changed() {
-        let bytes = postcard::to_stdvec(&hello()).unwrap();
-        assert_eq!(read_hello(&bytes), Some(hello()));
+        assert_eq!(read_hello(&written(&hello())), Some(hello()));
         let newest = PROTOCOL + 5;
         let newer = postcard::to_stdvec(&(newest, "something else")).unwrap();
         let read = read_hello(&newer).unwrap();
         assert_eq!(judge(&hello(), &read, false), Err(HelloError::OtherProtocol { ours: PROTOCOL, theirs: newest }));
         assert_eq!(read_hello(&postcard::to_stdvec(&(PROTOCOL, 0_u8)).unwrap()), None);
         assert_eq!(read_hello(&[]), None);
+    }
+
+    /// From protocol 5 on: a release speaks its version and the one before.
+    #[test]
+    fn releases_talk_to_each_other_if_their_versions_overlap() {
+        assert!(PROTOCOL - OLDEST <= 1 && (PROTOCOL == 5 || OLDEST == PROTOCOL - 1));
+        let of = |protocol, oldest| Hello { protocol, oldest, ..hello() };
+        let talk = |one: &Hello, other: &Hello| {
+            let (here, there) = (judge(one, &read_hello(&written(other)).unwrap(), true), judge(other, one, false));
+            assert_eq!(here.is_ok(), there.is_ok(), "{here:?}, {there:?}");
+            here.is_ok()
+        };
+        assert!(talk(&of(7, 6), &of(6, 5)) && talk(&of(6, 5), &of(5, 5)) && talk(&of(7, 7), &of(7, 6)));
+        assert!(!talk(&of(7, 6), &of(5, 5)) && !talk(&of(7, 7), &of(6, 5)) && !talk(&of(8, 7), &of(6, 5)));
+    }
+
+    /// The first releases with protocol 5 say nothing behind their hello, and pass over what others say there.
+    #[test]
+    fn what_stands_behind_a_hello_may_be_missing_and_is_passed_over() {
+        let old = postcard::to_stdvec(&hello()).unwrap();
+        assert_eq!(read_hello(&old), Some(Hello { oldest: PROTOCOL, ..hello() }));
+        let newer = Hello { protocol: 6, oldest: 5, ..hello() };
+        let bytes = [written(&newer), b"of later versions".to_vec()].concat();
+        assert_eq!(read_hello(&bytes), Some(newer.clone()));
+        assert_eq!(postcard::from_bytes::<Hello>(&bytes).unwrap(), Hello { oldest: 0, ..newer.clone() });
+        let welcome = HelloAnswer::Welcome { hello: newer.clone(), secrets: None };
+        let answer = [postcard::to_stdvec(&welcome).unwrap(), newer.rest().unwrap()].concat();
+        assert_eq!(read_answer(&answer), Some(welcome));
+        assert!(matches!(read_answer(&postcard::to_stdvec(&HelloAnswer::Welcome { hello: newer, secrets: None }).unwrap()),
+            Some(HelloAnswer::Welcome { hello, .. }) if hello.oldest == 6));
+    }
+
+    /// The bytes of a hello in protocol 5, as they stay.
+    #[test]
+    fn a_hello_is_encoded_as_in_protocol_5() {
+        let hello = Hello { protocol: 5, oldest: 5, addresses: vec!["/ip4/192.0.2.1/tcp/4817".to_owned()], ..hello() };
+        let head = [vec![5, 1], vec![1; 16], vec![2; 32], vec![3, 11], b"nearcrawl/0".to_vec(), vec![0, 1, 23]].concat();
+        assert_eq!(written(&hello), [head, b"/ip4/192.0.2.1/tcp/4817".to_vec(), vec![5]].concat());
     }
 
     #[test]

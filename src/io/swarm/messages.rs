@@ -236,6 +236,8 @@ impl SwarmHandle {
 pub struct SwarmCounters {
     /// Requests and gossip that could not be decoded or were too long.
     pub malformed: AtomicU64,
+    /// Messages of members of a later protocol version that this version does not know.
+    pub unknown: AtomicU64,
     /// Requests from peers that had not been accepted.
     pub uninvited: AtomicU64,
     /// Requests answered with `Busy`, SWIM datagrams and public questions dropped because of their rate.
@@ -260,10 +262,11 @@ pub struct SwarmCounters {
 
 impl SwarmCounters {
     /// What was refused since the start, by class.
-    pub fn refusals(&self) -> [(&'static str, u64); 8] {
+    pub fn refusals(&self) -> [(&'static str, u64); 9] {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         [
             ("messages of members that cannot be read", count(&self.malformed)),
+            ("messages of a later protocol version", count(&self.unknown)),
             ("members shut out for messages that cannot be read", count(&self.shut_out)),
             ("requests of peers that are no members", count(&self.uninvited)),
             ("requests of members beyond their rate", count(&self.rate_limited)),

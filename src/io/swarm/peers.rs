@@ -1,6 +1,6 @@
 //! What do we know of a peer while it is connected, or while questions wait for it?
 
-use super::{config::SwarmConfig, hello::Hello, rate::TokenBucket};
+use super::{config::SwarmConfig, hello::Hello, protocol::PROTOCOL, rate::TokenBucket};
 use libp2p::request_response::ResponseChannel;
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -49,6 +49,8 @@ pub(super) struct Peer {
     /// Whether we chose to connect to it.
     pub(super) dialled: bool,
     pub(super) connected: bool,
+    /// The latest protocol version that it speaks, by its hello.
+    pub(super) protocol: u32,
     /// The least round trip on its connections, in microseconds.
     pub(super) rtt_us: Option<u32>,
     /// The address at the other end of its last connection.
@@ -76,6 +78,7 @@ impl Peer {
             since: now,
             dialled: false,
             connected: false,
+            protocol: PROTOCOL,
             rtt_us: None,
             remote: None,
             welcomed: None,
@@ -88,6 +91,11 @@ impl Peer {
             swim: TokenBucket::new(400, 100, now),
             gossip: TokenBucket::new(1000, 200, now),
         }
+    }
+
+    /// Whether it may say what only later versions than ours understand. It should not, but that is no offence.
+    pub(super) fn is_newer(&self) -> bool {
+        self.protocol > PROTOCOL
     }
 
     /// Whether it is accepted as a member.

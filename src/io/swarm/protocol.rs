@@ -1,7 +1,10 @@
 //! Which protocols does a member speak, and in which version? Every change that others could not read raises a number here.
 
-/// The version of hello and of everything between members. Members speak exactly the same one.
+/// The version of hello and of everything between members. Two members speak the lower one of their versions.
 pub const PROTOCOL: u32 = 5;
+
+/// The oldest version that is still spoken: the one before, so that a swarm can be updated member by member.
+pub(super) const OLDEST: u32 = 5;
 
 /// The first exchange on a connection: both sides say which swarm and which version.
 pub(super) const HELLO: &str = "/nearcrawl/hello/1";

@@ -10,6 +10,7 @@ use super::{
     hello::Hello,
     messages::{AskError, SwarmCommand, SwarmCounters, SwarmEvent, SwarmHandle, count},
     peers::{MAX_OPEN, Peer, Stage, Waiting},
+    protocol::OLDEST,
     rate::TokenBucket,
     reason::{self, dial_reason},
     transport,
@@ -445,6 +446,7 @@ impl Runner {
             software: self.config.software.chars().take(64).collect(),
             reader: false,
             addresses,
+            oldest: OLDEST,
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     codec::Arrived,
     messages::{AskError, SwarmEvent, count},
-    peers::{MAX_HELD, MAX_OPEN, Stage},
+    peers::{MAX_HELD, MAX_OPEN, Peer, Stage},
     reason,
     run::{OpenRequest, Runner},
 };
@@ -62,6 +62,11 @@ impl Runner {
         match event {
             MemberEvent::Message { peer, message: Message::Request { request, channel, .. }, .. } => match request {
                 Arrived::Whole(request) => self.asked(peer, request, channel),
+                Arrived::Broken if self.is_newer(peer) => {
+                    count(&self.counters.unknown);
+                    let refusal = Response::Refused("this version does not know the question".to_owned());
+                    let _ = self.libp2p.behaviour_mut().member.send_response(channel, refusal);
+                }
                 // Dropping the channel closes the stream.
                 Arrived::Broken => self.offended(peer),
             },
@@ -69,13 +74,20 @@ impl Runner {
                 self.answered(request_id, Ok(response));
             }
             MemberEvent::OutboundFailure { peer, request_id, error, .. } => {
-                if matches!(&error, OutboundFailure::Io(error) if error.kind() == io::ErrorKind::InvalidData) {
-                    self.offended(peer);
+                match &error {
+                    OutboundFailure::Io(error) if error.kind() != io::ErrorKind::InvalidData => {}
+                    OutboundFailure::Io(_) if self.is_newer(peer) => count(&self.counters.unknown),
+                    OutboundFailure::Io(_) => self.offended(peer),
+                    _ => {}
                 }
                 self.answered(request_id, Err(failure_of(&error)));
             }
             MemberEvent::InboundFailure { .. } | MemberEvent::ResponseSent { .. } => {}
         }
+    }
+
+    fn is_newer(&self, peer: PeerId) -> bool {
+        self.peers.get(&peer).is_some_and(Peer::is_newer)
     }
 
     /// A request of a member, or of a peer whose hello is not settled yet.
@@ -186,6 +198,10 @@ impl Runner {
                 Ok(gossip) => {
                     self.outbox.push_back(SwarmEvent::Gossiped { from, author, gossip });
                     MessageAcceptance::Accept
+                }
+                Err(_) if self.is_newer(relay) => {
+                    count(&self.counters.unknown);
+                    MessageAcceptance::Ignore
                 }
                 Err(_) => MessageAcceptance::Reject,
             },

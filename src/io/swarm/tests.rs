@@ -422,6 +422,7 @@ impl Rude {
             software: "rude".to_owned(),
             reader: false,
             addresses: Vec::new(),
+            oldest: PROTOCOL,
         }
     }
 
@@ -495,6 +496,48 @@ async fn without_a_hello_nothing_is_heard_and_the_connection_ends() {
     Rude::until(&mut rude, |event| matches!(event, swarm_of::SwarmEvent::ConnectionClosed { .. }).then_some(())).await;
     assert_eq!(first.refused().await, HelloError::NoHello(5));
     assert!(!first.passed.iter().any(|event| matches!(event, SwarmEvent::Asked { .. })));
+    first.stop().await;
+}
+
+/// A release with the next protocol version is let in. What it says that is not known here is refused, and it is not shut out for that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_of_the_next_protocol_version_is_let_in_and_may_say_what_is_not_known() {
+    let mut first = Daemon::start(96, config(96)).await;
+    let mut next = Rude::swarm();
+    let peer = Rude::connect(&mut next, &first).await;
+    let hello = Hello { protocol: PROTOCOL + 1, oldest: PROTOCOL, ..Rude::hello() };
+    next.behaviour_mut().hello.send_request(&peer, Arrived::Whole(hello));
+    Rude::until(&mut next, |event| match event {
+        swarm_of::SwarmEvent::Behaviour(RudeEvent::Hello(request_response::Event::Message {
+            message: Message::Response { response: HelloAnswer::Welcome { .. }, .. },
+            ..
+        })) => Some(()),
+        _ => None,
+    })
+    .await;
+    for count in 1..=20 {
+        // Longer than allowed is as unreadable as a question that is not known.
+        next.behaviour_mut().member.send_request(&peer, Arrived::Whole(Request::Swim(vec![0; MAX_MESSAGE + 1])));
+        let answer = Rude::until(&mut next, |event| match event {
+            swarm_of::SwarmEvent::Behaviour(RudeEvent::Member(request_response::Event::Message {
+                message: Message::Response { response, .. },
+                ..
+            })) => Some(response),
+            _ => None,
+        })
+        .await;
+        assert!(matches!(&answer, Response::Refused(text) if text.contains("does not know")), "{answer:?}");
+        assert_eq!(first.handle.counters().unknown.load(Ordering::Relaxed), count);
+    }
+    next.behaviour_mut().member.send_request(&peer, Arrived::Whole(Request::Farewell(false)));
+    let polling = tokio::spawn(async move {
+        loop {
+            next.select_next_some().await;
+        }
+    });
+    first.find(|event| matches!(event, SwarmEvent::Asked { request: Request::Farewell(false), .. }).then_some(())).await;
+    assert_eq!(first.handle.counters().malformed.load(Ordering::Relaxed), 0);
+    polling.abort();
     first.stop().await;
 }
 
