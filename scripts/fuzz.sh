@@ -28,11 +28,15 @@ work=$CARGO_TARGET_DIR/work
 log=docs/FUZZ.md
 commit=$(git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown)
 
+corpus() { # a command on the corpora; libFuzzer complains before it of what only a sanitizer has
+    CORPUS="$*" "$fuzz" 2> >(grep -v '^WARNING: Failed to find' >&2)
+}
+
 chosen() { # the targets that the arguments name
     [ $# = 0 ] && set -- ""
     for name in "$@"; do
-        CORPUS=list "$fuzz" | grep -E "^$name(/|\$)" || [ -z "$name" ] || { echo "fuzz: there is no target $name" >&2; exit 1; }
-        [ -n "$name" ] || CORPUS=list "$fuzz"
+        corpus list | grep -E "^$name(/|\$)" || [ -z "$name" ] || { echo "fuzz: there is no target $name" >&2; exit 1; }
+        [ -n "$name" ] || corpus list
     done
 }
 
@@ -43,7 +47,7 @@ for target in $targets; do
     crashes=$work/crashes/$target
     rm -rf "$inputs" "$inputs.merged" "$crashes"
     mkdir -p "$inputs.merged" "$crashes"
-    CORPUS="unpack $target $inputs" "$fuzz"
+    corpus unpack "$target" "$inputs"
     output=$inputs.log
     echo "fuzz: $target, $seconds s"
     export FUZZ_TARGET=$target
@@ -53,13 +57,13 @@ for target in $targets; do
     executions=$(sed -n 's/^stat::number_of_executed_units: //p' "$output")
     # A merge keeps the smallest inputs that together reach as much.
     "$fuzz" -merge=1 -timeout=10 -rss_limit_mb=2048 -max_len=16384 "$inputs.merged" "$inputs" >>"$output" 2>&1 || true
-    kept=$(CORPUS="pack $target $inputs.merged" "$fuzz")
+    kept=$(corpus pack "$target" "$inputs.merged")
     found=$(find "$crashes" -type f | wc -l)
     echo "| $(date -u +%F) | $commit | $target | $seconds | ${executions:-0} | $kept | $found |" >>"$log"
     if [ "$code" != 0 ]; then
         failed=1
         echo "fuzz: $target broke, see $output; its input as a line for fuzz/corpus/$target.txt:" >&2
-        find "$crashes" -type f | while read -r file; do CORPUS="escape $file" "$fuzz" >&2; done
+        find "$crashes" -type f | while read -r file; do corpus escape "$file" >&2; done
     fi
 done
 exit $failed
