@@ -58,7 +58,9 @@ impl FromStr for Subject {
         if text.contains('/') {
             return PageUrl::parse(&format!("http://{text}")).map(Subject::Url).map_err(|_| no_subject());
         }
-        text.parse().map(Subject::Host).map_err(|_| no_subject())
+        // An address in a form that only URLs have, like `190.0`, is one, too.
+        let host: Host = text.parse().map_err(|_| no_subject())?;
+        Ok(host.address().map_or(Subject::Host(host), Subject::Address))
     }
 }
 
