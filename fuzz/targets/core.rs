@@ -23,6 +23,7 @@ use nearcrawl_model::{
     ids::{QuestionId, SiteNumber, Ticket},
     journal::{JournalEntry, JournalKey},
     message::{Gossip, Request, Response},
+    replica::StoreId,
     subnet::Subnet,
     time::{Moment, Now, WallTime},
     url::PageUrl,
@@ -177,6 +178,7 @@ impl Played {
             members: told.members,
             voting: told.voting,
             sole: true,
+            store: StoreId(1),
             contacts: told.contacts,
         };
         let crawler = Crawler::new(identity, settings(), HIERARCHY.clone(), now);
@@ -306,6 +308,16 @@ enum Step {
     Lost(u8),
 }
 
+/// Who signs a message of gossip, if it is to be believed.
+fn author(gossip: &Gossip) -> AccessPoint {
+    match gossip {
+        Gossip::Claims(_) => member(2),
+        Gossip::RollUp(roll_up) => roll_up.owner,
+        Gossip::Endorsement(endorsement) => endorsement.by,
+        Gossip::Distances(told) => told.from,
+    }
+}
+
 /// A course of messages: nothing breaks, whatever members say and in whatever order.
 fn course(bytes: &[u8]) {
     let Ok(steps) = postcard::from_bytes::<Vec<Step>>(bytes) else { return };
@@ -322,8 +334,11 @@ fn course(bytes: &[u8]) {
                     played.handle(Event::Answered { question, from, answer });
                 }
             }
-            Step::Gossiped(gossip) => played.handle(Event::Gossiped(gossip)),
-            Step::Claimed(by, claim) => played.handle(Event::Gossiped(Gossip::Claims(vec![accepted(claim, by)]))),
+            Step::Gossiped(gossip) => played.handle(Event::Gossiped { author: author(&gossip), gossip }),
+            Step::Claimed(by, claim) => {
+                let gossip = Gossip::Claims(vec![accepted(claim, by)]);
+                played.handle(Event::Gossiped { author: member(by), gossip })
+            }
             Step::Released(by, claim) => {
                 let request = Request::TakeOver(accepted(Claim { released: true, ..claim }, by));
                 played.handle(Event::Asked { from: member(by), ticket, request })

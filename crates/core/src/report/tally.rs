@@ -373,6 +373,7 @@ mod tests {
             sure_of: 1,
             busy_permille: 0,
             price_permille: 1_000,
+            replicas: Vec::new(),
             summary: Summary::default(),
         };
         let mut rolls = RollUps::default();

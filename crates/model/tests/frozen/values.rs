@@ -17,14 +17,15 @@ use nearcrawl_model::{
     ownership_history::{Holding, OwnershipHistory},
     ownership_map::{ComparedPart, MapDigest, MapPart, WantedPart},
     receipt::{Declined, Receipt, SignedReceipt},
+    replica::{NamedReplica, StoreId},
     revisit::{Change, Validators},
     subnet::Subnet,
     summary::{Counts, Coverage, Dimension, RollUp, Summary, SwarmResults},
     time::WallTime,
     url::{Host, Origin, PageUrl},
     vote::{
-        AcceptedOwner, AcceptedRow, Ballot, BallotAnswer, BallotRequest, HandedOver, Renewal, Renewed, SignedList, Vote, Voted, VoterList,
-        Votes, sign_accepted, sign_installed,
+        AcceptedOwner, AcceptedRow, Ballot, BallotAnswer, BallotRequest, DoubleVote, HandedOver, Renewal, Renewed, SignedList, Vote, Voted,
+        VoterList, Votes, sign_accepted, sign_installed,
     },
 };
 use serde::de::DeserializeOwned;
@@ -228,10 +229,13 @@ fn request(request: &Request) -> &'static str {
         Request::TakeOver(_) => "take-over",
         Request::Renew(_) => "renew",
         Request::Propose(_) => "propose",
-        Request::Withdraw(_) => "withdraw",
+        Request::Withdraw { .. } => "withdraw",
         Request::Ballot(_) => "ballot",
         Request::VoterLists(_) => "voter-lists",
         Request::SendClaims(_) => "send-claims",
+        Request::Totals => "totals",
+        Request::DoubleVote(_) => "double-vote",
+        Request::Holds(_) => "holds",
     }
 }
 
@@ -261,10 +265,13 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("", Request::HierarchyChunk { manifest: [8; 32], index: 300 }),
         ("", Request::Offer { subnet: net(), epoch: 4 }),
         ("", Request::TakeOver(voted())),
-        ("", Request::Renew(Renewal { list: 2, term: 9, incarnation: 12, sole: true, installed: 1 })),
-        ("", Request::Propose(Proposal { list: 2, term: 9, claims: vec![signed(&claim())], releases: vec![voted()] })),
-        ("", Request::Withdraw(vec![(net(), 4)])),
+        ("", Request::Renew(Renewal { list: 2, term: 9, incarnation: 12, process: 77, ended: [76, 75], sole: true, installed: 1 })),
+        ("", Request::Propose(Proposal { list: 2, term: 9, process: 77, claims: vec![signed(&claim())], releases: vec![voted()] })),
+        ("", Request::Withdraw { process: 77, claims: vec![(net(), 4)] }),
         ("", Request::VoterLists(1)),
+        ("", Request::Totals),
+        ("", Request::DoubleVote(Box::new(double_vote()))),
+        ("", Request::Holds(vec![net()])),
         ("", Request::SendClaims(vec![WantedPart { part: MapPart::WHOLE, after: Some(net()), has: vec![digest()] }])),
     ];
     all.extend(ballots.into_iter().map(|(name, request)| (name, Request::Ballot(Box::new(request)))));
@@ -294,6 +301,8 @@ fn response(response: &Response) -> &'static str {
         Response::VoterLists(_) => "voter-lists",
         Response::Compared { .. } => "compared",
         Response::NoRoom => "no-room",
+        Response::Totals(_) => "totals",
+        Response::Held { .. } => "held",
     }
 }
 
@@ -319,6 +328,8 @@ fn responses() -> Vec<(&'static str, Response)> {
         ("", Response::HierarchyChunk(None)),
         ("", Response::VoterLists(vec![SignedList::founded_by(&key(1))])),
         ("", Response::NoRoom),
+        ("", Response::Totals(Box::new(roll_up()))),
+        ("", Response::Held { store: StoreId(300), subnets: vec![claim().subnet] }),
     ];
     let unwilling = [("", None), ("-held-back", Some(Unwilling::HeldBack)), ("-busy", Some(Unwilling::Busy))];
     let more = [("-full", Some(Unwilling::Full)), ("-not-yours", Some(Unwilling::NotYours))];
@@ -372,7 +383,21 @@ fn gossips() -> Vec<Gossip> {
         home_port: Some(8080),
         round_trips: vec![(ShortId([5; 8]), 40_000)],
     };
-    let roll_up = RollUp {
+    vec![
+        Gossip::Claims(vec![voted(), signed(&claim())]),
+        Gossip::RollUp(Box::new(roll_up())),
+        Gossip::Endorsement(Endorsement { by: member(2), version: 3, uses: edition(1), endorses: edition(2) }),
+        Gossip::Distances(distances),
+    ]
+}
+
+fn double_vote() -> DoubleVote {
+    let accepted = [accepted_owner(), AcceptedOwner { owner: member(3), ..accepted_owner() }];
+    DoubleVote { votes: [accepted[0].vote(&key(1)), accepted[1].vote(&key(1))], accepted }
+}
+
+fn roll_up() -> RollUp {
+    RollUp {
         owner: member(2),
         version: 300,
         claims_digest: u64::MAX,
@@ -380,14 +405,9 @@ fn gossips() -> Vec<Gossip> {
         sure_of: 5,
         busy_permille: 700,
         price_permille: 1_300,
+        replicas: vec![NamedReplica { member: member(3), store: StoreId(300) }],
         summary: summary(),
-    };
-    vec![
-        Gossip::Claims(vec![voted(), signed(&claim())]),
-        Gossip::RollUp(Box::new(roll_up)),
-        Gossip::Endorsement(Endorsement { by: member(2), version: 3, uses: edition(1), endorses: edition(2) }),
-        Gossip::Distances(distances),
-    ]
+    }
 }
 
 /// Each number another one, so that none can be taken for another.

@@ -166,7 +166,7 @@ fn an_owner_that_hears_of_a_claim_of_its_own_asks_the_others_for_its_journals() 
     let mut played = Played::alone();
     (2..=3).for_each(|number| played.meet(number));
     let claim = Claim { epoch: 1, reason: ClaimReason::Awarded, ..inherited(1) };
-    played.handle(Event::Gossiped(Gossip::Claims(vec![voted(&claim, 1)])));
+    played.handle(Event::Gossiped { author: member(1), gossip: Gossip::Claims(vec![voted(&claim, 1)]) });
     played.pass(1_000);
     assert_eq!(asked_for_rows(&played, claim.subnet), [member(2), member(3)].into());
     played.crawler.loaded(claim.subnet, Vec::new());
