@@ -35,7 +35,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     edition::Edition,
     ids::{QuestionId, SiteNumber},
-    message::{Gossip, PublicRequest, PublicResponse, Request, Response},
+    message::{PublicRequest, PublicResponse, Request, Response},
     time::Millis,
     url::PageUrl,
     view::{RefusedSeed, SeedView, StoreView, counted},

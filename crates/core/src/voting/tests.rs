@@ -11,7 +11,7 @@ mod world;
 use crate::membership::LeftOut;
 
 /// Seeds that are played wherever tests are run.
-const SEEDS: u64 = 40;
+const SEEDS: u64 = 20;
 
 fn asked(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap())

@@ -460,18 +460,18 @@ mod tests {
     #[test]
     fn a_swarm_does_what_it_did_before() {
         let recorded = [
-            (Faults::None, 1, "d90c7adc1911c458"),
-            (Faults::None, 2, "957bd9b00e811d5c"),
-            (Faults::None, 3, "0d8d89988385e853"),
-            (Faults::Kills, 1, "3edf521037da377d"),
-            (Faults::Kills, 2, "27c0f5427973e9a8"),
-            (Faults::Kills, 3, "597fea4399a731e8"),
-            (Faults::Partitions, 1, "d757b3a486108244"),
-            (Faults::Partitions, 2, "2e6e2e0f8590b88a"),
-            (Faults::Partitions, 3, "100f111472961fb6"),
-            (Faults::Moves, 1, "cccfda2fc070bd78"),
-            (Faults::Moves, 2, "7f1cb049232d5e5c"),
-            (Faults::Moves, 3, "b87c5d3f5305dfd3"),
+            (Faults::None, 1, "1e9d4bb560385e6e"),
+            (Faults::None, 2, "1c9861fb466983b8"),
+            (Faults::None, 3, "f7bb358dd2589da7"),
+            (Faults::Kills, 1, "76ca3d47717d134c"),
+            (Faults::Kills, 2, "10957c48ed41e28a"),
+            (Faults::Kills, 3, "a88a676f124efe49"),
+            (Faults::Partitions, 1, "dd9743bf1dca59cd"),
+            (Faults::Partitions, 2, "1e7b36eb9bb4692a"),
+            (Faults::Partitions, 3, "dac83b2266a34212"),
+            (Faults::Moves, 1, "011fe157a0447b64"),
+            (Faults::Moves, 2, "c02df59346a31e5f"),
+            (Faults::Moves, 3, "31e3f801c42e0c25"),
         ];
         let play = |(faults, seed, _): &(Faults, u64, &str)| {
             let outcome = Trial { members: 5, subnets: 8, minutes: 24, faults: *faults, seed: *seed }.run(&|| {});

@@ -5,30 +5,13 @@ use super::Scenario;
 /// Shipped scenarios that do not hold yet: the promises that they break with seed 1, and why. A commit that mends one takes it off.
 const BROKEN: &[(&str, &[&str], &str)] = &[
     (
-        "a10-few-connections",
-        &["exact_but_wrong"],
-        "a member that has not joined yet, or hears from too few, calls totals exact; pairs that cannot reach each other are not gone around",
-    ),
-    (
         "a10-limit-and-deaths",
         &["fetched_twice", "exact_but_wrong"],
         "a member that has not joined yet, or hears from too few, calls totals exact; pairs that cannot reach each other are not gone around",
     ),
-    (
-        "a10-pairs-apart",
-        &["exact_but_wrong"],
-        "a member that has not joined yet, or hears from too few, calls totals exact; pairs that cannot reach each other are not gone around",
-    ),
     ("a12-boot-clock", &["exact_but_wrong"], "exact totals have no age: who stood still answers with what it knew before"),
-    ("a12-half-frozen", &["exact_but_wrong"], "exact totals have no age: who stood still answers with what it knew before"),
-    ("a12-suspended", &["exact_but_wrong"], "exact totals have no age: who stood still answers with what it knew before"),
     ("a3-majority-lost", &["lost"], "three disks are gone with all copies of some subnets"),
     ("a5-moved-twice", &["fetched_twice", "exact_but_wrong"], "A5: a host that moves is not looked up before its next run"),
-    (
-        "a6-cut-each-minute",
-        &["exact_but_wrong"],
-        "what only the members on the other side of a cut have recorded is asked for again, and totals are called exact meanwhile",
-    ),
     (
         "a6-even-4",
         &["overlaps", "pauses_broken", "fetched_twice", "exact_but_wrong"],
@@ -50,16 +33,11 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
         "what only the members on the other side of a cut have recorded is asked for again, and totals are called exact meanwhile",
     ),
     ("all-at-once", &["fetched_twice", "lost", "exact_but_wrong"], "each of the above"),
-    ("b1-sums-of-others", &["exact_but_wrong"], "B1: sums in the name of another member are believed"),
-    ("b3-addresses", &["exact_but_wrong"], "B3: hand-offs are believed, and hosts come on record that are not at that address"),
-    ("b3-all-hand-offs", &["exact_but_wrong"], "B3: hand-offs are believed, and hosts come on record that are not at that address"),
-    ("b3-hosts", &["exact_but_wrong"], "B3: hand-offs are believed, and hosts come on record that are not at that address"),
     (
         "b4-dial-and-death",
         &["fetched_twice", "exact_but_wrong"],
         "what only the members on the other side of a cut have recorded is asked for again, and totals are called exact meanwhile",
     ),
-    ("b9-copied-key-stays", &["exact_but_wrong"], "exact totals have no age: who is held back answers with what it knew before"),
     (
         "churn",
         &["fetched_twice", "exact_but_wrong"],
@@ -70,7 +48,6 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
         &["fetched_twice", "exact_but_wrong"],
         "an owner that lost its disk goes on without its journals, although replicas have them (A2)",
     ),
-    ("lossy", &["exact_but_wrong"], "shortly after a take-over under loss totals are wrong and exact"),
 ];
 
 /// What is played wherever tests are run: the others take minutes together.
