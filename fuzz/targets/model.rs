@@ -295,7 +295,7 @@ fn record_json(bytes: &[u8]) {
 }
 
 fn results_json(bytes: &[u8]) {
-    if let Some(results) = serde_json::from_slice::<SwarmResults>(bytes).ok() {
+    if let Ok(results) = serde_json::from_slice::<SwarmResults>(bytes) {
         check_summary(&results.summary);
     }
 }
@@ -337,7 +337,7 @@ fn check_url(url: &PageUrl) {
 }
 
 fn page_url(bytes: &[u8]) {
-    if let Some(url) = PageUrl::parse(text(bytes)).ok() {
+    if let Ok(url) = PageUrl::parse(text(bytes)) {
         check_url(&url);
     }
 }

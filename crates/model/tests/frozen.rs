@@ -20,7 +20,7 @@ pub struct Sample {
     name: String,
     bytes: Vec<u8>,
     /// Whether these bytes are read as the value.
-    is_read_from: Box<dyn Fn(&[u8]) -> bool>,
+    is_read_from: Box<Reader>,
 }
 
 impl Sample {
@@ -85,6 +85,9 @@ fn what_stands_behind_a_message_is_passed_over() {
         assert!((sample.is_read_from)(&[sample.bytes.as_slice(), &[0xff; 3]].concat()), "{}", sample.name);
     }
 }
+
+/// Whether bytes are read as a value.
+type Reader = dyn Fn(&[u8]) -> bool;
 
 /// A kind of message that a newer release has is an error, not another message.
 #[test]

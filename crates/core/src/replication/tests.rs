@@ -332,7 +332,7 @@ fn members_without_rows_are_not_asked_for_any() {
     cx.take_commands();
     asked_what_is_there(&mut cx, &mut replication);
     for member in [A, B] {
-        assert!(!replication.take_found(&subnet()).is_some());
+        assert!(replication.take_found(&subnet()).is_none());
         assert_eq!(replication.told_what_is_there(&mut cx, member, &[subnet()], held(1, false)), [subnet()]);
     }
     assert!(cx.take_commands().is_empty() && replication.take_found(&subnet()).is_some());

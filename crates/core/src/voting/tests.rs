@@ -13,6 +13,7 @@ use crate::membership::LeftOut;
 /// Seeds that are played wherever tests are run.
 const SEEDS: u64 = 20;
 
+#[expect(clippy::disallowed_methods, reason = "how many seeds a test plays is chosen where it is run")]
 fn asked(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap())
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// A world of so many, of whom those in `liars` accept whatever is proposed, once `voters` of them vote.
 fn with_liars(members: usize, voters: usize, lies: usize) -> (World, Vec<usize>) {
     let mut world = World::new(1, RosterConfig { vote_after: 30_000, ..RosterConfig::default() }, 0);
-    world.trace = std::env::var("NEARCRAWL_SEED").is_ok();
+    world.trace = super::asked("NEARCRAWL_SEED").is_some();
     for number in 0..members {
         world.add(None);
         world.start(number, number == 0);
