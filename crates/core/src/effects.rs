@@ -239,6 +239,8 @@ impl Crawler {
             self.migration.release_stored(&mut self.context, claim.subnet, proof.clone());
         }
         if let Some(at) = self.ownership.own_claim_holds(&mut self.context, &self.membership, claim, proof) {
+            // Who was handed a subnet has all of it: nobody is waited for.
+            let keepers = if at == JournalsAt::Here { Vec::new() } else { keepers };
             self.replication.load(&mut self.context, &self.membership, claim.subnet, at, keepers);
         }
     }
