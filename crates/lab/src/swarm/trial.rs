@@ -460,18 +460,18 @@ mod tests {
     #[test]
     fn a_swarm_does_what_it_did_before() {
         let recorded = [
-            (Faults::None, 1, "1e9d4bb560385e6e"),
-            (Faults::None, 2, "1c9861fb466983b8"),
-            (Faults::None, 3, "f7bb358dd2589da7"),
-            (Faults::Kills, 1, "76ca3d47717d134c"),
-            (Faults::Kills, 2, "10957c48ed41e28a"),
-            (Faults::Kills, 3, "a88a676f124efe49"),
-            (Faults::Partitions, 1, "dd9743bf1dca59cd"),
-            (Faults::Partitions, 2, "1e7b36eb9bb4692a"),
-            (Faults::Partitions, 3, "dac83b2266a34212"),
-            (Faults::Moves, 1, "011fe157a0447b64"),
-            (Faults::Moves, 2, "c02df59346a31e5f"),
-            (Faults::Moves, 3, "31e3f801c42e0c25"),
+            (Faults::None, 1, "412bb27f4e718ff3"),
+            (Faults::None, 2, "b3c9980db05955a4"),
+            (Faults::None, 3, "1a4e771293842728"),
+            (Faults::Kills, 1, "c4fd3029533f726c"),
+            (Faults::Kills, 2, "0e117c74194b7615"),
+            (Faults::Kills, 3, "152f88179f5d2785"),
+            (Faults::Partitions, 1, "adcefee200d17e3b"),
+            (Faults::Partitions, 2, "0c8433c0af71912e"),
+            (Faults::Partitions, 3, "41280c8e495d2913"),
+            (Faults::Moves, 1, "3b8ad7be37d93ae7"),
+            (Faults::Moves, 2, "5d7af981110fe43f"),
+            (Faults::Moves, 3, "a69c0fb4a3a0a95b"),
         ];
         let play = |(faults, seed, _): &(Faults, u64, &str)| {
             let outcome = Trial { members: 5, subnets: 8, minutes: 24, faults: *faults, seed: *seed }.run(&|| {});
