@@ -4,11 +4,7 @@ use super::Scenario;
 
 /// Shipped scenarios that do not hold yet: the promises that they break with seed 1, and why. A commit that mends one takes it off.
 const BROKEN: &[(&str, &[&str], &str)] = &[
-    (
-        "a10-limit-and-deaths",
-        &["exact_but_wrong"],
-        "not explained yet: an exact answer was two pages short",
-    ),
+    ("a10-limit-and-deaths", &["exact_but_wrong"], "not explained yet: an exact answer was two pages short"),
     ("a11-damaged-disk", &["fetched_twice"], "not explained yet: rows behind a damaged one are asked for again"),
     ("a12-boot-clock", &["exact_but_wrong"], "while the boot clock stands still nothing gets older: ten seconds, documented"),
     ("a3-majority-lost", &["lost"], "three disks are gone with all copies of some subnets"),
