@@ -47,11 +47,13 @@ fn kind(request: &Request) -> &'static str {
         Request::FindOwner(..) | Request::Reserve(..) | Request::Probe(..) | Request::Award { .. } => "delegation",
         Request::HandOff(_) => "hand-off",
         Request::Offer { .. } | Request::TakeOver(_) => "migration",
-        Request::Keep(_) | Request::Recall(..) | Request::Holds(_) => "keeping",
+        Request::Keep(_) => "copies",
+        Request::Recall(..) | Request::Holds(_) => "recovery",
         Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } => "hierarchy",
         Request::Totals => "totals",
-        Request::Renew(_) | Request::Propose(_) | Request::Withdraw { .. } | Request::Ballot(_) | Request::VoterLists(_) => "votes",
-        Request::DoubleVote(_) => "votes",
+        Request::Renew(_) => "leases",
+        Request::Propose(_) | Request::Withdraw { .. } | Request::DoubleVote(_) => "votes",
+        Request::Ballot(_) | Request::VoterLists(_) => "voter lists",
     }
 }
 
@@ -64,9 +66,12 @@ fn answer_kind(response: &Response) -> &'static str {
         Response::FindingOwner(_) | Response::Probed(..) | Response::ProbeDeclined(..) => "delegation",
         Response::HandedOff { .. } | Response::Busy(_) => "hand-off",
         Response::Offered(_) => "migration",
-        Response::Kept(..) | Response::Recalled(..) | Response::NoRoom | Response::Held { .. } => "keeping",
+        Response::Kept(..) | Response::NoRoom => "copies",
+        Response::Recalled(..) | Response::Held { .. } => "recovery",
         Response::HierarchyManifest(_) | Response::HierarchyChunk(_) => "hierarchy",
-        Response::Renewed(_) | Response::Voted(_) | Response::Ballot(_) | Response::VoterLists(_) => "votes",
+        Response::Renewed(_) => "leases",
+        Response::Voted(_) => "votes",
+        Response::Ballot(_) | Response::VoterLists(_) => "voter lists",
         Response::Totals(_) => "totals",
         Response::Refused(_) => "refusals",
     }

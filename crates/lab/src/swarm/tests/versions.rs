@@ -167,7 +167,7 @@ fn delegations_survive_a_new_hierarchy_without_a_probe_or_a_message() {
         world.run(MINUTE);
         let after: Vec<_> = world.web.addresses.values().map(|address| around(&world, *address)).collect();
         assert_eq!((before, probes, requests), (after, world.ledger.probes(), world.ledger.requests()));
-        for kind in ["delegation", "hand-off", "keeping", "location"] {
+        for kind in ["delegation", "hand-off", "copies", "location"] {
             assert_eq!(asked.get(kind), world.questions.get(kind), "{kind}");
         }
         let results = agreed(&world).expect("all tell the same, exactly");
