@@ -295,7 +295,7 @@ impl Crawl {
                 items.extend(self.give_away(cx, &site));
             }
             self.fetches.drop_site(&site);
-            replication.forget(&site.key);
+            replication.forget_site(&site.key);
             self.runs.forget(host);
             cx.commands.push_back(Command::Web(WebCommand::CloseConnection(site.address)));
             cx.commands.push_back(Command::Store(StoreCommand::DropSeen(site.number)));

@@ -90,10 +90,11 @@ impl AppendQueue {
         self.appends.remove(&write)
     }
 
-    /// A journal is not ours any more: what waits of it is dropped.
-    pub(super) fn forget(&mut self, key: &JournalKey) {
-        self.rows.retain(|row| row.key != *key);
-        self.outgoing.retain(|item| item.origin.as_ref().is_none_or(|(origin, _)| origin != key));
+    /// The journals of a journal's host in its subnet are not ours any more: what waits of them is dropped.
+    pub(super) fn forget_host(&mut self, key: &JournalKey) {
+        let is_theirs = |other: &JournalKey| other.subnet == key.subnet && other.host == key.host;
+        self.rows.retain(|row| !is_theirs(&row.key));
+        self.outgoing.retain(|item| item.origin.as_ref().is_none_or(|(origin, _)| !is_theirs(origin)));
     }
 
     /// Rows that wait to be stored.

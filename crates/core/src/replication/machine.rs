@@ -21,8 +21,11 @@ use nearcrawl_model::{
 };
 use std::collections::BTreeMap;
 
-/// A replica that did not take rows is tried again after so long.
+/// A replica that did not take rows is tried again after so long, and after twice as long each time that it takes none again.
 const COPY_AGAIN: Millis = 1_000;
+
+/// At the latest after so long.
+const COPY_AGAIN_AT_LEAST: Millis = 8_000;
 
 /// The same for one that has no room for more rows of ours.
 const FULL_AGAIN: Millis = 600_000;
@@ -87,28 +90,24 @@ impl Replication {
     /// Returns whether it has no room for more, which was not known: then others are to be chosen.
     pub(crate) fn copied(&mut self, cx: &mut Context, to: AccessPoint, sent: &BTreeMap<JournalKey, u64>, answer: CopyAnswer) -> bool {
         let now = cx.now.moment;
-        let mut pause = Some(COPY_AGAIN);
-        let mut newly_full = false;
-        match answer {
-            CopyAnswer::Kept(heads) => {
-                if heads.iter().any(|(key, head)| sent.get(key).is_some_and(|upto| head >= upto)) {
-                    pause = None;
-                }
-                self.replicas.answered(to, &heads, sent);
-            }
-            CopyAnswer::NoRoom => {
-                cx.refuse("rows of ours that a replica has no room for");
-                pause = Some(FULL_AGAIN);
-                newly_full = self.placement.is_full(now, to);
-            }
-            CopyAnswer::Failed => {}
+        let is_full = matches!(answer, CopyAnswer::NoRoom);
+        let heads = if let CopyAnswer::Kept(heads) = answer { heads } else { Vec::new() };
+        let taken = heads.iter().filter(|(key, head)| sent.get(key).is_some_and(|upto| head >= upto)).count();
+        if !heads.is_empty() {
+            self.replicas.answered(to, &heads, sent);
         }
-        self.placement.answered(&to, pause.is_none());
-        if let Some(pause) = pause {
-            // Refused, lost, or to no effect: the same again at once would go round in circles.
-            self.replicas.pause(to, now.after(pause));
+        self.placement.answered(&to, taken > 0);
+        // Refused, lost, or to no effect: the same again at once would go round in circles.
+        if is_full {
+            cx.refuse("rows of ours that a replica has no room for");
+            self.replicas.pause(to, now.after(FULL_AGAIN));
+        } else if taken == 0 {
+            let doubled = COPY_AGAIN << self.replicas.failed(to).min(10);
+            self.replicas.pause(to, now.after(doubled.min(COPY_AGAIN_AT_LEAST)));
+        } else if taken < sent.len() {
+            self.replicas.pause(to, now.after(COPY_AGAIN));
         }
-        newly_full
+        is_full && self.placement.is_full(now, to)
     }
 
     /// Sends each replica that nothing is on its way to the rows that it lacks.
@@ -185,12 +184,16 @@ impl Replication {
     }
 
     /// An owner asks us to keep rows. Only the owner of a subnet may, by our map, and the one that a release names as the next; and only as
-    /// many as its quota allows. A sender whose claim has not arrived here yet tries again.
-    pub(crate) fn keep(&mut self, cx: &mut Context, ownership: &Ownership, from: AccessPoint, ticket: Ticket, rows: Vec<JournalRow>) {
+    /// many as its quota allows. The others of a message are left out of the answer: a sender whose claim has not arrived here yet tries again.
+    pub(crate) fn keep(&mut self, cx: &mut Context, ownership: &Ownership, from: AccessPoint, ticket: Ticket, mut rows: Vec<JournalRow>) {
         let owns = |claim: &Claim| claim.owner == from || (claim.released && claim.runner_up == Some(from));
         let owned = |row: &JournalRow| ownership.register().latest(&row.key.subnet).is_some_and(|held| owns(&held.claim));
-        if !rows.iter().all(owned) {
+        let sent = rows.len();
+        rows.retain(owned);
+        if rows.len() < sent {
             cx.refuse("journal rows of subnets that the sender does not own");
+        }
+        if rows.is_empty() && sent > 0 {
             return cx.answer(ticket, Response::Refused("the sender does not own the subnet".to_owned()));
         }
         let bytes: u64 = rows.iter().map(|row| (row.entry.len() + ROW_OVERHEAD) as u64).sum();
@@ -212,10 +215,13 @@ impl Replication {
         self.forwarding.forget(key);
     }
 
-    /// A journal is not ours any more: nor are the rows of it that wait to be stored.
-    pub(crate) fn forget(&mut self, key: &JournalKey) {
-        self.retire(key);
-        self.queue.forget(key);
+    /// A site is not ours any more: nor are its journals of all runs, nor the rows of them that wait to be stored.
+    pub(crate) fn forget_site(&mut self, site: &JournalKey) {
+        for key in self.replicas.of_host(site) {
+            self.retire(&key);
+        }
+        self.forwarding.forget(site);
+        self.queue.forget_host(site);
     }
 }
 

@@ -44,6 +44,8 @@ pub(super) struct Replicas {
     busy: BTreeSet<AccessPoint>,
     /// Replicas that did not take what was sent, and when they are tried again; busy until then.
     paused: BTreeMap<AccessPoint, Moment>,
+    /// How many messages in a row a replica took nothing of; none that took something of the last one.
+    failed: BTreeMap<AccessPoint, u32>,
 }
 
 impl Replicas {
@@ -107,17 +109,24 @@ impl Replicas {
         }
     }
 
-    /// What to send now: at most one message a replica under way.
+    /// What to send now: at most one message a replica under way. One that took nothing of the last message gets a single row, each time of
+    /// another journal, until it takes one: it may be silent for long, or may not know yet that a subnet is ours.
     pub(super) fn orders(&mut self) -> Vec<CopyOrder> {
         // Members come and go: one that lacks nothing is not remembered.
         self.behind.retain(|_, journals| !journals.is_empty());
+        self.failed.retain(|replica, _| self.behind.contains_key(replica));
         let ready: Vec<_> = self.behind.keys().filter(|replica| !self.busy.contains(replica)).copied().collect();
         let mut orders = Vec::new();
         for to in ready {
-            let journals = self.behind.get(&to).into_iter().flatten().take(MAX_JOURNALS);
-            let ranges = journals.filter_map(|key| {
+            let Some(behind) = self.behind.get(&to) else { continue };
+            let (first, journals, most) = match self.failed.get(&to) {
+                None => (0, MAX_JOURNALS, u64::MAX),
+                Some(failed) => (*failed as usize % behind.len(), 1, 1),
+            };
+            let ranges = behind.iter().skip(first).take(journals).filter_map(|key| {
                 let journal = self.journals.get(key)?;
-                Some((key.clone(), journal.replicas.get(&to)?.upto, journal.stored))
+                let from = journal.replicas.get(&to)?.upto;
+                Some((key.clone(), from, journal.stored.min(from.saturating_add(most))))
             });
             orders.push(CopyOrder { to, ranges: ranges.collect() });
             self.busy.insert(to);
@@ -130,6 +139,7 @@ impl Replicas {
         self.busy.remove(&replica);
         // Else the pause would end while the next message is under way, and another one would be sent.
         self.paused.remove(&replica);
+        self.failed.remove(&replica);
         for (key, head) in heads {
             let Some(journal) = self.journals.get_mut(key) else { continue };
             let Some(copied) = journal.replicas.get_mut(&replica) else { continue };
@@ -147,6 +157,13 @@ impl Replicas {
                 behind.remove(key);
             }
         }
+    }
+
+    /// A replica took nothing of a message. Returns how many it took nothing of before, one after the other.
+    pub(super) fn failed(&mut self, replica: AccessPoint) -> u32 {
+        let failed = self.failed.entry(replica).or_default();
+        *failed = failed.saturating_add(1);
+        *failed - 1
     }
 
     /// Sends this replica nothing until then.
@@ -190,6 +207,12 @@ impl Replicas {
     /// The journals of a subnet, those of earlier runs included.
     pub(super) fn filed_under(&self, subnet: &Subnet) -> Vec<JournalKey> {
         self.journals.keys().filter(|key| key.subnet == *subnet).cloned().collect()
+    }
+
+    /// The journals of a journal's host in its subnet, of whichever run.
+    pub(super) fn of_host(&self, key: &JournalKey) -> Vec<JournalKey> {
+        let runs = JournalKey { run: 0, ..key.clone() }..=JournalKey { run: u32::MAX, ..key.clone() };
+        self.journals.range(runs).map(|(key, _)| key.clone()).collect()
     }
 
     /// Whether everything stored is at every replica, but for those that are not waited for.

@@ -138,6 +138,96 @@ fn a_replica_that_took_nothing_is_tried_again_after_a_second() {
 }
 
 #[test]
+fn a_silent_replica_is_sent_one_row_at_a_time_and_ever_more_rarely_until_it_takes_one() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    let other = JournalKey { host: "b.ke".parse().unwrap(), ..journal() };
+    for key in [journal(), other.clone()] {
+        replication.replicas.assign(&key, &[A]);
+        replication.replicas.stored(&key, 300);
+    }
+    let (mut sent_at, mut rows) = (Vec::new(), Vec::new());
+    let mut last = Vec::new();
+    for at in (0..40_000).step_by(100) {
+        cx.now.moment = Moment(at);
+        replication.tick(&mut cx);
+        for command in cx.take_commands() {
+            let Command::Peers(PeerCommand::Copy(order)) = command else { panic!("{command:?}") };
+            sent_at.push(at);
+            rows.push(order.ranges.iter().map(|(_, from, upto)| upto - from).sum::<u64>());
+            let sent = order.ranges.iter().map(|(key, _, upto)| (key.clone(), *upto)).collect();
+            last.clone_from(&order.ranges);
+            replication.copied(&mut cx, A, &sent, CopyAnswer::Failed);
+        }
+    }
+    assert_eq!(sent_at, [0, 1_000, 3_000, 7_000, 15_000, 23_000, 31_000, 39_000]);
+    assert_eq!(rows, [600, 1, 1, 1, 1, 1, 1, 1]);
+    let (key, _, upto) = last.remove(0);
+    replication.copied(&mut cx, A, &[(key.clone(), upto)].into(), CopyAnswer::Kept(vec![(key, upto)]));
+    replication.send_copies(&mut cx);
+    let Some(Command::Peers(PeerCommand::Copy(order))) = cx.take_commands().pop() else { panic!("nothing is sent") };
+    assert_eq!(order.ranges.iter().map(|(_, from, upto)| upto - from).sum::<u64>(), 599, "all the rest as soon as it answers");
+}
+
+#[test]
+fn a_journal_that_a_replica_does_not_take_holds_up_no_other() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    let other = JournalKey { host: "b.ke".parse().unwrap(), ..journal() };
+    for key in [journal(), other.clone()] {
+        replication.replicas.assign(&key, &[A]);
+        replication.replicas.stored(&key, 3);
+    }
+    replication.send_copies(&mut cx);
+    assert_eq!(cx.take_commands().len(), 1);
+    let sent = [(journal(), 3), (other.clone(), 3)].into();
+    replication.copied(&mut cx, A, &sent, CopyAnswer::Kept(vec![(other.clone(), 3)]));
+    assert_eq!(replication.replicas.recorded(&other, Some([A].into_iter())), 3);
+    replication.send_copies(&mut cx);
+    assert!(cx.take_commands().is_empty(), "the other one again at once would go round in circles");
+    // Refused whole: each journal's turn comes.
+    let mut tried = BTreeSet::new();
+    replication.replicas.stored(&other, 4);
+    for at in (1_000..40_000).step_by(500) {
+        cx.now.moment = Moment(at);
+        replication.tick(&mut cx);
+        for command in cx.take_commands() {
+            let Command::Peers(PeerCommand::Copy(order)) = command else { panic!("{command:?}") };
+            tried.extend(order.ranges.iter().map(|(key, ..)| key.host.clone()));
+            replication.copied(&mut cx, A, &[].into(), CopyAnswer::Failed);
+        }
+    }
+    assert_eq!(tried.len(), 2);
+}
+
+#[test]
+fn of_a_site_that_is_not_ours_any_more_no_run_is_copied() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    let next_run = JournalKey { run: 2, ..journal() };
+    let other = JournalKey { host: "b.ke".parse().unwrap(), ..journal() };
+    for key in [journal(), next_run.clone(), other.clone()] {
+        replication.replicas.assign(&key, &[A]);
+        replication.replicas.stored(&key, 3);
+    }
+    replication.forget_site(&next_run);
+    replication.send_copies(&mut cx);
+    let Some(Command::Peers(PeerCommand::Copy(order))) = cx.take_commands().pop() else { panic!("nothing is sent") };
+    assert_eq!(order.ranges, [(other, 0, 3)]);
+}
+
+#[test]
+fn of_a_message_those_rows_are_kept_that_the_sender_owns() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    let mut ownership = Ownership::new(cx.now.moment, true);
+    let (owner, claim, proof) = claim_of(2, None);
+    assert!(ownership.merge(claim, proof).is_some());
+    let unknown = JournalRow { key: JournalKey { subnet: "9.0.1.0/24".parse().unwrap(), ..journal() }, sequence: 0, entry: vec![7] };
+    replication.keep(&mut cx, &ownership, owner, Ticket(1), vec![unknown, row(1, 0, 1)]);
+    let commands = cx.take_commands();
+    let [Command::Store(StoreCommand::KeepRows { rows, .. })] = &commands[..] else { panic!("{commands:?}") };
+    assert_eq!(rows, &[row(1, 0, 1)]);
+    assert_eq!(cx.counters.refused["journal rows of subnets that the sender does not own"], 1);
+}
+
+#[test]
 fn what_has_arrived_is_noted_up_to_the_first_row_with_a_url_still_under_way() {
     let mut replication = Replication::default();
     let item = |sequence| Item { arrival: arrival("http://b.ke/"), origin: Some((journal(), sequence)) };
