@@ -27,11 +27,25 @@ const ASK_AGAIN: Millis = 3_000;
 pub(crate) const MAX_OPEN: usize = 8_192;
 
 /// Subnets of which it is remembered that some of their epochs are used up.
-const MAX_LEAST: usize = 100_000;
+const MAX_IN_VAIN: usize = 100_000;
 
-/// The shortest rest after a withdrawal, and by how much it is longer at most.
+/// The shortest rest after a withdrawal, and by how much it is longer at most. The latter doubles with each attempt in vain, up to eight
+/// times that: many members may want the same subnet, and voters may be slow.
 const REST: Millis = 1_000;
 const REST_SPREAD: u64 = 4_000;
+const MOST_DOUBLED: u32 = 3;
+
+/// After so long without an attempt the earlier ones are not counted any more.
+const FORGIVEN: Millis = 120_000;
+
+/// What is remembered of attempts in vain.
+#[derive(Clone, Copy, Debug, Default)]
+struct InVain {
+    /// The lowest epoch that the next attempt may use.
+    least: u64,
+    attempts: u32,
+    last: Moment,
+}
 
 /// A claim that is being voted on.
 #[derive(Debug)]
@@ -57,9 +71,8 @@ pub(crate) struct Proposals {
     resting: BTreeMap<(Subnet, u64), Moment>,
     /// Voters that are working on a proposal of ours, and since when: each gets one at a time.
     working: BTreeMap<AccessPoint, Moment>,
-    /// The lowest epoch that the next attempt may use.
-    least: BTreeMap<Subnet, u64>,
-    attempts: u64,
+    in_vain: BTreeMap<Subnet, InVain>,
+    withdrawals: u64,
 }
 
 /// What has been decided.
@@ -80,12 +93,12 @@ impl Proposals {
             let Ok(claim) = proof.read() else { continue };
             let rests = now.after(REST);
             // Of one more claim's epochs it could not be remembered which are used up.
-            let unknown = self.least.len() >= MAX_LEAST && !self.least.contains_key(&claim.subnet);
+            let unknown = self.in_vain.len() >= MAX_IN_VAIN && !self.in_vain.contains_key(&claim.subnet);
             if self.open.contains_key(&claim.subnet) || self.open.len() >= MAX_OPEN || unknown {
                 self.resting.insert((claim.subnet, claim.epoch), rests);
                 continue;
             }
-            let (wanted, least) = (claim.epoch, self.least.get(&claim.subnet).copied().unwrap_or(0));
+            let (wanted, least) = (claim.epoch, self.in_vain.get(&claim.subnet).map_or(0, |in_vain| in_vain.least));
             let (claim, proof) = if least > claim.epoch {
                 let later = Claim { epoch: least, ..claim };
                 let proof = SignedClaim::sign(&later, key);
@@ -105,8 +118,8 @@ impl Proposals {
 
     /// No claim of ours has this epoch any more.
     pub(crate) fn used_up(&mut self, subnet: Subnet, epoch: u64) {
-        let least = self.least.entry(subnet).or_default();
-        *least = (*least).max(epoch.saturating_add(1));
+        let in_vain = self.in_vain.entry(subnet).or_default();
+        in_vain.least = in_vain.least.max(epoch.saturating_add(1));
     }
 
     /// How many there are.
@@ -187,21 +200,79 @@ impl Proposals {
                 let votes = Votes { list: list.number, term, voters: open.votes.into_values().collect() };
                 self.accepted.insert(subnet, open.claim.epoch);
                 decided.accepted.push(SignedClaim { votes: Some(Box::new(votes)), ..open.proof });
-                self.least.remove(&subnet);
+                self.in_vain.remove(&subnet);
                 continue;
             }
             for voter in open.asked.keys() {
                 decided.withdrawn.entry(*voter).or_default().push((subnet, open.claim.epoch));
             }
-            self.attempts += 1;
             self.used_up(subnet, open.claim.epoch);
-            let mut hasher = SipHasher13::new();
-            (me.0, self.attempts, subnet).hash(&mut hasher);
-            let until = now.after(REST + hasher.finish() % REST_SPREAD);
+            let until = now.after(self.rest(now, subnet, me));
             self.resting.insert((subnet, open.wanted), until);
         }
         decided.given_up.extend(self.resting.iter().filter(|(_, until)| now >= **until).map(|(claim, _)| *claim));
         self.resting.retain(|_, until| now < *until);
         decided
+    }
+
+    /// How long a subnet is not claimed after one more attempt in vain.
+    fn rest(&mut self, now: Moment, subnet: Subnet, me: AccessPoint) -> Millis {
+        let in_vain = self.in_vain.entry(subnet).or_default();
+        let before = if now.since(in_vain.last) < FORGIVEN { in_vain.attempts } else { 0 };
+        (in_vain.attempts, in_vain.last) = (before.saturating_add(1), now);
+        self.withdrawals += 1;
+        let mut hasher = SipHasher13::new();
+        (me.0, self.withdrawals, subnet).hash(&mut hasher);
+        REST + hasher.finish() % (REST_SPREAD << before.min(MOST_DOUBLED))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nearcrawl_model::claim::ClaimReason;
+
+    const ME: AccessPoint = AccessPoint([1; 32]);
+
+    /// When a claim that no voter accepts is tried, if it is wanted until then; nobody wants it from `break_from` to `break_until`.
+    fn attempts(until: u64, pause: std::ops::Range<u64>) -> Vec<u64> {
+        let key = SigningKey::from_bytes(&[7; 32]);
+        let subnet: Subnet = "9.0.0.0/24".parse().unwrap();
+        let (owner, reason) = (AccessPoint(key.verifying_key().to_bytes()), ClaimReason::OwnerDead);
+        let claim =
+            Claim { subnet, epoch: 3, owner, rtt_us: None, runner_up: None, probes: 0, reason, released: false, answers: Vec::new() };
+        let list = VoterList { number: 1, voters: vec![ME], age: 0 };
+        let (mut proposals, mut tried, mut epoch) = (Proposals::default(), Vec::new(), None);
+        for at in (0..until).step_by(100) {
+            let now = Moment(at);
+            if proposals.len() == 0 && proposals.resting.is_empty() && !pause.contains(&at) {
+                proposals.propose(now, vec![SignedClaim::sign(&claim, &key)], &key);
+            }
+            for (voter, claims) in proposals.due(now, &list) {
+                let asked = claims[0].read().unwrap();
+                assert!(epoch.replace(asked.epoch) < Some(asked.epoch), "an epoch is used once");
+                tried.push(at);
+                proposals.answered(voter);
+                proposals.voted(voter, &[(subnet, asked.epoch)], vec![Vote::Owned], 1, 1);
+            }
+            proposals.decide(now, &list, 1, 1, ME);
+        }
+        tried
+    }
+
+    #[test]
+    fn a_claim_that_is_refused_again_and_again_is_tried_ever_more_rarely_and_never_given_up() {
+        let tried = attempts(3_600_000, 0..0);
+        let rests: Vec<_> = tried.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(rests[0] <= 5_100 && rests[1] <= 9_100 && rests[2] <= 17_100, "{rests:?}");
+        assert!(rests.iter().all(|rest| *rest <= 33_100), "{rests:?}");
+        assert!((150..300).contains(&tried.len()), "{} attempts in an hour", tried.len());
+    }
+
+    #[test]
+    fn attempts_of_long_ago_do_not_count() {
+        let tried = attempts(700_000, 200_000..600_000);
+        let after: Vec<_> = tried.iter().copied().skip_while(|at| *at < 600_000).collect();
+        assert!(after[1] - after[0] <= 5_100, "{after:?}");
     }
 }
