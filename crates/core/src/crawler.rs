@@ -279,7 +279,6 @@ impl Crawler {
             Signal::MembersChanged => {
                 self.review_replicas();
                 self.routing.wake_all();
-                self.report.mark_changed();
             }
             Signal::Reroute(items) => self.routing.put(items),
             Signal::Locate(host) => self.routing.find(&mut self.context, &self.membership, &host),
@@ -290,7 +289,7 @@ impl Crawler {
             Signal::SiteFinished(subnet) => self.end_access(subnet),
             // It may be gone since.
             Signal::SiteChanged(host) if self.crawl.site(&host).is_none() => {}
-            Signal::SiteChanged(host) => self.report.site_changed(host),
+            Signal::SiteChanged(host) => self.report.site_changed(self.context.now.moment, host),
             Signal::RollUpChanged => self.report.mark_changed(),
         }
     }

@@ -105,10 +105,13 @@ impl Crawler {
         let whole = self.ownership.tick_comparison(&mut self.context, &self.membership);
         // Another process with our key tells its own.
         let ours = self.membership.no_lease(now) != Some(NoLease::KeyInUse);
-        if ours && self.report.is_due(now) {
+        let due = self.report.is_due(now);
+        if ours && (due || self.report.is_stale(&self.context)) {
             let roll_up = Box::new(self.roll_up());
-            self.report.told(now);
-            self.context.commands.push_back(Command::Peers(PeerCommand::Publish(Gossip::RollUp(roll_up))));
+            if due {
+                self.report.told(now);
+                self.context.commands.push_back(Command::Peers(PeerCommand::Publish(Gossip::RollUp(roll_up))));
+            }
         }
         self.report.ask_silent(&mut self.context, &self.membership);
         if whole {
@@ -483,7 +486,7 @@ impl Crawler {
         self.context.hierarchy = hierarchy;
         self.delegation.relocate(&self.context, &self.ownership);
         // Which country and organisation a site counts for may be another now.
-        self.crawl.sites().hosts().for_each(|host| self.report.site_changed(host.clone()));
+        self.crawl.sites().hosts().for_each(|host| self.report.site_changed(self.context.now.moment, host.clone()));
         self.routing.wake_all();
         self.route();
     }

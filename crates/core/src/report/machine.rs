@@ -12,9 +12,22 @@ use nearcrawl_model::{
 };
 use std::collections::BTreeSet;
 
-/// A changed roll-up is told at most this often, an unchanged one this often again.
+/// A roll-up is told at most this often.
 const ROLL_UP_EVERY: Millis = 1_000;
-const ROLL_UP_AGAIN: Millis = 10_000;
+
+/// One that others wait for, because what we own or who keeps it has changed, is told after so long for each member, so that what a member
+/// hears of all the others does not grow with their number; but after [`CHANGED_AT_LEAST`] at the latest.
+const CHANGED_EVERY_PER_MEMBER: Millis = 250;
+const CHANGED_AT_LEAST: Millis = 5_000;
+
+/// The same of one whose sums go on changing; after [`ROLL_UP_AGAIN`] at the latest.
+const SUMS_EVERY_PER_MEMBER: Millis = 1_250;
+
+/// Sums that have not changed for so long are told: the crawl has come to an end, or pauses.
+const SUMS_SETTLED: Millis = 2_000;
+
+/// An unchanged roll-up is told again after so long: half of how old it may be for totals to be exact.
+const ROLL_UP_AGAIN: Millis = 15_000;
 
 /// Members whose roll-ups are missing are asked for them this often, so many of them at once.
 const ASK_EVERY: Millis = 5_000;
@@ -36,8 +49,12 @@ pub(crate) struct Report {
     /// Sites whose records changed since they were entered into the tally.
     dirty: BTreeSet<Host>,
     roll_ups: RollUps,
-    /// When a changed roll-up may be told again.
-    due: Moment,
+    /// When the last roll-up was told.
+    told: Option<Moment>,
+    /// When a site's record changed last.
+    sums_changed: Moment,
+    /// Whether one changed since the last roll-up was told.
+    untold: bool,
     /// When members whose roll-ups are missing are asked next.
     ask_due: Moment,
     version: u64,
@@ -53,7 +70,9 @@ impl Report {
             tally: Tally::default(),
             dirty: BTreeSet::new(),
             roll_ups: RollUps::default(),
-            due: now,
+            told: None,
+            sums_changed: now,
+            untold: false,
             ask_due: now.after(ASK_EVERY),
             version: 0,
             changed: true,
@@ -67,7 +86,9 @@ impl Report {
     }
 
     /// A site's record changed, or where it stands.
-    pub(crate) fn site_changed(&mut self, host: Host) {
+    pub(crate) fn site_changed(&mut self, now: Moment, host: Host) {
+        self.sums_changed = now;
+        self.untold = true;
         self.dirty.insert(host);
     }
 
@@ -101,9 +122,23 @@ impl Report {
         self.roll_ups.of(owner)
     }
 
+    /// Whether our own sums are to be put together anew, for those who ask us.
+    pub(crate) fn is_stale(&self, cx: &Context) -> bool {
+        !self.dirty.is_empty() && self.recent(cx).is_none()
+    }
+
     /// Whether the roll-up is to be told now.
     pub(crate) fn is_due(&self, now: Moment) -> bool {
-        (self.changed || !self.dirty.is_empty()) && now >= self.due || now >= self.due.after(ROLL_UP_AGAIN)
+        let Some(told) = self.told else { return true };
+        let settled = now.since(self.sums_changed) >= SUMS_SETTLED;
+        let members = self.sure_of as u64;
+        let wait = match (self.changed, self.untold) {
+            (true, _) => (members * CHANGED_EVERY_PER_MEMBER).clamp(ROLL_UP_EVERY, CHANGED_AT_LEAST),
+            (false, true) if settled => ROLL_UP_EVERY,
+            (false, true) => (members * SUMS_EVERY_PER_MEMBER).clamp(ROLL_UP_EVERY, ROLL_UP_AGAIN),
+            (false, false) => ROLL_UP_AGAIN,
+        };
+        now.since(told) >= wait
     }
 
     /// Brings the tally up to date and says what we hold and know.
@@ -140,7 +175,8 @@ impl Report {
     /// The last roll-up was told to all.
     pub(crate) fn told(&mut self, now: Moment) {
         self.changed = false;
-        self.due = now.after(ROLL_UP_EVERY);
+        self.untold = !self.dirty.is_empty();
+        self.told = Some(now);
     }
 
     /// Our last roll-up if it is recent.
@@ -208,5 +244,45 @@ fn whereabouts(cx: &Context, crawl: &Crawl, host: &Host) -> Whereabouts {
         country: cx.hierarchy.country(position).to_owned(),
         registry: cx.hierarchy.registry(position).to_owned(),
         organisation: cx.hierarchy.organisation_name(organisation).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// When a roll-up is told within a minute by one of so many members whose sites change until then.
+    fn told(members: usize, changes_until: u64) -> Vec<u64> {
+        let mut report = Report::new(Moment(0));
+        report.count_members(members);
+        let mut told = Vec::new();
+        for at in (0..60_000).step_by(100) {
+            if at < changes_until {
+                report.site_changed(Moment(at), "a.ke".parse().unwrap());
+            }
+            if report.is_due(Moment(at)) {
+                report.dirty.clear();
+                report.told(Moment(at));
+                told.push(at);
+            }
+        }
+        told
+    }
+
+    #[test]
+    fn sums_that_go_on_changing_are_told_more_rarely_in_a_larger_swarm_and_settled_ones_soon() {
+        assert_eq!(told(2, 6_000), [0, 2_500, 5_000, 7_500, 22_500, 37_500, 52_500]);
+        assert_eq!(told(100, 20_000), [0, 15_000, 21_900, 36_900, 51_900]);
+    }
+
+    #[test]
+    fn what_others_wait_for_is_told_within_a_second_in_small_swarms_and_within_five_in_any() {
+        for (members, wait) in [(2, 1_000), (12, 3_000), (1_000, 5_000)] {
+            let mut report = Report::new(Moment(0));
+            report.count_members(members);
+            report.told(Moment(0));
+            report.mark_changed();
+            assert_eq!((report.is_due(Moment(wait - 1)), report.is_due(Moment(wait))), (false, true));
+        }
     }
 }

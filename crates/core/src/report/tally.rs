@@ -186,10 +186,10 @@ impl RollUps {
         newer
     }
 
-    /// Those of the living whose last roll-up is half as old as it may be, the oldest first, at most so many.
+    /// Those of the living whose last roll-up is two thirds as old as it may be, the oldest first, at most so many.
     pub(crate) fn overdue(&self, me: AccessPoint, live: &[AccessPoint], now: Moment, most: usize) -> Vec<AccessPoint> {
         let heard = |member: &AccessPoint| self.heard.get(member).map(|(_, at)| *at);
-        let overdue = |at: Moment| now.since(at) > oldest_exact(live.len()) / 2;
+        let overdue = |at: Moment| now.since(at) > oldest_exact(live.len()) * 2 / 3;
         let mut members: Vec<_> = live.iter().filter(|member| **member != me && heard(member).is_none_or(overdue)).copied().collect();
         members.sort_by_key(|member| (heard(member), *member));
         members.truncate(most);
