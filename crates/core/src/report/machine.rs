@@ -26,7 +26,7 @@ const SUMS_EVERY_PER_MEMBER: Millis = 1_250;
 /// Sums that have not changed for so long are told: the crawl has come to an end, or pauses.
 const SUMS_SETTLED: Millis = 2_000;
 
-/// An unchanged roll-up is told again after so long: half of how old it may be for totals to be exact.
+/// An unchanged roll-up is told again after so long, well before it is too old for totals to be exact.
 const ROLL_UP_AGAIN: Millis = 15_000;
 
 /// Members whose roll-ups are missing are asked for them this often, so many of them at once.

@@ -148,9 +148,12 @@ pub(crate) const MAX_ROLL_UPS: usize = 8_192;
 const OLDEST: Millis = 30_000;
 const OLDEST_PER_MEMBER: Millis = 300;
 
-/// How old a roll-up may be for the totals of so many members to be exact.
+/// How long a roll-up may have been on its way: gossip that cannot be sent for so long is dropped.
+const LONGEST_WAY: Millis = 5_000;
+
+/// How long ago the roll-ups of so many members may have come for their totals to be exact.
 fn oldest_exact(members: usize) -> Millis {
-    (members as u64 * OLDEST_PER_MEMBER).max(OLDEST)
+    (members as u64 * OLDEST_PER_MEMBER).max(OLDEST) - LONGEST_WAY
 }
 
 /// Every member's last roll-up.
@@ -186,10 +189,10 @@ impl RollUps {
         newer
     }
 
-    /// Those of the living whose last roll-up is two thirds as old as it may be, the oldest first, at most so many.
+    /// Those of the living whose last roll-up is seven tenths as old as it may be, the oldest first, at most so many.
     pub(crate) fn overdue(&self, me: AccessPoint, live: &[AccessPoint], now: Moment, most: usize) -> Vec<AccessPoint> {
         let heard = |member: &AccessPoint| self.heard.get(member).map(|(_, at)| *at);
-        let overdue = |at: Moment| now.since(at) > oldest_exact(live.len()) * 2 / 3;
+        let overdue = |at: Moment| now.since(at) > oldest_exact(live.len()) * 7 / 10;
         let mut members: Vec<_> = live.iter().filter(|member| **member != me && heard(member).is_none_or(overdue)).copied().collect();
         members.sort_by_key(|member| (heard(member), *member));
         members.truncate(most);
@@ -357,9 +360,9 @@ mod tests {
         assert!(!rolls.results(a, &owners, &[a], Moment(5)).exact, "a silent owner's numbers may be behind");
         let c = AccessPoint([3; 32]);
         assert!(!rolls.results(a, &owners, &[a, b, c], Moment(5)).exact, "a third member may own what we have not heard of");
-        assert!(rolls.results(a, &owners, &[a, b], Moment(30_000)).exact);
-        let late = rolls.results(a, &owners, &[a, b], Moment(30_001));
-        assert!(!late.exact && late.in_transition_text.unwrap().contains("are 30 s old"));
+        assert!(rolls.results(a, &owners, &[a, b], Moment(25_000)).exact);
+        let late = rolls.results(a, &owners, &[a, b], Moment(25_001));
+        assert!(!late.exact && late.in_transition_text.unwrap().contains("are 25 s old"));
     }
 
     #[test]
