@@ -84,7 +84,9 @@ impl Placement {
         }
         let dropped = self.drop_failed(now, lease);
         self.note_surplus(now, lease);
-        let chosen = self.choose(cx, members);
+        // Without a lease nothing counts as recorded, and soon another may go on with what we own: copies that we made now would be of pages
+        // that it asks for again.
+        let chosen = if self.leased_since.is_some() { self.choose(cx, members) } else { Vec::new() };
         self.alone = self.replicas.is_empty() && members.standings().keys().all(|member| self.avoided.contains_key(member));
         Changed { names: self.names(cx) != before, chosen, dropped }
     }
