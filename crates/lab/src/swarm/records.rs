@@ -92,9 +92,9 @@ impl Records {
     }
 
     /// The runs of each host that count, in the order of their numbers.
-    pub(crate) fn runs(&self) -> impl Iterator<Item = Vec<(u32, Run)>> {
+    pub(crate) fn runs(&self) -> impl Iterator<Item = (&Host, Vec<(u32, Run)>)> {
         let counts = |(number, run): (&u32, &Run)| run.repeats.is_none().then_some((*number, *run));
-        self.runs.values().map(move |runs| runs.iter().filter_map(counts).collect())
+        self.runs.iter().map(move |(host, runs)| (host, runs.iter().filter_map(counts).collect()))
     }
 
     /// A page is asked for.

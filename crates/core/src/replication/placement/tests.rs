@@ -55,6 +55,19 @@ impl Played {
 }
 
 #[test]
+fn nobody_is_chosen_without_a_lease() {
+    let mut played = Played::among(6);
+    let replicas: BTreeSet<_> = played.pass(1_000).into_iter().collect();
+    played.leased = false;
+    for replica in &replicas {
+        played.roster.down(played.cx.now.moment, *replica);
+    }
+    assert_eq!(played.pass(5 * LEASE), [], "on the smaller side of a cut nothing is copied that an heir cannot find");
+    played.leased = true;
+    assert_eq!(played.pass(1_000).len(), 2);
+}
+
+#[test]
 fn two_are_chosen_and_stay_whoever_joins() {
     let mut played = Played::among(3);
     let chosen: BTreeSet<_> = played.pass(1_000).into_iter().collect();
