@@ -2,7 +2,6 @@
 
 use crate::swarm::ledger::{Contact, Purpose};
 use crate::swarm::network::Waiting;
-use crate::swarm::records::COPIES;
 use crate::swarm::sim_event::{SimEvent, SimEventKind};
 use crate::swarm::world::World;
 use crate::web::Answer;
@@ -415,13 +414,12 @@ impl World {
     /// Rows are durable on the disk of a process, which wrote them if they are its `own`.
     pub(super) fn rows_stored(&mut self, who: AccessPoint, rows: &[JournalRow], own: bool) {
         let Some(number) = self.nodes.get(&who).map(|node| node.number).filter(|_| self.records.is_some()) else { return };
-        let needs = self.processes().into_iter().filter(|process| self.runs(*process)).count().clamp(1, COPIES);
         let due = self.due(number);
         let Some(records) = &mut self.records else { return };
         for row in rows {
             // Runs of hosts that do not exist are somebody's invention.
             if self.web.addresses.contains_key(&row.key.host) {
-                records.stored(self.now, who, row, (own, needs), due);
+                records.stored(self.now, who, row, own, due);
             }
         }
     }

@@ -7,7 +7,7 @@ use nearcrawl_model::{
     url::{Host, PageUrl},
 };
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     time::{Duration, Instant},
 };
 
@@ -16,8 +16,10 @@ use std::{
 struct Page {
     /// Whether the answer is an HTML page.
     is_page: bool,
-    /// Whose disks have it, until it is recorded.
-    at: BTreeSet<AccessPoint>,
+    /// When it was asked for last.
+    asked: Moment,
+    /// Whether an answer was written down.
+    is_written: bool,
     /// Since when it is recorded.
     recorded: Option<Moment>,
 }
@@ -42,14 +44,14 @@ pub(crate) struct Repeated {
     pub(crate) what: String,
 }
 
-/// On how many disks a page is that no longer can be lost with any two of them.
-pub(super) const COPIES: usize = 3;
+/// After so long a page whose answer was written down should be recorded, in milliseconds.
+const RECORDED_AFTER: Millis = 120_000;
 
 /// A page in one run of its host.
 type PageKey = (Host, u32, PageUrl);
 
-/// The books of one scenario. A page counts as recorded when its visit is durable on three disks, or on those of all that run if they are
-/// fewer; and when its owner counts it as recorded, whatever is on disks.
+/// The books of one scenario. A page counts as recorded when its owner counts it as recorded, whatever is on disks: from then on the swarm
+/// has promised it.
 #[derive(Default)]
 pub(crate) struct Records {
     pages: BTreeMap<PageKey, Page>,
@@ -104,8 +106,9 @@ impl Records {
             if let Some(run) = self.runs.get_mut(&host).and_then(|runs| runs.get_mut(&run)) {
                 run.asked += u64::from(is_page);
             }
-            Page { is_page, at: BTreeSet::new(), recorded: None }
+            Page { is_page, ..Page::default() }
         });
+        page.asked = now;
         if page.recorded.is_some() {
             self.repeated.0 += 1;
             let what = || format!("member {by} asked for {url} again, which is recorded in run {run}");
@@ -113,8 +116,8 @@ impl Records {
         }
     }
 
-    /// A row is durable on somebody's disk, who wrote it if it is its `own`; on so many a row `needs` to be.
-    pub(super) fn stored(&mut self, now: Moment, who: AccessPoint, row: &JournalRow, (own, needs): (bool, usize), due: Millis) {
+    /// A row is durable on somebody's disk, who wrote it if it is its `own`.
+    pub(super) fn stored(&mut self, now: Moment, who: AccessPoint, row: &JournalRow, own: bool, due: Millis) {
         let host = &row.key.host;
         match postcard::from_bytes(&row.entry) {
             Ok(JournalEntry::Opened { .. }) => drop(self.run(host, row.key.run, now, due)),
@@ -124,10 +127,8 @@ impl Records {
                 let key = (host.clone(), run, url);
                 let page = self.pages.get_mut(&key).filter(|page| page.recorded.is_none());
                 let Some(page) = page else { return };
-                page.at.insert(who);
-                if page.at.len() >= needs {
-                    self.is_recorded(now, &key);
-                } else if own {
+                page.is_written = true;
+                if own {
                     self.written.entry((who, row.key.clone())).or_default().insert(row.sequence, key);
                 }
             }
@@ -138,19 +139,32 @@ impl Records {
     fn is_recorded(&mut self, now: Moment, key: &PageKey) {
         let Some(page) = self.pages.get_mut(key).filter(|page| page.recorded.is_none()) else { return };
         page.recorded = Some(now);
-        page.at.clear();
         if let Some(run) = self.runs.get_mut(&key.0).and_then(|runs| runs.get_mut(&key.1)) {
             run.recorded += u64::from(page.is_page);
         }
     }
 
-    /// An owner counts the rows of a journal before this one as recorded.
-    pub(super) fn counted(&mut self, now: Moment, who: AccessPoint, key: &JournalKey, before: u64) {
-        let Some(written) = self.written.get_mut(&(who, key.clone())) else { return };
-        let others = written.split_off(&before);
-        for key in std::mem::replace(written, others).into_values() {
-            self.is_recorded(now, &key);
+    /// A process counts the rows of each of its journals before this one as recorded.
+    pub(super) fn counted(&mut self, now: Moment, who: AccessPoint, before: impl Fn(&JournalKey) -> u64) {
+        let mut recorded = Vec::new();
+        for ((owner, key), written) in &mut self.written {
+            if *owner == who && !written.is_empty() {
+                let others = written.split_off(&before(key));
+                recorded.extend(std::mem::replace(written, others).into_values());
+            }
         }
+        recorded.iter().for_each(|key| self.is_recorded(now, key));
+    }
+
+    /// The share of pages that were written down long ago and are not recorded, of those that were.
+    pub(crate) fn share_not_recorded(&self, now: Moment) -> f64 {
+        let written = |page: &&Page| page.is_page && page.is_written && now.since(page.asked) >= RECORDED_AFTER;
+        let (mut all, mut missing) = (0, 0);
+        for page in self.pages.values().filter(written) {
+            all += 1;
+            missing += usize::from(page.recorded.is_none());
+        }
+        missing as f64 / (all.max(1)) as f64
     }
 
     /// A page is recorded.
@@ -161,20 +175,12 @@ impl Records {
 
     /// A disk is lost: what only it had is not there.
     pub(super) fn forget_copies(&mut self, of: AccessPoint) {
-        for page in self.pages.values_mut() {
-            page.at.remove(&of);
-        }
         self.written.retain(|(who, _), _| *who != of);
     }
 
     /// Rows on a disk are lost.
     pub(super) fn forget_rows(&mut self, of: AccessPoint, rows: &[JournalRow]) {
         for row in rows {
-            let Ok(JournalEntry::Visited { url, .. }) = postcard::from_bytes(&row.entry) else { continue };
-            let run = self.counts_as(&row.key.host, row.key.run);
-            if let Some(page) = self.pages.get_mut(&(row.key.host.clone(), run, url)) {
-                page.at.remove(&of);
-            }
             if let Some(written) = self.written.get_mut(&(of, row.key.clone())) {
                 written.remove(&row.sequence);
             }

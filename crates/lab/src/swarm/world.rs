@@ -498,16 +498,13 @@ impl World {
         let Some(node) = self.nodes.get_mut(&who) else { return };
         let Some(crawler) = node.crawler.as_mut() else { return };
         (node.state_batch, node.cache_batch) = (None, None);
-        let copied = match &event {
-            Event::Copied { sent, .. } if self.records.is_some() => sent.keys().cloned().collect(),
-            _ => Vec::new(),
-        };
+        let may_record = matches!(event, Event::Copied { .. } | Event::RowsStored { .. });
         match &mut self.records {
             None => crawler.handle(now, event),
             Some(records) => {
                 records.timed(|| crawler.handle(now, event));
-                for key in copied {
-                    records.counted(sim, who, &key, crawler.view().recorded(&key));
+                if may_record {
+                    records.counted(sim, who, |key| crawler.view().recorded(key));
                 }
             }
         }
