@@ -18,13 +18,14 @@ const ROLL_UP_EVERY: Millis = 1_000;
 /// One that others wait for, because what we own or who keeps it has changed, is told after so long for each member, so that what a member
 /// hears of all the others does not grow with their number; but after [`CHANGED_AT_LEAST`] at the latest.
 const CHANGED_EVERY_PER_MEMBER: Millis = 250;
-const CHANGED_AT_LEAST: Millis = 5_000;
+const CHANGED_AT_LEAST: Millis = 3_000;
 
 /// The same of one whose sums go on changing; after [`ROLL_UP_AGAIN`] at the latest.
 const SUMS_EVERY_PER_MEMBER: Millis = 1_250;
 
-/// Sums that have not changed for so long are told: the crawl has come to an end, or pauses.
-const SUMS_SETTLED: Millis = 2_000;
+/// Sums that have not changed for so long for each member are told: the crawl has come to an end, or pauses. At least and at most so long.
+const SETTLED_PER_MEMBER: Millis = 1_000;
+const SETTLED: (Millis, Millis) = (2_000, 10_000);
 
 /// An unchanged roll-up is told again after so long, well before it is too old for totals to be exact.
 const ROLL_UP_AGAIN: Millis = 15_000;
@@ -130,8 +131,8 @@ impl Report {
     /// Whether the roll-up is to be told now.
     pub(crate) fn is_due(&self, now: Moment) -> bool {
         let Some(told) = self.told else { return true };
-        let settled = now.since(self.sums_changed) >= SUMS_SETTLED;
         let members = self.sure_of as u64;
+        let settled = now.since(self.sums_changed) >= (members * SETTLED_PER_MEMBER).clamp(SETTLED.0, SETTLED.1);
         let wait = match (self.changed, self.untold) {
             (true, _) => (members * CHANGED_EVERY_PER_MEMBER).clamp(ROLL_UP_EVERY, CHANGED_AT_LEAST),
             (false, true) if settled => ROLL_UP_EVERY,
@@ -272,12 +273,12 @@ mod tests {
     #[test]
     fn sums_that_go_on_changing_are_told_more_rarely_in_a_larger_swarm_and_settled_ones_soon() {
         assert_eq!(told(2, 6_000), [0, 2_500, 5_000, 7_500, 22_500, 37_500, 52_500]);
-        assert_eq!(told(100, 20_000), [0, 15_000, 21_900, 36_900, 51_900]);
+        assert_eq!(told(100, 20_000), [0, 15_000, 29_900, 44_900, 59_900]);
     }
 
     #[test]
-    fn what_others_wait_for_is_told_within_a_second_in_small_swarms_and_within_five_in_any() {
-        for (members, wait) in [(2, 1_000), (12, 3_000), (1_000, 5_000)] {
+    fn what_others_wait_for_is_told_within_a_second_in_small_swarms_and_within_three_in_any() {
+        for (members, wait) in [(2, 1_000), (12, 3_000), (1_000, 3_000)] {
             let mut report = Report::new(Moment(0));
             report.count_members(members);
             report.told(Moment(0));
