@@ -73,7 +73,7 @@ fn with_others(cx: &Context, others: u8) -> Membership {
     let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
     let mut roster = Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &BTreeSet::new());
     (0..others).for_each(|number| roster.up(cx.now.moment, AccessPoint([20 + number; 32])));
-    Membership::new(swim, roster)
+    Membership::with_lease(swim, roster)
 }
 
 /// The number of the write of the rows that are to be stored, and how many there are; nothing else is wanted.
