@@ -66,7 +66,8 @@ impl Plan {
 
     fn options(&self) -> Options {
         let mut options = Options::default();
-        // A crash may tear the last record of the log; refusing to start for that would lose everything after any power cut.
+        // A crash may tear the last record of the log; refusing to start for that would lose everything after any power cut. Damage before
+        // the end, which this mode takes for the end, was looked for before (`log_files.rs`).
         options.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
         options.set_track_and_verify_wals_in_manifest(true);
         options.set_paranoid_checks(true);

@@ -16,6 +16,7 @@ mod error;
 mod handle;
 mod journal;
 mod key;
+mod log_files;
 mod open;
 mod previous_run;
 mod room;

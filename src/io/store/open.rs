@@ -14,6 +14,7 @@ use super::{
     database::{DAMAGE_MARK, Database, Plan},
     disk::{self, DirectoryLock},
     error::{OpenError, Trouble, trouble},
+    log_files,
 };
 use rocksdb::Cache;
 use std::{
@@ -103,6 +104,9 @@ fn open_state(dir: &Path, create: bool, plan: Plan, counters: &Arc<StoreCounters
     if let Ok(reason) = fs::read_to_string(path.join(DAMAGE_MARK)) {
         return Err(OpenError::Damaged { path, reason });
     }
+    if let Some(reason) = log_files::damage(&path).map_err(|error| io_error(&path, &error))? {
+        return Err(OpenError::Damaged { path, reason });
+    }
     Database::open(plan, dir, create, counters).map_err(|error| database_error(&path, &error))
 }
 
@@ -123,6 +127,9 @@ fn try_cache(dir: &Path, plan: &Plan, counters: &Arc<StoreCounters>) -> Result<D
     let path = dir.join(plan.name);
     let damaged = |reason: &str| OpenError::Damaged { path: path.clone(), reason: reason.to_owned() };
     if let Ok(reason) = fs::read_to_string(path.join(DAMAGE_MARK)) {
+        return Err(damaged(&reason));
+    }
+    if let Some(reason) = log_files::damage(&path).map_err(|error| io_error(&path, &error))? {
         return Err(damaged(&reason));
     }
     // RocksDB would quietly begin anew where only CURRENT is missing, and trip over the old files later.
