@@ -11,6 +11,7 @@ mod evaluation;
 mod false_editions;
 mod fuzzing;
 mod hostile_web;
+mod kills;
 mod lockfile;
 mod machines;
 mod migration;
