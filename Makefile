@@ -79,10 +79,14 @@ chaos: ## 5,000 of them; goes on where it was interrupted, as long as the commit
 		--seeds 1..5001 --minutes 60 --resume "$$NEARCRAWL_CACHE/chaos-$$(git describe --always --dirty).jsonl" \
 		--log docs/SWEEPS.md --label $(label) $(SWEEP)
 
-# CI has 50 kills, in `make test`.
+# CI has 50 kills and 200 flips, in `make test`.
 .PHONY: kills
 kills: ready ## five real daemons, 1,000 kill -9 (NEARCRAWL_KILLS, NEARCRAWL_SEED): half an hour
 	@. scripts/env.sh; NEARCRAWL_KILLS=$${NEARCRAWL_KILLS:-1000} cargo test --quiet --locked --package nearcrawl --test suite kills:: -- --nocapture
+
+.PHONY: flips
+flips: ready ## 10,000 flipped bits in a daemon's state (NEARCRAWL_FLIPS, NEARCRAWL_SEED): half an hour
+	@. scripts/env.sh; NEARCRAWL_FLIPS=$${NEARCRAWL_FLIPS:-10000} cargo test --quiet --locked --package nearcrawl --test suite bit_flips:: -- --nocapture
 
 .PHONY: fuzz
 fuzz: ## every decoder and parser, FUZZ_SECONDS (3600) each; what is found goes to fuzz/corpus (TARGETS="model/claim page")

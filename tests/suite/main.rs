@@ -5,6 +5,7 @@
 mod addresses;
 mod bad_input;
 mod bad_peers;
+mod bit_flips;
 mod corpus;
 mod delegation;
 mod evaluation;
