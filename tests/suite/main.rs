@@ -10,6 +10,7 @@ mod corpus;
 mod delegation;
 mod evaluation;
 mod false_editions;
+mod full_disk;
 mod fuzzing;
 mod hostile_web;
 mod kills;
