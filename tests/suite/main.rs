@@ -26,6 +26,7 @@ mod shared_hierarchy;
 mod small_swarms;
 mod stalled_store;
 mod support;
+mod suspended;
 mod tidy;
 mod two_spellings;
 mod unit_file;

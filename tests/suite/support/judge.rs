@@ -60,7 +60,7 @@ impl Judge<'_> {
 
     /// Every reachable URL once, nothing below the depth or behind robots.txt; fetched again is only what had just been fetched by
     /// a daemon that was killed.
-    fn everything_once_and_nothing_else(&self, kills: &[Kill]) {
+    pub fn everything_once_and_nothing_else(&self, kills: &[Kill]) {
         let mut by_url: BTreeMap<(String, String), Vec<RequestSeen>> = BTreeMap::new();
         let pages = self.log.requests().into_iter().filter(|request| request.method == "GET" && request.path != "/robots.txt");
         for request in pages {
@@ -97,7 +97,7 @@ impl Judge<'_> {
     }
 
     /// Between two requests at one address, whoever sent them, lies at least what politeness asks for.
-    fn pauses_kept(&self) {
+    pub fn pauses_kept(&self) {
         let mut last: BTreeMap<IpAddr, RequestSeen> = BTreeMap::new();
         let mut short = Vec::new();
         let mut least = Duration::MAX;

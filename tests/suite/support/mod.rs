@@ -136,6 +136,9 @@ impl Default for Habits {
 /// After so long a silence others take over: the timers are a fifth of the default ones.
 pub const DEAD_AFTER: Duration = Duration::from_secs(9);
 
+/// A lease lasts so long from when its renewal was sent.
+pub const LEASE: Duration = Duration::from_secs(6);
+
 /// A fifth of the default timers.
 const QUICK_TIMERS: &str = "dead_after = \"9s\"\nlease = \"6s\"\nvote_after = \"6s\"\n\
      ping_interval = \"400ms\"\nping_timeout = \"300ms\"\nsuspicion_timeout = \"2s\"\n";
