@@ -6,7 +6,7 @@
 //! |---|---|
 //! | every kind of mistake in a configuration | `node::config::tests` |
 //! | lines of registry files: torn, reversed, too long, overflowing, a flood of long ranges | `logic::hierarchy::tests::reading` |
-//! | damaged state, damaged cache, torn log, full disk | `io::store::tests` |
+//! | damaged state, damaged cache, torn log, full disk | `io::store::tests`, `bit_flips`, `full_disk` |
 //! | wrong ids, looping aliases, too many addresses in DNS answers | `io::resolver::tests` |
 //! | whatever a web server may send | `hostile_web` |
 //! | every spelling of every forbidden address | `addresses` |

@@ -31,7 +31,7 @@ const MOST_PAGES: usize = 500;
 const REST_MS: usize = 1_000;
 
 /// A kill and what follows take so long, in milliseconds: a host's pages shall last for all of them.
-const KILL_MS: usize = 1_500;
+const KILL_MS: usize = 1_250;
 
 /// A daemon that was killed answers again within this.
 const READY_WITHIN: Duration = Duration::from_secs(5);
