@@ -460,18 +460,18 @@ mod tests {
     #[test]
     fn a_swarm_does_what_it_did_before() {
         let recorded = [
-            (Faults::None, 1, "412bb27f4e718ff3"),
-            (Faults::None, 2, "b3c9980db05955a4"),
-            (Faults::None, 3, "1a4e771293842728"),
-            (Faults::Kills, 1, "c4fd3029533f726c"),
-            (Faults::Kills, 2, "0e117c74194b7615"),
-            (Faults::Kills, 3, "152f88179f5d2785"),
-            (Faults::Partitions, 1, "adcefee200d17e3b"),
-            (Faults::Partitions, 2, "0c8433c0af71912e"),
-            (Faults::Partitions, 3, "41280c8e495d2913"),
-            (Faults::Moves, 1, "3b8ad7be37d93ae7"),
-            (Faults::Moves, 2, "5d7af981110fe43f"),
-            (Faults::Moves, 3, "a69c0fb4a3a0a95b"),
+            (Faults::None, 1, "f0a18f4802afad44"),
+            (Faults::None, 2, "80ecfe46dfed112f"),
+            (Faults::None, 3, "05e7f75ae3d116f3"),
+            (Faults::Kills, 1, "9f1ea209ceab27bd"),
+            (Faults::Kills, 2, "0b361487d677f2f8"),
+            (Faults::Kills, 3, "6c5f4c732ab7cf66"),
+            (Faults::Partitions, 1, "c3a770d20fb83624"),
+            (Faults::Partitions, 2, "ba6a4cb809c0ab8b"),
+            (Faults::Partitions, 3, "6d6132c485777fb4"),
+            (Faults::Moves, 1, "4409a8778e59ee5d"),
+            (Faults::Moves, 2, "c35ab586f23885c9"),
+            (Faults::Moves, 3, "effd806c5a5f9c5c"),
         ];
         let play = |(faults, seed, _): &(Faults, u64, &str)| {
             let outcome = Trial { members: 5, subnets: 8, minutes: 24, faults: *faults, seed: *seed }.run(&|| {});
