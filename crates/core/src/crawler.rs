@@ -14,7 +14,7 @@ use crate::{
     membership::{Membership, Shutdown},
     migration::Migration,
     ownership::{Ownership, claims::JournalsAt},
-    replication::Replication,
+    replication::{Keepers, Replication},
     report::{Report, View},
     routing::Routing,
     signal::Signal,
@@ -119,7 +119,7 @@ impl Crawler {
             let inherited = |claim: &&Claim| matches!(claim.reason, ClaimReason::OwnerDead | ClaimReason::Released);
             let epoch = crawler.ownership.register().claim(&subnet).filter(inherited).map(|claim| claim.epoch);
             let at = epoch.map_or(JournalsAt::Here, JournalsAt::HereIfBegun);
-            crawler.replication.load(&mut crawler.context, &crawler.membership, subnet, at, Vec::new());
+            crawler.replication.load(&mut crawler.context, &crawler.membership, subnet, at, Keepers::default());
         }
         crawler
     }

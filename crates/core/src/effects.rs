@@ -18,7 +18,7 @@ use crate::{
         comparison::Heard,
     },
     pending::{MapQuestion, Pending},
-    replication::{Replication, loading::JournalCopy},
+    replication::{Keepers, Replication, loading::JournalCopy},
     report::BesidesSums,
     routing::{
         acknowledgements::Reply,
@@ -37,7 +37,6 @@ use nearcrawl_model::{
     journal::{JournalEntry, JournalKey},
     message::{Gossip, HandOff, Request, Response},
     previous_run::PreviousVersion,
-    replica::NamedReplica,
     subnet::Subnet,
     summary::RollUp,
     url::{Host, PageUrl},
@@ -232,18 +231,20 @@ impl Crawler {
     }
 
     /// Who has all that the owner of a subnet recorded, as far as it told: itself and its replicas.
-    fn keepers(&self, subnet: &Subnet) -> Vec<NamedReplica> {
+    fn keepers(&self, subnet: &Subnet) -> Keepers {
         let owner = self.ownership.register().latest(subnet).map(|held| held.claim.owner).filter(|owner| *owner != self.context.me);
-        owner.and_then(|owner| self.report.roll_up_of(&owner)).map_or(Vec::new(), |(roll_up, _)| roll_up.replicas.clone())
+        let told = owner.and_then(|owner| Some((self.report.roll_up_of(&owner)?.0, self.report.told_for(&owner))));
+        let running = self.context.now.moment.since(self.context.started);
+        told.map_or_else(Keepers::default, |(roll_up, lived)| Keepers::new(roll_up.replicas.clone(), lived, running))
     }
 
-    fn own_claim_holds(&mut self, claim: &Claim, proof: SignedClaim, keepers: Vec<NamedReplica>) {
+    fn own_claim_holds(&mut self, claim: &Claim, proof: SignedClaim, keepers: Keepers) {
         if claim.released {
             self.migration.release_stored(&mut self.context, claim.subnet, proof.clone());
         }
         if let Some(at) = self.ownership.own_claim_holds(&mut self.context, &self.membership, claim, proof) {
             // Who was handed a subnet has all of it: nobody is waited for.
-            let keepers = if at == JournalsAt::Here { Vec::new() } else { keepers };
+            let keepers = if at == JournalsAt::Here { Keepers::default() } else { keepers };
             self.replication.load(&mut self.context, &self.membership, claim.subnet, at, keepers);
         }
     }
@@ -278,7 +279,7 @@ impl Crawler {
     /// Whether a member disputes a claim of ours could not be heard for a while: it begins anew, with what others may know.
     pub(crate) fn claim_doubtful(&mut self, subnet: Subnet) {
         self.dissolve(subnet, true);
-        self.replication.load(&mut self.context, &self.membership, subnet, JournalsAt::Replicas, Vec::new());
+        self.replication.load(&mut self.context, &self.membership, subnet, JournalsAt::Replicas, Keepers::default());
     }
 
     /// Takes over what is ours to take over, and looks for the history of what already is.

@@ -3,8 +3,9 @@
 //! A member that dies may leave a hundred thousand subnets to one successor, and at a start all of ours are read. Each load is an order to
 //! the store and a transfer from each member that has rows, so only so many are under way at once and the others wait here, in order.
 
+use super::keepers::Keepers;
 use crate::ownership::claims::JournalsAt;
-use nearcrawl_model::{access_point::AccessPoint, replica::NamedReplica, subnet::Subnet};
+use nearcrawl_model::{access_point::AccessPoint, subnet::Subnet};
 use std::collections::BTreeMap;
 
 /// Subnets whose journals are fetched or read at a time. At the store they fill its queue and no more; of the transfers most wait for their
@@ -15,13 +16,13 @@ pub(crate) const MAX_LOADS: usize = 1_024;
 #[derive(Debug, Default)]
 pub(super) struct LoadQueue {
     turns: BTreeMap<u64, Subnet>,
-    waiting: BTreeMap<Subnet, (u64, JournalsAt, Vec<NamedReplica>)>,
+    waiting: BTreeMap<Subnet, (u64, JournalsAt, Keepers)>,
     next_turn: u64,
 }
 
 impl LoadQueue {
     /// A subnet waits behind all others; one that waits already keeps its turn.
-    pub(super) fn push(&mut self, subnet: Subnet, from: JournalsAt, keepers: Vec<NamedReplica>) {
+    pub(super) fn push(&mut self, subnet: Subnet, from: JournalsAt, keepers: Keepers) {
         let turn = self.waiting.get(&subnet).map_or(self.next_turn, |(turn, ..)| *turn);
         self.next_turn = self.next_turn.max(turn.saturating_add(1));
         self.turns.insert(turn, subnet);
@@ -29,7 +30,7 @@ impl LoadQueue {
     }
 
     /// Takes the subnet that has waited longest.
-    pub(super) fn pop(&mut self) -> Option<(Subnet, JournalsAt, Vec<NamedReplica>)> {
+    pub(super) fn pop(&mut self) -> Option<(Subnet, JournalsAt, Keepers)> {
         let (_, subnet) = self.turns.pop_first()?;
         self.waiting.remove(&subnet).map(|(_, from, keepers)| (subnet, from, keepers))
     }
@@ -44,7 +45,7 @@ impl LoadQueue {
     /// These members will not come back.
     pub(super) fn declare_lost(&mut self, lost: &[AccessPoint]) {
         for (_, _, keepers) in self.waiting.values_mut() {
-            keepers.retain(|keeper| !lost.contains(&keeper.member));
+            keepers.declare_lost(lost);
         }
     }
 

@@ -1,11 +1,12 @@
 //! Of the copies of a subnet's journals that are here and elsewhere, which are the best?
 
+use super::keepers::Keepers;
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::ClaimReason,
     journal::{JournalEntry, JournalKey},
     ownership_history::OwnershipHistory,
-    replica::{NamedReplica, StoreId},
+    replica::StoreId,
     subnet::Subnet,
     time::{Millis, Moment},
     url::Host,
@@ -24,9 +25,6 @@ const MAX_SILENCES: u32 = 15;
 
 /// Members that came back are asked so often, while none has answered that must have all.
 const LOOK_AGAIN: Millis = 5_000;
-
-/// A subnet whose owner and replicas stay away begins with what was found after so long: a day.
-const MAX_WAIT: Millis = 86_400_000;
 
 /// An owner without any history here rests its servers for so long (the previous owner may have asked a moment ago).
 const UNKNOWN_REST: Millis = 30_000;
@@ -120,8 +118,8 @@ pub(super) struct Loading {
     asked: BTreeMap<AccessPoint, Option<Moment>>,
     /// Members that have sent all they had.
     heard: BTreeSet<AccessPoint>,
-    /// Members that have all that was recorded, none of which has answered yet; it does not begin before one does.
-    keepers: Vec<NamedReplica>,
+    /// Members that have all that was recorded, none of which has answered yet; it does not begin before one does, or their time is over.
+    keepers: Keepers,
     /// It does not begin with what our own store has if that does not go on at this epoch, before another member has answered.
     doubtful_before: Option<u64>,
     begun: Moment,
@@ -147,7 +145,7 @@ pub(super) enum Overdue {
 
 impl Loading {
     /// These members are asked for what they kept, and our own store.
-    pub(super) fn new(now: Moment, asked: BTreeSet<AccessPoint>, keepers: Vec<NamedReplica>) -> Loading {
+    pub(super) fn new(now: Moment, asked: BTreeSet<AccessPoint>, keepers: Keepers) -> Loading {
         let asked = asked.into_iter().map(|replica| (replica, None)).collect();
         Loading {
             asked,
@@ -179,7 +177,7 @@ impl Loading {
         };
         self.asked.remove(&from);
         self.heard.insert(from);
-        if self.keepers.iter().any(|keeper| keeper.member == from && store == Some(keeper.store)) {
+        if store.is_some_and(|store| self.keepers.contains(from, store)) {
             self.keepers.clear();
         }
         self.found.gather(subnet, journals, false);
@@ -238,7 +236,7 @@ impl Loading {
             let found = self.doubtful_before.is_none() && !self.found.best.is_empty();
             !self.heard.is_empty() || found || self.silences >= MAX_SILENCES
         } else {
-            now.since(self.begun) >= MAX_WAIT
+            self.keepers.is_over(now.since(self.begun))
         };
         if begins {
             self.asked.clear();
@@ -265,12 +263,12 @@ impl Loading {
 
     /// The members that have all that was recorded, as long as none of them has answered.
     pub(super) fn awaited(&self) -> Vec<AccessPoint> {
-        self.keepers.iter().map(|keeper| keeper.member).collect()
+        self.keepers.members().collect()
     }
 
     /// These members will not come back.
     pub(super) fn declare_lost(&mut self, lost: &[AccessPoint]) {
-        self.keepers.retain(|keeper| !lost.contains(&keeper.member));
+        self.keepers.declare_lost(lost);
     }
 
     /// Whether all that can be had is here.

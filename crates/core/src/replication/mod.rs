@@ -8,11 +8,13 @@
 //! * [`kept`]: how much of our disk do the journals of each owner take?
 //! * [`recovery`]: what another wrote is fetched and read
 //! * [`survey`]: which members have rows of it?
+//! * [`keepers`]: which of them must have all, and how long is one waited for?
 //! * [`load_queue`]: which subnets wait for that?
 //! * [`loading`]: which of its copies is the best?
 
 mod append_queue;
 mod forwarding;
+mod keepers;
 mod kept;
 mod load_queue;
 pub(crate) mod loading;
@@ -27,6 +29,7 @@ mod tests;
 use append_queue::AppendQueue;
 pub(crate) use append_queue::MAX_GATHERED;
 use forwarding::Forwarding;
+pub(crate) use keepers::Keepers;
 use kept::Kept;
 use load_queue::LoadQueue;
 pub(crate) use load_queue::MAX_LOADS;

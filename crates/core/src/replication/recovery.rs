@@ -9,6 +9,7 @@ use crate::{
     pending::Pending,
     replication::{
         Replication,
+        keepers::Keepers,
         load_queue::MAX_LOADS,
         loading::{Found, JournalCopy, Loading, Overdue},
     },
@@ -19,7 +20,6 @@ use nearcrawl_model::{
     ids::Ticket,
     journal::{JournalEntry, JournalKey},
     message::{Request, Response},
-    replica::NamedReplica,
     subnet::Subnet,
     time::Moment,
 };
@@ -32,18 +32,11 @@ const MAX_MEMBERS_ASKED: usize = 64;
 impl Replication {
     /// A subnet became ours, or was ours at the last stop: its history first, from our own store and from the members that kept it. It is
     /// asked for at once, or in its turn if [`MAX_LOADS`] subnets are being loaded. `keepers` have all that was recorded of it: without any
-    /// of them it does not begin.
-    pub(crate) fn load(
-        &mut self,
-        cx: &mut Context,
-        members: &Membership,
-        subnet: Subnet,
-        from: JournalsAt,
-        mut keepers: Vec<NamedReplica>,
-    ) {
+    /// of them it does not begin before their time is over.
+    pub(crate) fn load(&mut self, cx: &mut Context, members: &Membership, subnet: Subnet, from: JournalsAt, mut keepers: Keepers) {
         self.stop_loading(&subnet);
         // Our own store is read in any case.
-        if keepers.iter().any(|keeper| (keeper.member, keeper.store) == (cx.me, cx.store)) {
+        if keepers.contains(cx.me, cx.store) {
             keepers.clear();
         }
         self.load_queue.push(subnet, from, keepers);
@@ -67,7 +60,7 @@ impl Replication {
         }
     }
 
-    pub(super) fn begin_load(&mut self, cx: &mut Context, subnet: Subnet, asked: BTreeSet<AccessPoint>, keepers: Vec<NamedReplica>) {
+    pub(super) fn begin_load(&mut self, cx: &mut Context, subnet: Subnet, asked: BTreeSet<AccessPoint>, keepers: Keepers) {
         asked.iter().for_each(|member| self.survey.want(*member, subnet));
         cx.commands.push_back(Command::Store(StoreCommand::Load(subnet)));
         self.loading.insert(subnet, Loading::new(cx.now.moment, asked, keepers));

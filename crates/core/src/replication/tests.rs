@@ -1,6 +1,6 @@
 //! Does nothing count before it is stored and copied, and does a new owner begin with the best that any member kept?
 
-use super::{Replication, placement::Placement};
+use super::{Keepers, Replication, placement::Placement};
 use crate::{
     context::Context,
     event::{Command, CopyAnswer, PeerCommand, StoreCommand},
@@ -61,6 +61,11 @@ fn visited(outgoing: &str) -> JournalEntry {
         beyond_scope: Vec::new(),
         rest: None,
     }
+}
+
+/// Keepers of an owner that was here all the time.
+fn waited_for(members: Vec<NamedReplica>) -> Keepers {
+    Keepers::new(members, 3_600_000, 3_600_000)
 }
 
 fn alone(cx: &Context) -> Membership {
@@ -390,7 +395,7 @@ fn held(store: u64, rows: bool) -> Option<Response> {
 #[test]
 fn a_new_owner_begins_with_the_journal_of_the_latest_owner_even_if_it_is_shorter() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
-    replication.begin_load(&mut cx, subnet(), [A, B].into(), Vec::new());
+    replication.begin_load(&mut cx, subnet(), [A, B].into(), Keepers::default());
     assert!(matches!(&cx.take_commands()[..], [Command::Store(StoreCommand::Load(_))]));
     assert_eq!(asked_what_is_there(&mut cx, &mut replication), [A, B].into());
     assert!(replication.told_what_is_there(&mut cx, A, &[subnet()], held(1, true)).is_empty());
@@ -417,7 +422,7 @@ fn a_new_owner_begins_with_the_journal_of_the_latest_owner_even_if_it_is_shorter
 #[test]
 fn members_without_rows_are_not_asked_for_any() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
-    replication.begin_load(&mut cx, subnet(), [A, B].into(), Vec::new());
+    replication.begin_load(&mut cx, subnet(), [A, B].into(), Keepers::default());
     replication.loaded(cx.now.moment, subnet(), Vec::new());
     cx.take_commands();
     asked_what_is_there(&mut cx, &mut replication);
@@ -445,7 +450,7 @@ fn a_subnet_does_not_begin_before_one_answered_that_has_all_in_the_database_that
     let named = |member| NamedReplica { member, store: StoreId(1) };
     let members = with_others(&cx, 1);
     let newcomer = AccessPoint([20; 32]);
-    replication.begin_load(&mut cx, subnet(), [A, newcomer].into(), vec![named(A), named(B)]);
+    replication.begin_load(&mut cx, subnet(), [A, newcomer].into(), waited_for(vec![named(A), named(B)]));
     replication.loaded(cx.now.moment, subnet(), Vec::new());
     cx.take_commands();
     asked_what_is_there(&mut cx, &mut replication);
@@ -475,7 +480,7 @@ fn a_subnet_begins_when_one_is_back_that_has_all() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
     let members = with_others(&cx, 1);
     let back = AccessPoint([20; 32]);
-    replication.begin_load(&mut cx, subnet(), [A].into(), vec![NamedReplica { member: back, store: StoreId(4) }]);
+    replication.begin_load(&mut cx, subnet(), [A].into(), waited_for(vec![NamedReplica { member: back, store: StoreId(4) }]));
     replication.loaded(cx.now.moment, subnet(), Vec::new());
     cx.take_commands();
     asked_what_is_there(&mut cx, &mut replication);
@@ -490,10 +495,29 @@ fn a_subnet_begins_when_one_is_back_that_has_all() {
 }
 
 #[test]
+fn a_subnet_of_an_owner_that_was_here_for_a_minute_waits_a_minute_for_who_went_with_it() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    let members = with_others(&cx, 1);
+    let gone = NamedReplica { member: B, store: StoreId(4) };
+    replication.begin_load(&mut cx, subnet(), [A].into(), Keepers::new(vec![gone], 60_000, 3_600_000));
+    replication.loaded(cx.now.moment, subnet(), Vec::new());
+    cx.take_commands();
+    asked_what_is_there(&mut cx, &mut replication);
+    replication.told_what_is_there(&mut cx, A, &[subnet()], held(1, false));
+    cx.now.moment = Moment(59_999);
+    assert_eq!(replication.ask_again(&cx), (vec![], vec![subnet()]));
+    assert!(replication.take_found(&subnet()).is_none());
+    replication.ask_others(&cx, &members, subnet());
+    cx.now.moment = Moment(90_000);
+    assert_eq!(replication.ask_again(&cx), (vec![subnet()], vec![]));
+    assert!(replication.take_found(&subnet()).is_some(), "those that stay go on");
+}
+
+#[test]
 fn if_no_replica_answers_others_are_asked_instead_of_beginning_from_nothing() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
     let members = alone(&cx);
-    replication.begin_load(&mut cx, subnet(), [A].into(), Vec::new());
+    replication.begin_load(&mut cx, subnet(), [A].into(), Keepers::default());
     replication.loaded(cx.now.moment, subnet(), Vec::new());
     cx.now.moment = Moment(20_000);
     assert_eq!(replication.ask_again(&cx), (vec![], vec![subnet()]));

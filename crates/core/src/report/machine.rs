@@ -123,6 +123,11 @@ impl Report {
         self.roll_ups.of(owner)
     }
 
+    /// For how long a member has told its totals.
+    pub(crate) fn told_for(&self, owner: &AccessPoint) -> Millis {
+        self.roll_ups.told_for(owner)
+    }
+
     /// Whether our own sums are to be put together anew, for those who ask us.
     pub(crate) fn is_stale(&self, cx: &Context) -> bool {
         !self.dirty.is_empty() && self.recent(cx).is_none()

@@ -160,6 +160,8 @@ fn oldest_exact(members: usize) -> Millis {
 #[derive(Debug, Default)]
 pub(crate) struct RollUps {
     heard: BTreeMap<AccessPoint, (RollUp, Moment)>,
+    /// When the first one of each of these came.
+    first: BTreeMap<AccessPoint, Moment>,
 }
 
 impl RollUps {
@@ -184,6 +186,7 @@ impl RollUps {
             if let Some((known, _)) = self.heard.get(&roll_up.owner).filter(|_| roll_up.replicas.is_empty()) {
                 roll_up.replicas.clone_from(&known.replicas);
             }
+            self.first.entry(roll_up.owner).or_insert(now);
             self.heard.insert(roll_up.owner, (roll_up, now));
         }
         newer
@@ -202,6 +205,13 @@ impl RollUps {
     /// Keeps only these access points' roll-ups.
     pub(crate) fn retain(&mut self, keep: impl Fn(&AccessPoint) -> bool) {
         self.heard.retain(|owner, _| keep(owner));
+        self.first.retain(|owner, _| self.heard.contains_key(owner));
+    }
+
+    /// How much time lies between an access point's first roll-up and its last; none of what it told before it was forgotten.
+    pub(crate) fn told_for(&self, owner: &AccessPoint) -> Millis {
+        let first = self.first.get(owner);
+        self.heard.get(owner).zip(first).map_or(0, |((_, last), first)| last.since(*first))
     }
 
     /// An access point's last roll-up and when it came.
