@@ -11,11 +11,6 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
     ),
     ("a12-boot-clock", &["exact_but_wrong"], "while the boot clock stands still nothing gets older: ten seconds, documented"),
     ("a3-majority-lost", &["lost"], "three disks are gone with all copies of some subnets"),
-    (
-        "a3-twelve-and-twenty",
-        &["end"],
-        "subnets of newcomers that left without a word wait a day for their replicas, which were newcomers, too",
-    ),
     ("all-at-once", &["fetched_twice", "exact_but_wrong"], "several of the above"),
 ];
 
