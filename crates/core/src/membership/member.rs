@@ -9,13 +9,17 @@ pub(crate) const MAX_ADDRESSES: usize = 4;
 /// The longest address, in bytes of its text.
 pub(crate) const MAX_ADDRESS: usize = 128;
 
+/// After so many renewals the incarnation leaps: by 1, 2, 4 and so on, at most so often in a life. A million starts are caught up with.
+const RENEWALS_A_LEAP: u32 = 4;
+const MAX_LEAPS: u32 = 20;
+
 /// An access point in one of its lives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "WireMember")]
 pub struct Member {
     /// Its key.
     pub access_point: AccessPoint,
-    /// How often it has started; kept on disk, one more at each start.
+    /// How often it has started; kept on disk, one more at each start. More if others know more starts than its disk.
     pub incarnation: u64,
     /// How often it renewed itself within this life: after the others wrongly gave it up, or when its addresses changed.
     pub renewal: u32,
@@ -70,8 +74,12 @@ impl foca::Identity for Member {
     type Addr = AccessPoint;
 
     fn renew(&self) -> Option<Self> {
-        // The incarnation is on disk and not ours to count up here: the next start would use the same number again.
-        Some(Member { renewal: self.renewal.wrapping_add(1), ..self.clone() })
+        // The incarnation is on disk and not ours to count up here: the next start would use the same number again. But who lost its disk
+        // counts from one, and the others know a later life, which no renewal of this one beats: then they call it back again and again.
+        let renewal = self.renewal.wrapping_add(1);
+        let leaps = renewal / RENEWALS_A_LEAP;
+        let leap = if renewal.is_multiple_of(RENEWALS_A_LEAP) && leaps <= MAX_LEAPS { 1 << (leaps - 1) } else { 0 };
+        Some(Member { incarnation: self.incarnation.saturating_add(leap), renewal, ..self.clone() })
     }
 
     fn addr(&self) -> AccessPoint {
@@ -98,7 +106,21 @@ mod tests {
         assert!(!member(1).win_addr_conflict(&member(2)));
         let renewed = member(1).renew().unwrap();
         assert!(renewed.win_addr_conflict(&member(1)), "a member that was given up wrongly comes back");
-        assert!(member(2).win_addr_conflict(&renewed), "a restart beats every renewal of the life before");
+        assert!(member(2).win_addr_conflict(&renewed), "a restart beats the first renewals of the life before");
+    }
+
+    #[test]
+    fn who_lost_its_disk_is_believed_after_some_renewals_and_nobody_can_have_it_count_for_ever() {
+        let (mut member, known) = (member(1), Member { renewal: 3, ..member(700) });
+        let mut renewals = 0;
+        while !member.win_addr_conflict(&known) {
+            let renewed = member.renew().unwrap();
+            assert!(renewed.win_addr_conflict(&member));
+            (member, renewals) = (renewed, renewals + 1);
+        }
+        assert_eq!(renewals, 40);
+        (0..1_000).for_each(|_| member = member.renew().unwrap());
+        assert_eq!(member.incarnation, 1 << MAX_LEAPS);
     }
 
     #[test]
