@@ -1,0 +1,14 @@
+//! A virtual network for tests: each node is a network namespace, and what it sends passes through this process, which delays it, loses it,
+//! or drops it where the network is parted. Real programs run in it with real sockets.
+//!
+//! A namespace has no interface but `lo` and a TUN device that this process holds, so nothing leaves the machine. Namespaces have no
+//! names: the kernel removes them when the last process in them has ended. Root, `/dev/net/tun` and the command `ip` are needed.
+
+mod error;
+mod lab;
+mod namespace;
+mod network;
+
+pub use error::NetlabError;
+pub use lab::Lab;
+pub use network::{Dropped, Node, Plan};
