@@ -3,6 +3,7 @@
 //! The tables follow IANA's registries of special-purpose addresses. An address that carries another one inside (mapped,
 //! NAT64, 6to4, Teredo) is judged by what it carries, because that is where the packets go in the end.
 
+use crate::subnet::Subnet;
 use ipnetwork::IpNetwork;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -130,6 +131,18 @@ impl AddressPolicy {
             Some(refusal) => Err(refusal),
             None => Ok(()),
         }
+    }
+}
+
+/// The network of an address, as it is usually given to one customer whole: its /24, or its /48. An IPv6 address that carries an IPv4
+/// address is in the network of that one, because whoever has the one gets the other for nothing.
+pub fn network_of(address: IpAddr) -> Subnet {
+    let address = address.to_canonical();
+    match (address, carried(address)) {
+        (IpAddr::V4(_), _) => Subnet::around(address, 24),
+        // Of Teredo's two the client's.
+        (IpAddr::V6(_), [_, Some(inner)] | [Some(inner), None]) => Subnet::around(IpAddr::V4(inner), 24),
+        (IpAddr::V6(_), [None, None]) => Subnet::around(address, 48),
     }
 }
 

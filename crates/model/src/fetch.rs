@@ -204,6 +204,9 @@ pub enum FetchError {
     /// A task of nearcrawl panicked while it sent the request or read the answer: a fault of nearcrawl, which says nothing of the server.
     #[error("nearcrawl itself failed while it asked or read the answer")]
     Crashed,
+    /// The name of the host leads to no address any more; nothing was sent.
+    #[error("its name has no address any more")]
+    NoAddress,
 }
 
 impl FetchError {
@@ -322,6 +325,7 @@ mod tests {
             (17, FetchError::CertificateExpired),
             (21, FetchError::Challenged),
             (22, FetchError::Crashed),
+            (23, FetchError::NoAddress),
         ] {
             assert_eq!(postcard::to_allocvec(&failure).unwrap(), [place], "{failure:?}");
             assert_eq!(serde_json::to_value(failure).unwrap(), failure.word());

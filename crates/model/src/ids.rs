@@ -18,11 +18,15 @@ macro_rules! ids {
 
 ids! {
     /// A question of a member to us that is to be answered. The transport makes it when the question arrives; it is
-    /// void once answered, or when the asker has stopped waiting.
+    /// void once answered, or when the asker has stopped waiting. For questions that came through a third member, [`Ticket::sealed`].
     Ticket;
 
     /// A question of ours to a member, or a probe of ours. The asker makes it; it lives until the one answer, which always comes.
     QuestionId;
+
+    /// A question to a member that the process needs for an exchange of several (copies of rows, files). The process makes it; it lives
+    /// until the one answer, which always comes.
+    TransferId;
 
     /// A write that is to be durable before something else is done. The machine that waits makes it; it lives until the store names it.
     WriteId;
@@ -34,6 +38,21 @@ ids! {
     /// different starts of the process differ, so that what an earlier one left can be told apart and forgotten.
     #[derive(Default)]
     SiteNumber;
+}
+
+impl Ticket {
+    /// The transport never counts so far: tickets from here on are of questions that came sealed, through a third member.
+    const SEALED: u64 = 1 << 63;
+
+    /// The ticket of a sealed question with this number.
+    pub fn sealed(number: u64) -> Ticket {
+        Ticket(number | Ticket::SEALED)
+    }
+
+    /// Whether the question came sealed.
+    pub fn is_sealed(self) -> bool {
+        self.0 & Ticket::SEALED != 0
+    }
 }
 
 impl QuestionId {

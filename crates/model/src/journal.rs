@@ -256,6 +256,16 @@ pub enum JournalEntry {
         /// How long it took, in microseconds; 0 if the page is the version that the run before evaluated.
         took_us: u32,
     },
+    /// The host has another address. A journal that is filed under `from` ends here, as long as no further row of this kind leads back; its
+    /// copy that is filed under `to` goes on. Both may be the same subnet.
+    Moved {
+        /// The subnet of the address that it had.
+        from: Subnet,
+        /// The subnet of the address that it has.
+        to: Subnet,
+        /// The address that it has.
+        address: IpAddr,
+    },
 }
 
 /// The longest time a request can have taken, in milliseconds: a day. Far beyond every configurable limit.
@@ -292,6 +302,7 @@ impl JournalEntry {
             JournalEntry::Kept { level, size, .. } => *level <= MAX_LEVEL && *size <= MAX_BYTES,
             JournalEntry::Follows { run, pages } => *run < u32::MAX && *pages <= MAX_BYTES,
             JournalEntry::TakenOver { epoch } => *epoch <= MAX_EPOCH,
+            JournalEntry::Moved { to, address, .. } => to.contains(*address),
             JournalEntry::Opened { .. }
             | JournalEntry::Skipped { .. }
             | JournalEntry::Forwarded { .. }
@@ -331,6 +342,7 @@ mod tests {
     /// Journals of earlier versions have to be read for ever: what is told apart keeps its number, and new kinds get the next ones.
     #[test]
     fn kinds_of_rows_and_outcomes_keep_their_numbers() {
+        let net = |text: &str| text.parse::<Subnet>().unwrap();
         let number = |entry: JournalEntry| postcard::to_stdvec(&entry).unwrap()[0];
         assert_eq!(number(JournalEntry::Admitted { urls: Vec::new() }), 1);
         assert_eq!(number(JournalEntry::Raised { urls: Vec::new(), visited: Vec::new() }), 4);
@@ -343,6 +355,9 @@ mod tests {
         assert_eq!(number(JournalEntry::Beyond { page: Fingerprint(1), urls: Vec::new() }), 13);
         assert_eq!(number(JournalEntry::OwnershipHistory(OwnershipHistory::default())), 14);
         assert_eq!(number(JournalEntry::Evaluated { page: Fingerprint(1), evaluation: Evaluation::default(), took_us: 1 }), 15);
+        let moved = JournalEntry::Moved { from: net("9.0.0.0/24"), to: net("9.0.1.0/24"), address: "9.0.1.7".parse().unwrap() };
+        assert!(moved.is_plausible());
+        assert_eq!(number(moved), 16);
         let outcome = |outcome: VisitOutcome| postcard::to_stdvec(&outcome).unwrap()[0];
         assert_eq!((outcome(VisitOutcome::Page(200)), outcome(VisitOutcome::Status(404))), (0, 3));
         assert_eq!(outcome(VisitOutcome::RestrictedPage { status: 200, no_index: true, no_follow: true }), 5);

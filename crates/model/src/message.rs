@@ -8,6 +8,7 @@ use super::{
     distances::Distances,
     edition::Endorsement,
     fetch::{LocatedHost, ProbeReport, ProbeTarget, ResolveError},
+    forwarded::{NotForwarded, SealedAnswer, SealedQuestion},
     journal::{Arrival, JournalKey, JournalRow},
     ownership_map::{ComparedPart, MAX_COMPARED, MAX_SENT, MAX_WANTED, MapDigest, MapPart, WantedPart, at_most},
     receipt::{Declined, SignedReceipt},
@@ -19,7 +20,7 @@ use super::{
     vote::{BallotAnswer, BallotRequest, DoubleVote, Renewal, Renewed, SignedList, Voted},
 };
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::{fmt, net::IpAddr};
 
 /// The largest request or answer between members, in bytes.
 pub const MAX_MESSAGE: usize = 1 << 20;
@@ -27,13 +28,16 @@ pub const MAX_MESSAGE: usize = 1 << 20;
 /// The largest gossip message, in bytes.
 pub const MAX_GOSSIP: usize = 256 << 10;
 
+/// Hosts in one [`Request::Pinned`].
+pub const MAX_PINNED: usize = 256;
+
 /// Lists of voters in one answer.
 pub const MAX_VOTER_LISTS: usize = 64;
 
 /// A request from one member to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
-    /// A SWIM datagram. Answered with [`Response::Noted`].
+    /// A SWIM datagram. Answered with [`Response::Swim`] if it makes the receiver send one back, else with [`Response::Noted`].
     Swim(Vec<u8>),
     /// To the host's steward: which address is this host pinned to?
     Locate(Host),
@@ -107,6 +111,37 @@ pub enum Request {
     /// From an owner: of which of these subnets, at most [`MAX_SUBNETS_ASKED`], does the receiver have journal rows? Answered with
     /// [`Response::Held`].
     Holds(#[serde(deserialize_with = "at_most::<_, _, MAX_SUBNETS_ASKED>")] Vec<Subnet>),
+    /// A question whose asker does not reach who is asked: to a third member, which passes it on to who is asked. Answered with
+    /// [`Response::Forwarded`].
+    Forward(Box<SealedQuestion>),
+    /// Claims that are new, as in [`Gossip::Claims`], at most [`MAX_SENT`]. Answered with [`Response::Noted`].
+    TellClaims(#[serde(deserialize_with = "at_most::<_, _, MAX_SENT>")] Vec<SignedClaim>),
+    /// The sender's totals of this version still hold; do yours? Answered with [`Response::TotalsHold`] or [`Response::Totals`].
+    CompareTotals {
+        /// The version of the sender's totals as they are now.
+        mine: u64,
+        /// The version of the receiver's totals that the sender knows; 0 if none.
+        yours: u64,
+    },
+    /// To the host's steward, from the owner of the address that the host is pinned to: look its name up once more. Answered with
+    /// [`Response::Located`]: the same address as long as it is among those that the name has.
+    Confirm(Host, IpAddr),
+    /// From a host's steward to the owner of the address that it was pinned to: its name leads to this one now. Answered with
+    /// [`Response::Noted`] if the receiver has the host and sees to it, else with [`Response::Refused`].
+    HostMoved(LocatedHost),
+    /// From the owner of the address that a host had to the owner of the one it has now: take its journals over. Answered with
+    /// [`Response::Noted`] as soon as they are recorded there.
+    TakeHost {
+        /// The host with its new address.
+        host: LocatedHost,
+        /// Its last journal, as the sender files it.
+        journal: JournalKey,
+        /// How many rows that one has.
+        rows: u64,
+    },
+    /// From the owner of these addresses to the steward of these hosts, at most [`MAX_PINNED`], which was another member until now: they are
+    /// pinned there. Answered with [`Response::Noted`].
+    Pinned(#[serde(deserialize_with = "at_most::<_, _, MAX_PINNED>")] Vec<(Host, IpAddr)>),
 }
 
 /// An owner asks a voter to accept claims, at most [`crate::vote::MAX_PROPOSED`].
@@ -213,6 +248,12 @@ pub enum Response {
         #[serde(deserialize_with = "at_most::<_, _, MAX_SUBNETS_ASKED>")]
         subnets: Vec<Subnet>,
     },
+    /// To `Forward`: what who is asked answers, or why nothing came of passing the question on.
+    Forwarded(Result<Box<SealedAnswer>, NotForwarded>),
+    /// To `Swim`: the SWIM datagram that is sent back.
+    Swim(Vec<u8>),
+    /// To `CompareTotals`: the answering member's totals are of the version that was named, and still hold.
+    TotalsHold,
 }
 
 /// Why an access point does not take over a subnet that it is offered.

@@ -1,14 +1,6 @@
 //! What do many records add up to? Mergeable counts by a few dimensions.
 
-use super::{
-    access_point::AccessPoint,
-    account::LevelCounts,
-    evaluation::EvaluationCounts,
-    ownership_map::at_most,
-    replica::{MAX_NAMED, NamedReplica},
-    time::Millis,
-    view::counted,
-};
+use super::{access_point::AccessPoint, account::LevelCounts, evaluation::EvaluationCounts, time::Millis, view::counted};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -176,7 +168,22 @@ pub const MAX_VALUES: usize = 200;
 /// What values beyond [`MAX_VALUES`] are counted as.
 pub const OTHER: &str = "(other)";
 
+/// The longest name of a value that a member may tell, in bytes.
+pub const MAX_VALUE: usize = 512;
+
 impl Summary {
+    /// How many values it has, of all dimensions.
+    pub fn values(&self) -> usize {
+        self.by.values().map(BTreeMap::len).sum()
+    }
+
+    /// Whether a member may tell it: no more values, with no longer names, than one that keeps to [`MAX_VALUES`].
+    pub fn is_tellable(&self) -> bool {
+        let fits =
+            |values: &BTreeMap<String, Counts>| values.len() <= MAX_VALUES + 1 && values.keys().all(|value| value.len() <= MAX_VALUE);
+        self.levels.len() <= MAX_LEVELS && self.by.values().all(fits)
+    }
+
     /// Adds another summary.
     pub fn add(&mut self, other: &Summary) {
         self.total.add(&other.total);
@@ -218,9 +225,6 @@ pub struct RollUp {
     /// What a second of this member's time costs in the choice of an owner, in thousandths: 1000 is an unloaded member's, more is a
     /// busier one's.
     pub price_permille: u32,
-    /// The members that have everything that it recorded, itself included; empty if that is about to change: what it told before holds.
-    #[serde(deserialize_with = "at_most::<_, _, MAX_NAMED>")]
-    pub replicas: Vec<NamedReplica>,
     /// The sums over the servers that it owns.
     pub summary: Summary,
 }

@@ -17,6 +17,11 @@ impl Moment {
         Moment(self.0.saturating_add(millis))
     }
 
+    /// This moment minus `millis`, the beginning at the earliest.
+    pub fn before(self, millis: Millis) -> Moment {
+        Moment(self.0.saturating_sub(millis))
+    }
+
     /// How long ago `earlier` was, zero if it lies ahead.
     pub fn since(self, earlier: Moment) -> Millis {
         self.0.saturating_sub(earlier.0)

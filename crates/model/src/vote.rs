@@ -4,13 +4,21 @@
 //! Both need the votes of the same list, so any two of these groups have a voter in common: one that accepted a claim renews the lease of
 //! the owner before no more.
 
-use crate::{access_point::AccessPoint, subnet::Subnet};
+use crate::{
+    access_point::AccessPoint,
+    ownership_map::at_most,
+    replica::{MAX_NAMED, NamedReplica},
+    subnet::Subnet,
+};
 use ed25519_dalek::{Signature, Signer, SigningKey, Verifier, VerifyingKey};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// The most voters of a list.
 pub const MAX_VOTERS: usize = 21;
+
+/// No swarm is said to be older than this, in seconds: a hundred years.
+const MAX_AGE: u64 = 100 * 366 * 86_400;
 
 /// From this size on a list bears liars: two quorums share more voters than a third of the list.
 const BEARS_LIARS_FROM: usize = 7;
@@ -21,10 +29,20 @@ pub const MAX_PROPOSED: usize = 128;
 /// Unpublished claims that a voter reports to their owner at a time.
 pub const MAX_REPORTED: usize = 64;
 
+/// Former owners' sets of keepers that an owner hands on ([`KeeperSet::inherited`]).
+pub const MAX_INHERITED: usize = 8;
+
+/// Owners before of whom a vote for a claim tells: the last one, and those of claims that were accepted and may never have been published.
+pub const MAX_BEFORE: usize = 8;
+
+/// Sets of keepers that are handed to the next list: so many take about half of a message.
+pub const MAX_HANDED_KEEPERS: usize = 2_048;
+
 /// The domain separators of the signatures, so that none is valid for anything else.
 const VOTE_CONTEXT: &[u8] = b"nearcrawl vote 1\0";
 const BALLOT_CONTEXT: &[u8] = b"nearcrawl ballot 1\0";
 const INSTALLED_CONTEXT: &[u8] = b"nearcrawl installed 1\0";
+const KEEPERS_CONTEXT: &[u8] = b"nearcrawl keepers 1\0";
 
 /// The voters. Lists are numbered from 1; each is agreed on by the voters of the one before and by its own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -54,9 +72,10 @@ impl VoterList {
         self.voters.binary_search(who).is_ok()
     }
 
-    /// Whether keys are in order, each once, and there are as many as there may be.
-    fn is_well_formed(&self) -> bool {
-        (1..=MAX_VOTERS).contains(&self.voters.len()) && self.number > 0 && self.voters.is_sorted_by(|one, next| one < next)
+    /// Whether keys are in order, each once, there are as many as there may be, and it can be counted on.
+    pub fn is_well_formed(&self) -> bool {
+        let in_order = self.voters.is_sorted_by(|one, next| one < next);
+        (1..=MAX_VOTERS).contains(&self.voters.len()) && self.number > 0 && self.age <= MAX_AGE && in_order
     }
 
     /// Whether these voters, each once, decide.
@@ -233,12 +252,15 @@ pub struct Votes {
 }
 
 impl Votes {
-    /// Whether these are enough valid votes of that list's voters.
+    /// Whether these are enough valid votes of that list's voters. What is beyond enough is not looked at: signatures cost most.
     pub fn prove(&self, list: &VoterList, subnet: Subnet, epoch: u64, owner: AccessPoint) -> bool {
+        if list.number != self.list || self.voters.len() > MAX_VOTERS {
+            return false;
+        }
         let what = AcceptedOwner { list: self.list, subnet, epoch, owner, term: self.term };
-        list.number == self.list
-            && self.voters.len() <= MAX_VOTERS
-            && list.is_decided_by(self.voters.iter().filter(|by| list.contains(&by.voter) && what.is_voted_by(by)).map(|by| by.voter))
+        let mut distinct = BTreeSet::new();
+        let valid = self.voters.iter().filter(|by| list.contains(&by.voter) && what.is_voted_by(by));
+        valid.map(|by| by.voter).any(|voter| distinct.insert(voter) && distinct.len() >= list.quorum())
     }
 }
 
@@ -281,8 +303,69 @@ impl DoubleVote {
     }
 }
 
+/// Of two sets of keepers of one owner the greater one is the later one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SetNumber {
+    /// The term of the owner's lease; 0 if it has named nobody.
+    pub term: u64,
+    /// Grows within a term.
+    pub version: u64,
+}
+
+/// Members each of which has all that a former owner recorded of what was taken over from it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InheritedKeepers {
+    /// They; at most [`MAX_NAMED`].
+    #[serde(deserialize_with = "at_most::<_, _, MAX_NAMED>")]
+    pub members: Vec<NamedReplica>,
+    /// For how long an heir waits for one of them, in seconds.
+    pub patience_s: u32,
+}
+
+/// Who has what an owner recorded, as the owner says and its voters keep it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeeperSet {
+    /// The owner.
+    pub owner: AccessPoint,
+    /// Which of its sets this is.
+    pub number: SetNumber,
+    /// Each of these has all that the owner recorded, itself included; empty if it has recorded nothing yet. At most [`MAX_NAMED`].
+    #[serde(deserialize_with = "at_most::<_, _, MAX_NAMED>")]
+    pub members: Vec<NamedReplica>,
+    /// Of what the owner took over from others and has not copied to all of these yet: one of each set has it. At most [`MAX_INHERITED`].
+    #[serde(deserialize_with = "at_most::<_, _, MAX_INHERITED>")]
+    pub inherited: Vec<InheritedKeepers>,
+}
+
+/// The same, signed by the owner: a voter that lies can only withhold it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignedKeepers {
+    /// What is signed.
+    pub keepers: KeeperSet,
+    /// Ed25519, 64 bytes.
+    pub signature: Vec<u8>,
+}
+
+impl SignedKeepers {
+    /// The owner signs.
+    pub fn sign(keepers: KeeperSet, key: &SigningKey) -> SignedKeepers {
+        let signature = Endorsed::sign(KEEPERS_CONTEXT, &keepers, key).signature;
+        SignedKeepers { keepers, signature }
+    }
+
+    /// Whether the owner signed it.
+    pub fn holds(&self) -> bool {
+        Endorsed { voter: self.keepers.owner, signature: self.signature.clone() }.holds(KEEPERS_CONTEXT, &self.keepers)
+    }
+
+    /// Which of its owner's sets this is.
+    pub fn number(&self) -> SetNumber {
+        self.keepers.number
+    }
+}
+
 /// An owner asks a voter to renew its lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renewal {
     /// The number of the list by which the owner asks.
     pub list: u64,
@@ -299,13 +382,30 @@ pub struct Renewal {
     pub sole: bool,
     /// The number of the last list by which the owner can vote itself: it has what the voters before had decided. 0 if there is none.
     pub installed: u64,
+    /// Whether the owner leaves for good: it is not to be a voter any longer.
+    pub leaving: bool,
+    /// The last of its sets of keepers that the owner knows of.
+    pub known: SetNumber,
+    /// That set, if the voter has not answered yet that it has it.
+    pub keepers: Option<Box<SignedKeepers>>,
+}
+
+/// What a voter answers to a [`Renewal`] that it grants.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// Claims of this owner that were accepted here and never heard of again: subnet, epoch.
+    pub unpublished: Vec<(Subnet, u64)>,
+    /// The last of the owner's sets of keepers that this voter has stored.
+    pub stored: SetNumber,
+    /// That set, if the owner does not know it: its disk was lost, or it has just started.
+    pub keepers: Option<Box<SignedKeepers>>,
 }
 
 /// A voter's answer to a [`Renewal`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Renewed {
-    /// The lease lasts from when the renewal was sent. Claims of this owner that were accepted here and never heard of again: subnet, epoch.
-    Granted(Vec<(Subnet, u64)>),
+    /// The lease lasts from when the renewal was sent.
+    Granted(Box<Grant>),
     /// Terms up to this one have run out: others may own what was owned in them.
     Ended(u64),
     /// A process with the same key holds the lease.
@@ -321,8 +421,8 @@ pub enum Renewed {
 /// What a voter says to one claim of a [`crate::message::Proposal`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Vote {
-    /// Accepted, durably.
-    Accepted(Endorsed),
+    /// Accepted, durably. Which of the sets of keepers in the same answer are of owners before: their places.
+    Accepted(Endorsed, #[serde(deserialize_with = "at_most::<_, _, MAX_BEFORE>")] Vec<u16>),
     /// Another owner holds it, or a claim of it is being decided.
     Owned,
     /// This epoch or a later one was accepted already.
@@ -334,8 +434,9 @@ pub enum Vote {
 /// A voter's answer to a [`crate::message::Proposal`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Voted {
-    /// One vote a claim, in the order of the proposal.
-    Votes(Vec<Vote>),
+    /// One vote a claim, in the order of the proposal; and the last sets of keepers of the owners before, as far as this voter knows them, at
+    /// most [`MAX_PROPOSED`].
+    Votes(Vec<Vote>, #[serde(deserialize_with = "at_most::<_, _, MAX_PROPOSED>")] Vec<SignedKeepers>),
     /// This voter changes to another list at the moment, or has too much to do.
     Later,
     /// The sender holds no lease here.
@@ -364,17 +465,22 @@ pub struct HandedOver {
     pub rows: Vec<AcceptedRow>,
     /// The last ended terms of owners.
     pub ended: Vec<(AccessPoint, u64)>,
+    /// The last sets of keepers of owners, at most [`MAX_HANDED_KEEPERS`].
+    #[serde(deserialize_with = "at_most::<_, _, MAX_HANDED_KEEPERS>")]
+    pub keepers: Vec<SignedKeepers>,
 }
 
 /// A step of the choice of the list after `number`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BallotRequest {
-    /// Promise to take part in no earlier ballot.
+    /// Promise to take part in no earlier ballot, if you would accept this list, or have accepted another.
     Prepare {
         /// The number of the present list.
         number: u64,
         /// The ballot.
         ballot: Ballot,
+        /// The list that the proposer wants; another follows if voters say that they accepted it.
+        wanted: VoterList,
     },
     /// Accept this list, and decide nothing more by the present one.
     Accept {

@@ -112,6 +112,11 @@ pub struct VotersView {
     /// Their peer ids.
     #[schema(value_type = Vec<String>)]
     pub voters: Vec<AccessPoint>,
+    /// The network in which this access point saw each of them last, in their order: there is one vote for each. None where it has not seen it,
+    /// where it is this access point itself, or where addresses count one by one.
+    #[serde(default)]
+    #[schema(value_type = Vec<Option<String>>)]
+    pub networks: Vec<Option<Subnet>>,
     /// How many of them decide.
     pub quorum: u64,
     /// Whether this access point votes.

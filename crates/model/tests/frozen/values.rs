@@ -12,6 +12,7 @@ use nearcrawl_model::{
     evaluation::{Evaluation, EvaluationCounts, Gate, Rule},
     fetch::{FetchError, LocatedHost, ProbeReport, ProbeTarget, ResolveError},
     fingerprint::Fingerprint,
+    forwarded::{ForwardedAnswer, ForwardedQuestion, NotForwarded, SealedAnswer, SealedQuestion, Token},
     journal::{Arrival, JournalEntry, JournalKey, JournalRow, Place, SkipReason, VisitOutcome},
     message::{Award, Gossip, HandOff, Proposal, PublicRequest, PublicResponse, Request, Response, Unwilling},
     ownership_history::{Holding, OwnershipHistory},
@@ -24,8 +25,8 @@ use nearcrawl_model::{
     time::WallTime,
     url::{Host, Origin, PageUrl},
     vote::{
-        AcceptedOwner, AcceptedRow, Ballot, BallotAnswer, BallotRequest, DoubleVote, HandedOver, Renewal, Renewed, SignedList, Vote, Voted,
-        VoterList, Votes, sign_accepted, sign_installed,
+        AcceptedOwner, AcceptedRow, Ballot, BallotAnswer, BallotRequest, DoubleVote, Grant, HandedOver, InheritedKeepers, KeeperSet,
+        Renewal, Renewed, SetNumber, SignedKeepers, SignedList, Vote, Voted, VoterList, Votes, sign_accepted, sign_installed,
     },
 };
 use serde::de::DeserializeOwned;
@@ -93,6 +94,14 @@ pub(super) fn check_signatures(frozen: &BTreeMap<&str, Vec<u8>>) {
     assert!(voted.votes.unwrap().prove(&second.list, opened.subnet, opened.epoch, opened.owner));
     let signed: SignedReceipt = postcard::from_bytes(&frozen["receipt/signed"]).unwrap();
     assert_eq!(signed.open(), Ok(receipt()));
+    let (Request::Forward(question), Response::Forwarded(Ok(answer))) = (
+        postcard::from_bytes(&frozen["request/forward"]).unwrap(),
+        postcard::from_bytes::<Response>(&frozen["response/forwarded"]).unwrap(),
+    ) else {
+        panic!("they are called so")
+    };
+    assert!(question.is_sealed_by(&member(1)));
+    assert_eq!(answer.open(&member(2)).unwrap().question, question.digest());
 }
 
 fn key(number: u8) -> SigningKey {
@@ -197,7 +206,38 @@ fn arrival() -> Arrival {
 
 fn handed_over() -> HandedOver {
     let row = AcceptedRow { subnet: subnet("192.0.2.0/24"), epoch: 4, owner: member(2), term: 9 };
-    HandedOver { rows: vec![row], ended: vec![(member(3), 5)] }
+    HandedOver { rows: vec![row], ended: vec![(member(3), 5)], keepers: vec![keepers()] }
+}
+
+fn keepers() -> SignedKeepers {
+    let named = |number| NamedReplica { member: member(number), store: StoreId(300 + u64::from(number)) };
+    let inherited = vec![InheritedKeepers { members: vec![named(1)], patience_s: 86_400 }];
+    let set = KeeperSet { owner: member(2), number: set_number(), members: vec![named(2), named(3)], inherited };
+    SignedKeepers::sign(set, &key(2))
+}
+
+fn set_number() -> SetNumber {
+    SetNumber { term: 9, version: 400 }
+}
+
+fn renewal(keepers: Option<SignedKeepers>) -> Request {
+    let (ended, known, keepers) = ([76, 75], set_number(), keepers.map(Box::new));
+    Request::Renew(Renewal {
+        list: 2,
+        term: 9,
+        incarnation: 12,
+        process: 77,
+        ended,
+        sole: true,
+        installed: 1,
+        leaving: false,
+        known,
+        keepers,
+    })
+}
+
+fn grant(keepers: Option<SignedKeepers>) -> Renewed {
+    Renewed::Granted(Box::new(Grant { unpublished: vec![(claim().subnet, 4)], stored: set_number(), keepers: keepers.map(Box::new) }))
 }
 
 fn award() -> Award {
@@ -207,6 +247,18 @@ fn award() -> Award {
 
 fn digest() -> MapDigest {
     MapDigest::of_claim(&claim())
+}
+
+fn sealed_question() -> SealedQuestion {
+    let token = Token { process: 78, period: 300 };
+    let request = postcard::to_stdvec(&Request::VoterLists(1)).unwrap();
+    SealedQuestion::seal(&ForwardedQuestion { from: member(1), to: member(2), process: 77, number: 400, token, request }, &key(1))
+}
+
+fn sealed_answer() -> SealedAnswer {
+    let token = Token { process: 78, period: 301 };
+    let response = Some(postcard::to_stdvec(&Response::Noted).unwrap());
+    SealedAnswer::seal(&ForwardedAnswer { question: sealed_question().digest(), token, response }, &key(2))
 }
 
 /// The name of a request. One arm for each.
@@ -236,6 +288,13 @@ fn request(request: &Request) -> &'static str {
         Request::Totals => "totals",
         Request::DoubleVote(_) => "double-vote",
         Request::Holds(_) => "holds",
+        Request::Forward(_) => "forward",
+        Request::TellClaims(_) => "tell-claims",
+        Request::CompareTotals { .. } => "compare-totals",
+        Request::Confirm(..) => "confirm",
+        Request::HostMoved(_) => "host-moved",
+        Request::TakeHost { .. } => "take-host",
+        Request::Pinned(_) => "pinned",
     }
 }
 
@@ -243,7 +302,7 @@ fn request(request: &Request) -> &'static str {
 fn requests() -> Vec<(&'static str, Request)> {
     let net = || subnet("192.0.2.0/24");
     let ballots = [
-        ("-prepare", BallotRequest::Prepare { number: 1, ballot: ballot() }),
+        ("-prepare", BallotRequest::Prepare { number: 1, ballot: ballot(), wanted: second_list().list }),
         ("-accept", BallotRequest::Accept { ballot: ballot(), list: second_list().list }),
         ("-install", BallotRequest::Install { list: second_list(), before: handed_over() }),
         ("-adopt", BallotRequest::Adopt(second_list())),
@@ -265,13 +324,21 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("", Request::HierarchyChunk { manifest: [8; 32], index: 300 }),
         ("", Request::Offer { subnet: net(), epoch: 4 }),
         ("", Request::TakeOver(voted())),
-        ("", Request::Renew(Renewal { list: 2, term: 9, incarnation: 12, process: 77, ended: [76, 75], sole: true, installed: 1 })),
+        ("", renewal(None)),
+        ("-with-keepers", renewal(Some(keepers()))),
         ("", Request::Propose(Proposal { list: 2, term: 9, process: 77, claims: vec![signed(&claim())], releases: vec![voted()] })),
         ("", Request::Withdraw { process: 77, claims: vec![(net(), 4)] }),
         ("", Request::VoterLists(1)),
         ("", Request::Totals),
         ("", Request::DoubleVote(Box::new(double_vote()))),
         ("", Request::Holds(vec![net()])),
+        ("", Request::Forward(Box::new(sealed_question()))),
+        ("", Request::TellClaims(Vec::new())),
+        ("", Request::CompareTotals { mine: 300, yours: 301 }),
+        ("", Request::Confirm(host("a.ke"), "192.0.2.7".parse().unwrap())),
+        ("", Request::HostMoved(located())),
+        ("", Request::TakeHost { host: located(), journal: journal_key(), rows: 300 }),
+        ("", Request::Pinned(vec![(host("a.ke"), "192.0.2.7".parse().unwrap())])),
         ("", Request::SendClaims(vec![WantedPart { part: MapPart::WHOLE, after: Some(net()), has: vec![digest()] }])),
     ];
     all.extend(ballots.into_iter().map(|(name, request)| (name, Request::Ballot(Box::new(request)))));
@@ -303,6 +370,9 @@ fn response(response: &Response) -> &'static str {
         Response::NoRoom => "no-room",
         Response::Totals(_) => "totals",
         Response::Held { .. } => "held",
+        Response::Forwarded(_) => "forwarded",
+        Response::Swim(_) => "swim",
+        Response::TotalsHold => "totals-hold",
     }
 }
 
@@ -330,12 +400,19 @@ fn responses() -> Vec<(&'static str, Response)> {
         ("", Response::NoRoom),
         ("", Response::Totals(Box::new(roll_up()))),
         ("", Response::Held { store: StoreId(300), subnets: vec![claim().subnet] }),
+        ("", Response::Forwarded(Ok(Box::new(sealed_answer())))),
+        ("-not", Response::Forwarded(Err(NotForwarded::Unreachable))),
+        ("-busy", Response::Forwarded(Err(NotForwarded::Busy))),
+        ("-refused", Response::Forwarded(Err(NotForwarded::Refused))),
+        ("", Response::Swim(vec![1, 2, 3])),
+        ("", Response::TotalsHold),
     ];
     let unwilling = [("", None), ("-held-back", Some(Unwilling::HeldBack)), ("-busy", Some(Unwilling::Busy))];
     let more = [("-full", Some(Unwilling::Full)), ("-not-yours", Some(Unwilling::NotYours))];
     all.extend(unwilling.into_iter().chain(more).map(|(name, why)| (name, Response::Offered(why))));
     let renewed = [
-        ("-granted", Renewed::Granted(vec![(claim().subnet, 4)])),
+        ("-granted", grant(None)),
+        ("-granted-with-keepers", grant(Some(keepers()))),
         ("-ended", Renewed::Ended(9)),
         ("-held", Renewed::Held),
         ("-superseded", Renewed::Superseded(12)),
@@ -344,7 +421,7 @@ fn responses() -> Vec<(&'static str, Response)> {
     ];
     all.extend(renewed.map(|(name, answer)| (name, Response::Renewed(answer))));
     let voted = [
-        ("-votes", Voted::Votes(vec![Vote::Accepted(vote()), Vote::Owned, Vote::Epoch(4), Vote::Invalid])),
+        ("-votes", Voted::Votes(vec![Vote::Accepted(vote(), vec![0]), Vote::Owned, Vote::Epoch(4), Vote::Invalid], vec![keepers()])),
         ("-later", Voted::Later),
         ("-no-lease", Voted::NoLease),
         ("-other-list", Voted::OtherList(2)),
@@ -405,7 +482,6 @@ fn roll_up() -> RollUp {
         sure_of: 5,
         busy_permille: 700,
         price_permille: 1_300,
-        replicas: vec![NamedReplica { member: member(3), store: StoreId(300) }],
         summary: summary(),
     }
 }
@@ -478,6 +554,7 @@ fn entry(entry: &JournalEntry) -> &'static str {
         JournalEntry::Beyond { .. } => "beyond",
         JournalEntry::OwnershipHistory(_) => "ownership-history",
         JournalEntry::Evaluated { .. } => "evaluated",
+        JournalEntry::Moved { .. } => "moved",
     }
 }
 
@@ -540,6 +617,7 @@ fn entries() -> Vec<JournalEntry> {
             evaluation: Evaluation { failures: [(Rule::ALL[1], 2)].into(), elements: 30, gate: None },
             took_us: 900,
         },
+        JournalEntry::Moved { from: subnet("192.0.2.0/24"), to: subnet("198.51.100.0/24"), address: "198.51.100.7".parse().unwrap() },
     ]
 }
 
