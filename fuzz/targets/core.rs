@@ -206,7 +206,7 @@ impl Played {
                 Command::Web(WebCommand::Probe { question, .. }) => {
                     Some(Event::Probed { question, report: ProbeReport { rtt_us: Err(FetchError::Unreachable), took: 1 } })
                 }
-                Command::Web(WebCommand::Resolve(host)) => {
+                Command::Web(WebCommand::Resolve { host, .. }) => {
                     let address = "9.0.1.1".parse().expect("an address");
                     let named = host.tld() == Some("ke");
                     let located = LocatedHost { host: host.clone(), address, valid_for: 60_000 };
@@ -227,8 +227,8 @@ impl Played {
                     check_sent(&response);
                     None
                 }
-                Command::Peers(PeerCommand::Recover { subnet, from }) => {
-                    Some(Event::Recovered { subnet, from, journals: Some(Vec::new()), bytes: 0 })
+                Command::Peers(PeerCommand::Recover { subnet, host, from }) => {
+                    Some(Event::Recovered { subnet, host, from, journals: Some(Vec::new()), bytes: 0 })
                 }
                 _ => None,
             };
@@ -252,7 +252,7 @@ fn stored_at_once(command: StoreCommand) -> Option<Event> {
         StoreCommand::Append { write, .. } => Some(Event::RowsStored { write, growth: BTreeMap::new() }),
         StoreCommand::StoreClaims { write: Some(write), .. } => Some(Event::ClaimsStored { write }),
         StoreCommand::StoreVoting { write, .. } => Some(Event::VotingStored { write }),
-        StoreCommand::KeepRows { ticket, .. } => Some(Event::JournalsResized { kept: Some(ticket), growth: BTreeMap::new() }),
+        StoreCommand::KeepRows { ticket, .. } => Some(Event::RowsKept { ticket, heads: Vec::new(), growth: BTreeMap::new() }),
         StoreCommand::Load(subnet) => Some(Event::Loaded { subnet, journals: Vec::new() }),
         StoreCommand::LoadSeen { site, .. } => Some(Event::SeenLoaded { site }),
         StoreCommand::Children { ticket, .. } => Some(Event::Children { ticket, children: Vec::new() }),
@@ -327,7 +327,9 @@ fn course(bytes: &[u8]) {
         let ticket = Ticket(number as u64 + 1);
         match step {
             Step::Passes(millis) => played.pass(u64::from(millis)),
-            Step::Connected(by) => played.handle(Event::Connected { access_point: member(by), incarnation: 1, addresses: Vec::new() }),
+            Step::Connected(by) => {
+                played.handle(Event::Connected { access_point: member(by), incarnation: 1, addresses: Vec::new(), remote: None })
+            }
             Step::Asked(by, request) => played.handle(Event::Asked { from: member(by), ticket, request }),
             Step::Answered(answer) => {
                 if let Some((question, from)) = played.asked.pop() {
@@ -345,7 +347,7 @@ fn course(bytes: &[u8]) {
             }
             Step::Seeds(urls) => played.handle(Event::Seeds(urls)),
             Step::Recovered(by, subnet, journals) => {
-                played.handle(Event::Recovered { subnet, from: member(by), journals: Some(journals), bytes: 0 })
+                played.handle(Event::Recovered { subnet, host: None, from: member(by), journals: Some(journals), bytes: 0 })
             }
             Step::Distance(to, rtt_us) => played.handle(Event::Distance { to: member(to), rtt_us, remote: None }),
             Step::Lost(who) => played.handle(Event::DeclareLost(vec![member(who)])),

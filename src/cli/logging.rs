@@ -45,11 +45,14 @@ fn made(config: &LogConfig) -> Result<Log, CommandError> {
     Ok((filter(config)?, layer))
 }
 
+/// Libraries that say a line for each message of a member that sends too many. What the log is told to show of them stands behind, and wins.
+const QUIET: &str = "libp2p_request_response=error,libp2p_gossipsub=error";
+
 fn filter(config: &LogConfig) -> Result<EnvFilter, CommandError> {
     let environment = std::env::var("RUST_LOG").ok().filter(|filter| !filter.is_empty());
     let (named, text) =
         environment.as_deref().map_or(("log.level", config.level.as_str()), |text| ("the environment variable RUST_LOG", text));
-    EnvFilter::try_new(text).map_err(|why| {
+    EnvFilter::try_new(format!("{QUIET},{text}")).map_err(|why| {
         CommandError::new(Exit::Config, format!("{named} = \"{text}\": {why}"))
             .hint("write a level like \"info\" or a filter like \"info,nearcrawl::io=debug\"")
     })

@@ -310,7 +310,8 @@ pub async fn declare_lost(args: &DeclareLostArgs) -> Result<String, CommandError
 }
 
 fn voters(view: &VotersView) -> String {
-    let names: Vec<_> = view.voters.iter().map(AccessPoint::short).collect();
+    let network = |number: usize| view.networks.get(number).copied().flatten().map_or_else(String::new, |network| format!(" ({network})"));
+    let names: Vec<_> = view.voters.iter().enumerate().map(|(number, voter)| format!("{}{}", voter.short(), network(number))).collect();
     let lease = view.lease_ms.map_or("no lease".to_owned(), |left| format!("lease for {}", Span(left)));
     let votes = if view.votes { ", this one votes" } else { "" };
     format!("{} (list {}, {} decide{votes}; {lease}); {}", names.join(" "), view.list, view.quorum, view.bears_text)

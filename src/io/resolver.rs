@@ -1,4 +1,5 @@
-//! Where does a host live? Asks the DNS for addresses, drops the forbidden ones and pins the smallest of the rest.
+//! Where does a host live? Asks the DNS for addresses, drops the forbidden ones and pins the smallest of the rest, or the one that it was
+//! pinned to before if that is among them.
 
 use hickory_resolver::{
     TokioResolver,
@@ -114,27 +115,34 @@ impl Resolver {
         Ok(Resolver { dns, policy: policy.into(), shortest_pin, longest_wait })
     }
 
-    /// Finds the address to contact a host at: the smallest one allowed, IPv4 before IPv6. A host that is an address is
-    /// checked in the same way, without a question.
-    pub async fn resolve(&self, host: &Host) -> Result<LocatedHost, ResolveError> {
+    /// Finds the address to contact a host at: `pinned`, where it was before, if it still has that one; else the smallest one allowed, IPv4
+    /// before IPv6. A host that is an address is checked in the same way, without a question.
+    pub async fn resolve(&self, host: &Host, pinned: Option<IpAddr>) -> Result<LocatedHost, ResolveError> {
         if let Some(address) = host.address() {
-            return self.pin(host, &[address], MAX_PIN).ok_or(ResolveError::ForbiddenAddress);
+            return self.pin(host, None, &[address], MAX_PIN).ok_or(ResolveError::ForbiddenAddress);
         }
-        tokio::time::timeout(self.longest_wait, self.ask(host)).await.unwrap_or(Err(ResolveError::TimedOut))
+        tokio::time::timeout(self.longest_wait, self.ask(host, pinned)).await.unwrap_or(Err(ResolveError::TimedOut))
     }
 
-    /// A first; AAAA only if that leaves no address to use. A server that fails is not taken for one without IPv4:
-    /// otherwise the pin would depend on when the name was looked up.
-    async fn ask(&self, host: &Host) -> Result<LocatedHost, ResolveError> {
+    /// A first; AAAA only if that leaves no address to use, or if the host was pinned to one. A server that fails is not taken for one
+    /// without IPv4: otherwise the pin would depend on when the name was looked up.
+    async fn ask(&self, host: &Host, pinned: Option<IpAddr>) -> Result<LocatedHost, ResolveError> {
         let name = Name::from_ascii(format!("{host}.")).map_err(|_| ResolveError::NoSuchName)?;
+        if pinned.is_some_and(|pinned| pinned.is_ipv6())
+            && let Ok(answer) = self.lookup(&name, RecordType::AAAA).await?
+            && let Some(located) =
+                self.pin(host, pinned, &answer.addresses, answer.valid_for).filter(|located| Some(located.address) == pinned)
+        {
+            return Ok(located);
+        }
         let v4 = self.lookup(&name, RecordType::A).await?;
         let first = v4.as_ref().ok();
-        if let Some(located) = first.and_then(|answer| self.pin(host, &answer.addresses, answer.valid_for)) {
+        if let Some(located) = first.and_then(|answer| self.pin(host, pinned, &answer.addresses, answer.valid_for)) {
             return Ok(located);
         }
         let forbidden = first.is_some();
         match self.lookup(&name, RecordType::AAAA).await {
-            Ok(Ok(answer)) => self.pin(host, &answer.addresses, answer.valid_for).ok_or(ResolveError::ForbiddenAddress),
+            Ok(Ok(answer)) => self.pin(host, pinned, &answer.addresses, answer.valid_for).ok_or(ResolveError::ForbiddenAddress),
             _ if forbidden => Err(ResolveError::ForbiddenAddress),
             Ok(Err(none)) => Err(self.why_none(&none).await),
             Err(failure) => Err(failure),
@@ -171,10 +179,10 @@ impl Resolver {
         }
     }
 
-    fn pin(&self, host: &Host, addresses: &[IpAddr], valid_for: Millis) -> Option<LocatedHost> {
+    fn pin(&self, host: &Host, pinned: Option<IpAddr>, addresses: &[IpAddr], valid_for: Millis) -> Option<LocatedHost> {
         let allowed = addresses.iter().map(IpAddr::to_canonical).filter(|address| self.policy.check_ip(*address).is_ok());
         // `IpAddr` orders IPv4 before IPv6.
-        let address = allowed.min()?;
+        let address = allowed.clone().find(|address| Some(*address) == pinned).or_else(|| allowed.min())?;
         Some(LocatedHost { host: host.clone(), address, valid_for: valid_for.clamp(self.shortest_pin, MAX_PIN) })
     }
 }

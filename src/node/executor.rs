@@ -20,14 +20,14 @@ use nearcrawl_core::{
 };
 use nearcrawl_model::{
     fetch::{FetchError, ProbeKind, ProbeReport, ResolveError},
-    ids::{QuestionId, Ticket},
+    ids::{QuestionId, Ticket, TransferId},
     message::Response,
     time::Millis,
     view::LimitView,
 };
 use std::{collections::BTreeMap, future::Future, net::IpAddr, sync::Arc, time::Duration};
 use tokio::{
-    sync::{Semaphore, mpsc},
+    sync::{Semaphore, mpsc, oneshot},
     task::JoinSet,
 };
 
@@ -36,6 +36,10 @@ const MAX_EVENTS: usize = 1024;
 
 /// Copies and recoveries at once.
 const MAX_TRANSFERS: usize = 32;
+
+/// Questions of these that wait for their answers. Each task that asks waits for one at a time, and these tasks are limited: there are
+/// never so many.
+const MAX_QUESTIONS: usize = 256;
 
 /// The pause after which a member may ask again if all of them are busy, in milliseconds.
 const LENT_AGAIN: Millis = 300;
@@ -53,6 +57,9 @@ pub struct Executor {
     events: mpsc::Sender<Event>,
     asking: mpsc::Sender<PeerQuestion>,
     transfers: Arc<Semaphore>,
+    /// What tasks ask members by way of the crawler.
+    questions: BTreeMap<TransferId, oneshot::Sender<Option<Response>>>,
+    next_question: u64,
     recovery_budget: Arc<RecoveryBudget>,
     /// The editions of the hierarchy on disk; none in a crawl without a swarm.
     snapshots: Option<SnapshotStore>,
@@ -78,7 +85,7 @@ impl Executor {
         let (asking, transfers) = mpsc::channel(MAX_TRANSFERS);
         let (outcome, outcomes) = mpsc::channel(MAX_EVENTS);
         let mut set = JoinSet::new();
-        let (store_queue, serving) = store_queue::StoreQueue::new(store.clone(), swarm.clone(), outcome);
+        let (store_queue, serving) = store_queue::StoreQueue::new(store.clone(), outcome);
         set.spawn(async move {
             // After a panic no outcomes are sent any more: the loop sees that the queue has ended.
             let _ = tasks::run(TaskKind::StoreQueue, serving).await;
@@ -93,6 +100,8 @@ impl Executor {
             events,
             asking,
             transfers: transfer_turns,
+            questions: BTreeMap::new(),
+            next_question: 0,
             recovery_budget: Arc::default(),
             snapshots: None,
             lending,
@@ -154,6 +163,19 @@ impl Executor {
         vec![LimitView { name: "bytes of journal rows from other members".to_owned(), used: recovered as u64, max: MAX_RECOVERED as u64 }]
     }
 
+    /// Has the crawler ask a member what a task needs to know.
+    pub fn exchange(&mut self, asked: PeerQuestion) -> Option<Event> {
+        if self.questions.len() >= MAX_QUESTIONS {
+            // Without an answer it ends; it will be begun again.
+            let _ = asked.reply.send(None);
+            return None;
+        }
+        self.next_question += 1;
+        let transfer = TransferId(self.next_question);
+        self.questions.insert(transfer, asked.reply);
+        Some(Event::Transfer { transfer, to: asked.to, request: asked.request })
+    }
+
     /// Carries a command out, or begins to. Returns an event that is already certain, if there is one.
     pub fn perform(&mut self, command: Command) -> Option<Event> {
         // The tasks that have ended are forgotten as new ones begin.
@@ -170,11 +192,11 @@ impl Executor {
 
     fn ask_web(&mut self, command: WebCommand) {
         match command {
-            WebCommand::Resolve(host) => {
+            WebCommand::Resolve { host, pinned } => {
                 let resolver = self.web.resolver.clone();
                 let crashed = Event::Resolved { host: host.clone(), answer: Err(ResolveError::Crashed) };
                 self.spawn(TaskKind::Resolve, Some(crashed), async move {
-                    let answer = resolver.resolve(&host).await;
+                    let answer = resolver.resolve(&host, pinned).await;
                     Some(Event::Resolved { host, answer })
                 });
             }
@@ -224,6 +246,12 @@ impl Executor {
             PeerCommand::Know { access_point, addresses } => {
                 self.tell(SwarmCommand::Remember { peer: access_point, addresses });
             }
+            PeerCommand::Transferred { transfer, answer } => {
+                if let Some(reply) = self.questions.remove(&transfer) {
+                    // The task may have ended.
+                    let _ = reply.send(answer);
+                }
+            }
             PeerCommand::Copy(order) => {
                 let (store, asking, turn) = (self.store.clone(), self.asking.clone(), Arc::clone(&self.transfers));
                 let crashed = Event::Copied { to: order.to, sent: BTreeMap::new(), answer: CopyAnswer::Failed };
@@ -233,12 +261,12 @@ impl Executor {
                     Some(Box::pin(peer_transfers::copy(store, asking, order)).await)
                 });
             }
-            PeerCommand::Recover { subnet, from } => {
+            PeerCommand::Recover { subnet, host, from } => {
                 let (asking, turn, budget) = (self.asking.clone(), Arc::clone(&self.transfers), Arc::clone(&self.recovery_budget));
-                let crashed = Event::Recovered { subnet, from, journals: None, bytes: 0 };
+                let crashed = Event::Recovered { subnet, host: host.clone(), from, journals: None, bytes: 0 };
                 self.spawn(TaskKind::PeerTransfer, Some(crashed), async move {
                     let _turn = turn.acquire_owned().await.ok()?;
-                    Some(Box::pin(peer_transfers::recover(asking, budget, subnet, from)).await)
+                    Some(Box::pin(peer_transfers::recover(asking, budget, (subnet, host), from)).await)
                 });
             }
         }

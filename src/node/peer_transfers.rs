@@ -15,6 +15,7 @@ use nearcrawl_model::{
     journal::{JournalEntry, JournalKey, JournalRow},
     message::{Request, Response},
     subnet::Subnet,
+    url::Host,
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::sync::{mpsc, oneshot};
@@ -98,33 +99,39 @@ pub enum RecoverError {
     NoRoom,
 }
 
-/// Fetches all that a member has kept of a subnet, as far as that is allowed. The crawler judges the copies; nothing is stored here.
-pub async fn recover(asking: mpsc::Sender<PeerQuestion>, budget: Arc<RecoveryBudget>, subnet: Subnet, from: AccessPoint) -> Event {
-    match fetch(&asking, &budget, subnet, from).await {
+/// Fetches all that a member has kept of a subnet, or of one host in it, as far as that is allowed. The crawler judges the copies; nothing
+/// is stored here.
+pub async fn recover(
+    asking: mpsc::Sender<PeerQuestion>,
+    budget: Arc<RecoveryBudget>,
+    (subnet, host): (Subnet, Option<Host>),
+    from: AccessPoint,
+) -> Event {
+    match fetch(&asking, &budget, (subnet, host.as_ref()), from).await {
         Ok((rows, share)) => {
             let journals = rows.into_iter().map(|(key, rows)| (key, decode(rows))).collect();
-            Event::Recovered { subnet, from, journals: Some(journals), bytes: share.hand_over() }
+            Event::Recovered { subnet, host, from, journals: Some(journals), bytes: share.hand_over() }
         }
         Err(why) => {
             if why == RecoverError::Stuck {
                 budget.stuck();
             }
             tracing::debug!("rows of {subnet} that {} kept do not count: {why}", from.short());
-            Event::Recovered { subnet, from, journals: None, bytes: 0 }
+            Event::Recovered { subnet, host, from, journals: None, bytes: 0 }
         }
     }
 }
 
-/// The rows of a subnet that a member has kept, and what they take of the budget.
+/// The rows of a subnet, or of one host in it, that a member has kept, and what they take of the budget.
 async fn fetch(
     asking: &mpsc::Sender<PeerQuestion>,
     budget: &Arc<RecoveryBudget>,
-    subnet: Subnet,
+    (subnet, host): (Subnet, Option<&Host>),
     from: AccessPoint,
 ) -> Result<(BTreeMap<JournalKey, Vec<JournalRow>>, Share), RecoverError> {
     let mut rows: BTreeMap<JournalKey, Vec<JournalRow>> = BTreeMap::new();
     let mut share = budget.share();
-    let mut cursor: Cursor = None;
+    let mut cursor: Cursor = host.map(|host| (JournalKey { subnet, host: host.clone(), run: 0 }, 0));
     for _ in 0..MAX_PIECES {
         let Some(Response::Recalled(piece, next)) = ask(asking, from, Request::Recall(subnet, cursor.clone())).await else {
             return Err(RecoverError::Unanswered);
@@ -140,10 +147,11 @@ async fn fetch(
         if !share.take(bytes) {
             return Err(RecoverError::NoRoom);
         }
-        for row in piece.into_iter().filter(|row| row.key.subnet == subnet) {
+        let wanted = |key: &JournalKey| host.is_none_or(|host| *host == key.host);
+        for row in piece.into_iter().filter(|row| row.key.subnet == subnet && wanted(&row.key)) {
             rows.entry(row.key.clone()).or_default().push(row);
         }
-        if next.is_none() {
+        if next.as_ref().is_none_or(|(key, _)| !wanted(key)) {
             break;
         }
         cursor = next;

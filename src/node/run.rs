@@ -34,20 +34,20 @@ use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
     edition::Edition,
-    ids::{QuestionId, SiteNumber},
+    ids::SiteNumber,
     message::{PublicRequest, PublicResponse, Request, Response},
     time::Millis,
     url::PageUrl,
     view::{RefusedSeed, SeedView, StoreView, counted},
 };
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeSet, VecDeque},
     sync::Arc,
     time::Duration,
 };
 use tokio::{
     signal::unix::{SignalKind, signal},
-    sync::{mpsc, oneshot, watch},
+    sync::{mpsc, watch},
     time::{Instant, Interval, MissedTickBehavior, interval, sleep, timeout},
 };
 
@@ -75,13 +75,6 @@ const STOP_WITHIN: Duration = Duration::from_secs(40);
 /// Remembered addresses that are dialled at a time; the next ones in the next turn.
 const MAX_CALLED: usize = 64;
 
-/// Questions of exchanges with members that wait for their answers. Each task that asks waits for one at a time, and these tasks are
-/// limited: there are never so many.
-const MAX_QUESTIONS: usize = 256;
-
-/// Questions of exchanges with a member are numbered apart from the crawler's.
-const TRANSFER: u64 = 1 << 63;
-
 /// Events that are handled before the commands are carried out.
 const MAX_AT_ONCE: usize = 64;
 
@@ -106,8 +99,6 @@ struct Daemon {
     connected: BTreeSet<AccessPoint>,
     /// Which of the remembered addresses is dialled next.
     called: usize,
-    transfers: BTreeMap<QuestionId, oneshot::Sender<Option<Response>>>,
-    next_transfer: u64,
     certain: VecDeque<Event>,
     finished: bool,
     fault: FaultInjection,
@@ -143,7 +134,7 @@ pub async fn run(config: Config, checks: StartChecks) -> Result<(), NodeError> {
     let joins = !config.swarm.bootstrap.is_empty() || persisted.members.iter().any(|member| *member != identity.access_point);
     let settings = Settings { member: secrets.is_some(), ..setup::settings(&config, joins) };
     let mut crawler = setup::crawler(&identity, &persisted, provisional, claims, settings, Arc::clone(&hierarchy), clock::now());
-    crawler.handle(clock::now(), Event::JournalsResized { kept: None, growth: journal_sizes });
+    crawler.handle(clock::now(), Event::JournalsResized { growth: journal_sizes });
     crawler.handle(clock::now(), Event::AtHand(beginning.at_hand.clone()));
     let (me, start, subnets) = (identity.access_point, persisted.incarnation, counted(hierarchy.len(), "subnet"));
     tracing::info!("access point {me}, start number {start}, {subnets} in the hierarchy");
@@ -166,8 +157,6 @@ pub async fn run(config: Config, checks: StartChecks) -> Result<(), NodeError> {
         handler,
         connected: BTreeSet::new(),
         called: 0,
-        transfers: BTreeMap::new(),
-        next_transfer: TRANSFER,
         certain: VecDeque::new(),
         finished: false,
         fault,
@@ -416,14 +405,8 @@ impl Daemon {
     }
 
     fn ask_peer(&mut self, asked: PeerQuestion) {
-        self.next_transfer += 1;
-        let question = QuestionId(self.next_transfer);
-        if self.transfers.len() < MAX_QUESTIONS && self.executor.tell(SwarmCommand::Ask { to: asked.to, question, request: asked.request })
-        {
-            self.transfers.insert(question, asked.reply);
-        } else {
-            // Without an answer it ends; it will be begun again.
-            let _ = asked.reply.send(None);
+        if let Some(event) = self.executor.exchange(asked) {
+            self.hear(event);
         }
     }
 
@@ -439,26 +422,21 @@ impl Daemon {
                 let secrets = SwarmSecrets { swarm, fingerprint_key: key };
                 self.admitting = self.secrets.is_none() && self.housekeeping.give(Chore::Secrets(secrets));
             }
-            SwarmEvent::Connected { peer, addresses, incarnation, software } => {
+            SwarmEvent::Connected { peer, addresses, incarnation, software, remote } => {
                 tracing::info!("connected to {} ({software}, start number {incarnation})", peer.short());
                 self.connected.insert(peer);
-                self.hear(Event::Connected { access_point: peer, incarnation, addresses });
+                self.hear(Event::Connected { access_point: peer, incarnation, addresses, remote });
             }
             SwarmEvent::Timed { peer, rtt_us, remote } => self.hear(Event::Distance { to: peer, rtt_us, remote }),
             SwarmEvent::Disconnected { peer } => {
                 self.connected.remove(&peer);
             }
             // A request that needs the store while it is stalled is to be sent again later.
-            SwarmEvent::Asked { ticket, request: Request::Keep(_) | Request::Recall(..), .. } if self.executor.behind() > 0 => {
+            SwarmEvent::Asked { ticket, request, .. } if self.executor.behind() > 0 && needs_rows(&request) => {
                 self.executor.tell(SwarmCommand::Answer { ticket, response: Response::Busy(COME_AGAIN) });
             }
             SwarmEvent::Asked { from, ticket, request } => self.hear(Event::Asked { from, ticket, request }),
-            SwarmEvent::Answered { question, from, result } => match self.transfers.remove(&question) {
-                Some(reply) => {
-                    let _ = reply.send(result.ok());
-                }
-                None => self.hear(Event::Answered { question, from, answer: result.ok() }),
-            },
+            SwarmEvent::Answered { question, from, result } => self.hear(Event::Answered { question, from, answer: result.ok() }),
             SwarmEvent::Gossiped { gossip, author, .. } => self.hear(Event::Gossiped { author, gossip }),
             SwarmEvent::PublicAsked { ticket, request: PublicRequest::Results } => {
                 let response = match self.config.swarm.readers {
@@ -579,6 +557,18 @@ fn every(period: Duration) -> Interval {
 /// Half of what systemd asks for, or a minute.
 fn watchdog_every() -> Duration {
     sd_notify::watchdog_enabled().map_or(Duration::from_secs(60), |within| within / 2)
+}
+
+/// Whether a request is about rows on our disk, be it that it came through another member.
+fn needs_rows(request: &Request) -> bool {
+    match request {
+        Request::Keep(_) | Request::Recall(..) => true,
+        Request::Forward(sealed) => {
+            let asked = sealed.read().ok().and_then(|question| postcard::from_bytes::<Request>(&question.request).ok());
+            matches!(asked, Some(Request::Keep(_) | Request::Recall(..)))
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]

@@ -199,6 +199,8 @@ pub fn swarm_config(
     SwarmConfig {
         listen: config.swarm.listen.clone(),
         announce: config.swarm.advertise.clone(),
+        bootstrap: config.swarm.bootstrap.clone(),
+        allow_ranges: config.crawl.allow_ranges.clone(),
         source_address: config.crawl.source_address,
         pre_shared_key,
         secrets,
@@ -274,6 +276,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
             dead_after: millis(timers.dead_after),
             replace_voter_after: millis(timers.replace_voter_after),
             vote_after: millis(timers.vote_after),
+            singly: crawl.allow_ranges.iter().map(|range| (*range).into()).collect(),
             without: None,
             lease: millis(timers.lease),
         },

@@ -4,10 +4,7 @@
 //! commands, while many are under way at once, so that the store can commit them together. What is answered at once does not go through
 //! the queue.
 
-use crate::io::{
-    store::{Appended, Store, StoreError},
-    swarm::{SwarmCommand, SwarmHandle},
-};
+use crate::io::store::{Appended, Store, StoreError};
 use futures::{
     StreamExt,
     future::{BoxFuture, ready, try_join_all},
@@ -19,9 +16,8 @@ use nearcrawl_core::{
 };
 use nearcrawl_model::{
     fingerprint::FingerprintKey,
-    ids::{SeenTicket, SiteNumber, Ticket},
+    ids::{SeenTicket, SiteNumber},
     journal::{JournalEntry, JournalKey, JournalRow},
-    message::Response,
     seen::{PageState, SeenAnswer, SeenBatch, SeenVisit},
     subnet::Subnet,
 };
@@ -67,7 +63,6 @@ pub type Doing = BoxFuture<'static, (Outcome, Turn)>;
 /// Where orders are given.
 pub struct StoreQueue {
     store: Store,
-    swarm: Option<SwarmHandle>,
     doing: mpsc::Sender<Doing>,
     /// What did not fit into the queue, in order.
     backlog: VecDeque<Doing>,
@@ -78,21 +73,17 @@ pub struct StoreQueue {
 
 impl StoreQueue {
     /// The queue, and its task, which ends when all senders are dropped and all commands are done.
-    pub fn new(
-        store: Store,
-        swarm: Option<SwarmHandle>,
-        outcomes: mpsc::Sender<(Outcome, Turn)>,
-    ) -> (StoreQueue, impl Future<Output = ()>) {
+    pub fn new(store: Store, outcomes: mpsc::Sender<(Outcome, Turn)>) -> (StoreQueue, impl Future<Output = ()>) {
         let (doing, orders) = mpsc::channel(MAX_WAITING);
         let open = Arc::new(AtomicUsize::new(0));
         let (backlog, loads) = (VecDeque::new(), Arc::new(Semaphore::new(MAX_LOADS)));
-        (StoreQueue { store, swarm, doing, backlog, open: Arc::clone(&open), loads }, serve(orders, open, outcomes))
+        (StoreQueue { store, doing, backlog, open: Arc::clone(&open), loads }, serve(orders, open, outcomes))
     }
 
     /// Begins a command. If none is open before it and the store answers at once, the answer is returned; else it comes as an event.
     pub fn give(&mut self, command: StoreCommand) -> Option<Event> {
         let loads = matches!(command, StoreCommand::Load(_)).then(|| Arc::clone(&self.loads));
-        let mut doing = carry_out(self.store.clone(), self.swarm.clone(), loads, command);
+        let mut doing = carry_out(self.store.clone(), loads, command);
         if self.backlog.is_empty()
             && self.open.load(Ordering::SeqCst) == 0
             && let Poll::Ready(done) = doing.as_mut().poll(&mut Context::from_waker(Waker::noop()))
@@ -153,7 +144,7 @@ async fn serve(mut orders: mpsc::Receiver<Doing>, open: Arc<AtomicUsize>, outcom
 }
 
 /// Waits for its turn if `loads` gives them out. If the disk is full the command is tried again until there is space.
-fn carry_out(store: Store, swarm: Option<SwarmHandle>, loads: Option<Arc<Semaphore>>, order: StoreCommand) -> Doing {
+fn carry_out(store: Store, loads: Option<Arc<Semaphore>>, order: StoreCommand) -> Doing {
     Box::pin(async move {
         let turn = match loads {
             // It is never closed.
@@ -163,7 +154,7 @@ fn carry_out(store: Store, swarm: Option<SwarmHandle>, loads: Option<Arc<Semapho
         loop {
             let done = match &order {
                 StoreCommand::Seen { ticket, batches } => seen(&store, *ticket, batches).await,
-                order => try_to(&store, swarm.as_ref(), order.clone()).await,
+                order => try_to(&store, order.clone()).await,
             };
             match done {
                 Err(StoreError::NoSpace(why)) => {
@@ -177,7 +168,7 @@ fn carry_out(store: Store, swarm: Option<SwarmHandle>, loads: Option<Arc<Semapho
 }
 
 /// Carries out one order: one arm for each, without a rest, so that an order which nobody carries out does not compile.
-async fn try_to(store: &Store, swarm: Option<&SwarmHandle>, order: StoreCommand) -> Outcome {
+async fn try_to(store: &Store, order: StoreCommand) -> Outcome {
     let event = match order {
         StoreCommand::Children { ticket, site, page } => Some(Event::Children { ticket, children: store.children(site, page).await? }),
         StoreCommand::PutCut { site, urls } => {
@@ -227,18 +218,16 @@ async fn try_to(store: &Store, swarm: Option<&SwarmHandle>, order: StoreCommand)
         }
         StoreCommand::KeepRows { ticket, rows } => {
             let Appended { heads, growth } = store.journal_append(rows).await?;
-            tell(swarm, ticket, Response::Kept(heads));
-            Some(Event::JournalsResized { kept: Some(ticket), growth })
+            Some(Event::RowsKept { ticket, heads, growth })
         }
         StoreCommand::RecallRows { ticket, subnet, from } => {
             let (rows, next) = store.journal_range(subnet, from, MAX_ROW_BYTES).await?;
-            tell(swarm, ticket, Response::Recalled(rows, next));
-            None
+            Some(Event::RowsRead { ticket, rows, next })
         }
         StoreCommand::Load(subnet) => Some(Event::Loaded { subnet, journals: load(store, subnet).await? }),
         StoreCommand::DropJournal(key) => {
             let growth = store.journal_drop(key).await?;
-            (!growth.is_empty()).then_some(Event::JournalsResized { kept: None, growth })
+            (!growth.is_empty()).then_some(Event::JournalsResized { growth })
         }
         StoreCommand::Seen { ticket, batches } => return seen(store, ticket, &batches).await,
     };
@@ -248,14 +237,6 @@ async fn try_to(store: &Store, swarm: Option<&SwarmHandle>, order: StoreCommand)
 /// Where a page of the book of contacts is stored.
 pub fn contacts_page(page: u8) -> String {
     format!("contacts-{page:02x}")
-}
-
-fn tell(swarm: Option<&SwarmHandle>, ticket: Ticket, response: Response) {
-    if let Some(swarm) = swarm
-        && swarm.tell(SwarmCommand::Answer { ticket, response }).is_err()
-    {
-        tracing::debug!("an answer to a member was not sent, because the swarm task is busy or has ended; the member asks again");
-    }
 }
 
 /// The newest run of each host of a subnet, read whole.
@@ -331,7 +312,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (store, _) = Store::open(directory.path(), &StoreConfig::default()).unwrap();
         let (sender, mut outcomes) = mpsc::channel(1_024);
-        let (mut queue, serving) = StoreQueue::new(store, None, sender);
+        let (mut queue, serving) = StoreQueue::new(store, sender);
         tokio::spawn(serving);
         let subnet = |number: usize| Subnet::around(std::net::Ipv4Addr::new(9, 0, number as u8, 0).into(), 24);
         for number in 0..3 * MAX_LOADS {

@@ -13,21 +13,20 @@ use crate::{
     hierarchy_version::HierarchyVersion,
     membership::{Membership, Shutdown},
     migration::Migration,
-    ownership::{Ownership, claims::JournalsAt},
-    replication::{Keepers, Replication},
+    ownership::Ownership,
+    relay::Relay,
+    replication::Replication,
     report::{Report, View},
     routing::Routing,
     signal::Signal,
     timers::TIMERS,
-    voting::{Times, Voting},
+    voting::{Networks, Times, Voting},
 };
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
-    claim::{Claim, ClaimReason, MAX_EPOCH},
     ids::Ticket,
     message::Response,
-    summary::Summary,
     time::{Moment, Now},
 };
 use std::{
@@ -57,6 +56,7 @@ pub struct Crawler {
     pub(crate) migration: Migration,
     pub(crate) voting: Voting,
     pub(crate) report: Report,
+    pub(crate) relay: Relay,
     /// Whether a signal is being carried out.
     settling: bool,
 }
@@ -66,6 +66,7 @@ impl Crawler {
     pub fn new(identity: Identity, settings: Settings, hierarchy: Arc<Hierarchy>, now: Now) -> Crawler {
         let me = AccessPoint(identity.key.verifying_key().to_bytes());
         let member = Member::new(me, identity.incarnation, identity.addresses);
+        let networks = Networks::new(me, settings.roster.singly.clone());
         // Each life counts its sites anew; the incarnation keeps their fingerprints apart from those of the lives before.
         let handoff_scope = identity.incarnation << 32;
         let mut crawler = Crawler {
@@ -81,8 +82,9 @@ impl Crawler {
             crawl: Crawl::new(&settings, handoff_scope),
             replication: Replication::default(),
             migration: Migration::default(),
-            voting: Voting::new(Times::of(&settings.roster), now, identity.incarnation, identity.sole, &identity.voting),
+            voting: Voting::new(Times::of(&settings.roster), networks, now, identity.incarnation, identity.sole, &identity.voting),
             report: Report::new(now.moment),
+            relay: Relay::new(now),
             settling: false,
             context: Context {
                 me,
@@ -103,30 +105,18 @@ impl Crawler {
             },
         };
         crawler.wake_votes();
+        for address in crawler.context.settings.own_addresses.clone() {
+            crawler.voting.have(&crawler.context, address);
+        }
         crawler.delegation.wake(&crawler.context, &identity.contacts);
-        for proof in identity.claims {
-            // A store may hold claims that an earlier version accepted and this one refuses.
-            if let Ok(claim) = proof.read()
-                && claim.epoch <= MAX_EPOCH
-            {
-                crawler.hold(claim.clone(), proof.clone());
-                crawler.doubt_if_over(&claim, &proof);
-            }
-        }
-        crawler.ownership.refresh_map();
-        let mine: Vec<_> = crawler.ownership.register().held_by(&me).collect();
-        for subnet in mine {
-            let inherited = |claim: &&Claim| matches!(claim.reason, ClaimReason::OwnerDead | ClaimReason::Released);
-            let epoch = crawler.ownership.register().claim(&subnet).filter(inherited).map(|claim| claim.epoch);
-            let at = epoch.map_or(JournalsAt::Here, JournalsAt::HereIfBegun);
-            crawler.replication.load(&mut crawler.context, &crawler.membership, subnet, at, Keepers::default());
-        }
+        crawler.wake_claims(identity.claims);
         crawler
     }
 
     /// Takes in one fact; afterwards [`Crawler::next_command`] has what is to be done.
     pub fn handle(&mut self, now: Now, event: Event) {
         self.context.now = now;
+        self.compare_clocks();
         match event {
             Event::Tick => {}
             Event::Room(room) => self.crawl.disk_space(room),
@@ -135,14 +125,20 @@ impl Crawler {
             Event::Leave => self.shutdown.leave(now.moment),
             Event::Drain => self.shutdown.drain(),
             Event::Move { subnet, to } => self.hand_over(subnet, to, "its operator gave it away".to_owned()),
-            Event::Listening(address) => self.membership.listening(now.moment, address),
-            Event::Connected { access_point, incarnation, addresses } => {
+            Event::Listening(address) => self.listening(address),
+            Event::Connected { access_point, incarnation, addresses, remote } => {
+                self.seen_at(access_point, remote);
+                self.relay.connected(&self.context, access_point);
                 self.membership.connected(&mut self.context, access_point, incarnation, addresses)
             }
-            Event::Asked { from, ticket, request } => self.asked(from, ticket, request),
-            Event::Answered { question, from, answer } => self.answered(question, from, answer),
+            Event::Asked { from, ticket, request } => self.question_came(from, ticket, request),
+            Event::Answered { question, from, answer } => self.answer_came(question, from, answer),
+            Event::Transfer { transfer, to, request } => self.transfer(transfer, to, request),
             Event::Gossiped { author, gossip } => self.gossiped(author, gossip),
-            Event::Distance { to, rtt_us, remote } => self.delegation.distance_measured(&self.context, to, rtt_us, remote),
+            Event::Distance { to, rtt_us, remote } => {
+                self.seen_at(to, remote);
+                self.delegation.distance_measured(&self.context, to, rtt_us, remote)
+            }
             Event::Resolved { host, answer } => self.resolved(&host, answer),
             Event::Probed { question, report } => {
                 let (delegation, context, others) = self.delegating();
@@ -158,12 +154,14 @@ impl Crawler {
             Event::Children { ticket, children } => self.crawl.children(&mut self.context, ticket, children),
             Event::CutTaken { ticket, urls } => self.crawl.cut_taken(&mut self.context, &mut self.replication, ticket, urls),
             Event::RowsStored { write, growth } => self.rows_stored(write, growth),
-            Event::JournalsResized { kept, growth } => self.replication.resized(&self.context, &self.ownership, kept, growth),
+            Event::JournalsResized { growth } => self.replication.resized(&self.context, &self.ownership, None, growth),
+            Event::RowsKept { ticket, heads, growth } => self.rows_kept(ticket, heads, growth),
+            Event::RowsRead { ticket, rows, next } => self.answer(ticket, Response::Recalled(rows, next)),
             Event::ClaimsStored { write } => self.claims_stored(write),
             Event::VotingStored { write } => self.voting_stored(write),
             Event::DeclareLost(lost) => self.declare_lost(lost),
             Event::Copied { to, sent, answer } => self.copied(to, &sent, answer),
-            Event::Recovered { subnet, from, journals, bytes } => self.recovered(subnet, from, journals, bytes),
+            Event::Recovered { subnet, host, from, journals, bytes } => self.recovered(subnet, host, from, journals, bytes),
             Event::Loaded { subnet, journals } => self.loaded(subnet, journals),
             Event::SeenLoaded { site } => self.crawl.awake(&mut self.context, site),
             Event::Hierarchy(hierarchy) => self.change_hierarchy(hierarchy),
@@ -192,7 +190,7 @@ impl Crawler {
 
     /// The next command, oldest first.
     pub fn next_command(&mut self) -> Option<Command> {
-        self.context.commands.pop_front()
+        self.next_sent()
     }
 
     /// When to call again with [`Event::Tick`], if nothing happens before.
@@ -219,17 +217,13 @@ impl Crawler {
             migration: &self.migration,
             voting: &self.voting,
             report: &self.report,
+            relay: &self.relay,
         }
     }
 
     /// This access point.
     pub fn me(&self) -> AccessPoint {
         self.context.me
-    }
-
-    /// The sums over its own sites as they are now; sites that changed since the last time are summed anew.
-    pub fn own_summary(&mut self) -> Summary {
-        self.report.own_summary(&self.context, &self.crawl)
     }
 
     /// Carries out what machines want of each other, in the order in which they said so, one after the other: what is signalled meanwhile
@@ -289,7 +283,7 @@ impl Crawler {
             Signal::SiteFinished(subnet) => self.end_access(subnet),
             // It may be gone since.
             Signal::SiteChanged(host) if self.crawl.site(&host).is_none() => {}
-            Signal::SiteChanged(host) => self.report.site_changed(self.context.now.moment, host),
+            Signal::SiteChanged(host) => self.report.site_changed(host),
             Signal::RollUpChanged => self.report.mark_changed(),
         }
     }

@@ -4,10 +4,14 @@
 
 use crate::{
     context::Context,
-    crawl::{self, Crawl, fetch_cycle::Turn},
+    crawl::{
+        self, Crawl,
+        fetch_cycle::Turn,
+        moved_hosts::{Coming, MAX_COMING},
+    },
     crawler::Crawler,
     delegation::{self, Delegation, prober::ProbeOrder},
-    event::{Command, CopyAnswer, PeerCommand},
+    event::{Command, CopyAnswer, PeerCommand, StoreCommand},
     membership::shutdown::Unfinished,
     migration::{
         Migration,
@@ -18,30 +22,76 @@ use crate::{
         comparison::Heard,
     },
     pending::{MapQuestion, Pending},
-    replication::{Keepers, Replication, loading::JournalCopy},
-    report::BesidesSums,
+    replication::{Keepers, Replication, handed_on, loading::JournalCopy},
+    report::{self, BesidesSums},
     routing::{
         acknowledgements::Reply,
         arrival::{Bound, Place},
         outbox::Item,
     },
     signal::Signal,
-    voting::{self, Voting, lease::NoLease, machine::Asker},
+    voting::{self, Voting, lease::NoLease, machine::Asker, proposals::Accepted},
 };
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
-    claim::{Claim, SignedClaim},
+    claim::{Claim, ClaimReason, MAX_EPOCH, SignedClaim},
     fetch::{FetchReport, LocatedHost, ProbeTarget, ResolveError},
     ids::{QuestionId, Ticket, WriteId},
-    journal::{JournalEntry, JournalKey},
+    journal::{Arrival, JournalEntry, JournalKey},
     message::{Gossip, HandOff, Request, Response},
     previous_run::PreviousVersion,
+    replica::NamedReplica,
     subnet::Subnet,
-    summary::RollUp,
+    summary::{RollUp, Summary},
     url::{Host, PageUrl},
+    vote::KeeperSet,
 };
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+
+/// So many URLs are taken of one hand-off: a member sends 256 at most, and each costs the loop time.
+const MAX_HANDED_OVER: usize = 1_024;
+
+/// What was known when the process ended.
+impl Crawler {
+    /// Claims of a life before hold; what is ours by them is loaded.
+    pub(crate) fn wake_claims(&mut self, claims: Vec<SignedClaim>) {
+        for proof in claims {
+            // A store may hold claims that an earlier version accepted and this one refuses.
+            if let Ok(claim) = proof.read()
+                && claim.epoch <= MAX_EPOCH
+            {
+                self.hold(claim.clone(), proof.clone());
+                self.doubt_if_over(&claim, &proof);
+            }
+        }
+        self.ownership.refresh_map();
+        let mine: Vec<_> = self.ownership.register().held_by(&self.context.me).collect();
+        for subnet in mine {
+            let inherited = |claim: &&Claim| matches!(claim.reason, ClaimReason::OwnerDead | ClaimReason::Released);
+            let epoch = self.ownership.register().claim(&subnet).filter(inherited).map(|claim| claim.epoch);
+            let at = epoch.map_or(JournalsAt::Here, JournalsAt::HereIfBegun);
+            // Who has what was taken over in a life before is told by the voters.
+            let keepers = epoch.map_or_else(Keepers::default, |_| Keepers::unknown());
+            self.replication.load(&mut self.context, &self.membership, subnet, at, keepers);
+        }
+    }
+
+    /// The address at the other end of a member's own connection.
+    pub(crate) fn seen_at(&mut self, who: AccessPoint, remote: Option<IpAddr>) {
+        if let Some(remote) = remote {
+            self.voting.saw(&mut self.context, who, remote);
+        }
+    }
+
+    /// This access point listens there.
+    pub(crate) fn listening(&mut self, address: String) {
+        if let Some(own) = address.split('/').find_map(|part| part.parse::<IpAddr>().ok()).filter(|own| !own.is_unspecified()) {
+            self.voting.have(&self.context, own);
+        }
+        self.membership.listening(self.context.now.moment, address);
+    }
+}
 
 /// Members come and go, and so does this one.
 impl Crawler {
@@ -70,7 +120,8 @@ impl Crawler {
             fetching: self.crawl.fetches().is_busy() || self.crawl.is_asking(),
             journals: self.replication.is_recording(),
             outgoing: !self.routing.outbox().is_empty(),
-            voter: self.voting.is_needed(self.context.me, &self.membership),
+            voter: self.voting.is_listed(self.context.me, &self.membership),
+            needed: self.voting.is_needed(&self.context, &self.membership),
         };
         self.shutdown.tick(&mut self.context, unfinished, &self.ownership, &self.membership);
         self.settle_signals();
@@ -85,7 +136,7 @@ impl Crawler {
             Gossip::Claims(proofs) => self.hear_claims(proofs),
             Gossip::RollUp(roll_up) if roll_up.owner != author => self.context.refuse("totals in the name of another member"),
             Gossip::RollUp(roll_up) if roll_up.owner == self.context.me => {}
-            Gossip::RollUp(roll_up) => self.report.hear(&mut self.context, *roll_up),
+            Gossip::RollUp(roll_up) => self.report.hear(&mut self.context, &self.membership, &self.ownership, *roll_up),
             Gossip::Endorsement(endorsement) if endorsement.by != author => {
                 self.context.refuse("endorsements in the name of another member")
             }
@@ -98,7 +149,7 @@ impl Crawler {
     /// Tells every member what is new, and repairs what was lost on the way.
     pub(crate) fn tick_gossip(&mut self) {
         let now = self.context.now.moment;
-        self.ownership.tell_claims(&mut self.context);
+        self.ownership.tell_claims(&mut self.context, &self.membership);
         self.delegation.tick_distances(&mut self.context, &self.membership);
         self.report.count_members(self.membership.settled(now).len());
         let whole = self.ownership.tick_comparison(&mut self.context, &self.membership);
@@ -107,12 +158,15 @@ impl Crawler {
         let due = self.report.is_due(now);
         if ours && (due || self.report.is_stale(&self.context)) {
             let roll_up = Box::new(self.roll_up());
-            if due {
-                self.report.told(now);
+            if due && self.report.tells(now) {
                 self.context.commands.push_back(Command::Peers(PeerCommand::Publish(Gossip::RollUp(roll_up))));
             }
         }
-        self.report.ask_silent(&mut self.context, &self.membership);
+        let overdue = self.report.overdue(&self.context, &self.membership, &self.ownership);
+        if !overdue.is_empty() {
+            let mine = if ours { self.roll_up().version } else { 0 };
+            self.report.ask_whether_they_hold(&mut self.context, overdue, mine);
+        }
         if whole {
             self.routing.wake_all();
             self.route();
@@ -123,19 +177,26 @@ impl Crawler {
     fn roll_up(&mut self) -> RollUp {
         // Without a lease, or before what was owned in an earlier term is claimed again, others may have gone on with it.
         let ours = self.membership.may_claim(self.context.now.moment) && !self.ownership.is_doubtful();
+        // A host on its way may be in nobody's sums, or in those of two whose last ones are of different moments.
+        let settling = report::oldest_told(self.membership.settled(self.context.now.moment).len() + 1);
         let more = BesidesSums {
             load: self.migration.load_told(),
-            complete: ours && self.replication.subnets_loading() == 0,
-            replicas: self.replication.names(&self.context),
+            complete: ours && self.replication.subnets_loading() == 0 && !self.crawl.hosts_are_settling(&self.context, settling),
         };
         self.report.roll_up(&mut self.context, &self.membership, &self.ownership, &self.crawl, more)
     }
 
-    /// A member asks for our totals, because it did not hear of them for a while.
-    pub(crate) fn tell_totals(&mut self, ticket: Ticket) {
+    /// The sums over its own sites as they are now; sites that changed since the last time are summed anew.
+    pub fn own_summary(&mut self) -> Summary {
+        self.report.own_summary(&self.context, &self.crawl)
+    }
+
+    /// A member asks for our totals, unless they still are those of the version that it knows.
+    pub(crate) fn tell_totals(&mut self, ticket: Ticket, known: Option<u64>) {
         let recent = self.report.recent(&self.context);
         let totals = recent.unwrap_or_else(|| self.roll_up());
-        self.answer(ticket, Response::Totals(Box::new(totals)));
+        let hold = known == Some(totals.version);
+        self.answer(ticket, if hold { Response::TotalsHold } else { Response::Totals(Box::new(totals)) });
     }
 
     /// A member answered a question of a comparison, or did not. What it knows that we did not is entered; once the map is whole we act on it.
@@ -210,13 +271,14 @@ impl Crawler {
         for proof in proofs {
             let Ok(claim) = proof.read() else { continue };
             self.ownership.end_claim(claim.subnet, claim.epoch);
-            let keepers = self.keepers(&claim.subnet);
             if self.hold(claim.clone(), proof.clone()) {
-                self.own_claim_holds(&claim, proof.clone(), keepers);
+                self.own_claim_holds(&claim, proof.clone());
                 self.doubt_if_over(&claim, &proof);
+            } else {
+                self.replication.expects_nothing(&claim.subnet);
             }
         }
-        self.ownership.tell_claims(&mut self.context);
+        self.ownership.tell_claims(&mut self.context, &self.membership);
         self.routing.wake_all();
         self.route();
     }
@@ -230,22 +292,30 @@ impl Crawler {
         }
     }
 
-    /// Who has all that the owner of a subnet recorded, as far as it told: itself and its replicas.
+    /// Who has what a subnet's former owners recorded: as voters told when our claim was accepted; if that was in a life before, what they
+    /// tell of all that we took over.
     fn keepers(&self, subnet: &Subnet) -> Keepers {
-        let owner = self.ownership.register().latest(subnet).map(|held| held.claim.owner).filter(|owner| *owner != self.context.me);
-        let told = owner.and_then(|owner| Some((self.report.roll_up_of(&owner)?.0, self.report.told_for(&owner))));
-        let running = self.context.now.moment.since(self.context.started);
-        told.map_or_else(Keepers::default, |(roll_up, lived)| Keepers::new(roll_up.replicas.clone(), lived, running))
+        if let Some(expected) = self.replication.expected(subnet) {
+            return expected.clone();
+        }
+        self.voting.inherited_keepers().map_or_else(Keepers::unknown, Keepers::new)
     }
 
-    fn own_claim_holds(&mut self, claim: &Claim, proof: SignedClaim, keepers: Keepers) {
+    fn own_claim_holds(&mut self, claim: &Claim, proof: SignedClaim) {
         if claim.released {
             self.migration.release_stored(&mut self.context, claim.subnet, proof.clone());
         }
-        if let Some(at) = self.ownership.own_claim_holds(&mut self.context, &self.membership, claim, proof) {
+        let again = self.ownership.is_watched(&claim.subnet);
+        match self.ownership.own_claim_holds(&mut self.context, &self.membership, claim, proof) {
+            Some(JournalsAt::Replicas) => {
+                let keepers = self.keepers(&claim.subnet);
+                self.replication.load(&mut self.context, &self.membership, claim.subnet, JournalsAt::Replicas, keepers);
+            }
             // Who was handed a subnet has all of it: nobody is waited for.
-            let keepers = if at == JournalsAt::Here { Keepers::default() } else { keepers };
-            self.replication.load(&mut self.context, &self.membership, claim.subnet, at, keepers);
+            Some(at) => self.replication.load(&mut self.context, &self.membership, claim.subnet, at, Keepers::default()),
+            // What is claimed anew may have to begin anew.
+            None if again => {}
+            None => self.replication.expects_nothing(&claim.subnet),
         }
     }
 
@@ -273,13 +343,15 @@ impl Crawler {
 
     /// No member disputed a claim of ours: it is acted on.
     pub(crate) fn claim_proven(&mut self, subnet: Subnet) {
+        self.replication.expects_nothing(&subnet);
         self.crawl.resume_subnet(&self.context, &subnet);
     }
 
     /// Whether a member disputes a claim of ours could not be heard for a while: it begins anew, with what others may know.
     pub(crate) fn claim_doubtful(&mut self, subnet: Subnet) {
         self.dissolve(subnet, true);
-        self.replication.load(&mut self.context, &self.membership, subnet, JournalsAt::Replicas, Keepers::default());
+        let keepers = self.keepers(&subnet);
+        self.replication.load(&mut self.context, &self.membership, subnet, JournalsAt::Replicas, keepers);
     }
 
     /// Takes over what is ours to take over, and looks for the history of what already is.
@@ -314,11 +386,50 @@ impl Crawler {
         self.lease_changed();
     }
 
-    /// Has the fence know what the voters said.
+    /// A boot clock that stood still does not tell how old the lease is.
+    pub(crate) fn compare_clocks(&mut self) {
+        if self.voting.compare_clocks(self.context.now) {
+            self.lease_changed();
+        }
+    }
+
+    /// Has the fence know what the voters said, and replication what they know.
     fn lease_changed(&mut self) {
         let (until, why_not) = self.voting.lease();
         self.membership.leased(until, why_not);
+        self.take_over_accepted();
+        self.replication.voters_know(&self.context, self.voting.needed_keepers(self.context.now.moment));
+        if self.replication.lacks_keepers()
+            && let Some(inherited) = self.voting.inherited_keepers()
+        {
+            self.replication.learn_keepers(&self.context, &inherited);
+        }
         self.settle_signals();
+    }
+
+    /// Claims of ours were accepted: an heir of ours must hear who has what their former owners recorded before we act on them.
+    fn take_over_accepted(&mut self) {
+        let running = self.context.now.moment.since(self.context.started);
+        let mut claims = Vec::new();
+        let own = NamedReplica { member: self.context.me, store: self.context.store };
+        for Accepted { proof, before } in self.voting.take_accepted() {
+            let lived = |owner: &AccessPoint| self.report.roll_up_of(owner).map(|_| self.report.told_for(owner));
+            let handed = |mut set: KeeperSet| {
+                // What we recorded ourselves is here, if our disk was not lost.
+                if set.owner == own.member && set.members.contains(&own) {
+                    set.members.clear();
+                }
+                handed_on(set, lived, running)
+            };
+            let before: Vec<_> = before.into_iter().flat_map(|set| handed(set.keepers)).collect();
+            if let Ok(claim) = proof.read() {
+                self.replication.expect(claim.subnet, Keepers::new(before.clone()));
+            }
+            claims.push((proof, before));
+        }
+        if !claims.is_empty() {
+            self.voting.take_over(&mut self.context, claims);
+        }
     }
 
     pub(crate) fn tick_voting(&mut self) {
@@ -487,7 +598,7 @@ impl Crawler {
         self.context.hierarchy = hierarchy;
         self.delegation.relocate(&self.context, &self.ownership);
         // Which country and organisation a site counts for may be another now.
-        self.crawl.sites().hosts().for_each(|host| self.report.site_changed(self.context.now.moment, host.clone()));
+        self.crawl.sites().hosts().for_each(|host| self.report.site_changed(host.clone()));
         self.routing.wake_all();
         self.route();
     }
@@ -508,6 +619,10 @@ impl Crawler {
         if changing || self.shutdown.is_stopping() || !self.ownership.is_synced() {
             return self.answer(ticket, Response::Busy(1_000));
         }
+        if hand_offs.iter().map(|hand_off| hand_off.arrivals.len()).sum::<usize>() > MAX_HANDED_OVER {
+            self.context.refuse("hand-offs of more URLs than a member sends");
+            return self.answer(ticket, Response::Refused("more URLs than a member hands over at once".to_owned()));
+        }
         if !self.routing.has_room_for_hand_offs() {
             self.context.refuse("hand-offs beyond the limit of those being recorded");
             return self.answer(ticket, Response::Busy(1_000));
@@ -520,6 +635,7 @@ impl Crawler {
             if let (Some(subnet), Some(url)) = (mine, first)
                 && self.belongs_here(subnet, &host, url)
                 && self.is_at(from, &host)
+                && !self.crawl.holds_back(&self.context, &host.host, newest_run(&arrivals))
             {
                 ours.push((host, arrivals));
             } else {
@@ -533,7 +649,9 @@ impl Crawler {
     /// Whether a host that a member hands over has this address: it is ours already, or its steward says so.
     fn is_at(&mut self, from: AccessPoint, located: &LocatedHost) -> bool {
         let open = self.crawl.site(&located.host).is_some_and(|site| site.address == located.address);
-        open || self.routing.confirms(&mut self.context, &self.membership, from, located)
+        let routing = &mut self.routing;
+        open || (routing.confirms(&mut self.context, &self.membership, from, located)
+            && routing.is_recent(&mut self.context, &self.membership, &located.host))
     }
 
     /// URLs turned out to be for ourselves.
@@ -595,6 +713,12 @@ impl Crawler {
         self.acknowledge();
     }
 
+    /// Rows of another owner are durable: it hears how far we have them.
+    pub(crate) fn rows_kept(&mut self, ticket: Ticket, heads: Vec<(JournalKey, u64)>, growth: BTreeMap<Subnet, i64>) {
+        self.replication.resized(&self.context, &self.ownership, Some(ticket), growth);
+        self.answer(ticket, Response::Kept(heads));
+    }
+
     /// URLs named by stored rows go on their way.
     pub(crate) fn send_out(&mut self, items: Vec<Item>) {
         if items.is_empty() {
@@ -633,8 +757,11 @@ impl Crawler {
     /// Looks at who keeps copies of our journals: the living may be others, or one has caught up.
     pub(crate) fn review_replicas(&mut self) {
         let next_owner = |subnet: &Subnet| self.migration.next_owner(subnet);
-        if self.replication.review_replicas(&mut self.context, &self.membership, next_owner) {
-            self.report.mark_changed();
+        self.replication.review_replicas(&mut self.context, &self.membership, next_owner);
+        let released = self.ownership.has_released(&self.context.me);
+        self.voting.name_keepers(&self.context, self.replication.names().to_vec(), released);
+        if !released && self.replication.has_copied_all() {
+            self.voting.has_copied_all(&self.context);
         }
         self.acknowledge();
     }
@@ -647,21 +774,25 @@ impl Crawler {
 
     /// A member left for good: what it kept is gone.
     pub(crate) fn replica_left(&mut self, member: AccessPoint) {
-        let next_owner = |subnet: &Subnet| self.migration.next_owner(subnet);
-        self.replication.member_left(member, next_owner);
+        self.replication.member_left(&self.context, member);
+        self.review_replicas();
     }
 }
 
 /// A subnet became ours, or is ours no more.
 impl Crawler {
-    /// A replica sent all it had of a subnet, or nothing came of asking it.
+    /// A member sent all it had of a subnet, or of one host in it, or nothing came of asking it.
     pub(crate) fn recovered(
         &mut self,
         subnet: Subnet,
+        host: Option<Host>,
         from: AccessPoint,
         journals: Option<Vec<(JournalKey, Vec<JournalEntry>)>>,
         bytes: usize,
     ) {
+        if let Some(host) = host {
+            return self.host_arrived(&host, from, subnet, journals.unwrap_or_default());
+        }
         self.replication.recovered(&self.context, subnet, from, journals, bytes);
         self.begin_if_known(subnet);
     }
@@ -675,6 +806,9 @@ impl Crawler {
 
     /// Our own store's journals of a subnet of ours were read.
     pub(crate) fn loaded(&mut self, subnet: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>) {
+        for (key, entries) in self.crawl.read_here(&journals) {
+            self.carry_here(key, entries);
+        }
         self.replication.loaded(self.context.now.moment, subnet, journals);
         self.begin_if_known(subnet);
     }
@@ -755,6 +889,248 @@ impl Crawler {
     }
 }
 
+/// Hosts have other addresses.
+impl Crawler {
+    /// Has hosts looked up whose runs come, and takes those that moved a step further.
+    pub(crate) fn tick_moved_hosts(&mut self) {
+        self.crawl.expire_hosts(&self.context);
+        for (host, address) in self.crawl.next_to_confirm(&self.context) {
+            if let Some(answer) = self.routing.confirm(&mut self.context, &self.membership, &host, address) {
+                self.crawl.confirmed(&self.context, &host, &answer);
+            }
+        }
+        for host in self.crawl.next_steps() {
+            self.move_host(&host);
+        }
+        self.settle_signals();
+    }
+
+    /// Tells stewards where our hosts are, if other members were their stewards before: else they would look them up as if nobody had them.
+    pub(crate) fn tick_stewards(&mut self) {
+        let (members, me) = (&self.membership, self.context.me);
+        let untold = self.crawl.untold_stewards(members.live().len(), |host| members.steward_of_host(host));
+        for (steward, hosts) in untold {
+            if steward == me {
+                self.note_pins(me, hosts);
+            } else {
+                let names = hosts.iter().map(|(host, _)| host.clone()).collect();
+                self.context.ask(steward, Pending::Pinned(names), Request::Pinned(hosts));
+            }
+        }
+    }
+
+    /// A member says which hosts it has at addresses of its own, and that we are their steward now.
+    pub(crate) fn told_pins(&mut self, from: AccessPoint, ticket: Ticket, mut hosts: Vec<(Host, IpAddr)>) {
+        let register = self.ownership.register();
+        hosts.retain(|(_, address)| register.around(*address).is_some_and(|claim| claim.owner == from));
+        self.note_pins(from, hosts);
+        self.answer(ticket, Response::Noted);
+    }
+
+    /// Where we know better, their owner is told.
+    fn note_pins(&mut self, from: AccessPoint, hosts: Vec<(Host, IpAddr)>) {
+        for elsewhere in self.routing.pinned(&self.context, hosts) {
+            if from == self.context.me {
+                self.crawl.may_have_moved(&self.context, &elsewhere);
+            } else {
+                self.context.ask(from, Pending::HostMoved(elsewhere.clone()), Request::HostMoved(elsewhere));
+            }
+        }
+    }
+
+    /// The steward of a host said where it is.
+    pub(crate) fn confirmed(&mut self, host: &Host, answer: Result<LocatedHost, ResolveError>) {
+        let transient = answer.as_ref().is_err_and(|failure| failure.is_transient());
+        if transient || self.routing.located(&mut self.context, host, answer.clone()) {
+            self.crawl.confirmed(&self.context, host, &answer);
+            self.route();
+        }
+    }
+
+    /// The steward of a host found that its name leads elsewhere.
+    pub(crate) fn told_host_moved(&mut self, ticket: Ticket, located: &LocatedHost) {
+        let seen_to = self.crawl.may_have_moved(&self.context, located);
+        let answer = if seen_to { Response::Noted } else { Response::Refused("the host is not crawled here".to_owned()) };
+        self.answer(ticket, answer);
+    }
+
+    /// Takes a host of ours that has moved a step further.
+    fn move_host(&mut self, host: &Host) {
+        let Some(located) = self.crawl.moved().destination(host).cloned() else { return };
+        let Some(site) = self.crawl.site(host) else { return };
+        let (key, went_to, first) = (site.key.clone(), site.went_to(), site.starts.first().cloned());
+        let (next, start) = (site.next_sequence(), first.or_else(|| PageUrl::parse(&format!("http://{host}/")).ok()));
+        if self.replication.is_loading(&key.subnet) || self.migration.has_stopped(&key.subnet) || self.view().held_back().is_some() {
+            return;
+        }
+        let Some(owner) = self.owner_at(&located, start.as_ref()) else { return };
+        let Some(to) = self.ownership.register().around(located.address).map(|claim| claim.subnet) else { return };
+        if went_to != Some((to, located.address)) {
+            if self.crawl.stop_host(host) {
+                self.crawl.note_moved(&mut self.context, &mut self.replication, &located, to);
+                self.report.mark_changed();
+                if self.crawl.site(host).is_some_and(|site| site.has_ended()) {
+                    self.report.forget_site(host);
+                }
+            }
+        } else if self.replication.is_recorded(&key, next) {
+            if owner == self.context.me { self.go_on_here(&key, to) } else { self.offer_host(owner, located, key, next) }
+        }
+    }
+
+    /// Who owns the new address of a host; if that is not decided, sees to it that it gets decided.
+    fn owner_at(&mut self, located: &LocatedHost, start: Option<&PageUrl>) -> Option<AccessPoint> {
+        let Crawler { delegation, context, membership: members, ownership, shutdown, crawl, replication, migration, .. } = self;
+        let changing = |subnet: &Subnet| replication.is_loading(subnet) || migration.has_stopped(subnet);
+        let crawls = |subnet: &Subnet, smaller: &Subnet| crawl.sites().is_crawled(&located.host, subnet, smaller);
+        let others = delegation::Others { members, ownership, shutdown };
+        let owner = delegation.owner_for(context, others, located, start, changing, crawls);
+        self.settle_signals();
+        owner
+    }
+
+    /// Asks the owner of a host's new address to take its journals.
+    fn offer_host(&mut self, owner: AccessPoint, located: LocatedHost, journal: JournalKey, rows: u64) {
+        if self.crawl.should_offer(&self.context, &journal.host) {
+            let request = Request::TakeHost { host: located.clone(), journal, rows };
+            self.context.ask(owner, Pending::TakeHost(located), request);
+        }
+    }
+
+    /// The owner of a host's new address answered.
+    pub(crate) fn host_taken(&mut self, located: &LocatedHost, answer: Option<Response>) {
+        let there = self.crawl.moved().destination(&located.host).map(|there| there.address);
+        match answer {
+            Some(Response::Noted) if there == Some(located.address) => {
+                self.host_left(&located.host);
+                self.routing.has_moved(&mut self.context, located.clone());
+                self.route();
+            }
+            Some(Response::Refused(_)) => self.crawl.not_taken(&self.context, located),
+            _ => {}
+        }
+    }
+
+    /// A host's journals are recorded where it goes on.
+    fn host_left(&mut self, host: &Host) {
+        let Some(site) = self.crawl.site(host).filter(|site| site.has_ended()) else { return };
+        let subnet = site.key.subnet;
+        self.crawl.has_left(&mut self.context, host);
+        self.dissolve_hosts(subnet, vec![host.clone()], true);
+        self.report.mark_changed();
+    }
+
+    /// A host goes on in another subnet of ours: its journal is read, recorded there, and followed from there on.
+    fn go_on_here(&mut self, key: &JournalKey, to: Subnet) {
+        let Some(leaving) = self.crawl.leaving_mut(&key.host) else { return };
+        let Some((there, entries)) = leaving.own_copy.take() else {
+            if self.crawl.should_offer(&self.context, &key.host) {
+                self.context.commands.push_back(Command::Store(StoreCommand::Load(key.subnet)));
+            }
+            return;
+        };
+        if there.subnet != to || !self.replication.is_recorded(&there, entries.len() as u64) {
+            leaving.own_copy = Some((there, entries)).filter(|(there, _)| there.subnet == to);
+            return;
+        }
+        self.host_left(&key.host);
+        let epoch = self.ownership.register().claim(&to).map_or(0, |claim| claim.epoch);
+        let outgoing = self.begin_from(JournalCopy::new(there, entries, true), None, epoch);
+        self.send_out(outgoing);
+    }
+
+    /// The journal of a host that goes on in another subnet of ours was read: it is recorded there.
+    fn carry_here(&mut self, key: JournalKey, entries: Vec<JournalEntry>) {
+        let went_to = self.crawl.site(&key.host).and_then(|site| site.went_to());
+        let Some((to, _)) = went_to.filter(|(to, _)| self.owns(to)) else { return };
+        let there = JournalKey { subnet: to, ..key };
+        self.replication.adopt(&mut self.context, self.migration.next_owner(&to), &there, &entries);
+        if let Some(leaving) = self.crawl.leaving_mut(&there.host) {
+            leaving.own_copy = Some((there, entries));
+        }
+    }
+
+    /// Whether a subnet is ours by our newest claim.
+    fn owns(&self, subnet: &Subnet) -> bool {
+        self.ownership.register().claim(subnet).is_some_and(|claim| claim.owner == self.context.me && !claim.released)
+    }
+
+    /// The owner of the address that a host had says that it has one of ours, and wants us to take its journals.
+    pub(crate) fn take_host(&mut self, from: AccessPoint, ticket: Ticket, located: LocatedHost, journal: JournalKey, rows: u64) {
+        let answer = self.judge_coming(from, located, journal, rows);
+        self.answer(ticket, answer);
+    }
+
+    fn judge_coming(&mut self, from: AccessPoint, located: LocatedHost, journal: JournalKey, rows: u64) -> Response {
+        let refused = |why: &str| Response::Refused(why.to_owned());
+        let latest = self.ownership.register().latest(&journal.subnet);
+        if !latest.is_some_and(|held| held.claim.owner == from && !held.claim.released) || journal.host != located.host {
+            self.context.refuse("hosts handed over by others than their owners");
+            return refused("the sender does not own the journal's subnet");
+        }
+        let Some(subnet) = self.ownership.own_subnet_around(self.context.me, located.address) else {
+            return refused("another member owns the address");
+        };
+        let changing = self.replication.is_loading(&subnet) || self.migration.has_stopped(&subnet);
+        if changing || self.shutdown.is_stopping() || self.view().held_back().is_some() || !journal.is_plausible() {
+            return Response::Busy(1_000);
+        }
+        match self.routing.confirms_move(&mut self.context, &self.membership, &located) {
+            None => return Response::Busy(1_000),
+            Some(false) => return refused("the host's steward says otherwise"),
+            Some(true) => {}
+        }
+        if let Some(site) = self.crawl.site(&located.host).filter(|site| !site.has_ended()) {
+            let is_it = site.key.subnet == subnet && site.key.run == journal.run && site.came_from(&journal.subnet);
+            if is_it || (site.key.run, site.next_sequence()) >= (journal.run, rows) {
+                let key = site.key.clone();
+                // Rows that its owner wrote since then say nothing that is needed here.
+                let upto = if is_it { rows.min(site.next_sequence()) } else { 1 };
+                return if self.replication.is_recorded(&key, upto) { Response::Noted } else { Response::Busy(1_000) };
+            }
+        }
+        if !self.crawl.moved().is_coming(&located.host) && self.crawl.moved().coming() < MAX_COMING {
+            let (filed, host, since) = (journal.subnet, Some(located.host.clone()), self.context.now.moment);
+            self.crawl.expect_host(Coming { from, located, journal, rows, since });
+            self.context.commands.push_back(Command::Peers(PeerCommand::Recover { subnet: filed, host, from }));
+            self.report.mark_changed();
+        }
+        Response::Busy(1_000)
+    }
+
+    /// The journals of a host that has an address of ours now came, or did not: then its owner asks again.
+    fn host_arrived(&mut self, host: &Host, from: AccessPoint, filed: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>) {
+        let Some(Coming { located, journal, rows, .. }) = self.crawl.host_arrived(host, from, &filed) else { return };
+        let Some(subnet) = self.ownership.own_subnet_around(self.context.me, located.address) else { return };
+        if self.replication.is_loading(&subnet) || self.migration.has_stopped(&subnet) {
+            return;
+        }
+        let of_run = |run: u32| {
+            let found = journals.iter().find(|(key, _)| key.subnet == filed && key.host == *host && key.run == run);
+            found.map(|(_, entries)| {
+                let plausible: Vec<_> = entries.iter().take_while(|entry| entry.is_plausible()).cloned().collect();
+                JournalCopy::new(JournalKey { subnet, host: host.clone(), run }, plausible, false)
+            })
+        };
+        let Some(copy) = of_run(journal.run).filter(|copy| copy.entries.len() as u64 >= rows) else { return };
+        let goes_on_here =
+            |entry: &JournalEntry| matches!(entry, JournalEntry::Moved { to, address, .. } if (*to, *address) == (subnet, located.address));
+        if copy.entries.iter().rfind(|entry| matches!(entry, JournalEntry::Moved { .. })).is_none_or(|entry| !goes_on_here(entry)) {
+            return self.context.refuse("journals of hosts that did not move here");
+        }
+        let previous = journal.run.checked_sub(1).and_then(of_run);
+        if let Some(other) = self.crawl.site(host).map(|site| site.key.subnet) {
+            self.dissolve_hosts(other, vec![host.clone()], true);
+        }
+        let epoch = self.ownership.register().claim(&subnet).map_or(0, |claim| claim.epoch);
+        let outgoing = self.begin_from(copy, previous, epoch);
+        self.crawl.has_come(&self.context);
+        self.report.mark_changed();
+        self.replication.flush(&mut self.context);
+        self.send_out(outgoing);
+    }
+}
+
 /// URLs on their way to their owners.
 impl Crawler {
     /// People named starting points.
@@ -765,7 +1141,19 @@ impl Crawler {
 
     /// The DNS answered.
     pub(crate) fn resolved(&mut self, host: &Host, answer: Result<LocatedHost, ResolveError>) {
-        self.routing.resolved(&mut self.context, host, answer);
+        let owner_of = |address| self.ownership.register().around(address).map(|claim| claim.owner);
+        let found = self.routing.resolved(&mut self.context, host, answer, owner_of);
+        match found.to_tell {
+            Some((owner, elsewhere)) if owner == self.context.me => {
+                if !self.crawl.may_have_moved(&self.context, &elsewhere) {
+                    self.routing.has_moved(&mut self.context, elsewhere);
+                }
+            }
+            Some((owner, elsewhere)) => {
+                self.context.ask(owner, Pending::HostMoved(elsewhere.clone()), Request::HostMoved(elsewhere));
+            }
+            None => self.crawl.confirmed(&self.context, host, &found.answer),
+        }
         self.route();
     }
 
@@ -793,6 +1181,10 @@ impl Crawler {
             match self.routing.place(&mut self.context, &self.membership, &host) {
                 Place::At(located) => {
                     let owner = self.owner_for(&located);
+                    if self.holds_back(&located, owner == Some(self.context.me)) {
+                        self.routing.hold_back(&self.context, &host);
+                        continue;
+                    }
                     if let Some((located, items)) = self.routing.bind(&self.context, &mut bound, located, owner) {
                         self.admit_own(located, items);
                     }
@@ -802,6 +1194,19 @@ impl Crawler {
             }
         }
         self.routing.send(&mut self.context, bound);
+    }
+
+    /// Whether a host's URLs wait here because it moves, or is being looked up. `begins` says whether it would be crawled here from now on.
+    fn holds_back(&mut self, located: &LocatedHost, begins: bool) -> bool {
+        let ours = self.crawl.site(&located.host).is_some();
+        if ours && self.crawl.may_have_moved(&self.context, located) {
+            return true;
+        }
+        if !ours && begins && !self.routing.is_recent(&mut self.context, &self.membership, &located.host) {
+            return true;
+        }
+        let run = if ours { self.routing.newest_run_for(&located.host) } else { 0 };
+        self.crawl.holds_back(&self.context, &located.host, run)
     }
 
     /// Answers every member whose arrivals are recorded by now.
@@ -903,4 +1308,9 @@ impl Crawler {
         }
         self.replication.flush(&mut self.context);
     }
+}
+
+/// The latest run in which one of these was named; 0 if none was named at a page of its tree.
+fn newest_run(arrivals: &[Arrival]) -> u32 {
+    arrivals.iter().filter(|arrival| arrival.place.is_some()).map(|arrival| arrival.run).max().unwrap_or(0)
 }

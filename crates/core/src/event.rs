@@ -12,7 +12,7 @@ use nearcrawl_model::{
     edition::Edition,
     fetch::{FetchOrder, FetchReport, LocatedHost, ProbeReport, ProbeTarget, ResolveError},
     fingerprint::{Fingerprint, FingerprintKey},
-    ids::{QuestionId, SeenTicket, SiteNumber, Ticket, WriteId},
+    ids::{QuestionId, SeenTicket, SiteNumber, Ticket, TransferId, WriteId},
     journal::{JournalEntry, JournalKey, JournalRow},
     message::{Gossip, Request, Response},
     previous_run::PreviousVersion,
@@ -53,8 +53,10 @@ pub enum Event {
         access_point: AccessPoint,
         /// Its life's number.
         incarnation: u64,
-        /// Where it can be reached.
+        /// Where it can be reached, as it says.
         addresses: Vec<String>,
+        /// The address at the other end, as this access point sees it.
+        remote: Option<IpAddr>,
     },
     /// A member asks something.
     Asked {
@@ -62,6 +64,15 @@ pub enum Event {
         from: AccessPoint,
         /// To be named in the answer.
         ticket: Ticket,
+        /// What.
+        request: Request,
+    },
+    /// The process needs an answer of a member; it comes with [`PeerCommand::Transferred`].
+    Transfer {
+        /// To be named in the answer.
+        transfer: TransferId,
+        /// Who is asked.
+        to: AccessPoint,
         /// What.
         request: Request,
     },
@@ -164,12 +175,29 @@ pub enum Event {
         /// By how many bytes the journals of their subnets grew; negative if they shrank.
         growth: BTreeMap<Subnet, i64>,
     },
-    /// Journals on our disk grew or shrank, other than by [`Event::RowsStored`]. Told once at the start as well, with what there is.
+    /// Journals on our disk grew or shrank, other than by [`Event::RowsStored`] or [`Event::RowsKept`]. Told once at the start as well, with
+    /// what there is.
     JournalsResized {
-        /// Of which [`StoreCommand::KeepRows`] this is the end; none for another cause.
-        kept: Option<Ticket>,
         /// By how many bytes the journals of which subnets grew; negative if they shrank.
         growth: BTreeMap<Subnet, i64>,
+    },
+    /// Rows of another owner are durable.
+    RowsKept {
+        /// Who is to be answered, by [`StoreCommand::KeepRows`].
+        ticket: Ticket,
+        /// How far we have each of their journals (exclusive).
+        heads: Vec<(JournalKey, u64)>,
+        /// By how many bytes the journals of their subnets grew; negative if they shrank.
+        growth: BTreeMap<Subnet, i64>,
+    },
+    /// Rows were read that a member asked for.
+    RowsRead {
+        /// Who is to be answered, by [`StoreCommand::RecallRows`].
+        ticket: Ticket,
+        /// What.
+        rows: Vec<JournalRow>,
+        /// From which one to go on; none if these were the last.
+        next: Option<(JournalKey, u64)>,
     },
     /// Claims are durable.
     ClaimsStored {
@@ -192,10 +220,12 @@ pub enum Event {
         /// What the replica said.
         answer: CopyAnswer,
     },
-    /// A replica sent all it had of a subnet, or nothing came of asking it. Nothing of it is stored yet.
+    /// A member sent all it had of a subnet, or of a host in it, or nothing came of asking it. Nothing of it is stored yet.
     Recovered {
         /// Of which subnet.
         subnet: Subnet,
+        /// If only those of this host were wanted.
+        host: Option<Host>,
         /// From whom.
         from: AccessPoint,
         /// Its journals, each up to its first gap; none if it did not answer to the end.
@@ -353,15 +383,15 @@ pub enum StoreCommand {
         /// What it says.
         bytes: Vec<u8>,
     },
-    /// Store rows for another owner, then answer how far we have them. A row that differs from the stored one replaces it and all
-    /// behind it: the present owner's word holds.
+    /// Store rows for another owner, then say how far we have them with [`Event::RowsKept`]. A row that differs from the stored one
+    /// replaces it and all behind it: the present owner's word holds.
     KeepRows {
         /// Whom to answer.
         ticket: Ticket,
         /// What.
         rows: Vec<JournalRow>,
     },
-    /// Answer with the rows we have.
+    /// Read the rows we have, for [`Event::RowsRead`].
     RecallRows {
         /// Whom to answer.
         ticket: Ticket,
@@ -380,7 +410,12 @@ pub enum StoreCommand {
 #[derive(Clone, Debug)]
 pub enum WebCommand {
     /// Look a host up.
-    Resolve(Host),
+    Resolve {
+        /// Which.
+        host: Host,
+        /// The address that is the answer if it is among those that the name has; else it is the smallest.
+        pinned: Option<IpAddr>,
+    },
     /// Probe a target.
     Probe {
         /// To be named in the report.
@@ -431,12 +466,21 @@ pub enum PeerCommand {
         /// Where.
         addresses: Vec<String>,
     },
+    /// This came of what the process asked by [`Event::Transfer`]; none if there is no answer.
+    Transferred {
+        /// Which question.
+        transfer: TransferId,
+        /// The answer.
+        answer: Option<Response>,
+    },
     /// Send rows to a replica.
     Copy(CopyOrder),
-    /// Ask a member for all rows of a subnet; they are judged before they are stored.
+    /// Ask a member for all rows of a subnet, or of a host in it; they are judged before they are stored.
     Recover {
         /// Which.
         subnet: Subnet,
+        /// If only those of this host are wanted.
+        host: Option<Host>,
         /// Whom.
         from: AccessPoint,
     },

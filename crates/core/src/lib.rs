@@ -18,6 +18,7 @@ pub mod migration;
 pub mod ownership;
 mod pending;
 pub mod planning;
+pub(crate) mod relay;
 pub mod replication;
 pub mod report;
 pub(crate) mod requests;

@@ -1,6 +1,6 @@
 //! What is the answer to a question for that a member was asked?
 
-use nearcrawl_model::{ownership_map::MapPart, subnet::Subnet, url::Host};
+use nearcrawl_model::{fetch::LocatedHost, ids::TransferId, ownership_map::MapPart, subnet::Subnet, url::Host};
 
 /// A question to a member that is not answered yet: what its answer is for.
 #[derive(Debug)]
@@ -27,12 +27,24 @@ pub(crate) enum Pending {
     Ballot,
     /// Which lists of voters there are.
     VoterLists,
-    /// Its totals.
-    Totals,
+    /// What the process asked for an exchange of its own.
+    Transfer(TransferId),
+    /// The SWIM datagram that it sends back.
+    Swim,
+    /// Its totals, if they are no longer those of this version.
+    Totals(u64),
     /// Which database a replica uses.
     StoreOf,
     /// Of which of these subnets it has journal rows.
     Holds(Vec<Subnet>),
+    /// Whether a host is still at its address: its steward was asked.
+    Confirm(Host),
+    /// Whether the owner of the address before has a host that is at this one now.
+    HostMoved(LocatedHost),
+    /// Whether the owner of a host's new address has recorded its journals: that address.
+    TakeHost(LocatedHost),
+    /// Whether the steward of these hosts heard where they are.
+    Pinned(Vec<Host>),
 }
 
 /// What a member was asked in a comparison of ownership maps.

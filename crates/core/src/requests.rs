@@ -1,27 +1,69 @@
 //! Which machine answers what a member asked, and which one waits for what a member answered?
 
 use crate::{
+    context::Context,
     crawler::Crawler,
     delegation::prober::ProbeOrder,
-    event::{Command, HierarchyCommand, StoreCommand},
+    event::{Command, HierarchyCommand, PeerCommand, StoreCommand},
     migration::handover::Offer,
     pending::Pending,
+    relay::{Relay, machine::Others},
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
-    ids::{QuestionId, Ticket},
+    ids::{QuestionId, Ticket, TransferId},
     message::{Award, Request, Response},
     time::Millis,
 };
 
+/// What members say goes through the relay.
+impl Crawler {
+    /// The relay, with what it reads and where its commands go.
+    fn relaying(&mut self) -> (&mut Relay, &mut Context, Others<'_>) {
+        let voters = self.voting.list().map_or(&[][..], |list| &list.voters);
+        (&mut self.relay, &mut self.context, Others { members: &self.membership, voters })
+    }
+
+    /// The next command as it goes out.
+    pub(crate) fn next_sent(&mut self) -> Option<Command> {
+        loop {
+            let command = self.context.commands.pop_front()?;
+            let Command::Peers(message) = command else { return Some(command) };
+            let (relay, context, others) = self.relaying();
+            if let Some(message) = relay.sent(context, others, message) {
+                return Some(Command::Peers(message));
+            }
+        }
+    }
+
+    /// The process asks a member.
+    pub(crate) fn transfer(&mut self, transfer: TransferId, to: AccessPoint, request: Request) {
+        self.context.ask(to, Pending::Transfer(transfer), request);
+    }
+
+    /// A question of a member came, directly.
+    pub(crate) fn question_came(&mut self, from: AccessPoint, ticket: Ticket, request: Request) {
+        self.relay.heard(&self.context, from);
+        self.asked(from, ticket, request);
+    }
+
+    /// A question that was sent was answered, or was not.
+    pub(crate) fn answer_came(&mut self, question: QuestionId, from: AccessPoint, answer: Option<Response>) {
+        let (relay, context, others) = self.relaying();
+        if let Some((question, from, answer)) = relay.answered(context, others, question, from, answer) {
+            self.answered(question, from, answer);
+        }
+    }
+}
+
 impl Crawler {
     /// Takes in a question of a member.
-    pub(crate) fn asked(&mut self, from: AccessPoint, ticket: Ticket, request: Request) {
+    fn asked(&mut self, from: AccessPoint, ticket: Ticket, request: Request) {
         match request {
             Request::Swim(bytes) => {
-                self.membership.receive(&mut self.context, from, &bytes);
+                let back = self.membership.receive(&mut self.context, from, &bytes);
                 self.settle_signals();
-                self.answer(ticket, Response::Noted);
+                self.answer(ticket, back.map_or(Response::Noted, Response::Swim));
             }
             Request::Locate(host) => self.routing.locate_for(&mut self.context, ticket, host),
             Request::FindOwner(_, target) => self.find_owner_for(ticket, target),
@@ -42,9 +84,21 @@ impl Crawler {
             Request::Recall(subnet, cursor) => {
                 self.context.commands.push_back(Command::Store(StoreCommand::RecallRows { ticket, subnet, from: cursor }))
             }
+            Request::Confirm(host, address) => drop(self.routing.confirm_for(&mut self.context, Some(ticket), &host, address)),
+            Request::HostMoved(located) => self.told_host_moved(ticket, &located),
+            Request::Pinned(hosts) => self.told_pins(from, ticket, hosts),
+            Request::TakeHost { host, journal, rows } => self.take_host(from, ticket, host, journal, rows),
             Request::Holds(subnets) => self.replication.asked_what_is_here(&mut self.context, ticket, subnets),
             Request::CompareClaims(parts) => self.ownership.compared(&mut self.context, ticket, &parts),
-            Request::Totals => self.tell_totals(ticket),
+            Request::Totals => self.tell_totals(ticket, None),
+            Request::CompareTotals { mine, yours } => {
+                self.report.holds(&self.context, from, mine);
+                self.tell_totals(ticket, Some(yours));
+            }
+            Request::TellClaims(proofs) => {
+                self.answer(ticket, Response::Noted);
+                self.hear_claims(proofs);
+            }
             Request::SendClaims(wanted) => self.ownership.claims_wanted(&mut self.context, ticket, &wanted),
             Request::HierarchyManifest(hash) => {
                 self.context.commands.push_back(Command::Hierarchy(HierarchyCommand::TellManifest { ticket, hash }))
@@ -58,6 +112,11 @@ impl Crawler {
             | Request::Ballot(_)
             | Request::VoterLists(_)
             | Request::DoubleVote(_)) => self.asked_to_vote(from, ticket, request),
+            Request::Forward(sealed) => {
+                if let Some((from, ticket, request)) = self.relay.asked(&mut self.context, &self.membership, from, ticket, *sealed) {
+                    self.asked(from, ticket, request);
+                }
+            }
             Request::Farewell(leaving) => {
                 if leaving {
                     self.voting.member_left(from);
@@ -87,12 +146,27 @@ impl Crawler {
         self.answer(ticket, Response::FindingOwner(standing));
     }
 
+    /// A member answered our membership datagram with one of its own; what that leads to goes in another question.
+    fn swim_answered(&mut self, from: AccessPoint, bytes: &[u8]) {
+        if let Some(bytes) = self.membership.receive(&mut self.context, from, bytes) {
+            self.context.ask(from, Pending::Swim, Request::Swim(bytes));
+        }
+        self.settle_signals();
+    }
+
     /// Takes in an answer to a question of ours.
-    pub(crate) fn answered(&mut self, question: QuestionId, from: AccessPoint, answer: Option<Response>) {
+    fn answered(&mut self, question: QuestionId, from: AccessPoint, answer: Option<Response>) {
         let Some(pending) = self.context.pending.remove(&question) else { return };
         match (pending, answer) {
             (Pending::Locate(host), Some(Response::Located(located))) => self.located(&host, located),
             (Pending::Locate(host), _) => self.routing.not_located(&host),
+            (Pending::Confirm(host), Some(Response::Located(located))) => self.confirmed(&host, located),
+            (Pending::Confirm(_), _) => {}
+            (Pending::HostMoved(located), Some(Response::Refused(_))) => self.routing.has_moved(&mut self.context, located),
+            (Pending::HostMoved(_), _) => {}
+            (Pending::Pinned(hosts), None) => self.crawl.stewards_not_told(&hosts),
+            (Pending::Pinned(_), Some(_)) => {}
+            (Pending::TakeHost(located), answer) => self.host_taken(&located, answer),
             (Pending::FindOwner | Pending::Award { .. }, Some(Response::FindingOwner(Some(proof)))) => self.hear_claims(vec![proof]),
             (Pending::Award { subnet }, Some(Response::Refused(_))) => self.delegation.award_declined(&self.context, subnet, from),
             (Pending::FindOwner | Pending::Award { .. }, Some(_)) => {}
@@ -107,10 +181,18 @@ impl Crawler {
             }
             (Pending::Offer { subnet }, answer) => self.offer_answered(subnet, from, answer),
             (Pending::HandOff, answer) => self.handed_off(question, answer),
-            (Pending::Totals, Some(Response::Totals(totals))) if totals.owner == from => self.report.hear(&mut self.context, *totals),
-            (Pending::Totals, _) => {}
+            (Pending::Transfer(transfer), answer) => {
+                self.context.commands.push_back(Command::Peers(PeerCommand::Transferred { transfer, answer }))
+            }
+            (Pending::Swim, Some(Response::Swim(bytes))) => self.swim_answered(from, &bytes),
+            (Pending::Swim, _) => {}
+            (Pending::Totals(_), Some(Response::Totals(totals))) if totals.owner == from => {
+                self.report.hear(&mut self.context, &self.membership, &self.ownership, *totals)
+            }
+            (Pending::Totals(version), Some(Response::TotalsHold)) => self.report.holds(&self.context, from, version),
+            (Pending::Totals(_), _) => {}
             (Pending::Compare(question), answer) => self.compare_answered(question, answer),
-            (Pending::StoreOf, answer) => self.replication.uses_store(from, answer),
+            (Pending::StoreOf, answer) => self.replication.uses_store(&self.context, from, answer),
             (Pending::Holds(subnets), answer) => self.told_what_is_there(from, &subnets, answer),
             (pending @ (Pending::Renew(_) | Pending::Propose { .. } | Pending::Ballot | Pending::VoterLists), answer) => {
                 self.vote_answered(from, pending, answer)

@@ -31,6 +31,9 @@ const MINUTE: u64 = 600;
 pub(crate) const TIMERS: &[Timer] = &[
     timer("crawl", "counts the URLs that wait", SECOND, |c| c.crawl.count_waiting()),
     timer("membership", "pings, suspects and gives up members; looks whether it is alone", 1, Crawler::tick_members),
+    timer("relay", "asks members directly once more; gives up what was to be passed on", SECOND, |c| {
+        c.relay.tick(&mut c.context, &c.membership)
+    }),
     timer("voting", "renews the lease, asks for votes, goes on with ballots", 1, Crawler::tick_voting),
     timer("replication", "asks again for journals of subnets that became ours; begins with what came", 1, Crawler::tick_recovery),
     timer("ownership", "claims what dead or leaving members left, when it is our turn", 1, Crawler::tick_take_over),
@@ -45,6 +48,13 @@ pub(crate) const TIMERS: &[Timer] = &[
     timer("ownership", "gossips claims, distances and roll-ups that are due; compares claims with a member", 1, Crawler::tick_gossip),
     timer("crawl", "begins the next run of each tree that is due", 5 * SECOND, Crawler::tick_runs),
     timer("context", "carries out what the timers before this one signalled", 1, Crawler::settle_signals),
+    timer(
+        "crawl",
+        "has hosts looked up before their runs; takes those that moved a step further to their new owners",
+        1,
+        Crawler::tick_moved_hosts,
+    ),
+    timer("crawl", "tells the stewards of hosts where they are, if others were their stewards before", SECOND, Crawler::tick_stewards),
     timer("hierarchy_version", "announces and adopts editions of the hierarchy", SECOND, Crawler::tick_hierarchy),
     timer("crawl", "forgets addresses whose rest is over", MINUTE, |c| c.crawl.tidy(&c.context)),
     timer("voting", "forgets accepted claims that every member knows", MINUTE, Crawler::tidy_votes),

@@ -195,6 +195,13 @@ impl Hierarchy {
         OrganisationId(self.numbers(Section::Holders)[position.0 as usize])
     }
 
+    /// The autonomous system that an address belongs to, as far as registry files tell: the smallest number of the holder of the smallest
+    /// block around it, or of the nearest block around that one whose holder has a number.
+    pub fn asn_of(&self, address: IpAddr) -> Option<u32> {
+        let around = std::iter::successors(self.locate(address), |position| self.parent(*position));
+        around.map(|position| self.numbers(Section::Asns)[self.organisation(position).0 as usize]).find(|asn| *asn != 0)
+    }
+
     /// All subnets of an organisation, in whatever country, in ascending order: the "same company" of IPMicra §4.2, step 2.
     pub fn organisation_members(&self, organisation: OrganisationId) -> impl ExactSizeIterator<Item = Position> + '_ {
         let index = organisation.0 as usize;

@@ -12,6 +12,7 @@ use nearcrawl_core::{
     membership::{RosterConfig, SwimConfig},
     migration::judge::MigrationSettings,
     routing::locator::MAX_LOOKUPS,
+    voting::records,
 };
 use nearcrawl_hierarchy::{Builder, Hierarchy};
 use nearcrawl_model::{
@@ -23,13 +24,16 @@ use nearcrawl_model::{
     message::{Gossip, Request, Response},
     subnet::Subnet,
     time::{Millis, Moment, Now, WallTime},
-    vote::{AcceptedOwner, Votes},
+    vote::{AcceptedOwner, Ballot, SignedList, VoterList, Votes, quorum_of, sign_accepted, sign_installed},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc, time::Instant};
 
 /// The most claims of a trial: a map has no more.
 pub const MAX_CLAIMS: u32 = 1_000_000;
+
+/// The most voters: those that a daemon has decide.
+pub const MAX_VOTERS: u8 = 7;
 
 /// The owners of the claims: members that are silent. With so many of them nobody takes over what they own.
 const OWNERS: u8 = 8;
@@ -44,6 +48,8 @@ pub struct MapTrial {
     pub claims: u32,
     /// The round-trip time between the two members, in milliseconds.
     pub rtt_ms: u64,
+    /// How many voters the claims were decided by, 1 to [`MAX_VOTERS`]: each carries the signatures of their quorum.
+    pub voters: u8,
 }
 
 /// What was sent to the newcomer's store takes as long as this takes.
@@ -75,6 +81,8 @@ pub struct MapOutcome {
     pub claims: u32,
     /// Between the two members, in milliseconds.
     pub rtt_ms: u64,
+    /// By how many voters the claims were decided.
+    pub voters: u8,
     /// Memory of a crawler that holds the claims, for each, in bytes; 0 where the allocator does not tell.
     pub memory_bytes_per_claim: u64,
     /// From an empty map until it is acted on.
@@ -125,7 +133,7 @@ fn access_point(number: u8) -> AccessPoint {
 }
 
 /// The claim to the subnet of this number, as an award after four probes leaves it.
-fn signed(number: u32, epoch: u64) -> SignedClaim {
+fn signed(number: u32, epoch: u64, voters: &[SigningKey]) -> SignedClaim {
     let owner = 10 + (number % u32::from(OWNERS)) as u8;
     let answers = (1..4).map(|place| Answer { rtt_us: 20_000 + place, prober: ShortId::from(access_point(owner)) }).collect();
     let claim = Claim {
@@ -139,10 +147,31 @@ fn signed(number: u32, epoch: u64) -> SignedClaim {
         released: false,
         answers,
     };
-    // The other member founded the swarm, and is its only voter.
-    let vote = AcceptedOwner { list: 1, subnet: claim.subnet, epoch, owner: claim.owner, term: 1 }.vote(&key(1 + OTHER as u8));
-    let votes = Some(Box::new(Votes { list: 1, term: 1, voters: vec![vote] }));
+    let what = AcceptedOwner { list: DECIDED_BY, subnet: claim.subnet, epoch, owner: claim.owner, term: 1 };
+    let enough = voters.iter().take(quorum_of(voters.len()));
+    let votes = Some(Box::new(Votes { list: DECIDED_BY, term: 1, voters: enough.map(|key| what.vote(key)).collect() }));
     SignedClaim { votes, ..SignedClaim::sign(&claim, &key(owner)) }
+}
+
+/// The list whose voters accepted the claims.
+const DECIDED_BY: u64 = 2;
+
+/// The lists of voters so far: the other member alone, then the voters of the claims, then the other member alone again, so that the
+/// newcomer has a lease.
+fn lists(voters: &[SigningKey]) -> Vec<SignedList> {
+    let founder = key(1 + OTHER as u8);
+    let mut lists = vec![SignedList::founded_by(&founder)];
+    let alone = [founder];
+    for (keys, before) in [(voters, &alone[..]), (&alone[..], voters)] {
+        let mut points: Vec<_> = keys.iter().map(|key| AccessPoint(key.verifying_key().to_bytes())).collect();
+        points.sort_unstable();
+        let list = VoterList { number: lists.len() as u64 + 1, voters: points, age: 0 };
+        let ballot = Ballot { round: 0, proposer: access_point(1 + OTHER as u8) };
+        let accepted = before.iter().map(|key| sign_accepted(&list, ballot, key)).collect();
+        let installed = keys.iter().map(|key| sign_installed(&list, key)).collect();
+        lists.push(SignedList { list, ballot, accepted, installed });
+    }
+    lists
 }
 
 fn settings(joins: bool) -> Settings {
@@ -389,15 +418,17 @@ impl MapTrial {
             Err(why) => unreachable!("a hierarchy without subnets is whole: {why}"),
         };
         let before = allocated();
-        let claims = (0..self.claims).map(|number| signed(number, 1)).collect();
-        let other = side(OTHER, claims, &hierarchy);
+        let voters: Vec<_> = (0..self.voters.clamp(1, MAX_VOTERS)).map(|number| key(100 + number)).collect();
+        let claims = (0..self.claims).map(|number| signed(number, 1, &voters)).collect();
+        let other = side(OTHER, claims, lists(&voters), &hierarchy);
         let memory = allocated().saturating_sub(before);
-        let newcomer = side(NEWCOMER, Vec::new(), &hierarchy);
+        let newcomer = side(NEWCOMER, Vec::new(), Vec::new(), &hierarchy);
         let half_rtt = self.rtt_ms * 500;
         let (queue, now, order) = (BTreeMap::new(), 0, 0);
         let mut exchange = Exchange { sides: [newcomer, other], queue, now, order, half_rtt, questions: 0, bytes: 0, store, stored_us: 0 };
         for who in [NEWCOMER, OTHER] {
-            let connected = Event::Connected { access_point: access_point(2 - who as u8), incarnation: 1, addresses: Vec::new() };
+            let (access_point, addresses) = (access_point(2 - who as u8), Vec::new());
+            let connected = Event::Connected { access_point, incarnation: 1, addresses, remote: None };
             exchange.send(who, 0, Arrival::Event(connected));
             exchange.send(who, 0, Arrival::Event(Event::Tick));
         }
@@ -405,13 +436,14 @@ impl MapTrial {
         let equal = exchange.equal();
         let unchanged = exchange.cost(|exchange| exchange.questions > 0 && exchange.is_answered());
         let now = exchange.now;
-        let gossiped = Event::Gossiped { author: access_point(2), gossip: Gossip::Claims(vec![signed(self.claims / 2, 2)]) };
+        let gossiped = Event::Gossiped { author: access_point(2), gossip: Gossip::Claims(vec![signed(self.claims / 2, 2, &voters)]) };
         exchange.send(OTHER, now, Arrival::Event(gossiped));
         exchange.until(|exchange| !exchange.equal());
         let one_claim = exchange.cost(|exchange| exchange.equal());
         MapOutcome {
             claims: self.claims,
             rtt_ms: self.rtt_ms,
+            voters: self.voters,
             memory_bytes_per_claim: memory / u64::from(self.claims),
             newcomer,
             equal,
@@ -421,8 +453,10 @@ impl MapTrial {
     }
 }
 
-fn side(who: usize, claims: Vec<SignedClaim>, hierarchy: &Arc<Hierarchy>) -> Side {
+fn side(who: usize, claims: Vec<SignedClaim>, lists: Vec<SignedList>, hierarchy: &Arc<Hierarchy>) -> Side {
     let number = 1 + who as u8;
+    let installed = lists.last().map(|last| records::installed(last.list.number));
+    let voting = lists.iter().map(records::list).chain(installed).filter_map(|record| Some((record.key, record.value?)));
     let identity = Identity {
         key: key(number),
         incarnation: 1,
@@ -430,7 +464,7 @@ fn side(who: usize, claims: Vec<SignedClaim>, hierarchy: &Arc<Hierarchy>) -> Sid
         fingerprints: FingerprintKey([5; 16]),
         claims,
         members: (0..OWNERS).map(|owner| access_point(10 + owner)).collect(),
-        voting: Vec::new(),
+        voting: voting.collect(),
         sole: true,
         store: Default::default(),
         contacts: Vec::new(),
@@ -448,9 +482,10 @@ mod tests {
     #[test]
     fn a_newcomer_gets_the_map_and_then_little_is_asked() {
         let mut stored = BTreeSet::new();
-        let outcome = MapTrial { claims: 3_000, rtt_ms: 20 }.run(&mut |claims| stored.extend(claims.into_iter().map(|claim| claim.bytes)));
+        let outcome =
+            MapTrial { claims: 3_000, rtt_ms: 20, voters: 3 }.run(&mut |claims| stored.extend(claims.into_iter().map(|claim| claim.bytes)));
         assert!(outcome.equal && stored.len() >= 3_000, "{} stored: {outcome:?}", stored.len());
-        assert!(outcome.newcomer.questions >= 3_000 / 256 && outcome.newcomer.bytes > 3_000 * 150, "{outcome:?}");
+        assert!(outcome.newcomer.questions >= 3_000 / 256 && outcome.newcomer.bytes > 3_000 * (150 + 2 * 98), "{outcome:?}");
         assert!(outcome.unchanged.bytes <= 100, "{outcome:?}");
         assert!(outcome.one_claim.questions <= 4 && outcome.one_claim.bytes <= 4_096, "{outcome:?}");
     }

@@ -6,7 +6,7 @@ use crate::{
     io::store::{Store, StoreConfig, StoreError},
 };
 use clap::Args;
-use nearcrawl_lab::map::{MAX_CLAIMS, MapCost, MapOutcome, MapTrial};
+use nearcrawl_lab::map::{MAX_CLAIMS, MAX_VOTERS, MapCost, MapOutcome, MapTrial};
 use nearcrawl_model::claim::SignedClaim;
 use std::path::PathBuf;
 use tokio::runtime::Handle;
@@ -34,6 +34,9 @@ pub struct MapArgs {
     /// The round-trip time between the two members, in ms
     #[arg(long, value_name = "MS", default_value_t = 50, value_parser = clap::value_parser!(u64).range(0..=10_000))]
     rtt_ms: u64,
+    /// By how many voters the claims were decided: each carries the signatures of their quorum
+    #[arg(long, value_name = "N", default_value_t = MAX_VOTERS, value_parser = clap::value_parser!(u8).range(1..=i64::from(MAX_VOTERS)))]
+    voters: u8,
     /// Let the newcomer store its claims in a new database in this directory
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
@@ -44,7 +47,7 @@ pub struct MapArgs {
 
 /// Plays the trial, and shows what came out.
 pub fn map(args: &MapArgs) -> Result<String, CommandError> {
-    let trial = MapTrial { claims: args.claims, rtt_ms: args.rtt_ms };
+    let trial = MapTrial { claims: args.claims, rtt_ms: args.rtt_ms, voters: args.voters };
     let store = args.store.as_deref().map(|directory| Store::open(directory, &StoreConfig::default()));
     let store = store.transpose().map_err(|why| CommandError::new(Exit::InUse, why.to_string()))?.map(|(store, _)| store);
     let mut failed: Result<(), StoreError> = Ok(());
@@ -61,7 +64,7 @@ pub fn map(args: &MapArgs) -> Result<String, CommandError> {
 }
 
 fn text(outcome: &MapOutcome) -> String {
-    let MapOutcome { claims, rtt_ms, memory_bytes_per_claim, newcomer, equal, unchanged, one_claim } = outcome;
+    let MapOutcome { claims, rtt_ms, voters, memory_bytes_per_claim, newcomer, equal, unchanged, one_claim } = outcome;
     let cost = |cost: &MapCost| {
         let MapCost { took_ms, newcomer_ms, answering_ms, questions, bytes, longest_step_ms, longest_answer_ms } = cost;
         format!(
@@ -72,7 +75,7 @@ fn text(outcome: &MapOutcome) -> String {
     };
     let equal = if *equal { "equal" } else { "NOT equal" };
     format!(
-        "{claims} claims, {memory_bytes_per_claim} bytes of memory each, {rtt_ms} ms between the members\n\
+        "{claims} claims decided by {voters} voters, {memory_bytes_per_claim} bytes of memory each, {rtt_ms} ms between the members\n\
          newcomer   {}; maps {equal}\nunchanged  {}\none claim  {}\n",
         cost(newcomer),
         cost(unchanged),

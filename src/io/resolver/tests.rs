@@ -155,7 +155,7 @@ fn host(text: &str) -> Host {
 }
 
 async fn pinned(dns: &Dns, text: &str) -> Result<(String, Millis), ResolveError> {
-    let located = dns.resolver(AddressPolicy::default()).resolve(&host(text)).await?;
+    let located = dns.resolver(AddressPolicy::default()).resolve(&host(text), None).await?;
     assert_eq!(located.host, host(text));
     Ok((located.address.to_string(), located.valid_for))
 }
@@ -186,6 +186,30 @@ async fn the_smallest_allowed_address_is_pinned() {
 }
 
 #[tokio::test]
+async fn a_host_stays_where_it_was_as_long_as_that_is_among_its_addresses() {
+    let dns = Dns::start(|name, kind| match (name, kind) {
+        ("many.test.", RecordType::A) => Reply::Records(["10.0.0.1", "9.9.9.9", "8.8.8.8", "8.8.8.9"].map(|ip| a(name, 300, ip)).into()),
+        ("six.test.", RecordType::A) => Reply::Records(vec![a(name, 300, "8.8.8.8")]),
+        ("six.test.", RecordType::AAAA) => Reply::Records(["2a00::2", "2a00::1"].map(|ip| aaaa(name, 300, ip)).into()),
+        _ => Reply::Records(vec![]),
+    })
+    .await;
+    let resolver = dns.resolver(AddressPolicy::default());
+    for (name, was, is) in [
+        ("many.test", "9.9.9.9", "9.9.9.9"),
+        ("many.test", "8.8.8.9", "8.8.8.9"),
+        ("many.test", "1.1.1.1", "8.8.8.8"),
+        ("many.test", "10.0.0.1", "8.8.8.8"),
+        ("six.test", "2a00::2", "2a00::2"),
+        ("six.test", "2a00::3", "8.8.8.8"),
+        ("six.test", "8.8.8.8", "8.8.8.8"),
+    ] {
+        let located = resolver.resolve(&host(name), Some(was.parse().unwrap())).await.unwrap();
+        assert_eq!(located.address.to_string(), is, "{name}, which was at {was}");
+    }
+}
+
+#[tokio::test]
 async fn forbidden_addresses_are_never_pinned_unless_the_operator_opened_them() {
     let dns = Dns::start(|name, kind| match kind {
         RecordType::A => Reply::Records(["127.0.0.1", "169.254.169.254", "10.1.1.1"].map(|ip| a(name, 0, ip)).into()),
@@ -195,7 +219,7 @@ async fn forbidden_addresses_are_never_pinned_unless_the_operator_opened_them() 
     assert_eq!(pinned(&dns, "rebind.test").await, Err(ResolveError::ForbiddenAddress));
     assert_eq!(dns.asked(), 2);
     let laboratory = AddressPolicy { allowed: vec!["127.0.0.0/8".parse().unwrap()], ..AddressPolicy::default() };
-    let located = dns.resolver(laboratory).resolve(&host("rebind.test")).await.unwrap();
+    let located = dns.resolver(laboratory).resolve(&host("rebind.test"), None).await.unwrap();
     assert_eq!(located.address.to_string(), "127.0.0.1");
     // The library knows this one by itself: it must be checked all the same.
     assert_eq!(pinned(&dns, "localhost").await, Err(ResolveError::ForbiddenAddress));
@@ -236,7 +260,7 @@ async fn failures_are_told_apart() {
         // Anybody can send garbage, so it may also be ignored until time is up.
         ("garbage.test", vec![ResolveError::ServerFailed, ResolveError::TimedOut]),
     ] {
-        let found = tokio::time::timeout(Duration::from_secs(10), resolver.resolve(&host(name))).await.expect("the resolver hangs");
+        let found = tokio::time::timeout(Duration::from_secs(10), resolver.resolve(&host(name), None)).await.expect("the resolver hangs");
         assert!(found.as_ref().is_err_and(|found| want.contains(found)), "{name}: {found:?}");
     }
     assert_eq!(dns.asked.lock().unwrap().iter().filter(|(name, _, _)| name == "silent.test.").count(), 2, "two attempts");
@@ -295,7 +319,7 @@ async fn the_time_to_live_is_kept_within_bounds() {
         assert_eq!(pinned(&dns, &format!("t{ttl}.test")).await, Ok(("8.8.8.8".into(), want)), "{ttl}");
     }
     let config = ResolverConfig { servers: vec![dns.address], shortest_pin: 86_400_000, ..ResolverConfig::default() };
-    let located = Resolver::new(config, AddressPolicy::default()).unwrap().resolve(&host("t61.test")).await.unwrap();
+    let located = Resolver::new(config, AddressPolicy::default()).unwrap().resolve(&host("t61.test"), None).await.unwrap();
     assert_eq!(located.valid_for, 86_400_000, "the operator may ask for more");
 }
 
@@ -336,6 +360,6 @@ async fn questions_come_from_the_configured_address() {
     let dns = Dns::start(|name, _| Reply::Records(vec![a(name, 300, "8.8.8.8")])).await;
     let source: IpAddr = "127.0.0.79".parse().unwrap();
     let config = ResolverConfig { servers: vec![dns.address], source_address: Some(source), ..ResolverConfig::default() };
-    Resolver::new(config, AddressPolicy::default()).unwrap().resolve(&host("x.test")).await.unwrap();
+    Resolver::new(config, AddressPolicy::default()).unwrap().resolve(&host("x.test"), None).await.unwrap();
     assert_eq!(dns.asked.lock().unwrap()[0].2, source);
 }

@@ -4,7 +4,10 @@ use super::{
     codec::MessageCodec,
     config::{StartError, SwarmConfig},
     hello::{Hello, HelloAnswer},
+    messages::SwarmCounters,
     protocol,
+    slots::Slots,
+    topic::{OwnTopic, Subscriptions, subscriptions},
 };
 use libp2p::{
     StreamProtocol, allow_block_list, connection_limits, gossipsub, identify,
@@ -14,14 +17,19 @@ use libp2p::{
     swarm::NetworkBehaviour,
 };
 use nearcrawl_model::message::{MAX_GOSSIP, MAX_MESSAGE, PublicRequest, PublicResponse, Request, Response};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 /// How long a hello may take.
 pub(super) const HELLO_WITHIN: Duration = Duration::from_secs(5);
 
+/// How often the way to each connected member is timed; both sides do so.
+const PING_EVERY: Duration = Duration::from_secs(60);
+
 /// The largest hello, in bytes.
 const MAX_HELLO: usize = 4 << 10;
 
+/// Gossip of our swarm.
+pub(super) type GossipBehaviour = gossipsub::Behaviour<OwnTopic, Subscriptions>;
 /// Questions and answers between members.
 pub(super) type MemberBehaviour = request_response::Behaviour<MessageCodec<Request, Response>>;
 /// The protocol by which two peers exchange hellos.
@@ -34,10 +42,11 @@ pub(super) type PublicBehaviour = request_response::Behaviour<MessageCodec<Publi
 pub(super) struct Behaviour {
     pub(super) blocked: allow_block_list::Behaviour<allow_block_list::BlockedPeers>,
     connections: connection_limits::Behaviour,
+    pub(super) slots: Slots,
     memory: memory_connection_limits::Behaviour,
     identify: identify::Behaviour,
     ping: ping::Behaviour,
-    pub(super) gossip: gossipsub::Behaviour,
+    pub(super) gossip: GossipBehaviour,
     pub(super) hello: HelloBehaviour,
     pub(super) member: MemberBehaviour,
     pub(super) public: PublicBehaviour,
@@ -45,11 +54,18 @@ pub(super) struct Behaviour {
 
 impl Behaviour {
     /// The behaviours of an access point with this key.
-    pub(super) fn new(config: &SwarmConfig, keypair: &Keypair) -> Result<Behaviour, StartError> {
+    pub(super) fn new(
+        config: &SwarmConfig,
+        keypair: &Keypair,
+        topic: OwnTopic,
+        counters: Arc<SwarmCounters>,
+    ) -> Result<Behaviour, StartError> {
         let connections = connection_limits::ConnectionLimits::default()
-            .with_max_pending_incoming(Some(config.max_connections / 4 + 4))
-            .with_max_pending_outgoing(Some(config.max_connections / 4 + 4))
+            .with_max_pending_incoming(Some(max_pending(config.max_connections)))
+            .with_max_pending_outgoing(Some(max_pending(config.max_connections)))
             .with_max_established(Some(config.max_connections))
+            // Whoever connects to us leaves room for those to whom we connect.
+            .with_max_established_incoming(Some((config.max_connections / 4 * 3).max(1)))
             .with_max_established_per_peer(Some(4));
         let identify = identify::Config::new(protocol::IDENTIFY.to_owned(), keypair.public())
             .with_agent_version(config.software.clone())
@@ -61,10 +77,11 @@ impl Behaviour {
         Ok(Behaviour {
             blocked: allow_block_list::Behaviour::default(),
             connections: connection_limits::Behaviour::new(connections),
+            slots: Slots::new(config.max_connections, counters),
             memory: memory_connection_limits::Behaviour::with_max_bytes(config.max_memory),
             identify: identify::Behaviour::new(identify),
-            ping: ping::Behaviour::new(ping::Config::new()),
-            gossip: gossip(keypair)?,
+            ping: ping::Behaviour::new(ping::Config::new().with_interval(PING_EVERY)),
+            gossip: gossip(keypair, topic)?,
             hello: HelloBehaviour::with_codec(
                 MessageCodec::new(MAX_HELLO),
                 [(StreamProtocol::new(protocol::HELLO), ProtocolSupport::Full)],
@@ -81,29 +98,40 @@ impl Behaviour {
     }
 }
 
+/// Connections that are being made at a time, of each direction.
+pub(super) fn max_pending(max_connections: u32) -> u32 {
+    max_connections / 4 + 4
+}
+
 /// The public protocol, for answering or for asking.
 pub(super) fn public_behaviour(config: request_response::Config, support: ProtocolSupport) -> PublicBehaviour {
     PublicBehaviour::with_codec(MessageCodec::new(MAX_MESSAGE), [(StreamProtocol::new(protocol::PUBLIC), support)], config)
 }
 
-fn gossip(keypair: &Keypair) -> Result<gossipsub::Behaviour, StartError> {
+fn gossip(keypair: &Keypair, topic: OwnTopic) -> Result<GossipBehaviour, StartError> {
     let config = gossipsub::ConfigBuilder::default()
         // Room for what gossipsub wraps around the message: author, number, signature, topic.
         .max_transmit_size(MAX_GOSSIP + 1024)
         .validation_mode(gossipsub::ValidationMode::Strict)
         // No message is forwarded before it and its sender are checked.
         .validate_messages()
-        .flood_publish(true)
+        // Each message comes as often as there are neighbours in the mesh, less one, and from its author besides if that floods. What a sparse
+        // mesh loses is asked for at the next heartbeat, and what nobody tells of any more is found by asking for it (maps, totals): so each
+        // member tells one other, once, what it has, and not six of them at three heartbeats, which takes more bytes than the messages do.
+        .flood_publish(false)
+        .mesh_n_low(2)
+        .mesh_n(3)
+        .mesh_n_high(4)
+        .mesh_outbound_min(1)
+        .gossip_lazy(1)
+        .gossip_factor(0.0)
+        .history_gossip(1)
         .heartbeat_initial_delay(Duration::from_millis(500))
-        .heartbeat_interval(Duration::from_millis(700))
-        // Each message comes as often as there are neighbours in the mesh; what a sparse mesh loses is asked for at the next heartbeat.
-        .mesh_n_low(3)
-        .mesh_n(4)
-        .mesh_n_high(6)
-        .mesh_outbound_min(2)
+        .heartbeat_interval(Duration::from_secs(1))
         .duplicate_cache_time(Duration::from_secs(120))
         .build()
         .map_err(|error| StartError::Library(error.to_string()))?;
-    gossipsub::Behaviour::new(gossipsub::MessageAuthenticity::Signed(keypair.clone()), config)
+    let signed = gossipsub::MessageAuthenticity::Signed(keypair.clone());
+    gossipsub::Behaviour::new_with_subscription_filter_and_transform(signed, config, subscriptions(), topic)
         .map_err(|error| StartError::Library(error.to_owned()))
 }

@@ -1,6 +1,7 @@
 //! What does the swarm need to know to start?
 
 use super::hello::SwarmSecrets;
+use ipnetwork::IpNetwork;
 use std::{net::IpAddr, time::Duration};
 
 /// How this access point takes part.
@@ -10,6 +11,11 @@ pub struct SwarmConfig {
     pub listen: Vec<String>,
     /// Where others can reach this access point, if that differs from what it listens on (behind a router), as multiaddrs.
     pub announce: Vec<String>,
+    /// Members that the operator named, as multiaddrs. Where these, `listen` and `announce` have a private address, members with such
+    /// ones are dialled, too.
+    pub bootstrap: Vec<String>,
+    /// Special ranges in which members are dialled.
+    pub allow_ranges: Vec<IpNetwork>,
     /// Outgoing connections come from this address.
     pub source_address: Option<IpAddr>,
     /// Only peers with the same key can connect at all.
@@ -39,6 +45,8 @@ impl Default for SwarmConfig {
         SwarmConfig {
             listen: vec!["/ip4/0.0.0.0/tcp/4001".to_owned()],
             announce: Vec::new(),
+            bootstrap: Vec::new(),
+            allow_ranges: Vec::new(),
             source_address: None,
             pre_shared_key: None,
             secrets: None,

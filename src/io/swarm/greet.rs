@@ -33,6 +33,7 @@ impl Runner {
             let name: String = secrets.swarm.iter().map(|byte| format!("{byte:02x}")).collect();
             let topic = IdentTopic::new(format!("{}/{name}", super::protocol::TOPIC));
             self.libp2p.behaviour_mut().gossip.subscribe(&topic).map_err(|error| StartError::Library(error.to_string()))?;
+            self.own_topic.is(topic.hash());
             self.topic = Some(topic);
         }
         Ok(())
@@ -55,7 +56,7 @@ impl Runner {
         state.dialled |= dialled;
         if dialled {
             let hello = self.hello();
-            self.libp2p.behaviour_mut().hello.send_request(&peer, Arrived::Whole(hello));
+            self.libp2p.behaviour_mut().hello.send_request(&peer, Arrived::of(hello));
         }
     }
 
@@ -73,6 +74,7 @@ impl Runner {
     pub(super) fn disconnected(&mut self, peer: PeerId) {
         let Some(state) = self.peers.get_mut(&peer) else { return };
         state.connected = false;
+        self.libp2p.behaviour_mut().slots.no_member(&peer);
         let (was_member, access_point) = (state.is_member(), state.access_point);
         let failure = match state.stage {
             Stage::Refused | Stage::Reader => AskError::NotLetIn("the hello was refused".to_owned()),
@@ -127,7 +129,7 @@ impl Runner {
     /// What a hello is answered with.
     fn judge_hello(&mut self, peer: PeerId, hello: Arrived<Hello>) -> HelloAnswer {
         let ours = self.hello();
-        let Arrived::Whole(hello) = hello else {
+        let Arrived::Whole(hello, _) = hello else {
             self.offended(peer);
             self.refuse(peer, HelloError::Unreadable);
             return HelloAnswer::refused(&HelloError::Unreadable);
@@ -170,21 +172,23 @@ impl Runner {
         state.protocol = hello.protocol;
         let stage = Stage::Member { incarnation: hello.incarnation };
         state.enter(stage, Instant::now());
-        let access_point = state.access_point;
+        let (access_point, remote) = (state.access_point, state.remote);
         let (waiting, held) = (std::mem::take(&mut state.waiting), std::mem::take(&mut state.held));
+        self.libp2p.behaviour_mut().slots.let_in(peer);
         if !matches!(before, Stage::Member { .. }) {
             self.counters.connected.fetch_add(1, Ordering::Relaxed);
         }
         if before != stage {
             let addresses = usable_addresses(&hello.addresses, access_point);
             let software = clean(&hello.software).chars().take(64).collect();
-            self.outbox.push_back(SwarmEvent::Connected { peer: access_point, addresses, incarnation: hello.incarnation, software });
+            let incarnation = hello.incarnation;
+            self.outbox.push_back(SwarmEvent::Connected { peer: access_point, addresses, incarnation, software, remote });
         }
         for waiting in waiting {
             self.send(peer, waiting.question, waiting.request);
         }
-        for (request, channel) in held {
-            self.asked(peer, request, channel);
+        for (request, bytes, channel) in held {
+            self.asked(peer, request, bytes, channel);
         }
     }
 
@@ -209,6 +213,7 @@ impl Runner {
     }
 
     fn shut(&mut self, peer: PeerId, failure: &AskError) -> Option<AccessPoint> {
+        self.libp2p.behaviour_mut().slots.no_member(&peer);
         let state = self.peers.get_mut(&peer)?;
         let (was_member, access_point) = (state.is_member(), state.access_point);
         state.enter(Stage::Refused, Instant::now());

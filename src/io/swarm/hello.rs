@@ -109,6 +109,9 @@ pub enum HelloError {
     /// Nonsense was sent too often.
     #[error("{0} malformed messages; the peer is shut out for a while")]
     Misbehaved(u32),
+    /// Far more was sent than a member may send.
+    #[error("far more messages than a member may send; the peer is shut out for a while")]
+    Flooding,
 }
 
 fn short(bytes: &[u8]) -> String {

@@ -88,6 +88,8 @@ pub enum SwarmEvent {
         incarnation: u64,
         /// Its program and version, as it states them.
         software: String,
+        /// The address at the other end of its last connection.
+        remote: Option<IpAddr>,
     },
     /// The last connection to a connected member has ended.
     Disconnected {
@@ -252,7 +254,15 @@ pub struct SwarmCounters {
     pub tickets_expired: AtomicU64,
     /// Peers shut out for malformed messages.
     pub shut_out: AtomicU64,
-    /// Dials that were not begun because too many were under way.
+    /// Peers shut out for sending far more than a member may.
+    pub flooding: AtomicU64,
+    /// Gossip about something else than this swarm, or too long; nothing of it is kept.
+    pub gossip_elsewhere: AtomicU64,
+    /// Connections not taken because too many came from one address, or of strangers.
+    pub connections_refused: AtomicU64,
+    /// Addresses of members that were not dialled because of what they are: private, loopback and the like.
+    pub dials_forbidden: AtomicU64,
+    /// Dials that were not begun because too many were under way, or the member or its place was tried a moment ago.
     pub dials_refused: AtomicU64,
     /// Peers whose addresses were not remembered because those of too many are.
     pub addresses_refused: AtomicU64,
@@ -262,16 +272,20 @@ pub struct SwarmCounters {
 
 impl SwarmCounters {
     /// What was refused since the start, by class.
-    pub fn refusals(&self) -> [(&'static str, u64); 9] {
+    pub fn refusals(&self) -> [(&'static str, u64); 13] {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         [
             ("messages of members that cannot be read", count(&self.malformed)),
             ("messages of a later protocol version", count(&self.unknown)),
             ("members shut out for messages that cannot be read", count(&self.shut_out)),
+            ("members shut out for far more messages than a member may send", count(&self.flooding)),
+            ("gossip of other swarms, or too long", count(&self.gossip_elsewhere)),
+            ("connections beyond those of one address or of strangers", count(&self.connections_refused)),
             ("requests of peers that are no members", count(&self.uninvited)),
             ("requests of members beyond their rate", count(&self.rate_limited)),
             ("gossip beyond its rate or of peers that are no members", count(&self.gossip_ignored)),
             ("hellos", count(&self.refused)),
+            ("addresses of members that may not be dialled", count(&self.dials_forbidden)),
             ("dials beyond the limit of those under way", count(&self.dials_refused)),
             ("addresses of peers beyond the limit", count(&self.addresses_refused)),
         ]

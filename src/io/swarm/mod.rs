@@ -7,6 +7,8 @@
 mod behaviour;
 mod codec;
 mod config;
+mod dialling;
+mod gossip_limits;
 mod greet;
 mod hello;
 mod identity;
@@ -18,9 +20,11 @@ mod rate;
 mod reason;
 mod run;
 mod serve;
+mod slots;
 mod source;
 #[cfg(test)]
 mod tests;
+mod topic;
 mod transport;
 
 pub use config::{StartError, SwarmConfig};

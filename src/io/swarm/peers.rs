@@ -1,6 +1,12 @@
 //! What do we know of a peer while it is connected, or while questions wait for it?
 
-use super::{config::SwarmConfig, hello::Hello, protocol::PROTOCOL, rate::TokenBucket};
+use super::{
+    config::SwarmConfig,
+    gossip_limits::{PATIENCE, Sender},
+    hello::Hello,
+    protocol::PROTOCOL,
+    rate::TokenBucket,
+};
 use libp2p::request_response::ResponseChannel;
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -14,6 +20,9 @@ pub(super) const MAX_OPEN: usize = 64;
 
 /// Requests held from a peer whose hello is not settled yet: its answer to our hello may be overtaken by its first requests.
 pub(super) const MAX_HELD: usize = 16;
+
+/// Bytes of requests of one peer, at once and a second.
+pub(super) const MAX_REQUEST_BYTES: (u32, u32) = (16 << 20, 4 << 20);
 
 /// The state of the connection to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,14 +67,19 @@ pub(super) struct Peer {
     /// Its hello, which was accepted, until our answer has been sent.
     pub(super) welcomed: Option<Hello>,
     pub(super) waiting: VecDeque<Waiting>,
-    pub(super) held: Vec<(Request, ResponseChannel<Response>)>,
+    /// With the lengths of the requests.
+    pub(super) held: Vec<(Request, usize, ResponseChannel<Response>)>,
     /// Our questions that it has not answered yet.
     pub(super) open: usize,
     /// Its questions that we have not answered yet.
     pub(super) tickets: usize,
     pub(super) requests: TokenBucket,
     pub(super) swim: TokenBucket,
-    pub(super) gossip: TokenBucket,
+    pub(super) gossip: Sender,
+    /// Bytes of its requests.
+    pub(super) bytes: TokenBucket,
+    /// Empty when it went beyond its limits too often.
+    pub(super) patience: TokenBucket,
 }
 
 impl Peer {
@@ -89,7 +103,9 @@ impl Peer {
             requests: TokenBucket::new(rate.saturating_mul(4), rate, now),
             // SWIM must not starve because of a busy hand-off, and gossip is passed on for others.
             swim: TokenBucket::new(400, 100, now),
-            gossip: TokenBucket::new(1000, 200, now),
+            gossip: Sender::new(now),
+            bytes: TokenBucket::new(MAX_REQUEST_BYTES.0, MAX_REQUEST_BYTES.1, now),
+            patience: TokenBucket::new(PATIENCE.0, PATIENCE.1, now),
         }
     }
 

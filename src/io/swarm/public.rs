@@ -48,7 +48,7 @@ async fn ask(reader: &ReaderConfig, address: &str, request: PublicRequest, timeo
         address.parse().map_err(|_| unreachable(format!("{address:?} is not a multiaddr; write it like /ip4/192.0.2.1/tcp/4817")))?;
     let keypair = Keypair::generate_ed25519();
     let transport =
-        transport::build(&keypair, reader.source_address, reader.pre_shared_key).map_err(|error| unreachable(error.to_string()))?;
+        transport::build(&keypair, reader.source_address, reader.pre_shared_key, None).map_err(|error| unreachable(error.to_string()))?;
     let behaviour: PublicBehaviour =
         public_behaviour(request_response::Config::default().with_request_timeout(timeout), ProtocolSupport::Outbound);
     let config = swarm::Config::with_tokio_executor().with_idle_connection_timeout(timeout);
@@ -59,7 +59,7 @@ async fn ask(reader: &ReaderConfig, address: &str, request: PublicRequest, timeo
         match libp2p.select_next_some().await {
             SwarmEvent::ConnectionEstablished { peer_id, .. } => {
                 if let Some(request) = question.take() {
-                    libp2p.behaviour_mut().send_request(&peer_id, Arrived::Whole(request));
+                    libp2p.behaviour_mut().send_request(&peer_id, Arrived::of(request));
                 }
             }
             SwarmEvent::OutgoingConnectionError { error, .. } => return Err(unreachable(dial_reason(&error))),

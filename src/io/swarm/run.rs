@@ -5,14 +5,17 @@
 
 use super::{
     HelloError, PROTOCOL, SwarmSecrets,
-    behaviour::{Behaviour, BehaviourEvent, HELLO_WITHIN},
+    behaviour::{Behaviour, BehaviourEvent, HELLO_WITHIN, max_pending},
     config::{StartError, SwarmConfig},
+    dialling::{DialLimits, Dialable, ip_of},
+    gossip_limits::GossipLimits,
     hello::Hello,
     messages::{AskError, SwarmCommand, SwarmCounters, SwarmEvent, SwarmHandle, count},
     peers::{MAX_OPEN, Peer, Stage, Waiting},
     protocol::OLDEST,
     rate::TokenBucket,
     reason::{self, dial_reason},
+    topic::OwnTopic,
     transport,
 };
 use crate::io::tasks::{self, TaskKind};
@@ -33,7 +36,6 @@ use nearcrawl_model::{
 };
 use std::{
     collections::{HashMap, VecDeque},
-    net::IpAddr,
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
@@ -70,8 +72,12 @@ impl Swarm {
         let keypair = Keypair::ed25519_from_bytes(seed).map_err(|error| StartError::Key(error.to_string()))?;
         let me = super::access_point_of_seed(seed);
         let announce = config.announce.iter().map(|text| parse(text)).collect::<Result<Vec<_>, _>>()?;
-        let transport = transport::build(&keypair, config.source_address, config.pre_shared_key)?;
-        let behaviour = Behaviour::new(&config, &keypair)?;
+        let counters = Arc::new(SwarmCounters::default());
+        let named = config.bootstrap.iter().chain(&config.listen).chain(&config.announce);
+        let dialable = Dialable::new(&config.allow_ranges, named, counters.clone());
+        let transport = transport::build(&keypair, config.source_address, config.pre_shared_key, Some(dialable.clone()))?;
+        let own_topic = OwnTopic::new(counters.clone());
+        let behaviour = Behaviour::new(&config, &keypair, own_topic.clone(), counters.clone())?;
         // A long idle time-out: accepted peers stay connected, and this module closes the connections to others.
         let limits = swarm::Config::with_tokio_executor()
             .with_idle_connection_timeout(Duration::from_secs(3600))
@@ -86,13 +92,13 @@ impl Swarm {
         }
         let (commands, command_receiver) = mpsc::channel(MAX_COMMANDS);
         let (event_sender, events) = mpsc::channel(MAX_EVENTS);
-        let counters = Arc::new(SwarmCounters::default());
         let public_rate = config.public_per_second;
         let mut runner = Runner {
             secrets: config.secrets,
             me,
             announce,
             topic: None,
+            own_topic,
             libp2p,
             peers: HashMap::new(),
             known: HashMap::new(),
@@ -104,6 +110,9 @@ impl Swarm {
             offences: HashMap::new(),
             shut_out: VecDeque::new(),
             public_rate: TokenBucket::new(public_rate.saturating_mul(4), public_rate, Instant::now()),
+            gossip_limits: GossipLimits::new(Instant::now()),
+            dialable,
+            dial_limits: DialLimits::new(max_pending(config.max_connections)),
             outbox: VecDeque::new(),
             counters: counters.clone(),
             config,
@@ -112,15 +121,6 @@ impl Swarm {
         // After a panic nobody sends events any more: the owner of `events` sees that the swarm has ended.
         tokio::spawn(tasks::run(TaskKind::Swarm, runner.run(command_receiver, event_sender)));
         Ok((SwarmHandle { me, commands, counters }, events))
-    }
-}
-
-/// The address that a multiaddr begins with.
-fn ip_of(address: &Multiaddr) -> Option<IpAddr> {
-    match address.iter().next()? {
-        libp2p::multiaddr::Protocol::Ip4(ip) => Some(ip.into()),
-        libp2p::multiaddr::Protocol::Ip6(ip) => Some(ip.into()),
-        _ => None,
     }
 }
 
@@ -143,6 +143,7 @@ pub(super) struct Runner {
     pub(super) me: AccessPoint,
     announce: Vec<Multiaddr>,
     pub(super) topic: Option<IdentTopic>,
+    pub(super) own_topic: OwnTopic,
     pub(super) libp2p: swarm::Swarm<Behaviour>,
     pub(super) peers: HashMap<PeerId, Peer>,
     pub(super) known: HashMap<PeerId, Vec<Multiaddr>>,
@@ -154,6 +155,9 @@ pub(super) struct Runner {
     offences: HashMap<PeerId, u32>,
     shut_out: VecDeque<(Instant, PeerId)>,
     pub(super) public_rate: TokenBucket,
+    pub(super) gossip_limits: GossipLimits,
+    dialable: Dialable,
+    dial_limits: DialLimits,
     pub(super) outbox: VecDeque<SwarmEvent>,
     pub(super) counters: Arc<SwarmCounters>,
 }
@@ -233,6 +237,9 @@ impl Runner {
             self.outbox.push_back(failed(address, "too many dials are under way".to_owned()));
             return;
         }
+        if self.config.bootstrap.contains(&address) {
+            self.dialable.open_named(&parsed);
+        }
         let options = DialOpts::from(parsed);
         let connection = options.connection_id();
         match self.libp2p.dial(options) {
@@ -282,12 +289,22 @@ impl Runner {
             Stage::Greeting => {
                 state.waiting.push_back(Waiting { question, request, since: now });
                 if !state.connected {
-                    let addresses = self.known.get(&peer).cloned().unwrap_or_default();
+                    let known = self.known.get(&peer).cloned().unwrap_or_default();
+                    let unknown = known.is_empty();
+                    let addresses = self.dial_limits.take(peer, known, now);
+                    if addresses.is_empty() && !unknown && !self.libp2p.is_connected(&peer) {
+                        count(&self.counters.dials_refused);
+                        self.give_up(peer, &AskError::Unreachable("it, or its place, was tried a moment ago".to_owned()));
+                        return;
+                    }
                     let dialled = self.libp2p.dial(DialOpts::peer_id(peer).addresses(addresses).build());
                     match dialled {
                         Ok(()) | Err(swarm::DialError::DialPeerConditionFalse(_)) => {}
                         Err(swarm::DialError::NoAddresses) => self.give_up(peer, &AskError::Unreachable("no address is known".to_owned())),
-                        Err(error) => self.give_up(peer, &AskError::Unreachable(dial_reason(&error))),
+                        Err(error) => {
+                            self.dial_limits.failed(peer, now);
+                            self.give_up(peer, &AskError::Unreachable(dial_reason(&error)));
+                        }
                     }
                 }
             }
@@ -296,7 +313,7 @@ impl Runner {
 
     /// Sends a question to a member that is connected.
     pub(super) fn send(&mut self, peer: PeerId, question: QuestionId, request: Request) {
-        let id = self.libp2p.behaviour_mut().member.send_request(&peer, super::codec::Arrived::Whole(request));
+        let id = self.libp2p.behaviour_mut().member.send_request(&peer, super::codec::Arrived::of(request));
         self.questions.insert(id, (question, peer));
         if let Some(state) = self.peers.get_mut(&peer) {
             state.open += 1;
@@ -324,12 +341,16 @@ impl Runner {
             swarm::SwarmEvent::Behaviour(BehaviourEvent::Ping(ping::Event { peer, result: Ok(rtt), .. })) => self.timed(peer, rtt),
             swarm::SwarmEvent::ConnectionEstablished { peer_id, endpoint, connection_id, .. } => {
                 self.dials.remove(&connection_id);
+                self.dial_limits.connected(peer_id, endpoint.is_dialer());
                 self.connected(peer_id, endpoint.is_dialer(), ip_of(endpoint.get_remote_address()));
             }
             swarm::SwarmEvent::ConnectionClosed { peer_id, num_established: 0, .. } => self.disconnected(peer_id),
             swarm::SwarmEvent::OutgoingConnectionError { peer_id, connection_id, error } => {
                 if let Some(address) = self.dials.remove(&connection_id) {
                     self.outbox.push_back(SwarmEvent::DialFailed { address, reason: dial_reason(&error) });
+                }
+                if let Some(peer) = peer_id {
+                    self.dial_limits.failed(peer, Instant::now());
                 }
                 if let Some(peer) = peer_id
                     && self.peers.get(&peer).is_some_and(|state| !state.connected)
@@ -409,15 +430,29 @@ impl Runner {
         if offences >= MAX_OFFENCES {
             self.offences.remove(&peer);
             count(&self.counters.shut_out);
-            self.refuse(peer, HelloError::Misbehaved(offences));
-            // Blocking hangs up, too.
-            self.libp2p.behaviour_mut().blocked.block_peer(peer);
-            self.shut_out.push_back((Instant::now(), peer));
-            if self.shut_out.len() > MAX_PEERS
-                && let Some((_, oldest)) = self.shut_out.pop_front()
-            {
-                self.libp2p.behaviour_mut().blocked.unblock_peer(oldest);
-            }
+            self.shut_out(peer, HelloError::Misbehaved(offences));
+        }
+    }
+
+    /// Counts a message beyond its limits against the peer that sent it.
+    pub(super) fn exceeded(&mut self, peer: PeerId) {
+        let Some(state) = self.peers.get_mut(&peer).filter(|state| state.is_member()) else { return };
+        if !state.patience.take(Instant::now()) {
+            count(&self.counters.flooding);
+            self.shut_out(peer, HelloError::Flooding);
+        }
+    }
+
+    /// Hangs up, and takes no connection of this peer for a while.
+    fn shut_out(&mut self, peer: PeerId, reason: HelloError) {
+        self.refuse(peer, reason);
+        // Blocking hangs up, too.
+        self.libp2p.behaviour_mut().blocked.block_peer(peer);
+        self.shut_out.push_back((Instant::now(), peer));
+        if self.shut_out.len() > MAX_PEERS
+            && let Some((_, oldest)) = self.shut_out.pop_front()
+        {
+            self.libp2p.behaviour_mut().blocked.unblock_peer(oldest);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::{
     codec::Arrived,
+    gossip_limits::{Author, Gossip as Amount},
     messages::{AskError, SwarmEvent, count},
     peers::{MAX_HELD, MAX_OPEN, Peer, Stage},
     reason,
@@ -61,7 +62,7 @@ impl Runner {
     pub(super) fn member_event(&mut self, event: MemberEvent) {
         match event {
             MemberEvent::Message { peer, message: Message::Request { request, channel, .. }, .. } => match request {
-                Arrived::Whole(request) => self.asked(peer, request, channel),
+                Arrived::Whole(request, bytes) => self.asked(peer, request, bytes, channel),
                 Arrived::Broken if self.is_newer(peer) => {
                     count(&self.counters.unknown);
                     let refusal = Response::Refused("this version does not know the question".to_owned());
@@ -91,14 +92,14 @@ impl Runner {
     }
 
     /// A request of a member, or of a peer whose hello is not settled yet.
-    pub(super) fn asked(&mut self, peer: PeerId, request: Request, channel: ResponseChannel<Response>) {
+    pub(super) fn asked(&mut self, peer: PeerId, request: Request, bytes: usize, channel: ResponseChannel<Response>) {
         let Some(state) = self.peers.get_mut(&peer) else { return };
         let now = Instant::now();
         let is_swim = matches!(request, Request::Swim(_));
         let refusal = match state.stage {
             Stage::Member { .. } => {
                 let in_time = if is_swim { state.swim.take(now) } else { state.requests.take(now) && state.tickets < MAX_OPEN };
-                if in_time {
+                if in_time && state.bytes.take_some(now, bytes as f64) {
                     let ticket = Ticket(self.next_ticket);
                     self.next_ticket += 1;
                     state.tickets += usize::from(!is_swim);
@@ -108,10 +109,11 @@ impl Runner {
                     return;
                 }
                 count(&self.counters.rate_limited);
+                self.exceeded(peer);
                 Response::Busy(COME_BACK_AFTER)
             }
             Stage::Greeting if state.held.len() < MAX_HELD => {
-                state.held.push((request, channel));
+                state.held.push((request, bytes, channel));
                 return;
             }
             Stage::Greeting | Stage::Reader | Stage::Refused => {
@@ -146,7 +148,7 @@ impl Runner {
 
     pub(super) fn public_event(&mut self, event: PublicEvent) {
         let PublicEvent::Message { peer, message: Message::Request { request, channel, .. }, .. } = event else { return };
-        let Arrived::Whole(request) = request else {
+        let Arrived::Whole(request, _) = request else {
             self.offended(peer);
             return;
         };
@@ -190,31 +192,53 @@ impl Runner {
 
     pub(super) fn gossip_event(&mut self, event: gossipsub::Event) {
         let gossipsub::Event::Message { propagation_source: relay, message_id, message } = event else { return };
-        let invited = self.peers.get_mut(&relay).is_some_and(|state| state.is_member() && state.gossip.take(Instant::now()));
-        let author = message.source.as_ref().and_then(super::access_point_of);
-        let from = super::access_point_of(&relay);
-        let acceptance = match (invited, author, from) {
-            (true, Some(author), Some(from)) if message.data.len() <= MAX_GOSSIP => match postcard::from_bytes::<Gossip>(&message.data) {
-                Ok(gossip) => {
-                    self.outbox.push_back(SwarmEvent::Gossiped { from, author, gossip });
-                    MessageAcceptance::Accept
-                }
+        let acceptance = match (message.source, self.how_much(relay, &message)) {
+            (Some(_), Amount::Taken | Amount::Heard) if message.data.len() > MAX_GOSSIP => self.not_gossip(relay),
+            (Some(author), amount @ (Amount::Taken | Amount::Heard)) => match postcard::from_bytes::<Gossip>(&message.data) {
+                Ok(gossip) => self.hear(relay, author, gossip, amount),
                 Err(_) if self.is_newer(relay) => {
                     count(&self.counters.unknown);
                     MessageAcceptance::Ignore
                 }
-                Err(_) => MessageAcceptance::Reject,
+                Err(_) => self.not_gossip(relay),
             },
-            (true, _, _) => MessageAcceptance::Reject,
-            (false, _, _) => {
+            (_, amount) => {
                 count(&self.counters.gossip_ignored);
+                if amount == Amount::Excess {
+                    self.exceeded(relay);
+                }
                 MessageAcceptance::Ignore
             }
         };
-        if matches!(acceptance, MessageAcceptance::Reject) {
-            // Members check messages before they forward them, so the forwarding peer is at fault.
-            self.offended(relay);
-        }
         self.libp2p.behaviour_mut().gossip.report_message_validation_result(&message_id, &relay, acceptance);
+    }
+
+    /// Whether there is room for what a peer says or passes on.
+    fn how_much(&mut self, relay: PeerId, message: &gossipsub::Message) -> Amount {
+        let Some(author) = message.source else { return Amount::Left };
+        let known = self.known.contains_key(&author) || self.peers.get(&author).is_some_and(Peer::is_member);
+        let author = match (author == relay, known) {
+            (true, _) => Author::Sender,
+            (false, true) => Author::Known(author),
+            (false, false) => Author::Unknown,
+        };
+        match self.peers.get_mut(&relay).filter(|state| state.is_member()) {
+            Some(state) => self.gossip_limits.judge(&mut state.gossip, author, message.data.len(), Instant::now()),
+            None => Amount::Left,
+        }
+    }
+
+    fn hear(&mut self, relay: PeerId, author: PeerId, gossip: Gossip, amount: Amount) -> MessageAcceptance {
+        let (Some(from), Some(author)) = (super::access_point_of(&relay), super::access_point_of(&author)) else {
+            return self.not_gossip(relay);
+        };
+        self.outbox.push_back(SwarmEvent::Gossiped { from, author, gossip });
+        if amount == Amount::Taken { MessageAcceptance::Accept } else { MessageAcceptance::Ignore }
+    }
+
+    /// Members check messages before they pass them on, so the one that did is at fault.
+    fn not_gossip(&mut self, relay: PeerId) -> MessageAcceptance {
+        self.offended(relay);
+        MessageAcceptance::Reject
     }
 }

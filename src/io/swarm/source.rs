@@ -3,7 +3,10 @@
 //! Wraps the TCP transport: listening is passed on, dialling is done here when a source address is configured. Matters on
 //! machines with several addresses, and in laboratories where every daemon has a loopback address of its own.
 
-use super::config::StartError;
+use super::{
+    config::StartError,
+    dialling::{Dialable, ip_of},
+};
 use crate::io::sockets::{could_bind, try_bind};
 use libp2p::{
     Multiaddr,
@@ -26,12 +29,13 @@ use tokio::net::TcpSocket;
 pub(super) struct SourceBound {
     tcp: tcp::tokio::Transport,
     source: Option<IpAddr>,
+    dialable: Option<Dialable>,
 }
 
 impl SourceBound {
     /// TCP from this address, or from any.
-    pub(super) fn new(source: Option<IpAddr>) -> SourceBound {
-        SourceBound { tcp: tcp::tokio::Transport::new(tcp::Config::new()), source }
+    pub(super) fn new(source: Option<IpAddr>, dialable: Option<Dialable>) -> SourceBound {
+        SourceBound { tcp: tcp::tokio::Transport::new(tcp::Config::new()), source, dialable }
     }
 }
 
@@ -85,6 +89,10 @@ impl libp2p::Transport for SourceBound {
     }
 
     fn dial(&mut self, address: Multiaddr, opts: DialOpts) -> Result<Self::Dial, TransportError<io::Error>> {
+        // Names were looked up before: this is the very address that is connected to.
+        if let (Some(dialable), Some(address)) = (&self.dialable, ip_of(&address)) {
+            dialable.check(address).map_err(TransportError::Other)?;
+        }
         let target = socket_address(&address).filter(|target| !target.ip().is_unspecified());
         match (self.source, target) {
             (Some(source), Some(target)) if source.is_ipv4() == target.is_ipv4() => Ok(Box::pin(async move {
@@ -115,7 +123,7 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.78.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         for source in [Some(Ipv4Addr::new(127, 0, 78, 9)), None] {
-            let mut transport = SourceBound::new(source.map(IpAddr::from));
+            let mut transport = SourceBound::new(source.map(IpAddr::from), None);
             let address = format!("/ip4/127.0.78.1/tcp/{port}").parse().unwrap();
             let dial = transport.dial(address, DialOpts { role: Endpoint::Dialer, port_use: PortUse::Reuse }).unwrap();
             let (dialled, accepted) = tokio::join!(dial, listener.accept());
@@ -123,22 +131,22 @@ mod tests {
             assert!(dialled.is_ok());
             assert_eq!(from, source.unwrap_or(Ipv4Addr::LOCALHOST));
         }
-        let nobody = SourceBound::new(None)
+        let nobody = SourceBound::new(None, None)
             .dial("/ip4/127.0.78.1/udp/1".parse().unwrap(), DialOpts { role: Endpoint::Dialer, port_use: PortUse::New });
         assert!(nobody.is_err());
     }
 
     #[tokio::test]
     async fn a_port_that_another_daemon_listens_on_is_not_shared() {
-        let mut first = SourceBound::new(None);
+        let mut first = SourceBound::new(None, None);
         let free = std::net::TcpListener::bind("127.0.78.2:0").unwrap().local_addr().unwrap().port();
         let address: Multiaddr = format!("/ip4/127.0.78.2/tcp/{free}").parse().unwrap();
         first.listen_on(ListenerId::next(), address.clone()).unwrap();
-        let refused = SourceBound::new(None).listen_on(ListenerId::next(), address.clone());
+        let refused = SourceBound::new(None, None).listen_on(ListenerId::next(), address.clone());
         assert!(matches!(refused, Err(TransportError::Other(why)) if why.kind() == io::ErrorKind::AddrInUse));
         let other = "/ip4/127.0.78.3/tcp/".to_owned() + &free.to_string();
-        SourceBound::new(None).listen_on(ListenerId::next(), other.parse().unwrap()).unwrap();
+        SourceBound::new(None, None).listen_on(ListenerId::next(), other.parse().unwrap()).unwrap();
         drop(first);
-        SourceBound::new(None).listen_on(ListenerId::next(), address).unwrap();
+        SourceBound::new(None, None).listen_on(ListenerId::next(), address).unwrap();
     }
 }

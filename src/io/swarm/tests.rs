@@ -202,7 +202,6 @@ async fn gossip_reaches_everybody_also_those_without_a_direct_connection() {
             sure_of: 0,
             busy_permille: 0,
             price_permille: 1000,
-            replicas: Vec::new(),
             summary: Summary::default(),
         }))
     };
@@ -391,7 +390,7 @@ struct Rude {
 impl Rude {
     fn swarm() -> swarm_of::Swarm<Rude> {
         let keypair = Keypair::generate_ed25519();
-        let transport = transport::build(&keypair, None, None).unwrap();
+        let transport = transport::build(&keypair, None, None, None).unwrap();
         let within = request_response::Config::default().with_request_timeout(Duration::from_secs(5));
         let behaviour = Rude {
             hello: request_response::Behaviour::with_codec(
@@ -482,7 +481,7 @@ async fn without_a_hello_nothing_is_heard_and_the_connection_ends() {
     let mut rude = Rude::swarm();
     let peer = Rude::connect(&mut rude, &first).await;
     for _ in 0..20 {
-        rude.behaviour_mut().member.send_request(&peer, Arrived::Whole(Request::Farewell(true)));
+        rude.behaviour_mut().member.send_request(&peer, Arrived::of(Request::Farewell(true)));
     }
     let refused = Rude::until(&mut rude, |event| match event {
         swarm_of::SwarmEvent::Behaviour(RudeEvent::Member(request_response::Event::Message {
@@ -506,7 +505,7 @@ async fn a_member_of_the_next_protocol_version_is_let_in_and_may_say_what_is_not
     let mut next = Rude::swarm();
     let peer = Rude::connect(&mut next, &first).await;
     let hello = Hello { protocol: PROTOCOL + 1, oldest: PROTOCOL, ..Rude::hello() };
-    next.behaviour_mut().hello.send_request(&peer, Arrived::Whole(hello));
+    next.behaviour_mut().hello.send_request(&peer, Arrived::of(hello));
     Rude::until(&mut next, |event| match event {
         swarm_of::SwarmEvent::Behaviour(RudeEvent::Hello(request_response::Event::Message {
             message: Message::Response { response: HelloAnswer::Welcome { .. }, .. },
@@ -517,7 +516,7 @@ async fn a_member_of_the_next_protocol_version_is_let_in_and_may_say_what_is_not
     .await;
     for count in 1..=20 {
         // Longer than allowed is as unreadable as a question that is not known.
-        next.behaviour_mut().member.send_request(&peer, Arrived::Whole(Request::Swim(vec![0; MAX_MESSAGE + 1])));
+        next.behaviour_mut().member.send_request(&peer, Arrived::of(Request::Swim(vec![0; MAX_MESSAGE + 1])));
         let answer = Rude::until(&mut next, |event| match event {
             swarm_of::SwarmEvent::Behaviour(RudeEvent::Member(request_response::Event::Message {
                 message: Message::Response { response, .. },
@@ -529,7 +528,7 @@ async fn a_member_of_the_next_protocol_version_is_let_in_and_may_say_what_is_not
         assert!(matches!(&answer, Response::Refused(text) if text.contains("does not know")), "{answer:?}");
         assert_eq!(first.handle.counters().unknown.load(Ordering::Relaxed), count);
     }
-    next.behaviour_mut().member.send_request(&peer, Arrived::Whole(Request::Farewell(false)));
+    next.behaviour_mut().member.send_request(&peer, Arrived::of(Request::Farewell(false)));
     let polling = tokio::spawn(async move {
         loop {
             next.select_next_some().await;
@@ -546,7 +545,7 @@ async fn oversized_messages_change_nothing_are_counted_and_at_last_shut_the_peer
     let mut first = Daemon::start(95, config(95)).await;
     let mut rude = Rude::swarm();
     let peer = Rude::connect(&mut rude, &first).await;
-    rude.behaviour_mut().hello.send_request(&peer, Arrived::Whole(Rude::hello()));
+    rude.behaviour_mut().hello.send_request(&peer, Arrived::of(Rude::hello()));
     Rude::until(&mut rude, |event| match event {
         swarm_of::SwarmEvent::Behaviour(RudeEvent::Hello(request_response::Event::Message {
             message: Message::Response { response: HelloAnswer::Welcome { .. }, .. },
@@ -556,7 +555,7 @@ async fn oversized_messages_change_nothing_are_counted_and_at_last_shut_the_peer
     })
     .await;
     for count in 1..=16 {
-        rude.behaviour_mut().member.send_request(&peer, Arrived::Whole(Request::Swim(vec![0; MAX_MESSAGE + 1])));
+        rude.behaviour_mut().member.send_request(&peer, Arrived::of(Request::Swim(vec![0; MAX_MESSAGE + 1])));
         let failure = Rude::until(&mut rude, |event| match event {
             swarm_of::SwarmEvent::Behaviour(RudeEvent::Member(request_response::Event::OutboundFailure { error, .. })) => Some(error),
             _ => None,

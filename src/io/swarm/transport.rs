@@ -1,6 +1,6 @@
 //! How are bytes carried? TCP, optionally a pre-shared key, Noise, Yamux.
 
-use super::{config::StartError, source::SourceBound};
+use super::{config::StartError, dialling::Dialable, source::SourceBound};
 use libp2p::{
     PeerId, Transport,
     core::{muxing::StreamMuxerBox, transport::Boxed, upgrade::Version},
@@ -14,18 +14,19 @@ use std::{net::IpAddr, time::Duration};
 /// How long connecting may take, all handshakes included.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 
-/// The whole stack.
+/// The whole stack. Without `dialable` all addresses may be dialled.
 pub(super) fn build(
     keypair: &Keypair,
     source: Option<IpAddr>,
     key: Option<[u8; 32]>,
+    dialable: Option<Dialable>,
 ) -> Result<Boxed<(PeerId, StreamMuxerBox)>, StartError> {
     // Names in multiaddrs need a resolver; a machine without a readable resolv.conf can still use addresses.
-    match dns::tokio::Transport::system(SourceBound::new(source)) {
+    match dns::tokio::Transport::system(SourceBound::new(source, dialable.clone())) {
         Ok(transport) => upgrade(transport, keypair, key),
         Err(error) => {
             tracing::warn!(%error, "no DNS configuration for connections to members: bootstrap addresses must be IP addresses, not names");
-            upgrade(SourceBound::new(source), keypair, key)
+            upgrade(SourceBound::new(source, dialable), keypair, key)
         }
     }
 }

@@ -12,12 +12,18 @@ use nearcrawl_model::{
     ownership_history::Holding,
     plan::Pace,
     record::{RunState, ServerRecord, ServerStatus},
+    subnet::Subnet,
     summary::{Counts, Coverage, Dimension, Summary, SwarmResults},
     time::WallTime,
     url::{Host, PageUrl},
     view::*,
 };
-use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Instant};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Instant,
+};
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinHandle,
@@ -113,6 +119,7 @@ pub fn status(age: u64) -> StatusView {
         voters: VotersView {
             list: 3,
             voters: (0..3).map(access_point).collect(),
+            networks: (0..3).map(|number| Some(Subnet::around(IpAddr::from([192, 0, number, 0]), 24))).collect(),
             quorum: 2,
             votes: true,
             lease_ms: Some(27_000),

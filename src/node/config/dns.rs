@@ -29,7 +29,7 @@ impl DnsConfig {
             servers: section.list("servers", default.servers, values::socket_or_port(53)),
             timeout: section.take("timeout", default.timeout, values::duration(Duration::from_millis(100)..=Duration::from_secs(30))),
             attempts: section.take("attempts", default.attempts, values::whole(1..=10)),
-            min_ttl: section.take("min_ttl", default.min_ttl, values::duration(Duration::ZERO..=Duration::from_secs(7 * 86_400))),
+            min_ttl: section.take("min_ttl", default.min_ttl, values::duration(Duration::from_secs(10)..=Duration::from_secs(7 * 86_400))),
         }
     }
 }

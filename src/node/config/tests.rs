@@ -106,7 +106,7 @@ fn malformed_configurations_are_explained() {
             "[timers]\ndead_after = \"20s\"",
             &["line 2: timers.dead_after = \"20s\": lease and suspicion_timeout together may not exceed dead_after (20s)"],
         ),
-        ("[timers]\nping_timeout = \"1s\"", &["timers.ping_timeout = \"1s\": ping_timeout must be shorter than ping_interval (1s)"]),
+        ("[timers]\nping_timeout = \"5s\"", &["timers.ping_timeout = \"5s\": ping_timeout must be shorter than ping_interval (5s)"]),
         (
             "[timers]\nreplace_voter_after = \"40s\"",
             &["line 2: timers.replace_voter_after = \"40s\": replace_voter_after may not be shorter than dead_after (45s)"],

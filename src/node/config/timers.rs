@@ -32,8 +32,8 @@ impl Default for TimersConfig {
             replace_voter_after: Duration::from_secs(600),
             lease: Duration::from_secs(30),
             vote_after: Duration::from_secs(30),
-            ping_interval: Duration::from_secs(1),
-            ping_timeout: Duration::from_millis(700),
+            ping_interval: Duration::from_secs(5),
+            ping_timeout: Duration::from_secs(2),
             suspicion_timeout: Duration::from_secs(5),
         }
     }

@@ -149,7 +149,7 @@ async fn a_probe_and_a_look_up_whose_tasks_panic_fail() {
         Event::Probed { question: QuestionId(2), report } => assert!(report.rtt_us.is_ok(), "{report:?}"),
         other => panic!("{other:?}"),
     }
-    let resolve = Command::Web(WebCommand::Resolve("museum.test".parse().unwrap()));
+    let resolve = Command::Web(WebCommand::Resolve { host: "museum.test".parse().unwrap(), pinned: None });
     match after_a_panic(TaskKind::Resolve, bench.told(resolve)).await {
         Event::Resolved { answer, .. } => assert_eq!(answer, Err(ResolveError::Crashed)),
         other => panic!("{other:?}"),
@@ -164,7 +164,7 @@ async fn a_transfer_whose_task_panics_counts_as_not_answered() {
         Event::Copied { to: MEMBER, answer: CopyAnswer::Failed, .. } => {}
         other => panic!("{other:?}"),
     }
-    let recover = Command::Peers(PeerCommand::Recover { subnet: "9.0.0.0/24".parse().unwrap(), from: MEMBER });
+    let recover = Command::Peers(PeerCommand::Recover { subnet: "9.0.0.0/24".parse().unwrap(), host: None, from: MEMBER });
     match after_a_panic(TaskKind::PeerTransfer, bench.told(recover)).await {
         Event::Recovered { journals: None, .. } => {}
         other => panic!("{other:?}"),

@@ -54,7 +54,7 @@ async fn a_member_that_repeats_a_piece_for_ever_is_asked_twice_and_counts_as_not
         let (begin, then) = (begin.clone(), then.clone());
         let (asking, answering) =
             member(move |cursor| (vec![row(0, vec![0])], if cursor.is_none() { begin.clone() } else { then.clone() }));
-        let recovered = tokio::time::timeout(Duration::from_secs(20), recover(asking, Arc::clone(&budget), subnet(), MEMBER)).await;
+        let recovered = tokio::time::timeout(Duration::from_secs(20), recover(asking, Arc::clone(&budget), (subnet(), None), MEMBER)).await;
         assert_unanswered(&recovered.expect("it ends within 20 s"));
         assert_eq!((answering.await.unwrap(), refused(&budget, "do not advance"), budget.used()), (times, 1, 0));
     }
@@ -64,7 +64,7 @@ async fn a_member_that_repeats_a_piece_for_ever_is_asked_twice_and_counts_as_not
 async fn empty_pieces_that_go_on_for_ever_count_as_not_answered() {
     let budget = Arc::new(RecoveryBudget::default());
     let (asking, answering) = member(|cursor| (Vec::new(), Some((key(), cursor.map_or(0, |(_, at)| at + 1)))));
-    let recovered = tokio::time::timeout(Duration::from_secs(20), recover(asking, Arc::clone(&budget), subnet(), MEMBER)).await;
+    let recovered = tokio::time::timeout(Duration::from_secs(20), recover(asking, Arc::clone(&budget), (subnet(), None), MEMBER)).await;
     assert_unanswered(&recovered.expect("it ends within 20 s"));
     assert_eq!((answering.await.unwrap(), refused(&budget, "do not advance")), (1, 1));
 }
@@ -76,7 +76,8 @@ async fn rows_beyond_what_one_member_may_send_of_a_subnet_do_not_count_and_those
         let at = cursor.map_or(0, |(_, at)| at);
         (vec![row(at, vec![0; MAX_ROW_BYTES])], Some((key(), at + 1)))
     });
-    let Event::Recovered { journals: Some(journals), bytes, .. } = recover(asking, Arc::clone(&budget), subnet(), MEMBER).await else {
+    let Event::Recovered { journals: Some(journals), bytes, .. } = recover(asking, Arc::clone(&budget), (subnet(), None), MEMBER).await
+    else {
         panic!("the first rows count")
     };
     let pieces = MAX_RECOVERED_ONCE / MAX_ROW_BYTES;
@@ -99,10 +100,10 @@ async fn a_transfer_for_which_there_is_no_room_is_to_be_asked_for_again() {
     budget.arrived(0, MAX_RECOVERED - 1_000 - ROW_OVERHEAD);
     let (asking, _) = member(|_| (vec![row(0, vec![0; 100])], None));
     let again = asking.clone();
-    assert_unanswered(&recover(asking, Arc::clone(&budget), subnet(), MEMBER).await);
+    assert_unanswered(&recover(asking, Arc::clone(&budget), (subnet(), None), MEMBER).await);
     assert_eq!(refused(&budget, "256 MiB"), 1);
     drop(other);
-    let Event::Recovered { journals: Some(_), bytes, .. } = recover(again, Arc::clone(&budget), subnet(), MEMBER).await else {
+    let Event::Recovered { journals: Some(_), bytes, .. } = recover(again, Arc::clone(&budget), (subnet(), None), MEMBER).await else {
         panic!("there is room now")
     };
     assert_eq!(bytes, 100 + "a.ke".len() + ROW_OVERHEAD);

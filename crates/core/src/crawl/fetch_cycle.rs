@@ -128,7 +128,8 @@ impl Crawl {
     fn may_ask(&self, cx: &Context, others: Others<'_>, site: &Site) -> bool {
         let subnet = &site.key.subnet;
         let mine = others.ownership.register().claim(subnet).is_some_and(|claim| claim.owner == cx.me);
-        mine && !others.ownership.is_watched(subnet) && !others.migration.has_stopped(subnet) && !self.sites.is_asleep(site)
+        let stays = !site.has_ended() && !self.moved.has_stopped(&site.key.host);
+        mine && stays && !others.ownership.is_watched(subnet) && !others.migration.has_stopped(subnet) && !self.sites.is_asleep(site)
     }
 
     /// Sets the first URL that waits aside. For the seen set it is settled like a visited one, so a shorter way to it does not open it again.

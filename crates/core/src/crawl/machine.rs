@@ -4,6 +4,7 @@ use super::{
     Crawl, Others,
     fetches::Fetches,
     link_filter::LinkFilter,
+    moved_hosts::{Coming, Leaving, MayBegin, MovedHosts, look_ahead},
     revisits::{self, NextRun, Runs},
     seen_questions::{SeenPurpose, SeenQuestions},
     site::{
@@ -22,15 +23,20 @@ use crate::{
     signal::Signal,
 };
 use nearcrawl_model::{
-    fetch::LocatedHost,
+    access_point::AccessPoint,
+    fetch::{FetchError, LocatedHost, ResolveError},
     fingerprint::Fingerprint,
     ids::{SeenTicket, SiteNumber},
-    journal::{Arrival, JournalEntry, JournalKey, Place},
+    journal::{Arrival, JournalEntry, JournalKey, Place, VisitOutcome},
     seen::SeenBatch,
     subnet::Subnet,
+    time::Millis,
     url::{Host, PageUrl},
 };
-use std::net::IpAddr;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 /// What it is told.
 impl Crawl {
@@ -42,6 +48,7 @@ impl Crawl {
             questions: SeenQuestions::default(),
             links: LinkFilter::new(settings.cache_entries, SiteNumber(last_number)),
             runs: Runs::default(),
+            moved: MovedHosts::default(),
             disk_has_space: true,
         }
     }
@@ -112,7 +119,11 @@ impl Crawl {
             // Another host of its tree leads here in the next run: this one begins it, too. A home follows no other tree than its own.
             let follows = |place: &Place| place.tree == site.tree || !site.is_home();
             let runs = arrivals.iter().filter(|arrival| arrival.place.as_ref().is_some_and(follows)).map(|arrival| arrival.run);
-            if let Some(run) = runs.max().filter(|run| *run > site.key.run && site.finished()) {
+            let later = runs.max().filter(|run| *run > site.key.run && site.finished());
+            let is_due = |run: &u32| revisits::may_be(cx, site, *run);
+            if later.is_some_and(|run| !is_due(&run)) {
+                cx.refuse("runs that are not due");
+            } else if let Some(run) = later {
                 let next = NextRun { host: host.clone(), address: site.address, tree: site.tree.clone(), run };
                 self.begin_run(cx, replication, others, next);
             }
@@ -124,7 +135,7 @@ impl Crawl {
         let subnet = claim.map_or_else(|| cx.unit_of(located.address), |claim| claim.subnet);
         let place = arrivals.iter().find_map(|arrival| arrival.place.as_ref());
         let tree = place.filter(|_| starting.is_none()).map_or_else(|| host.without_www(), |place| place.tree.clone());
-        let run = if starting.is_some() { 1 } else { wanted.unwrap_or(1) };
+        let run = if starting.is_some() { 1 } else { wanted.unwrap_or(1).min(revisits::MAX_FIRST) };
         let key = JournalKey { subnet, host: host.clone(), run };
         self.begin_site(cx, replication, others, key, located.address, tree);
         starting
@@ -180,6 +191,22 @@ impl Crawl {
             return Vec::new();
         };
         let Replayed { site, seen, children, cut, outgoing } = replayed;
+        // Of a journal on its way from another subnet not all was copied: its owner there goes on.
+        if !site.has_ended() && !key.subnet.contains(site.address) {
+            cx.refuse("journals of addresses in other subnets");
+            return Vec::new();
+        }
+        if let Some(other) = self.sites.get(&key.host).filter(|other| other.key.subnet != key.subnet) {
+            if other.rank() >= site.rank() {
+                return Vec::new();
+            }
+            let filed = other.key.subnet;
+            self.dissolve(cx, replication, &filed, std::slice::from_ref(&key.host), false);
+        }
+        if let Some((_, address)) = site.went_to() {
+            self.moved.leave(LocatedHost { host: key.host.clone(), address, valid_for: 0 });
+            self.moved.stop(&key.host);
+        }
         // Whatever the journal does not tell was asked after its last line: a whole rest from now is on the safe side.
         let politeness = self.fetches.scheduler().politeness();
         let rest = politeness.rest_after(site.last_took(), site.slowest_crawl_delay()).max(site.last_rest());
@@ -222,8 +249,13 @@ impl Crawl {
 impl Crawl {
     /// Trees whose time has come are visited again, under the next run's number; those whose budget was spent go on.
     pub(crate) fn tick_runs(&mut self, cx: &mut Context, replication: &mut Replication, others: Others<'_>) {
-        for next in revisits::due(cx, &self.sites) {
-            self.begin_run(cx, replication, others, next);
+        for next in revisits::due(cx, &self.sites, look_ahead(cx.settings.revisit)) {
+            self.moved.check(&next.host, cx.now.moment);
+        }
+        for next in revisits::due(cx, &self.sites, 0) {
+            if self.moved.may_begin(&next.host, cx.now.moment) == MayBegin::Now {
+                self.begin_run(cx, replication, others, next);
+            }
         }
         for host in revisits::resumable(cx, &self.sites) {
             self.journal(cx, replication, &host, JournalEntry::Resumed { at: cx.now.wall });
@@ -235,6 +267,7 @@ impl Crawl {
     fn begin_run(&mut self, cx: &mut Context, replication: &mut Replication, others: Others<'_>, next: NextRun) {
         let NextRun { host, address, tree, run } = next;
         let Some(old) = self.sites.take_for_next_run(&host) else { return };
+        let is_gone = self.moved.begins(&host);
         cx.commands.push_back(Command::Store(StoreCommand::DropSeen(old.number)));
         self.fetches.drop_site(&old);
         self.begin_site(cx, replication, others, JournalKey { run, ..old.key.clone() }, address, tree);
@@ -244,12 +277,38 @@ impl Crawl {
             let questions: Vec<(Fingerprint, u8)> = urls.iter().map(|(url, level, _)| (cx.secret.of(url.as_str()), *level)).collect();
             let batch = SeenBatch { site: site.number, depth: cx.settings.rules.depth, visited: None, questions };
             cx.commands.push_back(Command::Store(StoreCommand::Seen { ticket: SeenTicket::NO_ANSWER, batches: vec![batch] }));
+            let starts: Vec<_> = urls.iter().map(|(url, ..)| url.clone()).collect();
             self.journal(cx, replication, &host, JournalEntry::Admitted { urls });
+            if is_gone {
+                self.not_asked(cx, replication, &host, starts);
+            }
         }
         self.runs.drop_older(cx, replication, &host);
         replication.flush(cx);
         if let Some(site) = self.sites.get_mut(&host) {
             self.runs.remember(cx, site, old.key);
+        }
+    }
+
+    /// The name of a host has no address any more: nobody is asked for its starting URLs, and the run is over.
+    fn not_asked(&mut self, cx: &mut Context, replication: &mut Replication, host: &Host, urls: Vec<PageUrl>) {
+        for url in urls {
+            let visit = JournalEntry::Visited {
+                url,
+                level: 0,
+                at: cx.now.wall,
+                outcome: VisitOutcome::Failed(FetchError::NoAddress),
+                took: 0,
+                first_byte_us: None,
+                bytes: 0,
+                software: None,
+                children: Vec::new(),
+                found: Vec::new(),
+                outgoing: Vec::new(),
+                beyond_scope: Vec::new(),
+                rest: None,
+            };
+            self.journal(cx, replication, host, visit);
         }
     }
 
@@ -277,6 +336,157 @@ impl Crawl {
     }
 }
 
+/// Hosts move.
+impl Crawl {
+    /// Which hosts leave and come, to be read.
+    pub(crate) fn moved(&self) -> &MovedHosts {
+        &self.moved
+    }
+
+    /// Which hosts' stewards may not know where they are, by steward: members come and go. `steward_of` says who it is in a swarm of so many.
+    pub(crate) fn untold_stewards(
+        &mut self,
+        members: usize,
+        steward_of: impl Fn(&Host) -> Option<AccessPoint>,
+    ) -> BTreeMap<AccessPoint, Vec<(Host, IpAddr)>> {
+        let most = MovedHosts::most_looked_at(members);
+        let sites = self.sites.after(self.moved.looked_at()).filter(|site| site.key.host.address().is_none() && !site.has_ended());
+        let hosts = sites.take(most).filter_map(|site| Some((site.key.host.clone(), site.address, steward_of(&site.key.host)?)));
+        let hosts = hosts.collect();
+        self.moved.look_at(hosts, most)
+    }
+
+    /// These hosts' steward did not hear where they are.
+    pub(crate) fn stewards_not_told(&mut self, hosts: &[Host]) {
+        self.moved.not_told(hosts);
+    }
+
+    /// A member says that a host of ours is elsewhere, or we heard so: it is looked up. Whether the host is ours.
+    pub(crate) fn may_have_moved(&mut self, cx: &Context, located: &LocatedHost) -> bool {
+        let moved = self.sites.get(&located.host).is_some_and(|site| site.address != located.address);
+        if moved && self.moved.destination(&located.host).is_none() {
+            self.moved.check(&located.host, cx.now.moment);
+        }
+        moved
+    }
+
+    /// Hosts whose stewards are to be asked now whether they are still at these addresses.
+    pub(crate) fn next_to_confirm(&mut self, cx: &Context) -> Vec<(Host, IpAddr)> {
+        let hosts = self.moved.next_to_ask(cx.now.moment, |host| self.sites.get(host).is_some());
+        hosts.into_iter().filter_map(|host| Some((host.clone(), self.sites.get(&host)?.address))).collect()
+    }
+
+    /// The steward of a host said where it is.
+    pub(crate) fn confirmed(&mut self, cx: &Context, host: &Host, answer: &Result<LocatedHost, ResolveError>) {
+        let Some(site) = self.sites.get(host) else { return };
+        let (address, ended) = (site.address, site.has_ended());
+        if self.moved.confirmed(host, answer, |located| located.address == address && !ended) {
+            self.want(cx, host);
+        }
+    }
+
+    /// The new owner of a host does not take it: where the host is has to be found out anew.
+    pub(crate) fn not_taken(&mut self, cx: &Context, located: &LocatedHost) {
+        if self.moved.destination(&located.host).is_some_and(|there| there.address == located.address) {
+            self.moved.check_anew(&located.host, cx.now.moment);
+        }
+    }
+
+    /// Whether no URL may be taken in for a host now: it leaves or comes, or is looked up before its run of this number.
+    pub(crate) fn holds_back(&mut self, cx: &Context, host: &Host, run: u32) -> bool {
+        if self.moved.is_coming(host) {
+            return true;
+        }
+        let Some(site) = self.sites.get(host) else { return false };
+        if site.has_ended() || self.moved.has_stopped(host) {
+            return true;
+        }
+        let begins = run > site.key.run && site.finished();
+        begins && self.moved.may_begin(host, cx.now.moment) == MayBegin::NotYet
+    }
+
+    /// The hosts whose turn it is to be taken a step further on their way from here.
+    pub(crate) fn next_steps(&mut self) -> Vec<Host> {
+        self.moved.next_steps()
+    }
+
+    /// Asks a host nothing more. Whether nothing of it is under way.
+    pub(crate) fn stop_host(&mut self, host: &Host) -> bool {
+        self.moved.stop(host);
+        let Some(site) = self.sites.get(host) else { return false };
+        !site.is_busy() && !self.sites.is_asleep(site) && !self.questions.concern(&BTreeSet::from([host.clone()]))
+    }
+
+    /// A host has another address: that stands in its journal from now on. In the same subnet it goes on there.
+    pub(crate) fn note_moved(&mut self, cx: &mut Context, replication: &mut Replication, located: &LocatedHost, to: Subnet) {
+        let Some(site) = self.sites.get(&located.host) else { return };
+        let (from, before) = (site.key.subnet, site.address);
+        self.fetches.drop_site(site);
+        self.journal(cx, replication, &located.host, JournalEntry::Moved { from, to, address: located.address });
+        replication.flush(cx);
+        if before != located.address {
+            cx.commands.push_back(Command::Web(WebCommand::CloseConnection(before)));
+        }
+        if from == to {
+            self.moved.has_moved(&located.host, cx.now.moment);
+            self.want(cx, &located.host);
+        }
+    }
+
+    /// Whether the owner of a host's new address is to be asked now, or our own store be read.
+    pub(crate) fn should_offer(&mut self, cx: &Context, host: &Host) -> bool {
+        self.moved.should_offer(host, cx.now.moment)
+    }
+
+    /// A host of ours that leaves, to be changed.
+    pub(crate) fn leaving_mut(&mut self, host: &Host) -> Option<&mut Leaving> {
+        self.moved.leaving_mut(host)
+    }
+
+    /// Journals of a subnet of ours were read: those of hosts that go on in another subnet of ours.
+    pub(crate) fn read_here(&self, journals: &[(JournalKey, Vec<JournalEntry>)]) -> Vec<(JournalKey, Vec<JournalEntry>)> {
+        let wanted = self.moved.read_here();
+        let ours = |key: &JournalKey| wanted.contains(&key.host) && self.sites.get(&key.host).is_some_and(|site| site.key == *key);
+        journals.iter().filter(|(key, _)| ours(key)).cloned().collect()
+    }
+
+    /// A host has left: its journals are of no use here any more.
+    pub(crate) fn has_left(&mut self, cx: &mut Context, host: &Host) {
+        if let Some(site) = self.sites.get(host) {
+            let before = (site.key.run > 1).then(|| JournalKey { run: site.key.run - 1, ..site.key.clone() });
+            for journal in before.into_iter().chain([site.key.clone()]) {
+                cx.commands.push_back(Command::Store(StoreCommand::DropJournal(journal)));
+            }
+        }
+        self.moved.has_moved(host, cx.now.moment);
+    }
+
+    /// The journals of a host that has an address of ours now are being fetched.
+    pub(crate) fn expect_host(&mut self, coming: Coming) {
+        self.moved.expect(coming);
+    }
+
+    /// They came from a member, who files them under this subnet, or they did not.
+    pub(crate) fn host_arrived(&mut self, host: &Host, from: AccessPoint, filed: &Subnet) -> Option<Coming> {
+        self.moved.arrived(host, from, filed)
+    }
+
+    /// A host goes on here.
+    pub(crate) fn has_come(&mut self, cx: &Context) {
+        self.moved.has_come(cx.now.moment);
+    }
+
+    /// Does not wait any more for hosts that should have come long ago.
+    pub(crate) fn expire_hosts(&mut self, cx: &Context) {
+        self.moved.expire(cx.now.moment);
+    }
+
+    /// Whether our sums may lack a host on its way, or others' have it, too: those told within this time may be of before.
+    pub(crate) fn hosts_are_settling(&self, cx: &Context, within: Millis) -> bool {
+        self.moved.is_settling(cx.now.moment, within)
+    }
+}
+
 /// Sites end.
 impl Crawl {
     /// Forgets these sites of a subnet. With `reroute`, returns what they began with and what waits there, for their owner.
@@ -297,6 +507,7 @@ impl Crawl {
             self.fetches.drop_site(&site);
             replication.forget_site(&site.key);
             self.runs.forget(host);
+            self.moved.forget(host);
             cx.commands.push_back(Command::Web(WebCommand::CloseConnection(site.address)));
             cx.commands.push_back(Command::Store(StoreCommand::DropSeen(site.number)));
         }

@@ -2,6 +2,7 @@
 //!
 //! * [`site`]: one host's tree: frontier, robots.txt, record, the fold of its journal
 //! * [`machine`]: sites begin, go on and end; [`sites`]: which are open? [`revisits`]: what did the run before know?
+//! * [`moved_hosts`]: which hosts have another address, and go to its owner?
 //! * [`admission`]: a URL arrives, or comes nearer: was it seen? [`seen_questions`]: what was the seen set asked?
 //! * [`fetch_cycle`]: request, answer, links; [`fetches`]: what is under way? [`robots`], [`digest`]: what came of it?
 //! * [`scheduler`]: whose turn is it? Politeness by address
@@ -14,6 +15,7 @@ pub(crate) mod fetch_cycle;
 pub(crate) mod fetches;
 pub(crate) mod link_filter;
 pub(crate) mod machine;
+pub(crate) mod moved_hosts;
 pub(crate) mod new_host_quota;
 pub(crate) mod others;
 pub mod politeness;
@@ -29,6 +31,7 @@ mod tests;
 
 use fetches::Fetches;
 use link_filter::LinkFilter;
+use moved_hosts::MovedHosts;
 pub(crate) use others::Others;
 use revisits::Runs;
 use seen_questions::SeenQuestions;
@@ -42,5 +45,6 @@ pub(crate) struct Crawl {
     questions: SeenQuestions,
     links: LinkFilter,
     runs: Runs,
+    moved: MovedHosts,
     disk_has_space: bool,
 }

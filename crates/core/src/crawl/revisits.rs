@@ -96,17 +96,30 @@ fn drop_journal(cx: &mut Context, replication: &mut Replication, journal: Journa
     cx.commands.push_back(Command::Store(StoreCommand::DropJournal(journal)));
 }
 
-/// Trees whose time has come to be visited again, under the next run's number.
-pub(super) fn due(cx: &Context, sites: &Sites) -> Vec<NextRun> {
-    let is_due = |opened: WallTime| cx.now.wall.0.saturating_sub(opened.0) >= cx.settings.revisit;
-    let over = sites.all().filter(|site| site.finished() && site.is_home() && is_due(site.opened));
+/// Trees whose time comes within `ahead` to be visited again, under the next run's number.
+pub(super) fn due(cx: &Context, sites: &Sites, ahead: Millis) -> Vec<NextRun> {
+    let is_due = |opened: WallTime| cx.now.wall.0.saturating_add(ahead).saturating_sub(opened.0) >= cx.settings.revisit;
+    let over = sites.all().filter(|site| site.finished() && site.is_home() && !site.has_ended() && is_due(site.opened));
     let next = over.map(|site| (site.key.host.clone(), site.address, site.key.run.saturating_add(1)));
     next.map(|(host, address, run)| NextRun { tree: host.without_www(), host, address, run }).collect()
 }
 
+/// A part of a tree is opened some time after its home, whose time it is that counts: it may be led to after so much less than the whole one.
+const SOONER: u64 = 4;
+
+/// The highest number that the first run of a part of a tree may have here: it is the word of another member.
+pub(super) const MAX_FIRST: u32 = 1 << 24;
+
+/// Whether others of its tree may have come to this run since a site's present one began: nobody has servers visited again before it is due.
+pub(super) fn may_be(cx: &Context, site: &Site, run: u32) -> bool {
+    let age = cx.now.wall.0.saturating_sub(site.opened.0);
+    let passed = age.saturating_mul(SOONER) / cx.settings.revisit.max(1);
+    u64::from(run.saturating_sub(site.key.run)) <= passed
+}
+
 /// Sites that were paused by their page budget and may go on.
 pub(super) fn resumable(cx: &Context, sites: &Sites) -> Vec<Host> {
-    sites.all().filter(|site| site.may_resume(cx.now.wall, SLOT)).map(|site| site.key.host.clone()).collect()
+    sites.all().filter(|site| !site.has_ended() && site.may_resume(cx.now.wall, SLOT)).map(|site| site.key.host.clone()).collect()
 }
 
 /// Whether nothing waits at a site, and has not for so long that its run is over.

@@ -18,7 +18,7 @@ use nearcrawl_model::{
 use std::{collections::BTreeMap, sync::Arc};
 
 /// What this member vouches for is told this often again.
-const TELL_AGAIN: Millis = 60_000;
+const TELL_AGAIN: Millis = 600_000;
 
 /// Hierarchies at hand besides the one in use: the one before, the one vouched for, and one or two that most may vouch for.
 const MAX_OPENED: usize = 4;

@@ -4,12 +4,12 @@ use crate::{
     context::Context,
     event::{Command, PeerCommand},
     membership::{Member, Output, Roster, Standing, Swim, Verdict, rendezvous},
+    pending::Pending,
     signal::Signal,
     voting::lease::NoLease,
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
-    ids::QuestionId,
     message::Request,
     subnet::Subnet,
     time::{Millis, Moment},
@@ -54,6 +54,13 @@ impl Membership {
         &mut self.roster
     }
 
+    /// A member is alive, for tests that say so without SWIM.
+    #[cfg(test)]
+    pub(crate) fn meet(&mut self, now: Moment, who: AccessPoint) {
+        self.roster.up(now, who);
+        self.addresses.insert(who, Vec::new());
+    }
+
     /// This access point can be reached at one more address.
     pub(crate) fn listening(&mut self, now: Moment, address: String) {
         let mut addresses = self.swim.me().addresses.clone();
@@ -70,12 +77,22 @@ impl Membership {
         cx.signal(Signal::MemberConnected(access_point));
     }
 
-    /// A member sent a membership datagram.
-    pub(crate) fn receive(&mut self, cx: &mut Context, from: AccessPoint, bytes: &[u8]) {
+    /// A member sent a membership datagram. Returns the one that is sent back to it, if one is.
+    pub(crate) fn receive(&mut self, cx: &mut Context, from: AccessPoint, bytes: &[u8]) -> Option<Vec<u8>> {
+        let left = self.swim.left_aside();
         if self.swim.receive(cx.now.moment, from, bytes).is_err() {
             cx.refuse("membership datagrams");
         }
-        self.carry_out(cx);
+        if self.swim.left_aside() > left {
+            cx.refuse("membership datagrams that say of members what only these could say");
+        }
+        let mut outputs: Vec<_> = self.swim.drain().collect();
+        let back = outputs.iter().position(|output| matches!(output, Output::Send { to, .. } if *to == from));
+        let back = back.map(|back| outputs.remove(back));
+        self.carry_out_these(cx, outputs);
+        let Some(Output::Send { to, addresses, bytes }) = back else { return None };
+        self.know(cx, to, addresses);
+        Some(bytes)
     }
 
     /// A member says that it stops, and whether for good.
@@ -101,16 +118,16 @@ impl Membership {
 
     /// Carries out what SWIM wants and notes what it found out.
     fn carry_out(&mut self, cx: &mut Context) {
-        let outputs: Vec<_> = self.swim.drain().collect();
+        let outputs = self.swim.drain().collect();
+        self.carry_out_these(cx, outputs);
+    }
+
+    fn carry_out_these(&mut self, cx: &mut Context, outputs: Vec<Output>) {
         for output in outputs {
             match output {
                 Output::Send { to, addresses, bytes } => {
                     self.know(cx, to, addresses);
-                    cx.commands.push_back(Command::Peers(PeerCommand::Ask {
-                        to,
-                        question: QuestionId::NO_ANSWER,
-                        request: Request::Swim(bytes),
-                    }));
+                    cx.ask(to, Pending::Swim, Request::Swim(bytes));
                 }
                 Output::Up(member) => {
                     let who = member.access_point;
@@ -122,7 +139,9 @@ impl Membership {
                     self.changed(cx);
                 }
                 Output::Down(who) => {
-                    self.roster.down(cx.now.moment, who);
+                    // Who found it out had no answer for so long already.
+                    let unheard = cx.settings.membership.unheard();
+                    self.roster.down(cx.now.moment.before(unheard), who);
                     self.changed(cx);
                 }
                 Output::Renewed(_) => {}

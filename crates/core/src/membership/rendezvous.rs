@@ -15,7 +15,7 @@ pub(crate) fn key_hash(text: &str) -> u64 {
 }
 
 /// What `member` weighs for a key.
-fn weight(key_hash: u64, member: &AccessPoint) -> u64 {
+pub(crate) fn weight(key_hash: u64, member: &AccessPoint) -> u64 {
     let mut hasher = SipHasher24::new_with_keys(key_hash, 0x7765_6967_6874_2031);
     hasher.write(&member.0);
     hasher.finish()

@@ -5,6 +5,7 @@
 
 use nearcrawl_model::{
     access_point::AccessPoint,
+    subnet::Subnet,
     time::{Millis, Moment},
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,8 @@ pub struct RosterConfig {
     pub replace_voter_after: Millis,
     /// For how long an access point must have held leases before it may be a voter, at least, in milliseconds.
     pub vote_after: Millis,
+    /// Ranges in which each address counts for itself where there is one vote for each network: those of laboratories.
+    pub singly: Vec<Subnet>,
     /// Which part of the protocol is left out; none but in a laboratory.
     pub without: Option<LeftOut>,
 }
@@ -37,7 +40,8 @@ pub enum LeftOut {
 
 impl Default for RosterConfig {
     fn default() -> Self {
-        RosterConfig { dead_after: 45_000, lease: 30_000, replace_voter_after: 600_000, vote_after: 30_000, without: None }
+        let (dead_after, lease, replace_voter_after, vote_after) = (45_000, 30_000, 600_000, 30_000);
+        RosterConfig { dead_after, lease, replace_voter_after, vote_after, singly: Vec::new(), without: None }
     }
 }
 
@@ -50,6 +54,7 @@ impl RosterConfig {
             lease: cut(self.lease),
             replace_voter_after: cut(self.replace_voter_after),
             vote_after: cut(self.vote_after),
+            singly: self.singly.clone(),
             without: self.without,
         }
     }

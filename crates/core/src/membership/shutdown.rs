@@ -17,6 +17,9 @@ use nearcrawl_model::{
 /// How long a leaver or a stopping daemon waits for its replicas.
 const PARTING_PATIENCE: Millis = 15_000;
 
+/// How long a voter that leaves waits until the others have agreed on a list without it: else they would need it.
+const VOTING_PATIENCE: Millis = 120_000;
+
 /// How far this access point is on its way out.
 #[derive(Default)]
 pub(crate) struct Shutdown {
@@ -38,6 +41,8 @@ pub(crate) struct Unfinished {
     pub(crate) outgoing: bool,
     /// Whether this access point is on the list of voters, and others remain that may be on it.
     pub(crate) voter: bool,
+    /// Whether the others need its vote for the list that is better without it.
+    pub(crate) needed: bool,
 }
 
 impl Shutdown {
@@ -98,7 +103,9 @@ impl Shutdown {
                 cx.signal(Signal::Claim(held));
                 return;
             }
-            if patient && (ownership.is_telling() || unfinished.voter) {
+            // Others that leave, too, have to be heard of before it is known what list would be better.
+            let needed = unfinished.needed && now.since(*self.since.get_or_insert(now)) < VOTING_PATIENCE;
+            if needed || patient && (ownership.is_telling() || unfinished.voter) {
                 return;
             }
         }

@@ -2,14 +2,14 @@
 //!
 //! The protocol itself is the `foca` crate. This wraps it: its timers are kept here in order and fired by
 //! [`Swim::tick`], what it wants to send and what it found out is drained as [`Output`]. What foca does not do is
-//! added: a datagram must come from whom it says, the number of members is bounded, and an access point that hears no member
-//! goes on calling those it has known.
+//! added: a datagram must come from whom it says, what it says of others is sifted (`hearsay`), the number of members is bounded, and an
+//! access point that hears no member goes on calling those it has known.
 
-use super::member::Member;
-use foca::{
-    AccumulatingRuntime, Codec, Config, Foca, Header, Identity, NoCustomBroadcast, OwnedNotification, PeriodicParams, PostcardCodec, State,
-    Timer,
+use super::{
+    hearsay::{Hearsay, Limits, Protocol, Sifted, SwimError},
+    member::Member,
 };
+use foca::{AccumulatingRuntime, Codec, Config, Foca, Header, Identity, OwnedNotification, PeriodicParams, PostcardCodec, State, Timer};
 use nearcrawl_model::{
     access_point::AccessPoint,
     time::{Millis, Moment},
@@ -53,12 +53,12 @@ pub struct SwimConfig {
 impl Default for SwimConfig {
     fn default() -> Self {
         SwimConfig {
-            probe_every: 1_000,
-            probe_rtt: 700,
+            probe_every: 5_000,
+            probe_rtt: 2_000,
             suspect_to_down: 5_000,
-            announce_every: 20_000,
+            announce_every: 60_000,
             recall_every: 10_000,
-            gossip_every: 500,
+            gossip_every: 1_000,
             forget_after: 24 * 3_600_000,
             largest_datagram: 8 << 10,
             max_members: 4_096,
@@ -67,6 +67,11 @@ impl Default for SwimConfig {
 }
 
 impl SwimConfig {
+    /// For how long at least a member has not answered when it is found to be down, in milliseconds: a probe, and the time to object.
+    pub(crate) fn unheard(&self) -> Millis {
+        self.probe_every + self.suspect_to_down
+    }
+
     /// All times divided by `factor`: for tests and demonstrations.
     pub fn faster(&self, factor: u64) -> SwimConfig {
         let cut = |millis: Millis| (millis / factor.max(1)).max(2);
@@ -92,7 +97,7 @@ impl SwimConfig {
             probe_period: Duration::from_millis(self.probe_every.max(2)),
             probe_rtt: Duration::from_millis(self.probe_rtt.clamp(1, self.probe_every.max(2) - 1)),
             num_indirect_probes: NonZeroUsize::MIN.saturating_add(2),
-            max_transmissions: NonZeroU8::MIN.saturating_add(9),
+            max_transmissions: NonZeroU8::MIN.saturating_add(5),
             suspect_to_down_after: Duration::from_millis(self.suspect_to_down.max(1)),
             remove_down_after: Some(Duration::from_millis(self.forget_after)),
             max_packet_size: NonZeroUsize::new(self.largest_datagram).unwrap_or(NonZeroUsize::MIN),
@@ -125,23 +130,10 @@ pub enum Output {
     Renewed(Member),
 }
 
-/// Why a datagram was not believed. Nothing has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SwimError {
-    /// It cannot be decoded, or is larger than allowed.
-    #[error("the membership datagram cannot be decoded")]
-    Malformed,
-    /// It says that it comes from another member than its sender.
-    #[error("the membership datagram names another sender than the one who sent it")]
-    NotTheSender,
-    /// It names more members than are remembered.
-    #[error("the membership datagram would make more members than are remembered")]
-    TooManyMembers,
-}
-
 /// SWIM as a pure machine.
 pub struct Swim {
-    foca: Foca<Member, PostcardCodec, StdRng, NoCustomBroadcast>,
+    foca: Protocol,
+    hearsay: Hearsay,
     config: SwimConfig,
     runtime: AccumulatingRuntime<Member>,
     timers: BTreeMap<(Moment, u64), Timer<Member>>,
@@ -160,6 +152,7 @@ impl Swim {
         let foca = Foca::new(me, config.foca(), StdRng::seed_from_u64(seed), PostcardCodec);
         Swim {
             foca,
+            hearsay: Hearsay::default(),
             config,
             runtime: AccumulatingRuntime::new(),
             timers: BTreeMap::new(),
@@ -202,7 +195,19 @@ impl Swim {
             self.refused += 1;
             return Err(refusal);
         }
-        let outcome = self.foca.handle_data(bytes, &mut self.runtime);
+        let limits = Limits { members: self.config.max_members, bytes: self.config.largest_datagram };
+        let Sifted { bytes, ask } = match self.hearsay.sift(now, from, bytes, &self.foca, limits) {
+            Ok(sifted) => sifted,
+            Err(refusal) => {
+                self.refused += 1;
+                return Err(refusal);
+            }
+        };
+        for (member, addresses) in ask {
+            let bytes = Hearsay::question(self.foca.identity(), &member);
+            self.outputs.push_back(Output::Send { to: member.access_point, addresses, bytes });
+        }
+        let outcome = self.foca.handle_data(&bytes, &mut self.runtime);
         self.collect(now);
         outcome.map_err(|_| {
             self.refused += 1;
@@ -254,6 +259,11 @@ impl Swim {
     /// The members that answer, without this one.
     pub fn members(&self) -> impl Iterator<Item = &Member> {
         self.foca.iter_members().map(|member| member.id())
+    }
+
+    /// How many statements about others were left aside so far, because only those themselves could make them.
+    pub(crate) fn left_aside(&self) -> u64 {
+        self.hearsay.left
     }
 
     /// How many datagrams were refused so far.
@@ -351,7 +361,8 @@ impl Swim {
             }
         }
         while let Some((member, bytes)) = self.runtime.to_send() {
-            self.outputs.push_back(Output::Send { to: member.access_point, addresses: member.addresses, bytes: bytes.to_vec() });
+            let bytes = self.hearsay.outgoing(bytes.to_vec());
+            self.outputs.push_back(Output::Send { to: member.access_point, addresses: member.addresses, bytes });
         }
     }
 }

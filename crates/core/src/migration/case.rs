@@ -15,6 +15,9 @@ use super::{
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
+/// For [`Case::judge`]: no gain is too small.
+pub const ANY_GAIN: f64 = f64::NEG_INFINITY;
+
 /// How many tried arms a subnet remembers; the one it was in longest ago goes first.
 pub(crate) const MAX_ARMS: usize = 12;
 
@@ -239,8 +242,10 @@ impl<A: Ord + Copy> Case<A> {
     }
 
     /// Judges the latest access, made from `here`. The candidates are a few arms that are near by the tree and probes, `here` among them; in
-    /// whatever order. At the boundary, which of the moves that pay is made is drawn as likely as it is the best (Thompson).
-    pub fn judge(&mut self, here: A, candidates: &[Candidate<A>], family: &Scale, chance: &mut impl Rng) -> Judgement<A> {
+    /// whatever order. At the boundary, which of the moves that pay is made is drawn as likely as it is the best (Thompson). An arm that is
+    /// not cheaper for its load must save more than `least_gain` seconds for a unit of work, as far as it may (by one standard deviation):
+    /// else subnets would go to and fro among arms that are equally near.
+    pub fn judge(&mut self, here: A, candidates: &[Candidate<A>], least_gain: f64, family: &Scale, chance: &mut impl Rng) -> Judgement<A> {
         let nothing = |automaton: Automaton| Judgement { verdict: Verdict::Neither, state: automaton.state(), seconds: 0.0, rival: None };
         if self.accesses_here == 0 {
             return nothing(self.automaton);
@@ -259,16 +264,18 @@ impl<A: Ord + Copy> Case<A> {
         for candidate in candidates.iter().filter(|candidate| candidate.arm != here && !self.refused_lately(candidate.arm)) {
             let there = believed(candidate);
             let longer = there.mean - home.mean + candidate.price.factor().ln() - price;
+            let unknown = (there.variance + there.tied * there.tied * level.variance).sqrt();
+            let gain = home.mean.exp() - (there.mean - unknown).exp();
+            let matters = candidate.price.factor().ln() < price || gain > least_gain;
             let transient = self.autocorrelation.saves(self.residual(here), self.residual(candidate.arm), longer) - cost;
-            transient_pays |= transient > 0.0;
+            transient_pays |= matters && transient > 0.0;
             let worth = worth(longer, level.apart(&there, &home), noise, HORIZON) + transient;
             let tried = self.experience(candidate.arm).is_some();
             let rival = Rival { arm: candidate.arm, seconds: there.mean.exp(), tried, worth };
             if best.is_none_or(|best| worth > best.worth) {
                 best = Some(rival);
             }
-            if worth > 0.0 {
-                let unknown = (there.variance + there.tied * there.tied * level.variance).sqrt();
+            if worth > 0.0 && matters {
                 let drawn = longer + BOLDNESS * unknown * standard_normal(chance);
                 if target.is_none_or(|(least, _)| drawn < least) {
                     target = Some((drawn, rival));

@@ -119,9 +119,9 @@ impl Migration {
         }
     }
 
-    /// The release of a subnet of ours is durable and holds.
-    pub(crate) fn release_stored(&mut self, cx: &mut Context, subnet: Subnet, release: SignedClaim) {
-        self.outgoing.release_stored(cx, subnet, release);
+    /// The release of a subnet of ours is durable and holds. Whether it is for a member that was told.
+    pub(crate) fn release_stored(&mut self, cx: &mut Context, subnet: Subnet, release: SignedClaim) -> bool {
+        self.outgoing.release_stored(cx, subnet, release)
     }
 
     /// An owner offers us a subnet.

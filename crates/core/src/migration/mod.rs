@@ -30,7 +30,7 @@ mod tests;
 pub(crate) use automaton::STATES;
 pub use automaton::{Answer, Automaton};
 pub(crate) use case::Judgement;
-pub use case::{Candidate, Case, Prior, Verdict};
+pub use case::{ANY_GAIN, Candidate, Case, Prior, Verdict};
 pub use change_detection::{Change, ChangeDetector};
 pub use family::Families;
 pub(crate) use family::Scale;

@@ -59,6 +59,7 @@ struct Played {
     chance: StdRng,
     families: Families<u8>,
     moves: usize,
+    least_gain: f64,
 }
 
 const fn arm(number: u8) -> [u8; 32] {
@@ -67,7 +68,7 @@ const fn arm(number: u8) -> [u8; 32] {
 
 impl Played {
     fn new() -> Played {
-        Played { case: Case::new(STATES), here: arm(0), chance: chance(), families: Families::default(), moves: 0 }
+        Played { case: Case::new(STATES), here: arm(0), chance: chance(), families: Families::default(), moves: 0, least_gain: ANY_GAIN }
     }
 
     fn play(&mut self, seconds: &[f64], prior: Option<&[f64]>, prices: &[f64], accesses: usize) -> Vec<Judgement<[u8; 32]>> {
@@ -84,7 +85,7 @@ impl Played {
             let scale = self.families.expect(&[1]);
             let took = seconds[usize::from(self.here[0])] * (0.9 + 0.2 * self.chance.random::<f64>());
             self.case.accessed(self.here, took, 10.0, &scale);
-            let judgement = self.case.judge(self.here, &candidates, &scale, &mut self.chance);
+            let judgement = self.case.judge(self.here, &candidates, self.least_gain, &scale, &mut self.chance);
             if let Verdict::Move(to) = judgement.verdict {
                 self.here = to;
                 self.case.moved();
@@ -168,10 +169,31 @@ fn a_loaded_arm_is_dearer_and_who_refused_is_not_asked_at_once_again() {
     });
     let scale = Scale::default();
     case.accessed(0, 3.0, 1.0, &scale);
-    assert_eq!(case.judge(0, &candidates, &scale, &mut chance()).verdict, Verdict::Move(1));
+    assert_eq!(case.judge(0, &candidates, ANY_GAIN, &scale, &mut chance()).verdict, Verdict::Move(1));
     case.refused(1);
-    assert_eq!(case.judge(0, &candidates, &scale, &mut chance()).verdict, Verdict::Move(2));
-    assert_eq!(Case::<u8>::new(STATES).judge(0, &candidates, &scale, &mut chance()).verdict, Verdict::Neither, "nothing was measured");
+    assert_eq!(case.judge(0, &candidates, ANY_GAIN, &scale, &mut chance()).verdict, Verdict::Move(2));
+    assert_eq!(
+        Case::<u8>::new(STATES).judge(0, &candidates, ANY_GAIN, &scale, &mut chance()).verdict,
+        Verdict::Neither,
+        "nothing was measured"
+    );
+}
+
+#[test]
+fn among_arms_that_are_equally_near_a_subnet_moves_only_away_from_a_load() {
+    let near = [0.003, 0.002, 0.0045, 0.006];
+    let mut without = Played::new();
+    without.play(&near, Some(&near), &[], 1_000);
+    assert_ne!(without.moves, 0, "a third less would be worth a move");
+    let mut played = Played { least_gain: 0.005, ..Played::new() };
+    let judgements = played.play(&near, Some(&near), &[], 1_000);
+    assert_eq!((played.moves, judgements.last().unwrap().verdict), (0, Verdict::Reward));
+    played.play(&near, Some(&near), &[1.3, 1.3, 0.7, 1.3], 100);
+    assert_eq!(played.here, arm(2), "it is cheaper for its load");
+    let mut far = Played { least_gain: 0.005, ..Played::new() };
+    let seconds = [0.020, 0.002, 0.006, 0.019];
+    far.play(&seconds, Some(&seconds), &[], 100);
+    assert_eq!(far.here, arm(1), "18 ms are worth it");
 }
 
 #[test]

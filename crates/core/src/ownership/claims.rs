@@ -27,7 +27,7 @@ use std::{
 
 /// How often a new claim is told while it is watched: the owner of what lies around it, or in it, must hear of it before it is acted
 /// on, also if some gossip is lost.
-const TELL_CLAIMS: u64 = 3;
+const TELL_CLAIMS: u64 = 2;
 
 /// Claims of ours.
 impl Ownership {
@@ -45,6 +45,7 @@ impl Ownership {
             freed: BTreeMap::new(),
             doubtful: BTreeMap::new(),
             inheriting: BTreeSet::new(),
+            looked_at: super::LookedAt::default(),
         }
     }
 

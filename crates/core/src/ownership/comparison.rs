@@ -27,7 +27,7 @@ use nearcrawl_model::{
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The map is compared with one member this often, in milliseconds.
-pub(super) const COMPARE_EVERY: Millis = 5_000;
+pub(super) const COMPARE_EVERY: Millis = 15_000;
 
 /// A pass may take so long, and a millisecond more for each claim that it brought.
 const MAX_PASS: Millis = 60_000;

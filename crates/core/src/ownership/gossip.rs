@@ -10,8 +10,8 @@ use crate::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, SignedClaim},
-    ids::Ticket,
-    message::{Gossip, Response},
+    ids::{QuestionId, Ticket},
+    message::{Gossip, MAX_GOSSIP, Request, Response},
     ownership_map::{ComparedPart, MapDigest, MapPart, WantedPart},
     time::Millis,
 };
@@ -19,23 +19,42 @@ use nearcrawl_model::{
 /// Claims are told at most this often, many at a time.
 const NEWS_EVERY: Millis = 1_000;
 
-/// Claims in one gossip message: about 250 bytes each.
-const MAX_NEWS: usize = 900;
+/// To so few other members so few claims are sent directly: once, where gossip comes several times. Whom they do not reach finds them when it
+/// compares its map.
+const MAX_TOLD_DIRECTLY: usize = 24;
+const MAX_SENT_DIRECTLY: usize = 64;
+
+/// Bytes of claims in one gossip message; the rest is for what is around them. A claim with the votes of five takes some 700.
+const MAX_NEWS: usize = MAX_GOSSIP - 4_096;
+
+/// At least what a claim takes in a message: its bytes and signatures, each with its length.
+fn size_of(proof: &SignedClaim) -> usize {
+    let votes = proof.votes.as_ref().map_or(0, |votes| 24 + 100 * votes.voters.len());
+    proof.bytes.len() + proof.signature.len() + votes + 8
+}
 
 impl Ownership {
     /// Tells claims that are new, if the last telling is long enough ago.
-    pub(crate) fn tell_claims(&mut self, cx: &mut Context) {
+    pub(crate) fn tell_claims(&mut self, cx: &mut Context, members: &Membership) {
         if self.pending_claims.is_empty() || cx.now.moment < self.gossip_due {
             return;
         }
         self.gossip_due = cx.now.moment.after(NEWS_EVERY);
-        let mut proofs = Vec::new();
-        while proofs.len() < MAX_NEWS
-            && let Some((_, proof)) = self.pending_claims.pop_first()
+        let (mut proofs, mut room) = (Vec::new(), MAX_NEWS);
+        while let Some(next) = self.pending_claims.first_entry()
+            && size_of(next.get()) <= room
         {
-            proofs.push(proof);
+            room -= size_of(next.get());
+            proofs.push(next.remove());
         }
-        cx.commands.push_back(Command::Peers(PeerCommand::Publish(Gossip::Claims(proofs))));
+        let others = others(cx, members);
+        if others.is_empty() || others.len() > MAX_TOLD_DIRECTLY || proofs.len() > MAX_SENT_DIRECTLY {
+            return cx.commands.push_back(Command::Peers(PeerCommand::Publish(Gossip::Claims(proofs))));
+        }
+        for to in others {
+            let (question, request) = (QuestionId::NO_ANSWER, Request::TellClaims(proofs.clone()));
+            cx.commands.push_back(Command::Peers(PeerCommand::Ask { to, question, request }));
+        }
     }
 
     /// A member connected: the map is compared with it as soon as none is being compared with.

@@ -64,4 +64,12 @@ pub(crate) struct Ownership {
     doubtful: BTreeMap<Subnet, u64>,
     /// Claims to what others left, or awarded, that are being stored, with their epochs.
     inheriting: BTreeSet<(Subnet, u64)>,
+    looked_at: LookedAt,
+}
+
+/// Up to which subnet of the dead, and of those that were released, it was looked whether it is our turn; none if up to the end.
+#[derive(Default)]
+struct LookedAt {
+    dead: Option<(AccessPoint, Subnet)>,
+    freed: Option<Subnet>,
 }

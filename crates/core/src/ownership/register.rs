@@ -175,6 +175,12 @@ impl Register {
         self.by_owner.get(owner).into_iter().flatten().copied()
     }
 
+    /// The same after this subnet, or from the first one on.
+    pub(crate) fn held_after(&self, owner: &AccessPoint, after: Option<Subnet>) -> impl Iterator<Item = Subnet> + '_ {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.by_owner.get(owner).into_iter().flat_map(move |subnets| subnets.range((from, Bound::Unbounded))).copied()
+    }
+
     /// How many subnets an access point holds.
     pub(crate) fn count(&self, owner: &AccessPoint) -> usize {
         self.by_owner.get(owner).map_or(0, BTreeSet::len)

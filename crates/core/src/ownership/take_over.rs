@@ -7,9 +7,20 @@ use nearcrawl_model::{
     subnet::Subnet,
     time::{Millis, Moment},
 };
+use std::ops::Bound;
 
 /// How long each next successor waits for the one before it to claim.
 const TURN: Millis = 10_000;
+
+/// So many turns are taken alone before the first successor is due again: of more than so many successors several share one.
+const MAX_TURNS: u64 = 8;
+
+/// Subnets that are looked at in one tick, of the dead and of those that were released: a member may leave a hundred thousand, and to find
+/// out whose turn it is takes microseconds for each.
+const MAX_LOOKED_AT: usize = 4_096;
+
+/// Claims to what others left that are under way at a time.
+const MAX_INHERITING: usize = 8_000;
 
 impl Ownership {
     /// The roster gave a member up.
@@ -20,6 +31,12 @@ impl Ownership {
     /// An owner released a subnet.
     pub(crate) fn freed(&mut self, now: Moment, claim: &Claim) {
         self.freed.insert(claim.subnet, now);
+    }
+
+    /// Whether a subnet that this member released has no owner yet.
+    pub(crate) fn has_released(&self, member: &AccessPoint) -> bool {
+        let latest = |subnet| self.register.latest(subnet).map(|held| &held.claim);
+        self.freed.keys().filter_map(latest).any(|claim| claim.released && claim.owner == *member)
     }
 
     /// Takes over what is ours to take over.
@@ -34,9 +51,9 @@ impl Ownership {
         if !self.synced || !members.may_claim(now) {
             return;
         }
-        let mut claims = Vec::new();
         let owners: Vec<_> = self.register.owners().filter(|owner| *owner != cx.me).collect();
         self.dead_since.retain(|gone, _| owners.contains(gone));
+        let mut dead = Vec::new();
         for owner in owners {
             if members.standings().contains_key(&owner) {
                 self.dead_since.remove(&owner);
@@ -45,36 +62,93 @@ impl Ownership {
             // An owner that we never met died before our time, or is about to be met.
             let patience = cx.settings.roster.dead_after;
             let since = *self.dead_since.entry(owner).or_insert(now.after(patience));
-            claims.extend(self.successor_claims_to(cx, members, knowledge, &owner, since));
-        }
-        let freed: Vec<_> = self.freed.iter().map(|(subnet, since)| (*subnet, *since)).collect();
-        for (subnet, since) in freed {
-            match self.register.latest(&subnet).map(|held| held.claim.clone()) {
-                Some(claim) if claim.released => {
-                    let given = released_to_us(&subnet, claim.epoch);
-                    let reason = if given { ClaimReason::Moved } else { ClaimReason::Released };
-                    claims.extend(successor_claim(cx, members, knowledge, &claim, since, reason));
-                }
-                _ => {
-                    self.freed.remove(&subnet);
-                }
+            if now >= since {
+                dead.push((owner, since));
             }
         }
+        let live = members.live();
+        let mut claims = self.claims_to_what_the_dead_left(cx, members, knowledge, &live, &dead);
+        claims.extend(self.claims_to_what_was_freed(cx, members, knowledge, &live, released_to_us));
         claims.retain(|claim| self.inheriting.insert((claim.subnet, claim.epoch)));
         self.make_claims(cx, claims);
     }
 
-    fn successor_claims_to(
-        &self,
+    /// Those of the dead, in order, from where the last look ended: at most [`MAX_LOOKED_AT`] subnets, and as many claims as there is room for.
+    fn claims_to_what_the_dead_left(
+        &mut self,
         cx: &Context,
         members: &Membership,
         knowledge: &Knowledge,
-        owner: &AccessPoint,
-        since: Moment,
+        live: &[AccessPoint],
+        dead: &[(AccessPoint, Moment)],
     ) -> Vec<Claim> {
-        let held = self.register.held_by(owner).filter_map(|subnet| self.register.claim(&subnet));
-        held.filter_map(|claim| successor_claim(cx, members, knowledge, claim, since, ClaimReason::OwnerDead)).collect()
+        let (begin, room) = (self.looked_at.dead.take(), MAX_INHERITING.saturating_sub(self.inheriting.len()));
+        let mut claims = Vec::new();
+        let ahead = dead.iter().filter(|(owner, _)| begin.is_none_or(|(at, _)| *owner >= at));
+        let subnets = ahead.flat_map(|(owner, since)| {
+            let after = begin.filter(|(at, _)| at == owner).map(|(_, subnet)| subnet);
+            self.register.held_after(owner, after).map(move |subnet| (*owner, *since, subnet))
+        });
+        let (mut last, mut looked_at) = (begin, 0);
+        for (owner, since, subnet) in subnets {
+            if looked_at == MAX_LOOKED_AT || claims.len() >= room {
+                self.looked_at.dead = last;
+                return claims;
+            }
+            (last, looked_at) = (Some((owner, subnet)), looked_at + 1);
+            let held = self.register.claim(&subnet).filter(|claim| !self.is_inheriting(claim));
+            claims.extend(held.and_then(|claim| successor_claim(cx, members, knowledge, live, claim, since, ClaimReason::OwnerDead)));
+        }
+        claims
     }
+
+    /// The same for what was released.
+    fn claims_to_what_was_freed(
+        &mut self,
+        cx: &Context,
+        members: &Membership,
+        knowledge: &Knowledge,
+        live: &[AccessPoint],
+        released_to_us: impl Fn(&Subnet, u64) -> bool,
+    ) -> Vec<Claim> {
+        let (after, room) = (self.looked_at.freed.take(), MAX_INHERITING.saturating_sub(self.inheriting.len()));
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let freed: Vec<_> =
+            self.freed.range((from, Bound::Unbounded)).take(MAX_LOOKED_AT).map(|(subnet, since)| (*subnet, *since)).collect();
+        let all = freed.len() < MAX_LOOKED_AT;
+        let (mut claims, mut last) = (Vec::new(), after);
+        for (subnet, since) in freed {
+            if claims.len() >= room {
+                self.looked_at.freed = last;
+                return claims;
+            }
+            last = Some(subnet);
+            match self.register.latest(&subnet).map(|held| &held.claim).filter(|claim| claim.released) {
+                Some(claim) if self.is_inheriting(claim) => {}
+                Some(claim) => {
+                    let given = released_to_us(&subnet, claim.epoch);
+                    let reason = if given { ClaimReason::Moved } else { ClaimReason::Released };
+                    claims.extend(successor_claim(cx, members, knowledge, live, claim, since, reason));
+                }
+                None => drop(self.freed.remove(&subnet)),
+            }
+        }
+        self.looked_at.freed = last.filter(|_| !all);
+        claims
+    }
+
+    /// Whether a claim of ours that follows this one is under way.
+    fn is_inheriting(&self, last: &Claim) -> bool {
+        self.inheriting.contains(&(last.subnet, last.epoch.saturating_add(1)))
+    }
+}
+
+/// Whether it is the turn of the successor in this place of so many, after so long. First each is waited for as well as those before it, who
+/// go on trying. When all have had their turn, they take turns alone: if all that want the same claimed it at once, they would go on splitting the
+/// votes.
+fn is_turn(waited: Millis, place: u64, successors: u64) -> bool {
+    let round = waited / TURN;
+    if round < successors { round >= place } else { round % MAX_TURNS.min(successors) == place % MAX_TURNS.min(successors) }
 }
 
 /// Our claim to what this one leaves, if it is our turn.
@@ -82,14 +156,14 @@ fn successor_claim(
     cx: &Context,
     members: &Membership,
     knowledge: &Knowledge,
+    live: &[AccessPoint],
     last: &Claim,
     since: Moment,
     reason: ClaimReason,
 ) -> Option<Claim> {
-    let live = members.live();
-    let successors = successors(cx.me, members, last, &live);
+    let successors = successors(cx.me, members, last, live);
     let turn = successors.iter().position(|successor| *successor == cx.me)? as u64;
-    if cx.now.moment < since.after(turn * TURN) {
+    if !is_turn(cx.now.moment.since(since), turn, successors.len() as u64) {
         return None;
     }
     // What was measured goes on to those who come after us; the one before us may come back.
@@ -103,7 +177,7 @@ fn successor_claim(
     let mut answers: Vec<_> = last.answers.iter().copied().filter(|answer| answer.prober != mine).chain(before).collect();
     answers.sort_unstable();
     answers.truncate(MAX_ANSWERS);
-    let runner_up = measured_successors(&answers, &live).next();
+    let runner_up = measured_successors(&answers, live).next();
     let (subnet, epoch, owner) = (last.subnet, last.epoch.saturating_add(1), cx.me);
     Some(Claim { subnet, epoch, owner, rtt_us, runner_up, probes: 0, reason, released: false, answers })
 }
@@ -127,4 +201,23 @@ fn successors(me: AccessPoint, members: &Membership, last: &Claim, live: &[Acces
 /// Of those who answered, the living, the nearest first.
 fn measured_successors(answers: &[Answer], live: &[AccessPoint]) -> impl Iterator<Item = AccessPoint> {
     answers.iter().filter_map(|answer| live.iter().copied().find(|successor| ShortId::from(*successor) == answer.prober))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whose(waited: Millis, successors: u64) -> Vec<u64> {
+        (0..successors).filter(|place| is_turn(waited, *place, successors)).collect()
+    }
+
+    #[test]
+    fn successors_join_in_one_after_the_other_and_then_take_turns_alone() {
+        assert_eq!(whose(0, 3), [0]);
+        assert_eq!(whose(TURN, 3), [0, 1]);
+        assert_eq!(whose(3 * TURN - 1, 3), [0, 1, 2]);
+        assert_eq!([3, 4, 5, 6].map(|round| whose(round * TURN, 3)), [[0], [1], [2], [0]]);
+        assert_eq!(whose(1_000 * TURN, 1), [0], "one alone goes on");
+        assert_eq!((whose(40 * TURN, 20), whose(43 * TURN, 20)), (vec![0, 8, 16], vec![3, 11, 19]));
+    }
 }

@@ -13,11 +13,12 @@ use crate::{
     signal::Signal,
 };
 use nearcrawl_model::{
-    access_point::AccessPoint,
-    claim::{Claim, ClaimReason, SignedClaim},
+    access_point::{AccessPoint, ShortId},
+    claim::{Answer, Claim, ClaimReason, MAX_ANSWERS, SignedClaim},
     ids::WriteId,
-    message::Gossip,
+    message::{Gossip, MAX_GOSSIP},
     time::Moment,
+    vote::{Endorsed, MAX_VOTERS, Votes},
 };
 use std::collections::BTreeSet;
 
@@ -52,9 +53,32 @@ fn a_claim_of_ours_is_told_when_it_is_stored_and_holds() {
     let proof = ownership.stored(*write).unwrap().remove(0);
     assert!(ownership.merge(ours.clone(), proof.clone()).is_some());
     assert_eq!(ownership.own_claim_holds(&mut cx, &members, &ours, proof.clone()), None, "no member had it before");
-    ownership.tell_claims(&mut cx);
+    ownership.tell_claims(&mut cx, &members);
     let commands = cx.take_commands();
     assert!(matches!(&commands[..], [Command::Peers(PeerCommand::Publish(Gossip::Claims(told)))] if *told == [proof]));
+}
+
+#[test]
+fn claims_with_many_votes_are_told_in_messages_that_are_small_enough_to_be_sent() {
+    let (mut cx, members, mut ownership) = among(&[]);
+    let vote = Endorsed { voter: OTHER, signature: vec![255; 64] };
+    let votes = Votes { list: u64::MAX, term: u64::MAX, voters: vec![vote; MAX_VOTERS] };
+    let answers = vec![Answer { rtt_us: u32::MAX, prober: ShortId([255; 8]) }; MAX_ANSWERS];
+    for number in 0..1_000u16 {
+        let subnet = format!("9.{}.{}.0/24", number / 256, number % 256).parse().unwrap();
+        let ours = Claim { subnet, answers: answers.clone(), ..claim(cx.me, u64::from(number), ClaimReason::OwnSubnet, false) };
+        let proof = SignedClaim { votes: Some(Box::new(votes.clone())), ..SignedClaim::sign(&ours, &cx.key) };
+        ownership.own_claim_holds(&mut cx, &members, &ours, proof);
+    }
+    let mut told = 0;
+    while told < 1_000 {
+        cx.now.moment = cx.now.moment.after(1_000);
+        ownership.tell_claims(&mut cx, &members);
+        let commands = cx.take_commands();
+        let [Command::Peers(PeerCommand::Publish(gossip @ Gossip::Claims(proofs)))] = &commands[..] else { panic!("{told} were told") };
+        assert!(postcard::to_stdvec(gossip).unwrap().len() <= MAX_GOSSIP && !proofs.is_empty());
+        told += proofs.len();
+    }
 }
 
 #[test]

@@ -26,6 +26,8 @@ pub(super) struct Append {
     pub(super) heads: BTreeMap<JournalKey, u64>,
     /// URLs for others that these rows name.
     pub(super) outgoing: Vec<Item>,
+    /// Whether it is a journal that others wrote.
+    pub(super) adopted: bool,
 }
 
 /// Rows that are not durable yet.
@@ -69,14 +71,14 @@ impl AppendQueue {
         let rows = std::mem::take(&mut self.rows);
         let heads = rows.iter().map(|row| (row.key.clone(), row.sequence + 1)).collect();
         let outgoing = std::mem::take(&mut self.outgoing);
-        self.append(cx, rows, Append { heads, outgoing });
+        self.append(cx, rows, Append { heads, outgoing, adopted: false });
     }
 
     /// Has a whole journal stored that others wrote.
     pub(super) fn adopt(&mut self, cx: &mut Context, key: JournalKey, entries: &[JournalEntry], outgoing: Vec<Item>) {
         let rows = (0u64..).zip(entries).map(|(sequence, entry)| JournalRow { key: key.clone(), sequence, entry: encoded(entry) });
         let rows = rows.collect();
-        self.append(cx, rows, Append { heads: [(key, entries.len() as u64)].into(), outgoing });
+        self.append(cx, rows, Append { heads: [(key, entries.len() as u64)].into(), outgoing, adopted: true });
     }
 
     fn append(&mut self, cx: &mut Context, rows: Vec<JournalRow>, append: Append) {
@@ -110,6 +112,11 @@ impl AppendQueue {
     /// Whether rows are being stored.
     pub(super) fn is_appending(&self) -> bool {
         !self.appends.is_empty()
+    }
+
+    /// Whether journals that others wrote are being stored.
+    pub(super) fn is_adopting(&self) -> bool {
+        self.appends.values().any(|append| append.adopted)
     }
 
     /// Whether a row of this subnet's journals waits or is being stored.

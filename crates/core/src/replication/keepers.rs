@@ -7,6 +7,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     replica::{NamedReplica, StoreId},
     time::Millis,
+    vote::{InheritedKeepers, KeeperSet},
 };
 
 /// A subnet of an owner that was here for long begins with what was found after so long: a day.
@@ -18,49 +19,101 @@ const SHORTEST_WAIT: Millis = 60_000;
 /// An owner that was here for less than this part of the time for which we have been running is waited for as long as it was here.
 const SHARE: u64 = 2;
 
-/// The former owner of a subnet and its replicas, as it told. Without any of them the subnet waits for nobody.
+/// If we have been running for less than this, an owner of which nothing was heard died before our time, however long it was here.
+const OUR_TIME: Millis = 600_000;
+
+/// For how long an owner's keepers are waited for that told its totals for `lived`, if it did, while we have been running for `running`.
+fn patience(lived: Option<Millis>, running: Millis) -> Millis {
+    match lived {
+        None if running < OUR_TIME => LONGEST_WAIT,
+        None => SHORTEST_WAIT,
+        Some(lived) if lived.saturating_mul(SHARE) < running => lived.clamp(SHORTEST_WAIT, LONGEST_WAIT),
+        Some(_) => LONGEST_WAIT,
+    }
+}
+
+/// The keepers of an owner that we take over from, as an heir of ours would have to hear of them: its own, and those that it inherited.
+/// `lived` is for how long an owner told its totals, if it did; of a set that was inherited the owner is the first.
+pub(crate) fn handed_on(set: KeeperSet, lived: impl Fn(&AccessPoint) -> Option<Millis>, running: Millis) -> Vec<InheritedKeepers> {
+    let seconds = |lived| (patience(lived, running) / 1_000) as u32;
+    let mut sets = set.inherited;
+    for set in &mut sets {
+        let known = set.members.first().and_then(|owner| lived(&owner.member));
+        set.patience_s = known.map_or(set.patience_s, |lived| set.patience_s.min(seconds(Some(lived))));
+    }
+    sets.push(InheritedKeepers { members: set.members, patience_s: seconds(lived(&set.owner)) });
+    sets.retain(|set| !set.members.is_empty());
+    sets
+}
+
+/// The former owners of a subnet and their replicas, as voters told. One of each set is waited for; without any of them the subnet waits for
+/// nobody.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keepers {
-    members: Vec<NamedReplica>,
-    patience: Millis,
+    sets: Vec<InheritedKeepers>,
+    /// Whether the voters have not told yet who they are.
+    unknown: bool,
 }
 
 impl Keepers {
-    /// Those that an owner told which was here for `lived`, while we have been running for `running`.
-    pub(crate) fn new(members: Vec<NamedReplica>, lived: Millis, running: Millis) -> Keepers {
-        let is_newcomer = lived.saturating_mul(SHARE) < running;
-        let patience = if is_newcomer { lived.clamp(SHORTEST_WAIT, LONGEST_WAIT) } else { LONGEST_WAIT };
-        Keepers { members, patience }
+    /// One of each of these sets is waited for.
+    pub(crate) fn new(mut sets: Vec<InheritedKeepers>) -> Keepers {
+        sets.retain(|set| !set.members.is_empty());
+        Keepers { sets, unknown: false }
+    }
+
+    /// It is waited for what the voters tell.
+    pub(crate) fn unknown() -> Keepers {
+        Keepers { sets: Vec::new(), unknown: true }
+    }
+
+    /// Voters told, if that is what it was waited for.
+    pub(super) fn learn(&mut self, sets: &[InheritedKeepers]) {
+        if std::mem::take(&mut self.unknown) {
+            self.join(Keepers::new(sets.to_vec()));
+        }
+    }
+
+    /// Whether the voters have not told yet who they are.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.unknown
+    }
+
+    /// One of each of these as well.
+    pub(super) fn join(&mut self, other: Keepers) {
+        self.unknown |= other.unknown;
+        self.sets.extend(other.sets);
     }
 
     /// Whether nobody is waited for.
     pub(super) fn is_empty(&self) -> bool {
-        self.members.is_empty()
+        self.sets.is_empty() && !self.unknown
     }
 
     /// Nobody is waited for any more.
     pub(super) fn clear(&mut self) {
-        self.members.clear();
+        *self = Keepers::default();
     }
 
-    /// Whether this member is one, with this database.
-    pub(super) fn contains(&self, member: AccessPoint, store: StoreId) -> bool {
-        self.members.contains(&NamedReplica { member, store })
+    /// This member answered, from this database.
+    pub(super) fn heard(&mut self, member: AccessPoint, store: StoreId) {
+        self.sets.retain(|set| !set.members.contains(&NamedReplica { member, store }));
     }
 
-    /// Who they are.
+    /// Of the first set that nobody has answered of who they are.
     pub(super) fn members(&self) -> impl Iterator<Item = AccessPoint> {
-        self.members.iter().map(|keeper| keeper.member)
+        self.sets.first().into_iter().flat_map(|set| set.members.iter().map(|keeper| keeper.member))
     }
 
     /// These will not come back.
     pub(super) fn declare_lost(&mut self, lost: &[AccessPoint]) {
-        self.members.retain(|keeper| !lost.contains(&keeper.member));
+        self.sets.iter_mut().for_each(|set| set.members.retain(|keeper| !lost.contains(&keeper.member)));
+        self.sets.retain(|set| !set.members.is_empty());
     }
 
-    /// Whether they have been waited for, for so long, long enough.
-    pub(super) fn is_over(&self, waited: Millis) -> bool {
-        waited >= self.patience
+    /// They have been waited for, for so long: those are given up for whom that is long enough.
+    pub(super) fn have_waited(&mut self, waited: Millis) {
+        self.sets.retain(|set| waited < Millis::from(set.patience_s) * 1_000);
     }
 }
 
@@ -71,9 +124,7 @@ mod tests {
     const MINUTE: Millis = 60_000;
 
     fn waits(lived: Millis, running: Millis) -> Millis {
-        let keepers = Keepers::new(Vec::new(), lived, running);
-        assert!(keepers.is_over(keepers.patience) && !keepers.is_over(keepers.patience - 1));
-        keepers.patience
+        patience(Some(lived), running)
     }
 
     #[test]
@@ -83,5 +134,24 @@ mod tests {
         assert_eq!(waits(30 * MINUTE, 1_000 * MINUTE), 30 * MINUTE);
         assert_eq!(waits(9 * MINUTE, 10 * MINUTE), LONGEST_WAIT, "a swarm that began with it");
         assert_eq!(waits(50 * LONGEST_WAIT, 300 * LONGEST_WAIT), LONGEST_WAIT);
+        assert_eq!(patience(None, MINUTE), LONGEST_WAIT, "it died before our time");
+        assert_eq!(patience(None, 100 * MINUTE), SHORTEST_WAIT);
+    }
+
+    #[test]
+    fn one_of_each_set_is_waited_for_and_for_each_as_long_as_its_owner_was_here() {
+        let set = |number: u8, patience_s| {
+            let members = vec![NamedReplica { member: AccessPoint([number; 32]), store: StoreId(1) }];
+            InheritedKeepers { members, patience_s }
+        };
+        let mut keepers = Keepers::new(vec![set(1, 60), set(2, 600), set(3, 86_400)]);
+        keepers.heard(AccessPoint([3; 32]), StoreId(2));
+        keepers.have_waited(59_999);
+        assert_eq!(keepers.sets.len(), 3);
+        keepers.heard(AccessPoint([3; 32]), StoreId(1));
+        keepers.have_waited(60_000);
+        assert_eq!(keepers.members().collect::<Vec<_>>(), [AccessPoint([2; 32])]);
+        keepers.have_waited(600_000);
+        assert!(keepers.is_empty());
     }
 }

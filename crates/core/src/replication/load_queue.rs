@@ -5,7 +5,7 @@
 
 use super::keepers::Keepers;
 use crate::ownership::claims::JournalsAt;
-use nearcrawl_model::{access_point::AccessPoint, subnet::Subnet};
+use nearcrawl_model::{access_point::AccessPoint, replica::NamedReplica, subnet::Subnet, vote::InheritedKeepers};
 use std::collections::BTreeMap;
 
 /// Subnets whose journals are fetched or read at a time. At the store they fill its queue and no more; of the transfers most wait for their
@@ -35,10 +35,18 @@ impl LoadQueue {
         self.waiting.remove(&subnet).map(|(_, from, keepers)| (subnet, from, keepers))
     }
 
-    /// A subnet is not ours any more.
-    pub(super) fn remove(&mut self, subnet: &Subnet) {
-        if let Some((turn, ..)) = self.waiting.remove(subnet) {
-            self.turns.remove(&turn);
+    /// A subnet is not ours any more. Returns whom it waits for.
+    pub(super) fn remove(&mut self, subnet: &Subnet) -> Option<Keepers> {
+        let (turn, _, keepers) = self.waiting.remove(subnet)?;
+        self.turns.remove(&turn);
+        Some(keepers)
+    }
+
+    /// Voters told who has all.
+    pub(super) fn learn(&mut self, own: NamedReplica, sets: &[InheritedKeepers]) {
+        for (_, _, keepers) in self.waiting.values_mut() {
+            keepers.learn(sets);
+            keepers.heard(own.member, own.store);
         }
     }
 

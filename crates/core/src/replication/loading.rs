@@ -6,10 +6,11 @@ use nearcrawl_model::{
     claim::ClaimReason,
     journal::{JournalEntry, JournalKey},
     ownership_history::OwnershipHistory,
-    replica::StoreId,
+    replica::{NamedReplica, StoreId},
     subnet::Subnet,
     time::{Millis, Moment},
     url::Host,
+    vote::InheritedKeepers,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,14 +42,21 @@ pub(crate) struct JournalCopy {
 }
 
 impl JournalCopy {
-    fn new(key: JournalKey, entries: Vec<JournalEntry>, own: bool) -> JournalCopy {
-        let epochs = entries.iter().filter_map(|entry| if let JournalEntry::TakenOver { epoch } = entry { Some(*epoch) } else { None });
+    pub(crate) fn new(key: JournalKey, entries: Vec<JournalEntry>, own: bool) -> JournalCopy {
+        let epochs = entries[since_it_came(&key, &entries)..].iter();
+        let epochs = epochs.filter_map(|entry| if let JournalEntry::TakenOver { epoch } = entry { Some(*epoch) } else { None });
         JournalCopy { taken_over: epochs.max().unwrap_or(0), own, key, entries }
     }
 
     fn rank(&self) -> (u64, u32, usize, bool) {
         (self.taken_over, self.key.run, self.entries.len(), self.own)
     }
+}
+
+/// Where a journal goes on in this subnet whose host was in another one before: epochs and owners told above are of that one.
+fn since_it_came(key: &JournalKey, entries: &[JournalEntry]) -> usize {
+    let comes = |entry: &JournalEntry| matches!(entry, JournalEntry::Moved { from, to, .. } if *to == key.subnet && from != to);
+    entries.iter().rposition(comes).map_or(0, |row| row + 1)
 }
 
 /// What was found of a subnet's journals.
@@ -97,7 +105,7 @@ impl Found {
 
     /// What the owners before wrote down of the subnet as a whole.
     pub(crate) fn ownership_histories(&self) -> Vec<OwnershipHistory> {
-        let entries = self.best.values().flat_map(|copy| &copy.entries);
+        let entries = self.best.values().flat_map(|copy| &copy.entries[since_it_came(&copy.key, &copy.entries)..]);
         entries.filter_map(|entry| if let JournalEntry::OwnershipHistory(history) = entry { Some(history.clone()) } else { None }).collect()
     }
 
@@ -116,9 +124,10 @@ impl Found {
 pub(super) struct Loading {
     /// Members still asked for what they kept; one that did not answer is asked again then.
     asked: BTreeMap<AccessPoint, Option<Moment>>,
-    /// Members that have sent all they had.
-    heard: BTreeSet<AccessPoint>,
-    /// Members that have all that was recorded, none of which has answered yet; it does not begin before one does, or their time is over.
+    /// Members that have sent all they had, and their databases.
+    heard: BTreeMap<AccessPoint, Option<StoreId>>,
+    /// Sets of members that have all that was recorded, none of which has answered yet; it does not begin before one of each does, or their
+    /// time is over.
     keepers: Keepers,
     /// It does not begin with what our own store has if that does not go on at this epoch, before another member has answered.
     doubtful_before: Option<u64>,
@@ -149,7 +158,7 @@ impl Loading {
         let asked = asked.into_iter().map(|replica| (replica, None)).collect();
         Loading {
             asked,
-            heard: BTreeSet::new(),
+            heard: BTreeMap::new(),
             keepers,
             doubtful_before: None,
             begun: now,
@@ -176,9 +185,9 @@ impl Loading {
             return false;
         };
         self.asked.remove(&from);
-        self.heard.insert(from);
-        if store.is_some_and(|store| self.keepers.contains(from, store)) {
-            self.keepers.clear();
+        self.heard.insert(from, store);
+        if let Some(store) = store {
+            self.keepers.heard(from, store);
         }
         self.found.gather(subnet, journals, false);
         self.bytes += bytes;
@@ -212,6 +221,9 @@ impl Loading {
         if let Some(epoch) = self.doubtful_before {
             let begun = self.found.best.values().any(|copy| copy.taken_over >= epoch);
             self.doubtful_before = self.doubtful_before.filter(|_| !begun);
+            if begun {
+                self.keepers.clear();
+            }
             // Others are asked at once.
             self.until = now;
         }
@@ -232,13 +244,11 @@ impl Loading {
         if self.until > now || self.is_complete() {
             return None;
         }
-        let begins = if self.keepers.is_empty() {
-            let found = self.doubtful_before.is_none() && !self.found.best.is_empty();
-            !self.heard.is_empty() || found || self.silences >= MAX_SILENCES
-        } else {
-            self.keepers.is_over(now.since(self.begun))
-        };
-        if begins {
+        let waits = !self.keepers.is_empty();
+        self.keepers.have_waited(now.since(self.begun));
+        let found = self.doubtful_before.is_none() && !self.found.best.is_empty();
+        let gives_up = waits || !self.heard.is_empty() || found || self.silences >= MAX_SILENCES;
+        if self.keepers.is_empty() && gives_up {
             self.asked.clear();
             self.keepers.clear();
             self.doubtful_before = None;
@@ -249,7 +259,7 @@ impl Loading {
 
     /// No member that must have all answered in time. Returns which of these are asked now: those that have not answered yet.
     pub(super) fn ask_instead(&mut self, now: Moment, mut others: BTreeSet<AccessPoint>) -> BTreeSet<AccessPoint> {
-        others.retain(|member| !self.heard.contains(member));
+        others.retain(|member| !self.heard.contains_key(member));
         self.until = now.after(if others.is_empty() { LOOK_AGAIN } else { RECALL_PATIENCE });
         self.silences += 1;
         self.asked = others.iter().map(|replica| (*replica, None)).collect();
@@ -264,6 +274,21 @@ impl Loading {
     /// The members that have all that was recorded, as long as none of them has answered.
     pub(super) fn awaited(&self) -> Vec<AccessPoint> {
         self.keepers.members().collect()
+    }
+
+    /// Voters told who has all. Our own store, and those that have answered, count.
+    pub(super) fn learn(&mut self, own: NamedReplica, sets: &[InheritedKeepers]) {
+        self.keepers.learn(sets);
+        self.keepers.heard(own.member, own.store);
+        self.heard
+            .iter()
+            .filter_map(|(member, store)| Some((*member, (*store)?)))
+            .for_each(|(from, store)| self.keepers.heard(from, store));
+    }
+
+    /// Whom it still waits for.
+    pub(super) fn into_keepers(self) -> Keepers {
+        self.keepers
     }
 
     /// These members will not come back.

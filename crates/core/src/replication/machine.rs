@@ -54,9 +54,12 @@ impl Replication {
 
     /// Rows are durable: now they count. Returns the URLs that they name, which go on their way now; none if no such rows were waited for.
     pub(crate) fn stored(&mut self, write: WriteId) -> Option<Vec<Item>> {
-        let Append { heads, outgoing } = self.queue.stored(write)?;
+        let Append { heads, outgoing, adopted } = self.queue.stored(write)?;
         for (key, upto) in heads {
             self.replicas.stored(&key, upto);
+            if adopted {
+                self.replicas.join(&key, upto);
+            }
         }
         Some(outgoing)
     }
@@ -122,6 +125,12 @@ impl Replication {
         self.replicas.assign(key, &replicas);
     }
 
+    /// Has a journal stored and copied whose host goes on in another subnet of ours, before it does.
+    pub(crate) fn adopt(&mut self, cx: &mut Context, next_owner: Option<AccessPoint>, key: &JournalKey, entries: &[JournalEntry]) {
+        self.assign(next_owner, key);
+        self.queue.adopt(cx, key.clone(), entries, Vec::new());
+    }
+
     /// Says anew who keeps copies of all journals of a subnet.
     pub(crate) fn assign_subnet(&mut self, next_owner: Option<AccessPoint>, subnet: &Subnet) {
         for key in self.replicas.filed_under(subnet) {
@@ -129,14 +138,10 @@ impl Replication {
         }
     }
 
-    /// Looks at who keeps copies of our journals, and chooses others if need be. Whether others are to be told.
-    pub(crate) fn review_replicas(
-        &mut self,
-        cx: &mut Context,
-        members: &Membership,
-        next_owner: impl Fn(&Subnet) -> Option<AccessPoint>,
-    ) -> bool {
-        let changed = self.placement.review(cx, members, |replica| self.replicas.is_whole(replica));
+    /// Looks at who keeps copies of our journals, and chooses others if need be.
+    pub(crate) fn review_replicas(&mut self, cx: &mut Context, members: &Membership, next_owner: impl Fn(&Subnet) -> Option<AccessPoint>) {
+        let replicas = &self.replicas;
+        let changed = self.placement.review(cx, members, |replica| replicas.is_whole(replica), |replica| replicas.has_recorded(replica));
         if !changed.chosen.is_empty() || !changed.dropped.is_empty() {
             self.assign_all(next_owner);
         }
@@ -145,7 +150,13 @@ impl Replication {
             self.replicas.begin(member);
             ask_for_store(cx, member);
         }
-        changed.names
+        self.replicas.need(self.placement.needed(cx.me));
+    }
+
+    /// The voters know who has all that we recorded; `needed` are those whom they may tell to an heir.
+    pub(crate) fn voters_know(&mut self, cx: &Context, needed: Option<Vec<NamedReplica>>) {
+        self.placement.told(needed);
+        self.replicas.need(self.placement.needed(cx.me));
     }
 
     fn assign_all(&mut self, next_owner: impl Fn(&Subnet) -> Option<AccessPoint>) {
@@ -167,20 +178,18 @@ impl Replication {
     }
 
     /// A member said which database it uses.
-    pub(crate) fn uses_store(&mut self, member: AccessPoint, answer: Option<Response>) {
+    pub(crate) fn uses_store(&mut self, cx: &Context, member: AccessPoint, answer: Option<Response>) {
         if let Some(Response::Held { store, .. }) = answer
             && self.placement.uses(&member, store)
         {
             self.replicas.begin(member);
+            self.replicas.need(self.placement.needed(cx.me));
         }
     }
 
     /// A member left for good.
-    pub(crate) fn member_left(&mut self, member: AccessPoint, next_owner: impl Fn(&Subnet) -> Option<AccessPoint>) {
-        if self.placement.left(&member) {
-            self.assign_all(next_owner);
-            self.replicas.end(&member);
-        }
+    pub(crate) fn member_left(&mut self, cx: &Context, member: AccessPoint) {
+        self.placement.left(cx.now.moment, &member);
     }
 
     /// An owner asks us to keep rows. Only the owner of a subnet may, by our map, and the one that a release names as the next; and only as
@@ -259,12 +268,12 @@ impl Replication {
 
     /// Rows of a journal of ours below this one are recorded.
     pub(crate) fn recorded(&self, key: &JournalKey) -> u64 {
-        self.replicas.recorded(key, self.placement.counting())
+        self.replicas.recorded(key)
     }
 
-    /// Who has all that we recorded; empty if that is about to change.
-    pub(crate) fn names(&self, cx: &Context) -> Vec<NamedReplica> {
-        self.placement.names(cx)
+    /// Who has all that we recorded, ourselves first; empty if nobody else has yet who should.
+    pub(crate) fn names(&self) -> &[NamedReplica] {
+        self.placement.names()
     }
 
     /// Whether every row of a subnet's journals is durable here.

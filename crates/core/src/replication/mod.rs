@@ -29,7 +29,7 @@ mod tests;
 use append_queue::AppendQueue;
 pub(crate) use append_queue::MAX_GATHERED;
 use forwarding::Forwarding;
-pub(crate) use keepers::Keepers;
+pub(crate) use keepers::{Keepers, handed_on};
 use kept::Kept;
 use load_queue::LoadQueue;
 pub(crate) use load_queue::MAX_LOADS;
@@ -52,6 +52,10 @@ pub(crate) struct Replication {
     loading: BTreeMap<Subnet, Loading>,
     /// Those that wait until fewer are.
     load_queue: LoadQueue,
+    /// Who has the journals of subnets of which a claim of ours was accepted and is not acted on yet.
+    expected: BTreeMap<Subnet, Keepers>,
+    /// Whether subnets wait for what the voters tell of their keepers.
+    lacks_keepers: bool,
     /// Members that are asked of which they have rows.
     survey: Survey,
     /// Subnets being loaded that wait for a member to come back, as of the last look at them.

@@ -1,12 +1,9 @@
-//! Which members keep copies of our journals, and which of them count?
+//! Which members keep copies of our journals, and which of them must have what is recorded?
 //!
 //! Two others, the same for all our journals: the first of a hash order over the living, and from then on as long as they last, whoever
-//! joins. One counts from when it has all that was stored when it was chosen; what is recorded is at all that count. So each of those that
-//! are told to others has all that is recorded.
-//!
-//! One that takes nothing is replaced after the time of a lease and counts for twice that, during which we must hold our lease: an owner on
-//! the smaller side of a cut loses its lease before, so it never records anything without those on the other side. In between others hear
-//! who takes its place.
+//! joins. One that has had all that was stored when it was chosen must have each further row before that is recorded; once it has all that is
+//! recorded, it is named to the voters. One that takes nothing is replaced after the time of a lease and named no more. It is needed until
+//! the voters know that: an owner on the smaller side of a cut records nothing without those on the other side.
 
 use crate::{context::Context, membership::Membership};
 use nearcrawl_model::{
@@ -14,7 +11,7 @@ use nearcrawl_model::{
     replica::{NamedReplica, StoreId},
     time::{Millis, Moment},
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many copies are aimed at besides the owner's.
 const REPLICAS: usize = 2;
@@ -32,19 +29,13 @@ struct Replica {
     /// The database in which it keeps our rows, once it has said so.
     store: Option<StoreId>,
     /// Whether it has had all that was stored when it was chosen.
-    counts: bool,
+    whole: bool,
     /// Whether it did not store what was sent last.
     refused: bool,
     /// Since when it is silent or stores nothing.
     failing_since: Option<Moment>,
-    /// Since when it is one more than are needed.
-    surplus_since: Option<Moment>,
-}
-
-impl Replica {
-    fn has_failed(&self, now: Moment, lasts: Millis) -> bool {
-        self.failing_since.is_some_and(|since| now.since(since) >= lasts)
-    }
+    /// Whether it is not to be one any more: it was silent for long, has no room, or left.
+    over: bool,
 }
 
 /// The replicas of all our journals.
@@ -52,9 +43,11 @@ impl Replica {
 pub(super) struct Placement {
     replicas: BTreeMap<AccessPoint, Replica>,
     avoided: BTreeMap<AccessPoint, Moment>,
-    /// Since when we have held our lease without a break.
-    leased_since: Option<Moment>,
-    /// Whether there is no other member that could be one, as of the last look.
+    /// Who has all that we recorded, ourselves included, as it is to be told to the voters.
+    names: Vec<NamedReplica>,
+    /// Who is needed, as the voters may know; none if nothing is recorded at the moment.
+    told: Option<Vec<NamedReplica>>,
+    /// Whether there is no other member that could keep copies, as of the last look.
     alone: bool,
 }
 
@@ -65,76 +58,107 @@ pub(super) struct Changed {
     pub(super) chosen: Vec<AccessPoint>,
     /// Members that do not any more.
     pub(super) dropped: Vec<AccessPoint>,
-    /// Whether others are to be told.
-    pub(super) names: bool,
 }
 
 impl Placement {
-    /// Looks at who lives and who takes what is sent; `is_whole` is whether a replica has all that was stored when it was chosen.
-    pub(super) fn review(&mut self, cx: &Context, members: &Membership, is_whole: impl Fn(&AccessPoint) -> bool) -> Changed {
+    /// Looks at who lives and who takes what is sent; `is_whole` is whether a replica has all that was stored when it was chosen,
+    /// `has_recorded` whether it has all that is recorded.
+    pub(super) fn review(
+        &mut self,
+        cx: &Context,
+        members: &Membership,
+        is_whole: impl Fn(&AccessPoint) -> bool,
+        has_recorded: impl Fn(&AccessPoint) -> bool,
+    ) -> Changed {
         let (now, lease) = (cx.now.moment, cx.settings.roster.lease);
-        let before = self.names(cx);
-        self.leased_since = members.may_claim(now).then(|| self.leased_since.unwrap_or(now));
+        let leased = members.may_claim(now);
         self.avoided.retain(|_, until| *until > now);
         for (member, replica) in &mut self.replicas {
             let silent = members.standings().get(member).is_none_or(|standing| standing.silent_since.is_some());
             let failing = silent || replica.refused;
-            replica.failing_since = failing.then(|| replica.failing_since.unwrap_or(now));
-            replica.counts |= !failing && replica.store.is_some() && is_whole(member);
+            // Without a lease it may be us whom nobody hears.
+            replica.failing_since = failing.then(|| replica.failing_since.filter(|_| leased).unwrap_or(now));
+            replica.over = replica.over && failing || replica.failing_since.is_some_and(|since| now.since(since) >= lease);
+            replica.over |= self.avoided.contains_key(member);
+            replica.whole |= !failing && replica.store.is_some() && is_whole(member);
         }
-        let dropped = self.drop_failed(now, lease);
-        self.note_surplus(now, lease);
-        // Without a lease nothing counts as recorded, and soon another may go on with what we own: copies that we made now would be of pages
+        let wanted = self.wanted();
+        self.alone = self.is_alone(members);
+        self.name(cx, &wanted, has_recorded);
+        let dropped = self.drop_unneeded(now, &wanted);
+        // Without a lease nothing is recorded, and soon another may go on with what we own: copies that we made now would be of pages
         // that it asks for again.
-        let chosen = if self.leased_since.is_some() { self.choose(cx, members) } else { Vec::new() };
-        self.alone = self.replicas.is_empty() && members.standings().keys().all(|member| self.avoided.contains_key(member));
-        Changed { names: self.names(cx) != before, chosen, dropped }
+        let chosen = if leased { self.choose(cx, members) } else { Vec::new() };
+        Changed { chosen, dropped }
     }
 
-    fn drop_failed(&mut self, now: Moment, lease: Millis) -> Vec<AccessPoint> {
-        let leased_for = |since: Moment, lasts: Millis| self.leased_since.is_some_and(|leased| now.since(leased.max(since)) >= lasts);
-        let is_over = |replica: &Replica| match replica {
-            Replica { counts: false, .. } => replica.has_failed(now, lease),
-            Replica { failing_since: Some(since), .. } => leased_for(*since, 2 * lease),
-            Replica { surplus_since: Some(since), .. } => leased_for(*since, lease),
-            _ => false,
-        };
-        let over: Vec<_> = self.replicas.iter().filter(|(_, replica)| is_over(replica)).map(|(member, _)| *member).collect();
-        for member in &over {
-            if self.replicas.remove(member).is_some_and(|replica| replica.failing_since.is_some()) {
-                self.avoided.entry(*member).or_insert(now.after(AVOID));
-            }
-        }
-        over
+    /// Those that have what we had when they were chosen: the first ones, if there are more than are needed.
+    fn wanted(&self) -> BTreeSet<AccessPoint> {
+        let whole = self.replicas.iter().filter(|(_, replica)| replica.whole && !replica.over);
+        let mut whole: Vec<_> = whole.map(|(member, replica)| (replica.chosen, *member)).collect();
+        whole.sort_unstable();
+        whole.into_iter().take(REPLICAS).map(|(_, member)| member).collect()
     }
 
-    /// Of more replicas that count than are needed the last ones go.
-    fn note_surplus(&mut self, now: Moment, lease: Millis) {
-        let avoided = &self.avoided;
-        let counts = |(member, replica): &(&AccessPoint, &mut Replica)| {
-            replica.counts && !replica.has_failed(now, lease) && !avoided.contains_key(*member)
-        };
-        let mut counting: Vec<_> = self.replicas.iter_mut().filter(counts).collect();
-        counting.sort_by_key(|(member, replica)| (replica.chosen, **member));
-        for (place, (_, replica)) in counting.into_iter().enumerate() {
-            replica.surplus_since = (place >= REPLICAS).then(|| replica.surplus_since.unwrap_or(now));
+    /// Who is told to the voters. Nobody new if nobody else has what we recorded who should.
+    fn name(&mut self, cx: &Context, wanted: &BTreeSet<AccessPoint>, has_recorded: impl Fn(&AccessPoint) -> bool) {
+        let name = |member: &AccessPoint| Some(NamedReplica { member: *member, store: self.replicas.get(member)?.store? });
+        let named = wanted.iter().filter_map(name).filter(|name| self.names.contains(name) || has_recorded(&name.member));
+        let names: Vec<_> = std::iter::once(NamedReplica { member: cx.me, store: cx.store }).chain(named).collect();
+        if names.len() > 1 || self.alone {
+            self.names = names;
         }
+    }
+
+    /// Whether there is no other member that could keep copies.
+    fn is_alone(&self, members: &Membership) -> bool {
+        let is_over = |member: &AccessPoint| self.replicas.get(member).is_some_and(|replica| replica.over);
+        self.replicas.keys().all(is_over) && members.standings().keys().all(|member| is_over(member) || self.avoided.contains_key(member))
+    }
+
+    fn drop_unneeded(&mut self, now: Moment, wanted: &BTreeSet<AccessPoint>) -> Vec<AccessPoint> {
+        let named: BTreeSet<_> = self.names.iter().chain(self.told.iter().flatten()).map(|name| name.member).collect();
+        let enough = wanted.len() >= REPLICAS;
+        let drops =
+            |member: &AccessPoint, replica: &Replica| !named.contains(member) && (replica.over || enough && !wanted.contains(member));
+        let dropped: Vec<_> = self.replicas.extract_if(.., |member, replica| drops(member, replica)).collect();
+        for (member, _) in dropped.iter().filter(|(_, replica)| replica.over) {
+            self.avoided.entry(*member).or_insert(now.after(AVOID));
+        }
+        dropped.into_iter().map(|(member, _)| member).collect()
     }
 
     fn choose(&mut self, cx: &Context, members: &Membership) -> Vec<AccessPoint> {
-        let (now, lease) = (cx.now.moment, cx.settings.roster.lease);
-        let usable = |(member, replica): &(&AccessPoint, &Replica)| !replica.has_failed(now, lease) && !self.avoided.contains_key(*member);
-        let lacking = REPLICAS.saturating_sub(self.replicas.iter().filter(usable).count());
+        let lacking = REPLICAS.saturating_sub(self.replicas.values().filter(|replica| !replica.over).count());
         if lacking == 0 {
             return Vec::new();
         }
         let free = |member: &AccessPoint| *member != cx.me && !self.replicas.contains_key(member) && !self.avoided.contains_key(member);
         let chosen: Vec<_> = members.replicas_of(&cx.me).into_iter().filter(free).take(lacking).collect();
         for member in &chosen {
-            let replica = Replica { chosen: now, store: None, counts: false, refused: false, failing_since: None, surplus_since: None };
+            let replica = Replica { chosen: cx.now.moment, store: None, whole: false, refused: false, failing_since: None, over: false };
             self.replicas.insert(*member, replica);
         }
         chosen
+    }
+
+    /// Who is needed, as the voters may know; none if nothing is recorded at the moment.
+    pub(super) fn told(&mut self, needed: Option<Vec<NamedReplica>>) {
+        self.told = needed;
+    }
+
+    /// Who must have a row before it is recorded: whom voters may tell, and whom they are about to be told of. One that uses another database
+    /// than the one that was told cannot be taken for one that has all.
+    pub(super) fn needed(&self, me: AccessPoint) -> Option<BTreeSet<AccessPoint>> {
+        let store_of = |member: &AccessPoint| self.replicas.get(member).and_then(|replica| replica.store);
+        // What only we have is recorded only as long as nobody else could have it.
+        let told = self
+            .told
+            .as_ref()
+            .filter(|told| self.alone || told.iter().any(|name| name.member != me))?
+            .iter()
+            .filter(|name| store_of(&name.member).is_none_or(|store| store == name.store));
+        Some(told.map(|name| name.member).chain(self.wanted()).filter(|member| *member != me).collect())
     }
 
     /// A replica stored what was sent, or did not.
@@ -155,16 +179,18 @@ impl Placement {
         let Some(replica) = self.replicas.get_mut(member) else { return false };
         let other = replica.store.is_some_and(|before| before != store);
         replica.store = Some(store);
-        replica.counts &= !other;
+        replica.whole &= !other;
         other
     }
 
-    /// A member left for good, as it said itself. Whether it was a replica.
-    pub(super) fn left(&mut self, member: &AccessPoint) -> bool {
-        self.replicas.remove(member).is_some()
+    /// A member left for good, as it said itself.
+    pub(super) fn left(&mut self, now: Moment, member: &AccessPoint) {
+        if let Some(replica) = self.replicas.get_mut(member) {
+            (replica.over, replica.failing_since) = (true, Some(now));
+        }
     }
 
-    /// The replicas, those included that do not count yet.
+    /// The replicas, those included that are not whole yet.
     pub(super) fn all(&self) -> impl Iterator<Item = AccessPoint> {
         self.replicas.keys().copied()
     }
@@ -184,39 +210,26 @@ impl Placement {
         self.replicas.iter().filter(|(_, replica)| replica.store.is_none()).map(|(member, _)| *member)
     }
 
-    /// The replicas that must have what is recorded; none if there is nobody else who could be one.
-    pub(super) fn counting(&self) -> Option<impl Iterator<Item = AccessPoint>> {
-        let counting = self.replicas.iter().filter(|(_, replica)| replica.counts).map(|(member, _)| *member);
-        (!self.alone).then_some(counting)
+    /// Who has all that we recorded, ourselves first; empty if nobody else has yet who should.
+    pub(super) fn names(&self) -> &[NamedReplica] {
+        &self.names
     }
 
-    /// Who has all that we recorded, ourselves first; empty if nobody else has yet who should.
-    pub(super) fn names(&self, cx: &Context) -> Vec<NamedReplica> {
-        let (now, lease) = (cx.now.moment, cx.settings.roster.lease);
-        let counting: Vec<_> = self.replicas.iter().filter(|(_, replica)| replica.counts).collect();
-        if counting.is_empty() && !self.alone {
-            return Vec::new();
-        }
-        let lasts = |replica: &Replica| replica.surplus_since.is_none() && !replica.has_failed(now, lease);
-        let all_fail = !counting.iter().any(|(_, replica)| lasts(replica));
-        let named = counting.into_iter().filter(|(_, replica)| all_fail || lasts(replica));
-        let named = named.filter_map(|(member, replica)| Some(NamedReplica { member: *member, store: replica.store? }));
-        std::iter::once(NamedReplica { member: cx.me, store: cx.store }).chain(named).collect()
+    /// The replicas that have all that we recorded; none if nobody else has yet who should.
+    pub(super) fn named(&self) -> Option<impl Iterator<Item = AccessPoint>> {
+        (!self.names.is_empty()).then(|| self.names.iter().skip(1).map(|name| name.member))
     }
 }
 
 #[cfg(test)]
 impl Placement {
-    /// These have been replicas for a while, and count.
-    pub(super) fn counting_on(members: &[AccessPoint]) -> Placement {
-        let store = Some(StoreId(1));
-        let replica = Replica { chosen: Moment(0), store, counts: true, refused: false, failing_since: None, surplus_since: None };
-        Placement { replicas: members.iter().map(|member| (*member, replica)).collect(), ..Placement::default() }
-    }
-
-    /// There is no other member.
-    pub(super) fn alone() -> Placement {
-        Placement { alone: true, ..Placement::default() }
+    /// These have been replicas for a while, and the voters know it.
+    pub(super) fn of(me: AccessPoint, members: &[AccessPoint]) -> Placement {
+        let store = StoreId(1);
+        let replica = Replica { chosen: Moment(0), store: Some(store), whole: true, refused: false, failing_since: None, over: false };
+        let names: Vec<_> = [me].iter().chain(members).map(|member| NamedReplica { member: *member, store }).collect();
+        let replicas = members.iter().map(|member| (*member, replica)).collect();
+        Placement { replicas, told: Some(names.clone()), names, ..Placement::default() }
     }
 }
 

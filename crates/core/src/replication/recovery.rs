@@ -20,8 +20,10 @@ use nearcrawl_model::{
     ids::Ticket,
     journal::{JournalEntry, JournalKey},
     message::{Request, Response},
+    replica::NamedReplica,
     subnet::Subnet,
     time::Moment,
+    vote::InheritedKeepers,
 };
 use std::collections::BTreeSet;
 
@@ -31,16 +33,54 @@ const MAX_MEMBERS_ASKED: usize = 64;
 
 impl Replication {
     /// A subnet became ours, or was ours at the last stop: its history first, from our own store and from the members that kept it. It is
-    /// asked for at once, or in its turn if [`MAX_LOADS`] subnets are being loaded. `keepers` have all that was recorded of it: without any
-    /// of them it does not begin before their time is over.
+    /// asked for at once, or in its turn if [`MAX_LOADS`] subnets are being loaded. `keepers` have all that was recorded of it: without one
+    /// of each set it does not begin before their time is over.
     pub(crate) fn load(&mut self, cx: &mut Context, members: &Membership, subnet: Subnet, from: JournalsAt, mut keepers: Keepers) {
-        self.stop_loading(&subnet);
+        // Whom it waited for before is still waited for.
+        let before = self.load_queue.remove(&subnet).into_iter().chain(self.take_loading(&subnet).map(Loading::into_keepers));
+        before.for_each(|before| keepers.join(before));
+        self.expected.remove(&subnet);
         // Our own store is read in any case.
-        if keepers.contains(cx.me, cx.store) {
-            keepers.clear();
-        }
+        keepers.heard(cx.me, cx.store);
+        self.lacks_keepers |= keepers.is_unknown();
         self.load_queue.push(subnet, from, keepers);
         self.begin_loads(cx, members);
+    }
+
+    /// A claim of ours to this subnet was accepted: these have what its former owners recorded.
+    pub(crate) fn expect(&mut self, subnet: Subnet, keepers: Keepers) {
+        self.expected.insert(subnet, keepers);
+    }
+
+    /// Who has what the former owners of a subnet recorded, if a claim of ours to it has been accepted of late.
+    pub(crate) fn expected(&self, subnet: &Subnet) -> Option<&Keepers> {
+        self.expected.get(subnet)
+    }
+
+    /// A claim is not acted on, or needs no journals.
+    pub(crate) fn expects_nothing(&mut self, subnet: &Subnet) {
+        self.expected.remove(subnet);
+    }
+
+    /// The voters told who has what was taken over in a life before.
+    pub(crate) fn learn_keepers(&mut self, cx: &Context, sets: &[InheritedKeepers]) {
+        let own = NamedReplica { member: cx.me, store: cx.store };
+        self.load_queue.learn(own, sets);
+        self.loading.values_mut().for_each(|loading| loading.learn(own, sets));
+        self.lacks_keepers = false;
+    }
+
+    /// Whether subnets wait for what the voters tell of their keepers.
+    pub(crate) fn lacks_keepers(&self) -> bool {
+        self.lacks_keepers
+    }
+
+    /// Whether all that was taken over is at all that have what we recorded.
+    pub(crate) fn has_copied_all(&self) -> bool {
+        let loads = self.expected.len() + self.loading.len() + self.load_queue.len();
+        loads == 0
+            && !self.queue.is_adopting()
+            && self.placement.named().is_some_and(|mut named| named.all(|name| self.replicas.is_whole(&name)))
     }
 
     /// Begins as many of the queued loads as may be under way, oldest first. Whom to ask is decided only now: members may have come and
@@ -102,7 +142,7 @@ impl Replication {
             match &held {
                 Some(held) if held.contains(subnet) => {
                     if loading.is_asking(&from) {
-                        cx.commands.push_back(Command::Peers(PeerCommand::Recover { subnet: *subnet, from }));
+                        cx.commands.push_back(Command::Peers(PeerCommand::Recover { subnet: *subnet, host: None, from }));
                     }
                 }
                 Some(_) => {
@@ -180,7 +220,9 @@ impl Replication {
     /// it, they go when it is stored here.
     pub(crate) fn take_over(&mut self, cx: &mut Context, copy: JournalCopy, outgoing: Vec<Item>) -> Vec<Item> {
         if copy.own {
-            self.replicas.stored(&copy.key, copy.entries.len() as u64);
+            let upto = copy.entries.len() as u64;
+            self.replicas.stored(&copy.key, upto);
+            self.replicas.join(&copy.key, upto);
             return outgoing;
         }
         self.queue.adopt(cx, copy.key, &copy.entries, outgoing);
@@ -194,6 +236,7 @@ impl Replication {
 
     /// A subnet is not ours any more: what others kept of it is of no use.
     pub(crate) fn stop_loading(&mut self, subnet: &Subnet) {
+        self.expected.remove(subnet);
         self.load_queue.remove(subnet);
         self.take_loading(subnet);
     }

@@ -1,7 +1,7 @@
 //! Who has which rows of our journals, and what is *recorded*?
 //!
 //! A journal's rows are stored by the owner and copied to min(2, n-1) replicas. A row is recorded when it is stored at the owner and at each
-//! replica that counts: then none of them can be the only one that had it.
+//! member that is needed: each that an heir may be told of. What is recorded stays so, whoever is needed later.
 
 use nearcrawl_model::{access_point::AccessPoint, journal::JournalKey, subnet::Subnet, time::Moment};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,18 @@ struct Copied {
 struct Journal {
     /// Rows below this sequence number are durable here.
     stored: u64,
+    /// Rows below this one are recorded.
+    recorded: u64,
     replicas: BTreeMap<AccessPoint, Copied>,
+}
+
+impl Journal {
+    /// What is here and at all that are needed is recorded.
+    fn advance(&mut self, needed: Option<&BTreeSet<AccessPoint>>) {
+        let Some(needed) = needed else { return };
+        let there = needed.iter().map(|replica| self.replicas.get(replica).map_or(0, |copied| copied.upto));
+        self.recorded = self.recorded.max(there.min().unwrap_or(self.stored).min(self.stored));
+    }
 }
 
 /// What is to be sent to a replica: rows of these journals from these sequence numbers on, up to the stored ones.
@@ -36,6 +47,8 @@ pub struct CopyOrder {
 #[derive(Debug, Default)]
 pub(super) struct Replicas {
     journals: BTreeMap<JournalKey, Journal>,
+    /// Who must have a row before it is recorded; none if nothing is recorded at the moment.
+    needed: Option<BTreeSet<AccessPoint>>,
     /// Journals that some replica lacks rows of.
     behind: BTreeMap<AccessPoint, BTreeSet<JournalKey>>,
     /// How far new replicas must have which journals before they count.
@@ -88,6 +101,29 @@ impl Replicas {
         self.joining.remove(replica);
     }
 
+    /// What was stored here below this is not ours alone: others wrote it. Replicas are not whole before they have it.
+    pub(super) fn join(&mut self, key: &JournalKey, upto: u64) {
+        for (replica, copied) in self.journals.get(key).into_iter().flat_map(|journal| &journal.replicas) {
+            if let Some(joining) = self.joining.get_mut(replica).filter(|_| copied.upto < upto) {
+                joining.insert(key.clone(), upto);
+            }
+        }
+    }
+
+    /// These must have a row from now on before it is recorded; nothing is recorded if there is no telling who.
+    pub(super) fn need(&mut self, needed: Option<BTreeSet<AccessPoint>>) {
+        if self.needed != needed {
+            self.needed = needed;
+            self.journals.values_mut().for_each(|journal| journal.advance(self.needed.as_ref()));
+        }
+    }
+
+    /// Whether a replica has all that is recorded.
+    pub(super) fn has_recorded(&self, replica: &AccessPoint) -> bool {
+        let lacks = |journal: &Journal| journal.replicas.get(replica).map_or(0, |copied| copied.upto) < journal.recorded;
+        !self.journals.values().any(lacks)
+    }
+
     /// Whether a replica has had all that was stored when it began.
     pub(super) fn is_whole(&self, replica: &AccessPoint) -> bool {
         self.joining.get(replica).is_none_or(BTreeMap::is_empty)
@@ -102,6 +138,7 @@ impl Replicas {
     pub(super) fn stored(&mut self, key: &JournalKey, upto: u64) {
         let Some(journal) = self.journals.get_mut(key) else { return };
         journal.stored = journal.stored.max(upto);
+        journal.advance(self.needed.as_ref());
         for (replica, copied) in &journal.replicas {
             if copied.upto < journal.stored {
                 self.behind.entry(*replica).or_default().insert(key.clone());
@@ -145,6 +182,8 @@ impl Replicas {
             let Some(copied) = journal.replicas.get_mut(&replica) else { continue };
             // A replica may hold rows of a previous owner beyond ours: only what we sent counts.
             copied.upto = (*head).min(sent.get(key).copied().unwrap_or(0));
+            let copied = *copied;
+            journal.advance(self.needed.as_ref());
             if let Some(joining) = self.joining.get_mut(&replica)
                 && joining.get(key).is_some_and(|upto| copied.upto >= *upto)
             {
@@ -179,12 +218,9 @@ impl Replicas {
         }
     }
 
-    /// Rows below this are recorded, if these replicas count; without any to be counted, what is stored here.
-    pub(super) fn recorded(&self, key: &JournalKey, counting: Option<impl Iterator<Item = AccessPoint>>) -> u64 {
-        let Some(journal) = self.journals.get(key) else { return 0 };
-        let Some(counting) = counting else { return journal.stored };
-        let least = counting.map(|replica| journal.replicas.get(&replica).map_or(0, |copied| copied.upto)).min();
-        least.unwrap_or(0).min(journal.stored)
+    /// Rows below this one are recorded.
+    pub(super) fn recorded(&self, key: &JournalKey) -> u64 {
+        self.journals.get(key).map_or(0, |journal| journal.recorded)
     }
 
     /// Not ours any more, or of a run that is over.
@@ -232,27 +268,26 @@ mod tests {
     const A: AccessPoint = AccessPoint([1; 32]);
     const B: AccessPoint = AccessPoint([2; 32]);
 
-    /// What is recorded if these count that a journal was assigned to.
-    fn recorded(replicas: &Replicas, key: &JournalKey) -> u64 {
-        let counting: Vec<_> = replicas.journals[key].replicas.keys().copied().collect();
-        replicas.recorded(key, (!counting.is_empty()).then(|| counting.into_iter()))
-    }
-
     #[test]
-    fn alone_stored_is_recorded_and_in_company_every_replica_is_needed() {
+    fn alone_stored_is_recorded_and_in_company_every_replica_that_is_needed_must_have_it() {
         let mut replicas = Replicas::default();
         let k = key("a.ke");
         replicas.assign(&k, &[]);
-        replicas.stored(&k, 5);
-        assert_eq!(recorded(&replicas, &k), 5);
+        replicas.stored(&k, 2);
+        assert_eq!(replicas.recorded(&k), 0, "it is not known who is needed");
+        replicas.need(Some([].into()));
+        assert_eq!(replicas.recorded(&k), 2);
+        replicas.need(Some([A, B].into()));
         replicas.assign(&k, &[A, B]);
-        assert_eq!(recorded(&replicas, &k), 0, "no other member has it yet");
+        replicas.stored(&k, 5);
+        assert_eq!(replicas.recorded(&k), 2, "no other member has more yet");
         let orders = replicas.orders();
         assert_eq!(orders.len(), 2);
         assert_eq!(orders[0], CopyOrder { to: A, ranges: vec![(k.clone(), 0, 5)] });
         assert!(replicas.orders().is_empty(), "one message a replica at a time");
         replicas.answered(A, &[(k.clone(), 4)], &[(k.clone(), 4)].into());
-        assert_eq!((recorded(&replicas, &k), replicas.settled(|_| true)), (0, false), "the other replica has nothing");
+        assert_eq!((replicas.recorded(&k), replicas.settled(|_| true)), (2, false), "the other replica has nothing");
+        assert_eq!((replicas.has_recorded(&A), replicas.has_recorded(&B)), (true, false));
         assert_eq!(replicas.orders()[0].ranges, vec![(k.clone(), 4, 5)]);
         replicas.pause(B, Moment(7));
         replicas.resume(Moment(6));
@@ -260,8 +295,29 @@ mod tests {
         replicas.resume(Moment(7));
         assert_eq!(replicas.orders(), vec![CopyOrder { to: B, ranges: vec![(k.clone(), 0, 5)] }]);
         replicas.answered(B, &[(k.clone(), 5)], &[(k.clone(), 5)].into());
-        assert_eq!(recorded(&replicas, &k), 4, "what both have");
-        assert_eq!(replicas.recorded(&k, Some(std::iter::empty())), 0, "nobody has it who should");
+        assert_eq!(replicas.recorded(&k), 4, "what both have");
+        replicas.need(None);
+        replicas.answered(A, &[(k.clone(), 5)], &[(k.clone(), 5)].into());
+        assert_eq!(replicas.recorded(&k), 4, "nobody knows who is needed");
+        replicas.need(Some([A].into()));
+        assert_eq!(replicas.recorded(&k), 5);
+        replicas.need(Some([A, AccessPoint([3; 32])].into()));
+        assert_eq!(replicas.recorded(&k), 5, "what was recorded stays so");
+    }
+
+    #[test]
+    fn what_others_wrote_makes_a_replica_whole_only_when_it_has_it() {
+        let mut replicas = Replicas::default();
+        let k = key("a.ke");
+        replicas.assign(&k, &[A]);
+        replicas.begin(A);
+        assert!(replicas.is_whole(&A));
+        replicas.stored(&k, 3);
+        assert!(replicas.is_whole(&A), "our own rows are counted one by one");
+        replicas.join(&k, 3);
+        assert!(!replicas.is_whole(&A));
+        replicas.answered(A, &[(k.clone(), 3)], &[(k.clone(), 3)].into());
+        assert!(replicas.is_whole(&A));
     }
 
     #[test]
@@ -282,13 +338,14 @@ mod tests {
     fn a_replica_with_another_owners_longer_history_does_not_count_for_more_than_was_sent() {
         let mut replicas = Replicas::default();
         let k = key("a.ke");
+        replicas.need(Some([A].into()));
         replicas.assign(&k, &[A]);
         replicas.stored(&k, 3);
         replicas.orders();
         replicas.answered(A, &[(k.clone(), 90)], &[(k.clone(), 3)].into());
-        assert_eq!(recorded(&replicas, &k), 3);
+        assert_eq!(replicas.recorded(&k), 3);
         replicas.stored(&k, 7);
-        assert_eq!(recorded(&replicas, &k), 3);
+        assert_eq!(replicas.recorded(&k), 3);
         assert_eq!(replicas.orders()[0].ranges, vec![(k.clone(), 3, 7)]);
     }
 
@@ -301,7 +358,6 @@ mod tests {
         replicas.orders();
         replicas.answered(A, &[(k.clone(), 3)], &[(k.clone(), 3)].into());
         replicas.assign(&k, &[B]);
-        assert_eq!(recorded(&replicas, &k), 0);
         assert_eq!(replicas.orders(), vec![CopyOrder { to: B, ranges: vec![(k, 0, 3)] }]);
     }
 
@@ -322,7 +378,7 @@ mod tests {
         replicas.forget(&other);
         assert!(replicas.is_whole(&A), "what came since then is another matter");
         replicas.begin(A);
-        assert_eq!((replicas.is_whole(&A), recorded(&replicas, &k)), (false, 0));
+        assert!(!replicas.is_whole(&A));
         assert_eq!(replicas.orders(), vec![CopyOrder { to: A, ranges: vec![(k, 0, 9)] }], "all of it again");
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     context::Context,
     event::{Command, CopyAnswer, PeerCommand, StoreCommand},
     membership::{Member, Membership, Roster, Swim},
-    ownership::Ownership,
+    ownership::{Ownership, claims::JournalsAt},
     routing::outbox::Item,
 };
 use nearcrawl_model::{
@@ -18,6 +18,7 @@ use nearcrawl_model::{
     subnet::Subnet,
     time::{Moment, WallTime},
     url::PageUrl,
+    vote::InheritedKeepers,
 };
 use std::collections::BTreeSet;
 
@@ -63,10 +64,12 @@ fn visited(outgoing: &str) -> JournalEntry {
     }
 }
 
-/// Keepers of an owner that was here all the time.
-fn waited_for(members: Vec<NamedReplica>) -> Keepers {
-    Keepers::new(members, 3_600_000, 3_600_000)
+/// Keepers of an owner that are waited for, for so long.
+fn waited_for(members: Vec<NamedReplica>, patience_s: u32) -> Keepers {
+    Keepers::new(vec![InheritedKeepers { members, patience_s }])
 }
+
+const DAY: u32 = 86_400;
 
 fn alone(cx: &Context) -> Membership {
     let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
@@ -92,7 +95,8 @@ fn append(cx: &mut Context) -> (WriteId, usize) {
 #[test]
 fn rows_are_stored_together_and_count_when_both_replicas_have_them_too() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
-    replication.placement = Placement::counting_on(&[A, B]);
+    replication.placement = Placement::of(cx.me, &[A, B]);
+    replication.voters_know(&cx, Some(replication.names().to_vec()));
     replication.assign(None, &journal());
     replication.push(&cx, journal(), 0, &opened());
     replication.push(&cx, journal(), 1, &visited("http://b.ke/"));
@@ -177,6 +181,7 @@ fn a_silent_replica_is_sent_one_row_at_a_time_and_ever_more_rarely_until_it_take
 fn a_journal_that_a_replica_does_not_take_holds_up_no_other() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
     let other = JournalKey { host: "b.ke".parse().unwrap(), ..journal() };
+    replication.replicas.need(Some([A].into()));
     for key in [journal(), other.clone()] {
         replication.replicas.assign(&key, &[A]);
         replication.replicas.stored(&key, 3);
@@ -185,7 +190,7 @@ fn a_journal_that_a_replica_does_not_take_holds_up_no_other() {
     assert_eq!(cx.take_commands().len(), 1);
     let sent = [(journal(), 3), (other.clone(), 3)].into();
     replication.copied(&mut cx, A, &sent, CopyAnswer::Kept(vec![(other.clone(), 3)]));
-    assert_eq!(replication.replicas.recorded(&other, Some([A].into_iter())), 3);
+    assert_eq!(replication.replicas.recorded(&other), 3);
     replication.send_copies(&mut cx);
     assert!(cx.take_commands().is_empty(), "the other one again at once would go round in circles");
     // Refused whole: each journal's turn comes.
@@ -258,7 +263,9 @@ fn what_has_arrived_is_noted_for_the_run_that_named_it_and_for_no_other() {
 #[test]
 fn the_next_owner_of_a_subnet_is_a_replica_until_the_hand_over_is_called_off() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
-    replication.placement = Placement::alone();
+    let members = alone(&cx);
+    replication.review_replicas(&mut cx, &members, |_| None);
+    replication.voters_know(&cx, Some(replication.names().to_vec()));
     replication.assign(Some(A), &journal());
     assert_eq!(replication.lacking(A, &subnet()), Some(0));
     replication.replicas.stored(&journal(), 2);
@@ -450,7 +457,7 @@ fn a_subnet_does_not_begin_before_one_answered_that_has_all_in_the_database_that
     let named = |member| NamedReplica { member, store: StoreId(1) };
     let members = with_others(&cx, 1);
     let newcomer = AccessPoint([20; 32]);
-    replication.begin_load(&mut cx, subnet(), [A, newcomer].into(), waited_for(vec![named(A), named(B)]));
+    replication.begin_load(&mut cx, subnet(), [A, newcomer].into(), waited_for(vec![named(A), named(B)], DAY));
     replication.loaded(cx.now.moment, subnet(), Vec::new());
     cx.take_commands();
     asked_what_is_there(&mut cx, &mut replication);
@@ -480,7 +487,7 @@ fn a_subnet_begins_when_one_is_back_that_has_all() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
     let members = with_others(&cx, 1);
     let back = AccessPoint([20; 32]);
-    replication.begin_load(&mut cx, subnet(), [A].into(), waited_for(vec![NamedReplica { member: back, store: StoreId(4) }]));
+    replication.begin_load(&mut cx, subnet(), [A].into(), waited_for(vec![NamedReplica { member: back, store: StoreId(4) }], DAY));
     replication.loaded(cx.now.moment, subnet(), Vec::new());
     cx.take_commands();
     asked_what_is_there(&mut cx, &mut replication);
@@ -499,7 +506,7 @@ fn a_subnet_of_an_owner_that_was_here_for_a_minute_waits_a_minute_for_who_went_w
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
     let members = with_others(&cx, 1);
     let gone = NamedReplica { member: B, store: StoreId(4) };
-    replication.begin_load(&mut cx, subnet(), [A].into(), Keepers::new(vec![gone], 60_000, 3_600_000));
+    replication.begin_load(&mut cx, subnet(), [A].into(), waited_for(vec![gone], 60));
     replication.loaded(cx.now.moment, subnet(), Vec::new());
     cx.take_commands();
     asked_what_is_there(&mut cx, &mut replication);
@@ -511,6 +518,39 @@ fn a_subnet_of_an_owner_that_was_here_for_a_minute_waits_a_minute_for_who_went_w
     cx.now.moment = Moment(90_000);
     assert_eq!(replication.ask_again(&cx), (vec![subnet()], vec![]));
     assert!(replication.take_found(&subnet()).is_some(), "those that stay go on");
+}
+
+#[test]
+fn what_was_taken_over_in_a_life_before_waits_for_what_the_voters_tell_and_then_for_one_of_each_set() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    let members = with_others(&cx, 2);
+    let [one, other] = [20, 21].map(|number| AccessPoint([number; 32]));
+    replication.load(&mut cx, &members, subnet(), JournalsAt::Replicas, Keepers::unknown());
+    replication.loaded(cx.now.moment, subnet(), Vec::new());
+    cx.take_commands();
+    asked_what_is_there(&mut cx, &mut replication);
+    for member in [one, other] {
+        replication.told_what_is_there(&mut cx, member, &[subnet()], held(1, false));
+    }
+    assert!(replication.take_found(&subnet()).is_none() && replication.lacks_keepers());
+    let set = |member, store| InheritedKeepers { members: vec![NamedReplica { member, store: StoreId(store) }], patience_s: DAY };
+    let own = InheritedKeepers { members: vec![NamedReplica { member: cx.me, store: cx.store }], patience_s: DAY };
+    replication.learn_keepers(&cx, &[own, set(one, 1), set(A, 1)]);
+    assert!(replication.take_found(&subnet()).is_none() && !replication.lacks_keepers());
+    cx.now.moment = Moment(20_000);
+    replication.ask_again(&cx);
+    replication.ask_others(&cx, &members, subnet());
+    replication.ask_again(&cx);
+    assert_eq!(replication.awaited(&subnet()), Some(vec![A]), "the others have answered");
+    // It is claimed once more: whom it waited for is not forgotten.
+    replication.load(&mut cx, &members, subnet(), JournalsAt::Replicas, Keepers::default());
+    replication.loaded(cx.now.moment, subnet(), Vec::new());
+    assert!(!replication.has_copied_all());
+    replication.declare_lost(&[A]);
+    for member in [one, other] {
+        replication.told_what_is_there(&mut cx, member, &[subnet()], held(1, false));
+    }
+    assert!(replication.take_found(&subnet()).is_some());
 }
 
 #[test]

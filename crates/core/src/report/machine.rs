@@ -1,38 +1,29 @@
 //! The sums over our own sites and the roll-ups of every member: entered when a site changes, told when they are due.
 
-use super::tally::{RollUps, Tally, Whereabouts};
+use super::tally::{FEW_VALUES, RollUps, Tally, Whereabouts};
 use crate::{context::Context, crawl::Crawl, membership::Membership, ownership::Ownership, pending::Pending};
 use nearcrawl_model::{
     access_point::AccessPoint,
     message::Request,
-    replica::NamedReplica,
     summary::{RollUp, Summary, SwarmResults},
     time::{Millis, Moment},
     url::Host,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// A roll-up is told at most this often.
+/// A roll-up is told to all at most this often.
 const ROLL_UP_EVERY: Millis = 1_000;
 
-/// One that others wait for, because what we own or who keeps it has changed, is told after so long for each member, so that what a member
+/// One that others wait for, because what we own has changed, is told after so long for each member, so that what a member
 /// hears of all the others does not grow with their number; but after [`CHANGED_AT_LEAST`] at the latest.
 const CHANGED_EVERY_PER_MEMBER: Millis = 250;
 const CHANGED_AT_LEAST: Millis = 3_000;
 
-/// The same of one whose sums go on changing; after [`ROLL_UP_AGAIN`] at the latest.
-const SUMS_EVERY_PER_MEMBER: Millis = 1_250;
-
-/// Sums that have not changed for so long for each member are told: the crawl has come to an end, or pauses. At least and at most so long.
-const SETTLED_PER_MEMBER: Millis = 1_000;
-const SETTLED: (Millis, Millis) = (2_000, 10_000);
-
-/// An unchanged roll-up is told again after so long, well before it is too old for totals to be exact.
-const ROLL_UP_AGAIN: Millis = 15_000;
-
-/// Members whose roll-ups are missing are asked for them this often, so many of them at once.
-const ASK_EVERY: Millis = 5_000;
+/// Members whose roll-ups are about to be too old for totals to be exact are asked whether they hold: looked for this often, so many of
+/// them at once, each again after [`ASK_AGAIN`] if it does not answer.
+const ASK_EVERY: Millis = 2_000;
 const ASKED_AT_ONCE: usize = 16;
+const ASK_AGAIN: Millis = 5_000;
 
 /// What a roll-up says besides sums.
 pub(crate) struct BesidesSums {
@@ -40,8 +31,6 @@ pub(crate) struct BesidesSums {
     pub(crate) load: (u32, u32),
     /// False while the history of something that we hold is still being read, or others may hold it: then sums must not be taken for exact.
     pub(crate) complete: bool,
-    /// Who keeps replicas of what we hold.
-    pub(crate) replicas: Vec<NamedReplica>,
 }
 
 /// The sums over our sites, and those that others tell.
@@ -50,14 +39,12 @@ pub(crate) struct Report {
     /// Sites whose records changed since they were entered into the tally.
     dirty: BTreeSet<Host>,
     roll_ups: RollUps,
-    /// When the last roll-up was told.
+    /// When it was last looked at whether the roll-up is to be told to all.
     told: Option<Moment>,
-    /// When a site's record changed last.
-    sums_changed: Moment,
-    /// Whether one changed since the last roll-up was told.
-    untold: bool,
-    /// When members whose roll-ups are missing are asked next.
+    /// When members whose roll-ups are old are looked for next.
     ask_due: Moment,
+    /// When those were asked that have not had time enough to answer.
+    asked: BTreeMap<AccessPoint, Moment>,
     version: u64,
     changed: bool,
     /// Members that we count, as told in the last roll-up.
@@ -72,9 +59,8 @@ impl Report {
             dirty: BTreeSet::new(),
             roll_ups: RollUps::default(),
             told: None,
-            sums_changed: now,
-            untold: false,
-            ask_due: now.after(ASK_EVERY),
+            ask_due: now.after(ASK_AGAIN),
+            asked: BTreeMap::new(),
             version: 0,
             changed: true,
             sure_of: 1,
@@ -87,9 +73,7 @@ impl Report {
     }
 
     /// A site's record changed, or where it stands.
-    pub(crate) fn site_changed(&mut self, now: Moment, host: Host) {
-        self.sums_changed = now;
-        self.untold = true;
+    pub(crate) fn site_changed(&mut self, host: Host) {
         self.dirty.insert(host);
     }
 
@@ -104,13 +88,27 @@ impl Report {
         self.changed |= sure_of != std::mem::replace(&mut self.sure_of, sure_of);
     }
 
-    /// Notes another member's roll-up.
-    pub(crate) fn hear(&mut self, cx: &mut Context, roll_up: RollUp) {
-        if self.roll_ups.has_room_for(&roll_up.owner) {
+    /// Notes the roll-up of another member, or of one that is gone and still owns something.
+    pub(crate) fn hear(&mut self, cx: &mut Context, members: &Membership, ownership: &Ownership, roll_up: RollUp) {
+        let owner = &roll_up.owner;
+        let owns = |who: &AccessPoint| ownership.register().count(who) > 0;
+        if !owns(owner) && !members.standings().contains_key(owner) {
+            return cx.refuse("totals of access points that are no members");
+        }
+        if !roll_up.summary.is_tellable() {
+            return cx.refuse("totals with more values than a member tells");
+        }
+        let few = roll_up.summary.values() <= FEW_VALUES || owns(owner) || self.roll_ups.has_room_for_large(owner, owns);
+        if few && self.roll_ups.has_room_for(owner) {
             self.roll_ups.hear(roll_up, cx.now.moment);
         } else {
             cx.refuse("totals of members beyond the limit");
         }
+    }
+
+    /// A member says that its totals of this version hold.
+    pub(crate) fn holds(&mut self, cx: &Context, owner: AccessPoint, version: u64) {
+        self.roll_ups.holds(&owner, version, cx.now.moment);
     }
 
     /// How many access points' roll-ups are kept, our own included.
@@ -133,18 +131,11 @@ impl Report {
         !self.dirty.is_empty() && self.recent(cx).is_none()
     }
 
-    /// Whether the roll-up is to be told now.
+    /// Whether it is to be looked at now whether the roll-up is to be told to all.
     pub(crate) fn is_due(&self, now: Moment) -> bool {
         let Some(told) = self.told else { return true };
-        let members = self.sure_of as u64;
-        let settled = now.since(self.sums_changed) >= (members * SETTLED_PER_MEMBER).clamp(SETTLED.0, SETTLED.1);
-        let wait = match (self.changed, self.untold) {
-            (true, _) => (members * CHANGED_EVERY_PER_MEMBER).clamp(ROLL_UP_EVERY, CHANGED_AT_LEAST),
-            (false, true) if settled => ROLL_UP_EVERY,
-            (false, true) => (members * SUMS_EVERY_PER_MEMBER).clamp(ROLL_UP_EVERY, ROLL_UP_AGAIN),
-            (false, false) => ROLL_UP_AGAIN,
-        };
-        now.since(told) >= wait
+        let wait = (self.sure_of as u64 * CHANGED_EVERY_PER_MEMBER).clamp(ROLL_UP_EVERY, CHANGED_AT_LEAST);
+        self.changed && now.since(told) >= wait
     }
 
     /// Brings the tally up to date and says what we hold and know.
@@ -156,12 +147,10 @@ impl Report {
         crawl: &Crawl,
         more: BesidesSums,
     ) -> RollUp {
-        let BesidesSums { load: (busy_permille, price_permille), complete, replicas } = more;
+        let BesidesSums { load: (busy_permille, price_permille), complete } = more;
         self.enter_dirty(cx, crawl);
-        // Wall time keeps versions growing across restarts; the clock jumping back only costs the difference in silence.
-        self.version = (self.version + 1).max(cx.now.wall.0);
         let digest = ownership.register().digest_of(&cx.me);
-        let roll_up = RollUp {
+        let mut roll_up = RollUp {
             owner: cx.me,
             version: self.version,
             claims_digest: if complete { digest } else { !digest },
@@ -169,20 +158,27 @@ impl Report {
             sure_of: self.sure_of as u32,
             busy_permille,
             price_permille,
-            replicas,
             summary: self.tally.small_summary(),
         };
+        let before = self.roll_ups.of(&cx.me).map(|(before, _)| before);
+        if before != Some(&roll_up) {
+            // Wall time keeps versions growing across restarts; the clock jumping back only costs the difference in silence.
+            self.version = (self.version + 1).max(cx.now.wall.0);
+            roll_up.version = self.version;
+        }
+        self.roll_ups.holds(&cx.me, roll_up.version, cx.now.moment);
         self.roll_ups.hear(roll_up.clone(), cx.now.moment);
         let live = members.live();
         self.roll_ups.retain(|owner| live.contains(owner) || ownership.register().count(owner) > 0);
         roll_up
     }
 
-    /// The last roll-up was told to all.
-    pub(crate) fn told(&mut self, now: Moment) {
+    /// Whether a roll-up of ours is told to all now: the first one is. For later ones the others ask: each message to all comes to everybody
+    /// several times, and sums change all the time.
+    #[must_use]
+    pub(crate) fn tells(&mut self, now: Moment) -> bool {
         self.changed = false;
-        self.untold = !self.dirty.is_empty();
-        self.told = Some(now);
+        self.told.replace(now).is_none()
     }
 
     /// Our last roll-up if it is recent.
@@ -191,14 +187,26 @@ impl Report {
         (cx.now.moment.since(at) < ROLL_UP_EVERY).then(|| roll_up.clone())
     }
 
-    /// Asks members whose roll-ups did not arrive for a while: gossip may be lost.
-    pub(crate) fn ask_silent(&mut self, cx: &mut Context, members: &Membership) {
-        if cx.now.moment < self.ask_due {
-            return;
+    /// Members that are to be asked now whether their roll-ups hold, or for those that did not arrive: gossip may be lost.
+    pub(crate) fn overdue(&mut self, cx: &Context, members: &Membership, ownership: &Ownership) -> Vec<AccessPoint> {
+        let now = cx.now.moment;
+        if now < self.ask_due {
+            return Vec::new();
         }
-        self.ask_due = cx.now.moment.after(ASK_EVERY);
-        for member in self.roll_ups.overdue(cx.me, &members.live(), cx.now.moment, ASKED_AT_ONCE) {
-            cx.ask(member, Pending::Totals, Request::Totals);
+        self.ask_due = now.after(ASK_EVERY);
+        self.asked.retain(|_, at| now.since(*at) < ASK_AGAIN);
+        let mut overdue = self.roll_ups.overdue(cx.me, &members.live(), |owner| ownership.register().digest_of(owner), now);
+        overdue.retain(|member| !self.asked.contains_key(member));
+        overdue.truncate(ASKED_AT_ONCE);
+        overdue
+    }
+
+    /// Asks them. `mine` is the version of our own roll-up as it is now: they need not ask whether it holds.
+    pub(crate) fn ask_whether_they_hold(&mut self, cx: &mut Context, members: Vec<AccessPoint>, mine: u64) {
+        for member in members {
+            let yours = self.roll_ups.of(&member).map_or(0, |(known, _)| known.version);
+            self.asked.insert(member, cx.now.moment);
+            cx.ask(member, Pending::Totals(yours), Request::CompareTotals { mine, yours });
         }
     }
 
@@ -211,7 +219,7 @@ impl Report {
     /// Enters the sites that changed into the tally.
     fn enter_dirty(&mut self, cx: &Context, crawl: &Crawl) {
         for host in std::mem::take(&mut self.dirty) {
-            if let Some(site) = crawl.site(&host) {
+            if let Some(site) = crawl.site(&host).filter(|site| !site.has_ended()) {
                 self.tally.enter(&site.record, whereabouts(cx, crawl, &host));
             }
         }
@@ -257,28 +265,12 @@ fn whereabouts(cx: &Context, crawl: &Crawl, host: &Host) -> Whereabouts {
 mod tests {
     use super::*;
 
-    /// When a roll-up is told within a minute by one of so many members whose sites change until then.
-    fn told(members: usize, changes_until: u64) -> Vec<u64> {
-        let mut report = Report::new(Moment(0));
-        report.count_members(members);
-        let mut told = Vec::new();
-        for at in (0..60_000).step_by(100) {
-            if at < changes_until {
-                report.site_changed(Moment(at), "a.ke".parse().unwrap());
-            }
-            if report.is_due(Moment(at)) {
-                report.dirty.clear();
-                report.told(Moment(at));
-                told.push(at);
-            }
-        }
-        told
-    }
-
     #[test]
-    fn sums_that_go_on_changing_are_told_more_rarely_in_a_larger_swarm_and_settled_ones_soon() {
-        assert_eq!(told(2, 6_000), [0, 2_500, 5_000, 7_500, 22_500, 37_500, 52_500]);
-        assert_eq!(told(100, 20_000), [0, 15_000, 29_900, 44_900, 59_900]);
+    fn the_first_roll_up_is_told_to_all_and_nothing_else_is() {
+        let mut report = Report::new(Moment(0));
+        assert_eq!([0, 1, 2].map(|now| report.tells(Moment(now))), [true, false, false]);
+        report.site_changed("a.ke".parse().unwrap());
+        assert!(!report.is_due(Moment(60_000)), "sums are asked for");
     }
 
     #[test]
@@ -286,7 +278,7 @@ mod tests {
         for (members, wait) in [(2, 1_000), (12, 3_000), (1_000, 3_000)] {
             let mut report = Report::new(Moment(0));
             report.count_members(members);
-            report.told(Moment(0));
+            assert!(report.tells(Moment(0)));
             report.mark_changed();
             assert_eq!((report.is_due(Moment(wait - 1)), report.is_due(Moment(wait))), (false, true));
         }

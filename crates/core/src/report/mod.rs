@@ -23,4 +23,5 @@ mod why;
 pub use counters::Counters;
 pub(crate) use machine::{BesidesSums, Report};
 pub use status::Outside;
+pub(crate) use tally::oldest_told;
 pub use view::View;

@@ -2,6 +2,7 @@
 
 use crate::{
     clock_cache::ClockCache,
+    crawl::moved_hosts::MAX_COMING,
     delegation::contacts::MAX_SUBNETS as MAX_PROBED,
     ownership::register::MAX_CLAIMS,
     routing::{
@@ -18,9 +19,17 @@ use crate::{
         MAX_HISTORIES,
         handover::{MAX_HANDED, MAX_INCOMING, MAX_OUTGOING as MAX_HAND_OVERS},
     },
+    relay::{MAX_FORWARDING, MAX_PASSING, MAX_TAKEN, MAX_WAYS},
     replication::{MAX_GATHERED, MAX_LOADS},
     report::{View, tally::MAX_ROLL_UPS},
-    voting::{lease::NoLease, lists::MAX_LISTS, proposals::MAX_OPEN, voter::MAX_ROWS},
+    voting::{
+        lease::NoLease,
+        lists::MAX_LISTS,
+        networks::MAX_SEEN,
+        plan::FEW,
+        proposals::MAX_OPEN,
+        voter::{MAX_HEARD, MAX_ROWS},
+    },
 };
 use nearcrawl_model::{
     plan::Pace,
@@ -121,16 +130,18 @@ pub(super) fn voters(view: &View<'_>) -> VotersView {
     let (until, _) = voting.lease();
     let left = until.map_or(0, |until| until.since(view.context.now.moment));
     let bears = list.voters.len() - list.quorum();
-    let bears_text = match (list.voters.len(), bears) {
-        (_, 0) => "if it fails, the swarm stops until it is back".to_owned(),
-        (few, bears) if few < 5 => format!(
-            "the swarm goes on while {bears} of them fails; with fewer than five voters, members that were let in can stop it by voting and leaving"
-        ),
-        (_, bears) => format!("the swarm goes on while up to {bears} of them fail"),
+    let mut bears_text = match bears {
+        0 => "if it fails, the swarm stops until it is back".to_owned(),
+        1 => "the swarm goes on while 1 of them fails".to_owned(),
+        bears => format!("the swarm goes on while up to {bears} of them fail"),
     };
+    if list.voters.len() < FEW {
+        bears_text += "; with fewer than five voters, members that were let in can stop it by voting and leaving";
+    }
     VotersView {
         list: list.number,
         voters: list.voters.clone(),
+        networks: list.voters.iter().map(|voter| voting.networks().network(voter)).collect(),
         quorum: list.quorum() as u64,
         votes: list.contains(&view.context.me) && voting.votes(),
         lease_ms: (left > 0).then_some(left),
@@ -213,6 +224,7 @@ fn refused(view: &View<'_>) -> impl Iterator<Item = (&'static str, u64)> {
 fn limits(view: &View<'_>) -> Vec<LimitView> {
     let politeness = view.crawl.fetches().scheduler().politeness();
     let (going, coming) = view.migration.under_way();
+    let (forwarding, passing) = view.relay.under_way();
     vec![
         limit("URLs being sent to their owners", view.routing.outbox().len(), MAX_OUTGOING),
         limit("URLs waiting for a repeated DNS look-up", view.routing.outbox().unresolved(), MAX_UNRESOLVED),
@@ -226,7 +238,9 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
         limit("claimed subnets", view.ownership.register().len(), MAX_CLAIMS),
         limit("claims being voted on", view.voting.open_proposals(), MAX_OPEN),
         limit("claims accepted as a voter", view.voting.rows(), MAX_ROWS),
+        limit("owners whose replicas this voter knows", view.voting.keepers(), MAX_HEARD),
         limit("lists of voters", view.voting.list_count(), MAX_LISTS),
+        limit("members whose networks are remembered", view.voting.networks().len(), MAX_SEEN),
         limit("members", view.membership.tracked(), view.context.settings.membership.max_members),
         limit("members whose addresses are remembered", view.membership.known().count(), MAX_ADDRESSED),
         limit("members whose totals are kept", view.report.roll_ups(), MAX_ROLL_UPS),
@@ -248,7 +262,12 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
         limit("subnets with counted contacts", view.delegation.prober().contacts().len(), MAX_PROBED),
         limit("outgoing hand-overs", going, MAX_HAND_OVERS),
         limit("incoming hand-overs", coming, MAX_INCOMING),
+        limit("hosts on their way here from another address", view.crawl.moved().coming(), MAX_COMING),
         limit("subnets with an ownership history", view.migration.histories(), MAX_HISTORIES),
+        limit("members that do not answer directly", view.relay.ways(), MAX_WAYS),
+        limit("questions sent through a third member", forwarding, MAX_FORWARDING),
+        limit("questions passed on for others", passing, MAX_PASSING),
+        limit("questions that came through a third member in 15 s", view.relay.taken(), MAX_TAKEN),
     ]
 }
 

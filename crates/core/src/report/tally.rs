@@ -144,6 +144,16 @@ impl Tally {
 /// Access points whose roll-ups are kept: gossip is signed by its author, but no other member vouches for who that is.
 pub(crate) const MAX_ROLL_UPS: usize = 8_192;
 
+/// At which share of the greatest age of an exact roll-up, in percent, members are asked whether it holds: those whose claims are others by our
+/// map, greater members, and lesser ones.
+const ASKED_OTHER_AT: Millis = 24;
+const ASKED_FIRST_AT: Millis = 64;
+const ASKED_AT: Millis = 80;
+/// Access points that own nothing by our map, and of whom totals with more than [`FEW_VALUES`] values are kept: whoever owns nothing has
+/// nothing to sum, unless we have not heard of it yet.
+pub(crate) const MAX_LARGE_OF_NON_OWNERS: usize = 64;
+pub(crate) const FEW_VALUES: usize = 16;
+
 /// How old a roll-up may be for totals to be exact, in milliseconds: this, or in large swarms so much for each member.
 const OLDEST: Millis = 30_000;
 const OLDEST_PER_MEMBER: Millis = 300;
@@ -154,6 +164,11 @@ const LONGEST_WAY: Millis = 5_000;
 /// How long ago the roll-ups of so many members may have come for their totals to be exact.
 fn oldest_exact(members: usize) -> Millis {
     (members as u64 * OLDEST_PER_MEMBER).max(OLDEST) - LONGEST_WAY
+}
+
+/// How old the newest sums of so many members may be in totals that are exact, from when they were told.
+pub(crate) fn oldest_told(members: usize) -> Millis {
+    oldest_exact(members) + LONGEST_WAY
 }
 
 /// Every member's last roll-up.
@@ -175,30 +190,56 @@ impl RollUps {
         self.heard.len() < MAX_ROLL_UPS || self.heard.contains_key(owner)
     }
 
+    /// Whether there is room for one with so many values, of an access point that owns nothing by our map.
+    pub(crate) fn has_room_for_large(&self, owner: &AccessPoint, owns: impl Fn(&AccessPoint) -> bool) -> bool {
+        let large = |(other, (known, _)): &(&AccessPoint, &(RollUp, Moment))| {
+            *other != owner && known.summary.values() > FEW_VALUES && !owns(other)
+        };
+        self.heard.iter().filter(large).count() < MAX_LARGE_OF_NON_OWNERS
+    }
+
     /// Notes a roll-up. False if it is not newer than the one known. Versions grow with the wall clock, which may have been set back, or its
     /// owner may have lost its disk: beside one that is too old to count, any other counts.
-    pub(crate) fn hear(&mut self, mut roll_up: RollUp, now: Moment) -> bool {
+    pub(crate) fn hear(&mut self, roll_up: RollUp, now: Moment) -> bool {
         let newer = self
             .heard
             .get(&roll_up.owner)
             .is_none_or(|(known, at)| known.version < roll_up.version || (known.version != roll_up.version && now.since(*at) > OLDEST));
         if newer {
-            if let Some((known, _)) = self.heard.get(&roll_up.owner).filter(|_| roll_up.replicas.is_empty()) {
-                roll_up.replicas.clone_from(&known.replicas);
-            }
             self.first.entry(roll_up.owner).or_insert(now);
             self.heard.insert(roll_up.owner, (roll_up, now));
         }
         newer
     }
 
-    /// Those of the living whose last roll-up is seven tenths as old as it may be, the oldest first, at most so many.
-    pub(crate) fn overdue(&self, me: AccessPoint, live: &[AccessPoint], now: Moment, most: usize) -> Vec<AccessPoint> {
+    /// A member says that its roll-up of this version holds.
+    pub(crate) fn holds(&mut self, owner: &AccessPoint, version: u64, now: Moment) {
+        if let Some((_, at)) = self.heard.get_mut(owner).filter(|(known, _)| known.version == version) {
+            *at = now;
+        }
+    }
+
+    /// Those of the living whose last roll-up will soon be as old as it may be, or speaks of other claims than those of our map, the oldest
+    /// first. Of two members, each of which tells the other whether its own holds when it asks, the lesser one asks first.
+    pub(crate) fn overdue(
+        &self,
+        me: AccessPoint,
+        live: &[AccessPoint],
+        digest_of: impl Fn(&AccessPoint) -> u64,
+        now: Moment,
+    ) -> Vec<AccessPoint> {
         let heard = |member: &AccessPoint| self.heard.get(member).map(|(_, at)| *at);
-        let overdue = |at: Moment| now.since(at) > oldest_exact(live.len()) * 7 / 10;
-        let mut members: Vec<_> = live.iter().filter(|member| **member != me && heard(member).is_none_or(overdue)).copied().collect();
+        let percent = |roll_up: &RollUp| match roll_up {
+            other if other.claims_digest != digest_of(&other.owner) => ASKED_OTHER_AT,
+            greater if me < greater.owner => ASKED_FIRST_AT,
+            _ => ASKED_AT,
+        };
+        let is_overdue = |member: &AccessPoint| {
+            let known = self.heard.get(member);
+            known.is_none_or(|(roll_up, at)| now.since(*at) > oldest_exact(live.len()) * percent(roll_up) / 100)
+        };
+        let mut members: Vec<_> = live.iter().filter(|member| **member != me && is_overdue(member)).copied().collect();
         members.sort_by_key(|member| (heard(member), *member));
-        members.truncate(most);
         members
     }
 
@@ -269,6 +310,12 @@ impl RollUps {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        context::Context,
+        membership::{Member, Membership, Roster, Swim},
+        ownership::Ownership,
+        report::Report,
+    };
     use nearcrawl_model::{fetch::FetchError, journal::JournalKey, time::WallTime};
 
     fn record(host: &str, pages: u64) -> ServerRecord {
@@ -304,30 +351,60 @@ mod tests {
         assert!(tally.summary().by.values().all(BTreeMap::is_empty));
     }
 
+    fn member(number: usize) -> AccessPoint {
+        let mut key = [9; 32];
+        key[..8].copy_from_slice(&number.to_be_bytes());
+        AccessPoint(key)
+    }
+
+    /// The totals of a member with so many values.
+    fn told(number: usize, version: u64, values: usize) -> RollUp {
+        let values = (0..values).map(|value| (value.to_string(), Counts { servers: 1, ..Counts::default() })).collect();
+        RollUp {
+            owner: member(number),
+            version,
+            claims_digest: 0,
+            subnets: 0,
+            sure_of: 1,
+            busy_permille: 0,
+            price_permille: 1_000,
+            summary: Summary { by: [(Dimension::Country, values)].into(), ..Summary::default() },
+        }
+    }
+
+    /// Our member with so many others.
+    fn among(others: usize) -> (Context, Membership, Ownership, Report) {
+        let cx = Context::of_test(1);
+        let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
+        let all = (0..others).map(member).collect();
+        let members = Membership::new(swim, Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &all));
+        (cx, members, Ownership::new(Moment(0), true), Report::new(Moment(0)))
+    }
+
     #[test]
     fn totals_of_members_beyond_the_limit_are_refused() {
-        let (mut cx, mut report) = (crate::context::Context::of_test(1), crate::report::Report::new(Moment(0)));
-        let told = |number: usize, version: u64| {
-            let mut key = [9; 32];
-            key[..8].copy_from_slice(&number.to_be_bytes());
-            let owner = AccessPoint(key);
-            let summary = Summary::default();
-            RollUp {
-                owner,
-                version,
-                claims_digest: 0,
-                subnets: 0,
-                sure_of: 1,
-                busy_permille: 0,
-                price_permille: 1_000,
-                replicas: Vec::new(),
-                summary,
-            }
-        };
-        (0..MAX_ROLL_UPS + 3).for_each(|number| report.hear(&mut cx, told(number, 1)));
+        let (mut cx, members, ownership, mut report) = among(MAX_ROLL_UPS + 3);
+        (0..MAX_ROLL_UPS + 3).for_each(|number| report.hear(&mut cx, &members, &ownership, told(number, 1, 0)));
         assert_eq!((report.roll_ups(), cx.counters.refused["totals of members beyond the limit"]), (MAX_ROLL_UPS, 3));
-        report.hear(&mut cx, told(5, 2));
-        assert_eq!(report.roll_up_of(&told(5, 2).owner).map(|(known, _)| known.version), Some(2), "it is known already");
+        report.hear(&mut cx, &members, &ownership, told(5, 2, 0));
+        assert_eq!(report.roll_up_of(&member(5)).map(|(known, _)| known.version), Some(2), "it is known already");
+    }
+
+    #[test]
+    fn invented_access_points_tell_no_totals_and_members_not_more_than_they_may() {
+        let (mut cx, members, ownership, mut report) = among(100);
+        report.hear(&mut cx, &members, &ownership, told(100, 1, 0));
+        assert_eq!((report.roll_ups(), cx.counters.refused["totals of access points that are no members"]), (0, 1));
+        report.hear(&mut cx, &members, &ownership, told(1, 1, MAX_VALUES + 2));
+        let mut long = told(1, 1, 0);
+        long.summary.by = [(Dimension::Country, [("x".repeat(600), Counts::default())].into())].into();
+        report.hear(&mut cx, &members, &ownership, long);
+        assert_eq!((report.roll_ups(), cx.counters.refused["totals with more values than a member tells"]), (0, 2));
+        // Who owns nothing has little to tell.
+        (0..100).for_each(|number| report.hear(&mut cx, &members, &ownership, told(number, 1, FEW_VALUES + 1)));
+        assert_eq!(report.roll_ups(), MAX_LARGE_OF_NON_OWNERS);
+        (0..100).for_each(|number| report.hear(&mut cx, &members, &ownership, told(number, 2, FEW_VALUES)));
+        assert_eq!((report.roll_ups(), cx.counters.refused["totals of members beyond the limit"]), (100, 36));
     }
 
     #[test]
@@ -353,7 +430,6 @@ mod tests {
                 sure_of: 1,
                 busy_permille: 0,
                 price_permille: 1000,
-                replicas: Vec::new(),
                 summary: Summary { total, ..Summary::default() },
             }
         };
@@ -386,7 +462,6 @@ mod tests {
             sure_of: 1,
             busy_permille: 0,
             price_permille: 1_000,
-            replicas: Vec::new(),
             summary: Summary::default(),
         };
         let mut rolls = RollUps::default();

@@ -192,11 +192,11 @@ impl Played {
             Command::Web(WebCommand::Probe { question, .. }) => {
                 Some(Event::Probed { question, report: ProbeReport { rtt_us: Ok(8_000), took: 10 } })
             }
-            Command::Web(WebCommand::Resolve(host)) if self.slow_dns => {
+            Command::Web(WebCommand::Resolve { host, .. }) if self.slow_dns => {
                 self.lookups.push(host);
                 None
             }
-            Command::Web(WebCommand::Resolve(host)) => Some(self.answer_of_dns(host)),
+            Command::Web(WebCommand::Resolve { host, .. }) => Some(self.answer_of_dns(host)),
             Command::Store(StoreCommand::Seen { ticket, batches }) => {
                 let answers = batches.iter().map(|batch| {
                     let questions = batch.questions.iter();
@@ -292,7 +292,7 @@ impl Played {
         let mut membership = Swim::new(other, SwimConfig::default(), u64::from(number));
         membership.join(self.now.moment, Member::new(member(1), 1, Vec::new()));
         self.answering.insert(member(number), membership);
-        self.handle(Event::Connected { access_point: member(number), incarnation: 1, addresses });
+        self.handle(Event::Connected { access_point: member(number), incarnation: 1, addresses, remote: None });
         self.pass(3_000);
     }
 

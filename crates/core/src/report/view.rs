@@ -12,6 +12,7 @@ use crate::{
         handover::{Immovable, Stage, Surroundings},
     },
     ownership::Ownership,
+    relay::Relay,
     replication::Replication,
     routing::Routing,
 };
@@ -22,7 +23,7 @@ use nearcrawl_model::{
     journal::JournalKey,
     ownership_map::{MapDigest, MapPart},
     subnet::Subnet,
-    summary::SwarmResults,
+    summary::{RollUp, SwarmResults},
     time::{Millis, Moment},
     url::Host,
     view::{Liveness, MemberView, OwnershipView, ProgressView, ServersPage},
@@ -47,6 +48,7 @@ pub struct View<'a> {
     pub(crate) migration: &'a Migration,
     pub(crate) voting: &'a crate::voting::Voting,
     pub(crate) report: &'a Report,
+    pub(crate) relay: &'a Relay,
 }
 
 impl<'a> View<'a> {
@@ -139,7 +141,7 @@ impl<'a> View<'a> {
 
     /// The records of its own servers after `after`, in the order of their names, at most `most` of them (at least one).
     pub fn servers(&self, after: Option<&Host>, most: usize) -> ServersPage {
-        let mut sites = self.crawl.sites().after(after).peekable();
+        let mut sites = self.crawl.sites().after(after).filter(|site| !site.has_ended()).peekable();
         let servers: Vec<_> = sites.by_ref().take(most.max(1)).map(|site| site.record.clone()).collect();
         let next = sites.peek().and_then(|_| servers.last()).map(|record| record.host.clone());
         ServersPage { servers, next }
@@ -181,6 +183,11 @@ impl<'a> View<'a> {
         self.membership.all_addresses().cloned().collect()
     }
 
+    /// How many subnets an access point holds, as far as this one knows.
+    pub fn subnets_of(&self, owner: &AccessPoint) -> usize {
+        self.ownership.register().count(owner)
+    }
+
     /// How many subnets this access point holds.
     pub fn subnets_held(&self) -> usize {
         self.ownership.register().count(&self.context.me)
@@ -214,6 +221,11 @@ impl<'a> View<'a> {
     /// What it did and refused since it started.
     pub fn counters(&self) -> &'a Counters {
         &self.context.counters
+    }
+
+    /// The last totals that an owner told, as far as this access point knows.
+    pub fn totals_of(&self, owner: &AccessPoint) -> Option<&'a RollUp> {
+        self.report.roll_up_of(owner).map(|(roll_up, _)| roll_up)
     }
 
     /// What the swarm knows so far, as far as this access point knows.

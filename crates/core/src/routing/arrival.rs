@@ -3,7 +3,7 @@
 use super::{
     Routing,
     acknowledgements::{Acknowledgement, MAX_ACKNOWLEDGEMENTS, Settled},
-    locator::{Locator, Lookup},
+    locator::{Locator, LookedUp, Lookup},
     outbox::{Item, Outbox},
 };
 use crate::{
@@ -21,7 +21,7 @@ use nearcrawl_model::{
     time::Millis,
     url::{Host, PageUrl},
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, net::IpAddr};
 
 /// How long a steward may take to answer before it is asked again.
 const STEWARD_PATIENCE: Millis = 15_000;
@@ -38,6 +38,15 @@ pub(crate) enum Place {
     Nowhere(Vec<Item>),
     /// It is being found out.
     Unknown,
+}
+
+/// What came of a look-up.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Where its name leads.
+    pub(crate) answer: Result<LocatedHost, ResolveError>,
+    /// Where its name leads, and the owner of the address before, who is to be told first.
+    pub(crate) to_tell: Option<(AccessPoint, LocatedHost)>,
 }
 
 /// Hosts whose URLs are to be sent, by owner.
@@ -189,6 +198,84 @@ impl Routing {
         false
     }
 
+    /// Whether what is known of a host's address is recent enough to begin a site there: it may have moved since. If not, it is found out.
+    pub(crate) fn is_recent(&mut self, cx: &mut Context, members: &Membership, host: &Host) -> bool {
+        let recent = host.address().is_some() || self.locator.is_recent(host, cx.now.moment);
+        if !recent {
+            self.locator.outdate(host, cx.now.moment);
+            self.find(cx, members, host);
+        }
+        recent
+    }
+
+    /// Whether a host whose journals its owner hands over is at the address that it says: our own steward says so. None while that is being
+    /// found out; what was known here may be what it was before the host moved.
+    pub(crate) fn confirms_move(&mut self, cx: &mut Context, members: &Membership, located: &LocatedHost) -> Option<bool> {
+        let LocatedHost { host, address, .. } = located;
+        let is_steward = members.steward_of_host(host).is_none_or(|steward| steward == cx.me);
+        let is_there = match self.locator.lookup(host, cx.now.moment) {
+            Lookup::At(known) if known.address == *address => true,
+            Lookup::At(_) | Lookup::Nowhere(_) if !is_steward && self.locator.is_fresh(host, cx.now.moment) => false,
+            _ => match self.confirm(cx, members, host, *address)? {
+                Ok(known) => known.address == *address,
+                Err(failure) if failure.is_transient() => return None,
+                Err(_) => false,
+            },
+        };
+        if !is_there {
+            cx.refuse("hosts handed over at an address that is not theirs");
+        }
+        Some(is_there)
+    }
+
+    /// Asks the host's steward whether it is still at this address of ours. What we know ourselves, as its steward, is returned.
+    pub(crate) fn confirm(
+        &mut self,
+        cx: &mut Context,
+        members: &Membership,
+        host: &Host,
+        address: IpAddr,
+    ) -> Option<Result<LocatedHost, ResolveError>> {
+        let steward = members.steward_of_host(host).unwrap_or(cx.me);
+        if steward == cx.me {
+            return self.confirm_for(cx, None, host, address);
+        }
+        cx.ask(steward, Pending::Confirm(host.clone()), Request::Confirm(host.clone(), address));
+        None
+    }
+
+    /// The same question comes to us, the host's steward: from a member, or from ourselves, to whom the answer is returned if it is known.
+    pub(crate) fn confirm_for(
+        &mut self,
+        cx: &mut Context,
+        ticket: Option<Ticket>,
+        host: &Host,
+        address: IpAddr,
+    ) -> Option<Result<LocatedHost, ResolveError>> {
+        if let Some(answer) = self.locator.confirmed(host, cx.now.moment) {
+            let Some(ticket) = ticket else { return Some(answer) };
+            cx.answer(ticket, Response::Located(answer));
+        } else if self.locator.confirm(host, address, ticket) {
+            self.look_up(cx);
+        } else if let Some(ticket) = ticket {
+            cx.refuse("DNS look-ups for members beyond the limit of those that wait");
+            cx.answer(ticket, Response::Busy(LOOK_UP_LATER));
+        }
+        None
+    }
+
+    /// The owner of the address that a host was pinned to does not have it: it is pinned to the new one.
+    pub(crate) fn has_moved(&mut self, cx: &mut Context, located: LocatedHost) {
+        let host = located.host.clone();
+        self.locator.learn(&host, Ok(located), cx.now.moment, cx.settings.max_lookups);
+        self.outbox.wake(&host);
+    }
+
+    /// The owner of these addresses says that it has these hosts there. Returns those that are elsewhere by what we know as their steward.
+    pub(crate) fn pinned(&mut self, cx: &Context, hosts: Vec<(Host, IpAddr)>) -> Vec<LocatedHost> {
+        hosts.into_iter().filter_map(|(host, address)| self.locator.hint(&host, address, cx.now.moment)).collect()
+    }
+
     /// A member asks us, the host's steward, for its address.
     pub(crate) fn locate_for(&mut self, cx: &mut Context, ticket: Ticket, host: Host) {
         match self.locator.lookup(&host, cx.now.moment) {
@@ -203,18 +290,26 @@ impl Routing {
     }
 
     fn look_up(&mut self, cx: &mut Context) {
-        while let Some(host) = self.locator.next_lookup() {
+        while let Some((host, pinned)) = self.locator.next_lookup() {
             cx.counters.lookups += 1;
-            cx.commands.push_back(Command::Web(WebCommand::Resolve(host)));
+            cx.commands.push_back(Command::Web(WebCommand::Resolve { host, pinned }));
         }
     }
 
-    /// The DNS answered.
-    pub(crate) fn resolved(&mut self, cx: &mut Context, host: &Host, answer: Result<LocatedHost, ResolveError>) {
+    /// The DNS answered. `owner_of` says who may have the journals of hosts at an address.
+    pub(crate) fn resolved(
+        &mut self,
+        cx: &mut Context,
+        host: &Host,
+        answer: Result<LocatedHost, ResolveError>,
+        owner_of: impl Fn(IpAddr) -> Option<AccessPoint>,
+    ) -> Found {
         if answer == Err(ResolveError::ForbiddenAddress) {
             cx.refuse("addresses that may not be contacted");
         }
-        let (waiting, stands) = self.locator.resolved(host, answer.clone(), cx.now.moment, cx.settings.max_lookups);
+        let has_owner = |address| owner_of(address).is_some();
+        let looked_up = self.locator.resolved(host, answer, cx.now.moment, cx.settings.max_lookups, has_owner);
+        let LookedUp { tickets: waiting, answer, confirming, confirmed, stands, elsewhere } = looked_up;
         match &answer {
             Err(failure) if stands => *cx.counters.unresolved.entry(*failure).or_default() += 1,
             Err(_) => cx.counters.lookups_repeated += 1,
@@ -223,8 +318,12 @@ impl Routing {
         for ticket in waiting {
             cx.answer(ticket, Response::Located(answer.clone()));
         }
+        for ticket in confirming {
+            cx.answer(ticket, Response::Located(confirmed.clone()));
+        }
         self.look_up(cx);
         self.outbox.wake(host);
+        Found { answer: confirmed, to_tell: elsewhere.and_then(|(before, elsewhere)| Some((owner_of(before)?, elsewhere))) }
     }
 
     /// The host's steward answered. Returns whether the answer is about this host.
@@ -273,6 +372,16 @@ impl Routing {
         let Settled { delivered, lost } = self.acknowledgements.settle(cx, recorded, owns);
         self.put(lost);
         delivered
+    }
+
+    /// The latest run in which a URL was named that waits for this host.
+    pub(crate) fn newest_run_for(&self, host: &Host) -> u32 {
+        self.outbox.newest_run(host)
+    }
+
+    /// This host's URLs cannot go anywhere yet.
+    pub(crate) fn hold_back(&mut self, cx: &Context, host: &Host) {
+        self.outbox.later(host, cx.now.moment);
     }
 
     /// Whether no sender waits for what it handed over to be recorded.

@@ -4,7 +4,12 @@
 //! all. So the steward resolves once, and every member uses its answer for as long as the pin holds.
 //!
 //! A look-up that fails for the moment ([`ResolveError::is_transient`]) says nothing of the name: it is repeated after a pause, which
-//! doubles each time. After as many failures as the settings allow, the host counts as one without an address.
+//! doubles each time. After as many failures as the settings allow, the host counts as one without an address. One that had an address
+//! keeps it meanwhile: an answer that is too old is better than none (RFC 8767).
+//!
+//! A host has moved if the address it is pinned to is not among those that its name has any more. Only the owner of that address can say
+//! that its journals have gone where the host went, so a steward that finds a host elsewhere goes on telling the address before until the
+//! owner has asked for the new one, or says that it does not have the host.
 
 use nearcrawl_model::{
     fetch::{LocatedHost, ResolveError},
@@ -12,7 +17,10 @@ use nearcrawl_model::{
     time::{Millis, Moment},
     url::Host,
 };
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    net::IpAddr,
+};
 
 /// How many hosts' pins are remembered.
 pub(crate) const MAX_PINS: usize = 200_000;
@@ -32,6 +40,22 @@ pub const MAX_LOOKUPS_ALONE: u32 = 3;
 
 /// The pause after the first look-up that failed for the moment; it doubles with each further one, up to [`FAILURE_HOLDS`].
 const LOOK_UP_AGAIN: Millis = 5_000;
+
+/// For how long a look-up of ours serves owners who ask whether the host has moved: whoever asks again and again has a name looked up once
+/// in that time.
+const LOOKED_UP_ANEW: Millis = 60_000;
+
+/// A steward's word is not asked for anew within this time.
+const FRESH: Millis = 5_000;
+
+/// A site begins at an address that was learnt within this time.
+const RECENT: Millis = 300_000;
+
+/// For how long a moved host stays at its address before while its owner there is being told.
+const MOVING_HOLDS: Millis = 5_000;
+
+/// After so long a moved host counts as being at its new address, whether its owner handed it over or not.
+const MOVES_WITHIN: Millis = 600_000;
 
 /// How many look-ups may be under way.
 pub(crate) const MAX_RESOLVING: usize = 32;
@@ -67,6 +91,31 @@ struct Pin {
     is_repeated: bool,
     /// Whether a member would not take the host in at this address.
     is_doubted: bool,
+    /// When it was learnt.
+    learnt: Moment,
+    /// Whether only the owner of the address said so.
+    is_hint: bool,
+    /// Where its name leads, if its owner was told and has not handed it over yet, and since when.
+    moving: Option<(LocatedHost, Moment)>,
+    /// When we looked it up ourselves, if we did.
+    looked_up: Option<Moment>,
+}
+
+/// What came of a look-up of ours.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct LookedUp {
+    /// Members that wait for it.
+    pub(crate) tickets: Vec<Ticket>,
+    /// What they are told.
+    pub(crate) answer: Result<LocatedHost, ResolveError>,
+    /// Owners that ask whether the host has moved.
+    pub(crate) confirming: Vec<Ticket>,
+    /// What they are told: where its name leads.
+    pub(crate) confirmed: Result<LocatedHost, ResolveError>,
+    /// Whether it stands: not if it failed for the moment and is to be repeated.
+    pub(crate) stands: bool,
+    /// The address before, and where the name leads, if that is not what is told: the owner of the address before is to be told first.
+    pub(crate) elsewhere: Option<(IpAddr, LocatedHost)>,
 }
 
 /// Pins, and the steward's duty of making them.
@@ -76,6 +125,8 @@ pub(crate) struct Locator {
     /// When the steward of a host was asked last; at most [`MAX_ASKED`].
     asked: BTreeMap<Host, Moment>,
     resolving: BTreeSet<Host>,
+    /// Hosts being looked up, or about to be, whose owners asked whether they are still at this address, and the members among these.
+    confirming: BTreeMap<Host, (IpAddr, Vec<Ticket>)>,
     queue: VecDeque<Host>,
     /// What is in the queue.
     queued: BTreeSet<Host>,
@@ -118,7 +169,9 @@ impl Locator {
         };
         let is_repeated = transient && failures < max_lookups;
         self.asked.remove(host);
-        self.pins.insert(host.clone(), Pin { answer, until: now.after(holds), failures, is_repeated, is_doubted: false });
+        let (until, is_doubted, is_hint) = (now.after(holds), false, false);
+        let pin = Pin { answer, until, failures, is_repeated, is_doubted, learnt: now, is_hint, moving: None, looked_up: None };
+        self.pins.insert(host.clone(), pin);
         !is_repeated
     }
 
@@ -131,6 +184,25 @@ impl Locator {
             return;
         }
         self.pins.remove(host);
+    }
+
+    /// Whether what is known of this host was learnt just now.
+    pub(crate) fn is_fresh(&self, host: &Host, now: Moment) -> bool {
+        self.pins.get(host).is_some_and(|pin| now.since(pin.learnt) < FRESH)
+    }
+
+    /// Whether what is known of this host was learnt so lately that a site may begin there. What holds for no longer than [`MOVING_HOLDS`] is
+    /// told of a host that moves, or about to be looked up again.
+    pub(crate) fn is_recent(&self, host: &Host, now: Moment) -> bool {
+        let moves = |pin: &Pin| pin.answer.as_ref().is_ok_and(|located| located.valid_for <= MOVING_HOLDS);
+        self.pins.get(host).is_some_and(|pin| now.since(pin.learnt) < RECENT && !moves(pin))
+    }
+
+    /// What is known of this host is too old: the next question about it goes to its steward.
+    pub(crate) fn outdate(&mut self, host: &Host, now: Moment) {
+        if let Some(pin) = self.pins.get_mut(host) {
+            pin.until = now;
+        }
     }
 
     /// Whether to ask the steward now: true at most once in `patience`.
@@ -173,30 +245,111 @@ impl Locator {
         true
     }
 
-    /// Steward: the next look-up to start, if there is room.
-    pub(crate) fn next_lookup(&mut self) -> Option<Host> {
+    /// Steward: where this host's name leads, if we looked it up a moment ago.
+    pub(crate) fn confirmed(&self, host: &Host, now: Moment) -> Option<Result<LocatedHost, ResolveError>> {
+        let pin = self.pins.get(host).filter(|pin| (pin.until > now || pin.moving.is_some()) && !pin.is_repeated)?;
+        pin.looked_up.filter(|at| now.since(*at) < LOOKED_UP_ANEW)?;
+        if let Some((moving, _)) = &pin.moving {
+            return Some(Ok(moving.clone()));
+        }
+        Some(pin.answer.clone().map(|located| LocatedHost { valid_for: pin.until.since(now), ..located }))
+    }
+
+    /// Steward: look up whether this host is still at this address; `ticket` is the member that asks, if it is not ourselves. False if too
+    /// many members wait: then nothing is done.
+    pub(crate) fn confirm(&mut self, host: &Host, address: IpAddr, ticket: Option<Ticket>) -> bool {
+        if ticket.is_some() && self.questions >= MAX_LOOKUP_QUESTIONS {
+            return false;
+        }
+        self.questions += usize::from(ticket.is_some());
+        self.confirming.entry(host.clone()).or_insert((address, Vec::new())).1.extend(ticket);
+        self.resolve(host, None)
+    }
+
+    /// Steward: the owner of this address has the host there: another member was its steward before, or it has just been handed over. What
+    /// we did not know is looked up when somebody asks. Where it is by what we know, if that is elsewhere.
+    pub(crate) fn hint(&mut self, host: &Host, address: IpAddr, now: Moment) -> Option<LocatedHost> {
+        if let Some(pin) = self.pins.get(host)
+            && let Ok(known) = &pin.answer
+        {
+            let moved = pin.moving.clone().filter(|(moving, _)| moving.address == address);
+            let elsewhere = (known.address != address && moved.is_none()).then(|| known.clone());
+            if let Some((moved, _)) = moved {
+                self.learn(host, Ok(moved), now, 1);
+            }
+            return elsewhere;
+        }
+        if self.pins.len() < MAX_PINS {
+            let answer = Ok(LocatedHost { host: host.clone(), address, valid_for: 0 });
+            let (until, learnt, is_repeated, is_doubted, is_hint) = (now, Moment::default(), false, false, true);
+            let pin = Pin { answer, until, failures: 0, is_repeated, is_doubted, learnt, is_hint, moving: None, looked_up: None };
+            self.pins.insert(host.clone(), pin);
+        }
+        None
+    }
+
+    /// Where this host was last, however long ago.
+    fn last_address(&self, host: &Host) -> Option<IpAddr> {
+        self.pins.get(host)?.answer.as_ref().ok().map(|located| located.address)
+    }
+
+    /// Steward: the next look-up to start, if there is room, and the address that holds if it is among the answers.
+    pub(crate) fn next_lookup(&mut self) -> Option<(Host, Option<IpAddr>)> {
         if self.resolving.len() >= MAX_RESOLVING {
             return None;
         }
         let host = self.queue.pop_front()?;
         self.queued.remove(&host);
         self.resolving.insert(host.clone());
-        Some(host)
+        let pinned = self.last_address(&host).or_else(|| self.confirming.get(&host).map(|(address, _)| *address));
+        Some((host, pinned))
     }
 
-    /// Steward: a look-up ended. Returns the tickets of those who wait for it, and whether the answer stands, as [`Locator::learn`] says.
+    /// Steward: a look-up ended. `has_owner` says whether a member may have the journals of hosts at an address.
     pub(crate) fn resolved(
         &mut self,
         host: &Host,
         answer: Result<LocatedHost, ResolveError>,
         now: Moment,
         max_lookups: u32,
-    ) -> (Vec<Ticket>, bool) {
+        has_owner: impl Fn(IpAddr) -> bool,
+    ) -> LookedUp {
         self.resolving.remove(host);
-        let stands = self.learn(host, answer, now, max_lookups);
         let tickets = self.waiting.remove(host).unwrap_or_default();
         self.questions -= tickets.len();
-        (tickets, stands)
+        let asked = self.confirming.remove(host);
+        let is_confirmed = asked.is_some();
+        let confirming = asked.map(|(_, tickets)| tickets).unwrap_or_default();
+        self.questions -= confirming.len();
+        let before = self.pins.get(host).filter(|pin| pin.answer.is_ok());
+        let is_hint = before.is_some_and(|pin| pin.is_hint);
+        let told = before.and_then(|pin| pin.moving.clone());
+        let since = told.as_ref().map_or(now, |(_, since)| *since);
+        let before = before.and_then(|pin| pin.answer.clone().ok());
+        let mut confirmed = answer.clone();
+        let (mut elsewhere, mut moving) = (None, None);
+        let answer = match (answer, before) {
+            // An answer that is too old is better than none; what others said of it is not.
+            (Err(failure), Some(before)) if failure.is_transient() && !is_hint => {
+                confirmed = Ok(LocatedHost { valid_for: FAILURE_HOLDS, ..before });
+                confirmed.clone()
+            }
+            (Ok(new), Some(before)) if new.address != before.address && has_owner(before.address) && now.since(since) < MOVES_WITHIN => {
+                if is_confirmed || told.is_some_and(|(told, _)| told.address == new.address) {
+                    moving = Some((new, since));
+                } else {
+                    elsewhere = Some((before.address, new));
+                }
+                // Who said where it is may not know yet, or lie: it has the time until the look-up is repeated.
+                if is_hint { Err(ResolveError::TimedOut) } else { Ok(LocatedHost { valid_for: MOVING_HOLDS, ..before }) }
+            }
+            (answer, _) => answer,
+        };
+        let stands = self.learn(host, answer.clone(), now, max_lookups);
+        if let Some(pin) = self.pins.get_mut(host).filter(|_| elsewhere.is_none()) {
+            (pin.looked_up, pin.moving) = (Some(now), moving);
+        }
+        LookedUp { tickets, answer, confirming, confirmed, stands, elsewhere }
     }
 
     /// Members' questions that wait for a look-up of ours: at most [`MAX_LOOKUP_QUESTIONS`].
@@ -239,8 +392,9 @@ mod tests {
         locator.resolve(&a, Some(Ticket(7)));
         locator.resolve(&a, Some(Ticket(8)));
         locator.resolve(&a, None);
-        assert_eq!((locator.next_lookup(), locator.next_lookup()), (Some(a.clone()), None));
-        assert_eq!(locator.resolved(&a, Ok(located("a.ke", 1000)), Moment(0), MAX_LOOKUPS), (vec![Ticket(7), Ticket(8)], true));
+        assert_eq!((locator.next_lookup(), locator.next_lookup()), (Some((a.clone(), None)), None));
+        let told = locator.resolved(&a, Ok(located("a.ke", 1000)), Moment(0), MAX_LOOKUPS, |_| true);
+        assert_eq!((told.tickets, told.stands), (vec![Ticket(7), Ticket(8)], true));
         assert_eq!(locator.lookup(&a, Moment(400)), Lookup::At(located("a.ke", 600)));
         assert_eq!(locator.lookup(&a, Moment(1000)), Lookup::Unknown);
     }
@@ -280,8 +434,8 @@ mod tests {
         assert!(!locator.resolve(&host("b.ke"), Some(Ticket(7))) && !locator.resolve(&a, Some(Ticket(7))));
         assert_eq!(locator.looking_up().count(), MAX_LOOKUP_QUESTIONS, "nothing was queued for them");
         assert!(locator.resolve(&host("c.ke"), None));
-        assert_eq!(locator.next_lookup(), Some(a.clone()));
-        assert_eq!(locator.resolved(&a, Err(ResolveError::NoSuchName), Moment(0), MAX_LOOKUPS).0, [Ticket(0)]);
+        assert_eq!(locator.next_lookup(), Some((a.clone(), None)));
+        assert_eq!(locator.resolved(&a, Err(ResolveError::NoSuchName), Moment(0), MAX_LOOKUPS, |_| true).tickets, [Ticket(0)]);
         assert!(locator.resolve(&host("b.ke"), Some(Ticket(7))), "one was answered");
     }
 
@@ -307,5 +461,74 @@ mod tests {
         assert!(locator.should_ask(&a, Moment(100), 100));
         locator.learn(&a, Err(ResolveError::NoSuchName), Moment(100), MAX_LOOKUPS);
         assert_eq!(locator.lookup(&a, Moment(101)), Lookup::Nowhere(ResolveError::NoSuchName));
+    }
+
+    fn at(address: &str) -> LocatedHost {
+        LocatedHost { address: address.parse().unwrap(), ..located("a.ke", 100_000) }
+    }
+
+    /// Looks `a.ke` up.
+    fn look_up(locator: &mut Locator, answer: Result<LocatedHost, ResolveError>, now: Moment, has_owner: bool) -> LookedUp {
+        locator.resolve(&host("a.ke"), None);
+        locator.next_lookup().unwrap();
+        locator.resolved(&host("a.ke"), answer, now, MAX_LOOKUPS, |_| has_owner)
+    }
+
+    #[test]
+    fn a_host_that_moved_stays_where_it_has_an_owner_until_that_one_has_handed_it_over() {
+        let (mut locator, a) = (Locator::default(), host("a.ke"));
+        look_up(&mut locator, Ok(at("9.0.0.1")), Moment(0), true);
+        let told = look_up(&mut locator, Ok(at("9.0.1.1")), Moment(200_000), true);
+        assert_eq!((told.answer.unwrap().address, told.elsewhere), (at("9.0.0.1").address, Some((at("9.0.0.1").address, at("9.0.1.1")))));
+        assert_eq!(locator.lookup(&a, Moment(204_999)), Lookup::At(LocatedHost { valid_for: 1, ..at("9.0.0.1") }));
+        assert_eq!(locator.confirmed(&a, Moment(204_000)), None, "what was found elsewhere is looked up for the owner");
+        assert!(locator.confirm(&a, at("9.0.0.1").address, Some(Ticket(4))));
+        let told = look_up(&mut locator, Ok(at("9.0.1.1")), Moment(219_000), true);
+        assert_eq!((told.confirming, told.confirmed, told.elsewhere), (vec![Ticket(4)], Ok(at("9.0.1.1")), None));
+        assert_eq!(told.answer.unwrap().address, at("9.0.0.1").address, "others are told when it is there");
+        assert_eq!(locator.confirmed(&a, Moment(220_000)), Some(Ok(at("9.0.1.1"))), "one look-up serves for a minute");
+        assert_eq!(locator.hint(&a, at("9.0.1.1").address, Moment(230_000)), None, "its new owner has it");
+        assert!(matches!(locator.lookup(&a, Moment(230_000)), Lookup::At(located) if located.address == at("9.0.1.1").address));
+        let told = look_up(&mut locator, Ok(at("9.0.2.1")), Moment(400_000), false);
+        assert_eq!((told.answer, told.elsewhere), (Ok(at("9.0.2.1")), None), "nobody can have its journals");
+    }
+
+    #[test]
+    fn an_owner_that_never_hands_a_host_over_does_not_keep_it() {
+        let mut locator = Locator::default();
+        look_up(&mut locator, Ok(at("9.0.0.1")), Moment(0), true);
+        for now in (100_000..700_000).step_by(50_000).map(Moment) {
+            locator.confirm(&host("a.ke"), at("9.0.0.1").address, None);
+            assert_eq!(look_up(&mut locator, Ok(at("9.0.1.1")), now, true).answer.unwrap().address, at("9.0.0.1").address, "{now:?}");
+        }
+        let told = look_up(&mut locator, Ok(at("9.0.1.1")), Moment(100_000 + MOVES_WITHIN), true);
+        assert_eq!((told.answer, told.elsewhere), (Ok(at("9.0.1.1")), None));
+    }
+
+    #[test]
+    fn what_is_looked_up_anew_holds_if_it_is_among_the_answers_and_while_name_servers_fail() {
+        let (mut locator, a) = (Locator::default(), host("a.ke"));
+        assert!(locator.confirm(&a, at("9.0.0.7").address, None));
+        assert_eq!(locator.next_lookup(), Some((a.clone(), Some(at("9.0.0.7").address))), "its owner says where it was");
+        locator.resolved(&a, Ok(at("9.0.0.7")), Moment(0), MAX_LOOKUPS, |_| true);
+        locator.confirm(&a, at("9.0.0.1").address, None);
+        assert_eq!(locator.next_lookup(), Some((a.clone(), Some(at("9.0.0.7").address))), "its steward knows better");
+        let told = locator.resolved(&a, Err(ResolveError::TimedOut), Moment(70_000), MAX_LOOKUPS, |_| true);
+        assert_eq!((told.answer.unwrap().address, told.stands), (at("9.0.0.7").address, true));
+        let told = look_up(&mut locator, Err(ResolveError::NoSuchName), Moment(700_000), true);
+        assert_eq!(told.answer, Err(ResolveError::NoSuchName), "the name is gone");
+    }
+
+    #[test]
+    fn what_an_owner_says_of_its_hosts_serves_a_new_steward_and_holds_nobody_up_for_long() {
+        let (mut locator, a) = (Locator::default(), host("a.ke"));
+        assert_eq!(locator.hint(&a, at("9.0.0.7").address, Moment(100)), None);
+        assert_eq!(locator.lookup(&a, Moment(100)), Lookup::Unknown, "it is looked up all the same");
+        locator.resolve(&a, None);
+        assert_eq!(locator.next_lookup(), Some((a.clone(), Some(at("9.0.0.7").address))));
+        let told = locator.resolved(&a, Ok(at("9.0.1.1")), Moment(200), MAX_LOOKUPS, |_| true);
+        assert_eq!((told.answer, told.elsewhere), (Err(ResolveError::TimedOut), Some((at("9.0.0.7").address, at("9.0.1.1")))));
+        assert_eq!(look_up(&mut locator, Ok(at("9.0.1.1")), Moment(6_000), true).answer, Ok(at("9.0.1.1")), "whatever its owner says");
+        assert_eq!(locator.hint(&a, at("9.0.0.7").address, Moment(7_000)), Some(at("9.0.1.1")));
     }
 }

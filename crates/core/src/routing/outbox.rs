@@ -155,6 +155,12 @@ impl Outbox {
         self.queues.get(host)?.items.front()
     }
 
+    /// The latest run in which what waits for this host was named; 0 if nothing waits.
+    pub(crate) fn newest_run(&self, host: &Host) -> u32 {
+        let items = self.queues.get(host).into_iter().flat_map(|queue| &queue.items);
+        items.filter(|item| item.arrival.place.is_some()).map(|item| item.arrival.run).max().unwrap_or(0)
+    }
+
     /// Whether a message to this access point may start: one at a time, and not before it wants the next.
     pub(crate) fn may_send(&self, to: AccessPoint, now: Moment) -> bool {
         self.busy.get(&to).is_none_or(|until| *until <= now)

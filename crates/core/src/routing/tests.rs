@@ -59,9 +59,9 @@ fn a_seed_is_looked_up_and_sent_to_the_owner_of_its_address() {
     routing.seeds(&mut cx, vec![url("http://a.ke/x")]);
     assert_eq!(routing.due(&cx), [host("a.ke")]);
     assert_eq!(routing.place(&mut cx, &members, &host("a.ke")), Place::Unknown);
-    assert!(matches!(&cx.take_commands()[..], [Command::Web(WebCommand::Resolve(asked))] if *asked == host("a.ke")));
+    assert!(matches!(&cx.take_commands()[..], [Command::Web(WebCommand::Resolve { host: asked, .. })] if *asked == host("a.ke")));
     assert_eq!(routing.due(&cx), [], "it waits for the answer");
-    routing.resolved(&mut cx, &host("a.ke"), Ok(at("a.ke")));
+    routing.resolved(&mut cx, &host("a.ke"), Ok(at("a.ke")), |_| None);
     assert_eq!(routing.due(&cx), [host("a.ke")], "the answer wakes it");
     let Place::At(located) = routing.place(&mut cx, &members, &host("a.ke")) else { panic!("it was looked up") };
     let mut bound = Bound::new();
@@ -81,14 +81,17 @@ fn what_is_ours_is_returned_and_what_leads_nowhere_is_counted() {
     routing.put([item("http://a.ke/"), item("http://b.ke/")]);
     let own = routing.bind(&cx, &mut Bound::new(), at("a.ke"), Some(cx.me));
     assert_eq!(own, Some((at("a.ke"), vec![item("http://a.ke/")])));
-    routing.resolved(&mut cx, &host("b.ke"), Err(ResolveError::NoSuchName));
+    routing.resolved(&mut cx, &host("b.ke"), Err(ResolveError::NoSuchName), |_| None);
     assert_eq!(routing.place(&mut cx, &members, &host("b.ke")), Place::Nowhere(vec![item("http://b.ke/")]));
     assert_eq!(cx.counters.nowhere, 1);
 }
 
 /// What is looked up by these commands.
 fn looked_up(commands: &[Command]) -> Vec<&Host> {
-    commands.iter().filter_map(|command| if let Command::Web(WebCommand::Resolve(host)) = command { Some(host) } else { None }).collect()
+    commands
+        .iter()
+        .filter_map(|command| if let Command::Web(WebCommand::Resolve { host, .. }) = command { Some(host) } else { None })
+        .collect()
 }
 
 #[test]
@@ -100,7 +103,7 @@ fn urls_wait_while_name_servers_fail_and_go_on_their_way_when_they_answer() {
         for number in 1..MAX_LOOKUPS {
             assert_eq!(routing.place(&mut cx, &members, &a), Place::Unknown);
             assert_eq!(looked_up(&cx.take_commands()), [&a], "look-up {number}");
-            routing.resolved(&mut cx, &a, Err(failure));
+            routing.resolved(&mut cx, &a, Err(failure), |_| None);
             assert_eq!(routing.place(&mut cx, &members, &a), Place::Unknown, "{failure}: its URLs wait");
             routing.find(&mut cx, &members, &a);
             assert!(cx.take_commands().is_empty() && routing.due(&cx).is_empty(), "not again at once");
@@ -109,7 +112,7 @@ fn urls_wait_while_name_servers_fail_and_go_on_their_way_when_they_answer() {
             assert_eq!(routing.due(&cx), std::slice::from_ref(&a));
         }
         routing.place(&mut cx, &members, &a);
-        routing.resolved(&mut cx, &a, Ok(at("a.ke")));
+        routing.resolved(&mut cx, &a, Ok(at("a.ke")), |_| None);
         assert!(matches!(routing.place(&mut cx, &members, &a), Place::At(_)));
         assert_eq!((routing.outbox().len(), routing.outbox().unresolved(), cx.counters.unresolved.len()), (1, 0, 0));
     }
@@ -123,7 +126,7 @@ fn a_host_whose_name_servers_never_answer_is_given_up_and_counted_once() {
     for _ in 0..MAX_LOOKUPS {
         cx.now.moment = cx.now.moment.after(300_000);
         assert_eq!(routing.place(&mut cx, &members, &a), Place::Unknown);
-        routing.resolved(&mut cx, &a, Err(ResolveError::TimedOut));
+        routing.resolved(&mut cx, &a, Err(ResolveError::TimedOut), |_| None);
     }
     assert_eq!(routing.place(&mut cx, &members, &a), Place::Nowhere(vec![item("http://a.ke/x")]));
     let counters = &cx.counters;
@@ -160,7 +163,7 @@ fn broken_name_servers_hold_only_so_many_urls_back() {
     routing.put([item("http://b.ke/")]);
     for name in [&a, &b] {
         routing.place(&mut cx, &members, name);
-        routing.resolved(&mut cx, name, Err(ResolveError::TimedOut));
+        routing.resolved(&mut cx, name, Err(ResolveError::TimedOut), |_| None);
     }
     assert_eq!(routing.place(&mut cx, &members, &a), Place::Unknown);
     assert_eq!(routing.place(&mut cx, &members, &b), Place::Nowhere(vec![item("http://b.ke/")]));
@@ -256,12 +259,14 @@ fn a_host_that_a_member_hands_over_is_taken_in_only_where_its_steward_says_it_is
     let (mut cx, members, mut routing) = alone();
     let handed = |address: &str| LocatedHost { address: address.parse().unwrap(), ..at("bank.example") };
     assert!(!routing.confirms(&mut cx, &members, OWNER, &handed("9.0.0.1")), "it is not known yet");
-    assert!(matches!(cx.commands.pop_front(), Some(Command::Web(WebCommand::Resolve(asked))) if asked == host("bank.example")));
-    routing.resolved(&mut cx, &host("bank.example"), Ok(at("bank.example")));
+    assert!(
+        matches!(cx.commands.pop_front(), Some(Command::Web(WebCommand::Resolve { host: asked, .. })) if asked == host("bank.example"))
+    );
+    routing.resolved(&mut cx, &host("bank.example"), Ok(at("bank.example")), |_| None);
     assert!(routing.confirms(&mut cx, &members, OWNER, &handed("9.0.0.1")));
     assert!(!routing.confirms(&mut cx, &members, OWNER, &handed("9.0.0.77")));
     assert!(!routing.confirms(&mut cx, &members, OWNER, &at("x1.invalid")));
-    routing.resolved(&mut cx, &host("x1.invalid"), Err(ResolveError::NoSuchName));
+    routing.resolved(&mut cx, &host("x1.invalid"), Err(ResolveError::NoSuchName), |_| None);
     assert!(!routing.confirms(&mut cx, &members, OWNER, &at("x1.invalid")));
     assert_eq!(cx.counters.refused["hosts handed over at an address that is not theirs"], 2);
     assert!(routing.confirms(&mut cx, &members, OWNER, &at("9.0.0.1")), "an address is where it is");
@@ -270,7 +275,7 @@ fn a_host_that_a_member_hands_over_is_taken_in_only_where_its_steward_says_it_is
 #[test]
 fn a_host_that_its_owner_refuses_twice_is_looked_up_anew() {
     let (mut cx, members, mut routing) = alone();
-    routing.resolved(&mut cx, &host("a.ke"), Ok(at("a.ke")));
+    routing.resolved(&mut cx, &host("a.ke"), Ok(at("a.ke")), |_| None);
     for refusals in 0..2 {
         assert_eq!(routing.place(&mut cx, &members, &host("a.ke")), Place::At(at("a.ke")), "after {refusals} refusals");
         routing.put([item("http://a.ke/")]);
@@ -281,4 +286,51 @@ fn a_host_that_its_owner_refuses_twice_is_looked_up_anew() {
         routing.handed_off(&cx, question, Some(Response::HandedOff { not_mine: vec![host("a.ke")] }));
     }
     assert_eq!(routing.place(&mut cx, &members, &host("a.ke")), Place::Unknown);
+}
+
+#[test]
+fn a_steward_tells_the_owner_of_the_address_before_and_looks_up_once_for_whoever_asks() {
+    let (mut cx, members, mut routing) = alone();
+    let (a, moved) = (host("a.ke"), LocatedHost { address: "9.0.7.1".parse().unwrap(), ..at("a.ke") });
+    let is_at = |routing: &mut Routing, cx: &mut Context, at: &LocatedHost| match routing.place(cx, &members, &host("a.ke")) {
+        Place::At(located) => located.address == at.address,
+        _ => false,
+    };
+    routing.resolved(&mut cx, &a, Ok(LocatedHost { valid_for: 1_000, ..at("a.ke") }), |_| Some(OWNER));
+    cx.now.moment = cx.now.moment.after(100_000);
+    routing.locate_for(&mut cx, Ticket(3), a.clone());
+    assert_eq!(looked_up(&cx.take_commands()), [&a]);
+    assert_eq!(routing.resolved(&mut cx, &a, Ok(moved.clone()), |_| Some(OWNER)).to_tell, Some((OWNER, moved.clone())));
+    assert!(is_at(&mut routing, &mut cx, &at("a.ke")), "until its owner has handed it over");
+    cx.take_commands();
+    // Now its owner asks, and the owner of the new address a moment later.
+    assert_eq!(routing.confirm_for(&mut cx, Some(Ticket(4)), &a, at("a.ke").address), None);
+    assert_eq!(looked_up(&cx.take_commands()), [&a]);
+    let found = routing.resolved(&mut cx, &a, Ok(moved.clone()), |_| Some(OWNER));
+    assert_eq!((found.answer, found.to_tell), (Ok(moved.clone()), None));
+    routing.confirm_for(&mut cx, Some(Ticket(5)), &a, moved.address);
+    let answers = cx.take_commands();
+    assert!(looked_up(&answers).is_empty(), "once for both");
+    let told = |command: &Command| match command {
+        Command::Peers(PeerCommand::Answer { response: Response::Located(Ok(located)), .. }) => located.address == moved.address,
+        _ => false,
+    };
+    assert!(answers.len() == 2 && answers.iter().all(told), "{answers:?}");
+    assert!(is_at(&mut routing, &mut cx, &at("a.ke")));
+    assert_eq!(routing.pinned(&cx, vec![(a.clone(), moved.address)]), [], "its new owner has it");
+    assert!(is_at(&mut routing, &mut cx, &moved));
+    routing.has_moved(&mut cx, at("a.ke"));
+    assert!(is_at(&mut routing, &mut cx, &at("a.ke")), "nobody has it");
+}
+
+#[test]
+fn a_host_that_its_owner_hands_over_is_taken_only_where_our_steward_says_that_it_is() {
+    let (mut cx, members, mut routing) = alone();
+    let a = at("a.ke");
+    assert_eq!(routing.confirms_move(&mut cx, &members, &a), None, "it is being looked up");
+    routing.resolved(&mut cx, &a.host, Ok(a.clone()), |_| None);
+    assert_eq!(routing.confirms_move(&mut cx, &members, &a), Some(true));
+    let elsewhere = LocatedHost { address: "9.0.0.77".parse().unwrap(), ..a.clone() };
+    assert_eq!(routing.confirms_move(&mut cx, &members, &elsewhere), Some(false));
+    assert_eq!(cx.counters.refused["hosts handed over at an address that is not theirs"], 1);
 }

@@ -4,6 +4,7 @@ use super::{
     ballots::Outcome,
     lease::Step,
     machine::{Durable, Others, Voting},
+    proposals::Accepted,
     records::{self, VotingRecord},
 };
 use crate::{
@@ -14,11 +15,13 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    claim::SignedClaim,
     ids::WriteId,
     message::{MAX_VOTER_LISTS, Request, Response},
+    replica::NamedReplica,
     subnet::Subnet,
-    time::Millis,
-    vote::{Renewed, SignedList, Voted},
+    time::{Millis, Moment},
+    vote::{Grant, InheritedKeepers, Renewed, SetNumber, SignedList, Voted, VoterList},
 };
 
 /// When lists are asked for again.
@@ -33,9 +36,13 @@ impl Voting {
         match (pending, answer.filter(|_| !lied)) {
             (Pending::Renew(number), Some(Response::Renewed(renewed))) => {
                 let Some(list) = self.lists.current() else { return };
-                let step = self.lease.answered(now, number, list, from, &renewed);
-                if let Renewed::Granted(unpublished) = renewed {
-                    self.publish_or_withdraw(cx, others, from, unpublished);
+                let list = list.clone();
+                let step = self.lease.answered(now, number, &list, from, &renewed);
+                if let Renewed::Granted(grant) = renewed {
+                    if self.lease.was_sent_by(number, list.number) {
+                        self.keepers_granted(cx, &list, from, &grant);
+                    }
+                    self.publish_or_withdraw(cx, others, from, grant.unpublished);
                 }
                 match step {
                     Step::Nothing => {}
@@ -46,8 +53,8 @@ impl Voting {
             (Pending::Propose { list, term, claims }, answer) => {
                 self.proposals.answered(from);
                 match answer {
-                    Some(Response::Voted(Voted::Votes(votes))) if list == self.lists.number() && term == self.lease.term() => {
-                        self.proposals.voted(from, &claims, votes, list, term);
+                    Some(Response::Voted(Voted::Votes(votes, told))) if list == self.lists.number() && term == self.lease.term() => {
+                        self.proposals.voted(from, &claims, (votes, told), list, term);
                         if let Some(list) = self.lists.current().cloned() {
                             self.tick_proposals(cx, others, &list);
                         }
@@ -69,7 +76,7 @@ impl Voting {
             (Pending::VoterLists, Some(Response::VoterLists(lists))) => {
                 let more = lists.len() >= MAX_VOTER_LISTS;
                 let adopted = lists.iter().take(MAX_VOTER_LISTS).filter(|signed| self.adopt(cx, signed, Vec::new())).count();
-                self.lists_asked = None;
+                self.under_way.lists_asked = None;
                 if more && adopted > 0 {
                     self.ask_for_lists(cx, from);
                 }
@@ -101,9 +108,82 @@ impl Voting {
     }
 
     fn begin_term(&mut self, cx: &mut Context, term: u64) {
-        if self.next_term.is_none() {
-            self.next_term = Some(term);
+        if self.under_way.next_term.is_none() {
+            self.under_way.next_term = Some(term);
             self.store(cx, vec![records::term(term)], vec![Durable::Term(term)]);
+        }
+    }
+}
+
+/// Who has what we recorded.
+impl Voting {
+    fn keepers_granted(&mut self, cx: &mut Context, list: &VoterList, from: AccessPoint, grant: &Grant) {
+        let quorum = self.quorum(list);
+        if self.keeping.granted(list, quorum, from, grant, cx.me) {
+            self.propose_keepers(cx);
+        }
+        self.publish_in_force(cx);
+    }
+
+    fn propose_keepers(&mut self, cx: &Context) {
+        self.keeping.propose(cx.me, self.lease.term(), &cx.key);
+        self.lease.renew_now(cx.now.moment);
+    }
+
+    /// These have all that we recorded, but for what we `released` and nobody owns yet. Without a lease nobody is named: what voters know of
+    /// us is not known yet, or is over.
+    pub(crate) fn name_keepers(&mut self, cx: &Context, members: Vec<NamedReplica>, released: bool) {
+        if self.lease.holds(cx.now.moment) && self.under_way.next_term.is_none() && self.keeping.name(members, released) {
+            self.propose_keepers(cx);
+        }
+    }
+
+    /// All that was taken over is at all that have what we recorded: former owners' keepers are not needed any more.
+    pub(crate) fn has_copied_all(&mut self, cx: &Context) {
+        let idle = self.under_way.accepted.is_empty() && self.under_way.unpublished.is_empty() && self.keeping.is_settled();
+        if idle && self.lease.holds(cx.now.moment) && self.keeping.has_copied_all() {
+            self.propose_keepers(cx);
+        }
+    }
+
+    /// Who must have a row before it is recorded; none if nothing is recorded at the moment.
+    pub(crate) fn needed_keepers(&self, now: Moment) -> Option<Vec<NamedReplica>> {
+        self.lease.holds(now).then(|| self.keeping.needed()).flatten()
+    }
+
+    /// Former owners' keepers, of what is not at all of ours yet; none if it is not known yet what this access point took over in a life
+    /// before.
+    pub(crate) fn inherited_keepers(&self) -> Option<Vec<InheritedKeepers>> {
+        self.lease.until().map(|_| self.keeping.inherited())
+    }
+
+    /// Claims of ours that enough voters have accepted, each with the last sets of keepers of the owners before: they wait for
+    /// [`Voting::take_over`].
+    pub(crate) fn take_accepted(&mut self) -> Vec<Accepted> {
+        std::mem::take(&mut self.under_way.accepted)
+    }
+
+    /// Claims were accepted, of subnets whose former owners had these keepers. They are published when a quorum of voters knows of them: an
+    /// heir of ours must hear of them as well.
+    pub(crate) fn take_over(&mut self, cx: &mut Context, claims: Vec<(SignedClaim, Vec<InheritedKeepers>)>) {
+        let sets = claims.iter().flat_map(|(_, before)| before.iter().cloned()).collect::<Vec<_>>();
+        // The last set that is known may be one of a process before this one, which nobody tells any more.
+        if self.keeping.inherit(sets) || !self.keeping.is_proposed() {
+            self.propose_keepers(cx);
+        }
+        let needed = self.keeping.last();
+        let at_once = |before: &[InheritedKeepers]| before.iter().all(|set| set.members.is_empty());
+        self.under_way
+            .unpublished
+            .extend(claims.into_iter().map(|(proof, before)| (if at_once(&before) { SetNumber::default() } else { needed }, proof)));
+        self.publish_in_force(cx);
+    }
+
+    fn publish_in_force(&mut self, cx: &mut Context) {
+        let in_force = self.keeping.in_force().unwrap_or_default();
+        let claims: Vec<_> = self.under_way.unpublished.extract_if(.., |(needed, _)| *needed <= in_force).map(|(_, proof)| proof).collect();
+        if !claims.is_empty() {
+            cx.signal(Signal::ClaimsAccepted(claims));
         }
     }
 }
@@ -113,7 +193,7 @@ impl Voting {
     /// A member was met: it may know lists that are not known here.
     pub(crate) fn connected(&mut self, cx: &mut Context, who: AccessPoint) {
         if self.lists.number() == 0 {
-            self.lists_asked = None;
+            self.under_way.lists_asked = None;
             self.ask_for_lists(cx, who);
         }
     }
@@ -132,14 +212,15 @@ impl Voting {
 
     pub(super) fn ask_for_lists(&mut self, cx: &mut Context, from: AccessPoint) {
         let now = cx.now.moment;
-        if from == cx.me || self.lists_asked.is_some_and(|asked| now.since(asked) < ASK_LISTS_AGAIN) {
+        if from == cx.me || self.under_way.lists_asked.is_some_and(|asked| now.since(asked) < ASK_LISTS_AGAIN) {
             return;
         }
-        self.lists_asked = Some(now);
+        self.under_way.lists_asked = Some(now);
         cx.ask(from, Pending::VoterLists, Request::VoterLists(self.lists.number()));
     }
 
     pub(super) fn adopt(&mut self, cx: &mut Context, signed: &SignedList, mut records: Vec<VotingRecord>) -> bool {
+        let before = self.lists.current().cloned();
         match self.lists.adopt(signed, &self.standing.lost) {
             Ok(true) => {}
             Ok(false) => return false,
@@ -150,19 +231,23 @@ impl Voting {
         }
         let now = cx.now.moment;
         records.push(records::list(signed));
+        if before.is_some_and(|before| before.voters == signed.list.voters) {
+            self.standing.renewed = Some(now);
+        }
         self.standing.adopted_at = now;
         self.standing.left.retain(|who| signed.list.contains(who));
         self.voter.list_changed(now);
         self.lease.list_changed(now, &signed.list);
         self.ballots.list_changed(signed.list.number);
         self.proposals.begin_anew();
+        self.keeping.list_changed();
         records.push(records::ballot(self.ballots.state()));
         self.store(cx, records, Vec::new());
         true
     }
 
     pub(super) fn store(&mut self, cx: &mut Context, records: Vec<VotingRecord>, then: Vec<Durable>) {
-        if records.is_empty() && self.unstored.is_empty() {
+        if records.is_empty() && self.under_way.unstored.is_empty() {
             return then.into_iter().for_each(|what| self.durable(cx, what));
         }
         if records.is_empty() && then.is_empty() {
@@ -170,22 +255,24 @@ impl Voting {
         }
         // What was decided before, and is not stored yet, is stored first: writes are done in order.
         let write = cx.number();
-        self.unstored.insert(write, then);
+        self.under_way.unstored.insert(write, then);
         cx.commands.push_back(Command::Store(StoreCommand::StoreVoting { write, records }));
     }
 
     /// Records are durable. Whether these were of this machine.
     pub(crate) fn stored(&mut self, cx: &mut Context, write: WriteId) -> bool {
-        let Some(done) = self.unstored.remove(&write) else { return false };
+        let Some(done) = self.under_way.unstored.remove(&write) else { return false };
         done.into_iter().for_each(|what| self.durable(cx, what));
         true
     }
 
-    fn durable(&mut self, cx: &mut Context, what: Durable) {
+    pub(super) fn durable(&mut self, cx: &mut Context, what: Durable) {
         match what {
             Durable::Answer(asker, response) => self.answer(cx, asker, response),
+            Durable::Keepers(owner, number) => self.voter.keepers_stored(owner, number),
             Durable::Term(term) => {
-                self.next_term = None;
+                self.under_way.next_term = None;
+                self.keeping.term_began();
                 self.lease.begin_term(cx.now.moment, term);
                 self.proposals.begin_anew();
                 cx.signal(Signal::TermBegan);

@@ -8,7 +8,10 @@ use crate::voting::{lists::Lists, records::BallotState};
 use nearcrawl_model::{
     access_point::AccessPoint,
     time::{Millis, Moment},
-    vote::{Ballot, BallotAnswer, BallotRequest, Endorsed, HandedOver, SignedList, VoterList, is_accepted, is_installed, quorum_of},
+    vote::{
+        Ballot, BallotAnswer, BallotRequest, Endorsed, HandedOver, MAX_HANDED_KEEPERS, SignedKeepers, SignedList, VoterList, is_accepted,
+        is_installed, quorum_of,
+    },
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -87,6 +90,7 @@ impl Mine {
         }
         before.rows.extend(told.rows);
         before.ended.extend(told.ended);
+        told.keepers.into_iter().for_each(|set| take_in(&mut before.keepers, set));
         if enough(&mut accepted.keys()) {
             before.rows.sort_by_key(|row| (row.subnet, row.epoch, row.owner));
             before.rows.dedup();
@@ -109,6 +113,15 @@ impl Mine {
         *adopted = true;
         self.since = now;
         Outcome::Adopted(SignedList { installed: installed.values().cloned().collect(), ..signed.clone() })
+    }
+}
+
+/// Of two sets of keepers of one owner the later one is handed over.
+fn take_in(sets: &mut Vec<SignedKeepers>, set: SignedKeepers) {
+    match sets.binary_search_by_key(&set.keepers.owner, |known| known.keepers.owner) {
+        Ok(at) if sets[at].number() < set.number() && set.holds() => sets[at] = set,
+        Err(at) if sets.len() < MAX_HANDED_KEEPERS && set.holds() => sets.insert(at, set),
+        Ok(_) | Err(_) => {}
     }
 }
 
@@ -268,9 +281,9 @@ impl Ballots {
         mine.asked = Some(now);
         let ballot = mine.ballot;
         match &mine.phase {
-            Phase::Preparing { promised, .. } => {
+            Phase::Preparing { promised, wanted } => {
                 let open = list.voters.iter().filter(|voter| !promised.contains_key(voter));
-                open.map(|voter| (*voter, BallotRequest::Prepare { number: mine.number, ballot })).collect()
+                open.map(|voter| (*voter, BallotRequest::Prepare { number: mine.number, ballot, wanted: wanted.clone() })).collect()
             }
             Phase::Accepting { list: next, accepted, .. } => {
                 let last = accepted.len() + 1 >= quorum;

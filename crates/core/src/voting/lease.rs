@@ -3,7 +3,7 @@
 use crate::voting::Times;
 use nearcrawl_model::{
     access_point::AccessPoint,
-    time::{Millis, Moment},
+    time::{Millis, Moment, Now},
     vote::{Renewed, VoterList},
 };
 use std::{
@@ -16,6 +16,13 @@ const MAX_UNDER_WAY: usize = 16;
 
 /// How often a lease that has run out is asked for, as a share of the usual time.
 const SOONER: Millis = 5;
+
+/// By how much more than the boot clock the wall clock may advance between two renewals, in milliseconds. Where it is more, the boot clock
+/// may have stood still (a paused virtual machine), and does not tell how old the lease is.
+const MAX_APART: i128 = 5_000;
+
+/// How many terms a voter may be ahead of an owner: one that lost its disk counts from one, and a term lasts for a minute at least.
+const MOST_TERMS_SKIPPED: u64 = 1 << 20;
 
 /// Why there is no lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +81,9 @@ pub(crate) struct Lease {
     refused: BTreeMap<AccessPoint, Renewed>,
     /// Voters that answered in this life.
     answered: BTreeSet<AccessPoint>,
+    /// By how much the wall clock was ahead of the boot clock at the last event, and when renewals were sent last.
+    ahead: i128,
+    ahead_at_renewal: Option<i128>,
 }
 
 /// What an answer to a renewal leads to.
@@ -98,7 +108,23 @@ impl Lease {
             under_way: BTreeMap::new(),
             refused: BTreeMap::new(),
             answered: BTreeSet::new(),
+            ahead: 0,
+            ahead_at_renewal: None,
         }
+    }
+
+    /// Compares both clocks. If the wall clock has run away from the boot clock since the last renewal was sent, the lease is over until
+    /// one that is sent from now on is granted; whether it is. A wall clock alone cannot make a lease last longer.
+    pub(crate) fn compare_clocks(&mut self, now: Now) -> bool {
+        self.ahead = i128::from(now.wall.0) - i128::from(now.moment.0);
+        if self.ahead_at_renewal.is_none_or(|before| self.ahead <= before + MAX_APART) {
+            return false;
+        }
+        self.ahead_at_renewal = Some(self.ahead);
+        self.until = self.until.map(|until| until.min(now.moment));
+        self.under_way.clear();
+        self.due = now.moment;
+        true
     }
 
     pub(crate) fn term(&self) -> u64 {
@@ -130,6 +156,16 @@ impl Lease {
         self.due = now;
     }
 
+    /// It is renewed at once: the voters are to be told something.
+    pub(crate) fn renew_now(&mut self, now: Moment) {
+        self.due = now;
+    }
+
+    /// Whether a renewal was sent by this list.
+    pub(crate) fn was_sent_by(&self, number: u64, list: u64) -> bool {
+        self.under_way.get(&number).is_some_and(|sent| sent.list == list)
+    }
+
     /// Whether a voter answered in this life.
     pub(crate) fn was_answered_by(&self, voter: &AccessPoint) -> bool {
         self.answered.contains(voter)
@@ -140,13 +176,14 @@ impl Lease {
         self.refused.values().any(|answer| matches!(answer, Renewed::Held | Renewed::Superseded(_)))
     }
 
-    /// The number of a renewal that is due now, if one is.
-    pub(crate) fn next_renewal(&mut self, now: Moment, list: u64) -> Option<u64> {
+    /// The number of a renewal that is due now, if one is. If `soon`, the next one follows as if there were no lease.
+    pub(crate) fn next_renewal(&mut self, now: Moment, list: u64, soon: bool) -> Option<u64> {
         if now < self.due {
             return None;
         }
-        let every = if self.holds(now) { self.times.renew_every } else { (self.times.renew_every / SOONER).max(1) };
+        let every = if self.holds(now) && !soon { self.times.renew_every } else { (self.times.renew_every / SOONER).max(1) };
         self.due = now.after(every);
+        self.ahead_at_renewal = Some(self.ahead);
         self.count += 1;
         self.under_way.insert(self.count, Sent { at: now, list, renewed: BTreeSet::new() });
         while self.under_way.len() > MAX_UNDER_WAY {
@@ -182,7 +219,10 @@ impl Lease {
                 // Those that do not answer may never do: then it cannot be renewed either.
                 let without = now.since(self.until.unwrap_or(self.began)) >= self.times.patience();
                 let lost = list.voters.len() - terms.len() < list.quorum() || without;
-                if lost { Step::NextTerm(terms.into_iter().max().unwrap_or(0).max(self.term) + 1) } else { Step::Nothing }
+                // One that lies names a term after which there is none.
+                let likely = terms.into_iter().filter(|term| *term <= self.term.saturating_add(MOST_TERMS_SKIPPED));
+                let last = likely.max().unwrap_or(0).max(self.term);
+                if lost { Step::NextTerm(last.saturating_add(1)) } else { Step::Nothing }
             }
             Renewed::Held | Renewed::Superseded(_) | Renewed::Changing | Renewed::OtherList(_) => Step::Nothing,
         }
@@ -200,5 +240,72 @@ impl Lease {
             let renewed = self.under_way.values().map(|sent| sent.renewed.len()).next_back().unwrap_or(0);
             NoLease::FewVoters { renewed, needed: list.quorum() }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::membership::RosterConfig;
+    use nearcrawl_model::time::WallTime;
+
+    const VOTER: AccessPoint = AccessPoint([1; 32]);
+
+    fn at(boot: u64, wall: u64) -> Now {
+        Now { moment: Moment(boot), wall: WallTime(1_700_000_000_000 + wall) }
+    }
+
+    /// A lease that the only voter has renewed, sent at this time.
+    fn renewed(lease: &mut Lease, now: Now) -> bool {
+        let list = VoterList { number: 1, voters: vec![VOTER], age: 0 };
+        lease.compare_clocks(now);
+        let Some(number) = lease.next_renewal(now.moment, 1, false) else { return false };
+        lease.answered(now.moment, number, &list, VOTER, &Renewed::Granted(Box::default()));
+        lease.holds(now.moment)
+    }
+
+    #[test]
+    fn a_boot_clock_that_stood_still_while_the_wall_clock_went_on_ends_the_lease_until_it_is_renewed() {
+        let mut lease = Lease::new(Times::of(&RosterConfig::default()), Moment(1_000), 1);
+        assert!(renewed(&mut lease, at(1_000, 0)));
+        assert!(!lease.compare_clocks(at(2_000, 5_000)) && lease.holds(Moment(2_000)), "four seconds apart are no proof");
+        assert!(lease.compare_clocks(at(2_001, 60_000)));
+        assert!(!lease.holds(Moment(2_001)));
+        assert!(!lease.compare_clocks(at(2_002, 60_001)), "it is told once");
+        assert!(renewed(&mut lease, at(2_100, 60_100)), "it is renewed at once");
+    }
+
+    #[test]
+    fn an_answer_to_a_renewal_of_before_does_not_renew_it() {
+        let mut lease = Lease::new(Times::of(&RosterConfig::default()), Moment(1_000), 1);
+        let list = VoterList { number: 1, voters: vec![VOTER], age: 0 };
+        lease.compare_clocks(at(1_000, 0));
+        let number = lease.next_renewal(Moment(1_000), 1, false).unwrap();
+        assert!(lease.compare_clocks(at(1_001, 300_000)));
+        lease.answered(Moment(1_002), number, &list, VOTER, &Renewed::Granted(Box::default()));
+        assert!(!lease.holds(Moment(1_002)));
+    }
+
+    #[test]
+    fn a_wall_clock_that_is_put_back_or_drifts_decides_nothing() {
+        let mut lease = Lease::new(Times::of(&RosterConfig::default()), Moment(0), 1);
+        assert!(renewed(&mut lease, at(0, 0)));
+        assert!(!lease.compare_clocks(Now { moment: Moment(1_000), wall: WallTime(5) }) && lease.holds(Moment(1_000)));
+        let mut drifting = Lease::new(Times::of(&RosterConfig::default()), Moment(0), 1);
+        for second in 0..2_000 {
+            let now = at(second * 1_000, second * 1_100);
+            assert!(!drifting.compare_clocks(now), "a tenth too quick, after {second} s");
+            drifting.next_renewal(now.moment, 1, false);
+        }
+    }
+
+    #[test]
+    fn a_voter_that_lies_about_terms_uses_none_up_for_ever() {
+        let voter = |number: u8| AccessPoint([number; 32]);
+        let list = VoterList { number: 1, voters: vec![voter(1), voter(2), voter(3)], age: 0 };
+        let mut lease = Lease::new(Times::of(&RosterConfig::default()), Moment(0), 1);
+        let number = lease.next_renewal(Moment(0), 1, false).unwrap();
+        assert_eq!(lease.answered(Moment(1), number, &list, voter(1), &Renewed::Ended(u64::MAX)), Step::Nothing);
+        assert_eq!(lease.answered(Moment(2), number, &list, voter(2), &Renewed::Ended(500)), Step::NextTerm(501));
     }
 }

@@ -10,10 +10,12 @@ use crate::{
     voting::{
         Times,
         ballots::Ballots,
+        keeping::Keeping,
         lease::{Lease, NoLease},
         lists::Lists,
-        plan,
-        proposals::Proposals,
+        networks::Networks,
+        plan::{self, Gone},
+        proposals::{Accepted, Proposals},
         records::{self, Restored, StoredProcesses},
         voter::Voter,
     },
@@ -25,9 +27,12 @@ use nearcrawl_model::{
     message::{Proposal, Request, Response},
     subnet::Subnet,
     time::{Millis, Moment, Now},
-    vote::{Ballot, BallotRequest, DoubleVote, Renewal, SignedList, VoterList, Votes, quorum_of, sign_installed},
+    vote::{Ballot, BallotRequest, DoubleVote, Renewal, SetNumber, SignedList, VoterList, Votes, quorum_of, sign_installed},
 };
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    net::IpAddr,
+};
 
 /// Who asked: a member, or this access point itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +45,7 @@ pub(crate) enum Asker {
 #[derive(Debug)]
 pub(super) enum Durable {
     Answer(Asker, Response),
+    Keepers(AccessPoint, SetNumber),
     Term(u64),
 }
 
@@ -64,7 +70,12 @@ pub(super) struct Standing {
     pub(super) leaving: bool,
     /// Since when the present list has been known in this life.
     pub(super) adopted_at: Moment,
+    /// When a list was renewed last with the same voters, because one had lost its disk.
+    pub(super) renewed: Option<Moment>,
 }
+
+/// A list is renewed with the same voters this often at most, in milliseconds.
+const RENEWED_AT_MOST_EVERY: Millis = 3_600_000;
 
 /// By how much a list may be younger than this voter knows the swarm to be.
 const AGE_LATITUDE: Millis = 120_000;
@@ -96,6 +107,21 @@ pub(super) struct Process {
     pub(super) started: Moment,
 }
 
+/// What waits for the disk, or for what others answer.
+#[derive(Default)]
+pub(super) struct UnderWay {
+    /// What is done once these writes are durable.
+    pub(super) unstored: BTreeMap<WriteId, Vec<Durable>>,
+    /// When a member was asked for lists last.
+    pub(super) lists_asked: Option<Moment>,
+    /// A term that is being stored.
+    pub(super) next_term: Option<u64>,
+    /// Claims of ours that enough voters have accepted.
+    pub(super) accepted: Vec<Accepted>,
+    /// The same when the keepers of the owners before are told to the voters: published when that set is in force.
+    pub(super) unpublished: Vec<(SetNumber, SignedClaim)>,
+}
+
 /// The votes.
 pub(crate) struct Voting {
     pub(super) times: Times,
@@ -104,20 +130,20 @@ pub(crate) struct Voting {
     pub(super) voter: Voter,
     pub(super) lease: Lease,
     pub(super) proposals: Proposals,
+    pub(super) keeping: Keeping,
     pub(super) ballots: Ballots,
     pub(super) standing: Standing,
-    pub(super) unstored: BTreeMap<WriteId, Vec<Durable>>,
+    /// In which networks this access point saw the others.
+    pub(super) networks: Networks,
     pub(super) own: Own,
-    pub(super) lists_asked: Option<Moment>,
-    /// A term that is being stored.
-    pub(super) next_term: Option<u64>,
+    pub(super) under_way: UnderWay,
 }
 
 /// Its beginning.
 impl Voting {
     /// Restores it from its records. `sole` is whether the process before with this key surely has ended.
-    pub(crate) fn new(times: Times, start: Now, incarnation: u64, sole: bool, stored: &[(Vec<u8>, Vec<u8>)]) -> Voting {
-        let Restored { lists, term, rows, ended, ballot, installed, lost, processes, liars } = Restored::read(stored);
+    pub(crate) fn new(times: Times, networks: Networks, start: Now, incarnation: u64, sole: bool, stored: &[(Vec<u8>, Vec<u8>)]) -> Voting {
+        let Restored { lists, term, rows, ended, ballot, installed, lost, processes, liars, keepers } = Restored::read(stored);
         let now = start.moment;
         // The instant of its start, by both clocks, tells it apart from any other process.
         let number = (start.wall.0 << 24 ^ now.0).max(1);
@@ -128,15 +154,15 @@ impl Voting {
             times,
             process: Process { incarnation, number, ended: ended_before, sole, noted: None, may_vote: sole, started: now },
             lists: Lists::restored(lists),
-            voter: Voter::new(times, now, rows, ended),
+            voter: Voter::new(times, now, rows, ended).with_keepers(keepers),
             lease: Lease::new(times, now, term),
             proposals: Proposals::default(),
+            keeping: Keeping::new(start.wall.0),
             ballots: Ballots::restored(now, ballot),
-            standing: Standing { installed, lost, left: BTreeSet::new(), liars, leaving: false, adopted_at: now },
-            unstored: BTreeMap::new(),
+            standing: Standing { installed, lost, left: BTreeSet::new(), liars, leaving: false, adopted_at: now, renewed: None },
+            networks,
             own: Own::default(),
-            lists_asked: None,
-            next_term: None,
+            under_way: UnderWay::default(),
         }
     }
 
@@ -164,6 +190,21 @@ impl Voting {
         }
     }
 
+    /// A member is connected from this address.
+    pub(crate) fn saw(&mut self, cx: &mut Context, who: AccessPoint, address: IpAddr) {
+        self.networks.saw(cx, who, address, self.lists.current());
+    }
+
+    /// This access point has this address.
+    pub(crate) fn have(&mut self, cx: &Context, address: IpAddr) {
+        self.networks.have(cx, address);
+    }
+
+    /// In which networks this access point saw the others.
+    pub(crate) fn networks(&self) -> &Networks {
+        &self.networks
+    }
+
     /// This access point leaves for good: it is a voter no longer than it must be.
     pub(crate) fn leave(&mut self) {
         self.standing.leaving = true;
@@ -183,13 +224,18 @@ impl Voting {
         (until, self.lease.why_not(self.lists.current()))
     }
 
+    /// Whether the lease is over because the boot clock may have stood still.
+    pub(crate) fn compare_clocks(&mut self, now: Now) -> bool {
+        self.lease.compare_clocks(now)
+    }
+
     /// The term of its lease: what it owns by claims of earlier terms may be others' by now.
     pub(crate) fn term(&self) -> u64 {
         self.lease.term()
     }
 
     /// How many votes a claim needs.
-    fn quorum(&self, list: &VoterList) -> usize {
+    pub(super) fn quorum(&self, list: &VoterList) -> usize {
         if self.times.without == Some(LeftOut::Quorum) { 1 } else { list.quorum() }
     }
 
@@ -203,6 +249,11 @@ impl Voting {
         self.voter.rows()
     }
 
+    /// Of how many owners this voter knows who has what they recorded.
+    pub(crate) fn keepers(&self) -> usize {
+        self.voter.keepers()
+    }
+
     /// How many lists it keeps.
     pub(crate) fn list_count(&self) -> usize {
         self.lists.len()
@@ -213,9 +264,16 @@ impl Voting {
         self.process.may_vote && self.lists.number() > 0 && self.standing.installed >= self.lists.number()
     }
 
-    /// Whether this access point is a voter that others may need, and so should not go yet.
-    pub(crate) fn is_needed(&self, me: AccessPoint, members: &Membership) -> bool {
+    /// Whether this access point is on the list, and others are there that may be on it.
+    pub(crate) fn is_listed(&self, me: AccessPoint, members: &Membership) -> bool {
         members.live().len() > 1 && self.lists.current().is_some_and(|list| list.contains(&me))
+    }
+
+    /// Whether this access point, which leaves, is a voter without which the others could not agree on the list that is better without it.
+    pub(crate) fn is_needed(&self, cx: &Context, members: &Membership) -> bool {
+        let live = members.live();
+        let listed = self.lists.current().filter(|list| live.len() > 1 && list.contains(&cx.me));
+        listed.is_some_and(|list| self.ballots.is_sealed(list.number) || self.better(cx.now.moment, cx.me, &live, list).is_some())
     }
 
     /// Whether this claim, or the one it releases, was accepted by enough voters; none if their list is not known here yet.
@@ -231,8 +289,8 @@ impl Voting {
         let now = cx.now.moment;
         self.note_process(cx);
         let Some(list) = self.lists.current().cloned() else { return };
-        if self.next_term.is_none()
-            && let Some(number) = self.lease.next_renewal(now, list.number)
+        if self.under_way.next_term.is_none()
+            && let Some(number) = self.lease.next_renewal(now, list.number, !self.keeping.is_settled())
         {
             let renewal = Renewal {
                 list: list.number,
@@ -242,8 +300,14 @@ impl Voting {
                 ended: self.process.ended,
                 sole: self.process.sole,
                 installed: self.standing.installed,
+                known: self.keeping.last(),
+                keepers: None,
+                leaving: self.standing.leaving,
             };
             for voter in &list.voters {
+                // Who has no lease has nothing recorded that voters must know of.
+                let keepers = self.keeping.due(voter).filter(|_| self.lease.holds(now));
+                let renewal = Renewal { keepers, ..renewal.clone() };
                 self.ask(cx, *voter, Pending::Renew(number), Request::Renew(renewal));
             }
         }
@@ -286,7 +350,7 @@ impl Voting {
         if !lost || others.members.live().first() != Some(&cx.me) {
             return;
         }
-        let age = list.age + cx.now.moment.since(self.standing.adopted_at) / 1_000;
+        let age = self.age(cx.now.moment, list) / 1_000;
         let next = VoterList { number: list.number + 1, voters: vec![cx.me], age };
         let (ballot, installed) = (Ballot { round: 0, proposer: cx.me }, vec![sign_installed(&next, &cx.key)]);
         let signed = SignedList { list: next, ballot, accepted: Vec::new(), installed };
@@ -344,6 +408,7 @@ impl Voting {
     pub(crate) fn tidy(&mut self, cx: &mut Context, others: Others<'_>) {
         let mut records = Vec::new();
         self.voter.tidy(cx.now.moment, others.register, &mut records);
+        self.proposals.tidy(cx.now.moment, |subnet| others.register.latest(subnet).map_or(0, |held| held.claim.epoch));
         self.store(cx, records, Vec::new());
         // Who was not told, or was not there, is told as long as it matters.
         let listed = |who: &AccessPoint| self.lists.current().is_some_and(|list| list.contains(who));
@@ -370,95 +435,159 @@ impl Voting {
         if !decided.given_up.is_empty() {
             cx.signal(Signal::ClaimsGivenUp(decided.given_up));
         }
-        if !decided.accepted.is_empty() {
-            cx.signal(Signal::ClaimsAccepted(decided.accepted));
-        }
+        self.under_way.accepted.extend(decided.accepted);
     }
 
     fn tick_ballots(&mut self, cx: &mut Context, others: Others<'_>, list: &VoterList) {
         let now = cx.now.moment;
         let live = others.members.live();
-        let gone: BTreeSet<_> = list
-            .voters
-            .iter()
-            .filter(|voter| {
-                self.standing.lost.contains(voter)
-                    || self.standing.left.contains(voter)
-                    || self.standing.liars.contains_key(voter)
-                    || if **voter == cx.me {
-                        self.standing.leaving
-                    } else {
-                        self.voter.silent_for(now, voter) >= self.times.forget_after || self.voter.is_empty_handed(now, voter, list.number)
-                    }
-            })
-            .copied()
-            .collect();
+        let gone = self.gone(now, cx.me, list);
         let rank =
             list.voters.iter().filter(|voter| live.contains(voter) && !gone.contains(voter)).take_while(|voter| **voter != cx.me).count();
-        let age = list.age * 1_000 + now.since(self.standing.adopted_at);
-        let needed = plan::tenure_needed(age, list.voters.len(), self.times.least_tenure, self.times.forget_after);
-        let patience = self.times.patience();
-        let mut candidates: Vec<_> = self
-            .voter
-            .heard()
-            .filter(|(who, heard)| {
-                let lives = now.since(heard.last) < patience && live.contains(who);
-                lives
-                    && now.since(heard.since) >= needed
-                    && !list.contains(who)
-                    && !self.standing.left.contains(who)
-                    && !self.standing.lost.contains(who)
-                    && !self.standing.liars.contains_key(who)
-            })
-            .map(|(who, heard)| (heard.since, *who))
-            .collect();
-        candidates.sort_unstable();
-        let candidates: Vec<_> = candidates.into_iter().map(|(_, who)| who).collect();
-        let next = || {
-            let voters = plan::better(list, &gone, &candidates)?;
-            Some(VoterList { number: list.number + 1, voters, age: age / 1_000 })
-        };
+        let better = self.better(now, cx.me, &live, list);
+        let better = better.or_else(|| self.has_lost_disk(now, cx.me, list).then(|| list.voters.clone()));
+        let timely = better.filter(|voters| self.is_timely(now, list, voters));
+        let age = self.age(now, list) / 1_000;
+        let next = || Some(VoterList { number: list.number + 1, voters: timely?, age });
         self.ballots.tick(now, list, cx.me, rank as u64, next);
     }
 
+    /// Voters that do not count at present.
+    fn gone(&self, now: Moment, me: AccessPoint, list: &VoterList) -> BTreeSet<AccessPoint> {
+        let silent = |voter: &AccessPoint| {
+            let silent = self.voter.silent_for(now, voter) >= self.times.forget_after;
+            *voter != me && (silent || self.voter.is_empty_handed(now, voter, list.number))
+        };
+        list.voters.iter().filter(|voter| self.is_out(me, voter) || silent(voter)).copied().collect()
+    }
+
+    /// The voters of a better list, if there is one.
+    fn better(&self, now: Moment, me: AccessPoint, live: &[AccessPoint], list: &VoterList) -> Option<Vec<AccessPoint>> {
+        let gone = self.gone(now, me, list);
+        let candidates = self.candidates(now, list, &gone, |who| live.contains(who) && !self.is_out(me, who));
+        let never: BTreeSet<_> = list.voters.iter().filter(|voter| self.is_out(me, voter)).copied().collect();
+        plan::better(list, Gone { now: &gone, for_good: &never }, &candidates, &self.networks)
+    }
+
+    /// For how long the swarm has existed, in milliseconds.
+    fn age(&self, now: Moment, list: &VoterList) -> Millis {
+        list.age.saturating_mul(1_000).saturating_add(now.since(self.standing.adopted_at))
+    }
+
+    /// Whether an access point is no voter any more, or none for much longer, for another reason than that it is silent.
+    fn is_out(&self, me: AccessPoint, who: &AccessPoint) -> bool {
+        let Standing { lost, left, liars, leaving, .. } = &self.standing;
+        let leaves = if *who == me { *leaving } else { self.voter.heard_of(who).is_some_and(|heard| heard.leaving) };
+        lost.contains(who) || left.contains(who) || liars.contains_key(who) || leaves
+    }
+
+    /// Whether the present list has been in force for long enough to be followed by one of these voters. Each change gives all owners their
+    /// full time again before anybody may take over from them, so lists that follow each other at once would keep the subnets of the dead
+    /// from everybody. Only who does not vote any more is taken off at once.
+    fn is_timely(&self, now: Moment, list: &VoterList, next: &[AccessPoint]) -> bool {
+        let Standing { lost, left, liars, .. } = &self.standing;
+        let leaves = |who: &AccessPoint| self.voter.heard_of(who).is_some_and(|heard| heard.leaving);
+        let is_out = |who: &AccessPoint| lost.contains(who) || left.contains(who) || liars.contains_key(who) || leaves(who);
+        // Since when it is in force is not known of a list that was known at the start.
+        let known_since_start = self.standing.adopted_at == self.process.started;
+        let settled = known_since_start || now.since(self.standing.adopted_at) >= 2 * self.times.patience();
+        settled || list.voters.len() < plan::LEAST || list.voters.iter().any(|voter| !next.contains(voter) && is_out(voter))
+    }
+
+    /// Who may become a voter, the longest leased first. Those who have not been here for a day fill a list up to [`plan::FEW`] at most: they
+    /// may vanish together. If nobody would be left, whoever holds a lease may.
+    fn candidates(
+        &self,
+        now: Moment,
+        list: &VoterList,
+        gone: &BTreeSet<AccessPoint>,
+        may: impl Fn(&AccessPoint) -> bool,
+    ) -> Vec<AccessPoint> {
+        let age = self.age(now, list);
+        let there = list.voters.len() - gone.len();
+        let (needed, long) = if there == 0 { (0, 0) } else { (self.tenure(age, list.voters.len()), self.tenure(age, plan::FEW)) };
+        let patience = self.times.patience();
+        let heard = self.voter.heard().filter(|(who, heard)| now.since(heard.last) < patience && !list.contains(who) && may(who));
+        let mut tenured: Vec<_> = heard.map(|(who, heard)| (heard.since, *who)).filter(|(since, _)| now.since(*since) >= needed).collect();
+        tenured.sort_unstable();
+        let longest = tenured.iter().filter(|(since, _)| now.since(*since) >= long).count();
+        tenured.truncate(longest.max(plan::FEW.saturating_sub(there)));
+        tenured.into_iter().map(|(_, who)| who).collect()
+    }
+
+    fn tenure(&self, age: Millis, voters: usize) -> Millis {
+        plan::tenure_needed(age, voters, self.times.least_tenure, self.times.forget_after)
+    }
+
+    /// Whether another voter of this list has lost its disk and is here again: it votes again once the list is renewed, which it is for one
+    /// voter once an hour at most.
+    fn has_lost_disk(&self, now: Moment, me: AccessPoint, list: &VoterList) -> bool {
+        let Standing { renewed, .. } = &self.standing;
+        let recent = renewed.is_some_and(|at| now.since(at) < RENEWED_AT_MOST_EVERY);
+        let back = |voter: &AccessPoint| {
+            let heard = self.voter.heard_of(voter).is_some_and(|heard| now.since(heard.last) < self.times.patience());
+            heard && self.voter.is_empty_handed(now, voter, list.number) && !self.is_out(me, voter)
+        };
+        !recent && list.voters.iter().any(|voter| *voter != me && back(voter))
+    }
+
     /// Whether this voter could have proposed this list itself, with some latitude: others have not seen what it saw. So one that lies alone
-    /// neither replaces voters that are there nor makes voters of its friends.
+    /// neither replaces voters that are there nor makes voters of its friends, or of more than one in a network.
     pub(super) fn agrees(&self, now: Moment, me: AccessPoint, proposer: AccessPoint, next: &VoterList) -> bool {
         let Some(list) = self.lists.current() else { return false };
-        let age = list.age * 1_000 + now.since(self.standing.adopted_at);
-        let of_age = next.age.saturating_mul(1_000) >= (age - age / 16).saturating_sub(AGE_LATITUDE);
+        let age = self.age(now, list);
+        let of_age = next.is_well_formed() && next.age.saturating_mul(1_000) >= (age - age / 16).saturating_sub(AGE_LATITUDE);
         let gone: BTreeSet<_> =
             list.voters.iter().filter(|voter| self.may_be_gone(now, me, voter) || **voter == proposer).copied().collect();
-        let removed = list.voters.iter().filter(|voter| !next.contains(voter) && !gone.contains(voter)).count();
+        let removed =
+            list.voters.iter().filter(|voter| !next.contains(voter) && !gone.contains(voter) && !self.is_surplus(list, next, voter));
+        let removed = removed.count();
         let added: Vec<_> = next.voters.iter().filter(|voter| !list.contains(voter)).collect();
         // A smaller list of odd size may have to do without one that is there.
         let fair = removed == 0 || removed == 1 && added.is_empty();
+        let timely = self.is_timely(now, list, &next.voters);
+        let different = next.voters != list.voters || self.has_lost_disk(now, me, list);
+        let bereft = list.voters.iter().all(|voter| gone.contains(voter));
         let leaves: BTreeSet<_> = gone.into_iter().filter(|who| !next.contains(who)).collect();
+        let size = if next.voters.len() > plan::FEW { plan::FEW } else { list.voters.len() };
+        let needed = if bereft { 0 } else { self.tenure(age, size) };
         of_age
             && fair
+            && timely
+            && different
             && plan::is_no_worse(list, &leaves, &next.voters)
-            && added.into_iter().all(|who| self.may_be_voter(now, age, list, who))
+            && added.into_iter().all(|who| self.may_be_voter(now, needed, me, who) && self.has_place(next, who))
+    }
+
+    /// Whether a newcomer may be a voter beside the others of this list, as far as this voter saw where they are.
+    fn has_place(&self, next: &VoterList, newcomer: &AccessPoint) -> bool {
+        let mut others = next.voters.iter().filter(|other| *other != newcomer);
+        !self.networks.is_crowded(newcomer, next.voters.len(), &next.voters) && !others.any(|other| self.networks.excludes(newcomer, other))
+    }
+
+    /// Whether a voter may make room for another although it is there: one that stays is in the same network, or it is one of too many of
+    /// one autonomous system.
+    fn is_surplus(&self, list: &VoterList, next: &VoterList, voter: &AccessPoint) -> bool {
+        next.voters.iter().any(|other| self.networks.together(voter, other))
+            || self.networks.is_crowded(voter, next.voters.len(), &list.voters)
     }
 
     fn may_be_gone(&self, now: Moment, me: AccessPoint, voter: &AccessPoint) -> bool {
-        let Standing { lost, left, liars, leaving, .. } = &self.standing;
         let silent = || {
             let forget_after = self.times.forget_after;
             self.voter.silent_for(now, voter) >= forget_after - forget_after / 4
                 || self.voter.is_empty_handed(now, voter, self.lists.number())
         };
-        lost.contains(voter) || left.contains(voter) || liars.contains_key(voter) || if *voter == me { *leaving } else { silent() }
+        self.is_out(me, voter) || *voter != me && silent()
     }
 
     /// Whether an access point has held leases for long enough, or for nearly as long as we can tell.
-    fn may_be_voter(&self, now: Moment, age: Millis, list: &VoterList, who: &AccessPoint) -> bool {
-        let Standing { lost, left, liars, .. } = &self.standing;
+    fn may_be_voter(&self, now: Moment, needed: Millis, me: AccessPoint, who: &AccessPoint) -> bool {
         let Some(heard) = self.voter.heard_of(who).filter(|heard| now.since(heard.last) < self.times.patience()) else { return false };
-        let needed = plan::tenure_needed(age, list.voters.len(), self.times.least_tenure, self.times.forget_after);
         let held = now.since(heard.since);
         let as_long_as_we = heard.since.since(self.process.started) <= self.times.patience() && held >= self.times.patience();
         let long = held >= needed - needed / 4 || as_long_as_we;
-        long && !lost.contains(who) && !left.contains(who) && !liars.contains_key(who)
+        long && !self.is_out(me, who)
     }
 
     pub(super) fn ask(&mut self, cx: &mut Context, to: AccessPoint, pending: Pending, request: Request) {

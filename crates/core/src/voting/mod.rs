@@ -4,7 +4,8 @@
 //! * [`voter`]: as a voter: whose lease is renewed, which claims are accepted
 //! * [`lease`]: our own lease: no request leaves without it
 //! * [`proposals`]: our own claims, until enough voters have accepted them
-//! * [`ballots`]: the choice of the next list; [`plan`]: who should be on it
+//! * [`keeping`]: who has what we recorded, as voters keep it for an heir
+//! * [`ballots`]: the choice of the next list; [`plan`]: who should be on it; [`networks`]: one vote for each network
 //! * [`records`]: what of all this is on disk
 //!
 //! **Why there is one owner.** An owner fetches while a quorum has renewed its lease within [`Times::lease`] of sending. A voter accepts a
@@ -15,9 +16,11 @@
 
 mod answers;
 pub(crate) mod ballots;
+mod keeping;
 pub(crate) mod lease;
 pub(crate) mod lists;
 pub(crate) mod machine;
+pub(crate) mod networks;
 pub(crate) mod plan;
 pub(crate) mod proposals;
 mod questions;
@@ -27,6 +30,7 @@ mod tests;
 pub(crate) mod voter;
 
 pub(crate) use machine::Voting;
+pub(crate) use networks::Networks;
 
 use crate::membership::{LeftOut, RosterConfig};
 use nearcrawl_model::time::Millis;
@@ -53,7 +57,8 @@ impl Times {
         Times {
             lease: config.lease,
             margin: config.dead_after.saturating_sub(config.lease),
-            renew_every: (config.lease / 3).max(1),
+            // A lease bears the loss of one renewal; at a third of it, it would bear the loss of no more.
+            renew_every: (config.lease * 13 / 30).max(1),
             forget_after: config.replace_voter_after,
             least_tenure: config.vote_after,
             without: config.without,

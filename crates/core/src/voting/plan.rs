@@ -1,5 +1,6 @@
 //! Who should vote? A list is changed when another one would bear the loss of more voters, or is larger and bears as many.
 
+use crate::voting::networks::Networks;
 use nearcrawl_model::{
     access_point::AccessPoint,
     time::Millis,
@@ -10,8 +11,20 @@ use std::collections::BTreeSet;
 /// So many voters at most: each owner renews its lease with all of them.
 pub(crate) const MOST_VOTERS: usize = 7;
 
-/// Below this size a newcomer becomes a voter sooner.
-const FEW: usize = 5;
+/// Below this size a newcomer becomes a voter sooner, so that those let in can stop the swarm.
+pub(crate) const FEW: usize = 5;
+
+/// A list of so many that loses one stays one of so many: of one less, all would be needed.
+pub(crate) const LEAST: usize = 3;
+
+/// Voters that count no more.
+#[derive(Clone, Copy)]
+pub(crate) struct Gone<'a> {
+    /// Those that do not count at present.
+    pub(crate) now: &'a BTreeSet<AccessPoint>,
+    /// Those of them that never come back.
+    pub(crate) for_good: &'a BTreeSet<AccessPoint>,
+}
 
 /// For how long an access point must have held leases before it becomes a voter, at most; below [`FEW`] voters what replaces a silent one.
 const LONGEST_TENURE: Millis = 86_400_000;
@@ -34,41 +47,83 @@ pub(crate) fn is_no_worse(list: &VoterList, gone: &BTreeSet<AccessPoint>, next: 
 }
 
 /// The voters of a better list; none if the present one is the best. `gone` are voters that count no more, `candidates` those who may
-/// become voters, the best first.
-pub(crate) fn better(list: &VoterList, gone: &BTreeSet<AccessPoint>, candidates: &[AccessPoint]) -> Option<Vec<AccessPoint>> {
+/// become voters, the best first. As good, and better, is a list with fewer that are gone, or with fewer in one network.
+pub(crate) fn better(list: &VoterList, gone: Gone<'_>, candidates: &[AccessPoint], networks: &Networks) -> Option<Vec<AccessPoint>> {
+    let Gone { now: gone, for_good } = gone;
     let there: Vec<_> = list.voters.iter().copied().filter(|voter| !gone.contains(voter)).collect();
-    let in_order: Vec<_> = there.iter().chain(candidates).copied().collect();
-    let sizes = (1..=in_order.len().min(MOST_VOTERS)).filter(|size| size % 2 == 1);
-    let best = sizes.max_by_key(|size| worth(*size, *size))?;
-    let mut voters: BTreeSet<_> = in_order[..best].iter().copied().collect();
-    // A list of three that loses one for good stays one of three: of two, both would be needed.
-    let least = list.voters.len().min(3);
-    for silent in list.voters.iter().filter(|voter| gone.contains(voter)) {
+    let surplus = networks.surplus(&there, list.voters.len());
+    let sizes = (1..=(there.len() + candidates.len()).min(MOST_VOTERS)).filter(|size| size % 2 == 1);
+    let lists = sizes.filter_map(|size| of_size(size, &there, candidates, networks));
+    let best = lists.filter(|voters| networks.surplus(voters, voters.len()) <= surplus).max_by_key(|voters| voters.len())?;
+    let surplus_then = networks.surplus(&best, best.len());
+    let mut voters: BTreeSet<_> = best.into_iter().collect();
+    // A list of three that loses one for good stays one of three: of two, both would be needed. Who is there must be able to decide: of
+    // three of whom an operator declared two lost, one is left.
+    let least = list.voters.len().min(LEAST);
+    let least = if voters.len() >= quorum_of(least) { least } else { 0 };
+    for silent in list.voters.iter().filter(|voter| gone.contains(voter) && !for_good.contains(voter)) {
         if voters.len() < least {
             voters.insert(*silent);
         }
     }
     let there_then = voters.iter().filter(|voter| !gone.contains(voter)).count();
     let (now, then) = (worth(list.voters.len(), there.len()), worth(voters.len(), there_then));
-    let fewer_gone = list.voters.len() - there.len() > voters.len() - there_then;
+    let gone_now = list.voters.len() - there.len();
+    let fewer = (voters.len() - there_then, surplus_then) < (gone_now, surplus);
     let same = voters.iter().eq(&list.voters);
-    let better = then > now || (then == now && fewer_gone);
+    let better = then > now || (then == now && fewer);
     (better && !same).then(|| voters.into_iter().collect())
+}
+
+/// The best list of this size: of the voters that are there first one of each network, then candidates of other networks, and of what is
+/// left of the voters as many as are missing.
+fn of_size(size: usize, there: &[AccessPoint], candidates: &[AccessPoint], networks: &Networks) -> Option<Vec<AccessPoint>> {
+    let (mut voters, left) = networks.split(there, size);
+    voters.truncate(size);
+    for candidate in candidates {
+        let excluded = || voters.iter().chain(&left).any(|voter| networks.excludes(candidate, voter));
+        if voters.len() < size && !excluded() && !networks.is_crowded(candidate, size, &voters) {
+            voters.push(*candidate);
+        }
+    }
+    voters.extend(left.iter().take(size - voters.len()));
+    (voters.len() == size).then_some(voters)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::context::Context;
+
+    static NONE: BTreeSet<AccessPoint> = BTreeSet::new();
+    const NOBODY: Gone<'_> = Gone { now: &NONE, for_good: &NONE };
 
     fn ap(number: u8) -> AccessPoint {
         AccessPoint([number; 32])
     }
 
-    fn change(voters: &[u8], gone: &[u8], candidates: &[u8]) -> Option<Vec<u8>> {
+    fn change_in(networks: &[(u8, &str)], voters: &[u8], gone: &[u8], candidates: &[u8]) -> Option<Vec<u8>> {
         let list = VoterList { number: 1, voters: voters.iter().map(|n| ap(*n)).collect(), age: 0 };
         let gone = gone.iter().map(|n| ap(*n)).collect();
         let candidates: Vec<_> = candidates.iter().map(|n| ap(*n)).collect();
-        better(&list, &gone, &candidates).map(|voters| voters.iter().map(|who| who.0[0]).collect())
+        let gone = Gone { now: &gone, for_good: &BTreeSet::new() };
+        better(&list, gone, &candidates, &seen(networks)).map(|voters| voters.iter().map(|who| who.0[0]).collect())
+    }
+
+    /// All of 1 to 20 have been seen, in networks of their own or in these.
+    fn seen(networks: &[(u8, &str)]) -> Networks {
+        let mut cx = Context::of_test(99);
+        let mut seen = Networks::new(cx.me, vec!["10.0.0.0/8".parse().unwrap()]);
+        for number in 1..=20 {
+            let address = networks.iter().find(|(who, _)| *who == number).map(|(_, address)| address.parse().unwrap());
+            let address = address.unwrap_or(std::net::IpAddr::from([198, 18, number, 1]));
+            seen.saw(&mut cx, ap(number), address, None);
+        }
+        seen
+    }
+
+    fn change(voters: &[u8], gone: &[u8], candidates: &[u8]) -> Option<Vec<u8>> {
+        change_in(&[], voters, gone, candidates)
     }
 
     #[test]
@@ -90,6 +145,63 @@ mod tests {
         assert_eq!(change(&[1, 2, 3, 4, 5], &[4, 5], &[]), Some(vec![1, 2, 3]));
         assert_eq!(change(&[1, 2, 3, 4, 5, 6, 7], &[7], &[]), Some(vec![1, 2, 3, 4, 5]));
         assert_eq!(change(&[1], &[1], &[2]), Some(vec![2]), "a founder that leaves");
+        assert_eq!(change(&[1, 2, 3], &[2, 3], &[]), Some(vec![1]), "more than half are declared lost");
+        assert_eq!(change(&[1, 2, 3, 4, 5], &[3, 4, 5], &[]), Some(vec![1]));
+    }
+
+    #[test]
+    fn who_left_for_good_is_no_voter_in_place_of_another() {
+        let (list, left) = (VoterList { number: 1, voters: vec![ap(1), ap(2), ap(3)], age: 0 }, BTreeSet::from([ap(2), ap(3)]));
+        let gone = Gone { now: &left, for_good: &left };
+        assert_eq!(better(&list, gone, &[], &seen(&[])), Some(vec![ap(1)]), "two of three leave");
+        let silent = BTreeSet::from([ap(3)]);
+        assert_eq!(better(&list, Gone { now: &silent, for_good: &NONE }, &[], &seen(&[])), None, "two of three go on");
+    }
+
+    #[test]
+    fn two_hundred_keys_in_one_network_gain_one_vote() {
+        let crowd: Vec<(u8, String)> = (10..=20).map(|number| (number, format!("192.0.2.{number}"))).collect();
+        let crowd: Vec<(u8, &str)> = crowd.iter().map(|(number, address)| (*number, address.as_str())).collect();
+        let all: Vec<u8> = (10..=20).collect();
+        assert_eq!(change_in(&crowd, &[1], &[], &all), None, "of two, both would be needed");
+        assert_eq!(change_in(&crowd, &[1, 2, 3], &[], &all), None);
+        assert_eq!(change_in(&crowd, &[1, 2, 3], &[], &[10, 11, 12, 4]), Some(vec![1, 2, 3, 4, 10]));
+        assert_eq!(change_in(&crowd, &[1, 2, 3, 4, 10], &[], &all), None);
+        assert_eq!(change_in(&crowd, &[1, 2, 3, 4, 10], &[10], &all[1..]), Some(vec![1, 2, 3, 4, 11]), "for one that is gone another");
+        let laboratory: Vec<(u8, String)> = (1..=20).map(|number| (number, format!("10.0.0.{number}"))).collect();
+        let laboratory: Vec<(u8, &str)> = laboratory.iter().map(|(number, address)| (*number, address.as_str())).collect();
+        assert_eq!(change_in(&laboratory, &[1], &[], &[2, 3, 4]), Some(vec![1, 2, 3]), "in a laboratory's range each counts");
+    }
+
+    #[test]
+    fn voters_that_come_to_share_a_network_make_room_for_others_and_for_nobody_else() {
+        let shared = [(2, "192.0.2.2"), (3, "192.0.2.3")];
+        assert_eq!(change_in(&shared, &[1, 2, 3], &[], &[]), None, "better two of one network than one voter less");
+        assert_eq!(change_in(&shared, &[1, 2, 3], &[], &[4]), Some(vec![1, 2, 4]));
+        assert_eq!(change_in(&shared, &[1, 2, 3], &[], &[4, 5]), Some(vec![1, 2, 3, 4, 5]), "a larger list comes first");
+        assert_eq!(change_in(&shared, &[1, 2, 3, 4, 5], &[], &[6]), Some(vec![1, 2, 4, 5, 6]));
+        assert_eq!(change_in(&shared, &[1, 2, 3], &[1], &[4]), Some(vec![2, 3, 4]));
+        assert_eq!(change_in(&shared, &[1, 2, 3, 4, 5, 6, 7], &[7], &[]), Some(vec![1, 2, 4, 5, 6]), "who shares goes first");
+    }
+
+    #[test]
+    fn whoever_moves_to_make_room_for_another_key_needs_a_network_for_each_vote() {
+        let mut cx = Context::of_test(99);
+        let mut networks = seen(&[(4, "192.0.2.1"), (5, "192.0.2.2")]);
+        networks.saw(&mut cx, ap(4), "203.0.113.1".parse().unwrap(), None);
+        let list = VoterList { number: 1, voters: vec![ap(1), ap(2), ap(4)], age: 0 };
+        assert_eq!(better(&list, NOBODY, &[ap(5), ap(6)], &networks), None, "where 5 is, 4 was");
+        let voters = better(&list, NOBODY, &[ap(5), ap(6), ap(7)], &networks);
+        assert_eq!(voters, Some(vec![ap(1), ap(2), ap(4), ap(6), ap(7)]));
+    }
+
+    #[test]
+    fn who_was_never_seen_counts_as_one_network() {
+        let list = VoterList { number: 1, voters: vec![ap(1)], age: 0 };
+        let unseen = [ap(100), ap(101), ap(102)];
+        assert_eq!(better(&list, NOBODY, &unseen, &seen(&[])), None);
+        let voters = better(&list, NOBODY, &[ap(100), ap(101), ap(2)], &seen(&[]));
+        assert_eq!(voters, Some(vec![ap(1), ap(2), ap(100)]));
     }
 
     #[test]

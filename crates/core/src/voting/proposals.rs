@@ -9,7 +9,7 @@ use nearcrawl_model::{
     claim::{Claim, SignedClaim},
     subnet::Subnet,
     time::{Millis, Moment},
-    vote::{AcceptedOwner, Endorsed, MAX_PROPOSED, Vote, VoterList, Votes},
+    vote::{AcceptedOwner, Endorsed, MAX_PROPOSED, SignedKeepers, Vote, VoterList, Votes},
 };
 use siphasher::sip::SipHasher13;
 use std::{
@@ -59,6 +59,25 @@ struct Open {
     asked: BTreeMap<AccessPoint, Moment>,
     votes: BTreeMap<AccessPoint, Endorsed>,
     refused: BTreeSet<AccessPoint>,
+    /// The last sets of keepers of the owners before, of all that voters told.
+    before: BTreeMap<AccessPoint, SignedKeepers>,
+}
+
+/// A claim of ours with its votes, and the last sets of keepers of the owners before.
+#[derive(Debug)]
+pub(crate) struct Accepted {
+    pub(crate) proof: SignedClaim,
+    pub(crate) before: Vec<SignedKeepers>,
+}
+
+impl Open {
+    /// Of two sets of an owner the later one counts: any quorum has a voter that knows the one in force, or a later one.
+    fn takes_over_from(&mut self, set: &SignedKeepers) {
+        let known = self.before.entry(set.keepers.owner).or_insert_with(|| set.clone());
+        if known.number() < set.number() {
+            known.clone_from(set);
+        }
+    }
 }
 
 /// The claims of ours that are being voted on.
@@ -79,7 +98,7 @@ pub(crate) struct Proposals {
 #[derive(Debug, Default)]
 pub(crate) struct Decided {
     /// Claims with their votes.
-    pub(crate) accepted: Vec<SignedClaim>,
+    pub(crate) accepted: Vec<Accepted>,
     /// Claims that are to be told as withdrawn to these voters.
     pub(crate) withdrawn: BTreeMap<AccessPoint, Vec<(Subnet, u64)>>,
     /// Claims that may be made anew, by subnet and the epoch at which they were wanted.
@@ -106,8 +125,8 @@ impl Proposals {
             } else {
                 (claim, proof)
             };
-            let (asked, votes, refused) = Default::default();
-            self.open.insert(claim.subnet, Open { claim, proof, wanted, since: now, asked, votes, refused });
+            let (asked, votes, refused, before) = Default::default();
+            self.open.insert(claim.subnet, Open { claim, proof, wanted, since: now, asked, votes, refused, before });
         }
     }
 
@@ -125,6 +144,13 @@ impl Proposals {
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.open.len()
+    }
+
+    /// Forgets epochs that are used up and accepted claims that are published: no claim of ours can be wanted at these any more. `published` is
+    /// the last epoch that is known of a subnet.
+    pub(crate) fn tidy(&mut self, now: Moment, published: impl Fn(&Subnet) -> u64) {
+        self.in_vain.retain(|subnet, in_vain| published(subnet) + 1 < in_vain.least || now.since(in_vain.last) < FORGIVEN);
+        self.accepted.retain(|subnet, epoch| published(subnet) < *epoch);
     }
 
     /// What each voter is to be asked now, at most [`MAX_PROPOSED`] claims each.
@@ -155,14 +181,24 @@ impl Proposals {
         self.working.remove(&from);
     }
 
-    /// A voter's votes for the claims that it was asked for.
-    pub(crate) fn voted(&mut self, from: AccessPoint, asked: &[(Subnet, u64)], votes: Vec<Vote>, list: u64, term: u64) {
+    /// A voter's votes for the claims that it was asked for, with the sets of keepers that it told.
+    pub(crate) fn voted(
+        &mut self,
+        from: AccessPoint,
+        asked: &[(Subnet, u64)],
+        (votes, told): (Vec<Vote>, Vec<SignedKeepers>),
+        list: u64,
+        term: u64,
+    ) {
+        let told: Vec<_> = told.into_iter().map(|set| set.holds().then_some(set)).collect();
         for ((subnet, epoch), vote) in asked.iter().zip(votes) {
             let Some(open) = self.open.get_mut(subnet).filter(|open| open.claim.epoch == *epoch) else { continue };
             match vote {
-                Vote::Accepted(by) => {
+                Vote::Accepted(by, before) => {
                     let what = AcceptedOwner { list, subnet: *subnet, epoch: *epoch, owner: open.claim.owner, term };
                     if by.voter == from && what.is_voted_by(&by) {
+                        let before = before.into_iter().filter_map(|place| told.get(usize::from(place))?.as_ref());
+                        before.for_each(|set| open.takes_over_from(set));
                         open.votes.insert(from, by);
                     } else {
                         open.refused.insert(from);
@@ -197,9 +233,10 @@ impl Proposals {
         for subnet in ended {
             let Some(open) = self.open.remove(&subnet) else { continue };
             if done(&open) {
-                let votes = Votes { list: list.number, term, voters: open.votes.into_values().collect() };
+                let votes = Votes { list: list.number, term, voters: open.votes.into_values().take(quorum).collect() };
                 self.accepted.insert(subnet, open.claim.epoch);
-                decided.accepted.push(SignedClaim { votes: Some(Box::new(votes)), ..open.proof });
+                let proof = SignedClaim { votes: Some(Box::new(votes)), ..open.proof };
+                decided.accepted.push(Accepted { proof, before: open.before.into_values().collect() });
                 self.in_vain.remove(&subnet);
                 continue;
             }
@@ -253,7 +290,7 @@ mod tests {
                 assert!(epoch.replace(asked.epoch) < Some(asked.epoch), "an epoch is used once");
                 tried.push(at);
                 proposals.answered(voter);
-                proposals.voted(voter, &[(subnet, asked.epoch)], vec![Vote::Owned], 1, 1);
+                proposals.voted(voter, &[(subnet, asked.epoch)], (vec![Vote::Owned], Vec::new()), 1, 1);
             }
             proposals.decide(now, &list, 1, 1, ME);
         }

@@ -12,10 +12,28 @@ use nearcrawl_model::{
     ids::QuestionId,
     message::{MAX_VOTER_LISTS, Proposal, Request, Response},
     vote::{
-        AcceptedOwner, BallotAnswer, BallotRequest, HandedOver, MAX_PROPOSED, Renewal, Renewed, SignedList, Vote, Voted, sign_accepted,
-        sign_installed,
+        AcceptedOwner, BallotAnswer, BallotRequest, HandedOver, MAX_PROPOSED, Renewal, Renewed, SignedKeepers, SignedList, Vote, Voted,
+        VoterList, sign_accepted, sign_installed,
     },
 };
+
+/// Whose claims are voted on.
+#[derive(Clone, Copy)]
+struct Proposed {
+    from: AccessPoint,
+    term: u64,
+    process: u64,
+}
+
+/// The place of a set of keepers among those that are told; none if too many are.
+fn place_of(set: SignedKeepers, told: &mut Vec<SignedKeepers>) -> Option<u16> {
+    let known = told.iter().position(|known| *known == set);
+    if known.is_none() && told.len() < MAX_PROPOSED {
+        told.push(set);
+        return u16::try_from(told.len() - 1).ok();
+    }
+    u16::try_from(known?).ok()
+}
 
 /// What members ask.
 impl Voting {
@@ -26,8 +44,13 @@ impl Voting {
         };
         match request {
             Request::Renew(renewal) => {
-                let answer = self.renew(cx, others, from, &renewal);
-                self.answer(cx, asker, Response::Renewed(answer));
+                let mut records = Vec::new();
+                let answer = Durable::Answer(asker, Response::Renewed(self.renew(cx, others, from, &renewal, &mut records)));
+                // Only what is new about its keepers waits for the disk.
+                if records.is_empty() {
+                    return self.durable(cx, answer);
+                }
+                self.store(cx, records, vec![Durable::Keepers(from, renewal.known), answer]);
             }
             Request::Propose(proposal) => self.proposed(cx, others, asker, from, proposal),
             Request::Withdraw { process, claims } => {
@@ -49,13 +72,26 @@ impl Voting {
         }
     }
 
-    fn renew(&mut self, cx: &mut Context, others: Others<'_>, from: AccessPoint, renewal: &Renewal) -> Renewed {
+    fn renew(
+        &mut self,
+        cx: &mut Context,
+        others: Others<'_>,
+        from: AccessPoint,
+        renewal: &Renewal,
+        records: &mut Vec<VotingRecord>,
+    ) -> Renewed {
         let number = self.lists.number();
         self.catch_up(cx, from, renewal.list);
-        let answer = self.voter.renew(cx.now.moment, from, renewal, others.register);
-        match answer {
+        match self.voter.renew(cx.now.moment, from, renewal, others.register) {
             Renewed::Granted(_) if renewal.list != number => Renewed::OtherList(number),
             Renewed::Granted(_) if !self.votes() || self.ballots.is_sealed(number) => Renewed::Changing,
+            Renewed::Granted(mut grant) => {
+                let is_new = self.voter.note_keepers(from, renewal, records);
+                grant.stored = if is_new { renewal.known } else { self.voter.stored_number(&from) };
+                let unknown = self.voter.keepers_of(&from).filter(|set| set.number() > renewal.known);
+                grant.keepers = unknown.cloned().map(Box::new);
+                Renewed::Granted(grant)
+            }
             other => other,
         }
     }
@@ -78,21 +114,20 @@ impl Voting {
         if let Some(refusal) = refusal {
             return self.answer(cx, asker, Response::Voted(refusal));
         }
-        let mut records = Vec::new();
-        let votes = proposal.claims.iter().map(|proof| self.vote(cx, others, from, proof, &proposal, &mut records)).collect();
-        self.store(cx, records, vec![Durable::Answer(asker, Response::Voted(Voted::Votes(votes)))]);
+        let (mut records, mut told) = (Vec::new(), Vec::new());
+        let asked = Proposed { from, term: proposal.term, process: proposal.process };
+        let votes = proposal.claims.iter().map(|proof| self.vote(cx, others, asked, proof, (&mut records, &mut told))).collect();
+        self.store(cx, records, vec![Durable::Answer(asker, Response::Voted(Voted::Votes(votes, told)))]);
     }
 
     fn vote(
         &mut self,
         cx: &mut Context,
         others: Others<'_>,
-        from: AccessPoint,
+        Proposed { from, term, process }: Proposed,
         proof: &SignedClaim,
-        proposal: &Proposal,
-        records: &mut Vec<VotingRecord>,
+        (records, told): (&mut Vec<VotingRecord>, &mut Vec<SignedKeepers>),
     ) -> Vote {
-        let (term, process) = (proposal.term, proposal.process);
         let claim = match proof.open() {
             Ok(claim) if claim.owner == from => claim,
             Ok(_) | Err(_) => {
@@ -102,10 +137,13 @@ impl Voting {
         };
         let what = AcceptedOwner { list: self.lists.number(), subnet: claim.subnet, epoch: claim.epoch, owner: from, term };
         if self.times.without == Some(LeftOut::Honesty) {
-            return Vote::Accepted(what.vote(&cx.key));
+            return Vote::Accepted(what.vote(&cx.key), Vec::new());
         }
         match self.voter.judge(cx.now.moment, Asked { claim: &claim, term, process }, others.register, records) {
-            Ok(()) => Vote::Accepted(what.vote(&cx.key)),
+            Ok(()) => {
+                let before = self.voter.keepers_before(&claim, others.register);
+                Vote::Accepted(what.vote(&cx.key), before.into_iter().filter_map(|set| place_of(set, told)).collect())
+            }
             Err(Refusal::Owned) => Vote::Owned,
             Err(Refusal::Epoch(last)) => Vote::Epoch(last),
             Err(Refusal::Invalid) => {
@@ -134,10 +172,15 @@ impl Voting {
             return self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::Noted)));
         }
         match request {
-            BallotRequest::Prepare { number: of, ballot } => {
+            BallotRequest::Prepare { number: of, ballot, wanted } => {
                 self.catch_up(cx, from, of);
                 if of != number || !self.votes() {
                     return other_list(self, cx);
+                }
+                // Who accepted a list says so whatever is wanted now. The others promise nothing to a list that they would not accept: so it
+                // is not accepted by few, who would decide nothing any more until the others agree.
+                if !self.ballots.is_sealed(number) && !self.goes_along(cx, from, &wanted) {
+                    return self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::Noted)));
                 }
                 let answer = self.ballots.prepare(cx.now.moment, number, ballot);
                 let record = records::ballot(self.ballots.state());
@@ -148,10 +191,7 @@ impl Voting {
                 if list.number != number + 1 || !self.votes() {
                     return other_list(self, cx);
                 }
-                let agreed = self.ballots.has_accepted(&list) || self.agrees(cx.now.moment, cx.me, from, &list);
-                let current = self.lists.current().cloned();
-                if !agreed && !current.is_some_and(|current| self.ballots.yields(from, &list, &current)) {
-                    cx.refuse("voter lists that this voter does not agree with");
+                if !self.goes_along(cx, from, &list) {
                     return self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::Noted)));
                 }
                 let answer = match self.ballots.accept(cx.now.moment, ballot, &list) {
@@ -168,6 +208,19 @@ impl Voting {
                 self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::Noted)));
             }
         }
+    }
+
+    /// Whether this voter accepts a list: it has before, or could have proposed it, or more voters propose it than may lie.
+    fn goes_along(&mut self, cx: &mut Context, proposer: AccessPoint, list: &VoterList) -> bool {
+        if self.ballots.has_accepted(list) || self.agrees(cx.now.moment, cx.me, proposer, list) {
+            return true;
+        }
+        let current = self.lists.current().filter(|current| list.number == current.number + 1).cloned();
+        let yields = current.is_some_and(|current| self.ballots.yields(proposer, list, &current));
+        if !yields {
+            cx.refuse("voter lists that this voter does not agree with");
+        }
+        yields
     }
 
     /// Stores what the voters before had decided, as a voter of the list that was chosen.
@@ -191,7 +244,9 @@ impl Voting {
         let signature = sign_installed(list, &cx.key);
         self.standing.installed = self.standing.installed.max(list.number);
         records.push(records::installed(self.standing.installed));
-        self.store(cx, records, vec![Durable::Answer(asker, Response::Ballot(Box::new(BallotAnswer::Installed(signature))))]);
+        let keepers = before.keepers.iter().map(|set| Durable::Keepers(set.keepers.owner, set.number()));
+        let answer = Durable::Answer(asker, Response::Ballot(Box::new(BallotAnswer::Installed(signature))));
+        self.store(cx, records, keepers.chain([answer]).collect());
     }
 
     pub(super) fn answer(&mut self, cx: &mut Context, asker: Asker, response: Response) {

@@ -3,7 +3,7 @@
 use nearcrawl_model::{
     access_point::AccessPoint,
     subnet::Subnet,
-    vote::{AcceptedRow, Ballot, DoubleVote, SignedList, VoterList},
+    vote::{AcceptedRow, Ballot, DoubleVote, SignedKeepers, SignedList, VoterList},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,13 +29,15 @@ pub(crate) struct BallotState {
 }
 
 /// A claim that was accepted here, as it is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredRow {
     pub(crate) row: AcceptedRow,
     /// The owner's process that proposed it last; 0 if voters before told of it.
     pub(crate) process: u64,
     /// Whether the owner will never publish it: only its epoch is used up.
     pub(crate) withdrawn: bool,
+    /// Who owned the subnet before, or may have.
+    pub(crate) before: Vec<AccessPoint>,
 }
 
 /// Which processes ran with this state directory.
@@ -60,6 +62,7 @@ enum Key {
     Lost(AccessPoint),
     Processes,
     DoubleVote(AccessPoint),
+    Keepers(AccessPoint),
 }
 
 /// All records, as they were read.
@@ -76,6 +79,8 @@ pub(crate) struct Restored {
     pub(crate) processes: Option<StoredProcesses>,
     /// Voters that accepted two claims at one epoch, with the proof.
     pub(crate) liars: BTreeMap<AccessPoint, DoubleVote>,
+    /// The last sets of keepers of owners.
+    pub(crate) keepers: Vec<SignedKeepers>,
 }
 
 /// The lists of voters among the records of a state directory, for commands that only look: number and voters, in order.
@@ -98,6 +103,7 @@ impl Restored {
                 Key::Installed => restored.installed = decode(value).unwrap_or(0),
                 Key::Lost(who) => drop(restored.lost.insert(who)),
                 Key::DoubleVote(who) => restored.liars.extend(decode(value).map(|proof| (who, proof))),
+                Key::Keepers(_) => restored.keepers.extend(decode(value)),
                 Key::Processes => restored.processes = decode(value),
             }
         }
@@ -119,7 +125,8 @@ fn record(key: Key, value: &impl Serialize) -> VotingRecord {
     VotingRecord { key: encode(&key), value: Some(encode(value)) }
 }
 
-pub(crate) fn list(signed: &SignedList) -> VotingRecord {
+/// The record of a list of voters.
+pub fn list(signed: &SignedList) -> VotingRecord {
     record(Key::List(signed.list.number), signed)
 }
 
@@ -143,12 +150,21 @@ pub(crate) fn ballot(state: &BallotState) -> VotingRecord {
     record(Key::Ballot, state)
 }
 
-pub(crate) fn installed(number: u64) -> VotingRecord {
+/// The record that what the voters before had decided is stored here.
+pub fn installed(number: u64) -> VotingRecord {
     record(Key::Installed, &number)
 }
 
 pub(crate) fn double_vote(proof: &DoubleVote) -> VotingRecord {
     record(Key::DoubleVote(proof.voter()), proof)
+}
+
+pub(crate) fn keepers(set: &SignedKeepers) -> VotingRecord {
+    record(Key::Keepers(set.keepers.owner), set)
+}
+
+pub(crate) fn no_keepers(owner: AccessPoint) -> VotingRecord {
+    VotingRecord { key: encode(&Key::Keepers(owner)), value: None }
 }
 
 pub(crate) fn processes(stored: StoredProcesses) -> VotingRecord {

@@ -12,12 +12,12 @@ use nearcrawl_model::{
     claim::{Claim, ClaimReason, MAX_EPOCH},
     subnet::Subnet,
     time::{Millis, Moment},
-    vote::{AcceptedRow, HandedOver, MAX_REPORTED, Renewal, Renewed},
+    vote::{AcceptedRow, Grant, HandedOver, MAX_BEFORE, MAX_HANDED_KEEPERS, MAX_REPORTED, Renewal, Renewed, SetNumber, SignedKeepers},
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Owners whose renewals are remembered: as many as a swarm may have members.
-const MAX_HEARD: usize = 16_384;
+pub(crate) const MAX_HEARD: usize = 16_384;
 
 /// Accepted claims that are kept until they have been published for long enough: beyond it nothing is accepted for a while.
 pub(crate) const MAX_ROWS: usize = 200_000;
@@ -44,10 +44,12 @@ pub(crate) struct Heard {
     pub(crate) last: Moment,
     /// The number of the last list by which it can vote.
     pub(crate) installed: u64,
+    /// Whether it leaves for good.
+    pub(crate) leaving: bool,
 }
 
 /// A claim that was accepted here.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Row {
     stored: StoredRow,
     at: Moment,
@@ -81,12 +83,20 @@ pub(crate) struct Voter {
     ended: BTreeMap<AccessPoint, u64>,
     /// Accepted claims by subnet: one each, but for those that different voters of the list before had accepted at one epoch.
     rows: BTreeMap<Subnet, Vec<Row>>,
+    /// The last set of keepers of each owner, and which of its sets is on disk; at most [`MAX_HEARD`].
+    keepers: BTreeMap<AccessPoint, (SignedKeepers, SetNumber)>,
 }
 
 impl Voter {
     pub(crate) fn new(times: Times, now: Moment, rows: BTreeMap<Subnet, StoredRow>, ended: BTreeMap<AccessPoint, u64>) -> Voter {
         let rows = rows.into_iter().map(|(subnet, stored)| (subnet, vec![Row { stored, at: now }])).collect();
-        Voter { times, since: now, heard: BTreeMap::new(), ended, rows }
+        Voter { times, since: now, heard: BTreeMap::new(), ended, rows, keepers: BTreeMap::new() }
+    }
+
+    /// With the sets of keepers that were stored before.
+    pub(crate) fn with_keepers(mut self, stored: Vec<SignedKeepers>) -> Voter {
+        self.keepers = stored.into_iter().map(|set| (set.keepers.owner, (set.clone(), set.number()))).collect();
+        self
     }
 
     /// From now on another list is voted by: every lease of before is given its full time.
@@ -98,6 +108,10 @@ impl Voter {
     pub(crate) fn renew(&mut self, now: Moment, from: AccessPoint, renewal: &Renewal, register: &Register) -> Renewed {
         if let Some(term) = self.ended.get(&from).filter(|term| **term >= renewal.term) {
             return Renewed::Ended(*term);
+        }
+        // A later term has begun, as the owner does not know any more that lost its disk.
+        if let Some(later) = self.keepers_of(&from).map(|set| set.number().term).filter(|later| *later > renewal.term) {
+            return Renewed::Ended(later - 1);
         }
         let patience = self.times.patience();
         let known = self.heard.get(&from).copied();
@@ -117,9 +131,9 @@ impl Voter {
             None if self.heard.len() >= MAX_HEARD && !self.forget_longest_silent(now) => return Renewed::Changing,
             None => (now, now),
         };
-        let Renewal { term, incarnation, process, installed, .. } = *renewal;
-        self.heard.insert(from, Heard { term, incarnation, process, since, last, installed });
-        Renewed::Granted(self.unpublished(now, from, register))
+        let Renewal { term, incarnation, process, installed, leaving, .. } = *renewal;
+        self.heard.insert(from, Heard { term, incarnation, process, since, last, installed, leaving });
+        Renewed::Granted(Box::new(Grant { unpublished: self.unpublished(now, from, register), ..Grant::default() }))
     }
 
     /// Forgets one owner that has been silent for long enough to be taken over.
@@ -134,6 +148,56 @@ impl Voter {
         let open = self.rows.values().flatten().filter(|row| row.stored.row.owner == owner && !row.stored.withdrawn);
         let late = open.filter(|row| now.since(row.at) >= REPORTED_AFTER && !known(&row.stored.row));
         late.take(MAX_REPORTED).map(|row| (row.stored.row.subnet, row.stored.row.epoch)).collect()
+    }
+
+    /// Notes the set of keepers in a renewal that is granted, if it is a later one than is known here. Whether that is to be stored first.
+    pub(crate) fn note_keepers(&mut self, from: AccessPoint, renewal: &Renewal, records: &mut Vec<VotingRecord>) -> bool {
+        let Some(set) = renewal.keepers.as_deref() else { return false };
+        let fits = set.keepers.owner == from && set.number().term == renewal.term;
+        fits && self.note(set, records)
+    }
+
+    fn note(&mut self, set: &SignedKeepers, records: &mut Vec<VotingRecord>) -> bool {
+        let owner = set.keepers.owner;
+        let known = self.keepers.get(&owner);
+        if known.is_some_and(|(known, stored)| known == set && *stored < set.number()) {
+            // It may have come with what the voters before had decided, or is on its way to the disk.
+            records.push(records::keepers(set));
+            return true;
+        }
+        let room = known.is_some() || self.keepers.len() < MAX_HEARD;
+        if !room || known.is_some_and(|(known, _)| known.number() >= set.number()) || !set.holds() {
+            return false;
+        }
+        let stored = known.map_or_else(SetNumber::default, |(_, stored)| *stored);
+        records.push(records::keepers(set));
+        self.keepers.insert(owner, (set.clone(), stored));
+        true
+    }
+
+    /// A set of keepers is on disk.
+    pub(crate) fn keepers_stored(&mut self, owner: AccessPoint, number: SetNumber) {
+        if let Some((_, stored)) = self.keepers.get_mut(&owner) {
+            *stored = number.max(*stored);
+        }
+    }
+
+    /// The last set of keepers of an owner.
+    pub(crate) fn keepers_of(&self, owner: &AccessPoint) -> Option<&SignedKeepers> {
+        self.keepers.get(owner).map(|(set, _)| set)
+    }
+
+    /// Which of an owner's sets of keepers is on disk.
+    pub(crate) fn stored_number(&self, owner: &AccessPoint) -> SetNumber {
+        self.keepers.get(owner).map_or_else(SetNumber::default, |(_, stored)| *stored)
+    }
+
+    /// The last sets of keepers of those who owned a subnet before this claim to it, which was accepted here; its owner may be among them.
+    pub(crate) fn keepers_before(&self, claim: &Claim, register: &Register) -> Vec<SignedKeepers> {
+        let published = register.latest(&claim.subnet).map(|held| held.claim.owner);
+        let rows = self.rows.get(&claim.subnet).into_iter().flatten();
+        let before: BTreeSet<_> = rows.flat_map(|row| row.stored.before.iter().copied()).chain(published).collect();
+        before.iter().take(MAX_BEFORE).filter_map(|owner| self.keepers_of(owner).cloned()).collect()
     }
 
     /// Whether this owner holds a lease of this term, as far as this voter knows.
@@ -184,16 +248,18 @@ impl Voter {
         let last = standing.iter().map(|before| before.row.epoch).max().unwrap_or(0);
         // Voters of the list before may have accepted another's claim at this epoch: of these none is accepted, or both would be.
         let rival = standing.iter().any(|before| before.row.epoch == claim.epoch && before.row != row);
-        if claim.epoch == last && !rival && standing.iter().any(|before| before.row == row && !before.released) {
+        let again = claim.epoch == last && !rival && standing.iter().any(|before| before.row == row && !before.released);
+        if again && !self.is_hearsay(&row, register) {
             self.proposed_again(&row, process, records);
             return Ok(());
         }
-        if claim.epoch <= last {
+        if claim.epoch <= last && !again {
             return Err(Refusal::Epoch(last));
         }
         if claim.epoch > last.saturating_add(MOST_SKIPPED) {
             return Err(Refusal::Invalid);
         }
+        let owners = standing.iter().map(|before| before.row.owner).take(MAX_BEFORE).collect();
         let of_others: Vec<_> = standing.into_iter().filter(|before| !before.released && before.row.owner != claim.owner).collect();
         if of_others.iter().any(|before| !self.is_over(now, &before.row.owner, before.row.term)) {
             return Err(Refusal::Owned);
@@ -214,10 +280,18 @@ impl Voter {
         for before in of_others {
             self.end(before.row.owner, before.row.term, records);
         }
-        let stored = StoredRow { row, process, withdrawn: false };
-        self.rows.insert(subnet, vec![Row { stored, at: now }]);
+        let stored = StoredRow { row, process, withdrawn: false, before: owners };
         records.push(records::row(&stored));
+        self.rows.insert(subnet, vec![Row { stored, at: now }]);
         Ok(())
+    }
+
+    /// Whether only others said that this claim was accepted, and no quorum proved it: then it is judged as if it were new, for one voter
+    /// that lies may have invented it. If it was accepted, the lease before it ran out, or does so soon.
+    fn is_hearsay(&self, row: &AcceptedRow, register: &Register) -> bool {
+        let published = register.latest(&row.subnet).is_some_and(|held| held.claim.epoch >= row.epoch);
+        let told = |known: &Row| known.stored.row == *row && known.stored.process == 0;
+        !published && self.rows.get(&row.subnet).into_iter().flatten().any(told)
     }
 
     /// A later process proposes what was accepted: from now on only its own word withdraws it.
@@ -264,9 +338,20 @@ impl Voter {
         }
     }
 
-    /// Forgets rows that were published long ago, and epochs that were used up by votes of a list before.
+    /// Forgets rows that were published long ago, and epochs that were used up by votes of a list before. What an owner that renews its lease
+    /// has neither published nor withdrawn, although it was asked again and again, counts as withdrawn: nobody keeps a subnet from all.
     pub(crate) fn tidy(&mut self, now: Moment, register: &Register, records: &mut Vec<VotingRecord>) {
-        let since = self.since;
+        let (since, patience) = (self.since, self.times.patience());
+        let here = |heard: &&Heard| now.since(heard.since) >= KEPT_FOR && now.since(heard.last) < patience;
+        for row in self.rows.values_mut().flatten().filter(|row| !row.stored.withdrawn && now.since(row.at) >= KEPT_FOR) {
+            let AcceptedRow { subnet, epoch, owner, .. } = row.stored.row;
+            let open = register.latest(&subnet).is_none_or(|held| held.claim.epoch < epoch);
+            if open && self.heard.get(&owner).filter(here).is_some() {
+                row.stored.withdrawn = true;
+                records.push(records::row(&row.stored));
+            }
+        }
+        self.tidy_keepers(now, register, records);
         self.rows.retain(|subnet, rows| {
             let published = register.latest(subnet).map_or(0, |held| held.claim.epoch);
             let needed = |row: &Row| published < row.stored.row.epoch && !(row.stored.withdrawn && row.at < since);
@@ -278,11 +363,28 @@ impl Voter {
         });
     }
 
+    /// Forgets the sets of keepers of those that have been silent for long and own nothing any more, by any claim that is known.
+    fn tidy_keepers(&mut self, now: Moment, register: &Register, records: &mut Vec<VotingRecord>) {
+        let heard = |owner: &AccessPoint| now.since(self.heard.get(owner).map_or(self.since, |heard| heard.last)) < KEPT_FOR;
+        let over: BTreeSet<_> = self.keepers.keys().filter(|owner| register.count(owner) == 0 && !heard(owner)).copied().collect();
+        if over.is_empty() {
+            return;
+        }
+        let released = register.all().map(|held| held.claim.owner);
+        let rows = self.rows.values().flatten().flat_map(|row| row.stored.before.iter().copied().chain([row.stored.row.owner]));
+        let needed: BTreeSet<_> = released.chain(rows).collect();
+        for owner in over.difference(&needed).copied() {
+            self.keepers.remove(&owner);
+            records.push(records::no_keepers(owner));
+        }
+    }
+
     /// What the voters of the next list have to know.
     pub(crate) fn hand_over(&self) -> HandedOver {
         let ended = self.ended.iter().map(|(who, term)| (*who, *term)).collect();
+        let keepers = self.keepers.values().map(|(set, _)| set.clone()).take(MAX_HANDED_KEEPERS).collect();
         let open = self.rows.values().flatten().filter(|row| !row.stored.withdrawn);
-        HandedOver { rows: open.map(|row| row.stored.row).collect(), ended }
+        HandedOver { rows: open.map(|row| row.stored.row).collect(), ended, keepers }
     }
 
     /// What voters of the list before had decided.
@@ -292,13 +394,16 @@ impl Voter {
             // Two claims of one epoch may have been accepted by different voters: either may have been published.
             if known.iter().all(|known| known.stored.row != *row && known.stored.row.epoch <= row.epoch) {
                 known.retain(|known| known.stored.row.epoch == row.epoch);
-                let stored = StoredRow { row: *row, process: 0, withdrawn: false };
-                known.push(Row { stored, at: now });
+                let stored = StoredRow { row: *row, process: 0, withdrawn: false, before: Vec::new() };
                 records.push(records::row(&stored));
+                known.push(Row { stored, at: now });
             }
         }
         for (who, term) in &before.ended {
             self.end(*who, *term, records);
+        }
+        for set in &before.keepers {
+            self.note(set, records);
         }
     }
 
@@ -306,6 +411,11 @@ impl Voter {
     pub(crate) fn is_empty_handed(&self, now: Moment, who: &AccessPoint, number: u64) -> bool {
         let heard = self.heard.get(who).is_some_and(|heard| heard.installed < number);
         heard && now.since(self.since) >= 2 * self.times.patience()
+    }
+
+    /// Of how many owners it is known who has what they recorded.
+    pub(crate) fn keepers(&self) -> usize {
+        self.keepers.len()
     }
 
     /// How many accepted claims are kept.
@@ -325,6 +435,7 @@ struct Standing {
 mod tests {
     use super::*;
     use crate::membership::RosterConfig;
+    use nearcrawl_model::{claim::SignedClaim, vote::Votes};
 
     const OWNER: AccessPoint = AccessPoint([1; 32]);
     const OTHER: AccessPoint = AccessPoint([2; 32]);
@@ -340,13 +451,71 @@ mod tests {
         let times = Times::of(&RosterConfig::default());
         let mut voter = Voter::new(times, Moment(0), BTreeMap::new(), BTreeMap::new());
         let row = |owner| AcceptedRow { subnet: claim(owner, 3).subnet, epoch: 3, owner, term: 1 };
-        let before = HandedOver { rows: vec![row(OWNER), row(OTHER)], ended: Vec::new() };
+        let before = HandedOver { rows: vec![row(OWNER), row(OTHER)], ..HandedOver::default() };
         voter.take_in(Moment(0), &before, &mut Vec::new());
         for owner in [OWNER, OTHER] {
             let claim = claim(owner, 3);
             let asked = Asked { claim: &claim, term: 1, process: 1 };
             assert_eq!(voter.judge(Moment(1), asked, &Register::default(), &mut Vec::new()), Err(Refusal::Epoch(3)));
         }
+    }
+
+    fn renewal(term: u64) -> Renewal {
+        Renewal {
+            list: 1,
+            term,
+            incarnation: 1,
+            process: 1,
+            ended: [0, 0],
+            sole: true,
+            installed: 1,
+            leaving: false,
+            known: SetNumber::default(),
+            keepers: None,
+        }
+    }
+
+    fn judge(voter: &mut Voter, now: Moment, claim: &Claim) -> Result<(), Refusal> {
+        voter.judge(now, Asked { claim, term: 1, process: 1 }, &Register::default(), &mut Vec::new())
+    }
+
+    #[test]
+    fn what_was_only_said_to_be_accepted_is_not_accepted_as_long_as_the_owner_before_holds_its_lease() {
+        let mut voter = Voter::new(Times::of(&RosterConfig::default()), Moment(0), BTreeMap::new(), BTreeMap::new());
+        let mut register = Register::default();
+        let key = ed25519_dalek::SigningKey::from_bytes(&[1; 32]);
+        let owner = AccessPoint(key.verifying_key().to_bytes());
+        let votes = Some(Box::new(Votes { list: 1, term: 1, voters: Vec::new() }));
+        register.merge(claim(owner, 1), &SignedClaim { votes, ..SignedClaim::sign(&claim(owner, 1), &key) });
+        let invented = claim(OTHER, 2);
+        let row = AcceptedRow { subnet: invented.subnet, epoch: 2, owner: OTHER, term: 1 };
+        voter.take_in(Moment(0), &HandedOver { rows: vec![row], ..HandedOver::default() }, &mut Vec::new());
+        voter.renew(Moment(50_000), owner, &renewal(1), &register);
+        let mut judge = |now| voter.judge(Moment(now), Asked { claim: &invented, term: 1, process: 1 }, &register, &mut Vec::new());
+        assert_eq!(judge(60_000), Err(Refusal::Owned));
+        assert_eq!(judge(96_000), Ok(()), "the lease before is over");
+        assert_eq!(judge(96_001), Ok(()), "it was accepted here");
+    }
+
+    #[test]
+    fn who_has_a_claim_accepted_and_never_publishes_it_keeps_nobody_from_the_subnet_for_ever() {
+        let mut voter = Voter::new(Times::of(&RosterConfig::default()), Moment(0), BTreeMap::new(), BTreeMap::new());
+        let (register, mut records) = (Register::default(), Vec::new());
+        for second in (0..=700).step_by(10) {
+            let now = Moment(second * 1_000);
+            for who in [OWNER, OTHER] {
+                voter.renew(now, who, &renewal(1), &register);
+            }
+            if second == 20 {
+                assert_eq!(judge(&mut voter, now, &claim(OWNER, 1)), Ok(()));
+            }
+            voter.tidy(now, &register, &mut records);
+            if second == 600 {
+                assert_eq!(judge(&mut voter, now, &claim(OTHER, 2)), Err(Refusal::Owned));
+            }
+        }
+        assert_eq!(judge(&mut voter, Moment(700_000), &claim(OTHER, 1)), Err(Refusal::Epoch(1)), "the epoch is used up");
+        assert_eq!(judge(&mut voter, Moment(700_000), &claim(OTHER, 2)), Ok(()));
     }
 
     #[test]
@@ -361,8 +530,20 @@ mod tests {
         // One voter was cut off for long and ended the owner's term, which the others renewed until now.
         let changed = Moment(1_000_000);
         voter.list_changed(changed);
-        voter.take_in(changed, &HandedOver { rows: Vec::new(), ended: vec![(OWNER, 1)] }, &mut records);
-        let renewal = Renewal { list: 2, term: 1, incarnation: 1, process: 1, ended: [0, 0], sole: true, installed: 1 };
+        voter.take_in(changed, &HandedOver { ended: vec![(OWNER, 1)], ..HandedOver::default() }, &mut records);
+        let (known, keepers) = Default::default();
+        let renewal = Renewal {
+            list: 2,
+            term: 1,
+            incarnation: 1,
+            process: 1,
+            ended: [0, 0],
+            sole: true,
+            installed: 1,
+            leaving: false,
+            known,
+            keepers,
+        };
         assert_eq!(voter.renew(changed, OWNER, &renewal, &register), Renewed::Ended(1), "nobody renews it any more");
         let last = changed.after(times.patience() - 1);
         assert_eq!(judge(&mut voter, last, &claim(OTHER, 2)), Err(Refusal::Owned));

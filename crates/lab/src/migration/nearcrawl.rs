@@ -4,7 +4,9 @@
 //! the first run, and the load prices that the others published after the last run. It never reads the true times of the world.
 
 use super::{knowledge::Knowledge, world::World};
-use nearcrawl_core::migration::{Candidate, Case, Change, ChangeDetector, Families, LoadPrice, ShedCandidate, Verdict, shed_load};
+use nearcrawl_core::migration::{
+    ANY_GAIN, Candidate, Case, Change, ChangeDetector, Families, LoadPrice, ShedCandidate, Verdict, shed_load,
+};
 use rand::{SeedableRng, rngs::StdRng};
 
 /// What moves: a subnet, or a site that turned out not to be of its subnet's kind.
@@ -152,7 +154,7 @@ impl<'a> Nearcrawl<'a> {
         let family = &mut self.families[unit.place as usize];
         let scale = family.expect(&[()]);
         unit.case.accessed(unit.place, seconds / work, work, &scale);
-        let judgement = unit.case.judge(unit.place, &self.candidates, &scale, &mut self.rng);
+        let judgement = unit.case.judge(unit.place, &self.candidates, ANY_GAIN, &scale, &mut self.rng);
         if let Some((level, noise)) = unit.case.level_and_noise(&self.candidates, &scale) {
             family.tell(&[()], level, noise);
         }

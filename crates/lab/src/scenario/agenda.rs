@@ -14,6 +14,8 @@ pub(super) enum Deed {
     /// A member that joined ends, and comes back with a new key.
     Retire(usize, Option<Stay>),
     Renew(usize, Stay),
+    /// An operator moves the damaged state of a member away, and starts it unless something else was ordered since by another deed than this.
+    MoveAside(usize, u64),
     End(Ending),
 }
 
@@ -50,6 +52,7 @@ pub(super) enum Matter {
     WallClock(usize),
     SlowDisk(usize),
     FullDisk(usize),
+    DamagedDisk(usize),
 }
 
 impl Matter {
@@ -58,6 +61,10 @@ impl Matter {
     }
 
     pub(super) fn of_disk(number: usize, fault: DiskFault) -> Matter {
-        if fault == DiskFault::Full { Matter::FullDisk(number) } else { Matter::SlowDisk(number) }
+        match fault {
+            DiskFault::Slow => Matter::SlowDisk(number),
+            DiskFault::Full => Matter::FullDisk(number),
+            DiskFault::Damaged => Matter::DamagedDisk(number),
+        }
     }
 }

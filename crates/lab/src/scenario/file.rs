@@ -205,6 +205,8 @@ pub enum Lie {
     Dial,
     /// It has others probe addresses.
     Probe,
+    /// It passes on nothing of what others ask each other through it.
+    Forward,
 }
 
 impl Action {

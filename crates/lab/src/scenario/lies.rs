@@ -13,7 +13,7 @@ use nearcrawl_model::{
     message::{Gossip, HandOff, Request},
     subnet::Subnet,
     summary::{Counts, RollUp, Summary},
-    time::WallTime,
+    time::{Moment, WallTime},
     url::{Host, PageUrl},
 };
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -52,8 +52,13 @@ pub(super) fn tell(world: &mut Played, number: usize, lie: Lie, round: u64) {
         Lie::Journal => liar.journal(),
         Lie::RollUp => liar.roll_up(),
         Lie::Flood => liar.flood(),
-        Lie::Dial => ghosts(liar.world, number, 5),
+        Lie::Dial => {
+            liar.elsewhere();
+            ghosts(liar.world, number, 5);
+        }
         Lie::Probe => liar.probe(),
+        // It is what it does with what comes.
+        Lie::Forward => {}
     }
 }
 
@@ -165,7 +170,6 @@ impl Liar<'_> {
             sure_of: 1_000_000,
             busy_permille: 0,
             price_permille: 1_000,
-            replicas: Vec::new(),
             summary: Summary { total, ..Summary::default() },
         };
         self.world.inject_gossip(self.me, &Gossip::RollUp(Box::new(roll_up)));
@@ -176,6 +180,30 @@ impl Liar<'_> {
         for number in 0..FLOOD {
             let owner = stranger(self.draw.of(2).of(number));
             self.gossip_sums(owner, 0, Counts::default());
+        }
+    }
+
+    /// Says that an honest member has started anew, with the greatest number, at the address of something else. As with [`ghosts`], it is
+    /// what the liar would send if it had heard so.
+    fn elsewhere(&mut self) {
+        let others: Vec<_> = self.world.running_processes().into_iter().filter(|(number, _)| *number != self.number).collect();
+        let Some((victim, process)) = others.get(self.draw.of(4).below(others.len().max(1) as u64) as usize).copied() else { return };
+        let Some((_, _, incarnation)) = self.world.signer(self.number) else { return };
+        let (me, now) = (self.me, self.world.now());
+        let mut sender = Swim::new(Member::new(me, incarnation, vec![format!("/sim/{}", self.number)]), SwimConfig::default(), 1);
+        let claimed = Member::new(self.world.name_of(process), (1 << 40) + self.round, vec!["/ip4/10.0.0.1/tcp/22".to_owned()]);
+        ask_to_be_let_in(&mut sender, claimed, now);
+        sender.drain().for_each(drop);
+        for (number, process) in others.into_iter().filter(|(number, _)| *number != victim) {
+            let Some((_, _, incarnation)) = self.world.signer(number) else { continue };
+            ask_to_be_let_in(&mut sender, Member::new(process, incarnation, vec![format!("/sim/{number}")]), now);
+            for output in sender.drain().collect::<Vec<_>>() {
+                if let Output::Send { to, bytes, .. } = output
+                    && to == process
+                {
+                    self.world.inject(me, to, Request::Swim(bytes));
+                }
+            }
         }
     }
 
@@ -202,6 +230,18 @@ fn stranger(draw: KeyedRng) -> AccessPoint {
     AccessPoint(SigningKey::from_bytes(&bytes).verifying_key().to_bytes())
 }
 
+/// What a member would send that wants to be let in, with whatever it says of itself.
+fn ask_to_be_let_in(sender: &mut Swim, member: Member, now: Moment) {
+    let (who, mut swim) = (member.access_point, Swim::new(member, SwimConfig::default(), 2));
+    swim.join(now, sender.me().clone());
+    for output in swim.drain().collect::<Vec<_>>() {
+        if let Output::Send { bytes, .. } = output {
+            // It is well-formed, for it was made here.
+            let _ = sender.receive(now, who, &bytes);
+        }
+    }
+}
+
 /// One membership datagram of a member names others that never existed, as many of them as it has room for. It is what the member would
 /// send if these had asked to be let in and the receiver asked who is there.
 pub(super) fn ghosts(world: &mut Played, from: usize, count: u32) {
@@ -213,25 +253,15 @@ pub(super) fn ghosts(world: &mut Played, from: usize, count: u32) {
     let config = SwimConfig { max_members: 4_096 + count as usize, ..SwimConfig::default() };
     let known = |process: AccessPoint, number: usize, incarnation| Member::new(process, incarnation, vec![format!("/sim/{number}")]);
     let now = world.now();
-    let mut sender = Swim::new(known(me, from, incarnation), config.clone(), 1);
-    let ask = |sender: &mut Swim, member: Member| {
-        let (who, mut swim) = (member.access_point, Swim::new(member, config.clone(), 2));
-        swim.join(now, sender.me().clone());
-        for output in swim.drain().collect::<Vec<_>>() {
-            if let Output::Send { bytes, .. } = output {
-                // It is well-formed, for it was made here.
-                let _ = sender.receive(now, who, &bytes);
-            }
-        }
-    };
+    let mut sender = Swim::new(known(me, from, incarnation), config, 1);
     let draw = KeyedRng::new(now.0).of(from as u64);
     for ghost in 0..count {
         let address = Ipv4Addr::from(0x0a00_0001 + ghost);
-        ask(&mut sender, Member::new(stranger(draw.of(ghost.into())), 1, vec![format!("/ip4/{address}/tcp/22")]));
+        ask_to_be_let_in(&mut sender, Member::new(stranger(draw.of(ghost.into())), 1, vec![format!("/ip4/{address}/tcp/22")]), now);
     }
     // What it answered to the ghosts goes nowhere.
     sender.drain().for_each(drop);
-    ask(&mut sender, known(to, number, their_incarnation));
+    ask_to_be_let_in(&mut sender, known(to, number, their_incarnation), now);
     let told: Vec<_> = sender.drain().collect();
     for output in told {
         if let Output::Send { to: receiver, bytes, .. } = output

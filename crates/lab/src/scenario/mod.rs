@@ -12,6 +12,7 @@ mod lies;
 mod orders;
 mod play;
 mod read;
+pub mod take_over;
 
 pub use error::{Number, ScenarioError};
 pub use judge::{Failover, Sample, Verdict, Violation};

@@ -3,7 +3,7 @@
 use super::{
     agenda::{Deed, Ending, Matter, Stay},
     build,
-    file::{Action, Clock, ClockChange, DiskFault},
+    file::{Action, Clock, ClockChange, DiskFault, Lie},
     lies,
     play::Play,
 };
@@ -95,7 +95,7 @@ impl Play<'_> {
                 self.ends(lasts, Ending::Limit(id));
             }
             Action::MoveHost(count) => self.move_hosts(count),
-            Action::Claims(count) => self.fill_map(count),
+            Action::Claims(count) => self.fill_map(count, None),
             of_members => self.act_on_members(id, of_members),
         }
     }
@@ -142,8 +142,7 @@ impl Play<'_> {
                 match fault {
                     DiskFault::Slow => play.world.slow_disk(number, true),
                     DiskFault::Full => play.world.fill_disk(number, true),
-                    // What was changed stays so.
-                    DiskFault::Damaged => return play.world.damage_disk(number),
+                    DiskFault::Damaged => play.world.damage_disk(number),
                 }
                 play.newest.insert(Matter::of_disk(number, fault), id);
                 play.ends(lasts, Ending::Disk(number, fault, id));
@@ -152,11 +151,19 @@ impl Play<'_> {
             Action::Lie { who, lie, lasts } => {
                 let numbers: Vec<_> = who.iter().map(|number| *number as usize).collect();
                 self.liars.insert(id, (numbers, lie));
+                self.choose_who_drops();
                 self.ends(lasts, Ending::Lie(id));
             }
             // The others are about the network, or about the swarm as a whole.
             _ => {}
         }
+    }
+
+    /// Has those forward nothing that lie so.
+    pub(super) fn choose_who_drops(&mut self) {
+        let liars = self.liars.values().filter(|(_, lie)| *lie == Lie::Forward);
+        let numbers = liars.flat_map(|(numbers, _)| numbers).map(|number| *number as u32).collect();
+        self.world.drop_forwarded(numbers);
     }
 
     fn change_clock(&mut self, id: u64, number: usize, change: ClockChange, lasts: Option<Millis>) {
@@ -205,7 +212,6 @@ impl Play<'_> {
         self.judge.learn_places(&self.world);
     }
 
-    /// Subnets in which nobody named a server were claimed by those who are there, in turn.
     /// The number of the list of voters that a running member goes by, and the keys of those of them that run.
     pub(super) fn voters(&self) -> (u64, Vec<SigningKey>) {
         let running = self.world.running_processes();
@@ -215,8 +221,10 @@ impl Play<'_> {
         (list.list, keys.filter(|(who, ..)| list.voters.contains(who)).map(|(_, key, _)| key).collect())
     }
 
-    fn fill_map(&mut self, count: u32) {
-        let owners: Vec<_> = (0..self.world.numbers()).filter_map(|number| self.world.signer(number)).collect();
+    /// Subnets in which nobody named a server were claimed by those who are there, in turn, or all by one of them.
+    pub(super) fn fill_map(&mut self, count: u32, by: Option<usize>) {
+        let numbers = (0..self.world.numbers()).filter(|number| by.is_none_or(|by| by == *number));
+        let owners: Vec<_> = numbers.filter_map(|number| self.world.signer(number)).collect();
         if owners.is_empty() {
             return;
         }

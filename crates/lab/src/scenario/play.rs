@@ -10,7 +10,10 @@ use super::{
     lies,
 };
 use crate::swarm::Played;
-use nearcrawl_model::time::{Millis, Moment};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    time::{Millis, Moment},
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 const SECOND: Millis = 1_000;
@@ -25,6 +28,9 @@ const ALL_THERE: Millis = 4_000;
 
 /// How long after the quiet time maps and totals may still become equal: a roll-up may be on its way.
 const SETTLES: Millis = 60_000;
+
+/// How long after the end of a process with a damaged disk its operator moves the state away and starts it again with the old key.
+const MOVED_ASIDE: Millis = 60_000;
 
 /// A scenario under way.
 pub(super) struct Play<'a> {
@@ -165,6 +171,9 @@ impl<'a> Play<'a> {
                 lies::tell(&mut self.world, number, lie, self.rounds);
             }
         }
+        for process in self.world.ended_damaged() {
+            self.ended_damaged(process, now);
+        }
         self.judge.look(&self.world, now);
         if now.is_multiple_of(MINUTE) {
             minute();
@@ -197,7 +206,24 @@ impl<'a> Play<'a> {
                 self.world.start_member(number);
                 self.later(self.now() + stay.lives, Deed::Retire(number, Some(stay)));
             }
+            // It has another disk by now.
+            Deed::MoveAside(number, _) if !self.world.is_damaged(number) => {}
+            Deed::MoveAside(number, since) => {
+                self.world.wipe(number);
+                if self.is_newest(Matter::Absence(number), since) {
+                    self.world.start_member(number);
+                }
+            }
             Deed::End(ending) => self.end(&ending),
+        }
+    }
+
+    /// A process has ended because its disk is damaged. A copy with a copied key is not started again.
+    fn ended_damaged(&mut self, process: AccessPoint, now: Millis) {
+        self.judge.ended(&process, now);
+        if let Some(number) = (0..self.world.numbers()).find(|number| self.world.member(*number) == process) {
+            let since = self.newest.get(&Matter::Absence(number)).copied().unwrap_or(0);
+            self.later(now + MOVED_ASIDE, Deed::MoveAside(number, since));
         }
     }
 
@@ -219,9 +245,12 @@ impl<'a> Play<'a> {
             Ending::Disk(number, fault, id) if self.is_newest(Matter::of_disk(*number, *fault), *id) => match fault {
                 DiskFault::Slow => self.world.slow_disk(*number, false),
                 DiskFault::Full => self.world.fill_disk(*number, false),
-                DiskFault::Damaged => {}
+                DiskFault::Damaged => self.world.read_whole_disk(*number),
             },
-            Ending::Lie(id) => drop(self.liars.remove(id)),
+            Ending::Lie(id) => {
+                self.liars.remove(id);
+                self.choose_who_drops();
+            }
             // Another order came since.
             _ => {}
         }
@@ -243,7 +272,7 @@ impl<'a> Play<'a> {
         let (now, end) = (self.now(), self.now() + QUIET * MINUTE + SETTLES);
         for ((at, id), deed) in std::mem::take(&mut self.agenda) {
             match deed {
-                Deed::Start(..) => drop(self.agenda.insert((now, id), deed)),
+                Deed::Start(..) | Deed::MoveAside(..) => drop(self.agenda.insert((now, id), deed)),
                 Deed::Retire(number, _) if at <= end => drop(self.agenda.insert((now, id), Deed::Retire(number, None))),
                 Deed::End(Ending::Jump(..)) => drop(self.agenda.insert((now, id), deed)),
                 Deed::Do(_) | Deed::Seed | Deed::Retire(..) | Deed::Renew(..) | Deed::End(_) => {}
@@ -258,6 +287,7 @@ impl<'a> Play<'a> {
             self.world.rate_clock(number, 1.0, false);
             self.world.slow_disk(number, false);
             self.world.fill_disk(number, false);
+            self.world.read_whole_disk(number);
         }
     }
 }

@@ -106,7 +106,7 @@ const RULES: [(&str, Rule); 5] = [
     ("no-hello", Rule::NoHello),
 ];
 
-const LIES: [(&str, Lie); 11] = [
+const LIES: [(&str, Lie); 12] = [
     ("claim", Lie::Claim),
     ("epoch", Lie::Epoch),
     ("double-accept", Lie::DoubleAccept),
@@ -118,6 +118,7 @@ const LIES: [(&str, Lie); 11] = [
     ("flood", Lie::Flood),
     ("dial", Lie::Dial),
     ("probe", Lie::Probe),
+    ("forward", Lie::Forward),
 ];
 
 const FAULTS: [(&str, DiskFault); 3] = [("slow", DiskFault::Slow), ("full", DiskFault::Full), ("damaged", DiskFault::Damaged)];

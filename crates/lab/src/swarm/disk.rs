@@ -1,6 +1,7 @@
-//! What survives a kill? One access point's store, with the rules of the real one: journals without gaps, claims, the seen set.
+//! What survives a kill? One access point's store, with the rules of the real one: journals without gaps, claims, the seen set, and what is
+//! done about damaged values.
 
-use nearcrawl_core::{crawl::site::previous_run::PreviousRunReader, voting::records::VotingRecord};
+use nearcrawl_core::{crawl::site::previous_run::PreviousRunReader, event::StoreCommand, voting::records::VotingRecord};
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::SignedClaim,
@@ -42,6 +43,14 @@ pub struct Disk {
     cut: BTreeMap<(SiteNumber, Fingerprint), String>,
     previous_texts: BTreeMap<(SiteNumber, Fingerprint), String>,
     previous_pages: BTreeMap<(SiteNumber, Fingerprint), PreviousPage>,
+    damage: Damage,
+}
+
+/// Values that do not match their checksums.
+#[derive(Clone, Debug, Default)]
+struct Damage {
+    rows: BTreeMap<JournalKey, BTreeSet<u64>>,
+    claims: bool,
 }
 
 /// The first sequence number that is missing.
@@ -51,6 +60,44 @@ fn head(rows: &BTreeMap<u64, Vec<u8>>) -> u64 {
         return rows.len() as u64;
     }
     (0u64..).zip(rows.keys()).take_while(|(expected, found)| expected == *found).count() as u64
+}
+
+/// Damage. A store says so when it reads a value that does not match its checksum, and when it is opened: then its process ends.
+impl Disk {
+    /// Changes each stored row and claim of which this says so, and something in any case.
+    pub(super) fn spoil(&mut self, mut is_spoilt: impl FnMut() -> bool) {
+        for (key, journal) in &self.journals {
+            let spoilt: BTreeSet<u64> = journal.keys().copied().filter(|_| is_spoilt()).collect();
+            if !spoilt.is_empty() {
+                self.damage.rows.entry(key.clone()).or_default().extend(spoilt);
+            }
+        }
+        let any_claim = self.claims.keys().filter(|_| is_spoilt()).count() > 0;
+        self.damage.claims |= any_claim || self.damage.rows.is_empty();
+    }
+
+    /// Whether anything on it is damaged: an opening finds it.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.damage.claims || !self.damage.rows.is_empty()
+    }
+
+    /// Whether a command reads something that is damaged. Rows are compared with what stands in their places.
+    pub(super) fn is_damaged_for(&self, command: &StoreCommand) -> bool {
+        let any = |what: &dyn Fn(&JournalKey) -> bool| self.damage.rows.keys().any(what);
+        match command {
+            StoreCommand::Append { rows, .. } | StoreCommand::KeepRows { rows, .. } => {
+                rows.iter().any(|row| self.is_damaged_within(&row.key, row.sequence, row.sequence + 1))
+            }
+            StoreCommand::Load(subnet) | StoreCommand::RecallRows { subnet, .. } => any(&|key| key.subnet == *subnet),
+            StoreCommand::LoadPreviousRun { journal, .. } => any(&|key| key == journal),
+            _ => false,
+        }
+    }
+
+    /// Whether a row in a range of a journal is damaged.
+    pub(super) fn is_damaged_within(&self, key: &JournalKey, from: u64, to: u64) -> bool {
+        self.damage.rows.get(key).is_some_and(|rows| rows.range(from..to).next().is_some())
+    }
 }
 
 impl Disk {
@@ -94,11 +141,11 @@ impl Disk {
         sizes
     }
 
-    /// A journal's rows in a range, at most `room` bytes but at least one; what they cost is taken off the room.
+    /// A journal's rows in a range up to the first that is damaged, at most `room` bytes but at least one; what they cost is taken off the room.
     pub fn read(&self, key: &JournalKey, from: u64, to: u64, room: &mut usize) -> Vec<JournalRow> {
         let mut rows = Vec::new();
         for (sequence, entry) in self.journals.get(key).into_iter().flat_map(|rows| rows.range(from..to)) {
-            if *room == 0 {
+            if *room == 0 || self.is_damaged_within(key, *sequence, *sequence + 1) {
                 break;
             }
             *room = room.saturating_sub(entry.len() + 32);
@@ -146,6 +193,7 @@ impl Disk {
     /// Forgets a journal.
     pub fn drop_journal(&mut self, key: &JournalKey) {
         self.journals.remove(key);
+        self.damage.rows.remove(key);
     }
 
     /// Enters a visit and answers questions.

@@ -1,7 +1,7 @@
 //! Carries out a crawler's commands in virtual time: the disk one after another, web servers after a round trip, name servers, probes.
 
 use crate::swarm::ledger::{Contact, Purpose};
-use crate::swarm::network::Waiting;
+use crate::swarm::network::Exchange;
 use crate::swarm::sim_event::{SimEvent, SimEventKind};
 use crate::swarm::world::World;
 use crate::web::Answer;
@@ -14,7 +14,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, FetchReport, LocatedHost, PageFacts, ProbeReport, ResolveError},
     fingerprint::FingerprintKey,
-    ids::{QuestionId, Ticket},
+    ids::Ticket,
     journal::{JournalKey, JournalRow},
     links::Link,
     message::{Request, Response},
@@ -97,7 +97,7 @@ impl World {
 
     fn ask_web(&mut self, who: AccessPoint, command: WebCommand) {
         match command {
-            WebCommand::Resolve(host) => {
+            WebCommand::Resolve { host, .. } => {
                 let answer = self.resolve(&host);
                 self.schedule(who, 30, SimEventKind::Event(Box::new(Event::Resolved { host, answer })));
             }
@@ -122,18 +122,17 @@ impl World {
 
     fn tell_peers(&mut self, who: AccessPoint, command: PeerCommand) {
         match command {
-            PeerCommand::Ask { to, question, request } => {
-                let waiting = (question != QuestionId::NO_ANSWER).then_some(Waiting::Crawler { question });
-                self.ask(who, to, request, waiting);
-            }
+            PeerCommand::Ask { to, question, request } => self.ask(who, to, question, request),
             PeerCommand::Answer { ticket, response } => self.answer(who, ticket, response),
             PeerCommand::Publish(gossip) => self.publish(who, &gossip),
             PeerCommand::Know { access_point, .. } => {
                 self.link(who, access_point);
             }
-            PeerCommand::Recover { subnet, from } => {
-                self.ask(who, from, Request::Recall(subnet, None), Some(Waiting::Recover { subnet, rows: Vec::new() }));
+            PeerCommand::Recover { subnet, host, from } => {
+                let first = host.clone().map(|host| (JournalKey { subnet, host, run: 0 }, 0));
+                self.exchange(who, from, Request::Recall(subnet, first), Exchange::Recover { subnet, host, rows: Vec::new() });
             }
+            PeerCommand::Transferred { transfer, answer } => self.transferred(who, transfer, answer),
             PeerCommand::Copy(order) => self.in_turn(who, Turn::COPY, SimEventKind::Copy(order)),
         }
     }
@@ -184,14 +183,16 @@ impl World {
             node.disk.resized(rows.iter().map(|row| &row.key), |disk| disk.append(rows))
         };
         self.rows_stored(who, rows, false);
-        self.answer(who, ticket, Response::Kept(heads));
-        self.tell(who, Event::JournalsResized { kept: Some(ticket), growth });
+        self.tell(who, Event::RowsKept { ticket, heads, growth });
     }
 
     /// The store has carried a command out: only now it is true.
     pub(super) fn stored(&mut self, who: AccessPoint, command: StoreCommand) {
         let Some(command) = self.hold_write(who, command) else { return };
         let Some(node) = self.nodes.get_mut(&who) else { return };
+        if node.disk.is_damaged_for(&command) {
+            return self.ends_damaged(who);
+        }
         let disk = &mut node.disk;
         match command {
             StoreCommand::KeepContacts { page, bytes } => drop(disk.contacts.insert(page, bytes)),
@@ -214,7 +215,7 @@ impl World {
             StoreCommand::KeepRows { ticket, rows } => self.keep_rows(who, ticket, &rows),
             StoreCommand::RecallRows { ticket, subnet, from } => {
                 let (rows, next) = disk.recall(&subnet, from.as_ref(), PIECE);
-                self.answer(who, ticket, Response::Recalled(rows, next));
+                self.tell(who, Event::RowsRead { ticket, rows, next });
             }
             StoreCommand::Load(subnet) => {
                 let journals = disk.load(&subnet);
@@ -222,7 +223,7 @@ impl World {
             }
             StoreCommand::DropJournal(key) => {
                 let ((), growth) = disk.resized([&key], |disk| disk.drop_journal(&key));
-                self.tell(who, Event::JournalsResized { kept: None, growth });
+                self.tell(who, Event::JournalsResized { growth });
             }
             StoreCommand::Seen { ticket, batches } => {
                 let answers = batches.into_iter().map(|batch| disk.ask_seen(batch)).collect();
@@ -253,15 +254,18 @@ impl World {
     /// Rows for a replica were read from the store and are sent.
     pub(super) fn copy(&mut self, who: AccessPoint, order: CopyOrder) {
         let Some(node) = self.nodes.get_mut(&who) else { return };
+        if order.ranges.iter().any(|(key, from, to)| node.disk.is_damaged_within(key, *from, *to)) {
+            return self.ends_damaged(who);
+        }
         let mut room = PIECE;
         let rows: Vec<_> = order.ranges.iter().flat_map(|(key, from, to)| node.disk.read(key, *from, *to, &mut room)).collect();
         let sent = rows.iter().map(|row| (row.key.clone(), row.sequence + 1)).collect();
-        self.ask(who, order.to, Request::Keep(rows), Some(Waiting::Copy { sent }));
+        self.exchange(who, order.to, Request::Keep(rows), Exchange::Copy { sent });
     }
 
     fn resolve(&self, host: &Host) -> Result<LocatedHost, ResolveError> {
         let address = self.web.addresses.get(host).copied().ok_or(ResolveError::NoSuchName)?;
-        Ok(LocatedHost { host: host.clone(), address, valid_for: 7 * 86_400_000 })
+        Ok(LocatedHost { host: host.clone(), address, valid_for: self.names_hold })
     }
 
     fn contact(&mut self, by: AccessPoint, address: IpAddr, took: Millis, purpose: Purpose) -> usize {

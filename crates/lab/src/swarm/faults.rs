@@ -30,6 +30,8 @@ pub(super) struct Faults {
     pub(super) disorder: f64,
     /// The most connections of each member.
     pub(super) limit: Option<usize>,
+    /// Members that pass on nothing of what others ask each other through them.
+    pub(super) droppers: BTreeSet<u32>,
     /// Processes that stand still, with what they have not taken in yet.
     pub(super) frozen: BTreeMap<AccessPoint, VecDeque<SimEvent>>,
     pub(super) clocks: BTreeMap<u32, Clocks>,
@@ -37,6 +39,8 @@ pub(super) struct Faults {
     pub(super) slow: BTreeSet<u32>,
     /// Members whose disks are full, with the writes that wait, each with its process and life.
     pub(super) full: BTreeMap<u32, Vec<(AccessPoint, u64, StoreCommand)>>,
+    /// Processes that ended, or did not start, because their disks are damaged, until the scenario has looked.
+    pub(super) ended_damaged: Vec<AccessPoint>,
     /// Processes with a copied key, by the number of the member that they are copies of.
     pub(super) clones: Vec<(u32, AccessPoint)>,
     /// Keys so far, by number.

@@ -1,19 +1,21 @@
 //! The simulated network between members: requests, responses and gossip, with delays, losses and partitions.
 
 use super::{
-    disk::{Journals, sort_rows},
+    disk::sort_rows,
     sim_event::SimEventKind,
-    world::{Node, World},
+    world::{Node, World, own_address},
 };
 use crate::rng::KeyedRng;
 use nearcrawl_core::event::{CopyAnswer, Event};
 use nearcrawl_model::{
     access_point::AccessPoint,
-    ids::{QuestionId, Ticket},
+    ids::{QuestionId, Ticket, TransferId},
     journal::{JournalKey, JournalRow},
     message::{Gossip, Request, Response},
+    packed::pack,
     subnet::Subnet,
     time::Millis,
+    url::Host,
 };
 use postcard::ser_flavors::Size;
 use serde::Serialize;
@@ -22,45 +24,63 @@ use std::collections::{BTreeMap, VecDeque};
 /// How long a question waits for its answer.
 const PATIENCE: Millis = 10_000;
 
+/// When it is known that a connection cannot be made because one of both has too many.
+const NO_ROOM: Millis = 50;
+
 /// What forwarding gossip once more takes.
 const HOP: Millis = 35;
 
 /// How much later a message is at most that comes late.
 const LATE: Millis = 2_000;
 
-/// What a question was asked for.
-pub(super) enum Waiting {
-    /// The crawler sent it.
-    Crawler { question: QuestionId },
+/// What the process of an access point exchanges with a member.
+pub(super) enum Exchange {
     /// Rows for a replica.
     Copy { sent: BTreeMap<JournalKey, u64> },
-    /// Rows of a replica, as far as they have arrived.
-    Recover { subnet: Subnet, rows: Vec<JournalRow> },
+    /// Rows of a member, as far as they have arrived.
+    Recover { subnet: Subnet, host: Option<Host>, rows: Vec<JournalRow> },
 }
+
+/// What the wire adds to a question or an answer, in bytes: each question opens a stream. Its protocol is named by both sides (41 bytes
+/// each), in three frames of yamux the one way and four the other (12 bytes each), in as many records of Noise (18 bytes each); TCP's and IP's
+/// headers are not counted.
+const QUESTION_FRAMING: u64 = 135;
+
+/// What the wire adds to a gossip message: its author, number, topic and signature (170 bytes), a frame and a record.
+const GOSSIP_FRAMING: u64 = 215;
+
+/// How often a member hears each gossip message, from neighbours in a mesh.
+const GOSSIP_COPIES: u64 = 2;
+
+/// What a member is told of each gossip message besides: that others have it.
+const GOSSIP_NOTICES: u64 = 115;
 
 /// What kind of question this is.
 fn kind(request: &Request) -> &'static str {
     match request {
         Request::Swim(_) | Request::Farewell(_) => "membership",
         Request::CompareClaims(_) | Request::SendClaims(_) => "comparison",
-        Request::Locate(_) => "location",
+        Request::Locate(_) | Request::Pinned(_) => "location",
+        Request::Confirm(..) | Request::HostMoved(_) => "confirmation",
         Request::FindOwner(..) | Request::Reserve(..) | Request::Probe(..) | Request::Award { .. } => "delegation",
         Request::HandOff(_) => "hand-off",
-        Request::Offer { .. } | Request::TakeOver(_) => "migration",
+        Request::Offer { .. } | Request::TakeOver(_) | Request::TakeHost { .. } => "migration",
         Request::Keep(_) => "copies",
         Request::Recall(..) | Request::Holds(_) => "recovery",
         Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } => "hierarchy",
-        Request::Totals => "totals",
+        Request::TellClaims(_) => "claims",
+        Request::Totals | Request::CompareTotals { .. } => "totals",
         Request::Renew(_) => "leases",
         Request::Propose(_) | Request::Withdraw { .. } | Request::DoubleVote(_) => "votes",
         Request::Ballot(_) | Request::VoterLists(_) => "voter lists",
+        Request::Forward(_) => "forwarded",
     }
 }
 
 /// What kind of question this answers.
 fn answer_kind(response: &Response) -> &'static str {
     match response {
-        Response::Noted => "membership",
+        Response::Noted | Response::Swim(_) => "membership",
         Response::Claims(..) | Response::Compared { .. } => "comparison",
         Response::Located(_) => "location",
         Response::FindingOwner(_) | Response::Probed(..) | Response::ProbeDeclined(..) => "delegation",
@@ -72,7 +92,8 @@ fn answer_kind(response: &Response) -> &'static str {
         Response::Renewed(_) => "leases",
         Response::Voted(_) => "votes",
         Response::Ballot(_) | Response::VoterLists(_) => "voter lists",
-        Response::Totals(_) => "totals",
+        Response::Forwarded(_) => "forwarded",
+        Response::Totals(_) | Response::TotalsHold => "totals",
         Response::Refused(_) => "refusals",
     }
 }
@@ -114,6 +135,13 @@ fn request_class(request: &Request) -> u8 {
         Request::Totals => 21,
         Request::DoubleVote(_) => 22,
         Request::Holds(_) => 23,
+        Request::Forward(_) => 24,
+        Request::CompareTotals { .. } => 25,
+        Request::TellClaims(_) => 26,
+        Request::Confirm(..) => 27,
+        Request::HostMoved(_) => 28,
+        Request::TakeHost { .. } => 29,
+        Request::Pinned(_) => 30,
     }
 }
 
@@ -190,28 +218,31 @@ impl World {
                 let incarnation = self.nodes.get(&you).map_or(0, Node::incarnation);
                 let addresses = vec![format!("/sim/{}", self.number_of(you).unwrap_or(0))];
                 let (access_point, rtt_us) = (self.identity_of(you), self.distance_us(me, you));
-                self.schedule(me, 5, SimEventKind::Event(Box::new(Event::Connected { access_point, incarnation, addresses })));
+                let remote = self.number_of(you).map(own_address);
+                self.schedule(me, 5, SimEventKind::Event(Box::new(Event::Connected { access_point, incarnation, addresses, remote })));
                 self.schedule(me, 6, SimEventKind::Event(Box::new(Event::Distance { to: access_point, rtt_us, remote: None })));
             }
         }
         true
     }
 
-    /// Asks a member something; what for is none if no answer is wanted.
-    pub(super) fn ask(&mut self, who: AccessPoint, to: AccessPoint, request: Request, waiting: Option<Waiting>) {
+    /// Asks a member something.
+    pub(super) fn ask(&mut self, who: AccessPoint, to: AccessPoint, question: QuestionId, request: Request) {
         let to = self.process_of(who, to);
         self.wires += 1;
         let wire = self.wires;
         let class = request_class(&request);
         *self.questions.entry(kind(&request)).or_default() += 1;
-        if let Some(waiting) = waiting
+        self.link(who, to);
+        if question != QuestionId::NO_ANSWER
             && let Some(node) = self.nodes.get_mut(&who)
         {
-            node.waiting.insert(wire, waiting);
-            self.schedule(who, PATIENCE, SimEventKind::Answered { wire, from: to, class, response: None });
+            node.waiting.insert(wire, question);
+            // Who has no connection to spare knows that at once.
+            let patience = if self.carries(who, to) { PATIENCE } else { NO_ROOM };
+            self.schedule(who, patience, SimEventKind::Answered { wire, from: to, class, response: None });
         }
-        self.link(who, to);
-        self.count_bytes(kind(&request), &request, 1);
+        self.count_question(to, &request);
         let transmission = self.transmission(who, to, class, self.loss);
         if transmission.lost || !self.together(who, to) || !self.carries(who, to) {
             return;
@@ -226,7 +257,7 @@ impl World {
     /// A question arrives.
     pub(super) fn arrived(&mut self, who: AccessPoint, from: AccessPoint, life: u64, wire: u64, request: Request) {
         let class = request_class(&request);
-        if !self.together(from, who) {
+        if !self.together(from, who) || self.drops(who, &request) {
             return;
         }
         self.count_arrival(from, who, class);
@@ -238,10 +269,17 @@ impl World {
         self.tell(who, Event::Asked { from: self.identity_of(from), ticket, request });
     }
 
+    /// Whether a member leaves aside what it is to pass on.
+    fn drops(&self, who: AccessPoint, request: &Request) -> bool {
+        let Request::Forward(sealed) = request else { return false };
+        let is_its_own = || sealed.read().is_ok_and(|question| question.to == self.identity_of(who));
+        self.faults.droppers.contains(&self.number(who)) && !is_its_own()
+    }
+
     /// Sends an answer off.
     pub(super) fn answer(&mut self, who: AccessPoint, ticket: Ticket, response: Response) {
         let Some((to, life, wire, class)) = self.nodes.get_mut(&who).and_then(|node| node.tickets.remove(&ticket)) else { return };
-        self.count_bytes(answer_kind(&response), &response, 1);
+        self.count_bytes(answer_kind(&response), QUESTION_FRAMING + on_the_wire(&response));
         let transmission = self.transmission(who, to, ANSWER + class, self.loss);
         if transmission.lost || !self.together(who, to) {
             return;
@@ -262,29 +300,43 @@ impl World {
         if answer.is_some() {
             self.count_arrival(from, who, ANSWER + class);
         }
-        let Some(waiting) = self.nodes.get_mut(&who).and_then(|node| node.waiting.remove(&wire)) else { return };
-        let from = self.identity_of(from);
-        match waiting {
-            Waiting::Crawler { question } => self.tell(who, Event::Answered { question, from, answer }),
-            Waiting::Copy { sent } => {
+        let Some(question) = self.nodes.get_mut(&who).and_then(|node| node.waiting.remove(&wire)) else { return };
+        self.tell(who, Event::Answered { question, from: self.identity_of(from), answer });
+    }
+
+    /// The process of an access point asks a member something by way of its crawler.
+    pub(super) fn exchange(&mut self, who: AccessPoint, with: AccessPoint, request: Request, exchange: Exchange) {
+        self.wires += 1;
+        let transfer = TransferId(self.wires);
+        let Some(node) = self.nodes.get_mut(&who) else { return };
+        node.exchanges.insert(transfer, (with, exchange));
+        // After what the present event orders.
+        self.schedule(who, 0, SimEventKind::Event(Box::new(Event::Transfer { transfer, to: with, request })));
+    }
+
+    /// What the process asked was answered, or was not.
+    pub(super) fn transferred(&mut self, who: AccessPoint, transfer: TransferId, answer: Option<Response>) {
+        let Some((with, exchange)) = self.nodes.get_mut(&who).and_then(|node| node.exchanges.remove(&transfer)) else { return };
+        let event = match (exchange, answer) {
+            (Exchange::Copy { sent }, answer) => {
                 let answer = match answer {
                     Some(Response::Kept(heads)) => CopyAnswer::Kept(heads),
                     Some(Response::NoRoom) => CopyAnswer::NoRoom,
                     Some(_) | None => CopyAnswer::Failed,
                 };
-                self.tell(who, Event::Copied { to: from, sent, answer });
+                Event::Copied { to: with, sent, answer }
             }
-            Waiting::Recover { subnet, mut rows } => match answer {
-                Some(Response::Recalled(more, next)) => {
-                    rows.extend(more);
-                    match next {
-                        None => self.recovered(who, subnet, from, Some(sort_rows(rows))),
-                        next => self.ask(who, from, Request::Recall(subnet, next), Some(Waiting::Recover { subnet, rows })),
-                    }
+            (Exchange::Recover { subnet, host, mut rows }, Some(Response::Recalled(more, next))) => {
+                let wanted = |key: &JournalKey| host.as_ref().is_none_or(|host| *host == key.host);
+                rows.extend(more.into_iter().filter(|row| wanted(&row.key)));
+                if let Some(next) = next.filter(|(key, _)| wanted(key)) {
+                    return self.exchange(who, with, Request::Recall(subnet, Some(next)), Exchange::Recover { subnet, host, rows });
                 }
-                Some(_) | None => self.recovered(who, subnet, from, None),
-            },
-        }
+                Event::Recovered { subnet, host, from: with, journals: Some(sort_rows(rows)), bytes: 0 }
+            }
+            (Exchange::Recover { subnet, host, .. }, _) => Event::Recovered { subnet, host, from: with, journals: None, bytes: 0 },
+        };
+        self.schedule(who, 0, SimEventKind::Event(Box::new(event)));
     }
 
     /// Counts a message that arrived, if anybody asks.
@@ -293,10 +345,6 @@ impl World {
             let number = |who: &AccessPoint| self.nodes.get(who).map_or(u32::MAX, |node| node.number);
             *arrivals.entry((number(&from), number(&to), class)).or_default() += 1;
         }
-    }
-
-    fn recovered(&mut self, who: AccessPoint, subnet: Subnet, from: AccessPoint, journals: Option<Journals>) {
-        self.tell(who, Event::Recovered { subnet, from, journals, bytes: 0 });
     }
 
     /// Sends a gossip message to all access points that can be reached.
@@ -317,7 +365,8 @@ impl World {
             receivers += 1;
             self.schedule(other, transmission.delay + relayed, SimEventKind::Gossiped { from: who, class, gossip: gossip.clone() });
         }
-        self.count_bytes(gossip_kind(gossip), gossip, receivers);
+        let each = GOSSIP_COPIES * (GOSSIP_FRAMING + encoded_len(gossip)) + GOSSIP_NOTICES;
+        self.count_bytes(gossip_kind(gossip), receivers * each);
     }
 }
 
@@ -411,12 +460,39 @@ impl World {
         twice.then(|| first.delay + 1 + first.draw.of(5).below(LATE))
     }
 
-    /// Counts a message that goes to so many.
-    pub(super) fn count_bytes(&mut self, kind: &'static str, message: &impl Serialize, receivers: u64) {
-        if let Some(records) = &mut self.records {
-            let bytes = postcard::serialize_with_flavor(message, Size::default()).unwrap_or(0);
-            records.bytes += receivers * bytes as u64;
-            *records.bytes_by_kind.entry(kind).or_default() += receivers * bytes as u64;
+    /// Counts a question. Rows of journals that are sent to a replica which has them already are counted apart.
+    fn count_question(&mut self, to: AccessPoint, request: &Request) {
+        let (mut there, mut rows_there) = (0, 0);
+        let bytes = QUESTION_FRAMING + on_the_wire(request);
+        if let (Request::Keep(rows), Some(node)) = (request, self.nodes.get(&to)) {
+            let has =
+                |row: &&JournalRow| node.disk.journals.get(&row.key).and_then(|journal| journal.get(&row.sequence)) == Some(&row.entry);
+            rows_there = rows.iter().filter(has).count() as u64;
+            there = bytes * rows_there / (rows.len() as u64).max(1);
+        }
+        if there > 0 {
+            self.count_bytes("copies of what is there", there);
+        }
+        if rows_there == 0 || there < bytes {
+            self.count_bytes(kind(request), bytes - there);
         }
     }
+
+    /// Counts bytes that one member sends and another receives.
+    pub(super) fn count_bytes(&mut self, kind: &'static str, bytes: u64) {
+        if let Some(records) = &mut self.records {
+            records.bytes += bytes;
+            *records.bytes_by_kind.entry(kind).or_default() += bytes;
+        }
+    }
+}
+
+/// The length of a message as it is encoded, in bytes.
+fn encoded_len(message: &impl Serialize) -> u64 {
+    postcard::serialize_with_flavor(message, Size::default()).unwrap_or(0) as u64
+}
+
+/// The length of a question or an answer as it is sent, in bytes.
+fn on_the_wire(message: &impl Serialize) -> u64 {
+    postcard::to_stdvec(message).map_or(0, |bytes| pack(&bytes).len() as u64)
 }

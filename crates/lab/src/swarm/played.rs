@@ -11,7 +11,7 @@ use ed25519_dalek::SigningKey;
 use nearcrawl_core::{crawler::Crawler, event::Event};
 use nearcrawl_model::{
     access_point::AccessPoint,
-    journal::JournalRow,
+    ids::QuestionId,
     message::{Gossip, Request},
     url::{Host, PageUrl},
 };
@@ -205,6 +205,11 @@ impl Played {
         (self.0.loss, self.0.gossip_loss, self.0.faults.disorder) = (share, share, share);
     }
 
+    /// These members pass on nothing of what others ask each other through them.
+    pub(crate) fn drop_forwarded(&mut self, numbers: BTreeSet<u32>) {
+        self.0.faults.droppers = numbers;
+    }
+
     /// Nobody keeps more connections.
     pub(crate) fn limit_links(&mut self, limit: Option<usize>) {
         self.0.faults.limit = limit;
@@ -292,27 +297,34 @@ impl Played {
         self.order(number, || Event::Room(!full));
     }
 
-    /// Some of the values on a member's disk are changed. The store notices by their checksums: they count as missing.
+    /// Some of the values on a member's disk are changed. The store notices by their checksums when it reads them or is opened.
     pub(crate) fn damage_disk(&mut self, number: usize) {
         let draw = KeyedRng::new(self.0.config.seed).of(0x0064_616d).of(number as u64).of(self.0.now.0);
         let who = self.0.members[number];
         let Some(node) = self.0.nodes.get_mut(&who) else { return };
         let mut count = 0;
-        let mut spared = || {
+        node.disk.spoil(|| {
             count += 1;
-            !draw.of(count).chance(DAMAGED)
-        };
-        let mut rows = Vec::new();
-        for (key, journal) in &mut node.disk.journals {
-            let damaged: Vec<_> = journal.keys().copied().filter(|_| !spared()).collect();
-            for sequence in damaged {
-                rows.extend(journal.remove(&sequence).map(|entry| JournalRow { key: key.clone(), sequence, entry }));
-            }
+            draw.of(count).chance(DAMAGED)
+        });
+    }
+
+    /// Whether a member's disk is damaged.
+    pub(crate) fn is_damaged(&self, number: usize) -> bool {
+        self.0.nodes.get(&self.0.members[number]).is_some_and(|node| node.disk.is_damaged())
+    }
+
+    /// The store of a member reads everything, as it does when it merges its files: a damaged one ends the process.
+    pub(crate) fn read_whole_disk(&mut self, number: usize) {
+        let who = self.0.members[number];
+        if self.0.runs(who) && self.is_damaged(number) {
+            self.0.ends_damaged(who);
         }
-        node.disk.claims.retain(|_, _| spared());
-        if let Some(records) = &mut self.0.records {
-            records.forget_rows(who, &rows);
-        }
+    }
+
+    /// The processes that ended, or did not start, since the last time because their disks are damaged.
+    pub(crate) fn ended_damaged(&mut self) -> Vec<AccessPoint> {
+        std::mem::take(&mut self.0.faults.ended_damaged)
     }
 
     /// A host's name leads to another address from now on.
@@ -350,7 +362,7 @@ impl Played {
 
     /// Has a member send this.
     pub(crate) fn inject(&mut self, from: AccessPoint, to: AccessPoint, request: Request) {
-        self.0.ask(from, to, request, None);
+        self.0.ask(from, to, QuestionId::NO_ANSWER, request);
     }
 
     /// Has a member tell everybody this.

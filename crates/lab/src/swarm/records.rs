@@ -178,15 +178,6 @@ impl Records {
         self.written.retain(|(who, _), _| *who != of);
     }
 
-    /// Rows on a disk are lost.
-    pub(super) fn forget_rows(&mut self, of: AccessPoint, rows: &[JournalRow]) {
-        for row in rows {
-            if let Some(written) = self.written.get_mut(&(of, row.key.clone())) {
-                written.remove(&row.sequence);
-            }
-        }
-    }
-
     /// All recorded pages, in the order of hosts and runs, with the moment at which they were.
     pub(crate) fn all_recorded(&self) -> impl Iterator<Item = (&Host, u32, &PageUrl, Moment)> {
         self.pages.iter().filter_map(|((host, run, url), page)| Some((host, *run, url, page.recorded?)))

@@ -114,6 +114,9 @@ fn event_class(event: &Event) -> u8 {
         | Event::CutTaken { .. }
         | Event::RowsStored { .. }
         | Event::JournalsResized { .. }
+        | Event::RowsKept { .. }
+        | Event::RowsRead { .. }
+        | Event::Transfer { .. }
         | Event::ClaimsStored { .. }
         | Event::VotingStored { .. }
         | Event::DeclareLost(_)

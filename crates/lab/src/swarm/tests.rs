@@ -3,6 +3,7 @@
 mod chaos;
 mod delegation;
 mod faults;
+mod hosts;
 mod moves;
 mod order;
 mod parts;

@@ -460,18 +460,18 @@ mod tests {
     #[test]
     fn a_swarm_does_what_it_did_before() {
         let recorded = [
-            (Faults::None, 1, "f0a18f4802afad44"),
-            (Faults::None, 2, "80ecfe46dfed112f"),
-            (Faults::None, 3, "05e7f75ae3d116f3"),
-            (Faults::Kills, 1, "9f1ea209ceab27bd"),
-            (Faults::Kills, 2, "0b361487d677f2f8"),
-            (Faults::Kills, 3, "6c5f4c732ab7cf66"),
-            (Faults::Partitions, 1, "c3a770d20fb83624"),
-            (Faults::Partitions, 2, "ba6a4cb809c0ab8b"),
-            (Faults::Partitions, 3, "6d6132c485777fb4"),
-            (Faults::Moves, 1, "4409a8778e59ee5d"),
-            (Faults::Moves, 2, "c35ab586f23885c9"),
-            (Faults::Moves, 3, "effd806c5a5f9c5c"),
+            (Faults::None, 1, "ad8149992c094efd"),
+            (Faults::None, 2, "d7abc6bc1e41a13b"),
+            (Faults::None, 3, "2eb39ec162c4295b"),
+            (Faults::Kills, 1, "1953909f9a75b31e"),
+            (Faults::Kills, 2, "9a798f61b1b94400"),
+            (Faults::Kills, 3, "50816e34372d195c"),
+            (Faults::Partitions, 1, "f322543544168b40"),
+            (Faults::Partitions, 2, "87a846d8e71a18fb"),
+            (Faults::Partitions, 3, "fac71cd7670616a7"),
+            (Faults::Moves, 1, "9d60ad33c0874096"),
+            (Faults::Moves, 2, "3760dea19d008033"),
+            (Faults::Moves, 3, "a6a801de27ad56d5"),
         ];
         let play = |(faults, seed, _): &(Faults, u64, &str)| {
             let outcome = Trial { members: 5, subnets: 8, minutes: 24, faults: *faults, seed: *seed }.run(&|| {});

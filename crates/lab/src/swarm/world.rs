@@ -4,7 +4,7 @@ use crate::swarm::clocks::wall_time;
 use crate::swarm::disk::Disk;
 use crate::swarm::faults::Faults;
 use crate::swarm::ledger::Ledger;
-use crate::swarm::network::Waiting;
+use crate::swarm::network::Exchange;
 use crate::swarm::records::Records;
 use crate::swarm::sim_event::{Rank, SimEvent, SimEventKind};
 use crate::web::table::TableWeb;
@@ -19,7 +19,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     edition::Edition,
     fingerprint::FingerprintKey,
-    ids::Ticket,
+    ids::{QuestionId, Ticket, TransferId},
     replica::StoreId,
     subnet::Subnet,
     summary::SwarmResults,
@@ -81,7 +81,10 @@ pub(super) struct Node {
     pub(super) state_batch: Option<Moment>,
     /// The same of the cache.
     pub(super) cache_batch: Option<Moment>,
-    pub(super) waiting: BTreeMap<u64, Waiting>,
+    /// Questions of the crawler on their way.
+    pub(super) waiting: BTreeMap<u64, QuestionId>,
+    /// Exchanges of the process, each with whom it is.
+    pub(super) exchanges: BTreeMap<TransferId, (AccessPoint, Exchange)>,
     /// Who asked, in which of its lives, and the number and class of the question.
     pub(super) tickets: BTreeMap<Ticket, (AccessPoint, u64, u64, u8)>,
     pub(super) linked: BTreeSet<AccessPoint>,
@@ -111,6 +114,7 @@ impl Node {
             state_batch: None,
             cache_batch: None,
             waiting: BTreeMap::new(),
+            exchanges: BTreeMap::new(),
             tickets: BTreeMap::new(),
             linked: BTreeSet::new(),
             contacts: BTreeMap::new(),
@@ -173,6 +177,8 @@ pub struct World {
     pub gossip_loss: f64,
     /// How long a page is read after it came; meanwhile the next may be asked for.
     pub reading: Millis,
+    /// For how long the name servers' answers hold, in milliseconds.
+    pub names_hold: Millis,
     /// Messages that arrived, by sender, receiver and class; none if nobody asks.
     pub(crate) arrivals: Option<BTreeMap<(u32, u32, u8), u64>>,
     /// How many questions of each kind were asked.
@@ -214,6 +220,7 @@ impl World {
             loss: 0.0,
             gossip_loss: 0.0,
             reading: 0,
+            names_hold: 7 * 86_400_000,
             arrivals: None,
             questions: BTreeMap::new(),
             editions: BTreeMap::new(),
@@ -244,9 +251,12 @@ impl World {
         self.start_process(self.members[number], first);
     }
 
-    /// Starts a process, which joins `first` unless that is itself.
+    /// Starts a process, which joins `first` unless that is itself. One whose disk is damaged ends at once.
     pub(super) fn start_process(&mut self, me: AccessPoint, first: AccessPoint) {
         let Some(number) = self.nodes.get(&me).map(|node| node.number as usize) else { return };
+        if self.nodes.get(&me).is_some_and(|node| node.disk.is_damaged()) {
+            return self.ends_damaged(me);
+        }
         let now = self.clocks(number as u32);
         let joins = me != first;
         let mut settings = self.config.settings.clone();
@@ -271,7 +281,7 @@ impl World {
         let mut crawler = Crawler::new(identity, settings, Arc::clone(&hierarchy), now);
         let sizes = node.disk.sizes();
         if !sizes.is_empty() {
-            crawler.handle(now, Event::JournalsResized { kept: None, growth: sizes });
+            crawler.handle(now, Event::JournalsResized { growth: sizes });
         }
         if !self.editions.is_empty() {
             crawler.handle(now, Event::AtHand(AtHand { uses: edition_of(&hierarchy), given: None, pinned: false }));
@@ -304,6 +314,7 @@ impl World {
         node.crawler = None;
         node.life += 1;
         node.waiting.clear();
+        node.exchanges.clear();
         node.tickets.clear();
         node.linked.clear();
         node.bodies_received.clear();
@@ -316,6 +327,12 @@ impl World {
         for other in self.nodes.values_mut() {
             other.linked.remove(&who);
         }
+    }
+
+    /// A process ends because its disk is damaged, and does not start on it again.
+    pub(super) fn ends_damaged(&mut self, who: AccessPoint) {
+        self.stop(who);
+        self.faults.ended_damaged.push(who);
     }
 
     /// Gives an access point another hierarchy, for now and for its later lives.

@@ -26,6 +26,7 @@ use nearcrawl_model::{
     journal::{JournalEntry, JournalKey, SkipReason, VisitOutcome},
     record::{RunState, ServerRecord, ServerStatus},
     revisit::Validators,
+    subnet::Subnet,
     time::{Millis, WallTime},
     url::{Host, Origin, PageUrl},
 };
@@ -128,6 +129,10 @@ pub struct Site {
     pub memory: Memory,
     /// Links to other sites that the journal has named.
     named: BTreeSet<Fingerprint>,
+    /// From which subnet to which one the host has moved, if it has in this run.
+    moved: Option<(Subnet, Subnet)>,
+    /// The address that the host has: the pinned one, unless its journal goes on elsewhere.
+    moved_to: IpAddr,
     /// What was visited and redirects within the site; at most [`MAX_REDIRECTS`].
     redirects: BTreeSet<Fingerprint>,
     next_sequence: u64,
@@ -175,6 +180,8 @@ impl Site {
             starts: BTreeSet::new(),
             memory: Memory::None,
             named: BTreeSet::new(),
+            moved: None,
+            moved_to: address,
             redirects: BTreeSet::new(),
             next_sequence: 0,
             robots: BTreeMap::new(),
@@ -195,6 +202,26 @@ impl Site {
     /// The sequence number of the next journal row.
     pub(crate) fn next_sequence(&self) -> u64 {
         self.next_sequence
+    }
+
+    /// Whether its journal has ended: the host has moved, and goes on in another subnet.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.moved.is_some_and(|(_, to)| to != self.key.subnet)
+    }
+
+    /// Where the host goes on if the journal has ended: the subnet and the address.
+    pub(crate) fn went_to(&self) -> Option<(Subnet, IpAddr)> {
+        self.moved.filter(|(_, to)| *to != self.key.subnet).map(|(_, to)| (to, self.moved_to))
+    }
+
+    /// Of two journals of one host in different subnets of ours the one with the higher rank goes on.
+    pub(crate) fn rank(&self) -> (u32, bool, u64) {
+        (self.key.run, !self.has_ended(), self.next_sequence)
+    }
+
+    /// Whether its journal began in this subnet, where the host was before.
+    pub(crate) fn came_from(&self, subnet: &Subnet) -> bool {
+        self.moved.is_some_and(|(from, to)| to == self.key.subnet && from == *subnet)
     }
 
     /// Whether the tree starts here: then this site is visited again when its time has come, and not only when another host of the
@@ -250,6 +277,14 @@ impl Site {
                 self.record.crawl_delay_ms = self.robots.values().filter_map(RobotsStanding::wanted_delay).max();
                 if let Err(failure) = answer {
                     self.count_failure(*failure);
+                }
+            }
+            JournalEntry::Moved { from, to, address } => {
+                self.moved = Some((*from, *to));
+                self.moved_to = *address;
+                if *to == self.key.subnet {
+                    self.address = *address;
+                    self.record.address = Some(*address);
                 }
             }
             JournalEntry::Visited { .. } => self.visited(entry, rules, key),

@@ -84,6 +84,7 @@ impl PreviousRunReader {
             | JournalEntry::Forwarded { .. }
             | JournalEntry::TakenOver { .. }
             | JournalEntry::OwnershipHistory(_)
+            | JournalEntry::Moved { .. }
             | JournalEntry::Resumed { .. }
             | JournalEntry::Started { .. }
             | JournalEntry::Follows { .. } => {}

@@ -104,6 +104,7 @@ pub(crate) fn replay(
             | JournalEntry::Resumed { .. }
             | JournalEntry::TakenOver { .. }
             | JournalEntry::OwnershipHistory(_)
+            | JournalEntry::Moved { .. }
             | JournalEntry::Started { .. }
             | JournalEntry::Follows { .. }
             | JournalEntry::Kept { .. }

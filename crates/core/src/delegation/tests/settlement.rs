@@ -62,8 +62,10 @@ impl Played {
 
     fn datagrams_to(&mut self, other: &mut Played) {
         for command in self.cx.take_commands() {
-            if let Command::Peers(PeerCommand::Ask { request: Request::Swim(bytes), .. }) = command {
-                other.members.receive(&mut other.cx, self.cx.me, &bytes);
+            if let Command::Peers(PeerCommand::Ask { request: Request::Swim(bytes), .. }) = command
+                && let Some(answer) = other.members.receive(&mut other.cx, self.cx.me, &bytes)
+            {
+                assert_eq!(self.members.receive(&mut self.cx, other.cx.me, &answer), None);
             }
         }
     }

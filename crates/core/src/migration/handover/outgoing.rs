@@ -206,17 +206,17 @@ impl Outgoing {
         cx.signal(Signal::Claim(vec![Claim { released: true, runner_up: Some(hand_over.to), answers, ..claim }]));
     }
 
-    /// The release of a subnet of ours is durable and holds: the member that it is for is told at once.
-    pub(crate) fn release_stored(&mut self, cx: &mut Context, subnet: Subnet, release: SignedClaim) {
-        if let Some(HandOver { to, epoch, .. }) = self.under_way.remove(&subnet) {
-            cx.counters.moves_made += 1;
-            self.released.insert(subnet, epoch);
-            cx.commands.push_back(Command::Peers(PeerCommand::Ask {
-                to,
-                question: QuestionId::NO_ANSWER,
-                request: Request::TakeOver(release),
-            }));
-        }
+    /// The release of a subnet of ours is durable and holds: the member that it is for is told at once, if there is one.
+    pub(crate) fn release_stored(&mut self, cx: &mut Context, subnet: Subnet, release: SignedClaim) -> bool {
+        let Some(HandOver { to, epoch, .. }) = self.under_way.remove(&subnet) else { return false };
+        cx.counters.moves_made += 1;
+        self.released.insert(subnet, epoch);
+        cx.commands.push_back(Command::Peers(PeerCommand::Ask {
+            to,
+            question: QuestionId::NO_ANSWER,
+            request: Request::TakeOver(release),
+        }));
+        true
     }
 
     /// A subnet has an owner since `epoch`: what we released before has arrived.

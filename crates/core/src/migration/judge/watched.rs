@@ -26,6 +26,11 @@ const ERROR_HERE: f64 = 0.1;
 const NEWS_OF_THE_WAY: f64 = 0.25;
 const MIN_NEWS_US: f64 = 2_000.0;
 
+/// A member that is nearer by no more than this is equally near: as a share of the way from here, and in microseconds. No subnet moves there
+/// for that.
+const EQUALLY_NEAR: f64 = 0.1;
+const EQUALLY_NEAR_US: f64 = 5_000.0;
+
 /// One subnet of ours.
 #[derive(Debug)]
 pub(crate) struct Watched {
@@ -37,6 +42,8 @@ pub(crate) struct Watched {
     service_us: Option<f64>,
     /// What connecting took the last time, in microseconds.
     connected_us: Option<f64>,
+    /// How long the way from here is, as of the last access, in microseconds.
+    way_us: f64,
     /// How the last access was judged.
     judged: Option<Judgement<AccessPoint>>,
     /// The same in a sentence.
@@ -54,6 +61,7 @@ impl Watched {
             access: Access::default(),
             service_us: None,
             connected_us: None,
+            way_us: 0.0,
             judged: None,
             said: String::new(),
             spent_us: 0.0,
@@ -99,7 +107,8 @@ impl Watched {
         chance: &mut StdRng,
     ) -> Option<(AccessPoint, String)> {
         let changed = self.case.accessed(me, access.us_per_request() / 1e6, f64::from(access.requests), scale);
-        let judgement = self.case.judge(me, candidates, scale, chance);
+        let least_gain = (self.way_us * EQUALLY_NEAR).max(EQUALLY_NEAR_US) / 1e6;
+        let judgement = self.case.judge(me, candidates, least_gain, scale, chance);
         self.judged = Some(judgement);
         self.said = sentence(&judgement, changed);
         match judgement.verdict {
@@ -150,6 +159,7 @@ impl Watched {
             self.service_us = Some(service);
             // The ways change: what the others hear of this one must be what it is now.
             let way_now = way.max(least - service);
+            self.way_us = way_now;
             if known.is_none_or(|known| (way_now - known).abs() > NEWS_OF_THE_WAY * known + MIN_NEWS_US) {
                 cx.signal(Signal::WayMeasured { subnet, rtt_us: way_now as u32 });
             }

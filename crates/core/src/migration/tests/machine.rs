@@ -180,7 +180,7 @@ fn a_hand_over_goes_from_the_offer_to_the_release_and_ends_with_the_next_owners_
     assert_eq!((release.released, release.runner_up, release.epoch), (true, Some(to), 1));
     assert!(played.step(3_600_000).is_empty(), "what is being released is not called off");
     let proof = SignedClaim::sign(&release, &played.cx.key);
-    let asked = played.does(|migration, cx, _| migration.release_stored(cx, subnet(1), proof)).0;
+    let asked = played.does(|migration, cx, _| assert!(migration.release_stored(cx, subnet(1), proof))).0;
     assert!(matches!(asked.as_slice(), [Request::TakeOver(_)]), "{asked:?}");
     assert_eq!(played.migration.stage_of(&subnet(1)), Some(Stage::Given));
     let taken = Claim { reason: ClaimReason::Moved, ..claim(&played.other, subnet(1), 2) };

@@ -1,8 +1,7 @@
-//! Is nobody named that lacks something, and nobody dropped that others may still believe?
+//! Is nobody named that lacks something, and nobody dropped of whom voters may still tell?
 
 use super::*;
 use crate::membership::{Member, Roster, Swim};
-use std::collections::BTreeSet;
 
 const LEASE: Millis = 30_000;
 
@@ -16,8 +15,12 @@ struct Played {
     roster: Roster,
     placement: Placement,
     leased: bool,
-    /// Replicas that lack what was stored when they were chosen.
+    /// Whether the voters answer: then only the last set is in force.
+    voters_answer: bool,
+    sets: Vec<Vec<NamedReplica>>,
+    /// Replicas that lack what was stored when they were chosen, and those that lack what is recorded.
     lacking: BTreeSet<AccessPoint>,
+    behind: BTreeSet<AccessPoint>,
 }
 
 impl Played {
@@ -25,7 +28,8 @@ impl Played {
         let cx = Context::of_test(1);
         let mut roster = Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &BTreeSet::new());
         (0..others).for_each(|number| roster.up(cx.now.moment, member(number)));
-        Played { cx, roster, placement: Placement::default(), leased: true, lacking: BTreeSet::new() }
+        let (placement, sets, lacking, behind) = Default::default();
+        Played { cx, roster, placement, leased: true, voters_answer: true, sets, lacking, behind }
     }
 
     /// Looks at the replicas after so long, once a second.
@@ -35,36 +39,54 @@ impl Played {
             self.cx.now.moment = self.cx.now.moment.after(1_000);
             let swim = Swim::new(Member::new(self.cx.me, 1, Vec::new()), self.cx.settings.membership.clone(), 1);
             let members = if self.leased { Membership::with_lease } else { Membership::new }(swim, self.roster.clone());
-            let changed = self.placement.review(&self.cx, &members, |replica| !self.lacking.contains(replica));
+            let (lacking, behind) = (&self.lacking, &self.behind);
+            let changed =
+                self.placement.review(&self.cx, &members, |replica| !lacking.contains(replica), |replica| !behind.contains(replica));
             for replica in &changed.chosen {
                 self.placement.uses(replica, StoreId(7));
             }
+            self.tell_voters();
             chosen.extend(changed.chosen);
         }
         chosen
     }
 
-    fn counting(&self) -> BTreeSet<AccessPoint> {
-        self.placement.counting().into_iter().flatten().collect()
+    fn tell_voters(&mut self) {
+        if self.leased {
+            self.sets.push(self.placement.names().to_vec());
+        }
+        if self.voters_answer && self.leased {
+            self.sets.drain(..self.sets.len() - 1);
+        }
+        let told: BTreeSet<_> = self.sets.iter().flatten().copied().collect();
+        let told = (self.leased && !told.is_empty()).then(|| told.into_iter().collect());
+        self.placement.told(told);
     }
 
-    /// Who is told to others, but for ourselves.
+    fn needed(&self) -> Option<BTreeSet<AccessPoint>> {
+        self.placement.needed(self.cx.me)
+    }
+
+    /// Who is told to the voters, but for ourselves.
     fn named(&self) -> BTreeSet<AccessPoint> {
-        self.placement.names(&self.cx).into_iter().skip(1).map(|name| name.member).collect()
+        self.placement.named().into_iter().flatten().collect()
     }
 }
 
 #[test]
-fn nobody_is_chosen_without_a_lease() {
+fn nobody_is_chosen_and_nobody_given_up_without_a_lease() {
     let mut played = Played::among(6);
-    let replicas: BTreeSet<_> = played.pass(1_000).into_iter().collect();
+    let replicas: BTreeSet<_> = played.pass(2_000).into_iter().collect();
     played.leased = false;
     for replica in &replicas {
         played.roster.down(played.cx.now.moment, *replica);
     }
     assert_eq!(played.pass(5 * LEASE), [], "on the smaller side of a cut nothing is copied that an heir cannot find");
+    assert_eq!((played.needed(), played.named()), (None, replicas.clone()));
     played.leased = true;
-    assert_eq!(played.pass(1_000).len(), 2);
+    assert_eq!(played.pass(LEASE - 1_000), [], "it may be us whom nobody heard");
+    assert_eq!(played.needed(), Some(replicas));
+    assert_eq!(played.pass(3_000).len(), 2);
 }
 
 #[test]
@@ -73,77 +95,78 @@ fn two_are_chosen_and_stay_whoever_joins() {
     let chosen: BTreeSet<_> = played.pass(1_000).into_iter().collect();
     assert_eq!(chosen.len(), 2);
     played.pass(1_000);
-    assert_eq!((played.counting(), played.named()), (chosen.clone(), chosen.clone()));
+    assert_eq!((played.needed(), played.named()), (Some(chosen.clone()), chosen.clone()));
     (3..30).for_each(|number| played.roster.up(played.cx.now.moment, member(number)));
     assert_eq!(played.pass(100_000), []);
     assert_eq!(played.named(), chosen);
 }
 
 #[test]
-fn a_replica_counts_when_it_is_whole_and_nothing_is_recorded_before() {
+fn a_replica_is_needed_when_it_is_whole_and_named_when_it_has_all_that_is_recorded() {
     let mut played = Played::among(2);
     played.lacking = [member(0), member(1)].into();
     played.pass(10_000);
-    assert!(played.placement.counting().is_some_and(|mut counting| counting.next().is_none()), "nobody counts yet");
-    assert_eq!(played.placement.names(&played.cx), []);
+    assert_eq!((played.needed(), played.named()), (None, [].into()), "nothing is recorded yet");
     played.lacking.remove(&member(1));
     played.pass(1_000);
-    assert_eq!((played.counting(), played.named()), ([member(1)].into(), [member(1)].into()));
+    assert_eq!((played.needed(), played.named()), (Some([member(1)].into()), [member(1)].into()));
+    played.behind = [member(0)].into();
+    played.lacking.clear();
+    played.pass(5_000);
+    assert_eq!((played.needed(), played.named()), (Some([member(0), member(1)].into()), [member(1)].into()));
+    played.behind.clear();
+    played.pass(1_000);
+    assert_eq!(played.named(), [member(0), member(1)].into());
 }
 
 #[test]
-fn alone_nobody_is_waited_for() {
+fn alone_nobody_is_waited_for_and_from_when_others_are_there_one_of_them() {
     let mut played = Played::among(0);
     played.pass(1_000);
-    assert!(played.placement.counting().is_none());
-    assert_eq!(played.placement.names(&played.cx).len(), 1, "we have it");
+    assert_eq!(played.needed(), Some([].into()));
+    assert_eq!(played.placement.names().len(), 1, "we have it");
+    played.roster.up(played.cx.now.moment, member(0));
+    played.lacking = [member(0)].into();
+    played.pass(5_000);
+    assert_eq!(played.needed(), None, "it could have it, and has not yet");
+    played.lacking.clear();
+    played.pass(2_000);
+    assert_eq!(played.needed(), Some([member(0)].into()));
 }
 
 #[test]
-fn a_silent_replica_is_replaced_but_counts_until_all_have_heard_of_it() {
+fn a_silent_replica_is_replaced_but_needed_until_the_voters_know_it() {
     let mut played = Played::among(4);
     let chosen = played.pass(2_000);
     let (gone, stays) = (chosen[0], chosen[1]);
     played.roster.down(played.cx.now.moment, gone);
     assert_eq!(played.pass(LEASE), [], "it may be back soon");
+    played.voters_answer = false;
     let next = played.pass(2_000);
     played.pass(1_000);
     assert_eq!(next.len(), 1);
     assert_eq!(played.named(), [stays, next[0]].into());
-    assert_eq!(played.counting(), [gone, stays, next[0]].into(), "some may not have heard of it");
-    played.pass(LEASE);
-    assert_eq!(played.counting(), [stays, next[0]].into());
-}
-
-#[test]
-fn an_owner_without_a_lease_drops_nobody() {
-    let mut played = Played::among(2);
-    played.pass(2_000);
-    for number in [0, 1] {
-        played.roster.down(played.cx.now.moment, member(number));
-    }
-    played.leased = false;
     played.pass(20 * LEASE);
-    assert_eq!(played.counting().len(), 2, "they may be with most others");
-    played.leased = true;
-    played.pass(2 * LEASE - 2_000);
-    assert_eq!(played.counting().len(), 2, "it has its lease for a moment only");
-    played.pass(4_000);
-    assert!(played.placement.counting().is_none());
+    assert_eq!(played.needed(), Some([gone, stays, next[0]].into()), "one of them may tell the set before");
+    played.voters_answer = true;
+    played.pass(1_000);
+    assert_eq!(played.needed(), Some([stays, next[0]].into()));
 }
 
 #[test]
-fn one_that_comes_back_makes_another_one_too_many_which_goes_later() {
+fn one_that_comes_back_before_the_voters_know_that_it_was_gone_keeps_its_place() {
     let mut played = Played::among(3);
-    let chosen = played.pass(2_000);
-    played.roster.down(played.cx.now.moment, chosen[1]);
+    let chosen: BTreeSet<_> = played.pass(2_000).into_iter().collect();
+    played.voters_answer = false;
+    let silent = *chosen.last().unwrap();
+    played.roster.down(played.cx.now.moment, silent);
+    played.lacking = (0..3).map(member).collect();
     let next = played.pass(LEASE + 2_000);
-    played.roster.up(played.cx.now.moment, chosen[1]);
+    assert_eq!(next.len(), 1);
+    played.roster.up(played.cx.now.moment, silent);
     played.pass(2_000);
-    assert_eq!(played.named(), chosen.iter().copied().collect(), "those that were there first");
-    assert_eq!(played.counting().len(), 3);
-    played.pass(LEASE + 1_000);
-    assert_eq!(played.counting(), chosen.iter().copied().collect(), "not {next:?}");
+    assert_eq!(played.named(), chosen);
+    assert_eq!(played.placement.all().collect::<BTreeSet<_>>(), chosen, "not {next:?}");
 }
 
 #[test]
@@ -153,22 +176,38 @@ fn one_that_lost_its_disk_has_nothing() {
     assert!(!played.placement.uses(&member(0), StoreId(7)), "it is the same");
     played.lacking.insert(member(0));
     assert!(played.placement.uses(&member(0), StoreId(8)));
+    assert_eq!(played.needed(), Some([member(1)].into()), "nobody takes it for one that has all");
     played.pass(5_000);
-    assert_eq!((played.counting(), played.named()), ([member(1)].into(), [member(1)].into()));
+    assert_eq!((played.needed(), played.named()), (Some([member(1)].into()), [member(1)].into()));
     played.lacking.clear();
     played.pass(1_000);
-    let stores: Vec<_> = played.placement.names(&played.cx).into_iter().map(|name| name.store.0).collect();
-    assert_eq!(stores[1..].iter().collect::<BTreeSet<_>>(), [&7, &8].into());
+    let stores: BTreeSet<_> = played.placement.names()[1..].iter().map(|name| name.store.0).collect();
+    assert_eq!(stores, [7, 8].into());
 }
 
 #[test]
-fn one_that_stores_nothing_is_replaced_and_then_dropped() {
+fn one_that_stores_nothing_is_replaced_at_once() {
     let mut played = Played::among(3);
     let chosen = played.pass(2_000);
     assert!(played.placement.is_full(played.cx.now.moment, chosen[0]));
     assert!(!played.placement.is_full(played.cx.now.moment, chosen[0]), "that is known");
     let next = played.pass(1_000);
-    assert_eq!(next.len(), 1, "at once");
-    played.pass(2 * LEASE + 1_000);
-    assert_eq!(played.counting(), [chosen[1], next[0]].into());
+    assert_eq!(next.len(), 1);
+    played.pass(2_000);
+    assert_eq!(played.needed(), Some([chosen[1], next[0]].into()));
+}
+
+#[test]
+fn one_that_left_is_replaced_at_once_and_needed_until_the_voters_know_it() {
+    let mut played = Played::among(3);
+    let chosen = played.pass(2_000);
+    played.voters_answer = false;
+    played.placement.left(played.cx.now.moment, &chosen[0]);
+    played.roster.farewell(played.cx.now.moment, chosen[0], true);
+    let next = played.pass(1_000);
+    played.pass(1_000);
+    assert_eq!(played.needed(), Some([chosen[0], chosen[1], next[0]].into()), "it may come back with what it had");
+    played.voters_answer = true;
+    played.pass(1_000);
+    assert_eq!(played.needed(), Some([chosen[1], next[0]].into()));
 }

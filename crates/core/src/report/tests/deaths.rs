@@ -60,7 +60,7 @@ fn two_deaths_in_one_tick_have_replicas_asked_once() {
     // Of the first subnet one replica answers, of the second none: when their time is over, the first one begins and others are asked
     // for the second.
     assert_eq!(replicas.len(), 4, "whoever lives");
-    crawler.recovered(subnets[0], replicas[0], Some(Vec::new()), 0);
+    crawler.recovered(subnets[0], None, replicas[0], Some(Vec::new()), 0);
     replicas.iter().for_each(|member| crawler.told_what_is_there(*member, &subnets[1..], None));
     crawler.loaded(subnets[0], vec![journal(subnets[0])]);
     crawler.loaded(subnets[1], Vec::new());
@@ -185,7 +185,7 @@ fn a_subnet_whose_journals_nobody_here_has_says_who_keeps_them_and_waits() {
     played.meet(2);
     let claim = inherited(1);
     let keepers = [7, 8].map(|number| NamedReplica { member: member(number), store: StoreId(1) });
-    let keepers = Keepers::new(keepers.to_vec(), 60_000, 60_000);
+    let keepers = Keepers::new(vec![nearcrawl_model::vote::InheritedKeepers { members: keepers.to_vec(), patience_s: 86_400 }]);
     assert!(played.crawler.hold(claim.clone(), SignedClaim::sign(&claim, &key(1))));
     let crawler = &mut played.crawler;
     crawler.replication.load(&mut crawler.context, &crawler.membership, claim.subnet, JournalsAt::Replicas, keepers);

@@ -92,7 +92,7 @@ fn taken_over(journals: Vec<(JournalKey, Vec<JournalEntry>)>) -> Played {
     played.pass(60_000);
     let subnet = SUBNET.parse().unwrap();
     assert_eq!(played.crawler.ownership.register().claim(&subnet).map(|claim| claim.owner), Some(member(1)));
-    played.handle(Event::Recovered { subnet, from: member(2), journals: Some(journals), bytes: 0 });
+    played.handle(Event::Recovered { subnet, host: None, from: member(2), journals: Some(journals), bytes: 0 });
     played.pass(1_000);
     played
 }

@@ -108,7 +108,7 @@ fn silence_of_the_others_is_a_fence_with_its_reason() {
     for number in [2, 3, 4] {
         played.meet(number);
     }
-    let renew = |request: &Request| matches!(request, Request::Renew(_)).then(|| Response::Renewed(vote::Renewed::Granted(Vec::new())));
+    let renew = |request: &Request| matches!(request, Request::Renew(_)).then(|| Response::Renewed(vote::Renewed::Granted(Box::default())));
     let equal = |parts: &Vec<_>| Response::Compared { whole: true, parts: vec![ComparedPart::Equal; parts.len()] };
     let compare = |request: &Request| if let Request::CompareClaims(parts) = request { Some(equal(parts)) } else { None };
     for _ in 0..60 {

@@ -44,6 +44,8 @@ pub(super) fn play(seed: u64, without: Option<LeftOut>, trace: bool) -> Outcome 
         world.start(number, number == 0);
     }
     world.network.delay = draw.of(&[5, 50, 300]);
+    // With each third seed members move between a few networks. Drawn apart, so that all else is as without it.
+    let mut moves = seed.is_multiple_of(3).then(|| Random::new(seed ^ 0x6e65));
     let mut later: Vec<(Millis, Later)> = Vec::new();
     let began = draw.between(20_000, 240_000);
     let ends = began + draw.between(60_000, 500_000);
@@ -59,6 +61,12 @@ pub(super) fn play(seed: u64, without: Option<LeftOut>, trace: bool) -> Outcome 
         }
         world.run(next);
         fault(&mut world, &mut draw, &mut later);
+        if let Some(moves) = &mut moves
+            && moves.chance(300)
+        {
+            let (who, network) = (moves.below(world.machines.len() as u64) as usize, moves.below(6) as u8);
+            world.machines[who].address = std::net::IpAddr::from([192, 0, network, who as u8]);
+        }
         next += 1 + draw.below(2 * rest);
     }
     world.run(ends);

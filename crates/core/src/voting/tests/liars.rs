@@ -7,7 +7,20 @@ use std::collections::BTreeMap;
 
 /// A world of so many, of whom those in `liars` accept whatever is proposed, once `voters` of them vote.
 fn with_liars(members: usize, voters: usize, lies: usize) -> (World, Vec<usize>) {
-    let mut world = World::new(1, RosterConfig { vote_after: 30_000, ..RosterConfig::default() }, 0);
+    let (mut world, liars) = with_voters(1, members, voters, lies);
+    for liar in &liars {
+        world.machines[*liar].lies = true;
+        world.stop(*liar);
+        world.start(*liar, false);
+    }
+    world.run(world.now + 60_000);
+    (world, liars)
+}
+
+/// The same before any of them lies.
+fn with_voters(seed: u64, members: usize, voters: usize, lies: usize) -> (World, Vec<usize>) {
+    let config = RosterConfig { vote_after: 30_000, replace_voter_after: 100_000, ..RosterConfig::default() };
+    let mut world = World::new(seed, config, 0);
     world.trace = super::asked("NEARCRAWL_SEED").is_some();
     for number in 0..members {
         world.add(None);
@@ -21,12 +34,6 @@ fn with_liars(members: usize, voters: usize, lies: usize) -> (World, Vec<usize>)
     world.run(world.now + 60_000);
     let list = world.seen.lists.last_key_value().unwrap().1.clone();
     let liars: Vec<_> = (0..members).filter(|number| list.contains(&world.machines[*number].who)).take(lies).collect();
-    for liar in &liars {
-        world.machines[*liar].lies = true;
-        world.stop(*liar);
-        world.start(*liar, false);
-    }
-    world.run(world.now + 60_000);
     (world, liars)
 }
 
@@ -68,4 +75,41 @@ fn one_voter_of_three_that_accepts_two_claims_loses_its_vote() {
 #[test]
 fn two_voters_of_five_that_accept_two_claims_lose_their_votes() {
     two_claims_are_accepted(6, 5, 2);
+}
+
+/// Two voters of seven tell the next list's voters that everything was accepted for them, and have it voted on. The next list begins because
+/// an honest voter dies.
+fn rows_are_invented(seed: u64) {
+    let (mut world, liars) = with_voters(seed, 9, 7, 2);
+    world.subnets = (0..6).map(|number| format!("9.0.{number}.0/24").parse().unwrap()).collect();
+    world.run(world.now + 120_000);
+    let list = world.seen.lists.last_key_value().unwrap().1.clone();
+    liars.iter().for_each(|liar| world.machines[*liar].invents = true);
+    let dies = (0..9).rev().find(|number| list.contains(&world.machines[*number].who) && !liars.contains(number)).unwrap();
+    world.stop(dies);
+    world.machines[dies].gone = true;
+    for _ in 0..100 {
+        world.run(world.now + 5_000);
+        for liar in &liars {
+            for subnet in world.subnets.clone() {
+                let Some(process) = world.machines[*liar].process.as_mut() else { continue };
+                let epoch = process.last_epoch(&subnet) + 1;
+                process.propose(subnet, epoch, ClaimReason::Released);
+                world.after(*liar);
+            }
+        }
+    }
+    assert_eq!(world.seen.wrong, None, "seed {seed}");
+    assert!(world.seen.lists.last_key_value().unwrap().0 > &list.number, "no other list began");
+    liars.iter().for_each(|liar| world.machines[*liar].invents = false);
+    let claims = world.seen.claims;
+    world.subnets.push("9.0.9.0/24".parse().unwrap());
+    world.run(world.now + 240_000);
+    assert!(world.seen.claims > claims, "nothing is accepted any more, seed {seed}");
+}
+
+#[test]
+fn two_voters_of_seven_that_invent_what_was_accepted_make_no_second_owner() {
+    let seeds = super::asked("NEARCRAWL_SEEDS").map_or(3, |seeds| seeds / 10);
+    (1..=seeds).for_each(rows_are_invented);
 }

@@ -10,8 +10,9 @@ use crate::{
     pending::Pending,
     signal::Signal,
     voting::{
-        Times, Voting,
+        Networks, Times, Voting,
         machine::{Asker, Others},
+        proposals::Accepted,
         records::VotingRecord,
     },
 };
@@ -20,10 +21,17 @@ use nearcrawl_model::{
     claim::{Claim, ClaimReason, SignedClaim},
     ids::{QuestionId, Ticket, WriteId},
     message::{Request, Response},
+    replica::{NamedReplica, StoreId},
     subnet::Subnet,
     time::{Millis, Moment, WallTime},
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
+
+/// For how long one that leaves waits in any case while it is a voter.
+const HEARD_OF: Millis = 15_000;
 
 /// For how long one that leaves waits until it is no voter any more.
 const PARTING_PATIENCE: Millis = 120_000;
@@ -39,6 +47,8 @@ pub(super) struct Disk {
     pub(super) incarnation: u64,
     /// The machine on which it was written last.
     pub(super) place: Option<usize>,
+    /// The number of the database in which journals are kept.
+    pub(super) store: u64,
 }
 
 /// What is written.
@@ -87,8 +97,14 @@ pub(super) enum Wish {
     Gossip(Vec<SignedClaim>),
     Send(AccessPoint, Wire),
     Store(WriteId, Write),
-    /// Enough voters accepted this claim of its own.
-    Accepted(Claim),
+    /// Enough voters accepted this claim of its own, and told who has what was recorded before.
+    Accepted(Claim, Vec<Vec<NamedReplica>>),
+    /// It knows again who has what it owned in a life before.
+    Resumes(Vec<Subnet>, Vec<Vec<NamedReplica>>),
+    /// It recorded something of a subnet: all of these have that.
+    Recorded(Subnet, Vec<NamedReplica>),
+    /// These have been sent all that was recorded of a subnet that it owns, or, if not, all that it recorded itself before.
+    Copied(Subnet, Vec<NamedReplica>, bool),
     Farewell,
 }
 
@@ -125,10 +141,22 @@ pub(super) struct Process {
     pub(super) voting: Voting,
     pub(super) members: Membership,
     map: Map,
+    journals: Journals,
     tickets: BTreeMap<Ticket, (usize, QuestionId)>,
     leaving: Option<Moment>,
     released: bool,
     wishes: Vec<Wish>,
+}
+
+/// What it knows of the journals of its subnets.
+struct Journals {
+    own: NamedReplica,
+    /// Its replicas and itself.
+    named: Vec<NamedReplica>,
+    /// Subnets that were taken over and whose journals have not come yet.
+    pending: BTreeSet<Subnet>,
+    /// Whether it has held a lease since it started: then it knows what voters know of a life before.
+    resumed: bool,
 }
 
 impl Process {
@@ -141,7 +169,7 @@ impl Process {
         let stored: Vec<_> = disk.voting.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
         let swim = Swim::new(Member::new(cx.me, disk.incarnation, Vec::new()), cx.settings.membership.clone(), 1);
         let members = Membership::new(swim, Roster::new(cx.me, config.clone(), now, remembered));
-        let mut voting = Voting::new(Times::of(config), cx.now, disk.incarnation, sole, &stored);
+        let mut voting = Voting::new(Times::of(config), Networks::new(cx.me, Vec::new()), cx.now, disk.incarnation, sole, &stored);
         if founds {
             voting.found(&mut cx);
         }
@@ -150,7 +178,9 @@ impl Process {
             map.register.merge(proof.read().unwrap(), proof);
         }
         let (tickets, leaving, released, wishes) = Default::default();
-        let mut process = Process { cx, voting, members, map, tickets, leaving, released, wishes };
+        let own = NamedReplica { member: cx.me, store: StoreId(disk.store) };
+        let journals = Journals { own, named: Vec::new(), pending: BTreeSet::new(), resumed: false };
+        let mut process = Process { cx, voting, members, map, journals, tickets, leaving, released, wishes };
         for proof in disk.claims.values() {
             process.doubt_if_over(&proof.read().unwrap(), proof);
         }
@@ -301,6 +331,7 @@ impl Process {
             while let Some(signal) = self.cx.signals.pop_front() {
                 self.carry_out(signal);
             }
+            self.take_over_accepted();
             let commands = self.cx.take_commands();
             if commands.is_empty() && self.cx.signals.is_empty() {
                 return;
@@ -326,7 +357,6 @@ impl Process {
                 for proof in &proofs {
                     let claim = proof.open().unwrap();
                     assert_eq!(self.voting.proves(&claim, proof), Some(true), "{claim:?}");
-                    self.wish(Wish::Accepted(claim));
                 }
                 self.store(proofs);
             }
@@ -345,6 +375,30 @@ impl Process {
                 }
             }
             other => panic!("voting says {other:?}"),
+        }
+    }
+
+    fn take_over_accepted(&mut self) {
+        let mut claims = Vec::new();
+        for Accepted { proof, before } in self.voting.take_accepted() {
+            let claim = proof.open().unwrap();
+            let told = before.iter().flat_map(|set| set.keepers.inherited.iter().map(|set| &set.members).chain([&set.keepers.members]));
+            self.wish(Wish::Accepted(claim.clone(), told.cloned().collect()));
+            let handed = before.into_iter().flat_map(|set| {
+                let mut keepers = set.keepers;
+                if keepers.owner == self.cx.me && keepers.members.contains(&self.journals.own) {
+                    keepers.members.clear();
+                }
+                crate::replication::handed_on(keepers, |_| None, 0)
+            });
+            let handed: Vec<_> = handed.collect();
+            if !handed.is_empty() {
+                self.journals.pending.insert(claim.subnet);
+            }
+            claims.push((proof, handed));
+        }
+        if !claims.is_empty() {
+            self.voting.take_over(&mut self.cx, claims);
         }
     }
 
@@ -385,11 +439,45 @@ impl Process {
                 self.claim_some(chance, subnets);
             }
         }
+        self.keep_journals(chance);
         self.go(now);
         if chance.chance(200) {
             self.compare(chance);
         }
         self.settle();
+    }
+
+    /// Records something of what it owns, chooses other replicas now and then, reads journals that it took over.
+    fn keep_journals(&mut self, chance: &mut Random) {
+        let Some((_, owned)) = self.fetches() else { return };
+        if !std::mem::replace(&mut self.journals.resumed, true) {
+            let known = self.voting.inherited_keepers().unwrap_or_default().into_iter().map(|set| set.members).collect();
+            self.journals.pending.extend(&owned);
+            self.wish(Wish::Resumes(owned.clone(), known));
+        }
+        let came: Vec<_> = self.journals.pending.iter().copied().filter(|_| chance.chance(100)).collect();
+        self.journals.pending.retain(|subnet| !came.contains(subnet));
+        if self.journals.named.is_empty() || chance.chance(50) {
+            let replicas =
+                (0..chance.between(1, 2)).map(|_| NamedReplica { member: AccessPoint([chance.below(5) as u8; 32]), store: StoreId(0) });
+            self.journals.named = [self.journals.own].into_iter().chain(replicas).collect();
+        }
+        let named = self.journals.named.clone();
+        let read = |subnet: &&Subnet| !self.journals.pending.contains(subnet);
+        let whole: Vec<_> = owned.iter().filter(read).copied().collect();
+        // Who is named has been sent all that was recorded, but for what has not come yet.
+        for subnet in self.map.register.held_by(&self.cx.me).collect::<Vec<_>>().iter().filter(read).copied().collect::<Vec<_>>() {
+            self.wish(Wish::Copied(subnet, named.clone(), whole.contains(&subnet)));
+        }
+        let is_ours = |held: &&crate::ownership::register::Held| held.claim.released && held.claim.owner == self.cx.me;
+        let released = self.map.register.all().any(|held| is_ours(&held));
+        self.voting.name_keepers(&self.cx, named, released);
+        if self.journals.pending.is_empty() && !released && chance.chance(300) {
+            self.voting.has_copied_all(&self.cx);
+        }
+        if let Some(needed) = self.voting.needed_keepers(self.cx.now.moment) {
+            whole.iter().for_each(|subnet| self.wish(Wish::Recorded(*subnet, needed.clone())));
+        }
     }
 
     /// Has a claim voted on.
@@ -448,7 +536,8 @@ impl Process {
     /// Releases everything and says good-bye once it is no voter any more.
     fn go(&mut self, now: Moment) {
         let Some(since) = self.leaving else { return };
-        if self.voting.is_needed(self.cx.me, &self.members) && now.since(since) < PARTING_PATIENCE {
+        let needed = self.voting.is_needed(&self.cx, &self.members) && now.since(since) < PARTING_PATIENCE;
+        if needed || self.voting.is_listed(self.cx.me, &self.members) && now.since(since) < HEARD_OF {
             return;
         }
         if !self.released && self.holds_lease() {
@@ -466,6 +555,16 @@ impl Process {
             let known = known.collect();
             self.wish(Wish::Send(chance.of(&others), Wire::Compare(known)));
         }
+    }
+
+    /// A member is connected from this address.
+    pub(super) fn saw(&mut self, who: AccessPoint, address: IpAddr) {
+        self.voting.saw(&mut self.cx, who, address);
+    }
+
+    /// It has this address itself.
+    pub(super) fn has(&mut self, address: IpAddr) {
+        self.voting.have(&self.cx, address);
     }
 
     /// A member can be reached, or not.
@@ -501,6 +600,11 @@ impl Process {
             self.holds_lease(),
             voting.lease().1
         )
+    }
+
+    /// The last epoch of a subnet that it knows of.
+    pub(super) fn last_epoch(&self, subnet: &Subnet) -> u64 {
+        self.map.register.latest(subnet).map_or(0, |held| held.claim.epoch)
     }
 
     /// What it thinks of a subnet.

@@ -8,12 +8,16 @@ use crate::membership::{LeftOut, RosterConfig};
 use nearcrawl_model::{
     access_point::AccessPoint,
     ids::{QuestionId, WriteId},
-    message::Response,
+    message::{Request, Response},
+    replica::NamedReplica,
     subnet::Subnet,
     time::{Millis, Moment, WallTime},
-    vote::VoterList,
+    vote::{AcceptedRow, BallotAnswer, BallotRequest, VoterList},
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 /// When a question that was not answered has failed.
 const TIMEOUT: Millis = 8_000;
@@ -52,7 +56,11 @@ pub(super) struct Machine {
     pub(super) copy: bool,
     /// Whether it accepts whatever is proposed.
     pub(super) lies: bool,
+    /// Whether it says to voters of the next list that it has everything by claims that the voters before accepted.
+    pub(super) invents: bool,
     pub(super) remembered: BTreeSet<AccessPoint>,
+    /// Where the others see it.
+    pub(super) address: IpAddr,
 }
 
 /// What the network does to messages.
@@ -83,6 +91,8 @@ pub(super) struct Seen {
     fetching: BTreeMap<Subnet, BTreeMap<usize, Millis>>,
     pub(super) lists: BTreeMap<u64, VoterList>,
     accepted: BTreeMap<(Subnet, u64), AccessPoint>,
+    /// Who has all that was recorded of each subnet, and who recorded it last.
+    keepers: BTreeMap<Subnet, (AccessPoint, BTreeSet<NamedReplica>)>,
     pub(super) claims: u64,
     /// With liars: since when two may fetch a subnet. It may last for ten seconds, as long as both hear of each other.
     pub(super) twice: Option<BTreeMap<Subnet, Millis>>,
@@ -140,8 +150,10 @@ impl World {
             gone: false,
             spent: false,
             lies: false,
+            invents: false,
             copy: copy_of.is_some(),
             remembered,
+            address: IpAddr::from([198, 18, number as u8, 1]),
         });
         number
     }
@@ -158,9 +170,13 @@ impl World {
         if self.machines[number].lies {
             config.without = Some(LeftOut::Honesty);
         }
+        let store = self.chance.bits();
         let machine = &mut self.machines[number];
         if machine.process.is_some() || machine.gone {
             return;
+        }
+        if machine.disk.incarnation == 0 {
+            machine.disk.store = store;
         }
         machine.disk.incarnation += 1;
         // As src/node does it: the first start with this state, or the same machine as the time before.
@@ -254,10 +270,12 @@ impl World {
 
     /// Which members it can reach: what SWIM would find out.
     fn look_around(&mut self, number: usize) {
+        let own = self.machines[number].address;
+        self.machines[number].process.iter_mut().for_each(|process| process.has(own));
         for other in 0..self.machines.len() {
             let there = &self.machines[other];
             let up = there.process.is_some() && !there.frozen && self.network.is_open(number, other) && self.network.is_open(other, number);
-            let who = there.who;
+            let (who, address) = (there.who, there.address);
             if who == self.machines[number].who {
                 continue;
             }
@@ -265,6 +283,7 @@ impl World {
             let Some(process) = &mut machine.process else { return };
             if up {
                 machine.remembered.insert(who);
+                process.saw(who, address);
                 process.sees(who, true);
             } else if !self.machines.iter().any(|one| one.who == who && one.process.is_some()) || self.chance.below(DOWN_AFTER / 1_000) == 0
             {
@@ -283,7 +302,32 @@ impl World {
         self.check(number);
     }
 
+    /// What a voter that lies hands over.
+    fn with_inventions(&self, number: usize, mut wish: Wish) -> Wish {
+        let (machine, none) = (&self.machines[number], None);
+        let Some(process) = machine.process.as_ref().filter(|_| machine.invents) else { return wish };
+        let before = match &mut wish {
+            Wish::Ask(_, _, Request::Ballot(request)) => match request.as_mut() {
+                BallotRequest::Install { before, .. } => Some(before),
+                _ => none,
+            },
+            Wish::Answer(_, _, Response::Ballot(answer)) => match answer.as_mut() {
+                BallotAnswer::Accepted(_, before) => Some(before),
+                _ => none,
+            },
+            _ => none,
+        };
+        if let Some(before) = before {
+            let (owner, term) = (machine.who, process.voting.term());
+            let invented =
+                self.subnets.iter().map(|subnet| AcceptedRow { subnet: *subnet, epoch: process.last_epoch(subnet) + 1, owner, term });
+            before.rows.extend(invented);
+        }
+        wish
+    }
+
     fn fulfil(&mut self, number: usize, wish: Wish) {
+        let wish = self.with_inventions(number, wish);
         if let (true, Wish::Answer(to, _, Response::Voted(votes))) = (self.trace, &wish) {
             self.log(|| format!("{number} answers {to}: {votes:.60?}"));
         }
@@ -298,7 +342,20 @@ impl World {
             Wish::Send(to, wire) => self.send(number, to, wire),
             Wish::Gossip(claims) => self.tell_all(number, &Wire::Claims(claims)),
             Wish::Store(write, what) => self.write(number, write, what),
-            Wish::Accepted(claim) => {
+            Wish::Recorded(subnet, needed) => {
+                let who = self.machines[number].who;
+                self.seen.keepers.insert(subnet, (who, needed.into_iter().collect()));
+            }
+            Wish::Copied(subnet, members, owned) => {
+                let who = self.machines[number].who;
+                let recorded = self.seen.keepers.get_mut(&subnet).filter(|(by, _)| owned || *by == who);
+                recorded.into_iter().for_each(|(_, keepers)| keepers.extend(members.iter().copied()));
+            }
+            Wish::Resumes(subnets, known) => {
+                subnets.iter().for_each(|subnet| self.must_hear_of_keepers(number, subnet, &known));
+            }
+            Wish::Accepted(claim, told) => {
+                self.must_hear_of_keepers(number, &claim.subnet, &told);
                 self.seen.claims += 1;
                 self.log(|| format!("{number} has {} at epoch {} accepted", claim.subnet, claim.epoch));
                 let owner = *self.seen.accepted.entry((claim.subnet, claim.epoch)).or_insert(claim.owner);
@@ -371,6 +428,21 @@ impl World {
     pub(super) fn is_wrong(&mut self, what: String) {
         let now = self.now;
         self.seen.wrong.get_or_insert_with(|| format!("at {now} ms: {what}"));
+    }
+
+    /// Of the sets of which an heir waits for one member each, one must consist of such as have all that was recorded. An owner that lies
+    /// names whom it likes.
+    fn must_hear_of_keepers(&mut self, number: usize, subnet: &Subnet, told: &[Vec<NamedReplica>]) {
+        let lies = self.machines.iter().any(|machine| machine.invents);
+        let is_meant_to_hold = self.seen.twice.is_none() && self.config.without.is_none() && !lies;
+        let Some((_, keepers)) = self.seen.keepers.get(subnet).filter(|_| is_meant_to_hold) else { return };
+        let has_all = |set: &Vec<NamedReplica>| !set.is_empty() && set.iter().all(|member| keepers.contains(member));
+        if !told.iter().any(has_all) {
+            let short = |name: &NamedReplica| (name.member.0[0], name.store.0);
+            let keepers: Vec<_> = keepers.iter().map(short).collect();
+            let told: Vec<Vec<_>> = told.iter().map(|set| set.iter().map(short).collect()).collect();
+            self.is_wrong(format!("{number} begins with {subnet} without one of {keepers:?}, it heard of {told:?}"));
+        }
     }
 
     fn check(&mut self, number: usize) {

@@ -15,9 +15,16 @@ use super::{
 };
 use crate::swarm::Played;
 use fetches::Pauses;
-use nearcrawl_core::membership::{HeldBack, NoLease};
-use nearcrawl_model::time::{Millis, Moment};
+use nearcrawl_core::{
+    membership::{HeldBack, NoLease},
+    report::View,
+};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    time::{Millis, Moment},
+};
 use owners::{Owners, able};
+use std::collections::BTreeMap;
 use totals::{ASK_EVERY, Totals};
 use verdict::First;
 
@@ -87,6 +94,11 @@ impl Judge {
         self.owners.gone(world, number, now);
     }
 
+    /// A process has ended by itself, without having given anything back.
+    pub(super) fn ended(&mut self, process: &AccessPoint, now: Millis) {
+        self.owners.ended(process, now);
+    }
+
     /// Asks a member that stood still for its totals, as it goes on.
     pub(super) fn ask(&mut self, world: &Played, number: usize, now: Millis) {
         for process in world.processes_of(number) {
@@ -136,6 +148,11 @@ impl Judge {
             return Some(format!("the totals of member {number} are not exact: {why}"));
         }
         let (one, of_one) = totals.first()?;
+        // As long as sites are crawled, members' sums are of different moments, none older than exact totals may be: what they know of one
+        // moment must be the same.
+        if of_one.summary.total.unfinished > 0 {
+            return same_versions_differ(&views, &running);
+        }
         let differ = totals.iter().find(|(_, results)| results.summary != of_one.summary);
         differ.map(|(other, _)| format!("the totals of members {one} and {other} differ"))
     }
@@ -205,4 +222,18 @@ impl Judge {
         verdict.longest_step_ms = (longest * 1e6).round() / 1e3;
         verdict
     }
+}
+
+/// Whether two members know different sums of one version of an owner's totals.
+fn same_versions_differ(views: &[(usize, View<'_>)], owners: &[(usize, AccessPoint)]) -> Option<String> {
+    let mut known = BTreeMap::new();
+    for (number, view) in views {
+        for told in owners.iter().filter_map(|(_, owner)| view.totals_of(owner)) {
+            let (first, summary) = known.entry((told.owner, told.version)).or_insert((*number, &told.summary));
+            if *summary != &told.summary {
+                return Some(format!("members {first} and {number} know different totals of one owner's version {}", told.version));
+            }
+        }
+    }
+    None
 }

@@ -77,6 +77,13 @@ impl Owners {
         }
     }
 
+    /// A process has ended: the same, for what it owned at the last look.
+    pub(super) fn ended(&mut self, process: &AccessPoint, now: Millis) {
+        for (subnet, _) in self.places.iter().filter(|(_, place)| place.owners.contains(process)) {
+            self.waiting.entry(*subnet).or_insert(now);
+        }
+    }
+
     /// Looks who owns what.
     pub(super) fn look(&mut self, world: &Played, now: Millis) {
         let able = able(world);

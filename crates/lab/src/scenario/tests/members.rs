@@ -135,9 +135,8 @@ fn a_jump_can_be_corrected() {
 }
 
 #[test]
-fn disks_are_slow_full_or_lose_values() {
+fn disks_are_slow_or_full_for_a_while() {
     let steps = at("90s", "\"disk\"\nwho = [0, 1, 2]\nwhat = \"full\"\nfor = \"60s\"")
-        + &at("180s", "\"disk\"\nwho = [1]\nwhat = \"damaged\"")
         + &at("190s", "\"disk\"\nwho = [1]\nwhat = \"slow\"\nfor = \"5s\"");
     let scenario = small(&steps);
     let mut play = play_until(&scenario, 90);
@@ -146,15 +145,31 @@ fn disks_are_slow_full_or_lose_values() {
     play.run(149_000, &|| ());
     assert_eq!(rows(&play, 1), before, "nothing is written to a full disk");
     play.run(179_999, &|| ());
-    let full = rows(&play, 1);
-    assert!(full > before, "and then it goes on");
-    play.run(180_000, &|| ());
-    assert!(rows(&play, 1) < full, "values are missing");
+    assert!(rows(&play, 1) > before, "and then it goes on");
     assert_eq!(play.world.write_takes(1), None);
     play.run(191_000, &|| ());
     assert_eq!((play.world.write_takes(0), play.world.write_takes(1)), (None, Some(5_000)));
     play.run(196_000, &|| ());
     assert_eq!(play.world.write_takes(1), None);
+}
+
+#[test]
+fn who_finds_its_disk_damaged_ends_and_comes_back_with_its_key_and_another_disk() {
+    let restarted = at("120s", "\"disk\"\nwho = [1]\nwhat = \"damaged\"") + &at("130s", "\"kill\"\nwho = [1]\nfor = \"5s\"");
+    let read = at("120s", "\"disk\"\nwho = [1]\nwhat = \"damaged\"\nfor = \"15s\"");
+    for (steps, found) in [(restarted, 135), (read, 135)] {
+        let scenario = small(&steps);
+        let mut play = play_until(&scenario, 129);
+        assert_eq!(running(&play), [0, 1, 2], "it has not read what is damaged");
+        let (key, before) = (play.world.member(1), rows(&play, 1));
+        assert!(before > 0);
+        play.run(found * 1_000 + 55_000, &|| ());
+        assert_eq!(running(&play), [0, 2], "it does not start on this disk");
+        assert!(rows(&play, 1) >= before && play.world.is_damaged(1));
+        play.run(found * 1_000 + 62_000, &|| ());
+        assert_eq!((running(&play), play.world.member(1)), (vec![0, 1, 2], key));
+        assert!(!play.world.is_damaged(1), "its operator moved the old one away");
+    }
 }
 
 #[test]

@@ -21,10 +21,8 @@ fn nothing_passes_a_cut_and_one_way_passes_one_way() {
     let scenario = small(&steps);
     let mut play = play_until(&scenario, 40);
     assert!(arrived(&play, 0, 1, DIRECT) > 0 && arrived(&play, 1, 0, DIRECT) > 0);
-    let gossip = arrived(&play, 0, 1, GOSSIP);
     let cut = passing(&mut play, 69, &[(0, 1), (1, 0), (0, 2), (2, 1)]);
     assert!(cut[..2] == [0, 0] && cut[2] > 0 && cut[3] > 0, "{cut:?}");
-    assert!(arrived(&play, 0, 1, GOSSIP) > gossip, "others forward gossip");
     play.run(70_000, &|| ());
     let oneway = passing(&mut play, 99, &[(1, 2), (2, 1), (0, 1)]);
     assert!(oneway[0] == 0 && oneway[1] > 0 && oneway[2] > 0, "{oneway:?}");

@@ -60,7 +60,7 @@ fn the_next_run_fetches_everything_once_more_and_counts_nothing_double() {
             let fetched = world.ledger.fetches();
             truth.asked.keys().all(|url| fetched.get(url) == Some(&2)) && agreed(world).is_some()
         };
-        if !world.run_until(15 * MINUTE, all_again) {
+        if !world.run_until(17 * MINUTE, all_again) {
             let fetched = world.ledger.fetches();
             let odd: Vec<_> =
                 truth.asked.keys().filter(|url| fetched.get(url) != Some(&2)).map(|url| (url.as_str(), fetched.get(url))).collect();
@@ -98,13 +98,13 @@ fn a_seed_that_comes_again_and_a_late_one_change_only_what_they_must() {
 }
 
 /// The records of all sites, at their owners.
-fn records(world: &World) -> Vec<ServerRecord> {
+pub(super) fn records(world: &World) -> Vec<ServerRecord> {
     world.running().into_iter().flat_map(|number| world.crawler(number).unwrap().view().servers(None, 1_000).servers).collect()
 }
 
 /// Runs until this run of every site is over.
 #[track_caller]
-fn finish_run(world: &mut World, run: u32, hosts: usize) -> Vec<ServerRecord> {
+pub(super) fn finish_run(world: &mut World, run: u32, hosts: usize) -> Vec<ServerRecord> {
     let over = |world: &World| {
         let records = records(world);
         records.len() == hosts && records.iter().all(|record| record.run == run && record.waiting == 0) && agreed(world).is_some()
@@ -118,7 +118,7 @@ fn finish_run(world: &mut World, run: u32, hosts: usize) -> Vec<ServerRecord> {
 }
 
 /// The sum of what changed at all sites.
-fn changes(records: &[ServerRecord]) -> Changes {
+pub(super) fn changes(records: &[ServerRecord]) -> Changes {
     let mut sum = Changes::default();
     for record in records {
         let changes = record.changes.unwrap_or_else(|| panic!("{} is compared with nothing", record.host));

@@ -1,0 +1,116 @@
+//! Who votes when members come for a while, leave, or lose their disks, one after the other.
+
+use super::{process::Disk, world::World};
+use crate::membership::RosterConfig;
+use nearcrawl_model::{
+    time::Millis,
+    vote::{MAX_VOTERS, VoterList},
+};
+
+const MINUTE: Millis = 60_000;
+
+fn swarm(members: usize) -> World {
+    let mut world = World::new(1, RosterConfig::default(), 0);
+    world.network.delay = 50;
+    for number in 0..members {
+        world.add(None);
+        world.start(number, number == 0);
+    }
+    world
+}
+
+fn last_list(world: &World) -> VoterList {
+    world.seen.lists.last_key_value().unwrap().1.clone()
+}
+
+fn without_lease(world: &World, among: &[usize]) -> Vec<usize> {
+    among.iter().copied().filter(|number| !world.machines[*number].process.as_ref().is_some_and(|one| one.holds_lease())).collect()
+}
+
+/// These leave at once or one after the other, and end when they may: the others go on.
+fn others_go_on_when(leavers: &[usize], apart: Millis, members: usize) {
+    let mut world = swarm(members);
+    world.run(20 * MINUTE);
+    for leaver in leavers {
+        world.machines[*leaver].gone = true;
+        world.machines[*leaver].process.as_mut().unwrap().leave();
+        world.run(world.now + apart);
+    }
+    world.run(world.now + 5 * MINUTE);
+    let others: Vec<_> = (0..members).filter(|number| !leavers.contains(number)).collect();
+    let list = last_list(&world);
+    assert_eq!(without_lease(&world, &others), [0; 0], "{leavers:?} of {members} left {apart} ms apart: {list:?}");
+    assert_eq!(world.seen.wrong, None);
+}
+
+#[test]
+fn members_that_leave_one_after_the_other_or_at_once_stop_nobody() {
+    others_go_on_when(&[0, 1], 2 * MINUTE, 3);
+    others_go_on_when(&[2, 1], 90_000, 3);
+    others_go_on_when(&[0, 1], 0, 3);
+    others_go_on_when(&[0, 1, 2], 0, 5);
+    others_go_on_when(&[4, 3, 2, 1], 2 * MINUTE, 5);
+    others_go_on_when(&[1, 3, 5], 0, 7);
+}
+
+#[test]
+fn a_founder_that_leaves_at_once_leaves_the_swarm_to_who_is_there() {
+    let mut world = swarm(1);
+    world.run(30 * MINUTE);
+    for number in 1..3 {
+        world.add(None);
+        world.start(number, false);
+    }
+    world.run(world.now + 20_000);
+    world.machines[0].gone = true;
+    world.machines[0].process.as_mut().unwrap().leave();
+    world.run(world.now + 5 * MINUTE);
+    assert_eq!(without_lease(&world, &[1, 2]), [0; 0], "{:?}", last_list(&world));
+    assert_eq!(world.seen.wrong, None);
+}
+
+#[test]
+fn of_three_one_loses_its_disk_and_later_another_and_all_go_on() {
+    let mut world = swarm(3);
+    world.run(10 * MINUTE);
+    for wiped in 0..3 {
+        world.stop(wiped);
+        world.machines[wiped].disk = Disk::default();
+        world.start(wiped, false);
+        world.run(world.now + 10 * MINUTE);
+        assert_eq!(without_lease(&world, &[0, 1, 2]), [0; 0], "after {wiped}: {:?}", last_list(&world));
+        world.run(world.now + 60 * MINUTE);
+    }
+    assert!(world.seen.lists.len() < 12, "a list is not renewed again and again: {}", world.seen.lists.len());
+    assert_eq!(world.seen.wrong, None);
+}
+
+#[test]
+fn newcomers_that_vanish_together_after_a_quarter_of_an_hour_stop_nobody() {
+    for old in 3..=5 {
+        let mut world = swarm(old);
+        world.run(60 * MINUTE);
+        for new in old..old + 4 {
+            world.add(None);
+            world.start(new, false);
+        }
+        world.run(world.now + 15 * MINUTE);
+        for new in old..old + 4 {
+            world.stop(new);
+            world.machines[new].gone = true;
+        }
+        world.run(world.now + 3 * MINUTE);
+        let stay: Vec<_> = (0..old).collect();
+        assert_eq!(without_lease(&world, &stay), [0; 0], "of {old}: {:?}", last_list(&world));
+        assert_eq!(world.seen.wrong, None);
+    }
+}
+
+#[test]
+fn a_list_that_cannot_be_counted_on_is_none() {
+    let list = last_list(&swarm(1));
+    assert!(list.is_well_formed());
+    assert!(!VoterList { age: u64::MAX, ..list.clone() }.is_well_formed(), "older than any swarm");
+    assert!(!VoterList { voters: vec![list.voters[0]; MAX_VOTERS + 1], ..list.clone() }.is_well_formed());
+    assert!(!VoterList { voters: Vec::new(), ..list }.is_well_formed());
+}
