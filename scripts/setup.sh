@@ -12,6 +12,7 @@ need make make
 need flock util-linux
 need systemd-analyze systemd # the tests check the service's unit with it
 need dpkg-deb dpkg           # unpacks the pages that the tests crawl
+need ip iproute2             # the tests make a network of namespaces with it
 
 # RocksDB's bindings are made from its headers with libclang; any version does.
 has_libclang() {

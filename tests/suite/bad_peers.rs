@@ -105,7 +105,6 @@ fn boundless(owner: AccessPoint) -> RollUp {
         sure_of: u32::MAX,
         busy_permille: u32::MAX,
         price_permille: 0,
-        replicas: Vec::new(),
         summary,
     }
 }

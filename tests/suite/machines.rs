@@ -11,7 +11,8 @@ use std::{
 const CORE: &str = "crates/core/src";
 
 /// The directories of the machines, and the types that are given to others as a whole.
-const MACHINES: [(&str, &[&str]); 10] = [
+const MACHINES: [(&str, &[&str]); 11] = [
+    ("relay", &["Relay"]),
     ("membership", &["Membership", "Shutdown"]),
     ("hierarchy_version", &["HierarchyVersion"]),
     ("voting", &["Voting"]),

@@ -62,7 +62,7 @@ impl Clients {
             Err(refusal) => return Verdict::Never(refusal),
         };
         let host = url.host();
-        let found = match (self.resolver.resolve(&host).await, host.address()) {
+        let found = match (self.resolver.resolve(&host, None).await, host.address()) {
             (Ok(located), _) => Ok(located.address),
             (Err(ResolveError::ForbiddenAddress), Some(address)) => Err(address),
             (Err(failure), _) => return Verdict::Nowhere(failure),

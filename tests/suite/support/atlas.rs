@@ -55,6 +55,11 @@ fn fixture(name: &str) -> csv::Reader<std::fs::File> {
 impl RealPlaces {
     /// Reads the excerpt and moves it onto this ground.
     pub fn new(ground: &Ground, scale: f64) -> RealPlaces {
+        RealPlaces::from(ground.first(), scale)
+    }
+
+    /// The same from this address on, which begins a range of [`RANGE_BITS`].
+    pub fn from(first: Ipv4Addr, scale: f64) -> RealPlaces {
         let mut anchors = Vec::new();
         for row in fixture("nodes.csv").into_records() {
             let row = row.expect("a row of nodes");
@@ -66,7 +71,7 @@ impl RealPlaces {
             let anchor = Anchor { id: text(0), address: real, host, registry, country, holder, real, networks };
             anchors.push((&row[4] == "1", anchor));
         }
-        let moved = move_blocks(anchors.iter().map(|(_, anchor)| anchor), ground.first());
+        let moved = move_blocks(anchors.iter().map(|(_, anchor)| anchor), first);
         let mut places = RealPlaces { points: Vec::new(), sites: Vec::new(), moved, round_trips: BTreeMap::new(), scale };
         let mut by_id = BTreeMap::new();
         for (is_source, mut anchor) in anchors {

@@ -4,6 +4,7 @@ mod atlas;
 pub mod disk;
 mod far;
 mod judge;
+pub mod raw_peer;
 mod web;
 
 pub use atlas::RealPlaces;
@@ -23,6 +24,7 @@ use nearcrawl_model::{
     view::{OwnershipView, ServersPage},
 };
 use std::{
+    any::Any,
     collections::{BTreeMap, BTreeSet},
     net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket},
     process::Stdio,
@@ -182,9 +184,21 @@ pub struct Swarm {
     habits: Habits,
     client: reqwest::Client,
     began: Instant,
-    _dns: DnsServer,
+    pub dns: DnsServer,
     _directory: TempDir,
-    _ground: Ground,
+    /// What lasts as long as the swarm, like its ground.
+    _held: Box<dyn Any + Send>,
+}
+
+/// What a swarm is put into.
+pub struct Surroundings {
+    pub web: WebServers,
+    pub dns: DnsServer,
+    pub name_server: SocketAddr,
+    /// The special addresses that daemons may contact.
+    pub range: String,
+    /// What is to last as long as the swarm.
+    pub held: Box<dyn Any + Send>,
 }
 
 impl Swarm {
@@ -198,17 +212,23 @@ impl Swarm {
         points: &[Ipv4Addr],
         habits: Habits,
     ) -> Swarm {
-        let began = Instant::now();
         let addresses: BTreeSet<SocketAddr> = names.iter().map(|(_, address)| SocketAddr::new(*address, 8080)).collect();
         let web = WebServers::start(addresses, site).await.expect("the web is served");
         let name_server = SocketAddr::from(([127, ground.net, 250, 53], 0));
         let dns = DnsServer::start(name_server, Zone::new(names)).await.expect("names are served");
+        let around = Surroundings { web, name_server: dns.address(), dns, range: ground.range(), held: Box::new(ground) };
+        Swarm::within(around, registry_files, points, habits).await
+    }
+
+    /// The same in a web that is served already.
+    pub async fn within(around: Surroundings, registry_files: Vec<(String, String)>, points: &[Ipv4Addr], habits: Habits) -> Swarm {
+        let Surroundings { web, dns, name_server, range, held } = around;
         let directory = tempfile::tempdir().expect("a directory");
         let mut common = Common {
             directory: directory.path().to_owned(),
             registries: Vec::new(),
-            name_server: dns.address(),
-            range: ground.range(),
+            name_server,
+            range,
             program: env!("CARGO_BIN_EXE_nearcrawl").into(),
         };
         for (name, text) in registry_files {
@@ -216,8 +236,8 @@ impl Swarm {
         }
         let asker = Asker::new(nearcrawl::io::client::client()).expect("a client");
         let client = client().no_proxy().timeout(Duration::from_secs(5)).build().expect("a client");
-        let mut swarm =
-            Swarm { daemons: Vec::new(), asker, web, common, habits, client, began, _dns: dns, _directory: directory, _ground: ground };
+        let began = Instant::now();
+        let mut swarm = Swarm { daemons: Vec::new(), asker, web, common, habits, client, began, dns, _directory: directory, _held: held };
         for point in points {
             swarm.add(*point).await;
         }

@@ -1,0 +1,77 @@
+//! The name of a server leads to another address between two runs: real daemons, real servers with ETags, a real name server.
+
+use crate::support::{Ground, Habits, SmallWeb, Swarm};
+use nearcrawl_lab::web::dns::Reply;
+use nearcrawl_model::{
+    record::{RunState, ServerRecord},
+    url::Host,
+};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+const HOSTS: usize = 6;
+const PAGES: usize = 10;
+
+/// How long a run and what it waits for may take.
+const SOON: Duration = Duration::from_secs(120);
+
+/// The records of all daemons, with the number of the daemon.
+async fn records(swarm: &Swarm) -> Vec<(usize, ServerRecord)> {
+    let mut all = Vec::new();
+    for daemon in 0..swarm.daemons.len() {
+        all.extend(swarm.records(daemon).await.unwrap_or_default().into_iter().map(|record| (daemon, record)));
+    }
+    all
+}
+
+/// Waits until this run of every host is over.
+async fn run_is_over(swarm: &mut Swarm, run: u32) -> Vec<(usize, ServerRecord)> {
+    let begun = std::time::Instant::now();
+    loop {
+        let seen = records(swarm).await;
+        let over =
+            seen.iter().filter(|(_, record)| record.run == run && record.state == RunState::Complete && record.pages == PAGES as u64);
+        if over.count() == HOSTS && seen.len() == HOSTS {
+            return seen;
+        }
+        let states: Vec<_> = seen.iter().map(|(daemon, r)| (daemon, r.host.to_string(), r.run, r.state, r.pages)).collect();
+        assert!(begun.elapsed() < SOON, "run {run} is not over: {states:?}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_host_whose_address_changed_between_two_runs_has_one_record_with_the_owner_of_the_new_one() {
+    let ground = Ground::claim();
+    let web = Arc::new(SmallWeb::new(&ground, HOSTS, PAGES, 10));
+    let points = [0, 1].map(|point| web.places.access_points[point]);
+    let habits = Habits { threshold_ms: 4, revisit: "75s", min_delay_ms: 50, ..Habits::default() };
+    let mut swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &points, habits).await;
+    swarm.start([0, 1]).await;
+    let seeds: Vec<String> = (0..HOSTS).map(|host| web.url(host, 0)).collect();
+    swarm.seed(0, &seeds).await;
+    let pages = (HOSTS * PAGES) as u64;
+    let first = run_is_over(&mut swarm, 1).await;
+    swarm.agree(pages, SOON).await;
+
+    // One host of the first daemon is now where one of the second daemon's is.
+    let of = |daemon: usize| first.iter().find(|(with, _)| *with == daemon).map(|(_, record)| record.clone()).expect("each has a host");
+    let (moved, other) = (of(0), of(1));
+    let (old, new) = (moved.address.unwrap(), other.address.unwrap());
+    let position = swarm.log().len();
+    swarm.dns.zone().set(moved.host.clone(), Reply::Addresses(vec![new]));
+
+    let second = run_is_over(&mut swarm, 2).await;
+    let (daemon, record) = second.iter().find(|(_, record)| record.host == moved.host).expect("it has a record");
+    assert_eq!((*daemon, record.address), (1, Some(new)), "{record:?}");
+    let changes = record.changes.expect("it is compared with the run before");
+    assert_eq!((changes.compared_run, changes.unchanged, changes.not_modified), (1, PAGES as u64, PAGES as u64), "{changes:?}");
+    let mut asked: BTreeMap<(Host, String), u32> = BTreeMap::new();
+    for request in swarm.log().since(position).into_iter().filter(|request| request.method == "GET") {
+        assert_ne!(request.server, old, "nobody is asked at the address before: {request:?}");
+        *asked.entry((request.host.parse().unwrap(), request.path)).or_default() += 1;
+    }
+    assert_eq!(asked.iter().filter(|(_, times)| **times > 1).collect::<Vec<_>>(), [], "once in the second run");
+    let told = swarm.agree(pages, SOON).await;
+    assert_eq!(told.summary.total.servers, HOSTS as u64);
+    assert!(swarm.stop().await);
+}

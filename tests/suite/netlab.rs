@@ -1,0 +1,286 @@
+//! Twelve daemons in a network of their own, as far apart as twelve real places: it is parted for five minutes, heals, and then loses 30 % of
+//! all packets. Each daemon is in a network namespace; the verdict comes from the servers' log.
+
+use crate::support::{Habits, RealPlaces, Surroundings, Swarm};
+use nearcrawl_lab::demo::daemons::API_PORT;
+use nearcrawl_lab::web::dns::{DnsServer, Zone};
+use nearcrawl_lab::web::server::{HttpAnswer, HttpSite, RequestSeen, WebServers};
+use nearcrawl_model::subnet::Subnet;
+use nearcrawl_netlab::{Lab, Node, Plan};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream},
+    sync::{Arc, mpsc},
+    time::{Duration, Instant},
+};
+
+/// Where daemons and servers are, and where the test itself and the name server are: near everybody, and never parted from anybody.
+const FIRST: Ipv4Addr = Ipv4Addr::new(10, 64, 0, 0);
+const RANGE: &str = "10.64.0.0/13";
+const OBSERVER: Ipv4Addr = Ipv4Addr::new(10, 71, 0, 1);
+const NAMES: Ipv4Addr = Ipv4Addr::new(10, 71, 0, 53);
+
+/// Sites that are crawled from the beginning, and those that are added while packets are lost.
+const SITES: usize = 30;
+const LATE: usize = 6;
+
+/// Pages of a site, and the pause between two of them in milliseconds.
+const PAGES: usize = 50;
+const PAUSE_MS: u64 = 1_000;
+
+/// How long the network is parted.
+const PARTED: Duration = Duration::from_secs(300);
+
+/// How long after that every subnet has one owner, the same for all, and all tell exact totals.
+const HEALED_WITHIN: Duration = Duration::from_secs(120);
+
+/// How long the crawl of what is left may take.
+const CRAWLED_WITHIN: Duration = Duration::from_secs(240);
+
+/// The share of packets that is lost then, and for how long.
+const LOSS: f64 = 0.3;
+const LOSSY: Duration = Duration::from_secs(60);
+
+/// Twelve real places for daemons and some for servers, moved into a private range: nothing public could be reached by mistake.
+struct World {
+    places: RealPlaces,
+}
+
+impl World {
+    fn new() -> World {
+        let mut places = RealPlaces::from(FIRST, 1.0);
+        places.sites.truncate(SITES + LATE);
+        World { places }
+    }
+
+    fn points(&self) -> Vec<Ipv4Addr> {
+        self.places.points.iter().map(|point| point.address).collect()
+    }
+
+    fn round_trip(&self, one: Ipv4Addr, other: Ipv4Addr) -> Option<Duration> {
+        let ms = self.places.ms(one, other).or_else(|| self.places.ms(other, one));
+        ms.map(|ms| Duration::from_secs_f64(ms / 1000.0))
+    }
+
+    fn plan(&self) -> Plan {
+        let (points, sites) = (self.points(), self.places.sites.iter().map(|site| site.address));
+        let mut round_trips = BTreeMap::new();
+        for other in points.iter().copied().chain(sites.clone()) {
+            for point in points.iter().filter(|point| **point != other) {
+                round_trips.extend(self.round_trip(*point, other).map(|time| ((*point, other), time)));
+            }
+        }
+        let node = |name: String, addresses| Node { name, addresses };
+        let mut nodes: Vec<Node> = points.iter().enumerate().map(|(number, point)| node(name(number), vec![*point])).collect();
+        nodes.push(node("web".to_owned(), sites.chain([NAMES]).collect()));
+        nodes.push(node("observer".to_owned(), vec![OBSERVER]));
+        Plan { nodes, round_trips, seed: 1 }
+    }
+
+    fn seeds(&self, sites: std::ops::Range<usize>) -> Vec<String> {
+        self.places.sites[sites].iter().map(|site| format!("http://{}:8080/", site.host)).collect()
+    }
+}
+
+/// The node of a daemon.
+fn name(daemon: usize) -> String {
+    format!("d{daemon}")
+}
+
+/// Each host is a tree of pages.
+struct Trees;
+
+impl HttpSite for Trees {
+    fn respond(&self, _: &str, path: &str) -> HttpAnswer {
+        let page = match path {
+            "/" => Some(0),
+            _ => path.strip_prefix("/p").and_then(|number| number.parse::<usize>().ok()),
+        };
+        let Some(page) = page.filter(|page| *page < PAGES) else { return HttpAnswer::status(404) };
+        let below = [2 * page + 1, 2 * page + 2].into_iter().filter(|page| *page < PAGES);
+        HttpAnswer::html(below.map(|page| format!("<a href=\"/p{page}\">on</a>\n")).collect::<String>())
+    }
+}
+
+/// Serves the web and its names from their node, on a thread that stays there.
+fn serve(lab: &Arc<Lab>, world: &World) -> Surroundings {
+    let (told, served) = mpsc::sync_channel(1);
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let addresses: Vec<SocketAddr> = world.places.sites.iter().map(|site| SocketAddr::new(site.address.into(), 8080)).collect();
+    let (names, listen) = (world.places.names(), SocketAddr::new(NAMES.into(), 53));
+    let there = lab.clone();
+    std::thread::spawn(move || {
+        there.enter("web").unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let web = WebServers::start(addresses, Arc::new(Trees)).await.unwrap();
+            let dns = DnsServer::start(listen, Zone::new(names)).await.unwrap();
+            told.send((web, dns)).ok();
+            let _ = stopped.await;
+        });
+    });
+    let (web, dns) = served.recv().expect("the web is served");
+    Surroundings { web, dns, name_server: listen, range: RANGE.to_owned(), held: Box::new(stop) }
+}
+
+/// Two groups such that the first can go on: it has a quorum of the voters, and half of all members or one more.
+fn halves(swarm: &Swarm, status: &serde_json::Value) -> (Vec<usize>, Vec<usize>) {
+    let voters: Vec<&str> = status["voters"]["voters"].as_array().unwrap().iter().filter_map(|voter| voter.as_str()).collect();
+    let quorum = status["voters"]["quorum"].as_u64().unwrap() as usize;
+    let all = 0..swarm.daemons.len();
+    let (voting, others): (Vec<usize>, Vec<usize>) = all.partition(|index| voters.contains(&&*swarm.daemons[*index].access_point));
+    let mut first: Vec<usize> = voting.iter().copied().take(quorum).collect();
+    first.extend(others.iter().copied().take(swarm.daemons.len() / 2 - first.len().min(swarm.daemons.len() / 2)));
+    let second = (0..swarm.daemons.len()).filter(|index| !first.contains(index)).collect();
+    (first, second)
+}
+
+/// No server is asked by two daemons at once: who takes over does so when the other has stopped, with a pause between.
+fn judge(requests: &[RequestSeen], changes: usize) -> usize {
+    let mut by_server: BTreeMap<IpAddr, Vec<&RequestSeen>> = BTreeMap::new();
+    for request in requests.iter().filter(|request| request.method == "GET") {
+        by_server.entry(request.server).or_default().push(request);
+    }
+    let mut taken_over = 0;
+    for (server, mut requests) in by_server {
+        requests.sort_by_key(|request| request.start);
+        let turns: Vec<_> = requests.windows(2).filter(|pair| pair[0].peer != pair[1].peer).collect();
+        for pair in &turns {
+            let pause = pair[1].start.saturating_sub(pair[0].end.unwrap_or(pair[0].start));
+            assert!(pause >= Duration::from_millis(PAUSE_MS / 2), "{server} is asked by two at once: {pair:?}");
+        }
+        assert!(turns.len() <= changes, "{server} goes to and fro: {turns:?}");
+        taken_over += turns.len();
+    }
+    taken_over
+}
+
+struct Course {
+    lab: Arc<Lab>,
+    world: World,
+    swarm: Swarm,
+}
+
+impl Course {
+    async fn start(lab: Arc<Lab>, world: World) -> Course {
+        let around = serve(&lab, &world);
+        let points = world.points();
+        let habits = Habits { min_delay_ms: PAUSE_MS, delay_factor: 0, timers: "", ..Habits::default() };
+        let mut swarm = Swarm::within(around, world.places.registry_files(), &points, habits).await;
+        for index in 0..points.len() {
+            let common = swarm.common.clone();
+            let daemon = &mut swarm.daemons[index];
+            lab.run_at(&name(index), || daemon.start(&common)).unwrap().unwrap_or_else(|why| panic!("{why}"));
+        }
+        swarm.together().await;
+        Course { lab, world, swarm }
+    }
+
+    /// The way from one daemon to another takes as long as in the world.
+    fn check_the_distance(&self) {
+        let (from, to) = (self.world.points()[0], self.world.points()[1]);
+        let round_trip = self.world.round_trip(from, to).unwrap();
+        let connect = || {
+            let began = Instant::now();
+            TcpStream::connect((to, API_PORT)).unwrap();
+            began.elapsed()
+        };
+        let took = (0..5).map(|_| self.lab.run_at(&name(0), connect).unwrap()).min().unwrap();
+        println!("from {from} to {to}: {took:?}, in the world {round_trip:?}");
+        assert!(took >= round_trip && took < round_trip + Duration::from_millis(50), "{took:?} for {round_trip:?}");
+    }
+
+    async fn seed(&self, sites: std::ops::Range<usize>) {
+        for (number, url) in self.world.seeds(sites).into_iter().enumerate() {
+            self.swarm.seed(number % self.swarm.daemons.len(), &[url]).await;
+        }
+    }
+
+    async fn status(&self) -> serde_json::Value {
+        serde_json::from_str(&self.swarm.cli(0, &["status", "--json"]).await).unwrap()
+    }
+
+    /// The subnets that are claimed at all.
+    async fn subnets(&self) -> BTreeSet<Subnet> {
+        self.swarm.owners(0).await.into_keys().collect()
+    }
+
+    async fn part_and_heal(&mut self) {
+        let (first, second) = halves(&self.swarm, &self.status().await);
+        println!("{:6.1} s: parted into {first:?} and {second:?}", self.swarm.age());
+        let parted_at = self.swarm.log().len();
+        let names = |indices: &[usize]| indices.iter().map(|index| name(*index)).collect::<Vec<_>>();
+        let (these, those) = (names(&first), names(&second));
+        let these: Vec<&str> = these.iter().map(String::as_str).collect();
+        let those: Vec<&str> = those.iter().map(String::as_str).collect();
+        self.lab.part(&these, &those).unwrap();
+        tokio::time::sleep(PARTED).await;
+        let taken_over = judge(&self.swarm.log().since(parted_at), 1);
+        let asked = self.swarm.log().since(parted_at).len();
+        println!("{:6.1} s: {asked} requests while parted, {taken_over} sites taken over", self.swarm.age());
+        let cut_off: BTreeSet<IpAddr> = second.iter().map(|index| self.swarm.daemons[*index].address.into()).collect();
+        assert!(asked > 0, "the larger part went on");
+        let late = self.swarm.log().since(parted_at).into_iter().rev().take(20).find(|request| cut_off.contains(&request.peer));
+        assert!(late.is_none(), "who has no quorum asks nothing: {late:?}");
+        self.lab.heal();
+        let healed = Instant::now();
+        let subnets = self.subnets().await;
+        self.swarm.owned_by_the_living(&subnets, HEALED_WITHIN).await;
+        self.all_exact(HEALED_WITHIN.saturating_sub(healed.elapsed())).await;
+        println!("{:6.1} s: healed within {:.1} s", self.swarm.age(), healed.elapsed().as_secs_f64());
+        // What was left to crawl takes its time; then the totals are the same, too.
+        self.swarm.agree((SITES * PAGES) as u64, CRAWLED_WITHIN).await;
+        judge(&self.swarm.log().since(parted_at), 2);
+    }
+
+    /// Waits until all daemons tell exact totals at the same time.
+    async fn all_exact(&mut self, limit: Duration) {
+        let (asker, points) = (self.swarm.asker.clone(), self.world.points());
+        let exact = async || {
+            let mut inexact = Vec::new();
+            for point in &points {
+                match asker.results(*point).await {
+                    Ok(told) if told.exact => {}
+                    told => inexact.push(format!("{point}: {:?}", told.map(|told| told.exact))),
+                }
+            }
+            if inexact.is_empty() { Ok(()) } else { Err(inexact.join("; ")) }
+        };
+        self.swarm.until("all tell exact totals", limit, exact).await;
+    }
+
+    async fn lose_packets(&mut self) {
+        let begun = self.swarm.log().len();
+        let nodes: Vec<String> = (0..self.swarm.daemons.len()).map(name).chain(["web".to_owned()]).collect();
+        self.lab.lose(LOSS, &nodes.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+        self.seed(SITES..SITES + LATE).await;
+        tokio::time::sleep(LOSSY).await;
+        let asked = self.swarm.log().since(begun).len();
+        println!("{:6.1} s: {asked} requests while 30 % was lost; dropped {:?}", self.swarm.age(), self.lab.dropped());
+        self.lab.lose(0.0, &[]).unwrap();
+        self.swarm.agree(((SITES + LATE) * PAGES) as u64, CRAWLED_WITHIN).await;
+        judge(&self.swarm.log().since(begun), 2);
+    }
+}
+
+#[test]
+fn twelve_daemons_survive_a_parted_and_then_a_lossy_network() {
+    let world = World::new();
+    assert_eq!((world.places.points.len(), world.places.sites.len()), (12, SITES + LATE));
+    let lab = Arc::new(Lab::start(&world.plan()).unwrap_or_else(|why| panic!("{why}")));
+    // Threads that are started from now on are there, too.
+    lab.enter("observer").unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut course = Course::start(lab, world).await;
+        course.check_the_distance();
+        course.swarm.vote(3, Duration::from_secs(90)).await;
+        course.seed(0..SITES).await;
+        let log = course.swarm.log().clone();
+        let under_way = async || if log.len() > SITES * 8 { Ok(()) } else { Err(format!("{} requests", log.len())) };
+        course.swarm.until("the crawl is under way", Duration::from_secs(90), under_way).await;
+        course.part_and_heal().await;
+        course.lose_packets().await;
+        assert!(course.swarm.stop().await);
+    });
+}
