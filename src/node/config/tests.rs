@@ -213,6 +213,9 @@ fn the_example_of_0_1_0_means_the_same_under_the_names_of_now() {
     assert_eq!(config.crawl.source_address.take(), Some("192.0.2.10".parse().unwrap()));
     assert_eq!(config.delegation.home_port.take(), Some(80));
     config.state_dir.clone_from(&default.state_dir);
+    // It named the defaults of its time; these two have others since.
+    assert_eq!(std::mem::replace(&mut config.timers.ping_interval, default.timers.ping_interval), Duration::from_secs(1));
+    assert_eq!(std::mem::replace(&mut config.timers.ping_timeout, default.timers.ping_timeout), Duration::from_millis(700));
     assert_eq!(config, default);
 }
 
