@@ -172,7 +172,7 @@ impl Runner {
         state.protocol = hello.protocol;
         let stage = Stage::Member { incarnation: hello.incarnation };
         state.enter(stage, Instant::now());
-        let (access_point, remote) = (state.access_point, state.remote);
+        let (access_point, remote, rtt_us) = (state.access_point, state.remote, state.rtt_us);
         let (waiting, held) = (std::mem::take(&mut state.waiting), std::mem::take(&mut state.held));
         self.libp2p.behaviour_mut().slots.let_in(peer);
         if !matches!(before, Stage::Member { .. }) {
@@ -183,6 +183,8 @@ impl Runner {
             let software = clean(&hello.software).chars().take(64).collect();
             let incarnation = hello.incarnation;
             self.outbox.push_back(SwarmEvent::Connected { peer: access_point, addresses, incarnation, software, remote });
+            // It was timed while the hellos were on their way; the next ping is a minute away.
+            self.outbox.extend(rtt_us.map(|rtt_us| SwarmEvent::Timed { peer: access_point, rtt_us, remote }));
         }
         for waiting in waiting {
             self.send(peer, waiting.question, waiting.request);

@@ -90,6 +90,11 @@ impl Daemon {
         .await
     }
 
+    /// Waits until the way to this one was timed.
+    async fn timed(&mut self, other: AccessPoint) {
+        self.find(|event| matches!(event, SwarmEvent::Timed { peer, .. } if *peer == other).then_some(())).await;
+    }
+
     async fn asked(&mut self) -> (AccessPoint, Ticket, Request) {
         self.find(
             |event| if let SwarmEvent::Asked { from, ticket, request } = event { Some((*from, *ticket, request.clone())) } else { None },
@@ -135,6 +140,9 @@ async fn a_joiner_is_admitted_and_both_ask_each_other() {
     assert_eq!(admitted, (SECRETS.swarm, SECRETS.fingerprint_key, first.me()));
     assert!(first.address.starts_with(&joiner.connected(first.me()).await[0]), "the port is known");
     assert!(first.connected(joiner.me()).await[0].starts_with("/ip4/127.0.77.2/tcp/"));
+    // Well before the next ping: how far members are decides who gets a subnet.
+    first.timed(joiner.me()).await;
+    joiner.timed(first.me()).await;
 
     joiner.tell(SwarmCommand::Ask { to: first.me(), question: QuestionId(11), request: Request::Swim(vec![1, 2, 3]) });
     let (from, ticket, request) = first.asked().await;
