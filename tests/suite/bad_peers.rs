@@ -182,7 +182,7 @@ async fn strangers_and_liars_change_nothing_and_send_nobody_anywhere() {
     assert!(!matches!(said, Response::Probed(report, _) if report.rtt_us.is_ok()), "{said:?}");
     liar.ask(daemon, Request::FindOwner(subnet, target.clone())).await;
     let award = |subnet, rest| {
-        let award = Award { subnet, epoch: 1, rtt_us: Some(1), runner_up: Some(me), probes: 9, answers: Vec::new() };
+        let award = Award { subnet, epoch: 1, rtt_us: Some(1), runner_up: Some(me), probes: 9, answers: Vec::new(), part: None };
         Request::Award { award, rest }
     };
     liar.ask(daemon, award(subnet, 500)).await;

@@ -312,13 +312,19 @@ async fn forged_votes(court: &mut Court) {
         answers: Vec::new(),
     };
     let claims = vec![SignedClaim::sign(&claim, &own)];
-    let proposal = Proposal { list: 1, term: u64::MAX, process: 1, claims, releases: Vec::new() };
+    let proposal = Proposal { list: 1, term: u64::MAX, process: 1, claims, releases: Vec::new(), parts: Vec::new() };
     court.liar.answer(&Request::Propose(proposal)).await;
     let daemon: AccessPoint = court.swarm.daemons[0].access_point.parse().unwrap();
     let others = Claim { owner: daemon, epoch: 10, ..claim };
     let released = SignedClaim::sign(&Claim { released: true, ..others.clone() }, &own);
-    let proposal =
-        Proposal { list: 1, term: 1, process: 1, claims: vec![SignedClaim::sign(&others, &own)], releases: vec![released.clone()] };
+    let proposal = Proposal {
+        list: 1,
+        term: 1,
+        process: 1,
+        claims: vec![SignedClaim::sign(&others, &own)],
+        releases: vec![released.clone()],
+        parts: Vec::new(),
+    };
     court.liar.answer(&Request::Propose(proposal)).await;
     court.liar.answer(&Request::TakeOver(released)).await;
     let withdrawn = (0..10).map(|epoch| (subnet, epoch)).collect();

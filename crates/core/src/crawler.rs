@@ -243,7 +243,7 @@ impl Crawler {
         match signal {
             Signal::HierarchyChanged(hierarchy) => self.change_hierarchy(hierarchy),
             Signal::Claim(claims) => self.ownership.make_claims(&mut self.context, claims),
-            Signal::ClaimsToVote(claims) => self.propose(claims),
+            Signal::ClaimsToVote(claims, part) => self.propose(claims, part),
             Signal::ClaimsAccepted(claims) => self.ownership.store_own(&mut self.context, claims),
             Signal::ClaimsGivenUp(claims) => claims.into_iter().for_each(|(subnet, epoch)| self.ownership.end_claim(subnet, epoch)),
             Signal::ClaimsToTell(subnets) => self.ownership.tell_again(self.context.me, subnets),

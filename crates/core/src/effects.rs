@@ -45,7 +45,7 @@ use nearcrawl_model::{
     subnet::Subnet,
     summary::{RollUp, Summary},
     url::{Host, PageUrl},
-    vote::KeeperSet,
+    vote::{KeeperSet, SignedPart},
 };
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
@@ -444,9 +444,9 @@ impl Crawler {
     }
 
     /// Claims of ours are voted on.
-    pub(crate) fn propose(&mut self, claims: Vec<SignedClaim>) {
+    pub(crate) fn propose(&mut self, claims: Vec<SignedClaim>, part: Option<Box<SignedPart>>) {
         let (voting, cx, others) = self.voting();
-        voting.propose(cx, others, claims);
+        voting.propose(cx, others, claims, part);
         voting.settle(cx, others);
     }
 

@@ -9,6 +9,7 @@ use nearcrawl_model::{
     message::Award,
     subnet::Subnet,
     url::Host,
+    vote::SignedPart,
 };
 use std::sync::Arc;
 
@@ -19,8 +20,8 @@ pub(crate) enum Signal {
     HierarchyChanged(Arc<Hierarchy>),
     /// To ownership: sign and store these claims of ours.
     Claim(Vec<Claim>),
-    /// To voting: these claims of ours need votes.
-    ClaimsToVote(Vec<SignedClaim>),
+    /// To voting: these claims of ours need votes; if one of them is within another's subnet, that one allowed it.
+    ClaimsToVote(Vec<SignedClaim>, Option<Box<SignedPart>>),
     /// To ownership: enough voters have accepted these claims of ours.
     ClaimsAccepted(Vec<SignedClaim>),
     /// To ownership: these claims of ours, by subnet and epoch, were not accepted and may be made anew.

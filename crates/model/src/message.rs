@@ -17,7 +17,7 @@ use super::{
     summary::{RollUp, SwarmResults},
     time::Millis,
     url::Host,
-    vote::{BallotAnswer, BallotRequest, DoubleVote, Renewal, Renewed, SignedList, Voted},
+    vote::{BallotAnswer, BallotRequest, DoubleVote, MAX_PROPOSED, Renewal, Renewed, SignedList, SignedPart, Voted},
 };
 use serde::{Deserialize, Serialize};
 use std::{fmt, net::IpAddr};
@@ -157,6 +157,9 @@ pub struct Proposal {
     pub claims: Vec<SignedClaim>,
     /// Releases that some of them follow: the voter may not have heard of these yet.
     pub releases: Vec<SignedClaim>,
+    /// What the owners of larger subnets say of those that are parts of these.
+    #[serde(deserialize_with = "at_most::<_, _, MAX_PROPOSED>")]
+    pub parts: Vec<SignedPart>,
 }
 
 /// A subnet assigned to the access point that proved to be its nearest.
@@ -174,6 +177,8 @@ pub struct Award {
     pub probes: u16,
     /// What the other members measured, the nearest first.
     pub answers: Vec<Answer>,
+    /// If it lies within a larger subnet of the awarding member: that this one lets the new owner have it.
+    pub part: Option<Box<SignedPart>>,
 }
 
 /// URLs of one host, handed to its owner.

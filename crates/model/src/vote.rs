@@ -6,6 +6,7 @@
 
 use crate::{
     access_point::AccessPoint,
+    claim::Claim,
     ownership_map::at_most,
     replica::{MAX_NAMED, NamedReplica},
     subnet::Subnet,
@@ -43,6 +44,7 @@ const VOTE_CONTEXT: &[u8] = b"nearcrawl vote 1\0";
 const BALLOT_CONTEXT: &[u8] = b"nearcrawl ballot 1\0";
 const INSTALLED_CONTEXT: &[u8] = b"nearcrawl installed 1\0";
 const KEEPERS_CONTEXT: &[u8] = b"nearcrawl keepers 1\0";
+const PART_CONTEXT: &[u8] = b"nearcrawl part 1\0";
 
 /// The voters. Lists are numbered from 1; each is agreed on by the voters of the one before and by its own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -300,6 +302,42 @@ impl DoubleVote {
         let twice = first.filter_map(|by| Some((by, other.1.voters.iter().take(MAX_VOTERS).find(|second| second.voter == by.voter)?)));
         let proofs = twice.map(|(first, second)| DoubleVote { accepted, votes: [first.clone(), second.clone()] });
         proofs.filter(DoubleVote::holds).collect()
+    }
+}
+
+/// The owner of a subnet lets another member own a part of it. Without that no voter accepts a claim within another's subnet: whoever holds a
+/// lease could take its addresses one by one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AwardedPart {
+    /// The part.
+    pub part: Subnet,
+    /// Who may claim it.
+    pub to: AccessPoint,
+    /// The larger subnet, and the epoch of the claim to it.
+    pub within: (Subnet, u64),
+}
+
+/// The same, signed by the owner of the larger subnet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignedPart {
+    /// What is signed.
+    pub awarded: AwardedPart,
+    /// Who signed it.
+    pub by: Endorsed,
+}
+
+impl SignedPart {
+    /// The owner of the larger subnet signs.
+    pub fn sign(awarded: AwardedPart, key: &SigningKey) -> SignedPart {
+        let by = Endorsed::sign(PART_CONTEXT, &awarded, key);
+        SignedPart { awarded, by }
+    }
+
+    /// Whether the owner of what lies `around` lets the claim's owner have its subnet.
+    pub fn allows(&self, claim: &Claim, around: &Claim) -> bool {
+        let AwardedPart { part, to, within } = self.awarded;
+        let fits = (part, to) == (claim.subnet, claim.owner) && within == (around.subnet, around.epoch) && self.by.voter == around.owner;
+        fits && self.by.holds(PART_CONTEXT, &self.awarded)
     }
 }
 

@@ -159,7 +159,7 @@ impl Procedure {
         let Verdict { owner, rtt_us, runner_up, .. } = *verdict;
         let others = self.search.measured().into_iter().filter(|(_, who)| *who != owner).take(MAX_ANSWERS);
         let answers = others.map(|(rtt_us, who)| Answer { rtt_us, prober: who.into() }).collect();
-        Award { subnet, epoch, rtt_us, runner_up, probes: self.probes, answers }
+        Award { subnet, epoch, rtt_us, runner_up, probes: self.probes, answers, part: None }
     }
 
     /// Whether the chosen one may be reminded once more.

@@ -25,6 +25,7 @@ use nearcrawl_model::{
     receipt::SignedReceipt,
     subnet::Subnet,
     time::Millis,
+    vote::{AwardedPart, SignedPart},
 };
 
 /// How long a probe by another member may take, its queue included.
@@ -264,7 +265,12 @@ impl Delegation {
     fn award(&mut self, cx: &mut Context, others: Others<'_>, subnet: Subnet, verdict: Verdict, rest: Millis) {
         let epoch = others.ownership.register().next_epoch(&subnet);
         let Some(procedure) = self.rounds.get_mut(&subnet) else { return };
-        let award = procedure.award(subnet, epoch, &verdict, cx.now.moment.after(AWARD_PATIENCE));
+        let mut award = procedure.award(subnet, epoch, &verdict, cx.now.moment.after(AWARD_PATIENCE));
+        let around = others.ownership.register().covering(&subnet).filter(|around| around.owner == cx.me && !around.released);
+        award.part = around.map(|around| {
+            let within = (around.subnet, around.epoch);
+            Box::new(SignedPart::sign(AwardedPart { part: subnet, to: verdict.owner, within }, &cx.key))
+        });
         if verdict.owner == cx.me {
             self.rest_subnet(cx, subnet, rest);
             cx.signal(Signal::Awarded(award));

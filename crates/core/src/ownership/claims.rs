@@ -71,7 +71,7 @@ impl Ownership {
     pub(crate) fn make_claims(&mut self, cx: &mut Context, claims: Vec<Claim>) {
         let (to_vote, to_store): (Vec<_>, Vec<_>) = claims.into_iter().partition(|claim| !claim.released);
         if !to_vote.is_empty() {
-            cx.signal(Signal::ClaimsToVote(to_vote.iter().map(|claim| SignedClaim::sign(claim, &cx.key)).collect()));
+            cx.signal(Signal::ClaimsToVote(to_vote.iter().map(|claim| SignedClaim::sign(claim, &cx.key)).collect(), None));
         }
         // A release is proven by the votes for what is released.
         let votes = |claim: &Claim| self.register.latest(&claim.subnet).and_then(|held| held.votes().cloned().map(Box::new));
@@ -136,13 +136,14 @@ impl Ownership {
 
     /// A steward chose us: claim it. Persist before we speak: the claim counts once it is stored.
     pub(crate) fn awarded(&mut self, cx: &mut Context, members: &Membership, shutdown: &Shutdown, award: Award) {
-        let Award { subnet, epoch, rtt_us, runner_up, probes, mut answers } = award;
+        let Award { subnet, epoch, rtt_us, runner_up, probes, mut answers, part } = award;
         let free = self.register.claim(&subnet).is_none() && epoch == self.register.next_epoch(&subnet);
         if free && !shutdown.is_leaving() && members.may_claim(cx.now.moment) && self.begin_claim(subnet, epoch) {
             let owner = cx.me;
             let reason = ClaimReason::Awarded;
             answers.truncate(MAX_ANSWERS);
-            self.make_claims(cx, vec![Claim { subnet, epoch, owner, rtt_us, runner_up, probes, reason, released: false, answers }]);
+            let claim = Claim { subnet, epoch, owner, rtt_us, runner_up, probes, reason, released: false, answers };
+            cx.signal(Signal::ClaimsToVote(vec![SignedClaim::sign(&claim, &cx.key)], part));
         }
     }
 
@@ -208,8 +209,8 @@ impl Ownership {
             }
             ClaimReason::OwnerDead | ClaimReason::Released => cx.counters.deputies += u64::from(claim.rtt_us.is_some()),
             ClaimReason::Awarded => {
-                // Who has its addresses probed for another subnet, by another hierarchy, must hear of it first; and the owner of what
-                // lies around it, whom voters do not ask.
+                // Who has its addresses probed for another subnet, by another hierarchy, must hear of it first; and an owner of what lies
+                // around it, of whom the voters have not heard yet, or who still has requests under way there.
                 let around = self.register.covering(&claim.subnet).is_some_and(|around| around.owner != cx.me && !around.released);
                 let lease = cx.settings.roster.lease;
                 self.watch_claim(cx, members, claim.subnet, if around { lease / 3 } else { lease / 15 });

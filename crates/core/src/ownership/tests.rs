@@ -45,7 +45,7 @@ fn a_claim_of_ours_is_told_when_it_is_stored_and_holds() {
     let ours = claim(cx.me, 1, ClaimReason::Awarded, false);
     ownership.make_claims(&mut cx, vec![ours.clone()]);
     assert!(cx.take_commands().is_empty(), "it needs votes first");
-    let Some(Signal::ClaimsToVote(proofs)) = cx.signals.pop_front() else { panic!("no votes are wanted") };
+    let Some(Signal::ClaimsToVote(proofs, None)) = cx.signals.pop_front() else { panic!("no votes are wanted") };
     ownership.store_own(&mut cx, proofs);
     let commands = cx.take_commands();
     let [Command::Store(StoreCommand::StoreClaims { write: Some(write), .. })] = &commands[..] else { panic!("{commands:?}") };

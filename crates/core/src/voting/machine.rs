@@ -27,7 +27,7 @@ use nearcrawl_model::{
     message::{Proposal, Request, Response},
     subnet::Subnet,
     time::{Millis, Moment, Now},
-    vote::{Ballot, BallotRequest, DoubleVote, Renewal, SetNumber, SignedList, VoterList, Votes, quorum_of, sign_installed},
+    vote::{Ballot, BallotRequest, DoubleVote, Renewal, SetNumber, SignedList, SignedPart, VoterList, Votes, quorum_of, sign_installed},
 };
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -421,10 +421,11 @@ impl Voting {
         if self.lease.holds(now) || self.times.without == Some(LeftOut::Lease) {
             let (number, term) = (list.number, self.lease.term());
             for (voter, claims) in self.proposals.due(now, list) {
-                let asked = claims.iter().filter_map(|proof| proof.read().ok()).map(|claim| (claim.subnet, claim.epoch)).collect();
+                let asked: Vec<_> = claims.iter().filter_map(|proof| proof.read().ok()).map(|claim| (claim.subnet, claim.epoch)).collect();
                 let released = |subnet: &Subnet| others.register.latest(subnet).filter(|held| held.claim.released);
                 let releases = claims.iter().filter_map(|proof| released(&proof.read().ok()?.subnet)).map(|held| held.proof()).collect();
-                let proposal = Proposal { list: number, term, process: self.process.number, claims, releases };
+                let parts = self.proposals.parts_of(&asked);
+                let proposal = Proposal { list: number, term, process: self.process.number, claims, releases, parts };
                 self.ask(cx, voter, Pending::Propose { list: number, term, claims: asked }, Request::Propose(proposal));
             }
         }
@@ -626,9 +627,9 @@ impl Voting {
 
 /// Claims of ours.
 impl Voting {
-    /// These claims of ours are to be voted on.
-    pub(crate) fn propose(&mut self, cx: &mut Context, others: Others<'_>, claims: Vec<SignedClaim>) {
-        self.proposals.propose(cx.now.moment, claims, &cx.key);
+    /// These claims of ours are to be voted on. `part` if one of them is within another's subnet.
+    pub(crate) fn propose(&mut self, cx: &mut Context, others: Others<'_>, claims: Vec<SignedClaim>, part: Option<Box<SignedPart>>) {
+        self.proposals.propose(cx.now.moment, claims, part, &cx.key);
         if let Some(list) = self.lists.current().cloned() {
             self.tick_proposals(cx, others, &list);
         }

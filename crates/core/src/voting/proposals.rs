@@ -9,7 +9,7 @@ use nearcrawl_model::{
     claim::{Claim, SignedClaim},
     subnet::Subnet,
     time::{Millis, Moment},
-    vote::{AcceptedOwner, Endorsed, MAX_PROPOSED, SignedKeepers, Vote, VoterList, Votes},
+    vote::{AcceptedOwner, Endorsed, MAX_PROPOSED, SignedKeepers, SignedPart, Vote, VoterList, Votes},
 };
 use siphasher::sip::SipHasher13;
 use std::{
@@ -61,6 +61,8 @@ struct Open {
     refused: BTreeSet<AccessPoint>,
     /// The last sets of keepers of the owners before, of all that voters told.
     before: BTreeMap<AccessPoint, SignedKeepers>,
+    /// What the owner of a larger subnet around it says.
+    part: Option<Box<SignedPart>>,
 }
 
 /// A claim of ours with its votes, and the last sets of keepers of the owners before.
@@ -107,7 +109,7 @@ pub(crate) struct Decided {
 
 impl Proposals {
     /// These claims are to be voted on; those to subnets with a claim under way are given up after a rest.
-    pub(crate) fn propose(&mut self, now: Moment, claims: Vec<SignedClaim>, key: &SigningKey) {
+    pub(crate) fn propose(&mut self, now: Moment, claims: Vec<SignedClaim>, part: Option<Box<SignedPart>>, key: &SigningKey) {
         for proof in claims {
             let Ok(claim) = proof.read() else { continue };
             let rests = now.after(REST);
@@ -126,7 +128,8 @@ impl Proposals {
                 (claim, proof)
             };
             let (asked, votes, refused, before) = Default::default();
-            self.open.insert(claim.subnet, Open { claim, proof, wanted, since: now, asked, votes, refused, before });
+            let part = part.clone().filter(|part| part.awarded.part == claim.subnet);
+            self.open.insert(claim.subnet, Open { claim, proof, wanted, since: now, asked, votes, refused, before, part });
         }
     }
 
@@ -174,6 +177,11 @@ impl Proposals {
         }
         self.working.extend(due.keys().map(|voter| (*voter, now)));
         due
+    }
+
+    /// What the owners of larger subnets say of these.
+    pub(crate) fn parts_of(&self, claims: &[(Subnet, u64)]) -> Vec<SignedPart> {
+        claims.iter().filter_map(|(subnet, _)| self.open.get(subnet)?.part.as_deref().cloned()).collect()
     }
 
     /// A voter has answered a proposal: it may be sent the next.
@@ -283,7 +291,7 @@ mod tests {
         for at in (0..until).step_by(100) {
             let now = Moment(at);
             if proposals.len() == 0 && proposals.resting.is_empty() && !pause.contains(&at) {
-                proposals.propose(now, vec![SignedClaim::sign(&claim, &key)], &key);
+                proposals.propose(now, vec![SignedClaim::sign(&claim, &key)], None, &key);
             }
             for (voter, claims) in proposals.due(now, &list) {
                 let asked = claims[0].read().unwrap();

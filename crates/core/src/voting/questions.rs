@@ -12,17 +12,18 @@ use nearcrawl_model::{
     ids::QuestionId,
     message::{MAX_VOTER_LISTS, Proposal, Request, Response},
     vote::{
-        AcceptedOwner, BallotAnswer, BallotRequest, HandedOver, MAX_PROPOSED, Renewal, Renewed, SignedKeepers, SignedList, Vote, Voted,
-        VoterList, sign_accepted, sign_installed,
+        AcceptedOwner, BallotAnswer, BallotRequest, HandedOver, MAX_PROPOSED, Renewal, Renewed, SignedKeepers, SignedList, SignedPart,
+        Vote, Voted, VoterList, sign_accepted, sign_installed,
     },
 };
 
 /// Whose claims are voted on.
 #[derive(Clone, Copy)]
-struct Proposed {
+struct Proposed<'a> {
     from: AccessPoint,
     term: u64,
     process: u64,
+    parts: &'a [SignedPart],
 }
 
 /// The place of a set of keepers among those that are told; none if too many are.
@@ -115,7 +116,7 @@ impl Voting {
             return self.answer(cx, asker, Response::Voted(refusal));
         }
         let (mut records, mut told) = (Vec::new(), Vec::new());
-        let asked = Proposed { from, term: proposal.term, process: proposal.process };
+        let asked = Proposed { from, term: proposal.term, process: proposal.process, parts: &proposal.parts };
         let votes = proposal.claims.iter().map(|proof| self.vote(cx, others, asked, proof, (&mut records, &mut told))).collect();
         self.store(cx, records, vec![Durable::Answer(asker, Response::Voted(Voted::Votes(votes, told)))]);
     }
@@ -124,7 +125,7 @@ impl Voting {
         &mut self,
         cx: &mut Context,
         others: Others<'_>,
-        Proposed { from, term, process }: Proposed,
+        Proposed { from, term, process, parts }: Proposed<'_>,
         proof: &SignedClaim,
         (records, told): (&mut Vec<VotingRecord>, &mut Vec<SignedKeepers>),
     ) -> Vote {
@@ -139,7 +140,8 @@ impl Voting {
         if self.times.without == Some(LeftOut::Honesty) {
             return Vote::Accepted(what.vote(&cx.key), Vec::new());
         }
-        match self.voter.judge(cx.now.moment, Asked { claim: &claim, term, process }, others.register, records) {
+        let part = parts.iter().find(|part| part.awarded.part == claim.subnet);
+        match self.voter.judge(cx.now.moment, Asked { claim: &claim, part, term, process }, others.register, records) {
             Ok(()) => {
                 let before = self.voter.keepers_before(&claim, others.register);
                 Vote::Accepted(what.vote(&cx.key), before.into_iter().filter_map(|set| place_of(set, told)).collect())

@@ -9,10 +9,13 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
-    claim::{Claim, ClaimReason, MAX_EPOCH},
+    claim::{Claim, MAX_EPOCH},
     subnet::Subnet,
     time::{Millis, Moment},
-    vote::{AcceptedRow, Grant, HandedOver, MAX_BEFORE, MAX_HANDED_KEEPERS, MAX_REPORTED, Renewal, Renewed, SetNumber, SignedKeepers},
+    vote::{
+        AcceptedRow, Grant, HandedOver, MAX_BEFORE, MAX_HANDED_KEEPERS, MAX_REPORTED, Renewal, Renewed, SetNumber, SignedKeepers,
+        SignedPart,
+    },
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,6 +62,8 @@ struct Row {
 #[derive(Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub(crate) claim: &'a Claim,
+    /// What the owner of a larger subnet around it says.
+    pub(crate) part: Option<&'a SignedPart>,
     /// The term of its lease.
     pub(crate) term: u64,
     /// The owner's process.
@@ -238,7 +243,7 @@ impl Voter {
         register: &Register,
         records: &mut Vec<VotingRecord>,
     ) -> Result<(), Refusal> {
-        let Asked { claim, term, process } = asked;
+        let Asked { claim, part, term, process } = asked;
         if claim.released || claim.epoch > MAX_EPOCH || claim.epoch == 0 {
             return Err(Refusal::Invalid);
         }
@@ -264,10 +269,10 @@ impl Voter {
         if of_others.iter().any(|before| !self.is_over(now, &before.row.owner, before.row.term)) {
             return Err(Refusal::Owned);
         }
-        if let Some(around) = register.covering(&subnet)
-            && around.owner != claim.owner
-            && claim.reason != ClaimReason::Awarded
-            && !around.released
+        // What was claimed before, as a quorum proved, is no part of the larger subnet any more.
+        if register.latest(&subnet).is_none()
+            && let Some(around) = register.covering(&subnet).filter(|around| around.owner != claim.owner && !around.released)
+            && part.is_none_or(|part| !part.allows(claim, around))
         {
             let term = register.latest(&around.subnet).map_or(0, |held| held.term());
             if !self.is_over(now, &around.owner, term) {
@@ -435,7 +440,10 @@ struct Standing {
 mod tests {
     use super::*;
     use crate::membership::RosterConfig;
-    use nearcrawl_model::{claim::SignedClaim, vote::Votes};
+    use nearcrawl_model::{
+        claim::{ClaimReason, SignedClaim},
+        vote::{AwardedPart, Votes},
+    };
 
     const OWNER: AccessPoint = AccessPoint([1; 32]);
     const OTHER: AccessPoint = AccessPoint([2; 32]);
@@ -455,7 +463,7 @@ mod tests {
         voter.take_in(Moment(0), &before, &mut Vec::new());
         for owner in [OWNER, OTHER] {
             let claim = claim(owner, 3);
-            let asked = Asked { claim: &claim, term: 1, process: 1 };
+            let asked = Asked { claim: &claim, part: None, term: 1, process: 1 };
             assert_eq!(voter.judge(Moment(1), asked, &Register::default(), &mut Vec::new()), Err(Refusal::Epoch(3)));
         }
     }
@@ -476,7 +484,7 @@ mod tests {
     }
 
     fn judge(voter: &mut Voter, now: Moment, claim: &Claim) -> Result<(), Refusal> {
-        voter.judge(now, Asked { claim, term: 1, process: 1 }, &Register::default(), &mut Vec::new())
+        voter.judge(now, Asked { claim, part: None, term: 1, process: 1 }, &Register::default(), &mut Vec::new())
     }
 
     #[test]
@@ -491,10 +499,43 @@ mod tests {
         let row = AcceptedRow { subnet: invented.subnet, epoch: 2, owner: OTHER, term: 1 };
         voter.take_in(Moment(0), &HandedOver { rows: vec![row], ..HandedOver::default() }, &mut Vec::new());
         voter.renew(Moment(50_000), owner, &renewal(1), &register);
-        let mut judge = |now| voter.judge(Moment(now), Asked { claim: &invented, term: 1, process: 1 }, &register, &mut Vec::new());
+        let mut judge =
+            |now| voter.judge(Moment(now), Asked { claim: &invented, part: None, term: 1, process: 1 }, &register, &mut Vec::new());
         assert_eq!(judge(60_000), Err(Refusal::Owned));
         assert_eq!(judge(96_000), Ok(()), "the lease before is over");
         assert_eq!(judge(96_001), Ok(()), "it was accepted here");
+    }
+
+    #[test]
+    fn a_part_of_anothers_subnet_is_claimed_only_with_its_word_while_it_holds_its_lease() {
+        let mut voter = Voter::new(Times::of(&RosterConfig::default()), Moment(0), BTreeMap::new(), BTreeMap::new());
+        let mut register = Register::default();
+        let key = |number| ed25519_dalek::SigningKey::from_bytes(&[number; 32]);
+        let owner = AccessPoint(key(1).verifying_key().to_bytes());
+        let around = Claim { subnet: "20.0.0.0/16".parse().unwrap(), ..claim(owner, 4) };
+        let votes = Some(Box::new(Votes { list: 1, term: 1, voters: Vec::new() }));
+        register.merge(around.clone(), &SignedClaim { votes: votes.clone(), ..SignedClaim::sign(&around, &key(1)) });
+        voter.renew(Moment(50_000), owner, &renewal(1), &register);
+        let part = Claim { reason: ClaimReason::Awarded, ..claim(OTHER, 1) };
+        let says = |by, to, epoch| {
+            let awarded = AwardedPart { part: part.subnet, to, within: (around.subnet, epoch) };
+            SignedPart::sign(awarded, &key(by))
+        };
+        let mut judge = |register: &Register, now, claim: &Claim, part: Option<SignedPart>| {
+            let asked = Asked { claim, part: part.as_ref(), term: 1, process: 1 };
+            voter.judge(Moment(now), asked, register, &mut Vec::new())
+        };
+        for said in [None, Some(says(2, OTHER, 4)), Some(says(1, OWNER, 4)), Some(says(1, OTHER, 3))] {
+            assert_eq!(judge(&register, 60_000, &part, said.clone()), Err(Refusal::Owned), "{said:?}");
+        }
+        let mut forged = says(1, OTHER, 4);
+        forged.by.signature[0] ^= 1;
+        assert_eq!(judge(&register, 60_000, &part, Some(forged)), Err(Refusal::Owned));
+        assert_eq!(judge(&register, 60_000, &part, Some(says(1, OTHER, 4))), Ok(()));
+        // Once it is proven to be another's, its own history decides.
+        register.merge(part.clone(), &SignedClaim { votes, ..SignedClaim::sign(&part, &key(2)) });
+        let next = Claim { epoch: 2, ..claim(OWNER, 2) };
+        assert_eq!(judge(&register, 94_000, &next, None), Ok(()), "its owner has never held a lease here, the other one does");
     }
 
     #[test]
@@ -524,7 +565,7 @@ mod tests {
         let mut voter = Voter::new(times, Moment(0), BTreeMap::new(), BTreeMap::new());
         let (register, mut records) = (Register::default(), Vec::new());
         let judge = |voter: &mut Voter, now, claim: &Claim| {
-            voter.judge(now, Asked { claim, term: 1, process: 1 }, &Register::default(), &mut Vec::new())
+            voter.judge(now, Asked { claim, part: None, term: 1, process: 1 }, &Register::default(), &mut Vec::new())
         };
         assert_eq!(judge(&mut voter, Moment(0), &claim(OWNER, 1)), Ok(()));
         // One voter was cut off for long and ended the owner's term, which the others renewed until now.

@@ -25,8 +25,9 @@ use nearcrawl_model::{
     time::WallTime,
     url::{Host, Origin, PageUrl},
     vote::{
-        AcceptedOwner, AcceptedRow, Ballot, BallotAnswer, BallotRequest, DoubleVote, Grant, HandedOver, InheritedKeepers, KeeperSet,
-        Renewal, Renewed, SetNumber, SignedKeepers, SignedList, Vote, Voted, VoterList, Votes, sign_accepted, sign_installed,
+        AcceptedOwner, AcceptedRow, AwardedPart, Ballot, BallotAnswer, BallotRequest, DoubleVote, Grant, HandedOver, InheritedKeepers,
+        KeeperSet, Renewal, Renewed, SetNumber, SignedKeepers, SignedList, SignedPart, Vote, Voted, VoterList, Votes, sign_accepted,
+        sign_installed,
     },
 };
 use serde::de::DeserializeOwned;
@@ -240,9 +241,14 @@ fn grant(keepers: Option<SignedKeepers>) -> Renewed {
     Renewed::Granted(Box::new(Grant { unpublished: vec![(claim().subnet, 4)], stored: set_number(), keepers: keepers.map(Box::new) }))
 }
 
+fn part() -> SignedPart {
+    let awarded = AwardedPart { part: subnet("192.0.2.0/24"), to: member(1), within: (subnet("192.0.0.0/16"), 7) };
+    SignedPart::sign(awarded, &key(2))
+}
+
 fn award() -> Award {
     let answers = claim().answers;
-    Award { subnet: subnet("192.0.2.0/24"), epoch: 4, rtt_us: Some(8_000), runner_up: Some(member(3)), probes: 4, answers }
+    Award { subnet: subnet("192.0.2.0/24"), epoch: 4, rtt_us: Some(8_000), runner_up: Some(member(3)), probes: 4, answers, part: None }
 }
 
 fn digest() -> MapDigest {
@@ -326,7 +332,17 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("", Request::TakeOver(voted())),
         ("", renewal(None)),
         ("-with-keepers", renewal(Some(keepers()))),
-        ("", Request::Propose(Proposal { list: 2, term: 9, process: 77, claims: vec![signed(&claim())], releases: vec![voted()] })),
+        (
+            "",
+            Request::Propose(Proposal {
+                list: 2,
+                term: 9,
+                process: 77,
+                claims: vec![signed(&claim())],
+                releases: vec![voted()],
+                parts: vec![part()],
+            }),
+        ),
         ("", Request::Withdraw { process: 77, claims: vec![(net(), 4)] }),
         ("", Request::VoterLists(1)),
         ("", Request::Totals),

@@ -489,7 +489,7 @@ impl Process {
         let claim = Claim { subnet, epoch, owner: self.cx.me, rtt_us, runner_up, probes: 0, reason, released: false, answers };
         let proof = SignedClaim::sign(&claim, &self.cx.key);
         let (voting, cx, others) = self.voting();
-        voting.propose(cx, others, vec![proof]);
+        voting.propose(cx, others, vec![proof], None);
         voting.settle(cx, others);
         self.settle();
     }
