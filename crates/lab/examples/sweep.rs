@@ -90,7 +90,8 @@ fn options() -> Result<Options, String> {
             "--minutes" => options.minutes = number()?,
             "--resume" => options.resume = Some(PathBuf::from(value)),
             "--allow" => {
-                let one = |text: &str| text.trim().split_once('=').and_then(|(promise, most)| Some((promise.to_owned(), most.parse().ok()?)));
+                let one =
+                    |text: &str| text.trim().split_once('=').and_then(|(promise, most)| Some((promise.to_owned(), most.parse().ok()?)));
                 let all = value.split(',').map(|text| one(text).ok_or_else(|| format!("{name} {text:?}: write it like fetched_twice=2")));
                 options.allowed = all.collect::<Result<_, _>>()?;
             }

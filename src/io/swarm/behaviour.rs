@@ -49,6 +49,7 @@ pub(super) struct Behaviour {
     pub(super) gossip: GossipBehaviour,
     pub(super) hello: HelloBehaviour,
     pub(super) member: MemberBehaviour,
+    pub(super) brief: libp2p_stream::Behaviour,
     pub(super) public: PublicBehaviour,
 }
 
@@ -92,6 +93,7 @@ impl Behaviour {
                 [(StreamProtocol::new(protocol::MEMBER), ProtocolSupport::Full)],
                 member,
             ),
+            brief: libp2p_stream::Behaviour::new(),
             // A member only answers here; its own requests use a connection with a temporary key, like those of non-members.
             public: public_behaviour(public, ProtocolSupport::Inbound),
         })

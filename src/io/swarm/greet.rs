@@ -75,6 +75,7 @@ impl Runner {
         let Some(state) = self.peers.get_mut(&peer) else { return };
         state.connected = false;
         self.libp2p.behaviour_mut().slots.no_member(&peer);
+        self.brief.disconnected(&peer);
         let (was_member, access_point) = (state.is_member(), state.access_point);
         let failure = match state.stage {
             Stage::Refused | Stage::Reader => AskError::NotLetIn("the hello was refused".to_owned()),

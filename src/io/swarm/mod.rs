@@ -5,6 +5,7 @@
 //! with [`ask_public`].
 
 mod behaviour;
+mod brief;
 mod codec;
 mod config;
 mod dialling;

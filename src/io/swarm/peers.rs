@@ -6,13 +6,9 @@ use super::{
     hello::Hello,
     protocol::PROTOCOL,
     rate::TokenBucket,
+    serve::Channel,
 };
-use libp2p::request_response::ResponseChannel;
-use nearcrawl_model::{
-    access_point::AccessPoint,
-    ids::QuestionId,
-    message::{Request, Response},
-};
+use nearcrawl_model::{access_point::AccessPoint, ids::QuestionId, message::Request};
 use std::{collections::VecDeque, net::IpAddr, time::Instant};
 
 /// Questions of ours to one peer, waiting or asked, and questions of one peer to us.
@@ -68,7 +64,7 @@ pub(super) struct Peer {
     pub(super) welcomed: Option<Hello>,
     pub(super) waiting: VecDeque<Waiting>,
     /// With the lengths of the requests.
-    pub(super) held: Vec<(Request, usize, ResponseChannel<Response>)>,
+    pub(super) held: Vec<(Request, usize, Channel)>,
     /// Our questions that it has not answered yet.
     pub(super) open: usize,
     /// Its questions that we have not answered yet.

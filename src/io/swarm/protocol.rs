@@ -12,6 +12,9 @@ pub(super) const HELLO: &str = "/nearcrawl/hello/1";
 /// Questions and answers between members.
 pub(super) const MEMBER: &str = "/nearcrawl/member/1";
 
+/// The same where both are short: a stream that stays open.
+pub(super) const BRIEF: &str = "/nearcrawl/brief/1";
+
 /// The protocol for requests of non-members.
 pub(super) const PUBLIC: &str = "/nearcrawl/public/1";
 

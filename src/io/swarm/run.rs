@@ -6,6 +6,7 @@
 use super::{
     HelloError, PROTOCOL, SwarmSecrets,
     behaviour::{Behaviour, BehaviourEvent, HELLO_WITHIN, max_pending},
+    brief::{BriefEvent, BriefId, BriefStreams},
     config::{StartError, SwarmConfig},
     dialling::{DialLimits, Dialable, ip_of},
     gossip_limits::GossipLimits,
@@ -15,6 +16,7 @@ use super::{
     protocol::OLDEST,
     rate::TokenBucket,
     reason::{self, dial_reason},
+    serve::Channel,
     topic::OwnTopic,
     transport,
 };
@@ -32,7 +34,7 @@ use libp2p::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     ids::{QuestionId, Ticket},
-    message::{PublicResponse, Request, Response},
+    message::{PublicResponse, Request},
 };
 use std::{
     collections::{HashMap, VecDeque},
@@ -90,6 +92,8 @@ impl Swarm {
                 .listen_on(parse(text)?)
                 .map_err(|error| StartError::Listen { address: text.clone(), reason: reason::innermost(&error) })?;
         }
+        let streams = BriefStreams::start(&libp2p.behaviour().brief, config.answer_within);
+        let (brief, brief_events) = streams.map_err(|error| StartError::Library(error.to_string()))?;
         let (commands, command_receiver) = mpsc::channel(MAX_COMMANDS);
         let (event_sender, events) = mpsc::channel(MAX_EVENTS);
         let public_rate = config.public_per_second;
@@ -103,6 +107,8 @@ impl Swarm {
             peers: HashMap::new(),
             known: HashMap::new(),
             questions: HashMap::new(),
+            brief,
+            brief_events,
             tickets: HashMap::new(),
             public_tickets: HashMap::new(),
             next_ticket: 1,
@@ -131,9 +137,26 @@ fn parse(text: &str) -> Result<Multiaddr, StartError> {
 /// A request of a member that waits for our answer.
 pub(super) struct OpenRequest {
     pub(super) peer: PeerId,
-    pub(super) channel: ResponseChannel<Response>,
+    pub(super) channel: Channel,
     /// Counted against the peer's open questions; SWIM's are not.
     pub(super) counted: bool,
+}
+
+/// How a question of ours was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Sent {
+    /// Over a stream of its own.
+    Own(OutboundRequestId),
+    /// Over the stream for short ones.
+    Brief(BriefId),
+}
+
+/// A question of ours that a member has not answered yet.
+pub(super) struct OpenQuestion {
+    pub(super) question: QuestionId,
+    pub(super) peer: PeerId,
+    /// A short one: until when, and what was asked, should it have to be asked again over a stream of its own.
+    pub(super) brief: Option<(Instant, Request)>,
 }
 
 /// The state of the loop. Greeting is in `greet`, serving in `serve`.
@@ -147,7 +170,9 @@ pub(super) struct Runner {
     pub(super) libp2p: swarm::Swarm<Behaviour>,
     pub(super) peers: HashMap<PeerId, Peer>,
     pub(super) known: HashMap<PeerId, Vec<Multiaddr>>,
-    pub(super) questions: HashMap<OutboundRequestId, (QuestionId, PeerId)>,
+    pub(super) questions: HashMap<Sent, OpenQuestion>,
+    pub(super) brief: BriefStreams,
+    brief_events: mpsc::Receiver<BriefEvent>,
     pub(super) tickets: HashMap<Ticket, OpenRequest>,
     pub(super) public_tickets: HashMap<Ticket, ResponseChannel<PublicResponse>>,
     pub(super) next_ticket: u64,
@@ -178,6 +203,7 @@ impl Runner {
                     Some(command) => self.obey(command),
                 },
                 event = self.libp2p.select_next_some(), if self.outbox.len() < MAX_EVENTS => self.happened(event),
+                Some(event) = self.brief_events.recv(), if self.outbox.len() < MAX_EVENTS => self.brief_event(event),
                 _ = tick.tick() => self.look_at_the_clock(Instant::now()),
             }
         }
@@ -313,11 +339,22 @@ impl Runner {
 
     /// Sends a question to a member that is connected.
     pub(super) fn send(&mut self, peer: PeerId, question: QuestionId, request: Request) {
-        let id = self.libp2p.behaviour_mut().member.send_request(&peer, super::codec::Arrived::of(request));
-        self.questions.insert(id, (question, peer));
+        match self.brief.ask(peer, &request) {
+            Some(id) => {
+                let brief = Some((Instant::now() + self.config.answer_within, request));
+                self.questions.insert(Sent::Brief(id), OpenQuestion { question, peer, brief });
+            }
+            None => self.send_alone(peer, question, request),
+        }
         if let Some(state) = self.peers.get_mut(&peer) {
             state.open += 1;
         }
+    }
+
+    /// Sends it over a stream of its own.
+    pub(super) fn send_alone(&mut self, peer: PeerId, question: QuestionId, request: Request) {
+        let id = self.libp2p.behaviour_mut().member.send_request(&peer, super::codec::Arrived::of(request));
+        self.questions.insert(Sent::Own(id), OpenQuestion { question, peer, brief: None });
     }
 
     /// Answers all questions that wait for this peer with a failure; forgets the peer if it is not connected.
@@ -370,7 +407,7 @@ impl Runner {
     fn look_at_the_clock(&mut self, now: Instant) {
         let before = self.tickets.len() + self.public_tickets.len();
         self.tickets.retain(|_, ticket| {
-            let open = ticket.channel.is_open();
+            let open = ticket.channel.is_open(now);
             if !open
                 && ticket.counted
                 && let Some(state) = self.peers.get_mut(&ticket.peer)
@@ -382,6 +419,9 @@ impl Runner {
         self.public_tickets.retain(|_, channel| channel.is_open());
         let expired = before - self.tickets.len() - self.public_tickets.len();
         self.counters.tickets_expired.fetch_add(expired as u64, Ordering::Relaxed);
+        let late = |open: &OpenQuestion| open.brief.as_ref().is_some_and(|(until, _)| now >= *until);
+        let late: Vec<Sent> = self.questions.iter().filter(|(_, open)| late(open)).map(|(sent, _)| *sent).collect();
+        late.into_iter().for_each(|sent| self.answered(sent, Err(AskError::TimedOut)));
         let within = self.config.answer_within;
         let mut hang_up = Vec::new();
         for (peer, state) in &mut self.peers {

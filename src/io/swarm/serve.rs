@@ -1,12 +1,13 @@
 //! Requests, responses, gossip and public requests of peers, and the limits on them.
 
 use super::{
+    brief::{BriefAnswer, BriefEvent, Reply},
     codec::Arrived,
     gossip_limits::{Author, Gossip as Amount},
     messages::{AskError, SwarmEvent, count},
     peers::{MAX_HELD, MAX_OPEN, Peer, Stage},
     reason,
-    run::{OpenRequest, Runner},
+    run::{OpenQuestion, OpenRequest, Runner, Sent},
 };
 use libp2p::{
     PeerId,
@@ -58,21 +59,33 @@ pub(super) fn failure_of(error: &OutboundFailure) -> AskError {
     }
 }
 
+/// How a question is answered.
+#[derive(Debug)]
+pub(super) enum Channel {
+    /// On the stream that was opened for it.
+    Own(ResponseChannel<Response>),
+    /// On the stream for short ones.
+    Brief(Reply),
+}
+
+impl Channel {
+    /// Whether the asker still waits.
+    pub(super) fn is_open(&self, now: Instant) -> bool {
+        match self {
+            Channel::Own(channel) => channel.is_open(),
+            Channel::Brief(reply) => reply.is_open(now),
+        }
+    }
+}
+
 impl Runner {
     pub(super) fn member_event(&mut self, event: MemberEvent) {
         match event {
-            MemberEvent::Message { peer, message: Message::Request { request, channel, .. }, .. } => match request {
-                Arrived::Whole(request, bytes) => self.asked(peer, request, bytes, channel),
-                Arrived::Broken if self.is_newer(peer) => {
-                    count(&self.counters.unknown);
-                    let refusal = Response::Refused("this version does not know the question".to_owned());
-                    let _ = self.libp2p.behaviour_mut().member.send_response(channel, refusal);
-                }
-                // Dropping the channel closes the stream.
-                Arrived::Broken => self.offended(peer),
-            },
+            MemberEvent::Message { peer, message: Message::Request { request, channel, .. }, .. } => {
+                self.arrived(peer, request, Channel::Own(channel));
+            }
             MemberEvent::Message { message: Message::Response { request_id, response }, .. } => {
-                self.answered(request_id, Ok(response));
+                self.answered(Sent::Own(request_id), Ok(response));
             }
             MemberEvent::OutboundFailure { peer, request_id, error, .. } => {
                 match &error {
@@ -81,9 +94,70 @@ impl Runner {
                     OutboundFailure::Io(_) => self.offended(peer),
                     _ => {}
                 }
-                self.answered(request_id, Err(failure_of(&error)));
+                self.answered(Sent::Own(request_id), Err(failure_of(&error)));
             }
             MemberEvent::InboundFailure { .. } | MemberEvent::ResponseSent { .. } => {}
+        }
+    }
+
+    /// What the streams for short questions tell.
+    pub(super) fn brief_event(&mut self, event: BriefEvent) {
+        match event {
+            BriefEvent::Asked { peer, request, reply } => self.arrived(peer, request, Channel::Brief(reply)),
+            BriefEvent::Answered { peer, id, answer } => {
+                let sent = Sent::Brief(id);
+                match answer {
+                    BriefAnswer::Whole(response) => self.answered(sent, Ok(*response)),
+                    BriefAnswer::TooLong => self.ask_alone(sent),
+                    BriefAnswer::Dropped => self.answered(sent, Err(AskError::Dropped)),
+                    BriefAnswer::Broken => {
+                        if self.is_newer(peer) {
+                            count(&self.counters.unknown);
+                        } else {
+                            self.offended(peer);
+                        }
+                        self.answered(sent, Err(AskError::Broken("the answer cannot be decoded".to_owned())));
+                    }
+                }
+            }
+            BriefEvent::Ended { peer, stream, spoken } => {
+                self.brief.ended(peer, stream, spoken);
+                let open = |sent: &&Sent| matches!(sent, Sent::Brief(id) if id.is_of(stream));
+                let open: Vec<Sent> = self.questions.keys().filter(open).copied().collect();
+                open.into_iter().for_each(|sent| self.ask_alone(sent));
+            }
+        }
+    }
+
+    /// A short question is asked once more, over a stream of its own.
+    fn ask_alone(&mut self, sent: Sent) {
+        let peer = self.questions.get(&sent).map(|open| open.peer);
+        if peer.is_some_and(|peer| !self.peers.get(&peer).is_some_and(|state| state.connected && state.is_member())) {
+            return self.answered(sent, Err(AskError::ConnectionLost));
+        }
+        if let Some(OpenQuestion { question, peer, brief: Some((_, request)) }) = self.questions.remove(&sent) {
+            self.send_alone(peer, question, request);
+        }
+    }
+
+    /// What arrived as a request.
+    fn arrived(&mut self, peer: PeerId, request: Arrived<Request>, channel: Channel) {
+        match request {
+            Arrived::Whole(request, bytes) => self.asked(peer, request, bytes, channel),
+            Arrived::Broken if self.is_newer(peer) => {
+                count(&self.counters.unknown);
+                self.reply(channel, Response::Refused("this version does not know the question".to_owned()));
+            }
+            // Dropping the channel tells that there is no answer.
+            Arrived::Broken => self.offended(peer),
+        }
+    }
+
+    fn reply(&mut self, channel: Channel, response: Response) {
+        match channel {
+            // If nobody waits any more, nobody does without it.
+            Channel::Own(channel) => drop(self.libp2p.behaviour_mut().member.send_response(channel, response)),
+            Channel::Brief(reply) => reply.send(&response),
         }
     }
 
@@ -92,7 +166,7 @@ impl Runner {
     }
 
     /// A request of a member, or of a peer whose hello is not settled yet.
-    pub(super) fn asked(&mut self, peer: PeerId, request: Request, bytes: usize, channel: ResponseChannel<Response>) {
+    pub(super) fn asked(&mut self, peer: PeerId, request: Request, bytes: usize, channel: Channel) {
         let Some(state) = self.peers.get_mut(&peer) else { return };
         let now = Instant::now();
         let is_swim = matches!(request, Request::Swim(_));
@@ -121,7 +195,7 @@ impl Runner {
                 Response::Refused("say hello first: nothing else is taken from a peer that has not been let in".to_owned())
             }
         };
-        let _ = self.libp2p.behaviour_mut().member.send_response(channel, refusal);
+        self.reply(channel, refusal);
     }
 
     /// The caller's answer to a member.
@@ -130,13 +204,13 @@ impl Runner {
             if let Some(state) = self.peers.get_mut(&peer) {
                 state.tickets = state.tickets.saturating_sub(usize::from(counted));
             }
-            let _ = self.libp2p.behaviour_mut().member.send_response(channel, response);
+            self.reply(channel, response);
         }
     }
 
     /// A member's answer to us, or none.
-    fn answered(&mut self, id: request_response::OutboundRequestId, result: Result<Response, AskError>) {
-        if let Some((question, peer)) = self.questions.remove(&id) {
+    pub(super) fn answered(&mut self, sent: Sent, result: Result<Response, AskError>) {
+        if let Some(OpenQuestion { question, peer, .. }) = self.questions.remove(&sent) {
             if let Some(state) = self.peers.get_mut(&peer) {
                 state.open = state.open.saturating_sub(1);
             }

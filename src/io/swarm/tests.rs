@@ -11,6 +11,7 @@ use libp2p::{
     Multiaddr, StreamProtocol,
     futures::StreamExt,
     identity::Keypair,
+    multiaddr::Protocol,
     request_response::{self, Message, OutboundFailure, ProtocolSupport},
     swarm::{self as swarm_of, NetworkBehaviour, dial_opts::DialOpts},
 };
@@ -22,8 +23,20 @@ use nearcrawl_model::{
     receipt::Declined,
     summary::{RollUp, Summary},
 };
-use std::{collections::VecDeque, sync::atomic::Ordering, time::Duration};
-use tokio::sync::mpsc;
+use std::{
+    collections::VecDeque,
+    net::Ipv4Addr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const SECRETS: SwarmSecrets = SwarmSecrets { swarm: [7; 16], fingerprint_key: FingerprintKey([8; 16]) };
@@ -576,4 +589,64 @@ async fn oversized_messages_change_nothing_are_counted_and_at_last_shut_the_peer
     assert_eq!(first.handle.counters().shut_out.load(Ordering::Relaxed), 1);
     assert!(!first.passed.iter().any(|event| matches!(event, SwarmEvent::Asked { .. })), "nothing of it was taken");
     first.stop().await;
+}
+
+/// Passes connections on to a daemon, and counts their bytes in both directions.
+async fn counted(to: &Daemon, number: u8) -> (String, Arc<AtomicU64>) {
+    let listener = TcpListener::bind((Ipv4Addr::new(127, 0, 77, number), 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let target: Multiaddr = to.address.parse().unwrap();
+    let parts: Vec<_> = target.iter().collect();
+    let [Protocol::Ip4(ip), Protocol::Tcp(there), ..] = parts[..] else { panic!("{target}") };
+    let bytes = Arc::new(AtomicU64::new(0));
+    let counter = bytes.clone();
+    tokio::spawn(async move {
+        while let Ok((near, _)) = listener.accept().await {
+            let far = TcpStream::connect((ip, there)).await.unwrap();
+            let ((near_read, near_write), (far_read, far_write)) = (near.into_split(), far.into_split());
+            for (mut from, mut to) in [(near_read, far_write), (far_read, near_write)] {
+                let counter = counter.clone();
+                tokio::spawn(async move {
+                    let mut buffer = [0; 4096];
+                    while let Ok(read @ 1..) = from.read(&mut buffer).await {
+                        counter.fetch_add(read as u64, Ordering::Relaxed);
+                        to.write_all(&buffer[..read]).await.unwrap();
+                    }
+                });
+            }
+        }
+    });
+    let peer = peer_id_of(to.me()).unwrap();
+    (format!("/ip4/127.0.77.{number}/tcp/{port}/p2p/{peer}"), bytes)
+}
+
+/// What the laboratory counts for each question and each answer, beside what they say (`FRAMING` in crates/lab/src/swarm/network.rs, and a byte that says whether it is packed).
+const FRAMING: u64 = 37;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_short_question_adds_little_to_what_it_says() {
+    let mut first = Daemon::start(61, config(61)).await;
+    let mut second = Daemon::start(62, config(62)).await;
+    let (address, bytes) = counted(&first, 63).await;
+    second.tell(SwarmCommand::Dial { address });
+    first.connected(second.me()).await;
+    second.connected(first.me()).await;
+    let (mut before, questions) = (0, 100);
+    // The first opens the stream.
+    for number in 0..=questions {
+        if number == 1 {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            before = bytes.load(Ordering::Relaxed);
+        }
+        second.tell(SwarmCommand::Ask { to: first.me(), question: QuestionId(number), request: Request::Swim(vec![7; 50]) });
+        let (_, ticket, _) = first.asked().await;
+        first.tell(SwarmCommand::Answer { ticket, response: Response::Noted });
+        assert_eq!(second.answered(number).await, Ok(Response::Noted));
+    }
+    let said = postcard::to_stdvec(&Request::Swim(vec![7; 50])).unwrap().len() + postcard::to_stdvec(&Response::Noted).unwrap().len();
+    let each = (bytes.load(Ordering::Relaxed) - before) / questions;
+    println!("{each} bytes a question and answer, which say {said}");
+    // Heartbeats of gossip may come in between.
+    let expected = said as u64 + 2 * FRAMING;
+    assert!((expected..expected + 12).contains(&each), "{each} bytes for a question and an answer, not {expected}");
 }
