@@ -6,6 +6,7 @@
 
 mod behaviour;
 mod brief;
+mod channel;
 mod codec;
 mod config;
 mod dialling;

@@ -1,12 +1,12 @@
 //! What do we know of a peer while it is connected, or while questions wait for it?
 
 use super::{
+    channel::Channel,
     config::SwarmConfig,
     gossip_limits::{PATIENCE, Sender},
     hello::Hello,
     protocol::PROTOCOL,
     rate::TokenBucket,
-    serve::Channel,
 };
 use nearcrawl_model::{access_point::AccessPoint, ids::QuestionId, message::Request};
 use std::{collections::VecDeque, net::IpAddr, time::Instant};

@@ -7,6 +7,7 @@ use super::{
     HelloError, PROTOCOL, SwarmSecrets,
     behaviour::{Behaviour, BehaviourEvent, HELLO_WITHIN, max_pending},
     brief::{BriefEvent, BriefId, BriefStreams},
+    channel::Channel,
     config::{StartError, SwarmConfig},
     dialling::{DialLimits, Dialable, ip_of},
     gossip_limits::GossipLimits,
@@ -16,7 +17,6 @@ use super::{
     protocol::OLDEST,
     rate::TokenBucket,
     reason::{self, dial_reason},
-    serve::Channel,
     topic::OwnTopic,
     transport,
 };

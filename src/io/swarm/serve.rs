@@ -1,7 +1,8 @@
 //! Requests, responses, gossip and public requests of peers, and the limits on them.
 
 use super::{
-    brief::{BriefAnswer, BriefEvent, Reply},
+    brief::{BriefAnswer, BriefEvent},
+    channel::Channel,
     codec::Arrived,
     gossip_limits::{Author, Gossip as Amount},
     messages::{AskError, SwarmEvent, count},
@@ -13,7 +14,7 @@ use libp2p::{
     PeerId,
     core::upgrade::NegotiationError,
     gossipsub::{self, MessageAcceptance, PublishError},
-    request_response::{self, Message, OutboundFailure, ResponseChannel},
+    request_response::{self, Message, OutboundFailure},
 };
 use nearcrawl_model::{
     ids::Ticket,
@@ -56,25 +57,6 @@ pub(super) fn failure_of(error: &OutboundFailure) -> AskError {
         }
         // The connection is open, or its end was reported.
         OutboundFailure::Io(_) | OutboundFailure::UnsupportedProtocols => AskError::Dropped,
-    }
-}
-
-/// How a question is answered.
-#[derive(Debug)]
-pub(super) enum Channel {
-    /// On the stream that was opened for it.
-    Own(ResponseChannel<Response>),
-    /// On the stream for short ones.
-    Brief(Reply),
-}
-
-impl Channel {
-    /// Whether the asker still waits.
-    pub(super) fn is_open(&self, now: Instant) -> bool {
-        match self {
-            Channel::Own(channel) => channel.is_open(),
-            Channel::Brief(reply) => reply.is_open(now),
-        }
     }
 }
 
