@@ -1,6 +1,6 @@
 //! What does a daemon ask that wakes up (SIGSTOP, SIGCONT) after its lease has ended? Nothing without a fresh lease: others may ask by then.
 
-use crate::support::{DEAD_AFTER, Ground, Habits, Judge, Kill, LEASE, SmallWeb, Swarm};
+use crate::support::{DEAD_AFTER, Ground, Habits, Judge, Kill, LEASE, QUICK_TIMERS, SmallWeb, Swarm};
 use nearcrawl_lab::web::server::{Log, RequestSeen};
 use nearcrawl_model::subnet::Subnet;
 use std::{
@@ -17,6 +17,10 @@ const SOON: Duration = Duration::from_secs(40);
 /// The least pause between two requests to a server: the crawl shall last for longer than a daemon stands still.
 const MIN_DELAY: Duration = Duration::from_millis(1_000);
 
+/// The lease of [`LEASE`], but nobody takes over while the sleeper and then the voters stand still: by their clocks both times count.
+const PATIENT_TIMERS: &str = "dead_after = \"40s\"\nlease = \"6s\"\nvote_after = \"6s\"\n\
+     ping_interval = \"400ms\"\nping_timeout = \"300ms\"\nsuspicion_timeout = \"2s\"\n";
+
 /// Whoever stands still; the founder and the other one go on.
 const SLEEPER: usize = 1;
 
@@ -28,11 +32,11 @@ struct Stage {
 
 impl Stage {
     /// Three daemons that vote, in the middle of a crawl.
-    async fn set() -> Stage {
+    async fn set(timers: &'static str) -> Stage {
         let ground = Ground::claim();
         let web = Arc::new(SmallWeb::new(&ground, 16, 45, 10));
         let points: Vec<Ipv4Addr> = [0, 1, 3].map(|point| web.places.access_points[point]).to_vec();
-        let habits = Habits { threshold_ms: 4, min_delay_ms: MIN_DELAY.as_millis() as u64, ..Habits::default() };
+        let habits = Habits { threshold_ms: 4, min_delay_ms: MIN_DELAY.as_millis() as u64, timers, ..Habits::default() };
         let mut swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &points, habits).await;
         swarm.start(0..3).await;
         swarm.vote(3, SOON).await;
@@ -82,7 +86,7 @@ fn into(requests: Vec<RequestSeen>, subnets: &BTreeSet<Subnet>) -> Vec<RequestSe
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_wakes_after_others_took_over_asks_their_servers_nothing() {
-    let mut stage = Stage::set().await;
+    let mut stage = Stage::set(QUICK_TIMERS).await;
     let theirs = stage.swarm.held_by(SLEEPER, 0).await;
     assert!(theirs.len() >= 2, "{theirs:?}");
     stage.freeze(SLEEPER).await;
@@ -115,7 +119,7 @@ async fn whoever_wakes_after_others_took_over_asks_their_servers_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_wakes_after_its_lease_asks_nothing_before_it_is_renewed() {
-    let mut stage = Stage::set().await;
+    let mut stage = Stage::set(PATIENT_TIMERS).await;
     stage.freeze(SLEEPER).await;
     let stopped = Kill { who: stage.swarm.daemons[SLEEPER].address, when: stage.log.now() };
     // Time is what ends a lease: there is nothing else to wait for. Nobody may take over yet.

@@ -142,7 +142,7 @@ pub const DEAD_AFTER: Duration = Duration::from_secs(9);
 pub const LEASE: Duration = Duration::from_secs(6);
 
 /// A fifth of the default timers.
-const QUICK_TIMERS: &str = "dead_after = \"9s\"\nlease = \"6s\"\nvote_after = \"6s\"\n\
+pub const QUICK_TIMERS: &str = "dead_after = \"9s\"\nlease = \"6s\"\nvote_after = \"6s\"\n\
      ping_interval = \"400ms\"\nping_timeout = \"300ms\"\nsuspicion_timeout = \"2s\"\n";
 
 impl Habits {
