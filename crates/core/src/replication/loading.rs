@@ -146,7 +146,7 @@ pub(super) struct Loading {
 /// What to do about a subnet whose replicas had time enough to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overdue {
-    /// No member is waited for any more: it begins with what was found, as soon as our own store is read.
+    /// No member is waited for, or none any more: it begins with what was found, as soon as our own store is read.
     Begin,
     /// No member answered: others are asked.
     AskOthers,
@@ -239,9 +239,13 @@ impl Loading {
         due.collect()
     }
 
-    /// What to do if its time is over.
+    /// What to do if its time is over, or all is here that can be had: the last that it waited for may be no answer of a member, but what
+    /// the voters tell.
     pub(super) fn overdue(&mut self, now: Moment) -> Option<Overdue> {
-        if self.until > now || self.is_complete() {
+        if self.is_complete() {
+            return Some(Overdue::Begin);
+        }
+        if self.until > now {
             return None;
         }
         let waits = !self.keepers.is_empty();

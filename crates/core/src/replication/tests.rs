@@ -554,6 +554,23 @@ fn what_was_taken_over_in_a_life_before_waits_for_what_the_voters_tell_and_then_
 }
 
 #[test]
+fn a_subnet_begins_when_all_have_answered_and_the_voters_tell_last_that_one_of_them_has_all() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    let members = with_others(&cx, 1);
+    let keeper = NamedReplica { member: AccessPoint([20; 32]), store: StoreId(1) };
+    replication.load(&mut cx, &members, subnet(), JournalsAt::Replicas, Keepers::unknown());
+    replication.loaded(cx.now.moment, subnet(), Vec::new());
+    cx.take_commands();
+    asked_what_is_there(&mut cx, &mut replication);
+    replication.told_what_is_there(&mut cx, keeper.member, &[subnet()], held(1, true));
+    replication.recovered(&cx, subnet(), keeper.member, Some(vec![(journal(), vec![opened()])]), 10);
+    assert_eq!(replication.ask_again(&cx), (vec![], vec![]));
+    replication.learn_keepers(&cx, &[InheritedKeepers { members: vec![keeper], patience_s: DAY }]);
+    assert_eq!(replication.ask_again(&cx), (vec![subnet()], vec![]), "nobody is waited for, and nobody has anything more to say");
+    assert!(replication.take_found(&subnet()).is_some());
+}
+
+#[test]
 fn if_no_replica_answers_others_are_asked_instead_of_beginning_from_nothing() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
     let members = alone(&cx);
