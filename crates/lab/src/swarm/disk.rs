@@ -12,6 +12,7 @@ use nearcrawl_model::{
     previous_run::{PreviousPage, PreviousRow, PreviousVersion},
     seen::{DEEPEST_LEVEL, PageState, SeenAnswer, SeenBatch},
     subnet::Subnet,
+    time::{Millis, Moment},
     url::{Host, PageUrl},
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,6 +52,40 @@ pub struct Disk {
 struct Damage {
     rows: BTreeMap<JournalKey, BTreeSet<u64>>,
     claims: bool,
+}
+
+/// When writes of the state are durable: those that wait are committed with one sync, as the daemon's store does it, so that a slow disk makes
+/// all wait, and nobody for longer than two syncs.
+#[derive(Debug, Default)]
+pub(super) struct Writes {
+    /// When the last commit begins: until then writes join it.
+    begins: Moment,
+    /// When it is durable.
+    ends: Moment,
+    /// Events that ordered something so far.
+    events: u64,
+    /// When what the present event ordered is durable, if it ordered something.
+    present: Option<Moment>,
+}
+
+impl Writes {
+    /// What is ordered from now on is ordered by another event.
+    pub(super) fn next_event(&mut self) {
+        self.present = None;
+    }
+
+    /// The present event orders a write, on a disk on which a commit takes so long. When it is durable, and its place among all that have been
+    /// ordered.
+    pub(super) fn order(&mut self, now: Moment, takes: Millis) -> (Moment, u64) {
+        if self.present.is_none() {
+            self.events += 1;
+            if now >= self.begins {
+                self.begins = self.ends.max(now);
+                self.ends = self.begins.after(takes);
+            }
+        }
+        (*self.present.get_or_insert(self.ends), self.events)
+    }
 }
 
 /// The first sequence number that is missing.
@@ -310,4 +345,24 @@ pub(super) fn sort_rows(rows: Vec<JournalRow>) -> Journals {
         decode(rows.iter())
     };
     journals.into_iter().map(|(key, rows)| (key, whole(rows))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn on_a_slow_disk_all_that_waits_is_one_write_so_that_nobody_waits_longer_than_for_two() {
+        let mut writes = Writes::default();
+        let mut durable = Vec::new();
+        for now in (0..20_000).step_by(100).map(Moment) {
+            writes.next_event();
+            let (end, place) = writes.order(now, 5_000);
+            assert_eq!(writes.order(now, 5_000), (end, place), "one event is not divided");
+            assert!(now.after(5_000) <= end && end <= now.after(10_000), "{now:?} {end:?}");
+            durable.push((end, place));
+        }
+        assert!(durable.is_sorted() && durable.windows(2).all(|pair| pair[0].1 < pair[1].1), "in the order in which it was ordered");
+        assert_eq!(durable.iter().map(|(end, _)| *end).collect::<BTreeSet<_>>().len(), 5);
+    }
 }

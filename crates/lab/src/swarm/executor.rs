@@ -157,20 +157,23 @@ impl World {
         }
     }
 
-    /// All that one event ordered of a database is one write, after those of the events before.
+    /// All that events order of the state while a write is under way is the next write, in the order of the events; all that one event orders
+    /// of the cache is one write, after those of the events before.
     fn in_turn(&mut self, who: AccessPoint, turn: Turn, kind: SimEventKind) {
         let Some(node) = self.nodes.get_mut(&who) else { return };
         let now = self.now;
-        let (batch, free, takes) = match turn {
-            Turn::Cache => (&mut node.cache_batch, &mut node.cache_free, CACHE_TAKES),
+        let (end, place) = match turn {
+            Turn::Cache => {
+                let free = node.cache_free;
+                node.cache_free = *node.cache_batch.get_or_insert_with(|| free.max(now).after(CACHE_TAKES));
+                (node.cache_free, 0)
+            }
             Turn::State(_) | Turn::AtOnce => {
                 let takes = self.faults.write_takes(node.number).unwrap_or(STATE_TAKES);
-                (&mut node.state_batch, &mut node.state_free, takes)
+                node.state_writes.order(now, takes)
             }
         };
-        *free = *batch.get_or_insert_with(|| (*free).max(now).after(takes));
-        let after = free.since(now);
-        self.schedule(who, after, kind);
+        self.schedule_behind(who, end.since(now), place, kind);
     }
 
     /// Rows of another owner are stored, and that is answered.

@@ -291,8 +291,8 @@ impl Played {
             self.0.faults.full.entry(number as u32).or_default();
         }
         let waiting = if full { Vec::new() } else { self.0.faults.full.remove(&(number as u32)).unwrap_or_default() };
-        for (process, life, command) in waiting {
-            self.0.schedule_for_life(process, life, 0, SimEventKind::Stored(command));
+        for (place, (process, life, command)) in (0..).zip(waiting) {
+            self.0.schedule_in_place(process, life, 0, Some(place), SimEventKind::Stored(command));
         }
         self.order(number, || Event::Room(!full));
     }

@@ -1,7 +1,7 @@
 //! The simulated swarm and its clock: one queue of events in virtual time, and the faults that an experiment can switch on.
 
 use crate::swarm::clocks::wall_time;
-use crate::swarm::disk::Disk;
+use crate::swarm::disk::{Disk, Writes};
 use crate::swarm::faults::Faults;
 use crate::swarm::ledger::Ledger;
 use crate::swarm::network::Exchange;
@@ -75,11 +75,9 @@ pub(super) struct Node {
     pub(super) hierarchy: Arc<Hierarchy>,
     pub(super) wake: Option<Moment>,
     pub(super) saved: Moment,
-    pub(super) state_free: Moment,
+    pub(super) state_writes: Writes,
     pub(super) cache_free: Moment,
-    /// When what the present event orders of the store will be done; none if it ordered nothing yet.
-    pub(super) state_batch: Option<Moment>,
-    /// The same of the cache.
+    /// When what the present event orders of the cache will be done; none if it ordered nothing yet.
     pub(super) cache_batch: Option<Moment>,
     /// Questions of the crawler on their way.
     pub(super) waiting: BTreeMap<u64, QuestionId>,
@@ -109,9 +107,8 @@ impl Node {
             hierarchy,
             wake: None,
             saved: Moment(0),
-            state_free: Moment(0),
+            state_writes: Writes::default(),
             cache_free: Moment(0),
-            state_batch: None,
             cache_batch: None,
             waiting: BTreeMap::new(),
             exchanges: BTreeMap::new(),
@@ -288,7 +285,7 @@ impl World {
         }
         node.crawler = Some(crawler);
         node.wake = None;
-        (node.state_free, node.cache_free) = (self.now, self.now);
+        (node.state_writes, node.cache_free) = (Writes::default(), self.now);
         let identity = node.identity;
         let known: Vec<_> = node.disk.members.iter().copied().filter(|member| *member != identity).collect();
         self.ended.remove(&me);
@@ -502,9 +499,20 @@ impl World {
     }
 
     pub(super) fn schedule_for_life(&mut self, node: AccessPoint, life: u64, after: Millis, kind: SimEventKind) {
+        self.schedule_in_place(node, life, after, None, kind);
+    }
+
+    /// The same for the present life, in this place among what is alike and due at the same instant.
+    pub(super) fn schedule_behind(&mut self, node: AccessPoint, after: Millis, place: u64, kind: SimEventKind) {
+        let Some(life) = self.nodes.get(&node).map(|node| node.life) else { return };
+        self.schedule_in_place(node, life, after, Some(place), kind);
+    }
+
+    pub(super) fn schedule_in_place(&mut self, node: AccessPoint, life: u64, after: Millis, place: Option<u64>, kind: SimEventKind) {
         self.order += 1;
         let number_of = |who: &AccessPoint| self.nodes.get(who).map_or(u32::MAX, |node| node.number);
-        let rank = kind.rank(number_of);
+        let (sort, concerns, class) = kind.rank(number_of);
+        let rank = (sort, place.map_or(concerns, u128::from), class);
         self.queue.insert((self.now.after(after), number_of(&node), rank, self.order), SimEvent { node, life, kind });
     }
 
@@ -514,7 +522,8 @@ impl World {
         let (now, sim) = (self.clocks(number), self.now);
         let Some(node) = self.nodes.get_mut(&who) else { return };
         let Some(crawler) = node.crawler.as_mut() else { return };
-        (node.state_batch, node.cache_batch) = (None, None);
+        node.state_writes.next_event();
+        node.cache_batch = None;
         let may_record = matches!(event, Event::Copied { .. } | Event::RowsStored { .. });
         match &mut self.records {
             None => crawler.handle(now, event),
