@@ -17,7 +17,8 @@ use nearcrawl_model::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How long a newly started member waits for its swarm before it goes on alone with what it owns (it is one of two then).
+/// How long a newly started member waits for its swarm before it goes on alone with what it owns (it is one of two then, and the other one
+/// is silent).
 const LONELY_AFTER: Millis = 60_000;
 
 /// Members whose addresses are remembered: as many as SWIM keeps track of, and as many that are gone.
@@ -206,9 +207,11 @@ impl Membership {
         until.is_none_or(|until| now >= until).then_some(why_not)
     }
 
-    /// Whether no member has turned up although this access point, a member, has waited for long enough.
+    /// Whether no member has turned up although this access point, a member, has waited for long enough. One that is there is waited for,
+    /// however long its map takes.
     pub(crate) fn is_long_alone(&self, cx: &Context) -> bool {
-        cx.settings.member && cx.now.moment.since(cx.started) >= LONELY_AFTER && self.roster.standings().len() < 2
+        let waited = cx.settings.member && cx.now.moment.since(cx.started) >= LONELY_AFTER;
+        waited && self.roster.standings().len() < 2 && self.roster.standings().values().all(|other| other.silent_since.is_some())
     }
 
     /// When the living last were others than before; none if they never were.
@@ -308,5 +311,21 @@ mod tests {
         members.know(&mut cx, member(MAX_ADDRESSED + 100), address(1));
         assert!(!members.knows(&member(MAX_ADDRESSED + 100)), "all the others are members");
         assert_eq!(cx.counters.refused["addresses of members beyond the limit"], 1);
+    }
+
+    #[test]
+    fn one_of_two_goes_on_alone_after_a_minute_unless_the_other_is_there() {
+        let mut cx = Context::of_test(1);
+        cx.settings.member = true;
+        let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
+        let roster = Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &BTreeSet::new());
+        let (mut members, other) = (Membership::new(swim, roster), AccessPoint([20; 32]));
+        cx.now.moment = Moment(LONELY_AFTER);
+        assert!(members.is_long_alone(&cx));
+        members.meet(cx.now.moment, other);
+        cx.now.moment = Moment(100 * LONELY_AFTER);
+        assert!(!members.is_long_alone(&cx), "its map is still being compared");
+        members.roster_mut().down(cx.now.moment, other);
+        assert!(members.is_long_alone(&cx));
     }
 }
