@@ -1,7 +1,9 @@
 //! Which members have all that was recorded of a subnet that became ours, and for how long does it wait for one of them?
 //!
 //! As long as a member is away that has what nobody else has, its pages would be asked for again. But members that come, take subnets over
-//! and vanish must not hold up those that stay: who was here for a minute is waited for a minute.
+//! and vanish must not hold up those that stay: those who were here for a minute are waited for a minute. A set is waited for as long as
+//! the one of its members deserves that was here longest: each of them has all, and an owner that is new, or was away for a while and is back,
+//! has replicas that were here all the time.
 
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -10,19 +12,19 @@ use nearcrawl_model::{
     vote::{InheritedKeepers, KeeperSet},
 };
 
-/// A subnet of an owner that was here for long begins with what was found after so long: a day.
+/// A subnet whose journals are at one that was here for long begins with what was found after so long: a day.
 const LONGEST_WAIT: Millis = 86_400_000;
 
-/// One of an owner that was hardly here, after so long: what happened to it may be over by then.
+/// One of those that were hardly here, after so long: what happened to them may be over by then.
 const SHORTEST_WAIT: Millis = 60_000;
 
-/// An owner that was here for less than this part of the time for which we have been running is waited for as long as it was here.
+/// One that was here for less than this part of the time for which we have been running is waited for as long as it was here.
 const SHARE: u64 = 2;
 
-/// If we have been running for less than this, an owner of which nothing was heard died before our time, however long it was here.
+/// If we have been running for less than this, one of which nothing was heard died before our time, however long it was here.
 const OUR_TIME: Millis = 600_000;
 
-/// For how long an owner's keepers are waited for that told its totals for `lived`, if it did, while we have been running for `running`.
+/// For how long a member is waited for that told its totals for `lived`, if it did, while we have been running for `running`.
 fn patience(lived: Option<Millis>, running: Millis) -> Millis {
     match lived {
         None if running < OUR_TIME => LONGEST_WAIT,
@@ -33,15 +35,18 @@ fn patience(lived: Option<Millis>, running: Millis) -> Millis {
 }
 
 /// The keepers of an owner that we take over from, as an heir of ours would have to hear of them: its own, and those that it inherited.
-/// `lived` is for how long an owner told its totals, if it did; of a set that was inherited the owner is the first.
+/// `lived` is for how long a member told its totals, if it did.
 pub(crate) fn handed_on(set: KeeperSet, lived: impl Fn(&AccessPoint) -> Option<Millis>, running: Millis) -> Vec<InheritedKeepers> {
     let seconds = |lived| (patience(lived, running) / 1_000) as u32;
+    let longest = |members: &[NamedReplica]| members.iter().map(|keeper| seconds(lived(&keeper.member))).max();
     let mut sets = set.inherited;
     for set in &mut sets {
-        let known = set.members.first().and_then(|owner| lived(&owner.member));
-        set.patience_s = known.map_or(set.patience_s, |lived| set.patience_s.min(seconds(Some(lived))));
+        // Of those that died before our time others knew for how long they had been here.
+        let is_known = set.members.iter().any(|keeper| lived(&keeper.member).is_some());
+        set.patience_s = longest(&set.members).filter(|_| is_known).map_or(set.patience_s, |longest| set.patience_s.min(longest));
     }
-    sets.push(InheritedKeepers { members: set.members, patience_s: seconds(lived(&set.owner)) });
+    let patience_s = longest(&set.members).unwrap_or(0);
+    sets.push(InheritedKeepers { members: set.members, patience_s });
     sets.retain(|set| !set.members.is_empty());
     sets
 }
@@ -120,6 +125,7 @@ impl Keepers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nearcrawl_model::vote::SetNumber;
 
     const MINUTE: Millis = 60_000;
 
@@ -139,7 +145,30 @@ mod tests {
     }
 
     #[test]
-    fn one_of_each_set_is_waited_for_and_for_each_as_long_as_its_owner_was_here() {
+    fn a_set_is_waited_for_as_long_as_the_one_of_its_members_deserves_that_was_here_longest() {
+        let named = |number: u8| NamedReplica { member: AccessPoint([number; 32]), store: StoreId(1) };
+        let owner = named(1).member;
+        let set = |members: &[u8], inherited: &[u8]| KeeperSet {
+            owner,
+            number: SetNumber::default(),
+            members: members.iter().copied().map(named).collect(),
+            inherited: vec![InheritedKeepers { members: inherited.iter().copied().map(named).collect(), patience_s: 86_400 }],
+        };
+        // Members 1 to 3 have been here for two minutes of an hour, the others all the time; nobody has heard of member 9.
+        let lived = |who: &AccessPoint| match who.0[0] {
+            9 => None,
+            new if new < 4 => Some(2 * MINUTE),
+            _ => Some(60 * MINUTE),
+        };
+        let patience =
+            |members, inherited| handed_on(set(members, inherited), lived, 60 * MINUTE).into_iter().map(|set| set.patience_s).collect();
+        let cases: [Vec<u32>; 4] =
+            [patience(&[1, 2, 3], &[2, 3]), patience(&[1, 2, 4], &[2, 5]), patience(&[9, 1], &[9]), patience(&[], &[2])];
+        assert_eq!(cases, [vec![120, 120], vec![86_400, 86_400], vec![86_400, 120], vec![120]]);
+    }
+
+    #[test]
+    fn one_of_each_set_is_waited_for_and_for_each_as_long_as_it_says() {
         let set = |number: u8, patience_s| {
             let members = vec![NamedReplica { member: AccessPoint([number; 32]), store: StoreId(1) }];
             InheritedKeepers { members, patience_s }
