@@ -119,6 +119,9 @@ impl Records {
     /// A row is durable on somebody's disk, who wrote it if it is its `own`.
     pub(super) fn stored(&mut self, now: Moment, who: AccessPoint, row: &JournalRow, own: bool, due: Millis) {
         let host = &row.key.host;
+        if own {
+            self.replaced(who, row);
+        }
         match postcard::from_bytes(&row.entry) {
             Ok(JournalEntry::Opened { .. }) => drop(self.run(host, row.key.run, now, due)),
             Ok(JournalEntry::Visited { url, outcome, .. }) if !matches!(outcome, VisitOutcome::Failed(_)) => {
@@ -133,6 +136,16 @@ impl Records {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// An owner stored this row. One that differed from it is not there any more, nor is what was behind that.
+    fn replaced(&mut self, who: AccessPoint, row: &JournalRow) {
+        let Some(written) = self.written.get_mut(&(who, row.key.clone())) else { return };
+        let Some((_, _, before)) = written.get(&row.sequence) else { return };
+        let same = matches!(postcard::from_bytes(&row.entry), Ok(JournalEntry::Visited { url, .. }) if url == *before);
+        if !same {
+            written.split_off(&row.sequence);
         }
     }
 
@@ -181,5 +194,51 @@ impl Records {
     /// All recorded pages, in the order of hosts and runs, with the moment at which they were.
     pub(crate) fn all_recorded(&self) -> impl Iterator<Item = (&Host, u32, &PageUrl, Moment)> {
         self.pages.iter().filter_map(|((host, run, url), page)| Some((host, *run, url, page.recorded?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nearcrawl_model::time::WallTime;
+
+    fn visit(url: &PageUrl) -> JournalEntry {
+        JournalEntry::Visited {
+            url: url.clone(),
+            level: 0,
+            at: WallTime(1),
+            outcome: VisitOutcome::Page(200),
+            took: 1,
+            first_byte_us: None,
+            bytes: 1,
+            software: None,
+            children: Vec::new(),
+            found: Vec::new(),
+            outgoing: Vec::new(),
+            beyond_scope: Vec::new(),
+            rest: None,
+        }
+    }
+
+    #[test]
+    fn a_row_that_an_owner_replaced_by_anothers_journal_does_not_count_as_recorded() {
+        let (mut records, owner) = (Records::default(), AccessPoint([1; 32]));
+        let key = JournalKey { subnet: "20.0.0.0/24".parse().unwrap(), host: "a.test".parse().unwrap(), run: 1 };
+        let pages = ["http://a.test/1", "http://a.test/2", "http://a.test/3"].map(|url| PageUrl::parse(url).unwrap());
+        let mut store = |records: &mut Records, sequence, entry: &JournalEntry| {
+            let entry = postcard::to_stdvec(entry).unwrap();
+            records.stored(Moment(0), owner, &JournalRow { key: key.clone(), sequence, entry }, true, 0);
+        };
+        for (sequence, page) in (4..).zip(&pages) {
+            records.asked(Moment(0), 0, page, 1, true);
+            store(&mut records, sequence, &visit(page));
+        }
+        // What it had copied to nobody when its lease ended: another one went on from row 5, and it takes that one's journal over.
+        store(&mut records, 4, &visit(&pages[0]));
+        store(&mut records, 5, &JournalEntry::TakenOver { epoch: 2 });
+        store(&mut records, 6, &JournalEntry::TakenOver { epoch: 3 });
+        records.counted(Moment(1), owner, |_| 7);
+        let recorded: Vec<_> = records.all_recorded().map(|(_, _, url, _)| url.clone()).collect();
+        assert_eq!(recorded, pages[..1]);
     }
 }
