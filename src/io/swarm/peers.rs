@@ -54,6 +54,8 @@ pub(super) struct Peer {
     /// Whether we chose to connect to it.
     pub(super) dialled: bool,
     pub(super) connected: bool,
+    /// When it last said anything.
+    pub(super) heard: Instant,
     /// The latest protocol version that it speaks, by its hello.
     pub(super) protocol: u32,
     /// The least round trip on its connections, in microseconds.
@@ -88,6 +90,7 @@ impl Peer {
             since: now,
             dialled: false,
             connected: false,
+            heard: now,
             protocol: PROTOCOL,
             rtt_us: None,
             remote: None,

@@ -151,6 +151,7 @@ impl Runner {
     pub(super) fn asked(&mut self, peer: PeerId, request: Request, bytes: usize, channel: Channel) {
         let Some(state) = self.peers.get_mut(&peer) else { return };
         let now = Instant::now();
+        state.heard = now;
         let is_swim = matches!(request, Request::Swim(_));
         let refusal = match state.stage {
             Stage::Member { .. } => {
@@ -195,6 +196,14 @@ impl Runner {
         if let Some(OpenQuestion { question, peer, .. }) = self.questions.remove(&sent) {
             if let Some(state) = self.peers.get_mut(&peer) {
                 state.open = state.open.saturating_sub(1);
+                let now = Instant::now();
+                if !matches!(result, Err(AskError::TimedOut)) {
+                    state.heard = now;
+                } else if now.saturating_duration_since(state.heard) >= self.config.answer_within {
+                    // It has said nothing since this was asked: the network lost it, and TCP would notice minutes after it is back. The next
+                    // question connects anew.
+                    let _ = self.libp2p.disconnect_peer_id(peer);
+                }
             }
             if let Some(from) = super::access_point_of(&peer) {
                 self.outbox.push_back(SwarmEvent::Answered { question, from, result });
@@ -279,7 +288,11 @@ impl Runner {
             (false, false) => Author::Unknown,
         };
         match self.peers.get_mut(&relay).filter(|state| state.is_member()) {
-            Some(state) => self.gossip_limits.judge(&mut state.gossip, author, message.data.len(), Instant::now()),
+            Some(state) => {
+                let now = Instant::now();
+                state.heard = now;
+                self.gossip_limits.judge(&mut state.gossip, author, message.data.len(), now)
+            }
             None => Amount::Left,
         }
     }

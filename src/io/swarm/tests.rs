@@ -591,33 +591,78 @@ async fn oversized_messages_change_nothing_are_counted_and_at_last_shut_the_peer
     first.stop().await;
 }
 
-/// Passes connections on to a daemon, and counts their bytes in both directions.
-async fn counted(to: &Daemon, number: u8) -> (String, Arc<AtomicU64>) {
+/// Passes connections on to a daemon.
+struct Between {
+    address: String,
+    /// What passed, in both directions.
+    bytes: Arc<AtomicU64>,
+    connections: Arc<AtomicU64>,
+    /// So many of the connections stay open, but nothing passes them any more.
+    lost: Arc<AtomicU64>,
+}
+
+async fn between(to: &Daemon, number: u8) -> Between {
     let listener = TcpListener::bind((Ipv4Addr::new(127, 0, 77, number), 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let target: Multiaddr = to.address.parse().unwrap();
     let parts: Vec<_> = target.iter().collect();
     let [Protocol::Ip4(ip), Protocol::Tcp(there), ..] = parts[..] else { panic!("{target}") };
-    let bytes = Arc::new(AtomicU64::new(0));
-    let counter = bytes.clone();
+    let peer = peer_id_of(to.me()).unwrap();
+    let address = format!("/ip4/127.0.77.{number}/tcp/{port}/p2p/{peer}");
+    let [bytes, connections, lost] = [(); 3].map(|()| Arc::new(AtomicU64::new(0)));
+    let seen = Between { address, bytes: bytes.clone(), connections: connections.clone(), lost: lost.clone() };
     tokio::spawn(async move {
         while let Ok((near, _)) = listener.accept().await {
+            let this = connections.fetch_add(1, Ordering::Relaxed);
             let far = TcpStream::connect((ip, there)).await.unwrap();
             let ((near_read, near_write), (far_read, far_write)) = (near.into_split(), far.into_split());
             for (mut from, mut to) in [(near_read, far_write), (far_read, near_write)] {
-                let counter = counter.clone();
+                let (bytes, lost) = (bytes.clone(), lost.clone());
                 tokio::spawn(async move {
                     let mut buffer = [0; 4096];
                     while let Ok(read @ 1..) = from.read(&mut buffer).await {
-                        counter.fetch_add(read as u64, Ordering::Relaxed);
+                        if this < lost.load(Ordering::Relaxed) {
+                            continue;
+                        }
+                        bytes.fetch_add(read as u64, Ordering::Relaxed);
                         to.write_all(&buffer[..read]).await.unwrap();
+                    }
+                    if this < lost.load(Ordering::Relaxed) {
+                        std::future::pending::<()>().await;
                     }
                 });
             }
         }
     });
-    let peer = peer_id_of(to.me()).unwrap();
-    (format!("/ip4/127.0.77.{number}/tcp/{port}/p2p/{peer}"), bytes)
+    seen
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_on_which_nothing_comes_any_more_is_replaced() {
+    let mut first = Daemon::start(64, config(64)).await;
+    let mut second = Daemon::start(65, config(65)).await;
+    let way = between(&first, 66).await;
+    second.tell(SwarmCommand::Remember { peer: first.me(), addresses: vec![way.address.clone()] });
+    second.tell(SwarmCommand::Ask { to: first.me(), question: QuestionId(1), request: Request::Farewell(false) });
+    let (_, ticket, _) = first.asked().await;
+    first.tell(SwarmCommand::Answer { ticket, response: Response::Noted });
+    assert_eq!(second.answered(1).await, Ok(Response::Noted));
+
+    // As when the network is parted: nobody hangs up.
+    way.lost.store(way.connections.load(Ordering::Relaxed), Ordering::Relaxed);
+    second.tell(SwarmCommand::Ask { to: first.me(), question: QuestionId(2), request: Request::Farewell(false) });
+    assert_eq!(second.answered(2).await, Err(AskError::TimedOut));
+    second.tell(SwarmCommand::Ask { to: first.me(), question: QuestionId(3), request: Request::Farewell(true) });
+    let ticket = first
+        .find(|event| match event {
+            SwarmEvent::Asked { ticket, request: Request::Farewell(true), .. } => Some(*ticket),
+            _ => None,
+        })
+        .await;
+    first.tell(SwarmCommand::Answer { ticket, response: Response::Noted });
+    assert_eq!(second.answered(3).await, Ok(Response::Noted));
+    second.stop().await;
+    first.stop().await;
 }
 
 /// What the laboratory counts for each question and each answer, beside what they say (`FRAMING` in crates/lab/src/swarm/network.rs, and a byte that says whether it is packed).
@@ -627,7 +672,7 @@ const FRAMING: u64 = 37;
 async fn a_short_question_adds_little_to_what_it_says() {
     let mut first = Daemon::start(61, config(61)).await;
     let mut second = Daemon::start(62, config(62)).await;
-    let (address, bytes) = counted(&first, 63).await;
+    let Between { address, bytes, .. } = between(&first, 63).await;
     second.tell(SwarmCommand::Dial { address });
     first.connected(second.me()).await;
     second.connected(first.me()).await;
