@@ -201,8 +201,8 @@ impl Voter {
     pub(crate) fn keepers_before(&self, claim: &Claim, register: &Register) -> Vec<SignedKeepers> {
         let published = register.latest(&claim.subnet).map(|held| held.claim.owner);
         let rows = self.rows.get(&claim.subnet).into_iter().flatten();
-        let before: BTreeSet<_> = rows.flat_map(|row| row.stored.before.iter().copied()).chain(published).collect();
-        before.iter().take(MAX_BEFORE).filter_map(|owner| self.keepers_of(owner).cloned()).collect()
+        let before = at_most_before(published.into_iter().chain(rows.flat_map(|row| row.stored.before.iter().copied())));
+        before.iter().filter_map(|owner| self.keepers_of(owner).cloned()).collect()
     }
 
     /// Whether this owner holds a lease of this term, as far as this voter knows.
@@ -264,7 +264,7 @@ impl Voter {
         if claim.epoch > last.saturating_add(MOST_SKIPPED) {
             return Err(Refusal::Invalid);
         }
-        let owners = standing.iter().map(|before| before.row.owner).take(MAX_BEFORE).collect();
+        let owners = self.owners_before(&subnet, &standing);
         let of_others: Vec<_> = standing.into_iter().filter(|before| !before.released && before.row.owner != claim.owner).collect();
         if of_others.iter().any(|before| !self.is_over(now, &before.row.owner, before.row.term)) {
             return Err(Refusal::Owned);
@@ -313,10 +313,20 @@ impl Voter {
         let published = register.latest(subnet).map(|held| Standing {
             row: AcceptedRow { subnet: *subnet, epoch: held.claim.epoch, owner: held.claim.owner, term: held.term() },
             released: held.claim.released,
+            unpublished: false,
         });
         let epoch = published.map_or(0, |published| published.row.epoch);
         let later = self.rows.get(subnet).into_iter().flatten().filter(|row| row.stored.row.epoch > epoch);
-        later.map(|row| Standing { row: row.stored.row, released: row.stored.withdrawn }).chain(published).collect()
+        later.map(|row| Standing { row: row.stored.row, released: row.stored.withdrawn, unpublished: true }).chain(published).collect()
+    }
+
+    /// Who owned a subnet, or may have, as those before the next owner of whom these are the last claims. A claim that was accepted may have
+    /// been published without being known here, and one after it may have been withdrawn: who is before a claim that is not published is before the next, too.
+    fn owners_before(&self, subnet: &Subnet, standing: &[Standing]) -> Vec<AccessPoint> {
+        let published = standing.last().filter(|last| !last.unpublished).map_or(0, |last| last.row.epoch);
+        let later = self.rows.get(subnet).into_iter().flatten().filter(|row| row.stored.row.epoch > published);
+        let last = standing.iter().filter(|last| !(last.unpublished && last.released)).map(|last| last.row.owner);
+        at_most_before(last.chain(later.flat_map(|row| row.stored.before.iter().copied())))
     }
 
     /// No lease of this term is renewed any more.
@@ -329,14 +339,14 @@ impl Voter {
     }
 
     /// An owner will never publish these claims. Their epochs stay used up: this voter never accepts two claims at one epoch. What another
-    /// process of the owner proposed is withdrawn only by the one that holds the lease.
+    /// process of the owner proposed is withdrawn only by the one that holds the lease; it may have been published by the other one.
     pub(crate) fn withdraw(&mut self, from: AccessPoint, process: u64, claims: &[(Subnet, u64)], records: &mut Vec<VotingRecord>) {
         let holds = self.heard.get(&from).is_some_and(|heard| heard.process == process);
         for (subnet, epoch) in claims {
             let rows = self.rows.get_mut(subnet).into_iter().flatten();
             for Row { stored, .. } in rows.filter(|row| row.stored.row.owner == from && row.stored.row.epoch == *epoch) {
                 if !stored.withdrawn && (holds || stored.process == process) {
-                    stored.withdrawn = true;
+                    withdraw(stored, stored.process != process);
                     records.push(records::row(stored));
                 }
             }
@@ -352,14 +362,17 @@ impl Voter {
             let AcceptedRow { subnet, epoch, owner, .. } = row.stored.row;
             let open = register.latest(&subnet).is_none_or(|held| held.claim.epoch < epoch);
             if open && self.heard.get(&owner).filter(here).is_some() {
-                row.stored.withdrawn = true;
+                withdraw(&mut row.stored, true);
                 records.push(records::row(&row.stored));
             }
         }
         self.tidy_keepers(now, register, records);
         self.rows.retain(|subnet, rows| {
             let published = register.latest(subnet).map_or(0, |held| held.claim.epoch);
-            let needed = |row: &Row| published < row.stored.row.epoch && !(row.stored.withdrawn && row.at < since);
+            // Of those before it one may have owned the subnet without being known here.
+            let owner = register.latest(subnet).map(|held| held.claim.owner);
+            let tells = |row: &Row| row.stored.before.iter().any(|before| Some(*before) != owner);
+            let needed = |row: &Row| published < row.stored.row.epoch && (!(row.stored.withdrawn && row.at < since) || tells(row));
             let keep = rows.iter().any(|row| needed(row) || now.since(row.at) < KEPT_FOR);
             if !keep {
                 records.push(records::no_row(*subnet));
@@ -433,7 +446,29 @@ impl Voter {
 #[derive(Clone, Copy)]
 struct Standing {
     row: AcceptedRow,
+    /// It was released, or withdrawn if it is not published.
     released: bool,
+    unpublished: bool,
+}
+
+/// A claim will not be published, but may have been before: then its owner stays one of those before the next.
+fn withdraw(stored: &mut StoredRow, may_have_been_published: bool) {
+    stored.withdrawn = true;
+    if may_have_been_published {
+        let owner = stored.row.owner;
+        stored.before = at_most_before(std::iter::once(owner).chain(stored.before.iter().copied()));
+    }
+}
+
+/// Each of these once, in their order, and no more than a vote may tell.
+fn at_most_before(owners: impl Iterator<Item = AccessPoint>) -> Vec<AccessPoint> {
+    let mut before = Vec::new();
+    for owner in owners {
+        if before.len() < MAX_BEFORE && !before.contains(&owner) {
+            before.push(owner);
+        }
+    }
+    before
 }
 
 #[cfg(test)]
@@ -442,7 +477,7 @@ mod tests {
     use crate::membership::RosterConfig;
     use nearcrawl_model::{
         claim::{ClaimReason, SignedClaim},
-        vote::{AwardedPart, Votes},
+        vote::{AwardedPart, KeeperSet, Votes},
     };
 
     const OWNER: AccessPoint = AccessPoint([1; 32]);
@@ -485,6 +520,43 @@ mod tests {
 
     fn judge(voter: &mut Voter, now: Moment, claim: &Claim) -> Result<(), Refusal> {
         voter.judge(now, Asked { claim, part: None, term: 1, process: 1 }, &Register::default(), &mut Vec::new())
+    }
+
+    #[test]
+    fn an_heir_hears_of_who_may_have_published_a_claim_though_one_after_it_was_withdrawn_and_not_of_who_withdrew() {
+        let key = |number| ed25519_dalek::SigningKey::from_bytes(&[number; 32]);
+        let point = |number| AccessPoint(key(number).verifying_key().to_bytes());
+        let set = |number: u8| {
+            let number_of = SetNumber { term: 1, version: 1 };
+            SignedKeepers::sign(
+                KeeperSet { owner: point(number), number: number_of, members: Vec::new(), inherited: Vec::new() },
+                &key(number),
+            )
+        };
+        let mut voter = Voter::new(Times::of(&RosterConfig::default()), Moment(0), BTreeMap::new(), BTreeMap::new())
+            .with_keepers((1..=5).map(set).collect());
+        let (mut register, mut records) = (Register::default(), Vec::new());
+        let votes = Some(Box::new(Votes { list: 1, term: 1, voters: Vec::new() }));
+        register.merge(claim(point(1), 1), &SignedClaim { votes, ..SignedClaim::sign(&claim(point(1), 1), &key(1)) });
+        let mut judge = |voter: &mut Voter, number, epoch| {
+            let claim = claim(point(number), epoch);
+            let asked = Asked { claim: &claim, part: None, term: 1, process: 1 };
+            assert_eq!(voter.judge(Moment(epoch * 1_000_000), asked, &register, &mut records), Ok(()));
+            let before = voter.keepers_before(&claim, &register);
+            (1..=5).filter(|number| before.iter().any(|set| set.keepers.owner == point(*number))).collect::<Vec<_>>()
+        };
+        assert_eq!(judge(&mut voter, 2, 2), [1]);
+        // The second may have published its claim and gone on, on the other side of a cut.
+        assert_eq!(judge(&mut voter, 3, 3), [1, 2]);
+        let subnet = claim(point(3), 3).subnet;
+        voter.withdraw(point(3), 1, &[(subnet, 3)], &mut Vec::new());
+        assert_eq!(judge(&mut voter, 4, 4), [1, 2]);
+        // Another process of the fourth does not know what the one before published.
+        voter.renew(Moment(4_000_000), point(4), &Renewal { process: 2, ..renewal(1) }, &register);
+        voter.withdraw(point(4), 2, &[(subnet, 4)], &mut Vec::new());
+        voter.list_changed(Moment(4_000_001));
+        voter.tidy(Moment(4_900_000), &register, &mut Vec::new());
+        assert_eq!(judge(&mut voter, 5, 5), [1, 2, 4]);
     }
 
     #[test]
