@@ -414,10 +414,7 @@ impl Crawler {
         let own = NamedReplica { member: self.context.me, store: self.context.store };
         for Accepted { proof, before } in self.voting.take_accepted() {
             // What we recorded in a database that is lost does not come back.
-            let lived = |member: &AccessPoint| match self.report.roll_up_of(member) {
-                _ if *member == own.member => Some(0),
-                heard => heard.map(|_| self.report.told_for(member)),
-            };
+            let lived = |member: &AccessPoint| if *member == own.member { Some(0) } else { self.report.told_for(member) };
             let handed = |mut set: KeeperSet| {
                 // What we recorded ourselves is here, if our disk was not lost.
                 if set.owner == own.member && set.members.contains(&own) {

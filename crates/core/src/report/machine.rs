@@ -1,6 +1,9 @@
 //! The sums over our own sites and the roll-ups of every member: entered when a site changes, told when they are due.
 
-use super::tally::{FEW_VALUES, RollUps, Tally, Whereabouts};
+use super::{
+    stays::Stays,
+    tally::{FEW_VALUES, RollUps, Tally, Whereabouts},
+};
 use crate::{context::Context, crawl::Crawl, membership::Membership, ownership::Ownership, pending::Pending};
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -39,6 +42,8 @@ pub(crate) struct Report {
     /// Sites whose records changed since they were entered into the tally.
     dirty: BTreeSet<Host>,
     roll_ups: RollUps,
+    /// For how long members were here.
+    stays: Stays,
     /// When it was last looked at whether the roll-up is to be told to all.
     told: Option<Moment>,
     /// When members whose roll-ups are old are looked for next.
@@ -58,6 +63,7 @@ impl Report {
             tally: Tally::default(),
             dirty: BTreeSet::new(),
             roll_ups: RollUps::default(),
+            stays: Stays::default(),
             told: None,
             ask_due: now.after(ASK_AGAIN),
             asked: BTreeMap::new(),
@@ -100,6 +106,7 @@ impl Report {
         }
         let few = roll_up.summary.values() <= FEW_VALUES || owns(owner) || self.roll_ups.has_room_for_large(owner, owns);
         if few && self.roll_ups.has_room_for(owner) {
+            self.stays.told(roll_up.owner, cx.now.moment);
             self.roll_ups.hear(roll_up, cx.now.moment);
         } else {
             cx.refuse("totals of members beyond the limit");
@@ -108,6 +115,7 @@ impl Report {
 
     /// A member says that its totals of this version hold.
     pub(crate) fn holds(&mut self, cx: &Context, owner: AccessPoint, version: u64) {
+        self.stays.told(owner, cx.now.moment);
         self.roll_ups.holds(&owner, version, cx.now.moment);
     }
 
@@ -121,9 +129,14 @@ impl Report {
         self.roll_ups.of(owner)
     }
 
-    /// For how long a member has told its totals.
-    pub(crate) fn told_for(&self, owner: &AccessPoint) -> Millis {
-        self.roll_ups.told_for(owner)
+    /// For how long a member has told its totals; none of a member that has told none.
+    pub(crate) fn told_for(&self, member: &AccessPoint) -> Option<Millis> {
+        self.stays.lasted(member)
+    }
+
+    /// Of how many members that is remembered.
+    pub(crate) fn stays(&self) -> usize {
+        self.stays.len()
     }
 
     /// Whether our own sums are to be put together anew, for those who ask us.

@@ -6,7 +6,7 @@
 //! * `activity`: what is it doing, and why is it not doing more? Is anything left to do?
 //! * `status`: the numbers; `counters`: what was done since the start
 //! * `why`: why is this crawled by whom, and when? `never_contacted`: why is it by no member?
-//! * [`tally`]: the sums over our sites, and those that others tell
+//! * [`tally`]: the sums over our sites, and those that others tell; `stays`: for how long others were here
 
 mod activity;
 pub(crate) mod counters;
@@ -14,6 +14,7 @@ mod machine;
 mod never_contacted;
 mod reason;
 mod status;
+mod stays;
 pub(crate) mod tally;
 #[cfg(test)]
 mod tests;

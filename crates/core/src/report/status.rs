@@ -21,7 +21,7 @@ use crate::{
     },
     relay::{MAX_FORWARDING, MAX_PASSING, MAX_TAKEN, MAX_WAYS},
     replication::{MAX_GATHERED, MAX_LOADS},
-    report::{View, tally::MAX_ROLL_UPS},
+    report::{View, stays::MAX_STAYS, tally::MAX_ROLL_UPS},
     voting::{
         lease::NoLease,
         lists::MAX_LISTS,
@@ -244,6 +244,7 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
         limit("members", view.membership.tracked(), view.context.settings.membership.max_members),
         limit("members whose addresses are remembered", view.membership.known().count(), MAX_ADDRESSED),
         limit("members whose totals are kept", view.report.roll_ups(), MAX_ROLL_UPS),
+        limit("members of whom it is known how long they were here", view.report.stays(), MAX_STAYS),
         limit("members' questions that wait for a DNS look-up", view.routing.locator().questions(), MAX_LOOKUP_QUESTIONS),
         limit("hand-offs being recorded", view.routing.hand_offs(), MAX_ACKNOWLEDGEMENTS),
         limit("subnets handed over and not claimed yet", view.migration.handed(), MAX_HANDED),

@@ -175,8 +175,6 @@ pub(crate) fn oldest_told(members: usize) -> Millis {
 #[derive(Debug, Default)]
 pub(crate) struct RollUps {
     heard: BTreeMap<AccessPoint, (RollUp, Moment)>,
-    /// When the first one of each of these came.
-    first: BTreeMap<AccessPoint, Moment>,
 }
 
 impl RollUps {
@@ -206,7 +204,6 @@ impl RollUps {
             .get(&roll_up.owner)
             .is_none_or(|(known, at)| known.version < roll_up.version || (known.version != roll_up.version && now.since(*at) > OLDEST));
         if newer {
-            self.first.entry(roll_up.owner).or_insert(now);
             self.heard.insert(roll_up.owner, (roll_up, now));
         }
         newer
@@ -246,13 +243,6 @@ impl RollUps {
     /// Keeps only these access points' roll-ups.
     pub(crate) fn retain(&mut self, keep: impl Fn(&AccessPoint) -> bool) {
         self.heard.retain(|owner, _| keep(owner));
-        self.first.retain(|owner, _| self.heard.contains_key(owner));
-    }
-
-    /// How much time lies between an access point's first roll-up and its last; none of what it told before it was forgotten.
-    pub(crate) fn told_for(&self, owner: &AccessPoint) -> Millis {
-        let first = self.first.get(owner);
-        self.heard.get(owner).zip(first).map_or(0, |((_, last), first)| last.since(*first))
     }
 
     /// An access point's last roll-up and when it came.
