@@ -202,6 +202,11 @@ impl Crawler {
         self.context.answer(ticket, response);
     }
 
+    /// As a voter, this access point accepts second claims at an epoch, too, or does so no more: a laboratory's liar.
+    pub fn accept_twice(&mut self, twice: bool) {
+        self.voting.accept_twice(twice);
+    }
+
     /// All machines, to be read: whatever the process asks is answered from here.
     pub fn view(&self) -> View<'_> {
         View {

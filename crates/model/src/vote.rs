@@ -80,6 +80,17 @@ impl VoterList {
         (1..=MAX_VOTERS).contains(&self.voters.len()) && self.number > 0 && self.age <= MAX_AGE && in_order
     }
 
+    /// Whether these voters, each once, may choose `next`; those in `lost` do not count. A quorum may, and so may more than half if all
+    /// others are no voters any more by that list: so those that are left of seven go on when three of them are gone for good, and of two such
+    /// choices, or one and a quorum, no two are made without a voter in common.
+    pub fn may_choose(&self, voters: &mut dyn Iterator<Item = &AccessPoint>, next: &VoterList, lost: &BTreeSet<AccessPoint>) -> bool {
+        let counts = |voter: &&AccessPoint| self.contains(voter) && !lost.contains(*voter);
+        let chosen_by: BTreeSet<_> = voters.filter(counts).collect();
+        let there = self.voters.iter().filter(counts).count().max(1);
+        let remain = || self.voters.iter().filter(|voter| counts(voter) && next.contains(voter));
+        chosen_by.len() >= quorum_of(there) || chosen_by.len() > there / 2 && remain().all(|voter| chosen_by.contains(voter))
+    }
+
     /// Whether these voters, each once, decide.
     fn is_decided_by(&self, voters: impl Iterator<Item = AccessPoint>) -> bool {
         let distinct: BTreeSet<_> = voters.filter(|voter| self.contains(voter)).collect();
@@ -183,11 +194,10 @@ impl SignedList {
             return Err(VoterListError::NotNext);
         }
         if let Some(before) = before {
-            let there: Vec<_> = before.voters.iter().filter(|voter| !lost.contains(voter)).copied().collect();
-            let counted = VoterList { voters: there, ..before.clone() };
-            let valid = self.accepted.iter().filter(|by| by.holds(BALLOT_CONTEXT, &(&self.list, self.ballot)));
+            let mut valid = self.accepted.iter().filter(|by| by.holds(BALLOT_CONTEXT, &(&self.list, self.ballot))).map(|by| &by.voter);
             // If all are lost, its own voters' word has to do.
-            if !counted.voters.is_empty() && !counted.is_decided_by(valid.map(|by| by.voter)) {
+            let all_lost = before.voters.iter().all(|voter| lost.contains(voter));
+            if !all_lost && !before.may_choose(&mut valid, &self.list, lost) {
                 return Err(VoterListError::NotAccepted);
             }
         }

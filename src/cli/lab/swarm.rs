@@ -32,8 +32,8 @@ it when; crates/lab/scenarios has some. Its latency is \"spread\", \"equal\", or
 milliseconds, beside the scenario or relative to the working directory. Twenty quiet minutes follow. The exit status is 0 if all promises \
 were kept (nothing fetched by two or twice, no pause broken, nothing lost or wrongly called exact, one owner for each subnet and equal maps \
 and totals at the end), 1 if not, 65 if the file is wrong. Its rule is \"default\", or leaves something out: \"no-lease\" (an owner that too \
-few voters hear goes on), \"no-council\" (one vote is enough for a claim), \"no-replicas\". \"no-hello\" is refused: nothing hangs on who said \
-hello. The lie double-accept is accepted and changes nothing yet.
+few voters hear goes on), \"no-council\" (one vote is enough for a claim), \"no-replicas\" (copies are not kept), \"no-hello\" (names count as \
+members that nobody has heard of but by others).
 
 Examples:
   nearcrawl lab swarm --members 5 --subnets 20 --minutes 60 --faults kills

@@ -212,7 +212,7 @@ async fn the_exit_status_of_a_scenario_says_whether_it_held_or_in_which_line_it_
     for (more, exit, says) in [
         ("colour = 1", Exit::Data, "line 5: there is no key \"colour\""),
         ("latency = \"sprad\"", Exit::Data, "line 5: latency"),
-        ("rule = \"no-hello\"", Exit::Data, "line 5: rule"),
+        ("rule = \"no-hallo\"", Exit::Data, "line 5: rule"),
         ("[[at]]\nt = \"1s\"\ndo = \"explode\"", Exit::Data, "line 7: do: nothing is called \"explode\""),
         ("[[at]]\nt = \"10s\"\ndo = \"kill\"\nwho = [0, 1]", Exit::Broken, "no member runs"),
     ] {

@@ -154,6 +154,8 @@ enum Verdict {
 pub(super) struct Limits {
     pub(super) members: usize,
     pub(super) bytes: usize,
+    /// Whether names count that nobody has heard of but by others.
+    pub(super) believes_names: bool,
 }
 
 /// What came through, and whom to ask whether they are as others say.
@@ -244,7 +246,8 @@ impl Hearsay {
         let mut sifted = Sifted { bytes: Vec::new(), ask: Vec::new() };
         let mut changed = self.left != left;
         if let Some(updates) = datagram.updates.take() {
-            let mut room = self.room(&updates, protocol, limits.members);
+            // A room without end believes every name at once.
+            let mut room = if limits.believes_names { usize::MAX } else { self.room(&updates, protocol, limits.members) };
             let mut kept = Vec::with_capacity(updates.len());
             for update in updates {
                 match self.judge(now, from, &update, protocol, &mut room) {
@@ -351,8 +354,8 @@ impl Hearsay {
             if update.state() == State::Down {
                 return self.leave();
             }
-            let believed = self.is_told_enough(now, from, who, protocol) && *room > 0;
-            *room -= usize::from(believed);
+            let believed = *room == usize::MAX || self.is_told_enough(now, from, who, protocol) && *room > 0;
+            *room -= usize::from(believed && *room < usize::MAX);
             return if believed { Verdict::Believed } else { Verdict::Asked { believed } };
         };
         let heard = self.words.get(&who) == Some(&number(known.id()));

@@ -36,6 +36,8 @@ pub enum LeftOut {
     Quorum,
     /// As a voter, whatever is proposed is accepted: a liar.
     Honesty,
+    /// As a voter, a second claim at an epoch is accepted, too: a liar.
+    OneVoteAnEpoch,
 }
 
 impl Default for RosterConfig {

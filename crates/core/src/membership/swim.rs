@@ -48,6 +48,8 @@ pub struct SwimConfig {
     pub largest_datagram: usize,
     /// How many members are remembered, the silent ones included.
     pub max_members: usize,
+    /// Whether a name counts as a member as soon as anybody tells it, whether it ever says hello or not; never but in a laboratory.
+    pub believes_names: bool,
 }
 
 impl Default for SwimConfig {
@@ -62,6 +64,7 @@ impl Default for SwimConfig {
             forget_after: 24 * 3_600_000,
             largest_datagram: 8 << 10,
             max_members: 4_096,
+            believes_names: false,
         }
     }
 }
@@ -86,6 +89,7 @@ impl SwimConfig {
             forget_after: self.forget_after,
             largest_datagram: self.largest_datagram,
             max_members: self.max_members,
+            believes_names: self.believes_names,
         }
     }
 
@@ -195,7 +199,8 @@ impl Swim {
             self.refused += 1;
             return Err(refusal);
         }
-        let limits = Limits { members: self.config.max_members, bytes: self.config.largest_datagram };
+        let limits =
+            Limits { members: self.config.max_members, bytes: self.config.largest_datagram, believes_names: self.config.believes_names };
         let Sifted { bytes, ask } = match self.hearsay.sift(now, from, bytes, &self.foca, limits) {
             Ok(sifted) => sifted,
             Err(refusal) => {

@@ -10,7 +10,7 @@ use nearcrawl_model::{
     time::{Millis, Moment},
     vote::{
         Ballot, BallotAnswer, BallotRequest, Endorsed, HandedOver, MAX_HANDED_KEEPERS, SignedKeepers, SignedList, VoterList, is_accepted,
-        is_installed, quorum_of,
+        is_installed,
     },
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,17 +54,17 @@ struct Mine {
     phase: Phase,
 }
 
-/// How a ballot of ours goes on. `enough` is whether these voters of the present list decide.
+/// How a ballot of ours goes on. `enough` is whether these voters of the present list may choose a list.
 impl Mine {
     fn promised(
         &mut self,
         from: AccessPoint,
         before: Option<(Ballot, VoterList)>,
-        enough: impl Fn(&mut dyn Iterator<Item = &AccessPoint>) -> bool,
+        enough: impl Fn(&mut dyn Iterator<Item = &AccessPoint>, &VoterList) -> bool,
     ) {
         let Phase::Preparing { promised, wanted } = &mut self.phase else { return };
         promised.insert(from, before);
-        if enough(&mut promised.keys()) {
+        if enough(&mut promised.keys(), wanted) {
             let last = promised.values().flatten().max_by_key(|(ballot, _)| *ballot).map(|(_, list)| list.clone());
             let list = last.unwrap_or_else(|| wanted.clone());
             self.phase = Phase::Accepting { list, accepted: BTreeMap::new(), before: HandedOver::default() };
@@ -78,7 +78,7 @@ impl Mine {
         from: AccessPoint,
         by: Endorsed,
         told: HandedOver,
-        enough: impl Fn(&mut dyn Iterator<Item = &AccessPoint>) -> bool,
+        enough: impl Fn(&mut dyn Iterator<Item = &AccessPoint>, &VoterList) -> bool,
     ) {
         let Phase::Accepting { list, accepted, before } = &mut self.phase else { return };
         if by.voter != from || !is_accepted(&by, list, self.ballot) {
@@ -91,7 +91,7 @@ impl Mine {
         before.rows.extend(told.rows);
         before.ended.extend(told.ended);
         told.keepers.into_iter().for_each(|set| take_in(&mut before.keepers, set));
-        if enough(&mut accepted.keys()) {
+        if enough(&mut accepted.keys(), list) {
             before.rows.sort_by_key(|row| (row.subnet, row.epoch, row.owner));
             before.rows.dedup();
             let accepted = std::mem::take(accepted).into_values().collect();
@@ -272,8 +272,8 @@ impl Ballots {
     }
 
     /// Whom to ask what now, for a ballot of ours.
-    /// `quorum` is how many voters of the present list decide. We accept it last: who accepts votes no more, and others may not agree.
-    pub(crate) fn due(&mut self, now: Moment, list: &VoterList, quorum: usize) -> Vec<(AccessPoint, BallotRequest)> {
+    /// Voters in `lost` do not count. We accept it last: who accepts votes no more, and others may not agree.
+    pub(crate) fn due(&mut self, now: Moment, list: &VoterList, lost: &BTreeSet<AccessPoint>) -> Vec<(AccessPoint, BallotRequest)> {
         let Some(mine) = &mut self.mine else { return Vec::new() };
         if mine.asked.is_some_and(|asked| now.since(asked) < ASK_AGAIN) {
             return Vec::new();
@@ -286,7 +286,7 @@ impl Ballots {
                 open.map(|voter| (*voter, BallotRequest::Prepare { number: mine.number, ballot, wanted: wanted.clone() })).collect()
             }
             Phase::Accepting { list: next, accepted, .. } => {
-                let last = accepted.len() + 1 >= quorum;
+                let last = list.may_choose(&mut accepted.keys().chain([&ballot.proposer]), next, lost);
                 let open = list.voters.iter().filter(|voter| !accepted.contains_key(voter) && (last || **voter != ballot.proposer));
                 open.map(|voter| (*voter, BallotRequest::Accept { ballot, list: next.clone() })).collect()
             }
@@ -319,13 +319,10 @@ impl Ballots {
             return Outcome::Nothing;
         }
         let Some(mine) = &mut self.mine else { return Outcome::Nothing };
-        let counted = |voters: &mut dyn Iterator<Item = &AccessPoint>| voters.filter(|voter| !lost.contains(voter)).count();
-        let quorum = quorum_of(list.voters.iter().filter(|voter| !lost.contains(voter)).count().max(1));
+        let enough = |voters: &mut dyn Iterator<Item = &AccessPoint>, next: &VoterList| list.may_choose(voters, next, lost);
         match answer {
-            BallotAnswer::Promised(accepted) if list.contains(&from) => mine.promised(from, accepted, |voters| counted(voters) >= quorum),
-            BallotAnswer::Accepted(by, told) if list.contains(&from) => {
-                mine.accepted(now, from, by, told, |voters| counted(voters) >= quorum);
-            }
+            BallotAnswer::Promised(accepted) if list.contains(&from) => mine.promised(from, accepted, enough),
+            BallotAnswer::Accepted(by, told) if list.contains(&from) => mine.accepted(now, from, by, told, enough),
             BallotAnswer::Installed(by) => return mine.installed(now, from, by),
             _ => {}
         }

@@ -27,7 +27,7 @@ use nearcrawl_model::{
     message::{Proposal, Request, Response},
     subnet::Subnet,
     time::{Millis, Moment, Now},
-    vote::{Ballot, BallotRequest, DoubleVote, Renewal, SetNumber, SignedList, SignedPart, VoterList, Votes, quorum_of, sign_installed},
+    vote::{Ballot, BallotRequest, DoubleVote, Renewal, SetNumber, SignedList, SignedPart, VoterList, Votes, sign_installed},
 };
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -100,6 +100,8 @@ pub(super) struct Process {
     pub(super) ended: [u64; 2],
     /// Whether no other process with this key can run, as far as its directory tells.
     pub(super) sole: bool,
+    /// Whether its directory tells of a process before it.
+    pub(super) has_before: bool,
     /// What is on disk about it, or on its way there.
     pub(super) noted: Option<StoredProcesses>,
     /// Whether it may vote: it is the only process with its key.
@@ -148,11 +150,12 @@ impl Voting {
         // The instant of its start, by both clocks, tells it apart from any other process.
         let number = (start.wall.0 << 24 ^ now.0).max(1);
         let before = processes.unwrap_or(StoredProcesses { last: [0, 0], sure: true });
+        let has_before = before.last != [0, 0];
         let ended_before = if sole { before.last } else { [0, 0] };
         let sole = sole && before.sure;
         Voting {
             times,
-            process: Process { incarnation, number, ended: ended_before, sole, noted: None, may_vote: sole, started: now },
+            process: Process { incarnation, number, ended: ended_before, sole, has_before, noted: None, may_vote: sole, started: now },
             lists: Lists::restored(lists),
             voter: Voter::new(times, now, rows, ended).with_keepers(keepers),
             lease: Lease::new(times, now, term),
@@ -218,6 +221,13 @@ impl Voting {
         self.lists.current()
     }
 
+    /// A laboratory's liar: from now on second claims at an epoch are accepted, too, or are no more. What else is left out stays so.
+    pub(crate) fn accept_twice(&mut self, twice: bool) {
+        if matches!(self.times.without, None | Some(LeftOut::OneVoteAnEpoch)) {
+            self.times.without = twice.then_some(LeftOut::OneVoteAnEpoch);
+        }
+    }
+
     /// Until when it holds its lease, and why it has none afterwards.
     pub(crate) fn lease(&self) -> (Option<Moment>, NoLease) {
         let until = if self.times.without == Some(LeftOut::Lease) { Some(Moment(u64::MAX)) } else { self.lease.until() };
@@ -232,6 +242,18 @@ impl Voting {
     /// The term of its lease: what it owns by claims of earlier terms may be others' by now.
     pub(crate) fn term(&self) -> u64 {
         self.lease.term()
+    }
+
+    /// Whether another process with our key holds the lease, and has for long: what members ask us is for that one, which they reach through
+    /// others if nobody answers here. Only SWIM is answered, since our key lives.
+    pub(crate) fn is_beside_another(&self, now: Moment) -> bool {
+        self.lease.is_anothers(now) && now.since(self.process.started) >= self.times.patience()
+    }
+
+    /// Whether another process may hold the lease of which our directory is a copy: what is kept here would count as kept there, and what is
+    /// told as that one's word.
+    pub(crate) fn may_be_a_copy(&self, now: Moment) -> bool {
+        self.process.has_before && !self.lease.holds(now) && (!self.process.may_vote || self.lease.is_anothers(now))
     }
 
     /// How many votes a claim needs.
@@ -262,6 +284,26 @@ impl Voting {
     /// Whether this access point votes by the present list.
     pub(crate) fn votes(&self) -> bool {
         self.process.may_vote && self.lists.number() > 0 && self.standing.installed >= self.lists.number()
+    }
+
+    /// Whether this access point takes part in the choice of the next list. A voter that has lost its disk does not know what it accepted, and
+    /// leaves it to the others to renew the list. If they cannot, because as many have lost theirs, it takes part after all: when it has been
+    /// here for long enough for every lease that it may have renewed to be over, and for the others to have tried, and every other voter
+    /// that is not lost has answered since then, none of them by a later list. So what it forgot was either in force, or is known to another.
+    pub(super) fn may_choose(&self, now: Moment, me: AccessPoint) -> bool {
+        self.votes() || self.process.may_vote && self.is_empty_handed(me) && self.have_all_answered(now, me)
+    }
+
+    /// Whether this access point is a voter that does not know what it decided: its disk was lost.
+    fn is_empty_handed(&self, me: AccessPoint) -> bool {
+        self.standing.installed < self.lists.number() && self.lists.current().is_some_and(|list| list.contains(&me))
+    }
+
+    fn have_all_answered(&self, now: Moment, me: AccessPoint) -> bool {
+        let Some(list) = self.lists.current() else { return false };
+        let mut others = list.voters.iter().filter(|voter| **voter != me && !self.standing.lost.contains(voter));
+        let patient = now.since(self.standing.adopted_at) >= 4 * self.times.patience();
+        patient && others.all(|voter| self.lease.was_answered_by(voter))
     }
 
     /// Whether this access point is on the list, and others are there that may be on it.
@@ -313,11 +355,10 @@ impl Voting {
         }
         self.tick_proposals(cx, others, &list);
         self.begin_anew_if_all_are_lost(cx, others, &list);
-        if list.contains(&cx.me) && self.votes() {
+        if list.contains(&cx.me) && self.may_choose(now, cx.me) {
             self.tick_ballots(cx, others, &list);
         }
-        let there = list.voters.iter().filter(|voter| !self.standing.lost.contains(voter)).count();
-        for (voter, request) in self.ballots.due(now, &list, quorum_of(there.max(1))) {
+        for (voter, request) in self.ballots.due(now, &list, &self.standing.lost) {
             self.ask(cx, voter, Pending::Ballot, Request::Ballot(Box::new(request)));
         }
         self.settle(cx, others);
@@ -445,7 +486,7 @@ impl Voting {
         let gone = self.gone(now, cx.me, list);
         let rank =
             list.voters.iter().filter(|voter| live.contains(voter) && !gone.contains(voter)).take_while(|voter| **voter != cx.me).count();
-        let better = self.better(now, cx.me, &live, list);
+        let better = self.better(now, cx.me, &live, list).filter(|next| self.can_be_chosen(now, cx.me, list, next));
         let better = better.or_else(|| self.has_lost_disk(now, cx.me, list).then(|| list.voters.clone()));
         let timely = better.filter(|voters| self.is_timely(now, list, voters));
         let age = self.age(now, list) / 1_000;
@@ -468,6 +509,15 @@ impl Voting {
         let candidates = self.candidates(now, list, &gone, |who| live.contains(who) && !self.is_out(me, who));
         let never: BTreeSet<_> = list.voters.iter().filter(|voter| self.is_out(me, voter)).copied().collect();
         plan::better(list, Gone { now: &gone, for_good: &never }, &candidates, &self.networks)
+    }
+
+    /// Whether the voters of the present list that answer may choose these. Where they may not, because too many have lost their disks, the
+    /// list is renewed with all of them.
+    fn can_be_chosen(&self, now: Moment, me: AccessPoint, list: &VoterList, next: &[AccessPoint]) -> bool {
+        let silent = |voter: &AccessPoint| self.voter.silent_for(now, voter) >= self.times.forget_after;
+        let answers = |voter: &&AccessPoint| **voter == me || !silent(voter) && !self.voter.is_empty_handed(now, voter, list.number);
+        let next = VoterList { number: list.number + 1, voters: next.to_vec(), age: list.age };
+        list.may_choose(&mut list.voters.iter().filter(answers), &next, &self.standing.lost)
     }
 
     /// For how long the swarm has existed, in milliseconds.
@@ -520,10 +570,13 @@ impl Voting {
         plan::tenure_needed(age, voters, self.times.least_tenure, self.times.forget_after)
     }
 
-    /// Whether another voter of this list has lost its disk and is here again: it votes again once the list is renewed, which it is for one
+    /// Whether a voter of this list has lost its disk and is here again: it votes again once the list is renewed, which it is for another
     /// voter once an hour at most.
     fn has_lost_disk(&self, now: Moment, me: AccessPoint, list: &VoterList) -> bool {
         let Standing { renewed, .. } = &self.standing;
+        if self.is_empty_handed(me) && self.may_choose(now, me) {
+            return true;
+        }
         let recent = renewed.is_some_and(|at| now.since(at) < RENEWED_AT_MOST_EVERY);
         let back = |voter: &AccessPoint| {
             let heard = self.voter.heard_of(voter).is_some_and(|heard| now.since(heard.last) < self.times.patience());

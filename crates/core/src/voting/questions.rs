@@ -146,6 +146,9 @@ impl Voting {
                 let before = self.voter.keepers_before(&claim, others.register);
                 Vote::Accepted(what.vote(&cx.key), before.into_iter().filter_map(|set| place_of(set, told)).collect())
             }
+            Err(Refusal::Epoch(last)) if last == claim.epoch && self.times.without == Some(LeftOut::OneVoteAnEpoch) => {
+                Vote::Accepted(what.vote(&cx.key), Vec::new())
+            }
             Err(Refusal::Owned) => Vote::Owned,
             Err(Refusal::Epoch(last)) => Vote::Epoch(last),
             Err(Refusal::Invalid) => {
@@ -176,7 +179,7 @@ impl Voting {
         match request {
             BallotRequest::Prepare { number: of, ballot, wanted } => {
                 self.catch_up(cx, from, of);
-                if of != number || !self.votes() {
+                if of != number || !self.may_choose(cx.now.moment, cx.me) {
                     return other_list(self, cx);
                 }
                 // Who accepted a list says so whatever is wanted now. The others promise nothing to a list that they would not accept: so it
@@ -190,7 +193,7 @@ impl Voting {
             }
             BallotRequest::Accept { ballot, list } => {
                 self.catch_up(cx, from, list.number.saturating_sub(1));
-                if list.number != number + 1 || !self.votes() {
+                if list.number != number + 1 || !self.may_choose(cx.now.moment, cx.me) {
                     return other_list(self, cx);
                 }
                 if !self.goes_along(cx, from, &list) {

@@ -122,7 +122,7 @@ fn settings(scenario: &Scenario) -> Settings {
         joins: false,
         founds: false,
         member: true,
-        membership: SwimConfig::default(),
+        membership: SwimConfig { believes_names: scenario.rule == Rule::NoHello, ..SwimConfig::default() },
         roster: RosterConfig { without: left_out(scenario.rule), ..RosterConfig::default() },
     }
 }

@@ -41,7 +41,6 @@ impl Scenario {
             minutes,
             latency: Latency::Spread,
             rule: Rule::Default,
-            rule_line: 1,
             steps,
         }
     }

@@ -18,8 +18,6 @@ pub struct Scenario {
     pub latency: Latency,
     /// The protocol, or what is left out of it.
     pub rule: Rule,
-    /// The line that names the rule; 1 if none does.
-    pub rule_line: usize,
     /// What happens, in the order of time.
     pub steps: Vec<Step>,
 }

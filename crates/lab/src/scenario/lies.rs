@@ -44,8 +44,8 @@ pub(super) fn tell(world: &mut Played, number: usize, lie: Lie, round: u64) {
     match lie {
         Lie::Claim => liar.claim(|epoch| epoch + 1),
         Lie::Epoch => liar.claim(|_| u64::MAX),
-        // There are no acceptances yet that could contradict each other.
-        Lie::DoubleAccept => {}
+        // It may have started anew since.
+        Lie::DoubleAccept => liar.world.accept_twice(liar.me, true),
         Lie::Address => liar.address(),
         Lie::Hosts => liar.hosts(),
         Lie::Runs => liar.runs(),

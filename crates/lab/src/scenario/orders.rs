@@ -159,8 +159,11 @@ impl Play<'_> {
         }
     }
 
-    /// Has those forward nothing that lie so.
+    /// Has those forward nothing that lie so, and all others vote honestly that do not lie any more.
     pub(super) fn choose_who_drops(&mut self) {
+        let lies = |number: &usize| self.liars.values().any(|(who, lie)| *lie == Lie::DoubleAccept && who.contains(number));
+        let twice: Vec<_> = self.world.running_processes().into_iter().map(|(number, process)| (process, lies(&number))).collect();
+        twice.into_iter().for_each(|(process, twice)| self.world.accept_twice(process, twice));
         let liars = self.liars.values().filter(|(_, lie)| *lie == Lie::Forward);
         let numbers = liars.flat_map(|(numbers, _)| numbers).map(|number| *number as u32).collect();
         self.world.drop_forwarded(numbers);

@@ -4,7 +4,7 @@ use super::{
     agenda::{Deed, Ending, Matter},
     build::{self, QUIET},
     error::ScenarioError,
-    file::{Clock, DiskFault, Lie, Rule, Scenario, Step},
+    file::{Clock, DiskFault, Lie, Scenario, Step},
     judge::{Judge, Verdict},
     latency::Matrix,
     lies,
@@ -57,7 +57,7 @@ impl Scenario {
     ///
     /// # Errors
     ///
-    /// It asks for what this program's protocol does not have.
+    /// It cannot be played. A file that can be read can, so far.
     pub fn play(&self, seed: u64, matrix: Option<Matrix>, minute: &dyn Fn()) -> Result<Verdict, ScenarioError> {
         let mut play = Play::begin(self, seed, matrix)?;
         let end = Millis::from(self.minutes) * MINUTE;
@@ -76,12 +76,8 @@ impl<'a> Play<'a> {
     ///
     /// # Errors
     ///
-    /// The scenario asks for what this program's protocol does not have.
+    /// It cannot be played.
     pub(super) fn begin(scenario: &'a Scenario, seed: u64, matrix: Option<Matrix>) -> Result<Play<'a>, ScenarioError> {
-        if scenario.rule == Rule::NoHello {
-            let message = "rule: nothing hangs on who said hello, so that cannot be left out; there are default, no-lease, no-council and no-replicas";
-            return Err(ScenarioError { line: scenario.rule_line, message: message.to_owned() });
-        }
         let world = build::world(scenario, seed, matrix);
         let begin = world.now();
         let judge = Judge::new(scenario, &world);
@@ -279,6 +275,7 @@ impl<'a> Play<'a> {
             }
         }
         self.liars.clear();
+        self.choose_who_drops();
         self.world.heal_all();
         self.world.limit_links(None);
         for number in 0..self.world.numbers() {

@@ -47,7 +47,6 @@ impl Scenario {
                 Some(file) => Latency::Matrix { file: file.to_owned(), line: keys.line_of("latency") },
             },
             rule: keys.choice("rule", &RULES)?.unwrap_or(Rule::Default),
-            rule_line: keys.line_of("rule"),
             steps: Vec::new(),
         };
         for table in keys.tables("at")? {

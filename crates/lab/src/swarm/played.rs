@@ -210,6 +210,13 @@ impl Played {
         self.0.faults.droppers = numbers;
     }
 
+    /// As a voter, a process accepts second claims at an epoch, or does so no more.
+    pub(crate) fn accept_twice(&mut self, process: AccessPoint, twice: bool) {
+        if let Some(crawler) = self.0.nodes.get_mut(&process).and_then(|node| node.crawler.as_mut()) {
+            crawler.accept_twice(twice);
+        }
+    }
+
     /// Nobody keeps more connections.
     pub(crate) fn limit_links(&mut self, limit: Option<usize>) {
         self.0.faults.limit = limit;

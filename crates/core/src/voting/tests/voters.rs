@@ -86,6 +86,54 @@ fn of_three_one_loses_its_disk_and_later_another_and_all_go_on() {
 }
 
 #[test]
+fn of_seven_voters_three_that_die_together_or_one_after_the_other_stop_nobody_for_long() {
+    for apart in [0, 3 * MINUTE] {
+        let mut world = swarm(7);
+        world.run(20 * MINUTE);
+        assert_eq!(last_list(&world).voters.len(), 7);
+        for gone in 0..3 {
+            world.stop(gone);
+            world.machines[gone].gone = true;
+            world.run(world.now + apart);
+        }
+        world.run(world.now + 13 * MINUTE);
+        assert_eq!(without_lease(&world, &[3, 4, 5, 6]), [0; 0], "{apart} ms apart: {:?}", last_list(&world));
+        assert_eq!(world.seen.wrong, None);
+    }
+}
+
+#[test]
+fn three_of_seven_that_are_cut_off_choose_no_list() {
+    let mut world = swarm(7);
+    world.run(20 * MINUTE);
+    for gone in 3..7 {
+        world.stop(gone);
+    }
+    let before = last_list(&world);
+    world.run(world.now + 40 * MINUTE);
+    assert_eq!((without_lease(&world, &[0, 1, 2]), last_list(&world)), (vec![0, 1, 2], before));
+}
+
+#[test]
+fn most_voters_or_the_only_one_lose_their_disks_at_once_and_all_go_on() {
+    for (members, wiped) in [(1, vec![0]), (2, vec![0]), (3, vec![0, 2]), (3, vec![0, 1, 2]), (5, vec![0, 1, 2]), (7, vec![1, 2, 3])] {
+        let mut world = swarm(members);
+        world.run(20 * MINUTE);
+        for wiped in &wiped {
+            world.stop(*wiped);
+            world.machines[*wiped].disk = Disk::default();
+        }
+        // They find the others again, and with them the list: of one alone nobody else knows it.
+        wiped.iter().for_each(|wiped| world.start(*wiped, members == 1));
+        world.run(world.now + 8 * MINUTE);
+        let all: Vec<_> = (0..members).collect();
+        let knows = wiped.len() < members || members == 1;
+        assert!(!knows || without_lease(&world, &all).is_empty(), "{wiped:?} of {members}: {:?}", last_list(&world));
+        assert_eq!(world.seen.wrong, None, "{wiped:?} of {members}");
+    }
+}
+
+#[test]
 fn newcomers_that_vanish_together_after_a_quarter_of_an_hour_stop_nobody() {
     for old in 3..=5 {
         let mut world = swarm(old);
