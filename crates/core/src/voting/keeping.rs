@@ -54,16 +54,34 @@ impl Keeping {
 
     /// We take over from former owners whose keepers these are. Whether some of them are new.
     pub(crate) fn inherit(&mut self, sets: impl IntoIterator<Item = InheritedKeepers>) -> bool {
-        let mut is_new = false;
+        let before = self.inherited.clone();
         for InheritedKeepers { members, patience_s } in sets.into_iter().filter(|set| !set.members.is_empty()) {
-            let known = self.inherited.get(&members).copied();
-            if known.is_none() && self.inherited.len() >= MAX_INHERITED {
-                self.inherited.pop_first();
+            let known = self.inherited.entry(members).or_default();
+            *known = patience_s.max(*known);
+            while self.inherited.len() > MAX_INHERITED {
+                self.inherit_fewer();
             }
-            is_new |= known.is_none_or(|known| known < patience_s);
-            self.inherited.insert(members, patience_s.max(known.unwrap_or(0)));
         }
-        is_new
+        self.inherited != before
+    }
+
+    /// Has one set less, without forgetting one that an heir must wait for: who has heard one that is in two sets has heard one of each. Only if
+    /// no two have a member in common one is left out, which is waited for most briefly.
+    fn inherit_fewer(&mut self) {
+        let sets: Vec<_> = self.inherited.keys().cloned().collect();
+        let pairs = sets.iter().enumerate().flat_map(|(place, one)| sets.iter().skip(place + 1).map(move |other| (one, other)));
+        let in_both = |(one, other): (&Vec<NamedReplica>, &Vec<NamedReplica>)| -> Vec<NamedReplica> {
+            one.iter().copied().filter(|member| other.contains(member)).collect()
+        };
+        let closest = pairs.max_by_key(|pair| in_both(*pair).len()).filter(|pair| !in_both(*pair).is_empty());
+        let Some((one, other)) = closest else {
+            let briefest = self.inherited.iter().min_by_key(|(_, patience_s)| **patience_s).map(|(members, _)| members.clone());
+            briefest.and_then(|members| self.inherited.remove(&members));
+            return;
+        };
+        let patience_s = [one, other].iter().filter_map(|set| self.inherited.remove(*set)).max().unwrap_or_default();
+        let known = self.inherited.entry(in_both((one, other))).or_default();
+        *known = patience_s.max(*known);
     }
 
     /// All that was taken over is at all of our keepers. Whether there was something.
@@ -228,6 +246,28 @@ mod tests {
         assert!(keeping.name(named(&[1, 3]), true));
         let inherited: Vec<_> = keeping.inherited().into_iter().map(|set| set.members).collect();
         assert_eq!(inherited, [named(&[1, 2])]);
+    }
+
+    #[test]
+    fn of_more_former_owners_than_a_set_names_an_heir_still_waits_for_one_of_each() {
+        let mut keeping = Keeping::new(0);
+        let all: Vec<Vec<u8>> = (0..MAX_INHERITED as u8 + 4).map(|number| vec![number / 3 + 1, number + 30, number + 60]).collect();
+        for members in &all {
+            keeping.inherit([InheritedKeepers { members: named(members), patience_s: 100 + u32::from(members[0]) }]);
+        }
+        let inherited = keeping.inherited();
+        assert!(inherited.len() <= MAX_INHERITED);
+        for members in &all {
+            let covers = |set: &&InheritedKeepers| set.members.iter().all(|member| named(members).contains(member));
+            let patience_s = inherited.iter().find(covers).map(|set| set.patience_s);
+            assert_eq!(patience_s, Some(100 + u32::from(members[0])), "who hears one of these has heard one of {members:?}");
+        }
+        // Of those that have nobody in common those stay that are worth waiting for.
+        let mut keeping = Keeping::new(0);
+        for number in 0..=MAX_INHERITED as u8 {
+            keeping.inherit([InheritedKeepers { members: named(&[number + 1]), patience_s: if number == 4 { 60 } else { PATIENCE_S } }]);
+        }
+        assert!(keeping.inherited().iter().all(|set| set.patience_s == PATIENCE_S) && keeping.inherited().len() == MAX_INHERITED);
     }
 
     #[test]
