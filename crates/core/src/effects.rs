@@ -22,7 +22,7 @@ use crate::{
         comparison::Heard,
     },
     pending::{MapQuestion, Pending},
-    replication::{Keepers, Replication, handed_on, loading::JournalCopy},
+    replication::{Keepers, Lived, Replication, handed_on, loading::JournalCopy},
     report::{self, BesidesSums},
     routing::{
         acknowledgements::Reply,
@@ -414,7 +414,10 @@ impl Crawler {
         let own = NamedReplica { member: self.context.me, store: self.context.store };
         for Accepted { proof, before } in self.voting.take_accepted() {
             // What we recorded in a database that is lost does not come back.
-            let lived = |member: &AccessPoint| if *member == own.member { Some(0) } else { self.report.told_for(member) };
+            let lived = |member: &AccessPoint| match self.report.told_for(member) {
+                _ if *member == own.member => Some(Lived { told: 0, of: running }),
+                told => told.map(|(told, last)| Lived { told, of: last.since(self.context.started) }),
+            };
             let handed = |mut set: KeeperSet| {
                 // What we recorded ourselves is here, if our disk was not lost.
                 if set.owner == own.member && set.members.contains(&own) {

@@ -18,25 +18,35 @@ const LONGEST_WAIT: Millis = 86_400_000;
 /// One of those that were hardly here, after so long: what happened to them may be over by then.
 const SHORTEST_WAIT: Millis = 60_000;
 
-/// One that was here for less than this part of the time for which we have been running is waited for as long as it was here.
+/// One that was here for less than this part of the time for which we had been running when it was heard last is waited for as long as it was
+/// here.
 const SHARE: u64 = 2;
 
 /// If we have been running for less than this, one of which nothing was heard died before our time, however long it was here.
 const OUR_TIME: Millis = 600_000;
 
-/// For how long a member is waited for that told its totals for `lived`, if it did, while we have been running for `running`.
-fn patience(lived: Option<Millis>, running: Millis) -> Millis {
+/// For how long a member was here, as far as we know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lived {
+    /// For so long it told its totals.
+    pub(crate) told: Millis,
+    /// For so long we had been running when it told them last: what it would have told if it had been here all the time.
+    pub(crate) of: Millis,
+}
+
+/// For how long a member is waited for that lived so long, if it told its totals, while we have been running for `running`.
+fn patience(lived: Option<Lived>, running: Millis) -> Millis {
     match lived {
         None if running < OUR_TIME => LONGEST_WAIT,
         None => SHORTEST_WAIT,
-        Some(lived) if lived.saturating_mul(SHARE) < running => lived.clamp(SHORTEST_WAIT, LONGEST_WAIT),
+        Some(lived) if lived.told.saturating_mul(SHARE) < lived.of => lived.told.clamp(SHORTEST_WAIT, LONGEST_WAIT),
         Some(_) => LONGEST_WAIT,
     }
 }
 
 /// The keepers of an owner that we take over from, as an heir of ours would have to hear of them: its own, and those that it inherited.
 /// `lived` is for how long a member told its totals, if it did.
-pub(crate) fn handed_on(set: KeeperSet, lived: impl Fn(&AccessPoint) -> Option<Millis>, running: Millis) -> Vec<InheritedKeepers> {
+pub(crate) fn handed_on(set: KeeperSet, lived: impl Fn(&AccessPoint) -> Option<Lived>, running: Millis) -> Vec<InheritedKeepers> {
     let seconds = |lived| (patience(lived, running) / 1_000) as u32;
     let longest = |members: &[NamedReplica]| members.iter().map(|keeper| seconds(lived(&keeper.member))).max();
     let mut sets = set.inherited;
@@ -129,8 +139,8 @@ mod tests {
 
     const MINUTE: Millis = 60_000;
 
-    fn waits(lived: Millis, running: Millis) -> Millis {
-        patience(Some(lived), running)
+    fn waits(told: Millis, of: Millis) -> Millis {
+        patience(Some(Lived { told, of }), 1_000 * MINUTE)
     }
 
     #[test]
@@ -157,8 +167,8 @@ mod tests {
         // Members 1 to 3 have been here for two minutes of an hour, the others all the time; nobody has heard of member 9.
         let lived = |who: &AccessPoint| match who.0[0] {
             9 => None,
-            new if new < 4 => Some(2 * MINUTE),
-            _ => Some(60 * MINUTE),
+            new if new < 4 => Some(Lived { told: 2 * MINUTE, of: 60 * MINUTE }),
+            _ => Some(Lived { told: 58 * MINUTE, of: 58 * MINUTE }),
         };
         let patience =
             |members, inherited| handed_on(set(members, inherited), lived, 60 * MINUTE).into_iter().map(|set| set.patience_s).collect();

@@ -29,7 +29,7 @@ mod tests;
 use append_queue::AppendQueue;
 pub(crate) use append_queue::MAX_GATHERED;
 use forwarding::Forwarding;
-pub(crate) use keepers::{Keepers, handed_on};
+pub(crate) use keepers::{Keepers, Lived, handed_on};
 use kept::Kept;
 use load_queue::LoadQueue;
 pub(crate) use load_queue::MAX_LOADS;

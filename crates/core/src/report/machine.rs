@@ -129,8 +129,8 @@ impl Report {
         self.roll_ups.of(owner)
     }
 
-    /// For how long a member has told its totals; none of a member that has told none.
-    pub(crate) fn told_for(&self, member: &AccessPoint) -> Option<Millis> {
+    /// For how long a member has told its totals, and when it did last; none of a member that has told none.
+    pub(crate) fn told_for(&self, member: &AccessPoint) -> Option<(Millis, Moment)> {
         self.stays.lasted(member)
     }
 

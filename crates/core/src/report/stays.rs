@@ -47,9 +47,9 @@ impl Stays {
         self.known.insert(who, Stay { first: now, last: now });
     }
 
-    /// How much time lies between the first time and the last; none of a member of which nothing is known.
-    pub(super) fn lasted(&self, who: &AccessPoint) -> Option<Millis> {
-        self.known.get(who).map(|stay| stay.last.since(stay.first))
+    /// How much time lies between the first time and the last, and when that was; none of a member of which nothing is known.
+    pub(super) fn lasted(&self, who: &AccessPoint) -> Option<(Millis, Moment)> {
+        self.known.get(who).map(|stay| (stay.last.since(stay.first), stay.last))
     }
 
     /// How many members are remembered.
@@ -70,11 +70,11 @@ mod tests {
         assert_eq!(stays.lasted(&A), None);
         (0..=60).step_by(20).for_each(|at| stays.told(A, seconds(at)));
         stays.told(A, seconds(180));
-        assert_eq!(stays.lasted(&A), Some(180_000), "it was started anew");
+        assert_eq!(stays.lasted(&A), Some((180_000, seconds(180))), "it was started anew");
         stays.told(A, seconds(360));
-        assert_eq!(stays.lasted(&A), Some(360_000));
+        assert_eq!(stays.lasted(&A), Some((360_000, seconds(360))));
         stays.told(A, seconds(721));
-        assert_eq!(stays.lasted(&A), Some(0), "a guest that comes now and then");
+        assert_eq!(stays.lasted(&A), Some((0, seconds(721))), "a guest that comes now and then");
     }
 
     #[test]
