@@ -14,6 +14,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     journal::{JournalEntry, JournalKey, JournalRow},
     message::{Request, Response},
+    rows_digest::{Digests, InCommon},
     subnet::Subnet,
     url::Host,
 };
@@ -57,6 +58,9 @@ pub async fn ask(asking: &mpsc::Sender<PeerQuestion>, to: AccessPoint, request: 
 /// Sends a replica the rows that it lacks, as many as fit into one message.
 pub async fn copy(store: Store, asking: mpsc::Sender<PeerQuestion>, order: CopyOrder) -> Event {
     let to = order.to;
+    if order.compares {
+        return compare(&store, &asking, order).await;
+    }
     let mut rows = Vec::new();
     let mut sent = BTreeMap::new();
     let mut room = MAX_ROW_BYTES;
@@ -80,6 +84,39 @@ pub async fn copy(store: Store, asking: mpsc::Sender<PeerQuestion>, order: CopyO
         _ => CopyAnswer::Failed,
     };
     Event::Copied { to, sent, answer }
+}
+
+/// Asks a replica with how many of our rows its copies begin.
+async fn compare(store: &Store, asking: &mpsc::Sender<PeerQuestion>, CopyOrder { to, ranges, .. }: CopyOrder) -> Event {
+    let ours: BTreeMap<_, _> = ranges.into_iter().map(|(key, _, rows)| (key, rows)).collect();
+    let mut heads = Vec::new();
+    let request = Request::CompareRows(ours.iter().map(|(key, rows)| (key.clone(), *rows)).collect());
+    if let Some(Response::RowsCompared(told)) = ask(asking, to, request).await {
+        for (key, told) in told.into_iter().filter(|(key, _)| ours.contains_key(key)) {
+            let Some(rows) = rows_in_common(store, &key, told).await else { break };
+            heads.push((key, rows));
+        }
+    }
+    let sent = heads.iter().cloned().collect();
+    Event::Copied { to, sent, answer: if heads.is_empty() { CopyAnswer::Failed } else { CopyAnswer::Compared(heads) } }
+}
+
+/// How many rows a journal has in common with another copy, of which this was told; none if it cannot be read.
+async fn rows_in_common(store: &Store, key: &JournalKey, told: Digests) -> Option<u64> {
+    let (mut common, mut next) = (InCommon::with(told), 0);
+    while next < common.wanted() {
+        let piece = store.journal_read(key.clone(), next, MAX_ROW_BYTES).await.ok()?;
+        let rows = piece.iter().zip(next..common.wanted()).take_while(|(row, expected)| row.sequence == *expected);
+        let before = next;
+        for (row, expected) in rows {
+            common.add(&row.entry);
+            next = expected + 1;
+        }
+        if next == before {
+            break;
+        }
+    }
+    Some(common.rows())
 }
 
 /// Where a member is to go on; none for the beginning, or at the end.

@@ -18,6 +18,7 @@ use nearcrawl_model::{
     fingerprint::FingerprintKey,
     ids::{SeenTicket, SiteNumber},
     journal::{JournalEntry, JournalKey, JournalRow},
+    rows_digest::{Digests, Told},
     seen::{PageState, SeenAnswer, SeenBatch, SeenVisit},
     subnet::Subnet,
 };
@@ -37,6 +38,9 @@ pub const MAX_ROW_BYTES: usize = 256 << 10;
 
 /// Rows are read from the store in pieces of this size.
 const READ_PIECE: usize = 1 << 20;
+
+/// After so many bytes the journals are left out that a member also wants to compare.
+const MAX_DIGESTED: usize = 16 << 20;
 
 /// How long a full disk is left alone.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
@@ -224,6 +228,7 @@ async fn try_to(store: &Store, order: StoreCommand) -> Outcome {
             let (rows, next) = store.journal_range(subnet, from, MAX_ROW_BYTES).await?;
             Some(Event::RowsRead { ticket, rows, next })
         }
+        StoreCommand::DigestRows { ticket, journals } => Some(Event::RowsDigested { ticket, told: digest(store, journals).await? }),
         StoreCommand::Load(subnet) => Some(Event::Loaded { subnet, journals: load(store, subnet).await? }),
         StoreCommand::DropJournal(key) => {
             let growth = store.journal_drop(key).await?;
@@ -237,6 +242,33 @@ async fn try_to(store: &Store, order: StoreCommand) -> Outcome {
 /// Where a page of the book of contacts is stored.
 pub fn contacts_page(page: u8) -> String {
     format!("contacts-{page:02x}")
+}
+
+/// What is told of copies to those who compare them with theirs, which have so many rows. Long ones wait for the next question.
+async fn digest(store: &Store, journals: Vec<(JournalKey, u64)>) -> Result<Vec<(JournalKey, Digests)>, StoreError> {
+    let (mut all, mut bytes) = (Vec::new(), 0);
+    for (key, rows) in journals {
+        if bytes > MAX_DIGESTED {
+            break;
+        }
+        let heads = store.journals(Some(key.subnet)).await?;
+        let rows = heads.iter().find(|(other, _)| *other == key).map_or(0, |(_, head)| *head).min(rows);
+        let (mut told, mut next) = (Told::of(rows), 0);
+        while next < rows {
+            let piece = store.journal_read(key.clone(), next, READ_PIECE).await?;
+            let before = next;
+            for row in piece.iter().take_while(|row| row.sequence < rows) {
+                told.add(&row.entry);
+                bytes += row.entry.len();
+                next = row.sequence + 1;
+            }
+            if next == before {
+                break;
+            }
+        }
+        all.push((key, told.digests()));
+    }
+    Ok(all)
 }
 
 /// The newest run of each host of a subnet, read whole.

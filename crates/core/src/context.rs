@@ -13,7 +13,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     fingerprint::FingerprintKey,
     ids::{QuestionId, Ticket},
-    message::{Request, Response},
+    message::{Gossip, Request, Response},
     replica::StoreId,
     subnet::Subnet,
     time::{Moment, Now},
@@ -23,6 +23,9 @@ use std::{
     net::IpAddr,
     sync::Arc,
 };
+
+/// So few others are told directly what all are told.
+pub(crate) const MAX_TOLD_DIRECTLY: usize = 24;
 
 /// What every machine is given.
 pub(crate) struct Context {
@@ -56,6 +59,16 @@ impl Context {
         let question = self.number();
         self.pending.insert(question, pending);
         self.commands.push_back(Command::Peers(PeerCommand::Ask { to, question, request }));
+    }
+
+    /// Tells these other members something: each directly if they are few, for by gossip it comes to each several times.
+    pub(crate) fn tell_all(&mut self, others: &[AccessPoint], gossip: Gossip) {
+        if others.is_empty() || others.len() > MAX_TOLD_DIRECTLY {
+            return self.commands.push_back(Command::Peers(PeerCommand::Publish(gossip)));
+        }
+        for to in others {
+            self.ask(*to, Pending::Told, Request::Tell(Box::new(gossip.clone())));
+        }
     }
 
     /// Answers what a member asked.

@@ -159,13 +159,17 @@ impl Crawler {
         if ours && (due || self.report.is_stale(&self.context)) {
             let roll_up = Box::new(self.roll_up());
             if due && self.report.tells(now) {
-                self.context.commands.push_back(Command::Peers(PeerCommand::Publish(Gossip::RollUp(roll_up))));
+                let others: Vec<_> = self.membership.live().into_iter().filter(|member| *member != self.context.me).collect();
+                // Who comes later is told when our sums have settled, or asks.
+                if !others.is_empty() {
+                    self.context.tell_all(&others, Gossip::RollUp(roll_up));
+                }
             }
         }
         let overdue = self.report.overdue(&self.context, &self.membership, &self.ownership);
         if !overdue.is_empty() {
-            let mine = if ours { self.roll_up().version } else { 0 };
-            self.report.ask_whether_they_hold(&mut self.context, overdue, mine);
+            let mine = ours.then(|| self.roll_up());
+            self.report.ask_whether_they_hold(&mut self.context, overdue, mine.as_ref());
         }
         if whole {
             self.routing.wake_all();
@@ -191,11 +195,30 @@ impl Crawler {
         self.report.own_summary(&self.context, &self.crawl)
     }
 
+    /// A member says that its totals of this version hold, and asks whether ours do of that version.
+    pub(crate) fn totals_compared(&mut self, from: AccessPoint, ticket: Ticket, theirs: u64, ours: u64) {
+        self.report.holds(&self.context, from, theirs);
+        self.report.knows(from, ours);
+        self.tell_totals(from, ticket, Some(ours));
+    }
+
+    /// A member tells its totals and asks whether ours of this version hold.
+    pub(crate) fn totals_exchanged(&mut self, from: AccessPoint, ticket: Ticket, totals: RollUp, ours: u64) {
+        if totals.owner != from {
+            self.context.refuse("totals in the name of another member");
+            return self.answer(ticket, Response::Refused("these are not the sender's totals".to_owned()));
+        }
+        let version = totals.version;
+        self.report.hear(&mut self.context, &self.membership, &self.ownership, totals);
+        self.totals_compared(from, ticket, version, ours);
+    }
+
     /// A member asks for our totals, unless they still are those of the version that it knows.
-    pub(crate) fn tell_totals(&mut self, ticket: Ticket, known: Option<u64>) {
+    pub(crate) fn tell_totals(&mut self, to: AccessPoint, ticket: Ticket, known: Option<u64>) {
         let recent = self.report.recent(&self.context);
         let totals = recent.unwrap_or_else(|| self.roll_up());
         let hold = known == Some(totals.version);
+        self.report.knows(to, totals.version);
         self.answer(ticket, if hold { Response::TotalsHold } else { Response::Totals(Box::new(totals)) });
     }
 

@@ -16,6 +16,7 @@ use nearcrawl_model::{
     journal::{JournalEntry, JournalKey, JournalRow},
     message::{Gossip, Request, Response},
     previous_run::PreviousVersion,
+    rows_digest::Digests,
     seen::{PageState, SeenAnswer, SeenBatch},
     subnet::Subnet,
     time::Millis,
@@ -199,6 +200,13 @@ pub enum Event {
         /// From which one to go on; none if these were the last.
         next: Option<(JournalKey, u64)>,
     },
+    /// Copies that a member wants to compare with its own were read.
+    RowsDigested {
+        /// Who is to be answered, by [`StoreCommand::DigestRows`].
+        ticket: Ticket,
+        /// Of each journal the digests of its first rows.
+        told: Vec<(JournalKey, Digests)>,
+    },
     /// Claims are durable.
     ClaimsStored {
         /// The number of their [`StoreCommand::StoreClaims`].
@@ -274,6 +282,8 @@ pub enum Event {
 pub enum CopyAnswer {
     /// They are stored: it has each of these journals up to there (exclusive).
     Kept(Vec<(JournalKey, u64)>),
+    /// Its copies of these journals begin with so many of our rows.
+    Compared(Vec<(JournalKey, u64)>),
     /// The journals of the sender take as much of its disk as they may.
     NoRoom,
     /// It did not answer, or refused them.
@@ -399,6 +409,14 @@ pub enum StoreCommand {
         subnet: Subnet,
         /// From where on.
         from: Option<(JournalKey, u64)>,
+    },
+    /// Read how these journals begin, each up to this row (exclusive), for [`Event::RowsDigested`]. Some at the end may be left out if they are
+    /// long.
+    DigestRows {
+        /// Whom to answer.
+        ticket: Ticket,
+        /// Which.
+        journals: Vec<(JournalKey, u64)>,
     },
     /// Read a subnet's journals.
     Load(Subnet),

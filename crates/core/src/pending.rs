@@ -31,8 +31,10 @@ pub(crate) enum Pending {
     Transfer(TransferId),
     /// The SWIM datagram that it sends back.
     Swim,
-    /// Its totals, if they are no longer those of this version.
-    Totals(u64),
+    /// Its totals, if they are no longer those of version `yours`; it was told ours of version `mine`, 0 if of none.
+    Totals { mine: u64, yours: u64 },
+    /// Nothing: it was told something.
+    Told,
     /// Which database a replica uses.
     StoreOf,
     /// Of which of these subnets it has journal rows.

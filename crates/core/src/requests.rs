@@ -103,11 +103,14 @@ impl Crawler {
             Request::TakeHost { host, journal, rows } => self.take_host(from, ticket, host, journal, rows),
             Request::Holds(subnets) => self.replication.asked_what_is_here(&mut self.context, ticket, subnets),
             Request::CompareClaims(parts) => self.ownership.compared(&mut self.context, ticket, &parts),
-            Request::Totals => self.tell_totals(ticket, None),
-            Request::CompareTotals { mine, yours } => {
-                self.report.holds(&self.context, from, mine);
-                self.tell_totals(ticket, Some(yours));
+            Request::Totals => self.tell_totals(from, ticket, None),
+            Request::CompareTotals { mine, yours } => self.totals_compared(from, ticket, mine, yours),
+            Request::ExchangeTotals(totals, yours) => self.totals_exchanged(from, ticket, *totals, yours),
+            Request::Tell(gossip) => {
+                self.answer(ticket, Response::Noted);
+                self.gossiped(from, *gossip);
             }
+            Request::CompareRows(journals) => self.replication.compare_rows(&mut self.context, &self.ownership, from, ticket, journals),
             Request::TellClaims(proofs) => {
                 self.answer(ticket, Response::Noted);
                 self.hear_claims(proofs);
@@ -199,11 +202,15 @@ impl Crawler {
             }
             (Pending::Swim, Some(Response::Swim(bytes))) => self.swim_answered(from, &bytes),
             (Pending::Swim, _) => {}
-            (Pending::Totals(_), Some(Response::Totals(totals))) if totals.owner == from => {
+            (Pending::Totals { mine, .. }, Some(Response::Totals(totals))) if totals.owner == from => {
+                self.report.knows(from, mine);
                 self.report.hear(&mut self.context, &self.membership, &self.ownership, *totals)
             }
-            (Pending::Totals(version), Some(Response::TotalsHold)) => self.report.holds(&self.context, from, version),
-            (Pending::Totals(_), _) => {}
+            (Pending::Totals { mine, yours }, Some(Response::TotalsHold)) => {
+                self.report.knows(from, mine);
+                self.report.holds(&self.context, from, yours);
+            }
+            (Pending::Totals { .. } | Pending::Told, _) => {}
             (Pending::Compare(question), answer) => self.compare_answered(question, answer),
             (Pending::StoreOf, answer) => self.replication.uses_store(&self.context, from, answer),
             (Pending::Holds(subnets), answer) => self.told_what_is_there(from, &subnets, answer),

@@ -13,6 +13,7 @@ use super::{
     ownership_map::{ComparedPart, MAX_COMPARED, MAX_SENT, MAX_WANTED, MapDigest, MapPart, WantedPart, at_most},
     receipt::{Declined, SignedReceipt},
     replica::{MAX_SUBNETS_ASKED, StoreId},
+    rows_digest::{Digests, MAX_JOURNALS_COMPARED},
     subnet::Subnet,
     summary::{RollUp, SwarmResults},
     time::Millis,
@@ -142,6 +143,14 @@ pub enum Request {
     /// From the owner of these addresses to the steward of these hosts, at most [`MAX_PINNED`], which was another member until now: they are
     /// pinned there. Answered with [`Response::Noted`].
     Pinned(#[serde(deserialize_with = "at_most::<_, _, MAX_PINNED>")] Vec<(Host, IpAddr)>),
+    /// What gossip would bring to all, in a swarm so small that it is sent to each. Answered with [`Response::Noted`].
+    Tell(Box<Gossip>),
+    /// From an owner to a replica: with which rows do its copies of these journals begin, at most [`MAX_JOURNALS_COMPARED`], of which the owner
+    /// has so many rows? Answered with [`Response::RowsCompared`].
+    CompareRows(#[serde(deserialize_with = "at_most::<_, _, MAX_JOURNALS_COMPARED>")] Vec<(JournalKey, u64)>),
+    /// The sender's totals, which are others than before; do those of the receiver of this version hold, 0 if none is known? Answered with
+    /// [`Response::TotalsHold`] or [`Response::Totals`].
+    ExchangeTotals(Box<RollUp>, u64),
 }
 
 /// An owner asks a voter to accept claims, at most [`crate::vote::MAX_PROPOSED`].
@@ -257,8 +266,10 @@ pub enum Response {
     Forwarded(Result<Box<SealedAnswer>, NotForwarded>),
     /// To `Swim`: the SWIM datagram that is sent back.
     Swim(Vec<u8>),
-    /// To `CompareTotals`: the answering member's totals are of the version that was named, and still hold.
+    /// To `CompareTotals` and `ExchangeTotals`: the answering member's totals are of the version that was named, and still hold.
     TotalsHold,
+    /// To `CompareRows`: the journals that the asking member may have copied here, with digests of the first rows.
+    RowsCompared(#[serde(deserialize_with = "at_most::<_, _, MAX_JOURNALS_COMPARED>")] Vec<(JournalKey, Digests)>),
 }
 
 /// Why an access point does not take over a subnet that it is offered.

@@ -4,8 +4,9 @@
 //! and as many records of Noise. Long questions, and those whose answers are long, have streams of their own all the same
 //! (libp2p's request-response), so that no short one waits behind them.
 //!
-//! A frame is two bytes with the length of its text, four with the number of the question on this stream, and the text, packed. In place of an
-//! answer may stand nothing (there is none), or [`TOO_LONG`] (ask again over a stream of its own).
+//! A frame is two bytes with the length of its text, two with the number of the question on this stream, and the text, packed by what was said
+//! on the stream before. In place of an answer may stand nothing (there is none), or [`TOO_LONG`] (ask again over a stream of its own). A text
+//! that cannot be unpacked ends its stream, since what follows it would refer to it.
 
 use super::{
     codec::{Arrived, Wire},
@@ -16,7 +17,7 @@ use libp2p::{PeerId, Stream, StreamProtocol, core::upgrade::NegotiationError};
 use libp2p_stream::{AlreadyRegistered, Behaviour, Control, IncomingStreams, OpenStreamError};
 use nearcrawl_model::{
     message::{Request, Response},
-    packed::{pack, unpack},
+    packed_stream::{Packer, Unpacker},
 };
 use std::{
     collections::{HashMap, HashSet},
@@ -26,14 +27,11 @@ use std::{
 };
 use tokio::{sync::mpsc, time::timeout};
 
-/// The longest text of a frame, packed, in bytes: a slow line carries it in a second.
-const MAX_TEXT: usize = 32 << 10;
-
-/// The longest question or answer before it is packed, in bytes.
-const MAX_MESSAGE: usize = 64 << 10;
+/// The longest question or answer, in bytes before it is packed: a slow line carries it in a second.
+const MAX_MESSAGE: usize = 32 << 10;
 
 /// The length of what stands before the text.
-const HEAD: usize = 6;
+const HEAD: usize = 4;
 
 /// In place of an answer: it is too long for a frame. No packed message begins so.
 const TOO_LONG: u8 = 0xff;
@@ -59,7 +57,7 @@ const PROTOCOL: StreamProtocol = StreamProtocol::new(protocol::BRIEF);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct BriefId {
     stream: u64,
-    number: u32,
+    number: u16,
 }
 
 /// What came over the streams.
@@ -86,23 +84,26 @@ pub(super) enum BriefAnswer {
 }
 
 impl BriefAnswer {
-    fn read(text: &[u8]) -> BriefAnswer {
+    /// The next answer of a stream, and whether what follows can be understood.
+    fn read(text: &[u8], said: &mut Unpacker) -> (BriefAnswer, bool) {
         match text {
-            [] => BriefAnswer::Dropped,
-            [TOO_LONG] => BriefAnswer::TooLong,
-            _ => read_message(text).map_or(BriefAnswer::Broken, |response| BriefAnswer::Whole(Box::new(response))),
+            [] => (BriefAnswer::Dropped, true),
+            [TOO_LONG] => (BriefAnswer::TooLong, true),
+            _ => {
+                let (response, goes_on) = read_message(text, said);
+                (response.map_or(BriefAnswer::Broken, |response| BriefAnswer::Whole(Box::new(response))), goes_on)
+            }
         }
     }
 }
 
-/// A question or an answer, if the text is one.
-fn read_message<M: Wire>(text: &[u8]) -> Option<M> {
-    M::read(&unpack(text, MAX_MESSAGE).ok()?)
+/// The next question or answer of a stream, if the text is one, and whether what follows can be understood.
+fn read_message<M: Wire>(text: &[u8], said: &mut Unpacker) -> (Option<M>, bool) {
+    said.unpack(text, MAX_MESSAGE).map_or((None, false), |message| (M::read(&message), true))
 }
 
-fn write_message<M: Wire>(message: &M) -> Option<Vec<u8>> {
-    let bytes = message.write().ok().filter(|bytes| bytes.len() <= MAX_MESSAGE)?;
-    Some(pack(&bytes)).filter(|text| text.len() <= MAX_TEXT)
+fn write_message<M: Wire>(message: &M) -> Option<Text> {
+    message.write().ok().filter(|bytes| bytes.len() <= MAX_MESSAGE).map(Text::Message)
 }
 
 /// Whether the answer to this may well be long: then it is asked over a stream of its own at once.
@@ -118,13 +119,24 @@ fn is_answered_at_length(request: &Request) -> bool {
     )
 }
 
-/// A frame on its way: the number of the question, and the text.
-type Frame = (u32, Vec<u8>);
+/// What a frame says.
+#[derive(Clone, Debug)]
+enum Text {
+    /// A question or an answer, which is packed when it is written: in the order in which frames are.
+    Message(Vec<u8>),
+    /// There is no answer.
+    Dropped,
+    /// The answer is too long for a frame.
+    TooLong,
+}
+
+/// A frame that waits to be written: the number of the question, and the text.
+type Frame = (u16, Text);
 
 /// With what a question that came over such a stream is answered, once. Dropped, it says that there is no answer.
 #[derive(Debug)]
 pub(super) struct Reply {
-    number: u32,
+    number: u16,
     frames: Option<mpsc::Sender<Frame>>,
     until: Instant,
 }
@@ -136,10 +148,10 @@ impl Reply {
     }
 
     pub(super) fn send(mut self, response: &Response) {
-        self.write(write_message(response).unwrap_or_else(|| vec![TOO_LONG]));
+        self.write(write_message(response).unwrap_or(Text::TooLong));
     }
 
-    fn write(&mut self, text: Vec<u8>) {
+    fn write(&mut self, text: Text) {
         if let Some(frames) = self.frames.take() {
             // Who does not read what it is answered does without.
             let _ = frames.try_send((self.number, text));
@@ -149,14 +161,14 @@ impl Reply {
 
 impl Drop for Reply {
     fn drop(&mut self) {
-        self.write(Vec::new());
+        self.write(Text::Dropped);
     }
 }
 
 /// A stream of ours to a peer.
 struct Outgoing {
     stream: u64,
-    next: u32,
+    next: u16,
     frames: mpsc::Sender<Frame>,
 }
 
@@ -231,12 +243,15 @@ async fn ask_over(mut control: Control, peer: PeerId, stream: u64, mut waiting: 
         Ok(Ok(opened)) => {
             let (mut reader, mut writer) = opened.split();
             let reading = async {
-                loop {
+                let (mut said, mut goes_on) = (Unpacker::default(), true);
+                while goes_on {
                     let (number, text) = read_frame(&mut reader).await?;
+                    let answer;
+                    (answer, goes_on) = BriefAnswer::read(&text, &mut said);
                     let id = BriefId { stream, number };
-                    let answer = BriefAnswer::read(&text);
                     events.send(BriefEvent::Answered { peer, id, answer }).await.map_err(io::Error::other)?;
                 }
+                Ok(())
             };
             let ended: io::Result<()> = tokio::select! {
                 ended = reading => ended,
@@ -290,12 +305,16 @@ async fn answer_over(peer: PeerId, stream: Stream, events: mpsc::Sender<BriefEve
     let (mut reader, mut writer) = stream.split();
     let (frames, mut answers) = mpsc::channel(MAX_FRAMES);
     let reading = async {
-        loop {
+        let (mut said, mut goes_on) = (Unpacker::default(), true);
+        while goes_on {
             let (number, text) = read_frame(&mut reader).await?;
             let reply = Reply { number, frames: Some(frames.clone()), until: Instant::now() + within };
-            let request = read_message(&text).map_or(Arrived::Broken, |request| Arrived::Whole(request, text.len()));
+            let request;
+            (request, goes_on) = read_message(&text, &mut said);
+            let request = request.map_or(Arrived::Broken, |request| Arrived::Whole(request, text.len()));
             events.send(BriefEvent::Asked { peer, request, reply }).await.map_err(io::Error::other)?;
         }
+        Ok(())
     };
     tokio::select! {
         ended = reading => ended,
@@ -303,21 +322,27 @@ async fn answer_over(peer: PeerId, stream: Stream, events: mpsc::Sender<BriefEve
     }
 }
 
-async fn read_frame(reader: &mut (impl AsyncRead + Unpin)) -> io::Result<Frame> {
+async fn read_frame(reader: &mut (impl AsyncRead + Unpin)) -> io::Result<(u16, Vec<u8>)> {
     let mut head = [0; HEAD];
     reader.read_exact(&mut head).await?;
-    let [length @ .., n0, n1, n2, n3] = head;
-    let mut text = vec![0; usize::from(u16::from_be_bytes(length))];
+    let [l0, l1, n0, n1] = head;
+    let mut text = vec![0; usize::from(u16::from_be_bytes([l0, l1]))];
     reader.read_exact(&mut text).await?;
-    Ok((u32::from_be_bytes([n0, n1, n2, n3]), text))
+    Ok((u16::from_be_bytes([n0, n1]), text))
 }
 
 /// Writes frames until there are none any more, those that wait together.
 async fn write_frames(writer: &mut (impl AsyncWrite + Unpin), frames: &mut mpsc::Receiver<Frame>) -> io::Result<()> {
+    let mut said = Packer::default();
     while let Some(first) = frames.recv().await {
         let mut bytes = Vec::new();
         let mut next = Some(first);
         while let Some((number, text)) = next {
+            let text = match text {
+                Text::Message(message) => said.pack(&message),
+                Text::Dropped => Vec::new(),
+                Text::TooLong => vec![TOO_LONG],
+            };
             let length = u16::try_from(text.len()).map_err(io::Error::other)?;
             bytes.extend(length.to_be_bytes());
             bytes.extend(number.to_be_bytes());
@@ -340,17 +365,23 @@ mod tests {
     #[tokio::test]
     async fn frames_come_out_as_they_went_in_and_those_that_wait_go_together() {
         let (frames, mut waiting) = mpsc::channel(8);
-        let sent: Vec<Frame> = vec![(1, b"one".to_vec()), (u32::MAX, Vec::new()), (3, vec![7; MAX_TEXT])];
+        let long: Vec<u8> = (0..MAX_MESSAGE as u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let sent = [(1, Text::Message(b"one".to_vec())), (u16::MAX, Text::Dropped), (3, Text::Message(long.clone())), (4, Text::TooLong)];
         for frame in &sent {
             frames.try_send(frame.clone()).unwrap();
         }
         drop(frames);
         let mut wire = Vec::new();
         write_frames(&mut wire, &mut waiting).await.unwrap();
-        assert_eq!(wire.len(), 3 * HEAD + 3 + MAX_TEXT);
-        let mut reader = futures::io::Cursor::new(wire);
-        for frame in sent {
-            assert_eq!(read_frame(&mut reader).await.unwrap(), frame);
+        let (mut reader, mut said) = (futures::io::Cursor::new(wire), Unpacker::default());
+        for (number, text) in sent {
+            let (came, bytes) = read_frame(&mut reader).await.unwrap();
+            assert_eq!(came, number);
+            match text {
+                Text::Message(message) => assert_eq!(said.unpack(&bytes, MAX_MESSAGE), Ok(message)),
+                Text::Dropped => assert!(bytes.is_empty()),
+                Text::TooLong => assert_eq!(bytes, [TOO_LONG]),
+            }
         }
         assert!(read_frame(&mut reader).await.is_err(), "there are no more");
     }
@@ -362,23 +393,27 @@ mod tests {
         drop(reply(1));
         reply(2).send(&Response::Noted);
         reply(3).send(&Response::Swim(vec![0; MAX_MESSAGE]));
-        let mut told = Vec::new();
-        for _ in 0..3 {
-            let (number, text) = written.recv().await.unwrap();
-            told.push((number, BriefAnswer::read(&text)));
+        let mut wire = Vec::new();
+        drop(frames);
+        write_frames(&mut wire, &mut written).await.unwrap();
+        let (mut reader, mut said, mut told) = (futures::io::Cursor::new(wire), Unpacker::default(), Vec::new());
+        while let Ok((number, text)) = read_frame(&mut reader).await {
+            told.push((number, BriefAnswer::read(&text, &mut said)));
         }
         let noted = BriefAnswer::Whole(Box::new(Response::Noted));
-        assert_eq!(told, [(1, BriefAnswer::Dropped), (2, noted), (3, BriefAnswer::TooLong)]);
-        assert!(written.try_recv().is_err(), "each is answered once");
-        assert_eq!(BriefAnswer::read(b"nonsense"), BriefAnswer::Broken);
-        let open = reply(4);
+        let each_once = [(1, (BriefAnswer::Dropped, true)), (2, (noted, true)), (3, (BriefAnswer::TooLong, true))];
+        assert_eq!(told, each_once, "each is answered once");
+        assert_eq!(BriefAnswer::read(b"nonsense", &mut said), (BriefAnswer::Broken, false));
+        let (frames, _written) = mpsc::channel(8);
+        let open = Reply { number: 4, frames: Some(frames), until: Instant::now() + STALLED };
         assert!(open.is_open(Instant::now()) && !open.is_open(Instant::now() + STALLED));
     }
 
     #[test]
     fn no_packed_message_begins_like_the_word_for_a_long_one() {
+        let mut said = Packer::default();
         for message in [Vec::new(), vec![0; 10_000], (0..255).collect()] {
-            assert!(pack(&message)[0] < TOO_LONG);
+            assert!(said.pack(&message)[0] < TOO_LONG);
         }
     }
 }

@@ -20,6 +20,7 @@ use nearcrawl_model::{
     fingerprint::FingerprintKey,
     ids::{QuestionId, Ticket},
     message::{Gossip, MAX_MESSAGE, PublicRequest, PublicResponse, Request, Response},
+    packed_stream::Packer,
     receipt::Declined,
     summary::{RollUp, Summary},
 };
@@ -665,8 +666,8 @@ async fn a_connection_on_which_nothing_comes_any_more_is_replaced() {
     first.stop().await;
 }
 
-/// What the laboratory counts for each question and each answer, beside what they say (`FRAMING` in crates/lab/src/swarm/network.rs, and a byte that says whether it is packed).
-const FRAMING: u64 = 37;
+/// What the laboratory counts for each question and each answer, beside their packed texts (`FRAMING` in crates/lab/src/swarm/network.rs).
+const FRAMING: u64 = 34;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_short_question_adds_little_to_what_it_says() {
@@ -688,9 +689,15 @@ async fn a_short_question_adds_little_to_what_it_says() {
         first.tell(SwarmCommand::Answer { ticket, response: Response::Noted });
         assert_eq!(second.answered(number).await, Ok(Response::Noted));
     }
-    let said = postcard::to_stdvec(&Request::Swim(vec![7; 50])).unwrap().len() + postcard::to_stdvec(&Response::Noted).unwrap().len();
+    let text = |message: Vec<u8>| {
+        let mut said = Packer::default();
+        said.pack(&message);
+        said.pack(&message).len()
+    };
+    let question = postcard::to_stdvec(&Request::Swim(vec![7; 50])).unwrap();
+    let said = text(question) + text(postcard::to_stdvec(&Response::Noted).unwrap());
     let each = (bytes.load(Ordering::Relaxed) - before) / questions;
-    println!("{each} bytes a question and answer, which say {said}");
+    println!("{each} bytes a question and answer, whose texts take {said}");
     // Heartbeats of gossip may come in between.
     let expected = said as u64 + 2 * FRAMING;
     assert!((expected..expected + 12).contains(&each), "{each} bytes for a question and an answer, not {expected}");

@@ -159,7 +159,7 @@ async fn a_probe_and_a_look_up_whose_tasks_panic_fail() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_transfer_whose_task_panics_counts_as_not_answered() {
     let mut bench = Bench::new().await;
-    let copy = Command::Peers(PeerCommand::Copy(CopyOrder { to: MEMBER, ranges: Vec::new() }));
+    let copy = Command::Peers(PeerCommand::Copy(CopyOrder { to: MEMBER, compares: false, ranges: Vec::new() }));
     match after_a_panic(TaskKind::PeerTransfer, bench.told(copy)).await {
         Event::Copied { to: MEMBER, answer: CopyAnswer::Failed, .. } => {}
         other => panic!("{other:?}"),

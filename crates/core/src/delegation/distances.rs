@@ -3,7 +3,7 @@
 use crate::{
     context::Context,
     delegation::Knowledge,
-    event::{Command, PeerCommand, WebCommand},
+    event::{Command, WebCommand},
     membership::Membership,
 };
 use nearcrawl_model::{
@@ -209,7 +209,8 @@ impl MemberDistances {
     /// Times the way to a member's web server, and tells what is new if it is time.
     pub(super) fn tick(&mut self, cx: &mut Context, members: &Membership) {
         self.time_a_home(cx);
-        let members = members.live().len() as u64;
+        let live = members.live();
+        let members = live.len() as u64;
         let pause = MIN_PAUSE.max(PAUSE_A_MEMBER * members);
         let due = |pause: Millis| self.told.is_none_or(|told| cx.now.moment.since(told) >= pause);
         let news = self.changed && due(pause);
@@ -220,7 +221,8 @@ impl MemberDistances {
         self.told = Some(cx.now.moment);
         // As with roll-ups: wall time keeps versions growing across restarts.
         self.version = (self.version + 1).max(cx.now.wall.0);
-        cx.commands.push_back(Command::Peers(PeerCommand::Publish(Gossip::Distances(self.to_tell(cx)))));
+        let others: Vec<_> = live.into_iter().filter(|member| *member != cx.me).collect();
+        cx.tell_all(&others, Gossip::Distances(self.to_tell(cx)));
     }
 
     /// What the others are told: the nearest.

@@ -1,7 +1,7 @@
 //! What does every member know? Claims and roll-ups are gossiped; what gossip lost is found by comparing maps.
 
 use crate::{
-    context::Context,
+    context::{Context, MAX_TOLD_DIRECTLY},
     event::{Command, PeerCommand},
     membership::Membership,
     ownership::{Ownership, comparison::Heard},
@@ -19,9 +19,8 @@ use nearcrawl_model::{
 /// Claims are told at most this often, many at a time.
 const NEWS_EVERY: Millis = 1_000;
 
-/// To so few other members so few claims are sent directly: once, where gossip comes several times. Whom they do not reach finds them when it
+/// To few other members so few claims are sent directly: once, where gossip comes several times. Whom they do not reach finds them when it
 /// compares its map.
-const MAX_TOLD_DIRECTLY: usize = 24;
 const MAX_SENT_DIRECTLY: usize = 64;
 
 /// Bytes of claims in one gossip message; the rest is for what is around them. A claim with the votes of five takes some 700.

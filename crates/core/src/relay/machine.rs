@@ -117,6 +117,9 @@ fn is_forwarded(request: &Request) -> bool {
         | Request::HostMoved(_)
         | Request::TakeHost { .. }
         | Request::Pinned(_)
+        | Request::Tell(_)
+        | Request::CompareRows(_)
+        | Request::ExchangeTotals(..)
         | Request::Holds(_) => true,
         Request::Swim(_) | Request::Farewell(_) | Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } | Request::Forward(_) => {
             false

@@ -93,6 +93,12 @@ impl Replication {
     /// Returns whether it has no room for more, which was not known: then others are to be chosen.
     pub(crate) fn copied(&mut self, cx: &mut Context, to: AccessPoint, sent: &BTreeMap<JournalKey, u64>, answer: CopyAnswer) -> bool {
         let now = cx.now.moment;
+        if let CopyAnswer::Compared(heads) = &answer
+            && !heads.is_empty()
+        {
+            self.replicas.compared(to, heads, sent);
+            return false;
+        }
         let is_full = matches!(answer, CopyAnswer::NoRoom);
         let heads = if let CopyAnswer::Kept(heads) = answer { heads } else { Vec::new() };
         let taken = heads.iter().filter(|(key, head)| sent.get(key).is_some_and(|upto| head >= upto)).count();
@@ -195,10 +201,8 @@ impl Replication {
     /// An owner asks us to keep rows. Only the owner of a subnet may, by our map, and the one that a release names as the next; and only as
     /// many as its quota allows. The others of a message are left out of the answer: a sender whose claim has not arrived here yet tries again.
     pub(crate) fn keep(&mut self, cx: &mut Context, ownership: &Ownership, from: AccessPoint, ticket: Ticket, mut rows: Vec<JournalRow>) {
-        let owns = |claim: &Claim| claim.owner == from || (claim.released && claim.runner_up == Some(from));
-        let owned = |row: &JournalRow| ownership.register().latest(&row.key.subnet).is_some_and(|held| owns(&held.claim));
         let sent = rows.len();
-        rows.retain(owned);
+        rows.retain(|row| may_copy(ownership, &from, &row.key));
         if rows.len() < sent {
             cx.refuse("journal rows of subnets that the sender does not own");
         }
@@ -216,6 +220,19 @@ impl Replication {
             cx.commands.push_back(Command::Store(StoreCommand::DropJournal(JournalKey { run: row.key.run - 2, ..row.key.clone() })));
         }
         cx.commands.push_back(Command::Store(StoreCommand::KeepRows { ticket, rows }));
+    }
+
+    /// An owner asks with which rows our copies of its journals begin. Those that it may not copy here are left out.
+    pub(crate) fn compare_rows(
+        &self,
+        cx: &mut Context,
+        ownership: &Ownership,
+        from: AccessPoint,
+        ticket: Ticket,
+        mut journals: Vec<(JournalKey, u64)>,
+    ) {
+        journals.retain(|(key, _)| may_copy(ownership, &from, key));
+        cx.commands.push_back(Command::Store(StoreCommand::DigestRows { ticket, journals }));
     }
 
     /// A journal is of a run that is over: its rows are not copied any more.
@@ -300,6 +317,12 @@ impl Replication {
     pub(crate) fn is_recording(&self) -> bool {
         self.queue.is_appending() || !self.replicas.settled(|replica| !self.placement.is_failing(replica))
     }
+}
+
+/// Whether a member may have rows of this journal kept: it owns the subnet, by our map, or a release names it as the next owner.
+fn may_copy(ownership: &Ownership, from: &AccessPoint, key: &JournalKey) -> bool {
+    let owns = |claim: &Claim| claim.owner == *from || (claim.released && claim.runner_up == Some(*from));
+    ownership.register().latest(&key.subnet).is_some_and(|held| owns(&held.claim))
 }
 
 /// Asks a replica which database it uses.

@@ -3,17 +3,22 @@
 //! A journal's rows are stored by the owner and copied to min(2, n-1) replicas. A row is recorded when it is stored at the owner and at each
 //! member that is needed: each that an heir may be told of. What is recorded stays so, whoever is needed later.
 
-use nearcrawl_model::{access_point::AccessPoint, journal::JournalKey, subnet::Subnet, time::Moment};
+use nearcrawl_model::{access_point::AccessPoint, journal::JournalKey, rows_digest::MAX_JOURNALS_COMPARED, subnet::Subnet, time::Moment};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many journals one copy message may speak of.
-const MAX_JOURNALS: usize = 64;
+const MAX_JOURNALS: usize = MAX_JOURNALS_COMPARED;
+
+/// A new replica is asked what it has of journals with so many rows: it may have been one before, or an owner.
+const COMPARED_FROM: u64 = 8;
 
 /// What one replica has of one journal.
 #[derive(Clone, Copy, Debug, Default)]
 struct Copied {
     /// Sequence numbers below this are there.
     upto: u64,
+    /// Whether it said what it had when it began.
+    compared: bool,
 }
 
 #[derive(Debug, Default)]
@@ -39,6 +44,8 @@ impl Journal {
 pub struct CopyOrder {
     /// To whom.
     pub to: AccessPoint,
+    /// Whether it is asked first what it has of them.
+    pub compares: bool,
     /// Which journals, from where (inclusive) to where (exclusive).
     pub ranges: Vec<(JournalKey, u64, u64)>,
 }
@@ -62,7 +69,7 @@ pub(super) struct Replicas {
 }
 
 impl Replicas {
-    /// Says who keeps this journal now. Previous replicas are forgotten, new ones start from the beginning.
+    /// Says who keeps this journal now. Previous replicas are forgotten, new ones are taken to have nothing of it until they say so.
     pub(super) fn assign(&mut self, key: &JournalKey, replicas: &[AccessPoint]) {
         let journal = self.journals.entry(key.clone()).or_default();
         let gone: Vec<_> = journal.replicas.keys().filter(|k| !replicas.contains(k)).copied().collect();
@@ -80,12 +87,12 @@ impl Replicas {
         }
     }
 
-    /// A replica has nothing: it begins.
+    /// A replica begins: it has nothing, as far as is known.
     pub(super) fn begin(&mut self, replica: AccessPoint) {
         let (mut behind, mut joining) = (BTreeSet::new(), BTreeMap::new());
         for (key, journal) in &mut self.journals {
             if let Some(copied) = journal.replicas.get_mut(&replica) {
-                copied.upto = 0;
+                *copied = Copied::default();
                 if journal.stored > 0 {
                     behind.insert(key.clone());
                     joining.insert(key.clone(), journal.stored);
@@ -156,6 +163,12 @@ impl Replicas {
         let mut orders = Vec::new();
         for to in ready {
             let Some(behind) = self.behind.get(&to) else { continue };
+            let unknown = self.uncompared(&to, behind);
+            if !unknown.is_empty() {
+                orders.push(CopyOrder { to, compares: true, ranges: unknown });
+                self.busy.insert(to);
+                continue;
+            }
             let (first, journals, most) = match self.failed.get(&to) {
                 None => (0, MAX_JOURNALS, u64::MAX),
                 Some(failed) => (*failed as usize % behind.len(), 1, 1),
@@ -165,10 +178,34 @@ impl Replicas {
                 let from = journal.replicas.get(&to)?.upto;
                 Some((key.clone(), from, journal.stored.min(from.saturating_add(most))))
             });
-            orders.push(CopyOrder { to, ranges: ranges.collect() });
+            orders.push(CopyOrder { to, compares: false, ranges: ranges.collect() });
             self.busy.insert(to);
         }
         orders
+    }
+
+    /// Journals of which a replica has not said yet what it has; none as long as it does not take anything.
+    fn uncompared(&self, to: &AccessPoint, behind: &BTreeSet<JournalKey>) -> Vec<(JournalKey, u64, u64)> {
+        if self.failed.contains_key(to) {
+            return Vec::new();
+        }
+        let unknown = behind.iter().filter_map(|key| {
+            let journal = self.journals.get(key)?;
+            let copied = journal.replicas.get(to)?;
+            let is_unknown = !copied.compared && copied.upto == 0 && journal.stored >= COMPARED_FROM;
+            is_unknown.then(|| (key.clone(), 0, journal.stored))
+        });
+        unknown.take(MAX_JOURNALS).collect()
+    }
+
+    /// A replica said with how many of our rows its copies of these journals begin; `sent` is how far they were compared.
+    pub(super) fn compared(&mut self, replica: AccessPoint, heads: &[(JournalKey, u64)], sent: &BTreeMap<JournalKey, u64>) {
+        for (key, _) in heads {
+            if let Some(copied) = self.journals.get_mut(key).and_then(|journal| journal.replicas.get_mut(&replica)) {
+                copied.compared = true;
+            }
+        }
+        self.answered(replica, heads, sent);
     }
 
     /// A copy message was answered: the replica now has these journals without a gap up to there; `sent` is how far the message went.
@@ -283,7 +320,7 @@ mod tests {
         assert_eq!(replicas.recorded(&k), 2, "no other member has more yet");
         let orders = replicas.orders();
         assert_eq!(orders.len(), 2);
-        assert_eq!(orders[0], CopyOrder { to: A, ranges: vec![(k.clone(), 0, 5)] });
+        assert_eq!(orders[0], CopyOrder { to: A, compares: false, ranges: vec![(k.clone(), 0, 5)] });
         assert!(replicas.orders().is_empty(), "one message a replica at a time");
         replicas.answered(A, &[(k.clone(), 4)], &[(k.clone(), 4)].into());
         assert_eq!((replicas.recorded(&k), replicas.settled(|_| true)), (2, false), "the other replica has nothing");
@@ -293,7 +330,7 @@ mod tests {
         replicas.resume(Moment(6));
         assert!(replicas.orders().is_empty(), "not again at once");
         replicas.resume(Moment(7));
-        assert_eq!(replicas.orders(), vec![CopyOrder { to: B, ranges: vec![(k.clone(), 0, 5)] }]);
+        assert_eq!(replicas.orders(), vec![CopyOrder { to: B, compares: false, ranges: vec![(k.clone(), 0, 5)] }]);
         replicas.answered(B, &[(k.clone(), 5)], &[(k.clone(), 5)].into());
         assert_eq!(replicas.recorded(&k), 4, "what both have");
         replicas.need(None);
@@ -329,7 +366,7 @@ mod tests {
         assert_eq!(replicas.orders().len(), 1);
         replicas.pause(A, Moment(1_000));
         replicas.answered(A, &[(k.clone(), 2)], &[(k.clone(), 3)].into());
-        assert_eq!(replicas.orders(), vec![CopyOrder { to: A, ranges: vec![(k, 2, 3)] }], "it answers again");
+        assert_eq!(replicas.orders(), vec![CopyOrder { to: A, compares: false, ranges: vec![(k, 2, 3)] }], "it answers again");
         replicas.resume(Moment(1_000));
         assert_eq!(replicas.orders(), vec![], "one message at a time");
     }
@@ -358,7 +395,44 @@ mod tests {
         replicas.orders();
         replicas.answered(A, &[(k.clone(), 3)], &[(k.clone(), 3)].into());
         replicas.assign(&k, &[B]);
-        assert_eq!(replicas.orders(), vec![CopyOrder { to: B, ranges: vec![(k, 0, 3)] }]);
+        assert_eq!(replicas.orders(), vec![CopyOrder { to: B, compares: false, ranges: vec![(k, 0, 3)] }]);
+    }
+
+    #[test]
+    fn a_new_replica_is_asked_what_it_has_and_sent_only_the_rest() {
+        let mut replicas = Replicas::default();
+        let (long, short) = (key("a.ke"), key("b.ke"));
+        for (key, rows) in [(&long, 100), (&short, 3)] {
+            replicas.assign(key, &[A]);
+            replicas.stored(key, rows);
+        }
+        replicas.need(Some([A].into()));
+        let question = CopyOrder { to: A, compares: true, ranges: vec![(long.clone(), 0, 100)] };
+        replicas.begin(A);
+        assert_eq!(replicas.orders(), [question.clone()]);
+        replicas.compared(A, &[(long.clone(), 84)], &[(long.clone(), 84)].into());
+        assert_eq!((replicas.recorded(&long), replicas.is_whole(&A)), (84, false));
+        let rest = CopyOrder { to: A, compares: false, ranges: vec![(long.clone(), 84, 100), (short.clone(), 0, 3)] };
+        assert_eq!(replicas.orders(), [rest]);
+        let heads = [(long.clone(), 100), (short, 3)];
+        replicas.answered(A, &heads, &heads.clone().into());
+        assert!(replicas.is_whole(&A));
+        replicas.stored(&long, 101);
+        assert_eq!(replicas.orders(), [CopyOrder { to: A, compares: false, ranges: vec![(long, 100, 101)] }], "it is asked once");
+        replicas.answered(A, &[], &[].into());
+        replicas.begin(A);
+        assert!(replicas.orders()[0].compares, "it has another disk");
+    }
+
+    #[test]
+    fn who_has_nothing_of_a_journal_is_sent_all_of_it() {
+        let mut replicas = Replicas::default();
+        let k = key("a.ke");
+        replicas.assign(&k, &[A]);
+        replicas.stored(&k, 100);
+        assert!(replicas.orders()[0].compares);
+        replicas.compared(A, &[(k.clone(), 0)], &[(k.clone(), 0)].into());
+        assert_eq!(replicas.orders(), [CopyOrder { to: A, compares: false, ranges: vec![(k, 0, 100)] }]);
     }
 
     #[test]
@@ -379,6 +453,10 @@ mod tests {
         assert!(replicas.is_whole(&A), "what came since then is another matter");
         replicas.begin(A);
         assert!(!replicas.is_whole(&A));
-        assert_eq!(replicas.orders(), vec![CopyOrder { to: A, ranges: vec![(k, 0, 9)] }], "all of it again");
+        assert_eq!(
+            replicas.orders(),
+            vec![CopyOrder { to: A, compares: true, ranges: vec![(k, 0, 9)] }],
+            "nothing of it is taken to be there"
+        );
     }
 }

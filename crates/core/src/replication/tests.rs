@@ -152,7 +152,7 @@ fn a_silent_replica_is_sent_one_row_at_a_time_and_ever_more_rarely_until_it_take
     let other = JournalKey { host: "b.ke".parse().unwrap(), ..journal() };
     for key in [journal(), other.clone()] {
         replication.replicas.assign(&key, &[A]);
-        replication.replicas.stored(&key, 300);
+        replication.replicas.stored(&key, 7);
     }
     let (mut sent_at, mut rows) = (Vec::new(), Vec::new());
     let mut last = Vec::new();
@@ -169,12 +169,12 @@ fn a_silent_replica_is_sent_one_row_at_a_time_and_ever_more_rarely_until_it_take
         }
     }
     assert_eq!(sent_at, [0, 1_000, 3_000, 7_000, 15_000, 23_000, 31_000, 39_000]);
-    assert_eq!(rows, [600, 1, 1, 1, 1, 1, 1, 1]);
+    assert_eq!(rows, [14, 1, 1, 1, 1, 1, 1, 1]);
     let (key, _, upto) = last.remove(0);
     replication.copied(&mut cx, A, &[(key.clone(), upto)].into(), CopyAnswer::Kept(vec![(key, upto)]));
     replication.send_copies(&mut cx);
     let Some(Command::Peers(PeerCommand::Copy(order))) = cx.take_commands().pop() else { panic!("nothing is sent") };
-    assert_eq!(order.ranges.iter().map(|(_, from, upto)| upto - from).sum::<u64>(), 599, "all the rest as soon as it answers");
+    assert_eq!(order.ranges.iter().map(|(_, from, upto)| upto - from).sum::<u64>(), 13, "all the rest as soon as it answers");
 }
 
 #[test]
@@ -235,6 +235,51 @@ fn of_a_message_those_rows_are_kept_that_the_sender_owns() {
     let [Command::Store(StoreCommand::KeepRows { rows, .. })] = &commands[..] else { panic!("{commands:?}") };
     assert_eq!(rows, &[row(1, 0, 1)]);
     assert_eq!(cx.counters.refused["journal rows of subnets that the sender does not own"], 1);
+}
+
+#[test]
+fn what_is_here_is_told_of_those_journals_that_the_asking_member_may_copy_here() {
+    let (mut cx, replication) = (Context::of_test(1), Replication::default());
+    let mut ownership = Ownership::new(cx.now.moment, true);
+    let (owner, claim, proof) = claim_of(2, None);
+    assert!(ownership.merge(claim, proof).is_some());
+    let unknown = JournalKey { subnet: "9.0.1.0/24".parse().unwrap(), ..journal() };
+    replication.compare_rows(&mut cx, &ownership, owner, Ticket(1), vec![(unknown, 9), (journal(), 9)]);
+    replication.compare_rows(&mut cx, &ownership, A, Ticket(2), vec![(journal(), 9)]);
+    let told: Vec<_> = cx
+        .take_commands()
+        .into_iter()
+        .map(|command| match command {
+            Command::Store(StoreCommand::DigestRows { ticket, journals }) => (ticket, journals),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(told, [(Ticket(1), vec![(journal(), 9)]), (Ticket(2), Vec::new())]);
+}
+
+#[test]
+fn a_replica_that_tells_of_none_of_its_copies_is_as_one_that_takes_nothing() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    replication.replicas.assign(&journal(), &[A]);
+    replication.replicas.stored(&journal(), 300);
+    let mut orders = |replication: &mut Replication, at: u64, answer: Option<CopyAnswer>| {
+        cx.now.moment = Moment(at);
+        if let Some(answer) = answer {
+            replication.copied(&mut cx, A, &[(journal(), 200)].into(), answer);
+        }
+        replication.tick(&mut cx);
+        let copies = cx.take_commands().into_iter();
+        copies
+            .map(|command| if let Command::Peers(PeerCommand::Copy(order)) = command { order } else { panic!("{command:?}") })
+            .collect::<Vec<_>>()
+    };
+    let [asks] = &orders(&mut replication, 0, None)[..] else { panic!("one order") };
+    assert!(asks.compares);
+    assert_eq!(orders(&mut replication, 10, Some(CopyAnswer::Compared(Vec::new()))), []);
+    let [tries] = &orders(&mut replication, 1_010, None)[..] else { panic!("one order") };
+    assert_eq!((tries.compares, &tries.ranges), (false, &vec![(journal(), 0, 1)]));
+    let [rest] = &orders(&mut replication, 1_020, Some(CopyAnswer::Kept(vec![(journal(), 200)])))[..] else { panic!("one order") };
+    assert_eq!((rest.compares, &rest.ranges), (false, &vec![(journal(), 200, 300)]));
 }
 
 #[test]

@@ -28,6 +28,9 @@ const ASK_EVERY: Millis = 2_000;
 const ASKED_AT_ONCE: usize = 16;
 const ASK_AGAIN: Millis = 5_000;
 
+/// Our own sums are told at once to those who know others, if no site of ours is under way and they have not changed for so long.
+const SETTLED_AFTER: Millis = 2_000;
+
 /// What a roll-up says besides sums.
 pub(crate) struct BesidesSums {
     /// Our load and price, in thousandths.
@@ -51,6 +54,10 @@ pub(crate) struct Report {
     /// When those were asked that have not had time enough to answer.
     asked: BTreeMap<AccessPoint, Moment>,
     version: u64,
+    /// The version at which our sums, or what we own, changed last, and when that was.
+    sums: (u64, Moment),
+    /// Which version of our own roll-up others know, as far as we know.
+    known_there: BTreeMap<AccessPoint, u64>,
     changed: bool,
     /// Members that we count, as told in the last roll-up.
     sure_of: usize,
@@ -68,6 +75,8 @@ impl Report {
             ask_due: now.after(ASK_AGAIN),
             asked: BTreeMap::new(),
             version: 0,
+            sums: (0, now),
+            known_there: BTreeMap::new(),
             changed: true,
             sure_of: 1,
         }
@@ -178,11 +187,15 @@ impl Report {
             // Wall time keeps versions growing across restarts; the clock jumping back only costs the difference in silence.
             self.version = (self.version + 1).max(cx.now.wall.0);
             roll_up.version = self.version;
+            if before.is_none_or(|before| before.summary != roll_up.summary || before.claims_digest != roll_up.claims_digest) {
+                self.sums = (self.version, cx.now.moment);
+            }
         }
         self.roll_ups.holds(&cx.me, roll_up.version, cx.now.moment);
         self.roll_ups.hear(roll_up.clone(), cx.now.moment);
         let live = members.live();
         self.roll_ups.retain(|owner| live.contains(owner) || ownership.register().count(owner) > 0);
+        self.known_there.retain(|member, _| live.contains(member));
         roll_up
     }
 
@@ -208,18 +221,44 @@ impl Report {
         }
         self.ask_due = now.after(ASK_EVERY);
         self.asked.retain(|_, at| now.since(*at) < ASK_AGAIN);
-        let mut overdue = self.roll_ups.overdue(cx.me, &members.live(), |owner| ownership.register().digest_of(owner), now);
-        overdue.retain(|member| !self.asked.contains_key(member));
+        let live = members.live();
+        let mut overdue = self.roll_ups.overdue(cx.me, &live, |owner| ownership.register().digest_of(owner), now);
+        overdue.extend(self.untold(cx, &live));
+        let mut seen = BTreeSet::new();
+        overdue.retain(|member| !self.asked.contains_key(member) && seen.insert(*member));
         overdue.truncate(ASKED_AT_ONCE);
         overdue
     }
 
-    /// Asks them. `mine` is the version of our own roll-up as it is now: they need not ask whether it holds.
-    pub(crate) fn ask_whether_they_hold(&mut self, cx: &mut Context, members: Vec<AccessPoint>, mine: u64) {
+    /// Members that do not know our sums, although these will hardly change soon.
+    fn untold(&self, cx: &Context, live: &[AccessPoint]) -> Vec<AccessPoint> {
+        let (version, since) = self.sums;
+        let under_way = self.roll_ups.of(&cx.me).is_none_or(|(mine, _)| mine.summary.total.unfinished > 0);
+        if under_way || cx.now.moment.since(since) < SETTLED_AFTER {
+            return Vec::new();
+        }
+        let knows = |member: &AccessPoint| self.known_there.get(member).is_some_and(|known| *known >= version);
+        live.iter().filter(|member| **member != cx.me && !knows(member)).copied().collect()
+    }
+
+    /// A member knows our roll-up of this version.
+    pub(crate) fn knows(&mut self, who: AccessPoint, version: u64) {
+        self.known_there.insert(who, version);
+    }
+
+    /// Asks them. `mine` is our own roll-up as it is now: they need not ask whether it holds.
+    pub(crate) fn ask_whether_they_hold(&mut self, cx: &mut Context, members: Vec<AccessPoint>, mine: Option<&RollUp>) {
+        let version = mine.map_or(0, |mine| mine.version);
         for member in members {
             let yours = self.roll_ups.of(&member).map_or(0, |(known, _)| known.version);
             self.asked.insert(member, cx.now.moment);
-            cx.ask(member, Pending::Totals(yours), Request::CompareTotals { mine, yours });
+            let news = mine.filter(|mine| self.known_there.get(&member) != Some(&mine.version)).cloned();
+            let told = news.as_ref().map_or_else(|| self.known_there.get(&member).copied().unwrap_or(0), |news| news.version);
+            let request = match news {
+                Some(news) => Request::ExchangeTotals(Box::new(news), yours),
+                None => Request::CompareTotals { mine: version, yours },
+            };
+            cx.ask(member, Pending::Totals { mine: told, yours }, request);
         }
     }
 

@@ -302,11 +302,13 @@ mod tests {
     use super::*;
     use crate::{
         context::Context,
+        crawl::Crawl,
+        event::{Command, PeerCommand},
         membership::{Member, Membership, Roster, Swim},
         ownership::Ownership,
-        report::Report,
+        report::{BesidesSums, Report},
     };
-    use nearcrawl_model::{fetch::FetchError, journal::JournalKey, time::WallTime};
+    use nearcrawl_model::{fetch::FetchError, journal::JournalKey, message::Request, time::WallTime};
 
     fn record(host: &str, pages: u64) -> ServerRecord {
         let key = JournalKey { subnet: "9.0.0.0/24".parse().unwrap(), host: host.parse().unwrap(), run: 1 };
@@ -395,6 +397,43 @@ mod tests {
         assert_eq!(report.roll_ups(), MAX_LARGE_OF_NON_OWNERS);
         (0..100).for_each(|number| report.hear(&mut cx, &members, &ownership, told(number, 2, FEW_VALUES)));
         assert_eq!((report.roll_ups(), cx.counters.refused["totals of members beyond the limit"]), (100, 36));
+    }
+
+    #[test]
+    fn sums_that_will_hardly_change_soon_are_told_at_once_to_those_who_know_others() {
+        let (mut cx, mut members, ownership, mut report) = among(2);
+        (0..2).for_each(|number| members.meet(Moment(0), member(number)));
+        let crawl = Crawl::new(&cx.settings, 0);
+        let more = || BesidesSums { load: (0, 1_000), complete: true };
+        let mine = report.roll_up(&mut cx, &members, &ownership, &crawl, more());
+        (0..2).for_each(|number| report.hear(&mut cx, &members, &ownership, told(number, 1, 0)));
+        cx.now.moment = Moment(5_000);
+        let asked = report.overdue(&cx, &members, &ownership);
+        assert_eq!(asked, [member(0), member(1)], "nobody knows them");
+        report.ask_whether_they_hold(&mut cx, asked, Some(&mine));
+        let questions = |cx: &mut Context| {
+            cx.take_commands()
+                .into_iter()
+                .filter_map(|command| match command {
+                    Command::Peers(PeerCommand::Ask { request, .. }) => Some(request),
+                    _ => None,
+                })
+                .collect::<Vec<_>>()
+        };
+        let with_sums = Request::ExchangeTotals(Box::new(mine.clone()), 1);
+        assert_eq!(questions(&mut cx), [with_sums.clone(), with_sums]);
+        report.knows(member(0), mine.version);
+        cx.now.moment = Moment(10_001);
+        let asked = report.overdue(&cx, &members, &ownership);
+        assert_eq!(asked, [member(1)], "one of them answered");
+        report.knows(member(1), mine.version);
+        let busier = BesidesSums { load: (9, 1_000), complete: true };
+        let later = report.roll_up(&mut cx, &members, &ownership, &crawl, busier);
+        cx.now.moment = Moment(21_000);
+        let asked = report.overdue(&cx, &members, &ownership);
+        assert_eq!(asked.len(), 2, "they have told nothing for long, and our load is told with that");
+        report.ask_whether_they_hold(&mut cx, asked, Some(&later));
+        assert!(questions(&mut cx).iter().all(|question| *question == Request::ExchangeTotals(Box::new(later.clone()), 1)));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use nearcrawl_model::{
     journal::{JournalEntry, JournalKey, JournalRow},
     links::Link,
     previous_run::{PreviousPage, PreviousRow, PreviousVersion},
+    rows_digest::{Digests, InCommon, Told},
     seen::{DEEPEST_LEVEL, PageState, SeenAnswer, SeenBatch},
     subnet::Subnet,
     time::{Millis, Moment},
@@ -124,6 +125,7 @@ impl Disk {
                 rows.iter().any(|row| self.is_damaged_within(&row.key, row.sequence, row.sequence + 1))
             }
             StoreCommand::Load(subnet) | StoreCommand::RecallRows { subnet, .. } => any(&|key| key.subnet == *subnet),
+            StoreCommand::DigestRows { journals, .. } => journals.iter().any(|(key, rows)| self.is_damaged_within(key, 0, *rows)),
             StoreCommand::LoadPreviousRun { journal, .. } => any(&|key| key == journal),
             _ => false,
         }
@@ -187,6 +189,21 @@ impl Disk {
             rows.push(JournalRow { key: key.clone(), sequence: *sequence, entry: entry.clone() });
         }
         rows
+    }
+
+    /// What is told of a copy to those who compare it with theirs, which has so many rows.
+    pub(super) fn digests(&self, key: &JournalKey, rows: u64) -> Digests {
+        let rows = self.journals.get(key).map_or(0, head).min(rows);
+        let mut told = Told::of(rows);
+        self.read(key, 0, rows, &mut usize::MAX.clone()).iter().for_each(|row| told.add(&row.entry));
+        told.digests()
+    }
+
+    /// How many rows a journal has in common with another copy, of which this was told.
+    pub(super) fn rows_in_common(&self, key: &JournalKey, told: Digests) -> u64 {
+        let mut common = InCommon::with(told);
+        self.read(key, 0, common.wanted(), &mut usize::MAX.clone()).iter().for_each(|row| common.add(&row.entry));
+        common.rows()
     }
 
     /// A subnet's rows from a place on, at most `room` bytes, and where to go on.

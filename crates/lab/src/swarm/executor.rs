@@ -62,7 +62,7 @@ impl Turn {
             StoreCommand::Append { .. } => Turn::State(2),
             StoreCommand::DropJournal(_) => Turn::State(3),
             StoreCommand::Load(_) => Turn::State(5),
-            StoreCommand::RecallRows { .. } => Turn::State(6),
+            StoreCommand::RecallRows { .. } | StoreCommand::DigestRows { .. } => Turn::State(6),
             StoreCommand::LoadPreviousRun { .. }
             | StoreCommand::DropPreviousRun(_)
             | StoreCommand::Seen { .. }
@@ -220,6 +220,10 @@ impl World {
                 let (rows, next) = disk.recall(&subnet, from.as_ref(), PIECE);
                 self.tell(who, Event::RowsRead { ticket, rows, next });
             }
+            StoreCommand::DigestRows { ticket, journals } => {
+                let told = journals.into_iter().map(|(key, rows)| (key.clone(), disk.digests(&key, rows))).collect();
+                self.tell(who, Event::RowsDigested { ticket, told });
+            }
             StoreCommand::Load(subnet) => {
                 let journals = disk.load(&subnet);
                 self.tell(who, Event::Loaded { subnet, journals });
@@ -259,6 +263,10 @@ impl World {
         let Some(node) = self.nodes.get_mut(&who) else { return };
         if order.ranges.iter().any(|(key, from, to)| node.disk.is_damaged_within(key, *from, *to)) {
             return self.ends_damaged(who);
+        }
+        if order.compares {
+            let journals = order.ranges.iter().map(|(key, _, rows)| (key.clone(), *rows)).collect();
+            return self.exchange(who, order.to, Request::CompareRows(journals), Exchange::Compare);
         }
         let mut room = PIECE;
         let rows: Vec<_> = order.ranges.iter().flat_map(|(key, from, to)| node.disk.read(key, *from, *to, &mut room)).collect();

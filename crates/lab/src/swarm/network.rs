@@ -2,6 +2,7 @@
 
 use super::{
     disk::sort_rows,
+    records::Stream,
     sim_event::SimEventKind,
     world::{Node, World, own_address},
 };
@@ -13,6 +14,7 @@ use nearcrawl_model::{
     journal::{JournalKey, JournalRow},
     message::{Gossip, Request, Response},
     packed::pack,
+    rows_digest::Digests,
     subnet::Subnet,
     time::Millis,
     url::Host,
@@ -37,26 +39,30 @@ const LATE: Millis = 2_000;
 pub(super) enum Exchange {
     /// Rows for a replica.
     Copy { sent: BTreeMap<JournalKey, u64> },
+    /// What a replica has of journals.
+    Compare,
     /// Rows of a member, as far as they have arrived.
     Recover { subnet: Subnet, host: Option<Host>, rows: Vec<JournalRow> },
 }
 
-/// What the wire adds to a question or an answer, in bytes: its length and number (6), a frame of yamux (12) and a record of Noise (18). TCP's
+/// What the wire adds to a question or an answer, in bytes: its length and number (4), a frame of yamux (12) and a record of Noise (18). TCP's
 /// and IP's headers are not counted. A test of the daemon's swarm measures this.
-const FRAMING: u64 = 36;
+const FRAMING: u64 = 34;
+
+/// The same for one that goes with another at the same moment: they share the frame and the record.
+const FRAMING_TOGETHER: u64 = 4;
 
 /// The same if it is long, or its answer is: such a question opens a stream. Its protocol is named by both sides (41 bytes each), in three
 /// frames the one way and four the other, in as many records.
 const FRAMING_ALONE: u64 = 135;
 
-/// The longest message that goes over the stream for short ones, in bytes as packed.
-const MAX_SHORT: u64 = 32 << 10;
+/// The longest message that goes over the stream for short ones, in bytes.
+const MAX_SHORT: usize = 32 << 10;
 
-/// What the wire adds to a message of this class and length.
-fn framing(class: u8, bytes: u64) -> u64 {
-    // Those whose answers are long: rows and claims that are wanted, lists and ballots of voters, the hierarchy.
-    let at_length = matches!(class, 7 | 11 | 12 | 18 | 19 | 20);
-    if at_length || bytes > MAX_SHORT { FRAMING_ALONE } else { FRAMING }
+/// Whether a question of this class has a stream of its own, because its answer is long: rows and claims that are wanted, lists and ballots of
+/// voters, the hierarchy.
+fn is_answered_at_length(class: u8) -> bool {
+    matches!(class, 7 | 11 | 12 | 18 | 19 | 20)
 }
 
 /// What the wire adds to a gossip message: its author, number, topic and signature (170 bytes), a frame and a record.
@@ -78,11 +84,12 @@ fn kind(request: &Request) -> &'static str {
         Request::FindOwner(..) | Request::Reserve(..) | Request::Probe(..) | Request::Award { .. } => "delegation",
         Request::HandOff(_) => "hand-off",
         Request::Offer { .. } | Request::TakeOver(_) | Request::TakeHost { .. } => "migration",
-        Request::Keep(_) => "copies",
+        Request::Keep(_) | Request::CompareRows(_) => "copies",
         Request::Recall(..) | Request::Holds(_) => "recovery",
         Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } => "hierarchy",
         Request::TellClaims(_) => "claims",
-        Request::Totals | Request::CompareTotals { .. } => "totals",
+        Request::Totals | Request::CompareTotals { .. } | Request::ExchangeTotals(..) => "totals",
+        Request::Tell(gossip) => gossip_kind(gossip),
         Request::Renew(_) => "leases",
         Request::Propose(_) | Request::Withdraw { .. } | Request::DoubleVote(_) => "votes",
         Request::Ballot(_) | Request::VoterLists(_) => "voter lists",
@@ -99,7 +106,7 @@ fn answer_kind(response: &Response) -> &'static str {
         Response::FindingOwner(_) | Response::Probed(..) | Response::ProbeDeclined(..) => "delegation",
         Response::HandedOff { .. } | Response::Busy(_) => "hand-off",
         Response::Offered(_) => "migration",
-        Response::Kept(..) | Response::NoRoom => "copies",
+        Response::Kept(..) | Response::NoRoom | Response::RowsCompared(_) => "copies",
         Response::Recalled(..) | Response::Held { .. } => "recovery",
         Response::HierarchyManifest(_) | Response::HierarchyChunk(_) => "hierarchy",
         Response::Renewed(_) => "leases",
@@ -155,6 +162,9 @@ fn request_class(request: &Request) -> u8 {
         Request::HostMoved(_) => 28,
         Request::TakeHost { .. } => 29,
         Request::Pinned(_) => 30,
+        Request::Tell(_) => 31,
+        Request::CompareRows(_) => 32,
+        Request::ExchangeTotals(..) => 33,
     }
 }
 
@@ -255,10 +265,10 @@ impl World {
             let patience = if self.carries(who, to) { PATIENCE } else { NO_ROOM };
             self.schedule(who, patience, SimEventKind::Answered { wire, from: to, class, response: None });
         }
-        self.count_question(to, &request);
+        self.count_question(who, to, &request);
         let transmission = self.transmission(who, to, class, self.loss);
         if transmission.lost || !self.together(who, to) || !self.carries(who, to) {
-            return;
+            return self.end_stream(who, to);
         }
         let life = self.nodes.get(&who).map_or(0, |node| node.life);
         if let Some(delay) = self.second_delivery(&transmission) {
@@ -292,11 +302,11 @@ impl World {
     /// Sends an answer off.
     pub(super) fn answer(&mut self, who: AccessPoint, ticket: Ticket, response: Response) {
         let Some((to, life, wire, class)) = self.nodes.get_mut(&who).and_then(|node| node.tickets.remove(&ticket)) else { return };
-        let bytes = on_the_wire(&response);
-        self.count_bytes(answer_kind(&response), framing(class, bytes) + bytes);
+        let bytes = self.on_the_wire((to, who), true, class, &response);
+        self.count_bytes(answer_kind(&response), bytes);
         let transmission = self.transmission(who, to, ANSWER + class, self.loss);
         if transmission.lost || !self.together(who, to) {
-            return;
+            return self.end_stream(to, who);
         }
         self.schedule_for_life(
             to,
@@ -340,6 +350,13 @@ impl World {
                 };
                 Event::Copied { to: with, sent, answer }
             }
+            (Exchange::Compare, Some(Response::RowsCompared(told))) => {
+                let Some(node) = self.nodes.get(&who) else { return };
+                let common = |(key, told): (JournalKey, Digests)| (key.clone(), node.disk.rows_in_common(&key, told));
+                let heads: Vec<_> = told.into_iter().map(common).collect();
+                Event::Copied { to: with, sent: heads.iter().cloned().collect(), answer: CopyAnswer::Compared(heads) }
+            }
+            (Exchange::Compare, _) => Event::Copied { to: with, sent: BTreeMap::new(), answer: CopyAnswer::Failed },
             (Exchange::Recover { subnet, host, mut rows }, Some(Response::Recalled(more, next))) => {
                 let wanted = |key: &JournalKey| host.as_ref().is_none_or(|host| *host == key.host);
                 rows.extend(more.into_iter().filter(|row| wanted(&row.key)));
@@ -475,10 +492,9 @@ impl World {
     }
 
     /// Counts a question. Rows of journals that are sent to a replica which has them already are counted apart.
-    fn count_question(&mut self, to: AccessPoint, request: &Request) {
+    fn count_question(&mut self, from: AccessPoint, to: AccessPoint, request: &Request) {
         let (mut there, mut rows_there) = (0, 0);
-        let said = on_the_wire(request);
-        let bytes = framing(request_class(request), said) + said;
+        let bytes = self.on_the_wire((from, to), false, request_class(request), request);
         if let (Request::Keep(rows), Some(node)) = (request, self.nodes.get(&to)) {
             let has =
                 |row: &&JournalRow| node.disk.journals.get(&row.key).and_then(|journal| journal.get(&row.sequence)) == Some(&row.entry);
@@ -490,6 +506,31 @@ impl World {
         }
         if rows_there == 0 || there < bytes {
             self.count_bytes(kind(request), bytes - there);
+        }
+    }
+
+    /// What a question, or the answer to one, takes on its way between who asks and who is asked; 0 if nobody counts.
+    fn on_the_wire(&mut self, (from, to): (AccessPoint, AccessPoint), answers: bool, class: u8, message: &impl Serialize) -> u64 {
+        let life = |who: &AccessPoint| self.nodes.get(who).map_or(0, |node| node.life);
+        let lives = (life(&from), life(&to));
+        let Some(records) = &mut self.records else { return 0 };
+        let Ok(said) = postcard::to_stdvec(message) else { return 0 };
+        if is_answered_at_length(class) || said.len() > MAX_SHORT {
+            return FRAMING_ALONE + pack(&said).len() as u64;
+        }
+        let stream = records.streams.entry((from, to)).or_default();
+        if stream.lives != lives {
+            *stream = Stream { lives, ..Stream::default() };
+        }
+        let (packer, last) = if answers { &mut stream.answers } else { &mut stream.questions };
+        let framing = if last.replace(self.now) == Some(self.now) { FRAMING_TOGETHER } else { FRAMING };
+        framing + packer.pack(&said).len() as u64
+    }
+
+    /// The connection of these two may be broken: the next question opens a stream.
+    fn end_stream(&mut self, from: AccessPoint, to: AccessPoint) {
+        if let Some(records) = &mut self.records {
+            records.streams.remove(&(from, to));
         }
     }
 
@@ -505,9 +546,4 @@ impl World {
 /// The length of a message as it is encoded, in bytes.
 fn encoded_len(message: &impl Serialize) -> u64 {
     postcard::serialize_with_flavor(message, Size::default()).unwrap_or(0) as u64
-}
-
-/// The length of a question or an answer as it is sent, in bytes.
-fn on_the_wire(message: &impl Serialize) -> u64 {
-    postcard::to_stdvec(message).map_or(0, |bytes| pack(&bytes).len() as u64)
 }

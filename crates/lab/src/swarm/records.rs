@@ -3,6 +3,7 @@
 use nearcrawl_model::{
     access_point::AccessPoint,
     journal::{JournalEntry, JournalKey, JournalRow, VisitOutcome},
+    packed_stream::Packer,
     time::{Millis, Moment},
     url::{Host, PageUrl},
 };
@@ -50,6 +51,18 @@ const RECORDED_AFTER: Millis = 120_000;
 /// A page in one run of its host.
 type PageKey = (Host, u32, PageUrl);
 
+/// The stream on which one process asks another short questions, as long as both live and nothing that is sent on it is lost.
+#[derive(Default)]
+pub(super) struct Stream {
+    pub(super) lives: (u64, u64),
+    /// What was said, and when something was said last.
+    pub(super) questions: (Packer, Option<Moment>),
+    pub(super) answers: (Packer, Option<Moment>),
+}
+
+/// The streams of those who ask and those who are asked.
+type Streams = BTreeMap<(AccessPoint, AccessPoint), Stream>;
+
 /// The books of one scenario. A page counts as recorded when its owner counts it as recorded, whatever is on disks: from then on the swarm
 /// has promised it.
 #[derive(Default)]
@@ -64,6 +77,8 @@ pub(crate) struct Records {
     pub(crate) bytes: u64,
     /// The same by what they were about.
     pub(crate) bytes_by_kind: BTreeMap<&'static str, u64>,
+    /// What was said on streams, as far as that makes what follows shorter.
+    pub(super) streams: Streams,
     /// The longest time that a crawler took for one event.
     pub(crate) longest_step: Duration,
 }

@@ -116,6 +116,7 @@ fn event_class(event: &Event) -> u8 {
         | Event::JournalsResized { .. }
         | Event::RowsKept { .. }
         | Event::RowsRead { .. }
+        | Event::RowsDigested { .. }
         | Event::Transfer { .. }
         | Event::ClaimsStored { .. }
         | Event::VotingStored { .. }

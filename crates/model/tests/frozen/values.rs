@@ -20,6 +20,7 @@ use nearcrawl_model::{
     receipt::{Declined, Receipt, SignedReceipt},
     replica::{NamedReplica, StoreId},
     revisit::{Change, Validators},
+    rows_digest::RowsDigest,
     subnet::Subnet,
     summary::{Counts, Coverage, Dimension, RollUp, Summary, SwarmResults},
     time::WallTime,
@@ -301,6 +302,9 @@ fn request(request: &Request) -> &'static str {
         Request::HostMoved(_) => "host-moved",
         Request::TakeHost { .. } => "take-host",
         Request::Pinned(_) => "pinned",
+        Request::Tell(_) => "tell",
+        Request::CompareRows(_) => "compare-rows",
+        Request::ExchangeTotals(..) => "exchange-totals",
     }
 }
 
@@ -355,6 +359,9 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("", Request::HostMoved(located())),
         ("", Request::TakeHost { host: located(), journal: journal_key(), rows: 300 }),
         ("", Request::Pinned(vec![(host("a.ke"), "192.0.2.7".parse().unwrap())])),
+        ("", Request::Tell(Box::new(Gossip::RollUp(Box::new(roll_up()))))),
+        ("", Request::CompareRows(vec![(journal_key(), 201)])),
+        ("", Request::ExchangeTotals(Box::new(roll_up()), 300)),
         ("", Request::SendClaims(vec![WantedPart { part: MapPart::WHOLE, after: Some(net()), has: vec![digest()] }])),
     ];
     all.extend(ballots.into_iter().map(|(name, request)| (name, Request::Ballot(Box::new(request)))));
@@ -389,6 +396,7 @@ fn response(response: &Response) -> &'static str {
         Response::Forwarded(_) => "forwarded",
         Response::Swim(_) => "swim",
         Response::TotalsHold => "totals-hold",
+        Response::RowsCompared(_) => "rows-compared",
     }
 }
 
@@ -422,6 +430,7 @@ fn responses() -> Vec<(&'static str, Response)> {
         ("-refused", Response::Forwarded(Err(NotForwarded::Refused))),
         ("", Response::Swim(vec![1, 2, 3])),
         ("", Response::TotalsHold),
+        ("", Response::RowsCompared(vec![(journal_key(), vec![(201, RowsDigest([7; 16]))])])),
     ];
     let unwilling = [("", None), ("-held-back", Some(Unwilling::HeldBack)), ("-busy", Some(Unwilling::Busy))];
     let more = [("-full", Some(Unwilling::Full)), ("-not-yours", Some(Unwilling::NotYours))];
