@@ -240,7 +240,7 @@ mod tests {
         let (mut records, owner) = (Records::default(), AccessPoint([1; 32]));
         let key = JournalKey { subnet: "20.0.0.0/24".parse().unwrap(), host: "a.test".parse().unwrap(), run: 1 };
         let pages = ["http://a.test/1", "http://a.test/2", "http://a.test/3"].map(|url| PageUrl::parse(url).unwrap());
-        let mut store = |records: &mut Records, sequence, entry: &JournalEntry| {
+        let store = |records: &mut Records, sequence, entry: &JournalEntry| {
             let entry = postcard::to_stdvec(entry).unwrap();
             records.stored(Moment(0), owner, &JournalRow { key: key.clone(), sequence, entry }, true, 0);
         };
