@@ -18,7 +18,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-const HEAD: &str = "| run | seeds | members | minutes | simulated h | fetches | overlaps | pauses | twice | lost | exact wrong | unsettled | fail-over p50, p90, p99, max (s) | MB a member and day | seeds with a broken promise |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|";
+const HEAD: &str = "| run | seeds | members | minutes | simulated h | fetches | overlaps | pauses | twice | lost | exact wrong | unsettled | fail-over p50, p90, p99, max (s); the same while a quorum could be asked | MB a member and day | seeds with a broken promise |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|";
 
 /// Seeds with a broken promise that are named.
 const NAMED: usize = 12;
@@ -49,6 +49,8 @@ struct Run {
     exact_but_wrong: u64,
     holds: bool,
     failovers: Vec<u64>,
+    #[serde(default)]
+    failovers_with_quorum: Vec<u64>,
     bytes_member_day: u64,
     bytes_by_kind: BTreeMap<String, u64>,
     broken: Vec<String>,
@@ -206,6 +208,7 @@ impl Run {
             exact_but_wrong: verdict.exact_but_wrong,
             holds: verdict.holds,
             failovers: verdict.failovers.clone(),
+            failovers_with_quorum: verdict.failovers_with_quorum.clone(),
             bytes_member_day: verdict.bytes_member_day,
             bytes_by_kind: verdict.bytes_by_kind.iter().map(|(kind, bytes)| ((*kind).to_owned(), *bytes)).collect(),
             broken: verdict.broken().into_iter().map(str::to_owned).collect(),
@@ -226,14 +229,19 @@ fn kinds(runs: &BTreeMap<u64, Run>) -> String {
     sums.into_iter().map(|(kind, bytes)| format!("{kind} {:.1}", mean(bytes))).collect::<Vec<_>>().join(", ")
 }
 
+/// The median, the 90th and 99th percentile and the maximum of the times of all runs, in seconds.
+fn shares(runs: &BTreeMap<u64, Run>, of: fn(&Run) -> &Vec<u64>) -> String {
+    let mut times: Vec<u64> = runs.values().flat_map(|run| of(run).iter().copied()).collect();
+    times.sort_unstable();
+    let Failover { p50, p99, max, .. } = Failover::of(&times);
+    let p90 = times.get((times.len() * 9).div_ceil(10).saturating_sub(1)).copied().unwrap_or(0);
+    [p50, p90, p99, max].map(|ms| format!("{:.0}", ms as f64 / 1e3)).join(", ")
+}
+
 /// All runs as one row of the table.
 fn row(options: &Options, runs: &BTreeMap<u64, Run>) -> String {
     let sum = |figure: fn(&Run) -> u64| runs.values().map(figure).sum::<u64>();
-    let mut failovers: Vec<u64> = runs.values().flat_map(|run| run.failovers.iter().copied()).collect();
-    failovers.sort_unstable();
-    let Failover { p50, p99, max, .. } = Failover::of(&failovers);
-    let p90 = failovers.get((failovers.len() * 9).div_ceil(10).saturating_sub(1)).copied().unwrap_or(0);
-    let seconds = [p50, p90, p99, max].map(|ms| format!("{:.0}", ms as f64 / 1e3)).join(", ");
+    let seconds = [shares(runs, |run| &run.failovers), shares(runs, |run| &run.failovers_with_quorum)].join("; ");
     let failed: Vec<_> = runs.values().filter(|run| !run.holds).map(|run| format!("{} ({})", run.seed, run.broken.join(", "))).collect();
     let more = if failed.len() > NAMED { format!("; {} more", failed.len() - NAMED) } else { String::new() };
     format!(

@@ -143,7 +143,7 @@ fn scenario(args: &SwarmArgs, path: &Path) -> Result<String, CommandError> {
 }
 
 fn figures(verdict: &Verdict) -> String {
-    let failover = &verdict.failover_ms;
+    let (failover, decidable) = (&verdict.failover_ms, &verdict.failover_with_quorum_ms);
     format!(
         "requests to servers     {}\n\
          fetched by two at once  {}, for {:.1} s at most\n\
@@ -153,6 +153,7 @@ fn figures(verdict: &Verdict) -> String {
          exact but wrong         {}\n\
          without an owner        {:.1} s at most\n\
          fail-over               {} subnets, median {:.1} s, p99 {:.1} s, at most {:.1} s\n\
+         with voters in reach    median {:.1} s, p99 {:.1} s, at most {:.1} s\n\
          bytes a member and day  {}\n\
          longest step            {:.1} ms\n\
          digest                  {}\n",
@@ -168,6 +169,9 @@ fn figures(verdict: &Verdict) -> String {
         failover.p50 as f64 / 1e3,
         failover.p99 as f64 / 1e3,
         failover.max as f64 / 1e3,
+        decidable.p50 as f64 / 1e3,
+        decidable.p99 as f64 / 1e3,
+        decidable.max as f64 / 1e3,
         verdict.bytes_member_day,
         verdict.longest_step_ms,
         verdict.digest,

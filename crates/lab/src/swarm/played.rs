@@ -405,6 +405,16 @@ impl Played {
         self.0.number_of(*process)
     }
 
+    /// Whether messages pass between two processes that run, both ways.
+    pub(crate) fn reach_each_other(&self, one: AccessPoint, other: AccessPoint) -> bool {
+        one == other || self.0.together(one, other) && self.0.together(other, one)
+    }
+
+    /// Whether a member's disk takes no more.
+    pub(crate) fn disk_is_full(&self, number: usize) -> bool {
+        self.0.faults.disk_is_full(number as u32)
+    }
+
     /// What a process is called among members.
     pub(crate) fn name_of(&self, process: AccessPoint) -> AccessPoint {
         self.0.identity_of(process)

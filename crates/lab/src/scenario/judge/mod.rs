@@ -23,7 +23,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     time::{Millis, Moment},
 };
-use owners::{Owners, able};
+use owners::{FailoverTime, Owners, able};
 use std::collections::BTreeMap;
 use totals::{ASK_EVERY, Totals};
 use verdict::First;
@@ -194,8 +194,13 @@ impl Judge {
         // Each message leaves one member and comes to another.
         let a_day = |bytes: u64| (2.0 * bytes as f64 / (self.lived.max(1) as f64 / DAY)) as u64;
         let by_kind = world.records.iter().flat_map(|records| &records.bytes_by_kind);
-        let mut failovers = self.owners.failovers(now);
-        failovers.sort_unstable();
+        let times = self.owners.failovers(now);
+        let sorted = |time: fn(&FailoverTime) -> Millis| {
+            let mut times: Vec<_> = times.iter().map(time).collect();
+            times.sort_unstable();
+            times
+        };
+        let (failovers, failovers_with_quorum) = (sorted(|time| time.all), sorted(|time| time.with_quorum));
         let counts = [overlaps.count, pauses.count, fetched_twice, lost, self.totals.wrong];
         let mut verdict = Verdict {
             seed,
@@ -209,7 +214,9 @@ impl Judge {
             exact_but_wrong: self.totals.wrong,
             ownerless_ms_max: self.owners.ownerless,
             failover_ms: Failover::of(&failovers),
+            failover_with_quorum_ms: Failover::of(&failovers_with_quorum),
             failovers,
+            failovers_with_quorum,
             bytes_member_day: a_day(bytes),
             bytes_by_kind: by_kind.map(|(kind, bytes)| (*kind, a_day(*bytes))).collect(),
             longest_step_ms: 0.0,

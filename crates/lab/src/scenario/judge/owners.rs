@@ -2,7 +2,7 @@
 
 use crate::swarm::Played;
 use nearcrawl_core::membership::HeldBack;
-use nearcrawl_model::{access_point::AccessPoint, subnet::Subnet, time::Millis, url::Host};
+use nearcrawl_model::{access_point::AccessPoint, subnet::Subnet, time::Millis, url::Host, vote::quorum_of};
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
@@ -23,13 +23,42 @@ struct Place {
     owners: BTreeSet<AccessPoint>,
 }
 
+/// A place whose owner ended.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    since: Millis,
+    /// For how long nobody could have taken it over, because too few voters could have been asked.
+    undecidable: Millis,
+}
+
+impl Waiting {
+    fn from(now: Millis) -> Waiting {
+        Waiting { since: now, undecidable: 0 }
+    }
+
+    fn until(self, now: Millis) -> FailoverTime {
+        let all = now - self.since;
+        FailoverTime { all, with_quorum: all.saturating_sub(self.undecidable) }
+    }
+}
+
+/// How long a subnet of a member that ended had no owner.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FailoverTime {
+    pub(super) all: Millis,
+    /// Without the time in which no member reached as many voters as must agree.
+    pub(super) with_quorum: Millis,
+}
+
 /// All subnets with servers.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     places: BTreeMap<Subnet, Place>,
-    /// Places whose owner ended, since when.
-    waiting: BTreeMap<Subnet, Millis>,
-    failovers: Vec<Millis>,
+    /// Places whose owner ended.
+    waiting: BTreeMap<Subnet, Waiting>,
+    failovers: Vec<FailoverTime>,
+    /// When it was looked last.
+    looked: Millis,
     /// The longest time for which a subnet that once had an owner had none.
     pub(super) ownerless: Millis,
 }
@@ -72,7 +101,7 @@ impl Owners {
         let able: Vec<_> = able(world).into_iter().filter(|process| world.number_of_process(process) == Some(number)).collect();
         for (subnet, place) in &self.places {
             if able.iter().any(|process| owns(world, process, place.address)) {
-                self.waiting.entry(*subnet).or_insert(now);
+                self.waiting.entry(*subnet).or_insert(Waiting::from(now));
             }
         }
     }
@@ -80,13 +109,17 @@ impl Owners {
     /// A process has ended: the same, for what it owned at the last look.
     pub(super) fn ended(&mut self, process: &AccessPoint, now: Millis) {
         for (subnet, _) in self.places.iter().filter(|(_, place)| place.owners.contains(process)) {
-            self.waiting.entry(*subnet).or_insert(now);
+            self.waiting.entry(*subnet).or_insert(Waiting::from(now));
         }
     }
 
     /// Looks who owns what.
     pub(super) fn look(&mut self, world: &Played, now: Millis) {
         let able = able(world);
+        let passed = now - std::mem::replace(&mut self.looked, now);
+        if !self.waiting.is_empty() && !can_decide(world) {
+            self.waiting.values_mut().for_each(|waiting| waiting.undecidable += passed.min(now - waiting.since));
+        }
         for (subnet, place) in &mut self.places {
             place.owners = able.iter().filter(|process| owns(world, process, place.address)).copied().collect();
             if place.owners.is_empty() {
@@ -94,16 +127,16 @@ impl Owners {
                 continue;
             }
             place.owned = Some(now);
-            if let Some(since) = self.waiting.remove(subnet) {
-                self.failovers.push(now - since);
+            if let Some(waiting) = self.waiting.remove(subnet) {
+                self.failovers.push(waiting.until(now));
             }
         }
     }
 
     /// How long subnets of members that ended had no owner; those that have none yet, until now.
-    pub(super) fn failovers(&mut self, now: Millis) -> Vec<Millis> {
+    pub(super) fn failovers(&mut self, now: Millis) -> Vec<FailoverTime> {
         let waiting = std::mem::take(&mut self.waiting);
-        self.failovers.extend(waiting.into_values().map(|since| now - since));
+        self.failovers.extend(waiting.into_values().map(|waiting| waiting.until(now)));
         std::mem::take(&mut self.failovers)
     }
 
@@ -131,6 +164,17 @@ pub(super) fn able(world: &Played) -> Vec<AccessPoint> {
         !world.is_frozen(process) && !matches!(held_back, Some(HeldBack::NoLease(_) | HeldBack::NotJoined))
     };
     world.running_processes().into_iter().map(|(_, process)| process).filter(may_fetch).collect()
+}
+
+/// Whether a member that runs reaches as many voters of the last list as must agree, all of which run and can write down what they decide.
+fn can_decide(world: &Played) -> bool {
+    let running: Vec<_> = world.running_processes().into_iter().filter(|(_, process)| !world.is_frozen(process)).collect();
+    let lists = running.iter().filter_map(|(_, process)| Some(world.process(process)?.view().voters()));
+    let Some(list) = lists.max_by_key(|voters| voters.list) else { return false };
+    let decides = |number: &usize, process: &AccessPoint| !world.disk_is_full(*number) && list.voters.contains(&world.name_of(*process));
+    let voters: Vec<_> = running.iter().filter(|(number, process)| decides(number, process)).map(|(_, voter)| *voter).collect();
+    let reached = |process: &AccessPoint| voters.iter().filter(|voter| world.reach_each_other(*process, **voter)).count();
+    running.iter().any(|(_, process)| reached(process) >= quorum_of(list.voters.len()))
 }
 
 /// Whether a process takes itself for the owner of an address.

@@ -29,6 +29,8 @@ pub struct Verdict {
     pub ownerless_ms_max: Millis,
     /// From the end of a member to a living owner of each of its subnets.
     pub failover_ms: Failover,
+    /// The same without the time in which no member reached as many voters as must agree.
+    pub failover_with_quorum_ms: Failover,
     /// Encoded bytes of messages, sent and received, for each member and day.
     pub bytes_member_day: u64,
     /// The same by what the messages were about.
@@ -44,6 +46,9 @@ pub struct Verdict {
     /// All times of `failover_ms`, sorted, so that those of many runs can be put together.
     #[serde(skip)]
     pub failovers: Vec<Millis>,
+    /// The same for `failover_with_quorum_ms`.
+    #[serde(skip)]
+    pub failovers_with_quorum: Vec<Millis>,
     /// What the swarm did, to be drawn.
     #[serde(skip)]
     pub course: Vec<Sample>,
