@@ -241,6 +241,7 @@ impl Voting {
         self.ballots.list_changed(signed.list.number);
         self.proposals.begin_anew();
         self.keeping.list_changed();
+        self.under_way.brought.clear();
         records.push(records::ballot(self.ballots.state()));
         self.store(cx, records, Vec::new());
         true

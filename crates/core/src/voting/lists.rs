@@ -27,6 +27,11 @@ impl Lists {
         self.lists.last_key_value().map(|(_, signed)| &signed.list)
     }
 
+    /// The same with its signatures.
+    pub(crate) fn signed(&self) -> Option<&SignedList> {
+        self.lists.last_key_value().map(|(_, signed)| signed)
+    }
+
     /// The list with this number, if it is known here.
     pub(crate) fn get(&self, number: u64) -> Option<&VoterList> {
         self.lists.get(&number).map(|signed| &signed.list)

@@ -116,6 +116,8 @@ pub(super) struct UnderWay {
     pub(super) unstored: BTreeMap<WriteId, Vec<Durable>>,
     /// When a member was asked for lists last.
     pub(super) lists_asked: Option<Moment>,
+    /// Voters of the present list that were brought what those before had decided, and when.
+    pub(super) brought: BTreeMap<AccessPoint, Moment>,
     /// A term that is being stored.
     pub(super) next_term: Option<u64>,
     /// Claims of ours that enough voters have accepted.

@@ -11,11 +11,15 @@ use nearcrawl_model::{
     claim::SignedClaim,
     ids::QuestionId,
     message::{MAX_VOTER_LISTS, Proposal, Request, Response},
+    time::Millis,
     vote::{
         AcceptedOwner, BallotAnswer, BallotRequest, HandedOver, MAX_PROPOSED, Renewal, Renewed, SignedKeepers, SignedList, SignedPart,
         Vote, Voted, VoterList, sign_accepted, sign_installed,
     },
 };
+
+/// When a voter that lacks what those before had decided is brought it again.
+const BRING_AGAIN: Millis = 30_000;
 
 /// Whose claims are voted on.
 #[derive(Clone, Copy)]
@@ -46,6 +50,7 @@ impl Voting {
         match request {
             Request::Renew(renewal) => {
                 let mut records = Vec::new();
+                self.bring_what_was_decided(cx, from, &renewal);
                 let answer = Durable::Answer(asker, Response::Renewed(self.renew(cx, others, from, &renewal, &mut records)));
                 // Only what is new about its keepers waits for the disk.
                 if records.is_empty() {
@@ -95,6 +100,27 @@ impl Voting {
             }
             other => other,
         }
+    }
+
+    /// A voter that was not there when the list came into force, nor soon after, votes once it has what the voters before had decided: those
+    /// that vote bring it that. Not to one that has voted by this list, as its disk or its signature tells: it would not know any more what
+    /// it accepted. Nor to one that knows of no list before: its disk may have been lost.
+    fn bring_what_was_decided(&mut self, cx: &mut Context, to: AccessPoint, renewal: &Renewal) {
+        let now = cx.now.moment;
+        let Some(signed) = self.lists.signed().filter(|signed| signed.list.contains(&to) && signed.list.number == renewal.list) else {
+            return;
+        };
+        let number = signed.list.number;
+        let lacks = (1..number).contains(&renewal.installed);
+        let voted =
+            signed.installed.iter().any(|by| by.voter == to) || self.voter.heard_of(&to).is_some_and(|heard| heard.installed >= number);
+        let lately = self.under_way.brought.get(&to).is_some_and(|at| now.since(*at) < BRING_AGAIN);
+        if to == cx.me || !lacks || voted || lately || !self.votes() || self.ballots.is_sealed(number) {
+            return;
+        }
+        let request = BallotRequest::Install { list: signed.clone(), before: self.voter.hand_over() };
+        self.under_way.brought.insert(to, now);
+        self.tell(cx, to, Request::Ballot(Box::new(request)));
     }
 
     fn proposed(&mut self, cx: &mut Context, others: Others<'_>, asker: Asker, from: AccessPoint, proposal: Proposal) {

@@ -155,6 +155,36 @@ fn newcomers_that_vanish_together_after_a_quarter_of_an_hour_stop_nobody() {
 }
 
 #[test]
+fn a_voter_that_was_away_when_its_list_came_into_force_votes_when_it_is_back() {
+    let mut world = swarm(6);
+    world.run(20 * MINUTE);
+    let voters =
+        |world: &World, list: &VoterList| -> Vec<usize> { (0..6).filter(|number| list.contains(&world.machines[*number].who)).collect() };
+    let list = last_list(&world);
+    let (away, leaver) = match voters(&world, &list)[..] {
+        [away, leaver, _, _, _] => (away, leaver),
+        _ => panic!("one of six is left to take the place of one that leaves: {list:?}"),
+    };
+    world.stop(away);
+    world.machines[leaver].gone = true;
+    world.machines[leaver].process.as_mut().unwrap().leave();
+    world.run(world.now + 3 * MINUTE);
+    let next = last_list(&world);
+    assert!(next.number > list.number && next.contains(&world.machines[away].who), "{next:?}");
+    // Of five voters two are left when it is back: as they are no quorum, no list can follow.
+    for gone in voters(&world, &next).into_iter().filter(|number| *number != away).take(2) {
+        world.stop(gone);
+        world.machines[gone].gone = true;
+    }
+    world.run(world.now + MINUTE);
+    world.start(away, false);
+    world.run(world.now + 2 * MINUTE);
+    let left: Vec<_> = (0..6).filter(|number| world.machines[*number].process.is_some()).collect();
+    assert_eq!(without_lease(&world, &left), [0; 0], "{:?}", last_list(&world));
+    assert_eq!(world.seen.wrong, None);
+}
+
+#[test]
 fn a_list_that_cannot_be_counted_on_is_none() {
     let list = last_list(&swarm(1));
     assert!(list.is_well_formed());
