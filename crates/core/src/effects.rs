@@ -377,9 +377,10 @@ impl Crawler {
         self.replication.load(&mut self.context, &self.membership, subnet, JournalsAt::Replicas, keepers);
     }
 
-    /// Takes over what is ours to take over, and looks for the history of what already is.
+    /// Takes over what is ours to take over, and looks for the history of what already is. Whoever has no room for a claim leaves it to others:
+    /// once it is accepted nobody else may have the subnet, and it is not told before it is stored.
     pub(crate) fn tick_take_over(&mut self) {
-        if !self.shutdown.is_stopping() {
+        if !self.shutdown.is_stopping() && self.crawl.has_disk_space() {
             let handed = |subnet: &Subnet, epoch| self.migration.was_handed(subnet, epoch);
             self.ownership.take_over(&mut self.context, &self.membership, self.delegation.knowledge(), handed);
         }

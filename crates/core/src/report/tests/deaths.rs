@@ -223,3 +223,16 @@ fn what_was_taken_over_and_not_begun_before_a_restart_is_asked_for_again() {
     played.answer(nothing_held);
     assert!(!played.crawler.replication.is_loading(&not_begun.subnet));
 }
+
+#[test]
+fn a_member_whose_disk_is_full_leaves_to_others_what_it_could_not_store_a_claim_to() {
+    let mut played = Played::alone();
+    played.pass(2_000);
+    played.handle(Event::Room(false));
+    played.claimed_by(2, "9.0.1.0/24", true);
+    played.pass(60_000);
+    assert_eq!(played.crawler.view().subnets_held(), 0);
+    played.handle(Event::Room(true));
+    played.pass(15_000);
+    assert_eq!(played.crawler.view().subnets_held(), 1);
+}
