@@ -293,7 +293,7 @@ impl Crawler {
         let Some(proofs) = self.ownership.stored(write) else { return };
         for proof in proofs {
             let Ok(claim) = proof.read() else { continue };
-            self.ownership.end_claim(claim.subnet, claim.epoch);
+            self.ownership.end_claims_upto(claim.subnet, claim.epoch);
             if self.hold(claim.clone(), proof.clone()) {
                 self.own_claim_holds(&claim, proof.clone());
                 self.doubt_if_over(&claim, &proof);

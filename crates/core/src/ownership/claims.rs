@@ -225,9 +225,16 @@ impl Ownership {
         self.inheriting.insert((subnet, epoch))
     }
 
-    /// The claim was stored.
+    /// A claim that was wanted at this epoch is given up: it may be made anew.
     pub(crate) fn end_claim(&mut self, subnet: Subnet, epoch: u64) {
         self.inheriting.remove(&(subnet, epoch));
+    }
+
+    /// A claim was stored at this epoch, which may be a later one than was wanted.
+    pub(crate) fn end_claims_upto(&mut self, subnet: Subnet, epoch: u64) {
+        while let Some(claim) = self.inheriting.range((subnet, 0)..=(subnet, epoch)).next().copied() {
+            self.inheriting.remove(&claim);
+        }
     }
 
     /// A subnet is not ours any more.

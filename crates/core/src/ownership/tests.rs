@@ -123,6 +123,18 @@ fn what_was_awarded_in_company_is_told_before_it_is_acted_on() {
 }
 
 #[test]
+fn a_claim_that_was_stored_at_a_later_epoch_than_was_wanted_is_not_under_way_any_more() {
+    let (_, _, mut ownership) = among(&[]);
+    let subnet = claim(AccessPoint([1; 32]), 1, ClaimReason::OwnerDead, false).subnet;
+    assert!(ownership.begin_claim(subnet, 3) && !ownership.begin_claim(subnet, 3));
+    ownership.end_claims_upto(subnet, 2);
+    assert!(!ownership.begin_claim(subnet, 3), "what was stored before is another");
+    // Voters knew of later epochs, so it was made at one that follows these.
+    ownership.end_claims_upto(subnet, 7);
+    assert!(ownership.inheriting.is_empty());
+}
+
+#[test]
 fn our_claim_ends_by_anothers_or_by_our_release_but_only_once() {
     let me = AccessPoint([1; 32]);
     let ours = |epoch, released| claim(me, epoch, ClaimReason::Awarded, released);
