@@ -122,6 +122,7 @@ impl Crawler {
             outgoing: !self.routing.outbox().is_empty(),
             voter: self.voting.is_listed(self.context.me, &self.membership),
             needed: self.voting.is_needed(&self.context, &self.membership),
+            copy: self.voting.may_be_a_copy(self.context.now.moment),
         };
         self.shutdown.tick(&mut self.context, unfinished, &self.ownership, &self.membership);
         self.settle_signals();

@@ -83,6 +83,10 @@ impl Membership {
         let left = self.swim.left_aside();
         if self.swim.receive(cx.now.moment, from, bytes).is_err() {
             cx.refuse("membership datagrams");
+        } else if self.roster.has_said_farewell(cx.now.moment, &from) && self.swim.members().any(|member| member.access_point == from) {
+            // It goes on, so the farewell was not its own: a process with a copy of its key ended.
+            self.roster.up(cx.now.moment, from);
+            self.changed(cx);
         }
         if self.swim.left_aside() > left {
             cx.refuse("membership datagrams that say of members what only these could say");
@@ -327,5 +331,48 @@ mod tests {
         assert!(!members.is_long_alone(&cx), "its map is still being compared");
         members.roster_mut().down(cx.now.moment, other);
         assert!(members.is_long_alone(&cx));
+    }
+
+    /// Two members that pass each other's datagrams on for so many seconds.
+    fn run_for(seconds: u64, sides: &mut [(Context, Membership); 2]) {
+        for _ in 0..seconds * 10 {
+            for this in [0, 1] {
+                let (cx, members) = &mut sides[this];
+                cx.now.moment = cx.now.moment.after(100);
+                members.tick(cx);
+                let sent = cx.take_commands();
+                for command in sent {
+                    let Command::Peers(PeerCommand::Ask { request: Request::Swim(bytes), .. }) = command else { continue };
+                    let from = sides[this].0.me;
+                    let (cx, members) = &mut sides[1 - this];
+                    let Some(back) = members.receive(cx, from, &bytes) else { continue };
+                    let from = sides[1 - this].0.me;
+                    let (cx, members) = &mut sides[this];
+                    members.receive(cx, from, &back);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_farewell_in_the_name_of_one_that_goes_on_is_soon_forgotten() {
+        let mut sides = [1, 2].map(|number| {
+            let cx = Context::of_test(number);
+            let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), number.into());
+            let roster = Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &BTreeSet::new());
+            (cx, Membership::new(swim, roster))
+        });
+        let other = sides[1].0.me;
+        let (cx, members) = &mut sides[0];
+        members.connected(cx, other, 1, Vec::new());
+        run_for(20, &mut sides);
+        let is_live = |sides: &[(Context, Membership); 2]| sides[0].1.live().contains(&other);
+        assert!(is_live(&sides));
+        let (cx, members) = &mut sides[0];
+        members.farewell(cx, other, false);
+        run_for(2, &mut sides);
+        assert!(!is_live(&sides), "its last words are still under way");
+        run_for(10, &mut sides);
+        assert!(is_live(&sides));
     }
 }

@@ -62,6 +62,9 @@ impl RosterConfig {
     }
 }
 
+/// What a member said before it stopped may arrive so long after its farewell.
+const LAST_WORDS: Millis = 3_000;
+
 /// How a member stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Standing {
@@ -122,6 +125,12 @@ impl Roster {
         } else if self.others.remove(&member).is_some() {
             self.left.push(member);
         }
+    }
+
+    /// Whether a member has been silent for longer than what it said before it fell silent is under way.
+    pub(crate) fn has_said_farewell(&self, now: Moment, member: &AccessPoint) -> bool {
+        let silent_since = self.others.get(member).and_then(|standing| standing.silent_since);
+        silent_since.is_some_and(|since| now.since(since) >= LAST_WORDS)
     }
 
     /// To be called about once a second: who is dead now? The longest silent first.

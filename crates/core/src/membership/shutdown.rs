@@ -43,6 +43,8 @@ pub(crate) struct Unfinished {
     pub(crate) voter: bool,
     /// Whether the others need its vote for the list that is better without it.
     pub(crate) needed: bool,
+    /// Whether another process with this key may go on, in whose name a farewell would be said.
+    pub(crate) copy: bool,
 }
 
 impl Shutdown {
@@ -109,7 +111,7 @@ impl Shutdown {
                 return;
             }
         }
-        for peer in members.live().into_iter().filter(|peer| *peer != cx.me) {
+        for peer in members.live().into_iter().filter(|peer| *peer != cx.me && !unfinished.copy) {
             cx.commands.push_back(Command::Peers(PeerCommand::Ask {
                 to: peer,
                 question: QuestionId::NO_ANSWER,
