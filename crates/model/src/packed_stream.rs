@@ -274,7 +274,7 @@ mod tests {
         let bomb = packer.pack(&vec![0; WINDOW]);
         assert_eq!(Unpacker::default().unpack(&bomb, WINDOW - 1), Err(UnpackError::TooLong));
         assert_eq!(Unpacker::default().unpack(&bomb, WINDOW).map(|message| message.len()), Ok(WINDOW));
-        let later = packer.pack(&vec![0; 100]);
+        let later = packer.pack(&[0; 100]);
         assert_eq!(Unpacker::default().unpack(&later, 100), Err(UnpackError::Malformed), "nothing was said there");
         assert_eq!(Unpacker::default().unpack(&packer.pack(&[1, 2, 3]), 2), Err(UnpackError::TooLong));
     }

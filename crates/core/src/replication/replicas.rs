@@ -409,7 +409,7 @@ mod tests {
         replicas.need(Some([A].into()));
         let question = CopyOrder { to: A, compares: true, ranges: vec![(long.clone(), 0, 100)] };
         replicas.begin(A);
-        assert_eq!(replicas.orders(), [question.clone()]);
+        assert_eq!(replicas.orders(), [question]);
         replicas.compared(A, &[(long.clone(), 84)], &[(long.clone(), 84)].into());
         assert_eq!((replicas.recorded(&long), replicas.is_whole(&A)), (84, false));
         let rest = CopyOrder { to: A, compares: false, ranges: vec![(long.clone(), 84, 100), (short.clone(), 0, 3)] };

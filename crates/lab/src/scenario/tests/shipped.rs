@@ -56,6 +56,14 @@ fn shipped_scenarios_break_what_is_known_to_break() {
 }
 
 #[test]
+fn twelve_members_in_peace_send_each_other_little_and_nothing_twice() {
+    let text = std::fs::read_to_string(directory().join("quiet-twelve.toml")).unwrap();
+    let verdict = Scenario { minutes: 10, ..Scenario::read(&text).unwrap() }.play(1, None, &|| ()).unwrap();
+    let there = verdict.bytes_by_kind.get("copies of what is there").copied().unwrap_or(0);
+    assert!(verdict.bytes_member_day <= 80_000_000 && there <= 1_000_000, "bytes a member and day: {:?}", verdict.bytes_by_kind);
+}
+
+#[test]
 fn what_is_in_the_lists_is_shipped() {
     let needed = NEEDED.iter().map(|(_, name, _)| *name);
     let names = BROKEN.iter().map(|(name, ..)| *name).chain(QUICK.iter().copied()).chain(needed);
