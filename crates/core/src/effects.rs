@@ -423,7 +423,9 @@ impl Crawler {
         let (until, why_not) = self.voting.lease();
         self.membership.leased(until, why_not);
         self.take_over_accepted();
-        self.replication.voters_know(&self.context, self.voting.needed_keepers(self.context.now.moment));
+        // What was owned in a term before and is not claimed anew yet may be another's by now, who does not have what is written to it here.
+        let needed = self.voting.needed_keepers(self.context.now.moment).filter(|_| !self.ownership.is_doubtful());
+        self.replication.voters_know(&self.context, needed);
         if self.replication.lacks_keepers()
             && let Some(inherited) = self.voting.inherited_keepers()
         {
