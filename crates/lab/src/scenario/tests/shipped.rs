@@ -3,18 +3,11 @@
 use super::Scenario;
 
 /// Shipped scenarios that do not hold: the promises that they break with seed 1, and why. A commit that mends one takes it off.
-const BROKEN: &[(&str, &[&str], &str)] = &[
-    (
-        "a3-three-disks-lost",
-        &["lost"],
-        "by design: what is recorded is on three disks, and these three are gone for good; subnets with another copy lose nothing",
-    ),
-    (
-        "all-at-once",
-        &["fetched_twice", "exact_but_wrong"],
-        "hosts that move while much else happens are at two owners; without move-host it holds",
-    ),
-];
+const BROKEN: &[(&str, &[&str], &str)] = &[(
+    "a3-three-disks-lost",
+    &["lost"],
+    "by design: what is recorded is on three disks, and these three are gone for good; subnets with another copy lose nothing",
+)];
 
 /// What is played wherever tests are run: the others take minutes together.
 const QUICK: &[&str] = &["a11-full-disk", "a5-moved-hosts", "a7-wall-clocks", "b3-addresses", "quiet"];
