@@ -216,7 +216,11 @@ impl Crawler {
 
     /// A member asks for our totals, unless they still are those of the version that it knows.
     pub(crate) fn tell_totals(&mut self, to: AccessPoint, ticket: Ticket, known: Option<u64>) {
-        let recent = self.report.recent(&self.context);
+        // Who holds no lease may be the one that told them.
+        if let Some(known) = known.filter(|_| self.membership.may_claim(self.context.now.moment)) {
+            self.report.is_known_as(known);
+        }
+        let recent = self.report.recent(&self.context).filter(|totals| known.is_none_or(|known| known <= totals.version));
         let totals = recent.unwrap_or_else(|| self.roll_up());
         let hold = known == Some(totals.version);
         self.report.knows(to, totals.version);

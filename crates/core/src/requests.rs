@@ -44,9 +44,6 @@ impl Crawler {
     /// A question of a member came, directly.
     pub(crate) fn question_came(&mut self, from: AccessPoint, ticket: Ticket, request: Request) {
         self.relay.heard(&self.context, from);
-        if self.is_for_another_process(&request) {
-            return;
-        }
         self.asked(from, ticket, request);
     }
 
@@ -60,16 +57,6 @@ impl Crawler {
 }
 
 impl Crawler {
-    /// Whether a question is for the process that holds the lease with our key, and has no answer here.
-    fn is_for_another_process(&self, request: &Request) -> bool {
-        let now = self.context.now.moment;
-        match request {
-            Request::Swim(_) | Request::Farewell(_) => false,
-            Request::Keep(_) | Request::Totals | Request::CompareTotals { .. } if self.voting.may_be_a_copy(now) => true,
-            _ => self.voting.is_beside_another(now),
-        }
-    }
-
     /// Takes in a question of a member.
     fn asked(&mut self, from: AccessPoint, ticket: Ticket, request: Request) {
         match request {

@@ -64,13 +64,6 @@ struct Opened {
     since: Moment,
 }
 
-/// A question that is under way directly.
-#[derive(Clone, Copy, Debug)]
-struct Direct {
-    asked: Moment,
-    is_swim: bool,
-}
-
 /// The relay.
 #[derive(Debug)]
 pub(crate) struct Relay {
@@ -78,8 +71,8 @@ pub(crate) struct Relay {
     ways: Ways,
     passing: Passing,
     taken: Taken,
-    /// Questions that are under way directly. The transport answers every one.
-    direct: BTreeMap<QuestionId, Direct>,
+    /// When each question was asked that is under way directly. The transport answers every one.
+    direct: BTreeMap<QuestionId, Moment>,
     /// Members that are asked directly once more.
     trying: BTreeMap<QuestionId, AccessPoint>,
     forwarding: BTreeMap<QuestionId, Forwarding>,
@@ -289,7 +282,7 @@ impl Relay {
             return command;
         }
         if question != QuestionId::NO_ANSWER {
-            self.direct.insert(question, Direct { asked: now, is_swim: matches!(request, Request::Swim(_)) });
+            self.direct.insert(question, now);
         }
         PeerCommand::Ask { to, question, request }
     }
@@ -331,7 +324,7 @@ impl Relay {
         (forwarding.digest, forwarding.request) = (sealed.digest(), question.request);
         self.bytes += forwarding.request.len();
         self.forwarding.insert(number, forwarding);
-        self.direct.insert(number, Direct { asked: cx.now.moment, is_swim: false });
+        self.direct.insert(number, cx.now.moment);
         PeerCommand::Ask { to: via, question: number, request: Request::Forward(Box::new(sealed)) }
     }
 
@@ -357,8 +350,8 @@ impl Relay {
         answer: Option<Response>,
     ) -> Option<(QuestionId, AccessPoint, Option<Response>)> {
         let now = cx.now.moment;
-        if let Some(direct) = self.direct.remove(&question) {
-            self.note(cx, others, from, direct, answer.is_some());
+        if let Some(asked) = self.direct.remove(&question) {
+            self.note(cx, others, from, asked, answer.is_some());
         }
         if let Some(to) = self.trying.remove(&question) {
             self.ways.still_fails(now, &to);
@@ -376,13 +369,10 @@ impl Relay {
         (question != QuestionId::NO_ANSWER).then_some((question, to, answer))
     }
 
-    /// Whether a member answered directly what was asked at that time. Who answers SWIM may still answer nothing else: a process with a copied
-    /// key does so, and the other one is reached through others.
-    fn note(&mut self, cx: &mut Context, others: Others<'_>, who: AccessPoint, Direct { asked, is_swim }: Direct, answered: bool) {
+    /// Whether a member answered directly what was asked at that time.
+    fn note(&mut self, cx: &mut Context, others: Others<'_>, who: AccessPoint, asked: Moment, answered: bool) {
         let now = cx.now.moment;
-        if answered && is_swim {
-            self.ways.heard(now, who);
-        } else if answered {
+        if answered {
             self.ways.answered(now, who);
         } else if others.members.knows(&who) && !self.ways.failed(now, who, asked) {
             cx.refuse("members that do not answer directly beyond the limit");

@@ -17,6 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A roll-up is told to all at most this often.
 const ROLL_UP_EVERY: Millis = 1_000;
 
+/// How much later at most a version of ours becomes because one member knows a later one: a day, since versions are wall times.
+const MOST_AHEAD: u64 = 86_400_000;
+
 /// One that others wait for, because what we own has changed, is told after so long for each member, so that what a member
 /// hears of all the others does not grow with their number; but after [`CHANGED_AT_LEAST`] at the latest.
 const CHANGED_EVERY_PER_MEMBER: Millis = 250;
@@ -185,7 +188,7 @@ impl Report {
         let before = self.roll_ups.of(&cx.me).map(|(before, _)| before);
         if before != Some(&roll_up) {
             // Wall time keeps versions growing across restarts; the clock jumping back only costs the difference in silence.
-            self.version = (self.version + 1).max(cx.now.wall.0);
+            self.version = self.version.saturating_add(1).max(cx.now.wall.0);
             roll_up.version = self.version;
             if before.is_none_or(|before| before.summary != roll_up.summary || before.claims_digest != roll_up.claims_digest) {
                 self.sums = (self.version, cx.now.moment);
@@ -211,6 +214,14 @@ impl Report {
     pub(crate) fn recent(&self, cx: &Context) -> Option<RollUp> {
         let (roll_up, at) = self.roll_ups.of(&cx.me)?;
         (cx.now.moment.since(at) < ROLL_UP_EVERY).then(|| roll_up.clone())
+    }
+
+    /// A member knows this version of our totals. If it is later than ours, another process with our key told it: ours becomes a later one, or
+    /// nobody would take it in. A member that lies gets us ahead by a day each time, of which there are enough.
+    pub(crate) fn is_known_as(&mut self, version: u64) {
+        if version > self.version {
+            self.version = version.min(self.version.saturating_add(MOST_AHEAD));
+        }
     }
 
     /// Members that are to be asked now whether their roll-ups hold, or for those that did not arrive: gossip may be lost.
@@ -323,6 +334,18 @@ mod tests {
         assert_eq!([0, 1, 2].map(|now| report.tells(Moment(now))), [true, false, false]);
         report.site_changed("a.ke".parse().unwrap());
         assert!(!report.is_due(Moment(60_000)), "sums are asked for");
+    }
+
+    #[test]
+    fn totals_become_later_than_those_that_another_process_with_the_same_key_told() {
+        let mut report = Report::new(Moment(0));
+        report.version = 1_000;
+        report.is_known_as(900);
+        assert_eq!(report.version, 1_000);
+        report.is_known_as(5_000);
+        assert_eq!(report.version, 5_000);
+        report.is_known_as(u64::MAX);
+        assert_eq!(report.version, 5_000 + MOST_AHEAD, "one that lies uses up no versions");
     }
 
     #[test]

@@ -79,8 +79,6 @@ pub(crate) struct Lease {
     under_way: BTreeMap<u64, Sent>,
     /// What each voter said last, if it did not renew.
     refused: BTreeMap<AccessPoint, Renewed>,
-    /// When a voter last said that another process with our key holds the lease.
-    told_of_another: Option<Moment>,
     /// Voters that answered in this life.
     answered: BTreeSet<AccessPoint>,
     /// By how much the wall clock was ahead of the boot clock at the last event, and when renewals were sent last.
@@ -109,7 +107,6 @@ impl Lease {
             count: 0,
             under_way: BTreeMap::new(),
             refused: BTreeMap::new(),
-            told_of_another: None,
             answered: BTreeSet::new(),
             ahead: 0,
             ahead_at_renewal: None,
@@ -179,11 +176,6 @@ impl Lease {
         self.refused.values().any(|answer| matches!(answer, Renewed::Held | Renewed::Superseded(_)))
     }
 
-    /// Whether a voter said of late that another process with our key holds the lease, and none has granted it to us.
-    pub(crate) fn is_anothers(&self, now: Moment) -> bool {
-        !self.holds(now) && self.told_of_another.is_some_and(|told| now.since(told) < self.times.patience())
-    }
-
     /// The number of a renewal that is due now, if one is. If `soon`, the next one follows as if there were no lease.
     pub(crate) fn next_renewal(&mut self, now: Moment, list: u64, soon: bool) -> Option<u64> {
         if now < self.due {
@@ -206,9 +198,6 @@ impl Lease {
             return Step::Nothing;
         }
         self.answered.insert(from);
-        if matches!(answer, Renewed::Held | Renewed::Superseded(_)) {
-            self.told_of_another = Some(now);
-        }
         if !matches!(answer, Renewed::Granted(_)) {
             self.refused.insert(from, answer.clone());
         }

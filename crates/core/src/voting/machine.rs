@@ -100,8 +100,6 @@ pub(super) struct Process {
     pub(super) ended: [u64; 2],
     /// Whether no other process with this key can run, as far as its directory tells.
     pub(super) sole: bool,
-    /// Whether its directory tells of a process before it.
-    pub(super) has_before: bool,
     /// What is on disk about it, or on its way there.
     pub(super) noted: Option<StoredProcesses>,
     /// Whether it may vote: it is the only process with its key.
@@ -152,12 +150,11 @@ impl Voting {
         // The instant of its start, by both clocks, tells it apart from any other process.
         let number = (start.wall.0 << 24 ^ now.0).max(1);
         let before = processes.unwrap_or(StoredProcesses { last: [0, 0], sure: true });
-        let has_before = before.last != [0, 0];
         let ended_before = if sole { before.last } else { [0, 0] };
         let sole = sole && before.sure;
         Voting {
             times,
-            process: Process { incarnation, number, ended: ended_before, sole, has_before, noted: None, may_vote: sole, started: now },
+            process: Process { incarnation, number, ended: ended_before, sole, noted: None, may_vote: sole, started: now },
             lists: Lists::restored(lists),
             voter: Voter::new(times, now, rows, ended).with_keepers(keepers),
             lease: Lease::new(times, now, term),
@@ -246,16 +243,9 @@ impl Voting {
         self.lease.term()
     }
 
-    /// Whether another process with our key holds the lease, and has for long: what members ask us is for that one, which they reach through
-    /// others if nobody answers here. Only SWIM is answered, since our key lives.
-    pub(crate) fn is_beside_another(&self, now: Moment) -> bool {
-        self.lease.is_anothers(now) && now.since(self.process.started) >= self.times.patience()
-    }
-
-    /// Whether another process may hold the lease of which our directory is a copy: what is kept here would count as kept there, and what is
-    /// told as that one's word.
+    /// Whether another process with our key may hold the lease: what we say of ourselves would be taken for its word.
     pub(crate) fn may_be_a_copy(&self, now: Moment) -> bool {
-        self.process.has_before && !self.lease.holds(now) && (!self.process.may_vote || self.lease.is_anothers(now))
+        !self.lease.holds(now) && (!self.process.may_vote || self.lease.is_in_use())
     }
 
     /// How many votes a claim needs.
