@@ -155,6 +155,8 @@ pub(super) enum Sent {
 pub(super) struct OpenQuestion {
     pub(super) question: QuestionId,
     pub(super) peer: PeerId,
+    /// When it was sent.
+    pub(super) asked: Instant,
     /// A short one: until when, and what was asked, should it have to be asked again over a stream of its own.
     pub(super) brief: Option<(Instant, Request)>,
 }
@@ -341,8 +343,9 @@ impl Runner {
     pub(super) fn send(&mut self, peer: PeerId, question: QuestionId, request: Request) {
         match self.brief.ask(peer, &request) {
             Some(id) => {
-                let brief = Some((Instant::now() + self.config.answer_within, request));
-                self.questions.insert(Sent::Brief(id), OpenQuestion { question, peer, brief });
+                let asked = Instant::now();
+                let brief = Some((asked + self.config.answer_within, request));
+                self.questions.insert(Sent::Brief(id), OpenQuestion { question, peer, asked, brief });
             }
             None => self.send_alone(peer, question, request),
         }
@@ -354,7 +357,7 @@ impl Runner {
     /// Sends it over a stream of its own.
     pub(super) fn send_alone(&mut self, peer: PeerId, question: QuestionId, request: Request) {
         let id = self.libp2p.behaviour_mut().member.send_request(&peer, super::codec::Arrived::of(request));
-        self.questions.insert(Sent::Own(id), OpenQuestion { question, peer, brief: None });
+        self.questions.insert(Sent::Own(id), OpenQuestion { question, peer, asked: Instant::now(), brief: None });
     }
 
     /// Answers all questions that wait for this peer with a failure; forgets the peer if it is not connected.

@@ -117,7 +117,7 @@ impl Runner {
         if peer.is_some_and(|peer| !self.peers.get(&peer).is_some_and(|state| state.connected && state.is_member())) {
             return self.answered(sent, Err(AskError::ConnectionLost));
         }
-        if let Some(OpenQuestion { question, peer, brief: Some((_, request)) }) = self.questions.remove(&sent) {
+        if let Some(OpenQuestion { question, peer, brief: Some((_, request)), .. }) = self.questions.remove(&sent) {
             self.send_alone(peer, question, request);
         }
     }
@@ -193,13 +193,12 @@ impl Runner {
 
     /// A member's answer to us, or none.
     pub(super) fn answered(&mut self, sent: Sent, result: Result<Response, AskError>) {
-        if let Some(OpenQuestion { question, peer, .. }) = self.questions.remove(&sent) {
+        if let Some(OpenQuestion { question, peer, asked, .. }) = self.questions.remove(&sent) {
             if let Some(state) = self.peers.get_mut(&peer) {
                 state.open = state.open.saturating_sub(1);
-                let now = Instant::now();
                 if !matches!(result, Err(AskError::TimedOut)) {
-                    state.heard = now;
-                } else if now.saturating_duration_since(state.heard) >= self.config.answer_within {
+                    state.heard = Instant::now();
+                } else if state.heard < asked {
                     // It has said nothing since this was asked: the network lost it, and TCP would notice minutes after it is back. The next
                     // question connects anew.
                     let _ = self.libp2p.disconnect_peer_id(peer);

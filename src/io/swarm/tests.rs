@@ -271,8 +271,13 @@ async fn asking_connects_first_and_tells_when_nobody_is_there() {
     second.find(|event| matches!(event, SwarmEvent::DialFailed { .. }).then_some(())).await;
     second.tell(SwarmCommand::Dial { address: "nonsense".to_owned() });
     second.find(|event| matches!(event, SwarmEvent::DialFailed { reason, .. } if reason.contains("not a multiaddr")).then_some(())).await;
-    // Never answered: the question ends by itself, on the side whose clock comes first, and the connection stands.
+    // Never answered: the question ends by itself, on the side whose clock comes first, and the connection stands, for others are answered.
     second.tell(SwarmCommand::Ask { to: third.me(), question: QuestionId(4), request: Request::Farewell(false) });
+    third.asked().await;
+    second.tell(SwarmCommand::Ask { to: third.me(), question: QuestionId(6), request: Request::Swim(Vec::new()) });
+    let (_, ticket, _) = third.asked().await;
+    third.tell(SwarmCommand::Answer { ticket, response: Response::Noted });
+    assert_eq!(second.answered(6).await, Ok(Response::Noted));
     let ended = second.answered(4).await;
     assert!(matches!(ended, Err(AskError::TimedOut | AskError::Dropped)), "{ended:?}");
     second.tell(SwarmCommand::Ask { to: third.me(), question: QuestionId(5), request: Request::Farewell(true) });
@@ -653,6 +658,7 @@ async fn a_connection_on_which_nothing_comes_any_more_is_replaced() {
     way.lost.store(way.connections.load(Ordering::Relaxed), Ordering::Relaxed);
     second.tell(SwarmCommand::Ask { to: first.me(), question: QuestionId(2), request: Request::Farewell(false) });
     assert_eq!(second.answered(2).await, Err(AskError::TimedOut));
+    second.find(|event| matches!(event, SwarmEvent::Disconnected { .. }).then_some(())).await;
     second.tell(SwarmCommand::Ask { to: first.me(), question: QuestionId(3), request: Request::Farewell(true) });
     let ticket = first
         .find(|event| match event {
