@@ -12,6 +12,7 @@ use nearcrawl_model::{
     message::{Gossip, PublicRequest, PublicResponse, Request, Response},
     ownership_history::{Holding, OwnershipHistory},
     ownership_map::{MAX_DEPTH, MapDigest, MapPart, PARTS, place},
+    packed_stream::{Packer, Unpacker},
     previous_run::PreviousPage,
     receipt::SignedReceipt,
     record::ServerRecord,
@@ -40,6 +41,7 @@ crate::targets!("model":
     receipt,
     votes,
     map_parts,
+    packed_stream,
     journal,
     ownership_history,
     previous_page,
@@ -197,6 +199,26 @@ fn map_parts(bytes: &[u8]) {
     assert!(parts.is_empty() || parts.iter().filter(|inner| inner.contains(at)).count() == usize::from(part.contains(at)));
     assert_eq!(MapPart::around(part.first_place(), part.depth()), part);
     assert_eq!(MapDigest::of_listed(digests.iter().copied()), MapDigest::of_listed(digests.into_iter()));
+}
+
+/// Messages of one stream, each behind a byte with its length: whatever they are, they are said and heard again; and as packed ones they are
+/// refused, or some messages.
+fn packed_stream(bytes: &[u8]) {
+    const LARGEST: usize = 64 << 10;
+    let (mut packer, mut unpacker, mut hostile) = (Packer::default(), Unpacker::default(), Some(Unpacker::default()));
+    let mut rest = bytes;
+    while let Some((length, behind)) = rest.split_first() {
+        let (message, next) = behind.split_at(behind.len().min(usize::from(*length)));
+        rest = next;
+        assert_eq!(unpacker.unpack(&packer.pack(message), message.len()).as_deref(), Ok(message));
+        // What follows one that is refused is not heard.
+        if let Some(mut stream) = hostile.take()
+            && let Ok(heard) = stream.unpack(message, LARGEST)
+        {
+            assert!(heard.len() <= LARGEST);
+            hostile = Some(stream);
+        }
+    }
 }
 
 /// What is plausible can be added up.

@@ -256,9 +256,9 @@ async fn small_questions_are_answered_on_the_spot_and_overtake_nothing() {
     }
     let before = at_once();
     let mut loading =
-        std::pin::pin!(store.site_load(SiteNumber(3), (0..20_000).map(|page| (Fingerprint(page), 1, PageState::Visited)).collect()));
+        std::pin::pin!(store.site_load(SiteNumber(3), (0..200_000).map(|page| (Fingerprint(page), 1, PageState::Visited)).collect()));
     assert!(futures::poll!(&mut loading).is_pending());
-    let questions = vec![(Fingerprint(19_999), 1)];
+    let questions = vec![(Fingerprint(199_999), 1)];
     let said = store.seen(&SeenBatch { site: SiteNumber(3), depth: 8, visited: None, questions }).await.unwrap();
     assert_eq!((said, at_once()), (vec![SeenAnswer::Known], before));
     loading.await.unwrap();
