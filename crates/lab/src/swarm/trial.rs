@@ -460,18 +460,18 @@ mod tests {
     #[test]
     fn a_swarm_does_what_it_did_before() {
         let recorded = [
-            (Faults::None, 1, "ad8149992c094efd"),
-            (Faults::None, 2, "d7abc6bc1e41a13b"),
-            (Faults::None, 3, "2eb39ec162c4295b"),
-            (Faults::Kills, 1, "1953909f9a75b31e"),
-            (Faults::Kills, 2, "9a798f61b1b94400"),
-            (Faults::Kills, 3, "50816e34372d195c"),
-            (Faults::Partitions, 1, "f322543544168b40"),
-            (Faults::Partitions, 2, "87a846d8e71a18fb"),
-            (Faults::Partitions, 3, "fac71cd7670616a7"),
-            (Faults::Moves, 1, "9d60ad33c0874096"),
-            (Faults::Moves, 2, "3760dea19d008033"),
-            (Faults::Moves, 3, "a6a801de27ad56d5"),
+            (Faults::None, 1, "4b73a483f0458c17"),
+            (Faults::None, 2, "b4f2c2ca66d70917"),
+            (Faults::None, 3, "90d34fd5fbc1efe2"),
+            (Faults::Kills, 1, "39939d9f476468a4"),
+            (Faults::Kills, 2, "77a0f6049c4975f8"),
+            (Faults::Kills, 3, "8000b116bd8f0e70"),
+            (Faults::Partitions, 1, "f0d8f8c3753583fd"),
+            (Faults::Partitions, 2, "1d2f7a49305afeb7"),
+            (Faults::Partitions, 3, "d93f0a496f9b0e3e"),
+            (Faults::Moves, 1, "b1973b4caf8db349"),
+            (Faults::Moves, 2, "61544c4dbfc402c6"),
+            (Faults::Moves, 3, "ac5dcd63b11935a5"),
         ];
         let play = |(faults, seed, _): &(Faults, u64, &str)| {
             let outcome = Trial { members: 5, subnets: 8, minutes: 24, faults: *faults, seed: *seed }.run(&|| {});
