@@ -83,7 +83,8 @@ impl Membership {
         let left = self.swim.left_aside();
         if self.swim.receive(cx.now.moment, from, bytes).is_err() {
             cx.refuse("membership datagrams");
-        } else if self.roster.has_said_farewell(cx.now.moment, &from) && self.swim.members().any(|member| member.access_point == from) {
+        } else if self.roster.is_past_its_last_words(cx.now.moment, &from) && self.swim.members().any(|member| member.access_point == from)
+        {
             // It goes on, so the farewell was not its own: a process with a copy of its key ended.
             self.roster.up(cx.now.moment, from);
             self.changed(cx);

@@ -127,8 +127,8 @@ impl Roster {
         }
     }
 
-    /// Whether a member has been silent for longer than what it said before it fell silent is under way.
-    pub(crate) fn has_said_farewell(&self, now: Moment, member: &AccessPoint) -> bool {
+    /// Whether a member has counted as silent for so long that nothing it said before can still be under way.
+    pub(crate) fn is_past_its_last_words(&self, now: Moment, member: &AccessPoint) -> bool {
         let silent_since = self.others.get(member).and_then(|standing| standing.silent_since);
         silent_since.is_some_and(|since| now.since(since) >= LAST_WORDS)
     }
