@@ -234,7 +234,7 @@ impl Voting {
         if before.is_some_and(|before| before.voters == signed.list.voters) {
             self.standing.renewed = Some(now);
         }
-        self.standing.adopted_at = now;
+        (self.standing.adopted_at, self.standing.resumed) = (now, false);
         self.standing.left.retain(|who| signed.list.contains(who));
         self.voter.list_changed(now);
         self.lease.list_changed(now, &signed.list);

@@ -70,6 +70,8 @@ pub(super) struct Standing {
     pub(super) leaving: bool,
     /// Since when the present list has been known in this life.
     pub(super) adopted_at: Moment,
+    /// Whether the present list was known at the start of this life: for how long it had been in force is not.
+    pub(super) resumed: bool,
     /// When a list was renewed last with the same voters, because one had lost its disk.
     pub(super) renewed: Option<Moment>,
 }
@@ -151,17 +153,19 @@ impl Voting {
         let number = (start.wall.0 << 24 ^ now.0).max(1);
         let before = processes.unwrap_or(StoredProcesses { last: [0, 0], sure: true });
         let ended_before = if sole { before.last } else { [0, 0] };
+        let lists = Lists::restored(lists);
+        let resumed = lists.number() > 0;
         let sole = sole && before.sure;
         Voting {
             times,
             process: Process { incarnation, number, ended: ended_before, sole, noted: None, may_vote: sole, started: now },
-            lists: Lists::restored(lists),
+            lists,
             voter: Voter::new(times, now, rows, ended).with_keepers(keepers),
             lease: Lease::new(times, now, term),
             proposals: Proposals::default(),
             keeping: Keeping::new(start.wall.0),
             ballots: Ballots::restored(now, ballot),
-            standing: Standing { installed, lost, left: BTreeSet::new(), liars, leaving: false, adopted_at: now, renewed: None },
+            standing: Standing { installed, lost, left: BTreeSet::new(), liars, leaving: false, adopted_at: now, resumed, renewed: None },
             networks,
             own: Own::default(),
             under_way: UnderWay::default(),
@@ -498,7 +502,7 @@ impl Voting {
     /// The voters of a better list, if there is one.
     fn better(&self, now: Moment, me: AccessPoint, live: &[AccessPoint], list: &VoterList) -> Option<Vec<AccessPoint>> {
         let gone = self.gone(now, me, list);
-        let candidates = self.candidates(now, list, &gone, |who| live.contains(who) && !self.is_out(me, who));
+        let candidates = self.candidates(now, me, list, &gone, |who| live.contains(who) && !self.is_out(me, who));
         let never: BTreeSet<_> = list.voters.iter().filter(|voter| self.is_out(me, voter)).copied().collect();
         plan::better(list, Gone { now: &gone, for_good: &never }, &candidates, &self.networks)
     }
@@ -537,29 +541,44 @@ impl Voting {
         settled || list.voters.len() < plan::LEAST || list.voters.iter().any(|voter| !next.contains(voter) && is_out(voter))
     }
 
-    /// Who may become a voter, the longest leased first. Those who have not been here for a day fill a list up to [`plan::FEW`] at most: they
-    /// may vanish together. If nobody would be left, whoever holds a lease may.
+    /// Who may become a voter, the longest leased first. Of newcomers only so many may as do not stop the voters that are heard when they vanish
+    /// together. If nobody would be left, whoever holds a lease may.
     fn candidates(
         &self,
         now: Moment,
+        me: AccessPoint,
         list: &VoterList,
         gone: &BTreeSet<AccessPoint>,
         may: impl Fn(&AccessPoint) -> bool,
     ) -> Vec<AccessPoint> {
         let age = self.age(now, list);
         let there = list.voters.len() - gone.len();
-        let (needed, long) = if there == 0 { (0, 0) } else { (self.tenure(age, list.voters.len()), self.tenure(age, plan::FEW)) };
+        let (needed, long) = if there == 0 { (0, 0) } else { (self.tenure(age, list.voters.len()), self.long(age)) };
         let patience = self.times.patience();
         let heard = self.voter.heard().filter(|(who, heard)| now.since(heard.last) < patience && !list.contains(who) && may(who));
         let mut tenured: Vec<_> = heard.map(|(who, heard)| (heard.since, *who)).filter(|(since, _)| now.since(*since) >= needed).collect();
         tenured.sort_unstable();
         let longest = tenured.iter().filter(|(since, _)| now.since(*since) >= long).count();
-        tenured.truncate(longest.max(plan::FEW.saturating_sub(there)));
+        let heard = list.voters.iter().filter(|voter| !gone.contains(voter) && self.is_heard(now, me, voter)).count();
+        tenured.truncate(longest.max(plan::most_newcomers(heard)));
         tenured.into_iter().map(|(_, who)| who).collect()
     }
 
+    /// For how long those have held leases at least who do not count as newcomers: a day, or as long as those who began the swarm.
+    fn long(&self, age: Millis) -> Millis {
+        self.tenure(age + age / 2, plan::FEW)
+    }
+
+    /// Whether a voter holds its lease, as far as this one knows: it can decide at present.
+    fn is_heard(&self, now: Moment, me: AccessPoint, voter: &AccessPoint) -> bool {
+        *voter == me || self.voter.heard_of(voter).is_some_and(|heard| now.since(heard.last) < self.times.patience())
+    }
+
+    /// Who has started again does not know how old the swarm has become, and takes nobody for one of those who began it.
     fn tenure(&self, age: Millis, voters: usize) -> Millis {
-        plan::tenure_needed(age, voters, self.times.least_tenure, self.times.forget_after)
+        let Times { least_tenure, forget_after, .. } = self.times;
+        let least = if self.standing.resumed { least_tenure.max(forget_after) } else { least_tenure };
+        plan::tenure_needed(age, voters, least, forget_after)
     }
 
     /// Whether a voter of this list has lost its disk and is here again: it votes again once the list is renewed, which it is for another
@@ -597,9 +616,14 @@ impl Voting {
         let leaves: BTreeSet<_> = gone.into_iter().filter(|who| !next.contains(who)).collect();
         let size = if next.voters.len() > plan::FEW { plan::FEW } else { list.voters.len() };
         let needed = if bereft { 0 } else { self.tenure(age, size) };
+        let stay = next.voters.iter().filter(|who| list.contains(who) && self.is_heard(now, me, who)).count();
+        let long = self.long(age);
+        let newcomers = added.iter().filter(|who| !self.may_be_voter(now, long, me, who)).count();
+        let borne = bereft || newcomers <= plan::most_newcomers(stay);
         of_age
             && fair
             && timely
+            && borne
             && different
             && plan::is_no_worse(list, &leaves, &next.voters)
             && added.into_iter().all(|who| self.may_be_voter(now, needed, me, who) && self.has_place(next, who))

@@ -35,6 +35,14 @@ pub(crate) fn tenure_needed(age: Millis, voters: usize, least: Millis, few: Mill
     (age / 2).clamp(least, most.max(least))
 }
 
+/// So many newcomers may join so many voters that are there: these decide without them, so that a list goes on when all that joined it vanish
+/// together. One that is alone needs others in any case.
+pub(crate) fn most_newcomers(there: usize) -> usize {
+    let room = FEW.saturating_sub(there);
+    let bears = |newcomers: &usize| there < 2 || quorum_of(there + newcomers) <= there;
+    (0..=room).rev().find(bears).unwrap_or(0)
+}
+
 /// What a list would bear: the number of voters that may be lost beyond those that are gone, then its size.
 fn worth(voters: usize, there: usize) -> (isize, usize) {
     (there as isize - quorum_of(voters) as isize, voters)
@@ -202,6 +210,14 @@ mod tests {
         assert_eq!(better(&list, NOBODY, &unseen, &seen(&[])), None);
         let voters = better(&list, NOBODY, &[ap(100), ap(101), ap(2)], &seen(&[]));
         assert_eq!(voters, Some(vec![ap(1), ap(2), ap(100)]));
+    }
+
+    #[test]
+    fn those_who_come_together_do_not_stop_a_list_when_they_vanish_together() {
+        assert_eq!((0..=6).map(most_newcomers).collect::<Vec<_>>(), [5, 4, 1, 2, 1, 0, 0]);
+        for there in 2..=MOST_VOTERS {
+            assert!(quorum_of(there + most_newcomers(there)) <= there);
+        }
     }
 
     #[test]

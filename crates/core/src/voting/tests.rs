@@ -17,8 +17,7 @@ use crate::membership::LeftOut;
 const SEEDS: u64 = 20;
 
 /// Seeds that do not hold yet, and what is known of why. A commit that mends one takes it off.
-const BROKEN: &[(u64, &str)] =
-    &[(12, "a released subnet has no owner for two minutes although a claim to it was accepted; not understood")];
+const BROKEN: &[(u64, &str)] = &[];
 
 #[expect(clippy::disallowed_methods, reason = "how many seeds a test plays is chosen where it is run")]
 fn asked(name: &str) -> Option<u64> {

@@ -154,6 +154,52 @@ fn newcomers_that_vanish_together_after_a_quarter_of_an_hour_stop_nobody() {
     }
 }
 
+/// Of three one leaves, and three others that came after three minutes go together when they have held leases for half of the swarm's age.
+#[test]
+fn newcomers_that_take_the_place_of_one_that_leaves_and_vanish_together_stop_nobody() {
+    let mut world = swarm(3);
+    world.run(3 * MINUTE);
+    for new in 3..6 {
+        world.add(None);
+        world.start(new, false);
+    }
+    world.run(world.now + 30_000);
+    world.machines[0].gone = true;
+    world.machines[0].process.as_mut().unwrap().leave();
+    world.run(world.now + 4 * MINUTE);
+    let list = last_list(&world);
+    for new in 3..6 {
+        world.stop(new);
+        world.machines[new].gone = true;
+    }
+    world.run(world.now + 3 * MINUTE);
+    assert_eq!(without_lease(&world, &[1, 2]), [0; 0], "{list:?}");
+    assert_eq!(world.seen.wrong, None);
+}
+
+/// Voters that start again do not know how old the swarm is: they took everybody for one of those who began it.
+#[test]
+fn newcomers_that_came_before_the_voters_started_again_and_vanish_together_stop_nobody() {
+    let mut world = swarm(3);
+    world.run(10 * MINUTE);
+    for new in 3..7 {
+        world.add(None);
+        world.start(new, false);
+    }
+    (0..3).for_each(|old| world.stop(old));
+    world.run(world.now + MINUTE);
+    (0..3).for_each(|old| world.start(old, false));
+    world.run(world.now + 4 * MINUTE);
+    let list = last_list(&world);
+    for new in 3..7 {
+        world.stop(new);
+        world.machines[new].gone = true;
+    }
+    world.run(world.now + 3 * MINUTE);
+    assert_eq!(without_lease(&world, &[0, 1, 2]), [0; 0], "{list:?}");
+    assert_eq!(world.seen.wrong, None);
+}
+
 #[test]
 fn a_voter_that_was_away_when_its_list_came_into_force_votes_when_it_is_back() {
     let mut world = swarm(6);
