@@ -89,7 +89,7 @@ flips: ready ## 10,000 flipped bits in a daemon's state (NEARCRAWL_FLIPS, NEARCR
 	@. scripts/env.sh; NEARCRAWL_FLIPS=$${NEARCRAWL_FLIPS:-10000} cargo test --quiet --locked --package nearcrawl --test suite bit_flips:: -- --nocapture
 
 .PHONY: fuzz
-fuzz: ## every decoder and parser, FUZZ_SECONDS (3600) each; what is found goes to fuzz/corpus (TARGETS="model/claim page")
+fuzz: ## every decoder and parser, the least fuzzed first, FUZZ_SECONDS (3600) each, FUZZ_BUDGET in all (TARGETS="model/claim page")
 	@scripts/setup.sh
 	@scripts/fuzz.sh $(TARGETS)
 

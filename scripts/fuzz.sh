@@ -1,12 +1,14 @@
 #!/bin/bash
-# Does any input break a decoder or a parser? Fuzzes every target in turn, each for FUZZ_SECONDS (3600), keeps what it found in
-# fuzz/corpus and appends a line a target to docs/FUZZ.md.
+# Does any input break a decoder or a parser? Fuzzes each target for FUZZ_SECONDS (3600), keeps what it found in fuzz/corpus and appends
+# a line a target to docs/FUZZ.md. Those that were fuzzed least, by that file, come first, and none begins after FUZZ_BUDGET seconds in
+# all: so a few hours now and then add up to an hour for each.
 #   usage: scripts/fuzz.sh [TARGET...]       like model/claim, or a folder like model; all without arguments
 # Stable Rust has all that libFuzzer needs: the compiler's coverage pass, and libfuzzer-sys, which compiles libFuzzer with g++.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/env.sh
 seconds=${FUZZ_SECONDS:-3600}
+budget=${FUZZ_BUDGET:-}
 host=$(rustc -vV | sed -n 's/^host: //p')
 # Instrumented code has a directory of its own, or every other build would be done again.
 CARGO_TARGET_DIR=${FUZZ_TARGET_DIR:-$CARGO_TARGET_DIR/fuzz}
@@ -40,9 +42,17 @@ chosen() { # the targets that the arguments name
     done
 }
 
+least_first() { # the targets on standard input, by the seconds that the log has of them
+    awk -F ' *[|] *' 'NR == FNR { if ($2 ~ /^[0-9]/) logged[$4] += $5; next } { print logged[$1] + 0, FNR, $1 }' "$log" - | sort -n -k1 -k2 | cut -d' ' -f3
+}
+
 failed=0
-targets=$(chosen "$@")
+targets=$(chosen "$@" | least_first)
 for target in $targets; do
+    if [ -n "$budget" ] && [ "$SECONDS" -ge "$budget" ]; then
+        echo "fuzz: the budget of $budget s is spent; the next is $target"
+        break
+    fi
     inputs=$work/$target
     crashes=$work/crashes/$target
     rm -rf "$inputs" "$inputs.merged" "$crashes"
