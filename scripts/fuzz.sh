@@ -47,6 +47,7 @@ least_first() { # the targets on standard input, by the seconds that the log has
 }
 
 failed=0
+SECONDS=0 # since here
 targets=$(chosen "$@" | least_first)
 for target in $targets; do
     if [ -n "$budget" ] && [ "$SECONDS" -ge "$budget" ]; then
