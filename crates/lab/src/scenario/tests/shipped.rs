@@ -16,6 +16,7 @@ const QUICK: &[&str] = &["a11-full-disk", "a5-moved-hosts", "a7-wall-clocks", "b
 const NEEDED: &[(&str, &str, &[&str])] = &[
     ("no-lease", "a6-two-apart", &["overlaps", "fetched_twice"]),
     ("no-council", "a6-parted-again", &["overlaps", "fetched_twice"]),
+    ("no-hello", "a3-names-before-deaths", &["end"]),
     ("no-replicas", "a2-wiped", &["fetched_twice", "lost", "exact_but_wrong"]),
 ];
 
