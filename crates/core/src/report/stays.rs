@@ -14,28 +14,38 @@ pub(crate) const MAX_STAYS: usize = 16_384;
 /// A member that told nothing for longer than this, and for longer than it had been here, is here anew.
 const AWAY: Millis = 120_000;
 
+/// If nobody told anything for longer than this, we heard nobody, or stood still: that is no absence of others.
+const SILENCE: Millis = 30_000;
+
 /// When a member told its totals first and last.
 #[derive(Clone, Copy, Debug)]
 struct Stay {
     first: Moment,
     last: Moment,
+    /// For how long we had been listening when it told them last.
+    listened: Millis,
 }
 
 /// The stays of all members.
 #[derive(Debug, Default)]
 pub(super) struct Stays {
     known: BTreeMap<AccessPoint, Stay>,
+    /// When anybody told anything last.
+    heard: Option<Moment>,
+    /// For how long we have been listening.
+    listened: Millis,
 }
 
 impl Stays {
     /// A member told its totals, or that they hold.
     pub(super) fn told(&mut self, who: AccessPoint, now: Moment) {
+        self.listened += self.heard.replace(now).map_or(0, |heard| now.since(heard).min(SILENCE));
         if let Some(stay) = self.known.get_mut(&who) {
-            let (away, here) = (now.since(stay.last), stay.last.since(stay.first));
+            let (away, here) = (self.listened - stay.listened, stay.last.since(stay.first));
             if away > here.max(AWAY) {
                 stay.first = now;
             }
-            stay.last = now;
+            (stay.last, stay.listened) = (now, self.listened);
             return;
         }
         if self.known.len() >= MAX_STAYS
@@ -44,7 +54,7 @@ impl Stays {
             let longest_gone = *longest_gone;
             self.known.remove(&longest_gone);
         }
-        self.known.insert(who, Stay { first: now, last: now });
+        self.known.insert(who, Stay { first: now, last: now, listened: self.listened });
     }
 
     /// How much time lies between the first time and the last, and when that was; none of a member of which nothing is known.
@@ -64,17 +74,46 @@ mod tests {
 
     const A: AccessPoint = AccessPoint([1; 32]);
 
+    const B: AccessPoint = AccessPoint([2; 32]);
+
+    fn seconds(seconds: u64) -> Moment {
+        Moment(seconds * 1_000)
+    }
+
     #[test]
     fn a_stay_goes_on_after_an_absence_unless_that_is_longer_than_the_stay_was() {
-        let (mut stays, seconds) = (Stays::default(), |seconds: u64| Moment(seconds * 1_000));
-        assert_eq!(stays.lasted(&A), None);
-        (0..=60).step_by(20).for_each(|at| stays.told(A, seconds(at)));
-        stays.told(A, seconds(180));
-        assert_eq!(stays.lasted(&A), Some((180_000, seconds(180))), "it was started anew");
-        stays.told(A, seconds(360));
-        assert_eq!(stays.lasted(&A), Some((360_000, seconds(360))));
-        stays.told(A, seconds(721));
-        assert_eq!(stays.lasted(&A), Some((0, seconds(721))), "a guest that comes now and then");
+        let mut stays = Stays::default();
+        let mut told = |at: u64, by_a: bool| {
+            stays.told(if by_a { A } else { B }, seconds(at));
+            stays.lasted(&A)
+        };
+        let mut at = 0;
+        // B is here all the time, A from and until then.
+        for (from, until, since) in [(0, 60, 0), (180, 180, 0), (360, 360, 0), (740, 760, 740)] {
+            while at < from {
+                told(at, false);
+                at += 20;
+            }
+            while at <= until {
+                told(at, false);
+                let lasted = told(at, true);
+                assert_eq!(
+                    lasted,
+                    Some(((at - since) * 1_000, seconds(at))),
+                    "a guest that comes now and then is here anew, others are not"
+                );
+                at += 20;
+            }
+        }
+    }
+
+    #[test]
+    fn who_stood_still_or_was_cut_off_from_all_takes_nobody_for_absent() {
+        let mut stays = Stays::default();
+        let mut told = |at: u64| [A, B].into_iter().for_each(|who| stays.told(who, seconds(at)));
+        (0..=60).step_by(20).for_each(&mut told);
+        told(400);
+        assert_eq!([A, B].map(|who| stays.lasted(&who)), [Some((400_000, seconds(400))); 2]);
     }
 
     #[test]
