@@ -13,7 +13,7 @@ use crate::node::{
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ipnetwork::IpNetwork;
-use nearcrawl_core::crawl::site::yields::Price;
+use nearcrawl_core::{crawl::site::yields::Price, report::View};
 use nearcrawl_model::{
     fetch::ResolveError,
     record::{ServerRecord, ServerStatus},
@@ -23,19 +23,21 @@ use nearcrawl_model::{
 };
 use serde::Serialize;
 use std::{
+    borrow::Borrow,
     collections::BTreeMap,
     fs,
     io::{self, Write},
     net::{IpAddr, SocketAddr},
-    path::{Path, PathBuf},
-    time::Duration,
+    path::PathBuf,
+    time::{Duration, Instant},
 };
 
 /// Shown under `crawl --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl crawl https://museum.or.ke/ --contact you@example.org\n  \
     nearcrawl crawl https://a.ac.ke/ --follow tld:ke --depth 3 --out ke.jsonl\n  \
-    nearcrawl crawl https://a.ac.ke/ --follow host:hosts.txt --json\n\n\
+    nearcrawl crawl https://a.ac.ke/ --follow host:hosts.txt --json\n  \
+    nearcrawl crawl https://a.ac.ke/ --out ke.jsonl --state ke.state\n\n\
     In a laboratory of your own:\n  \
     nearcrawl crawl http://site.test:8080/ --min-delay 50ms \\\n    \
     --allow-range 127.0.0.0/8 --dns 127.0.0.53:5353\n\n\
@@ -54,9 +56,12 @@ pub struct CrawlArgs {
     /// Leave out pages expected to name fewer new external hosts than this, like 0.004 [default: 0, none]
     #[arg(long, value_name = "HOSTS", value_parser = price)]
     yield_price: Option<Price>,
-    /// Write one record per server to this file, as JSON lines
+    /// Write one record per server to this file, as JSON lines; while it crawls, every few seconds
     #[arg(long, value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
+    /// Keep the crawl in this directory: interrupted, the same command goes on there
+    #[arg(long, value_name = "DIRECTORY")]
+    state: Option<PathBuf>,
     /// Other sites to follow links to: all, tld:NAME, host:NAME or host:FILE (one host per line)
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     follow: Vec<String>,
@@ -91,6 +96,8 @@ pub struct CrawlOrder {
     pub urls: Vec<PageUrl>,
     /// Where records go.
     pub out: Option<PathBuf>,
+    /// Where the crawl is kept.
+    pub state: Option<PathBuf>,
     /// Whether the totals are wanted as JSON.
     pub json: bool,
 }
@@ -98,10 +105,12 @@ pub struct CrawlOrder {
 /// Crawls, and gives back the totals.
 pub async fn crawl(args: CrawlArgs) -> Result<String, CommandError> {
     let order = order(args)?;
+    let mut records = order.out.map(RecordsFile::create).transpose()?;
     super::logging::begin(&order.config.log)?;
     let bar = ProgressBar::new_spinner();
     bar.set_style(ProgressStyle::with_template("{spinner} {elapsed_precise}  {msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
-    let found = standalone::crawl(order.config, order.urls, |progress| {
+    let found = standalone::crawl(order.config, order.urls, order.state, |view| {
+        let progress = view.progress();
         bar.set_message(format!(
             "{} from {}, {} waiting, {} under way, {}",
             counted(progress.pages, "page"),
@@ -111,12 +120,15 @@ pub async fn crawl(args: CrawlArgs) -> Result<String, CommandError> {
             bytes(progress.bytes)
         ));
         bar.tick();
+        if let Some(records) = &mut records {
+            records.write_if_due(&view);
+        }
     })
     .await
     .map_err(of_node)?;
     bar.finish_and_clear();
-    if let Some(path) = &order.out {
-        write_records(path, &found.servers).map_err(|why| CommandError::creating(path, &why))?;
+    if let Some(records) = &mut records {
+        records.write(found.servers.iter()).map_err(|why| CommandError::creating(&records.path, &why))?;
     }
     if order.json { super::json(&CrawlView::from(&found)) } else { Ok(told(&found)) }
 }
@@ -149,14 +161,61 @@ impl<'a> From<&'a Findings> for CrawlView<'a> {
     }
 }
 
-/// One record a line.
-fn write_records(path: &Path, servers: &[ServerRecord]) -> io::Result<()> {
-    let mut out = io::BufWriter::new(fs::File::create(path)?);
-    for record in servers {
-        serde_json::to_writer(&mut out, record)?;
-        out.write_all(b"\n")?;
+/// The records are written anew so often.
+const WRITE_EVERY: Duration = Duration::from_secs(5);
+
+/// Of the time, at most one part of so many goes into writing them.
+const WRITING_SHARE: u32 = 20;
+
+/// The file of records, one a line. It is replaced as a whole while the crawl goes on: a reader finds one record a server at any time, and
+/// a process that is killed leaves those of a few seconds ago.
+struct RecordsFile {
+    path: PathBuf,
+    /// Where the next version is written; none for what cannot be replaced, like a pipe, which gets the records at the end.
+    part: Option<PathBuf>,
+    due: Instant,
+}
+
+impl RecordsFile {
+    /// Nothing of a file that is there is lost before there are records.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written.
+    fn create(path: PathBuf) -> Result<RecordsFile, CommandError> {
+        let replaceable = fs::metadata(&path).map_or(true, |found| found.is_file());
+        let part = replaceable.then(|| {
+            let mut name = path.file_name().unwrap_or_default().to_owned();
+            name.push(".part");
+            path.with_file_name(name)
+        });
+        let mut options = fs::OpenOptions::new();
+        let opened = options.write(true).create(replaceable).truncate(false).open(&path);
+        opened.map_err(|why| CommandError::creating(&path, &why))?;
+        Ok(RecordsFile { path, part, due: Instant::now() + WRITE_EVERY })
     }
-    out.flush()
+
+    /// What cannot be written now may be later; at the end it is an error.
+    fn write_if_due(&mut self, view: &View<'_>) {
+        let begin = Instant::now();
+        if self.part.is_none() || begin < self.due {
+            return;
+        }
+        if let Err(why) = self.write(standalone::servers(view)) {
+            tracing::warn!("{} is not written for now: {why}", self.path.display());
+        }
+        self.due = Instant::now() + WRITE_EVERY.max(begin.elapsed() * WRITING_SHARE);
+    }
+
+    fn write(&self, records: impl Iterator<Item = impl Borrow<ServerRecord>>) -> io::Result<()> {
+        let mut out = io::BufWriter::new(fs::File::create(self.part.as_ref().unwrap_or(&self.path))?);
+        for record in records {
+            serde_json::to_writer(&mut out, record.borrow())?;
+            out.write_all(b"\n")?;
+        }
+        out.flush()?;
+        self.part.as_ref().map_or(Ok(()), |part| fs::rename(part, &self.path))
+    }
 }
 
 /// A table of the servers with the most pages, and the totals.
@@ -241,7 +300,7 @@ fn order(args: CrawlArgs) -> Result<CrawlOrder, CommandError> {
         return Err(CommandError::new(Exit::Config, "operators of web servers must be able to reach you")
             .hint("give your address: --contact NAME@DOMAIN or a web page, or set contact in the configuration"));
     }
-    Ok(CrawlOrder { config, urls, out: args.out, json: args.json })
+    Ok(CrawlOrder { config, urls, out: args.out, state: args.state, json: args.json })
 }
 
 fn scope(follow: &[String]) -> Result<ScopeConfig, CommandError> {

@@ -1,21 +1,25 @@
-//! One access point alone: crawls the trees of the given hosts and ends when everything is done.
+//! One access point alone: crawls the trees of the given hosts and ends when everything is done. In a state directory that is kept it goes on
+//! where it stopped.
 
 use super::{
     clock,
     config::Config,
     error::NodeError,
     executor::{Executor, Inbox},
-    keyfile, persisted_state, setup,
+    keyfile,
+    persisted_state::{self, Place},
+    setup,
 };
 use nearcrawl_core::{
     crawler::{Crawler, Settings},
     event::{Command, Event},
+    report::View,
     routing::locator::MAX_LOOKUPS_ALONE,
 };
-use nearcrawl_model::{fetch::ResolveError, record::ServerRecord, summary::Summary, url::PageUrl, view::ProgressView};
-use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
+use nearcrawl_model::{fetch::ResolveError, ids::SiteNumber, record::ServerRecord, summary::Summary, url::PageUrl};
+use std::{collections::BTreeMap, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 use tokio::{
-    signal,
+    signal::unix::{SignalKind, signal},
     time::{Instant, sleep},
 };
 
@@ -45,33 +49,39 @@ pub struct Findings {
     pub unresolved: BTreeMap<ResolveError, u64>,
 }
 
-/// Crawls from `urls`, in a state directory that is removed afterwards, and shows how far it is.
-pub async fn crawl(mut config: Config, urls: Vec<PageUrl>, mut show: impl FnMut(ProgressView) + Send) -> Result<Findings, NodeError> {
-    let directory = Scratch::new()?;
-    config.state_dir = directory.0.clone();
+/// Crawls from `urls` until everything is done, or until SIGTERM or Ctrl-C; `show` is shown how far it is ten times a second, and at the end.
+/// With a state directory it goes on where an earlier call with it stopped, and leaves there what the next one needs; without one it leaves
+/// nothing behind.
+///
+/// # Errors
+///
+/// The state directory is in use, or cannot be written or read; the hierarchy or the web clients could not be set up.
+pub async fn crawl(
+    mut config: Config,
+    urls: Vec<PageUrl>,
+    state: Option<PathBuf>,
+    mut show: impl FnMut(View<'_>) + Send,
+) -> Result<Findings, NodeError> {
+    let scratch = if state.is_none() { Some(Scratch::new()?) } else { None };
+    config.state_dir = state.or_else(|| scratch.as_ref().map(|scratch| scratch.0.clone())).unwrap_or_default();
     let identity = keyfile::init(&config)?;
     let hierarchy = Arc::new(setup::hierarchy(&config)?);
     let store = setup::store(&config)?;
-    let persisted = persisted_state::recall(&store, None).await?;
-    let secrets = setup::new_secrets()?;
+    let persisted = persisted_state::recall(&store, Place::of(&config.state_dir)).await?;
+    let secrets = persisted.secrets.map_or_else(setup::new_secrets, Ok)?;
+    persisted_state::keep_secrets(&store, &secrets).await?;
     let web = setup::web_clients(&config, secrets.fingerprint_key)?;
+    // Rows of the seen set from earlier starts are read back from the journals, under new site numbers.
+    store.sites_drop_below(SiteNumber(persisted.incarnation << 32)).await?;
+    let (claims, journal_sizes) = (store.claims_all().await?, store.journal_sizes().await?);
     let (mut executor, mut inbox) = Executor::new(web, config.delegation.probe, store, None);
     let settings = Settings { max_lookups: MAX_LOOKUPS_ALONE, ..setup::settings(&config, false) };
-    let mut crawler = setup::crawler(&identity, &persisted, secrets, Vec::new(), settings, hierarchy, clock::now());
+    let mut crawler = setup::crawler(&identity, &persisted, secrets, claims, settings, hierarchy, clock::now());
+    crawler.handle(clock::now(), Event::JournalsResized { growth: journal_sizes });
     crawler.handle(clock::now(), Event::Seeds(urls));
     let crawled = until_done(&mut crawler, &mut executor, &mut inbox, &mut show).await;
     executor.rest_for_good().await;
     let exact = crawled?;
-    let mut servers = Vec::new();
-    let mut after = None;
-    loop {
-        let page = crawler.view().servers(after.as_ref(), 1000);
-        servers.extend(page.servers);
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
-    }
     let summary = crawler.own_summary();
     Ok(Findings {
         external_hosts: summary.total.external_hosts,
@@ -81,20 +91,35 @@ pub async fn crawl(mut config: Config, urls: Vec<PageUrl>, mut show: impl FnMut(
         unresolved: crawler.view().counters().unresolved.clone(),
         beyond_scope: crawler.view().counters().beyond_scope,
         summary,
-        servers,
+        servers: servers(&crawler.view()).collect(),
         exact,
     })
+}
+
+/// The records of all servers so far, in the order of their names.
+pub fn servers(view: &View<'_>) -> impl Iterator<Item = ServerRecord> {
+    const PIECE: usize = 1_000;
+    let mut next = Some(None);
+    std::iter::from_fn(move || {
+        let page = view.servers(next.take()?.as_ref(), PIECE);
+        next = page.next.map(Some);
+        Some(page.servers)
+    })
+    .flatten()
 }
 
 async fn until_done(
     crawler: &mut Crawler,
     executor: &mut Executor,
     inbox: &mut Inbox,
-    show: &mut impl FnMut(ProgressView),
+    show: &mut impl FnMut(View<'_>),
 ) -> Result<bool, NodeError> {
     let mut shown = tokio::time::interval(SHOW_EVERY);
-    // Kept from turn to turn: making them anew costs more than most events.
-    let (mut waking, mut interrupted) = (pin!(sleep(Duration::ZERO)), pin!(signal::ctrl_c()));
+    let failed = |_| NodeError::Ended("signal handling");
+    let (mut terminate, mut interrupt) =
+        (signal(SignalKind::terminate()).map_err(failed)?, signal(SignalKind::interrupt()).map_err(failed)?);
+    // Kept from turn to turn: making it anew costs more than most events.
+    let mut waking = pin!(sleep(Duration::ZERO));
     loop {
         while let Some(command) = crawler.next_command() {
             if matches!(command, Command::Finished) {
@@ -105,7 +130,7 @@ async fn until_done(
             }
         }
         if crawler.view().all_done() {
-            show(crawler.view().progress());
+            show(crawler.view());
             return Ok(true);
         }
         let wait = Duration::from_millis(crawler.wake_at().since(clock::now().moment));
@@ -120,11 +145,9 @@ async fn until_done(
             }
             () = executor.room(), if executor.behind() > 0 => executor.store_queue().catch_up(),
             () = &mut waking => crawler.handle(clock::now(), Event::Tick),
-            _ = shown.tick() => show(crawler.view().progress()),
-            _ = &mut interrupted => {
-                interrupted.set(signal::ctrl_c());
-                crawler.handle(clock::now(), Event::Drain);
-            }
+            _ = shown.tick() => show(crawler.view()),
+            _ = terminate.recv() => crawler.handle(clock::now(), Event::Drain),
+            _ = interrupt.recv() => crawler.handle(clock::now(), Event::Drain),
         }
     }
 }

@@ -15,6 +15,7 @@ mod floods;
 mod full_disk;
 mod fuzzing;
 mod hostile_web;
+mod interrupted_crawls;
 mod kills;
 mod liars;
 mod lockfile;
