@@ -52,6 +52,9 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 /// So many URLs are taken of one hand-off: a member sends 256 at most, and each costs the loop time.
 const MAX_HANDED_OVER: usize = 1_024;
 
+/// In a swarm of at most so many members for each voter voters are preferred as replicas.
+const SMALL: usize = 2;
+
 /// What was known when the process ended.
 impl Crawler {
     /// Claims of a life before hold; what is ours by them is loaded.
@@ -792,7 +795,10 @@ impl Crawler {
     /// Looks at who keeps copies of our journals: the living may be others, or one has caught up.
     pub(crate) fn review_replicas(&mut self) {
         let next_owner = |subnet: &Subnet| self.migration.next_owner(subnet);
-        self.replication.review_replicas(&mut self.context, &self.membership, next_owner);
+        // A voter has held leases for long. In a large swarm so few cannot keep all copies.
+        let list = self.voting.list().filter(|list| self.membership.live().len() <= list.voters.len() * SMALL);
+        let vouched = |member: &AccessPoint| list.is_some_and(|list| list.contains(member));
+        self.replication.review_replicas(&mut self.context, &self.membership, vouched, next_owner);
         let released = self.ownership.has_released(&self.context.me);
         self.voting.name_keepers(&self.context, self.replication.names().to_vec(), released);
         if !released && self.replication.has_copied_all() {

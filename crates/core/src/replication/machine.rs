@@ -144,10 +144,17 @@ impl Replication {
         }
     }
 
-    /// Looks at who keeps copies of our journals, and chooses others if need be.
-    pub(crate) fn review_replicas(&mut self, cx: &mut Context, members: &Membership, next_owner: impl Fn(&Subnet) -> Option<AccessPoint>) {
-        let replicas = &self.replicas;
-        let changed = self.placement.review(cx, members, |replica| replicas.is_whole(replica), |replica| replicas.has_recorded(replica));
+    /// Looks at who keeps copies of our journals, and chooses others if need be; `vouched` is whether others say that a member has been here
+    /// for long.
+    pub(crate) fn review_replicas(
+        &mut self,
+        cx: &mut Context,
+        members: &Membership,
+        vouched: impl Fn(&AccessPoint) -> bool,
+        next_owner: impl Fn(&Subnet) -> Option<AccessPoint>,
+    ) {
+        let (whole, recorded) = (|replica: &_| self.replicas.is_whole(replica), |replica: &_| self.replicas.has_recorded(replica));
+        let changed = self.placement.review(cx, members, vouched, whole, recorded);
         if !changed.chosen.is_empty() || !changed.dropped.is_empty() {
             self.assign_all(next_owner);
         }

@@ -1,7 +1,7 @@
 //! Which members keep copies of our journals, and which of them must have what is recorded?
 //!
 //! Two others, the same for all our journals: the first of a hash order over the living, and from then on as long as they last, whoever
-//! joins. One that has had all that was stored when it was chosen must have each further row before that is recorded; once it has all that is
+//! joins. Members that came of late may go again, all at once: they keep copies only as long as there are too few others. One that has had all that was stored when it was chosen must have each further row before that is recorded; once it has all that is
 //! recorded, it is named to the voters. One that takes nothing is replaced after the time of a lease and named no more. It is needed until
 //! the voters know that: an owner on the smaller side of a cut records nothing without those on the other side.
 
@@ -15,6 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How many copies are aimed at besides the owner's.
 const REPLICAS: usize = 2;
+
+/// Whoever has been here for so long, as far as we know, is no guest.
+const GUEST: Millis = 600_000;
 
 /// A member that could not be used is not chosen again for so long, if there are others.
 const AVOID: Millis = 60_000;
@@ -36,6 +39,8 @@ struct Replica {
     failing_since: Option<Moment>,
     /// Whether it is not to be one any more: it was silent for long, has no room, or left.
     over: bool,
+    /// Whether it came of late, as far as we know.
+    guest: bool,
 }
 
 /// The replicas of all our journals.
@@ -62,17 +67,20 @@ pub(super) struct Changed {
 
 impl Placement {
     /// Looks at who lives and who takes what is sent; `is_whole` is whether a replica has all that was stored when it was chosen,
-    /// `has_recorded` whether it has all that is recorded.
+    /// `has_recorded` whether it has all that is recorded, `vouched` whether others say that a member has been here for long.
     pub(super) fn review(
         &mut self,
         cx: &Context,
         members: &Membership,
+        vouched: impl Fn(&AccessPoint) -> bool,
         is_whole: impl Fn(&AccessPoint) -> bool,
         has_recorded: impl Fn(&AccessPoint) -> bool,
     ) -> Changed {
         let (now, lease) = (cx.now.moment, cx.settings.roster.lease);
         let leased = members.may_claim(now);
         self.avoided.retain(|_, until| *until > now);
+        let known_for = |member: &AccessPoint| members.standings().get(member).map_or(0, |standing| now.since(standing.member_since));
+        let is_guest = |member: &AccessPoint| known_for(member) < GUEST && !vouched(member);
         for (member, replica) in &mut self.replicas {
             let silent = members.standings().get(member).is_none_or(|standing| standing.silent_since.is_some());
             let failing = silent || replica.refused;
@@ -81,6 +89,7 @@ impl Placement {
             replica.over = replica.over && failing || replica.failing_since.is_some_and(|since| now.since(since) >= lease);
             replica.over |= self.avoided.contains_key(member);
             replica.whole |= !failing && replica.store.is_some() && is_whole(member);
+            replica.guest = is_guest(member);
         }
         let wanted = self.wanted();
         self.alone = self.is_alone(members);
@@ -88,16 +97,16 @@ impl Placement {
         let dropped = self.drop_unneeded(now, &wanted);
         // Without a lease nothing is recorded, and soon another may go on with what we own: copies that we made now would be of pages
         // that it asks for again.
-        let chosen = if leased { self.choose(cx, members) } else { Vec::new() };
+        let chosen = if leased { self.choose(cx, members, is_guest) } else { Vec::new() };
         Changed { chosen, dropped }
     }
 
-    /// Those that have what we had when they were chosen: the first ones, if there are more than are needed.
+    /// Those that have what we had when they were chosen: the first ones, guests last, if there are more than are needed.
     fn wanted(&self) -> BTreeSet<AccessPoint> {
         let whole = self.replicas.iter().filter(|(_, replica)| replica.whole && !replica.over);
-        let mut whole: Vec<_> = whole.map(|(member, replica)| (replica.chosen, *member)).collect();
+        let mut whole: Vec<_> = whole.map(|(member, replica)| (replica.guest, replica.chosen, *member)).collect();
         whole.sort_unstable();
-        whole.into_iter().take(REPLICAS).map(|(_, member)| member).collect()
+        whole.into_iter().take(REPLICAS).map(|(.., member)| member).collect()
     }
 
     /// Who is told to the voters. Nobody new if nobody else has what we recorded who should.
@@ -128,16 +137,31 @@ impl Placement {
         dropped.into_iter().map(|(member, _)| member).collect()
     }
 
-    fn choose(&mut self, cx: &Context, members: &Membership) -> Vec<AccessPoint> {
-        let lacking = REPLICAS.saturating_sub(self.replicas.values().filter(|replica| !replica.over).count());
-        if lacking == 0 {
+    /// As many as are lacking; beside guests, as many others, if there are any.
+    fn choose(&mut self, cx: &Context, members: &Membership, is_guest: impl Fn(&AccessPoint) -> bool) -> Vec<AccessPoint> {
+        let lasting = self.replicas.values().filter(|replica| !replica.over);
+        let guests = lasting.clone().filter(|replica| replica.guest).count();
+        let others = lasting.count() - guests;
+        if others >= REPLICAS {
             return Vec::new();
         }
         let free = |member: &AccessPoint| *member != cx.me && !self.replicas.contains_key(member) && !self.avoided.contains_key(member);
-        let chosen: Vec<_> = members.replicas_of(&cx.me).into_iter().filter(free).take(lacking).collect();
+        let order = members.replicas_of(&cx.me).into_iter().filter(free);
+        let (mut chosen, further): (Vec<_>, Vec<_>) = order.partition(|member| !is_guest(member));
+        chosen.truncate(REPLICAS - others);
+        let lacking = REPLICAS.saturating_sub(others + guests + chosen.len());
+        chosen.extend(further.into_iter().take(lacking));
         for member in &chosen {
-            let replica = Replica { chosen: cx.now.moment, store: None, whole: false, refused: false, failing_since: None, over: false };
-            self.replicas.insert(*member, replica);
+            let chosen = Replica {
+                chosen: cx.now.moment,
+                store: None,
+                whole: false,
+                refused: false,
+                failing_since: None,
+                over: false,
+                guest: is_guest(member),
+            };
+            self.replicas.insert(*member, chosen);
         }
         chosen
     }
@@ -226,7 +250,8 @@ impl Placement {
     /// These have been replicas for a while, and the voters know it.
     pub(super) fn of(me: AccessPoint, members: &[AccessPoint]) -> Placement {
         let store = StoreId(1);
-        let replica = Replica { chosen: Moment(0), store: Some(store), whole: true, refused: false, failing_since: None, over: false };
+        let replica =
+            Replica { chosen: Moment(0), store: Some(store), whole: true, refused: false, failing_since: None, over: false, guest: false };
         let names: Vec<_> = [me].iter().chain(members).map(|member| NamedReplica { member: *member, store }).collect();
         let replicas = members.iter().map(|member| (*member, replica)).collect();
         Placement { replicas, told: Some(names.clone()), names, ..Placement::default() }

@@ -21,6 +21,8 @@ struct Played {
     /// Replicas that lack what was stored when they were chosen, and those that lack what is recorded.
     lacking: BTreeSet<AccessPoint>,
     behind: BTreeSet<AccessPoint>,
+    /// Those of whom others say that they have been here for long.
+    vouched: BTreeSet<AccessPoint>,
 }
 
 impl Played {
@@ -28,8 +30,8 @@ impl Played {
         let cx = Context::of_test(1);
         let mut roster = Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &BTreeSet::new());
         (0..others).for_each(|number| roster.up(cx.now.moment, member(number)));
-        let (placement, sets, lacking, behind) = Default::default();
-        Played { cx, roster, placement, leased: true, voters_answer: true, sets, lacking, behind }
+        let (placement, sets, lacking, behind, vouched) = Default::default();
+        Played { cx, roster, placement, leased: true, voters_answer: true, sets, lacking, behind, vouched }
     }
 
     /// Looks at the replicas after so long, once a second.
@@ -40,8 +42,8 @@ impl Played {
             let swim = Swim::new(Member::new(self.cx.me, 1, Vec::new()), self.cx.settings.membership.clone(), 1);
             let members = if self.leased { Membership::with_lease } else { Membership::new }(swim, self.roster.clone());
             let (lacking, behind) = (&self.lacking, &self.behind);
-            let changed =
-                self.placement.review(&self.cx, &members, |replica| !lacking.contains(replica), |replica| !behind.contains(replica));
+            let (whole, recorded) = (|replica: &_| !lacking.contains(replica), |replica: &_| !behind.contains(replica));
+            let changed = self.placement.review(&self.cx, &members, |member| self.vouched.contains(member), whole, recorded);
             for replica in &changed.chosen {
                 self.placement.uses(replica, StoreId(7));
             }
@@ -210,4 +212,32 @@ fn one_that_left_is_replaced_at_once_and_needed_until_the_voters_know_it() {
     played.voters_answer = true;
     played.pass(1_000);
     assert_eq!(played.needed(), Some([chosen[1], next[0]].into()));
+}
+
+#[test]
+fn guests_keep_copies_only_as_long_as_there_are_too_few_others() {
+    let mut played = Played::among(3);
+    // We are new ourselves: who has been here for long we know of the voters only.
+    played.vouched = [member(0)].into();
+    let first: BTreeSet<_> = played.pass(2_000).into_iter().collect();
+    assert!(first.len() == 2 && first.contains(&member(0)), "{first:?}");
+    let guest = *first.iter().find(|member| !played.vouched.contains(member)).unwrap();
+    // Another one that was here for long is back.
+    played.vouched.insert(member(9));
+    played.roster.up(played.cx.now.moment, member(9));
+    assert_eq!(played.pass(2_000), [member(9)]);
+    played.pass(2_000);
+    assert_eq!(played.named(), [member(0), member(9)].into());
+    assert!(!played.placement.contains(&guest));
+    // Guests come: nobody is chosen but in place of one who is gone, and then a guest only if there is nobody else.
+    (20..30).for_each(|number| played.roster.up(played.cx.now.moment, member(number)));
+    assert_eq!(played.pass(60_000), []);
+    played.roster.down(played.cx.now.moment, member(9));
+    let chosen = played.pass(LEASE + 3_000);
+    assert!(chosen.len() == 1 && !played.vouched.contains(&chosen[0]));
+    // After ten minutes it is no guest any more, whoever comes.
+    played.pass(GUEST);
+    played.vouched.insert(member(40));
+    played.roster.up(played.cx.now.moment, member(40));
+    assert_eq!(played.pass(60_000), []);
 }
