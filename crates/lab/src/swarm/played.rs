@@ -95,7 +95,10 @@ impl Played {
         }
         let others = || self.0.members.iter().copied().filter(|other| *other != me && self.0.runs(*other) && !self.is_frozen(other));
         let reached = others().find(|other| self.0.together(me, *other) && self.0.together(*other, me));
-        let first = reached.or_else(|| others().next()).unwrap_or(me);
+        // If nobody runs it dials a member again and again until one does; only the first of all begins a swarm.
+        let absent =
+            || self.0.members.iter().copied().find(|other| *other != me).filter(|_| self.0.nodes.values().any(|node| node.life > 0));
+        let first = reached.or_else(|| others().next()).or_else(absent).unwrap_or(me);
         self.0.start_process(me, first);
     }
 
