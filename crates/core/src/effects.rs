@@ -30,7 +30,7 @@ use crate::{
         outbox::Item,
     },
     signal::Signal,
-    voting::{self, Voting, lease::NoLease, machine::Asker, proposals::Accepted},
+    voting::{self, Voting, lease::NoLease, machine::Asker, plan::MOST_VOTERS, proposals::Accepted},
 };
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
@@ -52,8 +52,8 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 /// So many URLs are taken of one hand-off: a member sends 256 at most, and each costs the loop time.
 const MAX_HANDED_OVER: usize = 1_024;
 
-/// In a swarm of at most so many members for each voter voters are preferred as replicas.
-const SMALL: usize = 2;
+/// In a swarm of at most so many members voters are preferred as replicas: so few can keep the copies of all.
+const SMALL: usize = 2 * MOST_VOTERS;
 
 /// What was known when the process ended.
 impl Crawler {
@@ -795,8 +795,8 @@ impl Crawler {
     /// Looks at who keeps copies of our journals: the living may be others, or one has caught up.
     pub(crate) fn review_replicas(&mut self) {
         let next_owner = |subnet: &Subnet| self.migration.next_owner(subnet);
-        // A voter has held leases for long. In a large swarm so few cannot keep all copies.
-        let list = self.voting.list().filter(|list| self.membership.live().len() <= list.voters.len() * SMALL);
+        // A voter has held leases for long.
+        let list = self.voting.list().filter(|_| self.membership.live().len() <= SMALL);
         let vouched = |member: &AccessPoint| list.is_some_and(|list| list.contains(member));
         self.replication.review_replicas(&mut self.context, &self.membership, vouched, next_owner);
         let released = self.ownership.has_released(&self.context.me);
