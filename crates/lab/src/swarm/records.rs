@@ -134,9 +134,7 @@ impl Records {
     /// A row is durable on somebody's disk, who wrote it if it is its `own`.
     pub(super) fn stored(&mut self, now: Moment, who: AccessPoint, row: &JournalRow, own: bool, due: Millis) {
         let host = &row.key.host;
-        if own {
-            self.replaced(who, row);
-        }
+        self.replaced(who, row);
         match postcard::from_bytes(&row.entry) {
             Ok(JournalEntry::Opened { .. }) => drop(self.run(host, row.key.run, now, due)),
             Ok(JournalEntry::Visited { url, outcome, .. }) if !matches!(outcome, VisitOutcome::Failed(_)) => {
@@ -154,7 +152,8 @@ impl Records {
         }
     }
 
-    /// An owner stored this row. One that differed from it is not there any more, nor is what was behind that.
+    /// A process stored this row, as owner or as replica of the next one. One of its own that differed from it is not there any more, nor is
+    /// what was behind that.
     fn replaced(&mut self, who: AccessPoint, row: &JournalRow) {
         let Some(written) = self.written.get_mut(&(who, row.key.clone())) else { return };
         let Some((_, _, before)) = written.get(&row.sequence) else { return };
@@ -237,21 +236,25 @@ mod tests {
 
     #[test]
     fn a_row_that_an_owner_replaced_by_anothers_journal_does_not_count_as_recorded() {
+        [true, false].map(replaced_as_owner_or_as_replica);
+    }
+
+    fn replaced_as_owner_or_as_replica(as_owner: bool) {
         let (mut records, owner) = (Records::default(), AccessPoint([1; 32]));
         let key = JournalKey { subnet: "20.0.0.0/24".parse().unwrap(), host: "a.test".parse().unwrap(), run: 1 };
         let pages = ["http://a.test/1", "http://a.test/2", "http://a.test/3"].map(|url| PageUrl::parse(url).unwrap());
-        let store = |records: &mut Records, sequence, entry: &JournalEntry| {
+        let store = |records: &mut Records, own: bool, sequence, entry: &JournalEntry| {
             let entry = postcard::to_stdvec(entry).unwrap();
-            records.stored(Moment(0), owner, &JournalRow { key: key.clone(), sequence, entry }, true, 0);
+            records.stored(Moment(0), owner, &JournalRow { key: key.clone(), sequence, entry }, own, 0);
         };
         for (sequence, page) in (4..).zip(&pages) {
             records.asked(Moment(0), 0, page, 1, true);
-            store(&mut records, sequence, &visit(page));
+            store(&mut records, true, sequence, &visit(page));
         }
         // What it had copied to nobody when its lease ended: another one went on from row 5, and it takes that one's journal over.
-        store(&mut records, 4, &visit(&pages[0]));
-        store(&mut records, 5, &JournalEntry::TakenOver { epoch: 2 });
-        store(&mut records, 6, &JournalEntry::TakenOver { epoch: 3 });
+        store(&mut records, as_owner, 4, &visit(&pages[0]));
+        store(&mut records, as_owner, 5, &JournalEntry::TakenOver { epoch: 2 });
+        store(&mut records, true, 6, &JournalEntry::TakenOver { epoch: 3 });
         records.counted(Moment(1), owner, |_| 7);
         let recorded: Vec<_> = records.all_recorded().map(|(_, _, url, _)| url.clone()).collect();
         assert_eq!(recorded, pages[..1]);
