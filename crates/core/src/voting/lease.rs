@@ -79,8 +79,8 @@ pub(crate) struct Lease {
     under_way: BTreeMap<u64, Sent>,
     /// What each voter said last, if it did not renew.
     refused: BTreeMap<AccessPoint, Renewed>,
-    /// Voters that answered in this life.
-    answered: BTreeSet<AccessPoint>,
+    /// When voters answered last.
+    answered: BTreeMap<AccessPoint, Moment>,
     /// By how much the wall clock was ahead of the boot clock at the last event, and when renewals were sent last.
     ahead: i128,
     ahead_at_renewal: Option<i128>,
@@ -107,7 +107,7 @@ impl Lease {
             count: 0,
             under_way: BTreeMap::new(),
             refused: BTreeMap::new(),
-            answered: BTreeSet::new(),
+            answered: BTreeMap::new(),
             ahead: 0,
             ahead_at_renewal: None,
         }
@@ -152,7 +152,7 @@ impl Lease {
     /// It is renewed at once, by a new list.
     pub(crate) fn list_changed(&mut self, now: Moment, list: &VoterList) {
         self.refused.clear();
-        self.answered.retain(|voter| list.contains(voter));
+        self.answered.retain(|voter, _| list.contains(voter));
         self.due = now;
     }
 
@@ -166,9 +166,9 @@ impl Lease {
         self.under_way.get(&number).is_some_and(|sent| sent.list == list)
     }
 
-    /// Whether a voter answered in this life.
-    pub(crate) fn was_answered_by(&self, voter: &AccessPoint) -> bool {
-        self.answered.contains(voter)
+    /// Whether a voter answered within the time of a lease.
+    pub(crate) fn is_answered_by(&self, now: Moment, voter: &AccessPoint) -> bool {
+        self.answered.get(voter).is_some_and(|at| now.since(*at) < self.times.lease)
     }
 
     /// Whether a voter knows of another process with our key.
@@ -197,7 +197,7 @@ impl Lease {
         if !list.contains(&from) {
             return Step::Nothing;
         }
-        self.answered.insert(from);
+        self.answered.insert(from, now);
         if !matches!(answer, Renewed::Granted(_)) {
             self.refused.insert(from, answer.clone());
         }
