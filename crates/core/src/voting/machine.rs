@@ -241,6 +241,11 @@ impl Voting {
         !self.lease.holds(now) && (!self.process.is_sole() || self.lease.is_in_use())
     }
 
+    /// Whether another process with our key holds the lease. A member that is connected with this one is to reach that one.
+    pub(crate) fn is_a_copy(&self, now: Moment, me: AccessPoint) -> bool {
+        !self.lease.holds(now) && self.lists.current().is_some_and(|list| self.lease.is_surely_in_use(now, me, list))
+    }
+
     /// How many votes a claim needs.
     pub(super) fn quorum(&self, list: &VoterList) -> usize {
         if self.times.without == Some(LeftOut::Quorum) { 1 } else { list.quorum() }
@@ -269,7 +274,8 @@ impl Voting {
     /// Whether this access point votes by the present list.
     pub(crate) fn votes(&self, now: Moment) -> bool {
         let number = self.lists.number();
-        number > 0 && self.standing.installed >= number && self.process.votes(now, number)
+        let alone = self.times.without == Some(LeftOut::Quorum);
+        number > 0 && self.standing.installed >= number && (alone || self.process.votes(now, number))
     }
 
     /// Whether this access point takes part in the choice of the next list. A voter that has lost its disk does not know what it accepted, and

@@ -57,6 +57,14 @@ fn twelve_members_in_peace_send_each_other_little_and_nothing_twice() {
 }
 
 #[test]
+fn members_that_are_connected_with_a_copy_reach_the_original() {
+    // With this seed some members are connected with the copy for as long as it runs.
+    let text = std::fs::read_to_string(directory().join("b9-copied-key-stays.toml")).unwrap();
+    let verdict = Scenario::read(&text).unwrap().play(3, None, &|| ()).unwrap();
+    assert_eq!(verdict.broken(), [""; 0], "{:?}", verdict.first_violation);
+}
+
+#[test]
 fn what_is_in_the_lists_is_shipped() {
     let needed = NEEDED.iter().map(|(_, name, _)| *name);
     let names = BROKEN.iter().map(|(name, ..)| *name).chain(QUICK.iter().copied()).chain(needed);
