@@ -15,7 +15,7 @@ const QUICK: &[&str] = &["a11-full-disk", "a5-moved-hosts", "a7-wall-clocks", "b
 /// What each rule is for: a shipped scenario that holds with it, and what of the promises breaks without it, with seed 1.
 const NEEDED: &[(&str, &str, &[&str])] = &[
     ("no-lease", "a6-two-apart", &["overlaps", "fetched_twice"]),
-    ("no-council", "a6-parted-again", &["overlaps", "fetched_twice"]),
+    ("no-council", "a6-back-over-loss", &["overlaps", "fetched_twice"]),
     ("no-replicas", "a2-wiped", &["fetched_twice", "lost", "exact_but_wrong"]),
 ];
 
