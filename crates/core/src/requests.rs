@@ -43,6 +43,10 @@ impl Crawler {
 
     /// A question of a member came, directly.
     pub(crate) fn question_came(&mut self, from: AccessPoint, ticket: Ticket, request: Request) {
+        // It is for the process that holds the lease of our key. What is not answered is asked through a third member, which may reach that.
+        if self.voting.is_a_copy(self.context.now.moment, self.context.me) {
+            return;
+        }
         self.relay.heard(&self.context, from);
         self.asked(from, ticket, request);
     }

@@ -143,7 +143,7 @@ pub(super) fn voters(view: &View<'_>) -> VotersView {
         voters: list.voters.clone(),
         networks: list.voters.iter().map(|voter| voting.networks().network(voter)).collect(),
         quorum: list.quorum() as u64,
-        votes: list.contains(&view.context.me) && voting.votes(),
+        votes: list.contains(&view.context.me) && voting.votes(view.context.now.moment),
         lease_ms: (left > 0).then_some(left),
         term: voting.term(),
         bears_text,

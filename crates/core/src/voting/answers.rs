@@ -34,22 +34,7 @@ impl Voting {
         // What a voter says that lied does not count: others that know less may still count it, but an owner that knows does without.
         let lied = self.standing.liars.contains_key(&from) && !matches!(pending, Pending::VoterLists);
         match (pending, answer.filter(|_| !lied)) {
-            (Pending::Renew(number), Some(Response::Renewed(renewed))) => {
-                let Some(list) = self.lists.current() else { return };
-                let list = list.clone();
-                let step = self.lease.answered(now, number, &list, from, &renewed);
-                if let Renewed::Granted(grant) = renewed {
-                    if self.lease.was_sent_by(number, list.number) {
-                        self.keepers_granted(cx, &list, from, &grant);
-                    }
-                    self.publish_or_withdraw(cx, others, from, grant.unpublished);
-                }
-                match step {
-                    Step::Nothing => {}
-                    Step::OtherList(_) => self.ask_for_lists(cx, from),
-                    Step::NextTerm(term) => self.begin_term(cx, term),
-                }
-            }
+            (Pending::Renew(number), Some(Response::Renewed(renewed))) => self.renewed(cx, others, from, number, renewed),
             (Pending::Propose { list, term, claims }, answer) => {
                 self.proposals.answered(from);
                 match answer {
@@ -82,6 +67,23 @@ impl Voting {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn renewed(&mut self, cx: &mut Context, others: Others<'_>, from: AccessPoint, number: u64, renewed: Renewed) {
+        let Some(list) = self.lists.current().cloned() else { return };
+        self.vote_as_sole(cx, number, Some((from, &renewed)));
+        let step = self.lease.answered(cx.now.moment, number, &list, from, &renewed);
+        if let Renewed::Granted(grant) = renewed {
+            if self.lease.was_sent_by(number, list.number) {
+                self.keepers_granted(cx, &list, from, &grant);
+            }
+            self.publish_or_withdraw(cx, others, from, grant.unpublished);
+        }
+        match step {
+            Step::Nothing => {}
+            Step::OtherList(_) => self.ask_for_lists(cx, from),
+            Step::NextTerm(term) => self.begin_term(cx, term),
         }
     }
 
@@ -271,6 +273,7 @@ impl Voting {
         match what {
             Durable::Answer(asker, response) => self.answer(cx, asker, response),
             Durable::Keepers(owner, number) => self.voter.keepers_stored(owner, number),
+            Durable::Contested(voter) => self.process.is_contested_by(voter),
             Durable::Term(term) => {
                 self.under_way.next_term = None;
                 self.keeping.term_began();

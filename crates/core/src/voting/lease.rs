@@ -79,8 +79,10 @@ pub(crate) struct Lease {
     under_way: BTreeMap<u64, Sent>,
     /// What each voter said last, if it did not renew.
     refused: BTreeMap<AccessPoint, Renewed>,
-    /// Voters that answered in this life.
-    answered: BTreeSet<AccessPoint>,
+    /// Voters that said last that another process with our key holds it, and when.
+    held: BTreeMap<AccessPoint, Moment>,
+    /// When voters answered last.
+    answered: BTreeMap<AccessPoint, Moment>,
     /// By how much the wall clock was ahead of the boot clock at the last event, and when renewals were sent last.
     ahead: i128,
     ahead_at_renewal: Option<i128>,
@@ -107,7 +109,8 @@ impl Lease {
             count: 0,
             under_way: BTreeMap::new(),
             refused: BTreeMap::new(),
-            answered: BTreeSet::new(),
+            held: BTreeMap::new(),
+            answered: BTreeMap::new(),
             ahead: 0,
             ahead_at_renewal: None,
         }
@@ -152,7 +155,8 @@ impl Lease {
     /// It is renewed at once, by a new list.
     pub(crate) fn list_changed(&mut self, now: Moment, list: &VoterList) {
         self.refused.clear();
-        self.answered.retain(|voter| list.contains(voter));
+        self.answered.retain(|voter, _| list.contains(voter));
+        self.held.retain(|voter, _| list.contains(voter));
         self.due = now;
     }
 
@@ -166,14 +170,22 @@ impl Lease {
         self.under_way.get(&number).is_some_and(|sent| sent.list == list)
     }
 
-    /// Whether a voter answered in this life.
-    pub(crate) fn was_answered_by(&self, voter: &AccessPoint) -> bool {
-        self.answered.contains(voter)
+    /// Whether a voter answered within the time of a lease.
+    pub(crate) fn is_answered_by(&self, now: Moment, voter: &AccessPoint) -> bool {
+        self.answered.get(voter).is_some_and(|at| now.since(*at) < self.times.lease)
     }
 
     /// Whether a voter knows of another process with our key.
     pub(crate) fn is_in_use(&self) -> bool {
         self.refused.values().any(|answer| matches!(answer, Renewed::Held | Renewed::Superseded(_)))
+    }
+
+    /// Whether more voters than may lie have said within the time in which a lease is over that another process with our key holds it.
+    pub(crate) fn is_surely_in_use(&self, now: Moment, me: AccessPoint, list: &VoterList) -> bool {
+        let lately = |(who, at): &(&AccessPoint, &Moment)| list.contains(who) && **who != me && now.since(**at) < self.times.patience();
+        let others = list.voters.len() - usize::from(list.contains(&me));
+        let may_lie = ((list.voters.len().max(1) - 1) / 3).max(1).min(others.saturating_sub(1));
+        self.held.iter().filter(lately).count() > may_lie
     }
 
     /// The number of a renewal that is due now, if one is. If `soon`, the next one follows as if there were no lease.
@@ -197,7 +209,11 @@ impl Lease {
         if !list.contains(&from) {
             return Step::Nothing;
         }
-        self.answered.insert(from);
+        self.answered.insert(from, now);
+        self.held.remove(&from);
+        if matches!(answer, Renewed::Held | Renewed::Superseded(_)) {
+            self.held.insert(from, now);
+        }
         if !matches!(answer, Renewed::Granted(_)) {
             self.refused.insert(from, answer.clone());
         }
@@ -307,5 +323,23 @@ mod tests {
         let number = lease.next_renewal(Moment(0), 1, false).unwrap();
         assert_eq!(lease.answered(Moment(1), number, &list, voter(1), &Renewed::Ended(u64::MAX)), Step::Nothing);
         assert_eq!(lease.answered(Moment(2), number, &list, voter(2), &Renewed::Ended(500)), Step::NextTerm(501));
+    }
+
+    #[test]
+    fn more_voters_than_may_lie_must_say_that_the_key_is_in_use_and_say_it_again() {
+        let voter = |number: u8| AccessPoint([number; 32]);
+        for (voters, needed) in [(1, 1), (3, 2), (5, 2), (7, 3)] {
+            let list = VoterList { number: 1, voters: (1..=voters).map(voter).collect(), age: 0 };
+            let mut lease = Lease::new(Times::of(&RosterConfig::default()), Moment(0), 1);
+            let me = voter(99);
+            for number in 1..=needed {
+                assert!(!lease.is_surely_in_use(Moment(1_000), me, &list), "{voters}: {number}");
+                lease.answered(Moment(1_000), 1, &list, voter(number), &Renewed::Held);
+            }
+            let over = Moment(1_000 + lease.times.patience());
+            assert!(lease.is_surely_in_use(Moment(1_000), me, &list) && !lease.is_surely_in_use(over, me, &list), "{voters}");
+            lease.answered(Moment(1_000), 1, &list, voter(1), &Renewed::Changing);
+            assert!(!lease.is_surely_in_use(Moment(1_000), me, &list), "{voters}");
+        }
     }
 }

@@ -15,6 +15,7 @@ use crate::{
         lists::Lists,
         networks::Networks,
         plan::{self, Gone},
+        process::{self, Process},
         proposals::{Accepted, Proposals},
         records::{self, Restored, StoredProcesses},
         voter::Voter,
@@ -27,7 +28,7 @@ use nearcrawl_model::{
     message::{Proposal, Request, Response},
     subnet::Subnet,
     time::{Millis, Moment, Now},
-    vote::{Ballot, BallotRequest, DoubleVote, Renewal, SetNumber, SignedList, SignedPart, VoterList, Votes, sign_installed},
+    vote::{Ballot, BallotRequest, DoubleVote, Renewal, Renewed, SetNumber, SignedList, SignedPart, VoterList, Votes, sign_installed},
 };
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -47,6 +48,7 @@ pub(super) enum Durable {
     Answer(Asker, Response),
     Keepers(AccessPoint, SetNumber),
     Term(u64),
+    Contested(AccessPoint),
 }
 
 /// What this machine reads of others.
@@ -92,23 +94,6 @@ pub(super) struct Own {
     pub(super) answers: VecDeque<(QuestionId, Response)>,
 }
 
-/// How this process stands to others with the same key.
-#[derive(Clone, Copy)]
-pub(super) struct Process {
-    pub(super) incarnation: u64,
-    /// Its own number.
-    pub(super) number: u64,
-    /// Those before it that surely have ended; 0 for none.
-    pub(super) ended: [u64; 2],
-    /// Whether no other process with this key can run, as far as its directory tells.
-    pub(super) sole: bool,
-    /// What is on disk about it, or on its way there.
-    pub(super) noted: Option<StoredProcesses>,
-    /// Whether it may vote: it is the only process with its key.
-    pub(super) may_vote: bool,
-    pub(super) started: Moment,
-}
-
 /// What waits for the disk, or for what others answer.
 #[derive(Default)]
 pub(super) struct UnderWay {
@@ -147,7 +132,7 @@ pub(crate) struct Voting {
 impl Voting {
     /// Restores it from its records. `sole` is whether the process before with this key surely has ended.
     pub(crate) fn new(times: Times, networks: Networks, start: Now, incarnation: u64, sole: bool, stored: &[(Vec<u8>, Vec<u8>)]) -> Voting {
-        let Restored { lists, term, rows, ended, ballot, installed, lost, processes, liars, keepers } = Restored::read(stored);
+        let Restored { lists, term, rows, ended, ballot, installed, lost, processes, liars, keepers, contested } = Restored::read(stored);
         let now = start.moment;
         // The instant of its start, by both clocks, tells it apart from any other process.
         let number = (start.wall.0 << 24 ^ now.0).max(1);
@@ -158,7 +143,7 @@ impl Voting {
         let sole = sole && before.sure;
         Voting {
             times,
-            process: Process { incarnation, number, ended: ended_before, sole, noted: None, may_vote: sole, started: now },
+            process: Process::new(incarnation, number, ended_before, sole, now).with_contested(contested),
             lists,
             voter: Voter::new(times, now, rows, ended).with_keepers(keepers),
             lease: Lease::new(times, now, term),
@@ -239,7 +224,11 @@ impl Voting {
 
     /// Whether the lease is over because the boot clock may have stood still.
     pub(crate) fn compare_clocks(&mut self, now: Now) -> bool {
-        self.lease.compare_clocks(now)
+        let over = self.lease.compare_clocks(now);
+        if over {
+            self.process.clock_stood_still(now.moment);
+        }
+        over
     }
 
     /// The term of its lease: what it owns by claims of earlier terms may be others' by now.
@@ -249,7 +238,12 @@ impl Voting {
 
     /// Whether another process with our key may hold the lease: what we say of ourselves would be taken for its word.
     pub(crate) fn may_be_a_copy(&self, now: Moment) -> bool {
-        !self.lease.holds(now) && (!self.process.may_vote || self.lease.is_in_use())
+        !self.lease.holds(now) && (!self.process.is_sole() || self.lease.is_in_use())
+    }
+
+    /// Whether another process with our key holds the lease. A member that is connected with this one is to reach that one.
+    pub(crate) fn is_a_copy(&self, now: Moment, me: AccessPoint) -> bool {
+        !self.lease.holds(now) && self.lists.current().is_some_and(|list| self.lease.is_surely_in_use(now, me, list))
     }
 
     /// How many votes a claim needs.
@@ -278,16 +272,18 @@ impl Voting {
     }
 
     /// Whether this access point votes by the present list.
-    pub(crate) fn votes(&self) -> bool {
-        self.process.may_vote && self.lists.number() > 0 && self.standing.installed >= self.lists.number()
+    pub(crate) fn votes(&self, now: Moment) -> bool {
+        let number = self.lists.number();
+        let alone = self.times.without == Some(LeftOut::Quorum);
+        number > 0 && self.standing.installed >= number && (alone || self.process.votes(now, number))
     }
 
     /// Whether this access point takes part in the choice of the next list. A voter that has lost its disk does not know what it accepted, and
     /// leaves it to the others to renew the list. If they cannot, because as many have lost theirs, it takes part after all: when it has been
     /// here for long enough for every lease that it may have renewed to be over, and for the others to have tried, and every other voter
-    /// that is not lost has answered since then, none of them by a later list. So what it forgot was either in force, or is known to another.
+    /// that is not lost answers, none of them by a later list. So what it forgot was either in force, or is known to another.
     pub(super) fn may_choose(&self, now: Moment, me: AccessPoint) -> bool {
-        self.votes() || self.process.may_vote && self.is_empty_handed(me) && self.have_all_answered(now, me)
+        self.votes(now) || self.is_empty_handed(me) && self.process.votes(now, self.lists.number()) && self.have_all_answered(now, me)
     }
 
     /// Whether this access point is a voter that does not know what it decided: its disk was lost.
@@ -299,7 +295,7 @@ impl Voting {
         let Some(list) = self.lists.current() else { return false };
         let mut others = list.voters.iter().filter(|voter| **voter != me && !self.standing.lost.contains(voter));
         let patient = now.since(self.standing.adopted_at) >= 4 * self.times.patience();
-        patient && others.all(|voter| self.lease.was_answered_by(voter))
+        patient && others.all(|voter| self.lease.is_answered_by(now, voter))
     }
 
     /// Whether this access point is on the list, and others are there that may be on it.
@@ -330,24 +326,7 @@ impl Voting {
         if self.under_way.next_term.is_none()
             && let Some(number) = self.lease.next_renewal(now, list.number, !self.keeping.is_settled())
         {
-            let renewal = Renewal {
-                list: list.number,
-                term: self.lease.term(),
-                incarnation: self.process.incarnation,
-                process: self.process.number,
-                ended: self.process.ended,
-                sole: self.process.sole,
-                installed: self.standing.installed,
-                known: self.keeping.last(),
-                keepers: None,
-                leaving: self.standing.leaving,
-            };
-            for voter in &list.voters {
-                // Who has no lease has nothing recorded that voters must know of.
-                let keepers = self.keeping.due(voter).filter(|_| self.lease.holds(now));
-                let renewal = Renewal { keepers, ..renewal.clone() };
-                self.ask(cx, *voter, Pending::Renew(number), Request::Renew(renewal));
-            }
+            self.renew_lease(cx, &list, number);
         }
         self.tick_proposals(cx, others, &list);
         self.begin_anew_if_all_are_lost(cx, others, &list);
@@ -360,24 +339,59 @@ impl Voting {
         self.settle(cx, others);
     }
 
-    /// Whether another process may run with our key: one with a copy of the state directory, or the one of which ours is a copy. Two
-    /// processes that vote by one key would be two votes. So a process that is not the only one for sure does not vote before the other
-    /// voters have given it the lease, or all of them have answered for long enough and none of them knows of another.
-    fn note_process(&mut self, cx: &mut Context) {
+    fn renew_lease(&mut self, cx: &mut Context, list: &VoterList, number: u64) {
         let now = cx.now.moment;
-        if !self.process.may_vote {
-            let alone = || {
-                let list = self.lists.current()?;
-                let mut others = list.voters.iter().filter(|voter| **voter != cx.me && !self.standing.lost.contains(voter));
-                let patient = now.since(self.process.started) >= 2 * self.times.patience();
-                Some(patient && !self.lease.is_in_use() && others.all(|voter| self.lease.was_answered_by(voter)))
-            };
-            self.process.may_vote = self.lease.until().is_some() || alone().unwrap_or(false);
+        self.process.asks(now, number, list.number);
+        self.vote_as_sole(cx, number, None);
+        let renewal = Renewal {
+            list: list.number,
+            term: self.lease.term(),
+            incarnation: self.process.incarnation,
+            process: self.process.number,
+            ended: self.process.ended,
+            sole: self.process.is_sole(),
+            installed: self.standing.installed,
+            known: self.keeping.last(),
+            keepers: None,
+            leaving: self.standing.leaving,
+        };
+        for voter in &list.voters {
+            // Who has no lease has nothing recorded that voters must know of.
+            let keepers = self.keeping.due(voter).filter(|_| self.lease.holds(now));
+            let renewal = Renewal { keepers, sole: self.process.is_sole_to(voter), ..renewal.clone() };
+            self.ask(cx, *voter, Pending::Renew(number), Request::Renew(renewal));
         }
-        let (last, sure) = ([self.process.number, self.process.ended[0]], self.process.may_vote);
-        if self.process.noted != Some(StoredProcesses { last, sure }) {
-            self.process.noted = Some(StoredProcesses { last, sure });
-            self.store(cx, vec![records::processes(StoredProcesses { last, sure })], Vec::new());
+    }
+
+    /// A voter answered a renewal, or one is sent: whether this process votes, as the only one with its key. What one decided in whose place it
+    /// may vote is not known here, as if the disk were lost.
+    pub(super) fn vote_as_sole(&mut self, cx: &mut Context, number: u64, answer: Option<(AccessPoint, &Renewed)>) {
+        let Some(list) = self.lists.current() else { return };
+        let asked = process::Asked { list, me: cx.me, lost: &self.standing.lost };
+        match self.process.answered(cx.now.moment, &self.times, number, asked, answer) {
+            process::Step::Nothing => {}
+            process::Step::Contested => {
+                let from = answer.map(|(from, _)| from);
+                from.into_iter().for_each(|from| self.store(cx, vec![records::contested(from)], vec![Durable::Contested(from)]));
+            }
+            process::Step::Votes(votes) => {
+                let mut records: Vec<_> = votes.settled.into_iter().map(records::not_contested).collect();
+                if votes.forgets {
+                    self.standing.installed = 0;
+                    records.push(records::installed(0));
+                }
+                self.store(cx, records, Vec::new());
+                if votes.begins {
+                    self.lease.renew_now(cx.now.moment);
+                }
+            }
+        }
+    }
+
+    /// What is on disk about this process.
+    fn note_process(&mut self, cx: &mut Context) {
+        if let Some(stored) = self.process.note() {
+            self.store(cx, vec![records::processes(stored)], Vec::new());
         }
     }
 

@@ -6,11 +6,13 @@
 //! * [`proposals`]: our own claims, until enough voters have accepted them
 //! * [`keeping`]: who has what we recorded, as voters keep it for an heir
 //! * [`ballots`]: the choice of the next list; [`plan`]: who should be on it; [`networks`]: one vote for each network
+//! * [`process`]: which of several processes with our key votes
 //! * [`records`]: what of all this is on disk
 //!
 //! **Why there is one owner.** An owner fetches while a quorum has renewed its lease within [`Times::lease`] of sending. A voter accepts a
 //! claim to what another owns only when it has not renewed that one's lease for [`Times::lease`] + [`Times::margin`], and then never renews
-//! that term again. Any two quorums of a list share a voter. So when a quorum has accepted the claim, the lease before it has run out.
+//! that term again. Any two quorums of a list share a voter, and of several processes with its key only one votes ([`process`]). So when a
+//! quorum has accepted the claim, the lease before it has run out.
 //! From one list to the next: a voter that accepts the next list votes no more by the present one, the next begins with what a quorum of
 //! the present one had accepted, and ends no lease until every lease of before has run out.
 
@@ -22,6 +24,7 @@ pub(crate) mod lists;
 pub(crate) mod machine;
 pub(crate) mod networks;
 pub(crate) mod plan;
+mod process;
 pub(crate) mod proposals;
 mod questions;
 pub mod records;

@@ -90,7 +90,7 @@ impl Voting {
         self.catch_up(cx, from, renewal.list);
         match self.voter.renew(cx.now.moment, from, renewal, others.register) {
             Renewed::Granted(_) if renewal.list != number => Renewed::OtherList(number),
-            Renewed::Granted(_) if !self.votes() || self.ballots.is_sealed(number) => Renewed::Changing,
+            Renewed::Granted(_) if !self.votes(cx.now.moment) || self.ballots.is_sealed(number) => Renewed::Changing,
             Renewed::Granted(mut grant) => {
                 let is_new = self.voter.note_keepers(from, renewal, records);
                 grant.stored = if is_new { renewal.known } else { self.voter.stored_number(&from) };
@@ -115,7 +115,7 @@ impl Voting {
         let voted =
             signed.installed.iter().any(|by| by.voter == to) || self.voter.heard_of(&to).is_some_and(|heard| heard.installed >= number);
         let lately = self.under_way.brought.get(&to).is_some_and(|at| now.since(*at) < BRING_AGAIN);
-        if to == cx.me || !lacks || voted || lately || !self.votes() || self.ballots.is_sealed(number) {
+        if to == cx.me || !lacks || voted || lately || !self.votes(cx.now.moment) || self.ballots.is_sealed(number) {
             return;
         }
         let request = BallotRequest::Install { list: signed.clone(), before: self.voter.hand_over() };
@@ -128,7 +128,7 @@ impl Voting {
         self.catch_up(cx, from, proposal.list);
         let refusal = if proposal.list != number {
             Some(Voted::OtherList(number))
-        } else if !self.votes() || self.ballots.is_sealed(number) {
+        } else if !self.votes(cx.now.moment) || self.ballots.is_sealed(number) {
             Some(Voted::Later)
         } else if proposal.claims.len() > MAX_PROPOSED {
             cx.refuse("proposals of too many claims");

@@ -46,7 +46,7 @@ pub(crate) struct StoredProcesses {
     /// The last two, the last one first; 0 for none.
     pub(crate) last: [u64; 2],
     /// Whether no process with another directory can have the same key: false from when the directory was found to be a copy, or moved,
-    /// until the voters gave the lease to a process that used it.
+    /// until a quorum of voters gave the lease to a process that used it.
     pub(crate) sure: bool,
 }
 
@@ -63,6 +63,7 @@ enum Key {
     Processes,
     DoubleVote(AccessPoint),
     Keepers(AccessPoint),
+    Contested(AccessPoint),
 }
 
 /// All records, as they were read.
@@ -81,6 +82,8 @@ pub(crate) struct Restored {
     pub(crate) liars: BTreeMap<AccessPoint, DoubleVote>,
     /// The last sets of keepers of owners.
     pub(crate) keepers: Vec<SignedKeepers>,
+    /// Voters that knew of another process with our key.
+    pub(crate) contested: BTreeSet<AccessPoint>,
 }
 
 /// The lists of voters among the records of a state directory, for commands that only look: number and voters, in order.
@@ -104,6 +107,7 @@ impl Restored {
                 Key::Lost(who) => drop(restored.lost.insert(who)),
                 Key::DoubleVote(who) => restored.liars.extend(decode(value).map(|proof| (who, proof))),
                 Key::Keepers(_) => restored.keepers.extend(decode(value)),
+                Key::Contested(who) => drop(restored.contested.insert(who)),
                 Key::Processes => restored.processes = decode(value),
             }
         }
@@ -169,6 +173,14 @@ pub(crate) fn no_keepers(owner: AccessPoint) -> VotingRecord {
 
 pub(crate) fn processes(stored: StoredProcesses) -> VotingRecord {
     record(Key::Processes, &stored)
+}
+
+pub(crate) fn contested(who: AccessPoint) -> VotingRecord {
+    record(Key::Contested(who), &())
+}
+
+pub(crate) fn not_contested(who: AccessPoint) -> VotingRecord {
+    VotingRecord { key: encode(&Key::Contested(who)), value: None }
 }
 
 pub(crate) fn lost(who: AccessPoint) -> VotingRecord {

@@ -2,6 +2,7 @@
 //!
 //! `NEARCRAWL_SEEDS=100000` plays so many (best with `--release`), `NEARCRAWL_SEED=17` one of them and tells what happens in it.
 
+mod copies;
 mod faults;
 mod keepers;
 mod liars;

@@ -121,9 +121,12 @@ impl Voter {
         let patience = self.times.patience();
         let known = self.heard.get(&from).copied();
         let (since, last) = match known {
-            // Another process with its key holds the lease, or may do so, unless it is the one that surely has ended.
+            // Another process with its key holds the lease, or may do so, unless it is one that surely has ended. Who takes its place later must
+            // know of it.
             Some(heard)
-                if heard.process != renewal.process && !renewal.ended.contains(&heard.process) && now.since(heard.last) < patience =>
+                if heard.process != renewal.process
+                    && !renewal.ended.contains(&heard.process)
+                    && (renewal.sole || now.since(heard.last) < patience) =>
             {
                 let later = heard.incarnation > renewal.incarnation;
                 return if later { Renewed::Superseded(heard.incarnation) } else { Renewed::Held };

@@ -98,7 +98,7 @@ fn too_few_members_after_a_start_is_a_fence_with_its_reason() {
     let mut played = Played::new(settings(), &[2, 3, 4, 5]);
     played.meet(2);
     played.pass(6_000);
-    assert!(played.sentence().starts_with("fenced: only 1 of the 3 voters needed renew its lease"), "{}", played.sentence());
+    assert!(played.sentence().starts_with("fenced: only 0 of the 3 voters needed renew its lease"), "{}", played.sentence());
     assert_eq!(played.crawler.view().activity().state(), State::Fenced);
 }
 

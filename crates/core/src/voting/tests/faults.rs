@@ -1,6 +1,6 @@
 //! What goes wrong in a world, drawn by seed, and what must be well again afterwards.
 
-use super::{process::Disk, random::Random, world::World};
+use super::{copies, process::Disk, random::Random, world::World};
 use crate::membership::{LeftOut, RosterConfig};
 use nearcrawl_model::{access_point::AccessPoint, time::Millis};
 
@@ -46,6 +46,8 @@ pub(super) fn play(seed: u64, without: Option<LeftOut>, trace: bool) -> Outcome 
     world.network.delay = draw.of(&[5, 50, 300]);
     // With each third seed members move between a few networks. Drawn apart, so that all else is as without it.
     let mut moves = seed.is_multiple_of(3).then(|| Random::new(seed ^ 0x6e65));
+    // With each fifth seed a member and a process with a copy of its key stand still together, for longer than a lease. Drawn apart, too.
+    let mut copies = (seed % 5 == 2 && members > 1).then(|| Random::new(seed ^ 0x6b65));
     let mut later: Vec<(Millis, Later)> = Vec::new();
     let began = draw.between(20_000, 240_000);
     let ends = began + draw.between(60_000, 500_000);
@@ -66,6 +68,16 @@ pub(super) fn play(seed: u64, without: Option<LeftOut>, trace: bool) -> Outcome 
         {
             let (who, network) = (moves.below(world.machines.len() as u64) as usize, moves.below(6) as u8);
             world.machines[who].address = std::net::IpAddr::from([192, 0, network, who as u8]);
+        }
+        if let Some(copies) = &mut copies
+            && copies.chance(200)
+        {
+            let until = next + copies.between(40_000, 200_000);
+            let ends = next + copies.between(100_000, 500_000);
+            let stopped = copies::stand_still(&mut world, copies, until);
+            later.extend(stopped.into_iter().map(|number| (until, Later::Thaw(number))));
+            let copy = if world.machines.len() < MOST_MACHINES { copies::start(&mut world, copies) } else { None };
+            later.extend(copy.map(|copy| (ends, Later::Kill(copy))));
         }
         next += 1 + draw.below(2 * rest);
     }
@@ -98,7 +110,7 @@ fn end(world: &mut World, what: Later) {
 }
 
 /// Whether the last list still decides without this machine's votes.
-fn is_spared(world: &World, number: usize) -> bool {
+pub(super) fn is_spared(world: &World, number: usize) -> bool {
     // Any of the lists that somebody may still go by, so that none is left without its voters.
     let lowest = world.machines.iter().filter_map(|machine| Some(machine.process.as_ref()?.voting.list()?.number)).min();
     let lowest = lowest.unwrap_or(0).saturating_sub(1);
@@ -175,11 +187,10 @@ fn fault(world: &mut World, draw: &mut Random, later: &mut Vec<(Millis, Later)>)
         // With a copy of the only voter there would be two swarms, and nobody who could notice.
         15 if world.machines.len() < MOST_MACHINES
             && !world.machines[who].gone
+            && is_spared(world, who)
             && world.seen.lists.last_key_value().is_some_and(|(_, list)| list.voters.len() > 1) =>
         {
-            let copy = world.add(Some(who));
-            world.log(|| format!("{copy} is a copy of {who}"));
-            world.start(copy, false);
+            let copy = copies::start_of(world, who);
             later.push((now + lasts, Later::Kill(copy)));
         }
         _ => {}
@@ -187,7 +198,7 @@ fn fault(world: &mut World, draw: &mut Random, later: &mut Vec<(Millis, Later)>)
 }
 
 /// All that is not gone for good runs, and reaches the others: after a while all must be well.
-fn recover(world: &mut World) {
+pub(super) fn recover(world: &mut World) {
     let began = world.now;
     world.log(|| "whole".to_owned());
     end(world, Later::Heal);

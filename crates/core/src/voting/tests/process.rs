@@ -594,7 +594,7 @@ impl Process {
             .as_ref()
             .map(|(ballot, list)| (ballot.round, list.voters.iter().map(|who| who.0[0]).collect::<Vec<_>>()));
         let voters = voting.list().map(|list| list.voters.iter().map(|who| who.0[0]).collect::<Vec<_>>());
-        let (votes, term, me) = (voting.votes(), voting.term(), self.cx.me.0[0]);
+        let (votes, term, me) = (voting.votes(self.cx.now.moment), voting.term(), self.cx.me.0[0]);
         format!(
             "{me} list {number:?} of {voters:?} votes {votes} term {term} accepted {accepted:?} lease {}: {:?}",
             self.holds_lease(),

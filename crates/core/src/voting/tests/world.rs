@@ -331,6 +331,9 @@ impl World {
         if let (true, Wish::Answer(to, _, Response::Voted(votes))) = (self.trace, &wish) {
             self.log(|| format!("{number} answers {to}: {votes:.60?}"));
         }
+        if let (true, Wish::Answer(to, _, Response::Renewed(renewed))) = (self.trace, &wish) {
+            self.log(|| format!("{number} answers {to}: {renewed:.20?}"));
+        }
         match wish {
             Wish::Ask(to, question, request) => {
                 self.send(number, to, Wire::Asked(question, request));

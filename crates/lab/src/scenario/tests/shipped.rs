@@ -15,7 +15,7 @@ const QUICK: &[&str] = &["a11-full-disk", "a5-moved-hosts", "a7-wall-clocks", "b
 /// What each rule is for: a shipped scenario that holds with it, and what of the promises breaks without it, with seed 1.
 const NEEDED: &[(&str, &str, &[&str])] = &[
     ("no-lease", "a6-two-apart", &["overlaps", "fetched_twice"]),
-    ("no-council", "a6-parted-again", &["overlaps", "fetched_twice"]),
+    ("no-council", "a6-back-over-loss", &["overlaps", "fetched_twice"]),
     ("no-hello", "a3-names-before-deaths", &["end"]),
     ("no-replicas", "a2-wiped", &["fetched_twice", "lost", "exact_but_wrong"]),
 ];
@@ -55,6 +55,14 @@ fn twelve_members_in_peace_send_each_other_little_and_nothing_twice() {
     let verdict = Scenario { minutes: 10, ..Scenario::read(&text).unwrap() }.play(1, None, &|| ()).unwrap();
     let there = verdict.bytes_by_kind.get("copies of what is there").copied().unwrap_or(0);
     assert!(verdict.bytes_member_day <= 80_000_000 && there <= 1_000_000, "bytes a member and day: {:?}", verdict.bytes_by_kind);
+}
+
+#[test]
+fn members_that_are_connected_with_a_copy_reach_the_original() {
+    // With this seed some members are connected with the copy for as long as it runs.
+    let text = std::fs::read_to_string(directory().join("b9-copied-key-stays.toml")).unwrap();
+    let verdict = Scenario::read(&text).unwrap().play(3, None, &|| ()).unwrap();
+    assert_eq!(verdict.broken(), [""; 0], "{:?}", verdict.first_violation);
 }
 
 #[test]
