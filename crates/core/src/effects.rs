@@ -71,11 +71,17 @@ impl Crawler {
         self.ownership.refresh_map();
         let mine: Vec<_> = self.ownership.register().held_by(&self.context.me).collect();
         for subnet in mine {
-            let inherited = |claim: &&Claim| matches!(claim.reason, ClaimReason::OwnerDead | ClaimReason::Released);
-            let epoch = self.ownership.register().claim(&subnet).filter(inherited).map(|claim| claim.epoch);
-            let at = epoch.map_or(JournalsAt::Here, JournalsAt::HereIfBegun);
-            // Who has what was taken over in a life before is told by the voters.
-            let keepers = epoch.map_or_else(Keepers::default, |_| Keepers::unknown());
+            let Some(claim) = self.ownership.register().claim(&subnet) else { continue };
+            // What was begun here is here. If nothing was, it may be that we lost our disk before, heard from others what is ours, and ended
+            // before replicas had sent it.
+            let begun = match claim.reason {
+                ClaimReason::OwnerDead | ClaimReason::Released | ClaimReason::Moved => claim.epoch,
+                ClaimReason::Awarded | ClaimReason::OwnSubnet => 0,
+            };
+            // Who has what was recorded in a life before is told by the voters. Who is alone, and was, has nobody to ask.
+            let alone = !self.context.settings.joins && self.membership.standings().is_empty();
+            let (at, keepers) =
+                if alone { (JournalsAt::Here, Keepers::default()) } else { (JournalsAt::HereIfBegun(begun), Keepers::unknown()) };
             self.replication.load(&mut self.context, &self.membership, subnet, at, keepers);
         }
     }
