@@ -114,6 +114,7 @@ fn status_text(view: &StatusView, style: Style) -> String {
     let mut lines = vec![
         ("access point", view.access_point.to_string()),
         ("version", format!("{}, up for {}", view.version, Span(view.uptime_ms))),
+        ("reached at", if view.addresses.is_empty() { "no address yet".to_owned() } else { view.addresses.join(" ") }),
         ("swarm", swarm(view)),
         ("voters", voters(&view.voters)),
         (
@@ -150,10 +151,9 @@ fn status_text(view: &StatusView, style: Style) -> String {
     for (class, count) in &view.refusals {
         lines.push(("refused", format!("{class}: {count}")));
     }
-    // Kinds that have not run yet are in --json.
-    for task in view.tasks.iter().filter(|task| task.started > 0) {
-        let panicked = if task.panicked > 0 { format!(", {} panicked: see the log", task.panicked) } else { String::new() };
-        lines.push(("task", format!("{} ({}): {} running, {} ended{panicked}", task.name, task.part, task.running, task.ended)));
+    // Only kinds with a fault: the others are in --json.
+    for task in view.tasks.iter().filter(|task| task.panicked > 0) {
+        lines.push(("task", format!("{} ({}): {} panicked: see the log", task.name, task.part, task.panicked)));
     }
     // Only limits that are near: the others are in --json.
     for limit in view.limits.iter().filter(|limit| limit.max > 0 && limit.used * 10 >= limit.max * 8) {
@@ -310,6 +310,9 @@ pub async fn declare_lost(args: &DeclareLostArgs) -> Result<String, CommandError
 }
 
 fn voters(view: &VotersView) -> String {
+    if view.voters.is_empty() {
+        return view.bears_text.clone();
+    }
     let network = |number: usize| view.networks.get(number).copied().flatten().map_or_else(String::new, |network| format!(" ({network})"));
     let names: Vec<_> = view.voters.iter().enumerate().map(|(number, voter)| format!("{}{}", voter.short(), network(number))).collect();
     let lease = view.lease_ms.map_or("no lease".to_owned(), |left| format!("lease for {}", Span(left)));
@@ -337,5 +340,16 @@ async fn member(client: &ApiClient, end: &str) -> Result<AccessPoint, CommandErr
             Err(CommandError::new(Exit::Data, format!("no member's peer id ends in {end}")).hint("`nearcrawl members` lists the members"))
         }
         _ => Err(CommandError::new(Exit::Data, format!("several members' peer ids end in {end}")).hint("write more of the peer id")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{VotersView, voters};
+
+    #[test]
+    fn without_voters_only_the_reason_is_said() {
+        let view = VotersView { bears_text: "no member has said yet who votes in this swarm".to_owned(), ..VotersView::default() };
+        assert_eq!(voters(&view), view.bears_text);
     }
 }

@@ -12,6 +12,7 @@ use nearcrawl_model::{
     summary::{Counts, Dimension, SwarmResults},
     view::{Span, counted},
 };
+use std::io::{self, Write as _};
 
 /// Shown under `results --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
@@ -73,25 +74,43 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, Command
     }
     match (args.api.json, args.csv) {
         (true, _) => json(&results),
-        (_, true) => csv(&results),
+        (_, true) => {
+            // Not among the rows: whoever reads them by program wants numbers alone.
+            if let Some(warning) = warning(&results) {
+                let _ = writeln!(io::stderr(), "{warning}");
+            }
+            csv(&results)
+        }
         _ => Ok(text(&results, style)),
     }
 }
 
-fn text(results: &SwarmResults, style: Style) -> String {
-    let total = &results.summary.total;
+/// Whether the totals are exact, whose they are and how old.
+fn freshness(results: &SwarmResults) -> String {
     let freshness = match &results.in_transition_text {
         _ if results.exact => "exact".to_owned(),
         Some(why) => format!("in transition: {why}"),
         None => "in transition".to_owned(),
     };
+    let members = counted(results.covers.len() as u64, "member");
+    format!(
+        "{freshness}; totals of {members}, the oldest {} old, answered by {}",
+        Span(results.oldest_roll_up_age_ms),
+        results.answered_by.short()
+    )
+}
+
+/// What the rows of a CSV do not say: that they will still change.
+fn warning(results: &SwarmResults) -> Option<String> {
+    (!results.exact).then(|| format!("warning: {}", freshness(results)))
+}
+
+fn text(results: &SwarmResults, style: Style) -> String {
+    let total = &results.summary.total;
     let servers = format!("{} ({} up)", counted(total.servers, "server"), total.up);
     let (pages, requests) = (counted(total.pages, "page"), counted(total.requests, "request"));
     let mut text = format!("{}\n", style.heading(&format!("{servers}, {pages}, {requests}, {}", bytes(total.bytes))));
-    let members = counted(results.covers.len() as u64, "member");
-    let source =
-        format!("totals of {members}, the oldest {} old, answered by {}", Span(results.oldest_roll_up_age_ms), results.answered_by.short());
-    text += &paragraph(&format!("{freshness}; {source}"));
+    text += &paragraph(&freshness(results));
     text += &paragraph(&total.external());
     text += &evaluate::told(&results.summary.evaluation, style);
     for (dimension, values) in &results.summary.by {
@@ -181,4 +200,28 @@ fn columns(counts: &Counts) -> [u64; 15] {
         counts.evaluated,
         counts.detected_failures,
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SwarmResults, warning};
+    use nearcrawl_model::summary::Summary;
+
+    fn results(exact: bool) -> SwarmResults {
+        SwarmResults {
+            answered_by: "12D3KooWEeb1Zenzi2ukXNL4jegf7qgCbVDQ4XTx55YZ3kjLcUyQ".parse().unwrap(),
+            exact,
+            in_transition_text: (!exact).then(|| "3kjLcUyQ is silent".to_owned()),
+            oldest_roll_up_age_ms: 26_000,
+            covers: Vec::new(),
+            summary: Summary::default(),
+        }
+    }
+
+    #[test]
+    fn rows_that_are_not_exact_come_with_a_warning() {
+        let said = warning(&results(false)).unwrap();
+        assert!(said.starts_with("warning: in transition: 3kjLcUyQ is silent; totals of 0 members, the oldest 26 s old"), "{said}");
+        assert_eq!(warning(&results(true)), None);
+    }
 }

@@ -83,6 +83,8 @@ async fn status_members_and_why_read_well() {
     let status = type_in(&format!("status {api}")).await.unwrap();
     assert!(status.starts_with("fetching from 3 servers\n"), "{status}");
     assert!(status.contains("14 of 55 claimed subnets") && status.contains("4 alive, 0 silent, 1 dead"), "{status}");
+    assert!(status.contains("/ip4/127.10.0.1/tcp/4817/p2p/"), "what others join by is missing in\n{status}");
+    assert!(!status.contains("\ntask "), "tasks without a fault are for --json:\n{status}");
 
     let members = type_in(&format!("members {api}")).await.unwrap();
     let lines: Vec<_> = members.lines().collect();

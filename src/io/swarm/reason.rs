@@ -43,11 +43,13 @@ pub(super) fn dial_reason(error: &DialError) -> String {
 /// A reason with what to do about it.
 fn advised(reason: &str) -> String {
     let says = |words: &[&str]| words.iter().any(|word| reason.contains(word));
+    // The resolver appends the whole question to this answer; the address says the name.
+    let reason = reason.split(" for Query").next().unwrap_or(reason);
     let advice = if says(&["refused"]) {
         "is its daemon running, and this its port?"
     } else if says(&["imeout", "imed out", "unreachable"]) {
         "is the machine up, its port open, and the pre-shared key the same?"
-    } else if says(&["record found", "lookup", "resolve"]) {
+    } else if says(&["record found", "records found", "lookup", "resolve"]) {
         "is the name spelled rightly?"
     } else if says(&["os error"]) {
         "this is what the system says"
@@ -55,4 +57,20 @@ fn advised(reason: &str) -> String {
         "is this a member of this version, and the pre-shared key the same?"
     };
     format!("{reason}; {advice}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::advised;
+
+    #[test]
+    fn a_name_that_does_not_exist_is_asked_for_and_no_key() {
+        let said = advised("no records found for Query { name: Name(\"nope.invalid.\"), query_type: A, query_class: IN }");
+        assert_eq!(said, "no records found; is the name spelled rightly?");
+    }
+
+    #[test]
+    fn what_is_not_understood_is_asked_for_version_and_key() {
+        assert_eq!(advised("invalid data"), "invalid data; is this a member of this version, and the pre-shared key the same?");
+    }
 }
