@@ -266,7 +266,15 @@ pub enum JournalEntry {
         /// The address that it has.
         address: IpAddr,
     },
+    /// What the last whole run came to, in a journal of the next one: it answers until this one is whole. Stands behind the opening.
+    WholeRun {
+        /// That run's [`ServerRecord`](super::record::ServerRecord) as JSON, which may get further fields.
+        record: Vec<u8>,
+    },
 }
+
+/// The longest record of a whole run that a row holds, in bytes.
+const MAX_RECORD: usize = 65_536;
 
 /// The longest time a request can have taken, in milliseconds: a day. Far beyond every configurable limit.
 const MAX_TOOK: Millis = 86_400_000;
@@ -303,6 +311,7 @@ impl JournalEntry {
             JournalEntry::Follows { run, pages } => *run < u32::MAX && *pages <= MAX_BYTES,
             JournalEntry::TakenOver { epoch } => *epoch <= MAX_EPOCH,
             JournalEntry::Moved { to, address, .. } => to.contains(*address),
+            JournalEntry::WholeRun { record } => record.len() <= MAX_RECORD,
             JournalEntry::Opened { .. }
             | JournalEntry::Skipped { .. }
             | JournalEntry::Forwarded { .. }
@@ -358,6 +367,8 @@ mod tests {
         let moved = JournalEntry::Moved { from: net("9.0.0.0/24"), to: net("9.0.1.0/24"), address: "9.0.1.7".parse().unwrap() };
         assert!(moved.is_plausible());
         assert_eq!(number(moved), 16);
+        assert_eq!(number(JournalEntry::WholeRun { record: Vec::new() }), 17);
+        assert!(!JournalEntry::WholeRun { record: vec![0; MAX_RECORD + 1] }.is_plausible());
         let outcome = |outcome: VisitOutcome| postcard::to_stdvec(&outcome).unwrap()[0];
         assert_eq!((outcome(VisitOutcome::Page(200)), outcome(VisitOutcome::Status(404))), (0, 3));
         assert_eq!(outcome(VisitOutcome::RestrictedPage { status: 200, no_index: true, no_follow: true }), 5);

@@ -149,9 +149,35 @@ pub struct ServerRecord {
     /// Accessibility failures detected in its pages; none if its pages are not evaluated.
     #[serde(default)]
     pub evaluation: Option<EvaluationCounts>,
+    /// The next run, while it is not whole: until then, all the rest is of the last whole one. None also in the first run.
+    #[serde(default)]
+    pub next_run: Option<RunUnderWay>,
+}
+
+/// How far a run is whose results do not count yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunUnderWay {
+    /// The number of the run.
+    pub run: u32,
+    /// Whether it goes on, and why not if it does not.
+    pub state: RunState,
+    /// HTML pages fetched in it so far.
+    pub pages: u64,
+    /// URLs that wait in it.
+    pub waiting: u64,
 }
 
 impl ServerRecord {
+    /// As journals keep it.
+    pub fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// What a journal keeps.
+    pub fn from_json(json: &[u8]) -> Option<ServerRecord> {
+        serde_json::from_slice(json).ok()
+    }
+
     /// What went wrong most often, if something did.
     pub fn main_failure(&self) -> Option<FetchError> {
         self.by_failure.iter().max_by_key(|(_, count)| **count).map(|(failure, _)| *failure)

@@ -82,7 +82,7 @@ pub struct Counts {
     pub refused_by_robots: u64,
     /// Requests without a usable answer.
     pub failed: u64,
-    /// Servers whose run is not finished.
+    /// Servers of which no run is finished yet. While a server is visited again, its last whole run is what counts.
     pub unfinished: u64,
     /// Pages that were evaluated.
     #[serde(default)]

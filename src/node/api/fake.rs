@@ -251,6 +251,7 @@ pub fn server(i: u8) -> ServerRecord {
         levels: Vec::new(),
         by_failure: BTreeMap::new(),
         evaluation: None,
+        next_run: None,
     }
 }
 

@@ -580,6 +580,7 @@ fn entry(entry: &JournalEntry) -> &'static str {
         JournalEntry::OwnershipHistory(_) => "ownership-history",
         JournalEntry::Evaluated { .. } => "evaluated",
         JournalEntry::Moved { .. } => "moved",
+        JournalEntry::WholeRun { .. } => "whole-run",
     }
 }
 
@@ -643,6 +644,7 @@ fn entries() -> Vec<JournalEntry> {
             took_us: 900,
         },
         JournalEntry::Moved { from: subnet("192.0.2.0/24"), to: subnet("198.51.100.0/24"), address: "198.51.100.7".parse().unwrap() },
+        JournalEntry::WholeRun { record: b"{}".to_vec() },
     ]
 }
 

@@ -85,6 +85,7 @@ impl PreviousRunReader {
             | JournalEntry::TakenOver { .. }
             | JournalEntry::OwnershipHistory(_)
             | JournalEntry::Moved { .. }
+            | JournalEntry::WholeRun { .. }
             | JournalEntry::Resumed { .. }
             | JournalEntry::Started { .. }
             | JournalEntry::Follows { .. } => {}

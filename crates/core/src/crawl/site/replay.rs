@@ -105,6 +105,7 @@ pub(crate) fn replay(
             | JournalEntry::TakenOver { .. }
             | JournalEntry::OwnershipHistory(_)
             | JournalEntry::Moved { .. }
+            | JournalEntry::WholeRun { .. }
             | JournalEntry::Started { .. }
             | JournalEntry::Follows { .. }
             | JournalEntry::Kept { .. }
