@@ -271,6 +271,17 @@ pub enum JournalEntry {
         /// That run's [`ServerRecord`](super::record::ServerRecord) as JSON, which may get further fields.
         record: Vec<u8>,
     },
+    /// What came of looking for failures in the page that was visited last, and by which rules. Of an `Evaluated` row the rules are not known.
+    EvaluatedBy {
+        /// The fingerprint of the URL that was visited.
+        page: Fingerprint,
+        /// The failures detected, by rule.
+        evaluation: Evaluation,
+        /// How long it took, in microseconds; 0 if the page is the version that the run before evaluated.
+        took_us: u32,
+        /// The version of the rule set ([`super::evaluation::RULE_SET`]).
+        rules: u32,
+    },
 }
 
 /// The longest record of a whole run that a row holds, in bytes.
@@ -319,7 +330,8 @@ impl JournalEntry {
             | JournalEntry::Started { .. }
             | JournalEntry::Beyond { .. }
             | JournalEntry::OwnershipHistory(_)
-            | JournalEntry::Evaluated { .. } => true,
+            | JournalEntry::Evaluated { .. }
+            | JournalEntry::EvaluatedBy { .. } => true,
         }
     }
 }
@@ -368,6 +380,8 @@ mod tests {
         assert!(moved.is_plausible());
         assert_eq!(number(moved), 16);
         assert_eq!(number(JournalEntry::WholeRun { record: Vec::new() }), 17);
+        let by = JournalEntry::EvaluatedBy { page: Fingerprint(1), evaluation: Evaluation::default(), took_us: 1, rules: 1 };
+        assert_eq!(number(by), 18);
         assert!(!JournalEntry::WholeRun { record: vec![0; MAX_RECORD + 1] }.is_plausible());
         let outcome = |outcome: VisitOutcome| postcard::to_stdvec(&outcome).unwrap()[0];
         assert_eq!((outcome(VisitOutcome::Page(200)), outcome(VisitOutcome::Status(404))), (0, 3));

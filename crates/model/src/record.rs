@@ -152,6 +152,9 @@ pub struct ServerRecord {
     /// The next run, while it is not whole: until then, all the rest is of the last whole one. None also in the first run.
     #[serde(default)]
     pub next_run: Option<RunUnderWay>,
+    /// The version of the rule set that its pages were evaluated by: the oldest, if there are several, and 0 if that is not known.
+    #[serde(default)]
+    pub evaluation_rules: Option<u32>,
 }
 
 /// How far a run is whose results do not count yet.

@@ -252,6 +252,7 @@ pub fn server(i: u8) -> ServerRecord {
         by_failure: BTreeMap::new(),
         evaluation: None,
         next_run: None,
+        evaluation_rules: None,
     }
 }
 

@@ -266,9 +266,8 @@ impl Site {
                 self.count_change(*change, *level, *size);
                 self.count_named(named, elsewhere, *level, rules, key);
             }
-            JournalEntry::Evaluated { evaluation, took_us, .. } => {
-                self.record.evaluation.get_or_insert_default().count(evaluation, *took_us);
-            }
+            JournalEntry::Evaluated { evaluation, took_us, .. } => self.count_evaluation(evaluation, *took_us, 0),
+            JournalEntry::EvaluatedBy { evaluation, took_us, rules, .. } => self.count_evaluation(evaluation, *took_us, *rules),
             JournalEntry::Beyond { urls, .. } => {
                 urls.iter().for_each(|url| self.count_external_url(*url));
                 self.tell(urls, 0, rules);
@@ -581,6 +580,7 @@ fn new_record(key: &JournalKey, address: IpAddr, tree: &Host) -> ServerRecord {
         by_failure: BTreeMap::new(),
         evaluation: None,
         next_run: None,
+        evaluation_rules: None,
     }
 }
 

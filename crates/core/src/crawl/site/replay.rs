@@ -110,7 +110,8 @@ pub(crate) fn replay(
             | JournalEntry::Follows { .. }
             | JournalEntry::Kept { .. }
             | JournalEntry::Beyond { .. }
-            | JournalEntry::Evaluated { .. } => {}
+            | JournalEntry::Evaluated { .. }
+            | JournalEntry::EvaluatedBy { .. } => {}
         }
     }
     let seen = pages.states.into_iter().map(|(fingerprint, (level, state))| (fingerprint, level, state)).collect();
