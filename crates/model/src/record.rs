@@ -75,7 +75,7 @@ pub struct ServerRecord {
     pub pages: u64,
     /// Requests sent, robots.txt included.
     pub requests: u64,
-    /// Bytes of bodies over the wire.
+    /// Bytes of bodies over the wire in this run. What is still the same as in the run before is not sent again; `page_bytes` has it, too.
     pub bytes: u64,
     /// Sum of response times, in milliseconds: the load that a server feels.
     pub busy_ms: u64,
@@ -155,6 +155,9 @@ pub struct ServerRecord {
     /// The version of the rule set that its pages were evaluated by: the oldest, if there are several, and 0 if that is not known.
     #[serde(default)]
     pub evaluation_rules: Option<u32>,
+    /// Size of all bodies: what each took over the wire when it was last downloaded, in this run or an earlier one.
+    #[serde(default)]
+    pub page_bytes: u64,
 }
 
 /// How far a run is whose results do not count yet.

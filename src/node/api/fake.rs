@@ -253,6 +253,7 @@ pub fn server(i: u8) -> ServerRecord {
         evaluation: None,
         next_run: None,
         evaluation_rules: None,
+        page_bytes: 0,
     }
 }
 

@@ -301,6 +301,7 @@ impl Site {
         self.record.status = self.status();
         self.record.state = self.state(rules);
         self.record.waiting = self.frontier.len() as u64;
+        self.record.page_bytes = self.record.levels.iter().fold(0, |sum, level| level.bytes.saturating_add(sum));
         self.count_gone();
         self.replace_whole_run();
     }
@@ -581,6 +582,7 @@ fn new_record(key: &JournalKey, address: IpAddr, tree: &Host) -> ServerRecord {
         evaluation: None,
         next_run: None,
         evaluation_rules: None,
+        page_bytes: 0,
     }
 }
 
