@@ -5,7 +5,7 @@ use nearcrawl_lab::demo::world::Places;
 use nearcrawl_lab::web::server::{HttpAnswer, HttpSite};
 use nearcrawl_model::{
     account::Changes,
-    evaluation::EvaluationCounts,
+    evaluation::{EvaluationCounts, RULE_SET},
     record::{RunState, ServerRecord},
     url::Host,
 };
@@ -143,5 +143,34 @@ async fn a_second_run_downloads_what_changed_and_nothing_else_across_kill_9() {
     assert_eq!((third.pages, third.known), (all, third.accounted()));
     let sent = answers_of_last_run(&swarm).iter().filter(|status| **status == 200).count();
     assert_eq!(sent, 4, "only what is new or another was sent");
+    assert!(swarm.stop().await);
+}
+
+#[tokio::test]
+async fn pages_of_a_run_without_evaluation_are_fetched_whole_once_it_is_switched_on() {
+    let ground = Ground::claim();
+    let (places, museum) = (Places::new(ground.net, 1, 7), Arc::new(Museum::new()));
+    let IpAddr::V4(first) = places.lands[0].subnet.first() else { unreachable!("places are IPv4") };
+    let names: Vec<(Host, IpAddr)> = vec![(HOST.parse().unwrap(), Ipv4Addr::from_bits(first.to_bits() + 9).into())];
+    let habits = Habits { delay_factor: 0, min_delay_ms: 20, crawl: "evaluation = false".to_owned(), ..Habits::default() };
+    let point = places.access_points[0];
+    let mut swarm = Swarm::prepare(ground, museum.clone(), places.registry_files(), names, &[point], habits).await;
+    swarm.start([0]).await;
+    swarm.seed(0, &[format!("http://{HOST}:8080/")]).await;
+    let first = run_is_over(&mut swarm, 1).await;
+    assert_eq!((first.pages, first.evaluation, first.evaluation_rules), (museum.pages(), None, None));
+
+    assert!(swarm.daemons[0].stop().await);
+    swarm.crawl_with("evaluation = true");
+    swarm.revisit_after(0, "10s");
+    swarm.start([0]).await;
+    let second = run_is_over(&mut swarm, 2).await;
+    let evaluation = second.evaluation.unwrap();
+    assert_eq!((evaluation.pages, evaluation.failing, second.evaluation_rules), (museum.pages(), museum.pages(), Some(RULE_SET)));
+    assert!(!answers_of_last_run(&swarm).contains(&304));
+    assert_eq!(second.changes.map(|changes| changes.unchanged), Some(museum.pages()));
+
+    let third = run_is_over(&mut swarm, 3).await;
+    assert_eq!((third.evaluation.map(|sums| sums.pages), third.bytes), (Some(museum.pages()), 0), "those are evaluated");
     assert!(swarm.stop().await);
 }

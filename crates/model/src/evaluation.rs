@@ -202,6 +202,10 @@ impl Rule {
     }
 }
 
+/// The version of the rule set: it grows with each change by which a page may have other failures than before. A page that was evaluated by
+/// another version is fetched and evaluated anew in the next run.
+pub const RULE_SET: u32 = 1;
+
 /// Why a page was not evaluated: a limit on the cost of one page was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
@@ -261,6 +265,8 @@ pub struct Evaluated {
     pub evaluation: Evaluation,
     /// How long it took, in microseconds: part of the access, like the download. 0 if it is the one of an earlier run, of the same page.
     pub took_us: u32,
+    /// The version of the rule set that it was done by.
+    pub rules: u32,
 }
 
 /// Sums over evaluated pages.

@@ -266,7 +266,26 @@ pub enum JournalEntry {
         /// The address that it has.
         address: IpAddr,
     },
+    /// What the last whole run came to, in a journal of the next one: it answers until this one is whole. Stands behind the opening.
+    WholeRun {
+        /// That run's [`ServerRecord`](super::record::ServerRecord) as JSON, which may get further fields.
+        record: Vec<u8>,
+    },
+    /// What came of looking for failures in the page that was visited last, and by which rules. Of an `Evaluated` row the rules are not known.
+    EvaluatedBy {
+        /// The fingerprint of the URL that was visited.
+        page: Fingerprint,
+        /// The failures detected, by rule.
+        evaluation: Evaluation,
+        /// How long it took, in microseconds; 0 if the page is the version that the run before evaluated.
+        took_us: u32,
+        /// The version of the rule set ([`super::evaluation::RULE_SET`]).
+        rules: u32,
+    },
 }
+
+/// The longest record of a whole run that a row holds, in bytes.
+const MAX_RECORD: usize = 65_536;
 
 /// The longest time a request can have taken, in milliseconds: a day. Far beyond every configurable limit.
 const MAX_TOOK: Millis = 86_400_000;
@@ -303,6 +322,7 @@ impl JournalEntry {
             JournalEntry::Follows { run, pages } => *run < u32::MAX && *pages <= MAX_BYTES,
             JournalEntry::TakenOver { epoch } => *epoch <= MAX_EPOCH,
             JournalEntry::Moved { to, address, .. } => to.contains(*address),
+            JournalEntry::WholeRun { record } => record.len() <= MAX_RECORD,
             JournalEntry::Opened { .. }
             | JournalEntry::Skipped { .. }
             | JournalEntry::Forwarded { .. }
@@ -310,7 +330,8 @@ impl JournalEntry {
             | JournalEntry::Started { .. }
             | JournalEntry::Beyond { .. }
             | JournalEntry::OwnershipHistory(_)
-            | JournalEntry::Evaluated { .. } => true,
+            | JournalEntry::Evaluated { .. }
+            | JournalEntry::EvaluatedBy { .. } => true,
         }
     }
 }
@@ -358,6 +379,10 @@ mod tests {
         let moved = JournalEntry::Moved { from: net("9.0.0.0/24"), to: net("9.0.1.0/24"), address: "9.0.1.7".parse().unwrap() };
         assert!(moved.is_plausible());
         assert_eq!(number(moved), 16);
+        assert_eq!(number(JournalEntry::WholeRun { record: Vec::new() }), 17);
+        let by = JournalEntry::EvaluatedBy { page: Fingerprint(1), evaluation: Evaluation::default(), took_us: 1, rules: 1 };
+        assert_eq!(number(by), 18);
+        assert!(!JournalEntry::WholeRun { record: vec![0; MAX_RECORD + 1] }.is_plausible());
         let outcome = |outcome: VisitOutcome| postcard::to_stdvec(&outcome).unwrap()[0];
         assert_eq!((outcome(VisitOutcome::Page(200)), outcome(VisitOutcome::Status(404))), (0, 3));
         assert_eq!(outcome(VisitOutcome::RestrictedPage { status: 200, no_index: true, no_follow: true }), 5);

@@ -1,6 +1,13 @@
 //! What does the run before know of a page, so that this one need not download it again?
 
-use super::{evaluation::Evaluation, fingerprint::Fingerprint, journal::VisitOutcome, links::Links, revisit::Validators, url::Host};
+use super::{
+    evaluation::{Evaluation, RULE_SET},
+    fingerprint::Fingerprint,
+    journal::VisitOutcome,
+    links::Links,
+    revisit::Validators,
+    url::Host,
+};
 use serde::{Deserialize, Serialize};
 
 /// A page as the run before left it.
@@ -24,6 +31,8 @@ pub struct PreviousPage {
     pub beyond: Vec<u32>,
     /// What came of looking for failures in it, if that was done.
     pub evaluation: Option<Evaluation>,
+    /// The version of the rule set by which that was done; 0 if it is not known.
+    pub rules: u32,
 }
 
 impl PreviousPage {
@@ -52,8 +61,37 @@ pub struct PreviousVersion {
 }
 
 impl PreviousVersion {
-    /// Whether it can stand in for a download: it was a page, and all its links are known by name.
-    pub fn stands_in(&self) -> bool {
-        self.page.is_page() && self.links.len() == self.page.children.len() + self.page.elsewhere.len()
+    /// Whether it can stand in for a download: it was a page, and all its links are known by name; and if pages are evaluated, it was
+    /// evaluated by the rules of today.
+    pub fn stands_in(&self, evaluate: bool) -> bool {
+        let evaluated = self.page.evaluation.is_some() && self.page.rules == RULE_SET;
+        self.page.is_page() && (evaluated || !evaluate) && self.links.len() == self.page.children.len() + self.page.elsewhere.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_not_evaluated_by_the_rules_of_today_stands_in_only_where_none_is_evaluated() {
+        let page = |evaluation, rules| PreviousPage {
+            outcome: VisitOutcome::Page(200),
+            validators: Validators::default(),
+            content: 1,
+            size: 1,
+            children: Vec::new(),
+            elsewhere: Vec::new(),
+            beyond_scope: Vec::new(),
+            beyond: Vec::new(),
+            evaluation,
+            rules,
+        };
+        for (evaluation, rules, evaluated) in
+            [(None, 0, false), (Some(Evaluation::default()), RULE_SET - 1, false), (Some(Evaluation::default()), RULE_SET, true)]
+        {
+            let version = PreviousVersion { page: page(evaluation, rules), links: Links::default() };
+            assert_eq!((version.stands_in(false), version.stands_in(true)), (true, evaluated));
+        }
     }
 }

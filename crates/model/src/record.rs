@@ -75,7 +75,7 @@ pub struct ServerRecord {
     pub pages: u64,
     /// Requests sent, robots.txt included.
     pub requests: u64,
-    /// Bytes of bodies over the wire.
+    /// Bytes of bodies over the wire in this run. What is still the same as in the run before is not sent again; `page_bytes` has it, too.
     pub bytes: u64,
     /// Sum of response times, in milliseconds: the load that a server feels.
     pub busy_ms: u64,
@@ -149,9 +149,41 @@ pub struct ServerRecord {
     /// Accessibility failures detected in its pages; none if its pages are not evaluated.
     #[serde(default)]
     pub evaluation: Option<EvaluationCounts>,
+    /// The next run, while it is not whole: until then, all the rest is of the last whole one. None also in the first run.
+    #[serde(default)]
+    pub next_run: Option<RunUnderWay>,
+    /// The version of the rule set that its pages were evaluated by: the oldest, if there are several, and 0 if that is not known.
+    #[serde(default)]
+    pub evaluation_rules: Option<u32>,
+    /// Size of all bodies: what each took over the wire when it was last downloaded, in this run or an earlier one.
+    #[serde(default)]
+    pub page_bytes: u64,
+}
+
+/// How far a run is whose results do not count yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunUnderWay {
+    /// The number of the run.
+    pub run: u32,
+    /// Whether it goes on, and why not if it does not.
+    pub state: RunState,
+    /// HTML pages fetched in it so far.
+    pub pages: u64,
+    /// URLs that wait in it.
+    pub waiting: u64,
 }
 
 impl ServerRecord {
+    /// As journals keep it.
+    pub fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// What a journal keeps.
+    pub fn from_json(json: &[u8]) -> Option<ServerRecord> {
+        serde_json::from_slice(json).ok()
+    }
+
     /// What went wrong most often, if something did.
     pub fn main_failure(&self) -> Option<FetchError> {
         self.by_failure.iter().max_by_key(|(_, count)| **count).map(|(failure, _)| *failure)

@@ -82,7 +82,7 @@ pub struct Counts {
     pub refused_by_robots: u64,
     /// Requests without a usable answer.
     pub failed: u64,
-    /// Servers whose run is not finished.
+    /// Servers of which no run is finished yet. While a server is visited again, its last whole run is what counts.
     pub unfinished: u64,
     /// Pages that were evaluated.
     #[serde(default)]
@@ -172,6 +172,11 @@ pub const OTHER: &str = "(other)";
 pub const MAX_VALUE: usize = 512;
 
 impl Summary {
+    /// Size of all bodies: what each took over the wire when it was last downloaded, in the last run or an earlier one.
+    pub fn page_bytes(&self) -> u64 {
+        self.levels.iter().fold(0, |sum, level| sum.saturating_add(level.bytes))
+    }
+
     /// How many values it has, of all dimensions.
     pub fn values(&self) -> usize {
         self.by.values().map(BTreeMap::len).sum()

@@ -19,7 +19,7 @@ use hyper::{
     http::uri::PathAndQuery,
 };
 use nearcrawl_model::{
-    evaluation::{Evaluated, Evaluation, Gate},
+    evaluation::{Evaluated, Evaluation, Gate, RULE_SET},
     fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, PageFacts},
     fingerprint::FingerprintKey,
     links::{Link, Links},
@@ -275,7 +275,7 @@ fn evaluated(bytes: &[u8], content_type: Option<&str>) -> Evaluated {
     } else {
         evaluation::evaluate(&scanner::text(bytes, content_type), &limits, &|| begun.elapsed())
     };
-    Evaluated { evaluation, took_us: micros(begun.elapsed()) }
+    Evaluated { evaluation, took_us: micros(begun.elapsed()), rules: RULE_SET }
 }
 
 /// When the request was sent, and when all must be over.

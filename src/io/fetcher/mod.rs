@@ -85,6 +85,11 @@ impl Fetcher {
         Ok(Fetcher(Arc::new(Inner { manners, opening, lanes: Lanes::default(), sweeping: AtomicBool::new(false) })))
     }
 
+    /// Whether it looks for failures in each page.
+    pub fn evaluates(&self) -> bool {
+        self.0.manners.evaluate
+    }
+
     /// Makes one request. Waits until no other request to the address is under way. It never fails: errors are in the report.
     pub async fn fetch(&self, order: FetchOrder) -> FetchReport {
         self.fetch_telling(order, |_| ()).await

@@ -251,6 +251,9 @@ pub fn server(i: u8) -> ServerRecord {
         levels: Vec::new(),
         by_failure: BTreeMap::new(),
         evaluation: None,
+        next_run: None,
+        evaluation_rules: None,
+        page_bytes: 0,
     }
 }
 

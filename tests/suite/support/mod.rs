@@ -262,6 +262,11 @@ impl Swarm {
         self.common.write(&format!("{point}.toml"), &text).expect("a configuration");
     }
 
+    /// What the configurations that are written from now on say of the crawl.
+    pub fn crawl_with(&mut self, crawl: &str) {
+        crawl.clone_into(&mut self.habits.crawl);
+    }
+
     /// The records of a daemon's own servers.
     pub async fn records(&self, daemon: usize) -> Result<Vec<ServerRecord>, String> {
         let url = format!("http://{}:{API_PORT}/api/servers", self.daemons[daemon].address);

@@ -123,7 +123,8 @@ impl Reading {
         if self.not_modified
             && let Some(previous) = &mut self.previous
         {
-            self.evaluated = previous.evaluation.take().map(|evaluation| Evaluated { evaluation, took_us: 0 });
+            let rules = previous.rules;
+            self.evaluated = previous.evaluation.take().map(|evaluation| Evaluated { evaluation, took_us: 0, rules });
             sorted.beyond_scope.append(&mut previous.beyond_scope);
             sorted.beyond.append(&mut previous.beyond);
         }
@@ -163,7 +164,8 @@ fn further_rows(
     let keep = change.is_some() || !elsewhere.is_empty();
     let kept = keep.then_some(JournalEntry::Kept { page, level, validators, content, size, change, elsewhere, named });
     let beyond = (!beyond.is_empty()).then_some(JournalEntry::Beyond { page, urls: beyond });
-    let evaluated = evaluated.map(|Evaluated { evaluation, took_us }| JournalEntry::Evaluated { page, evaluation, took_us });
+    let evaluated =
+        evaluated.map(|Evaluated { evaluation, took_us, rules }| JournalEntry::EvaluatedBy { page, evaluation, took_us, rules });
     kept.into_iter().chain(beyond).chain(evaluated).collect()
 }
 

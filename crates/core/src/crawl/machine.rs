@@ -227,7 +227,11 @@ impl Crawl {
             let before = JournalKey { run: key.run - 1, ..key.clone() };
             match self.sites.get_mut(&key.host) {
                 Some(site) if !over => self.runs.remember(cx, site, before),
-                _ => self.runs.supersede(key.host.clone(), before),
+                Some(site) => {
+                    site.counts_as_whole();
+                    self.runs.supersede(key.host.clone(), before);
+                }
+                None => {}
             }
         }
         if taken_over < epoch && epoch > 1 {
@@ -270,7 +274,11 @@ impl Crawl {
         let is_gone = self.moved.begins(&host);
         cx.commands.push_back(Command::Store(StoreCommand::DropSeen(old.number)));
         self.fetches.drop_site(&old);
+        let whole = old.whole_run();
         self.begin_site(cx, replication, others, JournalKey { run, ..old.key.clone() }, address, tree);
+        if let Some(whole) = whole {
+            self.journal(cx, replication, &host, whole);
+        }
         let urls: Vec<_> = old.starts.into_iter().map(|url| (url, 0, 0)).collect();
         if !urls.is_empty() {
             let Some(site) = self.sites.get(&host) else { return };

@@ -11,6 +11,7 @@ use crate::{
     context::Context,
     event::{Command, StoreCommand, WebCommand},
     replication::Replication,
+    signal::Signal,
 };
 use nearcrawl_model::{
     fetch::{FetchError, FetchOrder, FetchPurpose},
@@ -80,6 +81,8 @@ impl Runs {
             self.drop_older(cx, replication, &host);
             if let Some(site) = sites.get_mut(&host) {
                 site.memory = Memory::None;
+                site.counts_as_whole();
+                cx.signal(Signal::SiteChanged(host));
                 cx.commands.push_back(Command::Store(StoreCommand::DropPreviousRun(site.number)));
             }
         }

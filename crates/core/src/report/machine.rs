@@ -283,7 +283,7 @@ impl Report {
     fn enter_dirty(&mut self, cx: &Context, crawl: &Crawl) {
         for host in std::mem::take(&mut self.dirty) {
             if let Some(site) = crawl.site(&host).filter(|site| !site.has_ended()) {
-                self.tally.enter(&site.record, whereabouts(cx, crawl, &host));
+                self.tally.enter(&site.published(), whereabouts(cx, crawl, &host));
             }
         }
     }

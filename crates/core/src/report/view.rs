@@ -3,7 +3,7 @@
 use super::{Counters, Report};
 use crate::{
     context::Context,
-    crawl::Crawl,
+    crawl::{Crawl, site::Site},
     delegation::Delegation,
     hierarchy_version::HierarchyVersion,
     membership::{Membership, Shutdown},
@@ -142,7 +142,7 @@ impl<'a> View<'a> {
     /// The records of its own servers after `after`, in the order of their names, at most `most` of them (at least one).
     pub fn servers(&self, after: Option<&Host>, most: usize) -> ServersPage {
         let mut sites = self.crawl.sites().after(after).filter(|site| !site.has_ended()).peekable();
-        let servers: Vec<_> = sites.by_ref().take(most.max(1)).map(|site| site.record.clone()).collect();
+        let servers: Vec<_> = sites.by_ref().take(most.max(1)).map(Site::published).collect();
         let next = sites.peek().and_then(|_| servers.last()).map(|record| record.host.clone());
         ServersPage { servers, next }
     }

@@ -111,7 +111,7 @@ impl World {
             WebCommand::Fetch(order) => self.fetch(who, order, None),
             WebCommand::Revisit { mut order, site, page } => {
                 let previous = self.nodes.get(&who).and_then(|node| node.disk.previous_version(site, page));
-                if let Some(known) = previous.as_ref().filter(|known| known.stands_in()) {
+                if let Some(known) = previous.as_ref().filter(|known| known.stands_in(false)) {
                     order.validators = known.page.validators.clone();
                 }
                 self.fetch(who, order, previous);

@@ -580,6 +580,8 @@ fn entry(entry: &JournalEntry) -> &'static str {
         JournalEntry::OwnershipHistory(_) => "ownership-history",
         JournalEntry::Evaluated { .. } => "evaluated",
         JournalEntry::Moved { .. } => "moved",
+        JournalEntry::WholeRun { .. } => "whole-run",
+        JournalEntry::EvaluatedBy { .. } => "evaluated-by",
     }
 }
 
@@ -643,6 +645,13 @@ fn entries() -> Vec<JournalEntry> {
             took_us: 900,
         },
         JournalEntry::Moved { from: subnet("192.0.2.0/24"), to: subnet("198.51.100.0/24"), address: "198.51.100.7".parse().unwrap() },
+        JournalEntry::WholeRun { record: b"{}".to_vec() },
+        JournalEntry::EvaluatedBy {
+            page: Fingerprint(9),
+            evaluation: Evaluation { failures: [(Rule::ALL[1], 2)].into(), elements: 30, gate: None },
+            took_us: 900,
+            rules: 1,
+        },
     ]
 }
 

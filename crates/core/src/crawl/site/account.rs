@@ -3,6 +3,7 @@
 use super::{MAX_EXTERNAL_HOSTS, MAX_NAMED, Site, SiteRules, asks_for_patience, frontier::Waiting, yields::Price};
 use nearcrawl_model::{
     account::LevelCounts,
+    evaluation::Evaluation,
     fetch::FetchError,
     fingerprint::{Fingerprint, FingerprintKey},
     journal::VisitOutcome,
@@ -27,6 +28,13 @@ impl Site {
     /// Whether the journal has named this link to another site.
     pub(crate) fn has_named(&self, link: Fingerprint) -> bool {
         self.named.contains(&link) || self.named.len() >= MAX_NAMED
+    }
+
+    /// Counts what came of looking for failures in a page, by this version of the rule set.
+    pub(super) fn count_evaluation(&mut self, evaluation: &Evaluation, took_us: u32, rules: u32) {
+        self.record.evaluation.get_or_insert_default().count(evaluation, took_us);
+        let oldest = self.record.evaluation_rules.map_or(rules, |known| known.min(rules));
+        self.record.evaluation_rules = Some(oldest);
     }
 
     /// The counts of one level.

@@ -14,6 +14,7 @@ pub mod previous_run;
 pub(crate) mod replay;
 pub mod robots;
 mod standing;
+mod whole_run;
 pub mod yields;
 
 use distinct::Distinct;
@@ -115,6 +116,10 @@ pub struct Site {
     pub opened: WallTime,
     /// The fold of the journal, for people.
     pub record: ServerRecord,
+    /// What the last whole run came to, while this one is not whole.
+    whole: Option<Box<ServerRecord>>,
+    /// Whether it leads to other hosts of its tree, which may lead back.
+    has_parts: bool,
     /// URLs that wait.
     pub frontier: Frontier,
     /// What is being asked, if anything.
@@ -173,6 +178,8 @@ impl Site {
             number,
             opened,
             record,
+            whole: None,
+            has_parts: false,
             frontier: Frontier::default(),
             asking: None,
             reading: None,
@@ -250,6 +257,7 @@ impl Site {
             JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } | JournalEntry::Reopened { urls } => {
                 self.take_in(entry, urls, rules, key);
             }
+            JournalEntry::WholeRun { record } => self.remember_whole_run(record),
             JournalEntry::Started { urls } => urls.iter().for_each(|url| self.start(url)),
             JournalEntry::Follows { run, pages } => {
                 self.record.changes = Some(Changes { compared_run: *run, pages_before: *pages, ..Changes::default() });
@@ -258,9 +266,8 @@ impl Site {
                 self.count_change(*change, *level, *size);
                 self.count_named(named, elsewhere, *level, rules, key);
             }
-            JournalEntry::Evaluated { evaluation, took_us, .. } => {
-                self.record.evaluation.get_or_insert_default().count(evaluation, *took_us);
-            }
+            JournalEntry::Evaluated { evaluation, took_us, .. } => self.count_evaluation(evaluation, *took_us, 0),
+            JournalEntry::EvaluatedBy { evaluation, took_us, rules, .. } => self.count_evaluation(evaluation, *took_us, *rules),
             JournalEntry::Beyond { urls, .. } => {
                 urls.iter().for_each(|url| self.count_external_url(*url));
                 self.tell(urls, 0, rules);
@@ -285,6 +292,7 @@ impl Site {
                 if *to == self.key.subnet {
                     self.address = *address;
                     self.record.address = Some(*address);
+                    self.whole.iter_mut().for_each(|whole| whole.address = Some(*address));
                 }
             }
             JournalEntry::Visited { .. } => self.visited(entry, rules, key),
@@ -293,7 +301,9 @@ impl Site {
         self.record.status = self.status();
         self.record.state = self.state(rules);
         self.record.waiting = self.frontier.len() as u64;
+        self.record.page_bytes = self.record.levels.iter().fold(0, |sum, level| level.bytes.saturating_add(sum));
         self.count_gone();
+        self.replace_whole_run();
     }
 
     /// Takes in the URLs that an entry names: they are new, or were left out until now.
@@ -325,6 +335,7 @@ impl Site {
             return;
         };
         self.last_rest = rest.unwrap_or(0);
+        self.has_parts |= outgoing.iter().any(|arrival| arrival.place.is_some());
         let page = key.of(url.as_str());
         let waited = self.frontier.remove(page);
         if matches!(outcome, VisitOutcome::Redirect(_)) && !children.is_empty() && self.redirects.len() < MAX_REDIRECTS {
@@ -569,6 +580,9 @@ fn new_record(key: &JournalKey, address: IpAddr, tree: &Host) -> ServerRecord {
         levels: Vec::new(),
         by_failure: BTreeMap::new(),
         evaluation: None,
+        next_run: None,
+        evaluation_rules: None,
+        page_bytes: 0,
     }
 }
 

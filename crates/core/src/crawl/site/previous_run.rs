@@ -1,6 +1,7 @@
 //! What does the next run need of this journal? Every page with its version and its links, and every URL by its fingerprint.
 
 use nearcrawl_model::{
+    evaluation::Evaluation,
     fingerprint::{Fingerprint, FingerprintKey},
     journal::JournalEntry,
     previous_run::{PreviousPage, PreviousRow},
@@ -59,6 +60,7 @@ impl PreviousRunReader {
                     beyond_scope,
                     beyond,
                     evaluation: None,
+                    rules: 0,
                 };
                 self.last = Some((self.key.of(url.as_str()), page));
             }
@@ -73,11 +75,8 @@ impl PreviousRunReader {
                     previous.beyond = urls;
                 }
             }
-            JournalEntry::Evaluated { page, evaluation, .. } => {
-                if let Some((_, previous)) = self.last.as_mut().filter(|(visited, _)| *visited == page) {
-                    previous.evaluation = Some(evaluation);
-                }
-            }
+            JournalEntry::Evaluated { page, evaluation, .. } => self.evaluated(page, evaluation, 0),
+            JournalEntry::EvaluatedBy { page, evaluation, rules, .. } => self.evaluated(page, evaluation, rules),
             JournalEntry::Opened { .. }
             | JournalEntry::Robots { .. }
             | JournalEntry::Skipped { .. }
@@ -85,11 +84,18 @@ impl PreviousRunReader {
             | JournalEntry::TakenOver { .. }
             | JournalEntry::OwnershipHistory(_)
             | JournalEntry::Moved { .. }
+            | JournalEntry::WholeRun { .. }
             | JournalEntry::Resumed { .. }
             | JournalEntry::Started { .. }
             | JournalEntry::Follows { .. } => {}
         }
         rows
+    }
+
+    fn evaluated(&mut self, page: Fingerprint, evaluation: Evaluation, rules: u32) {
+        if let Some((_, previous)) = self.last.as_mut().filter(|(visited, _)| *visited == page) {
+            (previous.evaluation, previous.rules) = (Some(evaluation), rules);
+        }
     }
 
     /// The last visit, which no row can say more of.

@@ -105,11 +105,13 @@ pub(crate) fn replay(
             | JournalEntry::TakenOver { .. }
             | JournalEntry::OwnershipHistory(_)
             | JournalEntry::Moved { .. }
+            | JournalEntry::WholeRun { .. }
             | JournalEntry::Started { .. }
             | JournalEntry::Follows { .. }
             | JournalEntry::Kept { .. }
             | JournalEntry::Beyond { .. }
-            | JournalEntry::Evaluated { .. } => {}
+            | JournalEntry::Evaluated { .. }
+            | JournalEntry::EvaluatedBy { .. } => {}
         }
     }
     let seen = pages.states.into_iter().map(|(fingerprint, (level, state))| (fingerprint, level, state)).collect();

@@ -210,7 +210,10 @@ fn a_second_run_of_an_unchanged_web_downloads_next_to_nothing_and_counts_the_sam
     assert_eq!(sum.not_modified, truth.pages - silent, "all but those whose server says nothing of versions");
     let bytes = |records: &[ServerRecord]| records.iter().map(|record| record.bytes).sum::<u64>();
     assert_eq!(bytes(&second) + sum.bytes_saved, bytes(&first));
+    let page_bytes = agreed(&world).unwrap().summary.page_bytes();
+    assert_eq!((page_bytes, page_bytes > 0), (bytes(&first), true), "the size of pages is no less because they are not sent again");
     for (before, now) in first.iter().zip(&second) {
+        assert_eq!((before.page_bytes, now.page_bytes), (before.bytes, before.bytes), "{}", now.host);
         let counts = |r: &ServerRecord| (r.pages, r.known, r.fetched, r.cut_by_depth, r.refused_by_robots, r.external_hosts, r.requests);
         let external = |r: &ServerRecord| (r.external_hosts, r.external_domains, r.external_urls);
         assert_eq!(external(before), external(now), "{}: of pages that were not downloaded, too", now.host);
@@ -257,13 +260,18 @@ fn what_changed_is_counted_exactly() {
     }
 }
 
+/// Whether the second run of a server is neither at its beginning nor at its end.
+fn is_amid_the_second(record: &ServerRecord) -> bool {
+    record.next_run.is_some_and(|next| next.run == 2 && next.pages > 2 && next.waiting > 0)
+}
+
 #[test]
 fn what_changed_is_counted_exactly_across_a_kill_between_the_runs_and_in_the_second() {
     changed_web(1, &[10], |world| {
         world.kill(0);
         world.run(2_000);
         world.start(0);
-        let some = |world: &World| records(world).iter().any(|record| record.run == 2 && record.pages > 2 && record.waiting > 0);
+        let some = |world: &World| records(world).iter().any(is_amid_the_second);
         assert!(world.run_until(20 * MINUTE, some));
         world.kill(0);
         world.run(2_000);
@@ -276,15 +284,15 @@ fn a_successor_in_the_second_run_knows_what_the_first_one_knew() {
     changed_web(2, &[10, 50, 90], |world| {
         let some = |world: &World| {
             let theirs = world.crawler(1).unwrap().view().servers(None, 1_000).servers;
-            theirs.iter().any(|record| record.run == 2 && record.pages > 2 && record.waiting > 0)
+            theirs.iter().any(is_amid_the_second)
         };
         assert!(world.run_until(20 * MINUTE, some));
         world.kill(1);
     });
 }
 
-#[test]
-fn a_part_of_a_tree_at_another_host_is_visited_again_with_it_and_knows_its_pages() {
+/// Whose hosts lead to each other.
+fn tree_of_two_hosts() -> World {
     let mut web = TableWeb::default();
     web.live("a.test", "20.0.0.1");
     web.live("b.a.test", "20.0.1.1");
@@ -300,12 +308,71 @@ fn a_part_of_a_tree_at_another_host_is_visited_again_with_it_and_knows_its_pages
     (0..2).for_each(|number| world.start(number));
     world.run(1_000);
     world.seed(0, urls(&["http://a.test/"]));
+    world
+}
+
+#[test]
+fn a_part_of_a_tree_at_another_host_is_visited_again_with_it_and_knows_its_pages() {
+    let mut world = tree_of_two_hosts();
     let first = finish_run(&mut world, 1, 2);
     let second = finish_run(&mut world, 2, 2);
     let pages = |records: &[ServerRecord]| records.iter().map(|record| record.pages).sum::<u64>();
     assert_eq!((pages(&first), pages(&second)), (6, 6));
     let every = Changes { compared_run: 1, pages_before: 6, unchanged: 6, ..Changes::default() };
     assert_changes(changes(&second), every);
+}
+
+/// Polls totals and records until the second run of every site is over: no count falls. Where someone is killed, exact totals do not.
+#[track_caller]
+fn nothing_falls(world: &mut World, hosts: usize, pages: u64, mut disturb: impl FnMut(&mut World, usize)) {
+    let over = |records: &[ServerRecord]| {
+        records.len() == hosts && records.iter().all(|record| record.run == 2 && record.waiting == 0 && record.next_run.is_none())
+    };
+    let mut under_way = 0;
+    for step in 0..6 * 20 * 60 {
+        world.run(200);
+        let records = records(world);
+        for record in &records {
+            assert!(record.pages > 0 || record.next_run.is_none(), "step {step}: {record:?}");
+            under_way += usize::from(record.next_run.is_some());
+        }
+        for number in world.running() {
+            let Some(results) = world.results(number).filter(|results| results.exact) else { continue };
+            let total = results.summary.total;
+            assert_eq!((total.servers, total.pages, total.unfinished), (hosts as u64, pages, 0), "step {step} at {number}");
+        }
+        disturb(world, under_way);
+        if over(&records) {
+            assert!(under_way > 0, "a run under way is told");
+            return;
+        }
+    }
+    panic!("the second run is not over");
+}
+
+#[test]
+fn the_last_whole_run_answers_until_the_next_is_whole_though_an_owner_is_killed_in_it() {
+    for killed in [None, Some(1)] {
+        let settings = Settings { revisit: 15 * MINUTE, ..settings(3) };
+        let (mut world, truth) = swarm(1, &[10, 50, 90], &SHAPE, settings);
+        world.seed(0, urls(&["http://s0.test/"]));
+        finish(&mut world, &truth, 10 * MINUTE);
+        let mut killed = killed;
+        nothing_falls(&mut world, truth.hosts.len(), truth.pages, |world, under_way| {
+            if under_way > 100
+                && let Some(number) = killed.take()
+            {
+                world.kill(number);
+            }
+        });
+    }
+}
+
+#[test]
+fn a_tree_of_two_hosts_loses_no_page_while_it_is_visited_again() {
+    let mut world = tree_of_two_hosts();
+    finish_run(&mut world, 1, 2);
+    nothing_falls(&mut world, 2, 6, |_, _| {});
 }
 
 /// Two spellings of one site, `www.` at another address and another member's than the bare name, and a shop beside.

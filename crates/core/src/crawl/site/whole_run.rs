@@ -1,0 +1,85 @@
+//! What does a site answer while it is visited again? What its last whole run came to, until this one is whole.
+
+use super::Site;
+use nearcrawl_model::{
+    journal::JournalEntry,
+    record::{RunUnderWay, ServerRecord},
+};
+
+impl Site {
+    /// The row for the journal of the next run that says what this one, which is over, came to; none if it asked for nothing: then what is
+    /// known of the run before it is passed on.
+    pub(crate) fn whole_run(&self) -> Option<JournalEntry> {
+        let last = if self.record.known > 0 { Some(&self.record) } else { self.whole.as_deref() };
+        let record = last?.to_json();
+        Some(JournalEntry::WholeRun { record }).filter(JournalEntry::is_plausible)
+    }
+
+    /// What is on record of the server: the last whole run, or the first one as far as it is.
+    pub(crate) fn published(&self) -> ServerRecord {
+        let Some(whole) = &self.whole else { return self.record.clone() };
+        let ServerRecord { run, state, pages, waiting, .. } = self.record;
+        ServerRecord { next_run: Some(RunUnderWay { run, state, pages, waiting }), ..(**whole).clone() }
+    }
+
+    /// This run answers from now on, whatever it has found: its time is over.
+    pub(crate) fn counts_as_whole(&mut self) {
+        self.whole = None;
+    }
+
+    /// The journal says what an earlier run of the host came to.
+    pub(super) fn remember_whole_run(&mut self, record: &[u8]) {
+        let record = ServerRecord::from_json(record);
+        let record = record.filter(|record| record.host == self.key.host && record.run < self.key.run);
+        self.whole = record.map(|record| Box::new(ServerRecord { address: Some(self.address), ..record }));
+    }
+
+    /// Once this run is whole it answers. In a tree of several hosts nothing waits also while other hosts of the tree have not led here yet:
+    /// there it is whole when it has as many pages as the one before, or when nothing has come for long.
+    pub(super) fn replace_whole_run(&mut self) {
+        let Some(whole) = &self.whole else { return };
+        let nobody_leads_here = self.is_home() && !self.has_parts;
+        if self.record.known > 0 && self.frontier.is_empty() && (nobody_leads_here || self.record.pages >= whole.pages) {
+            self.whole = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::replay::replay, *};
+    use crate::crawl::site::{SiteRules, yields::Price};
+    use nearcrawl_model::{
+        fingerprint::FingerprintKey,
+        ids::SiteNumber,
+        journal::{JournalKey, SkipReason},
+        time::WallTime,
+    };
+
+    #[test]
+    fn an_heir_amid_a_run_knows_the_last_whole_one_by_the_journal_and_no_other_host_s() {
+        let rules = SiteRules { depth: 3, price: Price::default(), pages_per_run: 0, product_token: "nearcrawl".to_owned() };
+        let secret = FingerprintKey([7; 16]);
+        let key = JournalKey { subnet: "9.0.0.0/24".parse().unwrap(), host: "a.ke".parse().unwrap(), run: 1 };
+        let (address, tree, at) = ("9.0.0.1".parse().unwrap(), key.host.clone(), WallTime(5));
+        let mut first = Site::open(key.clone(), address, tree.clone(), SiteNumber(1), at);
+        (first.record.known, first.record.pages) = (9, 8);
+        let url = nearcrawl_model::url::PageUrl::parse("http://a.ke/").unwrap();
+        let row = first.whole_run().unwrap();
+        let mut rows =
+            vec![JournalEntry::Opened { address, tree, at }, row.clone(), JournalEntry::Admitted { urls: vec![(url.clone(), 0, 0)] }];
+        let read = |rows: &[JournalEntry], host: &str| {
+            let key = JournalKey { run: 2, host: host.parse().unwrap(), ..key.clone() };
+            replay(key, SiteNumber(2), rows, &rules, &secret).unwrap().site
+        };
+        for length in [2, 3] {
+            let published = read(&rows[..length], "a.ke").published();
+            assert_eq!((published.run, published.pages, published.next_run.unwrap().run), (1, 8, 2));
+        }
+        assert_eq!(read(&rows[..2], "a.ke").whole_run(), Some(row), "a run that asked for nothing passes it on");
+        assert_eq!(read(&rows, "b.ke").published().run, 2);
+        rows.push(JournalEntry::Skipped { url, reason: SkipReason::Robots });
+        let published = read(&rows, "a.ke").published();
+        assert_eq!((published.run, published.pages, published.next_run), (2, 0, None), "it is whole, and has lost its pages");
+    }
+}
