@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_row_that_an_owner_replaced_by_anothers_journal_does_not_count_as_recorded() {
-        [true, false].map(replaced_as_owner_or_as_replica);
+        [true, false].into_iter().for_each(replaced_as_owner_or_as_replica);
     }
 
     fn replaced_as_owner_or_as_replica(as_owner: bool) {
