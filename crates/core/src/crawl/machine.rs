@@ -223,21 +223,23 @@ impl Crawl {
             replication.assign(others.migration.next_owner(&key.subnet), &previous.key);
             replication.take_over_previous_run(cx, previous);
         }
-        if key.run > 1 {
-            let before = JournalKey { run: key.run - 1, ..key.clone() };
-            match self.sites.get_mut(&key.host) {
-                Some(site) if !over => self.runs.remember(cx, site, before),
-                Some(site) => {
-                    site.counts_as_whole();
-                    self.runs.supersede(key.host.clone(), before);
-                }
-                None => {}
-            }
-        }
+        self.goes_on_in(cx, &key, over);
         if taken_over < epoch && epoch > 1 {
             self.take_over(cx, replication, others, &key, epoch);
         }
         outgoing
+    }
+
+    /// A site that another one began goes on in this run: it is compared with the run before as long as it is not over.
+    fn goes_on_in(&mut self, cx: &mut Context, key: &JournalKey, over: bool) {
+        let Some(site) = self.sites.get_mut(&key.host).filter(|_| key.run > 1) else { return };
+        let before = JournalKey { run: key.run - 1, ..key.clone() };
+        if over {
+            site.counts_as_whole();
+            self.runs.supersede(key.host.clone(), before);
+        } else {
+            self.runs.remember(cx, site, before);
+        }
     }
 
     /// The seen set knows a loaded site: it may be visited.

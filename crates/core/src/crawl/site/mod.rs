@@ -37,6 +37,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
 };
+use whole_run::WholeRun;
 use yields::{Price, Yields};
 
 /// How a site is crawled.
@@ -117,7 +118,7 @@ pub struct Site {
     /// The fold of the journal, for people.
     pub record: ServerRecord,
     /// What the last whole run came to, while this one is not whole.
-    whole: Option<Box<ServerRecord>>,
+    whole: WholeRun,
     /// Whether it leads to other hosts of its tree, which may lead back.
     has_parts: bool,
     /// URLs that wait.
@@ -178,7 +179,7 @@ impl Site {
             number,
             opened,
             record,
-            whole: None,
+            whole: WholeRun::default(),
             has_parts: false,
             frontier: Frontier::default(),
             asking: None,
@@ -237,6 +238,21 @@ impl Site {
         !self.starts.is_empty() && self.key.host.may_start(&self.tree)
     }
 
+    /// The row for the journal of the next run that says what the last whole run came to, if there was one.
+    pub(crate) fn whole_run(&self) -> Option<JournalEntry> {
+        self.whole.row(&self.record)
+    }
+
+    /// What is on record of the server: its last whole run, or the first one as far as it is.
+    pub(crate) fn published(&self) -> ServerRecord {
+        self.whole.published(&self.record)
+    }
+
+    /// This run answers from now on, whatever it has found: its time is over.
+    pub(crate) fn counts_as_whole(&mut self) {
+        self.whole.ends();
+    }
+
     /// Whether this link stays within the tree (LL-4): the starting host or one of its subdomains.
     pub(crate) fn is_internal(&self, host: &Host) -> bool {
         host.is_within(&self.tree)
@@ -257,7 +273,7 @@ impl Site {
             JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } | JournalEntry::Reopened { urls } => {
                 self.take_in(entry, urls, rules, key);
             }
-            JournalEntry::WholeRun { record } => self.remember_whole_run(record),
+            JournalEntry::WholeRun { record } => self.whole.remember(record, &self.key, self.address),
             JournalEntry::Started { urls } => urls.iter().for_each(|url| self.start(url)),
             JournalEntry::Follows { run, pages } => {
                 self.record.changes = Some(Changes { compared_run: *run, pages_before: *pages, ..Changes::default() });
@@ -274,17 +290,8 @@ impl Site {
             }
             JournalEntry::Robots { origin, at, answer, took } => {
                 self.count_request(*at, *took, 0);
-                let standing = self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin));
-                standing.answered(
-                    *at,
-                    answer.as_ref().map(|(status, body)| (*status, body.as_slice())).map_err(|f| *f),
-                    &rules.product_token,
-                );
-                self.count_setback(answer.as_ref().ok().map(|(status, _)| *status));
-                self.record.crawl_delay_ms = self.robots.values().filter_map(RobotsStanding::wanted_delay).max();
-                if let Err(failure) = answer {
-                    self.count_failure(*failure);
-                }
+                let answer = answer.as_ref().map(|(status, body)| (*status, body.as_slice())).map_err(|failure| *failure);
+                self.robots_answered(origin, *at, answer, rules);
             }
             JournalEntry::Moved { from, to, address } => {
                 self.moved = Some((*from, *to));
@@ -292,7 +299,7 @@ impl Site {
                 if *to == self.key.subnet {
                     self.address = *address;
                     self.record.address = Some(*address);
-                    self.whole.iter_mut().for_each(|whole| whole.address = Some(*address));
+                    self.whole.moved(*address);
                 }
             }
             JournalEntry::Visited { .. } => self.visited(entry, rules, key),
@@ -303,7 +310,18 @@ impl Site {
         self.record.waiting = self.frontier.len() as u64;
         self.record.page_bytes = self.record.levels.iter().fold(0, |sum, level| level.bytes.saturating_add(sum));
         self.count_gone();
-        self.replace_whole_run();
+        self.whole.replace(&self.record, !self.frontier.is_empty(), !self.is_home() || self.has_parts);
+    }
+
+    /// What came of asking for an origin's robots.txt: status and body, or why there is none.
+    fn robots_answered(&mut self, origin: &Origin, at: WallTime, answer: Result<(u16, &[u8]), FetchError>, rules: &SiteRules) {
+        let standing = self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin));
+        standing.answered(at, answer, &rules.product_token);
+        self.count_setback(answer.ok().map(|(status, _)| status));
+        self.record.crawl_delay_ms = self.robots.values().filter_map(RobotsStanding::wanted_delay).max();
+        if let Err(failure) = answer {
+            self.count_failure(failure);
+        }
     }
 
     /// Takes in the URLs that an entry names: they are new, or were left out until now.

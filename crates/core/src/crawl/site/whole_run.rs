@@ -1,60 +1,64 @@
 //! What does a site answer while it is visited again? What its last whole run came to, until this one is whole.
 
-use super::Site;
 use nearcrawl_model::{
-    journal::JournalEntry,
+    journal::{JournalEntry, JournalKey},
     record::{RunUnderWay, ServerRecord},
 };
+use std::net::IpAddr;
 
-impl Site {
-    /// The row for the journal of the next run that says what this one, which is over, came to; none if it asked for nothing: then what is
+/// The record of a host's last whole run, while the present one is not whole.
+#[derive(Debug, Default)]
+pub(super) struct WholeRun(Option<Box<ServerRecord>>);
+
+impl WholeRun {
+    /// The row for the journal of the next run that says what `present`, which is over, came to; none if it asked for nothing: then what is
     /// known of the run before it is passed on.
-    pub(crate) fn whole_run(&self) -> Option<JournalEntry> {
-        let last = if self.record.known > 0 { Some(&self.record) } else { self.whole.as_deref() };
+    pub(super) fn row(&self, present: &ServerRecord) -> Option<JournalEntry> {
+        let last = if present.known > 0 { Some(present) } else { self.0.as_deref() };
         let record = last?.to_json();
         Some(JournalEntry::WholeRun { record }).filter(JournalEntry::is_plausible)
     }
 
     /// What is on record of the server: the last whole run, or the first one as far as it is.
-    pub(crate) fn published(&self) -> ServerRecord {
-        let Some(whole) = &self.whole else { return self.record.clone() };
-        let ServerRecord { run, state, pages, waiting, .. } = self.record;
+    pub(super) fn published(&self, present: &ServerRecord) -> ServerRecord {
+        let Some(whole) = &self.0 else { return present.clone() };
+        let ServerRecord { run, state, pages, waiting, .. } = *present;
         ServerRecord { next_run: Some(RunUnderWay { run, state, pages, waiting }), ..(**whole).clone() }
     }
 
-    /// This run answers from now on, whatever it has found: its time is over.
-    pub(crate) fn counts_as_whole(&mut self) {
-        self.whole = None;
+    /// The present run answers from now on.
+    pub(super) fn ends(&mut self) {
+        self.0 = None;
     }
 
-    /// The journal says what an earlier run of the host came to.
-    pub(super) fn remember_whole_run(&mut self, record: &[u8]) {
+    /// The journal of this run says what an earlier run of the host came to.
+    pub(super) fn remember(&mut self, record: &[u8], key: &JournalKey, address: IpAddr) {
         let record = ServerRecord::from_json(record);
-        let record = record.filter(|record| record.host == self.key.host && record.run < self.key.run);
-        self.whole = record.map(|record| Box::new(ServerRecord { address: Some(self.address), ..record }));
+        let record = record.filter(|record| record.host == key.host && record.run < key.run);
+        self.0 = record.map(|record| Box::new(ServerRecord { address: Some(address), ..record }));
     }
 
-    /// Once this run is whole it answers. In a tree of several hosts nothing waits also while other hosts of the tree have not led here yet:
-    /// there it is whole when it has as many pages as the one before, or when nothing has come for long.
-    pub(super) fn replace_whole_run(&mut self) {
-        let Some(whole) = &self.whole else { return };
-        let nobody_leads_here = self.is_home() && !self.has_parts;
-        if self.record.known > 0 && self.frontier.is_empty() && (nobody_leads_here || self.record.pages >= whole.pages) {
-            self.whole = None;
+    /// The host has this address now.
+    pub(super) fn moved(&mut self, address: IpAddr) {
+        self.0.iter_mut().for_each(|whole| whole.address = Some(address));
+    }
+
+    /// Once the present run is whole it answers. In a tree of several hosts nothing waits also while `others_lead` here that have not yet:
+    /// there it is whole when it has as many pages as the one before.
+    pub(super) fn replace(&mut self, present: &ServerRecord, waits: bool, others_lead: bool) {
+        let Some(whole) = &self.0 else { return };
+        if present.known > 0 && !waits && (!others_lead || present.pages >= whole.pages) {
+            self.0 = None;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::replay::replay, *};
-    use crate::crawl::site::{SiteRules, yields::Price};
-    use nearcrawl_model::{
-        fingerprint::FingerprintKey,
-        ids::SiteNumber,
-        journal::{JournalKey, SkipReason},
-        time::WallTime,
-    };
+    use super::super::replay::replay;
+    use super::*;
+    use crate::crawl::site::{Site, SiteRules, yields::Price};
+    use nearcrawl_model::{fingerprint::FingerprintKey, ids::SiteNumber, journal::SkipReason, time::WallTime};
 
     #[test]
     fn an_heir_amid_a_run_knows_the_last_whole_one_by_the_journal_and_no_other_host_s() {
