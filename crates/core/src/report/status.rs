@@ -32,6 +32,7 @@ use crate::{
     },
 };
 use nearcrawl_model::{
+    access_point::AccessPoint,
     plan::Pace,
     receipt::Declined,
     view::{
@@ -129,12 +130,11 @@ pub(super) fn voters(view: &View<'_>) -> VotersView {
     let Some(list) = voting.list() else { return VotersView { bears_text: NoLease::NoVoters.to_string(), ..VotersView::default() } };
     let (until, _) = voting.lease();
     let left = until.map_or(0, |until| until.since(view.context.now.moment));
-    let bears = list.voters.len() - list.quorum();
-    let mut bears_text = match bears {
-        0 => "if it fails, the swarm stops until it is back".to_owned(),
-        1 => "the swarm goes on while 1 of them fails".to_owned(),
-        bears => format!("the swarm goes on while up to {bears} of them fail"),
+    let is_silent = |voter: &&AccessPoint| {
+        **voter != view.context.me && view.membership.standings().get(voter).is_none_or(|standing| standing.silent_since.is_some())
     };
+    let silent: Vec<AccessPoint> = list.voters.iter().filter(is_silent).copied().collect();
+    let mut bears_text = borne(list.voters.len(), list.quorum(), &silent);
     if list.voters.len() < FEW {
         bears_text += "; with fewer than five voters, members that were let in can stop it by voting and leaving";
     }
@@ -148,6 +148,29 @@ pub(super) fn voters(view: &View<'_>) -> VotersView {
         term: voting.term(),
         bears_text,
     }
+}
+
+/// What the loss of voters does, those counted that do not answer.
+fn borne(voters: usize, quorum: usize, silent: &[AccessPoint]) -> String {
+    let names = silent.iter().map(AccessPoint::short).collect::<Vec<_>>().join(", ");
+    let (absent, more) = match silent.len() {
+        0 => (String::new(), ""),
+        1 => (format!("{names} does not answer; "), " more"),
+        _ => (format!("{names} do not answer; "), " more"),
+    };
+    let there = voters - silent.len();
+    let borne = match there.checked_sub(quorum) {
+        None => format!(
+            "nothing is fetched until {} of them {} back; if they will not come back: nearcrawl declare-lost",
+            quorum - there,
+            if quorum - there == 1 { "is" } else { "are" }
+        ),
+        Some(0) if voters == 1 => "if it fails, the swarm stops until it is back".to_owned(),
+        Some(0) => "if one more fails, the swarm stops until it is back".to_owned(),
+        Some(1) => format!("the swarm goes on while 1{more} of them fails"),
+        Some(bears) => format!("the swarm goes on while up to {bears}{more} of them fail"),
+    };
+    absent + &borne
 }
 
 fn work(view: &View<'_>) -> WorkView {
@@ -283,4 +306,26 @@ fn caches_of([frontier, handoff]: [&ClockCache; 2]) -> Vec<CacheView> {
 fn cache(place: &str, cache: &ClockCache) -> CacheView {
     let now = cache.statistics();
     CacheView { place: place.to_owned(), entries: now.len as u64, capacity: now.capacity as u64, hits: now.hits, misses: now.misses }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_loss_of_voters_does_counts_those_that_do_not_answer() {
+        let [a, b, c] = [1, 2, 3].map(|number| AccessPoint([number; 32]));
+        let short = |who: AccessPoint| who.short();
+        assert_eq!(borne(1, 1, &[]), "if it fails, the swarm stops until it is back");
+        assert_eq!(borne(3, 2, &[]), "the swarm goes on while 1 of them fails");
+        assert_eq!(borne(5, 3, &[a]), format!("{} does not answer; the swarm goes on while 1 more of them fails", short(a)));
+        assert_eq!(borne(3, 2, &[a]), format!("{} does not answer; if one more fails, the swarm stops until it is back", short(a)));
+        let lost = "if they will not come back: nearcrawl declare-lost";
+        assert_eq!(
+            borne(3, 2, &[a, b]),
+            format!("{}, {} do not answer; nothing is fetched until 1 of them is back; {lost}", short(a), short(b))
+        );
+        let all = format!("{}, {}, {} do not answer; nothing is fetched until 2 of them are back; {lost}", short(a), short(b), short(c));
+        assert_eq!(borne(3, 2, &[a, b, c]), all);
+    }
 }

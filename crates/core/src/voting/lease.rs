@@ -48,7 +48,7 @@ impl fmt::Display for NoLease {
             NoLease::NoVoters => f.write_str("no member has said yet who votes in this swarm"),
             NoLease::FewVoters { renewed, needed } => write!(
                 f,
-                "only {renewed} of the {needed} voters needed renew its lease, so others may be taking over; check this machine's network"
+                "only {renewed} of the {needed} voters needed renew its lease: others may be taking over, or voters are down; check this machine's network, and in `nearcrawl status` which voters do not answer"
             ),
             NoLease::KeyInUse => {
                 f.write_str("another process uses this access point's key: stop one of them, and give a copy a key of its own")
