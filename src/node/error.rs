@@ -38,6 +38,9 @@ pub enum NodeError {
         /// Whether it is a matter of permissions.
         forbidden: bool,
     },
+    /// A crawl without a swarm was to be kept in the state directory of a member of one.
+    #[error("{0} is the state of a member of a swarm: name another directory for this crawl")]
+    StateOfMember(PathBuf),
     /// The hierarchy cannot be loaded.
     #[error("hierarchy: {0}")]
     Hierarchy(String),
@@ -78,7 +81,7 @@ impl NodeError {
             NodeError::Key { forbidden: true, .. } => 77,
             NodeError::Key { .. } | NodeError::Hierarchy(_) | NodeError::PreSharedKey { .. } => 66,
             NodeError::NotReady(_) | NodeError::SamePort { .. } | NodeError::Fetcher(_) | NodeError::Resolver(_) => 78,
-            NodeError::Swarm(_) | NodeError::Api(_) => 73,
+            NodeError::StateOfMember(_) | NodeError::Swarm(_) | NodeError::Api(_) => 73,
             // To be started again: the next start repairs what can be repaired.
             NodeError::StoreBehind(_) | NodeError::Ended(_) => 70,
         }

@@ -55,7 +55,7 @@ pub struct Findings {
 ///
 /// # Errors
 ///
-/// The state directory is in use, or cannot be written or read; the hierarchy or the web clients could not be set up.
+/// The state directory is in use, is that of a member of a swarm, or cannot be written or read; the hierarchy or the web clients could not be set up.
 pub async fn crawl(
     mut config: Config,
     urls: Vec<PageUrl>,
@@ -68,6 +68,10 @@ pub async fn crawl(
     let hierarchy = Arc::new(setup::hierarchy(&config)?);
     let store = setup::store(&config)?;
     let persisted = persisted_state::recall(&store, Place::of(&config.state_dir)).await?;
+    // What it owns there it may ask only while the swarm's voters renew its lease.
+    if persisted.members.iter().any(|member| *member != identity.access_point) {
+        return Err(NodeError::StateOfMember(config.state_dir));
+    }
     let secrets = persisted.secrets.map_or_else(setup::new_secrets, Ok)?;
     persisted_state::keep_secrets(&store, &secrets).await?;
     let web = setup::web_clients(&config, secrets.fingerprint_key)?;
@@ -172,5 +176,25 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         // What cannot be removed is left to the system's cleaning of temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nearcrawl_model::access_point::AccessPoint;
+
+    #[tokio::test]
+    async fn the_state_of_a_member_of_a_swarm_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let config = Config { state_dir: directory.path().to_owned(), contact: Some("nobody@lab.test".to_owned()), ..Config::default() };
+        let store = setup::store(&config).unwrap();
+        let members = [1, 2].map(|number| AccessPoint([number; 32]));
+        persisted_state::keep_members(&store, &members.into(), &[]).await.unwrap();
+        store.close().await;
+        drop(store);
+        let urls = vec![PageUrl::parse("http://127.0.0.1:9/").unwrap()];
+        let refused = crawl(config.clone(), urls, Some(config.state_dir), |_| panic!("it crawls")).await.unwrap_err();
+        assert!(matches!(&refused, NodeError::StateOfMember(_)) && refused.exit_status() == 73, "{refused}");
     }
 }
