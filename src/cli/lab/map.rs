@@ -23,7 +23,7 @@ Memory is what the crawler of the other member holds, for each claim, everything
 
 Examples:
   nearcrawl lab map --claims 100000 --json
-  nearcrawl lab map --claims 1000000 --rtt-ms 100 --store /tmp/newcomer";
+  nearcrawl lab map --claims 1000000 --rtt-ms 100 --store newcomer";
 
 /// Arguments of `lab map`.
 #[derive(Args, Debug)]

@@ -1,7 +1,9 @@
 //! Which members keep copies of our journals, and which of them must have what is recorded?
 //!
 //! Two others, the same for all our journals: the first of a hash order over the living, and from then on as long as they last, whoever
-//! joins. Members that came of late may go again, all at once: they keep copies only as long as there are too few others. One that has had all that was stored when it was chosen must have each further row before that is recorded; once it has all that is
+//! joins. Members that came of late may go again, all at once: they keep copies only as long as there are too few others.
+//!
+//! One that has had all that was stored when it was chosen must have each further row before that is recorded; once it has all that is
 //! recorded, it is named to the voters. One that takes nothing is replaced after the time of a lease and named no more. It is needed until
 //! the voters know that: an owner on the smaller side of a cut records nothing without those on the other side.
 
