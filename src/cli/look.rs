@@ -38,7 +38,8 @@ pub const LEAVE_EXAMPLES: &str = "Examples:\n  \
 
 /// Shown under `declare-lost --help`.
 pub const DECLARE_LOST_EXAMPLES: &str = "Only needed when so many voters are gone for good that the others cannot decide (see `nearcrawl status`): say it at \
-    every member that remains, for one that was not told refuses the new list. Never declare a member lost that may still run: two could fetch from one server.\n\nExamples:\n  \
+    every voter that remains, or at every member if none does. Never declare a member lost that may still run: two could fetch from one server. One that comes \
+    back goes by the list of the others.\n\nExamples:\n  \
     nearcrawl status                              the list of voters\n  \
     nearcrawl declare-lost UzbhKMUf 9r3ANabb    these two will not come back";
 

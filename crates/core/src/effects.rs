@@ -433,7 +433,7 @@ impl Crawler {
 
     /// Has the fence know what the voters said, and replication what they know.
     fn lease_changed(&mut self) {
-        let (until, why_not) = self.voting.lease();
+        let (until, why_not) = self.voting.lease(self.context.me);
         self.membership.leased(until, why_not);
         self.take_over_accepted();
         // What was owned in a term before and is not claimed anew yet may be another's by now, who does not have what is written to it here.

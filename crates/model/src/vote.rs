@@ -185,6 +185,12 @@ impl SignedList {
         if self.list.is_decided_by(valid.map(|by| by.voter)) { Ok(()) } else { Err(VoterListError::NotInstalled) }
     }
 
+    /// The voters of the list before that accepted it, as their valid signatures tell.
+    pub fn accepted_by(&self, before: &VoterList) -> BTreeSet<AccessPoint> {
+        let ours = self.accepted.iter().take(MAX_VOTERS).filter(|by| before.contains(&by.voter));
+        ours.filter(|by| is_accepted(by, &self.list, self.ballot)).map(|by| by.voter).collect()
+    }
+
     /// The same without the signatures of its own voters: whether it was chosen.
     pub fn check_accepted(&self, before: Option<&VoterList>, lost: &BTreeSet<AccessPoint>) -> Result<(), VoterListError> {
         if !self.list.is_well_formed() || self.accepted.len() > MAX_VOTERS || self.installed.len() > MAX_VOTERS {

@@ -128,7 +128,7 @@ fn member_counts(view: &View<'_>) -> MemberCounts {
 pub(super) fn voters(view: &View<'_>) -> VotersView {
     let voting = view.voting;
     let Some(list) = voting.list() else { return VotersView { bears_text: NoLease::NoVoters.to_string(), ..VotersView::default() } };
-    let (until, _) = voting.lease();
+    let (until, _) = voting.lease(view.context.me);
     let left = until.map_or(0, |until| until.since(view.context.now.moment));
     let is_silent = |voter: &&AccessPoint| {
         **voter != view.context.me && view.membership.standings().get(voter).is_none_or(|standing| standing.silent_since.is_some())
@@ -138,12 +138,19 @@ pub(super) fn voters(view: &View<'_>) -> VotersView {
     if list.voters.len() < FEW {
         bears_text += "; with fewer than five voters, members that were let in can stop it by voting and leaving";
     }
+    let runs = voting.lost().filter(|lost| view.membership.standings().get(lost).is_some_and(|standing| standing.silent_since.is_none()));
+    for lost in runs {
+        bears_text += &format!(
+            "; {} was declared lost here and runs: if its `nearcrawl status` does not show these voters, restart it",
+            lost.short()
+        );
+    }
     VotersView {
         list: list.number,
         voters: list.voters.clone(),
         networks: list.voters.iter().map(|voter| voting.networks().network(voter)).collect(),
         quorum: list.quorum() as u64,
-        votes: list.contains(&view.context.me) && voting.votes(view.context.now.moment),
+        votes: list.contains(&view.context.me) && voting.votes(view.context.now.moment, view.context.me),
         lease_ms: (left > 0).then_some(left),
         term: voting.term(),
         bears_text,

@@ -2,8 +2,10 @@
 
 use super::{
     ballots::Outcome,
+    confirmation::Witnesses,
     lease::Step,
     machine::{Durable, Others, Voting},
+    plan::FEW,
     proposals::Accepted,
     records::{self, VotingRecord},
 };
@@ -23,6 +25,7 @@ use nearcrawl_model::{
     time::{Millis, Moment},
     vote::{Grant, InheritedKeepers, Renewed, SetNumber, SignedList, Voted, VoterList},
 };
+use std::collections::BTreeSet;
 
 /// When lists are asked for again.
 const ASK_LISTS_AGAIN: Millis = 1_000;
@@ -60,8 +63,11 @@ impl Voting {
             }
             (Pending::VoterLists, Some(Response::VoterLists(lists))) => {
                 let more = lists.len() >= MAX_VOTER_LISTS;
-                let adopted = lists.iter().take(MAX_VOTER_LISTS).filter(|signed| self.adopt(cx, signed, Vec::new())).count();
+                let adopted = lists.iter().take(MAX_VOTER_LISTS).filter(|signed| self.adopt_from(cx, others, from, signed)).count();
                 self.under_way.lists_asked = None;
+                if lists.is_empty() {
+                    self.confirmation.answered(from);
+                }
                 if more && adopted > 0 {
                     self.ask_for_lists(cx, from);
                 }
@@ -75,6 +81,9 @@ impl Voting {
         self.vote_as_sole(cx, number, Some((from, &renewed)));
         let step = self.lease.answered(cx.now.moment, number, &list, from, &renewed);
         if let Renewed::Granted(grant) = renewed {
+            if from != cx.me && list.contains(&from) {
+                self.confirmation.confirm();
+            }
             if self.lease.was_sent_by(number, list.number) {
                 self.keepers_granted(cx, &list, from, &grant);
             }
@@ -194,7 +203,7 @@ impl Voting {
 impl Voting {
     /// A member was met: it may know lists that are not known here.
     pub(crate) fn connected(&mut self, cx: &mut Context, who: AccessPoint) {
-        if self.lists.number() == 0 {
+        if self.lists.number() == 0 || self.confirmation.is_asked_for() {
             self.under_way.lists_asked = None;
             self.ask_for_lists(cx, who);
         }
@@ -221,9 +230,55 @@ impl Voting {
         cx.ask(from, Pending::VoterLists, Request::VoterLists(self.lists.number()));
     }
 
-    pub(super) fn adopt(&mut self, cx: &mut Context, signed: &SignedList, mut records: Vec<VotingRecord>) -> bool {
+    /// A member goes by this list.
+    pub(super) fn adopt_from(&mut self, cx: &mut Context, others: Others<'_>, from: AccessPoint, signed: &SignedList) -> bool {
+        let current = self.lists.current().filter(|current| signed.list.number == current.number + 1);
+        if let Some(current) = current
+            && signed.check_accepted(Some(current), &self.standing.lost).is_err()
+        {
+            let (owners, voter) = (others.register.owners().count(), &self.voter);
+            let has_owned = |member: &AccessPoint| others.register.count(member) > 0 || voter.has_ended(member);
+            let witnesses = Witnesses { owners, has_owned: &has_owned, few: FEW };
+            if self.confirmation.contradicted(from, current, signed, &witnesses) {
+                self.lease.end(cx.now.moment);
+            }
+        }
+        self.adopt(cx, signed, Vec::new())
+    }
+
+    /// Whether the list that was known at the start is in force is found out; a list that has replaced it without its voters is adopted.
+    pub(super) fn confirm_list(&mut self, cx: &mut Context, others: Others<'_>, list: &VoterList) {
+        let now = cx.now.moment;
+        if self.confirmation.leased(now, self.lease.holds(now)) {
+            for member in others.members.standings().keys() {
+                cx.ask(*member, Pending::VoterLists, Request::VoterLists(list.number));
+            }
+        }
+        if !self.confirmation.is_asked_for() {
+            return;
+        }
+        let (owners, voter) = (others.register.owners().count(), &self.voter);
+        let has_owned = |member: &AccessPoint| others.register.count(member) > 0 || voter.has_ended(member);
+        let witnesses = Witnesses { owners, has_owned: &has_owned, few: FEW };
+        let remembered = others.members.standings().keys().copied();
+        let replaced = self.confirmation.conclude((now, self.times.confirm_within()), list, remembered, &witnesses);
+        if let Some((signed, lost, from)) = replaced
+            && self.adopt_with(cx, &signed, &lost, Vec::new())
+        {
+            self.under_way.lists_asked = None;
+            self.ask_for_lists(cx, from);
+        }
+    }
+
+    pub(super) fn adopt(&mut self, cx: &mut Context, signed: &SignedList, records: Vec<VotingRecord>) -> bool {
+        let lost = self.standing.lost.clone();
+        self.adopt_with(cx, signed, &lost, records)
+    }
+
+    /// Of the voters of the present list those in `lost` do not count.
+    fn adopt_with(&mut self, cx: &mut Context, signed: &SignedList, lost: &BTreeSet<AccessPoint>, mut records: Vec<VotingRecord>) -> bool {
         let before = self.lists.current().cloned();
-        match self.lists.adopt(signed, &self.standing.lost) {
+        match self.lists.adopt(signed, lost) {
             Ok(true) => {}
             Ok(false) => return false,
             Err(_) => {
@@ -232,6 +287,11 @@ impl Voting {
             }
         }
         let now = cx.now.moment;
+        self.confirmation.adopted();
+        // Whoever was declared lost and is chosen anew has come back, and so has this access point, if it goes by others' list.
+        let chosen = signed.list.voters.iter().filter(|voter| before.as_ref().is_some_and(|before| !before.contains(voter)));
+        let back = chosen.chain((!signed.list.contains(&cx.me)).then_some(&cx.me));
+        records.extend(back.filter(|member| self.standing.lost.remove(member)).map(|member| records::not_lost(*member)));
         records.push(records::list(signed));
         if before.is_some_and(|before| before.voters == signed.list.voters) {
             self.standing.renewed = Some(now);

@@ -40,6 +40,12 @@ pub enum NoLease {
     KeyInUse,
     /// What was owned is others' by now: a new term begins.
     Ended,
+    /// The list of voters that was known at the start may not be in force any more: members are asked.
+    Unconfirmed,
+    /// An operator said here that the others go on without this access point.
+    Lost,
+    /// This member goes by a list that was chosen without our voters, which its operator declared lost.
+    Replaced(AccessPoint),
 }
 
 impl fmt::Display for NoLease {
@@ -54,6 +60,14 @@ impl fmt::Display for NoLease {
                 f.write_str("another process uses this access point's key: stop one of them, and give a copy a key of its own")
             }
             NoLease::Ended => f.write_str("it was silent for so long that others may own its subnets; it begins anew"),
+            NoLease::Unconfirmed => f.write_str("it asks the members that it remembers whether its voters still decide"),
+            NoLease::Lost => f.write_str("it was declared lost here, and waits for the voters that the others choose without it"),
+            NoLease::Replaced(by) => write!(
+                f,
+                "{} goes on without the voters of this member: somebody ran `nearcrawl declare-lost` there although they run. Restart this daemon to join \
+                 them (what it recorded since they went on without it is left out), or stop them and remove their state",
+                by.short()
+            ),
         }
     }
 }
@@ -152,6 +166,12 @@ impl Lease {
         self.due = now;
     }
 
+    /// It is over: others may go by another list.
+    pub(crate) fn end(&mut self, now: Moment) {
+        self.until = self.until.map(|until| until.min(now));
+        self.under_way.clear();
+    }
+
     /// It is renewed at once, by a new list.
     pub(crate) fn list_changed(&mut self, now: Moment, list: &VoterList) {
         self.refused.clear();
@@ -173,6 +193,12 @@ impl Lease {
     /// Whether a voter answered within the time of a lease.
     pub(crate) fn is_answered_by(&self, now: Moment, voter: &AccessPoint) -> bool {
         self.answered.get(voter).is_some_and(|at| now.since(*at) < self.times.lease)
+    }
+
+    /// Whether as many voters as decide said last that they cannot renew it yet: each of them has begun anew, or changes to another list.
+    pub(crate) fn is_refused_by_enough(&self, list: &VoterList) -> bool {
+        let changing = self.refused.iter().filter(|(who, said)| list.contains(who) && **said == Renewed::Changing);
+        changing.count() >= list.quorum()
     }
 
     /// Whether a voter knows of another process with our key.

@@ -10,6 +10,7 @@ use crate::{
     voting::{
         Times,
         ballots::Ballots,
+        confirmation::Confirmation,
         keeping::Keeping,
         lease::{Lease, NoLease},
         lists::Lists,
@@ -116,6 +117,7 @@ pub(crate) struct Voting {
     pub(super) times: Times,
     pub(super) process: Process,
     pub(super) lists: Lists,
+    pub(super) confirmation: Confirmation,
     pub(super) voter: Voter,
     pub(super) lease: Lease,
     pub(super) proposals: Proposals,
@@ -145,6 +147,7 @@ impl Voting {
             times,
             process: Process::new(incarnation, number, ended_before, sole, now).with_contested(contested),
             lists,
+            confirmation: Confirmation::new(now, resumed),
             voter: Voter::new(times, now, rows, ended).with_keepers(keepers),
             lease: Lease::new(times, now, term),
             proposals: Proposals::default(),
@@ -168,10 +171,19 @@ impl Voting {
         self.adopt(cx, &signed, vec![installed]);
     }
 
-    /// An operator says that these will not come back.
+    /// An operator says that these will not come back. If this access point is among them, the others go on without it: it decides nothing, and
+    /// adopts the list of theirs.
     pub(crate) fn declare_lost(&mut self, cx: &mut Context, lost: Vec<AccessPoint>) {
+        if lost.contains(&cx.me) {
+            self.lease.end(cx.now.moment);
+        }
         let records: Vec<_> = lost.iter().filter(|who| self.standing.lost.insert(**who)).map(|who| records::lost(*who)).collect();
         self.store(cx, records, Vec::new());
+    }
+
+    /// Members that an operator declared lost, and that do not go by a list chosen since.
+    pub(crate) fn lost(&self) -> impl Iterator<Item = &AccessPoint> {
+        self.standing.lost.iter()
     }
 
     /// A member left for good.
@@ -217,9 +229,17 @@ impl Voting {
     }
 
     /// Until when it holds its lease, and why it has none afterwards.
-    pub(crate) fn lease(&self) -> (Option<Moment>, NoLease) {
+    pub(crate) fn lease(&self, me: AccessPoint) -> (Option<Moment>, NoLease) {
         let until = if self.times.without == Some(LeftOut::Lease) { Some(Moment(u64::MAX)) } else { self.lease.until() };
-        (until, self.lease.why_not(self.lists.current()))
+        let why_not = match self.confirmation.replaced_by() {
+            Some(by) => NoLease::Replaced(by),
+            None if self.standing.lost.contains(&me) => NoLease::Lost,
+            None if self.confirmation.is_asked_for() && self.lists.current().is_some_and(|list| self.lease.is_refused_by_enough(list)) => {
+                NoLease::Unconfirmed
+            }
+            None => self.lease.why_not(self.lists.current()),
+        };
+        (until, why_not)
     }
 
     /// Whether the lease is over because the boot clock may have stood still.
@@ -272,10 +292,11 @@ impl Voting {
     }
 
     /// Whether this access point votes by the present list.
-    pub(crate) fn votes(&self, now: Moment) -> bool {
+    pub(crate) fn votes(&self, now: Moment, me: AccessPoint) -> bool {
         let number = self.lists.number();
         let alone = self.times.without == Some(LeftOut::Quorum);
-        number > 0 && self.standing.installed >= number && (alone || self.process.votes(now, number))
+        let knows = self.standing.installed >= number && self.confirmation.is_given() && !self.standing.lost.contains(&me);
+        number > 0 && knows && (alone || self.process.votes(now, number))
     }
 
     /// Whether this access point takes part in the choice of the next list. A voter that has lost its disk does not know what it accepted, and
@@ -283,7 +304,8 @@ impl Voting {
     /// here for long enough for every lease that it may have renewed to be over, and for the others to have tried, and every other voter
     /// that is not lost answers, none of them by a later list. So what it forgot was either in force, or is known to another.
     pub(super) fn may_choose(&self, now: Moment, me: AccessPoint) -> bool {
-        self.votes(now) || self.is_empty_handed(me) && self.process.votes(now, self.lists.number()) && self.have_all_answered(now, me)
+        let forgot = self.is_empty_handed(me) && self.confirmation.is_given() && !self.standing.lost.contains(&me);
+        self.votes(now, me) || forgot && self.process.votes(now, self.lists.number()) && self.have_all_answered(now, me)
     }
 
     /// Whether this access point is a voter that does not know what it decided: its disk was lost.
@@ -322,6 +344,8 @@ impl Voting {
     pub(crate) fn tick(&mut self, cx: &mut Context, others: Others<'_>) {
         let now = cx.now.moment;
         self.note_process(cx);
+        let Some(list) = self.lists.current().cloned() else { return };
+        self.confirm_list(cx, others, &list);
         let Some(list) = self.lists.current().cloned() else { return };
         if self.under_way.next_term.is_none()
             && let Some(number) = self.lease.next_renewal(now, list.number, !self.keeping.is_settled())
@@ -398,7 +422,7 @@ impl Voting {
     /// If an operator declared all voters lost, the first of the living begins the next list alone; who was not told so does not adopt it.
     fn begin_anew_if_all_are_lost(&mut self, cx: &mut Context, others: Others<'_>, list: &VoterList) {
         let lost = list.voters.iter().all(|voter| self.standing.lost.contains(voter));
-        if !lost || others.members.live().first() != Some(&cx.me) {
+        if !lost || self.standing.lost.contains(&cx.me) || others.members.live().first() != Some(&cx.me) {
             return;
         }
         let age = self.age(cx.now.moment, list) / 1_000;

@@ -6,7 +6,7 @@
 //! * [`proposals`]: our own claims, until enough voters have accepted them
 //! * [`keeping`]: who has what we recorded, as voters keep it for an heir
 //! * [`ballots`]: the choice of the next list; [`plan`]: who should be on it; [`networks`]: one vote for each network
-//! * [`process`]: which of several processes with our key votes
+//! * [`process`]: which of several processes with our key votes; [`confirmation`]: whether the list of before a start is still in force
 //! * [`records`]: what of all this is on disk
 //!
 //! **Why there is one owner.** An owner fetches while a quorum has renewed its lease within [`Times::lease`] of sending. A voter accepts a
@@ -18,6 +18,7 @@
 
 mod answers;
 pub(crate) mod ballots;
+mod confirmation;
 mod keeping;
 pub(crate) mod lease;
 pub(crate) mod lists;
@@ -66,6 +67,11 @@ impl Times {
             least_tenure: config.vote_after,
             without: config.without,
         }
+    }
+
+    /// For how long a process that starts asks whether its list is still in force: long enough to be connected.
+    pub(crate) fn confirm_within(&self) -> Millis {
+        self.lease / 3
     }
 
     /// How long a voter has not heard of an owner before it lets others claim what it owns.

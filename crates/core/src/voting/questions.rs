@@ -65,7 +65,7 @@ impl Voting {
                 self.store(cx, records, Vec::new());
                 self.answer(cx, asker, Response::Noted);
             }
-            Request::Ballot(request) => self.balloted(cx, asker, from, *request),
+            Request::Ballot(request) => self.balloted(cx, others, asker, from, *request),
             Request::VoterLists(after) => {
                 let lists = self.lists.after(after, MAX_VOTER_LISTS);
                 self.answer(cx, asker, Response::VoterLists(lists));
@@ -88,9 +88,14 @@ impl Voting {
     ) -> Renewed {
         let number = self.lists.number();
         self.catch_up(cx, from, renewal.list);
+        // Whoever was declared lost is not if it is here before the list is changed, nor once it goes by a list that was chosen without it.
+        let back = self.lists.current().is_some_and(|list| list.number == renewal.list) && !self.ballots.is_sealed(number);
+        if back && from != cx.me && self.standing.lost.remove(&from) {
+            records.push(records::not_lost(from));
+        }
         match self.voter.renew(cx.now.moment, from, renewal, others.register) {
             Renewed::Granted(_) if renewal.list != number => Renewed::OtherList(number),
-            Renewed::Granted(_) if !self.votes(cx.now.moment) || self.ballots.is_sealed(number) => Renewed::Changing,
+            Renewed::Granted(_) if !self.votes(cx.now.moment, cx.me) || self.ballots.is_sealed(number) => Renewed::Changing,
             Renewed::Granted(mut grant) => {
                 let is_new = self.voter.note_keepers(from, renewal, records);
                 grant.stored = if is_new { renewal.known } else { self.voter.stored_number(&from) };
@@ -115,7 +120,7 @@ impl Voting {
         let voted =
             signed.installed.iter().any(|by| by.voter == to) || self.voter.heard_of(&to).is_some_and(|heard| heard.installed >= number);
         let lately = self.under_way.brought.get(&to).is_some_and(|at| now.since(*at) < BRING_AGAIN);
-        if to == cx.me || !lacks || voted || lately || !self.votes(cx.now.moment) || self.ballots.is_sealed(number) {
+        if to == cx.me || !lacks || voted || lately || !self.votes(cx.now.moment, cx.me) || self.ballots.is_sealed(number) {
             return;
         }
         let request = BallotRequest::Install { list: signed.clone(), before: self.voter.hand_over() };
@@ -128,7 +133,7 @@ impl Voting {
         self.catch_up(cx, from, proposal.list);
         let refusal = if proposal.list != number {
             Some(Voted::OtherList(number))
-        } else if !self.votes(cx.now.moment) || self.ballots.is_sealed(number) {
+        } else if !self.votes(cx.now.moment, cx.me) || self.ballots.is_sealed(number) {
             Some(Voted::Later)
         } else if proposal.claims.len() > MAX_PROPOSED {
             cx.refuse("proposals of too many claims");
@@ -184,7 +189,7 @@ impl Voting {
         }
     }
 
-    fn balloted(&mut self, cx: &mut Context, asker: Asker, from: AccessPoint, request: BallotRequest) {
+    fn balloted(&mut self, cx: &mut Context, others: Others<'_>, asker: Asker, from: AccessPoint, request: BallotRequest) {
         let number = self.lists.number();
         let other_list = |voting: &mut Voting, cx: &mut Context| {
             voting.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::OtherList(number))));
@@ -235,7 +240,7 @@ impl Voting {
             BallotRequest::Install { list, before } => self.install(cx, asker, from, &list, &before),
             BallotRequest::Adopt(signed) => {
                 self.catch_up(cx, from, signed.list.number.saturating_sub(1));
-                self.adopt(cx, &signed, Vec::new());
+                self.adopt_from(cx, others, from, &signed);
                 self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::Noted)));
             }
         }

@@ -186,3 +186,7 @@ pub(crate) fn not_contested(who: AccessPoint) -> VotingRecord {
 pub(crate) fn lost(who: AccessPoint) -> VotingRecord {
     record(Key::Lost(who), &())
 }
+
+pub(crate) fn not_lost(who: AccessPoint) -> VotingRecord {
+    VotingRecord { key: encode(&Key::Lost(who)), value: None }
+}

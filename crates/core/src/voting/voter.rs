@@ -219,6 +219,11 @@ impl Voter {
         self.heard.iter()
     }
 
+    /// Whether a term of its lease was ended here: it owned something once.
+    pub(crate) fn has_ended(&self, who: &AccessPoint) -> bool {
+        self.ended.contains_key(who)
+    }
+
     /// What is known of one owner's lease.
     pub(crate) fn heard_of(&self, who: &AccessPoint) -> Option<&Heard> {
         self.heard.get(who)

@@ -235,7 +235,7 @@ fn is_well(world: &World) -> Option<String> {
             for (number, process) in &running {
                 world.log(|| format!("{number}: {}", process.standing()));
             }
-            return Some(format!("{other} has no lease: {}", there.voting.lease().1));
+            return Some(format!("{other} has no lease: {}", there.voting.lease(there.cx.me).1));
         }
     }
     world.subnets.iter().find_map(|subnet| {

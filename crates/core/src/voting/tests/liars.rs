@@ -69,7 +69,7 @@ fn two_claims_are_accepted(seed: u64, members: usize, voters: usize, lies: usize
 
 #[test]
 fn one_voter_of_three_that_accepts_two_claims_loses_its_vote() {
-    two_claims_are_accepted(1, 4, 3, 1);
+    two_claims_are_accepted(2, 4, 3, 1);
 }
 
 #[test]

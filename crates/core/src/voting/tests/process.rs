@@ -194,13 +194,13 @@ impl Process {
 
     /// Until when it may fetch what, by its own clock.
     pub(super) fn fetches(&self) -> Option<(Moment, Vec<Subnet>)> {
-        let until = self.voting.lease().0.filter(|until| self.cx.now.moment < *until)?;
+        let until = self.voting.lease(self.cx.me).0.filter(|until| self.cx.now.moment < *until)?;
         let mine = self.map.register.held_by(&self.cx.me).filter(|subnet| self.map.whole && !self.map.doubtful.contains_key(subnet));
         Some((until, mine.collect()))
     }
 
     pub(super) fn holds_lease(&self) -> bool {
-        self.voting.lease().0.is_some_and(|until| self.cx.now.moment < until)
+        self.voting.lease(self.cx.me).0.is_some_and(|until| self.cx.now.moment < until)
     }
 
     pub(super) fn take(&mut self, from: (usize, AccessPoint), wire: Wire) {
@@ -594,11 +594,11 @@ impl Process {
             .as_ref()
             .map(|(ballot, list)| (ballot.round, list.voters.iter().map(|who| who.0[0]).collect::<Vec<_>>()));
         let voters = voting.list().map(|list| list.voters.iter().map(|who| who.0[0]).collect::<Vec<_>>());
-        let (votes, term, me) = (voting.votes(self.cx.now.moment), voting.term(), self.cx.me.0[0]);
+        let (votes, term, me) = (voting.votes(self.cx.now.moment, self.cx.me), voting.term(), self.cx.me.0[0]);
         format!(
             "{me} list {number:?} of {voters:?} votes {votes} term {term} accepted {accepted:?} lease {}: {:?}",
             self.holds_lease(),
-            voting.lease().1
+            voting.lease(self.cx.me).1
         )
     }
 
