@@ -218,6 +218,43 @@ async fn of_two_the_founder_takes_over_from_the_other_which_stops_without_it() {
 }
 
 #[tokio::test]
+async fn a_founder_that_was_declared_lost_comes_back_to_the_list_of_the_other_and_asks_nothing_twice() {
+    let (mut swarm, web) = prepare(16, 50, &[0, 3], Habits::default()).await;
+    let (expected, log) = (web.expected(&web.seeds()), swarm.log().clone());
+    let judge = Judge { expected: &expected, log: &log, min_delay: Duration::from_millis(100) };
+    swarm.start(0..2).await;
+    swarm.seed(0, &web.seeds()).await;
+    in_the_middle(&mut swarm, &web, &judge, 0.3).await;
+    let founder = swarm.daemons[0].access_point.clone();
+    let voters = async |swarm: &Swarm, daemon: usize| json(&swarm.cli(daemon, &["status", "--json"]).await)["voters"]["voters"].clone();
+    assert_eq!(voters(&swarm, 1).await, serde_json::json!([founder]));
+
+    let gone = kill(&mut swarm, &log, 0).await;
+    let begun = Instant::now();
+    loop {
+        let status = json(&swarm.cli(1, &["status", "--json"]).await);
+        if status["members"]["alive"] == 1 {
+            break;
+        }
+        assert!(begun.elapsed() < DEAD_AFTER, "it is still taken for alive: {status}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    let said = json(&swarm.cli(1, &["declare-lost", &founder, "--json"]).await);
+    assert_eq!(said["lost"], serde_json::json!([founder]), "{said}");
+    swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
+    let asked = log.len();
+    swarm.start([0]).await;
+    swarm.agree(expected.pages() as u64, SOON).await;
+    swarm.owned_by_the_living(&web.subnets(), SOON).await;
+    let other = serde_json::json!([swarm.daemons[1].access_point]);
+    assert_eq!((voters(&swarm, 0).await, voters(&swarm, 1).await), (other.clone(), other));
+    let again: Vec<_> = log.since(asked).into_iter().filter(|request| request.method == "GET").collect();
+    assert!(again.is_empty(), "{again:?}");
+    judge.check(&[gone]);
+    assert!(swarm.stop().await);
+}
+
+#[tokio::test]
 async fn of_three_the_others_take_over_when_one_is_dead() {
     let (mut swarm, web) = prepare(16, 50, &[0, 1, 3], Habits::default()).await;
     let (expected, log) = (web.expected(&web.seeds()), swarm.log().clone());
