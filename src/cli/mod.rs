@@ -4,6 +4,7 @@ mod client;
 mod crawl;
 mod error;
 mod evaluate;
+mod export;
 pub mod hierarchy;
 mod json;
 pub mod lab;
@@ -88,6 +89,9 @@ pub enum Command {
     /// Show the totals of the whole swarm
     #[command(after_help = results::EXAMPLES)]
     Results(results::ResultsArgs),
+    /// Write what the whole swarm has on record, row by row
+    #[command(subcommand, after_help = export::EXAMPLES)]
+    Export(export::ExportCommand),
     /// Estimate what a crawl will cost and find
     #[command(after_help = plan::EXAMPLES)]
     Plan(plan::PlanArgs),
@@ -161,6 +165,7 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
         Command::Seed(command) => seed::seed(command).await,
         Command::Status(args) => look::status(&args, style).await,
         Command::Results(args) => results::results(&args, style).await,
+        Command::Export(command) => export::export(&command).await,
         Command::Plan(args) => plan::plan(&args, style).await,
         Command::Why(args) => look::why(&args, style).await,
         Command::Members(args) => look::members(&args, style).await,

@@ -75,6 +75,8 @@ task_kinds! {
     Resolve = "resolve", "executor";
     /// Rows to a replica, or rows of a subnet from one. After a panic it counts as not answered, and is tried again.
     PeerTransfer = "member transfer", "executor";
+    /// Asking a member for what a reader asked of us. After a panic the reader is told that there is no answer.
+    ReaderRelay = "readers' questions", "executor";
     /// An edition of the hierarchy from other members. After a panic it counts as unusable.
     SnapshotTransfer = "snapshot transfer", "executor";
     /// Pieces of the hierarchy for other members. After a panic the member is asked to come again.

@@ -2,6 +2,7 @@
 
 use super::{
     peer_transfers::{self, PeerQuestion},
+    query::Reply,
     recovery_budget::{MAX_RECOVERED, RecoveryBudget},
     revisit,
     setup::WebClients,
@@ -19,10 +20,13 @@ use nearcrawl_core::{
     hierarchy_version::editions::Found,
 };
 use nearcrawl_model::{
+    access_point::AccessPoint,
     fetch::{FetchError, ProbeKind, ProbeReport, ResolveError},
     ids::{QuestionId, Ticket, TransferId},
-    message::Response,
+    message::{PublicResponse, Request, Response},
+    server_rows::ServerRows,
     time::Millis,
+    url::Host,
     view::LimitView,
 };
 use std::{collections::BTreeMap, future::Future, net::IpAddr, sync::Arc, time::Duration};
@@ -47,6 +51,17 @@ const LENT_AGAIN: Millis = 300;
 /// Pieces of hierarchies that are read for members at once.
 const MAX_LENT: usize = 4;
 
+/// Readers' questions that are passed on to other members at once.
+const MAX_RELAYED: usize = 8;
+
+/// Who asked for servers that another member owns.
+pub enum RowsAsker {
+    /// A program that is no member.
+    Reader(Ticket),
+    /// Somebody on this machine.
+    Here(Reply<Result<ServerRows, String>>),
+}
+
 /// All executor of one node, and the ways by which their answers come back.
 pub struct Executor {
     web: WebClients,
@@ -65,6 +80,8 @@ pub struct Executor {
     snapshots: Option<SnapshotStore>,
     /// Answers to members about it that may be under way at once: each waits for the disk.
     lending: Arc<Semaphore>,
+    /// Readers' questions that may be passed on at once.
+    relaying: Arc<Semaphore>,
     tasks: JoinSet<()>,
 }
 
@@ -76,6 +93,20 @@ pub struct Inbox {
     pub outcomes: mpsc::Receiver<(store_queue::Outcome, store_queue::Turn)>,
     /// Questions of exchanges with a member.
     pub transfers: mpsc::Receiver<PeerQuestion>,
+}
+
+fn answer_rows(swarm: Option<&SwarmHandle>, asker: RowsAsker, answer: Result<ServerRows, String>) {
+    match asker {
+        // Whoever has stopped waiting is no error.
+        RowsAsker::Here(reply) => drop(reply.send(answer)),
+        RowsAsker::Reader(ticket) => {
+            let response = answer.map_or_else(PublicResponse::Refused, PublicResponse::ServerRows);
+            let told = swarm.is_some_and(|swarm| swarm.tell(SwarmCommand::AnswerPublic { ticket, response }).is_ok());
+            if !told {
+                tracing::debug!("a reader was not answered, because the swarm task is busy or has ended");
+            }
+        }
+    }
 }
 
 impl Executor {
@@ -105,6 +136,7 @@ impl Executor {
             recovery_budget: Arc::default(),
             snapshots: None,
             lending,
+            relaying: Arc::new(Semaphore::new(MAX_RELAYED)),
             tasks: set,
         };
         (executor, Inbox { events: heard, outcomes, transfers })
@@ -325,6 +357,24 @@ impl Executor {
                     "a chunk of the hierarchy was not sent, because the swarm task is busy or has ended; the member asks again"
                 );
             }
+            None
+        });
+    }
+
+    /// Asks a member for the servers that it has on record, for a reader.
+    pub fn relay_rows(&mut self, of: AccessPoint, after: Option<Host>, asker: RowsAsker) {
+        let Ok(turn) = Arc::clone(&self.relaying).try_acquire_owned() else {
+            return answer_rows(self.swarm.as_ref(), asker, Err("too many readers ask at once; ask again in a second".to_owned()));
+        };
+        let (asking, swarm) = (self.asking.clone(), self.swarm.clone());
+        self.spawn_told(async move {
+            let answer = tasks::run(TaskKind::ReaderRelay, peer_transfers::ask(&asking, of, Request::ServerRows(after))).await;
+            drop(turn);
+            let answer = match answer.ok().flatten() {
+                Some(Response::ServerRows(rows)) => Ok(rows),
+                _ => Err(format!("{} does not answer", of.short())),
+            };
+            answer_rows(swarm.as_ref(), asker, answer);
             None
         });
     }

@@ -49,13 +49,24 @@ pub async fn results_of_member(address: &str, patience: Duration) -> Result<Swar
     }
     match ask_public(address, PublicRequest::Results, patience).await {
         Ok(PublicResponse::Results(results)) => Ok(*results),
-        Ok(PublicResponse::Refused(reason)) => {
-            // It came from somewhere on the network and goes to a terminal.
-            let reason = reason.chars().filter(|c| !c.is_control()).take(300).collect();
-            Err(NoResults::Refused { address: address.to_owned(), reason })
-        }
-        Err(failure) => Err(NoResults::NoAnswer { address: address.to_owned(), failure: words(&failure) }),
+        Ok(other) => Err(refused(address, other)),
+        Err(failure) => Err(no_answer(address, &failure)),
     }
+}
+
+/// The member answers with something else, or says why it does not.
+pub fn refused(address: &str, response: PublicResponse) -> NoResults {
+    let reason = match response {
+        // It came from somewhere on the network and goes to a terminal.
+        PublicResponse::Refused(reason) => reason.chars().filter(|c| !c.is_control()).take(300).collect(),
+        _ => "it answers another question".to_owned(),
+    };
+    NoResults::Refused { address: address.to_owned(), reason }
+}
+
+/// There was no answer, because of that.
+pub fn no_answer(address: &str, failure: &AskError) -> NoResults {
+    NoResults::NoAnswer { address: address.to_owned(), failure: words(failure) }
 }
 
 /// What happened, as the end of "the member at … ".

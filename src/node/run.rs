@@ -5,7 +5,7 @@ use super::{
     clock,
     config::{Config, Readers},
     error::NodeError,
-    executor::{Executor, Inbox},
+    executor::{Executor, Inbox, RowsAsker},
     fault_injection::FaultInjection,
     housekeeping::{Admitted, Chore, Done, Housekeeping},
     keyfile::{self, NodeIdentity},
@@ -35,6 +35,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     edition::Edition,
     ids::SiteNumber,
+    ids::Ticket,
     message::{PublicRequest, PublicResponse, Request, Response},
     time::Millis,
     url::PageUrl,
@@ -438,15 +439,7 @@ impl Daemon {
             SwarmEvent::Asked { from, ticket, request } => self.hear(Event::Asked { from, ticket, request }),
             SwarmEvent::Answered { question, from, result } => self.hear(Event::Answered { question, from, answer: result.ok() }),
             SwarmEvent::Gossiped { gossip, author, .. } => self.hear(Event::Gossiped { author, gossip }),
-            SwarmEvent::PublicAsked { ticket, request: PublicRequest::Results } => {
-                let response = match self.config.swarm.readers {
-                    Readers::Anybody => PublicResponse::Results(Box::new(self.crawler.view().results())),
-                    Readers::Members | Readers::Nobody => {
-                        PublicResponse::Refused("this access point does not answer readers; ask another one".into())
-                    }
-                };
-                self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
-            }
+            SwarmEvent::PublicAsked { ticket, request } => self.asked_by_reader(ticket, request),
             SwarmEvent::Refused { peer, reason } => tracing::warn!("{} was refused: {reason}", peer.short()),
             SwarmEvent::RefusedBy { peer, reason } => {
                 tracing::warn!("{} refuses this access point: {reason}", peer.short());
@@ -454,6 +447,26 @@ impl Daemon {
             }
             SwarmEvent::DialFailed { address, reason } => self.handler.dial_failed(&address, &reason),
         }
+    }
+
+    /// A program that is no member asks.
+    fn asked_by_reader(&mut self, ticket: Ticket, request: PublicRequest) {
+        let view = self.crawler.view();
+        let response = match request {
+            _ if self.config.swarm.readers != Readers::Anybody => {
+                PublicResponse::Refused("this access point does not answer readers; ask another one".into())
+            }
+            PublicRequest::Results => PublicResponse::Results(Box::new(view.results())),
+            PublicRequest::Owners => PublicResponse::Owners(view.server_owners()),
+            PublicRequest::ServerRows { of, after } if of == self.identity.access_point => {
+                PublicResponse::ServerRows(view.server_rows(after.as_ref()))
+            }
+            PublicRequest::ServerRows { of, after } if view.is_alive(&of) => {
+                return self.executor.relay_rows(of, after, RowsAsker::Reader(ticket));
+            }
+            PublicRequest::ServerRows { of, .. } => PublicResponse::Refused(format!("{} does not answer", of.short())),
+        };
+        self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
     }
 
     /// Others reach us where we listen, or where the configuration says instead: behind a router only that is of use to them.
@@ -489,6 +502,7 @@ impl Daemon {
             None => {}
             Some(Action::Handle(event)) => self.hear(event),
             Some(Action::AddSeeds { urls, reply }) => self.add_seeds(urls, reply),
+            Some(Action::AskServers { of, after, reply }) => self.executor.relay_rows(of, after, RowsAsker::Here(reply)),
         }
     }
 

@@ -10,6 +10,7 @@ mod cloned_key;
 mod corpus;
 mod delegation;
 mod evaluation;
+mod exports;
 mod false_editions;
 mod floods;
 mod full_disk;

@@ -28,6 +28,7 @@ pub mod replica;
 pub mod revisit;
 pub mod rows_digest;
 pub mod seen;
+pub mod server_rows;
 pub mod subnet;
 pub mod summary;
 pub mod time;

@@ -14,6 +14,7 @@ use super::{
     receipt::{Declined, SignedReceipt},
     replica::{MAX_SUBNETS_ASKED, StoreId},
     rows_digest::{Digests, MAX_JOURNALS_COMPARED},
+    server_rows::{MAX_OWNERS, ServerOwner, ServerRows},
     subnet::Subnet,
     summary::{RollUp, SwarmResults},
     time::Millis,
@@ -151,6 +152,8 @@ pub enum Request {
     /// The sender's totals, which are others than before; do those of the receiver of this version hold, 0 if none is known? Answered with
     /// [`Response::TotalsHold`] or [`Response::Totals`].
     ExchangeTotals(Box<RollUp>, u64),
+    /// For a reader: the servers that the receiver has on record, behind this host. Answered with [`Response::ServerRows`].
+    ServerRows(Option<Host>),
 }
 
 /// An owner asks a voter to accept claims, at most [`crate::vote::MAX_PROPOSED`].
@@ -270,6 +273,8 @@ pub enum Response {
     TotalsHold,
     /// To `CompareRows`: the journals that the asking member may have copied here, with digests of the first rows.
     RowsCompared(#[serde(deserialize_with = "at_most::<_, _, MAX_JOURNALS_COMPARED>")] Vec<(JournalKey, Digests)>),
+    /// To `ServerRows`.
+    ServerRows(ServerRows),
 }
 
 /// Why an access point does not take over a subnet that it is offered.
@@ -315,6 +320,15 @@ pub enum Gossip {
 pub enum PublicRequest {
     /// The totals of the swarm.
     Results,
+    /// Which members own servers.
+    Owners,
+    /// The servers that this member has on record, behind this host. Who is asked asks it.
+    ServerRows {
+        /// Their owner.
+        of: AccessPoint,
+        /// Those behind this one; from the first one, if none.
+        after: Option<Host>,
+    },
 }
 
 /// The answer to a [`PublicRequest`].
@@ -322,6 +336,10 @@ pub enum PublicRequest {
 pub enum PublicResponse {
     /// To `Results`: the totals, with whose roll-ups they contain.
     Results(Box<SwarmResults>),
-    /// The sender may not read here; why, as a sentence.
+    /// The sender may not read here, or there is no answer; why, as a sentence.
     Refused(String),
+    /// To `Owners`.
+    Owners(#[serde(deserialize_with = "at_most::<_, _, MAX_OWNERS>")] Vec<ServerOwner>),
+    /// To `ServerRows`.
+    ServerRows(ServerRows),
 }

@@ -116,6 +116,7 @@ fn is_answered_at_length(request: &Request) -> bool {
             | Request::HierarchyChunk { .. }
             | Request::VoterLists(_)
             | Request::Ballot(_)
+            | Request::ServerRows(_)
     )
 }
 

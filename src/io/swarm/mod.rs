@@ -34,6 +34,6 @@ pub use hello::{HelloError, SwarmId, SwarmSecrets};
 pub use identity::{access_point_of, access_point_of_seed, peer_id_of};
 pub use messages::{AskError, SwarmCommand, SwarmCounters, SwarmEvent, SwarmHandle, TellError};
 pub use protocol::PROTOCOL;
-pub use public::{ReaderConfig, ask_public, ask_public_with};
+pub use public::{Reader, ReaderConfig, ask_public, ask_public_with};
 pub use run::Swarm;
 pub use source::listen_address;

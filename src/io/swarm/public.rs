@@ -1,4 +1,4 @@
-//! How does a program that is no member read results? By one connection with a temporary key, one request and one response.
+//! How does a program that is no member read results? By one connection with a temporary key, over which it asks one question after another.
 
 use super::{
     behaviour::{PublicBehaviour, public_behaviour},
@@ -9,7 +9,7 @@ use super::{
     transport,
 };
 use libp2p::{
-    Multiaddr,
+    Multiaddr, PeerId,
     futures::StreamExt,
     identity::Keypair,
     request_response::{self, Message, ProtocolSupport},
@@ -39,35 +39,64 @@ pub async fn ask_public_with(
     request: PublicRequest,
     timeout: Duration,
 ) -> Result<PublicResponse, AskError> {
-    tokio::time::timeout(timeout, ask(reader, address, request, timeout)).await.unwrap_or(Err(AskError::TimedOut))
+    let ask = async { Reader::connect(reader, address, timeout).await?.ask(request).await };
+    tokio::time::timeout(timeout, ask).await.unwrap_or(Err(AskError::TimedOut))
 }
 
-async fn ask(reader: &ReaderConfig, address: &str, request: PublicRequest, timeout: Duration) -> Result<PublicResponse, AskError> {
-    let unreachable = |reason: String| AskError::Unreachable(reason);
-    let target: Multiaddr =
-        address.parse().map_err(|_| unreachable(format!("{address:?} is not a multiaddr; write it like /ip4/192.0.2.1/tcp/4817")))?;
-    let keypair = Keypair::generate_ed25519();
-    let transport =
-        transport::build(&keypair, reader.source_address, reader.pre_shared_key, None).map_err(|error| unreachable(error.to_string()))?;
-    let behaviour: PublicBehaviour =
-        public_behaviour(request_response::Config::default().with_request_timeout(timeout), ProtocolSupport::Outbound);
-    let config = swarm::Config::with_tokio_executor().with_idle_connection_timeout(timeout);
-    let mut libp2p = swarm::Swarm::new(transport, behaviour, keypair.public().to_peer_id(), config);
-    libp2p.dial(DialOpts::from(target)).map_err(|error| unreachable(dial_reason(&error)))?;
-    let mut question = Some(request);
-    loop {
-        match libp2p.select_next_some().await {
-            SwarmEvent::ConnectionEstablished { peer_id, .. } => {
-                if let Some(request) = question.take() {
-                    libp2p.behaviour_mut().send_request(&peer_id, Arrived::of(request));
+/// A connection to an access point, over which one question after another is asked.
+pub struct Reader {
+    libp2p: swarm::Swarm<PublicBehaviour>,
+    peer: PeerId,
+    timeout: Duration,
+}
+
+impl Reader {
+    /// Connects; each answer may take so long.
+    pub async fn connect(reader: &ReaderConfig, address: &str, timeout: Duration) -> Result<Reader, AskError> {
+        let unreachable = |reason: String| AskError::Unreachable(reason);
+        let target: Multiaddr =
+            address.parse().map_err(|_| unreachable(format!("{address:?} is not a multiaddr; write it like /ip4/192.0.2.1/tcp/4817")))?;
+        let keypair = Keypair::generate_ed25519();
+        let transport = transport::build(&keypair, reader.source_address, reader.pre_shared_key, None)
+            .map_err(|error| unreachable(error.to_string()))?;
+        let behaviour: PublicBehaviour =
+            public_behaviour(request_response::Config::default().with_request_timeout(timeout), ProtocolSupport::Outbound);
+        let config = swarm::Config::with_tokio_executor().with_idle_connection_timeout(timeout);
+        let mut libp2p = swarm::Swarm::new(transport, behaviour, keypair.public().to_peer_id(), config);
+        libp2p.dial(DialOpts::from(target)).map_err(|error| unreachable(dial_reason(&error)))?;
+        let connecting = async {
+            loop {
+                match libp2p.select_next_some().await {
+                    SwarmEvent::ConnectionEstablished { peer_id, .. } => return Ok(peer_id),
+                    SwarmEvent::OutgoingConnectionError { error, .. } => return Err(unreachable(dial_reason(&error))),
+                    _ => {}
                 }
             }
-            SwarmEvent::OutgoingConnectionError { error, .. } => return Err(unreachable(dial_reason(&error))),
-            SwarmEvent::Behaviour(request_response::Event::Message { message: Message::Response { response, .. }, .. }) => {
-                return Ok(response);
+        };
+        let peer = tokio::time::timeout(timeout, connecting).await.unwrap_or(Err(AskError::TimedOut))?;
+        Ok(Reader { libp2p, peer, timeout })
+    }
+
+    /// Asks, and waits for the answer.
+    pub async fn ask(&mut self, request: PublicRequest) -> Result<PublicResponse, AskError> {
+        tokio::time::timeout(self.timeout, self.answer(request)).await.unwrap_or(Err(AskError::TimedOut))
+    }
+
+    async fn answer(&mut self, request: PublicRequest) -> Result<PublicResponse, AskError> {
+        let asked = self.libp2p.behaviour_mut().send_request(&self.peer, Arrived::of(request));
+        loop {
+            match self.libp2p.select_next_some().await {
+                SwarmEvent::OutgoingConnectionError { error, .. } => return Err(AskError::Unreachable(dial_reason(&error))),
+                SwarmEvent::Behaviour(request_response::Event::Message { message: Message::Response { request_id, response }, .. })
+                    if request_id == asked =>
+                {
+                    return Ok(response);
+                }
+                SwarmEvent::Behaviour(request_response::Event::OutboundFailure { error, request_id, .. }) if request_id == asked => {
+                    return Err(failure_of(&error));
+                }
+                _ => {}
             }
-            SwarmEvent::Behaviour(request_response::Event::OutboundFailure { error, .. }) => return Err(failure_of(&error)),
-            _ => {}
         }
     }
 }

@@ -15,6 +15,8 @@ use utoipa::OpenApi;
         routes::results,
         routes::why,
         routes::servers,
+        routes::server_owners,
+        routes::server_rows,
         routes::seeds,
         routes::leave,
         routes::declare_lost,

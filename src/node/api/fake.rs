@@ -12,6 +12,7 @@ use nearcrawl_model::{
     ownership_history::Holding,
     plan::Pace,
     record::{RunState, ServerRecord, ServerStatus},
+    server_rows::{ServerOwner, ServerRow, ServerRows},
     subnet::Subnet,
     summary::{Counts, Coverage, Dimension, Summary, SwarmResults},
     time::WallTime,
@@ -94,6 +95,18 @@ fn answer(query: Query, age: u64) {
             all.truncate(limit);
             let next = all.last().filter(|_| more).map(|s| s.host.clone());
             drop(reply.send(ServersPage { servers: all, next }));
+        }
+        Query::ServerOwners(reply) => drop(reply.send(vec![ServerOwner { access_point: access_point(0), servers: 25 }])),
+        Query::ServerRows { of, after, reply } => {
+            let all = (0..25).map(server).filter(|record| after.as_ref().is_none_or(|after| record.host > *after));
+            let row = |record| ServerRow {
+                access_point: of,
+                country: "KE".into(),
+                registry: "afrinic".into(),
+                organisation: "Museum".into(),
+                record,
+            };
+            drop(reply.send(Ok(ServerRows::of(all.map(row)))));
         }
         Query::Move { subnet, to, reply } => drop(reply.send(MoveView { subnet, to, refused_text: None })),
         Query::DeclareLost { members, reply } => drop(reply.send(DeclaredLostView { lost: members, alive: Vec::new() })),

@@ -137,6 +137,8 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/results", get(routes::results))
         .route("/api/why", get(routes::why))
         .route("/api/servers", get(routes::servers))
+        .route("/api/servers/owners", get(routes::server_owners))
+        .route("/api/servers/rows", get(routes::server_rows))
         .route("/api/seeds", post(routes::seeds))
         .route("/api/leave", post(routes::leave))
         .route("/api/declare-lost", post(routes::declare_lost))

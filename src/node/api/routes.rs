@@ -9,11 +9,12 @@ use axum::{
     Json,
     body::Bytes,
     extract::{Query as QueryString, State, rejection::QueryRejection},
-    http::header,
+    http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    server_rows::{ServerOwner, ServerRows},
     subnet::Subnet,
     summary::Dimension,
     url::Host,
@@ -168,14 +169,43 @@ pub async fn why(State(context): State<Context>, asked: Asked<WhyQuery>) -> Resu
 pub async fn servers(State(context): State<Context>, asked: Asked<RowsQuery>) -> Result<Json<ServersPage>, RequestError> {
     let rows = read(asked)?;
     let limit = rows.limit(100)?;
-    let after = match rows.after {
-        None => None,
-        Some(text) => {
-            let host = text.parse::<Host>();
-            Some(host.map_err(|_| RequestError::bad_request(format!("after={text:?} is no host"), "write it like after=museum.or.ke"))?)
-        }
-    };
+    let after = rows.after.as_deref().map(host_after).transpose()?;
     Ok(Json(context.queries.ask(|reply| Query::Servers { after, limit, reply }).await?))
+}
+
+/// The members that have servers on record, as far as their totals were heard.
+#[utoipa::path(get, path = "/api/servers/owners",
+    responses((status = 200, body = Vec<ServerOwner>), (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn server_owners(State(context): State<Context>) -> Result<Json<Vec<ServerOwner>>, RequestError> {
+    Ok(Json(context.queries.ask(Query::ServerOwners).await?))
+}
+
+/// Whose servers.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct OwnerRowsQuery {
+    /// The peer id of the owner: this access point, or another member, which is asked.
+    of: String,
+    /// Rows behind this host; from the first one, if not given.
+    after: Option<String>,
+}
+
+/// The servers that a member has on record, in the order of their names, as many as fit into an answer: one JSON text each.
+#[utoipa::path(get, path = "/api/servers/rows", params(OwnerRowsQuery),
+    responses((status = 200, body = ServerRows), (status = 400, body = ErrorView),
+        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn server_rows(State(context): State<Context>, asked: Asked<OwnerRowsQuery>) -> Result<Json<ServerRows>, RequestError> {
+    let asked = read(asked)?;
+    let of = asked.of.parse::<AccessPoint>();
+    let of = of.map_err(|_| RequestError::bad_request(format!("of={:?} is no peer id", asked.of), "GET /api/servers/owners lists them"))?;
+    let after = asked.after.as_deref().map(host_after).transpose()?;
+    let rows = context.queries.ask(|reply| Query::ServerRows { of, after, reply }).await?;
+    rows.map(Json).map_err(|why| RequestError::new(StatusCode::SERVICE_UNAVAILABLE, why, "ask again in a few seconds"))
+}
+
+fn host_after(text: &str) -> Result<Host, RequestError> {
+    text.parse().map_err(|_| RequestError::bad_request(format!("after={text:?} is no host"), "write it like after=museum.or.ke"))
 }
 
 /// Adds starting points. Those that are refused are listed with the reason; the others are accepted.

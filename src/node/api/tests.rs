@@ -23,12 +23,14 @@ use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 14] = [
+const ROUTES: [(&str, &str); 16] = [
     ("get", "/"),
     ("get", "/api/members"),
     ("get", "/api/ownership"),
     ("get", "/api/results"),
     ("get", "/api/servers"),
+    ("get", "/api/servers/owners"),
+    ("get", "/api/servers/rows"),
     ("get", "/api/status"),
     ("get", "/api/why"),
     ("get", "/bot"),

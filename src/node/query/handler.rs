@@ -5,10 +5,12 @@ use crate::io::{swarm::SwarmSecrets, tasks};
 use crate::node::{config::Config, executor::Executor};
 use nearcrawl_core::{crawler::Crawler, event::Event, report::Outside};
 use nearcrawl_model::{
+    access_point::AccessPoint,
     address::{AddressError, AddressPolicy},
     plan::Pace,
+    server_rows::ServerRows,
     time::Millis,
-    url::PageUrl,
+    url::{Host, PageUrl},
     view::{DeclaredLostView, LeaveView, MoveView, RefusedSeed, SeedView, Span, StoreView, Subject, WhyView},
 };
 use std::{
@@ -54,6 +56,15 @@ pub enum Action {
         urls: Vec<PageUrl>,
         /// Where the answer goes.
         reply: Reply<SeedView>,
+    },
+    /// Ask a member for the servers that it has on record.
+    AskServers {
+        /// The member.
+        of: AccessPoint,
+        /// Those behind this one.
+        after: Option<Host>,
+        /// Where the answer goes.
+        reply: Reply<Result<ServerRows, String>>,
     },
 }
 
@@ -134,6 +145,14 @@ impl QueryHandler {
             Query::Ownership { after, limit, reply } => drop(reply.send(crawler.view().ownership(after, limit))),
             Query::Results(reply) => drop(reply.send(crawler.view().results())),
             Query::Servers { after, limit, reply } => drop(reply.send(crawler.view().servers(after.as_ref(), limit))),
+            Query::ServerOwners(reply) => drop(reply.send(crawler.view().server_owners())),
+            Query::ServerRows { of, after, reply } if of == crawler.view().me() => {
+                drop(reply.send(Ok(crawler.view().server_rows(after.as_ref()))))
+            }
+            Query::ServerRows { of, after, reply } if crawler.view().is_alive(&of) => {
+                return Some(Action::AskServers { of, after, reply });
+            }
+            Query::ServerRows { of, reply, .. } => drop(reply.send(Err(format!("{} does not answer", of.short())))),
             Query::Why { subject, reply } => {
                 let waits = self.deferred.has_room() && !is_gated(executor);
                 match crawler.view().unlocated(&subject, &self.policy).filter(|_| waits) {

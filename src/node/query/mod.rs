@@ -8,6 +8,7 @@ pub(crate) mod seeding;
 
 use nearcrawl_model::{
     access_point::AccessPoint,
+    server_rows::{ServerOwner, ServerRows},
     subnet::Subnet,
     url::{Host, PageUrl},
     view::{
@@ -72,6 +73,17 @@ pub enum Query {
         limit: usize,
         /// Where the rows are sent, with the host to go on after.
         reply: Reply<ServersPage>,
+    },
+    /// The members that have servers on record.
+    ServerOwners(Reply<Vec<ServerOwner>>),
+    /// The servers that a member has on record, as many as one answer takes; or why there is no answer, as a sentence.
+    ServerRows {
+        /// The member: this one, or another, which is asked.
+        of: AccessPoint,
+        /// Those behind this one; from the first one, if none.
+        after: Option<Host>,
+        /// Where the rows are sent.
+        reply: Reply<Result<ServerRows, String>>,
     },
     /// Leave the swarm for good: release all subnets, then end.
     Leave(Reply<LeaveView>),

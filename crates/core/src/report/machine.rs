@@ -311,7 +311,7 @@ impl Report {
 }
 
 /// Where one of our sites stands in the world.
-fn whereabouts(cx: &Context, crawl: &Crawl, host: &Host) -> Whereabouts {
+pub(super) fn whereabouts(cx: &Context, crawl: &Crawl, host: &Host) -> Whereabouts {
     let position = crawl.site(host).and_then(|site| cx.hierarchy.locate(site.address));
     let Some(position) = position else {
         return Whereabouts { country: "ZZ".into(), registry: "unregistered".into(), organisation: "unregistered".into() };

@@ -1,6 +1,6 @@
 //! What can be read of an access point? All machines; and in order, page by page: who is there, what is whose, which servers are on record.
 
-use super::{Counters, Report};
+use super::{Counters, Report, machine::whereabouts, tally::Whereabouts};
 use crate::{
     context::Context,
     crawl::{Crawl, site::Site},
@@ -22,6 +22,7 @@ use nearcrawl_model::{
     edition::Edition,
     journal::JournalKey,
     ownership_map::{MapDigest, MapPart},
+    server_rows::{MAX_OWNERS, ServerOwner, ServerRow, ServerRows},
     subnet::Subnet,
     summary::{RollUp, SwarmResults},
     time::{Millis, Moment},
@@ -97,6 +98,11 @@ impl<'a> View<'a> {
         self.ownership.dead_since().filter(move |(member, since)| *since <= now && !standings.contains_key(member))
     }
 
+    /// This access point.
+    pub fn me(&self) -> AccessPoint {
+        self.context.me
+    }
+
     /// How alive a member is; none if it was never met.
     pub(super) fn liveness(&self, peer: AccessPoint) -> Option<Liveness> {
         if peer == self.context.me {
@@ -145,6 +151,22 @@ impl<'a> View<'a> {
         let servers: Vec<_> = sites.by_ref().take(most.max(1)).map(Site::published).collect();
         let next = sites.peek().and_then(|_| servers.last()).map(|record| record.host.clone());
         ServersPage { servers, next }
+    }
+
+    /// The same for a reader: as many as one answer takes, each with where it is.
+    pub fn server_rows(&self, after: Option<&Host>) -> ServerRows {
+        let sites = self.crawl.sites().after(after).filter(|site| !site.has_ended());
+        ServerRows::of(sites.map(|site| {
+            let record = site.published();
+            let Whereabouts { country, registry, organisation } = whereabouts(self.context, self.crawl, &record.host);
+            ServerRow { access_point: self.context.me, country, registry, organisation, record }
+        }))
+    }
+
+    /// The members that have servers on record, this one among them.
+    pub fn server_owners(&self) -> Vec<ServerOwner> {
+        let of = |member: MemberView| ServerOwner { access_point: member.access_point, servers: member.servers };
+        self.members().into_iter().map(of).filter(|owner| owner.servers > 0).take(MAX_OWNERS).collect()
     }
 
     /// How far it is.

@@ -89,6 +89,7 @@ fn kind(request: &Request) -> &'static str {
         Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } => "hierarchy",
         Request::TellClaims(_) => "claims",
         Request::Totals | Request::CompareTotals { .. } | Request::ExchangeTotals(..) => "totals",
+        Request::ServerRows(_) => "readers",
         Request::Tell(gossip) => gossip_kind(gossip),
         Request::Renew(_) => "leases",
         Request::Propose(_) | Request::Withdraw { .. } | Request::DoubleVote(_) => "votes",
@@ -114,6 +115,7 @@ fn answer_kind(response: &Response) -> &'static str {
         Response::Ballot(_) | Response::VoterLists(_) => "voter lists",
         Response::Forwarded(_) => "forwarded",
         Response::Totals(_) | Response::TotalsHold => "totals",
+        Response::ServerRows(_) => "readers",
         Response::Refused(_) => "refusals",
     }
 }
@@ -165,6 +167,7 @@ fn request_class(request: &Request) -> u8 {
         Request::Tell(_) => 31,
         Request::CompareRows(_) => 32,
         Request::ExchangeTotals(..) => 33,
+        Request::ServerRows(_) => 34,
     }
 }
 

@@ -21,6 +21,7 @@ use nearcrawl_model::{
     replica::{NamedReplica, StoreId},
     revisit::{Change, Validators},
     rows_digest::RowsDigest,
+    server_rows::{ServerOwner, ServerRows},
     subnet::Subnet,
     summary::{Counts, Coverage, Dimension, RollUp, Summary, SwarmResults},
     time::WallTime,
@@ -52,6 +53,12 @@ pub(super) fn all() -> Vec<Sample> {
     outcomes().into_iter().for_each(|value| add(Sample::new("outcome", outcome(&value), value)));
     add(Sample::new("public-request", "results", PublicRequest::Results));
     add(Sample::new("public-response", "results", PublicResponse::Results(Box::new(results()))));
+    let rows = PublicRequest::ServerRows { of: AccessPoint([7; 32]), after: Some(host("a.ke")) };
+    add(Sample::new("public-request", "owners", PublicRequest::Owners));
+    add(Sample::new("public-request", "server-rows", rows));
+    let owners = vec![ServerOwner { access_point: AccessPoint([7; 32]), servers: 300 }];
+    add(Sample::new("public-response", "owners", PublicResponse::Owners(owners)));
+    add(Sample::new("public-response", "server-rows", PublicResponse::ServerRows(server_rows())));
     add(Sample::new("public-response", "refused", PublicResponse::Refused("no".to_owned())));
     add(Sample::new("claim", "as-it-is-signed", claim()));
     add(Sample::new("claim", "of-an-ipv6-subnet", Claim { subnet: subnet("2001:db8::/48"), rtt_us: None, runner_up: None, ..claim() }));
@@ -305,6 +312,7 @@ fn request(request: &Request) -> &'static str {
         Request::Tell(_) => "tell",
         Request::CompareRows(_) => "compare-rows",
         Request::ExchangeTotals(..) => "exchange-totals",
+        Request::ServerRows(_) => "server-rows",
     }
 }
 
@@ -362,10 +370,15 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("", Request::Tell(Box::new(Gossip::RollUp(Box::new(roll_up()))))),
         ("", Request::CompareRows(vec![(journal_key(), 201)])),
         ("", Request::ExchangeTotals(Box::new(roll_up()), 300)),
+        ("", Request::ServerRows(Some(host("a.ke")))),
         ("", Request::SendClaims(vec![WantedPart { part: MapPart::WHOLE, after: Some(net()), has: vec![digest()] }])),
     ];
     all.extend(ballots.into_iter().map(|(name, request)| (name, Request::Ballot(Box::new(request)))));
     all
+}
+
+fn server_rows() -> ServerRows {
+    ServerRows { rows: vec![r#"{"host":"a.ke"}"#.to_owned()], next: Some(host("a.ke")) }
 }
 
 /// The name of an answer. One arm for each.
@@ -397,6 +410,7 @@ fn response(response: &Response) -> &'static str {
         Response::Swim(_) => "swim",
         Response::TotalsHold => "totals-hold",
         Response::RowsCompared(_) => "rows-compared",
+        Response::ServerRows(_) => "server-rows",
     }
 }
 
@@ -430,6 +444,7 @@ fn responses() -> Vec<(&'static str, Response)> {
         ("-refused", Response::Forwarded(Err(NotForwarded::Refused))),
         ("", Response::Swim(vec![1, 2, 3])),
         ("", Response::TotalsHold),
+        ("", Response::ServerRows(server_rows())),
         ("", Response::RowsCompared(vec![(journal_key(), vec![(201, RowsDigest([7; 16]))])])),
     ];
     let unwilling = [("", None), ("-held-back", Some(Unwilling::HeldBack)), ("-busy", Some(Unwilling::Busy))];

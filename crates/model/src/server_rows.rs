@@ -1,0 +1,106 @@
+//! Records of servers on their way to a reader: each as the JSON that its owner writes, so that a reader of another version keeps what it
+//! does not know, and who passes them on need not understand them.
+
+use super::{access_point::AccessPoint, ownership_map::at_most, record::ServerRecord, url::Host};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Rows in one answer.
+pub const MAX_ROWS: usize = 256;
+
+/// Bytes of rows in one answer, unless the first one is longer: half of a message.
+const MAX_BYTES: usize = crate::message::MAX_MESSAGE / 2;
+
+/// Members that are told to own servers.
+pub const MAX_OWNERS: usize = 10_000;
+
+/// Some of the servers that a member owns, in the order of their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ServerRows {
+    /// One JSON object each, at most [`MAX_ROWS`].
+    #[serde(deserialize_with = "at_most::<_, _, MAX_ROWS>")]
+    pub rows: Vec<String>,
+    /// The host after which to go on; none at the end.
+    #[schema(value_type = Option<String>)]
+    pub next: Option<Host>,
+}
+
+/// A member that owns servers, as far as its totals were heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ServerOwner {
+    /// Which member.
+    #[schema(value_type = String)]
+    pub access_point: AccessPoint,
+    /// How many servers it has on record.
+    pub servers: u64,
+}
+
+/// A server as its owner has it on record, and where it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ServerRow {
+    /// The owner, which says all this.
+    pub access_point: AccessPoint,
+    /// ISO code of the country, as the registries have it; `ZZ` if they do not.
+    pub country: String,
+    /// The regional registry.
+    pub registry: String,
+    /// Who holds the subnet.
+    pub organisation: String,
+    /// The record of the last whole run, or of the first one.
+    #[serde(flatten)]
+    pub record: ServerRecord,
+}
+
+impl ServerRows {
+    /// As many of these as fit into an answer, at least one.
+    pub fn of(servers: impl IntoIterator<Item = ServerRow>) -> ServerRows {
+        let (mut rows, mut bytes, mut last) = (Vec::new(), 0, None);
+        for server in servers {
+            let Ok(row) = serde_json::to_string(&server) else { continue };
+            bytes += row.len();
+            if !rows.is_empty() && (bytes > MAX_BYTES || rows.len() >= MAX_ROWS) {
+                return ServerRows { rows, next: last };
+            }
+            last = Some(server.record.host);
+            rows.push(row);
+        }
+        ServerRows { rows, next: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn servers(count: usize, software: usize) -> Vec<ServerRow> {
+        let row = |number: usize| {
+            let record = json!({
+                "host": format!("s{number:04}.test"), "address": null, "tree": "s.test", "run": 1, "status": "up", "state": "complete",
+                "software": "x".repeat(software), "pages": 1, "requests": 1, "bytes": 1, "busy_ms": 1, "known": 1, "cut_by_depth": 0,
+                "refused_by_robots": 0, "cut_by_script": 0, "cut_by_yield": 0, "failed": 0, "by_status": {}, "external_hosts": 0, "deepest": 0,
+                "first_visit_at": null, "last_visit_at": null, "no_index": 0, "no_follow": 0, "crawl_delay_ms": null,
+                "refused_by_crawl_delay": 0,
+            });
+            let record = serde_json::from_value(record).unwrap();
+            let (country, registry, organisation) = ("KE".to_owned(), "afrinic".to_owned(), "Museum".to_owned());
+            ServerRow { access_point: AccessPoint([7; 32]), country, registry, organisation, record }
+        };
+        (0..count).map(row).collect()
+    }
+
+    #[test]
+    fn an_answer_has_as_many_rows_as_fit_and_says_where_to_go_on() {
+        let short = ServerRows::of(servers(3, 1));
+        assert_eq!((short.rows.len(), short.next), (3, None));
+        let row: Value = serde_json::from_str(&short.rows[1]).unwrap();
+        let producer = AccessPoint([7; 32]).to_string();
+        assert_eq!((&row["host"], &row["country"], &row["access_point"]), (&json!("s0001.test"), &json!("KE"), &json!(producer)));
+        let many = ServerRows::of(servers(MAX_ROWS + 5, 1));
+        assert_eq!((many.rows.len(), many.next.unwrap().to_string()), (MAX_ROWS, format!("s{:04}.test", MAX_ROWS - 1)));
+        let long = ServerRows::of(servers(9, 100_000));
+        assert!(long.rows.len() < 9 && long.rows.iter().map(String::len).sum::<usize>() <= MAX_BYTES);
+        let too_long = ServerRows::of(servers(2, 2 * MAX_BYTES));
+        assert_eq!((too_long.rows.len(), too_long.next.unwrap().to_string()), (1, "s0000.test".to_owned()), "it is told all the same");
+    }
+}

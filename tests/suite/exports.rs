@@ -1,0 +1,95 @@
+//! Do all servers of the swarm come out of any member, in every form, once each? Real daemons, and the program.
+
+use crate::support::{Ended, Ground, Habits, Judge, SmallWeb, Swarm, nearcrawl};
+use nearcrawl_lab::demo::daemons::API_PORT;
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::Ipv4Addr,
+    sync::Arc,
+    time::Duration,
+};
+
+const LONG_ENOUGH: Duration = Duration::from_secs(90);
+
+/// `export servers` with these arguments, by the API of a daemon.
+async fn export(swarm: &Swarm, daemon: usize, arguments: &[&str]) -> Ended {
+    let api = format!("http://{}:{API_PORT}", swarm.daemons[daemon].address);
+    let all: Vec<&str> = ["export", "servers", "--api", &api].iter().chain(arguments).copied().collect();
+    nearcrawl(&all).await
+}
+
+/// Host → who says it, and how many pages it has.
+type Rows = BTreeMap<String, (String, u64)>;
+
+fn rows_of(jsonl: &str) -> Rows {
+    let read = |line: &str| {
+        let row: Value = serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"));
+        let text = |key: &str| row[key].as_str().unwrap_or_else(|| panic!("{key}: {line}")).to_owned();
+        assert_eq!(text("country").len(), 2, "{line}");
+        (text("host"), (text("access_point"), row["pages"].as_u64().unwrap()))
+    };
+    let rows: Vec<_> = jsonl.lines().map(read).collect();
+    let once: Rows = rows.iter().cloned().collect();
+    assert_eq!(once.len(), rows.len(), "a host comes twice: {rows:?}");
+    once
+}
+
+fn rows_of_csv(text: &str) -> Rows {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let head = reader.headers().unwrap().clone();
+    let at = |name: &str| head.iter().position(|column| column == name).unwrap();
+    let (host, owner, pages) = (at("host"), at("access_point"), at("pages"));
+    let rows = reader.records().map(|row| row.unwrap());
+    rows.map(|row| (row[host].to_owned(), (row[owner].to_owned(), row[pages].parse().unwrap()))).collect()
+}
+
+#[tokio::test]
+async fn every_server_of_the_swarm_comes_out_of_any_member_once_and_the_rows_add_up_to_the_results() {
+    let ground = Ground::claim();
+    let web = Arc::new(SmallWeb::new(&ground, 12, 8, 10));
+    let points: Vec<Ipv4Addr> = [0, 1, 3].map(|point| web.places.access_points[point]).to_vec();
+    let habits = Habits { threshold_ms: 4, ..Habits::default() };
+    let mut swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &points, habits).await;
+    let (expected, log) = (web.expected(&web.seeds()), swarm.log().clone());
+    let judge = Judge { expected: &expected, log: &log, min_delay: Duration::from_millis(100) };
+    swarm.start(0..3).await;
+    swarm.seed(0, &web.seeds()).await;
+    swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
+    let told = swarm.agree(expected.pages() as u64, LONG_ENOUGH).await;
+
+    let all = export(&swarm, 0, &[]).await;
+    assert_eq!(all.code, Some(0), "{all:?}");
+    let rows = rows_of(&all.said);
+    assert_eq!((rows.len() as u64, rows.values().map(|(_, pages)| pages).sum()), (told.summary.total.servers, told.summary.total.pages));
+    let owners: BTreeSet<_> = rows.values().map(|(owner, _)| owner.clone()).collect();
+    assert!(owners.len() > 1, "one member owns everything: nothing was asked of another");
+
+    let address = swarm.daemons[2].multiaddress();
+    let of_a_member = nearcrawl(&["export", "servers", "--member", &address]).await;
+    assert_eq!((of_a_member.code, rows_of(&of_a_member.said)), (Some(0), rows.clone()), "{of_a_member:?}");
+    let csv = export(&swarm, 1, &["--format", "csv"]).await;
+    assert_eq!((csv.code, rows_of_csv(&csv.said)), (Some(0), rows.clone()), "{csv:?}");
+
+    // It is cut off in the middle of a row, and goes on behind the last whole one.
+    let file = swarm.common.directory.join("servers.jsonl");
+    let name = file.to_str().unwrap();
+    std::fs::write(&file, &all.said[..all.said.len() * 2 / 3]).unwrap();
+    let resumed = export(&swarm, 0, &["--out", name, "--resume"]).await;
+    assert_eq!((resumed.code, resumed.said.as_str()), (Some(0), ""), "{resumed:?}");
+    assert_eq!(rows_of(&std::fs::read_to_string(&file).unwrap()), rows);
+    let written: u64 = resumed.complained.split(' ').next().unwrap().parse().unwrap();
+    assert!(written < rows.len() as u64, "nothing was left out: {resumed:?}");
+
+    // Who is dead does not answer: its rows are missing, and that is said.
+    let gone = swarm.daemons[1].access_point.clone();
+    let theirs = rows.values().filter(|(owner, _)| *owner == gone).count();
+    swarm.daemons[1].kill().await;
+    let partly = export(&swarm, 0, &[]).await;
+    if theirs > 0 {
+        assert_eq!(partly.code, Some(69), "{partly:?}");
+        assert!(partly.complained.contains("rows are missing"), "{partly:?}");
+        assert_eq!(rows_of(&partly.said).len(), rows.len() - theirs);
+    }
+    assert!(swarm.stop().await);
+}
