@@ -8,8 +8,8 @@ use utoipa::ToSchema;
 /// Rows in one answer.
 pub const MAX_ROWS: usize = 256;
 
-/// Bytes of rows in one answer, unless the first one is longer: half of a message.
-const MAX_BYTES: usize = crate::message::MAX_MESSAGE / 2;
+/// Bytes of rows in one answer, unless the first one is longer: half of the longest message.
+const MAX_BYTES: usize = 512 << 10;
 
 /// Members that are told to own servers.
 pub const MAX_OWNERS: usize = 10_000;

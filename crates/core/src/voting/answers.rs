@@ -66,7 +66,7 @@ impl Voting {
                 let adopted = lists.iter().take(MAX_VOTER_LISTS).filter(|signed| self.adopt_from(cx, others, from, signed)).count();
                 self.under_way.lists_asked = None;
                 if lists.is_empty() {
-                    self.confirmation.answered(from);
+                    self.standing.confirmation.answered(from);
                 }
                 if more && adopted > 0 {
                     self.ask_for_lists(cx, from);
@@ -82,7 +82,7 @@ impl Voting {
         let step = self.lease.answered(cx.now.moment, number, &list, from, &renewed);
         if let Renewed::Granted(grant) = renewed {
             if from != cx.me && list.contains(&from) {
-                self.confirmation.confirm();
+                self.standing.confirmation.confirm();
             }
             if self.lease.was_sent_by(number, list.number) {
                 self.keepers_granted(cx, &list, from, &grant);
@@ -203,7 +203,7 @@ impl Voting {
 impl Voting {
     /// A member was met: it may know lists that are not known here.
     pub(crate) fn connected(&mut self, cx: &mut Context, who: AccessPoint) {
-        if self.lists.number() == 0 || self.confirmation.is_asked_for() {
+        if self.lists.number() == 0 || self.standing.confirmation.is_asked_for() {
             self.under_way.lists_asked = None;
             self.ask_for_lists(cx, who);
         }
@@ -239,7 +239,7 @@ impl Voting {
             let (owners, voter) = (others.register.owners().count(), &self.voter);
             let has_owned = |member: &AccessPoint| others.register.count(member) > 0 || voter.has_ended(member);
             let witnesses = Witnesses { owners, has_owned: &has_owned, few: FEW };
-            if self.confirmation.contradicted(from, current, signed, &witnesses) {
+            if self.standing.confirmation.contradicted(from, current, signed, &witnesses) {
                 self.lease.end(cx.now.moment);
             }
         }
@@ -249,19 +249,19 @@ impl Voting {
     /// Whether the list that was known at the start is in force is found out; a list that has replaced it without its voters is adopted.
     pub(super) fn confirm_list(&mut self, cx: &mut Context, others: Others<'_>, list: &VoterList) {
         let now = cx.now.moment;
-        if self.confirmation.leased(now, self.lease.holds(now)) {
+        if self.standing.confirmation.leased(now, self.lease.holds(now)) {
             for member in others.members.standings().keys() {
                 cx.ask(*member, Pending::VoterLists, Request::VoterLists(list.number));
             }
         }
-        if !self.confirmation.is_asked_for() {
+        if !self.standing.confirmation.is_asked_for() {
             return;
         }
         let (owners, voter) = (others.register.owners().count(), &self.voter);
         let has_owned = |member: &AccessPoint| others.register.count(member) > 0 || voter.has_ended(member);
         let witnesses = Witnesses { owners, has_owned: &has_owned, few: FEW };
         let remembered = others.members.standings().keys().copied();
-        let replaced = self.confirmation.conclude((now, self.times.confirm_within()), list, remembered, &witnesses);
+        let replaced = self.standing.confirmation.conclude((now, self.times.confirm_within()), list, remembered, &witnesses);
         if let Some((signed, lost, from)) = replaced
             && self.adopt_with(cx, &signed, &lost, Vec::new())
         {
@@ -287,7 +287,7 @@ impl Voting {
             }
         }
         let now = cx.now.moment;
-        self.confirmation.adopted();
+        self.standing.confirmation.adopted();
         // Whoever was declared lost and is chosen anew has come back, and so has this access point, if it goes by others' list.
         let chosen = signed.list.voters.iter().filter(|voter| before.as_ref().is_some_and(|before| !before.contains(voter)));
         let back = chosen.chain((!signed.list.contains(&cx.me)).then_some(&cx.me));

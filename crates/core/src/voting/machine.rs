@@ -61,6 +61,8 @@ pub(crate) struct Others<'a> {
 
 /// What is known of voters beyond their lists.
 pub(super) struct Standing {
+    /// Whether the present list is known to be in force.
+    pub(super) confirmation: Confirmation,
     /// The number of the last list for which it is stored here what the voters before had decided.
     pub(super) installed: u64,
     /// Members that an operator declared lost.
@@ -117,7 +119,6 @@ pub(crate) struct Voting {
     pub(super) times: Times,
     pub(super) process: Process,
     pub(super) lists: Lists,
-    pub(super) confirmation: Confirmation,
     pub(super) voter: Voter,
     pub(super) lease: Lease,
     pub(super) proposals: Proposals,
@@ -147,13 +148,22 @@ impl Voting {
             times,
             process: Process::new(incarnation, number, ended_before, sole, now).with_contested(contested),
             lists,
-            confirmation: Confirmation::new(now, resumed),
             voter: Voter::new(times, now, rows, ended).with_keepers(keepers),
             lease: Lease::new(times, now, term),
             proposals: Proposals::default(),
             keeping: Keeping::new(start.wall.0),
             ballots: Ballots::restored(now, ballot),
-            standing: Standing { installed, lost, left: BTreeSet::new(), liars, leaving: false, adopted_at: now, resumed, renewed: None },
+            standing: Standing {
+                confirmation: Confirmation::new(now, resumed),
+                installed,
+                lost,
+                left: BTreeSet::new(),
+                liars,
+                leaving: false,
+                adopted_at: now,
+                resumed,
+                renewed: None,
+            },
             networks,
             own: Own::default(),
             under_way: UnderWay::default(),
@@ -231,10 +241,12 @@ impl Voting {
     /// Until when it holds its lease, and why it has none afterwards.
     pub(crate) fn lease(&self, me: AccessPoint) -> (Option<Moment>, NoLease) {
         let until = if self.times.without == Some(LeftOut::Lease) { Some(Moment(u64::MAX)) } else { self.lease.until() };
-        let why_not = match self.confirmation.replaced_by() {
+        let why_not = match self.standing.confirmation.replaced_by() {
             Some(by) => NoLease::Replaced(by),
             None if self.standing.lost.contains(&me) => NoLease::Lost,
-            None if self.confirmation.is_asked_for() && self.lists.current().is_some_and(|list| self.lease.is_refused_by_enough(list)) => {
+            None if self.standing.confirmation.is_asked_for()
+                && self.lists.current().is_some_and(|list| self.lease.is_refused_by_enough(list)) =>
+            {
                 NoLease::Unconfirmed
             }
             None => self.lease.why_not(self.lists.current()),
@@ -295,7 +307,7 @@ impl Voting {
     pub(crate) fn votes(&self, now: Moment, me: AccessPoint) -> bool {
         let number = self.lists.number();
         let alone = self.times.without == Some(LeftOut::Quorum);
-        let knows = self.standing.installed >= number && self.confirmation.is_given() && !self.standing.lost.contains(&me);
+        let knows = self.standing.installed >= number && self.standing.confirmation.is_given() && !self.standing.lost.contains(&me);
         number > 0 && knows && (alone || self.process.votes(now, number))
     }
 
@@ -304,7 +316,7 @@ impl Voting {
     /// here for long enough for every lease that it may have renewed to be over, and for the others to have tried, and every other voter
     /// that is not lost answers, none of them by a later list. So what it forgot was either in force, or is known to another.
     pub(super) fn may_choose(&self, now: Moment, me: AccessPoint) -> bool {
-        let forgot = self.is_empty_handed(me) && self.confirmation.is_given() && !self.standing.lost.contains(&me);
+        let forgot = self.is_empty_handed(me) && self.standing.confirmation.is_given() && !self.standing.lost.contains(&me);
         self.votes(now, me) || forgot && self.process.votes(now, self.lists.number()) && self.have_all_answered(now, me)
     }
 
