@@ -157,7 +157,14 @@ impl View<'_> {
         let reading = self.replication.subnets_loading() > 0
             || self.crawl.sites().is_awaiting_seen_set()
             || self.routing.locator().looking_up().next().is_some();
-        fetching || sending || storing || settling || reading || !self.context.commands.is_empty() || self.waits()
+        fetching
+            || sending
+            || storing
+            || settling
+            || reading
+            || !self.context.commands.is_empty()
+            || self.waits()
+            || self.crawl.has_to_release(self.context)
     }
 
     /// Whether a site has something to ask in this run.
