@@ -23,7 +23,7 @@ use nearcrawl_core::{
         scope::Scope,
         site::{SiteRules, yields::Price},
     },
-    crawler::{Crawler, Identity, Settings},
+    crawler::{Crawler, Identity, NewHostLimits, Settings},
     delegation::Policy,
     membership::{RosterConfig, SwimConfig},
     routing::locator::MAX_LOOKUPS,
@@ -243,6 +243,10 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
             tlds: config.scope.tlds.iter().cloned().collect(),
             hosts: config.scope.hosts.iter().cloned().collect(),
             denied: crawl.deny_hosts.iter().cloned().collect::<std::collections::BTreeSet<Host>>(),
+        },
+        new_hosts: NewHostLimits {
+            per_site: crawl.max_new_hosts_per_site.unwrap_or(0),
+            per_domain: crawl.max_new_hosts_per_domain.unwrap_or(0),
         },
         politeness: Politeness {
             min_delay: millis(crawl.min_delay),

@@ -120,6 +120,10 @@ impl View<'_> {
         if spent > 0 {
             return Activity::BudgetSpent { servers: spent };
         }
+        let hosts = self.crawl.sites().all().map(|site| site.held.counts().hosts()).sum();
+        if hosts > 0 {
+            return Activity::HeldBack { hosts };
+        }
         if !self.crawl.sites().is_empty() {
             return Activity::Done { next: self.next_run() };
         }
