@@ -18,6 +18,7 @@ mod hostile_web;
 mod interrupted_crawls;
 mod kills;
 mod liars;
+mod limits;
 mod lockfile;
 mod machines;
 mod migration;

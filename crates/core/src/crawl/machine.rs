@@ -562,7 +562,10 @@ impl Crawl {
         let starts = site.starts.iter().filter(|_| site.is_home());
         let starts = starts.map(|url| Arrival { url: url.clone(), place: None, run });
         let waiting = site.frontier.near().map(|waiting| waiting.arrival(tree, run));
-        let items = starts.chain(waiting).map(|arrival| Item { arrival, origin: None }).collect();
+        // A home is crawled from its starting URLs again, and finds them again.
+        let is_left = !site.is_home() && !site.has_ended();
+        let held = site.held.in_line().filter(|_| is_left).flat_map(|(.., urls)| urls.filter(|url| release::in_scope(cx, url)).cloned());
+        let items = starts.chain(waiting).chain(held).map(|arrival| Item { arrival, origin: None }).collect();
         let pages: Vec<_> = site.frontier.far().map(|(level, page)| (page, level)).collect();
         if !pages.is_empty() {
             let asked = pages.iter().map(|(page, _)| *page).collect();

@@ -277,15 +277,13 @@ impl Site {
             | JournalEntry::TakenOver { .. }
             | JournalEntry::OwnershipHistory(_)
             | JournalEntry::HeldBack { .. }
-            | JournalEntry::Released { .. }
             | JournalEntry::Followed { .. }
             | JournalEntry::NotKept { .. } => {}
-            JournalEntry::NotQueued { urls } => {
-                for (url, level) in urls {
-                    // It had come in as one beyond the depth.
-                    self.record.cut_by_depth = self.record.cut_by_depth.saturating_sub(u64::from(self.held.not_queued(*url, *level)));
-                }
-            }
+            JournalEntry::Released { outgoing, .. } => self.has_parts |= outgoing.iter().any(|arrival| arrival.place.is_some()),
+            JournalEntry::NotQueued { urls } => urls.iter().for_each(|(url, level)| {
+                // It had come in as one beyond the depth.
+                self.record.cut_by_depth = self.record.cut_by_depth.saturating_sub(u64::from(self.held.not_queued(*url, *level)));
+            }),
             JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } | JournalEntry::Reopened { urls } => {
                 self.take_in(entry, urls, rules, key);
             }
@@ -321,6 +319,11 @@ impl Site {
             JournalEntry::Visited { .. } => self.visited(entry, rules, key),
             JournalEntry::Skipped { url, reason } => self.skipped(key.of(url.as_str()), *reason),
         }
+        self.bring_up_to_date(rules);
+    }
+
+    /// What the record says of the whole run, after each entry.
+    fn bring_up_to_date(&mut self, rules: &SiteRules) {
         self.record.status = self.status();
         self.record.held_back = self.held.counts();
         self.record.state = self.state(rules);
