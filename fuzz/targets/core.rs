@@ -123,6 +123,7 @@ fn settings() -> Settings {
         contacts_per_subnet: 15,
         max_lookups: 8,
         revisit: 30 * 86_400_000,
+        new_hosts: Default::default(),
         max_waiting: 1_000,
         max_in_memory: 100,
         cache_entries: 100,

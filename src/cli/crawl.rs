@@ -246,8 +246,12 @@ fn told(found: &Findings) -> String {
     let total = &found.summary.total;
     let (pages, servers) = (counted(total.pages, "page"), counted(total.servers, "server"));
     let interrupted = if found.exact { "" } else { "interrupted: " };
-    text += &format!("{interrupted}{pages} from {servers} in {}, {}\n", counted(total.requests, "request"), bytes(total.bytes));
+    let moved = if total.page_bytes == total.bytes { String::new() } else { format!(" of pages, {} moved", bytes(total.bytes)) };
+    text += &format!("{interrupted}{pages} from {servers} in {}, {}{moved}\n", counted(total.requests, "request"), bytes(total.page_bytes));
     text += &paragraph(&format!("{}; {} out of scope", total.external(), counted(found.beyond_scope, "link")));
+    if let Some(held_back) = total.held_back() {
+        text += &paragraph(&format!("{held_back}; the same command with --state DIRECTORY goes on there on another day"));
+    }
     text + &evaluate::told(&found.summary.evaluation, Style::of_stdout())
 }
 

@@ -109,9 +109,11 @@ fn text(results: &SwarmResults, style: Style) -> String {
     let total = &results.summary.total;
     let servers = format!("{} ({} up)", counted(total.servers, "server"), total.up);
     let (pages, requests) = (counted(total.pages, "page"), counted(total.requests, "request"));
-    let mut text = format!("{}\n", style.heading(&format!("{servers}, {pages}, {requests}, {}", bytes(total.bytes))));
+    let sizes = format!("{} of pages, {} moved", bytes(total.page_bytes), bytes(total.bytes));
+    let mut text = format!("{}\n", style.heading(&format!("{servers}, {pages}, {requests}, {sizes}")));
     text += &paragraph(&freshness(results));
     text += &paragraph(&total.external());
+    text += &total.held_back().map(|held_back| paragraph(&held_back)).unwrap_or_default();
     text += &evaluate::told(&results.summary.evaluation, style);
     for (dimension, values) in &results.summary.by {
         let mut rows: Vec<_> = values.iter().collect();
@@ -122,7 +124,9 @@ fn text(results: &SwarmResults, style: Style) -> String {
             ">up",
             ">pages",
             ">requests",
-            ">bytes",
+            ">size",
+            ">moved",
+            ">held",
             ">cut",
             ">robots",
             ">failed",
@@ -135,7 +139,9 @@ fn text(results: &SwarmResults, style: Style) -> String {
                 counts.up.to_string(),
                 counts.pages.to_string(),
                 counts.requests.to_string(),
+                bytes(counts.page_bytes),
                 bytes(counts.bytes),
+                counts.hosts_held().to_string(),
                 counts.cut_by_depth.to_string(),
                 counts.refused_by_robots.to_string(),
                 counts.failed.to_string(),
@@ -169,6 +175,12 @@ fn csv(results: &SwarmResults) -> Result<String, CommandError> {
         "unfinished",
         "evaluated",
         "detected_failures",
+        "page_bytes",
+        "waiting_urls",
+        "waiting_urls_by_budget",
+        "urls_not_queued",
+        "hosts_held_by_site_limit",
+        "hosts_held_by_domain_limit",
     ];
     writer.write_record(head).map_err(|why| failed(&why))?;
     for (dimension, values) in &results.summary.by {
@@ -182,7 +194,7 @@ fn csv(results: &SwarmResults) -> Result<String, CommandError> {
     String::from_utf8(bytes).map_err(|why| failed(&why))
 }
 
-fn columns(counts: &Counts) -> [u64; 15] {
+fn columns(counts: &Counts) -> [u64; 21] {
     [
         counts.servers,
         counts.up,
@@ -199,6 +211,12 @@ fn columns(counts: &Counts) -> [u64; 15] {
         counts.unfinished,
         counts.evaluated,
         counts.detected_failures,
+        counts.page_bytes,
+        counts.waiting_urls,
+        counts.waiting_urls_by_budget,
+        counts.urls_not_queued,
+        counts.hosts_held_by_site_limit,
+        counts.hosts_held_by_domain_limit,
     ]
 }
 

@@ -187,26 +187,32 @@ async fn results_come_as_table_and_as_csv() {
     let text = type_in(&format!("results --by country {api}")).await.unwrap();
     let lines: Vec<_> = text.lines().collect();
     assert!(lines[0].starts_with("52 servers (46 up), "), "{text}");
+    assert!(lines[0].ends_with(" requests, 16.5 MB of pages, 3.7 MB moved"), "{text}");
     assert!(lines[1].starts_with("exact; totals of 4 members, the oldest 1.9 s old"), "{text}");
     assert_eq!(lines[2], "external links, summed over servers (not distinct): 260 URLs, 156 hosts, 104 domains");
-    assert!(lines[4].starts_with("country  servers  up  pages"), "{text}");
-    assert!(lines[5].starts_with("KE            21  19"), "{text}");
-    assert_eq!(lines.len(), 5 + 5, "{text}");
+    let held_back = "held back until later: 26 URLs by the page budget, 5 URLs not queued because too many waited, 13 new hosts by the \
+                     limit for a site and day, 7 new hosts by the limit for a domain and day";
+    assert_eq!(lines[3..5].join(" "), held_back, "{text}");
+    assert!(lines[6].starts_with("country  servers  up  pages  requests"), "{text}");
+    assert!(lines[6].contains("      size     moved  held  cut"), "{text}");
+    assert!(lines[7].starts_with("KE            21  19"), "{text}");
+    assert_eq!(lines.len(), 7 + 5, "{text}");
 
     let text = type_in(&format!("results --csv {api}")).await.unwrap();
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let headers = reader.headers().unwrap().clone();
-    let (width, urls) = (headers.len(), headers.iter().position(|name| name == "external_urls").unwrap());
-    let (mut by_country, mut by_country_urls) = (0, 0);
+    let width = headers.len();
+    let sums = ["servers", "external_urls", "page_bytes", "bytes", "waiting_urls", "hosts_held_by_site_limit"];
+    let sums = sums.map(|name| headers.iter().position(|head| head == name).unwrap());
+    let mut by_country = [0; 6];
     for row in reader.records() {
         let row = row.unwrap();
         assert_eq!(row.len(), width);
         if &row[0] == "country" {
-            by_country += row[2].parse::<u64>().unwrap();
-            by_country_urls += row[urls].parse::<u64>().unwrap();
+            sums.iter().zip(&mut by_country).for_each(|(column, sum)| *sum += row[*column].parse::<u64>().unwrap());
         }
     }
-    assert_eq!((by_country, by_country_urls), (52, 260), "the values of a split add up to the total");
+    assert_eq!(by_country, [52, 260, 52 * 9 * 35_211, 52 * 2 * 35_211, 104, 5 + 3 + 2 + 1], "the values of a split add up to the total");
     assert!(text.contains("\"A very long organisation name that has to be cut somewhere, Limited"), "{text}");
     node.end().await;
 }

@@ -23,7 +23,7 @@ use nearcrawl_core::{
         scope::Scope,
         site::{SiteRules, yields::Price},
     },
-    crawler::{Crawler, Identity, Settings},
+    crawler::{Crawler, Identity, NewHostLimits, Settings},
     delegation::Policy,
     membership::{RosterConfig, SwimConfig},
     routing::locator::MAX_LOOKUPS,
@@ -224,6 +224,12 @@ fn policy_of(config: &Config) -> Policy {
     }
 }
 
+/// How many new hosts links may lead to in a day.
+fn new_hosts(config: &Config) -> NewHostLimits {
+    let limit = |limit: Option<u64>| limit.unwrap_or(0);
+    NewHostLimits { per_site: limit(config.crawl.max_new_hosts_per_site), per_domain: limit(config.crawl.max_new_hosts_per_domain) }
+}
+
 /// The part of the configuration that the crawler uses.
 pub fn settings(config: &Config, joins: bool) -> Settings {
     let crawl = &config.crawl;
@@ -244,6 +250,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
             hosts: config.scope.hosts.iter().cloned().collect(),
             denied: crawl.deny_hosts.iter().cloned().collect::<std::collections::BTreeSet<Host>>(),
         },
+        new_hosts: new_hosts(config),
         politeness: Politeness {
             min_delay: millis(crawl.min_delay),
             factor: u64::from(crawl.delay_factor),

@@ -19,6 +19,7 @@ mod hostile_web;
 mod interrupted_crawls;
 mod kills;
 mod liars;
+mod limits;
 mod lockfile;
 mod machines;
 mod migration;

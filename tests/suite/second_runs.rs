@@ -104,6 +104,12 @@ async fn a_second_run_downloads_what_changed_and_nothing_else_across_kill_9() {
         Changes { compared_run: 1, pages_before: all, unchanged: all, not_modified: all, bytes_saved: first.bytes, ..Changes::default() };
     assert_eq!(second.changes, Some(same));
     assert_eq!((second.bytes, second.pages, second.known, second.fetched), (0, first.pages, first.known, first.fetched));
+    assert_eq!(second.page_bytes, first.bytes, "the size of pages is not what the run moved");
+    let said: serde_json::Value = serde_json::from_str(&swarm.cli(0, &["results", "--json"]).await).unwrap();
+    let total = &said["summary"]["total"];
+    assert_eq!((&total["page_bytes"], &total["bytes"]), (&first.bytes.into(), &0.into()), "{total}");
+    let said = swarm.cli(0, &["results"]).await;
+    assert!(said.lines().next().is_some_and(|line| line.ends_with(" of pages, 0 B moved")), "{said}");
     let (before, now) = (first.evaluation.unwrap(), second.evaluation.unwrap());
     assert_eq!((before.pages, before.failing), (all, all), "no page names its language");
     assert_eq!(now, EvaluationCounts { took_us: 0, ..before }, "what was detected holds for what has not changed");

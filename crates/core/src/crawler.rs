@@ -35,7 +35,7 @@ use std::{
 };
 
 pub use crate::{
-    settings::{Identity, Settings},
+    settings::{Identity, NewHostLimits, Settings},
     timers::TICK,
 };
 

@@ -742,6 +742,18 @@ impl Crawler {
     }
 }
 
+/// Limits.
+impl Crawler {
+    /// Limits let go on what they have held back for long enough.
+    pub(crate) fn tick_limits(&mut self) {
+        if self.view().held_back().is_none() {
+            let (crawl, cx, replication, others) = self.crawling();
+            crawl.release(cx, replication, others);
+        }
+        self.settle_signals();
+    }
+}
+
 /// Rows of journals are written, stored and copied.
 impl Crawler {
     /// Enters what happened into a site's journal.

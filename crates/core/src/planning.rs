@@ -7,7 +7,7 @@
 use nearcrawl_model::{
     account::LevelCounts,
     plan::{DepthPlan, Grounds, Pace, Plan, ServerPlan, Spread, TotalPlan},
-    record::{RunState, ServerRecord},
+    record::{HeldBack, RunState, ServerRecord},
     summary::{Summary, SwarmResults},
     time::Millis,
     url::Host,
@@ -71,7 +71,13 @@ impl Basis {
         for record in &records {
             add_levels(&mut curve, &record.levels);
         }
-        let cut_short = |record: &&ServerRecord| record.state != RunState::Complete;
+        // That a server's links are not followed yet cuts nothing off here: they were counted.
+        let own = |record: &ServerRecord| HeldBack { urls_not_queued: record.held_back.urls_not_queued, ..HeldBack::default() };
+        let state = |record: &ServerRecord| match record.state {
+            RunState::HeldBack => ServerRecord { held_back: own(record), ..record.clone() }.state_when_over(),
+            state => state,
+        };
+        let cut_short = |record: &&ServerRecord| state(record) != RunState::Complete;
         let cut_short = records.iter().filter(cut_short).count() as u64;
         let found = curve.iter().any(|level| level.external_hosts > 0);
         let servers = records.len() as u64;

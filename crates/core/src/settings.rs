@@ -17,6 +17,8 @@ pub struct Settings {
     pub rules: SiteRules,
     /// Which external hosts become starting hosts.
     pub scope: Scope,
+    /// How many new hosts links may lead to in a day.
+    pub new_hosts: NewHostLimits,
     /// How patient with servers.
     pub politeness: Politeness,
     /// By which procedure subnets without an owner get one.
@@ -55,6 +57,22 @@ pub struct Settings {
     pub membership: SwimConfig,
     /// How long the swarm waits.
     pub roster: RosterConfig,
+}
+
+/// How many new hosts links may lead to in a day; beyond that they wait. Hosts out of scope do not count, nor do starting points that people
+/// name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewHostLimits {
+    /// External hosts that the pages of one site lead to; 0 is no limit.
+    pub per_site: u64,
+    /// Hosts of one registrable domain that an access point's sites lead to; 0 is no limit.
+    pub per_domain: u64,
+}
+
+impl Default for NewHostLimits {
+    fn default() -> Self {
+        NewHostLimits { per_site: 500, per_domain: 50 }
+    }
 }
 
 /// Who this access point is, and what it remembers of its last life.

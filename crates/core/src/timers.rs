@@ -47,6 +47,7 @@ pub(crate) const TIMERS: &[Timer] = &[
     timer("context", "carries out what the timers before this one signalled", 1, Crawler::settle_signals),
     timer("ownership", "gossips claims, distances and roll-ups that are due; compares claims with a member", 1, Crawler::tick_gossip),
     timer("crawl", "begins the next run of each tree that is due", 5 * SECOND, Crawler::tick_runs),
+    timer("crawl", "lets go on new hosts and URLs that limits have held back for long enough", 5 * SECOND, Crawler::tick_limits),
     timer("context", "carries out what the timers before this one signalled", 1, Crawler::settle_signals),
     timer(
         "crawl",

@@ -187,6 +187,7 @@ fn settings(joins: bool) -> Settings {
         contacts_per_subnet: 15,
         max_lookups: MAX_LOOKUPS,
         revisit: 86_400_000,
+        new_hosts: Default::default(),
         max_waiting: 1_000_000,
         max_in_memory: 1_000,
         cache_entries: 1_000,

@@ -282,6 +282,50 @@ pub enum JournalEntry {
         /// The version of the rule set ([`super::evaluation::RULE_SET`]).
         rules: u32,
     },
+    /// The visit before this row, or the run before this one, named hosts that a limit on new hosts holds back. They wait until a `Released`
+    /// row names them. Of a host that waits already it says which limit holds it back from now on.
+    HeldBack {
+        /// Which limit.
+        by: HostLimit,
+        /// The URLs at these hosts, as they will be handed to their owners.
+        urls: Vec<Arrival>,
+    },
+    /// Limits let go on what they had held back.
+    Released {
+        /// When, by the owner's wall clock.
+        at: WallTime,
+        /// The URLs, to be handed to their owners. Nothing more waits for their hosts.
+        outgoing: Vec<Arrival>,
+    },
+    /// Hosts to which earlier runs led: in this one they are not new.
+    Followed {
+        /// When the day began in which `new` hosts were led to, by the owner's wall clock.
+        since: WallTime,
+        /// How many external ones were new since then.
+        new: u64,
+        /// The hosts, each by its fingerprint.
+        hosts: Vec<Fingerprint>,
+    },
+    /// The visit before this row named URLs at new hosts that do not even wait, because too many do.
+    NotKept {
+        /// How many.
+        urls: u64,
+    },
+    /// URLs that the visit before this row found were not queued, because as many waited at this access point as may. They stand there as
+    /// if they lay beyond the depth, and are raised when there is room.
+    NotQueued {
+        /// Each by its fingerprint, with the level at which it is to be queued.
+        urls: Vec<(Fingerprint, u8)>,
+    },
+}
+
+/// Which limit holds a new host back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum HostLimit {
+    /// New external hosts of one site in a day.
+    Site,
+    /// New hosts of one registrable domain in a day.
+    Domain,
 }
 
 /// The longest record of a whole run that a row holds, in bytes.
@@ -323,6 +367,13 @@ impl JournalEntry {
             JournalEntry::TakenOver { epoch } => *epoch <= MAX_EPOCH,
             JournalEntry::Moved { to, address, .. } => to.contains(*address),
             JournalEntry::WholeRun { record } => record.len() <= MAX_RECORD,
+            JournalEntry::HeldBack { urls: arrivals, .. } | JournalEntry::Released { outgoing: arrivals, .. } => {
+                let fits = |place: &Place| place.level <= MAX_LEVEL && place.hops <= MAX_HOPS;
+                arrivals.iter().all(|arrival| arrival.place.as_ref().is_none_or(fits))
+            }
+            JournalEntry::Followed { new, .. } => *new <= MAX_BYTES,
+            JournalEntry::NotKept { urls } => *urls <= MAX_BYTES,
+            JournalEntry::NotQueued { urls } => urls.iter().all(|(_, level)| *level <= MAX_LEVEL),
             JournalEntry::Opened { .. }
             | JournalEntry::Skipped { .. }
             | JournalEntry::Forwarded { .. }
@@ -382,6 +433,11 @@ mod tests {
         assert_eq!(number(JournalEntry::WholeRun { record: Vec::new() }), 17);
         let by = JournalEntry::EvaluatedBy { page: Fingerprint(1), evaluation: Evaluation::default(), took_us: 1, rules: 1 };
         assert_eq!(number(by), 18);
+        assert_eq!(number(JournalEntry::HeldBack { by: HostLimit::Site, urls: Vec::new() }), 19);
+        assert_eq!(number(JournalEntry::Released { at: WallTime(1), outgoing: Vec::new() }), 20);
+        assert_eq!(number(JournalEntry::Followed { since: WallTime(1), new: 1, hosts: Vec::new() }), 21);
+        assert_eq!(number(JournalEntry::NotKept { urls: 1 }), 22);
+        assert_eq!(number(JournalEntry::NotQueued { urls: Vec::new() }), 23);
         assert!(!JournalEntry::WholeRun { record: vec![0; MAX_RECORD + 1] }.is_plausible());
         let outcome = |outcome: VisitOutcome| postcard::to_stdvec(&outcome).unwrap()[0];
         assert_eq!((outcome(VisitOutcome::Page(200)), outcome(VisitOutcome::Status(404))), (0, 3));

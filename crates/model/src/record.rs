@@ -27,6 +27,8 @@ pub enum RunState {
     PausedByBudget,
     /// Complete, and pages that could not be expected to name enough new external hosts were left out.
     CutByYield,
+    /// Every page that was queued was asked for; a limit holds back what else was named (`held_back`), and it comes later.
+    HeldBack,
 }
 
 /// What the server is, in one word, by its answers so far.
@@ -79,7 +81,7 @@ pub struct ServerRecord {
     pub bytes: u64,
     /// Sum of response times, in milliseconds: the load that a server feels.
     pub busy_ms: u64,
-    /// URLs known, whatever became of them: `fetched`, `unanswered`, `waiting`, `set_aside`, refused or cut.
+    /// URLs known, whatever became of them: `fetched`, `unanswered`, `waiting`, `set_aside`, refused, cut, or not queued yet.
     pub known: u64,
     /// URLs that were asked for and answered, by a page or otherwise.
     #[serde(default)]
@@ -158,6 +160,50 @@ pub struct ServerRecord {
     /// Size of all bodies: what each took over the wire when it was last downloaded, in this run or an earlier one.
     #[serde(default)]
     pub page_bytes: u64,
+    /// What limits hold back. All of it was named by the server's pages, and none of it was asked for yet.
+    #[serde(default)]
+    pub held_back: HeldBack,
+}
+
+/// What limits hold back at one server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HeldBack {
+    /// New external hosts in scope that wait because the site has led to as many in a day as it may.
+    pub hosts_by_site_limit: u64,
+    /// New hosts in scope, or of the tree, that wait because so many of their domain were led to in a day as may be.
+    pub hosts_by_domain_limit: u64,
+    /// URLs at those hosts: all that wait with them.
+    pub host_urls: u64,
+    /// URLs at new hosts that do not even wait, because too many do; the next run that names them brings them back.
+    pub host_urls_not_kept: u64,
+    /// URLs of the site itself (among `known`) that were not queued, because as many waited at the access point as may; they are when
+    /// there is room.
+    pub urls_not_queued: u64,
+}
+
+impl HeldBack {
+    /// New hosts that wait.
+    pub fn hosts(&self) -> u64 {
+        self.hosts_by_site_limit + self.hosts_by_domain_limit
+    }
+
+    /// What is held back by which limit, in a sentence; none if nothing is.
+    pub fn sentence(&self) -> Option<String> {
+        let parts = [
+            (self.hosts_by_site_limit, "new host", "by the limit for a site and day"),
+            (self.hosts_by_domain_limit, "new host", "by the limit for a domain and day"),
+            (self.host_urls_not_kept, "URL", "at further new hosts until the next run"),
+            (self.urls_not_queued, "URL", "not queued because too many waited"),
+        ];
+        let told = parts.iter().filter(|(count, ..)| *count > 0).map(|(count, what, why)| format!("{} {why}", counted(*count, what)));
+        let told: Vec<_> = told.collect();
+        (!told.is_empty()).then(|| format!("Held back: {}.", told.join(", ")))
+    }
+
+    /// Whether any limit holds anything back.
+    pub fn is_any(&self) -> bool {
+        *self != HeldBack::default()
+    }
 }
 
 /// How far a run is whose results do not count yet.
@@ -189,10 +235,23 @@ impl ServerRecord {
         self.by_failure.iter().max_by_key(|(_, count)| **count).map(|(failure, _)| *failure)
     }
 
+    /// How a run stands in which nothing waits for its turn.
+    pub fn state_when_over(&self) -> RunState {
+        if self.held_back.is_any() {
+            RunState::HeldBack
+        } else if self.cut_by_yield > 0 {
+            RunState::CutByYield
+        } else if self.cut_by_depth > 0 {
+            RunState::CutByDepth
+        } else {
+            RunState::Complete
+        }
+    }
+
     /// What became of the URLs known: each is counted once.
     pub fn accounted(&self) -> u64 {
         let cut = self.cut_by_depth + self.cut_by_script + self.cut_by_yield;
-        self.fetched + self.unanswered + self.refused_by_robots + cut + self.set_aside + self.waiting
+        self.fetched + self.unanswered + self.refused_by_robots + cut + self.set_aside + self.waiting + self.held_back.urls_not_queued
     }
 
     /// How whole the run is, in words.
@@ -214,6 +273,7 @@ impl ServerRecord {
         more(self.set_aside, "set aside");
         more(self.waiting, if self.state == RunState::PausedByBudget { "waiting because the page budget is used up" } else { "waiting" });
         let rest = if rest.is_empty() { String::new() } else { format!(", {}", rest.join(", ")) };
-        format!("Of {} known, {} fetched ({}){rest}.", counted(self.known, "URL"), self.fetched, counted(self.pages, "page"))
+        let held_back = self.held_back.sentence().map(|held_back| format!(" {held_back}")).unwrap_or_default();
+        format!("Of {} known, {} fetched ({}){rest}.{held_back}", counted(self.known, "URL"), self.fetched, counted(self.pages, "page"))
     }
 }

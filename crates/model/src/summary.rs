@@ -90,6 +90,24 @@ pub struct Counts {
     /// Accessibility failures detected in them.
     #[serde(default)]
     pub detected_failures: u64,
+    /// Size of all bodies: what each took over the wire when it was last downloaded, in the last run or an earlier one.
+    #[serde(default)]
+    pub page_bytes: u64,
+    /// URLs that wait for their turn in the runs that the totals are of.
+    #[serde(default)]
+    pub waiting_urls: u64,
+    /// Of these, the ones that wait because the page budget of their site's run is used up.
+    #[serde(default)]
+    pub waiting_urls_by_budget: u64,
+    /// URLs that were not queued because as many waited as may.
+    #[serde(default)]
+    pub urls_not_queued: u64,
+    /// New hosts that wait because a site has led to as many in a day as it may; distinct per server.
+    #[serde(default)]
+    pub hosts_held_by_site_limit: u64,
+    /// New hosts that wait because as many of their domain were led to in a day as may be; distinct per server.
+    #[serde(default)]
+    pub hosts_held_by_domain_limit: u64,
 }
 
 impl Counts {
@@ -110,6 +128,12 @@ impl Counts {
         self.unfinished = self.unfinished.saturating_add(other.unfinished);
         self.evaluated = self.evaluated.saturating_add(other.evaluated);
         self.detected_failures = self.detected_failures.saturating_add(other.detected_failures);
+        self.page_bytes = self.page_bytes.saturating_add(other.page_bytes);
+        self.waiting_urls = self.waiting_urls.saturating_add(other.waiting_urls);
+        self.waiting_urls_by_budget = self.waiting_urls_by_budget.saturating_add(other.waiting_urls_by_budget);
+        self.urls_not_queued = self.urls_not_queued.saturating_add(other.urls_not_queued);
+        self.hosts_held_by_site_limit = self.hosts_held_by_site_limit.saturating_add(other.hosts_held_by_site_limit);
+        self.hosts_held_by_domain_limit = self.hosts_held_by_domain_limit.saturating_add(other.hosts_held_by_domain_limit);
     }
 }
 
@@ -131,6 +155,12 @@ impl Counts {
         self.unfinished = self.unfinished.saturating_sub(other.unfinished);
         self.evaluated = self.evaluated.saturating_sub(other.evaluated);
         self.detected_failures = self.detected_failures.saturating_sub(other.detected_failures);
+        self.page_bytes = self.page_bytes.saturating_sub(other.page_bytes);
+        self.waiting_urls = self.waiting_urls.saturating_sub(other.waiting_urls);
+        self.waiting_urls_by_budget = self.waiting_urls_by_budget.saturating_sub(other.waiting_urls_by_budget);
+        self.urls_not_queued = self.urls_not_queued.saturating_sub(other.urls_not_queued);
+        self.hosts_held_by_site_limit = self.hosts_held_by_site_limit.saturating_sub(other.hosts_held_by_site_limit);
+        self.hosts_held_by_domain_limit = self.hosts_held_by_domain_limit.saturating_sub(other.hosts_held_by_domain_limit);
     }
 }
 
@@ -140,6 +170,24 @@ impl Counts {
         let (urls, hosts, domains) = (self.external_urls, self.external_hosts, self.external_domains);
         let (hosts, domains) = (counted(hosts, "host"), counted(domains, "domain"));
         format!("external links, summed over servers (not distinct): {}, {hosts}, {domains}", counted(urls, "URL"))
+    }
+
+    /// New hosts that wait because of any limit; distinct per server.
+    pub fn hosts_held(&self) -> u64 {
+        self.hosts_held_by_site_limit.saturating_add(self.hosts_held_by_domain_limit)
+    }
+
+    /// What limits hold back until later, in words; none if nothing is held back.
+    pub fn held_back(&self) -> Option<String> {
+        let parts = [
+            (self.waiting_urls_by_budget, "URL", "by the page budget"),
+            (self.urls_not_queued, "URL", "not queued because too many waited"),
+            (self.hosts_held_by_site_limit, "new host", "by the limit for a site and day"),
+            (self.hosts_held_by_domain_limit, "new host", "by the limit for a domain and day"),
+        ];
+        let told = parts.iter().filter(|(count, ..)| *count > 0).map(|(count, what, why)| format!("{} {why}", counted(*count, what)));
+        let told: Vec<_> = told.collect();
+        (!told.is_empty()).then(|| format!("held back until later: {}", told.join(", ")))
     }
 }
 

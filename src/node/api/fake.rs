@@ -11,7 +11,7 @@ use nearcrawl_model::{
     fetch::{FetchError, ResolveError},
     ownership_history::Holding,
     plan::Pace,
-    record::{RunState, ServerRecord, ServerStatus},
+    record::{HeldBack, RunState, ServerRecord, ServerStatus},
     server_rows::{ServerOwner, ServerRow, ServerRows},
     subnet::Subnet,
     summary::{Counts, Coverage, Dimension, Summary, SwarmResults},
@@ -266,7 +266,8 @@ pub fn server(i: u8) -> ServerRecord {
         evaluation: None,
         next_run: None,
         evaluation_rules: None,
-        page_bytes: 0,
+        page_bytes: 40_000,
+        held_back: HeldBack::default(),
     }
 }
 
@@ -293,7 +294,7 @@ pub fn results(age: u64) -> SwarmResults {
         up: servers - servers / 8,
         pages: servers * (9 + growth),
         requests: servers * (11 + growth),
-        bytes: servers * (9 + growth) * 35_211,
+        bytes: servers * (2 + growth) * 35_211,
         busy_ms: servers * 900,
         external_hosts: servers * 3,
         external_urls: servers * 5,
@@ -304,6 +305,12 @@ pub fn results(age: u64) -> SwarmResults {
         unfinished: servers / 5,
         evaluated: servers * 9,
         detected_failures: servers * 31,
+        page_bytes: servers * (9 + growth) * 35_211,
+        waiting_urls: servers * 2,
+        waiting_urls_by_budget: servers / 2,
+        urls_not_queued: servers / 10,
+        hosts_held_by_site_limit: servers / 4,
+        hosts_held_by_domain_limit: servers / 7,
     };
     let by = splits.iter().map(|(d, values)| (*d, values.iter().map(|(v, n)| ((*v).to_owned(), counts(*n))).collect())).collect();
     let exact = age / 4000 % 3 != 1;

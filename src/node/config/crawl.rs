@@ -45,8 +45,12 @@ pub struct CrawlConfig {
     pub deny_hosts: Vec<Host>,
     /// Whether accessibility failures are looked for in each page; the time that takes is part of the access.
     pub evaluation: bool,
-    /// How many URLs may wait in the frontier; beyond it, links are counted and dropped.
+    /// How many URLs may wait in the frontier; what is found beyond it is queued when there is room.
     pub max_waiting_urls: u64,
+    /// How many new external hosts in scope the pages of one site may lead to in a day; further ones wait. None = no limit.
+    pub max_new_hosts_per_site: Option<u64>,
+    /// How many new hosts of one registrable domain links may lead to in a day; further ones wait. None = no limit.
+    pub max_new_hosts_per_domain: Option<u64>,
 }
 
 /// How far a site is crawled.
@@ -85,6 +89,8 @@ impl Default for CrawlConfig {
             deny_hosts: Vec::new(),
             evaluation: false,
             max_waiting_urls: 1_000_000,
+            max_new_hosts_per_site: Some(500),
+            max_new_hosts_per_domain: Some(50),
         }
     }
 }
@@ -96,6 +102,12 @@ impl CrawlConfig {
     pub(super) fn read(mut section: Section<'_, '_>) -> CrawlConfig {
         let default = CrawlConfig::default();
         let max_pages_per_run = section.take("max_pages_per_run", default.max_pages_per_run.unwrap_or(0), values::whole(0..=1_000_000_000));
+        let mut new_hosts = |key, default: Option<u64>| {
+            let limit = section.take(key, default.unwrap_or(0), values::whole(0..=100_000));
+            (limit > 0).then_some(limit)
+        };
+        let max_new_hosts_per_site = new_hosts("max_new_hosts_per_site", default.max_new_hosts_per_site);
+        let max_new_hosts_per_domain = new_hosts("max_new_hosts_per_domain", default.max_new_hosts_per_domain);
         let config = CrawlConfig {
             depth: section.take("depth", default.depth, values::whole(0..=63)),
             rule: section.take("rule", default.rule, values::choice(RULES)),
@@ -114,6 +126,8 @@ impl CrawlConfig {
             deny_hosts: section.list("deny_hosts", default.deny_hosts, values::host),
             evaluation: section.take("evaluation", default.evaluation, values::truth),
             max_waiting_urls: section.take("max_waiting_urls", default.max_waiting_urls, values::whole(1000..=1_000_000_000)),
+            max_new_hosts_per_site,
+            max_new_hosts_per_domain,
         };
         if config.ports.is_empty() {
             section.contradicts(&["ports"], "without a port nothing can be crawled; name at least one, like [80, 443]".to_owned());

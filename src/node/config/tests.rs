@@ -293,6 +293,7 @@ fn no_file_and_an_empty_file_give_the_defaults() {
     assert_eq!(default, parse("").unwrap());
     assert_eq!(default.crawl.depth, 8);
     assert_eq!(default.crawl.max_pages_per_run, Some(1000));
+    assert_eq!((default.crawl.max_new_hosts_per_site, default.crawl.max_new_hosts_per_domain), (Some(500), Some(50)));
     assert_eq!(default.swarm.listen, ["/ip4/0.0.0.0/tcp/4817"]);
     assert_eq!(default.api.listen, Some(SocketAddr::from(([127, 0, 0, 1], 4880))));
     assert_eq!(default.timers.dead_after, Duration::from_secs(45));
@@ -329,6 +330,8 @@ fn values_are_understood() {
         state_dir = "state"
         [crawl]
         max_pages_per_run = 0
+        max_new_hosts_per_site = 0
+        max_new_hosts_per_domain = 7
         revisit = "1h"
         min_delay = "200ms"
         source_address = "127.10.0.1"
@@ -355,6 +358,7 @@ fn values_are_understood() {
     assert_eq!(config.state_dir, Path::new("/etc/nearcrawl/state"));
     assert_eq!(config.contact.as_deref(), Some("mailto:crawl@museum.ke"));
     assert_eq!(config.crawl.max_pages_per_run, None);
+    assert_eq!((config.crawl.max_new_hosts_per_site, config.crawl.max_new_hosts_per_domain), (None, Some(7)));
     assert_eq!(config.crawl.revisit, Duration::from_secs(3600));
     assert_eq!(config.crawl.min_delay, Duration::from_millis(200));
     assert_eq!(config.crawl.source_address, Some("127.10.0.1".parse().unwrap()));

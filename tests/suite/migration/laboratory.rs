@@ -68,6 +68,7 @@ fn settings(rule: Rule) -> Settings {
         contacts_per_subnet: 15,
         max_lookups: MAX_LOOKUPS,
         revisit: 3_600_000,
+        new_hosts: Default::default(),
         max_waiting: 1_000_000,
         max_in_memory: 100_000,
         cache_entries: 4_096,

@@ -8,6 +8,7 @@ use crate::{context::Context, report::Counters};
 use nearcrawl_model::{
     evaluation::Evaluated,
     fetch::{FetchOutcome, PageFacts},
+    fingerprint::Fingerprint,
     ids::SiteNumber,
     journal::{Arrival, JournalEntry, VisitOutcome},
     links::Links,
@@ -16,6 +17,7 @@ use nearcrawl_model::{
     time::Millis,
     url::Host,
 };
+use std::collections::BTreeMap;
 
 /// Redirects that are followed in a row.
 const MAX_HOPS: u8 = 5;
@@ -33,6 +35,8 @@ pub(super) struct Digest {
     pub(super) further: Vec<JournalEntry>,
     pub(super) internal: Vec<Candidate>,
     pub(super) outgoing: Vec<Arrival>,
+    /// Those of `internal` for which there is no room in the queue, with their levels.
+    pub(super) not_queued: BTreeMap<Fingerprint, u8>,
 }
 
 /// An answer to the request for a page, read.
@@ -129,6 +133,7 @@ impl Reading {
             sorted.beyond.append(&mut previous.beyond);
         }
         let (internal, outgoing) = (std::mem::take(&mut sorted.internal), std::mem::take(&mut sorted.outgoing));
+        let not_queued = std::mem::take(&mut sorted.not_queued);
         let (children, beyond_scope) = (std::mem::take(&mut sorted.children), std::mem::take(&mut sorted.beyond_scope));
         let further = further_rows(&page, self.validators, (self.content, self.size), self.change, self.evaluated, sorted);
         let entry = JournalEntry::Visited {
@@ -146,7 +151,7 @@ impl Reading {
             beyond_scope,
             rest: request.retry_after,
         };
-        Digest { host, site, entry, further, internal, outgoing }
+        Digest { host, site, entry, further, internal, outgoing, not_queued }
     }
 }
 
@@ -159,14 +164,16 @@ fn further_rows(
     evaluated: Option<Evaluated>,
     sorted: Sorted,
 ) -> Vec<JournalEntry> {
-    let Sorted { elsewhere, named, beyond, .. } = sorted;
+    let Sorted { elsewhere, named, beyond, held_back, not_kept, .. } = sorted;
     let (page, level) = (page.fingerprint, page.level);
     let keep = change.is_some() || !elsewhere.is_empty();
     let kept = keep.then_some(JournalEntry::Kept { page, level, validators, content, size, change, elsewhere, named });
     let beyond = (!beyond.is_empty()).then_some(JournalEntry::Beyond { page, urls: beyond });
     let evaluated =
         evaluated.map(|Evaluated { evaluation, took_us, rules }| JournalEntry::EvaluatedBy { page, evaluation, took_us, rules });
-    kept.into_iter().chain(beyond).chain(evaluated).collect()
+    let held_back = held_back.into_iter().map(|(by, urls)| JournalEntry::HeldBack { by, urls });
+    let not_kept = (not_kept > 0).then_some(JournalEntry::NotKept { urls: not_kept });
+    kept.into_iter().chain(beyond).chain(evaluated).chain(held_back).chain(not_kept).collect()
 }
 
 /// How a page is written down: what it asks of robots is kept, even if it has been obeyed already by leaving out the links.

@@ -125,7 +125,7 @@ impl Crawl {
     }
 
     /// Whether a site's server may be asked anything now: it is ours for sure and stays so, and the site knows where it stands.
-    fn may_ask(&self, cx: &Context, others: Others<'_>, site: &Site) -> bool {
+    pub(super) fn may_ask(&self, cx: &Context, others: Others<'_>, site: &Site) -> bool {
         let subnet = &site.key.subnet;
         let mine = others.ownership.register().claim(subnet).is_some_and(|claim| claim.owner == cx.me);
         let stays = !site.has_ended() && !self.moved.has_stopped(&site.key.host);
@@ -261,18 +261,19 @@ impl Crawl {
 
     /// The seen set answered: the visit becomes a journal entry.
     pub(super) fn digested(&mut self, cx: &mut Context, replication: &mut Replication, digest: Digest, answers: Vec<Vec<SeenAnswer>>) {
-        let Digest { host, site: number, mut entry, further, internal, outgoing: named } = digest;
+        let Digest { host, site: number, mut entry, further, internal, outgoing: named, not_queued } = digest;
         let Some(site) = self.sites.numbered_mut(&host, number) else { return };
         site.digesting = site.digesting.saturating_sub(1);
         let shorter = shorter_meanwhile(cx, site, &entry);
         let mut answers = answers.into_iter();
-        let (mut found_here, mut nearer, mut cut) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut found_here, mut nearer, mut cut, mut waits) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (candidate, answer) in internal.into_iter().zip(answers.next().unwrap_or_default()) {
             match answer {
                 SeenAnswer::New => {
                     if candidate.level > cx.settings.rules.depth {
                         cut.push((candidate.fingerprint, candidate.url.as_str().to_owned()));
                     }
+                    waits.extend(not_queued.get(&candidate.fingerprint).map(|level| (candidate.fingerprint, *level)));
                     found_here.push((candidate.url, candidate.level, candidate.hops));
                 }
                 SeenAnswer::Known => {}
@@ -286,6 +287,9 @@ impl Crawl {
             cx.commands.push_back(Command::Store(StoreCommand::PutCut { site: number, urls: cut }));
         }
         self.journal(cx, replication, &host, entry);
+        if !waits.is_empty() {
+            self.journal(cx, replication, &host, JournalEntry::NotQueued { urls: waits });
+        }
         further.into_iter().for_each(|row| self.journal(cx, replication, &host, row));
         self.raise(cx, replication, (&host, number), Vec::new(), shorter.into_iter().collect());
         self.came_nearer(cx, replication, &host, nearer);

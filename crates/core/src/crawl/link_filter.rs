@@ -1,19 +1,21 @@
 //! Which links were met lately, and which new hosts may be followed? What passes is what the seen set is asked about.
 
-use super::{new_host_quota::NewHostQuota, site::Site};
+use super::{
+    new_host_quota::NewHostQuota,
+    site::{Site, held_back::MAX_HELD},
+};
 use crate::{clock_cache::ClockCache, context::Context};
 use nearcrawl_model::{
     fingerprint::Fingerprint,
     ids::SiteNumber,
-    journal::{Arrival, Place},
+    journal::{Arrival, HostLimit, Place},
     links::Links,
-    time::Moment,
     url::{Host, PageUrl},
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// External hosts that one run of one site may name.
-const MAX_NEW_HOSTS: u64 = 500;
+/// URLs that may wait at all sites together because a limit on new hosts holds them back.
+pub(crate) const MAX_HELD_TOGETHER: usize = 200_000;
 
 /// A URL with everything that the seen test needs.
 #[derive(Clone, Debug)]
@@ -42,6 +44,12 @@ pub(super) struct Sorted {
     pub(super) elsewhere: Vec<Fingerprint>,
     /// Those of them that the journal has not named yet.
     pub(super) named: Vec<PageUrl>,
+    /// What leads to new hosts that a limit holds back, and does not wait yet.
+    pub(super) held_back: BTreeMap<HostLimit, Vec<Arrival>>,
+    /// How many URLs at new hosts cannot even wait.
+    pub(super) not_kept: u64,
+    /// Pages of the same site for which there is no room in the queue, with their levels; among `internal` they are too deep.
+    pub(super) not_queued: BTreeMap<Fingerprint, u8>,
 }
 
 /// CLOCK caches in front of the seen set, and the quota of new hosts.
@@ -52,6 +60,8 @@ pub(crate) struct LinkFilter {
     /// URLs of other sites, by run and level.
     outgoing: ClockCache,
     new_hosts: NewHostQuota,
+    /// URLs that wait at all sites because a limit holds them back, counted a moment ago.
+    held_back: usize,
     /// The number under which the seen set keeps the URLs that leave our sites.
     scope: SiteNumber,
 }
@@ -63,6 +73,7 @@ impl LinkFilter {
             internal: ClockCache::with_capacity(entries),
             outgoing: ClockCache::with_capacity(entries),
             new_hosts: NewHostQuota::default(),
+            held_back: 0,
             scope,
         }
     }
@@ -79,28 +90,44 @@ impl LinkFilter {
         (self.outgoing.touch(print.scoped(u64::from(level) + 1)), print)
     }
 
-    /// Whether a link to this host may be followed today; `print` stands for the host.
-    pub(crate) fn admits_host(&mut self, host: &Host, print: Fingerprint, now: Moment) -> bool {
-        self.new_hosts.admit(host, print, now)
+    /// Whether links may lead to this host of a site that goes elsewhere; `print` stands for the host.
+    pub(crate) fn admits_host(&mut self, cx: &Context, host: &Host, print: Fingerprint) -> bool {
+        self.new_hosts.admit(host, print, cx.settings.new_hosts.per_domain, cx.now.moment)
+    }
+
+    /// Counts what waits at sites because a limit on new hosts holds it back.
+    pub(super) fn count_held_back<'s>(&mut self, sites: impl Iterator<Item = &'s Site> + Clone) {
+        let held_back = sites.clone().map(|site| site.held.counts().host_urls as usize).sum();
+        if held_back > 0 || self.held_back > 0 {
+            self.new_hosts.count_waiting(sites.flat_map(|site| site.held.held_by_domain()));
+        }
+        self.held_back = held_back;
+    }
+
+    /// URLs that wait at all sites because a limit on new hosts holds them back, counted a moment ago.
+    pub(crate) fn held_back(&self) -> usize {
+        self.held_back
     }
 
     /// Internal or external, in scope or not (LL-4, LL-5, LL-27); what the caches met lately is left out. The links lead to this level,
-    /// after so many redirects in a row. With `crowded` no more of the site's own URLs are taken.
+    /// after so many redirects in a row. With `crowded` no more of the site's own URLs are queued.
     pub(super) fn sort(&mut self, cx: &mut Context, site: &Site, crowded: bool, (level, hops): (u8, u8), links: &Links) -> Sorted {
         let mut sorted = Sorted { children: Vec::with_capacity(links.len()), ..Sorted::default() };
-        let mut new_hosts = BTreeSet::new();
+        let mut led_to = BTreeSet::new();
         let mut beyond = BTreeSet::new();
         let (host, tree, run) = (&site.key.host, &site.tree, site.key.run);
         for (url, fingerprint) in links.iter() {
             if url.host_str() == host.as_str() {
-                if crowded {
-                    // Not entered into the seen set either: the next page that names it brings it back.
-                    cx.refuse("URLs beyond the limit of queued URLs");
-                    continue;
-                }
                 sorted.children.push(fingerprint);
-                if !self.touch(site.number, fingerprint, level) {
-                    sorted.internal.push(Candidate { url: url.to_url(), fingerprint, level, hops });
+                // Without room in the queue it is kept like one that lies too deep, and comes nearer when there is room.
+                let depth = cx.settings.rules.depth;
+                let at = if crowded && level <= depth { depth.saturating_add(1) } else { level };
+                if !self.touch(site.number, fingerprint, at) {
+                    if at != level {
+                        cx.refuse("URLs beyond the limit of queued URLs");
+                        sorted.not_queued.insert(fingerprint, level);
+                    }
+                    sorted.internal.push(Candidate { url: url.to_url(), fingerprint, level: at, hops });
                 }
                 continue;
             }
@@ -122,16 +149,20 @@ impl LinkFilter {
                 None
             };
             sorted.elsewhere.push(fingerprint);
-            if !site.has_named(fingerprint) {
+            let named_before = site.has_named(fingerprint);
+            if !named_before {
                 sorted.named.push(url.to_url());
             }
-            if self.may_follow(cx, site, &mut new_hosts, target, place.is_none()) {
-                let level = place.as_ref().map_or(0, |place| place.level);
-                let (known, print) = self.named(run, fingerprint, level);
-                if !known {
-                    sorted.outgoing_prints.push((print, level));
-                    sorted.outgoing.push(Arrival { url: url.to_url(), place, run });
-                }
+            let arrival = Arrival { url: url.to_url(), place, run };
+            if let Err(by) = self.may_follow(cx, site, &mut led_to, &target, &arrival) {
+                self.hold_back(cx, site, &mut sorted, (by, arrival), (fingerprint, named_before));
+                continue;
+            }
+            let level = arrival.place.as_ref().map_or(0, |place| place.level);
+            let (known, print) = self.named(run, fingerprint, level);
+            if !known {
+                sorted.outgoing_prints.push((print, level));
+                sorted.outgoing.push(arrival);
             }
         }
         cx.counters.beyond_scope += beyond.len() as u64;
@@ -139,22 +170,62 @@ impl LinkFilter {
         sorted
     }
 
-    /// Whether a link of a site to another host may be followed. `new_hosts` are the external hosts that its page has named so far.
-    fn may_follow(&mut self, cx: &mut Context, site: &Site, new_hosts: &mut BTreeSet<Host>, target: Host, external: bool) -> bool {
+    /// Whether a link of a site to another host may be followed today, or which limit holds it back. Only new hosts in scope count, and those
+    /// of the tree. `led_to` are the new external hosts that its page has led to so far.
+    fn may_follow(
+        &mut self,
+        cx: &Context,
+        site: &Site,
+        led_to: &mut BTreeSet<Fingerprint>,
+        target: &Host,
+        arrival: &Arrival,
+    ) -> Result<(), HostLimit> {
         let print = cx.secret.of(target.as_str());
-        if !self.admits_host(&target, print, cx.now.moment) {
-            // Not entered anywhere: tomorrow a link to it may be followed.
-            cx.refuse("new hosts beyond 50 per domain and day");
-            return false;
+        if site.held.has_followed(print) || led_to.contains(&print) {
+            return Ok(());
         }
-        if external && !new_hosts.contains(&target) {
-            if site.record.external_hosts + new_hosts.len() as u64 >= MAX_NEW_HOSTS {
-                cx.refuse("new external hosts beyond 500 per site");
-                return false;
-            }
-            new_hosts.insert(target);
+        let (external, per_site) = (arrival.place.is_none(), cx.settings.new_hosts.per_site);
+        let counts = site.held.counts();
+        // Those that wait come first.
+        let is_full = || counts.hosts_by_site_limit > 0 || site.held.today(cx.now.wall) + led_to.len() as u64 >= per_site;
+        if external && per_site > 0 && is_full() {
+            return Err(HostLimit::Site);
         }
-        true
+        if !self.admits_host(cx, target, print) {
+            return Err(HostLimit::Domain);
+        }
+        if external {
+            led_to.insert(print);
+        }
+        Ok(())
+    }
+
+    /// What a limit holds back waits, if there is room. `named_before` is whether the journal has named it: then it is counted already.
+    fn hold_back(
+        &self,
+        cx: &mut Context,
+        site: &Site,
+        sorted: &mut Sorted,
+        (by, arrival): (HostLimit, Arrival),
+        (url, named_before): (Fingerprint, bool),
+    ) {
+        cx.refuse(match by {
+            HostLimit::Site => "links to new external hosts beyond the limit for a site and day",
+            HostLimit::Domain => "links to new hosts beyond the limit for a domain and day",
+        });
+        let host = arrival.url.host();
+        if site.held.holds(cx.secret.of(host.as_str()), url, &arrival) {
+            return;
+        }
+        let of_page: usize = sorted.held_back.values().map(Vec::len).sum();
+        let of_site = site.held.counts().host_urls as usize + of_page;
+        let has_room = of_site < MAX_HELD && self.held_back + of_page < MAX_HELD_TOGETHER;
+        let may_wait = by == HostLimit::Site || self.new_hosts.may_wait(&host, cx.settings.new_hosts.per_domain);
+        if has_room && may_wait {
+            sorted.held_back.entry(by).or_default().push(arrival);
+        } else {
+            sorted.not_kept += u64::from(!named_before);
+        }
     }
 
     /// The number under which the seen set keeps the URLs that leave our sites.

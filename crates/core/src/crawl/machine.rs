@@ -5,6 +5,7 @@ use super::{
     fetches::Fetches,
     link_filter::LinkFilter,
     moved_hosts::{Coming, Leaving, MayBegin, MovedHosts, look_ahead},
+    release,
     revisits::{self, NextRun, Runs},
     seen_questions::{SeenPurpose, SeenQuestions},
     site::{
@@ -50,6 +51,7 @@ impl Crawl {
             runs: Runs::default(),
             moved: MovedHosts::default(),
             disk_has_space: true,
+            to_release: false,
         }
     }
 
@@ -58,9 +60,10 @@ impl Crawl {
         self.disk_has_space = has_space;
     }
 
-    /// Counts the URLs that wait at all sites together.
+    /// Counts the URLs that wait at all sites together, in line or because of limits.
     pub(crate) fn count_waiting(&mut self) {
         self.sites.count_waiting();
+        self.links.count_held_back(self.sites.all());
     }
 
     /// Forgets what rested long ago.
@@ -213,6 +216,7 @@ impl Crawl {
         self.fetches.rest(site.address, cx.now.moment.after(rest));
         let over = revisits::is_over(cx.now.wall, &site);
         self.sites.await_seen_set(number, key.host.clone());
+        self.to_release |= site.held.counts().is_any();
         self.sites.insert(site);
         cx.signal(Signal::SiteChanged(key.host.clone()));
         cx.commands.push_back(Command::Store(StoreCommand::LoadSeen { site: number, seen, children, cut }));
@@ -277,9 +281,10 @@ impl Crawl {
         cx.commands.push_back(Command::Store(StoreCommand::DropSeen(old.number)));
         self.fetches.drop_site(&old);
         let whole = old.whole_run();
+        let held = old.held.passed_on(run, |arrival| release::in_scope(cx, arrival));
         self.begin_site(cx, replication, others, JournalKey { run, ..old.key.clone() }, address, tree);
-        if let Some(whole) = whole {
-            self.journal(cx, replication, &host, whole);
+        for row in whole.into_iter().chain(held) {
+            self.journal(cx, replication, &host, row);
         }
         let urls: Vec<_> = old.starts.into_iter().map(|url| (url, 0, 0)).collect();
         if !urls.is_empty() {
@@ -298,6 +303,33 @@ impl Crawl {
         if let Some(site) = self.sites.get_mut(&host) {
             self.runs.remember(cx, site, old.key);
         }
+    }
+
+    /// Limits let go on what they have held back for long enough, and what was not queued for want of room is.
+    pub(crate) fn release(&mut self, cx: &mut Context, replication: &mut Replication, others: Others<'_>) {
+        self.to_release = false;
+        let mut room = release::room(cx, self.sites.waiting());
+        let held = self.sites.all().filter(|site| site.held.counts().is_any());
+        let hosts: Vec<_> = held.filter(|site| self.may_ask(cx, others, site)).map(|site| site.key.host.clone()).collect();
+        for host in hosts {
+            let Some(site) = self.sites.get_mut(&host) else { continue };
+            let (number, depth) = (site.number, cx.settings.rules.depth);
+            let pages = if site.held.calls() { site.held.call(room.min(release::QUEUED_AT_ONCE)) } else { Vec::new() };
+            let rows = release::rows(cx, &mut self.links, site);
+            if !pages.is_empty() {
+                room -= pages.len();
+                let batch = SeenBatch { site: number, depth, visited: None, questions: pages.clone() };
+                self.questions.ask(cx, vec![batch], SeenPurpose::Relax { host: host.clone(), site: number, pages });
+            }
+            rows.into_iter().for_each(|row| self.journal(cx, replication, &host, row));
+        }
+    }
+
+    /// Whether limits let go on something that waits.
+    pub(crate) fn has_to_release(&self, cx: &Context) -> bool {
+        let room = release::room(cx, self.sites.waiting()) > 0;
+        let is_due = |site: &Site| !site.has_ended() && (release::is_due(cx, site) || (room && site.held.calls()));
+        self.to_release || self.sites.all().any(is_due)
     }
 
     /// The name of a host has no address any more: nobody is asked for its starting URLs, and the run is over.
@@ -530,7 +562,10 @@ impl Crawl {
         let starts = site.starts.iter().filter(|_| site.is_home());
         let starts = starts.map(|url| Arrival { url: url.clone(), place: None, run });
         let waiting = site.frontier.near().map(|waiting| waiting.arrival(tree, run));
-        let items = starts.chain(waiting).map(|arrival| Item { arrival, origin: None }).collect();
+        // A home is crawled from its starting URLs again, and finds them again.
+        let is_left = !site.is_home() && !site.has_ended();
+        let held = site.held.in_line().filter(|_| is_left).flat_map(|(.., urls)| urls.filter(|url| release::in_scope(cx, url)).cloned());
+        let items = starts.chain(waiting).chain(held).map(|arrival| Item { arrival, origin: None }).collect();
         let pages: Vec<_> = site.frontier.far().map(|(level, page)| (page, level)).collect();
         if !pages.is_empty() {
             let asked = pages.iter().map(|(page, _)| *page).collect();

@@ -7,6 +7,7 @@
 //! * [`fetch_cycle`]: request, answer, links; [`fetches`]: what is under way? [`robots`], [`digest`]: what came of it?
 //! * [`scheduler`]: whose turn is it? Politeness by address
 //! * [`link_filter`]: which links are asked about? [`new_host_quota`]: does a domain name hosts without end?
+//! * [`release`]: on what do limits let go by now?
 //! * [`scope`]: is a host crawled at all?
 
 pub(crate) mod admission;
@@ -19,6 +20,7 @@ pub(crate) mod moved_hosts;
 pub(crate) mod new_host_quota;
 pub(crate) mod others;
 pub mod politeness;
+mod release;
 pub(crate) mod revisits;
 mod robots;
 pub mod scheduler;
@@ -47,4 +49,6 @@ pub(crate) struct Crawl {
     runs: Runs,
     moved: MovedHosts,
     disk_has_space: bool,
+    /// Whether it was not looked yet on what limits let go at sites that go on here.
+    to_release: bool,
 }

@@ -91,7 +91,7 @@ fn may_ask_at(
     }
     let host = url.host();
     let known = others.routing.first_for(&host).is_some();
-    if !known && links.admits_host(&host, cx.secret.of(host.as_str()), cx.now.moment) {
+    if !known && links.admits_host(cx, &host, cx.secret.of(host.as_str())) {
         cx.signal(Signal::Reroute(vec![Item { arrival: Arrival { url: url.root(), place: None, run }, origin: None }]));
     }
     if claim.is_some() { Found::Elsewhere } else { Found::NotYet }

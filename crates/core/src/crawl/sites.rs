@@ -95,7 +95,7 @@ impl Sites {
     }
 
     /// All sites, in the order of their hosts.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Site> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Site> + Clone {
         self.by_host.values()
     }
 

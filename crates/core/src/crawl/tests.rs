@@ -1,5 +1,7 @@
 //! Is each server asked what it should be, when it may be, and is every URL entered once?
 
+mod limits;
+
 use super::{Crawl, Others, fetch_cycle::Turn};
 use crate::{
     context::Context,

@@ -44,7 +44,7 @@ pub(super) struct AppendQueue {
 impl AppendQueue {
     /// Queues what happened at a site as the row of this sequence number.
     pub(super) fn push(&mut self, now: Moment, key: JournalKey, sequence: u64, entry: &JournalEntry) {
-        if let JournalEntry::Visited { outgoing, .. } = entry {
+        if let JournalEntry::Visited { outgoing, .. } | JournalEntry::Released { outgoing, .. } = entry {
             let origin = Some((key.clone(), sequence));
             self.outgoing.extend(outgoing.iter().map(|arrival| Item { arrival: arrival.clone(), origin: origin.clone() }));
         }

@@ -120,6 +120,10 @@ impl View<'_> {
         if spent > 0 {
             return Activity::BudgetSpent { servers: spent };
         }
+        let hosts = self.crawl.sites().all().map(|site| site.held.counts().hosts()).sum();
+        if hosts > 0 {
+            return Activity::HeldBack { hosts };
+        }
         if !self.crawl.sites().is_empty() {
             return Activity::Done { next: self.next_run() };
         }
@@ -157,7 +161,14 @@ impl View<'_> {
         let reading = self.replication.subnets_loading() > 0
             || self.crawl.sites().is_awaiting_seen_set()
             || self.routing.locator().looking_up().next().is_some();
-        fetching || sending || storing || settling || reading || !self.context.commands.is_empty() || self.waits()
+        fetching
+            || sending
+            || storing
+            || settling
+            || reading
+            || !self.context.commands.is_empty()
+            || self.waits()
+            || self.crawl.has_to_release(self.context)
     }
 
     /// Whether a site has something to ask in this run.

@@ -2,7 +2,7 @@
 
 use crate::{
     clock_cache::ClockCache,
-    crawl::moved_hosts::MAX_COMING,
+    crawl::{link_filter::MAX_HELD_TOGETHER, moved_hosts::MAX_COMING},
     delegation::contacts::MAX_SUBNETS as MAX_PROBED,
     ownership::register::MAX_CLAIMS,
     routing::{
@@ -258,6 +258,7 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
     vec![
         limit("URLs being sent to their owners", view.routing.outbox().len(), MAX_OUTGOING),
         limit("URLs waiting for a repeated DNS look-up", view.routing.outbox().unresolved(), MAX_UNRESOLVED),
+        limit("URLs at new hosts held back by the limits on those", view.crawl.links().held_back(), MAX_HELD_TOGETHER),
         limit("pinned addresses", view.routing.locator().remembered(), MAX_PINS),
         limit("concurrent DNS look-ups", view.routing.locator().resolving(), MAX_RESOLVING),
         limit("concurrent delegation rounds", view.delegation.rounds().running(), view.context.settings.max_parallel_rounds),

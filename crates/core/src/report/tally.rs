@@ -54,6 +54,12 @@ fn counts_of(record: &ServerRecord) -> Counts {
         unfinished: u64::from(matches!(record.state, RunState::Running | RunState::PausedByBudget)),
         evaluated: record.evaluation.as_ref().map_or(0, |sums| sums.pages),
         detected_failures: record.evaluation.as_ref().map_or(0, EvaluationCounts::detected),
+        page_bytes: record.page_bytes,
+        waiting_urls: record.waiting,
+        waiting_urls_by_budget: if record.state == RunState::PausedByBudget { record.waiting } else { 0 },
+        urls_not_queued: record.held_back.urls_not_queued,
+        hosts_held_by_site_limit: record.held_back.hosts_by_site_limit,
+        hosts_held_by_domain_limit: record.held_back.hosts_by_domain_limit,
     }
 }
 

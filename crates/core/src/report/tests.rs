@@ -77,6 +77,7 @@ fn settings() -> Settings {
         contacts_per_subnet: 15,
         max_lookups: crate::routing::locator::MAX_LOOKUPS,
         revisit: REVISIT,
+        new_hosts: Default::default(),
         max_waiting: 1_000_000,
         max_in_memory: 1_000,
         cache_entries: 1_000,

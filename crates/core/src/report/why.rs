@@ -292,6 +292,10 @@ impl View<'_> {
         let mut sentence = format!("{subject} {words}; {next}.");
         if url.is_none() {
             let changed = site.record.changes.map(|changes| changes.sentence());
+            if site.record.held_back.hosts_by_site_limit > 0 {
+                let next = Span(site.held.next_day_in(self.context.now.wall));
+                sentence += &format!(" The limit of new hosts for a site counts anew in {next}.");
+            }
             for told in [site.record.completeness()].into_iter().chain(changed) {
                 sentence += &format!(" {told}");
             }
@@ -430,6 +434,7 @@ fn run_words(site: &Site) -> String {
             let left_out = counted(site.record.cut_by_yield, "URL");
             format!("is complete: {pages} fetched, {left_out} left out by the yield rule")
         }
+        RunState::HeldBack => format!("is complete but for what limits hold back: {pages} fetched{trouble}"),
         RunState::PausedByBudget => format!("has used up its page budget: {pages} fetched, {waiting} waiting"),
     }
 }

@@ -114,6 +114,7 @@ fn settings(scenario: &Scenario) -> Settings {
         contacts_per_subnet: 15,
         max_lookups: MAX_LOOKUPS,
         revisit: revisit(scenario),
+        new_hosts: Default::default(),
         max_waiting: 1_000_000,
         max_in_memory: 1_000,
         max_kept_per_owner: 1 << 30,

@@ -4,6 +4,7 @@ mod chaos;
 mod delegation;
 mod faults;
 mod hosts;
+mod limits;
 mod moves;
 mod order;
 mod parts;
@@ -58,6 +59,7 @@ fn settings(depth: u8) -> Settings {
         contacts_per_subnet: 15,
         max_lookups: MAX_LOOKUPS,
         revisit: 7 * 86_400_000,
+        new_hosts: Default::default(),
         max_waiting: 1_000_000,
         // So few that every test has URLs waiting far back.
         max_in_memory: 8,

@@ -290,6 +290,7 @@ fn settings(faults: Faults) -> Settings {
         max_lookups: MAX_LOOKUPS,
         // So often that there are several runs within an hour.
         revisit: 15 * MINUTE,
+        new_hosts: Default::default(),
         max_waiting: 1_000_000,
         // So few that there are always URLs waiting on disk.
         max_in_memory: 64,

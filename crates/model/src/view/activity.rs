@@ -47,6 +47,11 @@ pub enum Activity {
         /// Servers whose page budget is used up.
         servers: u64,
     },
+    /// Everything is fetched but for new hosts that limits on those hold back.
+    HeldBack {
+        /// Hosts that wait.
+        hosts: u64,
+    },
     /// No URL was ever named.
     NothingSeeded,
     /// URLs were named, but no server of them is crawled here.
@@ -88,7 +93,11 @@ impl Activity {
             | Activity::HandingOver { .. }
             | Activity::ReadingBack { .. }
             | Activity::Recording => State::Waiting,
-            Activity::NothingSeeded | Activity::NoServers { .. } | Activity::BudgetSpent { .. } | Activity::Done { .. } => State::Idle,
+            Activity::NothingSeeded
+            | Activity::NoServers { .. }
+            | Activity::BudgetSpent { .. }
+            | Activity::HeldBack { .. }
+            | Activity::Done { .. } => State::Idle,
             Activity::NoPeersReachable | Activity::Fenced { .. } => State::Fenced,
             Activity::LimitReached { .. } => State::Stopped,
             Activity::Stopping | Activity::Leaving => State::Leaving,
@@ -116,6 +125,9 @@ impl fmt::Display for Activity {
             ),
             Activity::Recording => f.write_str("storing and replicating what was fetched"),
             Activity::BudgetSpent { servers } => write!(f, "no work: the page budget of {} is used up", counted(*servers, "server")),
+            Activity::HeldBack { hosts } => {
+                write!(f, "no work: the limits on new hosts hold back {} until another day", counted(*hosts, "host"))
+            }
             Activity::NothingSeeded => f.write_str("no work: nothing was seeded"),
             Activity::NoServers { why } => write!(f, "no work: {why}"),
             Activity::Done { next: Some(next) } => write!(f, "no work: everything is fetched, next visit in {}", Span(*next)),
@@ -193,6 +205,7 @@ mod tests {
             (Activity::WaitingForPoliteness { servers: 1, next: 90 }, "pausing between requests to 1 server, next in 90 ms"),
             (Activity::HandingOver { urls: 1 }, "sending 1 URL to its owner"),
             (Activity::NothingSeeded, "no work: nothing was seeded"),
+            (Activity::HeldBack { hosts: 25 }, "no work: the limits on new hosts hold back 25 hosts until another day"),
             (Activity::Fenced { why: "2 of 5 members answer".into() }, "fenced: 2 of 5 members answer"),
             (Activity::NoPeersReachable, "no member reachable"),
             (Activity::Done { next: Some(7 * 86_400_000) }, "no work: everything is fetched, next visit in 7 d 0 h"),

@@ -32,6 +32,8 @@ pub enum VisitState {
     RefusedByCrawlDelay,
     /// robots.txt could not be had, which counts as a refusal of everything.
     RobotsUnavailable,
+    /// The host's run is complete but for what a limit holds back, which comes later.
+    HeldBack,
 }
 
 impl From<RunState> for VisitState {
@@ -42,6 +44,7 @@ impl From<RunState> for VisitState {
             RunState::CutByDepth => VisitState::CutByDepth,
             RunState::PausedByBudget => VisitState::PausedByBudget,
             RunState::CutByYield => VisitState::CutByYield,
+            RunState::HeldBack => VisitState::HeldBack,
         }
     }
 }

@@ -13,7 +13,7 @@ use nearcrawl_model::{
     fetch::{FetchError, LocatedHost, ProbeReport, ProbeTarget, ResolveError},
     fingerprint::Fingerprint,
     forwarded::{ForwardedAnswer, ForwardedQuestion, NotForwarded, SealedAnswer, SealedQuestion, Token},
-    journal::{Arrival, JournalEntry, JournalKey, JournalRow, Place, SkipReason, VisitOutcome},
+    journal::{Arrival, HostLimit, JournalEntry, JournalKey, JournalRow, Place, SkipReason, VisitOutcome},
     message::{Award, Gossip, HandOff, Proposal, PublicRequest, PublicResponse, Request, Response, Unwilling},
     ownership_history::{Holding, OwnershipHistory},
     ownership_map::{ComparedPart, MapDigest, MapPart, WantedPart},
@@ -544,6 +544,12 @@ fn counts(from: u64) -> Counts {
         unfinished: from + 12,
         evaluated: from + 13,
         detected_failures: from + 14,
+        page_bytes: from + 15,
+        waiting_urls: from + 16,
+        waiting_urls_by_budget: from + 17,
+        urls_not_queued: from + 18,
+        hosts_held_by_site_limit: from + 19,
+        hosts_held_by_domain_limit: from + 20,
     }
 }
 
@@ -597,6 +603,11 @@ fn entry(entry: &JournalEntry) -> &'static str {
         JournalEntry::Moved { .. } => "moved",
         JournalEntry::WholeRun { .. } => "whole-run",
         JournalEntry::EvaluatedBy { .. } => "evaluated-by",
+        JournalEntry::HeldBack { .. } => "held-back",
+        JournalEntry::Released { .. } => "released",
+        JournalEntry::Followed { .. } => "followed",
+        JournalEntry::NotKept { .. } => "not-kept",
+        JournalEntry::NotQueued { .. } => "not-queued",
     }
 }
 
@@ -667,6 +678,11 @@ fn entries() -> Vec<JournalEntry> {
             took_us: 900,
             rules: 1,
         },
+        JournalEntry::HeldBack { by: HostLimit::Domain, urls: vec![arrival()] },
+        JournalEntry::Released { at: WallTime(1_000), outgoing: vec![Arrival { place: None, ..arrival() }] },
+        JournalEntry::Followed { since: WallTime(1_000), new: 300, hosts: vec![Fingerprint(9)] },
+        JournalEntry::NotKept { urls: 300 },
+        JournalEntry::NotQueued { urls: vec![(Fingerprint(9), 4)] },
     ]
 }
 

@@ -121,15 +121,23 @@ function showResults(results) {
   say("fig-pages", number(total.pages));
   const detected = `; ${plural(total.detected_failures, "accessibility failure")} detected in ${number(total.evaluated)}`;
   say("sub-pages", `in ${plural(total.requests, "request")}${total.evaluated > 0 ? detected : ""}`);
-  say("fig-bytes", bytes(total.bytes));
-  say("sub-bytes", plural(total.failed, "failed request"));
+  say("fig-bytes", bytes(total.page_bytes));
+  say("sub-bytes", `${bytes(total.bytes)} moved in these runs; ${plural(total.failed, "failed request")}`);
+  const held = [
+    [total.waiting_urls_by_budget, "URL", "by the page budget"],
+    [total.urls_not_queued, "URL", "not queued because too many waited"],
+    [total.hosts_held_by_site_limit, "new host", "by the limit for a site and day"],
+    [total.hosts_held_by_domain_limit, "new host", "by the limit for a domain and day"],
+  ].filter(([count]) => count > 0).map(([count, what, why]) => `${plural(count, what)} ${why}`);
+  at("held-back").hidden = held.length === 0;
+  say("held-back", held.length === 0 ? "" : `Held back until later: ${held.join(", ")}`);
 
   const rows = Object.entries(results.summary.by[by] ?? {}).sort((a, b) => b[1].servers - a[1].servers || (a[0] < b[0] ? -1 : 1));
   const most = Math.max(1, ...rows.map(([, counts]) => counts.servers));
   at("rows").replaceChildren(...rows.slice(0, MAX_ROWS).map(([value, counts]) => make("tr", "",
     make("td", "", value), make("td", "", bar(counts.servers, most)), make("td", "number roomy", number(counts.up)),
     make("td", "number", number(counts.pages)), make("td", "number roomy", number(counts.requests)),
-    make("td", "number roomy", bytes(counts.bytes)))));
+    make("td", "number roomy", bytes(counts.page_bytes)), make("td", "number roomy", bytes(counts.bytes)))));
   say("rows-note", rows.length === 0 ? "Nothing has been fetched yet." : rows.length > MAX_ROWS ? `and ${number(rows.length - MAX_ROWS)} more: nearcrawl results --by ${by}` : "");
 
   points.push({ at: performance.now(), pages: total.pages });

@@ -10,6 +10,7 @@ mod account;
 mod ahead;
 mod distinct;
 pub mod frontier;
+pub(crate) mod held_back;
 pub mod previous_run;
 pub(crate) mod replay;
 pub mod robots;
@@ -19,6 +20,7 @@ pub mod yields;
 
 use distinct::Distinct;
 use frontier::{Frontier, Waiting};
+use held_back::Held;
 use nearcrawl_model::{
     account::Changes,
     fetch::{FetchError, FetchOrder, FetchPurpose},
@@ -123,6 +125,8 @@ pub struct Site {
     has_parts: bool,
     /// URLs that wait.
     pub frontier: Frontier,
+    /// What limits hold back.
+    pub(crate) held: Held,
     /// What is being asked, if anything.
     pub asking: Option<Asking>,
     /// The page that came last, while it is being read.
@@ -182,6 +186,7 @@ impl Site {
             whole: WholeRun::default(),
             has_parts: false,
             frontier: Frontier::default(),
+            held: Held::new(opened),
             asking: None,
             reading: None,
             digesting: 0,
@@ -261,6 +266,7 @@ impl Site {
     /// Takes in the next journal entry, live or replayed. Everything that the site knows comes through here.
     pub fn apply(&mut self, entry: &JournalEntry, rules: &SiteRules, key: &FingerprintKey) {
         self.next_sequence += 1;
+        self.held.apply(entry, key);
         match entry {
             JournalEntry::Resumed { at } => {
                 self.budget_used = 0;
@@ -269,7 +275,15 @@ impl Site {
             JournalEntry::Opened { .. }
             | JournalEntry::Forwarded { .. }
             | JournalEntry::TakenOver { .. }
-            | JournalEntry::OwnershipHistory(_) => {}
+            | JournalEntry::OwnershipHistory(_)
+            | JournalEntry::HeldBack { .. }
+            | JournalEntry::Followed { .. }
+            | JournalEntry::NotKept { .. } => {}
+            JournalEntry::Released { outgoing, .. } => self.has_parts |= outgoing.iter().any(|arrival| arrival.place.is_some()),
+            JournalEntry::NotQueued { urls } => urls.iter().for_each(|(url, level)| {
+                // It had come in as one beyond the depth.
+                self.record.cut_by_depth = self.record.cut_by_depth.saturating_sub(u64::from(self.held.not_queued(*url, *level)));
+            }),
             JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } | JournalEntry::Reopened { urls } => {
                 self.take_in(entry, urls, rules, key);
             }
@@ -305,12 +319,19 @@ impl Site {
             JournalEntry::Visited { .. } => self.visited(entry, rules, key),
             JournalEntry::Skipped { url, reason } => self.skipped(key.of(url.as_str()), *reason),
         }
+        self.bring_up_to_date(rules);
+    }
+
+    /// What the record says of the whole run, after each entry.
+    fn bring_up_to_date(&mut self, rules: &SiteRules) {
         self.record.status = self.status();
+        self.record.held_back = self.held.counts();
         self.record.state = self.state(rules);
         self.record.waiting = self.frontier.len() as u64;
         self.record.page_bytes = self.record.levels.iter().fold(0, |sum, level| level.bytes.saturating_add(sum));
         self.count_gone();
-        self.whole.replace(&self.record, !self.frontier.is_empty(), !self.is_home() || self.has_parts);
+        let waits = !self.frontier.is_empty() || self.record.held_back.urls_not_queued > 0;
+        self.whole.replace(&self.record, waits, !self.is_home() || self.has_parts);
     }
 
     /// What came of asking for an origin's robots.txt: status and body, or why there is none.
@@ -336,6 +357,7 @@ impl Site {
                 JournalEntry::Raised { .. } if self.left_out.remove(&page) => {
                     self.record.cut_by_yield = self.record.cut_by_yield.saturating_sub(1);
                 }
+                JournalEntry::Raised { .. } if self.held.queued(page) => {}
                 // It counts among what waits from now on.
                 JournalEntry::Raised { .. } if !waits => self.record.cut_by_depth = self.record.cut_by_depth.saturating_sub(1),
                 JournalEntry::Reopened { .. } if !waits => self.record.cut_by_script = self.record.cut_by_script.saturating_sub(1),
@@ -543,13 +565,7 @@ impl Site {
 
     fn state(&self, rules: &SiteRules) -> RunState {
         if self.frontier.is_empty() {
-            if self.record.cut_by_yield > 0 {
-                RunState::CutByYield
-            } else if self.record.cut_by_depth > 0 {
-                RunState::CutByDepth
-            } else {
-                RunState::Complete
-            }
+            self.record.state_when_over()
         } else if rules.pages_per_run > 0 && self.budget_used >= rules.pages_per_run {
             RunState::PausedByBudget
         } else {
@@ -601,6 +617,7 @@ fn new_record(key: &JournalKey, address: IpAddr, tree: &Host) -> ServerRecord {
         next_run: None,
         evaluation_rules: None,
         page_bytes: 0,
+        held_back: Default::default(),
     }
 }
 

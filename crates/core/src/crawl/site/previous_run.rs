@@ -77,6 +77,9 @@ impl PreviousRunReader {
             }
             JournalEntry::Evaluated { page, evaluation, .. } => self.evaluated(page, evaluation, 0),
             JournalEntry::EvaluatedBy { page, evaluation, rules, .. } => self.evaluated(page, evaluation, rules),
+            JournalEntry::HeldBack { urls: arrivals, .. } | JournalEntry::Released { outgoing: arrivals, .. } => {
+                rows.extend(arrivals.iter().map(|arrival| text(&arrival.url)));
+            }
             JournalEntry::Opened { .. }
             | JournalEntry::Robots { .. }
             | JournalEntry::Skipped { .. }
@@ -87,7 +90,10 @@ impl PreviousRunReader {
             | JournalEntry::WholeRun { .. }
             | JournalEntry::Resumed { .. }
             | JournalEntry::Started { .. }
-            | JournalEntry::Follows { .. } => {}
+            | JournalEntry::Follows { .. }
+            | JournalEntry::Followed { .. }
+            | JournalEntry::NotKept { .. }
+            | JournalEntry::NotQueued { .. } => {}
         }
         rows
     }

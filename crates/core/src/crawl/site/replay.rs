@@ -98,6 +98,9 @@ pub(crate) fn replay(
             // A starting URL that names it again brings it back.
             JournalEntry::Skipped { reason: SkipReason::Yield, .. } => {}
             JournalEntry::Skipped { url, .. } => pages.done(secret.of(url.as_str())),
+            JournalEntry::Released { outgoing: named, .. } => {
+                outgoing.extend(named.iter().map(|arrival| (sequence as u64, arrival.clone())));
+            }
             JournalEntry::Forwarded { before } => outgoing.retain(|(sequence, _)| sequence >= before),
             JournalEntry::Opened { .. }
             | JournalEntry::Robots { .. }
@@ -111,7 +114,11 @@ pub(crate) fn replay(
             | JournalEntry::Kept { .. }
             | JournalEntry::Beyond { .. }
             | JournalEntry::Evaluated { .. }
-            | JournalEntry::EvaluatedBy { .. } => {}
+            | JournalEntry::EvaluatedBy { .. }
+            | JournalEntry::HeldBack { .. }
+            | JournalEntry::Followed { .. }
+            | JournalEntry::NotKept { .. }
+            | JournalEntry::NotQueued { .. } => {}
         }
     }
     let seen = pages.states.into_iter().map(|(fingerprint, (level, state))| (fingerprint, level, state)).collect();

@@ -2,7 +2,7 @@
 
 use nearcrawl_model::{
     journal::{JournalEntry, JournalKey},
-    record::{RunUnderWay, ServerRecord},
+    record::{HeldBack, RunUnderWay, ServerRecord},
 };
 use std::net::IpAddr;
 
@@ -22,8 +22,15 @@ impl WholeRun {
     /// What is on record of the server: the last whole run, or the first one as far as it is.
     pub(super) fn published(&self, present: &ServerRecord) -> ServerRecord {
         let Some(whole) = &self.0 else { return present.clone() };
-        let ServerRecord { run, state, pages, waiting, .. } = *present;
-        ServerRecord { next_run: Some(RunUnderWay { run, state, pages, waiting }), ..(**whole).clone() }
+        let ServerRecord { run, state, pages, waiting, held_back: now, .. } = *present;
+        let mut record = ServerRecord { next_run: Some(RunUnderWay { run, state, pages, waiting }), ..(**whole).clone() };
+        // Hosts that it held back wait in the present run, and may have gone on since.
+        let HeldBack { hosts_by_site_limit, hosts_by_domain_limit, host_urls, .. } = now;
+        record.held_back = HeldBack { hosts_by_site_limit, hosts_by_domain_limit, host_urls, ..record.held_back };
+        if record.waiting == 0 {
+            record.state = record.state_when_over();
+        }
+        record
     }
 
     /// The present run answers from now on.
