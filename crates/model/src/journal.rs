@@ -6,6 +6,7 @@
 use super::{
     claim::MAX_EPOCH,
     evaluation::Evaluation,
+    facts::Fact,
     fetch::FetchError,
     fingerprint::Fingerprint,
     ownership_history::OwnershipHistory,
@@ -282,7 +283,15 @@ pub enum JournalEntry {
         /// The version of the rule set ([`super::evaluation::RULE_SET`]).
         rules: u32,
     },
+    /// What an answer says of the server besides its pages, as far as it was not known.
+    Learnt {
+        /// Each kind at most once.
+        facts: Vec<Fact>,
+    },
 }
+
+/// The most facts that a row has: more than there are kinds.
+const MAX_FACTS: usize = 32;
 
 /// The longest record of a whole run that a row holds, in bytes.
 const MAX_RECORD: usize = 65_536;
@@ -323,6 +332,7 @@ impl JournalEntry {
             JournalEntry::TakenOver { epoch } => *epoch <= MAX_EPOCH,
             JournalEntry::Moved { to, address, .. } => to.contains(*address),
             JournalEntry::WholeRun { record } => record.len() <= MAX_RECORD,
+            JournalEntry::Learnt { facts } => facts.len() <= MAX_FACTS && facts.iter().all(Fact::is_plausible),
             JournalEntry::Opened { .. }
             | JournalEntry::Skipped { .. }
             | JournalEntry::Forwarded { .. }
@@ -382,6 +392,9 @@ mod tests {
         assert_eq!(number(JournalEntry::WholeRun { record: Vec::new() }), 17);
         let by = JournalEntry::EvaluatedBy { page: Fingerprint(1), evaluation: Evaluation::default(), took_us: 1, rules: 1 };
         assert_eq!(number(by), 18);
+        assert_eq!(number(JournalEntry::Learnt { facts: Vec::new() }), 19);
+        let unclean = |usage: &str| JournalEntry::Learnt { facts: vec![Fact::ContentUsage(usage.to_owned())] };
+        assert!(unclean("train-ai=n").is_plausible() && !unclean("a\u{7}").is_plausible());
         assert!(!JournalEntry::WholeRun { record: vec![0; MAX_RECORD + 1] }.is_plausible());
         let outcome = |outcome: VisitOutcome| postcard::to_stdvec(&outcome).unwrap()[0];
         assert_eq!((outcome(VisitOutcome::Page(200)), outcome(VisitOutcome::Status(404))), (0, 3));

@@ -3,6 +3,7 @@
 use super::{
     account::{Changes, LevelCounts},
     evaluation::EvaluationCounts,
+    facts::ServerFacts,
     fetch::FetchError,
     time::{Millis, WallTime},
     url::Host,
@@ -158,6 +159,9 @@ pub struct ServerRecord {
     /// Size of all bodies: what each took over the wire when it was last downloaded, in this run or an earlier one.
     #[serde(default)]
     pub page_bytes: u64,
+    /// What its answers say of it besides pages: protocols, certificate, language, declared wishes. None before the first answer.
+    #[serde(default)]
+    pub facts: Option<Box<ServerFacts>>,
 }
 
 /// How far a run is whose results do not count yet.

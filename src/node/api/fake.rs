@@ -254,6 +254,7 @@ pub fn server(i: u8) -> ServerRecord {
         next_run: None,
         evaluation_rules: None,
         page_bytes: 0,
+        facts: None,
     }
 }
 
@@ -334,6 +335,7 @@ fn why(subject: &Subject) -> WhyView {
         last_visit_at: Some(WallTime(1_790_000_000_000)),
         next_visit_in_ms: Some(1_400),
         robots_text: Some("allowed; robots.txt read 2 min ago".into()),
+        facts: None,
         store_silent_for_ms: None,
     }
 }

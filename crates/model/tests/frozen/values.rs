@@ -10,6 +10,7 @@ use nearcrawl_model::{
     distances::Distances,
     edition::{Edition, Endorsement},
     evaluation::{Evaluation, EvaluationCounts, Gate, Rule},
+    facts::{Certificate, Fact, FrontPage, Guard, HttpVersion, TlsVersion, Vantage},
     fetch::{FetchError, LocatedHost, ProbeReport, ProbeTarget, ResolveError},
     fingerprint::Fingerprint,
     forwarded::{ForwardedAnswer, ForwardedQuestion, NotForwarded, SealedAnswer, SealedQuestion, Token},
@@ -582,6 +583,7 @@ fn entry(entry: &JournalEntry) -> &'static str {
         JournalEntry::Moved { .. } => "moved",
         JournalEntry::WholeRun { .. } => "whole-run",
         JournalEntry::EvaluatedBy { .. } => "evaluated-by",
+        JournalEntry::Learnt { .. } => "learnt",
     }
 }
 
@@ -652,6 +654,36 @@ fn entries() -> Vec<JournalEntry> {
             took_us: 900,
             rules: 1,
         },
+        JournalEntry::Learnt { facts: facts() },
+    ]
+}
+
+/// A fact of each kind, in the order of their places.
+fn facts() -> Vec<Fact> {
+    let word = |text: &str| Some(text.to_owned());
+    vec![
+        Fact::Distance { rtt_us: 900, vantage: Vantage { country: word("KE"), asn: Some(64_512) } },
+        Fact::Http(HttpVersion::Http11),
+        Fact::AltSvc(vec!["h3".to_owned()]),
+        Fact::Tls(TlsVersion::Tls13),
+        Fact::Certificate(Certificate {
+            issuer: "Authority".to_owned(),
+            not_before_at: WallTime(1_780_000_000_000),
+            not_after_at: WallTime(1_790_000_000_000),
+        }),
+        Fact::Hsts(31_536_000),
+        Fact::RedirectsToHttps,
+        Fact::Guard(Guard::Anubis),
+        Fact::ContentUsage("train-ai=n".to_owned()),
+        Fact::TdmReservation(true),
+        Fact::FrontPage(FrontPage {
+            language: word("pt-BR"),
+            script: word("Latn"),
+            charset: word("UTF-8"),
+            generator: word("WordPress 6.8"),
+            title: word("Museu"),
+            tdm_reserved: Some(false),
+        }),
     ]
 }
 

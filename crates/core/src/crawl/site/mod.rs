@@ -3,12 +3,13 @@
 //! A [`Site`] is one host's part of a site tree in one run: the fold of its journal. Live and replayed entries go through the same
 //! [`Site::apply`], so a new owner who reads the journal stands where the previous one stood.
 //!
-//! Three files use each other: a site holds what `standing` knows of each robots.txt and asks `ahead` which page may be asked for early;
-//! both judge by the state of the site.
+//! Four files use each other: a site holds what `standing` knows of each robots.txt and what `facts` has to know besides the facts, and asks
+//! `ahead` which page may be asked for early; all judge by the state of the site.
 
 mod account;
 mod ahead;
 mod distinct;
+mod facts;
 pub mod frontier;
 pub mod previous_run;
 pub(crate) mod replay;
@@ -18,6 +19,7 @@ mod whole_run;
 pub mod yields;
 
 use distinct::Distinct;
+use facts::Learning;
 use frontier::{Frontier, Waiting};
 use nearcrawl_model::{
     account::Changes,
@@ -119,6 +121,7 @@ pub struct Site {
     pub record: ServerRecord,
     /// What the last whole run came to, while this one is not whole.
     whole: WholeRun,
+    learning: Learning,
     /// Whether it leads to other hosts of its tree, which may lead back.
     has_parts: bool,
     /// URLs that wait.
@@ -161,7 +164,8 @@ pub struct Site {
 
 impl Site {
     pub(super) fn order(&self, url: PageUrl, purpose: FetchPurpose) -> FetchOrder {
-        FetchOrder { url, address: self.address, purpose, validators: Validators::default() }
+        let front = purpose == FetchPurpose::Page && self.may_be_front(&url);
+        FetchOrder { url, address: self.address, purpose, validators: Validators::default(), front }
     }
 
     /// Whether something of it is under way: a request, a page that is being read, a question to the seen set.
@@ -180,6 +184,7 @@ impl Site {
             opened,
             record,
             whole: WholeRun::default(),
+            learning: Learning::default(),
             has_parts: false,
             frontier: Frontier::default(),
             asking: None,
@@ -266,14 +271,16 @@ impl Site {
                 self.budget_used = 0;
                 self.slot = *at;
             }
-            JournalEntry::Opened { .. }
-            | JournalEntry::Forwarded { .. }
-            | JournalEntry::TakenOver { .. }
-            | JournalEntry::OwnershipHistory(_) => {}
+            JournalEntry::Opened { .. } | JournalEntry::Forwarded { .. } | JournalEntry::OwnershipHistory(_) => {}
+            JournalEntry::TakenOver { .. } => self.changes_owner(),
+            JournalEntry::Learnt { facts } => self.learn(facts),
             JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } | JournalEntry::Reopened { urls } => {
                 self.take_in(entry, urls, rules, key);
             }
-            JournalEntry::WholeRun { record } => self.whole.remember(record, &self.key, self.address),
+            JournalEntry::WholeRun { record } => {
+                self.whole.remember(record, &self.key, self.address);
+                self.remember_front_page();
+            }
             JournalEntry::Started { urls } => urls.iter().for_each(|url| self.start(url)),
             JournalEntry::Follows { run, pages } => {
                 self.record.changes = Some(Changes { compared_run: *run, pages_before: *pages, ..Changes::default() });
@@ -317,6 +324,7 @@ impl Site {
     fn robots_answered(&mut self, origin: &Origin, at: WallTime, answer: Result<(u16, &[u8]), FetchError>, rules: &SiteRules) {
         let standing = self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin));
         standing.answered(at, answer, &rules.product_token);
+        self.sum_up_robots(origin);
         self.count_setback(answer.ok().map(|(status, _)| status));
         self.record.crawl_delay_ms = self.robots.values().filter_map(RobotsStanding::wanted_delay).max();
         if let Err(failure) = answer {
@@ -347,11 +355,25 @@ impl Site {
 
     /// A page was visited: what came of it, and what it names.
     fn visited(&mut self, entry: &JournalEntry, rules: &SiteRules, key: &FingerprintKey) {
-        let JournalEntry::Visited { url, level, at, outcome, took, bytes, software, children, found, beyond_scope, outgoing, rest, .. } =
-            entry
+        let JournalEntry::Visited {
+            url,
+            level,
+            at,
+            outcome,
+            took,
+            first_byte_us,
+            bytes,
+            software,
+            children,
+            found,
+            beyond_scope,
+            outgoing,
+            rest,
+        } = entry
         else {
             return;
         };
+        first_byte_us.iter().for_each(|us| self.answered_after(*us));
         self.last_rest = rest.unwrap_or(0);
         self.has_parts |= outgoing.iter().any(|arrival| arrival.place.is_some());
         let page = key.of(url.as_str());
@@ -601,6 +623,7 @@ fn new_record(key: &JournalKey, address: IpAddr, tree: &Host) -> ServerRecord {
         next_run: None,
         evaluation_rules: None,
         page_bytes: 0,
+        facts: None,
     }
 }
 

@@ -87,7 +87,8 @@ impl PreviousRunReader {
             | JournalEntry::WholeRun { .. }
             | JournalEntry::Resumed { .. }
             | JournalEntry::Started { .. }
-            | JournalEntry::Follows { .. } => {}
+            | JournalEntry::Follows { .. }
+            | JournalEntry::Learnt { .. } => {}
         }
         rows
     }

@@ -1,6 +1,7 @@
 //! What does a site answer while it is visited again? What its last whole run came to, until this one is whole.
 
 use nearcrawl_model::{
+    facts::ServerFacts,
     journal::{JournalEntry, JournalKey},
     record::{RunUnderWay, ServerRecord},
 };
@@ -24,6 +25,11 @@ impl WholeRun {
         let Some(whole) = &self.0 else { return present.clone() };
         let ServerRecord { run, state, pages, waiting, .. } = *present;
         ServerRecord { next_run: Some(RunUnderWay { run, state, pages, waiting }), ..(**whole).clone() }
+    }
+
+    /// What is known of the server besides its pages, by the last whole run.
+    pub(super) fn facts(&self) -> Option<&ServerFacts> {
+        self.0.as_ref()?.facts.as_deref()
     }
 
     /// The present run answers from now on.
