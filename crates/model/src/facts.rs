@@ -2,7 +2,10 @@
 //!
 //! Most facts are written down once a run, when they are met for the first time; a journal has a few hundred bytes of them.
 
-use super::time::{Millis, WallTime};
+use super::{
+    time::{Millis, WallTime},
+    view::Span,
+};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use utoipa::ToSchema;
@@ -265,9 +268,13 @@ impl Fact {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct ServerFacts {
-    /// Its distance, as its owner measured it: how long a TCP connect took, in microseconds.
+    /// Its distance, as its owner measured it: how long a TCP connect took, in microseconds (in JSON milliseconds).
+    #[serde(rename = "rtt_ms", with = "as_ms")]
+    #[schema(value_type = Option<f64>)]
     pub rtt_us: Option<u32>,
-    /// The shortest time from a request to the first byte of its answer, from the same place, in microseconds.
+    /// The shortest time from a request to the first byte of its answer, from the same place, in microseconds (in JSON milliseconds).
+    #[serde(rename = "first_byte_ms", with = "as_ms")]
+    #[schema(value_type = Option<f64>)]
     pub first_byte_us: Option<u32>,
     /// From where both were measured.
     pub vantage: Option<Vantage>,
@@ -279,8 +286,8 @@ pub struct ServerFacts {
     pub tls_version: Option<TlsVersion>,
     /// Its certificate.
     pub certificate: Option<Certificate>,
-    /// For how many seconds it wants to be asked by https only (`Strict-Transport-Security`).
-    pub hsts_s: Option<u64>,
+    /// For how long it wants to be asked by https only (`Strict-Transport-Security`), in milliseconds.
+    pub hsts_ms: Option<Millis>,
     /// Whether it redirects from http to https.
     pub redirects_to_https: bool,
     /// Who makes the guard in front of it, let through or not.
@@ -336,6 +343,20 @@ impl ServerFacts {
     }
 }
 
+/// Microseconds as JSON has them: milliseconds, with a fraction.
+mod as_ms {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(us: &Option<u32>, serializer: S) -> Result<S::Ok, S::Error> {
+        us.map(|us| f64::from(us) / 1_000.0).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+        let millis = Option::<f64>::deserialize(deserializer)?;
+        Ok(millis.map(|millis| (millis * 1_000.0).round() as u32))
+    }
+}
+
 /// The family of an address in a word.
 pub fn family_word(address: Option<IpAddr>) -> &'static str {
     match address {
@@ -378,7 +399,7 @@ impl ServerFacts {
     fn http_line(&self, version: HttpVersion) -> String {
         let offers = if self.alt_svc.is_empty() { String::new() } else { format!(", offers {}", self.alt_svc.join(", ")) };
         let moves = if self.redirects_to_https { ", redirects to https" } else { "" };
-        let hsts = self.hsts_s.map_or_else(String::new, |seconds| format!(", https only for {} days", seconds / 86_400));
+        let hsts = self.hsts_ms.map_or_else(String::new, |hsts| format!(", https only for {}", Span(hsts)));
         format!("HTTP/{}{offers}{moves}{hsts}", version.name())
     }
 
@@ -431,5 +452,18 @@ mod tests {
             [None, Some("::ffff:9.0.0.1"), Some("2001:db8::1")].map(|text| family_word(text.map(|text| text.parse().unwrap()))),
             ["unknown", "ipv4", "ipv6"]
         );
+    }
+
+    #[test]
+    fn json_has_milliseconds_and_comes_back() {
+        let known = ServerFacts { rtt_us: Some(8_250), hsts_ms: Some(300_000), ..ServerFacts::default() };
+        let json = serde_json::to_value(&known).unwrap();
+        assert_eq!((&json["rtt_ms"], &json["hsts_ms"], &json["first_byte_ms"]), (&8.25.into(), &300_000.into(), &serde_json::Value::Null));
+        assert_eq!(serde_json::from_value::<ServerFacts>(json).unwrap(), known);
+        assert_eq!(serde_json::from_str::<ServerFacts>("{}").unwrap(), ServerFacts::default(), "of an earlier version");
+        for us in [0, 1, 999, 1_001, 59_999_999, u32::MAX] {
+            let json = serde_json::to_string(&ServerFacts { rtt_us: Some(us), ..ServerFacts::default() }).unwrap();
+            assert_eq!(serde_json::from_str::<ServerFacts>(&json).unwrap().rtt_us, Some(us));
+        }
     }
 }

@@ -6,6 +6,7 @@ pub mod access_point;
 pub mod account;
 pub mod address;
 pub mod claim;
+pub mod cross_table;
 pub mod distances;
 pub mod edition;
 pub mod evaluation;

@@ -5,6 +5,7 @@
 use super::{
     access_point::AccessPoint,
     claim::{Answer, SignedClaim},
+    cross_table::CrossTable,
     distances::Distances,
     edition::Endorsement,
     fetch::{LocatedHost, ProbeReport, ProbeTarget, ResolveError},
@@ -15,7 +16,7 @@ use super::{
     replica::{MAX_SUBNETS_ASKED, StoreId},
     rows_digest::{Digests, MAX_JOURNALS_COMPARED},
     subnet::Subnet,
-    summary::{RollUp, SwarmResults},
+    summary::{Dimension, RollUp, SwarmResults},
     time::Millis,
     url::Host,
     vote::{BallotAnswer, BallotRequest, DoubleVote, MAX_PROPOSED, Renewal, Renewed, SignedList, SignedPart, Voted},
@@ -151,6 +152,8 @@ pub enum Request {
     /// The sender's totals, which are others than before; do those of the receiver of this version hold, 0 if none is known? Answered with
     /// [`Response::TotalsHold`] or [`Response::Totals`].
     ExchangeTotals(Box<RollUp>, u64),
+    /// Send your sums by the values of these two dimensions. Answered with [`Response::CrossTotals`], or refused if that is asked too often.
+    CrossTotals(Dimension, Dimension),
 }
 
 /// An owner asks a voter to accept claims, at most [`crate::vote::MAX_PROPOSED`].
@@ -270,6 +273,8 @@ pub enum Response {
     TotalsHold,
     /// To `CompareRows`: the journals that the asking member may have copied here, with digests of the first rows.
     RowsCompared(#[serde(deserialize_with = "at_most::<_, _, MAX_JOURNALS_COMPARED>")] Vec<(JournalKey, Digests)>),
+    /// To `CrossTotals`: the answering member's own sums.
+    CrossTotals(Box<CrossTable>),
 }
 
 /// Why an access point does not take over a subnet that it is offered.

@@ -113,6 +113,7 @@ fn is_forwarded(request: &Request) -> bool {
         | Request::Tell(_)
         | Request::CompareRows(_)
         | Request::ExchangeTotals(..)
+        | Request::CrossTotals(..)
         | Request::Holds(_) => true,
         Request::Swim(_) | Request::Farewell(_) | Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } | Request::Forward(_) => {
             false

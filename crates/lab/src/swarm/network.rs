@@ -88,7 +88,7 @@ fn kind(request: &Request) -> &'static str {
         Request::Recall(..) | Request::Holds(_) => "recovery",
         Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } => "hierarchy",
         Request::TellClaims(_) => "claims",
-        Request::Totals | Request::CompareTotals { .. } | Request::ExchangeTotals(..) => "totals",
+        Request::Totals | Request::CompareTotals { .. } | Request::ExchangeTotals(..) | Request::CrossTotals(..) => "totals",
         Request::Tell(gossip) => gossip_kind(gossip),
         Request::Renew(_) => "leases",
         Request::Propose(_) | Request::Withdraw { .. } | Request::DoubleVote(_) => "votes",
@@ -113,7 +113,7 @@ fn answer_kind(response: &Response) -> &'static str {
         Response::Voted(_) => "votes",
         Response::Ballot(_) | Response::VoterLists(_) => "voter lists",
         Response::Forwarded(_) => "forwarded",
-        Response::Totals(_) | Response::TotalsHold => "totals",
+        Response::Totals(_) | Response::TotalsHold | Response::CrossTotals(_) => "totals",
         Response::Refused(_) => "refusals",
     }
 }
@@ -165,6 +165,7 @@ fn request_class(request: &Request) -> u8 {
         Request::Tell(_) => 31,
         Request::CompareRows(_) => 32,
         Request::ExchangeTotals(..) => 33,
+        Request::CrossTotals(..) => 34,
     }
 }
 

@@ -7,6 +7,7 @@ use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
     account::LevelCounts,
     claim::{Answer, Claim, ClaimReason, SignedClaim},
+    cross_table::CrossTable,
     distances::Distances,
     edition::{Edition, Endorsement},
     evaluation::{Evaluation, EvaluationCounts, Gate, Rule},
@@ -53,6 +54,7 @@ pub(super) fn all() -> Vec<Sample> {
     outcomes().into_iter().for_each(|value| add(Sample::new("outcome", outcome(&value), value)));
     add(Sample::new("public-request", "results", PublicRequest::Results));
     add(Sample::new("public-response", "results", PublicResponse::Results(Box::new(results()))));
+    add(Sample::new("dimensions", "all", Dimension::ALL.to_vec()));
     add(Sample::new("public-response", "refused", PublicResponse::Refused("no".to_owned())));
     add(Sample::new("claim", "as-it-is-signed", claim()));
     add(Sample::new("claim", "of-an-ipv6-subnet", Claim { subnet: subnet("2001:db8::/48"), rtt_us: None, runner_up: None, ..claim() }));
@@ -306,6 +308,7 @@ fn request(request: &Request) -> &'static str {
         Request::Tell(_) => "tell",
         Request::CompareRows(_) => "compare-rows",
         Request::ExchangeTotals(..) => "exchange-totals",
+        Request::CrossTotals(..) => "cross-totals",
     }
 }
 
@@ -363,6 +366,7 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("", Request::Tell(Box::new(Gossip::RollUp(Box::new(roll_up()))))),
         ("", Request::CompareRows(vec![(journal_key(), 201)])),
         ("", Request::ExchangeTotals(Box::new(roll_up()), 300)),
+        ("", Request::CrossTotals(Dimension::Country, Dimension::Tld)),
         ("", Request::SendClaims(vec![WantedPart { part: MapPart::WHOLE, after: Some(net()), has: vec![digest()] }])),
     ];
     all.extend(ballots.into_iter().map(|(name, request)| (name, Request::Ballot(Box::new(request)))));
@@ -397,6 +401,7 @@ fn response(response: &Response) -> &'static str {
         Response::Forwarded(_) => "forwarded",
         Response::Swim(_) => "swim",
         Response::TotalsHold => "totals-hold",
+        Response::CrossTotals(_) => "cross-totals",
         Response::RowsCompared(_) => "rows-compared",
     }
 }
@@ -431,6 +436,7 @@ fn responses() -> Vec<(&'static str, Response)> {
         ("-refused", Response::Forwarded(Err(NotForwarded::Refused))),
         ("", Response::Swim(vec![1, 2, 3])),
         ("", Response::TotalsHold),
+        ("", Response::CrossTotals(Box::new(cross_table()))),
         ("", Response::RowsCompared(vec![(journal_key(), vec![(201, RowsDigest([7; 16]))])])),
     ];
     let unwilling = [("", None), ("-held-back", Some(Unwilling::HeldBack)), ("-busy", Some(Unwilling::Busy))];
@@ -531,6 +537,12 @@ fn counts(from: u64) -> Counts {
         evaluated: from + 13,
         detected_failures: from + 14,
     }
+}
+
+fn cross_table() -> CrossTable {
+    let mut table = CrossTable::new((Dimension::Language, Dimension::Family));
+    table.add(("sw".to_owned(), "ipv6".to_owned()), &counts(400));
+    table
 }
 
 fn summary() -> Summary {

@@ -25,7 +25,7 @@ impl Learning {
             Fact::AltSvc(offers) => known.alt_svc.is_empty() && !offers.is_empty(),
             Fact::Tls(_) => known.tls_version.is_none(),
             Fact::Certificate(_) => known.certificate.is_none(),
-            Fact::Hsts(_) => known.hsts_s.is_none(),
+            Fact::Hsts(_) => known.hsts_ms.is_none(),
             Fact::RedirectsToHttps => !known.redirects_to_https,
             Fact::Guard(_) => known.guard.is_none(),
             Fact::ContentUsage(_) => known.content_usage.is_none(),
@@ -48,7 +48,7 @@ impl Learning {
             Fact::AltSvc(offers) => known.alt_svc.clone_from(offers),
             Fact::Tls(version) => known.tls_version = Some(*version),
             Fact::Certificate(certificate) => known.certificate = Some(certificate.clone()),
-            Fact::Hsts(seconds) => known.hsts_s = Some(*seconds),
+            Fact::Hsts(seconds) => known.hsts_ms = Some(seconds.saturating_mul(1_000)),
             Fact::RedirectsToHttps => known.redirects_to_https = true,
             Fact::Guard(guard) => known.guard = Some(*guard),
             Fact::ContentUsage(usage) => known.content_usage = Some(usage.clone()),
@@ -216,7 +216,7 @@ mod tests {
         let site = replay(key, SiteNumber(2), &rows, &rules, &secret).unwrap().site;
         assert_eq!(site.published().facts, last.record.facts);
         let known = site.record.facts.as_deref().cloned().unwrap();
-        assert_eq!((known.title.as_deref(), known.language.as_deref(), known.hsts_s), (Some("Museum"), Some("sw"), None));
+        assert_eq!((known.title.as_deref(), known.language.as_deref(), known.hsts_ms), (Some("Museum"), Some("sw"), None));
         assert!(!site.learning.lacks(&known, &Fact::FrontPage(page)) && site.learning.lacks(&known, &Fact::Hsts(300)));
     }
 }
