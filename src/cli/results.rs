@@ -19,10 +19,10 @@ use std::io::{self, Write as _};
 pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl results\n  \
     nearcrawl results --by tld --csv > tlds.csv\n  \
-    nearcrawl results --by country,tls         the two together: all members are asked\n  \
+    nearcrawl results --by country,tls\n  \
     nearcrawl results --json | jq .exact\n  \
     nearcrawl results --member /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…\n\n\
-    --member asks a member of any swarm over the network, without joining it.";
+    --by with two breakdowns asks all members, which takes up to 3 s. --member asks a member of any swarm over the network, without joining it.";
 
 /// A dimension as `--by` takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -235,7 +235,7 @@ async fn why_shows_what_a_server_s_answers_say_of_it() {
     let node = FakeNode::start("127.0.0.1:0").await;
     let text = type_in(&format!("why museum.ke.test --api {}", node.url("/"))).await.unwrap();
     for line in [
-        "8.3 ms away, first byte after 21 ms (from KE, AS64512)",
+        "8.2 ms away, first byte after 21 ms (from KE, AS64512)",
         "HTTP/1.1, offers h3, redirects to https, https only for 365 d 0 h",
         "TLS 1.3, certificate of An Authority of Certificates, Inc., 2026-09-21 to 2026-09-21",
         "Content-Usage: train-ai=n, search=y, more=n; text and data mining reserved",

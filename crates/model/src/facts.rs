@@ -466,4 +466,32 @@ mod tests {
             assert_eq!(serde_json::from_str::<ServerFacts>(&json).unwrap().rtt_us, Some(us));
         }
     }
+
+    #[test]
+    fn a_server_s_facts_are_few_bytes() {
+        let title = |letter: &str| FrontPage { title: Some(letter.repeat(MAX_TITLE / letter.len())), ..FrontPage::default() };
+        let certificate =
+            Certificate { issuer: "Let's Encrypt".to_owned(), not_before_at: WallTime(1 << 40), not_after_at: WallTime(1 << 40) };
+        let page = FrontPage {
+            language: Some("en-GB".to_owned()),
+            script: Some("Latn".to_owned()),
+            charset: Some("UTF-8".to_owned()),
+            generator: Some("WordPress 6.8.1".to_owned()),
+            title: Some("The Museum of the Old Town – Home".to_owned()),
+            tdm_reserved: None,
+        };
+        let usual = [
+            Fact::Distance { rtt_us: 21_000, vantage: Vantage { country: Some("KE".to_owned()), asn: Some(64_512) } },
+            Fact::Http(HttpVersion::Http11),
+            Fact::AltSvc(vec!["h3".to_owned()]),
+            Fact::Tls(TlsVersion::Tls13),
+            Fact::Certificate(certificate),
+            Fact::Hsts(31_536_000),
+            Fact::Guard(Guard::Cloudflare),
+            Fact::FrontPage(page),
+        ];
+        let size = |facts: &[Fact]| postcard::to_stdvec(facts).unwrap().len();
+        assert!(size(&usual) < 160, "{} bytes", size(&usual));
+        assert!([title("x"), title("é"), title("東")].map(|page| size(&[Fact::FrontPage(page)])).iter().all(|size| *size < 140));
+    }
 }

@@ -23,8 +23,9 @@ use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 14] = [
+const ROUTES: [(&str, &str); 15] = [
     ("get", "/"),
+    ("get", "/api/cross-table"),
     ("get", "/api/members"),
     ("get", "/api/ownership"),
     ("get", "/api/results"),

@@ -394,6 +394,30 @@ mod tests {
         assert_eq!(table.total(), tally.summary().total);
     }
 
+    #[test]
+    fn splits_by_facts_are_small_beside_the_others() {
+        let mut tally = Tally::default();
+        for n in 0..2_000_u32 {
+            let facts = ServerFacts {
+                language: Some(["sw", "en", "fr", "am", "pt-BR", "ar"][n as usize % 6].to_owned()),
+                script: Some(["Latn", "Ethi", "Arab"][n as usize % 3].to_owned()),
+                http_version: Some(HttpVersion::Http11),
+                alt_svc: (n % 4 == 0).then(|| "h3".to_owned()).into_iter().collect(),
+                ..ServerFacts::default()
+            };
+            let mut server = record(&format!("s{n}.{}", ["ke", "tz", "ug", "et", "org", "com"][n as usize % 6]), 40);
+            (server.bytes, server.busy_ms, server.facts) = (1_000_000, 90_000, Some(Box::new(facts)));
+            let place = whereabouts(["KE", "TZ", "UG", "ET"][n as usize % 4]);
+            tally.enter(&server, Whereabouts { organisation: format!("Organisation {}", n % 150), ..place });
+        }
+        let size = |summary: &Summary| postcard::to_stdvec(summary).unwrap().len();
+        let mut told = tally.small_summary();
+        let with = size(&told);
+        told.by.retain(|dimension, _| dimension.most_values() == MAX_VALUES);
+        println!("a roll-up has {with} bytes, without facts {}", size(&told));
+        assert!(with - size(&told) < 1_500, "{with} bytes, without facts {}", size(&told));
+    }
+
     fn member(number: usize) -> AccessPoint {
         let mut key = [9; 32];
         key[..8].copy_from_slice(&number.to_be_bytes());

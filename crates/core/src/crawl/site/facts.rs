@@ -1,10 +1,8 @@
-//! Which facts of a server are worth writing down? What is new in this run. Folds them into its record.
+//! Which facts of a server are worth writing down? What is new in this run.
 
-use super::Site;
 use nearcrawl_model::{
     facts::{Fact, FrontPage, ServerFacts, Vantage},
     fetch::{FetchOutcome, FetchReport},
-    url::{Origin, PageUrl},
 };
 
 /// What else has to be known of facts that are known.
@@ -17,6 +15,28 @@ pub(super) struct Learning {
 }
 
 impl Learning {
+    /// What an answer says of the server that is not known yet. `vantage`: where this access point is; `front`: the page may be its front page.
+    pub(super) fn news(self, known: &ServerFacts, report: &FetchReport, vantage: &Vantage, front: bool) -> Vec<Fact> {
+        let distance = report.connect_us.map(|rtt_us| Fact::Distance { rtt_us, vantage: vantage.clone() });
+        let moves = moves_to_https(report).then_some(Fact::RedirectsToHttps);
+        let front = match &report.outcome {
+            FetchOutcome::Page { page, .. } if front => page.front.as_deref().cloned().map(Fact::FrontPage),
+            _ => None,
+        };
+        let told = distance.into_iter().chain(report.facts.iter().cloned()).chain(moves).chain(front);
+        told.filter(|fact| self.lacks(known, fact) && fact.is_plausible()).collect()
+    }
+
+    /// Whether what is measured says something of the distance that is known: it is this owner's.
+    pub(super) fn measures(self, known: &ServerFacts) -> bool {
+        known.rtt_us.is_some() && !self.measured_before
+    }
+
+    /// Another owner goes on: what it measures counts instead.
+    pub(super) fn changes_owner(&mut self) {
+        self.measured_before = true;
+    }
+
     /// Whether this is worth writing down: it is not known yet, or a distance that is much shorter than known or measured by another owner.
     fn lacks(self, known: &ServerFacts, fact: &Fact) -> bool {
         match fact {
@@ -35,7 +55,7 @@ impl Learning {
     }
 
     /// Takes in a fact.
-    fn learn(&mut self, known: &mut ServerFacts, fact: &Fact) {
+    pub(super) fn learn(&mut self, known: &mut ServerFacts, fact: &Fact) {
         match fact {
             Fact::Distance { rtt_us, vantage } => {
                 if self.measured_before {
@@ -61,7 +81,7 @@ impl Learning {
     }
 
     /// What is known of the front page.
-    fn front_page(self, known: &ServerFacts) -> FrontPage {
+    pub(super) fn front_page(self, known: &ServerFacts) -> FrontPage {
         let ServerFacts { language, script, charset, generator, title, tdm_reserved, .. } = known.clone();
         FrontPage { language, script, charset, generator, title, tdm_reserved: tdm_reserved.filter(|_| !self.tdm_by_header) }
     }
@@ -75,66 +95,6 @@ impl Learning {
     }
 }
 
-impl Site {
-    /// Whether a page of it may be its front page: the root, or the first that comes.
-    pub(super) fn may_be_front(&self, url: &PageUrl) -> bool {
-        self.record.pages == 0 || url.path_and_query() == "/"
-    }
-
-    /// What an answer says of the server that is not known yet. `vantage`: where this access point is.
-    pub(crate) fn news(&self, report: &FetchReport, vantage: &Vantage) -> Vec<Fact> {
-        if report.url.host() != self.key.host {
-            return Vec::new();
-        }
-        let none = ServerFacts::default();
-        let known = self.record.facts.as_deref().unwrap_or(&none);
-        let distance = report.connect_us.map(|rtt_us| Fact::Distance { rtt_us, vantage: vantage.clone() });
-        let moves = moves_to_https(report).then_some(Fact::RedirectsToHttps);
-        let front = match &report.outcome {
-            FetchOutcome::Page { page, .. } if self.may_be_front(&report.url) => page.front.as_deref().cloned().map(Fact::FrontPage),
-            _ => None,
-        };
-        let told = distance.into_iter().chain(report.facts.iter().cloned()).chain(moves).chain(front);
-        told.filter(|fact| self.learning.lacks(known, fact) && fact.is_plausible()).collect()
-    }
-
-    /// Takes in what was learnt.
-    pub(super) fn learn(&mut self, facts: &[Fact]) {
-        let known = self.record.facts.get_or_insert_default();
-        facts.iter().for_each(|fact| self.learning.learn(known, fact));
-    }
-
-    /// A request brought its first byte after so long.
-    pub(super) fn answered_after(&mut self, first_byte_us: u32) {
-        // One that no distance was measured from says nothing of where that was.
-        if let Some(known) = self.record.facts.as_mut().filter(|known| known.rtt_us.is_some() && !self.learning.measured_before) {
-            known.first_byte_us = Some(known.first_byte_us.map_or(first_byte_us, |known| known.min(first_byte_us)));
-        }
-    }
-
-    /// Another owner goes on: what it measures counts instead.
-    pub(super) fn changes_owner(&mut self) {
-        self.learning.measured_before = true;
-    }
-
-    /// What the run before knew of the front page holds until that is downloaded again.
-    pub(super) fn remember_front_page(&mut self) {
-        let Some(before) = self.whole.facts() else { return };
-        let page = Learning::default().front_page(before);
-        if page != FrontPage::default() {
-            self.learn(&[Fact::FrontPage(page)]);
-        }
-    }
-
-    /// What an origin's robots.txt comes to.
-    pub(super) fn sum_up_robots(&mut self, origin: &Origin) {
-        let Some(standing) = self.robots.get(origin) else { return };
-        let (summary, usage) = (standing.summary(), standing.content_usage().map(str::to_owned));
-        let known = self.record.facts.get_or_insert_default();
-        (known.robots, known.robots_content_usage) = (summary, usage);
-    }
-}
-
 /// Whether an http URL redirects to https at the same host, with or without `www.`.
 fn moves_to_https(report: &FetchReport) -> bool {
     let FetchOutcome::Redirect { to, .. } = &report.outcome else { return false };
@@ -144,6 +104,7 @@ fn moves_to_https(report: &FetchReport) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crawl::site::Site;
     use nearcrawl_model::{
         facts::{Certificate, Guard, HttpVersion, TlsVersion},
         time::WallTime,
@@ -189,7 +150,7 @@ mod tests {
         let lacks = |site: &Site, fact: &Fact| site.learning.lacks(&known(site), fact);
         assert!(!lacks(&site, &far(5_000, "KE")) && lacks(&site, &far(4_000, "KE")));
         assert_eq!((known(&site).rtt_us, known(&site).first_byte_us), (Some(9_000), Some(20_000)));
-        site.changes_owner();
+        site.learning.changes_owner();
         site.answered_after(10);
         assert_eq!(known(&site).first_byte_us, Some(20_000), "it is not measured from there");
         assert!(lacks(&site, &far(50_000, "TZ")));

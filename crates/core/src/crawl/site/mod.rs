@@ -3,8 +3,8 @@
 //! A [`Site`] is one host's part of a site tree in one run: the fold of its journal. Live and replayed entries go through the same
 //! [`Site::apply`], so a new owner who reads the journal stands where the previous one stood.
 //!
-//! Four files use each other: a site holds what `standing` knows of each robots.txt and what `facts` has to know besides the facts, and asks
-//! `ahead` which page may be asked for early; all judge by the state of the site.
+//! Three files use each other: a site holds what `standing` knows of each robots.txt and asks `ahead` which page may be asked for early;
+//! both judge by the state of the site.
 
 mod account;
 mod ahead;
@@ -272,7 +272,7 @@ impl Site {
                 self.slot = *at;
             }
             JournalEntry::Opened { .. } | JournalEntry::Forwarded { .. } | JournalEntry::OwnershipHistory(_) => {}
-            JournalEntry::TakenOver { .. } => self.changes_owner(),
+            JournalEntry::TakenOver { .. } => self.learning.changes_owner(),
             JournalEntry::Learnt { facts } => self.learn(facts),
             JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } | JournalEntry::Reopened { urls } => {
                 self.take_in(entry, urls, rules, key);
