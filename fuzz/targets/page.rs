@@ -1,6 +1,6 @@
 //! What may a page and its header be? Anything a web server sends: the scanner of links, character sets, and the accessibility rules.
 
-use nearcrawl_model::{evaluation::Gate, fingerprint::FingerprintKey, url::PageUrl};
+use nearcrawl_model::{evaluation::Gate, facts::Fact, fingerprint::FingerprintKey, url::PageUrl};
 use nearcrawl_page::{
     evaluation::{self, Limits},
     scanner::{self, ScanLimits},
@@ -10,6 +10,7 @@ use std::{collections::BTreeSet, time::Duration};
 crate::targets!("page":
     scan,
     charset,
+    front,
     evaluate,
 );
 
@@ -49,6 +50,14 @@ fn charset(bytes: &[u8]) {
     {
         assert_eq!(scanner::text(body, Some("text/html; charset=utf-8")), plain);
     }
+}
+
+/// What a page says of itself is one that a journal may have, and the same each time.
+fn front(bytes: &[u8]) {
+    let (header, body) = header_and_body(bytes);
+    let front = scanner::front_page(body, header.as_deref(), header.as_deref());
+    assert!(Fact::FrontPage(front.clone()).is_plausible(), "{front:?}");
+    assert_eq!(front, scanner::front_page(body, header.as_deref(), header.as_deref()));
 }
 
 /// The same page has the same failures, and limits hold.

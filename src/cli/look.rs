@@ -252,6 +252,7 @@ fn why_text(view: &WhyView, style: Style) -> String {
     );
     say("state", view.state_text.clone());
     say("robots.txt", view.robots_text.clone());
+    view.facts.iter().flat_map(|facts| facts.lines()).for_each(|(name, value)| say(name, Some(value)));
     say("next visit", view.next_visit_in_ms.map(|ms| if ms == 0 { "now".to_owned() } else { format!("in {}", Span(ms)) }));
     format!("{}\n{}", headline(&view.answer_text, style), facts(style, &lines))
 }

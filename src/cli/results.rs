@@ -9,6 +9,7 @@ use super::{
 };
 use clap::{Args, ValueEnum, builder::PossibleValue};
 use nearcrawl_model::{
+    cross_table::{Cell, CrossTableView},
     summary::{Counts, Dimension, SwarmResults},
     view::{Span, counted},
 };
@@ -18,9 +19,10 @@ use std::io::{self, Write as _};
 pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl results\n  \
     nearcrawl results --by tld --csv > tlds.csv\n  \
+    nearcrawl results --by country,tls\n  \
     nearcrawl results --json | jq .exact\n  \
     nearcrawl results --member /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…\n\n\
-    --member asks a member of any swarm over the network, without joining it.";
+    --by with two breakdowns asks all members, which takes up to 3 s. --member asks a member of any swarm over the network, without joining it.";
 
 /// A dimension as `--by` takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,9 +52,9 @@ impl ValueEnum for By {
 /// The arguments of `results`.
 #[derive(Args, Clone, Debug)]
 pub struct ResultsArgs {
-    /// Show only this breakdown
-    #[arg(long, value_enum)]
-    by: Option<By>,
+    /// Show only this breakdown; of two, as in country,tls, how they go together
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "BY[,BY]")]
+    by: Vec<By>,
     /// Print the breakdowns as CSV
     #[arg(long, conflicts_with = "json")]
     csv: bool,
@@ -65,11 +67,14 @@ pub struct ResultsArgs {
 
 /// Asks a daemon for the totals and formats them.
 pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, CommandError> {
+    if args.by.len() > 1 {
+        return cross_table(args, style).await;
+    }
     let mut results: SwarmResults = match &args.member {
         Some(member) => results_of_member(member).await?,
         None => ApiClient::new(&args.api)?.get("/api/results", &[]).await?,
     };
-    if let Some(by) = args.by {
+    if let [by] = args.by[..] {
         results.summary.by.retain(|dimension, _| *dimension == by.0);
     }
     match (args.api.json, args.csv) {
@@ -83,6 +88,49 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, Command
         }
         _ => Ok(text(&results, style)),
     }
+}
+
+/// The sums by two dimensions at once.
+async fn cross_table(args: &ResultsArgs, style: Style) -> Result<String, CommandError> {
+    let wrong = |why: &str, hint: &str| CommandError::new(Exit::Usage, why.to_owned()).hint(hint.to_owned());
+    let [one, other] = args.by[..] else {
+        return Err(wrong("--by takes one or two breakdowns", "write them like --by country,tls"));
+    };
+    if one == other {
+        return Err(wrong("--by names one breakdown twice", "write two like --by country,tls"));
+    }
+    if args.member.is_some() {
+        return Err(wrong("a member tells --member one breakdown at a time", "ask a daemon of the swarm for two"));
+    }
+    let by = format!("{},{}", one.0.name(), other.0.name());
+    let table: CrossTableView = ApiClient::new(&args.api)?.get("/api/cross-table", &[("by", &by)]).await?;
+    let warning = table.in_transition_text.as_ref().map(|why| format!("in transition: {why}"));
+    match (args.api.json, args.csv) {
+        (true, _) => json(&table),
+        (_, true) => {
+            warning.iter().for_each(|warning| drop(writeln!(io::stderr(), "warning: {warning}")));
+            table_csv(&table)
+        }
+        _ => Ok(paragraph(&warning.unwrap_or_else(|| "exact".to_owned())) + "\n" + &table_text(&table, style)),
+    }
+}
+
+fn table_text(view: &CrossTableView, style: Style) -> String {
+    let [one, other] = view.by.map(Dimension::name);
+    let mut table = Table::new(&[one, other, ">servers", ">up", ">pages", ">requests", ">bytes", ">failed"]);
+    for Cell { values: [one, other], counts } in &view.cells {
+        let numbers = [counts.servers, counts.up, counts.pages, counts.requests].map(|number| number.to_string());
+        let row = [one.clone(), other.clone()].into_iter().chain(numbers).chain([bytes(counts.bytes), counts.failed.to_string()]);
+        table.row(row.collect());
+    }
+    table.text(style)
+}
+
+/// One row for each cell; all add up to the total.
+fn table_csv(view: &CrossTableView) -> Result<String, CommandError> {
+    let [one, other] = view.by.map(Dimension::name);
+    let rows = view.cells.iter().map(|cell| (cell.values.each_ref().map(String::as_str), &cell.counts));
+    rows_csv([one, other], rows)
 }
 
 /// Whether the totals are exact, whose they are and how old.
@@ -155,11 +203,21 @@ fn text(results: &SwarmResults, style: Style) -> String {
 
 /// One row for each value of each breakdown; the rows of one breakdown add up to the total.
 fn csv(results: &SwarmResults) -> Result<String, CommandError> {
+    let rows = results
+        .summary
+        .by
+        .iter()
+        .flat_map(|(dimension, values)| values.iter().map(|(value, counts)| ([dimension.name(), value.as_str()], counts)));
+    rows_csv(["dimension", "value"], rows)
+}
+
+/// Two columns of these names, then the sums.
+fn rows_csv<'a>(names: [&str; 2], rows: impl Iterator<Item = ([&'a str; 2], &'a Counts)>) -> Result<String, CommandError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let failed = |why: &dyn std::fmt::Display| CommandError::new(Exit::Internal, format!("the answer cannot be written as CSV: {why}"));
     let head = [
-        "dimension",
-        "value",
+        names[0],
+        names[1],
         "servers",
         "up",
         "pages",
@@ -183,12 +241,10 @@ fn csv(results: &SwarmResults) -> Result<String, CommandError> {
         "hosts_held_by_domain_limit",
     ];
     writer.write_record(head).map_err(|why| failed(&why))?;
-    for (dimension, values) in &results.summary.by {
-        for (value, counts) in values {
-            let numbers = columns(counts).map(|number| number.to_string());
-            let row = [dimension.name(), value].into_iter().chain(numbers.iter().map(String::as_str));
-            writer.write_record(row).map_err(|why| failed(&why))?;
-        }
+    for (values, counts) in rows {
+        let numbers = columns(counts).map(|number| number.to_string());
+        let row = values.into_iter().chain(numbers.iter().map(String::as_str));
+        writer.write_record(row).map_err(|why| failed(&why))?;
     }
     let bytes = writer.into_inner().map_err(|why| failed(&why))?;
     String::from_utf8(bytes).map_err(|why| failed(&why))

@@ -218,6 +218,40 @@ async fn results_come_as_table_and_as_csv() {
 }
 
 #[tokio::test]
+async fn two_breakdowns_go_together_in_one_table() {
+    let node = FakeNode::start("127.0.0.1:0").await;
+    let api = format!("--api {}", node.url("/"));
+    let text = type_in(&format!("results --by country,tld {api}")).await.unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines[0], "exact", "{text}");
+    assert!(lines[2].starts_with("country  tld  servers  up") && lines[3].starts_with("KE       ke        20  20"), "{text}");
+    let text = type_in(&format!("results --by country,tld --csv {api}")).await.unwrap();
+    assert!(text.starts_with("country,tld,servers,up,pages,") && text.contains("\nTZ,tz,14,14,"), "{text}");
+    for (wrong, says) in
+        [("country,country", "twice"), ("country,tld,http", "one or two"), ("country,tld --member /ip4/9.0.0.1", "--member")]
+    {
+        let failure = type_in(&format!("results --by {wrong} {api}")).await.unwrap_err();
+        assert!(failure.exit == Exit::Usage && failure.message.contains(says), "{wrong}: {failure}");
+    }
+    node.end().await;
+}
+
+#[tokio::test]
+async fn why_shows_what_a_server_s_answers_say_of_it() {
+    let node = FakeNode::start("127.0.0.1:0").await;
+    let text = type_in(&format!("why museum.ke.test --api {}", node.url("/"))).await.unwrap();
+    for line in [
+        "8.2 ms away, first byte after 21 ms (from KE, AS64512)",
+        "HTTP/1.1, offers h3, redirects to https, https only for 365 d 0 h",
+        "TLS 1.3, certificate of An Authority of Certificates, Inc., 2026-09-21 to 2026-09-21",
+        "Content-Usage: train-ai=n, search=y, more=n; text and data mining reserved",
+    ] {
+        assert!(text.contains(line), "{line}:\n{text}");
+    }
+    node.end().await;
+}
+
+#[tokio::test]
 async fn seeds_come_from_files_in_batches() {
     let node = FakeNode::start("127.0.0.1:0").await;
     let api = format!("--api {}", node.url("/"));

@@ -7,7 +7,7 @@ use nearcrawl_lab::{
     demo::daemons::{API_PORT, DaemonError},
     web::server::Log,
 };
-use nearcrawl_model::subnet::Subnet;
+use nearcrawl_model::{facts::HttpVersion, record::ServerRecord, subnet::Subnet, summary::Dimension};
 use serde_json::Value;
 use std::{
     collections::BTreeSet,
@@ -96,6 +96,44 @@ async fn one_alone_crawls_everything_and_answers_every_question() {
     assert!(why["answer_text"].as_str().unwrap().contains("crawls"), "{why}");
     let results = swarm.cli(0, &["results", "--by", "country"]).await;
     assert!(results.contains(&format!("{} pages", expected.pages())) && results.contains("exact"), "{results}");
+    assert!(swarm.stop().await);
+}
+
+#[tokio::test]
+async fn what_answers_say_of_servers_is_on_record_at_no_further_request_and_two_splits_go_together() {
+    let (mut swarm, web) = prepare(8, 10, &[0, 1], Habits::default()).await;
+    let (expected, log) = (web.expected(&web.seeds()), swarm.log().clone());
+    let judge = Judge { expected: &expected, log: &log, min_delay: Duration::from_millis(100) };
+    swarm.start(0..2).await;
+    swarm.seed(0, &web.seeds()).await;
+    swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
+    let told = swarm.agree(expected.pages() as u64, SOON).await;
+    judge.check(&[]);
+    let records = swarm.records(0).await.unwrap();
+    assert!(!records.is_empty());
+    for record in &records {
+        let facts = record.facts.as_deref().unwrap_or_else(|| panic!("{record:?}"));
+        assert_eq!((facts.http_version, facts.charset.as_deref()), (Some(HttpVersion::Http11), Some("UTF-8")), "{facts:?}");
+        assert!(facts.rtt_us.is_some() && facts.first_byte_us.is_some() && facts.robots.is_some(), "{facts:?}");
+        assert!(facts.vantage.as_ref().is_some_and(|vantage| vantage.country.is_some()), "{facts:?}");
+    }
+    let http = &told.summary.by[&Dimension::Http]["1.1"];
+    assert_eq!(
+        (http.servers, told.summary.by[&Dimension::Family]["ipv4"].servers),
+        (told.summary.total.servers, told.summary.total.servers)
+    );
+    let table = json(&swarm.cli(1, &["results", "--by", "country,http", "--json"]).await);
+    let servers: u64 = table["cells"].as_array().unwrap().iter().map(|cell| cell["counts"]["servers"].as_u64().unwrap()).sum();
+    assert_eq!((servers, &table["exact"]), (told.summary.total.servers, &Value::Bool(true)), "{table}");
+    let why = swarm.cli(0, &["why", records[0].host.as_str()]).await;
+    assert!(why.contains("HTTP/1.1") && why.contains(" away, first byte after "), "{why}");
+
+    // A process that begins anew reads the same from its journals.
+    assert!(swarm.daemons[0].stop().await);
+    swarm.start([0]).await;
+    swarm.agree(expected.pages() as u64, SOON).await;
+    let facts = |records: &[ServerRecord]| records.iter().map(|record| (record.host.clone(), record.facts.clone())).collect::<Vec<_>>();
+    assert_eq!(facts(&swarm.records(0).await.unwrap()), facts(&records));
     assert!(swarm.stop().await);
 }
 

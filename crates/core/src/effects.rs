@@ -36,6 +36,7 @@ use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, ClaimReason, MAX_EPOCH, SignedClaim},
+    cross_table::Pair,
     fetch::{FetchReport, LocatedHost, ProbeTarget, ResolveError},
     ids::{QuestionId, Ticket, WriteId},
     journal::{Arrival, JournalEntry, JournalKey},
@@ -234,6 +235,23 @@ impl Crawler {
         let hold = known == Some(totals.version);
         self.report.knows(to, totals.version);
         self.answer(ticket, if hold { Response::TotalsHold } else { Response::Totals(Box::new(totals)) });
+    }
+
+    /// People want the sums of the swarm by two dimensions: all members are asked for theirs.
+    pub(crate) fn cross_table_wanted(&mut self, by: Pair) {
+        let own = self.report.own_table(&self.context, &self.crawl, by);
+        self.report.gather(&mut self.context, &self.membership, own);
+    }
+
+    /// A member asks for our sums by two dimensions.
+    pub(crate) fn cross_totals_asked(&mut self, ticket: Ticket, by: Pair) {
+        let answer = if self.report.may_make_table(self.context.now.moment) {
+            Response::CrossTotals(Box::new(self.report.own_table(&self.context, &self.crawl, by)))
+        } else {
+            self.context.refuse("questions for tables beyond the limit");
+            Response::Refused("it is asked for tables too often".to_owned())
+        };
+        self.answer(ticket, answer);
     }
 
     /// A member answered a question of a comparison, or did not. What it knows that we did not is entered; once the map is whole we act on it.

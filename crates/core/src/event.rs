@@ -9,6 +9,7 @@ use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::SignedClaim,
+    cross_table::Pair,
     edition::Edition,
     fetch::{FetchOrder, FetchReport, LocatedHost, ProbeReport, ProbeTarget, ResolveError},
     fingerprint::{Fingerprint, FingerprintKey},
@@ -35,6 +36,8 @@ pub enum Event {
     Seeds(Vec<PageUrl>),
     /// People want to know where this host is: its steward is asked, as if a URL of it had been named.
     Wanted(Host),
+    /// People want the sums of the swarm by two dimensions: all members are asked for theirs.
+    CrossTableWanted(Pair),
     /// People want this access point to give everything back and go.
     Leave,
     /// People want another access point to have a subnet of ours.

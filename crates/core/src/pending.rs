@@ -1,6 +1,6 @@
 //! What is the answer to a question for that a member was asked?
 
-use nearcrawl_model::{fetch::LocatedHost, ids::TransferId, ownership_map::MapPart, subnet::Subnet, url::Host};
+use nearcrawl_model::{cross_table::Pair, fetch::LocatedHost, ids::TransferId, ownership_map::MapPart, subnet::Subnet, url::Host};
 
 /// A question to a member that is not answered yet: what its answer is for.
 #[derive(Debug)]
@@ -47,6 +47,8 @@ pub(crate) enum Pending {
     TakeHost(LocatedHost),
     /// Whether the steward of these hosts heard where they are.
     Pinned(Vec<Host>),
+    /// Its sums by two dimensions.
+    CrossTotals(Pair),
 }
 
 /// What a member was asked in a comparison of ownership maps.

@@ -3,6 +3,7 @@
 
 use super::{
     evaluation::Evaluated,
+    facts::{Fact, FrontPage},
     links::{Link, Links},
     revisit::Validators,
     time::Millis,
@@ -32,6 +33,8 @@ pub struct FetchOrder {
     pub purpose: FetchPurpose,
     /// The validators of the version known from the run before: if it is still current, the server answers 304 without a body.
     pub validators: Validators,
+    /// Whether the page may be the server's front page: what it says of itself is wanted.
+    pub front: bool,
 }
 
 /// What came of a [`FetchOrder`].
@@ -53,6 +56,8 @@ pub struct FetchReport {
     pub software: Option<String>,
     /// The `Retry-After` header in milliseconds, cut to 1 s to 24 h; none if there was none.
     pub retry_after: Option<Millis>,
+    /// What the head of the answer and the connection say of the server, but for the distance.
+    pub facts: Vec<Fact>,
 }
 
 impl FetchReport {
@@ -129,6 +134,8 @@ pub struct PageFacts {
     pub content: u64,
     /// Its accessibility evaluation; none if that is switched off.
     pub evaluation: Option<Evaluated>,
+    /// What it says of itself, if that was wanted.
+    pub front: Option<Box<FrontPage>>,
 }
 
 /// Why a request brought no usable answer. Journals and messages store the index of the variant, so new ones go to the end.

@@ -6,6 +6,7 @@
 use super::{
     claim::MAX_EPOCH,
     evaluation::Evaluation,
+    facts::Fact,
     fetch::FetchError,
     fingerprint::Fingerprint,
     ownership_history::OwnershipHistory,
@@ -317,6 +318,11 @@ pub enum JournalEntry {
         /// Each by its fingerprint, with the level at which it is to be queued.
         urls: Vec<(Fingerprint, u8)>,
     },
+    /// What an answer says of the server besides its pages, as far as it was not known.
+    Learnt {
+        /// Each kind at most once.
+        facts: Vec<Fact>,
+    },
 }
 
 /// Which limit holds a new host back.
@@ -327,6 +333,9 @@ pub enum HostLimit {
     /// New hosts of one registrable domain in a day.
     Domain,
 }
+
+/// The most facts that a row has: more than there are kinds.
+const MAX_FACTS: usize = 32;
 
 /// The longest record of a whole run that a row holds, in bytes.
 const MAX_RECORD: usize = 65_536;
@@ -374,6 +383,7 @@ impl JournalEntry {
             JournalEntry::Followed { new, .. } => *new <= MAX_BYTES,
             JournalEntry::NotKept { urls } => *urls <= MAX_BYTES,
             JournalEntry::NotQueued { urls } => urls.iter().all(|(_, level)| *level <= MAX_LEVEL),
+            JournalEntry::Learnt { facts } => facts.len() <= MAX_FACTS && facts.iter().all(Fact::is_plausible),
             JournalEntry::Opened { .. }
             | JournalEntry::Skipped { .. }
             | JournalEntry::Forwarded { .. }
@@ -438,6 +448,9 @@ mod tests {
         assert_eq!(number(JournalEntry::Followed { since: WallTime(1), new: 1, hosts: Vec::new() }), 21);
         assert_eq!(number(JournalEntry::NotKept { urls: 1 }), 22);
         assert_eq!(number(JournalEntry::NotQueued { urls: Vec::new() }), 23);
+        assert_eq!(number(JournalEntry::Learnt { facts: Vec::new() }), 24);
+        let unclean = |usage: &str| JournalEntry::Learnt { facts: vec![Fact::ContentUsage(usage.to_owned())] };
+        assert!(unclean("train-ai=n").is_plausible() && !unclean("a\u{7}").is_plausible());
         assert!(!JournalEntry::WholeRun { record: vec![0; MAX_RECORD + 1] }.is_plausible());
         let outcome = |outcome: VisitOutcome| postcard::to_stdvec(&outcome).unwrap()[0];
         assert_eq!((outcome(VisitOutcome::Page(200)), outcome(VisitOutcome::Status(404))), (0, 3));

@@ -5,6 +5,7 @@
 use super::{
     access_point::AccessPoint,
     claim::{Answer, SignedClaim},
+    cross_table::CrossTable,
     distances::Distances,
     edition::Endorsement,
     fetch::{LocatedHost, ProbeReport, ProbeTarget, ResolveError},
@@ -16,7 +17,7 @@ use super::{
     rows_digest::{Digests, MAX_JOURNALS_COMPARED},
     server_rows::{MAX_OWNERS, ServerOwner, ServerRows},
     subnet::Subnet,
-    summary::{RollUp, SwarmResults},
+    summary::{Dimension, RollUp, SwarmResults},
     time::Millis,
     url::Host,
     vote::{BallotAnswer, BallotRequest, DoubleVote, MAX_PROPOSED, Renewal, Renewed, SignedList, SignedPart, Voted},
@@ -154,6 +155,8 @@ pub enum Request {
     ExchangeTotals(Box<RollUp>, u64),
     /// For a reader: the servers that the receiver has on record, behind this host. Answered with [`Response::ServerRows`].
     ServerRows(Option<Host>),
+    /// Send your sums by the values of these two dimensions. Answered with [`Response::CrossTotals`], or refused if that is asked too often.
+    CrossTotals(Dimension, Dimension),
 }
 
 /// An owner asks a voter to accept claims, at most [`crate::vote::MAX_PROPOSED`].
@@ -275,6 +278,8 @@ pub enum Response {
     RowsCompared(#[serde(deserialize_with = "at_most::<_, _, MAX_JOURNALS_COMPARED>")] Vec<(JournalKey, Digests)>),
     /// To `ServerRows`.
     ServerRows(ServerRows),
+    /// To `CrossTotals`: the answering member's own sums.
+    CrossTotals(Box<CrossTable>),
 }
 
 /// Why an access point does not take over a subnet that it is offered.

@@ -3,6 +3,7 @@
 use super::{
     account::{Changes, LevelCounts},
     evaluation::EvaluationCounts,
+    facts::ServerFacts,
     fetch::FetchError,
     time::{Millis, WallTime},
     url::Host,
@@ -163,6 +164,9 @@ pub struct ServerRecord {
     /// What limits hold back. All of it was named by the server's pages, and none of it was asked for yet.
     #[serde(default)]
     pub held_back: HeldBack,
+    /// What its answers say of it besides pages: protocols, certificate, language, declared wishes. None before the first answer.
+    #[serde(default)]
+    pub facts: Option<Box<ServerFacts>>,
 }
 
 /// What limits hold back at one server.

@@ -21,12 +21,33 @@ pub enum Dimension {
     Software,
     /// The server's status in one word.
     Status,
+    /// The language that the server's front page declares.
+    Language,
+    /// The script of most letters of its front page.
+    Script,
+    /// The HTTP version that it answers in, and the best that it offers besides.
+    Http,
+    /// The version of TLS.
+    Tls,
+    /// The family of its address.
+    Family,
 }
 
 impl Dimension {
     /// All of them.
-    pub const ALL: [Dimension; 6] =
-        [Dimension::Country, Dimension::Tld, Dimension::Registry, Dimension::Organisation, Dimension::Software, Dimension::Status];
+    pub const ALL: [Dimension; 11] = [
+        Dimension::Country,
+        Dimension::Tld,
+        Dimension::Registry,
+        Dimension::Organisation,
+        Dimension::Software,
+        Dimension::Status,
+        Dimension::Language,
+        Dimension::Script,
+        Dimension::Http,
+        Dimension::Tls,
+        Dimension::Family,
+    ];
 
     /// Its name wherever people see it, as in JSON.
     pub const fn name(self) -> &'static str {
@@ -37,6 +58,11 @@ impl Dimension {
             Dimension::Organisation => "organisation",
             Dimension::Software => "software",
             Dimension::Status => "status",
+            Dimension::Language => "language",
+            Dimension::Script => "script",
+            Dimension::Http => "http",
+            Dimension::Tls => "tls",
+            Dimension::Family => "family",
         }
     }
 
@@ -49,6 +75,25 @@ impl Dimension {
             Dimension::Organisation => "Organisation that holds the subnet",
             Dimension::Software => "The server's software",
             Dimension::Status => "The server's status",
+            Dimension::Language => "Language that the front page declares",
+            Dimension::Script => "Script of the front page (ISO 15924 code)",
+            Dimension::Http => "HTTP version, and the best one offered besides",
+            Dimension::Tls => "TLS version",
+            Dimension::Family => "Family of the server's address",
+        }
+    }
+
+    /// How many values one access point's roll-up may have; the rest is added to [`OTHER`].
+    pub const fn most_values(self) -> usize {
+        match self {
+            Dimension::Country
+            | Dimension::Tld
+            | Dimension::Registry
+            | Dimension::Organisation
+            | Dimension::Software
+            | Dimension::Status => MAX_VALUES,
+            Dimension::Language => 24,
+            Dimension::Script | Dimension::Http | Dimension::Tls | Dimension::Family => 12,
         }
     }
 }

@@ -8,6 +8,7 @@ mod blocks;
 mod charset;
 mod directives;
 mod entities;
+mod front;
 mod raw_text;
 mod references;
 mod resolve;
@@ -19,6 +20,7 @@ mod tests;
 
 use charset::Charset;
 use directives::Directives;
+pub use front::front_page;
 use nearcrawl_model::{fetch::PageFacts, fingerprint::FingerprintKey, links::Links, url::PageUrl};
 use resolve::LeftOut;
 use std::borrow::Cow;

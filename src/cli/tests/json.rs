@@ -50,7 +50,8 @@ const FORBIDDEN: [&str; 13] =
     ["peer", "peer_id", "peers", "most", "least", "whole", "_us", "_permille", "_percent", "_share", "_kb", "_kib", "_sentence"];
 
 /// Names of what is data, in the words of others or of the person who asks, and of answers to requests that were not granted.
-const FREE: [&str; 3] = ["error", "hint", "organisation"];
+const FREE: [&str; 9] =
+    ["content_usage", "error", "generator", "hint", "issuer", "organisation", "robots_content_usage", "title", "values"];
 
 /// The text, or the texts of a list.
 fn texts(value: &Value) -> impl Iterator<Item = &str> {
@@ -121,7 +122,7 @@ async fn of_a_daemon(node: &FakeNode) -> Vec<(String, Value)> {
         let text = type_in(&format!("{command} --json --api {}", node.url("/"))).await.unwrap();
         outputs.push((command.to_owned(), serde_json::from_str(&text).unwrap()));
     }
-    for path in ["/api/ownership", "/api/servers", "/api/why?q=two%20words"] {
+    for path in ["/api/ownership", "/api/servers", "/api/cross-table?by=country,organisation", "/api/why?q=two%20words"] {
         let client = crate::io::client::client().no_proxy().build().unwrap();
         let answer = client.get(node.url(path)).send().await.unwrap();
         outputs.push((path.to_owned(), answer.json().await.unwrap()));

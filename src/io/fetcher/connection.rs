@@ -1,6 +1,6 @@
 //! What is one open connection? A stream that knows when bytes came, the task that drives it, and an end that is waited for.
 
-use super::{dial::dial, limits::FetchLimits, tls::WebTls};
+use super::{dial::dial, facts, limits::FetchLimits, tls::WebTls};
 use crate::io::tasks::{self, TaskKind};
 use bytes::Bytes;
 use http_body_util::Empty;
@@ -8,6 +8,7 @@ use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper_util::rt::TokioIo;
 use nearcrawl_model::{
     address::AddressPolicy,
+    facts::Fact,
     fetch::FetchError,
     url::{Host, PageUrl},
 };
@@ -185,9 +186,13 @@ impl Opening {
         let stream = dial(address, self.source, &self.policy, self.limits.connect).await?;
         let stood_after = begun.elapsed();
         self.opened.fetch_add(1, Ordering::Relaxed);
-        let transport = match &line.secure {
-            None => Transport::Plain(stream),
-            Some(host) => Transport::Secure(Box::new(self.tls.secure(stream, host, self.limits.tls).await?)),
+        let (transport, facts) = match &line.secure {
+            None => (Transport::Plain(stream), Vec::new()),
+            Some(host) => {
+                let secure = self.tls.secure(stream, host, self.limits.tls).await?;
+                let facts = facts::of_session(secure.get_ref().1);
+                (Transport::Secure(Box::new(secure)), facts)
+            }
         };
         let meter = Arc::new(Meter::new());
         let metered = Metered::new(transport, meter.clone(), self.open.clone());
@@ -203,7 +208,7 @@ impl Opening {
             let _running = tasks::begin(TaskKind::Connection);
             driving.await
         });
-        Ok(Connection { sender, driver, meter, line, stood_after, busy: false, idle_since: Instant::now() })
+        Ok(Connection { sender, driver, meter, line, stood_after, facts, busy: false, idle_since: Instant::now() })
     }
 }
 
@@ -217,6 +222,8 @@ pub struct Connection {
     pub line: Line,
     /// The duration of the TCP connect.
     pub stood_after: Duration,
+    /// What its TLS session says of the server.
+    pub facts: Vec<Fact>,
     /// Set while a request is under way. If it is set before one begins, the connection has the rest of an abandoned answer.
     pub busy: bool,
     /// When the last request ended.

@@ -5,7 +5,7 @@ use super::{
     buffers::{Buffers, LARGE},
     connection::Connection,
     decode::{ACCEPTED, Decoder, Encoding},
-    guard, head,
+    facts, guard, head,
     limits::FetchLimits,
     units::micros,
 };
@@ -20,6 +20,7 @@ use hyper::{
 };
 use nearcrawl_model::{
     evaluation::{Evaluated, Evaluation, Gate, RULE_SET},
+    facts::Fact,
     fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, PageFacts},
     fingerprint::FingerprintKey,
     links::{Link, Links},
@@ -69,6 +70,8 @@ pub struct Exchange {
     pub software: Option<String>,
     /// How long the server wants to be left alone.
     pub retry_after: Option<Millis>,
+    /// What the connection and the head of the answer say of the server.
+    pub facts: Vec<Fact>,
     /// Whether the connection may carry another request.
     pub reusable: bool,
 }
@@ -186,6 +189,7 @@ pub async fn receive<'a>(
         wire_bytes: 0,
         software: head::software(headers),
         retry_after: head::retry_after(headers),
+        facts: facts::of_head(parts.version, headers, order.url.is_secure()),
         reusable: false,
     };
     // Robots rules are read as they are: 4xx means that there are none (RFC 9309 §2.3.1.3), whoever says so.
@@ -336,23 +340,27 @@ pub struct Unread<'a> {
 }
 
 impl Unread<'_> {
-    /// The outcome that follows from the page.
-    pub async fn read(self, order: &FetchOrder, manners: &Manners) -> FetchOutcome {
+    /// The outcome that follows from the page, and whose challenge it is if it is one.
+    pub async fn read(self, order: &FetchOrder, manners: &Manners) -> (FetchOutcome, Option<Fact>) {
         let Unread { status, headers, bytes, _permit } = self;
         let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let (bytes, mut page) = match scan(bytes, content_type, &order.url, manners).await {
             Ok(read) => read,
-            Err(failure) => return FetchOutcome::Failed(failure),
+            Err(failure) => return (FetchOutcome::Failed(failure), None),
         };
         page.decoded_bytes = bytes.len() as u64;
         page.content = content_of(&bytes);
         if status == 200 {
             page.validators = head::validators(&headers);
         }
-        let is_challenge = guard::is_challenge(&bytes, page.links.len());
+        let challenger = guard::challenger(&bytes, page.links.len());
+        if order.front && challenger.is_none() {
+            let language = headers.get(header::CONTENT_LANGUAGE).and_then(|value| value.to_str().ok());
+            page.front = Some(Box::new(scanner::front_page(&bytes, content_type, language)));
+        }
         manners.buffers.give(bytes);
-        if is_challenge {
-            return FetchOutcome::Failed(FetchError::Challenged);
+        if let Some(vendor) = challenger {
+            return (FetchOutcome::Failed(FetchError::Challenged), Some(Fact::Guard(vendor)));
         }
         let tag = head::robots_tag(&headers, &manners.product);
         page.no_index |= tag.no_index;
@@ -360,6 +368,6 @@ impl Unread<'_> {
         if page.no_follow {
             page.links = Links::default();
         }
-        FetchOutcome::Page { status, page }
+        (FetchOutcome::Page { status, page }, None)
     }
 }

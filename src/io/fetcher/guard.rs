@@ -5,6 +5,7 @@
 
 use hyper::HeaderMap;
 use memchr::memmem;
+use nearcrawl_model::facts::Guard;
 
 /// Name of a header, what its value contains ("" for anything), and the statuses under which that is a challenge.
 type Mark = (&'static str, &'static str, &'static [u16]);
@@ -25,18 +26,35 @@ const IN_HEAD: &[Mark] = &[
     ("server", "ddos-guard", &[503]),
 ];
 
-/// Texts that stand in challenges and nowhere else.
-const IN_PAGE: &[&str] = &[
+/// Marks by which the guard in front of a server is known, whether it lets a request through or not: name of a header, what its value
+/// contains, and whose it is.
+const VENDORS: &[(&str, &str, Guard)] = &[
+    ("cf-ray", "", Guard::Cloudflare),
+    ("server", "cloudflare", Guard::Cloudflare),
+    ("x-amzn-waf-action", "", Guard::AwsWaf),
+    ("x-vercel-mitigated", "", Guard::Vercel),
+    ("x-datadome", "", Guard::DataDome),
+    ("x-sucuri-id", "", Guard::Sucuri),
+    ("x-sucuri-block", "", Guard::Sucuri),
+    ("server", "ddos-guard", Guard::DdosGuard),
+    ("x-iinfo", "", Guard::Imperva),
+    ("x-cdn", "imperva", Guard::Imperva),
+    ("x-cdn", "incapsula", Guard::Imperva),
+    ("server", "akamaighost", Guard::Akamai),
+];
+
+/// Texts that stand in challenges and nowhere else, and whose they are.
+const IN_PAGE: &[(&str, Guard)] = &[
     // Cloudflare. (Ordinary pages behind it may load scripts from /cdn-cgi/challenge-platform/, but have no such options.)
-    "window._cf_chl_opt",
+    ("window._cf_chl_opt", Guard::Cloudflare),
     // Imperva: a frame that loads the challenge.
-    "/_Incapsula_Resource?",
+    ("/_Incapsula_Resource?", Guard::Imperva),
     // Akamai Bot Manager.
-    "sec-if-cpt-container",
+    ("sec-if-cpt-container", Guard::Akamai),
     // Anubis: proof of work.
-    "id=\"anubis_challenge\"",
+    ("id=\"anubis_challenge\"", Guard::Anubis),
     // Sucuri's script that sets a cookie and comes again.
-    "sucuri_cloudproxy_js",
+    ("sucuri_cloudproxy_js", Guard::Sucuri),
 ];
 
 /// Challenges are small and lead nowhere. Pages that are larger or have more links are not searched.
@@ -45,15 +63,22 @@ const MAX_LINKS: usize = 8;
 
 /// Whether the head of an answer is a challenge's.
 pub fn challenges(status: u16, headers: &HeaderMap) -> bool {
-    IN_HEAD.iter().any(|(name, part, statuses)| {
-        (statuses.is_empty() || statuses.contains(&status))
-            && headers.get(*name).is_some_and(|value| value.to_str().is_ok_and(|value| value.to_ascii_lowercase().contains(part)))
-    })
+    IN_HEAD.iter().any(|(name, part, statuses)| (statuses.is_empty() || statuses.contains(&status)) && says(headers, name, part))
 }
 
-/// Whether a page with so many links is a challenge.
-pub fn is_challenge(page: &[u8], links: usize) -> bool {
-    links <= MAX_LINKS && page.len() <= LARGEST && IN_PAGE.iter().any(|text| memmem::find(page, text.as_bytes()).is_some())
+/// Whose guard is in front of the server, as far as the head of an answer shows.
+pub fn vendor(headers: &HeaderMap) -> Option<Guard> {
+    VENDORS.iter().find(|(name, part, _)| says(headers, name, part)).map(|(.., vendor)| *vendor)
+}
+
+fn says(headers: &HeaderMap, name: &str, part: &str) -> bool {
+    headers.get(name).is_some_and(|value| value.to_str().is_ok_and(|value| value.to_ascii_lowercase().contains(part)))
+}
+
+/// Whose challenge a page with so many links is, if it is one.
+pub fn challenger(page: &[u8], links: usize) -> Option<Guard> {
+    let mut marks = IN_PAGE.iter().filter(|_| links <= MAX_LINKS && page.len() <= LARGEST);
+    marks.find(|(text, _)| memmem::find(page, text.as_bytes()).is_some()).map(|(_, vendor)| *vendor)
 }
 
 #[cfg(test)]
@@ -86,9 +111,9 @@ mod tests {
     #[test]
     fn a_page_about_challenges_is_a_page() {
         let challenge = b"<title>Just a moment...</title><script>window._cf_chl_opt = {}</script>";
-        assert!(is_challenge(challenge, 1));
-        assert!(!is_challenge(challenge, 30), "a page with links leads on");
-        assert!(!is_challenge(&[challenge.as_slice(), &[b' '; LARGEST]].concat(), 1));
-        assert!(!is_challenge(b"<script src=/cdn-cgi/challenge-platform/scripts/jsd/main.js></script>", 0));
+        assert_eq!(challenger(challenge, 1), Some(Guard::Cloudflare));
+        assert_eq!(challenger(challenge, 30), None, "a page with links leads on");
+        assert_eq!(challenger(&[challenge.as_slice(), &[b' '; LARGEST]].concat(), 1), None);
+        assert_eq!(challenger(b"<script src=/cdn-cgi/challenge-platform/scripts/jsd/main.js></script>", 0), None);
     }
 }

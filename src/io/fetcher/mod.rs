@@ -4,11 +4,13 @@
 
 mod body;
 mod buffers;
+mod certificate;
 mod config;
 mod connection;
 mod decode;
 pub mod dial;
 mod exchange;
+mod facts;
 mod guard;
 mod head;
 mod lanes;
@@ -118,7 +120,9 @@ impl Fetcher {
                 let Some(page) = page else { return exchange };
                 on_body(millis(exchange.took));
                 tokio::task::yield_now().await;
-                Exchange { outcome: page.read(&order, &self.0.manners).await, ..exchange }
+                let (outcome, fact) = page.read(&order, &self.0.manners).await;
+                let facts = exchange.facts.into_iter().chain(fact).collect();
+                Exchange { outcome, facts, ..exchange }
             });
             let asking = async {
                 tokio::select! {
@@ -222,6 +226,7 @@ impl Inner {
             let Some(connection) = slot.as_mut() else { return (failed(FetchError::Closed, begun.elapsed()), None) };
             let meter = connection.meter.clone();
             let connect = (!kept).then_some(connection.stood_after);
+            let session = connection.facts.clone();
             let (sent, answer) = exchange::ask(connection, order, &self.manners, deadline).await;
             let first_byte = || meter.first_byte().map(|first| first.saturating_duration_since(sent));
             let (error, nothing_came) = match answer {
@@ -229,6 +234,7 @@ impl Inner {
                     let (mut exchange, page) = exchange::receive(response, order, &self.manners, sent, deadline).await;
                     exchange.first_byte = first_byte();
                     exchange.connect = connect;
+                    exchange.facts.extend(session);
                     self.park(slot, exchange.reusable).await;
                     return (exchange, page);
                 }
@@ -276,6 +282,7 @@ fn failed(failure: FetchError, took: Duration) -> Exchange {
         wire_bytes: 0,
         software: None,
         retry_after: None,
+        facts: Vec::new(),
         reusable: false,
     }
 }
@@ -290,6 +297,7 @@ fn report(order: FetchOrder, exchange: Exchange) -> FetchReport {
         wire_bytes: exchange.wire_bytes,
         software: exchange.software,
         retry_after: exchange.retry_after,
+        facts: exchange.facts,
     }
 }
 

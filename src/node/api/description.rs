@@ -13,6 +13,7 @@ use utoipa::OpenApi;
         routes::members,
         routes::ownership,
         routes::results,
+        routes::cross_table,
         routes::why,
         routes::servers,
         routes::server_owners,

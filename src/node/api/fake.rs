@@ -8,6 +8,8 @@ use crate::node::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::ClaimReason,
+    cross_table::{CrossTable, CrossTableView, Pair},
+    facts::{Certificate, Guard, HttpVersion, RobotsSummary, ServerFacts, TlsVersion, Vantage},
     fetch::{FetchError, ResolveError},
     ownership_history::Holding,
     plan::Pace,
@@ -87,6 +89,7 @@ fn answer(query: Query, age: u64) {
             drop(reply.send(all.take(limit).collect()));
         }
         Query::Results(reply) => drop(reply.send(results(age))),
+        Query::CrossTable { by, reply } => drop(reply.send(cross_table(by))),
         Query::Why { subject, reply } => drop(reply.send(why(&subject))),
         Query::AddSeeds { urls, reply } => drop(reply.send(seeds(&urls))),
         Query::Servers { after, limit, reply } => {
@@ -224,6 +227,31 @@ pub fn ownership(i: u8) -> OwnershipView {
     }
 }
 
+pub fn facts() -> ServerFacts {
+    let at = |millis: u64| WallTime(1_790_000_000_000 + millis);
+    ServerFacts {
+        rtt_us: Some(8_250),
+        first_byte_us: Some(21_000),
+        vantage: Some(Vantage { country: Some("KE".into()), asn: Some(64_512) }),
+        http_version: Some(HttpVersion::Http11),
+        alt_svc: vec!["h3".into()],
+        tls_version: Some(TlsVersion::Tls13),
+        certificate: Some(Certificate { issuer: "An Authority of Certificates, Inc.".into(), not_before_at: at(0), not_after_at: at(1) }),
+        hsts_ms: Some(31_536_000_000),
+        redirects_to_https: true,
+        guard: Some(Guard::Cloudflare),
+        language: Some("sw".into()),
+        script: Some("Latn".into()),
+        charset: Some("UTF-8".into()),
+        generator: Some("A Program That Makes Pages 2".into()),
+        title: Some("The museum of the old town".into()),
+        robots: Some(RobotsSummary::BarsSome),
+        content_usage: Some("train-ai=n, search=y, more=n".into()),
+        robots_content_usage: None,
+        tdm_reserved: Some(true),
+    }
+}
+
 pub fn server(i: u8) -> ServerRecord {
     let host: Host = format!("s{i:02}.ke.test").parse().unwrap();
     ServerRecord {
@@ -268,11 +296,12 @@ pub fn server(i: u8) -> ServerRecord {
         evaluation_rules: None,
         page_bytes: 40_000,
         held_back: HeldBack::default(),
+        facts: Some(Box::new(facts())),
     }
 }
 
 pub fn results(age: u64) -> SwarmResults {
-    let splits: [(Dimension, &[(&str, u64)]); 6] = [
+    let splits: [(Dimension, &[(&str, u64)]); 11] = [
         (Dimension::Country, &[("KE", 21), ("TZ", 14), ("UG", 9), ("RW", 6), ("ZZ", 2)]),
         (Dimension::Tld, &[("ke", 20), ("tz", 15), ("org", 9), ("<b>x</b>", 8)]),
         (Dimension::Registry, &[("afrinic", 44), ("ripencc", 8)]),
@@ -287,6 +316,11 @@ pub fn results(age: u64) -> SwarmResults {
         ),
         (Dimension::Software, &[("nginx", 30), ("Apache", 18), ("(unknown)", 4)]),
         (Dimension::Status, &[("up", 44), ("no-pages", 3), ("refused", 2), ("down: head-timeout", 2), ("robots", 1)]),
+        (Dimension::Language, &[("sw", 25), ("en", 20), ("undeclared", 7)]),
+        (Dimension::Script, &[("Latn", 44), ("Ethi", 2), ("unknown", 6)]),
+        (Dimension::Http, &[("1.1", 40), ("1.1, offers h3", 8), ("unknown", 4)]),
+        (Dimension::Tls, &[("1.3", 30), ("1.2", 6), ("none", 12), ("unknown", 4)]),
+        (Dimension::Family, &[("ipv4", 49), ("ipv6", 3)]),
     ];
     let growth = age / 400;
     let counts = |servers: u64| Counts {
@@ -326,6 +360,14 @@ pub fn results(age: u64) -> SwarmResults {
     }
 }
 
+pub fn cross_table(by: Pair) -> CrossTableView {
+    let mut table = CrossTable::new(by);
+    for (one, other, servers) in [("KE", "ke", 20), ("KE", "org", 1), ("TZ", "tz", 14)] {
+        table.add((one.to_owned(), other.to_owned()), &Counts { servers, up: servers, ..Counts::default() });
+    }
+    CrossTableView::new(access_point(0), table, None)
+}
+
 fn why(subject: &Subject) -> WhyView {
     WhyView {
         asked: subject.to_string(),
@@ -354,6 +396,7 @@ fn why(subject: &Subject) -> WhyView {
         last_visit_at: Some(WallTime(1_790_000_000_000)),
         next_visit_in_ms: Some(1_400),
         robots_text: Some("allowed; robots.txt read 2 min ago".into()),
+        facts: Some(Box::new(facts())),
         store_silent_for_ms: None,
     }
 }

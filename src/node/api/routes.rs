@@ -14,6 +14,7 @@ use axum::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    cross_table::CrossTableView,
     server_rows::{ServerOwner, ServerRows},
     subnet::Subnet,
     summary::Dimension,
@@ -52,7 +53,8 @@ fn read<T>(asked: Asked<T>) -> Result<T, RequestError> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ResultsQuery {
-    /// Only this split: country, tld, registry, organisation, software or status. All of them, if not given.
+    /// Only this split: country, tld, registry, organisation, software, status, language, script, http, tls or family. All of them, if not
+    /// given.
     by: Option<String>,
 }
 
@@ -146,9 +148,38 @@ fn dimension(name: &str) -> Result<Dimension, RequestError> {
         let name: String = name.chars().take(40).collect();
         RequestError::bad_request(
             format!("results are not split by {name:?}"),
-            "split by country, tld, registry, organisation, software or status",
+            format!("split by {}", names(Dimension::ALL.iter().map(|dimension| dimension.name()))),
         )
     })
+}
+
+/// `a, b or c`.
+fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<_> = names.collect();
+    names.split_last().map_or_else(String::new, |(last, others)| format!("{} or {last}", others.join(", ")))
+}
+
+/// Which two splits go together.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct CrossTableQuery {
+    /// Two different splits, as in `by=country,tld`.
+    by: String,
+}
+
+/// The sums of the swarm by two splits at once. All members are asked for their parts, which takes up to 3 s.
+#[utoipa::path(get, path = "/api/cross-table", params(CrossTableQuery),
+    responses((status = 200, body = CrossTableView), (status = 400, body = ErrorView),
+        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn cross_table(State(context): State<Context>, asked: Asked<CrossTableQuery>) -> Result<Json<CrossTableView>, RequestError> {
+    let by = read(asked)?.by;
+    let Some((one, other)) = by.split_once(',').filter(|(one, other)| one != other) else {
+        let by: String = by.chars().take(80).collect();
+        return Err(RequestError::bad_request(format!("{by:?} names no two splits"), "write them like by=country,tld"));
+    };
+    let by = (dimension(one)?, dimension(other)?);
+    Ok(Json(context.queries.ask(|reply| Query::CrossTable { by, reply }).await?))
 }
 
 /// Why a URL, host, address or subnet is crawled by whom, and when.

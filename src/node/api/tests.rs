@@ -23,8 +23,9 @@ use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 16] = [
+const ROUTES: [(&str, &str); 17] = [
     ("get", "/"),
+    ("get", "/api/cross-table"),
     ("get", "/api/members"),
     ("get", "/api/ownership"),
     ("get", "/api/results"),
@@ -75,6 +76,8 @@ async fn every_question_is_answered_in_its_shape() {
     let text: Value = get(&node, "/api/results?by=country").await;
     assert!(text["answered_by"].as_str().unwrap().starts_with("12D3KooW"), "{text}");
     assert_eq!(text["summary"]["by"]["country"]["KE"]["servers"], 21);
+    let table: Value = get(&node, "/api/cross-table?by=country,tld").await;
+    assert_eq!((&table["by"], &table["cells"][0]["values"]), (&serde_json::json!(["country", "tld"]), &serde_json::json!(["KE", "ke"])));
     node.end().await;
 }
 

@@ -54,7 +54,7 @@ impl Bench {
 
     fn order(&self) -> FetchOrder {
         let url = PageUrl::parse(&format!("http://good.test:{}/", self.site.address.port())).unwrap();
-        FetchOrder { url, address: self.site.address.ip(), purpose: FetchPurpose::Page, validators: Default::default() }
+        FetchOrder { url, address: self.site.address.ip(), purpose: FetchPurpose::Page, validators: Default::default(), front: true }
     }
 
     /// The event that answers a command, whatever is told before it of a page on its way.

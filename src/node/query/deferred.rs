@@ -1,9 +1,11 @@
-//! Queries about a host that is new here: each waits until the host's steward has answered with its address, or for a short time.
+//! Queries that other members' words are needed for: about a host that is new here, until its steward has answered with its address, and for
+//! tables, until the members have told their parts. Each waits for a short time only.
 
 use super::{MAX_WAITING, Reply};
 use nearcrawl_core::crawler::Crawler;
 use nearcrawl_model::{
     address::AddressPolicy,
+    cross_table::{CrossTableView, Pair},
     view::{Subject, WhyView},
 };
 use std::time::Duration;
@@ -19,12 +21,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(25);
 #[derive(Default)]
 pub struct DeferredQueries {
     waiting: Vec<(Subject, Reply<WhyView>, Instant)>,
+    tables: Vec<(Pair, Reply<CrossTableView>, Instant)>,
 }
 
 impl DeferredQueries {
     /// Whether one more question may wait.
     pub fn has_room(&self) -> bool {
-        self.waiting.len() < MAX_WAITING
+        self.waiting.len() + self.tables.len() < MAX_WAITING
     }
 
     /// Has this question wait.
@@ -32,9 +35,14 @@ impl DeferredQueries {
         self.waiting.push((subject, reply, Instant::now() + PATIENCE));
     }
 
+    /// Has the question for a table wait.
+    pub fn wait_for_table(&mut self, by: Pair, reply: Reply<CrossTableView>) {
+        self.tables.push((by, reply, Instant::now() + PATIENCE));
+    }
+
     /// When to look at them again, if nothing else happens before.
     pub fn due(&self) -> Option<Instant> {
-        (!self.waiting.is_empty()).then(|| Instant::now() + LOOK_EVERY)
+        (!self.waiting.is_empty() || !self.tables.is_empty()).then(|| Instant::now() + LOOK_EVERY)
     }
 
     /// Takes out what can be answered by now, and what has waited long enough; all of them if the steward's word is not taken in at present.
@@ -44,6 +52,14 @@ impl DeferredQueries {
             is_gated || *until <= now || crawler.view().unlocated(subject, policy).is_none()
         };
         self.waiting.extract_if(.., is_over).map(|(subject, reply, _)| (subject, reply)).collect()
+    }
+
+    /// The same for tables.
+    pub fn gathered(&mut self, crawler: &Crawler, is_gated: bool) -> Vec<(Pair, Reply<CrossTableView>)> {
+        let now = Instant::now();
+        let is_over =
+            |(by, _, until): &mut (Pair, Reply<CrossTableView>, Instant)| is_gated || *until <= now || !crawler.view().is_gathering(*by);
+        self.tables.extract_if(.., is_over).map(|(by, reply, _)| (by, reply)).collect()
     }
 }
 

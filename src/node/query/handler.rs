@@ -144,6 +144,14 @@ impl QueryHandler {
             Query::Members(reply) => drop(reply.send(crawler.view().members())),
             Query::Ownership { after, limit, reply } => drop(reply.send(crawler.view().ownership(after, limit))),
             Query::Results(reply) => drop(reply.send(crawler.view().results())),
+            Query::CrossTable { by, reply } => {
+                if !self.deferred.has_room() {
+                    drop(reply.send(crawler.view().cross_table(by)));
+                    return None;
+                }
+                self.deferred.wait_for_table(by, reply);
+                return Some(Action::Handle(Event::CrossTableWanted(by)));
+            }
             Query::Servers { after, limit, reply } => drop(reply.send(crawler.view().servers(after.as_ref(), limit))),
             Query::ServerOwners(reply) => drop(reply.send(crawler.view().server_owners())),
             Query::ServerRows { of, after, reply } if of == crawler.view().me() => {
@@ -190,6 +198,9 @@ impl QueryHandler {
         for (subject, reply) in self.deferred.settled(crawler, &self.policy, is_gated(executor)) {
             // A caller that has stopped waiting is no error.
             let _ = reply.send(why(crawler, &self.policy, executor, &subject));
+        }
+        for (by, reply) in self.deferred.gathered(crawler, is_gated(executor)) {
+            let _ = reply.send(crawler.view().cross_table(by));
         }
     }
 

@@ -8,6 +8,7 @@ pub(crate) mod seeding;
 
 use nearcrawl_model::{
     access_point::AccessPoint,
+    cross_table::{CrossTableView, Pair},
     server_rows::{ServerOwner, ServerRows},
     subnet::Subnet,
     url::{Host, PageUrl},
@@ -51,6 +52,13 @@ pub enum Query {
     },
     /// The totals of the swarm, as far as they are known here.
     Results(Reply<ResultsView>),
+    /// The totals of the swarm by two dimensions: the members are asked for them.
+    CrossTable {
+        /// The dimensions.
+        by: Pair,
+        /// Where the table is sent.
+        reply: Reply<CrossTableView>,
+    },
     /// Why something is crawled by whom, and when.
     Why {
         /// What is asked about.

@@ -80,7 +80,13 @@ impl Clients {
                 Verdict::May(shown.unwrap_or("an address that nobody named"))
             }
             Err(refusal) => {
-                let order = FetchOrder { address: at.ip(), purpose: FetchPurpose::Page, url: url.clone(), validators: Default::default() };
+                let order = FetchOrder {
+                    address: at.ip(),
+                    purpose: FetchPurpose::Page,
+                    url: url.clone(),
+                    validators: Default::default(),
+                    front: true,
+                };
                 assert_eq!(self.fetcher.fetch(order).await.outcome, FetchOutcome::Failed(FetchError::ForbiddenAddress), "{text}");
                 for kind in [ProbeKind::Tcp, ProbeKind::HttpHead] {
                     let target = ProbeTarget { address: at, host: host.clone(), secure: url.is_secure() };

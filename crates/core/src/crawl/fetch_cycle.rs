@@ -20,6 +20,7 @@ use crate::{
     signal::Signal,
 };
 use nearcrawl_model::{
+    facts::Vantage,
     fetch::{FetchError, FetchOutcome, FetchReport, ProbeKind},
     fingerprint::Fingerprint,
     ids::SeenTicket,
@@ -194,6 +195,9 @@ impl Crawl {
         previous: Option<PreviousVersion>,
     ) {
         let Returned { host, asking, .. } = answered.returned;
+        if asking.is_some() {
+            self.learn(cx, replication, &host, &report);
+        }
         match asking {
             None => {}
             Some(_) if report.outcome == FetchOutcome::Failed(FetchError::Cancelled) => self.want(cx, &host),
@@ -202,6 +206,15 @@ impl Crawl {
                 let candidate = Candidate { url: waiting.url, fingerprint: waiting.fingerprint, level: waiting.level, hops: waiting.hops };
                 self.page_came(cx, &host, candidate, report, previous);
             }
+        }
+    }
+
+    /// What an answer says of its server besides its pages is written down if it is news.
+    fn learn(&mut self, cx: &mut Context, replication: &mut Replication, host: &Host, report: &FetchReport) {
+        let Some(site) = self.sites.get(host) else { return };
+        let facts = site.news(report, &vantage(cx));
+        if !facts.is_empty() {
+            self.journal(cx, replication, host, JournalEntry::Learnt { facts });
         }
     }
 
@@ -298,6 +311,14 @@ impl Crawl {
         }
         self.want(cx, &host);
     }
+}
+
+/// Where this access point is, by the first of its addresses that the hierarchy knows.
+fn vantage(cx: &Context) -> Vantage {
+    let place = |address: IpAddr| Some((address, cx.hierarchy.locate(address)?));
+    let Some((address, position)) = cx.settings.own_addresses.iter().copied().find_map(place) else { return Vantage::default() };
+    let country = Some(cx.hierarchy.country(position)).filter(|country| *country != "ZZ").map(str::to_owned);
+    Vantage { country, asn: cx.hierarchy.asn_of(address) }
 }
 
 /// A shorter way to the visited page that was found while the page was on its way: what lies behind it comes nearer, too.

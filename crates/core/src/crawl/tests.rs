@@ -15,6 +15,7 @@ use crate::{
 };
 use nearcrawl_model::{
     claim::{Claim, ClaimReason, SignedClaim},
+    facts::{FrontPage, RobotsSummary},
     fetch::{FetchOrder, FetchOutcome, FetchPurpose, FetchReport, LocatedHost, PageFacts},
     ids::SeenTicket,
     journal::Arrival,
@@ -150,6 +151,7 @@ impl Played {
             wire_bytes: 1_000,
             software: None,
             retry_after: None,
+            facts: Vec::new(),
         };
         let answered = self.crawl.answer_came(&mut self.cx, address(), &mut report).expect("it was asked");
         assert_eq!((answered.subnet, answered.rtt_us), (Some(subnet()), Some(900)));
@@ -242,4 +244,25 @@ fn a_site_that_goes_to_another_owner_is_named_there_by_what_it_began_with() {
     played.admit("http://a.ke/");
     let again: usize = played.questions().iter().map(|(_, batches)| batches[0].questions.len()).sum();
     assert_eq!(again, 2, "a new site asks anew, of the URL and of its root page");
+}
+
+#[test]
+fn what_answers_say_of_the_server_is_written_down_once() {
+    let mut played = Played::begun();
+    let rows = |played: &Played| played.crawl.site(&host("a.ke")).map(|site| site.next_sequence()).unwrap();
+    let (order, before) = (played.turn().expect("robots.txt"), rows(&played));
+    assert!(!order.front);
+    played.answers(&order, FetchOutcome::Status(404));
+    assert_eq!(rows(&played), before + 2, "what was learnt, and robots.txt");
+    played.cx.now.moment = Moment(60_000);
+    played.cx.take_commands();
+    let (order, before) = (played.turn().expect("the start page"), rows(&played));
+    assert!(order.front);
+    let title = FrontPage { title: Some("Museum".to_owned()), ..FrontPage::default() };
+    played.answers(&order, FetchOutcome::Page { status: 200, page: PageFacts { front: Some(Box::new(title)), ..PageFacts::default() } });
+    assert_eq!(rows(&played), before + 1);
+    played.all_is_new();
+    let facts = played.crawl.site(&host("a.ke")).and_then(|site| site.record.facts.clone()).unwrap();
+    assert_eq!((facts.rtt_us, facts.first_byte_us, facts.robots), (Some(900), Some(20_000), Some(RobotsSummary::Absent)));
+    assert_eq!(facts.title.as_deref(), Some("Museum"));
 }

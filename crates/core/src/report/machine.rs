@@ -1,12 +1,14 @@
 //! The sums over our own sites and the roll-ups of every member: entered when a site changes, told when they are due.
 
 use super::{
+    cross_tables::CrossTables,
     stays::Stays,
     tally::{FEW_VALUES, RollUps, Tally, Whereabouts},
 };
 use crate::{context::Context, crawl::Crawl, membership::Membership, ownership::Ownership, pending::Pending};
 use nearcrawl_model::{
     access_point::AccessPoint,
+    cross_table::{CrossTable, Pair},
     message::Request,
     summary::{RollUp, Summary, SwarmResults},
     time::{Millis, Moment},
@@ -50,6 +52,8 @@ pub(crate) struct Report {
     roll_ups: RollUps,
     /// For how long members were here.
     stays: Stays,
+    /// Sums by two dimensions that people asked for.
+    cross_tables: CrossTables,
     /// When it was last looked at whether the roll-up is to be told to all.
     told: Option<Moment>,
     /// When members whose roll-ups are old are looked for next.
@@ -74,6 +78,7 @@ impl Report {
             dirty: BTreeSet::new(),
             roll_ups: RollUps::default(),
             stays: Stays::default(),
+            cross_tables: CrossTables::default(),
             told: None,
             ask_due: now.after(ASK_AGAIN),
             asked: BTreeMap::new(),
@@ -277,6 +282,35 @@ impl Report {
     pub(crate) fn own_summary(&mut self, cx: &Context, crawl: &Crawl) -> Summary {
         self.enter_dirty(cx, crawl);
         self.tally.summary().clone()
+    }
+
+    /// Our own sums by two dimensions as they are now, with their largest cells.
+    pub(crate) fn own_table(&mut self, cx: &Context, crawl: &Crawl, by: Pair) -> CrossTable {
+        self.enter_dirty(cx, crawl);
+        self.tally.cross(by).cut()
+    }
+
+    /// Asks all members for their parts of a table, unless that has just been done. `own`: ours.
+    pub(crate) fn gather(&mut self, cx: &mut Context, members: &Membership, own: CrossTable) {
+        let by = own.by;
+        for member in self.cross_tables.want(by, (cx.me, own), &members.live(), cx.now.moment) {
+            cx.ask(member, Pending::CrossTotals(by), Request::CrossTotals(by.0, by.1));
+        }
+    }
+
+    /// A member told its part of a table, or did not.
+    pub(crate) fn cross_totals_came(&mut self, from: AccessPoint, by: Pair, table: Option<CrossTable>) {
+        self.cross_tables.came(from, by, table);
+    }
+
+    /// Whether one more table may be made for another member now.
+    pub(crate) fn may_make_table(&mut self, now: Moment) -> bool {
+        self.cross_tables.may_make(now)
+    }
+
+    /// What members told of a table so far, put together, and whether some still have to.
+    pub(crate) fn cross_table(&self, by: Pair) -> (CrossTable, bool) {
+        (self.cross_tables.table(by), self.cross_tables.is_gathering(by))
     }
 
     /// Enters the sites that changed into the tally.

@@ -6,10 +6,12 @@
 //! * `activity`: what is it doing, and why is it not doing more? Is anything left to do?
 //! * `status`: the numbers; `counters`: what was done since the start
 //! * `why`: why is this crawled by whom, and when? `never_contacted`: why is it by no member?
+//! * `cross_tables`: sums by two dimensions, which members are asked for
 //! * [`tally`]: the sums over our sites, and those that others tell; `stays`: for how long others were here
 
 mod activity;
 pub(crate) mod counters;
+mod cross_tables;
 mod machine;
 mod never_contacted;
 mod reason;

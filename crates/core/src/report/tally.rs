@@ -3,9 +3,11 @@
 use nearcrawl_model::{
     access_point::AccessPoint,
     account::LevelCounts,
+    cross_table::{CrossTable, Pair},
     evaluation::EvaluationCounts,
+    facts::family_word,
     record::{RunState, ServerRecord, ServerStatus},
-    summary::{Counts, Coverage, Dimension, MAX_VALUES, OTHER, RollUp, Summary, SwarmResults},
+    summary::{Counts, Coverage, Dimension, OTHER, RollUp, Summary, SwarmResults},
     time::{Millis, Moment},
     url::Host,
 };
@@ -25,7 +27,7 @@ pub(crate) struct Whereabouts {
 #[derive(Debug)]
 struct Contribution {
     counts: Counts,
-    values: [(Dimension, String); 6],
+    values: [(Dimension, String); Dimension::ALL.len()],
     levels: Vec<LevelCounts>,
     evaluation: Option<EvaluationCounts>,
 }
@@ -89,6 +91,7 @@ impl Tally {
     /// Enters a site's record as it is now, in place of what was entered for it before.
     pub(crate) fn enter(&mut self, record: &ServerRecord, whereabouts: Whereabouts) {
         self.remove(&record.host);
+        let facts = record.facts.as_deref().cloned().unwrap_or_default();
         let values = [
             (Dimension::Country, whereabouts.country),
             (Dimension::Tld, record.host.tld().unwrap_or("(address)").to_owned()),
@@ -96,6 +99,11 @@ impl Tally {
             (Dimension::Organisation, whereabouts.organisation),
             (Dimension::Software, record.software.as_deref().map_or_else(|| "unknown".to_owned(), product)),
             (Dimension::Status, status_word(record)),
+            (Dimension::Language, facts.language_word()),
+            (Dimension::Script, facts.script_word().to_owned()),
+            (Dimension::Http, facts.http_word()),
+            (Dimension::Tls, facts.tls_word().to_owned()),
+            (Dimension::Family, family_word(record.address).to_owned()),
         ];
         let (levels, evaluation) = (record.levels.clone(), record.evaluation.clone());
         let contribution = Contribution { counts: counts_of(record), values, levels, evaluation };
@@ -130,7 +138,19 @@ impl Tally {
         &self.summary
     }
 
-    /// The sums as they are gossiped: at most [`MAX_VALUES`] values a dimension, the smallest ones added up as [`OTHER`].
+    /// The sums by the values of two dimensions, whole.
+    pub(crate) fn cross(&self, by: Pair) -> CrossTable {
+        let mut table = CrossTable::new(by);
+        for site in self.sites.values() {
+            let value = |wanted: Dimension| site.values.iter().find(|(dimension, _)| *dimension == wanted).map(|(_, value)| value.clone());
+            if let (Some(one), Some(other)) = (value(by.0), value(by.1)) {
+                table.add((one, other), &site.counts);
+            }
+        }
+        table
+    }
+
+    /// The sums as they are gossiped: at most [`Dimension::most_values`] of each, the smallest ones added up as [`OTHER`].
     pub(crate) fn small_summary(&self) -> Summary {
         let Summary { total, levels, evaluation, .. } = &self.summary;
         let mut small = Summary { total: *total, by: BTreeMap::new(), levels: levels.clone(), evaluation: evaluation.clone() };
@@ -139,7 +159,7 @@ impl Tally {
             ranked.sort_by(|(a, x), (b, y)| y.servers.cmp(&x.servers).then(a.cmp(b)));
             let kept = small.by.entry(*dimension).or_default();
             for (rank, (value, counts)) in ranked.into_iter().enumerate() {
-                let value = if rank < MAX_VALUES { value.as_str() } else { OTHER };
+                let value = if rank < dimension.most_values() { value.as_str() } else { OTHER };
                 kept.entry(value.to_owned()).or_default().add(counts);
             }
         }
@@ -314,7 +334,14 @@ mod tests {
         ownership::Ownership,
         report::{BesidesSums, Report},
     };
-    use nearcrawl_model::{fetch::FetchError, journal::JournalKey, message::Request, time::WallTime};
+    use nearcrawl_model::{
+        facts::{HttpVersion, ServerFacts},
+        fetch::FetchError,
+        journal::JournalKey,
+        message::Request,
+        summary::MAX_VALUES,
+        time::WallTime,
+    };
 
     fn record(host: &str, pages: u64) -> ServerRecord {
         let key = JournalKey { subnet: "9.0.0.0/24".parse().unwrap(), host: host.parse().unwrap(), run: 1 };
@@ -347,6 +374,54 @@ mod tests {
         tally.remove(&"b.ke".parse().unwrap());
         assert_eq!(tally.summary().total, Counts::default());
         assert!(tally.summary().by.values().all(BTreeMap::is_empty));
+    }
+
+    #[test]
+    fn facts_are_splits_with_few_values_in_what_is_told() {
+        let mut tally = Tally::default();
+        let language = |n: u16| format!("{}{}", char::from(b'a' + (n / 26) as u8), char::from(b'a' + (n % 26) as u8));
+        for n in 0..100 {
+            let facts = ServerFacts { language: Some(language(n)), http_version: Some(HttpVersion::Http11), ..ServerFacts::default() };
+            tally.enter(&ServerRecord { facts: Some(Box::new(facts)), ..record(&format!("s{n}.ke"), 1) }, whereabouts("KE"));
+        }
+        tally.enter(&record("a.ke", 1), whereabouts("KE"));
+        let told = tally.small_summary();
+        assert!(told.is_tellable());
+        let servers = |by: Dimension, value: &str| told.by[&by].get(value).map_or(0, |counts| counts.servers);
+        assert_eq!(
+            (servers(Dimension::Http, "1.1"), servers(Dimension::Http, "unknown"), servers(Dimension::Family, "ipv4")),
+            (100, 1, 101)
+        );
+        assert_eq!((servers(Dimension::Tls, "none"), servers(Dimension::Script, "unknown")), (100, 101));
+        assert_eq!((told.by[&Dimension::Language].len(), servers(Dimension::Language, OTHER)), (25, 77));
+        assert_eq!(tally.summary().by[&Dimension::Language].len(), 101, "here nothing is left out");
+        let table = tally.cross((Dimension::Http, Dimension::Country));
+        assert_eq!(table.cells[&("1.1".to_owned(), "KE".to_owned())].servers, 100);
+        assert_eq!(table.total(), tally.summary().total);
+    }
+
+    #[test]
+    fn splits_by_facts_are_small_beside_the_others() {
+        let mut tally = Tally::default();
+        for n in 0..2_000_u32 {
+            let facts = ServerFacts {
+                language: Some(["sw", "en", "fr", "am", "pt-BR", "ar"][n as usize % 6].to_owned()),
+                script: Some(["Latn", "Ethi", "Arab"][n as usize % 3].to_owned()),
+                http_version: Some(HttpVersion::Http11),
+                alt_svc: (n % 4 == 0).then(|| "h3".to_owned()).into_iter().collect(),
+                ..ServerFacts::default()
+            };
+            let mut server = record(&format!("s{n}.{}", ["ke", "tz", "ug", "et", "org", "com"][n as usize % 6]), 40);
+            (server.bytes, server.busy_ms, server.facts) = (1_000_000, 90_000, Some(Box::new(facts)));
+            let place = whereabouts(["KE", "TZ", "UG", "ET"][n as usize % 4]);
+            tally.enter(&server, Whereabouts { organisation: format!("Organisation {}", n % 150), ..place });
+        }
+        let size = |summary: &Summary| postcard::to_stdvec(summary).unwrap().len();
+        let mut told = tally.small_summary();
+        let with = size(&told);
+        told.by.retain(|dimension, _| dimension.most_values() == MAX_VALUES);
+        println!("a roll-up has {with} bytes, without facts {}", size(&told));
+        assert!(with - size(&told) < 1_500, "{with} bytes, without facts {}", size(&told));
     }
 
     fn member(number: usize) -> AccessPoint {

@@ -271,6 +271,7 @@ impl Played {
             wire_bytes: 500,
             software: None,
             retry_after: None,
+            facts: Vec::new(),
         };
         self.handle(Event::Fetched { address: order.address, report: Box::new(report) });
     }

@@ -19,6 +19,7 @@ use crate::{
 use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
     claim::Claim,
+    cross_table::{CrossTableView, Pair},
     edition::Edition,
     journal::JournalKey,
     ownership_map::{MapDigest, MapPart},
@@ -253,6 +254,20 @@ impl<'a> View<'a> {
     /// What the swarm knows so far, as far as this access point knows.
     pub fn results(&self) -> SwarmResults {
         self.report.results(self.context, self.membership, self.ownership)
+    }
+
+    /// The sums of the swarm by two dimensions, as far as members told them since [`crate::event::Event::CrossTableWanted`].
+    pub fn cross_table(&self, by: Pair) -> CrossTableView {
+        let (results, (table, gathering)) = (self.results(), self.report.cross_table(by));
+        let whole = !gathering && table.total() == results.summary.total;
+        let unsure = (!whole).then(|| "not every member told its part of this table as it is now".to_owned());
+        let why = if results.exact { unsure } else { Some(results.in_transition_text.unwrap_or_else(|| "totals change".to_owned())) };
+        CrossTableView::new(self.context.me, table, why)
+    }
+
+    /// Whether members have still to tell their parts of a table.
+    pub fn is_gathering(&self, by: Pair) -> bool {
+        self.report.cross_table(by).1
     }
 
     /// How far everything is that is being handed over from here or to us.

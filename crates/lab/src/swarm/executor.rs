@@ -285,7 +285,7 @@ impl World {
     }
 
     fn fetch(&mut self, who: AccessPoint, order: FetchOrder, previous: Option<PreviousVersion>) {
-        let FetchOrder { url, address, purpose, validators } = order;
+        let FetchOrder { url, address, purpose, validators, .. } = order;
         let rtt_us = self.round_trip_us(who, address);
         // Where distances were measured, an answer takes just as long.
         let (trips, service) = if self.latencies.is_some() { (1, 0) } else { (2, SERVICE) };
@@ -309,6 +309,7 @@ impl World {
             first_byte_us: Some(if trips == 1 { rtt_us } else { (took * 900) as u32 }),
             software: Some("lab/1".to_owned()),
             retry_after: None,
+            facts: Vec::new(),
         };
         let previous = previous.map(Box::new);
         let is_page = self.reading > 0 && matches!(report.outcome, FetchOutcome::Page { .. });
@@ -366,6 +367,7 @@ impl World {
             wire_bytes: 0,
             software: None,
             retry_after: None,
+            facts: Vec::new(),
         };
         self.schedule(who, 0, SimEventKind::Event(Box::new(Event::Fetched { address, report: Box::new(report) })));
     }

@@ -88,7 +88,7 @@ fn kind(request: &Request) -> &'static str {
         Request::Recall(..) | Request::Holds(_) => "recovery",
         Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } => "hierarchy",
         Request::TellClaims(_) => "claims",
-        Request::Totals | Request::CompareTotals { .. } | Request::ExchangeTotals(..) => "totals",
+        Request::Totals | Request::CompareTotals { .. } | Request::ExchangeTotals(..) | Request::CrossTotals(..) => "totals",
         Request::ServerRows(_) => "readers",
         Request::Tell(gossip) => gossip_kind(gossip),
         Request::Renew(_) => "leases",
@@ -114,7 +114,7 @@ fn answer_kind(response: &Response) -> &'static str {
         Response::Voted(_) => "votes",
         Response::Ballot(_) | Response::VoterLists(_) => "voter lists",
         Response::Forwarded(_) => "forwarded",
-        Response::Totals(_) | Response::TotalsHold => "totals",
+        Response::Totals(_) | Response::TotalsHold | Response::CrossTotals(_) => "totals",
         Response::ServerRows(_) => "readers",
         Response::Refused(_) => "refusals",
     }
@@ -168,6 +168,7 @@ fn request_class(request: &Request) -> u8 {
         Request::CompareRows(_) => 32,
         Request::ExchangeTotals(..) => 33,
         Request::ServerRows(_) => 34,
+        Request::CrossTotals(..) => 35,
     }
 }
 

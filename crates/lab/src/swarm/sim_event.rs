@@ -127,6 +127,7 @@ fn event_class(event: &Event) -> u8 {
         | Event::SeenLoaded { .. }
         | Event::Hierarchy(_)
         | Event::AtHand(_)
+        | Event::CrossTableWanted(_)
         | Event::Given { .. } => 5,
     }
 }

@@ -389,6 +389,11 @@ fn told(results: &SwarmResults) -> String {
             Dimension::Organisation => 3,
             Dimension::Software => 4,
             Dimension::Status => 5,
+            Dimension::Language => 6,
+            Dimension::Script => 7,
+            Dimension::Http => 8,
+            Dimension::Tls => 9,
+            Dimension::Family => 10,
         };
         for (value, of_value) in values {
             // Writing into a text cannot fail.

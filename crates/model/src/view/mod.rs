@@ -13,6 +13,7 @@ pub use visit_state::VisitState;
 use super::{
     access_point::{AccessPoint, ShortId},
     claim::{Answer, Claim, ClaimReason},
+    facts::ServerFacts,
     fetch::{FetchError, ResolveError},
     ownership_history::Holding,
     plan::Pace,
@@ -394,6 +395,9 @@ pub struct WhyView {
     pub next_visit_in_ms: Option<Millis>,
     /// What robots.txt says of it, and how old that is, in words.
     pub robots_text: Option<String>,
+    /// What the server's answers say of it besides pages: of a host of this access point's, if it has answered.
+    #[serde(default)]
+    pub facts: Option<Box<ServerFacts>>,
     /// For how long the disk of the access point that answers has not answered, if it does not: this is what is known without it.
     #[serde(default)]
     pub store_silent_for_ms: Option<Millis>,

@@ -7,9 +7,11 @@ use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
     account::LevelCounts,
     claim::{Answer, Claim, ClaimReason, SignedClaim},
+    cross_table::CrossTable,
     distances::Distances,
     edition::{Edition, Endorsement},
     evaluation::{Evaluation, EvaluationCounts, Gate, Rule},
+    facts::{Certificate, Fact, FrontPage, Guard, HttpVersion, TlsVersion, Vantage},
     fetch::{FetchError, LocatedHost, ProbeReport, ProbeTarget, ResolveError},
     fingerprint::Fingerprint,
     forwarded::{ForwardedAnswer, ForwardedQuestion, NotForwarded, SealedAnswer, SealedQuestion, Token},
@@ -59,6 +61,7 @@ pub(super) fn all() -> Vec<Sample> {
     let owners = vec![ServerOwner { access_point: AccessPoint([7; 32]), servers: 300 }];
     add(Sample::new("public-response", "owners", PublicResponse::Owners(owners)));
     add(Sample::new("public-response", "server-rows", PublicResponse::ServerRows(server_rows())));
+    add(Sample::new("dimensions", "all", Dimension::ALL.to_vec()));
     add(Sample::new("public-response", "refused", PublicResponse::Refused("no".to_owned())));
     add(Sample::new("claim", "as-it-is-signed", claim()));
     add(Sample::new("claim", "of-an-ipv6-subnet", Claim { subnet: subnet("2001:db8::/48"), rtt_us: None, runner_up: None, ..claim() }));
@@ -313,6 +316,7 @@ fn request(request: &Request) -> &'static str {
         Request::CompareRows(_) => "compare-rows",
         Request::ExchangeTotals(..) => "exchange-totals",
         Request::ServerRows(_) => "server-rows",
+        Request::CrossTotals(..) => "cross-totals",
     }
 }
 
@@ -371,6 +375,7 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("", Request::CompareRows(vec![(journal_key(), 201)])),
         ("", Request::ExchangeTotals(Box::new(roll_up()), 300)),
         ("", Request::ServerRows(Some(host("a.ke")))),
+        ("", Request::CrossTotals(Dimension::Country, Dimension::Tld)),
         ("", Request::SendClaims(vec![WantedPart { part: MapPart::WHOLE, after: Some(net()), has: vec![digest()] }])),
     ];
     all.extend(ballots.into_iter().map(|(name, request)| (name, Request::Ballot(Box::new(request)))));
@@ -409,6 +414,7 @@ fn response(response: &Response) -> &'static str {
         Response::Forwarded(_) => "forwarded",
         Response::Swim(_) => "swim",
         Response::TotalsHold => "totals-hold",
+        Response::CrossTotals(_) => "cross-totals",
         Response::RowsCompared(_) => "rows-compared",
         Response::ServerRows(_) => "server-rows",
     }
@@ -445,6 +451,7 @@ fn responses() -> Vec<(&'static str, Response)> {
         ("", Response::Swim(vec![1, 2, 3])),
         ("", Response::TotalsHold),
         ("", Response::ServerRows(server_rows())),
+        ("", Response::CrossTotals(Box::new(cross_table()))),
         ("", Response::RowsCompared(vec![(journal_key(), vec![(201, RowsDigest([7; 16]))])])),
     ];
     let unwilling = [("", None), ("-held-back", Some(Unwilling::HeldBack)), ("-busy", Some(Unwilling::Busy))];
@@ -553,6 +560,12 @@ fn counts(from: u64) -> Counts {
     }
 }
 
+fn cross_table() -> CrossTable {
+    let mut table = CrossTable::new((Dimension::Language, Dimension::Family));
+    table.add(("sw".to_owned(), "ipv6".to_owned()), &counts(400));
+    table
+}
+
 fn summary() -> Summary {
     let dimensions =
         [Dimension::Country, Dimension::Tld, Dimension::Registry, Dimension::Organisation, Dimension::Software, Dimension::Status];
@@ -608,6 +621,7 @@ fn entry(entry: &JournalEntry) -> &'static str {
         JournalEntry::Followed { .. } => "followed",
         JournalEntry::NotKept { .. } => "not-kept",
         JournalEntry::NotQueued { .. } => "not-queued",
+        JournalEntry::Learnt { .. } => "learnt",
     }
 }
 
@@ -683,6 +697,36 @@ fn entries() -> Vec<JournalEntry> {
         JournalEntry::Followed { since: WallTime(1_000), new: 300, hosts: vec![Fingerprint(9)] },
         JournalEntry::NotKept { urls: 300 },
         JournalEntry::NotQueued { urls: vec![(Fingerprint(9), 4)] },
+        JournalEntry::Learnt { facts: facts() },
+    ]
+}
+
+/// A fact of each kind, in the order of their places.
+fn facts() -> Vec<Fact> {
+    let word = |text: &str| Some(text.to_owned());
+    vec![
+        Fact::Distance { rtt_us: 900, vantage: Vantage { country: word("KE"), asn: Some(64_512) } },
+        Fact::Http(HttpVersion::Http11),
+        Fact::AltSvc(vec!["h3".to_owned()]),
+        Fact::Tls(TlsVersion::Tls13),
+        Fact::Certificate(Certificate {
+            issuer: "Authority".to_owned(),
+            not_before_at: WallTime(1_780_000_000_000),
+            not_after_at: WallTime(1_790_000_000_000),
+        }),
+        Fact::Hsts(31_536_000),
+        Fact::RedirectsToHttps,
+        Fact::Guard(Guard::Anubis),
+        Fact::ContentUsage("train-ai=n".to_owned()),
+        Fact::TdmReservation(true),
+        Fact::FrontPage(FrontPage {
+            language: word("pt-BR"),
+            script: word("Latn"),
+            charset: word("UTF-8"),
+            generator: word("WordPress 6.8"),
+            title: word("Museu"),
+            tdm_reserved: Some(false),
+        }),
     ]
 }
 

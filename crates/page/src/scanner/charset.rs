@@ -54,6 +54,15 @@ impl Charset {
         self.declared.unwrap_or(WINDOWS_1252).decode_without_bom_handling(bytes).0
     }
 
+    /// The name of the encoding that a page is read by.
+    pub(super) fn name(&self, bytes: &[u8]) -> &'static str {
+        match self.declared {
+            Some(encoding) => encoding.name(),
+            None if std::str::from_utf8(bytes).is_ok() => UTF_8.name(),
+            None => WINDOWS_1252.name(),
+        }
+    }
+
     /// The bytes of a query; none if they are UTF-8 anyway.
     pub(super) fn query_encoding(&self) -> Option<&'static Encoding> {
         Some(self.query).filter(|encoding| *encoding != UTF_8)

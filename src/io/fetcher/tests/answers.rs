@@ -6,7 +6,8 @@ use super::{
 };
 use nearcrawl_model::{
     evaluation::Rule,
-    fetch::{FetchOutcome, FetchPurpose, FetchReport},
+    facts::{Fact, Guard, HttpVersion},
+    fetch::{FetchError, FetchOutcome, FetchPurpose, FetchReport},
     revisit::{Validators, content_of},
     url::PageUrl,
 };
@@ -240,4 +241,35 @@ async fn odd_characters_in_a_url_reach_the_server() {
         assert!(matches!(report.outcome, FetchOutcome::Page { .. }), "{path}: {:?}", report.outcome);
     }
     assert_eq!(site.heads().len(), 5);
+}
+
+#[tokio::test]
+async fn what_a_page_says_of_itself_comes_where_it_is_wanted_and_whose_challenge_it_is() {
+    let body = "<html lang=sw><title>Makumbusho</title><meta name=generator content='Jiko 2'><p>Karibu kwenye makumbusho yetu";
+    let head = "Content-Type: text/html; charset=utf-8\r\nTDM-Reservation: 1\r\nContent-Usage: train-ai=n\r\nServer: cloudflare\r\n";
+    let site = Site::always(vec![answer("200 OK", head, body.as_bytes())]).await;
+    let fetcher = fetcher(FetchLimits::default(), [site.address.port()]);
+    let mut order = order(site.address, "/");
+    let report = fetcher.fetch(order.clone()).await;
+    let FetchOutcome::Page { page, .. } = report.outcome else { panic!("no page") };
+    let front = page.front.unwrap();
+    assert_eq!((front.language.as_deref(), front.title.as_deref()), (Some("sw"), Some("Makumbusho")));
+    assert_eq!(
+        (front.script.as_deref(), front.charset.as_deref(), front.generator.as_deref()),
+        (Some("Latn"), Some("UTF-8"), Some("Jiko 2"))
+    );
+    let told = [
+        Fact::Http(HttpVersion::Http11),
+        Fact::Guard(Guard::Cloudflare),
+        Fact::ContentUsage("train-ai=n".to_owned()),
+        Fact::TdmReservation(true),
+    ];
+    assert_eq!(report.facts, told);
+    order.front = false;
+    let FetchOutcome::Page { page, .. } = fetcher.fetch(order).await.outcome else { panic!("no page") };
+    assert_eq!(page.front, None);
+
+    let report = ask(vec![answer("200 OK", "Content-Type: text/html\r\n", b"<div id=\"anubis_challenge\">")], FetchPurpose::Page).await;
+    assert_eq!(report.outcome, FetchOutcome::Failed(FetchError::Challenged));
+    assert!(report.facts.contains(&Fact::Guard(Guard::Anubis)), "{:?}", report.facts);
 }

@@ -4,7 +4,10 @@ use super::{
     FetchLimits, Fetcher, WebTls, config, decoded, order_as, policy,
     site::{Site, Step, send},
 };
-use nearcrawl_model::fetch::{FetchError, FetchOutcome, FetchPurpose};
+use nearcrawl_model::{
+    facts::{Fact, HttpVersion, TlsVersion},
+    fetch::{FetchError, FetchOutcome, FetchPurpose},
+};
 use std::{
     net::SocketAddr,
     sync::{
@@ -69,7 +72,12 @@ impl SecureSite {
                 while stream.read_buf(&mut head).await.is_ok_and(|read| read > 0) {
                     if head.ends_with(b"\r\n\r\n") {
                         head.clear();
-                        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\nsecret").await;
+                        let _ = stream
+                            .write_all(
+                                b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nAlt-Svc: h3=\":443\"\r\n\
+                            Strict-Transport-Security: max-age=86400\r\nContent-Length: 6\r\n\r\nsecret",
+                            )
+                            .await;
                         let _ = stream.flush().await;
                     }
                 }
@@ -184,5 +192,28 @@ async fn who_trusts_another_authority_says_so_by_a_file() {
     for path in [nothing, broken, dir.path().join("missing.pem")] {
         let why = WebTls::with_authorities(std::slice::from_ref(&path)).err().unwrap().to_string();
         assert!(why.starts_with(&format!("fetch.ca_files: {}: ", path.display())) && why.contains("in PEM"), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn the_session_and_the_head_say_what_the_server_is_also_when_it_is_resumed() {
+    let site = SecureSite::start().await;
+    let fetcher = trusting(FetchLimits::default(), site.address.port());
+    for resumed in [0, 1] {
+        let report = fetch(&fetcher, "good.test", site.address).await;
+        let [
+            Fact::Http(HttpVersion::Http11),
+            Fact::AltSvc(offers),
+            Fact::Hsts(86_400),
+            Fact::Tls(TlsVersion::Tls13),
+            Fact::Certificate(proven),
+        ] = &report.facts[..]
+        else {
+            panic!("{:?}", report.facts)
+        };
+        assert_eq!((offers.as_slice(), proven.issuer.as_str()), (&["h3".to_owned()][..], "Test root"));
+        assert!(proven.not_before_at < proven.not_after_at);
+        assert_eq!(site.resumed.load(Ordering::Relaxed), resumed);
+        fetcher.close_all().await;
     }
 }

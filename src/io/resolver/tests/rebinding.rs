@@ -75,7 +75,13 @@ async fn ten_thousand_changes_of_mind_bring_no_connection_to_a_forbidden_address
         trying.spawn(async move {
             let (mut fetched, mut refused, mut unanswered) = (0, 0, 0);
             for _ in 0..TRIES / AT_ONCE {
-                let order = |address| FetchOrder { url: url.clone(), address, purpose: FetchPurpose::Page, validators: Default::default() };
+                let order = |address| FetchOrder {
+                    url: url.clone(),
+                    address,
+                    purpose: FetchPurpose::Page,
+                    validators: Default::default(),
+                    front: true,
+                };
                 match resolver.resolve(&url.host(), None).await {
                     Ok(located) => {
                         let report = fetcher.fetch(order(located.address)).await;

@@ -1,17 +1,67 @@
 //! What goes on the record? Requests, outcomes, levels, external hosts, and what changed since the run before.
 
-use super::{MAX_EXTERNAL_HOSTS, MAX_NAMED, Site, SiteRules, asks_for_patience, frontier::Waiting, yields::Price};
+use super::{MAX_EXTERNAL_HOSTS, MAX_NAMED, Site, SiteRules, asks_for_patience, facts::Learning, frontier::Waiting, yields::Price};
 use nearcrawl_model::{
     account::LevelCounts,
     evaluation::Evaluation,
-    fetch::FetchError,
+    facts::{Fact, FrontPage, ServerFacts, Vantage},
+    fetch::{FetchError, FetchReport},
     fingerprint::{Fingerprint, FingerprintKey},
     journal::VisitOutcome,
     revisit::Change,
     time::{Millis, WallTime},
-    url::{Host, PageUrl},
+    url::{Host, Origin, PageUrl},
 };
 
+/// What a server's answers say of it besides its pages.
+impl Site {
+    /// Whether a page of it may be its front page: the root, or the first that comes.
+    pub(super) fn may_be_front(&self, url: &PageUrl) -> bool {
+        self.record.pages == 0 || url.path_and_query() == "/"
+    }
+
+    /// What an answer says of the server that is not known yet. `vantage`: where this access point is.
+    pub(crate) fn news(&self, report: &FetchReport, vantage: &Vantage) -> Vec<Fact> {
+        if report.url.host() != self.key.host {
+            return Vec::new();
+        }
+        let none = ServerFacts::default();
+        let known = self.record.facts.as_deref().unwrap_or(&none);
+        self.learning.news(known, report, vantage, self.may_be_front(&report.url))
+    }
+
+    /// Takes in what was learnt.
+    pub(super) fn learn(&mut self, facts: &[Fact]) {
+        let known = self.record.facts.get_or_insert_default();
+        facts.iter().for_each(|fact| self.learning.learn(known, fact));
+    }
+
+    /// A request brought its first byte after so long. One that no distance was measured from says nothing of where that was.
+    pub(super) fn answered_after(&mut self, first_byte_us: u32) {
+        if let Some(known) = self.record.facts.as_mut().filter(|known| self.learning.measures(known)) {
+            known.first_byte_us = Some(known.first_byte_us.map_or(first_byte_us, |known| known.min(first_byte_us)));
+        }
+    }
+
+    /// What the run before knew of the front page holds until that is downloaded again.
+    pub(super) fn remember_front_page(&mut self) {
+        let Some(before) = self.whole.facts() else { return };
+        let page = Learning::default().front_page(before);
+        if page != FrontPage::default() {
+            self.learn(&[Fact::FrontPage(page)]);
+        }
+    }
+
+    /// What an origin's robots.txt comes to.
+    pub(super) fn sum_up_robots(&mut self, origin: &Origin) {
+        let Some(standing) = self.robots.get(origin) else { return };
+        let (summary, usage) = (standing.summary(), standing.content_usage().map(str::to_owned));
+        let known = self.record.facts.get_or_insert_default();
+        (known.robots, known.robots_content_usage) = (summary, usage);
+    }
+}
+
+/// Counts.
 impl Site {
     /// Whether this URL, which another one of its script had kept out of the line, would take that one's place.
     pub(crate) fn would_win(&self, url: &PageUrl, level: u8, hops: u8, key: &FingerprintKey) -> bool {

@@ -9,6 +9,7 @@
 mod account;
 mod ahead;
 mod distinct;
+mod facts;
 pub mod frontier;
 pub(crate) mod held_back;
 pub mod previous_run;
@@ -19,6 +20,7 @@ mod whole_run;
 pub mod yields;
 
 use distinct::Distinct;
+use facts::Learning;
 use frontier::{Frontier, Waiting};
 use held_back::Held;
 use nearcrawl_model::{
@@ -121,6 +123,7 @@ pub struct Site {
     pub record: ServerRecord,
     /// What the last whole run came to, while this one is not whole.
     whole: WholeRun,
+    learning: Learning,
     /// Whether it leads to other hosts of its tree, which may lead back.
     has_parts: bool,
     /// URLs that wait.
@@ -165,7 +168,8 @@ pub struct Site {
 
 impl Site {
     pub(super) fn order(&self, url: PageUrl, purpose: FetchPurpose) -> FetchOrder {
-        FetchOrder { url, address: self.address, purpose, validators: Validators::default() }
+        let front = purpose == FetchPurpose::Page && self.may_be_front(&url);
+        FetchOrder { url, address: self.address, purpose, validators: Validators::default(), front }
     }
 
     /// Whether something of it is under way: a request, a page that is being read, a question to the seen set.
@@ -184,6 +188,7 @@ impl Site {
             opened,
             record,
             whole: WholeRun::default(),
+            learning: Learning::default(),
             has_parts: false,
             frontier: Frontier::default(),
             held: Held::new(opened),
@@ -274,7 +279,6 @@ impl Site {
             }
             JournalEntry::Opened { .. }
             | JournalEntry::Forwarded { .. }
-            | JournalEntry::TakenOver { .. }
             | JournalEntry::OwnershipHistory(_)
             | JournalEntry::HeldBack { .. }
             | JournalEntry::Followed { .. }
@@ -284,10 +288,15 @@ impl Site {
                 // It had come in as one beyond the depth.
                 self.record.cut_by_depth = self.record.cut_by_depth.saturating_sub(u64::from(self.held.not_queued(*url, *level)));
             }),
+            JournalEntry::TakenOver { .. } => self.learning.changes_owner(),
+            JournalEntry::Learnt { facts } => self.learn(facts),
             JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } | JournalEntry::Reopened { urls } => {
                 self.take_in(entry, urls, rules, key);
             }
-            JournalEntry::WholeRun { record } => self.whole.remember(record, &self.key, self.address),
+            JournalEntry::WholeRun { record } => {
+                self.whole.remember(record, &self.key, self.address);
+                self.remember_front_page();
+            }
             JournalEntry::Started { urls } => urls.iter().for_each(|url| self.start(url)),
             JournalEntry::Follows { run, pages } => {
                 self.record.changes = Some(Changes { compared_run: *run, pages_before: *pages, ..Changes::default() });
@@ -338,6 +347,7 @@ impl Site {
     fn robots_answered(&mut self, origin: &Origin, at: WallTime, answer: Result<(u16, &[u8]), FetchError>, rules: &SiteRules) {
         let standing = self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin));
         standing.answered(at, answer, &rules.product_token);
+        self.sum_up_robots(origin);
         self.count_setback(answer.ok().map(|(status, _)| status));
         self.record.crawl_delay_ms = self.robots.values().filter_map(RobotsStanding::wanted_delay).max();
         if let Err(failure) = answer {
@@ -369,11 +379,25 @@ impl Site {
 
     /// A page was visited: what came of it, and what it names.
     fn visited(&mut self, entry: &JournalEntry, rules: &SiteRules, key: &FingerprintKey) {
-        let JournalEntry::Visited { url, level, at, outcome, took, bytes, software, children, found, beyond_scope, outgoing, rest, .. } =
-            entry
+        let JournalEntry::Visited {
+            url,
+            level,
+            at,
+            outcome,
+            took,
+            first_byte_us,
+            bytes,
+            software,
+            children,
+            found,
+            beyond_scope,
+            outgoing,
+            rest,
+        } = entry
         else {
             return;
         };
+        first_byte_us.iter().for_each(|us| self.answered_after(*us));
         self.last_rest = rest.unwrap_or(0);
         self.has_parts |= outgoing.iter().any(|arrival| arrival.place.is_some());
         let page = key.of(url.as_str());
@@ -618,6 +642,7 @@ fn new_record(key: &JournalKey, address: IpAddr, tree: &Host) -> ServerRecord {
         evaluation_rules: None,
         page_bytes: 0,
         held_back: Default::default(),
+        facts: None,
     }
 }
 

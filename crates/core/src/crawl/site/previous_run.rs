@@ -93,7 +93,8 @@ impl PreviousRunReader {
             | JournalEntry::Follows { .. }
             | JournalEntry::Followed { .. }
             | JournalEntry::NotKept { .. }
-            | JournalEntry::NotQueued { .. } => {}
+            | JournalEntry::NotQueued { .. }
+            | JournalEntry::Learnt { .. } => {}
         }
         rows
     }

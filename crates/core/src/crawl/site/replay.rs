@@ -118,7 +118,8 @@ pub(crate) fn replay(
             | JournalEntry::HeldBack { .. }
             | JournalEntry::Followed { .. }
             | JournalEntry::NotKept { .. }
-            | JournalEntry::NotQueued { .. } => {}
+            | JournalEntry::NotQueued { .. }
+            | JournalEntry::Learnt { .. } => {}
         }
     }
     let seen = pages.states.into_iter().map(|(fingerprint, (level, state))| (fingerprint, level, state)).collect();

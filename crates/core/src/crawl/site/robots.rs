@@ -6,7 +6,11 @@ mod parser;
 mod tests;
 
 use matcher::{Literals, Wildcards};
-use nearcrawl_model::{fetch::FetchError, time::Millis};
+use nearcrawl_model::{
+    facts::{MAX_TITLE, RobotsSummary, cleaned},
+    fetch::FetchError,
+    time::Millis,
+};
 use std::borrow::Cow;
 
 /// The product token of the program, whatever an access point calls itself.
@@ -21,6 +25,7 @@ pub struct Robots {
     disallow: Literals,
     wildcards: Wildcards,
     crawl_delay: Option<Millis>,
+    content_usage: Option<String>,
     simplified: usize,
 }
 
@@ -79,11 +84,13 @@ impl Robots {
                 if own.named {
                     group.rules.extend(own.rules.into_iter().filter(|rule| !rule.allow));
                     group.crawl_delay = group.crawl_delay.max(own.crawl_delay);
+                    group.content_usage = group.content_usage.or(own.content_usage);
                 }
             }
         }
         let mut robots = Robots::allow_all();
         robots.crawl_delay = group.crawl_delay;
+        robots.content_usage = group.content_usage.and_then(|usage| cleaned(&String::from_utf8_lossy(usage), MAX_TITLE));
         let (mut allow, mut disallow) = (Vec::new(), Vec::new());
         for rule in group.rules {
             let written = matcher::normal_pattern(rule.pattern);
@@ -121,6 +128,7 @@ impl Robots {
             disallow: Literals::default(),
             wildcards: Wildcards::default(),
             crawl_delay: None,
+            content_usage: None,
             simplified: 0,
         }
     }
@@ -140,6 +148,24 @@ impl Robots {
     /// How long the server wants to be left alone between two requests, if it says so.
     pub(crate) fn crawl_delay(&self) -> Option<Millis> {
         self.crawl_delay
+    }
+
+    /// How the server wants its content to be used (`Content-Usage`), if it says so.
+    pub(crate) fn content_usage(&self) -> Option<&str> {
+        self.content_usage.as_deref()
+    }
+
+    /// What the rules come to.
+    pub(crate) fn summary(&self) -> RobotsSummary {
+        let bars = !self.disallow.is_empty() || self.wildcards.has(false);
+        let opens = !self.allow.is_empty() || self.wildcards.has(true);
+        if !bars {
+            RobotsSummary::AllowsAll
+        } else if !opens && ["/", "/any/page"].iter().all(|path| !self.decide(path, &mut 0)) {
+            RobotsSummary::BarsAll
+        } else {
+            RobotsSummary::BarsSome
+        }
     }
 
     #[cfg(test)]

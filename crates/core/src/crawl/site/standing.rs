@@ -6,6 +6,7 @@ use super::{
 };
 use crate::crawl::politeness::MAX_CRAWL_DELAY;
 use nearcrawl_model::{
+    facts::RobotsSummary,
     fetch::FetchError,
     journal::SkipReason,
     time::{Millis, WallTime},
@@ -45,6 +46,8 @@ pub(crate) struct RobotsStanding {
     searches: u8,
     failures: usize,
     unreachable: bool,
+    /// What the answer that counts comes to.
+    summary: Option<RobotsSummary>,
 }
 
 impl RobotsStanding {
@@ -59,6 +62,7 @@ impl RobotsStanding {
             searches: 0,
             failures: 0,
             unreachable: false,
+            summary: None,
         }
     }
 
@@ -97,9 +101,10 @@ impl RobotsStanding {
         self.failures = 0;
         // A server that sent us where we cannot ask did answer.
         self.unreachable = answer.is_err_and(|failure| failure != FetchError::BadRedirect);
-        self.known = match verdict(answer, product_token) {
-            RobotsVerdict::Rules(robots) => Known::Rules(robots),
-            RobotsVerdict::Unavailable => Known::Unavailable,
+        let is_file = answer.is_ok_and(|(status, _)| (200..=299).contains(&status));
+        (self.summary, self.known) = match verdict(answer, product_token) {
+            RobotsVerdict::Rules(robots) => (Some(if is_file { robots.summary() } else { RobotsSummary::Absent }), Known::Rules(robots)),
+            RobotsVerdict::Unavailable => (Some(RobotsSummary::Unavailable), Known::Unavailable),
         };
     }
 
@@ -110,6 +115,19 @@ impl RobotsStanding {
             Known::Nothing | Known::Unavailable => Some(SkipReason::RobotsUnavailable),
             Known::Rules(robots) if robots.crawl_delay().is_some_and(|delay| delay > MAX_CRAWL_DELAY) => Some(SkipReason::CrawlDelay),
             Known::Rules(robots) => (!robots.allows(url.path_and_query())).then_some(SkipReason::Robots),
+        }
+    }
+
+    /// What the answer that counts comes to, if one came.
+    pub(super) fn summary(&self) -> Option<RobotsSummary> {
+        self.summary
+    }
+
+    /// How it wants content to be used, by its first such line.
+    pub(super) fn content_usage(&self) -> Option<&str> {
+        match &self.known {
+            Known::Rules(robots) => robots.content_usage(),
+            Known::Nothing | Known::Unavailable => None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! What does a site answer while it is visited again? What its last whole run came to, until this one is whole.
 
 use nearcrawl_model::{
+    facts::ServerFacts,
     journal::{JournalEntry, JournalKey},
     record::{HeldBack, RunUnderWay, ServerRecord},
 };
@@ -31,6 +32,11 @@ impl WholeRun {
             record.state = record.state_when_over();
         }
         record
+    }
+
+    /// What is known of the server besides its pages, by the last whole run.
+    pub(super) fn facts(&self) -> Option<&ServerFacts> {
+        self.0.as_ref()?.facts.as_deref()
     }
 
     /// The present run answers from now on.

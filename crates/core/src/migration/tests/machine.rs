@@ -271,6 +271,7 @@ fn an_access_is_judged_when_it_is_complete_and_says_nothing_of_servers_that_are_
         wire_bytes: 1_000,
         software: None,
         retry_after: None,
+        facts: Vec::new(),
     };
     let fetch = |played: &mut Played, outcome| {
         played.does(|migration, cx, around| migration.time_access(cx, around, subnet(1), &report(outcome))).2

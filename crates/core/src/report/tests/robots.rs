@@ -19,6 +19,7 @@ impl Played {
             wire_bytes: 0,
             software: None,
             retry_after,
+            facts: Vec::new(),
         };
         self.handle(Event::Fetched { address: order.address, report: Box::new(report) });
         order

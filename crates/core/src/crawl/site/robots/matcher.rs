@@ -98,6 +98,10 @@ struct Literal {
 const NOTHING: u32 = u32::MAX;
 
 impl Literals {
+    pub(super) fn is_empty(&self) -> bool {
+        self.sorted.is_empty()
+    }
+
     pub(super) fn new(mut patterns: Vec<Vec<u8>>) -> Literals {
         patterns.sort_unstable();
         patterns.dedup();
@@ -177,6 +181,11 @@ impl Wildcards {
         let unanchored = pattern.strip_suffix(b"$");
         self.0.push(Wildcard { pattern: unanchored.unwrap_or(pattern).into(), anchored: unanchored.is_some(), allow });
         true
+    }
+
+    /// Whether a rule is an Allow, or else whether one is a Disallow.
+    pub(super) fn has(&self, allow: bool) -> bool {
+        self.0.iter().any(|rule| rule.allow == allow)
     }
 
     /// The longest first, and Allow before Disallow: the first that matches decides.

@@ -23,6 +23,8 @@ pub(super) struct Group<'a> {
     pub rules: Vec<Rule<'a>>,
     /// The longest that was asked for.
     pub crawl_delay: Option<Millis>,
+    /// The first wish for the use of content.
+    pub content_usage: Option<&'a [u8]>,
     /// Whether a group names this crawler.
     pub named: bool,
 }
@@ -40,6 +42,7 @@ enum Line<'a> {
     /// An Allow or Disallow of nothing: no rule, but it ends the list of user agents.
     EmptyRule,
     CrawlDelay(Millis),
+    ContentUsage(&'a [u8]),
     Other,
 }
 
@@ -80,6 +83,14 @@ pub(super) fn parse<'a>(body: &'a [u8], product_token: &str) -> Group<'a> {
                     everybodys.delay(delay);
                 }
             }
+            Line::ContentUsage(usage) => {
+                if for_us {
+                    ours.content_usage.get_or_insert(usage);
+                }
+                if for_all {
+                    everybodys.content_usage.get_or_insert(usage);
+                }
+            }
             Line::Other => {}
         }
     }
@@ -110,6 +121,8 @@ fn read_line(line: &[u8]) -> Line<'_> {
         rule(false)
     } else if is(&["crawl-delay", "crawldelay", "crawl delay"]) {
         delay(value).map_or(Line::Other, Line::CrawlDelay)
+    } else if is(&["content-usage"]) && !value.is_empty() {
+        Line::ContentUsage(value)
     } else {
         Line::Other
     }

@@ -199,3 +199,31 @@ fn anything_else_is_no_rule() {
     assert!(!allows("user-agent *\rdisallow /\r", "/x"));
     assert!(!allows("useragent: *\nDisalow: /", "/x"));
 }
+
+#[test]
+fn a_summary_says_what_the_rules_come_to_for_us() {
+    use nearcrawl_model::facts::RobotsSummary as Summary;
+    for (body, summary) in [
+        ("", Summary::AllowsAll),
+        ("User-agent: *\nDisallow:", Summary::AllowsAll),
+        ("User-agent: *\nAllow: /", Summary::AllowsAll),
+        ("User-agent: other\nDisallow: /", Summary::AllowsAll),
+        ("User-agent: *\nDisallow: /private", Summary::BarsSome),
+        ("User-agent: *\nDisallow: /$", Summary::BarsSome),
+        ("User-agent: *\nDisallow: /\nAllow: /open", Summary::BarsSome),
+        ("User-agent: *\nDisallow: /", Summary::BarsAll),
+        ("User-agent: *\nDisallow: *", Summary::BarsAll),
+        ("User-agent: *\nDisallow: /private\nUser-agent: nearcrawl\nDisallow: /", Summary::BarsAll),
+    ] {
+        assert_eq!(Robots::parse(body.as_bytes(), "nearcrawl").summary(), summary, "{body}");
+    }
+}
+
+#[test]
+fn the_wish_for_the_use_of_content_is_that_of_our_group() {
+    let body = b"User-agent: *\nContent-Usage: train-ai=n\nContent-Usage: /open train-ai=y\n\nUser-agent: other\nContent-usage: search=n\nDisallow: /x";
+    assert_eq!(Robots::parse(body, "nearcrawl").content_usage(), Some("train-ai=n"));
+    assert_eq!(Robots::parse(body, "other").content_usage(), Some("search=n"));
+    assert_eq!(Robots::parse(b"User-agent: *\nContent-Usage:\nContent-Usage: a\x07\xff", "x").content_usage(), Some("a\u{fffd}"));
+    assert!(Robots::parse(body, "other").allows("/y") && !Robots::parse(body, "other").allows("/x"), "it ends no group");
+}
