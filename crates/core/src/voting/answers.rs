@@ -4,7 +4,7 @@ use super::{
     ballots::Outcome,
     confirmation::Witnesses,
     lease::Step,
-    machine::{Durable, Others, Voting},
+    machine::{Durable, Others, Standing, Voting},
     plan::FEW,
     proposals::Accepted,
     records::{self, VotingRecord},
@@ -293,12 +293,13 @@ impl Voting {
         let back = chosen.chain((!signed.list.contains(&cx.me)).then_some(&cx.me));
         records.extend(back.filter(|member| self.standing.lost.remove(member)).map(|member| records::not_lost(*member)));
         records.push(records::list(signed));
+        let knows_leases = before.as_ref().is_some_and(|before| self.knows_leases(now, before, &signed.list));
         if before.is_some_and(|before| before.voters == signed.list.voters) {
             self.standing.renewed = Some(now);
         }
         (self.standing.adopted_at, self.standing.resumed) = (now, false);
         self.standing.left.retain(|who| signed.list.contains(who));
-        self.voter.list_changed(now);
+        self.voter.list_changed(now, knows_leases);
         self.lease.list_changed(now, &signed.list);
         self.ballots.list_changed(signed.list.number);
         self.proposals.begin_anew();
@@ -307,6 +308,16 @@ impl Voting {
         records.push(records::ballot(self.ballots.state()));
         self.store(cx, records, Vec::new());
         true
+    }
+
+    /// Whether this access point may count by the next list for how long owners were silent to it by the one before: it voted by that one,
+    /// for so long that all leases of lists before are over, and a quorum of the next is no smaller. So a quorum of the next list, each of
+    /// which counts so, is one of the list before: it shares a voter with whatever voters renewed a lease. Of any other quorum of the next list
+    /// one has begun to count when it adopted that, when no lease of before could be renewed any more.
+    fn knows_leases(&self, now: Moment, before: &VoterList, next: &VoterList) -> bool {
+        let Standing { installed, installed_before, adopted_at, .. } = self.standing;
+        let voted = installed == before.number || installed == next.number && installed_before == before.number;
+        voted && now.since(adopted_at) >= self.times.patience() && next.quorum() >= before.quorum()
     }
 
     pub(super) fn store(&mut self, cx: &mut Context, records: Vec<VotingRecord>, then: Vec<Durable>) {

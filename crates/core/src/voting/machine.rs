@@ -65,6 +65,8 @@ pub(super) struct Standing {
     pub(super) confirmation: Confirmation,
     /// The number of the last list for which it is stored here what the voters before had decided.
     pub(super) installed: u64,
+    /// The same until what the voters before the last such list had decided was stored here in this life; 0 if none was.
+    pub(super) installed_before: u64,
     /// Members that an operator declared lost.
     pub(super) lost: BTreeSet<AccessPoint>,
     /// Voters that left for good.
@@ -156,6 +158,7 @@ impl Voting {
             standing: Standing {
                 confirmation: Confirmation::new(now, resumed),
                 installed,
+                installed_before: 0,
                 lost,
                 left: BTreeSet::new(),
                 liars,
@@ -516,7 +519,8 @@ impl Voting {
                 self.ask(cx, voter, Pending::Propose { list: number, term, claims: asked }, Request::Propose(proposal));
             }
         }
-        let decided = self.proposals.decide(now, list, self.quorum(list), self.lease.term(), cx.me);
+        let live = if self.proposals.len() > 0 { others.members.live() } else { Vec::new() };
+        let decided = self.proposals.decide(now, list, (self.quorum(list), self.lease.term()), cx.me, &live);
         for (voter, claims) in decided.withdrawn {
             self.tell(cx, voter, Request::Withdraw { process: self.process.number, claims });
         }
@@ -578,8 +582,8 @@ impl Voting {
         lost.contains(who) || left.contains(who) || liars.contains_key(who) || leaves
     }
 
-    /// Whether the present list has been in force for long enough to be followed by one of these voters. Each change gives all owners their
-    /// full time again before anybody may take over from them, so lists that follow each other at once would keep the subnets of the dead
+    /// Whether the present list has been in force for long enough to be followed by one of these voters. Each change may give all owners
+    /// their full time again before anybody may take over from them, so lists that follow each other at once would keep the subnets of the dead
     /// from everybody. Only who does not vote any more is taken off at once.
     fn is_timely(&self, now: Moment, list: &VoterList, next: &[AccessPoint]) -> bool {
         let Standing { lost, left, liars, .. } = &self.standing;

@@ -33,6 +33,10 @@ const MAX_IN_VAIN: usize = 100_000;
 /// times that: many members may want the same subnet, and voters may be slow.
 const REST: Millis = 1_000;
 const REST_SPREAD: u64 = 4_000;
+
+/// The rest of who had most votes, before it is doubled: a rival's withdrawal comes to the voters meanwhile.
+const REST_OF_MOST: Millis = 500;
+
 const MOST_DOUBLED: u32 = 3;
 
 /// After so long without an attempt the earlier ones are not counted any more.
@@ -73,6 +77,13 @@ pub(crate) struct Accepted {
 }
 
 impl Open {
+    /// Whether as many voters may yet accept it as must. As long as none has refused it, each may.
+    fn may_be_accepted(&self, list: &VoterList, quorum: usize, live: &[AccessPoint]) -> bool {
+        let may = |voter: &&AccessPoint| !self.refused.contains(voter) && (self.refused.is_empty() || live.contains(voter));
+        let waited_for = list.voters.iter().filter(|voter| !self.votes.contains_key(voter)).filter(may).count();
+        self.votes.len() + waited_for >= quorum
+    }
+
     /// Of two sets of an owner the later one counts: any quorum has a voter that knows the one in force, or a later one.
     fn takes_over_from(&mut self, set: &SignedKeepers) {
         let known = self.before.entry(set.keepers.owner).or_insert_with(|| set.clone());
@@ -231,12 +242,19 @@ impl Proposals {
         self.working.clear();
     }
 
-    /// Claims that enough voters have accepted, and those that cannot be accepted any more. Without a lease nothing is accepted.
-    pub(crate) fn decide(&mut self, now: Moment, list: &VoterList, quorum: usize, term: u64, me: AccessPoint) -> Decided {
+    /// Claims that enough voters have accepted, and those that cannot be accepted any more. Without a lease nothing is accepted. Once a voter
+    /// has refused a claim, those that do not `live` are not waited for: it would keep all others from the subnet and come to nothing.
+    pub(crate) fn decide(
+        &mut self,
+        now: Moment,
+        list: &VoterList,
+        (quorum, term): (usize, u64),
+        me: AccessPoint,
+        live: &[AccessPoint],
+    ) -> Decided {
         let mut decided = Decided::default();
-        let voters = list.voters.len();
         let done = |open: &Open| open.votes.len() >= quorum;
-        let failed = |open: &Open| open.refused.len() > voters - quorum || now.since(open.since) >= PATIENCE;
+        let failed = |open: &Open| !open.may_be_accepted(list, quorum, live) || now.since(open.since) >= PATIENCE;
         let ended: Vec<_> = self.open.iter().filter(|(_, open)| done(open) || failed(open)).map(|(subnet, _)| *subnet).collect();
         for subnet in ended {
             let Some(open) = self.open.remove(&subnet) else { continue };
@@ -252,7 +270,7 @@ impl Proposals {
                 decided.withdrawn.entry(*voter).or_default().push((subnet, open.claim.epoch));
             }
             self.used_up(subnet, open.claim.epoch);
-            let until = now.after(self.rest(now, subnet, me));
+            let until = now.after(self.rest(now, subnet, me, open.votes.len() > open.refused.len()));
             self.resting.insert((subnet, open.wanted), until);
         }
         decided.given_up.extend(self.resting.iter().filter(|(_, until)| now >= **until).map(|(claim, _)| *claim));
@@ -260,12 +278,16 @@ impl Proposals {
         decided
     }
 
-    /// How long a subnet is not claimed after one more attempt in vain.
-    fn rest(&mut self, now: Moment, subnet: Subnet, me: AccessPoint) -> Millis {
+    /// How long a subnet is not claimed after one more attempt in vain. Who had `most` of the votes that were given comes before its rivals, of
+    /// which none had: so one of those that split the votes gets them all the next time.
+    fn rest(&mut self, now: Moment, subnet: Subnet, me: AccessPoint, most: bool) -> Millis {
         let in_vain = self.in_vain.entry(subnet).or_default();
         let before = if now.since(in_vain.last) < FORGIVEN { in_vain.attempts } else { 0 };
         (in_vain.attempts, in_vain.last) = (before.saturating_add(1), now);
         self.withdrawals += 1;
+        if most {
+            return REST_OF_MOST << before.min(MOST_DOUBLED);
+        }
         let mut hasher = SipHasher13::new();
         (me.0, self.withdrawals, subnet).hash(&mut hasher);
         REST + hasher.finish() % (REST_SPREAD << before.min(MOST_DOUBLED))
@@ -300,7 +322,7 @@ mod tests {
                 proposals.answered(voter);
                 proposals.voted(voter, &[(subnet, asked.epoch)], (vec![Vote::Owned], Vec::new()), 1, 1);
             }
-            proposals.decide(now, &list, 1, 1, ME);
+            proposals.decide(now, &list, (1, 1), ME, &[ME]);
         }
         tried
     }
@@ -312,6 +334,38 @@ mod tests {
         assert!(rests[0] <= 5_100 && rests[1] <= 9_100 && rests[2] <= 17_100, "{rests:?}");
         assert!(rests.iter().all(|rest| *rest <= 33_100), "{rests:?}");
         assert!((150..300).contains(&tried.len()), "{} attempts in an hour", tried.len());
+    }
+
+    /// After how long a claim is tried again that so many of seven voters accepted and so many refused, if the first so many are up.
+    fn tries_again_after(accepted: u8, refused: u8, live: u8) -> Option<Millis> {
+        let key = |number| SigningKey::from_bytes(&[number; 32]);
+        let voter = |number| AccessPoint(key(number).verifying_key().to_bytes());
+        let list = VoterList { number: 1, voters: (1..=7).map(voter).collect(), age: 0 };
+        let live: Vec<_> = (1..=live).map(voter).collect();
+        let (subnet, owner): (Subnet, _) = ("9.0.0.0/24".parse().unwrap(), voter(9));
+        let reason = ClaimReason::OwnerDead;
+        let claim =
+            Claim { subnet, epoch: 3, owner, rtt_us: None, runner_up: None, probes: 0, reason, released: false, answers: Vec::new() };
+        let mut proposals = Proposals::default();
+        proposals.propose(Moment(0), vec![SignedClaim::sign(&claim, &key(9))], None, &key(9));
+        proposals.due(Moment(0), &list);
+        let what = AcceptedOwner { list: 1, subnet, epoch: 3, owner, term: 1 };
+        for number in 1..=accepted {
+            let vote = Vote::Accepted(what.vote(&key(number)), Vec::new());
+            proposals.voted(voter(number), &[(subnet, 3)], (vec![vote], Vec::new()), 1, 1);
+        }
+        for number in accepted + 1..=accepted + refused {
+            proposals.voted(voter(number), &[(subnet, 3)], (vec![Vote::Owned], Vec::new()), 1, 1);
+        }
+        (0..PATIENCE).step_by(100).find(|at| !proposals.decide(Moment(*at), &list, (5, 1), owner, &live).given_up.is_empty())
+    }
+
+    #[test]
+    fn of_those_that_split_the_votes_who_has_most_comes_first_and_none_waits_for_voters_that_are_down() {
+        assert_eq!(tries_again_after(3, 2, 5), Some(REST_OF_MOST), "two of seven are down");
+        assert!(tries_again_after(2, 3, 5).is_some_and(|rest| (REST..=REST + REST_SPREAD).contains(&rest)));
+        assert_eq!(tries_again_after(4, 2, 7), None, "one may yet accept it");
+        assert_eq!(tries_again_after(4, 0, 4), None, "nobody wants it besides: those that are down may come back");
     }
 
     #[test]

@@ -276,6 +276,7 @@ impl Voting {
         // Once is enough: what comes later is no decision of the voters before.
         if self.standing.installed < list.number {
             self.voter.take_in(cx.now.moment, before, &mut records);
+            self.standing.installed_before = self.standing.installed;
         }
         let signature = sign_installed(list, &cx.key);
         self.standing.installed = self.standing.installed.max(list.number);

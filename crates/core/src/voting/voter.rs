@@ -84,6 +84,9 @@ pub(crate) struct Voter {
     times: Times,
     /// Since when this access point has voted by the present list in this life: what happened before is not known.
     since: Moment,
+    /// Since when it has noted every renewal that it granted by a list whose leases may last: an owner that is not heard from is silent from
+    /// then on.
+    watches_since: Moment,
     heard: BTreeMap<AccessPoint, Heard>,
     ended: BTreeMap<AccessPoint, u64>,
     /// Accepted claims by subnet: one each, but for those that different voters of the list before had accepted at one epoch.
@@ -95,7 +98,7 @@ pub(crate) struct Voter {
 impl Voter {
     pub(crate) fn new(times: Times, now: Moment, rows: BTreeMap<Subnet, StoredRow>, ended: BTreeMap<AccessPoint, u64>) -> Voter {
         let rows = rows.into_iter().map(|(subnet, stored)| (subnet, vec![Row { stored, at: now }])).collect();
-        Voter { times, since: now, heard: BTreeMap::new(), ended, rows, keepers: BTreeMap::new() }
+        Voter { times, since: now, watches_since: now, heard: BTreeMap::new(), ended, rows, keepers: BTreeMap::new() }
     }
 
     /// With the sets of keepers that were stored before.
@@ -104,9 +107,13 @@ impl Voter {
         self
     }
 
-    /// From now on another list is voted by: every lease of before is given its full time.
-    pub(crate) fn list_changed(&mut self, now: Moment) {
+    /// From now on another list is voted by: every lease of before is given its full time. That counts from when its owner was heard last if
+    /// this voter `knows_leases` of before: then each quorum of such voters shares one with each that renewed a lease.
+    pub(crate) fn list_changed(&mut self, now: Moment, knows_leases: bool) {
         self.since = now;
+        if !knows_leases {
+            self.watches_since = now;
+        }
     }
 
     /// An owner asks for its lease to be renewed. `votes` is whether renewing is ours to do; the owner is noted in any case.
@@ -229,9 +236,9 @@ impl Voter {
         self.heard.get(who)
     }
 
-    /// For how long this access point has not renewed its lease here; counted from our own beginning at most.
+    /// For how long this access point has not renewed its lease here; counted at most from when we began to note renewals.
     pub(crate) fn silent_for(&self, now: Moment, who: &AccessPoint) -> Millis {
-        now.since(self.heard.get(who).map_or(self.since, |heard| heard.last.max(self.since)))
+        now.since(self.heard.get(who).map_or(self.watches_since, |heard| heard.last.max(self.watches_since)))
     }
 
     /// Whether what was owned in this term may be claimed by others. A term that one voter ended may have gone on with the leases of the
@@ -562,7 +569,7 @@ mod tests {
         // Another process of the fourth does not know what the one before published.
         voter.renew(Moment(4_000_000), point(4), &Renewal { process: 2, ..renewal(1) }, &register);
         voter.withdraw(point(4), 2, &[(subnet, 4)], &mut Vec::new());
-        voter.list_changed(Moment(4_000_001));
+        voter.list_changed(Moment(4_000_001), false);
         voter.tidy(Moment(4_900_000), &register, &mut Vec::new());
         assert_eq!(judge(&mut voter, 5, 5), [1, 2, 4]);
     }
@@ -640,6 +647,22 @@ mod tests {
     }
 
     #[test]
+    fn a_voter_that_knows_the_leases_of_the_list_before_counts_an_owners_silence_from_when_it_was_heard() {
+        for (knows, since) in [(true, 0), (false, 30_000)] {
+            let mut voter = Voter::new(Times::of(&RosterConfig::default()), Moment(0), BTreeMap::new(), BTreeMap::new());
+            let (register, mut records) = (Register::default(), Vec::new());
+            voter.renew(Moment(0), OWNER, &renewal(1), &register);
+            assert_eq!(judge(&mut voter, Moment(0), &claim(OWNER, 1)), Ok(()));
+            voter.list_changed(Moment(30_000), knows);
+            // What another voter says to have ended counts from the change in any case.
+            voter.take_in(Moment(30_000), &HandedOver { ended: vec![(OWNER, 1)], ..HandedOver::default() }, &mut records);
+            let over = Moment(since).after(voter.times.patience());
+            assert_eq!(judge(&mut voter, Moment(over.0 - 1), &claim(OTHER, 2)), Err(Refusal::Owned), "{knows}");
+            assert_eq!(judge(&mut voter, over, &claim(OTHER, 2)), Ok(()), "{knows}");
+        }
+    }
+
+    #[test]
     fn a_term_that_a_voter_of_the_list_before_ended_is_over_when_the_leases_of_that_list_have_run_out() {
         let times = Times::of(&RosterConfig::default());
         let mut voter = Voter::new(times, Moment(0), BTreeMap::new(), BTreeMap::new());
@@ -650,7 +673,7 @@ mod tests {
         assert_eq!(judge(&mut voter, Moment(0), &claim(OWNER, 1)), Ok(()));
         // One voter was cut off for long and ended the owner's term, which the others renewed until now.
         let changed = Moment(1_000_000);
-        voter.list_changed(changed);
+        voter.list_changed(changed, false);
         voter.take_in(changed, &HandedOver { ended: vec![(OWNER, 1)], ..HandedOver::default() }, &mut records);
         let (known, keepers) = Default::default();
         let renewal = Renewal {

@@ -230,6 +230,41 @@ fn a_voter_that_was_away_when_its_list_came_into_force_votes_when_it_is_back() {
     assert_eq!(world.seen.wrong, None);
 }
 
+/// An owner that is no voter ends, and half a minute later a voter leaves. For how long each voter of the next list has counted the owner's
+/// silence 20 s later, the least and the greatest, in seconds; and how many voters there are.
+fn silence_after_a_change(members: usize) -> (Millis, Millis, usize) {
+    let mut world = swarm(members);
+    world.run(20 * MINUTE);
+    let list = last_list(&world);
+    let listed = |world: &World, number: usize| list.contains(&world.machines[number].who);
+    let (dead, leaver) =
+        ((0..members).find(|number| !listed(&world, *number)).unwrap(), (0..members).find(|n| listed(&world, *n)).unwrap());
+    world.stop(dead);
+    world.machines[dead].gone = true;
+    world.run(world.now + 30_000);
+    world.machines[leaver].gone = true;
+    world.machines[leaver].process.as_mut().unwrap().leave();
+    world.run(world.now + 25_000);
+    let next = last_list(&world);
+    assert!(next.number > list.number, "{next:?}");
+    let who = world.machines[dead].who;
+    let processes = world.machines.iter().filter(|machine| next.contains(&machine.who)).filter_map(|machine| machine.process.as_ref());
+    let silent: Vec<_> = processes.map(|process| process.voting.voter.silent_for(process.cx.now.moment, &who) / 1_000).collect();
+    assert_eq!(world.seen.wrong, None);
+    (*silent.iter().min().unwrap(), *silent.iter().max().unwrap(), next.voters.len())
+}
+
+#[test]
+fn a_change_of_voters_gives_the_dead_their_time_again_only_if_a_quorum_of_those_that_stay_shares_no_voter_with_a_lease() {
+    let (newcomer, stayed, voters) = silence_after_a_change(9);
+    assert!(voters == 7 && newcomer < 26 && stayed >= 50, "{newcomer} s, {stayed} s, {voters}");
+    let (least, most, voters) = silence_after_a_change(8);
+    assert!(
+        voters == 5 && least <= most && most < 26,
+        "three of five may not be among the five of seven that renewed it: {least} s, {most} s"
+    );
+}
+
 #[test]
 fn a_list_that_cannot_be_counted_on_is_none() {
     let list = last_list(&swarm(1));
