@@ -6,7 +6,7 @@
 use super::{parse::NodeId, roles::Role, semantics, style};
 use scraper::{Html, Node};
 use std::{
-    cell::Cell,
+    cell::{Cell, OnceCell},
     collections::{HashMap, HashSet},
     ops::Range,
 };
@@ -26,6 +26,8 @@ pub(super) struct Document<'h> {
     owners: HashMap<usize, usize>,
     /// What the page's style sheets hide, as `.class` or `#id`. unordered: only looked up.
     styled_away: HashSet<String>,
+    /// The words of those scripts in the page that listen for the focus; made when the first one is asked for. unordered: only looked up.
+    watched: OnceCell<HashSet<String>>,
     work: Cell<u32>,
 }
 
@@ -104,6 +106,7 @@ impl<'h> Document<'h> {
             labels: HashMap::new(),
             owners: HashMap::new(),
             styled_away: styled_away(html),
+            watched: OnceCell::new(),
             work: Cell::new(MAX_WORK),
         };
         document.flatten(html);
@@ -181,7 +184,8 @@ impl<'h> Document<'h> {
                     labels.entry(control.index).or_default().push(element.index);
                 }
             }
-            for owned in element.referred("aria-owns") {
+            // What is not there for assistive technology owns nothing.
+            for owned in element.referred("aria-owns").filter(|_| element.state().is_exposed()) {
                 owners.entry(owned.index).or_insert(element.index);
             }
         }
@@ -209,6 +213,23 @@ impl<'h> Document<'h> {
         self.by_id.get(id).map(|&index| Element { document: self, index })
     }
 
+    /// Whether a script of the page that listens for the focus has this word in it: an id or a class, maybe.
+    pub(super) fn is_watched_for_focus(&self, word: &str) -> bool {
+        self.watched
+            .get_or_init(|| self.entries.iter().flat_map(|entry| self.watched_by(entry)).map(str::to_owned).collect())
+            .contains(word)
+    }
+
+    /// The words of a text that is a script and listens for the focus.
+    fn watched_by<'e>(&self, entry: &'e Entry<'_>) -> impl Iterator<Item = &'e str> + use<'e> {
+        let is_script = |parent: usize| matches!(self.entries[parent].what, What::Element(element) if element.name() == "script");
+        let script = match entry.what {
+            What::Text(text) if entry.parent.is_some_and(is_script) && listens_for_focus(text) => text,
+            _ => "",
+        };
+        script.split(|letter: char| !letter.is_ascii_alphanumeric() && !matches!(letter, '-' | '_')).filter(|word| !word.is_empty())
+    }
+
     /// Counts one more step; false when the limit is passed.
     pub(super) fn spend(&self) -> bool {
         let left = self.work.get();
@@ -220,6 +241,10 @@ impl<'h> Document<'h> {
     pub(super) fn is_entangled(&self) -> bool {
         self.work.get() == 0
     }
+}
+
+fn listens_for_focus(script: &str) -> bool {
+    ["'focus'", "\"focus\"", "`focus`", "onfocus", "focusin", ".focus(function"].iter().any(|sign| script.contains(sign))
 }
 
 fn styled_away(html: &Html) -> HashSet<String> {
@@ -244,7 +269,8 @@ impl<'d> Element<'d> {
         }
     }
 
-    fn end(self) -> usize {
+    /// The place behind everything in it.
+    pub(super) fn end(self) -> usize {
         self.entry().end.min(self.document.entries.len())
     }
 

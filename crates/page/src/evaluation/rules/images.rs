@@ -4,6 +4,7 @@ use crate::evaluation::{
     document::{Element, Item, Visit},
     found::Found,
     name::has_name,
+    roles::Role,
     semantics::is_decorative,
 };
 use nearcrawl_model::evaluation::Rule;
@@ -12,13 +13,15 @@ pub(super) fn check(element: Element<'_>, found: &mut Found) {
     if !element.is_exposed() {
         return;
     }
-    let is_image = element.has_role("img") || element.has_role("image");
+    // A picture that was to be decoration, but is exposed for another reason, needs a name like any other.
+    let is_image = || element.is("img") || element.has_role("img") || element.has_role("image");
+    let is_silent = || element.role().is_some_and(Role::is_presentational);
     if element.is_svg() {
         let explicit =
             element.explicit_role().filter(|role| matches!(role.name, "img" | "image" | "graphics-document" | "graphics-symbol"));
         found.fail_if(Rule::SvgName, explicit.is_some() && !has_name(element));
     } else if element.is_html() {
-        found.fail_if(Rule::ImageName, is_image && !is_decorative(element) && !has_name(element));
+        found.fail_if(Rule::ImageName, is_image() && !is_silent() && !has_name(element));
         found.fail_if(Rule::ImageButtonName, is_image_button(element) && element.has_role("button") && !has_name(element));
         found.fail_if(Rule::ObjectName, is_media_object(element) && !has_name(element));
     }

@@ -4,7 +4,7 @@ use crate::evaluation::{
     document::{Element, Item, Visit},
     found::Found,
     roles::{Role, names},
-    semantics::{has_global_property, own_role},
+    semantics::{has_global_property, is_focusable, own_role},
 };
 use nearcrawl_model::evaluation::Rule;
 
@@ -17,9 +17,10 @@ pub(super) fn check(element: Element<'_>, found: &mut Found) {
     found.fail_if(Rule::RequiredOwned, !role.owned.is_empty() && !element.attr_is("aria-busy", "true") && owns_others(element, role));
 }
 
-/// Whether assistive technology passes over an element to what is in it.
+/// Whether assistive technology passes over an element to what is in it: it means nothing, says nothing and cannot have the focus.
 fn is_transparent(element: Element<'_>) -> bool {
-    element.role().is_none_or(|role| role.is_presentational() || role.is_generic()) && !has_global_property(element)
+    let means_nothing = element.role().is_none_or(|role| role.is_presentational() || role.is_generic());
+    means_nothing && !has_global_property(element) && !is_focusable(element)
 }
 
 /// Whether there may be something else here than the markup shows: drawn by a script, or shown by another style sheet.
