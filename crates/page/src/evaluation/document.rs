@@ -3,7 +3,11 @@
 //! The tree is made flat once: everything within an element stands behind it, up to its end. So nothing here recurses, however deep
 //! a page is.
 
-use super::{parse::NodeId, roles::Role, semantics, style};
+use super::{
+    parse::{NodeId, Tree},
+    roles::Role,
+    semantics, style,
+};
 use scraper::{Html, Node};
 use std::{
     cell::{Cell, OnceCell},
@@ -37,6 +41,8 @@ struct Entry<'h> {
     parent: Option<usize>,
     /// The index after the last node inside it; the greatest index while the element is open.
     end: usize,
+    /// The line in which it begins, from 1; 0 for a text.
+    line: u32,
     state: State,
     /// The role that its author gave it.
     explicit: Option<&'static Role>,
@@ -99,7 +105,8 @@ pub(super) enum Item<'d> {
 }
 
 impl<'h> Document<'h> {
-    pub(super) fn new(html: &'h Html) -> Document<'h> {
+    pub(super) fn new(tree: &'h Tree) -> Document<'h> {
+        let html = &tree.html;
         let mut document = Document {
             entries: Vec::new(),
             by_id: HashMap::new(),
@@ -109,15 +116,15 @@ impl<'h> Document<'h> {
             watched: OnceCell::new(),
             work: Cell::new(MAX_WORK),
         };
-        document.flatten(html);
+        document.flatten(tree);
         document.tie();
         document
     }
 
-    fn flatten(&mut self, html: &'h Html) {
+    fn flatten(&mut self, tree: &'h Tree) {
         // What is open: nodes with their place here; what is in a template is no part of the page, and has none.
         let mut open: Vec<(NodeId, Option<usize>)> = Vec::new();
-        for node in html.tree.root().descendants().skip(1) {
+        for node in tree.html.tree.root().descendants().skip(1) {
             let parent = node.parent().map(|parent| parent.id());
             while let Some((_, place)) = open.pop_if(|(id, _)| Some(*id) != parent) {
                 self.close(place);
@@ -126,8 +133,10 @@ impl<'h> Document<'h> {
             let place = match (node.value(), within) {
                 (_, Some(None)) => None,
                 (Node::Element(element), _) if element.name() == "template" => None,
-                (Node::Element(element), within) => Some(self.push(What::Element(element), within.flatten(), node.has_children())),
-                (Node::Text(text), Some(within)) => Some(self.push(What::Text(text), within, false)),
+                (Node::Element(element), within) => {
+                    Some(self.push(What::Element(element), within.flatten(), node.has_children(), tree.line(node.id())))
+                }
+                (Node::Text(text), Some(within)) => Some(self.push(What::Text(text), within, false, 0)),
                 _ => None,
             };
             if node.has_children() {
@@ -145,11 +154,12 @@ impl<'h> Document<'h> {
         }
     }
 
-    fn push(&mut self, what: What<'h>, parent: Option<usize>, stays_open: bool) -> usize {
+    fn push(&mut self, what: What<'h>, parent: Option<usize>, stays_open: bool, line: u32) -> usize {
         let index = self.entries.len();
         let state = parent.map_or_else(State::default, |parent| self.entries[parent].state);
         let is_element = matches!(what, What::Element(_));
-        self.entries.push(Entry { what, parent, end: if stays_open { usize::MAX } else { index + 1 }, state, explicit: None, role: None });
+        let end = if stays_open { usize::MAX } else { index + 1 };
+        self.entries.push(Entry { what, parent, end, line, state, explicit: None, role: None });
         if is_element {
             let element = Element { document: &*self, index };
             let state = semantics::state(element, state);
@@ -276,6 +286,11 @@ impl<'d> Element<'d> {
 
     fn at(self, index: usize) -> Element<'d> {
         Element { index, ..self }
+    }
+
+    /// The line in which it begins, from 1.
+    pub(super) fn line(self) -> u32 {
+        self.entry().line
     }
 
     /// Its name, in lower case if it is HTML.

@@ -15,19 +15,24 @@ pub(super) fn check(element: Element<'_>, found: &mut Found) {
     }
     for (property, value) in element.attrs().filter_map(|(name, value)| Some((name.strip_prefix("aria-")?, value))) {
         let Some(kind) = values::kind_of(property) else {
-            found.fail_if(Rule::AriaDefined, true);
+            found.judge(Rule::AriaDefined, element, true);
             continue;
         };
+        found.judge(Rule::AriaDefined, element, false);
         if !value.trim_ascii().is_empty() {
-            found.fail_if(Rule::AriaValue, !kind.admits(value) || lacks_referent(element, property, kind));
+            found.judge(Rule::AriaValue, element, !kind.admits(value) || lacks_referent(element, property, kind));
         }
         if element.is_exposed() {
-            found.fail_if(Rule::AriaPermitted, !is_permitted(element, property));
+            found.judge(Rule::AriaPermitted, element, !is_permitted(element, property));
         }
     }
     if element.is_exposed() {
-        found.fail_if(Rule::RoleKnown, element.says("role") && element.explicit_role().is_none());
-        found.fail_if(Rule::AriaRequired, lacks_required(element));
+        if element.says("role") {
+            found.judge(Rule::RoleKnown, element, element.explicit_role().is_none());
+        }
+        if element.explicit_role().is_some() {
+            found.judge(Rule::AriaRequired, element, lacks_required(element));
+        }
     }
 }
 

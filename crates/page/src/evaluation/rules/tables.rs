@@ -39,21 +39,24 @@ pub(super) fn check(table: Element<'_>, found: &mut Found) {
         return;
     }
     if !table.is("table") {
-        if let Some(cells) = cells_by_role(table) {
-            check_headers(&cells, found);
-        }
-        return;
+        return match cells_by_role(table) {
+            Some(cells) => check_headers(&cells, found),
+            None => found.cannot_tell(Rule::TableHeaderCells),
+        };
     }
     let cells = cells(table);
     for cell in cells.iter().filter(|cell| cell.element.says("headers")) {
         let refers_wrongly = |id: &str| !table.document.by_id(id).is_some_and(|header| heads(header, cell.element, table));
         let wrong = cell.element.attr("headers").unwrap_or_default().split_ascii_whitespace().any(refers_wrongly);
-        found.fail_if(Rule::TableHeadersAttribute, cell.element.is_rendered() && wrong);
+        if cell.element.is_rendered() {
+            found.judge(Rule::TableHeadersAttribute, cell.element, wrong);
+        }
     }
     // A body without rows waits for a script to fill it.
     let is_waiting = |group: Element<'_>| group.is("tbody") && !group.children().any(|row| row.is("tr"));
-    if !table.children().any(is_waiting) {
-        check_headers(&cells, found);
+    match table.children().any(is_waiting) {
+        true => found.cannot_tell(Rule::TableHeaderCells),
+        false => check_headers(&cells, found),
     }
 }
 
@@ -84,12 +87,16 @@ fn check_headers(cells: &[Cell<'_>], found: &mut Found) {
             continue;
         }
         let heads = match reach.heads(cell) {
+            _ if header.attr("id").is_some_and(|id| named.contains(id)) => true,
             Heads::Column => reach.has_below(cell),
             Heads::Row => reach.has_behind(cell),
             Heads::Group => cells.len() > 1,
-            Heads::Either => true,
+            Heads::Either => {
+                found.cannot_tell(Rule::TableHeaderCells);
+                continue;
+            }
         };
-        found.fail_if(Rule::TableHeaderCells, !heads && !header.attr("id").is_some_and(|id| named.contains(id)));
+        found.judge(Rule::TableHeaderCells, header, !heads);
     }
 }
 
