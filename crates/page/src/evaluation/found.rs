@@ -46,8 +46,15 @@ pub struct Findings {
 }
 
 impl Findings {
-    pub(super) fn refused(gate: Gate) -> Findings {
+    /// What is said of a page that was not evaluated, for this reason.
+    pub fn refused(gate: Gate) -> Findings {
         Findings { evaluation: Evaluation::refused(gate), ..Findings::default() }
+    }
+
+    /// The line of the first failure of each rule that the page fails, in the order of the rules.
+    pub fn first_lines(&self) -> Vec<u32> {
+        let of_rule = |rule: &Rule| self.places.iter().find(|place| place.rule == *rule).map_or(0, |place| place.line);
+        self.evaluation.failures.keys().map(of_rule).collect()
     }
 
     /// What came of a rule.

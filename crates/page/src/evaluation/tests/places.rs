@@ -29,6 +29,14 @@ fn a_failure_stands_where_its_tag_begins() {
 }
 
 #[test]
+fn the_first_failure_of_each_rule_is_told_apart() {
+    let found =
+        find("<html lang=en><title>x</title>\n<a href=x></a>\n<img><img>\n<a href=x></a><img>", &Limits::default(), &|| Duration::ZERO);
+    let rules: Vec<Rule> = found.evaluation.failures.keys().copied().collect();
+    assert_eq!((rules, found.first_lines()), (vec![Rule::ImageName, Rule::LinkName], vec![3, 2]));
+}
+
+#[test]
 fn what_a_page_lacks_stands_at_its_root() {
     let expected = [(Rule::PageTitle, 1, "<html>".to_owned()), (Rule::PageLanguage, 1, "<html>".to_owned())];
     assert_eq!(places("\n\n<p>x"), expected.clone().map(|(rule, _, tag)| (rule, 3, tag)));
