@@ -267,6 +267,8 @@ pub struct Evaluated {
     pub took_us: u32,
     /// The version of the rule set that it was done by.
     pub rules: u32,
+    /// The lines, from 1, in which the first element begins that fails each of its rules, in their order; empty if that is not known.
+    pub lines: Vec<u32>,
 }
 
 /// Sums over evaluated pages.

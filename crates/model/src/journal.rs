@@ -5,7 +5,7 @@
 
 use super::{
     claim::MAX_EPOCH,
-    evaluation::Evaluation,
+    evaluation::{Evaluation, Rule},
     fetch::FetchError,
     fingerprint::Fingerprint,
     ownership_history::OwnershipHistory,
@@ -282,6 +282,20 @@ pub enum JournalEntry {
         /// The version of the rule set ([`super::evaluation::RULE_SET`]).
         rules: u32,
     },
+    /// What came of looking for failures in the page that was visited last, by which rules, and where it fails them.
+    EvaluatedAt {
+        /// The fingerprint of the URL that was visited.
+        page: Fingerprint,
+        /// The failures detected, by rule.
+        evaluation: Evaluation,
+        /// How long it took, in microseconds; 0 if the page is the version that the run before evaluated.
+        took_us: u32,
+        /// The version of the rule set ([`super::evaluation::RULE_SET`]).
+        rules: u32,
+        /// The lines, from 1, in which the first element begins that fails each of the rules in the evaluation, in their order; none if that
+        /// is not known.
+        lines: Vec<u32>,
+    },
 }
 
 /// The longest record of a whole run that a row holds, in bytes.
@@ -323,6 +337,7 @@ impl JournalEntry {
             JournalEntry::TakenOver { epoch } => *epoch <= MAX_EPOCH,
             JournalEntry::Moved { to, address, .. } => to.contains(*address),
             JournalEntry::WholeRun { record } => record.len() <= MAX_RECORD,
+            JournalEntry::EvaluatedAt { lines, .. } => lines.len() <= Rule::ALL.len(),
             JournalEntry::Opened { .. }
             | JournalEntry::Skipped { .. }
             | JournalEntry::Forwarded { .. }
@@ -382,6 +397,12 @@ mod tests {
         assert_eq!(number(JournalEntry::WholeRun { record: Vec::new() }), 17);
         let by = JournalEntry::EvaluatedBy { page: Fingerprint(1), evaluation: Evaluation::default(), took_us: 1, rules: 1 };
         assert_eq!(number(by), 18);
+        let at = |lines| {
+            let (page, evaluation) = (Fingerprint(1), Evaluation::default());
+            JournalEntry::EvaluatedAt { page, evaluation, took_us: 1, rules: 1, lines }
+        };
+        assert_eq!(number(at(Vec::new())), 19);
+        assert!(at(vec![1; 34]).is_plausible() && !at(vec![1; 35]).is_plausible());
         assert!(!JournalEntry::WholeRun { record: vec![0; MAX_RECORD + 1] }.is_plausible());
         let outcome = |outcome: VisitOutcome| postcard::to_stdvec(&outcome).unwrap()[0];
         assert_eq!((outcome(VisitOutcome::Page(200)), outcome(VisitOutcome::Status(404))), (0, 3));

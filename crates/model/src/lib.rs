@@ -9,6 +9,7 @@ pub mod claim;
 pub mod distances;
 pub mod edition;
 pub mod evaluation;
+pub mod failing_pages;
 pub mod fetch;
 pub mod fingerprint;
 pub mod forwarded;

@@ -3,6 +3,7 @@
 use super::{
     account::{Changes, LevelCounts},
     evaluation::EvaluationCounts,
+    failing_pages::{FailingPage, FailingPages},
     fetch::FetchError,
     time::{Millis, WallTime},
     url::Host,
@@ -158,6 +159,11 @@ pub struct ServerRecord {
     /// Size of all bodies: what each took over the wire when it was last downloaded, in this run or an earlier one.
     #[serde(default)]
     pub page_bytes: u64,
+    /// A sample of its pages that fail a rule, at most 20 a rule, each with the line in which the first failing element begins; by the rule's
+    /// id.
+    #[serde(default)]
+    #[schema(value_type = BTreeMap<String, Vec<FailingPage>>)]
+    pub failing_pages: FailingPages,
 }
 
 /// How far a run is whose results do not count yet.

@@ -8,7 +8,10 @@ use crate::node::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::ClaimReason,
+    evaluation::Rule,
+    failing_pages::FailingPages,
     fetch::{FetchError, ResolveError},
+    fingerprint::FingerprintKey,
     ownership_history::Holding,
     plan::Pace,
     record::{RunState, ServerRecord, ServerStatus},
@@ -254,6 +257,7 @@ pub fn server(i: u8) -> ServerRecord {
         next_run: None,
         evaluation_rules: None,
         page_bytes: 0,
+        failing_pages: Default::default(),
     }
 }
 
@@ -335,7 +339,18 @@ fn why(subject: &Subject) -> WhyView {
         next_visit_in_ms: Some(1_400),
         robots_text: Some("allowed; robots.txt read 2 min ago".into()),
         store_silent_for_ms: None,
+        failing_pages: failing_pages(),
     }
+}
+
+/// Five pages with a picture that has no name.
+fn failing_pages() -> FailingPages {
+    let (mut pages, key) = (FailingPages::default(), FingerprintKey([1; 16]));
+    for number in 1..=5 {
+        let url = PageUrl::parse(&format!("https://museum.ke.test/{number}")).unwrap();
+        pages.note(Rule::ImageName, &url, 12, |url| key.of(url.as_str()));
+    }
+    pages
 }
 
 fn seeds(urls: &[PageUrl]) -> SeedView {

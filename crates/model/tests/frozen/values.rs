@@ -582,6 +582,7 @@ fn entry(entry: &JournalEntry) -> &'static str {
         JournalEntry::Moved { .. } => "moved",
         JournalEntry::WholeRun { .. } => "whole-run",
         JournalEntry::EvaluatedBy { .. } => "evaluated-by",
+        JournalEntry::EvaluatedAt { .. } => "evaluated-at",
     }
 }
 
@@ -651,6 +652,13 @@ fn entries() -> Vec<JournalEntry> {
             evaluation: Evaluation { failures: [(Rule::ALL[1], 2)].into(), elements: 30, gate: None },
             took_us: 900,
             rules: 1,
+        },
+        JournalEntry::EvaluatedAt {
+            page: Fingerprint(9),
+            evaluation: Evaluation { failures: [(Rule::ALL[1], 2)].into(), elements: 30, gate: None },
+            took_us: 900,
+            rules: 2,
+            lines: vec![300],
         },
     ]
 }

@@ -111,7 +111,8 @@ pub(crate) fn replay(
             | JournalEntry::Kept { .. }
             | JournalEntry::Beyond { .. }
             | JournalEntry::Evaluated { .. }
-            | JournalEntry::EvaluatedBy { .. } => {}
+            | JournalEntry::EvaluatedBy { .. }
+            | JournalEntry::EvaluatedAt { .. } => {}
         }
     }
     let seen = pages.states.into_iter().map(|(fingerprint, (level, state))| (fingerprint, level, state)).collect();

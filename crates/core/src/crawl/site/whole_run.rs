@@ -1,6 +1,7 @@
 //! What does a site answer while it is visited again? What its last whole run came to, until this one is whole.
 
 use nearcrawl_model::{
+    failing_pages::FailingPages,
     journal::{JournalEntry, JournalKey},
     record::{RunUnderWay, ServerRecord},
 };
@@ -15,8 +16,9 @@ impl WholeRun {
     /// known of the run before it is passed on.
     pub(super) fn row(&self, present: &ServerRecord) -> Option<JournalEntry> {
         let last = if present.known > 0 { Some(present) } else { self.0.as_deref() };
-        let record = last?.to_json();
-        Some(JournalEntry::WholeRun { record }).filter(JournalEntry::is_plausible)
+        let row = |record: &ServerRecord| Some(JournalEntry::WholeRun { record: record.to_json() }).filter(JournalEntry::is_plausible);
+        // Long URLs can make a sample too long for a row.
+        row(last?).or_else(|| row(&ServerRecord { failing_pages: FailingPages::default(), ..last?.clone() }))
     }
 
     /// What is on record of the server: the last whole run, or the first one as far as it is.
