@@ -10,6 +10,8 @@ use clap::Args;
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::ClaimReason,
+    evaluation::Rule,
+    failing_pages::FailingPage,
     ownership_history::Holding,
     subnet::Subnet,
     view::{
@@ -254,7 +256,20 @@ fn why_text(view: &WhyView, style: Style) -> String {
     say("robots.txt", view.robots_text.clone());
     view.facts.iter().flat_map(|facts| facts.lines()).for_each(|(name, value)| say(name, Some(value)));
     say("next visit", view.next_visit_in_ms.map(|ms| if ms == 0 { "now".to_owned() } else { format!("in {}", Span(ms)) }));
+    for (rule, pages) in view.failing_pages.by_rule() {
+        say("failing", Some(failing_text(*rule, pages)));
+    }
     format!("{}\n{}", headline(&view.answer_text, style), facts(style, &lines))
+}
+
+/// Some of the pages that fail a rule: `23a2a8 Image has non-empty accessible name: http://a.ke/ line 12, and 3 more`.
+fn failing_text(rule: Rule, pages: &[FailingPage]) -> String {
+    const SHOWN: usize = 3;
+    let mut named: Vec<String> = pages.iter().take(SHOWN).map(|page| format!("{} line {}", page.url, page.line)).collect();
+    if pages.len() > SHOWN {
+        named.push(format!("and {} more (--json)", pages.len() - SHOWN));
+    }
+    format!("{} {}: {}", rule.id(), rule.name(), named.join(", "))
 }
 
 fn in_words(reason: ClaimReason) -> &'static str {

@@ -96,6 +96,9 @@ async fn status_members_and_why_read_well() {
     {
         assert!(why.contains(part), "{part} is missing in\n{why}");
     }
+    let flat = why.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("failing 23a2a8 Image has non-empty accessible name: https://museum.ke.test/"), "{why}");
+    assert!(flat.contains(" line 12, ") && flat.contains("and 2 more (--json)"), "{why}");
     for wrong in ["http://", "nonsense!"] {
         let failure = type_in(&format!("why {wrong} {api}")).await.unwrap_err();
         assert!(failure.exit == Exit::Data && failure.hint.as_ref().unwrap().contains("nearcrawl why museum.or.ke"), "{failure}");

@@ -204,7 +204,7 @@ impl Rule {
 
 /// The version of the rule set: it grows with each change by which a page may have other failures than before. A page that was evaluated by
 /// another version is fetched and evaluated anew in the next run.
-pub const RULE_SET: u32 = 1;
+pub const RULE_SET: u32 = 2;
 
 /// Why a page was not evaluated: a limit on the cost of one page was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema, thiserror::Error)]
@@ -267,6 +267,8 @@ pub struct Evaluated {
     pub took_us: u32,
     /// The version of the rule set that it was done by.
     pub rules: u32,
+    /// The lines, from 1, in which the first element begins that fails each of its rules, in their order; empty if that is not known.
+    pub lines: Vec<u32>,
 }
 
 /// Sums over evaluated pages.

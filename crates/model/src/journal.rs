@@ -5,7 +5,7 @@
 
 use super::{
     claim::MAX_EPOCH,
-    evaluation::Evaluation,
+    evaluation::{Evaluation, Rule},
     facts::Fact,
     fetch::FetchError,
     fingerprint::Fingerprint,
@@ -323,6 +323,20 @@ pub enum JournalEntry {
         /// Each kind at most once.
         facts: Vec<Fact>,
     },
+    /// What came of looking for failures in the page that was visited last, by which rules, and where it fails them.
+    EvaluatedAt {
+        /// The fingerprint of the URL that was visited.
+        page: Fingerprint,
+        /// The failures detected, by rule.
+        evaluation: Evaluation,
+        /// How long it took, in microseconds; 0 if the page is the version that the run before evaluated.
+        took_us: u32,
+        /// The version of the rule set ([`super::evaluation::RULE_SET`]).
+        rules: u32,
+        /// The lines, from 1, in which the first element begins that fails each of the rules in the evaluation, in their order; none if that
+        /// is not known.
+        lines: Vec<u32>,
+    },
 }
 
 /// Which limit holds a new host back.
@@ -384,6 +398,7 @@ impl JournalEntry {
             JournalEntry::NotKept { urls } => *urls <= MAX_BYTES,
             JournalEntry::NotQueued { urls } => urls.iter().all(|(_, level)| *level <= MAX_LEVEL),
             JournalEntry::Learnt { facts } => facts.len() <= MAX_FACTS && facts.iter().all(Fact::is_plausible),
+            JournalEntry::EvaluatedAt { lines, .. } => lines.len() <= Rule::ALL.len(),
             JournalEntry::Opened { .. }
             | JournalEntry::Skipped { .. }
             | JournalEntry::Forwarded { .. }
@@ -451,6 +466,12 @@ mod tests {
         assert_eq!(number(JournalEntry::Learnt { facts: Vec::new() }), 24);
         let unclean = |usage: &str| JournalEntry::Learnt { facts: vec![Fact::ContentUsage(usage.to_owned())] };
         assert!(unclean("train-ai=n").is_plausible() && !unclean("a\u{7}").is_plausible());
+        let at = |lines| {
+            let (page, evaluation) = (Fingerprint(1), Evaluation::default());
+            JournalEntry::EvaluatedAt { page, evaluation, took_us: 1, rules: 1, lines }
+        };
+        assert_eq!(number(at(Vec::new())), 25);
+        assert!(at(vec![1; 34]).is_plausible() && !at(vec![1; 35]).is_plausible());
         assert!(!JournalEntry::WholeRun { record: vec![0; MAX_RECORD + 1] }.is_plausible());
         let outcome = |outcome: VisitOutcome| postcard::to_stdvec(&outcome).unwrap()[0];
         assert_eq!((outcome(VisitOutcome::Page(200)), outcome(VisitOutcome::Status(404))), (0, 3));

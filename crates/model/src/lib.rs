@@ -11,6 +11,7 @@ pub mod distances;
 pub mod edition;
 pub mod evaluation;
 pub mod facts;
+pub mod failing_pages;
 pub mod fetch;
 pub mod fingerprint;
 pub mod forwarded;

@@ -33,6 +33,8 @@ pub struct PreviousPage {
     pub evaluation: Option<Evaluation>,
     /// The version of the rule set by which that was done; 0 if it is not known.
     pub rules: u32,
+    /// Where it fails: a line for each rule, or none if that is not known.
+    pub lines: Vec<u32>,
 }
 
 impl PreviousPage {
@@ -86,6 +88,7 @@ mod tests {
             beyond: Vec::new(),
             evaluation,
             rules,
+            lines: Vec::new(),
         };
         for (evaluation, rules, evaluated) in
             [(None, 0, false), (Some(Evaluation::default()), RULE_SET - 1, false), (Some(Evaluation::default()), RULE_SET, true)]

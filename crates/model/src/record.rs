@@ -4,6 +4,7 @@ use super::{
     account::{Changes, LevelCounts},
     evaluation::EvaluationCounts,
     facts::ServerFacts,
+    failing_pages::{FailingPage, FailingPages},
     fetch::FetchError,
     time::{Millis, WallTime},
     url::Host,
@@ -167,6 +168,11 @@ pub struct ServerRecord {
     /// What its answers say of it besides pages: protocols, certificate, language, declared wishes. None before the first answer.
     #[serde(default)]
     pub facts: Option<Box<ServerFacts>>,
+    /// A sample of its pages that fail a rule, at most 20 a rule, each with the line in which the first failing element begins; by the rule's
+    /// id.
+    #[serde(default)]
+    #[schema(value_type = BTreeMap<String, Vec<FailingPage>>)]
+    pub failing_pages: FailingPages,
 }
 
 /// What limits hold back at one server.

@@ -19,7 +19,7 @@ use hyper::{
     http::uri::PathAndQuery,
 };
 use nearcrawl_model::{
-    evaluation::{Evaluated, Evaluation, Gate, RULE_SET},
+    evaluation::{Evaluated, Gate, RULE_SET},
     facts::Fact,
     fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, PageFacts},
     fingerprint::FingerprintKey,
@@ -28,7 +28,10 @@ use nearcrawl_model::{
     time::Millis,
     url::PageUrl,
 };
-use nearcrawl_page::{evaluation, scanner};
+use nearcrawl_page::{
+    evaluation::{self, Findings},
+    scanner,
+};
 use std::{
     error::Error as _,
     io,
@@ -274,12 +277,13 @@ async fn scan(bytes: Vec<u8>, content_type: Option<&str>, url: &PageUrl, manners
 fn evaluated(bytes: &[u8], content_type: Option<&str>) -> Evaluated {
     let begun = Instant::now();
     let limits = evaluation::Limits::default();
-    let evaluation = if bytes.len() > limits.bytes {
-        Evaluation::refused(Gate::TooLong)
+    let found = if bytes.len() > limits.bytes {
+        Findings::refused(Gate::TooLong)
     } else {
-        evaluation::evaluate(&scanner::text(bytes, content_type), &limits, &|| begun.elapsed())
+        evaluation::find(&scanner::text(bytes, content_type), &limits, &|| begun.elapsed())
     };
-    Evaluated { evaluation, took_us: micros(begun.elapsed()), rules: RULE_SET }
+    let lines = found.first_lines();
+    Evaluated { evaluation: found.evaluation, took_us: micros(begun.elapsed()), rules: RULE_SET, lines }
 }
 
 /// When the request was sent, and when all must be over.

@@ -9,8 +9,11 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     claim::ClaimReason,
     cross_table::{CrossTable, CrossTableView, Pair},
+    evaluation::Rule,
     facts::{Certificate, Guard, HttpVersion, RobotsSummary, ServerFacts, TlsVersion, Vantage},
+    failing_pages::FailingPages,
     fetch::{FetchError, ResolveError},
+    fingerprint::FingerprintKey,
     ownership_history::Holding,
     plan::Pace,
     record::{HeldBack, RunState, ServerRecord, ServerStatus},
@@ -297,6 +300,7 @@ pub fn server(i: u8) -> ServerRecord {
         page_bytes: 40_000,
         held_back: HeldBack::default(),
         facts: Some(Box::new(facts())),
+        failing_pages: Default::default(),
     }
 }
 
@@ -398,7 +402,18 @@ fn why(subject: &Subject) -> WhyView {
         robots_text: Some("allowed; robots.txt read 2 min ago".into()),
         facts: Some(Box::new(facts())),
         store_silent_for_ms: None,
+        failing_pages: failing_pages(),
     }
+}
+
+/// Five pages with a picture that has no name.
+fn failing_pages() -> FailingPages {
+    let (mut pages, key) = (FailingPages::default(), FingerprintKey([1; 16]));
+    for number in 1..=5 {
+        let url = PageUrl::parse(&format!("https://museum.ke.test/{number}")).unwrap();
+        pages.note(Rule::ImageName, &url, 12, |url| key.of(url.as_str()));
+    }
+    pages
 }
 
 fn seeds(urls: &[PageUrl]) -> SeedView {

@@ -127,8 +127,8 @@ impl Reading {
         if self.not_modified
             && let Some(previous) = &mut self.previous
         {
-            let rules = previous.rules;
-            self.evaluated = previous.evaluation.take().map(|evaluation| Evaluated { evaluation, took_us: 0, rules });
+            let (rules, lines) = (previous.rules, std::mem::take(&mut previous.lines));
+            self.evaluated = previous.evaluation.take().map(|evaluation| Evaluated { evaluation, took_us: 0, rules, lines });
             sorted.beyond_scope.append(&mut previous.beyond_scope);
             sorted.beyond.append(&mut previous.beyond);
         }
@@ -169,8 +169,10 @@ fn further_rows(
     let keep = change.is_some() || !elsewhere.is_empty();
     let kept = keep.then_some(JournalEntry::Kept { page, level, validators, content, size, change, elsewhere, named });
     let beyond = (!beyond.is_empty()).then_some(JournalEntry::Beyond { page, urls: beyond });
-    let evaluated =
-        evaluated.map(|Evaluated { evaluation, took_us, rules }| JournalEntry::EvaluatedBy { page, evaluation, took_us, rules });
+    let evaluated = evaluated.map(|evaluated| {
+        let Evaluated { evaluation, took_us, rules, lines } = evaluated;
+        JournalEntry::EvaluatedAt { page, evaluation, took_us, rules, lines }
+    });
     let held_back = held_back.into_iter().map(|(by, urls)| JournalEntry::HeldBack { by, urls });
     let not_kept = (not_kept > 0).then_some(JournalEntry::NotKept { urls: not_kept });
     kept.into_iter().chain(beyond).chain(evaluated).chain(held_back).chain(not_kept).collect()

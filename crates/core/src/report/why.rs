@@ -264,6 +264,9 @@ impl View<'_> {
         view.tree = Some(site.tree.clone());
         view.last_visit_at = site.record.last_visit_at;
         view.facts = site.published().facts;
+        if url.is_none() {
+            view.failing_pages = site.published().failing_pages;
+        }
         view.next_visit_in_ms = self.next_visit(site);
         let (state, words) = match url {
             Some(url) => {

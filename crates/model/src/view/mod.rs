@@ -14,6 +14,7 @@ use super::{
     access_point::{AccessPoint, ShortId},
     claim::{Answer, Claim, ClaimReason},
     facts::ServerFacts,
+    failing_pages::{FailingPage, FailingPages},
     fetch::{FetchError, ResolveError},
     ownership_history::Holding,
     plan::Pace,
@@ -401,6 +402,11 @@ pub struct WhyView {
     /// For how long the disk of the access point that answers has not answered, if it does not: this is what is known without it.
     #[serde(default)]
     pub store_silent_for_ms: Option<Millis>,
+    /// If a host was asked about and its pages are evaluated: a sample of those that fail a rule, at most 20 a rule, each with the line in
+    /// which the first failing element begins; by the rule's id.
+    #[serde(default)]
+    #[schema(value_type = BTreeMap<String, Vec<FailingPage>>)]
+    pub failing_pages: FailingPages,
 }
 
 /// What came of URLs that were given as starting points.

@@ -622,6 +622,7 @@ fn entry(entry: &JournalEntry) -> &'static str {
         JournalEntry::NotKept { .. } => "not-kept",
         JournalEntry::NotQueued { .. } => "not-queued",
         JournalEntry::Learnt { .. } => "learnt",
+        JournalEntry::EvaluatedAt { .. } => "evaluated-at",
     }
 }
 
@@ -698,6 +699,13 @@ fn entries() -> Vec<JournalEntry> {
         JournalEntry::NotKept { urls: 300 },
         JournalEntry::NotQueued { urls: vec![(Fingerprint(9), 4)] },
         JournalEntry::Learnt { facts: facts() },
+        JournalEntry::EvaluatedAt {
+            page: Fingerprint(9),
+            evaluation: Evaluation { failures: [(Rule::ALL[1], 2)].into(), elements: 30, gate: None },
+            took_us: 900,
+            rules: 2,
+            lines: vec![300],
+        },
     ]
 }
 

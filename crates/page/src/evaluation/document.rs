@@ -3,10 +3,14 @@
 //! The tree is made flat once: everything within an element stands behind it, up to its end. So nothing here recurses, however deep
 //! a page is.
 
-use super::{parse::NodeId, roles::Role, semantics, style};
+use super::{
+    parse::{NodeId, Tree},
+    roles::Role,
+    semantics, style,
+};
 use scraper::{Html, Node};
 use std::{
-    cell::Cell,
+    cell::{Cell, OnceCell},
     collections::{HashMap, HashSet},
     ops::Range,
 };
@@ -26,6 +30,8 @@ pub(super) struct Document<'h> {
     owners: HashMap<usize, usize>,
     /// What the page's style sheets hide, as `.class` or `#id`. unordered: only looked up.
     styled_away: HashSet<String>,
+    /// The words of those scripts in the page that listen for the focus; made when the first one is asked for. unordered: only looked up.
+    watched: OnceCell<HashSet<String>>,
     work: Cell<u32>,
 }
 
@@ -35,6 +41,8 @@ struct Entry<'h> {
     parent: Option<usize>,
     /// The index after the last node inside it; the greatest index while the element is open.
     end: usize,
+    /// The line in which it begins, from 1; 0 for a text.
+    line: u32,
     state: State,
     /// The role that its author gave it.
     explicit: Option<&'static Role>,
@@ -97,24 +105,26 @@ pub(super) enum Item<'d> {
 }
 
 impl<'h> Document<'h> {
-    pub(super) fn new(html: &'h Html) -> Document<'h> {
+    pub(super) fn new(tree: &'h Tree) -> Document<'h> {
+        let html = &tree.html;
         let mut document = Document {
             entries: Vec::new(),
             by_id: HashMap::new(),
             labels: HashMap::new(),
             owners: HashMap::new(),
             styled_away: styled_away(html),
+            watched: OnceCell::new(),
             work: Cell::new(MAX_WORK),
         };
-        document.flatten(html);
+        document.flatten(tree);
         document.tie();
         document
     }
 
-    fn flatten(&mut self, html: &'h Html) {
+    fn flatten(&mut self, tree: &'h Tree) {
         // What is open: nodes with their place here; what is in a template is no part of the page, and has none.
         let mut open: Vec<(NodeId, Option<usize>)> = Vec::new();
-        for node in html.tree.root().descendants().skip(1) {
+        for node in tree.html.tree.root().descendants().skip(1) {
             let parent = node.parent().map(|parent| parent.id());
             while let Some((_, place)) = open.pop_if(|(id, _)| Some(*id) != parent) {
                 self.close(place);
@@ -123,8 +133,10 @@ impl<'h> Document<'h> {
             let place = match (node.value(), within) {
                 (_, Some(None)) => None,
                 (Node::Element(element), _) if element.name() == "template" => None,
-                (Node::Element(element), within) => Some(self.push(What::Element(element), within.flatten(), node.has_children())),
-                (Node::Text(text), Some(within)) => Some(self.push(What::Text(text), within, false)),
+                (Node::Element(element), within) => {
+                    Some(self.push(What::Element(element), within.flatten(), node.has_children(), tree.line(node.id())))
+                }
+                (Node::Text(text), Some(within)) => Some(self.push(What::Text(text), within, false, 0)),
                 _ => None,
             };
             if node.has_children() {
@@ -142,11 +154,12 @@ impl<'h> Document<'h> {
         }
     }
 
-    fn push(&mut self, what: What<'h>, parent: Option<usize>, stays_open: bool) -> usize {
+    fn push(&mut self, what: What<'h>, parent: Option<usize>, stays_open: bool, line: u32) -> usize {
         let index = self.entries.len();
         let state = parent.map_or_else(State::default, |parent| self.entries[parent].state);
         let is_element = matches!(what, What::Element(_));
-        self.entries.push(Entry { what, parent, end: if stays_open { usize::MAX } else { index + 1 }, state, explicit: None, role: None });
+        let end = if stays_open { usize::MAX } else { index + 1 };
+        self.entries.push(Entry { what, parent, end, line, state, explicit: None, role: None });
         if is_element {
             let element = Element { document: &*self, index };
             let state = semantics::state(element, state);
@@ -181,7 +194,8 @@ impl<'h> Document<'h> {
                     labels.entry(control.index).or_default().push(element.index);
                 }
             }
-            for owned in element.referred("aria-owns") {
+            // What is not there for assistive technology owns nothing.
+            for owned in element.referred("aria-owns").filter(|_| element.state().is_exposed()) {
                 owners.entry(owned.index).or_insert(element.index);
             }
         }
@@ -209,6 +223,23 @@ impl<'h> Document<'h> {
         self.by_id.get(id).map(|&index| Element { document: self, index })
     }
 
+    /// Whether a script of the page that listens for the focus has this word in it: an id or a class, maybe.
+    pub(super) fn is_watched_for_focus(&self, word: &str) -> bool {
+        self.watched
+            .get_or_init(|| self.entries.iter().flat_map(|entry| self.watched_by(entry)).map(str::to_owned).collect())
+            .contains(word)
+    }
+
+    /// The words of a text that is a script and listens for the focus.
+    fn watched_by<'e>(&self, entry: &'e Entry<'_>) -> impl Iterator<Item = &'e str> + use<'e> {
+        let is_script = |parent: usize| matches!(self.entries[parent].what, What::Element(element) if element.name() == "script");
+        let script = match entry.what {
+            What::Text(text) if entry.parent.is_some_and(is_script) && listens_for_focus(text) => text,
+            _ => "",
+        };
+        script.split(|letter: char| !letter.is_ascii_alphanumeric() && !matches!(letter, '-' | '_')).filter(|word| !word.is_empty())
+    }
+
     /// Counts one more step; false when the limit is passed.
     pub(super) fn spend(&self) -> bool {
         let left = self.work.get();
@@ -220,6 +251,10 @@ impl<'h> Document<'h> {
     pub(super) fn is_entangled(&self) -> bool {
         self.work.get() == 0
     }
+}
+
+fn listens_for_focus(script: &str) -> bool {
+    ["'focus'", "\"focus\"", "`focus`", "onfocus", "focusin", ".focus(function"].iter().any(|sign| script.contains(sign))
 }
 
 fn styled_away(html: &Html) -> HashSet<String> {
@@ -244,12 +279,18 @@ impl<'d> Element<'d> {
         }
     }
 
-    fn end(self) -> usize {
+    /// The place behind everything in it.
+    pub(super) fn end(self) -> usize {
         self.entry().end.min(self.document.entries.len())
     }
 
     fn at(self, index: usize) -> Element<'d> {
         Element { index, ..self }
+    }
+
+    /// The line in which it begins, from 1.
+    pub(super) fn line(self) -> u32 {
+        self.entry().line
     }
 
     /// Its name, in lower case if it is HTML.

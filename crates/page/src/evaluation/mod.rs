@@ -11,6 +11,7 @@
 
 mod document;
 mod found;
+mod kind;
 mod languages;
 mod limits;
 mod name;
@@ -23,6 +24,8 @@ mod style;
 #[cfg(test)]
 mod tests;
 
+pub use found::{Findings, MAX_PLACES, Outcome, Place};
+pub use kind::is_html;
 pub use limits::Limits;
 
 use document::Document;
@@ -33,21 +36,29 @@ use std::time::Duration;
 /// Looks for failures in a page, or says why it is not looked at.
 /// `elapsed` is the caller's clock, from any beginning: a page that takes longer than [`Limits::time`] is given up.
 pub fn evaluate(text: &str, limits: &Limits, elapsed: &dyn Fn() -> Duration) -> Evaluation {
-    look(text, limits, elapsed).unwrap_or_else(Evaluation::refused)
+    find(text, limits, elapsed).evaluation
 }
 
-fn look(text: &str, limits: &Limits, elapsed: &dyn Fn() -> Duration) -> Result<Evaluation, Gate> {
+/// Like [`evaluate`], and tells where the failures are.
+pub fn find(text: &str, limits: &Limits, elapsed: &dyn Fn() -> Duration) -> Findings {
+    look(text, limits, elapsed).unwrap_or_else(Findings::refused)
+}
+
+fn look(text: &str, limits: &Limits, elapsed: &dyn Fn() -> Duration) -> Result<Findings, Gate> {
     if text.len() > limits.bytes {
         return Err(Gate::TooLong);
     }
-    let tags = parse::read_tags(text, limits)?;
-    let html = parse::tree(text, limits, elapsed)?;
-    let document = Document::new(&html);
+    if kind::is_binary(text) {
+        return Err(Gate::NotHtml);
+    }
+    let with_duplicates = parse::read_tags(text, limits)?;
+    let tree = parse::tree(text, limits, elapsed)?;
+    let document = Document::new(&tree);
     let mut found = Found::default();
-    found.add(Rule::UniqueAttribute, tags.with_duplicates);
+    found.judge_tags(Rule::UniqueAttribute, with_duplicates.into_iter());
     rules::check(&document, &mut found);
     if document.is_entangled() {
         return Err(Gate::TooEntangled);
     }
-    Ok(Evaluation { failures: found.failures, elements: found.elements, gate: None })
+    Ok(found.findings())
 }

@@ -7,14 +7,19 @@
 use super::limits::Limits;
 use crate::scanner::{tag::StartTag, tokens::StartTags};
 use html5ever::{
-    Attribute, ParseOpts, QualName,
-    driver::{self, Parser},
-    tendril::{StrTendril, TendrilSink},
-    tree_builder::{ElementFlags, NodeOrText, QuirksMode, TreeSink},
+    Attribute, QualName, TokenizerResult,
+    tendril::StrTendril,
+    tokenizer::{BufferQueue, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts},
+    tree_builder::{ElementFlags, NodeOrText, QuirksMode, TreeBuilder, TreeBuilderOpts, TreeSink},
 };
 use nearcrawl_model::evaluation::Gate;
 use scraper::{Html, HtmlTreeSink};
-use std::{borrow::Cow, cell::Cell, time::Duration};
+use std::{
+    borrow::Cow,
+    cell::{Cell, RefCell},
+    rc::Rc,
+    time::Duration,
+};
 
 /// A node of a tree.
 pub(super) type NodeId = <HtmlTreeSink as TreeSink>::Handle;
@@ -22,17 +27,12 @@ pub(super) type NodeId = <HtmlTreeSink as TreeSink>::Handle;
 /// How much of a page is parsed at once, in bytes: what grows is checked after each such piece.
 const PIECE: usize = 2048;
 
-/// What the tags themselves say, before there is a tree.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Tags {
-    /// Tags that have an attribute twice; the tree does not show it any more.
-    pub(super) with_duplicates: u32,
-}
-
 /// One walk over the tags. Refuses those with many attributes (the tokenizer of html5ever compares each with each), and documents in
-/// other languages than HTML.
-pub(super) fn read_tags(text: &str, limits: &Limits) -> Result<Tags, Gate> {
-    let mut with_duplicates = 0;
+/// other languages than HTML. Returns those that have an attribute twice, which the tree does not show any more: the line in which they
+/// begin, and how they are written.
+pub(super) fn read_tags<'t>(text: &'t str, limits: &Limits) -> Result<Vec<(u32, &'t str)>, Gate> {
+    let mut with_duplicates = Vec::new();
+    let (mut line, mut counted) = (1, 0);
     let mut names: Vec<&[u8]> = Vec::new();
     let mut tags = StartTags::every(text.as_bytes());
     let mut is_first = true;
@@ -48,12 +48,19 @@ pub(super) fn read_tags(text: &str, limits: &Limits) -> Result<Tags, Gate> {
             return Err(Gate::NotHtml);
         }
         let repeats = |(at, name): (usize, &&[u8])| names[..at].iter().any(|before| before.eq_ignore_ascii_case(name));
-        with_duplicates += u32::from(names.iter().enumerate().any(repeats));
+        if names.iter().enumerate().any(repeats) {
+            let begin = tag.0.as_ptr().addr() - text.as_ptr().addr();
+            line +=
+                split_lines(&text[counted..begin], text.as_bytes()[..counted].ends_with(b"\r")).filter(|(_, ends_line)| *ends_line).count();
+            counted = begin;
+            let end = (begin + tag.0.len() + 1).min(text.len());
+            with_duplicates.push((u32::try_from(line).unwrap_or(u32::MAX), text.get(begin - 1..end).unwrap_or_default()));
+        }
     }
     if tags.most_untold_attributes() > limits.attributes {
         return Err(Gate::TooManyAttributes);
     }
-    Ok(Tags { with_duplicates })
+    Ok(with_duplicates)
 }
 
 /// Whether a document that begins with this tag is MathML, or SVG (which has to name its namespace; in HTML hardly anybody does).
@@ -61,30 +68,120 @@ fn is_another_language(root: &StartTag<'_>, attributes: &[&[u8]]) -> bool {
     root.is(b"math") || (root.is(b"svg") && attributes.contains(&b"xmlns".as_slice()))
 }
 
+/// A page as a tree.
+pub(super) struct Tree {
+    pub(super) html: Html,
+    /// In which line each element begins, in the order of their nodes.
+    begins: Vec<(NodeId, u32)>,
+}
+
+impl Tree {
+    /// The line in which an element begins, from 1; 0 if it is none.
+    pub(super) fn line(&self, node: NodeId) -> u32 {
+        self.begins.binary_search_by_key(&node, |(node, _)| *node).map_or(0, |at| self.begins[at].1)
+    }
+}
+
 /// The tree of a page, or why it was given up.
-pub(super) fn tree(text: &str, limits: &Limits, elapsed: &dyn Fn() -> Duration) -> Result<Html, Gate> {
+pub(super) fn tree(text: &str, limits: &Limits, elapsed: &dyn Fn() -> Duration) -> Result<Tree, Gate> {
     let begun = elapsed();
+    let lines = Rc::new(Lines::default());
     let sink = Watched {
         sink: HtmlTreeSink::new(Html::new_document()),
         limits: *limits,
         elements: Cell::new(0),
         gathered: Cell::new(0),
         alarm: Cell::new(None),
+        lines: Rc::clone(&lines),
+        begins: RefCell::default(),
     };
-    let mut parser: Parser<Watched> = driver::parse_document(sink, ParseOpts::default());
+    let tokens = Located { sink: TreeBuilder::new(sink, TreeBuilderOpts::default()), lines: Rc::clone(&lines) };
+    let tokenizer = Tokenizer::new(tokens, TokenizerOpts::default());
+    let input = BufferQueue::default();
+    // The tokenizer stops behind each script, so that it could be run.
+    let read = || while let TokenizerResult::Script(_) = tokenizer.feed(&input) {};
     let mut rest = text;
     while !rest.is_empty() {
         let (piece, behind) = rest.split_at(rest.floor_char_boundary(PIECE));
-        parser.process(StrTendril::from(piece));
+        // Each line goes in by itself, so that it is known which one a token ends in: the tokenizer does not count those in tags.
+        let follows_return = text.as_bytes()[..text.len() - rest.len()].ends_with(b"\r");
+        for (line, ends_line) in split_lines(piece, follows_return) {
+            lines.now.set(lines.now.get() + u32::from(ends_line));
+            input.push_back(StrTendril::from(line));
+            read();
+        }
         rest = behind;
-        let sink = &parser.tokenizer.sink.sink;
+        let sink = &tokenizer.sink.sink.sink;
         let late = || (elapsed().saturating_sub(begun) > limits.time).then_some(Gate::TooSlow);
         if let Some(gate) = sink.alarm.get().or_else(late) {
             return Err(gate);
         }
     }
-    let (html, alarm) = parser.finish();
-    alarm.map_or(Ok(html), Err)
+    read();
+    tokenizer.end();
+    let (tree, alarm) = tokenizer.sink.sink.sink.finish();
+    alarm.map_or(Ok(tree), Err)
+}
+
+/// The lines of a part of a page, each with the line end before it, if there is one.
+fn split_lines(part: &str, follows_return: bool) -> impl Iterator<Item = (&str, bool)> {
+    let bytes = part.as_bytes();
+    let is_end = move |at: usize| match bytes[at] {
+        b'\r' => true,
+        _ if at == 0 => !follows_return,
+        _ => bytes[at - 1] != b'\r',
+    };
+    let mut ends = memchr::memchr2_iter(b'\n', b'\r', bytes).filter(move |at| is_end(*at)).peekable();
+    let begins_with_end = ends.next_if_eq(&0).is_some();
+    let mut next = Some((0, begins_with_end));
+    std::iter::from_fn(move || {
+        let (begin, ends_line) = next?;
+        let end = ends.next();
+        next = end.map(|end| (end, true));
+        Some((&part[begin..end.unwrap_or(part.len())], ends_line))
+    })
+}
+
+/// Which line of a page is being read? From 1.
+struct Lines {
+    /// The one that the tokenizer is in.
+    now: Cell<u32>,
+    /// The one in which the present token begins.
+    begin: Cell<u32>,
+    /// The one in which the token before it ended.
+    end: Cell<u32>,
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Lines { now: Cell::new(1), begin: Cell::new(1), end: Cell::new(1) }
+    }
+}
+
+/// Passes tokens on, and notes in which line each of them begins: in that where the one before it ended.
+struct Located {
+    sink: TreeBuilder<NodeId, Watched>,
+    lines: Rc<Lines>,
+}
+
+impl TokenSink for Located {
+    type Handle = NodeId;
+
+    fn process_token(&self, token: Token, line: u64) -> TokenSinkResult<NodeId> {
+        // An error is told while its token is being read.
+        if !matches!(token, Token::ParseError(_)) {
+            self.lines.begin.set(self.lines.end.replace(self.lines.now.get()));
+        }
+        self.sink.process_token(token, line)
+    }
+
+    fn end(&self) {
+        self.sink.end();
+    }
+
+    fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
+        self.sink.adjusted_current_node_present_but_not_in_html_namespace()
+    }
 }
 
 /// A sink that remembers when the tree became too deep or too large.
@@ -96,6 +193,9 @@ struct Watched {
     /// Attributes that later `html` and `body` tags added to the first ones.
     gathered: Cell<usize>,
     alarm: Cell<Option<Gate>>,
+    lines: Rc<Lines>,
+    /// In which line each element begins.
+    begins: RefCell<Vec<(NodeId, u32)>>,
 }
 
 impl Watched {
@@ -115,11 +215,11 @@ impl Watched {
 
 impl TreeSink for Watched {
     type Handle = NodeId;
-    type Output = (Html, Option<Gate>);
+    type Output = (Tree, Option<Gate>);
     type ElemName<'a> = <HtmlTreeSink as TreeSink>::ElemName<'a>;
 
     fn finish(self) -> Self::Output {
-        (self.sink.finish(), self.alarm.get())
+        (Tree { html: self.sink.finish(), begins: self.begins.into_inner() }, self.alarm.get())
     }
 
     fn create_element(&self, name: QualName, attributes: Vec<Attribute>, flags: ElementFlags) -> NodeId {
@@ -127,7 +227,9 @@ impl TreeSink for Watched {
         if self.elements.get() > self.limits.elements {
             self.raise(Gate::TooManyElements);
         }
-        self.sink.create_element(name, attributes, flags)
+        let element = self.sink.create_element(name, attributes, flags);
+        self.begins.borrow_mut().push((element, self.lines.begin.get()));
+        element
     }
 
     fn append(&self, parent: &NodeId, child: NodeOrText<NodeId>) {

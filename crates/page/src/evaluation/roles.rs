@@ -52,6 +52,15 @@ impl Role {
         matches!(self.name, "link" | "doc-backlink" | "doc-biblioref" | "doc-glossref" | "doc-noteref")
     }
 
+    /// Whether a state or property is prohibited on it: a name where it may have none, and another word for what it is where it is nothing.
+    pub(super) fn prohibits(&self, property: &str) -> bool {
+        match property {
+            "label" | "labelledby" | "braillelabel" => self.without_name,
+            "roledescription" | "brailleroledescription" => self.is_generic(),
+            _ => false,
+        }
+    }
+
     /// Whether the user enters or chooses something here: what needs a label.
     pub(super) fn is_form_field(&self) -> bool {
         let fields = "checkbox combobox listbox menuitemcheckbox menuitemradio radio searchbox slider spinbutton switch textbox";
@@ -114,7 +123,7 @@ static ROLES: [Role; 132] = [
     role("banner"),
     role("blockquote"),
     role("button").named_by_content().covering_children().widget().supports("expanded pressed"),
-    role("caption").without_name(),
+    role("caption").without_name().within("figure grid table treegrid"),
     role("cell").named_by_content().within("row").supports("colindex colspan rowindex rowspan"),
     role("checkbox").named_by_content().covering_children().widget().requires("checked").supports("checked expanded readonly required"),
     role("code").without_name(),
@@ -188,7 +197,7 @@ static ROLES: [Role; 132] = [
         .within("row")
         .supports("colindex colspan expanded readonly required rowindex rowspan selected"),
     role("group").supports("activedescendant"),
-    role("heading").named_by_content().supports("level"),
+    role("heading").named_by_content().requires("level").supports("level"),
     role("image").covering_children(),
     role("img").covering_children(),
     role("insertion").without_name(),

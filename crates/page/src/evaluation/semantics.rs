@@ -90,9 +90,16 @@ pub(super) fn is_focusable(element: Element<'_>) -> bool {
         && !element.state().inert
 }
 
-/// Whether one comes to it with the tab key.
+/// Whether one comes to it with the tab key, and stays there.
 pub(super) fn is_in_tab_order(element: Element<'_>) -> bool {
-    is_focusable(element) && tab_index(element).is_none_or(|index| index >= 0)
+    is_focusable(element) && tab_index(element).is_none_or(|index| index >= 0) && !may_pass_focus_on(element)
+}
+
+/// Whether a script may move the focus elsewhere as soon as it comes here, as the guards before and behind a dialog do: what calls
+/// something when it gets the focus, or is named by a script of the page that listens for that.
+fn may_pass_focus_on(element: Element<'_>) -> bool {
+    let names = || element.attr("id").into_iter().chain(element.attr("class").unwrap_or_default().split_ascii_whitespace());
+    element.attr("onfocus").is_some_and(|script| script.contains('(')) || names().any(|name| element.document.is_watched_for_focus(name))
 }
 
 /// Frames are left out: whether one comes to something in them is their document's business.
@@ -119,6 +126,7 @@ pub(super) fn is_global(property: &str) -> bool {
 }
 
 /// Whether an element says something of itself that a presentational role would take away. `aria-hidden` takes away as much.
+/// Empty ones count, as the examples of the W3C's rules have it.
 pub(super) fn has_global_property(element: Element<'_>) -> bool {
     let speaks = |name: &str| name.strip_prefix("aria-").is_some_and(|property| property != "hidden" && is_global(property));
     element.attrs().any(|(name, _)| speaks(name))

@@ -4,7 +4,7 @@ use super::attributes::Attributes;
 
 /// A start tag, in its bytes: everything between its `<` and the closing `>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StartTag<'a>(pub(super) &'a [u8]);
+pub(crate) struct StartTag<'a>(pub(crate) &'a [u8]);
 
 impl<'a> StartTag<'a> {
     /// The element's name, in the case it was written.

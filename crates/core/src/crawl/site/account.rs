@@ -87,6 +87,14 @@ impl Site {
         self.record.evaluation_rules = Some(oldest);
     }
 
+    /// Enters the page that was visited last into the sample of those that fail its rules.
+    pub(super) fn note_failing(&mut self, page: Fingerprint, evaluation: &Evaluation, lines: &[u32], key: &FingerprintKey) {
+        let Some(url) = self.visited_last.as_ref().filter(|url| key.of(url.as_str()) == page) else { return };
+        for (rule, line) in evaluation.failures.keys().zip(lines) {
+            self.record.failing_pages.note(*rule, url, *line, |url| key.of(url.as_str()));
+        }
+    }
+
     /// The counts of one level.
     pub(super) fn level(&mut self, level: u8) -> &mut LevelCounts {
         let level = usize::from(level);

@@ -25,6 +25,7 @@ use frontier::{Frontier, Waiting};
 use held_back::Held;
 use nearcrawl_model::{
     account::Changes,
+    failing_pages::FailingPages,
     fetch::{FetchError, FetchOrder, FetchPurpose},
     fingerprint::{Fingerprint, FingerprintKey},
     ids::SiteNumber,
@@ -164,6 +165,8 @@ pub struct Site {
     yields: Yields,
     /// URLs that were left out by their yield, should they be named as starting URLs.
     left_out: BTreeSet<Fingerprint>,
+    /// The page that was visited last: further rows say more of it.
+    visited_last: Option<PageUrl>,
 }
 
 impl Site {
@@ -214,6 +217,7 @@ impl Site {
             setbacks: 0,
             yields: Yields::default(),
             left_out: BTreeSet::new(),
+            visited_last: None,
         }
     }
 
@@ -307,6 +311,10 @@ impl Site {
             }
             JournalEntry::Evaluated { evaluation, took_us, .. } => self.count_evaluation(evaluation, *took_us, 0),
             JournalEntry::EvaluatedBy { evaluation, took_us, rules, .. } => self.count_evaluation(evaluation, *took_us, *rules),
+            JournalEntry::EvaluatedAt { page, evaluation, took_us, rules, lines } => {
+                self.count_evaluation(evaluation, *took_us, *rules);
+                self.note_failing(*page, evaluation, lines, key);
+            }
             JournalEntry::Beyond { urls, .. } => {
                 urls.iter().for_each(|url| self.count_external_url(*url));
                 self.tell(urls, 0, rules);
@@ -414,6 +422,7 @@ impl Site {
         if let Some(script) = url.script().filter(|_| self.scripts.len() < MAX_SCRIPTS) {
             self.scripts.insert(key.of(script));
         }
+        self.visited_last = Some(url.clone());
         self.budget_used += 1;
         self.count_request(*at, *took, *level);
         self.count_outcome(outcome, *level);
@@ -643,6 +652,7 @@ fn new_record(key: &JournalKey, address: IpAddr, tree: &Host) -> ServerRecord {
         page_bytes: 0,
         held_back: Default::default(),
         facts: None,
+        failing_pages: FailingPages::default(),
     }
 }
 

@@ -61,6 +61,7 @@ impl PreviousRunReader {
                     beyond,
                     evaluation: None,
                     rules: 0,
+                    lines: Vec::new(),
                 };
                 self.last = Some((self.key.of(url.as_str()), page));
             }
@@ -75,8 +76,9 @@ impl PreviousRunReader {
                     previous.beyond = urls;
                 }
             }
-            JournalEntry::Evaluated { page, evaluation, .. } => self.evaluated(page, evaluation, 0),
-            JournalEntry::EvaluatedBy { page, evaluation, rules, .. } => self.evaluated(page, evaluation, rules),
+            JournalEntry::Evaluated { page, evaluation, .. } => self.evaluated(page, evaluation, 0, Vec::new()),
+            JournalEntry::EvaluatedBy { page, evaluation, rules, .. } => self.evaluated(page, evaluation, rules, Vec::new()),
+            JournalEntry::EvaluatedAt { page, evaluation, rules, lines, .. } => self.evaluated(page, evaluation, rules, lines),
             JournalEntry::HeldBack { urls: arrivals, .. } | JournalEntry::Released { outgoing: arrivals, .. } => {
                 rows.extend(arrivals.iter().map(|arrival| text(&arrival.url)));
             }
@@ -99,9 +101,9 @@ impl PreviousRunReader {
         rows
     }
 
-    fn evaluated(&mut self, page: Fingerprint, evaluation: Evaluation, rules: u32) {
+    fn evaluated(&mut self, page: Fingerprint, evaluation: Evaluation, rules: u32, lines: Vec<u32>) {
         if let Some((_, previous)) = self.last.as_mut().filter(|(visited, _)| *visited == page) {
-            (previous.evaluation, previous.rules) = (Some(evaluation), rules);
+            (previous.evaluation, previous.rules, previous.lines) = (Some(evaluation), rules, lines);
         }
     }
 

@@ -4,6 +4,8 @@ mod yielding;
 
 use super::{replay::replay, *};
 use nearcrawl_model::{
+    evaluation::{Evaluation, Rule},
+    failing_pages::MAX_FAILING_PAGES,
     ids::SiteNumber,
     journal::Arrival,
     previous_run::PreviousRow,
@@ -435,4 +437,47 @@ fn failures_are_counted_by_kind_and_a_challenge_is_no_failure_of_the_server() {
     assert_eq!(play_with(&[Failed(Challenged)]).back_off(), 60_000, "a guard is given time like a server that says 429");
     let (site, _) = play(&[JournalEntry::Admitted { urls: found(&[("/", 0)]) }, robots_answer(Err(Challenged), 2)], &rules());
     assert_eq!(site.record.status, ServerStatus::Refused, "also where the guard stands before robots.txt");
+}
+
+#[test]
+fn a_sample_of_failing_pages_is_read_off_the_journal() {
+    let evaluation = Evaluation { failures: [(Rule::ImageName, 3), (Rule::LinkName, 1)].into(), ..Evaluation::default() };
+    let evaluated = |path: &str, lines: &[u32]| {
+        let page = KEY.of(page(path).as_str());
+        JournalEntry::EvaluatedAt { page, evaluation: evaluation.clone(), took_us: 1, rules: 2, lines: lines.to_vec() }
+    };
+    let mut rows = vec![JournalEntry::Admitted { urls: vec![(page("/"), 0, 0)] }];
+    for number in 0..30 {
+        let path = format!("/{number}");
+        rows.extend([visited(&path, 1, &[], &[]), evaluated(&path, &[number + 5, number + 9])]);
+    }
+    // What is said of another page than the one before is not entered, and where it fails is not always known.
+    rows.extend([visited("/31", 1, &[], &[]), evaluated("/30", &[1, 1]), visited("/32", 1, &[], &[]), evaluated("/32", &[])]);
+    let site = play(&rows, &rules()).0;
+    assert_eq!(site.record.evaluation.as_ref().unwrap().failing, 32);
+    let sample = site.record.failing_pages.by_rule();
+    for (rule, first) in [(Rule::ImageName, 5), (Rule::LinkName, 9)] {
+        let pages = &sample[&rule];
+        assert_eq!(pages.len(), MAX_FAILING_PAGES);
+        assert!(pages.iter().all(|page| page.url.path_and_query()[1..].parse() == Ok(page.line - first)), "{pages:?}");
+    }
+    let Some(JournalEntry::WholeRun { record }) = site.whole_run() else { panic!() };
+    assert_eq!(ServerRecord::from_json(&record).unwrap().failing_pages, site.record.failing_pages);
+}
+
+#[test]
+fn a_sample_that_is_too_long_for_a_row_is_left_out_of_it() {
+    let failures = Rule::ALL.into_iter().map(|rule| (rule, 1)).collect();
+    let evaluation = Evaluation { failures, ..Evaluation::default() };
+    let mut rows = vec![JournalEntry::Admitted { urls: vec![(page("/"), 0, 0)] }];
+    for number in 0..MAX_FAILING_PAGES {
+        let path = format!("/{number}{}", "x".repeat(500));
+        let (evaluation, lines) = (evaluation.clone(), vec![1; Rule::ALL.len()]);
+        let at = JournalEntry::EvaluatedAt { page: KEY.of(page(&path).as_str()), evaluation, took_us: 1, rules: 2, lines };
+        rows.extend([visited(&path, 1, &[], &[]), at]);
+    }
+    let site = play(&rows, &rules()).0;
+    assert_eq!(site.record.failing_pages.by_rule().len(), Rule::ALL.len());
+    let Some(JournalEntry::WholeRun { record }) = site.whole_run() else { panic!("the rest is told") };
+    assert_eq!(ServerRecord::from_json(&record).unwrap().failing_pages, FailingPages::default());
 }

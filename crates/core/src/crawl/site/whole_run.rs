@@ -2,6 +2,7 @@
 
 use nearcrawl_model::{
     facts::ServerFacts,
+    failing_pages::FailingPages,
     journal::{JournalEntry, JournalKey},
     record::{HeldBack, RunUnderWay, ServerRecord},
 };
@@ -16,8 +17,9 @@ impl WholeRun {
     /// known of the run before it is passed on.
     pub(super) fn row(&self, present: &ServerRecord) -> Option<JournalEntry> {
         let last = if present.known > 0 { Some(present) } else { self.0.as_deref() };
-        let record = last?.to_json();
-        Some(JournalEntry::WholeRun { record }).filter(JournalEntry::is_plausible)
+        let row = |record: &ServerRecord| Some(JournalEntry::WholeRun { record: record.to_json() }).filter(JournalEntry::is_plausible);
+        // Long URLs can make a sample too long for a row.
+        row(last?).or_else(|| row(&ServerRecord { failing_pages: FailingPages::default(), ..last?.clone() }))
     }
 
     /// What is on record of the server: the last whole run, or the first one as far as it is.

@@ -15,19 +15,24 @@ pub(super) fn check(element: Element<'_>, found: &mut Found) {
     }
     for (property, value) in element.attrs().filter_map(|(name, value)| Some((name.strip_prefix("aria-")?, value))) {
         let Some(kind) = values::kind_of(property) else {
-            found.fail_if(Rule::AriaDefined, true);
+            found.judge(Rule::AriaDefined, element, true);
             continue;
         };
+        found.judge(Rule::AriaDefined, element, false);
         if !value.trim_ascii().is_empty() {
-            found.fail_if(Rule::AriaValue, !kind.admits(value) || lacks_referent(element, property, kind));
+            found.judge(Rule::AriaValue, element, !kind.admits(value) || lacks_referent(element, property, kind));
         }
         if element.is_exposed() {
-            found.fail_if(Rule::AriaPermitted, !is_permitted(element, property, value));
+            found.judge(Rule::AriaPermitted, element, !is_permitted(element, property));
         }
     }
     if element.is_exposed() {
-        found.fail_if(Rule::RoleKnown, element.says("role") && element.explicit_role().is_none());
-        found.fail_if(Rule::AriaRequired, lacks_required(element));
+        if element.says("role") {
+            found.judge(Rule::RoleKnown, element, element.explicit_role().is_none());
+        }
+        if element.explicit_role().is_some() {
+            found.judge(Rule::AriaRequired, element, lacks_required(element));
+        }
     }
 }
 
@@ -41,13 +46,32 @@ fn is_collapsed(element: Element<'_>) -> bool {
     element.has_role("combobox") && !element.attr_is("aria-expanded", "true")
 }
 
-/// Whether an element of this role may have a state or property. What elements without a role may have depends on too much else.
-fn is_permitted(element: Element<'_>, property: &str, value: &str) -> bool {
-    let Some(role) = element.role().filter(|role| !role.is_presentational()) else { return true };
-    if role.without_name && matches!(property, "label" | "labelledby") {
-        return value.trim_ascii().is_empty() || element.has("contenteditable");
+/// Whether an element may have a state or property: by its role or, if it has none, by what ARIA in HTML says of it. What its
+/// value is does not matter; what is edited has a role that no table tells.
+fn is_permitted(element: Element<'_>, property: &str) -> bool {
+    let Some(role) = element.role() else {
+        return is_global(property) || supported_without_role(element).is_none_or(|supported| names(supported, property));
+    };
+    if role.prohibits(property) {
+        return element.has("contenteditable");
     }
     is_global(property) || names(role.supported, property)
+}
+
+/// The states and properties that an element without a role may have besides the global ones (ARIA in HTML, "Requirements for use of ARIA
+/// attributes"): mostly those of a role that it could be given. None if nobody can tell: a script may give it any role, or it is no
+/// element of HTML.
+fn supported_without_role(element: Element<'_>) -> Option<&'static str> {
+    let of_role = |name: &str| Role::of(name).map(|role| role.supported);
+    match element.name() {
+        _ if !element.is_html() => None,
+        "audio" | "video" | "embed" | "iframe" | "object" => of_role("application"),
+        "input" => of_role("textbox"),
+        "summary" => of_role("button"),
+        "abbr" | "body" | "br" | "center" | "cite" | "dd" | "dl" | "dt" | "figcaption" | "font" | "kbd" | "label" | "legend" | "map"
+        | "picture" | "rt" | "ruby" | "var" | "wbr" => Some(""),
+        _ => None,
+    }
 }
 
 /// Whether an element with a role from its author lacks what that role needs and the element does not have by itself.
@@ -55,14 +79,13 @@ fn lacks_required(element: Element<'_>) -> bool {
     let Some(role) = element.explicit_role().filter(|role| !role.required.is_empty()) else { return false };
     let is_native = own_role(element).is_some_and(|own| own.name == role.name);
     let is_static = role.name == "separator" && !is_focusable(element);
-    !is_native && !is_static && role.required.split(' ').any(|property| lacks(element, role, property))
+    !is_native && !is_static && role.required.split(' ').any(|property| lacks(element, property))
 }
 
-fn lacks(element: Element<'_>, role: &Role, property: &str) -> bool {
+fn lacks(element: Element<'_>, property: &str) -> bool {
     let by_nature = match property {
         "checked" => element.is("input") && (element.attr_is("type", "checkbox") || element.attr_is("type", "radio")),
         "valuenow" => element.is("input") && (element.attr_is("type", "range") || element.attr_is("type", "number")),
-        "controls" => role.name == "combobox" && element.attr_is("aria-expanded", "false"),
         _ => false,
     };
     !by_nature && !element.says(&format!("aria-{property}"))

@@ -16,9 +16,11 @@ pub(super) fn check(element: Element<'_>, found: &mut Found) {
     if element.is_exposed()
         && let Some(rule) = rule_for_name(element)
     {
-        found.fail_if(rule, !has_name(element));
+        found.judge(rule, element, !has_name(element));
     }
-    found.fail_if(Rule::Autocomplete, wants_to_be_filled(element) && !element.attr("autocomplete").is_some_and(values::is_autofill));
+    if wants_to_be_filled(element) {
+        found.judge(Rule::Autocomplete, element, !element.attr("autocomplete").is_some_and(values::is_autofill));
+    }
 }
 
 /// The rule by which an element needs a name.

@@ -4,6 +4,7 @@ use crate::evaluation::{
     document::{Element, Item, Visit},
     found::Found,
     name::has_name,
+    roles::Role,
     semantics::is_decorative,
 };
 use nearcrawl_model::evaluation::Rule;
@@ -12,18 +13,32 @@ pub(super) fn check(element: Element<'_>, found: &mut Found) {
     if !element.is_exposed() {
         return;
     }
-    let is_image = element.has_role("img") || element.has_role("image");
+    // A picture that was to be decoration, but is exposed for another reason, needs a name like any other.
+    let is_image = || element.is("img") || element.has_role("img") || element.has_role("image");
+    let is_silent = || element.role().is_some_and(Role::is_presentational);
     if element.is_svg() {
-        let explicit =
-            element.explicit_role().filter(|role| matches!(role.name, "img" | "image" | "graphics-document" | "graphics-symbol"));
-        found.fail_if(Rule::SvgName, explicit.is_some() && !has_name(element));
+        let images = ["img", "image", "graphics-document", "graphics-symbol"];
+        if element.explicit_role().is_some_and(|role| images.contains(&role.name)) {
+            found.judge(Rule::SvgName, element, !has_name(element));
+        }
     } else if element.is_html() {
-        found.fail_if(Rule::ImageName, is_image && !is_decorative(element) && !has_name(element));
-        found.fail_if(Rule::ImageButtonName, is_image_button(element) && element.has_role("button") && !has_name(element));
-        found.fail_if(Rule::ObjectName, is_media_object(element) && !has_name(element));
+        if is_image() {
+            found.judge(Rule::ImageName, element, !is_silent() && !has_name(element));
+        }
+        if is_image_button(element) && element.has_role("button") {
+            found.judge(Rule::ImageButtonName, element, !has_name(element));
+        }
+        if is_media_object(element) {
+            match has_fallback(element) && !has_name(element) {
+                true => found.cannot_tell(Rule::ObjectName),
+                false => found.judge(Rule::ObjectName, element, !has_name(element)),
+            }
+        }
     }
     let keeps_role = || element.role().is_some_and(|role| !role.is_presentational() && !role.is_generic());
-    found.fail_if(Rule::DecorativeExposed, is_decorative(element) && keeps_role());
+    if is_decorative(element) {
+        found.judge(Rule::DecorativeExposed, element, keeps_role());
+    }
 }
 
 /// Whether an element is a button drawn by a picture.
@@ -31,9 +46,9 @@ pub(super) fn is_image_button(element: Element<'_>) -> bool {
     element.is("input") && element.attr_is("type", "image")
 }
 
-/// Whether an object shows a picture, a film or a sound. What has a fall-back may show that instead: nobody can tell from here.
+/// Whether an object shows a picture, a film or a sound.
 fn is_media_object(element: Element<'_>) -> bool {
-    if !element.is("object") || element.explicit_role().is_some() || has_fallback(element) {
+    if !element.is("object") || element.explicit_role().is_some() {
         return false;
     }
     let media = |kind: &str| ["image/", "audio/", "video/"].iter().any(|prefix| kind.trim_ascii().to_ascii_lowercase().starts_with(prefix));
@@ -44,6 +59,7 @@ fn is_media_object(element: Element<'_>) -> bool {
     }
 }
 
+/// Whether an object may show something else instead: nobody can tell from here.
 fn has_fallback(object: Element<'_>) -> bool {
     object.walk(|_| Visit::Into).any(|item| match item {
         Item::Text(text, _) => !text.trim().is_empty(),

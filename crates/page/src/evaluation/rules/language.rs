@@ -9,7 +9,10 @@ use nearcrawl_model::evaluation::Rule;
 
 pub(super) fn check(element: Element<'_>, found: &mut Found) {
     let Some(tag) = element.attr("lang").filter(|tag| !tag.is_empty() && element.is_html() && !element.is("html")) else { return };
-    found.fail_if(Rule::PartLanguageTag, languages::primary(tag).is_none() && says_something(element));
+    let is_known = languages::primary(tag).is_some();
+    if is_known || says_something(element) {
+        found.judge(Rule::PartLanguageTag, element, !is_known);
+    }
 }
 
 /// Whether there is text, to be seen or to be heard, whose language is this element's.

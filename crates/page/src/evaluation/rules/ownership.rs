@@ -4,7 +4,7 @@ use crate::evaluation::{
     document::{Element, Item, Visit},
     found::Found,
     roles::{Role, names},
-    semantics::{has_global_property, own_role},
+    semantics::{has_global_property, is_focusable, own_role},
 };
 use nearcrawl_model::evaluation::Rule;
 
@@ -13,13 +13,22 @@ pub(super) fn check(element: Element<'_>, found: &mut Found) {
     if own_role(element).is_some_and(|own| own.name == role.name) {
         return;
     }
-    found.fail_if(Rule::RequiredContext, !role.context.is_empty() && lacks_context(element, role));
-    found.fail_if(Rule::RequiredOwned, !role.owned.is_empty() && !element.attr_is("aria-busy", "true") && owns_others(element, role));
+    let mut tell = |rule: Rule, fails: Option<bool>| match fails {
+        Some(fails) => found.judge(rule, element, fails),
+        None => found.cannot_tell(rule),
+    };
+    if !role.context.is_empty() {
+        tell(Rule::RequiredContext, lacks_context(element, role));
+    }
+    if !role.owned.is_empty() && !element.attr_is("aria-busy", "true") {
+        tell(Rule::RequiredOwned, owns_others(element, role));
+    }
 }
 
-/// Whether assistive technology passes over an element to what is in it.
+/// Whether assistive technology passes over an element to what is in it: it means nothing, says nothing and cannot have the focus.
 fn is_transparent(element: Element<'_>) -> bool {
-    element.role().is_none_or(|role| role.is_presentational() || role.is_generic()) && !has_global_property(element)
+    let means_nothing = element.role().is_none_or(|role| role.is_presentational() || role.is_generic());
+    means_nothing && !has_global_property(element) && !is_focusable(element)
 }
 
 /// Whether there may be something else here than the markup shows: drawn by a script, or shown by another style sheet.
@@ -30,21 +39,23 @@ fn is_unknown(element: Element<'_>) -> bool {
 /// How many owners are asked for theirs: aria-owns can lead in a circle.
 const MAX_OWNERS: usize = 200;
 
-fn lacks_context(element: Element<'_>, role: &Role) -> bool {
+/// Whether an element has another parent than it must have; none if nobody can tell.
+fn lacks_context(element: Element<'_>, role: &Role) -> Option<bool> {
     let owners = std::iter::successors(Some(element), |owned| owned.owner().or_else(|| owned.parent()));
     for owner in owners.skip(1).take(MAX_OWNERS) {
         if is_unknown(owner) {
-            return false;
+            return None;
         }
         if !is_transparent(owner) {
-            return !owner.role().is_some_and(|owner| names(role.context, owner.name));
+            return Some(!owner.role().is_some_and(|owner| names(role.context, owner.name)));
         }
     }
-    true
+    Some(true)
 }
 
-/// Whether an element owns something that it may not own, or something, but nothing of what it is for.
-fn owns_others(element: Element<'_>, role: &Role) -> bool {
+/// Whether an element owns something that it may not own, or something, but nothing of what it is for. None if
+/// nobody can tell.
+fn owns_others(element: Element<'_>, role: &Role) -> Option<bool> {
     let is_allowed = |owned: Element<'_>| owned.role().is_some_and(|owned| names(role.owned, owned.name));
     let (mut has_allowed, mut has_text) = (false, false);
     let elsewhere = |inner: Element<'_>| inner.owner().is_some_and(|owner| owner.index != element.index);
@@ -57,20 +68,20 @@ fn owns_others(element: Element<'_>, role: &Role) -> bool {
     for item in element.walk(visit) {
         match item {
             Item::Text(text, _) => has_text |= !text.trim().is_empty(),
-            Item::Element(inner) if is_unknown(inner) => return false,
+            Item::Element(inner) if is_unknown(inner) => return None,
             Item::Element(inner) if is_allowed(inner) => has_allowed = true,
             Item::Element(inner) if is_transparent(inner) => {}
-            Item::Element(_) => return true,
+            Item::Element(_) => return Some(true),
         }
     }
     for owned in element.referred("aria-owns") {
         if is_unknown(owned) || is_transparent(owned) {
-            return false;
+            return None;
         }
         if !is_allowed(owned) {
-            return true;
+            return Some(true);
         }
         has_allowed = true;
     }
-    has_text && !has_allowed
+    Some(has_text && !has_allowed)
 }

@@ -15,21 +15,25 @@ const LONG: u64 = 72_000;
 pub(super) fn check(document: &Document<'_>, found: &mut Found) {
     if let Some(root) = document.root().filter(|root| root.is("html")) {
         let title = document.elements().find(|element| element.is("title"));
-        found.fail_if(Rule::PageTitle, !title.is_some_and(has_text));
+        found.judge(Rule::PageTitle, title.unwrap_or(root), !title.is_some_and(has_text));
         check_language(root, found);
     }
     let meta = |key: &'static str, value: &'static str| {
         let metas = document.elements().filter(move |element| element.is("meta") && element.attr_is(key, value));
-        metas.filter_map(|element| element.attr("content"))
+        metas.filter_map(|element| Some((element, element.attr("content")?)))
     };
-    for viewport in meta("name", "viewport") {
-        found.fail_if(Rule::Zoom, values::allows_zoom(viewport) == Some(false));
+    for (viewport, content) in meta("name", "viewport") {
+        if let Some(allows) = values::allows_zoom(content) {
+            found.judge(Rule::Zoom, viewport, !allows);
+        }
     }
     // Of several only the first valid one has an effect.
-    let refresh = meta("http-equiv", "refresh").find_map(values::refresh_delay);
-    found.fail_if(Rule::RefreshDelay, refresh.is_some_and(|delay| delay > 0 && delay <= LONG));
-    found.fail_if(Rule::RefreshDelayStrict, refresh.is_some_and(|delay| delay > 0));
-    found.add(Rule::UniqueId, repeated_ids(document));
+    let delayed = |(element, content)| Some((element, values::refresh_delay(content)?));
+    if let Some((element, delay)) = meta("http-equiv", "refresh").find_map(delayed) {
+        found.judge(Rule::RefreshDelay, element, delay > 0 && delay <= LONG);
+        found.judge(Rule::RefreshDelayStrict, element, delay > 0);
+    }
+    check_ids(document, found);
 }
 
 fn has_text(title: Element<'_>) -> bool {
@@ -37,22 +41,29 @@ fn has_text(title: Element<'_>) -> bool {
 }
 
 fn check_language(root: Element<'_>, found: &mut Found) {
+    found.judge(Rule::PageLanguage, root, !root.says("lang"));
     if !root.says("lang") {
-        return found.fail_if(Rule::PageLanguage, true);
+        return;
     }
     let language = |name: &str| root.attr(name).and_then(languages::primary);
-    found.fail_if(Rule::PageLanguageTag, language("lang").is_none());
+    found.judge(Rule::PageLanguageTag, root, language("lang").is_none());
     if let (Some(lang), Some(xml)) = (language("lang"), language("xml:lang")) {
-        found.fail_if(Rule::PageLanguagesMatch, lang != xml);
+        found.judge(Rule::PageLanguagesMatch, root, lang != xml);
     }
 }
 
-/// How many elements have an id that another one has too.
-fn repeated_ids(document: &Document<'_>) -> u32 {
-    // unordered: only added up.
+/// No element may have an id that another one has too.
+fn check_ids(document: &Document<'_>, found: &mut Found) {
+    let with_ids = || {
+        let elements = document.elements().filter_map(|element| Some((element, element.attr("id")?)));
+        elements.filter(|(_, id)| !id.trim().is_empty())
+    };
+    // unordered: only looked up.
     let mut counts: HashMap<&str, u32> = HashMap::new();
-    for id in document.elements().filter_map(|element| element.attr("id")).filter(|id| !id.trim().is_empty()) {
+    for (_, id) in with_ids() {
         *counts.entry(id).or_default() += 1;
     }
-    counts.into_values().filter(|count| *count > 1).sum()
+    for (element, id) in with_ids() {
+        found.judge(Rule::UniqueId, element, counts.get(id).is_some_and(|count| *count > 1));
+    }
 }

@@ -126,7 +126,7 @@ fn roles_hold_unless_they_are_overruled() {
     fails(Rule::AriaRequired, &["<i role=checkbox>x</i>", "<i role=slider tabindex=0>x</i>", "<i role=separator tabindex=0></i>"]);
     holds(
         Rule::AriaRequired,
-        &["<input type=checkbox role=switch>", "<input type=range role=slider>", "<i role=separator></i>", "<i role=heading>x</i>"],
+        &["<input type=checkbox role=switch>", "<input type=range role=slider>", "<i role=separator></i>", "<h3 role=heading>x</h3>"],
     );
 }
 
@@ -215,6 +215,216 @@ fn tables_are_laid_out_before_they_are_judged() {
             "<table><tr><th id=a>a<td headers=a>1</table>",
             "<table role=none><tr><td headers=x>1</table>",
             "<table><tr><td headers=''>1</table>",
+        ],
+    );
+}
+
+#[test]
+fn a_picture_that_is_exposed_needs_a_name_whatever_it_was_to_be() {
+    fails(
+        Rule::ImageName,
+        &[
+            "<img src=x alt='' tabindex=0>",
+            "<img src=x role=none tabindex=-1>",
+            "<img src=x role=presentation aria-live=polite>",
+            "<img src=x role=button tabindex=0>",
+            "<div role=none><img src=x></div>",
+            "<button><img src=x></button>",
+            "<div role=image></div>",
+        ],
+    );
+    holds(
+        Rule::ImageName,
+        &[
+            "<img src=x alt=''>",
+            "<img src=x role=none>",
+            "<img src=x alt='' title=x tabindex=0>",
+            "<img src=x role=none tabindex=0 alt=x>",
+            "<img src=x role=none tabindex=0 disabled hidden>",
+            "<img src=x role=button aria-label=x>",
+            "<div style='visibility:hidden'><img src=x></div>",
+            "<div aria-hidden=true><img src=x tabindex=0></div>",
+        ],
+    );
+}
+
+#[test]
+fn states_and_properties_are_those_of_the_role_or_of_the_element() {
+    fails(
+        Rule::AriaPermitted,
+        &[
+            "<audio controls aria-orientation=vertical></audio>",
+            "<video controls aria-checked=true></video>",
+            "<iframe title=x aria-pressed=true></iframe>",
+            "<label aria-checked=true>x</label>",
+            "<dl aria-level=2><dt>x</dl>",
+            "<cite aria-valuenow=1>x</cite>",
+            "<input type=date aria-checked=true>",
+            "<summary aria-sort=none>x</summary>",
+            "<div role=none aria-checked=true>x</div>",
+            "<table role=presentation aria-rowcount=2><tr><td>x</table>",
+            "<div aria-roledescription=slide>x</div>",
+            "<span aria-braillelabel=x>y</span>",
+            "<strong aria-labelledby=x>y</strong>",
+            "<div role=paragraph aria-label=x>y</div>",
+            "<div aria-label=''>x</div>",
+            "<a aria-expanded=true>x</a>",
+            "<svg aria-pressed=true></svg>",
+        ],
+    );
+    holds(
+        Rule::AriaPermitted,
+        &[
+            "<audio controls aria-label=x aria-activedescendant=y></audio>",
+            "<input type=password aria-required=true>",
+            "<input type=date aria-readonly=true>",
+            "<input type=file aria-required=true>",
+            "<label aria-live=off>x</label>",
+            "<summary aria-expanded=true>x</summary>",
+            "<x-tab aria-checked=true>x</x-tab>",
+            "<canvas aria-checked=true></canvas>",
+            "<div role=none aria-busy=true>x</div>",
+            "<button role=none aria-pressed=true>x</button>",
+            "<div contenteditable aria-label=x>y</div>",
+            "<section aria-roledescription=slide aria-label=x>x</section>",
+            "<div aria-checked=true hidden>x</div>",
+            "<p><math aria-checked=true></math>",
+        ],
+    );
+}
+
+#[test]
+fn what_a_role_requires_is_set_and_not_empty() {
+    fails(
+        Rule::AriaRequired,
+        &[
+            "<div role=heading>x</div>",
+            "<div role=heading aria-level=''>x</div>",
+            "<h2 hidden></h2><p role=heading>x</p>",
+            "<div role=combobox aria-expanded=false>x</div>",
+            "<div role=combobox aria-expanded=false aria-controls=''>x</div>",
+            "<div role=combobox aria-expanded='' aria-controls=x>x</div>",
+            "<div role=scrollbar aria-controls=x></div>",
+            "<div role=meter>x</div>",
+            "<div role='x checkbox radio'>x</div>",
+            "<svg><g role=radio></g></svg>",
+        ],
+    );
+    holds(
+        Rule::AriaRequired,
+        &[
+            "<div role=heading aria-level=7>x</div>",
+            "<h2 role=heading>x</h2>",
+            "<div role=option>x</div>",
+            "<div role=tab>x</div>",
+            "<div role=spinbutton tabindex=0>x</div>",
+            "<div role=combobox aria-expanded=true aria-controls=x>x</div>",
+            "<select role=combobox></select>",
+            "<div role=heading hidden>x</div>",
+            "<div role=heading aria-hidden=true>x</div>",
+        ],
+    );
+}
+
+#[test]
+fn a_context_is_the_parent_that_assistive_technology_sees() {
+    fails(
+        Rule::RequiredContext,
+        &[
+            "<div role=list><div tabindex=0><p role=listitem>x</p></div></div>",
+            "<div role=list><div role=none tabindex=-1><p role=listitem>x</p></div></div>",
+            "<div role=list><div role=tabpanel><p role=listitem>x</p></div></div>",
+            "<ul role=none><li role=listitem>x</li></ul>",
+            "<div role=caption>x</div>",
+            "<div role=list><div role=caption>x</div></div>",
+            "<p role=listitem id=x>x</p><div role=list aria-owns=x hidden></div>",
+            "<div role=list><p role=listitem id=x>x</p></div><div role=menu aria-owns=x></div>",
+            "<div role=menu><p role=option>x</p></div>",
+            "<div role=table><div role=cell>x</div></div>",
+            "<div role=list><p><svg><g role=listitem></g></svg></p></div>",
+        ],
+    );
+    holds(
+        Rule::RequiredContext,
+        &[
+            "<div role=table><div role=caption>x</div></div>",
+            "<figure><div role=caption>x</div></figure>",
+            "<table><caption role=caption>x</caption></table>",
+            "<ul><div role=listitem>x</div></ul>",
+            "<div role=list><div><span><p role=listitem>x</p></span></div></div>",
+            "<p role=listitem id=x>x</p><div role=list aria-owns=x></div>",
+            "<div role=group><p role=option>x</p></div>",
+            "<div role=list><x-items><p role=listitem>x</p></x-items></div>",
+            "<p role=listitem aria-hidden=true>x</p>",
+        ],
+    );
+}
+
+#[test]
+fn the_focus_may_be_passed_on_at_once() {
+    let guard = |script: &str| format!("<div aria-hidden=true><a href=x id=guard class='a b'>x</a></div><script>{script}</script>");
+    holds(
+        Rule::HiddenFocus,
+        &[
+            "<div aria-hidden=true><a href=x onfocus='document.querySelector(\"input\").focus()'>x</a></div><input>",
+            "<div aria-hidden=true tabindex=0 onfocus='wrap(event)'></div>",
+            &guard("document.getElementById('guard').addEventListener('focus', () => first.focus())"),
+            &guard("document.querySelectorAll(\".b\").forEach(a => a.onfocus = wrap)"),
+        ],
+    );
+    fails(
+        Rule::HiddenFocus,
+        &[
+            "<div aria-hidden=true><a href=x onfocus='this.title = 1'>x</a></div>",
+            "<div aria-hidden=true><a href=x onclick='go()'>x</a></div>",
+            &guard("document.getElementById('guard').addEventListener('click', () => first.focus())"),
+            &guard("document.getElementById('other').addEventListener('focus', () => first.focus())"),
+        ],
+    );
+}
+
+#[test]
+fn headers_head_cells_as_the_standard_lays_them_out() {
+    let table = Rule::TableHeaderCells;
+    fails(
+        table,
+        &[
+            // A row is read from its header on, not back to it.
+            "<table><tr><td>1<th scope=row>a</table>",
+            "<table><tr><td>1<th>a</table>",
+            "<table><tr><td>1<tr><th scope=col>a</table>",
+            // Cells that are none for assistive technology, or have other headers.
+            "<table><tr><th>a<tr><td role=button>1</table>",
+            "<table><tr><th>a<tr><td aria-hidden=true>1</table>",
+            "<table><tr><th id=a>a<th>b<tr><td>1<td headers=a>2</table>",
+            "<table role=grid><tr><th>a<th>b<tr><td>1</table>",
+            "<div role=table><div role=row><i role=columnheader>a</i><i role=columnheader>b</i></div>\
+             <div role=row><i role=cell>1</i></div></div>",
+            "<div role=grid><div role=rowgroup><div role=row><i role=columnheader>a</i></div></div></div>",
+            "<div role=table><div role=row><i role=cell>1</i><i role=rowheader>a</i></div></div>",
+            "<div role=grid><table role=none><tr role=row><td role=columnheader>a</table></div>",
+        ],
+    );
+    holds(
+        table,
+        &[
+            "<table><tr><td><th>a<tr><th>b<td>1</table>",
+            "<table><tr><th>a<td>1<tr><td>x<td>2</table>",
+            "<table><tr><th scope=row>a<td>1</table>",
+            "<table><tr><th>a<tr><td></table>",
+            "<table><tr><th id=a>a<tr><td>x<td headers=a>1</table><table role=none><tr><th>b</table>",
+            "<table><tr><th colspan=2>a<tr><th>b<th>c<tr><td>1<td>2</table>",
+            "<div role=table><div role=row><i role=columnheader>a</i></div><div role=rowgroup><div role=row><i role=cell>1</i></div></div></div>",
+            "<div role=table><div role=row><i role=rowheader>a</i><i role=cell>1</i></div></div>",
+            "<div role=table><div role=row><i role=columnheader>a</i><i role=columnheader>b</i></div>\
+             <div role=row><i role=cell aria-colspan=2>1</i></div></div>",
+            "<div role=grid><div role=row><i role=columnheader aria-colindex=4>a</i></div></div>",
+            "<div role=grid><div role=row><i role=columnheader>a</i></div><div role=rowgroup></div></div>",
+            "<div role=grid><div role=row><i role=columnheader>a</i></div><x-rows></x-rows></div>",
+            "<div role=grid aria-hidden=true><div role=row><i role=columnheader>a</i></div></div>",
+            "<div role=row><i role=columnheader>a</i></div>",
+            "<div role=grid><table role=none><tr role=row><td role=columnheader>a</table>\
+             <table role=none><tr role=row><td role=gridcell>1</table></div>",
         ],
     );
 }
