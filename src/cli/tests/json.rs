@@ -22,13 +22,14 @@ use std::{collections::BTreeMap, path::Path};
 const DOCUMENT: &str = include_str!("../../../docs/JSON.md");
 
 /// Objects whose keys are data: status codes, reasons, countries.
-const MAPS: [&str; 14] = [
+const MAPS: [&str; 15] = [
     "by",
     "by_failure",
     "by_status",
     "declined",
     "declined_by_others",
     "delegated_by_probes",
+    "failing_pages",
     "failures",
     "refusals",
     "registries",

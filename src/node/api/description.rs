@@ -27,7 +27,7 @@ use utoipa::OpenApi;
         page::index,
         page::bot
     ),
-    components(schemas(nearcrawl_model::plan::Plan))
+    components(schemas(nearcrawl_model::plan::Plan, nearcrawl_model::failing_pages::FailingPage))
 )]
 pub(super) struct Description;
 
