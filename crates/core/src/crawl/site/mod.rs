@@ -20,7 +20,7 @@ pub mod yields;
 
 use distinct::Distinct;
 use frontier::{Frontier, Waiting};
-use held_back::Held;
+use held_back::Withheld;
 use nearcrawl_model::{
     account::Changes,
     fetch::{FetchError, FetchOrder, FetchPurpose},
@@ -126,7 +126,7 @@ pub struct Site {
     /// URLs that wait.
     pub frontier: Frontier,
     /// What limits hold back.
-    pub(crate) held: Held,
+    pub(crate) held: Withheld,
     /// What is being asked, if anything.
     pub asking: Option<Asking>,
     /// The page that came last, while it is being read.
@@ -186,7 +186,7 @@ impl Site {
             whole: WholeRun::default(),
             has_parts: false,
             frontier: Frontier::default(),
-            held: Held::new(opened),
+            held: Withheld::new(opened),
             asking: None,
             reading: None,
             digesting: 0,
