@@ -197,7 +197,7 @@ async fn results_come_as_table_and_as_csv() {
                      limit for a site and day, 7 new hosts by the limit for a domain and day";
     assert_eq!(lines[3..5].join(" "), held_back, "{text}");
     assert!(lines[6].starts_with("country  servers  up  pages  requests"), "{text}");
-    assert!(lines[6].contains("      size     moved  held  cut"), "{text}");
+    assert!(lines[6].contains("      size     moved  cut"), "{text}");
     assert!(lines[7].starts_with("KE            21  19"), "{text}");
     assert_eq!(lines.len(), 7 + 5, "{text}");
 

@@ -217,11 +217,6 @@ impl Counts {
         format!("external links, summed over servers (not distinct): {}, {hosts}, {domains}", counted(urls, "URL"))
     }
 
-    /// New hosts that wait because of any limit; distinct per server.
-    pub fn hosts_held(&self) -> u64 {
-        self.hosts_held_by_site_limit.saturating_add(self.hosts_held_by_domain_limit)
-    }
-
     /// What limits hold back until later, in words; none if nothing is held back.
     pub fn held_back(&self) -> Option<String> {
         let parts = [

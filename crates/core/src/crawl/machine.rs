@@ -307,9 +307,10 @@ impl Crawl {
 
     /// Limits let go on what they have held back for long enough, and what was not queued for want of room is.
     pub(crate) fn release(&mut self, cx: &mut Context, replication: &mut Replication, others: Others<'_>) {
-        self.to_release = false;
         let mut room = release::room(cx, self.sites.waiting());
         let held = self.sites.all().filter(|site| site.held.counts().is_any());
+        // Whoever does not know yet where it stands is looked at again.
+        self.to_release = held.clone().any(|site| self.sites.is_asleep(site));
         let hosts: Vec<_> = held.filter(|site| self.may_ask(cx, others, site)).map(|site| site.key.host.clone()).collect();
         for host in hosts {
             let Some(site) = self.sites.get_mut(&host) else { continue };

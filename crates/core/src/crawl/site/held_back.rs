@@ -40,7 +40,7 @@ struct WaitingHost {
 
 /// What waits at one site for limits to let go of it.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct Withheld {
     /// Hosts that it led to, in this run or an earlier one.
     followed: BTreeSet<Fingerprint>,
     /// When the day began in which it led to so many new external ones.
@@ -58,10 +58,10 @@ pub(crate) struct Held {
 }
 
 /// What it is told.
-impl Held {
+impl Withheld {
     /// A site of which nothing is known was opened at this time.
-    pub(super) fn new(since: WallTime) -> Held {
-        Held { since, ..Held::default() }
+    pub(super) fn new(since: WallTime) -> Withheld {
+        Withheld { since, ..Withheld::default() }
     }
 
     /// Takes in the next journal entry. What a run passes on to the next one comes as entries, too.
@@ -179,7 +179,7 @@ impl ByLimit for record::HeldBack {
 }
 
 /// What it says.
-impl Held {
+impl Withheld {
     /// What is held back, for the record.
     pub(crate) fn counts(&self) -> record::HeldBack {
         self.counts

@@ -22,7 +22,7 @@ pub mod yields;
 use distinct::Distinct;
 use facts::Learning;
 use frontier::{Frontier, Waiting};
-use held_back::Held;
+use held_back::Withheld;
 use nearcrawl_model::{
     account::Changes,
     failing_pages::FailingPages,
@@ -130,7 +130,7 @@ pub struct Site {
     /// URLs that wait.
     pub frontier: Frontier,
     /// What limits hold back.
-    pub(crate) held: Held,
+    pub(crate) held: Withheld,
     /// What is being asked, if anything.
     pub asking: Option<Asking>,
     /// The page that came last, while it is being read.
@@ -194,7 +194,7 @@ impl Site {
             learning: Learning::default(),
             has_parts: false,
             frontier: Frontier::default(),
-            held: Held::new(opened),
+            held: Withheld::new(opened),
             asking: None,
             reading: None,
             digesting: 0,

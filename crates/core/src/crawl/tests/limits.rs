@@ -165,6 +165,8 @@ fn a_successor_has_the_same_wait_and_lets_it_go_when_its_day_comes() {
     let (crawl, cx, replication, others) = heir.others();
     crawl.begin_from(cx, replication, others, JournalCopy::new(key, rows, false), None, 1);
     let number = heir.crawl.site(&host("a.ke")).unwrap().number;
+    heir.release();
+    assert!(heir.crawl.has_to_release(&heir.cx), "it does not know yet what it has seen");
     heir.crawl.awake(&mut heir.cx, number);
     assert_eq!((heir.record().held_back, heir.record().state), (held(3, 0), RunState::HeldBack));
     assert!(heir.crawl.has_to_release(&heir.cx), "it is looked at once");
