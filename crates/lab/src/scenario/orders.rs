@@ -128,6 +128,7 @@ impl Play<'_> {
             }),
             Action::Wipe(who, lasts) => self.each(&who, |play, number| {
                 play.judge.gone(&play.world, number, play.now());
+                play.judge.wiped(number);
                 play.world.wipe(number);
                 play.away(id, Some(lasts.unwrap_or(0)), number);
             }),

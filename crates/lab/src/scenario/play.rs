@@ -205,6 +205,7 @@ impl<'a> Play<'a> {
             // It has another disk by now.
             Deed::MoveAside(number, _) if !self.world.is_damaged(number) => {}
             Deed::MoveAside(number, since) => {
+                self.judge.wiped(number);
                 self.world.wipe(number);
                 if self.is_newest(Matter::Absence(number), since) {
                     self.world.start_member(number);

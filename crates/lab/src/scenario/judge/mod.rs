@@ -94,6 +94,11 @@ impl Judge {
         self.owners.gone(world, number, now);
     }
 
+    /// A member loses its disk.
+    pub(super) fn wiped(&mut self, number: usize) {
+        self.owners.wiped(number);
+    }
+
     /// A process has ended by itself, without having given anything back.
     pub(super) fn ended(&mut self, process: &AccessPoint, now: Millis) {
         self.owners.ended(process, now);

@@ -57,6 +57,8 @@ pub(super) struct Owners {
     /// Places whose owner ended.
     waiting: BTreeMap<Subnet, Waiting>,
     failovers: Vec<FailoverTime>,
+    /// Members that lost their disks, as long as they do not vote: what a voter has decided is not known to it then, so it can agree to nothing.
+    forgetful: BTreeSet<usize>,
     /// When it was looked last.
     looked: Millis,
     /// The longest time for which a subnet that once had an owner had none.
@@ -106,6 +108,11 @@ impl Owners {
         }
     }
 
+    /// A member lost its disk.
+    pub(super) fn wiped(&mut self, number: usize) {
+        self.forgetful.insert(number);
+    }
+
     /// A process has ended: the same, for what it owned at the last look.
     pub(super) fn ended(&mut self, process: &AccessPoint, now: Millis) {
         for (subnet, _) in self.places.iter().filter(|(_, place)| place.owners.contains(process)) {
@@ -117,7 +124,12 @@ impl Owners {
     pub(super) fn look(&mut self, world: &Played, now: Millis) {
         let able = able(world);
         let passed = now - std::mem::replace(&mut self.looked, now);
-        if !self.waiting.is_empty() && !can_decide(world) {
+        let votes = |number: &usize| {
+            let processes = world.processes_of(*number);
+            processes.iter().filter_map(|process| world.process(process)).any(|crawler| crawler.view().voters().votes)
+        };
+        self.forgetful.retain(|number| !votes(number));
+        if !self.waiting.is_empty() && !can_decide(world, &self.forgetful) {
             self.waiting.values_mut().for_each(|waiting| waiting.undecidable += passed.min(now - waiting.since));
         }
         for (subnet, place) in &mut self.places {
@@ -166,12 +178,15 @@ pub(super) fn able(world: &Played) -> Vec<AccessPoint> {
     world.running_processes().into_iter().map(|(_, process)| process).filter(may_fetch).collect()
 }
 
-/// Whether a member that runs reaches as many voters of the last list as must agree, all of which run and can write down what they decide.
-fn can_decide(world: &Played) -> bool {
+/// Whether a member that runs reaches as many voters of the last list as must agree, all of which run, know what they decided before and can
+/// write down what they decide.
+fn can_decide(world: &Played, forgetful: &BTreeSet<usize>) -> bool {
     let running: Vec<_> = world.running_processes().into_iter().filter(|(_, process)| !world.is_frozen(process)).collect();
     let lists = running.iter().filter_map(|(_, process)| Some(world.process(process)?.view().voters()));
     let Some(list) = lists.max_by_key(|voters| voters.list) else { return false };
-    let decides = |number: &usize, process: &AccessPoint| !world.disk_is_full(*number) && list.voters.contains(&world.name_of(*process));
+    let decides = |number: &usize, process: &AccessPoint| {
+        !world.disk_is_full(*number) && !forgetful.contains(number) && list.voters.contains(&world.name_of(*process))
+    };
     let voters: Vec<_> = running.iter().filter(|(number, process)| decides(number, process)).map(|(_, voter)| *voter).collect();
     let reached = |process: &AccessPoint| voters.iter().filter(|voter| world.reach_each_other(*process, **voter)).count();
     running.iter().any(|(_, process)| reached(process) >= quorum_of(list.voters.len()))
