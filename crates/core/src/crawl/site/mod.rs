@@ -272,6 +272,16 @@ impl Site {
         host.is_within(&self.tree)
     }
 
+    fn move_to(&mut self, from: Subnet, to: Subnet, address: IpAddr) {
+        self.moved = Some((from, to));
+        self.moved_to = address;
+        if to == self.key.subnet {
+            self.address = address;
+            self.record.address = Some(address);
+            self.whole.moved(address);
+        }
+    }
+
     /// Takes in the next journal entry, live or replayed. Everything that the site knows comes through here.
     pub fn apply(&mut self, entry: &JournalEntry, rules: &SiteRules, key: &FingerprintKey) {
         self.next_sequence += 1;
@@ -324,15 +334,7 @@ impl Site {
                 let answer = answer.as_ref().map(|(status, body)| (*status, body.as_slice())).map_err(|failure| *failure);
                 self.robots_answered(origin, *at, answer, rules);
             }
-            JournalEntry::Moved { from, to, address } => {
-                self.moved = Some((*from, *to));
-                self.moved_to = *address;
-                if *to == self.key.subnet {
-                    self.address = *address;
-                    self.record.address = Some(*address);
-                    self.whole.moved(*address);
-                }
-            }
+            JournalEntry::Moved { from, to, address } => self.move_to(*from, *to, *address),
             JournalEntry::Visited { .. } => self.visited(entry, rules, key),
             JournalEntry::Skipped { url, reason } => self.skipped(key.of(url.as_str()), *reason),
         }

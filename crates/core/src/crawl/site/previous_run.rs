@@ -3,10 +3,10 @@
 use nearcrawl_model::{
     evaluation::Evaluation,
     fingerprint::{Fingerprint, FingerprintKey},
-    journal::JournalEntry,
+    journal::{JournalEntry, VisitOutcome},
     previous_run::{PreviousPage, PreviousRow},
     revisit::Validators,
-    url::PageUrl,
+    url::{Host, PageUrl},
 };
 
 /// How a site stands with what the run before knew.
@@ -30,6 +30,12 @@ pub struct PreviousRunReader {
     pages: u64,
 }
 
+/// A page as it was visited, without what later rows say of it.
+fn visited(outcome: VisitOutcome, bytes: u64, children: Vec<Fingerprint>, beyond_scope: Vec<Host>) -> PreviousPage {
+    let (validators, elsewhere, beyond, lines) = (Validators::default(), Vec::new(), Vec::new(), Vec::new());
+    PreviousPage { outcome, validators, content: 0, size: bytes, children, elsewhere, beyond_scope, beyond, evaluation: None, rules: 0, lines }
+}
+
 impl PreviousRunReader {
     /// A reader for journals whose fingerprints are made with this key.
     pub fn new(key: FingerprintKey) -> PreviousRunReader {
@@ -49,20 +55,7 @@ impl PreviousRunReader {
                 rows.extend(outgoing.iter().map(|arrival| text(&arrival.url)));
                 rows.extend(self.end());
                 self.pages += u64::from(outcome.is_page());
-                let (validators, elsewhere, beyond) = (Validators::default(), Vec::new(), Vec::new());
-                let page = PreviousPage {
-                    outcome,
-                    validators,
-                    content: 0,
-                    size: bytes,
-                    children,
-                    elsewhere,
-                    beyond_scope,
-                    beyond,
-                    evaluation: None,
-                    rules: 0,
-                    lines: Vec::new(),
-                };
+                let page = visited(outcome, bytes, children, beyond_scope);
                 self.last = Some((self.key.of(url.as_str()), page));
             }
             JournalEntry::Kept { page, validators, content, size, elsewhere, named, .. } => {

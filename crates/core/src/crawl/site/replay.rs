@@ -56,6 +56,55 @@ impl Pages {
         page.0 = page.0.min(level);
     }
 
+    /// The next row of the journal.
+    fn read(&mut self, entry: &JournalEntry, depth: u8, secret: &FingerprintKey) {
+        let of = |url: &PageUrl| secret.of(url.as_str());
+        match entry {
+            JournalEntry::Admitted { urls } | JournalEntry::Reopened { urls } => {
+                urls.iter().for_each(|(url, level, _)| self.note(of(url), url, *level, depth));
+            }
+            JournalEntry::Raised { urls, visited } => {
+                urls.iter().for_each(|(url, level, _)| self.note(of(url), url, *level, depth));
+                visited.iter().for_each(|(fingerprint, level)| self.visited_at(*fingerprint, *level));
+            }
+            JournalEntry::Visited { url, level, found, .. } => {
+                self.note(of(url), url, *level, depth);
+                found.iter().for_each(|(url, level, _)| self.note(of(url), url, *level, depth));
+                self.done(of(url));
+            }
+            // A starting URL that names it again brings it back.
+            JournalEntry::Skipped { reason: SkipReason::Yield, .. } => {}
+            JournalEntry::Skipped { url, .. } => self.done(of(url)),
+            JournalEntry::Opened { .. }
+            | JournalEntry::Robots { .. }
+            | JournalEntry::Resumed { .. }
+            | JournalEntry::Forwarded { .. }
+            | JournalEntry::TakenOver { .. }
+            | JournalEntry::OwnershipHistory(_)
+            | JournalEntry::Moved { .. }
+            | JournalEntry::WholeRun { .. }
+            | JournalEntry::Started { .. }
+            | JournalEntry::Follows { .. }
+            | JournalEntry::Kept { .. }
+            | JournalEntry::Beyond { .. }
+            | JournalEntry::Evaluated { .. }
+            | JournalEntry::EvaluatedBy { .. }
+            | JournalEntry::HeldBack { .. }
+            | JournalEntry::Released { .. }
+            | JournalEntry::Followed { .. }
+            | JournalEntry::NotKept { .. }
+            | JournalEntry::NotQueued { .. }
+            | JournalEntry::Learnt { .. }
+            | JournalEntry::EvaluatedAt { .. } => {}
+        }
+    }
+
+    /// What is known of each page, and the URLs beyond the depth.
+    fn told(self) -> (Vec<(Fingerprint, u8, PageState)>, Vec<(Fingerprint, String)>) {
+        let states = self.states.into_iter().map(|(fingerprint, (level, state))| (fingerprint, level, state));
+        (states.collect(), self.cut.into_iter().collect())
+    }
+
     /// A page that was named is not asked for again.
     fn done(&mut self, fingerprint: Fingerprint) {
         if let Some(page) = self.states.get_mut(&fingerprint) {
@@ -77,52 +126,21 @@ pub(crate) fn replay(
     let mut pages = Pages::default();
     let mut children = Vec::new();
     let mut outgoing: Vec<(u64, Arrival)> = Vec::new();
-    for (sequence, entry) in entries.iter().enumerate() {
+    for (sequence, entry) in (0..).zip(entries) {
         site.apply(entry, rules, secret);
-        let mut note = |url: &PageUrl, level: u8| pages.note(secret.of(url.as_str()), url, level, rules.depth);
+        pages.read(entry, rules.depth, secret);
         match entry {
-            JournalEntry::Admitted { urls } | JournalEntry::Reopened { urls } => urls.iter().for_each(|(url, level, _)| note(url, *level)),
-            JournalEntry::Raised { urls, visited } => {
-                urls.iter().for_each(|(url, level, _)| note(url, *level));
-                visited.iter().for_each(|(fingerprint, level)| pages.visited_at(*fingerprint, *level));
-            }
-            JournalEntry::Visited { url, level, found, children: links, outgoing: named, .. } => {
-                note(url, *level);
-                found.iter().for_each(|(url, level, _)| note(url, *level));
-                pages.done(secret.of(url.as_str()));
+            JournalEntry::Visited { url, children: links, outgoing: named, .. } => {
                 if !links.is_empty() {
                     children.push((secret.of(url.as_str()), links.clone()));
                 }
-                outgoing.extend(named.iter().map(|arrival| (sequence as u64, arrival.clone())));
+                outgoing.extend(named.iter().map(|arrival| (sequence, arrival.clone())));
             }
-            // A starting URL that names it again brings it back.
-            JournalEntry::Skipped { reason: SkipReason::Yield, .. } => {}
-            JournalEntry::Skipped { url, .. } => pages.done(secret.of(url.as_str())),
-            JournalEntry::Released { outgoing: named, .. } => {
-                outgoing.extend(named.iter().map(|arrival| (sequence as u64, arrival.clone())));
-            }
+            JournalEntry::Released { outgoing: named, .. } => outgoing.extend(named.iter().map(|arrival| (sequence, arrival.clone()))),
             JournalEntry::Forwarded { before } => outgoing.retain(|(sequence, _)| sequence >= before),
-            JournalEntry::Opened { .. }
-            | JournalEntry::Robots { .. }
-            | JournalEntry::Resumed { .. }
-            | JournalEntry::TakenOver { .. }
-            | JournalEntry::OwnershipHistory(_)
-            | JournalEntry::Moved { .. }
-            | JournalEntry::WholeRun { .. }
-            | JournalEntry::Started { .. }
-            | JournalEntry::Follows { .. }
-            | JournalEntry::Kept { .. }
-            | JournalEntry::Beyond { .. }
-            | JournalEntry::Evaluated { .. }
-            | JournalEntry::EvaluatedBy { .. }
-            | JournalEntry::HeldBack { .. }
-            | JournalEntry::Followed { .. }
-            | JournalEntry::NotKept { .. }
-            | JournalEntry::NotQueued { .. }
-            | JournalEntry::Learnt { .. }
-            | JournalEntry::EvaluatedAt { .. } => {}
+            _ => {}
         }
     }
-    let seen = pages.states.into_iter().map(|(fingerprint, (level, state))| (fingerprint, level, state)).collect();
-    Some(Replayed { site, seen, children, cut: pages.cut.into_iter().collect(), outgoing })
+    let (seen, cut) = pages.told();
+    Some(Replayed { site, seen, children, cut, outgoing })
 }
