@@ -2,7 +2,7 @@
 
 mod earl;
 
-use super::{CommandError, Exit, Style, Table, json, print};
+use super::{CommandError, Exit, Style, Table, json};
 use clap::Args;
 use nearcrawl_model::{
     evaluation::{Evaluation, EvaluationCounts, Gate, RULE_SET, Rule},
@@ -124,16 +124,15 @@ impl<'e> From<&'e Evaluated> for FileView<'e> {
     }
 }
 
-/// Reads the files and looks for failures in them. Of those that were not evaluated it is told at the end.
-pub fn evaluate(args: &EvaluateArgs, style: Style) -> Result<String, CommandError> {
+/// Reads the files and looks for failures in them: what is to be printed, and which files were not evaluated, if there are some.
+pub fn evaluate(args: &EvaluateArgs, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
     let evaluated: Vec<Evaluated> = args.files.iter().map(|file| Evaluated::of(file)).collect();
     let text = if args.json { json(&evaluated.iter().map(FileView::from).collect::<Vec<_>>())? } else { text(&evaluated, style) };
     if let Some(path) = &args.earl {
-        fs::write(path, json(&earl::report(&evaluated))?).map_err(|why| CommandError::creating(path, &why))?;
+        let found = evaluated.iter().filter_map(|each| Some((each.file.as_path(), each.found.as_ref().ok()?)));
+        fs::write(path, json(&earl::report(found))?).map_err(|why| CommandError::creating(path, &why))?;
     }
-    let Some(failure) = failure(&evaluated) else { return Ok(text) };
-    print(&text);
-    Err(failure)
+    Ok((text, failure(&evaluated)))
 }
 
 /// Which files were not evaluated, and why; none if all were. The exit code is that of the first one.
@@ -290,7 +289,8 @@ mod tests {
         let deep = files.write("deep.html", "<div>".repeat(1000).as_bytes());
         let (missing, report) = (files.0.path().join("none.html"), files.0.path().join("report.jsonld"));
         let args = EvaluateArgs { files: vec![page, deep, missing], json: false, earl: Some(report.clone()) };
-        assert_eq!(evaluate(&args, Style::Plain).unwrap_err().exit, Exit::Data);
+        let (_, failure) = evaluate(&args, Style::Plain).unwrap();
+        assert_eq!(failure.unwrap().exit, Exit::Data);
 
         let report: Value = serde_json::from_str(&fs::read_to_string(report).unwrap()).unwrap();
         assert_eq!(report["@context"]["@vocab"], "http://www.w3.org/ns/earl#");

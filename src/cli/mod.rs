@@ -161,7 +161,13 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
         Command::Init(args) => run::init(&args).await,
         Command::Run(args) => run::run(args).await.map(|()| String::new()),
         Command::Crawl(args) => crawl::crawl(*args).await,
-        Command::Evaluate(args) => evaluate::evaluate(&args, style),
+        Command::Evaluate(args) => {
+            let (text, failure) = evaluate::evaluate(&args, style)?;
+            let Some(failure) = failure else { return Ok(text) };
+            // What the other files came to is printed, too.
+            print(&text);
+            Err(failure)
+        }
         Command::Seed(command) => seed::seed(command).await,
         Command::Status(args) => look::status(&args, style).await,
         Command::Results(args) => results::results(&args, style).await,

@@ -1,7 +1,6 @@
 //! How does the W3C want to have it told? The Evaluation and Report Language (EARL) 1.0, in JSON-LD, as it is asked of implementations of
 //! the ACT rules: <https://www.w3.org/WAI/standards-guidelines/act/report/earl>.
 
-use super::Evaluated;
 use nearcrawl_model::evaluation::{RULE_SET, Rule};
 use nearcrawl_page::evaluation::{Findings, Outcome, Place};
 use serde_json::{Value, json};
@@ -10,8 +9,8 @@ use url::Url;
 
 /// What was found in each file that could be read: one test subject a file, one assertion a failing element, and one for each rule that
 /// nothing fails.
-pub(super) fn report(evaluated: &[Evaluated]) -> Value {
-    let subjects: Vec<Value> = evaluated.iter().filter_map(|each| Some(subject(&each.file, each.found.as_ref().ok()?))).collect();
+pub(super) fn report<'f>(found: impl Iterator<Item = (&'f Path, &'f Findings)>) -> Value {
+    let subjects: Vec<Value> = found.map(|(file, found)| subject(file, found)).collect();
     json!({ "@context": context(), "@graph": subjects })
 }
 
