@@ -1,7 +1,6 @@
 //! The sums over our own sites and the roll-ups of every member: entered when a site changes, told when they are due.
 
 use super::{
-    cross_tables::CrossTables,
     stays::Stays,
     tally::{FEW_VALUES, RollUps, Tally, Whereabouts},
 };
@@ -52,8 +51,6 @@ pub(crate) struct Report {
     roll_ups: RollUps,
     /// For how long members were here.
     stays: Stays,
-    /// Sums by two dimensions that people asked for.
-    cross_tables: CrossTables,
     /// When it was last looked at whether the roll-up is to be told to all.
     told: Option<Moment>,
     /// When members whose roll-ups are old are looked for next.
@@ -78,7 +75,6 @@ impl Report {
             dirty: BTreeSet::new(),
             roll_ups: RollUps::default(),
             stays: Stays::default(),
-            cross_tables: CrossTables::default(),
             told: None,
             ask_due: now.after(ASK_AGAIN),
             asked: BTreeMap::new(),
@@ -293,24 +289,24 @@ impl Report {
     /// Asks all members for their parts of a table, unless that has just been done. `own`: ours.
     pub(crate) fn gather(&mut self, cx: &mut Context, members: &Membership, own: CrossTable) {
         let by = own.by;
-        for member in self.cross_tables.want(by, (cx.me, own), &members.live(), cx.now.moment) {
+        for member in self.roll_ups.cross_tables.want(by, (cx.me, own), &members.live(), cx.now.moment) {
             cx.ask(member, Pending::CrossTotals(by), Request::CrossTotals(by.0, by.1));
         }
     }
 
     /// A member told its part of a table, or did not.
     pub(crate) fn cross_totals_came(&mut self, from: AccessPoint, by: Pair, table: Option<CrossTable>) {
-        self.cross_tables.came(from, by, table);
+        self.roll_ups.cross_tables.came(from, by, table);
     }
 
     /// Whether one more table may be made for another member now.
     pub(crate) fn may_make_table(&mut self, now: Moment) -> bool {
-        self.cross_tables.may_make(now)
+        self.roll_ups.cross_tables.may_make(now)
     }
 
     /// What members told of a table so far, put together, and whether some still have to.
     pub(crate) fn cross_table(&self, by: Pair) -> (CrossTable, bool) {
-        (self.cross_tables.table(by), self.cross_tables.is_gathering(by))
+        (self.roll_ups.cross_tables.table(by), self.roll_ups.cross_tables.is_gathering(by))
     }
 
     /// Enters the sites that changed into the tally.

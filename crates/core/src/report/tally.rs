@@ -1,5 +1,6 @@
 //! What do we know so far? Our own sites' records, added up as they change, and every member's sums put together.
 
+use super::cross_tables::CrossTables;
 use nearcrawl_model::{
     access_point::AccessPoint,
     account::LevelCounts,
@@ -197,10 +198,11 @@ pub(crate) fn oldest_told(members: usize) -> Millis {
     oldest_exact(members) + LONGEST_WAY
 }
 
-/// Every member's last roll-up.
+/// Every member's last roll-up, and what members told of the tables that people asked for.
 #[derive(Debug, Default)]
 pub(crate) struct RollUps {
     heard: BTreeMap<AccessPoint, (RollUp, Moment)>,
+    pub(super) cross_tables: CrossTables,
 }
 
 impl RollUps {
