@@ -33,7 +33,19 @@ pub struct PreviousRunReader {
 /// A page as it was visited, without what later rows say of it.
 fn visited(outcome: VisitOutcome, bytes: u64, children: Vec<Fingerprint>, beyond_scope: Vec<Host>) -> PreviousPage {
     let (validators, elsewhere, beyond, lines) = (Validators::default(), Vec::new(), Vec::new(), Vec::new());
-    PreviousPage { outcome, validators, content: 0, size: bytes, children, elsewhere, beyond_scope, beyond, evaluation: None, rules: 0, lines }
+    PreviousPage {
+        outcome,
+        validators,
+        content: 0,
+        size: bytes,
+        children,
+        elsewhere,
+        beyond_scope,
+        beyond,
+        evaluation: None,
+        rules: 0,
+        lines,
+    }
 }
 
 impl PreviousRunReader {

@@ -99,12 +99,6 @@ impl Pages {
         }
     }
 
-    /// What is known of each page, and the URLs beyond the depth.
-    fn told(self) -> (Vec<(Fingerprint, u8, PageState)>, Vec<(Fingerprint, String)>) {
-        let states = self.states.into_iter().map(|(fingerprint, (level, state))| (fingerprint, level, state));
-        (states.collect(), self.cut.into_iter().collect())
-    }
-
     /// A page that was named is not asked for again.
     fn done(&mut self, fingerprint: Fingerprint) {
         if let Some(page) = self.states.get_mut(&fingerprint) {
@@ -141,6 +135,6 @@ pub(crate) fn replay(
             _ => {}
         }
     }
-    let (seen, cut) = pages.told();
-    Some(Replayed { site, seen, children, cut, outgoing })
+    let seen = pages.states.into_iter().map(|(fingerprint, (level, state))| (fingerprint, level, state)).collect();
+    Some(Replayed { site, seen, children, cut: pages.cut.into_iter().collect(), outgoing })
 }
