@@ -135,11 +135,7 @@ fn table_csv(view: &CrossTableView) -> Result<String, CommandError> {
 
 /// Whether the totals are exact, whose they are and how old.
 fn freshness(results: &SwarmResults) -> String {
-    let freshness = match &results.in_transition_text {
-        _ if results.exact => "exact".to_owned(),
-        Some(why) => format!("in transition: {why}"),
-        None => "in transition".to_owned(),
-    };
+    let freshness = results.freshness();
     let members = counted(results.covers.len() as u64, "member");
     format!(
         "{freshness}; totals of {members}, the oldest {} old, answered by {}",
@@ -287,13 +283,19 @@ mod tests {
             oldest_roll_up_age_ms: 26_000,
             covers: Vec::new(),
             summary: Summary::default(),
+            consistent_age_ms: (!exact).then_some(12_000),
         }
     }
 
     #[test]
     fn rows_that_are_not_exact_come_with_a_warning() {
         let said = warning(&results(false)).unwrap();
-        assert!(said.starts_with("warning: in transition: 3kjLcUyQ is silent; totals of 0 members, the oldest 26 s old"), "{said}");
+        assert!(
+            said.starts_with(
+                "warning: in transition: last consistent totals, 12 s old: 3kjLcUyQ is silent; totals of 0 members, the oldest 26 s old"
+            ),
+            "{said}"
+        );
         assert_eq!(warning(&results(true)), None);
     }
 }

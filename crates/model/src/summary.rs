@@ -1,6 +1,12 @@
 //! What do many records add up to? Mergeable counts by a few dimensions.
 
-use super::{access_point::AccessPoint, account::LevelCounts, evaluation::EvaluationCounts, time::Millis, view::counted};
+use super::{
+    access_point::AccessPoint,
+    account::LevelCounts,
+    evaluation::EvaluationCounts,
+    time::Millis,
+    view::{Span, counted},
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -352,4 +358,20 @@ pub struct SwarmResults {
     pub covers: Vec<Coverage>,
     /// The sums over all those roll-ups.
     pub summary: Summary,
+    /// Where totals of before a change of owners answer, because not everybody has told those of after it: how long ago it began, in
+    /// milliseconds, at most ten minutes. None if the newest totals of all answer.
+    #[serde(default)]
+    pub consistent_age_ms: Option<Millis>,
+}
+
+impl SwarmResults {
+    /// Whether they are exact; else how old what answers is, and why; in words.
+    pub fn freshness(&self) -> String {
+        if self.exact {
+            return "exact".to_owned();
+        }
+        let kept = self.consistent_age_ms.map(|age| format!("last consistent totals, {} old", Span(age)));
+        let parts = [Some("in transition".to_owned()), kept, self.in_transition_text.clone()];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(": ")
+    }
 }

@@ -361,6 +361,7 @@ pub fn results(age: u64) -> SwarmResults {
             .map(|i| Coverage { access_point: access_point(i), roll_up_age_ms: 1_900 - u64::from(i) * 300, subnets: 14, servers: 13 })
             .collect(),
         summary: Summary { total: counts(52), by, ..Summary::default() },
+        consistent_age_ms: (!exact).then_some(2_400),
     }
 }
 

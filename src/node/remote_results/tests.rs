@@ -21,6 +21,7 @@ async fn a_reader_gets_the_results_of_a_member_or_its_refusal() {
         oldest_roll_up_age_ms: 7,
         covers: Vec::new(),
         summary: Summary::default(),
+        consistent_age_ms: None,
     };
     let mut answers = vec![PublicResponse::Refused("members only\u{1b}[2J".to_owned()), PublicResponse::Results(Box::new(results.clone()))];
     let member = tokio::spawn(async move {

@@ -7,6 +7,7 @@ use super::{
 use crate::{context::Context, crawl::Crawl, membership::Membership, ownership::Ownership, pending::Pending};
 use nearcrawl_model::{
     access_point::AccessPoint,
+    claim::Claim,
     cross_table::{CrossTable, Pair},
     message::Request,
     summary::{RollUp, Summary, SwarmResults},
@@ -126,6 +127,13 @@ impl Report {
         }
     }
 
+    /// A claim holds from now on instead of the one before.
+    pub(crate) fn claim_holds(&mut self, cx: &Context, ownership: &Ownership, claim: &Claim, before: Option<&Claim>) {
+        let register = ownership.register();
+        let around = if before.is_none() { register.covering(&claim.subnet) } else { None };
+        self.roll_ups.claim_holds(claim, before, around, |owner| register.digest_of(owner), cx.now.moment);
+    }
+
     /// A member says that its totals of this version hold.
     pub(crate) fn holds(&mut self, cx: &Context, owner: AccessPoint, version: u64) {
         self.stays.told(owner, cx.now.moment);
@@ -198,7 +206,7 @@ impl Report {
         self.roll_ups.holds(&cx.me, roll_up.version, cx.now.moment);
         self.roll_ups.hear(roll_up.clone(), cx.now.moment);
         let live = members.live();
-        self.roll_ups.retain(|owner| live.contains(owner) || ownership.register().count(owner) > 0);
+        self.roll_ups.retain(|owner| live.contains(owner) || ownership.register().count(owner) > 0, cx.now.moment);
         self.known_there.retain(|member, _| live.contains(member));
         roll_up
     }

@@ -7,9 +7,11 @@
 //! * `status`: the numbers; `counters`: what was done since the start
 //! * `why`: why is this crawled by whom, and when? `never_contacted`: why is it by no member?
 //! * `cross_tables`: sums by two dimensions, which members are asked for
-//! * [`tally`]: the sums over our sites, and those that others tell; `stays`: for how long others were here
+//! * [`tally`]: the sums over our sites, and those that others tell; `consistent`: which of these answer while subnets change hands;
+//!   `stays`: for how long others were here
 
 mod activity;
+mod consistent;
 pub(crate) mod counters;
 mod cross_tables;
 mod machine;

@@ -1,9 +1,13 @@
 //! What do we know so far? Our own sites' records, added up as they change, and every member's sums put together.
 
-use super::cross_tables::CrossTables;
+use super::{
+    consistent::{Answer, Consistent, Heard},
+    cross_tables::CrossTables,
+};
 use nearcrawl_model::{
     access_point::AccessPoint,
     account::LevelCounts,
+    claim::Claim,
     cross_table::{CrossTable, Pair},
     evaluation::EvaluationCounts,
     facts::family_word,
@@ -12,7 +16,7 @@ use nearcrawl_model::{
     time::{Millis, Moment},
     url::Host,
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// Where a server stands in the world, for the splits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -198,10 +202,11 @@ pub(crate) fn oldest_told(members: usize) -> Millis {
     oldest_exact(members) + LONGEST_WAY
 }
 
-/// Every member's last roll-up, and what members told of the tables that people asked for.
+/// Every member's last roll-up, those that answer, and what members told of the tables that people asked for.
 #[derive(Debug, Default)]
 pub(crate) struct RollUps {
-    heard: BTreeMap<AccessPoint, (RollUp, Moment)>,
+    heard: BTreeMap<AccessPoint, Heard>,
+    consistent: Consistent,
     pub(super) cross_tables: CrossTables,
 }
 
@@ -218,9 +223,7 @@ impl RollUps {
 
     /// Whether there is room for one with so many values, of an access point that owns nothing by our map.
     pub(crate) fn has_room_for_large(&self, owner: &AccessPoint, owns: impl Fn(&AccessPoint) -> bool) -> bool {
-        let large = |(other, (known, _)): &(&AccessPoint, &(RollUp, Moment))| {
-            *other != owner && known.summary.values() > FEW_VALUES && !owns(other)
-        };
+        let large = |(other, (known, _)): &(&AccessPoint, &Heard)| *other != owner && known.summary.values() > FEW_VALUES && !owns(other);
         self.heard.iter().filter(large).count() < MAX_LARGE_OF_NON_OWNERS
     }
 
@@ -232,9 +235,28 @@ impl RollUps {
             .get(&roll_up.owner)
             .is_none_or(|(known, at)| known.version < roll_up.version || (known.version != roll_up.version && now.since(*at) > OLDEST));
         if newer {
-            self.heard.insert(roll_up.owner, (roll_up, now));
+            let owner = roll_up.owner;
+            let heard = (Arc::new(roll_up), now);
+            self.consistent.look(owner, &heard, now);
+            self.heard.insert(owner, heard);
         }
         newer
+    }
+
+    /// A claim holds from now on instead of the one before, or of the one around it.
+    pub(crate) fn claim_holds(
+        &mut self,
+        claim: &Claim,
+        before: Option<&Claim>,
+        around: Option<&Claim>,
+        digest_of: impl Fn(&AccessPoint) -> u64,
+        now: Moment,
+    ) {
+        for member in self.consistent.claim_holds(claim, before, around, digest_of, now) {
+            if let Some(heard) = self.heard.get(&member) {
+                self.consistent.look(member, heard, now);
+            }
+        }
     }
 
     /// A member says that its roll-up of this version holds.
@@ -268,18 +290,20 @@ impl RollUps {
         members
     }
 
-    /// Keeps only these access points' roll-ups.
-    pub(crate) fn retain(&mut self, keep: impl Fn(&AccessPoint) -> bool) {
+    /// Keeps only these access points' roll-ups, and ends changes of hands that are over.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&AccessPoint) -> bool, now: Moment) {
         self.heard.retain(|owner, _| keep(owner));
+        self.consistent.settle(|member| !keep(member), |member| self.heard.get(member), now);
     }
 
     /// An access point's last roll-up and when it came.
     pub(crate) fn of(&self, owner: &AccessPoint) -> Option<(&RollUp, Moment)> {
-        self.heard.get(owner).map(|(roll_up, at)| (roll_up, *at))
+        self.heard.get(owner).map(|(roll_up, at)| (roll_up.as_ref(), *at))
     }
 
     /// Puts the roll-ups of `owners` (who hold something, with the digest of what they hold by our map) and of the living
-    /// together. Exact if every owner is alive, and the roll-up of everybody is recent and speaks of just the claims that we know.
+    /// together. Exact if every owner is alive, and the roll-up of everybody is recent and speaks of just the claims that we know. What
+    /// answers is the same, exact or not: see [`Consistent`].
     pub(crate) fn results(&self, me: AccessPoint, owners: &BTreeMap<AccessPoint, u64>, live: &[AccessPoint], now: Moment) -> SwarmResults {
         let mut results = SwarmResults {
             answered_by: me,
@@ -288,6 +312,7 @@ impl RollUps {
             oldest_roll_up_age_ms: 0,
             covers: Vec::new(),
             summary: Summary::default(),
+            consistent_age_ms: None,
         };
         let mut why = Vec::new();
         // Who lives and owns nothing by our map may own what we have not heard of.
@@ -305,14 +330,16 @@ impl RollUps {
                 Some(_) => {}
             }
         }
-        for (owner, (roll_up, at)) in &self.heard {
-            if !owners.contains_key(owner) && !live.contains(owner) {
-                continue;
-            }
-            let roll_up_age_ms = now.since(*at);
+        let is_gone = |member: &AccessPoint| !owners.contains_key(member) && !live.contains(member);
+        let Answer { totals, since } = self.consistent.answer(is_gone, |member| self.heard.get(member), now);
+        results.consistent_age_ms = since.map(|since| now.since(since));
+        for (owner, (roll_up, at)) in totals {
+            // The last time that they were said to hold.
+            let newest = self.heard.get(&owner).filter(|(newest, _)| newest.version == roll_up.version);
+            let roll_up_age_ms = now.since(newest.map_or(*at, |(_, at)| *at));
             results.oldest_roll_up_age_ms = results.oldest_roll_up_age_ms.max(roll_up_age_ms);
             results.covers.push(Coverage {
-                access_point: *owner,
+                access_point: owner,
                 roll_up_age_ms,
                 subnets: roll_up.subnets,
                 servers: roll_up.summary.total.servers,

@@ -6,6 +6,7 @@ mod limits;
 mod pipelining;
 mod robots;
 mod sentences;
+mod totals;
 mod views;
 
 use crate::voting::records;

@@ -10,6 +10,7 @@ mod order;
 mod parts;
 mod peace;
 mod runs;
+mod totals;
 mod versions;
 
 use crate::swarm::ledger::Purpose;

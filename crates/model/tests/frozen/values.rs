@@ -590,6 +590,7 @@ fn results() -> SwarmResults {
         oldest_roll_up_age_ms: 2_000,
         covers: vec![Coverage { access_point: member(2), roll_up_age_ms: 2_000, subnets: 3, servers: 4 }],
         summary: summary(),
+        consistent_age_ms: Some(1_000),
     }
 }
 

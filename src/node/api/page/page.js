@@ -114,7 +114,9 @@ function showResults(results) {
   const total = results.summary.total;
   at("exact").dataset.exact = results.exact ? "yes" : "no";
   say("exact", results.exact ? "exact" : "in transition");
-  const why = results.exact ? "" : results.in_transition_text ? `${results.in_transition_text}; ` : "";
+  const kept = results.consistent_age_ms ?? null;
+  const since = kept === null ? "" : `last consistent totals, ${span(kept)} old: `;
+  const why = results.exact ? "" : results.in_transition_text ? `${since}${results.in_transition_text}; ` : since;
   say("age", `${why}totals of ${plural(results.covers.length, "member")}, the oldest ${span(results.oldest_roll_up_age_ms)} old`);
   say("fig-servers", number(total.servers));
   say("sub-servers", `${number(total.up)} up, ${number(total.unfinished)} unfinished`);

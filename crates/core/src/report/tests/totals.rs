@@ -1,0 +1,159 @@
+//! While subnets change hands, totals of before answer until all concerned have told theirs.
+
+use crate::report::{consistent::KEPT, tally::RollUps};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    claim::{Claim, ClaimReason},
+    summary::{Counts, RollUp, Summary, SwarmResults},
+    time::Moment,
+};
+use std::collections::BTreeMap;
+
+const A: AccessPoint = AccessPoint([1; 32]);
+const B: AccessPoint = AccessPoint([2; 32]);
+
+/// Two members' totals and a map; what a member holds is told by a number.
+struct Told {
+    rolls: RollUps,
+    owners: BTreeMap<AccessPoint, u64>,
+    version: u64,
+    now: Moment,
+}
+
+impl Told {
+    /// A holds two subnets with 30 pages together, B one with 5.
+    fn new() -> Told {
+        let mut told = Told { rolls: RollUps::default(), owners: BTreeMap::new(), version: 0, now: Moment(1_000) };
+        told.claim(1, A, None, (A, 10), false);
+        told.claim(2, B, None, (B, 20), false);
+        told.tell(A, 10, 2, 30);
+        told.tell(B, 20, 1, 5);
+        assert_eq!(told.pages(), (true, 35, None));
+        told
+    }
+
+    fn made(subnet: u8, owner: AccessPoint, released: bool) -> Claim {
+        Claim {
+            subnet: format!("20.0.{subnet}.0/24").parse().unwrap(),
+            epoch: 1,
+            owner,
+            reason: ClaimReason::Awarded,
+            rtt_us: None,
+            runner_up: None,
+            probes: 0,
+            released,
+            answers: Vec::new(),
+        }
+    }
+
+    /// A claim holds, after which what a member holds has this digest.
+    fn claim(&mut self, subnet: u8, owner: AccessPoint, before: Option<(AccessPoint, bool)>, holds: (AccessPoint, u64), released: bool) {
+        self.owners.insert(holds.0, holds.1);
+        let (claim, owners) = (Told::made(subnet, owner, released), &self.owners);
+        let before = before.map(|(owner, released)| Told::made(subnet, owner, released));
+        self.rolls.claim_holds(&claim, before.as_ref(), None, |member| owners.get(member).copied().unwrap_or(0), self.now);
+    }
+
+    fn tell(&mut self, owner: AccessPoint, claims_digest: u64, servers: u64, pages: u64) {
+        self.version += 1;
+        let summary = Summary { total: Counts { servers, pages, ..Counts::default() }, ..Summary::default() };
+        let roll_up = RollUp {
+            owner,
+            version: self.version,
+            claims_digest,
+            subnets: 1,
+            sure_of: 2,
+            busy_permille: 0,
+            price_permille: 1_000,
+            summary,
+        };
+        assert!(self.rolls.hear(roll_up, self.now));
+    }
+
+    fn results(&self) -> SwarmResults {
+        self.rolls.results(A, &self.owners, &[A, B], self.now)
+    }
+
+    fn pages(&self) -> (bool, u64, Option<u64>) {
+        let results = self.results();
+        (results.exact, results.summary.total.pages, results.consistent_age_ms)
+    }
+
+    fn after(&mut self, time: u64) {
+        self.now = self.now.after(time);
+    }
+}
+
+#[test]
+fn in_a_move_totals_neither_fall_nor_count_anything_twice_whichever_owner_tells_first() {
+    for giver_first in [true, false] {
+        let mut told = Told::new();
+        if giver_first {
+            told.tell(A, 11, 1, 10);
+            assert_eq!(told.pages(), (false, 35, Some(0)), "it speaks of a release that we have not heard of");
+        }
+        told.after(200);
+        told.claim(3, A, Some((A, false)), (A, 11), true);
+        told.after(200);
+        told.claim(3, B, Some((A, true)), (B, 21), false);
+        told.tell(B, 21, 2, 26);
+        if !giver_first {
+            assert_eq!(told.pages(), (false, 35, Some(200)), "A counts it, too");
+            told.tell(A, 11, 1, 10);
+        }
+        assert_eq!(told.pages(), (true, 36, None));
+    }
+}
+
+#[test]
+fn totals_grow_while_subnets_are_awarded_one_after_the_other() {
+    let mut told = Told::new();
+    told.claim(4, B, None, (B, 22), false);
+    told.claim(5, B, None, (B, 23), false);
+    told.tell(B, 22, 2, 9);
+    assert_eq!(told.pages(), (false, 39, None), "what B held a moment ago nobody else had before");
+    told.tell(B, !23, 2, 7);
+    assert_eq!(told.pages(), (false, 39, Some(0)), "B says itself that it does not know all of it");
+    told.after(5_000);
+    told.tell(A, 10, 2, 33);
+    assert_eq!(told.pages(), (false, 42, Some(5_000)), "A goes on");
+    told.tell(B, 23, 2, 12);
+    assert_eq!(told.pages(), (true, 45, None));
+}
+
+#[test]
+fn what_a_member_no_longer_counts_is_not_counted_for_longer() {
+    let mut told = Told::new();
+    told.tell(A, 10, 1, 12);
+    assert_eq!(told.pages(), (true, 17, None), "a run with fewer pages, or a host that is denied");
+}
+
+#[test]
+fn after_ten_minutes_the_newest_totals_answer() {
+    let mut told = Told::new();
+    told.claim(3, A, Some((A, false)), (A, 11), true);
+    told.tell(A, 99, 1, 10);
+    told.after(KEPT);
+    assert_eq!(told.pages().1, 35);
+    assert!(told.results().freshness().starts_with("in transition: last consistent totals, 10 min 0 s old: "));
+    told.after(1);
+    assert_eq!((told.pages().1, told.pages().2), (15, None));
+    told.rolls.retain(|_| true, told.now);
+    told.tell(A, 98, 1, 11);
+    told.tell(B, 97, 1, 6);
+    assert_eq!(told.pages().1, 16, "those of B have not been others for long");
+}
+
+#[test]
+fn of_a_member_that_is_gone_nothing_is_waited_for_once_others_have_what_it_had() {
+    let mut told = Told::new();
+    told.owners.remove(&A);
+    told.claim(1, B, Some((A, false)), (B, 25), false);
+    told.tell(B, !25, 1, 5);
+    assert_eq!(told.pages().1, 35, "B reads what A had recorded");
+    let alone = |told: &Told| told.rolls.results(B, &told.owners, &[B], told.now);
+    assert_eq!(alone(&told).summary.total.pages, 35);
+    told.tell(B, 25, 3, 34);
+    let results = alone(&told);
+    assert_eq!((results.exact, results.summary.total.pages), (true, 34));
+}
