@@ -11,6 +11,7 @@ use super::{
     fingerprint::Fingerprint,
     ownership_history::OwnershipHistory,
     revisit::{Change, Validators},
+    run_history::RunHistory,
     subnet::Subnet,
     time::{Millis, WallTime},
     url::{Host, Origin, PageUrl},
@@ -323,6 +324,8 @@ pub enum JournalEntry {
         /// Each kind at most once.
         facts: Vec<Fact>,
     },
+    /// What earlier runs of the host came to, each in short. Stands behind the opening.
+    History(RunHistory),
 }
 
 /// Which limit holds a new host back.
@@ -384,6 +387,7 @@ impl JournalEntry {
             JournalEntry::NotKept { urls } => *urls <= MAX_BYTES,
             JournalEntry::NotQueued { urls } => urls.iter().all(|(_, level)| *level <= MAX_LEVEL),
             JournalEntry::Learnt { facts } => facts.len() <= MAX_FACTS && facts.iter().all(Fact::is_plausible),
+            JournalEntry::History(history) => history.is_plausible(),
             JournalEntry::Opened { .. }
             | JournalEntry::Skipped { .. }
             | JournalEntry::Forwarded { .. }
@@ -449,6 +453,7 @@ mod tests {
         assert_eq!(number(JournalEntry::NotKept { urls: 1 }), 22);
         assert_eq!(number(JournalEntry::NotQueued { urls: Vec::new() }), 23);
         assert_eq!(number(JournalEntry::Learnt { facts: Vec::new() }), 24);
+        assert_eq!(number(JournalEntry::History(RunHistory::default())), 25);
         let unclean = |usage: &str| JournalEntry::Learnt { facts: vec![Fact::ContentUsage(usage.to_owned())] };
         assert!(unclean("train-ai=n").is_plausible() && !unclean("a\u{7}").is_plausible());
         assert!(!JournalEntry::WholeRun { record: vec![0; MAX_RECORD + 1] }.is_plausible());

@@ -119,7 +119,8 @@ pub(crate) fn replay(
             | JournalEntry::Followed { .. }
             | JournalEntry::NotKept { .. }
             | JournalEntry::NotQueued { .. }
-            | JournalEntry::Learnt { .. } => {}
+            | JournalEntry::Learnt { .. }
+            | JournalEntry::History(_) => {}
         }
     }
     let seen = pages.states.into_iter().map(|(fingerprint, (level, state))| (fingerprint, level, state)).collect();
