@@ -1,21 +1,12 @@
-//! What the swarm has on record, row by row: `export servers` asks each owner, through the daemon on this machine or through any member.
+//! What the swarm has on record, row by row: `export servers` and `export history` ask each owner, through the daemon on this machine or
+//! through any member.
 
 use super::{
-    client::{ApiArgs, ApiClient},
     error::{CommandError, Exit},
-};
-use crate::{
-    io::swarm::{Reader, ReaderConfig},
-    node::remote_results::{NoResults, PATIENCE, no_answer, refused},
+    owners::{Place, Source},
 };
 use clap::{Args, Subcommand, ValueEnum};
-use nearcrawl_model::{
-    access_point::AccessPoint,
-    message::{PublicRequest, PublicResponse},
-    server_rows::{ServerOwner, ServerRows},
-    url::Host,
-    view::counted,
-};
+use nearcrawl_model::{access_point::AccessPoint, server_rows::RowsOf, url::Host, view::counted};
 use serde_json::{Map, Value};
 use std::{
     fs::{File, OpenOptions},
@@ -29,7 +20,16 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl export servers > servers.jsonl\n  \
     nearcrawl export servers --format csv --out servers.csv\n  \
     nearcrawl export servers --out servers.jsonl --resume\n  \
+    nearcrawl export history --format csv > runs.csv\n  \
     nearcrawl export servers --member /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…";
+
+/// Shown under `export history --help`.
+pub const HISTORY_EXAMPLES: &str = "Examples:\n  \
+    nearcrawl export history > runs.jsonl\n  \
+    nearcrawl export history --format csv --out runs.csv\n  \
+    nearcrawl export history --out runs.jsonl --resume\n\n\
+    A run that is not over is among the rows only if it is the first one of its server (state: running). Of more than 240 runs some older \
+    ones are left out (runs_left_out); the first one and the latest 120 stay.";
 
 /// What is exported.
 #[derive(Subcommand, Debug)]
@@ -37,6 +37,9 @@ pub enum ExportCommand {
     /// One row for each server: where it is, what its owner has on record, and who that is
     #[command(after_help = EXAMPLES)]
     Servers(ServersArgs),
+    /// One row for each server and run: what each run of it came to, since it is known
+    #[command(after_help = HISTORY_EXAMPLES)]
+    History(ServersArgs),
 }
 
 /// How rows are written.
@@ -49,7 +52,7 @@ pub enum Format {
     Csv,
 }
 
-/// The arguments of `export servers`.
+/// The arguments of `export servers` and `export history`.
 #[derive(Args, Clone, Debug)]
 pub struct ServersArgs {
     /// How rows are written
@@ -69,7 +72,7 @@ pub struct ServersArgs {
     api: Option<String>,
 }
 
-/// The columns of a CSV, as they are called in JSON, and behind them the rest.
+/// The columns of a CSV of servers, as they are called in JSON, and behind them the rest.
 const COLUMNS: [&str; 31] = [
     "access_point",
     "host",
@@ -104,144 +107,84 @@ const COLUMNS: [&str; 31] = [
     "last_visit_at",
 ];
 
+/// The same of a CSV of runs.
+const RUN_COLUMNS: [&str; 34] = [
+    "access_point",
+    "host",
+    "run",
+    "country",
+    "registry",
+    "organisation",
+    "address",
+    "tree",
+    "status",
+    "state",
+    "first_visit_at",
+    "last_visit_at",
+    "known",
+    "pages",
+    "page_bytes",
+    "bytes",
+    "requests",
+    "failed",
+    "busy_ms",
+    "external_hosts",
+    "external_urls",
+    "external_domains",
+    "compared_run",
+    "pages_before",
+    "new_pages",
+    "changed_pages",
+    "gone_pages",
+    "evaluated",
+    "failing",
+    "detected_failures",
+    "evaluation_rules",
+    "software",
+    "language",
+    "runs_left_out",
+];
+
 /// What has no column of its own.
 const REST: &str = "other_json";
-
-/// How often an owner that does not answer is asked, with pauses that double.
-const TRIES: u32 = 4;
-
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
 /// How often progress is drawn.
 const DRAW_EVERY: Duration = Duration::from_millis(250);
 
 /// Exports.
 pub async fn export(command: &ExportCommand) -> Result<String, CommandError> {
-    let ExportCommand::Servers(args) = command;
-    let mut source = Source::of(args).await?;
-    let (mut output, mut place) = Output::open(args)?;
-    let mut owners = source.owners().await?;
-    owners.sort_by_key(|owner| owner.access_point);
+    let (rows, args) = match command {
+        ExportCommand::Servers(args) => (RowsOf::Servers, args),
+        ExportCommand::History(args) => (RowsOf::History, args),
+    };
+    let mut source = Source::of(args.member.as_deref(), args.api.as_deref()).await?;
+    let (mut output, place) = Output::open(args, rows)?;
+    let owners = source.owners().await?;
     let all = owners.iter().map(|owner| owner.servers).sum();
-    let (mut progress, mut missing) = (Progress::new(all), Vec::new());
-    for owner in owners {
-        let mut after = match &place {
-            Some((last, _)) if owner.access_point < *last => continue,
-            Some((last, host)) if owner.access_point == *last => Some(host.clone()),
-            _ => None,
-        };
-        place = None;
-        loop {
-            let rows = match source.rows(owner.access_point, after.as_ref()).await {
-                Ok(rows) => rows,
-                Err(why) => {
-                    missing.push(format!("{}: {why}", owner.access_point.short()));
-                    break;
-                }
-            };
-            let advances = rows.next.as_ref().is_none_or(|next| after.as_ref().is_none_or(|after| next > after));
-            for row in &rows.rows {
-                progress.wrote(output.write(owner.access_point, row)?);
-            }
-            if !advances {
-                missing.push(format!("{}: its rows do not advance", owner.access_point.short()));
-                break;
-            }
-            after = rows.next;
-            if after.is_none() {
-                break;
-            }
-        }
-    }
+    let mut progress = Progress::new(all);
+    let write = |owner: AccessPoint, row: &str| -> Result<(), CommandError> {
+        progress.wrote(output.write(owner, row)?);
+        Ok(())
+    };
+    let missing = source.walk(owners, rows, place, write).await?;
     output.finish()?;
     progress.finish(&missing)
 }
 
-/// Who is asked.
-enum Source {
-    Daemon(ApiClient),
-    Member(Box<Reader>, String),
-}
-
-impl Source {
-    async fn of(args: &ServersArgs) -> Result<Source, CommandError> {
-        let Some(member) = &args.member else {
-            return Ok(Source::Daemon(ApiClient::new(&ApiArgs { api: args.api.clone(), json: false })?));
-        };
-        let reader = Reader::connect(&ReaderConfig::default(), member.trim(), PATIENCE).await;
-        let reader = reader.map_err(|why| unavailable(&no_answer(member, &why)))?;
-        Ok(Source::Member(Box::new(reader), member.clone()))
-    }
-
-    async fn owners(&mut self) -> Result<Vec<ServerOwner>, CommandError> {
-        match self {
-            Source::Daemon(api) => api.get("/api/servers/owners", &[]).await,
-            Source::Member(reader, address) => match reader.ask(PublicRequest::Owners).await {
-                Ok(PublicResponse::Owners(owners)) => Ok(owners),
-                Ok(other) => Err(unavailable(&refused(address, other))),
-                Err(why) => Err(unavailable(&no_answer(address, &why))),
-            },
-        }
-    }
-
-    /// The rows of an owner behind a host; why there are none, as the end of a sentence.
-    async fn rows(&mut self, of: AccessPoint, after: Option<&Host>) -> Result<ServerRows, String> {
-        let mut pause = FIRST_PAUSE;
-        for tried in 1.. {
-            match self.rows_once(of, after).await {
-                Ok(rows) => return Ok(rows),
-                Err(why) if tried >= TRIES => return Err(why),
-                Err(_) => tokio::time::sleep(pause).await,
-            }
-            pause *= 2;
-        }
-        Err("no answer".to_owned())
-    }
-
-    async fn rows_once(&mut self, of: AccessPoint, after: Option<&Host>) -> Result<ServerRows, String> {
-        match self {
-            Source::Daemon(api) => {
-                let (of, after) = (of.to_string(), after.map(Host::to_string));
-                let mut parameters = vec![("of", of.as_str())];
-                parameters.extend(after.as_deref().map(|after| ("after", after)));
-                api.get("/api/servers/rows", &parameters).await.map_err(|why| why.message)
-            }
-            Source::Member(reader, address) => {
-                match reader.ask(PublicRequest::ServerRows { of, after: after.cloned() }).await {
-                    Ok(PublicResponse::ServerRows(rows)) => Ok(rows),
-                    Ok(other) => Err(refused(address, other).to_string()),
-                    Err(why) => {
-                        // The connection may be gone: the next question goes over another one.
-                        if let Ok(again) = Reader::connect(&ReaderConfig::default(), address.trim(), PATIENCE).await {
-                            **reader = again;
-                        }
-                        Err(no_answer(address, &why).to_string())
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn unavailable(why: &NoResults) -> CommandError {
-    CommandError::new(Exit::Unavailable, why.to_string()).hint("`nearcrawl members` shows where members can be reached")
-}
-
 /// Where rows go.
 struct Output {
+    rows: RowsOf,
     format: Format,
     name: String,
     to: Box<dyn Write + Send>,
 }
 
-/// The owner and the host of the last row that is there.
-type Place = Option<(AccessPoint, Host)>;
-
 impl Output {
-    fn open(args: &ServersArgs) -> Result<(Output, Place), CommandError> {
+    fn open(args: &ServersArgs, rows: RowsOf) -> Result<(Output, Place), CommandError> {
         let file = args.out.as_deref().filter(|out| *out != Path::new("-"));
         let Some(path) = file else {
-            let mut output = Output { format: args.format, name: "standard output".to_owned(), to: Box::new(BufWriter::new(io::stdout())) };
+            let mut output =
+                Output { rows, format: args.format, name: "standard output".to_owned(), to: Box::new(BufWriter::new(io::stdout())) };
             output.head()?;
             return Ok((output, None));
         };
@@ -249,8 +192,9 @@ impl Output {
         let failed = |why: io::Error| CommandError::new(Exit::InUse, format!("{name}: {why}"));
         let mut options = OpenOptions::new();
         let mut file = options.read(true).write(true).create(true).truncate(!args.resume).open(path).map_err(failed)?;
-        let (end, place) = if args.resume { last_place(&file, args.format).map_err(failed)? } else { (0, None) };
-        if place.is_none() && end > 0 {
+        let Written { end, place, has_rows } =
+            if args.resume { written(&file, args.format, rows).map_err(failed)? } else { Written::default() };
+        if !has_rows && end > 0 {
             let why = format!(
                 "{name} has no row of an export as {} to go on behind",
                 if args.format == Format::Csv { "CSV" } else { "JSON lines" }
@@ -258,7 +202,7 @@ impl Output {
             return Err(CommandError::new(Exit::Data, why).hint("leave out --resume to write it anew, or name another file"));
         }
         file.set_len(end).and_then(|()| file.seek(SeekFrom::Start(end))).map_err(failed)?;
-        let mut output = Output { format: args.format, name, to: Box::new(BufWriter::new(file)) };
+        let mut output = Output { rows, format: args.format, name, to: Box::new(BufWriter::new(file)) };
         if end == 0 {
             output.head()?;
         }
@@ -268,18 +212,29 @@ impl Output {
     fn head(&mut self) -> Result<(), CommandError> {
         match self.format {
             Format::Jsonl => Ok(()),
-            Format::Csv => self.line(&csv_line(COLUMNS.iter().map(|name| (*name).to_owned()).chain([REST.to_owned()]))),
+            Format::Csv => self.line(&csv_line(columns(self.rows).iter().map(|name| (*name).to_owned()).chain([REST.to_owned()]))),
         }
     }
 
-    /// Writes a row of this owner; false if it is none.
-    fn write(&mut self, owner: AccessPoint, row: &str) -> Result<bool, CommandError> {
-        let Some(row) = checked(owner, row) else { return Ok(false) };
-        let line = match self.format {
-            Format::Jsonl => Value::Object(row).to_string() + "\n",
-            Format::Csv => csv_row(row),
+    /// Writes a row of this owner, or one for each run of it; says how many, and none if it is no row.
+    fn write(&mut self, owner: AccessPoint, row: &str) -> Result<Option<u64>, CommandError> {
+        let Some(row) = checked(owner, row) else { return Ok(None) };
+        let rows = match self.rows {
+            RowsOf::Servers => vec![row],
+            RowsOf::History => match runs_of(row) {
+                Some(runs) => runs,
+                None => return Ok(None),
+            },
         };
-        self.line(&line).map(|()| true)
+        let count = rows.len() as u64;
+        for row in rows {
+            let line = match self.format {
+                Format::Jsonl => Value::Object(row).to_string() + "\n",
+                Format::Csv => csv_row(columns(self.rows), row),
+            };
+            self.line(&line)?;
+        }
+        Ok(Some(count))
     }
 
     fn line(&mut self, line: &str) -> Result<(), CommandError> {
@@ -303,13 +258,30 @@ fn checked(owner: AccessPoint, row: &str) -> Option<Map<String, Value>> {
     Some(row)
 }
 
-fn csv_row(mut row: Map<String, Value>) -> String {
+fn columns(rows: RowsOf) -> &'static [&'static str] {
+    match rows {
+        RowsOf::Servers => &COLUMNS,
+        RowsOf::History => &RUN_COLUMNS,
+    }
+}
+
+/// Of a server with its runs, a row for each run; none if that is not what it is.
+fn runs_of(mut server: Map<String, Value>) -> Option<Vec<Map<String, Value>>> {
+    let Value::Array(runs) = server.remove("runs")? else { return None };
+    let row = |run: Value| match run {
+        Value::Object(run) if run.get("run").is_some_and(Value::is_u64) => Some(run.into_iter().chain(server.clone()).collect()),
+        _ => None,
+    };
+    runs.into_iter().map(row).collect()
+}
+
+fn csv_row(columns: &[&str], mut row: Map<String, Value>) -> String {
     let mut plain = |name: &&str| match row.remove(*name) {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.chars().filter(|c| !c.is_control()).collect(),
         Some(other) => other.to_string(),
     };
-    let cells: Vec<_> = COLUMNS.iter().map(&mut plain).collect();
+    let cells: Vec<_> = columns.iter().map(&mut plain).collect();
     csv_line(cells.into_iter().chain([Value::Object(row).to_string()]))
 }
 
@@ -319,18 +291,35 @@ fn csv_line(cells: impl Iterator<Item = String>) -> String {
     written.and_then(|line| String::from_utf8(line).ok()).unwrap_or_default()
 }
 
-/// How far the whole lines of a file go, and the last row that can be read among them.
-fn last_place(file: &File, format: Format) -> io::Result<(u64, Place)> {
-    let (mut end, mut place, mut line) = (0, None, Vec::new());
-    let mut lines = BufReader::new(file);
+/// What a file has of an export.
+#[derive(Default)]
+struct Written {
+    /// Where it is gone on, in bytes.
+    end: u64,
+    /// The owner and the host behind which it is gone on.
+    place: Place,
+    /// Whether there are rows that can be read.
+    has_rows: bool,
+}
+
+/// How far the whole lines of a file go, and the last row that can be read among them. Of the last server with its runs some may be missing,
+/// so it is gone on before it.
+fn written(file: &File, format: Format, rows: RowsOf) -> io::Result<Written> {
+    let (mut at, mut line, mut lines) = (0, Vec::new(), BufReader::new(file));
+    let (mut last, mut before_last) = (Written::default(), Written::default());
     loop {
         line.clear();
         let read = lines.read_until(b'\n', &mut line)?;
         if read == 0 || line.last() != Some(&b'\n') {
-            return Ok((end, place));
+            let gone_on = if rows == RowsOf::History && last.has_rows { before_last } else { last };
+            return Ok(gone_on);
         }
-        end += read as u64;
-        place = place_of(&line, format).or(place);
+        let place = place_of(&line, format);
+        if place.is_some() && place != last.place {
+            before_last = Written { end: at, place: last.place.take(), has_rows: true };
+        }
+        at += read as u64;
+        last = Written { end: at, has_rows: last.has_rows || place.is_some(), place: place.or(last.place) };
     }
 }
 
@@ -352,6 +341,7 @@ fn place_of(line: &[u8], format: Format) -> Place {
 /// How far it is; drawn if somebody looks.
 struct Progress {
     all: u64,
+    asked: u64,
     written: u64,
     unreadable: u64,
     begun: Instant,
@@ -362,14 +352,16 @@ struct Progress {
 impl Progress {
     fn new(all: u64) -> Progress {
         let now = Instant::now();
-        Progress { all, written: 0, unreadable: 0, begun: now, drawn: now, is_drawn: io::stderr().is_terminal() }
+        Progress { all, asked: 0, written: 0, unreadable: 0, begun: now, drawn: now, is_drawn: io::stderr().is_terminal() }
     }
 
-    fn wrote(&mut self, row: bool) {
-        *(if row { &mut self.written } else { &mut self.unreadable }) += 1;
+    fn wrote(&mut self, rows: Option<u64>) {
+        self.asked += 1;
+        self.written += rows.unwrap_or(0);
+        self.unreadable += u64::from(rows.is_none());
         if self.is_drawn && self.drawn.elapsed() >= DRAW_EVERY {
             self.drawn = Instant::now();
-            let _ = write!(io::stderr(), "\r{} of about {}", self.written, counted(self.all, "server"));
+            let _ = write!(io::stderr(), "\r{} of about {}", self.asked, counted(self.all, "server"));
         }
     }
 
@@ -405,7 +397,7 @@ mod tests {
         ServersArgs { format, out: Some(out.to_owned()), resume, member: None, api: None }
     }
 
-    fn written(path: &Path) -> String {
+    fn text_of(path: &Path) -> String {
         let mut text = String::new();
         File::open(path).unwrap().read_to_string(&mut text).unwrap();
         text
@@ -417,20 +409,20 @@ mod tests {
         let owner: AccessPoint = OWNER.parse().unwrap();
         for format in [Format::Jsonl, Format::Csv] {
             let path = directory.path().join("servers");
-            let (mut output, place) = Output::open(&args(&path, format, false)).unwrap();
+            let (mut output, place) = Output::open(&args(&path, format, false), RowsOf::Servers).unwrap();
             assert_eq!(place, None);
             for host in ["a.ke", "b.ke"] {
                 let row = format!(r#"{{"host":"{host}","software":"A, \"b\"\n","pages":3,"by_status":{{"200":3}}}}"#);
-                assert!(output.write(owner, &row).unwrap());
+                assert_eq!(output.write(owner, &row).unwrap(), Some(1));
             }
             output.finish().unwrap();
-            let whole = written(&path);
+            let whole = text_of(&path);
             std::fs::write(&path, &whole[..whole.len() - 3]).unwrap();
-            let (mut output, place) = Output::open(&args(&path, format, true)).unwrap();
+            let (mut output, place) = Output::open(&args(&path, format, true), RowsOf::Servers).unwrap();
             assert_eq!(place, Some((owner, "a.ke".parse().unwrap())));
             output.write(owner, r#"{"host":"b.ke","software":"A, \"b\"\n","pages":3,"by_status":{"200":3}}"#).unwrap();
             output.finish().unwrap();
-            assert_eq!(written(&path), whole);
+            assert_eq!(text_of(&path), whole);
         }
     }
 
@@ -439,7 +431,7 @@ mod tests {
         let owner: AccessPoint = OWNER.parse().unwrap();
         let row = checked(owner, r#"{"host":"a.ke","access_point":"somebody else","pages":3,"crawl_delay_ms":null,"by_status":{"200":3}}"#)
             .unwrap();
-        let line = csv_row(row);
+        let line = csv_row(&COLUMNS, row);
         let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(line.as_bytes());
         let cells = reader.records().next().unwrap().unwrap();
         assert_eq!(cells.len(), COLUMNS.len() + 1);
@@ -452,12 +444,49 @@ mod tests {
     }
 
     #[test]
+    fn runs_are_rows_and_an_export_of_them_goes_on_before_the_server_that_was_cut_off() {
+        let directory = tempfile::tempdir().unwrap();
+        let owner: AccessPoint = OWNER.parse().unwrap();
+        let server = |host: &str| {
+            let run = |run: u32| format!(r#"{{"run":{run},"country":"KE","pages":{},"later":1}}"#, 10 * run);
+            format!(r#"{{"host":"{host}","tree":"a.ke","runs_left_out":0,"runs":[{},{},{}]}}"#, run(1), run(2), run(4))
+        };
+        for format in [Format::Jsonl, Format::Csv] {
+            let path = directory.path().join("history");
+            let (mut output, _) = Output::open(&args(&path, format, false), RowsOf::History).unwrap();
+            for host in ["a.ke", "b.ke"] {
+                assert_eq!(output.write(owner, &server(host)).unwrap(), Some(3));
+            }
+            output.finish().unwrap();
+            let whole = text_of(&path);
+            let head = usize::from(format == Format::Csv);
+            assert_eq!(whole.lines().count(), 6 + head);
+            assert!(whole.lines().nth(head + 1).unwrap().contains(if head > 0 { ",a.ke,2,KE," } else { "\"run\":2" }));
+            // All but the last line of each of the servers.
+            for (lines, place) in [(5, Some((owner, "a.ke".parse().unwrap()))), (2, None)] {
+                let cut: String = whole.lines().take(lines + head).map(|line| format!("{line}\n")).collect();
+                std::fs::write(&path, cut).unwrap();
+                let (mut output, found) = Output::open(&args(&path, format, true), RowsOf::History).unwrap();
+                assert_eq!(found, place);
+                let rest = if place.is_some() { &["b.ke"][..] } else { &["a.ke", "b.ke"] };
+                rest.iter().for_each(|host| assert_eq!(output.write(owner, &server(host)).unwrap(), Some(3)));
+                output.finish().unwrap();
+                assert_eq!(text_of(&path), whole);
+            }
+            let (mut output, _) = Output::open(&args(&path, format, false), RowsOf::History).unwrap();
+            assert_eq!(output.write(owner, r#"{"host":"a.ke","runs":[7]}"#).unwrap(), None);
+            assert_eq!(output.write(owner, r#"{"host":"a.ke"}"#).unwrap(), None);
+            assert_eq!(output.write(owner, r#"{"host":"a.ke","runs":[]}"#).unwrap(), Some(0));
+        }
+    }
+
+    #[test]
     fn a_file_of_something_else_is_not_gone_on_with() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("notes.txt");
         std::fs::write(&path, "remember the milk\n").unwrap();
-        let Err(refused) = Output::open(&args(&path, Format::Jsonl, true)) else { panic!("it is taken") };
+        let Err(refused) = Output::open(&args(&path, Format::Jsonl, true), RowsOf::Servers) else { panic!("it is taken") };
         assert_eq!(refused.exit, Exit::Data);
-        assert_eq!(written(&path), "remember the milk\n");
+        assert_eq!(text_of(&path), "remember the milk\n");
     }
 }

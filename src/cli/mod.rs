@@ -11,6 +11,7 @@ pub mod lab;
 mod logging;
 mod look;
 mod manual;
+mod owners;
 mod plan;
 mod renamed;
 mod results;
@@ -19,6 +20,7 @@ mod seed;
 mod table;
 #[cfg(test)]
 mod tests;
+mod trend;
 
 pub use client::{ApiArgs, ApiClient};
 pub use crawl::{CrawlArgs, CrawlOrder};
@@ -92,6 +94,9 @@ pub enum Command {
     /// Write what the whole swarm has on record, row by row
     #[command(subcommand, after_help = export::EXAMPLES)]
     Export(export::ExportCommand),
+    /// Compare two runs, server by server
+    #[command(after_help = trend::EXAMPLES)]
+    Trend(trend::TrendArgs),
     /// Estimate what a crawl will cost and find
     #[command(after_help = plan::EXAMPLES)]
     Plan(plan::PlanArgs),
@@ -172,6 +177,7 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
         Command::Status(args) => look::status(&args, style).await,
         Command::Results(args) => results::results(&args, style).await,
         Command::Export(command) => export::export(&command).await,
+        Command::Trend(args) => trend::trend(&args, style).await,
         Command::Plan(args) => plan::plan(&args, style).await,
         Command::Why(args) => look::why(&args, style).await,
         Command::Members(args) => look::members(&args, style).await,

@@ -242,6 +242,24 @@ async fn two_breakdowns_go_together_in_one_table() {
 }
 
 #[tokio::test]
+async fn a_trend_compares_two_runs_of_the_same_servers() {
+    let node = FakeNode::start("127.0.0.1:0").await;
+    let api = format!("--api {}", node.url("/"));
+    let text = type_in(&format!("trend --from 1 --to 2 --by country {api}")).await.unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines[..2], ["run 1 to run 2: 25 servers compared", "not compared: none"], "{text}");
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert!(lines.iter().any(|line| words(line) == ["pages", "225", "250", "+25", "+11.1", "%"]), "{text}");
+    assert!(lines.iter().any(|line| words(line).starts_with(&words("KE 25 0 225 → 250 +11.1 %"))), "{text}");
+    assert!(widest(&text) <= 100, "{text}");
+    let json: serde_json::Value = serde_json::from_str(&type_in(&format!("trend --from 1 --to 3 --json {api}")).await.unwrap()).unwrap();
+    assert_eq!((&json["total"]["servers"], &json["left_out"]["only_in_from"]), (&0.into(), &25.into()), "{json}");
+    let failure = type_in(&format!("trend --from 2 --to 2 {api}")).await.unwrap_err();
+    assert!(failure.exit == Exit::Usage && failure.message.contains("before"), "{failure}");
+    node.end().await;
+}
+
+#[tokio::test]
 async fn why_shows_what_a_server_s_answers_say_of_it() {
     let node = FakeNode::start("127.0.0.1:0").await;
     let text = type_in(&format!("why museum.ke.test --api {}", node.url("/"))).await.unwrap();

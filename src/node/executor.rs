@@ -24,7 +24,7 @@ use nearcrawl_model::{
     fetch::{FetchError, ProbeKind, ProbeReport, ResolveError},
     ids::{QuestionId, Ticket, TransferId},
     message::{PublicResponse, Request, Response},
-    server_rows::ServerRows,
+    server_rows::{RowsOf, ServerRows},
     time::Millis,
     url::Host,
     view::LimitView,
@@ -361,14 +361,18 @@ impl Executor {
         });
     }
 
-    /// Asks a member for the servers that it has on record, for a reader.
-    pub fn relay_rows(&mut self, of: AccessPoint, after: Option<Host>, asker: RowsAsker) {
+    /// Asks a member for the servers that it has on record, or their runs, for a reader.
+    pub fn relay_rows(&mut self, of: AccessPoint, rows: RowsOf, after: Option<Host>, asker: RowsAsker) {
         let Ok(turn) = Arc::clone(&self.relaying).try_acquire_owned() else {
             return answer_rows(self.swarm.as_ref(), asker, Err("too many readers ask at once; ask again in a second".to_owned()));
         };
         let (asking, swarm) = (self.asking.clone(), self.swarm.clone());
+        let request = match rows {
+            RowsOf::Servers => Request::ServerRows(after),
+            RowsOf::History => Request::HistoryRows(after),
+        };
         self.spawn_told(async move {
-            let answer = tasks::run(TaskKind::ReaderRelay, peer_transfers::ask(&asking, of, Request::ServerRows(after))).await;
+            let answer = tasks::run(TaskKind::ReaderRelay, peer_transfers::ask(&asking, of, request)).await;
             drop(turn);
             let answer = match answer.ok().flatten() {
                 Some(Response::ServerRows(rows)) => Ok(rows),

@@ -37,8 +37,9 @@ use nearcrawl_model::{
     ids::SiteNumber,
     ids::Ticket,
     message::{PublicRequest, PublicResponse, Request, Response},
+    server_rows::RowsOf,
     time::Millis,
-    url::PageUrl,
+    url::{Host, PageUrl},
     view::{RefusedSeed, SeedView, StoreView, counted},
 };
 use std::{
@@ -458,13 +459,21 @@ impl Daemon {
             }
             PublicRequest::Results => PublicResponse::Results(Box::new(view.results())),
             PublicRequest::Owners => PublicResponse::Owners(view.server_owners()),
-            PublicRequest::ServerRows { of, after } if of == self.identity.access_point => {
-                PublicResponse::ServerRows(view.server_rows(after.as_ref()))
-            }
-            PublicRequest::ServerRows { of, after } if view.is_alive(&of) => {
-                return self.executor.relay_rows(of, after, RowsAsker::Reader(ticket));
-            }
-            PublicRequest::ServerRows { of, .. } => PublicResponse::Refused(format!("{} does not answer", of.short())),
+            PublicRequest::ServerRows { of, after } => return self.asked_for_rows(ticket, RowsOf::Servers, of, after),
+            PublicRequest::HistoryRows { of, after } => return self.asked_for_rows(ticket, RowsOf::History, of, after),
+        };
+        self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
+    }
+
+    /// A program that is no member asks for servers that a member has on record.
+    fn asked_for_rows(&mut self, ticket: Ticket, rows: RowsOf, of: AccessPoint, after: Option<Host>) {
+        let view = self.crawler.view();
+        let response = if of == self.identity.access_point {
+            PublicResponse::ServerRows(view.rows(rows, after.as_ref()))
+        } else if view.is_alive(&of) {
+            return self.executor.relay_rows(of, rows, after, RowsAsker::Reader(ticket));
+        } else {
+            PublicResponse::Refused(format!("{} does not answer", of.short()))
         };
         self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
     }
@@ -502,7 +511,7 @@ impl Daemon {
             None => {}
             Some(Action::Handle(event)) => self.hear(event),
             Some(Action::AddSeeds { urls, reply }) => self.add_seeds(urls, reply),
-            Some(Action::AskServers { of, after, reply }) => self.executor.relay_rows(of, after, RowsAsker::Here(reply)),
+            Some(Action::AskServers { rows, of, after, reply }) => self.executor.relay_rows(of, rows, after, RowsAsker::Here(reply)),
         }
     }
 

@@ -160,6 +160,61 @@ async fn a_second_run_downloads_what_changed_and_nothing_else_across_kill_9() {
     assert_eq!((third.pages, third.known), (all, third.accounted()));
     let sent = answers_of_last_run(&swarm).iter().filter(|status| **status == 200).count();
     assert_eq!(sent, 4, "only what is new or another was sent");
+    let pages: Vec<u64> = rows(&swarm.cli(0, &["export", "history"]).await).iter().map(|run| run["pages"].as_u64().unwrap()).collect();
+    assert_eq!(pages, [first.pages, second.pages, third.pages]);
+    assert!(swarm.stop().await);
+}
+
+/// Lines of JSON.
+fn rows(text: &str) -> Vec<serde_json::Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn three_runs_are_on_record_across_restarts_and_two_of_them_are_compared() {
+    let ground = Ground::claim();
+    let (places, museum) = (Places::new(ground.net, 1, 7), Arc::new(Museum::new()));
+    let IpAddr::V4(first) = places.lands[0].subnet.first() else { unreachable!("places are IPv4") };
+    let names: Vec<(Host, IpAddr)> = vec![(HOST.parse().unwrap(), Ipv4Addr::from_bits(first.to_bits() + 9).into())];
+    let habits = Habits { delay_factor: 0, min_delay_ms: 20, ..Habits::default() };
+    let point = places.access_points[0];
+    let mut swarm = Swarm::prepare(ground, museum.clone(), places.registry_files(), names, &[point], habits).await;
+    swarm.start([0]).await;
+    swarm.seed(0, &[format!("http://{HOST}:8080/")]).await;
+    let mut pages = vec![run_is_over(&mut swarm, 1).await.pages];
+    swarm.daemons[0].kill().await;
+    museum.put("/room1", &["/room1/case", "/new"]);
+    museum.put("/new", &[]);
+    swarm.revisit_after(0, "10s");
+    swarm.start([0]).await;
+    pages.push(run_is_over(&mut swarm, 2).await.pages);
+    assert!(swarm.daemons[0].stop().await);
+    museum.put("/room2", &[]);
+    museum.remove("/room3");
+    swarm.start([0]).await;
+    pages.push(run_is_over(&mut swarm, 3).await.pages);
+    assert!(swarm.daemons[0].stop().await);
+    swarm.revisit_after(0, "1h");
+    swarm.start([0]).await;
+
+    let runs = rows(&swarm.cli(0, &["export", "history"]).await);
+    let said: Vec<_> = runs.iter().map(|run| (run["host"].clone(), run["run"].as_u64(), run["pages"].as_u64())).collect();
+    let expected: Vec<_> = (1..).zip(&pages).map(|(run, pages)| (HOST.into(), Some(run), Some(*pages))).collect();
+    assert_eq!(said, expected, "{runs:?}");
+    let trend: serde_json::Value =
+        serde_json::from_str(&swarm.cli(0, &["trend", "--from", "1", "--to", "3", "--by", "tld", "--json"]).await).unwrap();
+    let total = &trend["total"];
+    assert_eq!(
+        (&total["servers"], &total["pages"]["from"], &total["pages"]["to"]),
+        (&1.into(), &pages[0].into(), &pages[2].into()),
+        "{trend}"
+    );
+    assert_eq!(total["pages"]["difference"].as_i64(), Some(pages[2] as i64 - pages[0] as i64), "{trend}");
+    assert_eq!(trend["by"]["tld"]["test"], *total, "{trend}");
+    assert_eq!(total["pages_before"], pages[1], "{trend}");
+    let address = swarm.daemons[0].multiaddress();
+    let member = crate::support::nearcrawl(&["export", "history", "--member", &address, "--format", "csv"]).await;
+    assert_eq!((member.code, member.said.lines().count()), (Some(0), 4), "{member:?}");
     assert!(swarm.stop().await);
 }
 

@@ -13,6 +13,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     ids::{QuestionId, Ticket, TransferId},
     message::{Award, Request, Response},
+    server_rows::RowsOf,
     time::Millis,
 };
 
@@ -95,7 +96,11 @@ impl Crawler {
             Request::Holds(subnets) => self.replication.asked_what_is_here(&mut self.context, ticket, subnets),
             Request::CompareClaims(parts) => self.ownership.compared(&mut self.context, ticket, &parts),
             Request::ServerRows(after) => {
-                let rows = self.view().server_rows(after.as_ref());
+                let rows = self.view().rows(RowsOf::Servers, after.as_ref());
+                self.answer(ticket, Response::ServerRows(rows));
+            }
+            Request::HistoryRows(after) => {
+                let rows = self.view().rows(RowsOf::History, after.as_ref());
                 self.answer(ticket, Response::ServerRows(rows));
             }
             Request::Totals => self.tell_totals(from, ticket, None),

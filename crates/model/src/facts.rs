@@ -357,6 +357,12 @@ mod as_ms {
     }
 }
 
+/// `Apache/2.4.57 (Debian)` → `Apache`: the name of a server's software alone, so that values stay few; `unknown` if it has none.
+pub fn software_word(software: Option<&str>) -> String {
+    let name = software.and_then(|software| software.split(['/', ' ', '(']).next()).filter(|name| !name.is_empty());
+    name.unwrap_or("unknown").chars().take(40).collect()
+}
+
 /// The family of an address in a word.
 pub fn family_word(address: Option<IpAddr>) -> &'static str {
     match address {

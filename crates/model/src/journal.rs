@@ -11,6 +11,7 @@ use super::{
     fingerprint::Fingerprint,
     ownership_history::OwnershipHistory,
     revisit::{Change, Validators},
+    run_history::RunHistory,
     subnet::Subnet,
     time::{Millis, WallTime},
     url::{Host, Origin, PageUrl},
@@ -337,6 +338,8 @@ pub enum JournalEntry {
         /// is not known.
         lines: Vec<u32>,
     },
+    /// What earlier runs of the host came to, each in short. Stands behind the opening.
+    History(RunHistory),
 }
 
 /// Which limit holds a new host back.
@@ -399,6 +402,7 @@ impl JournalEntry {
             JournalEntry::NotQueued { urls } => urls.iter().all(|(_, level)| *level <= MAX_LEVEL),
             JournalEntry::Learnt { facts } => facts.len() <= MAX_FACTS && facts.iter().all(Fact::is_plausible),
             JournalEntry::EvaluatedAt { lines, .. } => lines.len() <= Rule::ALL.len(),
+            JournalEntry::History(history) => history.is_plausible(),
             JournalEntry::Opened { .. }
             | JournalEntry::Skipped { .. }
             | JournalEntry::Forwarded { .. }
@@ -464,6 +468,7 @@ mod tests {
         assert_eq!(number(JournalEntry::NotKept { urls: 1 }), 22);
         assert_eq!(number(JournalEntry::NotQueued { urls: Vec::new() }), 23);
         assert_eq!(number(JournalEntry::Learnt { facts: Vec::new() }), 24);
+        assert_eq!(number(JournalEntry::History(RunHistory::default())), 26);
         let unclean = |usage: &str| JournalEntry::Learnt { facts: vec![Fact::ContentUsage(usage.to_owned())] };
         assert!(unclean("train-ai=n").is_plausible() && !unclean("a\u{7}").is_plausible());
         let at = |lines| {

@@ -157,6 +157,8 @@ pub enum Request {
     ServerRows(Option<Host>),
     /// Send your sums by the values of these two dimensions. Answered with [`Response::CrossTotals`], or refused if that is asked too often.
     CrossTotals(Dimension, Dimension),
+    /// For a reader: the runs of the servers that the receiver has on record, behind this host. Answered with [`Response::ServerRows`].
+    HistoryRows(Option<Host>),
 }
 
 /// An owner asks a voter to accept claims, at most [`crate::vote::MAX_PROPOSED`].
@@ -276,7 +278,7 @@ pub enum Response {
     TotalsHold,
     /// To `CompareRows`: the journals that the asking member may have copied here, with digests of the first rows.
     RowsCompared(#[serde(deserialize_with = "at_most::<_, _, MAX_JOURNALS_COMPARED>")] Vec<(JournalKey, Digests)>),
-    /// To `ServerRows`.
+    /// To `ServerRows` and `HistoryRows`.
     ServerRows(ServerRows),
     /// To `CrossTotals`: the answering member's own sums.
     CrossTotals(Box<CrossTable>),
@@ -334,6 +336,13 @@ pub enum PublicRequest {
         /// Those behind this one; from the first one, if none.
         after: Option<Host>,
     },
+    /// The same with all runs of each server.
+    HistoryRows {
+        /// Their owner.
+        of: AccessPoint,
+        /// Those behind this one; from the first one, if none.
+        after: Option<Host>,
+    },
 }
 
 /// The answer to a [`PublicRequest`].
@@ -345,6 +354,6 @@ pub enum PublicResponse {
     Refused(String),
     /// To `Owners`.
     Owners(#[serde(deserialize_with = "at_most::<_, _, MAX_OWNERS>")] Vec<ServerOwner>),
-    /// To `ServerRows`.
+    /// To `ServerRows` and `HistoryRows`.
     ServerRows(ServerRows),
 }

@@ -1,7 +1,7 @@
 //! Records of servers on their way to a reader: each as the JSON that its owner writes, so that a reader of another version keeps what it
 //! does not know, and who passes them on need not understand them.
 
-use super::{access_point::AccessPoint, ownership_map::at_most, record::ServerRecord, url::Host};
+use super::{access_point::AccessPoint, ownership_map::at_most, record::ServerRecord, run_history::RunSummary, url::Host};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -51,17 +51,56 @@ pub struct ServerRow {
     pub record: ServerRecord,
 }
 
+/// The runs of a server as its owner has them on record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryRow {
+    /// The owner, which says all this.
+    pub access_point: AccessPoint,
+    /// The server's host name.
+    pub host: Host,
+    /// The starting host of its tree, without `www.`.
+    pub tree: Host,
+    /// How many runs are left out because there were more than are kept.
+    #[serde(default)]
+    pub runs_left_out: u64,
+    /// The runs in order.
+    pub runs: Vec<RunRow>,
+}
+
+/// One run of a server, and where the server was then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRow {
+    /// ISO code of the country, as the registries have it today; `ZZ` if they do not.
+    pub country: String,
+    /// The regional registry.
+    pub registry: String,
+    /// Who holds the subnet.
+    pub organisation: String,
+    /// What the run came to.
+    #[serde(flatten)]
+    pub summary: RunSummary,
+}
+
+/// Which rows are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowsOf {
+    /// A [`ServerRow`] for each server.
+    Servers,
+    /// A [`HistoryRow`] for each server.
+    History,
+}
+
 impl ServerRows {
-    /// As many of these as fit into an answer, at least one.
-    pub fn of(servers: impl IntoIterator<Item = ServerRow>) -> ServerRows {
+    /// As many of these rows as fit into an answer, at least one; each with its host.
+    pub fn of<R: Serialize>(servers: impl IntoIterator<Item = (Host, R)>) -> ServerRows {
         let (mut rows, mut bytes, mut last) = (Vec::new(), 0, None);
-        for server in servers {
+        for (host, server) in servers {
             let Ok(row) = serde_json::to_string(&server) else { continue };
             bytes += row.len();
             if !rows.is_empty() && (bytes > MAX_BYTES || rows.len() >= MAX_ROWS) {
                 return ServerRows { rows, next: last };
             }
-            last = Some(server.record.host);
+            last = Some(host);
             rows.push(row);
         }
         ServerRows { rows, next: None }
@@ -73,7 +112,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn servers(count: usize, software: usize) -> Vec<ServerRow> {
+    fn servers(count: usize, software: usize) -> Vec<(Host, ServerRow)> {
         let row = |number: usize| {
             let record = json!({
                 "host": format!("s{number:04}.test"), "address": null, "tree": "s.test", "run": 1, "status": "up", "state": "complete",
@@ -82,9 +121,9 @@ mod tests {
                 "first_visit_at": null, "last_visit_at": null, "no_index": 0, "no_follow": 0, "crawl_delay_ms": null,
                 "refused_by_crawl_delay": 0,
             });
-            let record = serde_json::from_value(record).unwrap();
+            let record: ServerRecord = serde_json::from_value(record).unwrap();
             let (country, registry, organisation) = ("KE".to_owned(), "afrinic".to_owned(), "Museum".to_owned());
-            ServerRow { access_point: AccessPoint([7; 32]), country, registry, organisation, record }
+            (record.host.clone(), ServerRow { access_point: AccessPoint([7; 32]), country, registry, organisation, record })
         };
         (0..count).map(row).collect()
     }

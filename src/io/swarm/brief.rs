@@ -117,6 +117,7 @@ fn is_answered_at_length(request: &Request) -> bool {
             | Request::VoterLists(_)
             | Request::Ballot(_)
             | Request::ServerRows(_)
+            | Request::HistoryRows(_)
     )
 }
 

@@ -18,6 +18,7 @@ use utoipa::OpenApi;
         routes::servers,
         routes::server_owners,
         routes::server_rows,
+        routes::server_history,
         routes::seeds,
         routes::leave,
         routes::declare_lost,
@@ -27,7 +28,12 @@ use utoipa::OpenApi;
         page::index,
         page::bot
     ),
-    components(schemas(nearcrawl_model::plan::Plan, nearcrawl_model::failing_pages::FailingPage))
+    components(schemas(
+        nearcrawl_model::plan::Plan,
+        nearcrawl_model::failing_pages::FailingPage,
+        nearcrawl_model::run_history::RunSummary,
+        nearcrawl_model::trend::Trend
+    ))
 )]
 pub(super) struct Description;
 

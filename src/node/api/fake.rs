@@ -17,7 +17,8 @@ use nearcrawl_model::{
     ownership_history::Holding,
     plan::Pace,
     record::{HeldBack, RunState, ServerRecord, ServerStatus},
-    server_rows::{ServerOwner, ServerRow, ServerRows},
+    run_history::RunSummary,
+    server_rows::{HistoryRow, RowsOf, RunRow, ServerOwner, ServerRow, ServerRows},
     subnet::Subnet,
     summary::{Counts, Coverage, Dimension, Summary, SwarmResults},
     time::WallTime,
@@ -103,20 +104,32 @@ fn answer(query: Query, age: u64) {
             drop(reply.send(ServersPage { servers: all, next }));
         }
         Query::ServerOwners(reply) => drop(reply.send(vec![ServerOwner { access_point: access_point(0), servers: 25 }])),
-        Query::ServerRows { of, after, reply } => {
-            let all = (0..25).map(server).filter(|record| after.as_ref().is_none_or(|after| record.host > *after));
-            let row = |record| ServerRow {
-                access_point: of,
-                country: "KE".into(),
-                registry: "afrinic".into(),
-                organisation: "Museum".into(),
-                record,
-            };
-            drop(reply.send(Ok(ServerRows::of(all.map(row)))));
-        }
+        Query::ServerRows { rows, of, after, reply } => drop(reply.send(Ok(server_rows(rows, of, after.as_ref())))),
         Query::Move { subnet, to, reply } => drop(reply.send(MoveView { subnet, to, refused_text: None })),
         Query::DeclareLost { members, reply } => drop(reply.send(DeclaredLostView { lost: members, alive: Vec::new() })),
         Query::Leave(reply) => drop(reply.send(LeaveView { released: 14 })),
+    }
+}
+
+/// The servers behind a host, or their first two runs, in the second of which each has a page more.
+fn server_rows(rows: RowsOf, access_point: AccessPoint, after: Option<&Host>) -> ServerRows {
+    let all = (0..25).map(server).filter(|record| after.is_none_or(|after| record.host > *after));
+    let place = || ("KE".to_owned(), "afrinic".to_owned(), "Museum".to_owned());
+    match rows {
+        RowsOf::Servers => ServerRows::of(all.map(|record| {
+            let (country, registry, organisation) = place();
+            (record.host.clone(), ServerRow { access_point, country, registry, organisation, record })
+        })),
+        RowsOf::History => ServerRows::of(all.map(|record| {
+            let (host, tree) = (record.host.clone(), record.tree.clone());
+            let runs = [1, 2].map(|run| {
+                let (country, registry, organisation) = place();
+                let pages = record.pages + u64::from(run) - 1;
+                let record = ServerRecord { run, pages, state: RunState::Complete, ..record.clone() };
+                RunRow { country, registry, organisation, summary: RunSummary::of(&record) }
+            });
+            (host.clone(), HistoryRow { access_point, host, tree, runs_left_out: 0, runs: runs.into() })
+        })),
     }
 }
 

@@ -15,7 +15,7 @@ use axum::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     cross_table::CrossTableView,
-    server_rows::{ServerOwner, ServerRows},
+    server_rows::{RowsOf, ServerOwner, ServerRows},
     subnet::Subnet,
     summary::Dimension,
     url::Host,
@@ -227,11 +227,24 @@ pub struct OwnerRowsQuery {
     responses((status = 200, body = ServerRows), (status = 400, body = ErrorView),
         (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn server_rows(State(context): State<Context>, asked: Asked<OwnerRowsQuery>) -> Result<Json<ServerRows>, RequestError> {
+    rows_of_owner(&context, RowsOf::Servers, asked).await
+}
+
+/// The runs of the servers that a member has on record, in the order of their names, as many servers as fit into an answer: one JSON text
+/// for each server, with all its runs.
+#[utoipa::path(get, path = "/api/servers/history", params(OwnerRowsQuery),
+    responses((status = 200, body = ServerRows), (status = 400, body = ErrorView),
+        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn server_history(State(context): State<Context>, asked: Asked<OwnerRowsQuery>) -> Result<Json<ServerRows>, RequestError> {
+    rows_of_owner(&context, RowsOf::History, asked).await
+}
+
+async fn rows_of_owner(context: &Context, rows: RowsOf, asked: Asked<OwnerRowsQuery>) -> Result<Json<ServerRows>, RequestError> {
     let asked = read(asked)?;
     let of = asked.of.parse::<AccessPoint>();
     let of = of.map_err(|_| RequestError::bad_request(format!("of={:?} is no peer id", asked.of), "GET /api/servers/owners lists them"))?;
     let after = asked.after.as_deref().map(host_after).transpose()?;
-    let rows = context.queries.ask(|reply| Query::ServerRows { of, after, reply }).await?;
+    let rows = context.queries.ask(|reply| Query::ServerRows { rows, of, after, reply }).await?;
     rows.map(Json).map_err(|why| RequestError::new(StatusCode::SERVICE_UNAVAILABLE, why, "ask again in a few seconds"))
 }
 

@@ -23,13 +23,14 @@ use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 17] = [
+const ROUTES: [(&str, &str); 18] = [
     ("get", "/"),
     ("get", "/api/cross-table"),
     ("get", "/api/members"),
     ("get", "/api/ownership"),
     ("get", "/api/results"),
     ("get", "/api/servers"),
+    ("get", "/api/servers/history"),
     ("get", "/api/servers/owners"),
     ("get", "/api/servers/rows"),
     ("get", "/api/status"),

@@ -8,7 +8,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     address::{AddressError, AddressPolicy},
     plan::Pace,
-    server_rows::ServerRows,
+    server_rows::{RowsOf, ServerRows},
     time::Millis,
     url::{Host, PageUrl},
     view::{DeclaredLostView, LeaveView, MoveView, RefusedSeed, SeedView, Span, StoreView, Subject, WhyView},
@@ -57,8 +57,10 @@ pub enum Action {
         /// Where the answer goes.
         reply: Reply<SeedView>,
     },
-    /// Ask a member for the servers that it has on record.
+    /// Ask a member for the servers that it has on record, or their runs.
     AskServers {
+        /// Which of both.
+        rows: RowsOf,
         /// The member.
         of: AccessPoint,
         /// Those behind this one.
@@ -154,11 +156,11 @@ impl QueryHandler {
             }
             Query::Servers { after, limit, reply } => drop(reply.send(crawler.view().servers(after.as_ref(), limit))),
             Query::ServerOwners(reply) => drop(reply.send(crawler.view().server_owners())),
-            Query::ServerRows { of, after, reply } if of == crawler.view().me() => {
-                drop(reply.send(Ok(crawler.view().server_rows(after.as_ref()))))
+            Query::ServerRows { rows, of, after, reply } if of == crawler.view().me() => {
+                drop(reply.send(Ok(crawler.view().rows(rows, after.as_ref()))))
             }
-            Query::ServerRows { of, after, reply } if crawler.view().is_alive(&of) => {
-                return Some(Action::AskServers { of, after, reply });
+            Query::ServerRows { rows, of, after, reply } if crawler.view().is_alive(&of) => {
+                return Some(Action::AskServers { rows, of, after, reply });
             }
             Query::ServerRows { of, reply, .. } => drop(reply.send(Err(format!("{} does not answer", of.short())))),
             Query::Why { subject, reply } => {

@@ -9,7 +9,7 @@ pub(crate) mod seeding;
 use nearcrawl_model::{
     access_point::AccessPoint,
     cross_table::{CrossTableView, Pair},
-    server_rows::{ServerOwner, ServerRows},
+    server_rows::{RowsOf, ServerOwner, ServerRows},
     subnet::Subnet,
     url::{Host, PageUrl},
     view::{
@@ -84,8 +84,10 @@ pub enum Query {
     },
     /// The members that have servers on record.
     ServerOwners(Reply<Vec<ServerOwner>>),
-    /// The servers that a member has on record, as many as one answer takes; or why there is no answer, as a sentence.
+    /// The servers that a member has on record, or their runs, as many as one answer takes; or why there is no answer, as a sentence.
     ServerRows {
+        /// Which of both.
+        rows: RowsOf,
         /// The member: this one, or another, which is asked.
         of: AccessPoint,
         /// Those behind this one; from the first one, if none.

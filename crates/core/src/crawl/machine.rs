@@ -280,10 +280,10 @@ impl Crawl {
         let is_gone = self.moved.begins(&host);
         cx.commands.push_back(Command::Store(StoreCommand::DropSeen(old.number)));
         self.fetches.drop_site(&old);
-        let whole = old.whole_run();
+        let earlier = [old.whole_run(), old.history_row()];
         let held = old.held.passed_on(run, |arrival| release::in_scope(cx, arrival));
         self.begin_site(cx, replication, others, JournalKey { run, ..old.key.clone() }, address, tree);
-        for row in whole.into_iter().chain(held) {
+        for row in earlier.into_iter().flatten().chain(held) {
             self.journal(cx, replication, &host, row);
         }
         let urls: Vec<_> = old.starts.into_iter().map(|url| (url, 0, 0)).collect();

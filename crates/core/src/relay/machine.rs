@@ -114,6 +114,7 @@ fn is_forwarded(request: &Request) -> bool {
         | Request::CompareRows(_)
         | Request::ExchangeTotals(..)
         | Request::ServerRows(_)
+        | Request::HistoryRows(_)
         | Request::CrossTotals(..)
         | Request::Holds(_) => true,
         Request::Swim(_) | Request::Farewell(_) | Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } | Request::Forward(_) => {

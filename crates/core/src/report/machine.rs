@@ -14,7 +14,10 @@ use nearcrawl_model::{
     time::{Millis, Moment},
     url::Host,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 /// A roll-up is told to all at most this often.
 const ROLL_UP_EVERY: Millis = 1_000;
@@ -321,7 +324,7 @@ impl Report {
     fn enter_dirty(&mut self, cx: &Context, crawl: &Crawl) {
         for host in std::mem::take(&mut self.dirty) {
             if let Some(site) = crawl.site(&host).filter(|site| !site.has_ended()) {
-                self.tally.enter(&site.published(), whereabouts(cx, crawl, &host));
+                self.tally.enter(&site.published(), whereabouts(cx, Some(site.address)));
             }
         }
     }
@@ -348,9 +351,9 @@ impl Report {
     }
 }
 
-/// Where one of our sites stands in the world.
-pub(super) fn whereabouts(cx: &Context, crawl: &Crawl, host: &Host) -> Whereabouts {
-    let position = crawl.site(host).and_then(|site| cx.hierarchy.locate(site.address));
+/// Where a site with this address stands in the world.
+pub(super) fn whereabouts(cx: &Context, address: Option<IpAddr>) -> Whereabouts {
+    let position = address.and_then(|address| cx.hierarchy.locate(address));
     let Some(position) = position else {
         return Whereabouts { country: "ZZ".into(), registry: "unregistered".into(), organisation: "unregistered".into() };
     };

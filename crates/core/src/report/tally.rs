@@ -10,7 +10,7 @@ use nearcrawl_model::{
     claim::Claim,
     cross_table::{CrossTable, Pair},
     evaluation::EvaluationCounts,
-    facts::family_word,
+    facts::{family_word, software_word},
     record::{RunState, ServerRecord, ServerStatus},
     summary::{Counts, Coverage, Dimension, OTHER, RollUp, Summary, SwarmResults},
     time::{Millis, Moment},
@@ -87,11 +87,6 @@ fn status_word(record: &ServerRecord) -> String {
     word.to_owned()
 }
 
-/// `Apache/2.4.57 (Debian)` → `Apache`: the name alone, so that values stay few.
-fn product(software: &str) -> String {
-    software.split(['/', ' ', '(']).next().filter(|name| !name.is_empty()).unwrap_or("unknown").chars().take(40).collect()
-}
-
 impl Tally {
     /// Enters a site's record as it is now, in place of what was entered for it before.
     pub(crate) fn enter(&mut self, record: &ServerRecord, whereabouts: Whereabouts) {
@@ -102,7 +97,7 @@ impl Tally {
             (Dimension::Tld, record.host.tld().unwrap_or("(address)").to_owned()),
             (Dimension::Registry, whereabouts.registry),
             (Dimension::Organisation, whereabouts.organisation),
-            (Dimension::Software, record.software.as_deref().map_or_else(|| "unknown".to_owned(), product)),
+            (Dimension::Software, software_word(record.software.as_deref())),
             (Dimension::Status, status_word(record)),
             (Dimension::Language, facts.language_word()),
             (Dimension::Script, facts.script_word().to_owned()),

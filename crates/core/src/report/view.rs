@@ -23,7 +23,8 @@ use nearcrawl_model::{
     edition::Edition,
     journal::JournalKey,
     ownership_map::{MapDigest, MapPart},
-    server_rows::{MAX_OWNERS, ServerOwner, ServerRow, ServerRows},
+    run_history::RunSummary,
+    server_rows::{HistoryRow, MAX_OWNERS, RowsOf, RunRow, ServerOwner, ServerRow, ServerRows},
     subnet::Subnet,
     summary::{RollUp, SwarmResults},
     time::{Millis, Moment},
@@ -154,14 +155,29 @@ impl<'a> View<'a> {
         ServersPage { servers, next }
     }
 
-    /// The same for a reader: as many as one answer takes, each with where it is.
-    pub fn server_rows(&self, after: Option<&Host>) -> ServerRows {
+    /// The same for a reader, or their runs: as many as one answer takes, each with where it is.
+    pub fn rows(&self, of: RowsOf, after: Option<&Host>) -> ServerRows {
         let sites = self.crawl.sites().after(after).filter(|site| !site.has_ended());
-        ServerRows::of(sites.map(|site| {
-            let record = site.published();
-            let Whereabouts { country, registry, organisation } = whereabouts(self.context, self.crawl, &record.host);
-            ServerRow { access_point: self.context.me, country, registry, organisation, record }
-        }))
+        match of {
+            RowsOf::Servers => ServerRows::of(sites.map(|site| (site.key.host.clone(), self.server_row(site)))),
+            RowsOf::History => ServerRows::of(sites.map(|site| (site.key.host.clone(), self.history_row(site)))),
+        }
+    }
+
+    fn server_row(&self, site: &Site) -> ServerRow {
+        let record = site.published();
+        let Whereabouts { country, registry, organisation } = whereabouts(self.context, Some(site.address));
+        ServerRow { access_point: self.context.me, country, registry, organisation, record }
+    }
+
+    fn history_row(&self, site: &Site) -> HistoryRow {
+        let (runs, runs_left_out) = site.runs();
+        let run_row = |summary: RunSummary| {
+            let Whereabouts { country, registry, organisation } = whereabouts(self.context, summary.address);
+            RunRow { country, registry, organisation, summary }
+        };
+        let runs = runs.into_iter().map(run_row).collect();
+        HistoryRow { access_point: self.context.me, host: site.key.host.clone(), tree: site.tree.clone(), runs_left_out, runs }
     }
 
     /// The members that have servers on record, this one among them.

@@ -89,7 +89,7 @@ fn kind(request: &Request) -> &'static str {
         Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } => "hierarchy",
         Request::TellClaims(_) => "claims",
         Request::Totals | Request::CompareTotals { .. } | Request::ExchangeTotals(..) | Request::CrossTotals(..) => "totals",
-        Request::ServerRows(_) => "readers",
+        Request::ServerRows(_) | Request::HistoryRows(_) => "readers",
         Request::Tell(gossip) => gossip_kind(gossip),
         Request::Renew(_) => "leases",
         Request::Propose(_) | Request::Withdraw { .. } | Request::DoubleVote(_) => "votes",
@@ -169,6 +169,7 @@ fn request_class(request: &Request) -> u8 {
         Request::ExchangeTotals(..) => 33,
         Request::ServerRows(_) => 34,
         Request::CrossTotals(..) => 35,
+        Request::HistoryRows(_) => 36,
     }
 }
 

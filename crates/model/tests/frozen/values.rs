@@ -23,6 +23,7 @@ use nearcrawl_model::{
     replica::{NamedReplica, StoreId},
     revisit::{Change, Validators},
     rows_digest::RowsDigest,
+    run_history::RunHistory,
     server_rows::{ServerOwner, ServerRows},
     subnet::Subnet,
     summary::{Counts, Coverage, Dimension, RollUp, Summary, SwarmResults},
@@ -58,6 +59,8 @@ pub(super) fn all() -> Vec<Sample> {
     let rows = PublicRequest::ServerRows { of: AccessPoint([7; 32]), after: Some(host("a.ke")) };
     add(Sample::new("public-request", "owners", PublicRequest::Owners));
     add(Sample::new("public-request", "server-rows", rows));
+    let rows = PublicRequest::HistoryRows { of: AccessPoint([7; 32]), after: Some(host("a.ke")) };
+    add(Sample::new("public-request", "history-rows", rows));
     let owners = vec![ServerOwner { access_point: AccessPoint([7; 32]), servers: 300 }];
     add(Sample::new("public-response", "owners", PublicResponse::Owners(owners)));
     add(Sample::new("public-response", "server-rows", PublicResponse::ServerRows(server_rows())));
@@ -316,6 +319,7 @@ fn request(request: &Request) -> &'static str {
         Request::CompareRows(_) => "compare-rows",
         Request::ExchangeTotals(..) => "exchange-totals",
         Request::ServerRows(_) => "server-rows",
+        Request::HistoryRows(_) => "history-rows",
         Request::CrossTotals(..) => "cross-totals",
     }
 }
@@ -375,11 +379,23 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("", Request::CompareRows(vec![(journal_key(), 201)])),
         ("", Request::ExchangeTotals(Box::new(roll_up()), 300)),
         ("", Request::ServerRows(Some(host("a.ke")))),
+        ("", Request::HistoryRows(Some(host("a.ke")))),
         ("", Request::CrossTotals(Dimension::Country, Dimension::Tld)),
         ("", Request::SendClaims(vec![WantedPart { part: MapPart::WHOLE, after: Some(net()), has: vec![digest()] }])),
     ];
     all.extend(ballots.into_iter().map(|(name, request)| (name, Request::Ballot(Box::new(request)))));
     all
+}
+
+/// The history of a site that had one run.
+fn run_history() -> RunHistory {
+    let record = r#"{"host":"a.ke","address":"192.0.2.7","tree":"a.ke","run":3,"status":"up","state":"complete","software":"nginx",
+        "pages":300,"requests":301,"bytes":70000,"busy_ms":900,"known":400,"cut_by_depth":0,"refused_by_robots":0,"cut_by_script":0,
+        "cut_by_yield":0,"failed":1,"by_status":{},"external_hosts":5,"deepest":2,"first_visit_at":"2026-11-25T08:00:00.000Z",
+        "last_visit_at":null,"no_index":0,"no_follow":0,"crawl_delay_ms":null,"refused_by_crawl_delay":0}"#;
+    let mut history = RunHistory::default();
+    history.enter(&serde_json::from_str(record).unwrap());
+    history
 }
 
 fn server_rows() -> ServerRows {
@@ -624,6 +640,7 @@ fn entry(entry: &JournalEntry) -> &'static str {
         JournalEntry::NotQueued { .. } => "not-queued",
         JournalEntry::Learnt { .. } => "learnt",
         JournalEntry::EvaluatedAt { .. } => "evaluated-at",
+        JournalEntry::History(_) => "history",
     }
 }
 
@@ -707,6 +724,7 @@ fn entries() -> Vec<JournalEntry> {
             rules: 2,
             lines: vec![300],
         },
+        JournalEntry::History(run_history()),
     ]
 }
 

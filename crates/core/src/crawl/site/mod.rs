@@ -32,6 +32,7 @@ use nearcrawl_model::{
     journal::{JournalEntry, JournalKey, SkipReason, VisitOutcome},
     record::{RunState, ServerRecord, ServerStatus},
     revisit::Validators,
+    run_history::{RunHistory, RunSummary},
     subnet::Subnet,
     time::{Millis, WallTime},
     url::{Host, Origin, PageUrl},
@@ -124,6 +125,8 @@ pub struct Site {
     pub record: ServerRecord,
     /// What the last whole run came to, while this one is not whole.
     whole: WholeRun,
+    /// What earlier runs came to, in short.
+    earlier: RunHistory,
     learning: Learning,
     /// Whether it leads to other hosts of its tree, which may lead back.
     has_parts: bool,
@@ -191,6 +194,7 @@ impl Site {
             opened,
             record,
             whole: WholeRun::default(),
+            earlier: RunHistory::default(),
             learning: Learning::default(),
             has_parts: false,
             frontier: Frontier::default(),
@@ -262,6 +266,23 @@ impl Site {
         self.whole.published(&self.record)
     }
 
+    /// The row for the journal of the next run that says what all runs so far came to, if there was one that asked for something.
+    pub(crate) fn history_row(&self) -> Option<JournalEntry> {
+        let mut history = self.earlier.clone();
+        if self.record.known > 0 {
+            history.enter(&self.record);
+        }
+        Some(JournalEntry::History(history)).filter(|_| self.record.known > 0 || !self.earlier.is_empty())
+    }
+
+    /// What each run came to, and how many were left out. The present one is the last of them, unless it is visited again and not whole.
+    pub(crate) fn runs(&self) -> (Vec<RunSummary>, u64) {
+        let present = self.published();
+        let is_new = present.known > 0 && self.earlier.last_run().is_none_or(|last| last < present.run);
+        let present = is_new.then(|| RunSummary::of(&present));
+        (self.earlier.summaries().chain(present).collect(), self.earlier.left_out())
+    }
+
     /// This run answers from now on, whatever it has found: its time is over.
     pub(crate) fn counts_as_whole(&mut self) {
         self.whole.ends();
@@ -309,8 +330,11 @@ impl Site {
             }
             JournalEntry::WholeRun { record } => {
                 self.whole.remember(record, &self.key, self.address);
+                // Journals of earlier versions have no other row of it.
+                self.whole.last().into_iter().for_each(|last| self.earlier.enter(last));
                 self.remember_front_page();
             }
+            JournalEntry::History(history) => self.earlier = history.clone(),
             JournalEntry::Started { urls } => urls.iter().for_each(|url| self.start(url)),
             JournalEntry::Follows { run, pages } => {
                 self.record.changes = Some(Changes { compared_run: *run, pages_before: *pages, ..Changes::default() });

@@ -101,7 +101,8 @@ impl PreviousRunReader {
             | JournalEntry::Followed { .. }
             | JournalEntry::NotKept { .. }
             | JournalEntry::NotQueued { .. }
-            | JournalEntry::Learnt { .. } => {}
+            | JournalEntry::Learnt { .. }
+            | JournalEntry::History(_) => {}
         }
         rows
     }

@@ -95,7 +95,8 @@ impl Pages {
             | JournalEntry::NotKept { .. }
             | JournalEntry::NotQueued { .. }
             | JournalEntry::Learnt { .. }
-            | JournalEntry::EvaluatedAt { .. } => {}
+            | JournalEntry::EvaluatedAt { .. }
+            | JournalEntry::History(_) => {}
         }
     }
 

@@ -41,6 +41,11 @@ impl WholeRun {
         self.0.as_ref()?.facts.as_deref()
     }
 
+    /// The record of the last whole run.
+    pub(super) fn last(&self) -> Option<&ServerRecord> {
+        self.0.as_deref()
+    }
+
     /// The present run answers from now on.
     pub(super) fn ends(&mut self) {
         self.0 = None;
@@ -100,5 +105,39 @@ mod tests {
         rows.push(JournalEntry::Skipped { url, reason: SkipReason::Robots });
         let published = read(&rows, "a.ke").published();
         assert_eq!((published.run, published.pages, published.next_run), (2, 0, None), "it is whole, and has lost its pages");
+    }
+
+    #[test]
+    fn whoever_reads_the_journal_of_the_third_run_knows_what_the_first_and_the_second_came_to() {
+        let rules = SiteRules { depth: 3, price: Price::default(), pages_per_run: 0, product_token: "nearcrawl".to_owned() };
+        let secret = FingerprintKey([7; 16]);
+        let (host, subnet) = ("a.ke".parse::<nearcrawl_model::url::Host>().unwrap(), "9.0.0.0/24".parse().unwrap());
+        let key = |run: u32| JournalKey { subnet, host: host.clone(), run };
+        let address = "9.0.0.1".parse().unwrap();
+        let opened = JournalEntry::Opened { address, tree: host.clone(), at: WallTime(5) };
+        let read = |run, rows: &[JournalEntry]| replay(key(run), SiteNumber(1), rows, &rules, &secret).unwrap().site;
+        let runs = |site: &Site| site.runs().0.iter().map(|run| (run.run, run.pages)).collect::<Vec<_>>();
+        let url = nearcrawl_model::url::PageUrl::parse("http://a.ke/").unwrap();
+        let mut site = read(1, std::slice::from_ref(&opened));
+        assert_eq!((runs(&site), site.history_row()), (Vec::new(), None), "nothing was asked for yet");
+        for run in 2..=3 {
+            (site.record.known, site.record.pages) = (9, u64::from(10 * run));
+            let rows = [Some(opened.clone()), site.whole_run(), site.history_row()].map(Option::unwrap);
+            let rows = rows.map(|row| postcard::from_bytes(&postcard::to_stdvec(&row).unwrap()).unwrap());
+            site = read(run, &rows);
+        }
+        assert_eq!(runs(&site), [(1, 20), (2, 30)]);
+        let history = site.history_row();
+        assert!(history.as_ref().is_some_and(JournalEntry::is_plausible));
+        let passed_on = read(4, &[opened.clone(), history.unwrap()]);
+        assert_eq!(runs(&passed_on), [(1, 20), (2, 30)], "a run that asked for nothing passes them on, and is none of them");
+        site.apply(&JournalEntry::Admitted { urls: vec![(url.clone(), 0, 0)] }, &rules, &secret);
+        assert_eq!(runs(&site).len(), 2, "the third is under way");
+        site.apply(&JournalEntry::Skipped { url, reason: SkipReason::Robots }, &rules, &secret);
+        assert_eq!(runs(&site), [(1, 20), (2, 30), (3, 0)], "it is whole");
+        // Journals of earlier versions have the last whole run only.
+        let mut old = read(1, std::slice::from_ref(&opened));
+        (old.record.known, old.record.pages) = (9, 8);
+        assert_eq!(runs(&read(2, &[opened, old.whole_run().unwrap()])), [(1, 8)]);
     }
 }

@@ -2,7 +2,11 @@
 
 use crate::swarm::tests::*;
 use crate::web::Answer;
-use nearcrawl_model::{account::Changes, record::ServerRecord};
+use nearcrawl_model::{
+    account::Changes,
+    record::ServerRecord,
+    server_rows::{HistoryRow, RowsOf},
+};
 
 /// Two sites; the second learns of a shorter way to its deep pages only when the first is nearly done.
 fn late_shorter_ways() -> TableWeb {
@@ -366,6 +370,34 @@ fn the_last_whole_run_answers_until_the_next_is_whole_though_an_owner_is_killed_
             }
         });
     }
+}
+
+/// What every running member says of the runs of its servers: host → number and pages of each run.
+fn histories(world: &World) -> BTreeMap<String, Vec<(u32, u64)>> {
+    let views = world.running().into_iter().map(|number| world.crawler(number).unwrap().view());
+    let rows = views.flat_map(|view| view.rows(RowsOf::History, None).rows);
+    let read = rows.map(|row| serde_json::from_str::<HistoryRow>(&row).unwrap());
+    let runs = |row: &HistoryRow| row.runs.iter().map(|run| (run.summary.run, run.summary.pages)).collect();
+    read.map(|row| (row.host.to_string(), runs(&row))).collect()
+}
+
+#[test]
+fn three_runs_are_on_record_though_an_owner_dies_in_the_third() {
+    let settings = Settings { revisit: 15 * MINUTE, ..settings(3) };
+    let (mut world, truth) = swarm(1, &[10, 50, 90], &SHAPE, settings);
+    world.seed(0, urls(&["http://s0.test/"]));
+    finish(&mut world, &truth, 10 * MINUTE);
+    let hosts = truth.hosts.len();
+    finish_run(&mut world, 2, hosts);
+    let amid = |world: &World| {
+        let theirs = world.crawler(1).unwrap().view().servers(None, 1_000).servers;
+        theirs.iter().any(|record| record.next_run.is_some_and(|next| next.run == 3))
+    };
+    assert!(world.run_until(20 * MINUTE, amid));
+    world.kill(1);
+    let last = finish_run(&mut world, 3, hosts);
+    let expected = last.iter().map(|record| (record.host.to_string(), [1, 2, 3].map(|run| (run, record.pages)).to_vec())).collect();
+    assert_eq!(histories(&world), expected);
 }
 
 #[test]

@@ -1,0 +1,148 @@
+//! Which rows does each owner have on record? Asked one after the other, through the daemon on this machine or through any member.
+
+use super::{
+    client::{ApiArgs, ApiClient},
+    error::{CommandError, Exit},
+};
+use crate::{
+    io::swarm::{Reader, ReaderConfig},
+    node::remote_results::{NoResults, PATIENCE, no_answer, refused},
+};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    message::{PublicRequest, PublicResponse},
+    server_rows::{RowsOf, ServerOwner, ServerRows},
+    url::Host,
+};
+use std::time::Duration;
+
+/// How often an owner that does not answer is asked, with pauses that double.
+const TRIES: u32 = 4;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+
+/// The owner and the host of the last row that is there.
+pub type Place = Option<(AccessPoint, Host)>;
+
+/// Who is asked.
+pub enum Source {
+    Daemon(ApiClient),
+    Member(Box<Reader>, String),
+}
+
+impl Source {
+    /// A member over the network, or the daemon with this API.
+    pub async fn of(member: Option<&str>, api: Option<&str>) -> Result<Source, CommandError> {
+        let Some(member) = member else {
+            return Ok(Source::Daemon(ApiClient::new(&ApiArgs { api: api.map(str::to_owned), json: false })?));
+        };
+        let reader = Reader::connect(&ReaderConfig::default(), member.trim(), PATIENCE).await;
+        let reader = reader.map_err(|why| unavailable(&no_answer(member, &why)))?;
+        Ok(Source::Member(Box::new(reader), member.to_owned()))
+    }
+
+    /// The members that have servers on record.
+    pub async fn owners(&mut self) -> Result<Vec<ServerOwner>, CommandError> {
+        match self {
+            Source::Daemon(api) => api.get("/api/servers/owners", &[]).await,
+            Source::Member(reader, address) => match reader.ask(PublicRequest::Owners).await {
+                Ok(PublicResponse::Owners(owners)) => Ok(owners),
+                Ok(other) => Err(unavailable(&refused(address, other))),
+                Err(why) => Err(unavailable(&no_answer(address, &why))),
+            },
+        }
+    }
+
+    /// Asks one owner after the other for all its rows, from this place on, and passes each on. Returns which rows are missing, and why.
+    pub async fn walk(
+        &mut self,
+        mut owners: Vec<ServerOwner>,
+        kind: RowsOf,
+        mut place: Place,
+        mut take: impl FnMut(AccessPoint, &str) -> Result<(), CommandError>,
+    ) -> Result<Vec<String>, CommandError> {
+        owners.sort_by_key(|owner| owner.access_point);
+        let mut missing = Vec::new();
+        for owner in owners {
+            let mut after = match &place {
+                Some((last, _)) if owner.access_point < *last => continue,
+                Some((last, host)) if owner.access_point == *last => Some(host.clone()),
+                _ => None,
+            };
+            place = None;
+            loop {
+                let rows = match self.rows(kind, owner.access_point, after.as_ref()).await {
+                    Ok(rows) => rows,
+                    Err(why) => {
+                        missing.push(format!("{}: {why}", owner.access_point.short()));
+                        break;
+                    }
+                };
+                let advances = rows.next.as_ref().is_none_or(|next| after.as_ref().is_none_or(|after| next > after));
+                for row in &rows.rows {
+                    take(owner.access_point, row)?;
+                }
+                if !advances {
+                    missing.push(format!("{}: its rows do not advance", owner.access_point.short()));
+                    break;
+                }
+                after = rows.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(missing)
+    }
+
+    /// The rows of an owner behind a host; why there are none, as the end of a sentence.
+    async fn rows(&mut self, kind: RowsOf, of: AccessPoint, after: Option<&Host>) -> Result<ServerRows, String> {
+        let mut pause = FIRST_PAUSE;
+        for tried in 1.. {
+            match self.rows_once(kind, of, after).await {
+                Ok(rows) => return Ok(rows),
+                Err(why) if tried >= TRIES => return Err(why),
+                Err(_) => tokio::time::sleep(pause).await,
+            }
+            pause *= 2;
+        }
+        Err("no answer".to_owned())
+    }
+
+    async fn rows_once(&mut self, kind: RowsOf, of: AccessPoint, after: Option<&Host>) -> Result<ServerRows, String> {
+        match self {
+            Source::Daemon(api) => {
+                let (of, after) = (of.to_string(), after.map(Host::to_string));
+                let mut parameters = vec![("of", of.as_str())];
+                parameters.extend(after.as_deref().map(|after| ("after", after)));
+                let path = match kind {
+                    RowsOf::Servers => "/api/servers/rows",
+                    RowsOf::History => "/api/servers/history",
+                };
+                api.get(path, &parameters).await.map_err(|why| why.message)
+            }
+            Source::Member(reader, address) => {
+                let after = after.cloned();
+                let request = match kind {
+                    RowsOf::Servers => PublicRequest::ServerRows { of, after },
+                    RowsOf::History => PublicRequest::HistoryRows { of, after },
+                };
+                match reader.ask(request).await {
+                    Ok(PublicResponse::ServerRows(rows)) => Ok(rows),
+                    Ok(other) => Err(refused(address, other).to_string()),
+                    Err(why) => {
+                        // The connection may be gone: the next question goes over another one.
+                        if let Ok(again) = Reader::connect(&ReaderConfig::default(), address.trim(), PATIENCE).await {
+                            **reader = again;
+                        }
+                        Err(no_answer(address, &why).to_string())
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn unavailable(why: &NoResults) -> CommandError {
+    CommandError::new(Exit::Unavailable, why.to_string()).hint("`nearcrawl members` shows where members can be reached")
+}

@@ -1,0 +1,180 @@
+//! `trend`: what changed from one run to another, summed over the servers that were measured in both.
+
+use super::{
+    client::ApiArgs,
+    error::{CommandError, Exit},
+    json,
+    owners::Source,
+    table::{Style, Table, bytes, paragraph},
+};
+use clap::{Args, ValueEnum, builder::PossibleValue};
+use nearcrawl_model::{
+    server_rows::{HistoryRow, RowsOf},
+    trend::{Compared, Figure, LeftOut, Trend, TrendBy},
+    view::counted,
+};
+use std::io::{self, Write as _};
+
+/// Shown under `trend --help`.
+pub const EXAMPLES: &str = "Examples:\n  \
+    nearcrawl trend --from 1 --to 2\n  \
+    nearcrawl trend --from 1 --to 12 --by country\n  \
+    nearcrawl trend --from 11 --to 12 --by software --json\n\n\
+    Only servers that were measured in both runs are compared: those that answered, with pages or without, and whose runs are over. A server \
+    that is down in one of them changes no figure; such servers are counted apart.\n\n\
+    With --by, a server counts where it was in the first run, so that both runs sum up the same servers. `nearcrawl export history` has the \
+    same figures server by server.";
+
+/// A split as `--by` takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct By(TrendBy);
+
+const ALL: [By; 3] = [By(TrendBy::ALL[0]), By(TrendBy::ALL[1]), By(TrendBy::ALL[2])];
+
+impl ValueEnum for By {
+    fn value_variants<'a>() -> &'a [By] {
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()))
+    }
+}
+
+/// The arguments of `trend`.
+#[derive(Args, Clone, Debug)]
+pub struct TrendArgs {
+    /// The number of the first run
+    #[arg(long, value_name = "RUN", value_parser = clap::value_parser!(u32).range(1..))]
+    from: u32,
+    /// The number of the second run
+    #[arg(long, value_name = "RUN", value_parser = clap::value_parser!(u32).range(1..))]
+    to: u32,
+    /// Show the same for each country, each software or each top-level domain
+    #[arg(long, value_enum)]
+    by: Option<By>,
+    /// Ask this member over the network, instead of the daemon on this machine; --api is not used then
+    #[arg(long, value_name = "MULTIADDR")]
+    member: Option<String>,
+    #[command(flatten)]
+    api: ApiArgs,
+}
+
+/// Asks all owners for the runs of their servers, and compares two of them.
+pub async fn trend(args: &TrendArgs, style: Style) -> Result<String, CommandError> {
+    if args.from >= args.to {
+        return Err(CommandError::new(Exit::Usage, "--from is not before --to".to_owned()).hint("write it like --from 1 --to 2"));
+    }
+    let mut source = Source::of(args.member.as_deref(), args.api.api.as_deref()).await?;
+    let owners = source.owners().await?;
+    let (mut trend, mut unreadable) = (Trend::new(args.from, args.to, args.by.map(|by| by.0)), 0);
+    let enter = |_, row: &str| {
+        match serde_json::from_str::<HistoryRow>(row) {
+            Ok(row) => trend.enter(&row),
+            Err(_) => unreadable += 1,
+        }
+        Ok(())
+    };
+    let mut missing = source.walk(owners, RowsOf::History, None, enter).await?;
+    if unreadable > 0 {
+        missing.push(format!("{} cannot be read", counted(unreadable, "row")));
+    }
+    if !missing.is_empty() {
+        // Not among the figures: what is read by program stays so.
+        let _ = writeln!(io::stderr(), "warning: servers are missing: {}", missing.join("; "));
+    }
+    if args.api.json { json(&trend) } else { Ok(text(&trend, style)) }
+}
+
+fn text(trend: &Trend, style: Style) -> String {
+    let Trend { from_run, to_run, total, by, left_out, .. } = trend;
+    let mut text =
+        format!("{}\n", style.heading(&format!("run {from_run} to run {to_run}: {} compared", counted(total.servers, "server"))));
+    text += &paragraph(&apart(left_out));
+    let figures = [
+        ("pages", total.pages, false),
+        ("size of pages", total.page_bytes, true),
+        ("requests", total.requests, false),
+        ("failed requests", total.failed, false),
+        ("external hosts", total.external_hosts, false),
+        ("evaluated pages", total.evaluated, false),
+        ("pages with failures", total.failing, false),
+    ];
+    let mut table = Table::new(&["", &format!(">run {from_run}"), &format!(">run {to_run}"), ">difference", ">rate"]);
+    for (name, figure, is_size) in figures {
+        let number = |number: u64| if is_size { bytes(number) } else { number.to_string() };
+        let sign = if figure.difference < 0 { "-" } else { "+" };
+        let difference = format!("{sign}{}", number(figure.difference.unsigned_abs()));
+        table.row(vec![name.to_owned(), number(figure.from), number(figure.to), difference, percent(figure.rate, true)]);
+    }
+    text += &table.text(style);
+    text += &paragraph(&format!("failures: {} evaluated by the same rules in both runs", counted(total.servers_evaluated, "server")));
+    text += &paragraph(&changes(total));
+    for (by, values) in by {
+        let mut rows: Vec<_> = values.iter().collect();
+        rows.sort_by(|a, b| b.1.servers.cmp(&a.1.servers).then(a.0.cmp(b.0)));
+        let mut table = Table::new(&[
+            by.name(),
+            ">servers",
+            ">elsewhere now",
+            ">pages",
+            ">rate",
+            ">size rate",
+            ">failing",
+            ">rate",
+            ">changed or gone",
+        ]);
+        for (value, compared) in rows {
+            table.row(vec![
+                value.clone(),
+                compared.servers.to_string(),
+                compared.servers_elsewhere.to_string(),
+                both(compared.pages),
+                percent(compared.pages.rate, true),
+                percent(compared.page_bytes.rate, true),
+                both(compared.failing),
+                percent(compared.failing.rate, true),
+                percent(compared.change_rate, false),
+            ]);
+        }
+        text += &format!("\n{}", table.text(style));
+    }
+    text
+}
+
+fn both(figure: Figure) -> String {
+    format!("{} → {}", figure.from, figure.to)
+}
+
+fn percent(rate: Option<f64>, signed: bool) -> String {
+    match rate {
+        None => "-".to_owned(),
+        Some(rate) if signed => format!("{:+.1} %", 100.0 * rate),
+        Some(rate) => format!("{:.1} %", 100.0 * rate),
+    }
+}
+
+/// What the second run says of its pages, in a sentence.
+fn changes(total: &Compared) -> String {
+    let Compared { servers_with_changes, pages_before, new_pages, changed_pages, gone_pages, change_rate, .. } = total;
+    format!(
+        "since the run before: {new_pages} new, {changed_pages} changed, {gone_pages} gone of {} at {} ({})",
+        counted(*pages_before, "page"),
+        counted(*servers_with_changes, "server"),
+        percent(*change_rate, false)
+    )
+}
+
+/// The servers that are not compared, in a sentence.
+fn apart(left_out: &LeftOut) -> String {
+    let parts = [
+        (left_out.only_in_from, "only in the first run"),
+        (left_out.only_in_to, "only in the second run"),
+        (left_out.unfinished, "not over"),
+        (left_out.not_measured_in_from, "not measured in the first run"),
+        (left_out.not_measured_in_to, "not measured in the second run"),
+        (left_out.not_measured_in_both, "measured in neither"),
+    ];
+    let parts: Vec<_> = parts.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}")).collect();
+    if parts.is_empty() { "not compared: none".to_owned() } else { format!("not compared: {}", parts.join(", ")) }
+}
