@@ -376,6 +376,7 @@ impl Executor {
             drop(turn);
             let answer = match answer.ok().flatten() {
                 Some(Response::ServerRows(rows)) => Ok(rows),
+                Some(Response::Refused(why)) => Err(format!("{} {why}", of.short())),
                 _ => Err(format!("{} does not answer", of.short())),
             };
             answer_rows(swarm.as_ref(), asker, answer);

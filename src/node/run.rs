@@ -469,7 +469,10 @@ impl Daemon {
     fn asked_for_rows(&mut self, ticket: Ticket, rows: RowsOf, of: AccessPoint, after: Option<Host>) {
         let view = self.crawler.view();
         let response = if of == self.identity.access_point {
-            PublicResponse::ServerRows(view.rows(rows, after.as_ref()))
+            match view.rows(rows, after.as_ref()) {
+                Ok(rows) => PublicResponse::ServerRows(rows),
+                Err(why) => PublicResponse::Refused(format!("{} {why}", of.short())),
+            }
         } else if view.is_alive(&of) {
             return self.executor.relay_rows(of, rows, after, RowsAsker::Reader(ticket));
         } else {

@@ -43,6 +43,7 @@ use nearcrawl_model::{
     message::{Gossip, HandOff, Request, Response},
     previous_run::PreviousVersion,
     replica::NamedReplica,
+    server_rows::RowsOf,
     subnet::Subnet,
     summary::{RollUp, Summary},
     url::{Host, PageUrl},
@@ -252,6 +253,12 @@ impl Crawler {
             Response::Refused("it is asked for tables too often".to_owned())
         };
         self.answer(ticket, answer);
+    }
+
+    /// A member asks for rows of our servers on behalf of a reader.
+    pub(crate) fn rows_wanted(&mut self, ticket: Ticket, of: RowsOf, after: Option<&Host>) {
+        let rows = self.view().rows(of, after);
+        self.answer(ticket, rows.map_or_else(Response::Refused, Response::ServerRows));
     }
 
     /// A member answered a question of a comparison, or did not. What it knows that we did not is entered; once the map is whole we act on it.

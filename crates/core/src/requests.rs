@@ -95,14 +95,8 @@ impl Crawler {
             Request::TakeHost { host, journal, rows } => self.take_host(from, ticket, host, journal, rows),
             Request::Holds(subnets) => self.replication.asked_what_is_here(&mut self.context, ticket, subnets),
             Request::CompareClaims(parts) => self.ownership.compared(&mut self.context, ticket, &parts),
-            Request::ServerRows(after) => {
-                let rows = self.view().rows(RowsOf::Servers, after.as_ref());
-                self.answer(ticket, Response::ServerRows(rows));
-            }
-            Request::HistoryRows(after) => {
-                let rows = self.view().rows(RowsOf::History, after.as_ref());
-                self.answer(ticket, Response::ServerRows(rows));
-            }
+            Request::ServerRows(after) => self.rows_wanted(ticket, RowsOf::Servers, after.as_ref()),
+            Request::HistoryRows(after) => self.rows_wanted(ticket, RowsOf::History, after.as_ref()),
             Request::Totals => self.tell_totals(from, ticket, None),
             Request::CompareTotals { mine, yours } => self.totals_compared(from, ticket, mine, yours),
             Request::ExchangeTotals(totals, yours) => self.totals_exchanged(from, ticket, *totals, yours),

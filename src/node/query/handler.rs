@@ -157,7 +157,8 @@ impl QueryHandler {
             Query::Servers { after, limit, reply } => drop(reply.send(crawler.view().servers(after.as_ref(), limit))),
             Query::ServerOwners(reply) => drop(reply.send(crawler.view().server_owners())),
             Query::ServerRows { rows, of, after, reply } if of == crawler.view().me() => {
-                drop(reply.send(Ok(crawler.view().rows(rows, after.as_ref()))))
+                let own = crawler.view().rows(rows, after.as_ref());
+                drop(reply.send(own.map_err(|why| format!("{} {why}", of.short()))))
             }
             Query::ServerRows { rows, of, after, reply } if crawler.view().is_alive(&of) => {
                 return Some(Action::AskServers { rows, of, after, reply });

@@ -155,13 +155,22 @@ impl<'a> View<'a> {
         ServersPage { servers, next }
     }
 
-    /// The same for a reader, or their runs: as many as one answer takes, each with where it is.
-    pub fn rows(&self, of: RowsOf, after: Option<&Host>) -> ServerRows {
+    /// The same for a reader, or their runs: as many as one answer takes, each with where it is. Fails, with the end of a sentence about this
+    /// access point, while it does not have the journals of all that it owns: rows that are missing could not be told from rows that never were.
+    pub fn rows(&self, of: RowsOf, after: Option<&Host>) -> Result<ServerRows, String> {
+        let loading = self.replication.subnets_loading();
+        if loading > 0 {
+            return Err(format!("is still reading the journals of {loading} subnets; ask again in a moment"));
+        }
+        let starts = self.crawl.sites().len() == 0 && !self.membership.may_claim(self.context.now.moment);
+        if starts {
+            return Err("has only just started, and compares what is owned with other members; ask again in a moment".to_owned());
+        }
         let sites = self.crawl.sites().after(after).filter(|site| !site.has_ended());
-        match of {
+        Ok(match of {
             RowsOf::Servers => ServerRows::of(sites.map(|site| (site.key.host.clone(), self.server_row(site)))),
             RowsOf::History => ServerRows::of(sites.map(|site| (site.key.host.clone(), self.history_row(site)))),
-        }
+        })
     }
 
     fn server_row(&self, site: &Site) -> ServerRow {
@@ -180,10 +189,10 @@ impl<'a> View<'a> {
         HistoryRow { access_point: self.context.me, host: site.key.host.clone(), tree: site.tree.clone(), runs_left_out, runs }
     }
 
-    /// The members that have servers on record, this one among them.
+    /// The members that have servers on record, this one among them, and those that own subnets and have not told yet of how many servers.
     pub fn server_owners(&self) -> Vec<ServerOwner> {
-        let of = |member: MemberView| ServerOwner { access_point: member.access_point, servers: member.servers };
-        self.members().into_iter().map(of).filter(|owner| owner.servers > 0).take(MAX_OWNERS).collect()
+        let owners = self.members().into_iter().filter(|member| member.servers > 0 || member.subnets > 0);
+        owners.map(|member| ServerOwner { access_point: member.access_point, servers: member.servers }).take(MAX_OWNERS).collect()
     }
 
     /// How far it is.

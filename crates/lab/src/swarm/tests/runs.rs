@@ -375,7 +375,7 @@ fn the_last_whole_run_answers_until_the_next_is_whole_though_an_owner_is_killed_
 /// What every running member says of the runs of its servers: host → number and pages of each run.
 fn histories(world: &World) -> BTreeMap<String, Vec<(u32, u64)>> {
     let views = world.running().into_iter().map(|number| world.crawler(number).unwrap().view());
-    let rows = views.flat_map(|view| view.rows(RowsOf::History, None).rows);
+    let rows = views.flat_map(|view| view.rows(RowsOf::History, None).unwrap().rows);
     let read = rows.map(|row| serde_json::from_str::<HistoryRow>(&row).unwrap());
     let runs = |row: &HistoryRow| row.runs.iter().map(|run| (run.summary.run, run.summary.pages)).collect();
     read.map(|row| (row.host.to_string(), runs(&row))).collect()
