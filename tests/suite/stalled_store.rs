@@ -42,12 +42,14 @@ struct Asked {
     answers: [String; 2],
 }
 
-/// What a parameter of a route can stand for. In `q`, `NEW` is a name that nobody has heard before.
+/// What a parameter of a route can stand for. `NEW` is a name that nobody has heard before, `ME` the daemon that is asked.
 fn values(parameter: &str, route: &str, web: &SmallWeb) -> Vec<String> {
     let (host, address) = &web.hosts[1];
     match (parameter, route) {
         ("q", _) => [web.url(1, 3), host.to_string(), address.to_string(), format!("{address}/32"), "NEW".to_owned()].to_vec(),
+        ("by", "/api/cross-table") => vec!["country,tld".to_owned()],
         ("by", _) => vec!["country".to_owned()],
+        ("of", _) => vec!["ME".to_owned()],
         ("after", "/api/ownership") => vec![web.places.lands[0].subnet.to_string()],
         ("after", _) => vec![host.to_string()],
         ("limit", _) => vec!["3".to_owned()],
@@ -55,26 +57,38 @@ fn values(parameter: &str, route: &str, web: &SmallWeb) -> Vec<String> {
     }
 }
 
-/// All GET routes of a daemon's own description: without their optional parameters, and with each value of each.
+/// A route with one more parameter.
+fn with(route: &str, parameter: &str) -> String {
+    let mark = if route.contains('?') { '&' } else { '?' };
+    format!("{route}{mark}{parameter}")
+}
+
+/// All GET routes of a daemon's own description: with what they need, and with each value of each of their other parameters.
 fn routes(description: &Value, web: &SmallWeb) -> Vec<String> {
     let mut all = Vec::new();
     for (path, methods) in description["paths"].as_object().unwrap() {
         let Some(get) = methods.get("get") else { continue };
         let parameters = get["parameters"].as_array().map(Vec::as_slice).unwrap_or_default();
-        if parameters.iter().all(|parameter| parameter["required"] != true) {
-            all.push(path.clone());
-        }
-        for parameter in parameters {
+        let named = |parameter: &Value| {
+            assert_eq!(parameter["in"], "query", "{path}: {parameter}");
             let name = parameter["name"].as_str().unwrap();
-            assert_eq!(parameter["in"], "query", "{path}: {name}");
-            all.extend(values(name, path, web).into_iter().map(|value| format!("{path}?{name}={value}")));
+            values(name, path, web).into_iter().map(|value| format!("{name}={value}")).collect::<Vec<_>>()
+        };
+        let (needed, others): (Vec<_>, Vec<_>) = parameters.iter().partition(|parameter| parameter["required"] == true);
+        let needed = needed.into_iter().map(named).fold(vec![path.clone()], |begun, values| {
+            let with = |route: &String| values.iter().map(|value| with(route, value)).collect::<Vec<_>>();
+            begun.iter().flat_map(with).collect()
+        });
+        for value in others.into_iter().flat_map(named) {
+            all.extend(needed.iter().map(|route| with(route, &value)));
         }
+        all.extend(needed);
     }
     all
 }
 
 /// Asks both daemons the same, all routes in turn, round after round for as long as it lasts.
-async fn ask_both(client: &reqwest::Client, points: [Ipv4Addr; 2], routes: &[String], lasts: Duration) -> Vec<Asked> {
+async fn ask_both(client: &reqwest::Client, daemons: &[(Ipv4Addr, String); 2], routes: &[String], lasts: Duration) -> Vec<Asked> {
     let (begun, mut all) = (Instant::now(), Vec::new());
     let mut round = tokio::time::interval(ROUND);
     round.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -85,7 +99,8 @@ async fn ask_both(client: &reqwest::Client, points: [Ipv4Addr; 2], routes: &[Str
             let names = [0, 1].map(|who| format!("unheard-{}-{who}.test", all.len()));
             let at = Instant::now();
             let ask = |who: usize| {
-                let url = format!("http://{}:{API_PORT}{}", points[who], route.replace("NEW", &names[who]));
+                let (point, id) = &daemons[who];
+                let url = format!("http://{point}:{API_PORT}{}", route.replace("NEW", &names[who]).replace("=ME", &format!("={id}")));
                 let client = client.clone();
                 async move {
                     let asked = Instant::now();
@@ -173,7 +188,8 @@ async fn a_daemon_whose_store_stands_still_answers_as_one_whose_store_does_not()
     let description = client.get(format!("http://{}:{API_PORT}/openapi.json", points[0])).send().await.unwrap().text().await.unwrap();
     let routes = routes(&json(&description), &web);
     assert!(["/api/status", "/api/why?q=NEW", "/metrics", "/"].iter().all(|route| routes.contains(&(*route).to_owned())), "{routes:?}");
-    let before = ask_both(&client, points, &routes, Duration::from_secs(2)).await;
+    let daemons = [0, 1].map(|who| (points[who], swarm.daemons[who].access_point.to_string()));
+    let before = ask_both(&client, &daemons, &routes, Duration::from_secs(2)).await;
     let (late, noise) = compare(&before);
     let usual = late.into_values().chain([noise]).max().unwrap_or_default();
 
@@ -183,7 +199,7 @@ async fn a_daemon_whose_store_stands_still_answers_as_one_whose_store_does_not()
         std::thread::sleep(STANDS_STILL);
         std::fs::remove_file(&stall).unwrap();
     });
-    let during = ask_both(&client, points, &routes, STANDS_STILL - SAME_TIME).await;
+    let during = ask_both(&client, &daemons, &routes, STANDS_STILL - SAME_TIME).await;
     going_on.join().unwrap();
     let (late, noise) = compare(&during);
     for (route, late) in late {
