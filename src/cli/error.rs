@@ -28,6 +28,10 @@ pub enum Exit {
     NoPermission = 77,
     /// The configuration is wrong.
     Config = 78,
+    /// Ended by SIGINT.
+    Interrupted = 130,
+    /// Ended by SIGTERM.
+    Terminated = 143,
 }
 
 impl Exit {

@@ -2,6 +2,7 @@
 
 use super::{
     client::{ApiArgs, ApiClient},
+    crawl::last_of_each,
     error::{CommandError, Exit},
     json,
     run::{ConfigArgs, results_of_member},
@@ -118,7 +119,7 @@ async fn of_daemon(args: &PlanArgs) -> Result<(Vec<ServerRecord>, SwarmResults),
 fn read_records(path: &std::path::Path) -> Result<Vec<ServerRecord>, CommandError> {
     let text = seed::read(path)?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines
+    let records = lines
         .map(|(number, line)| {
             serde_json::from_str(line).map_err(|why| {
                 CommandError::new(
@@ -128,7 +129,9 @@ fn read_records(path: &std::path::Path) -> Result<Vec<ServerRecord>, CommandErro
                 .hint("write records with `nearcrawl crawl … --out FILE.jsonl`")
             })
         })
-        .collect()
+        .collect::<Result<Vec<_>, _>>()?;
+    // While a crawl goes on, a server that goes on has several.
+    Ok(last_of_each(records))
 }
 
 fn starting_hosts(path: &std::path::Path) -> Result<Targets, CommandError> {

@@ -14,6 +14,7 @@ use nearcrawl_model::{
     fetch::{FetchError, ResolveError},
     summary::Summary,
     time::WallTime,
+    view::RefusedSeed,
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, path::Path};
@@ -186,8 +187,10 @@ fn of_a_crawl() -> Value {
         beyond_scope: 0,
         nowhere: 0,
         unresolved: BTreeMap::from([(ResolveError::NoSuchName, 1)]),
+        signal: None,
     };
-    json!([CrawlView::from(&findings), server])
+    let without = [RefusedSeed { url: "https://a.test/".to_owned(), reason_text: "no such host".to_owned() }];
+    json!([CrawlView::of(&findings, &without), server])
 }
 
 #[tokio::test]
