@@ -242,8 +242,8 @@ fn write_all(mut to: impl Write, pieces: &Receiver<Vec<u8>>) -> io::Result<()> {
 /// Which row of which journal a line tells.
 #[derive(Deserialize)]
 struct Origin<'a> {
-    #[serde(borrow, alias = "from_host")]
-    url_host_name: Cow<'a, str>,
+    #[serde(borrow)]
+    host: Cow<'a, str>,
     run: u32,
     row: u64,
 }
@@ -262,7 +262,7 @@ impl Written {
         }
         let mut rows: BTreeMap<(String, u32), Vec<u64>> = BTreeMap::new();
         sink.begin(|line| {
-            let Ok(Origin { url_host_name: host, run, row }) = serde_json::from_slice(line) else { return false };
+            let Ok(Origin { host, run, row }) = serde_json::from_slice(line) else { return false };
             let Some(runs) = heads.get(&*host) else { return false };
             let is_recorded = match runs.get(&run) {
                 Some(head) => row < *head,
@@ -310,4 +310,95 @@ pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
         Some((parent.canonicalize().ok()?, path.file_name()?.to_owned()))
     };
     place(one).is_some_and(|one| place(other) == Some(one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(host: &str, run: u32, row: u64) -> String {
+        format!("{{\"url\":\"http://{host}/{row}\",\"host\":\"{host}\",\"run\":{run},\"row\":{row}}}\n")
+    }
+
+    fn journal(host: &str, run: u32, rows: u64) -> (JournalKey, u64) {
+        (JournalKey { subnet: "9.0.0.0/24".parse().unwrap(), host: host.parse().unwrap(), run }, rows)
+    }
+
+    /// What stays of this text, and whether the file is the same one.
+    fn kept(text: &str, journals: &[(JournalKey, u64)], each_once: bool) -> (String, Vec<u64>) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("rows.jsonl");
+        fs::write(&path, text).unwrap();
+        let mut sink = Sink::open(&path).unwrap();
+        let mut written = Written::begin(&mut sink, journals, each_once).unwrap();
+        sink.write(b"more\n".to_vec()).unwrap();
+        sink.finish().unwrap();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left beside it");
+        let text = fs::read_to_string(&path).unwrap();
+        (text.strip_suffix("more\n").unwrap().to_owned(), written.take(&journals[0].0))
+    }
+
+    #[test]
+    fn what_is_not_recorded_is_taken_out_of_a_file_before_it_is_gone_on_with() {
+        let journals = [journal("a.ke", 1, 5), journal("b.ke", 2, 3)];
+        let (a, b) = (row("a.ke", 1, 3), row("b.ke", 2, 2));
+        let earlier = row("b.ke", 1, 90);
+        let all = format!("{a}{b}{earlier}");
+        assert_eq!(kept(&all, &journals, true), (all.clone(), vec![3]), "all of it stays");
+        let cases = [
+            (format!("{all}{}", &row("a.ke", 1, 4)[..9]), &all, "a line that was cut off"),
+            (format!("{}{all}", row("a.ke", 1, 5)), &all, "a row that was not stored"),
+            (format!("{a}{}{b}{a}{earlier}", row("c.ke", 1, 0)), &all, "a host that is not known, and a second line"),
+            (format!("{a}{}{b}{earlier}", row("b.ke", 3, 0)), &all, "a run that is not known"),
+            (row("c.ke", 1, 0), &String::new(), "the file of another crawl"),
+            ("notes\n".to_owned(), &String::new(), "something else"),
+        ];
+        for (text, stays, what) in &cases {
+            assert_eq!(&kept(text, &journals, true).0, *stays, "{what}");
+        }
+        assert_eq!(kept(&format!("{a}{a}"), &journals, false), (format!("{a}{a}"), vec![3]), "links of a page are several");
+    }
+
+    #[test]
+    fn nobody_has_to_read_to_the_end() {
+        let (reader, writer) = io::pipe().unwrap();
+        let mut sink = Sink { path: "-".into(), to: To::Reader(Reader::of(writer)) };
+        sink.write(b"a\n".to_vec()).unwrap();
+        drop(reader);
+        while !sink.is_closed() {
+            sink.write(b"b\n".to_vec()).unwrap();
+        }
+        assert!(!sink.is_behind());
+        sink.finish().unwrap();
+    }
+
+    #[test]
+    fn whoever_takes_their_time_is_waited_for() {
+        use std::io::Read;
+        let (mut reader, writer) = io::pipe().unwrap();
+        let mut sink = Sink { path: "-".into(), to: To::Reader(Reader::of(writer)) };
+        let mut pieces = 0;
+        while !sink.is_behind() {
+            sink.write(vec![b'x'; 4096]).unwrap();
+            pieces += 1;
+        }
+        assert!(pieces > MAX_PIECES);
+        let reading = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            reader.read_to_end(&mut all).map(|_| all.len())
+        });
+        sink.finish().unwrap();
+        drop(sink);
+        assert_eq!(reading.join().unwrap().unwrap(), pieces * 4096);
+    }
+
+    #[test]
+    fn two_paths_to_one_file_are_recognised() {
+        let directory = tempfile::tempdir().unwrap();
+        let (one, link) = (directory.path().join("one"), directory.path().join("link"));
+        assert!(is_same_file(&one, &directory.path().join(".").join("one")), "before there is one");
+        fs::write(&one, "").unwrap();
+        std::os::unix::fs::symlink(&one, &link).unwrap();
+        assert!(is_same_file(&one, &link) && !is_same_file(&one, &directory.path().join("other")));
+    }
 }

@@ -1,4 +1,5 @@
-//! What is one line of `--pages`, and one of `--links`? Names are those of Common Crawl's index where they mean the same.
+//! What is one line of `--pages`, and one of `--links`? Names are those of `export pages` and `export links`, and of Common Crawl's index where
+//! they mean the same.
 
 use nearcrawl_model::{
     fetch::{FetchError, FetchOutcome, FetchReport},
@@ -14,14 +15,14 @@ use std::collections::BTreeMap;
 #[derive(Serialize)]
 pub(super) struct PageRow<'a> {
     url: &'a str,
-    url_host_name: &'a str,
+    host: &'a str,
     fetch_time: WallTime,
     fetch_status: Option<u16>,
     fetch_redirect: Option<&'a str>,
     content_mime_type: Option<&'a str>,
     outcome: &'static str,
     failure: Option<FetchError>,
-    depth: u8,
+    level: u8,
     bytes: u64,
     took_ms: Millis,
     first_byte_ms: Option<f64>,
@@ -34,9 +35,9 @@ pub(super) struct PageRow<'a> {
 /// One link of a page.
 #[derive(Serialize)]
 struct LinkRow<'a> {
-    from_url: &'a str,
+    url: &'a str,
     to_url: &'a str,
-    from_host: &'a str,
+    host: &'a str,
     to_host: &'a str,
     run: u32,
     row: u64,
@@ -81,14 +82,14 @@ pub(super) fn page_line(key: &JournalKey, row: u64, entry: &JournalEntry, answer
     let (no_index, no_follow) = outcome.asks_of_robots();
     let line = PageRow {
         url: url.as_str(),
-        url_host_name: key.host.as_str(),
+        host: key.host.as_str(),
         fetch_time: *at,
         fetch_status: outcome.status(),
         fetch_redirect: answer.and_then(|answer| answer.redirect.as_deref()),
         content_mime_type: if outcome.is_page() { Some("text/html") } else { content_type },
         outcome: word,
         failure,
-        depth: *level,
+        level: *level,
         bytes: *bytes,
         took_ms: *took,
         first_byte_ms: first_byte_us.map(|us| f64::from(us) / 1000.0),
@@ -105,7 +106,7 @@ pub(super) fn link_lines(key: &JournalKey, row: u64, entry: &JournalEntry, answe
     let JournalEntry::Visited { url, .. } = entry else { return Vec::new() };
     let mut lines = Vec::new();
     let mut add = |to_url: &str, to_host: &str| {
-        let link = LinkRow { from_url: url.as_str(), to_url, from_host: key.host.as_str(), to_host, run: key.run, row };
+        let link = LinkRow { url: url.as_str(), to_url, host: key.host.as_str(), to_host, run: key.run, row };
         lines.extend(line_of(&link).into_iter().flatten());
     };
     match answer.and_then(|answer| answer.links.as_ref()) {
