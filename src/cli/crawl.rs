@@ -303,7 +303,8 @@ fn word(value: &impl Serialize) -> String {
 fn seeds_of(args: &CrawlArgs) -> Result<(Vec<Seed>, Vec<String>), CommandError> {
     let read = |text: &String| {
         seeds::read(text).map_err(|why| {
-            CommandError::new(Exit::Data, format!("{text}: {why}")).hint("write a URL in full, like https://example.org/, or the name of a host")
+            CommandError::new(Exit::Data, format!("{text}: {why}"))
+                .hint("write a URL in full, like https://example.org/, or the name of a host")
         })
     };
     let mut seeds = args.urls.iter().map(read).collect::<Result<Vec<_>, _>>()?;
@@ -319,7 +320,8 @@ fn seeds_of(args: &CrawlArgs) -> Result<(Vec<Seed>, Vec<String>), CommandError> 
 /// Whether each output goes somewhere else, and not over what is read.
 fn outputs_differ(args: &CrawlArgs) -> Result<(), CommandError> {
     let outputs = [("--out", &args.out), ("--pages", &args.pages), ("--links", &args.links)];
-    let named: Vec<_> = outputs.into_iter().chain([("--seeds", &args.seeds)]).filter_map(|(name, path)| Some((name, path.as_deref()?))).collect();
+    let named: Vec<_> =
+        outputs.into_iter().chain([("--seeds", &args.seeds)]).filter_map(|(name, path)| Some((name, path.as_deref()?))).collect();
     for (place, (name, path)) in named.iter().enumerate() {
         for (other, its_path) in &named[..place] {
             let (is_input, dash) = (*name == "--seeds", Path::new("-"));
@@ -361,7 +363,9 @@ fn order(args: CrawlArgs) -> Result<CrawlOrder, CommandError> {
     config.swarm.bootstrap.clear();
     let laboratory = !config.crawl.allow_ranges.is_empty() && !config.dns.servers.is_empty();
     let addresses_only = config.scope == ScopeConfig::default()
-        && seeds.iter().all(|seed| seed.url.host().address().is_some_and(|ip| config.crawl.allow_ranges.iter().any(|range| range.contains(ip))));
+        && seeds
+            .iter()
+            .all(|seed| seed.url.host().address().is_some_and(|ip| config.crawl.allow_ranges.iter().any(|range| range.contains(ip))));
     if config.contact.is_none() && !laboratory && !addresses_only {
         return Err(CommandError::new(Exit::Config, "operators of web servers must be able to reach you")
             .hint("give your address: --contact NAME@DOMAIN or a web page, or set contact in the configuration"));

@@ -98,6 +98,11 @@ impl CommandError {
         CommandError::new(exit, format!("{} cannot be written: {why}", path.display())).hint(hint)
     }
 
+    /// What a program that asked for JSON is told, in one line.
+    pub fn as_json(&self) -> serde_json::Value {
+        serde_json::json!({ "error": self.message, "hint": self.hint, "exit_code": self.exit as u8 })
+    }
+
     /// The exit code of the process.
     pub fn code(&self) -> ExitCode {
         ExitCode::from(self.exit as u8)

@@ -205,7 +205,8 @@ pub async fn servers(args: &ServersArgs, style: Style) -> Result<(String, Option
     chosen.sort();
     let text = if args.json { json(&chosen.servers.iter().map(|server| &server.0).collect::<Vec<_>>())? } else { told(&chosen, style) };
     let failure = (!missing.is_empty()).then(|| {
-        CommandError::new(Exit::Unavailable, format!("servers are missing: {}", missing.join("; "))).hint("ask again when all members answer")
+        CommandError::new(Exit::Unavailable, format!("servers are missing: {}", missing.join("; ")))
+            .hint("ask again when all members answer")
     });
     Ok((text, failure))
 }

@@ -328,8 +328,7 @@ impl Scratch {
         let random = keyfile::random_seed().map_err(|error| failed(&parent, error.to_string()))?;
         let name: String = random[..8].iter().map(|byte| format!("{byte:02x}")).collect();
         let path = parent.join(format!("{SCRATCH}{name}"));
-        fs::create_dir_all(&path)
-            .map_err(|error| failed(&path, format!("cannot be created: {error}; set TMPDIR to a place with room")))?;
+        fs::create_dir_all(&path).map_err(|error| failed(&path, format!("cannot be created: {error}; set TMPDIR to a place with room")))?;
         Ok(Scratch(path))
     }
 }

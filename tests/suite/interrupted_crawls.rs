@@ -132,7 +132,11 @@ async fn a_crawl_that_is_ended_by_sigterm_leaves_its_records_and_nothing_else() 
     let pages = totals["summary"]["total"]["pages"].as_u64().unwrap();
     assert!((4..(HOSTS * PAGES) as u64).contains(&pages), "{totals}");
     assert_eq!(stage.recorded(), pages, "the file has what the totals have");
-    assert_eq!(stage.records().values().map(|record| record.pages).sum::<u64>(), pages, "so have the records, of servers that have not finished");
+    assert_eq!(
+        stage.records().values().map(|record| record.pages).sum::<u64>(),
+        pages,
+        "so have the records, of servers that have not finished"
+    );
     assert_eq!(stage.left_in_scratch(), 0, "its own state is gone");
 }
 

@@ -109,7 +109,8 @@ impl Watch {
     }
 
     fn answered(&mut self, report: &FetchReport) {
-        if self.outputs.wants_visits() && self.answers.len() < MAX_ANSWERS {
+        let is_wanted = self.outputs.wants_visits() || self.fates.is_one(report.url.as_str());
+        if is_wanted && self.answers.len() < MAX_ANSWERS {
             self.answers.insert(report.url.to_string(), Answer::of(report, self.outputs.links.is_some()));
         }
     }
