@@ -166,7 +166,7 @@ fn of_one_edition(reports: Vec<ReadReport>) -> Result<Vec<ReadReport>, Hierarchy
     let mut editions: BTreeMap<(Option<Format>, &str), (&str, &str)> = BTreeMap::new();
     for report in &reports {
         let (Some(registry), Some(date)) = (&report.registry, &report.date) else { continue };
-        let (one, one_date) = *editions.entry((report.format, registry)).or_insert((&report.source, date));
+        let (one, one_date) = *editions.entry((report.format, registry.as_str())).or_insert((report.source.as_str(), date.as_str()));
         if one_date != date {
             let (one, one_date, other, other_date) = (one.to_owned(), one_date.to_owned(), report.source.clone(), date.clone());
             return Err(HierarchyError::Editions { registry: registry.clone(), one, one_date, other, other_date });

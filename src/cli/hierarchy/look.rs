@@ -74,8 +74,7 @@ pub(super) fn show(args: &ShowArgs, out: &mut dyn Write) -> Result<(), Hierarchy
     let paths: Vec<_> = addresses.into_iter().map(|address| nearcrawl_hierarchy::Path::to(&hierarchy, address)).collect();
     match &paths[..] {
         [only] if args.addresses.iter().all(|address| address != "-") => print(out, args.json, only),
-        _ if args.json => print(out, true, &Several(paths)),
-        _ => print(out, false, &Several(paths)),
+        _ => print(out, args.json, &Several(paths)),
     }
 }
 
