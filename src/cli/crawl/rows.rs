@@ -52,14 +52,16 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Of an answer; the links only if they are wanted.
-    pub(super) fn of(report: &FetchReport, with_links: bool) -> Answer {
-        match &report.outcome {
+    /// Of an answer, if there is something; the links only if they are wanted.
+    pub(super) fn of(report: &FetchReport, with_links: bool) -> Option<Answer> {
+        let answer = match &report.outcome {
             FetchOutcome::NotHtml { content_type, .. } => Answer { content_type: Some(content_type.clone()), ..Answer::default() },
             FetchOutcome::Redirect { to, .. } => Answer { redirect: Some(to.url.to_string()), ..Answer::default() },
             FetchOutcome::Page { page, .. } => Answer { links: with_links.then(|| page.links.clone()), ..Answer::default() },
             _ => Answer::default(),
-        }
+        };
+        let is_any = answer.content_type.is_some() || answer.redirect.is_some() || answer.links.is_some();
+        is_any.then_some(answer)
     }
 
     /// Where a redirect leads.

@@ -110,9 +110,12 @@ impl Watch {
 
     fn answered(&mut self, report: &FetchReport) {
         let is_wanted = self.outputs.wants_visits() || self.fates.is_one(report.url.as_str());
-        if is_wanted && self.answers.len() < MAX_ANSWERS {
-            self.answers.insert(report.url.to_string(), Answer::of(report, self.outputs.links.is_some()));
+        let Some(answer) = Answer::of(report, self.outputs.links.is_some()).filter(|_| is_wanted) else { return };
+        if self.answers.len() >= MAX_ANSWERS {
+            // Most are of requests that no visit followed, as for robots.txt.
+            self.answers.clear();
         }
+        self.answers.insert(report.url.to_string(), answer);
     }
 
     /// A journal of an earlier call was read back: what of it is in no file yet is written.
