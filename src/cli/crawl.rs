@@ -338,6 +338,10 @@ fn outputs_differ(args: &CrawlArgs) -> Result<(), CommandError> {
 fn order(args: CrawlArgs) -> Result<CrawlOrder, CommandError> {
     let mut config = args.config.load()?;
     outputs_differ(&args)?;
+    if let Some(state) = args.state.as_deref().filter(|state| state.exists() && !state.is_dir()) {
+        let what = format!("--state {} is not a directory", state.display());
+        return Err(CommandError::new(Exit::InUse, what).hint("name a directory; it is made if it is not there"));
+    }
     let (seeds, wrong) = seeds_of(&args)?;
     if let Some(depth) = args.depth {
         config.crawl.depth = depth;
@@ -486,6 +490,44 @@ mod tests {
         assert!(read("https://a.test/ --contact me@a.test").is_ok());
         assert!(read("http://127.0.0.1:8080/ --allow-range 127.0.0.0/8").is_ok());
         assert_eq!(read("http://127.0.0.1:8080/ --allow-range 127.0.0.0/8 --follow all").unwrap_err().exit, Exit::Config);
+    }
+
+    #[test]
+    fn hosts_and_urls_stand_in_a_file_and_its_mistakes_have_lines() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("seeds.txt");
+        fs::write(&file, "\u{feff}# ours\r\na.test\r\n\nhttp://b.test/x#part  # more\nhttps://\n192.0.2.7\nno\n").unwrap();
+        let order = read(&format!("c.test --contact a@b.c --seeds {}", file.display())).unwrap();
+        let urls: Vec<_> = order.seeds.iter().map(|seed| (seed.url.as_str(), seed.plain.is_some())).collect();
+        let wanted = [("https://c.test/", true), ("https://a.test/", true), ("http://b.test/x", false), ("https://192.0.2.7/", true)];
+        assert_eq!(urls, wanted);
+        assert!(order.wrong.len() == 2 && order.wrong[0].contains("line 5: https://: "), "{:?}", order.wrong);
+        assert!(order.wrong[1].ends_with("line 7: no: neither a URL nor a host"), "{:?}", order.wrong);
+        fs::write(&file, "\n# nothing\n").unwrap();
+        assert_eq!(read(&format!("--contact a@b.c --seeds {}", file.display())).unwrap_err().exit, Exit::Data);
+    }
+
+    #[test]
+    fn outputs_go_to_different_places() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = |name: &str| directory.path().join(name).display().to_string();
+        let (one, other) = (place("one"), place("other"));
+        for line in [format!("--out {one} --pages {one}"), "--links - --pages -".to_owned(), format!("--out {one} --seeds {one}")] {
+            assert_eq!(read(&format!("http://a.test/ --contact a@b.c {line}")).unwrap_err().exit, Exit::Usage, "{line}");
+        }
+        assert!(read(&format!("http://a.test/ --contact a@b.c --out {one} --pages {other} --links -")).unwrap().is_piped());
+        fs::write(&one, "").unwrap();
+        let failure = read(&format!("http://a.test/ --contact a@b.c --state {one}")).unwrap_err();
+        assert!(failure.exit == Exit::InUse && failure.message.contains("is not a directory"), "{failure}");
+    }
+
+    #[test]
+    fn a_file_of_hosts_that_is_missing_is_no_host() {
+        for name in ["missing.txt", "./missing", "/nowhere/hosts"] {
+            let failure = read(&format!("http://a.test/ --contact a@b.c --follow host:{name}")).unwrap_err();
+            assert!(failure.exit == Exit::NoInput && failure.message.contains(name), "{name}: {failure}");
+        }
+        assert!(read("http://a.test/ --contact a@b.c --follow host:b.test").is_ok());
     }
 
     #[test]
