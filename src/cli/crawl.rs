@@ -11,7 +11,7 @@ pub(super) use records::last_of_each;
 
 use super::{
     error::{CommandError, Exit},
-    evaluate, print,
+    evaluate,
     run::{ConfigArgs, of_node},
     table::{Style, Table, bytes, paragraph},
 };
@@ -160,8 +160,8 @@ impl CrawlOrder {
     }
 }
 
-/// Crawls, and gives back the totals.
-pub async fn crawl(args: CrawlArgs) -> Result<String, CommandError> {
+/// Crawls, and gives back the totals; behind them, why it did not come to a good end.
+pub async fn crawl(args: CrawlArgs) -> Result<(String, Option<CommandError>), CommandError> {
     let order = order(args)?;
     if !order.wrong.is_empty() {
         note(&format!("{} refused:\n  {}", counted(order.wrong.len() as u64, "line"), seeds::shortened(&order.wrong)));
@@ -179,15 +179,18 @@ pub async fn crawl(args: CrawlArgs) -> Result<String, CommandError> {
     let is_closed = standalone::Watcher::has_enough(&watch);
     watch.finish(&found.servers).map_err(of_node)?;
     if is_closed {
-        return Ok(String::new());
+        return Ok((String::new(), None));
     }
     let text = if order.json { super::json(&CrawlView::of(&found, &without))? } else { told(&found, Style::of_stdout()) };
-    match (order.quiet && !order.json, order.is_piped()) {
-        (true, _) => {}
-        (false, true) => note(text.trim_end()),
-        (false, false) => drop(print(&text)),
+    let failure = ended(&order, &found, &without).err();
+    let text = if order.quiet && !order.json { String::new() } else { text };
+    if order.is_piped() {
+        if !text.is_empty() {
+            note(text.trim_end());
+        }
+        return Ok((String::new(), failure));
     }
-    ended(&order, &found, &without).map(|()| String::new())
+    Ok((text, failure))
 }
 
 /// How it ended, for the exit code.

@@ -171,7 +171,7 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
     match command {
         Command::Init(args) => run::init(&args).await,
         Command::Run(args) => run::run(args).await.map(|()| String::new()),
-        Command::Crawl(args) => crawl::crawl(*args).await,
+        Command::Crawl(args) => as_far_as_it_goes(crawl::crawl(*args).await?),
         Command::Evaluate(args) => {
             // What the other files came to is printed, too.
             as_far_as_it_goes(evaluate::evaluate(&args, style)?)

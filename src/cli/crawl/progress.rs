@@ -108,7 +108,7 @@ mod tests {
         let (ten, twenty, thirty) = (at(10), at(20), at(30));
         assert_eq!(progress.rate(ten, 100), 10.0);
         assert_eq!(progress.rate(twenty, 100), 0.0);
-        assert_eq!(progress.rate(thirty, 150), 2.5);
+        assert_eq!(progress.rate(thirty, 150), 5.0);
     }
 
     #[test]
