@@ -57,10 +57,7 @@ async fn a_plan_from_records_names_the_depth_and_what_the_seeds_cost() {
     fs::write(&seeds, "# ours\nhttp://a.ke/\nhttp://a.ke/too\nhttps://new.ke/\n").unwrap();
     let line = format!("--coverage 0.8 --records {records} --seeds {}", seeds.display());
     let said = ask(&line).await.unwrap();
-    assert!(
-        said.starts_with(&format!("Measured on 3 servers, down to depth 2; by the records in {records}.").split(" in /").next().unwrap()),
-        "{said}"
-    );
+    assert!(said.starts_with("Measured on 3 servers, down to depth 2; by the records in"), "{said}");
     assert!(said.contains("Depth 1 finds 80.0 % of the external hosts with 34.4 % of the requests of depth 2."), "{said}");
     assert!(said.contains("2 starting hosts (1 with records of their own): 19 requests, 190.0 kB"), "{said}");
     let told: serde_json::Value = serde_json::from_str(&ask(&format!("{line} --json")).await.unwrap()).unwrap();

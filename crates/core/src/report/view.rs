@@ -205,7 +205,7 @@ impl<'a> View<'a> {
     fn time_left(&self) -> Millis {
         let politeness = &self.context.settings.politeness;
         let mut by_address: BTreeMap<IpAddr, Millis> = BTreeMap::new();
-        for site in self.crawl.sites().all().filter(|site| site.frontier.len() > 0) {
+        for site in self.crawl.sites().all().filter(|site| !site.frontier.is_empty()) {
             let took = site.record.busy_ms / site.record.requests.max(1);
             let each = took.saturating_add(politeness.rest_after(took, site.record.crawl_delay_ms));
             let left = by_address.entry(site.address).or_default();
