@@ -112,6 +112,7 @@ install: ## binary, service, example configuration, man pages, completions (PREF
 	@chmod 644 "$(DESTDIR)$(unitdir)/nearcrawl.service"
 	@config="$(DESTDIR)/etc/nearcrawl/nearcrawl.toml"; \
 	if [ -e "$$config" ]; then echo "kept $$config"; else install -D -m 644 nearcrawl.example.toml "$$config"; fi
+	@install -D -m 644 nearcrawl.example.toml "$(DESTDIR)/etc/nearcrawl/nearcrawl.example.toml"
 	@nearcrawl="$(DESTDIR)$(bindir)/nearcrawl"; \
 	install -d "$(DESTDIR)$(mandir)" "$(DESTDIR)$(man5dir)"; "$$nearcrawl" man "$(DESTDIR)$(mandir)" >/dev/null; \
 	"$$nearcrawl" man --section 5 "$(DESTDIR)$(man5dir)" >/dev/null
@@ -125,7 +126,7 @@ install: ## binary, service, example configuration, man pages, completions (PREF
 
 .PHONY: uninstall
 uninstall: ## what install put there; configuration and state stay
-	@rm -f "$(DESTDIR)$(bindir)/nearcrawl" "$(DESTDIR)$(unitdir)/nearcrawl.service" \
+	@rm -f "$(DESTDIR)$(bindir)/nearcrawl" "$(DESTDIR)$(unitdir)/nearcrawl.service" "$(DESTDIR)/etc/nearcrawl/nearcrawl.example.toml" \
 	"$(DESTDIR)$(mandir)"/nearcrawl.1 "$(DESTDIR)$(mandir)"/nearcrawl-*.1 "$(DESTDIR)$(man5dir)/nearcrawl.toml.5" \
 	"$(DESTDIR)$(PREFIX)/share/bash-completion/completions/nearcrawl" \
 	"$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_nearcrawl" \

@@ -1,4 +1,13 @@
-//! `crawl`: crawls a few sites in this process, without a swarm, until everything is done; prints totals and writes records.
+//! `crawl`: crawls a few sites in this process, without a swarm, until everything is done; writes what it finds as it comes, and prints totals.
+
+mod outputs;
+mod progress;
+mod records;
+mod rows;
+mod seeds;
+mod watch;
+
+pub(super) use records::last_of_each;
 
 use super::{
     error::{CommandError, Exit},
@@ -11,54 +20,76 @@ use crate::node::{
     standalone::{self, Findings},
 };
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use ipnetwork::IpNetwork;
-use nearcrawl_core::{crawl::site::yields::Price, report::View};
+use nearcrawl_core::crawl::site::yields::Price;
 use nearcrawl_model::{
     fetch::ResolveError,
     record::{ServerRecord, ServerStatus},
     summary::Summary,
-    url::{Host, PageUrl},
-    view::counted,
+    url::Host,
+    view::{RefusedSeed, counted},
 };
+use outputs::{Sink, is_same_file};
+use progress::Progress;
+use records::Records;
+use seeds::{Fates, Seed};
 use serde::Serialize;
 use std::{
-    borrow::Borrow,
     collections::BTreeMap,
     fs,
     io::{self, Write},
     net::{IpAddr, SocketAddr},
-    path::PathBuf,
-    time::{Duration, Instant},
+    path::{Path, PathBuf},
+    time::Duration,
 };
+use watch::{Lines, Outputs, Watch};
 
 /// Shown under `crawl --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl crawl https://museum.or.ke/ --contact you@example.org\n  \
     nearcrawl crawl https://a.ac.ke/ --follow tld:ke --depth 3 --out ke.jsonl\n  \
-    nearcrawl crawl https://a.ac.ke/ --follow host:hosts.txt --json\n  \
-    nearcrawl crawl https://a.ac.ke/ --out ke.jsonl --state ke.state\n\n\
+    nearcrawl crawl --seeds hosts.txt --state ke.state --pages pages.jsonl\n  \
+    nearcrawl crawl a.ac.ke --links - | cut -c 1-100\n  \
+    nearcrawl crawl https://a.ac.ke/ --follow host:hosts.txt --json\n\n\
     In a laboratory of your own:\n  \
     nearcrawl crawl http://site.test:8080/ --min-delay 50ms \\\n    \
     --allow-range 127.0.0.0/8 --dns 127.0.0.53:5353\n\n\
     robots.txt is obeyed. One request at a time goes to a server, and the pause before the next one is at least ten times as long as the last \
-    response took.";
+    response took. A host without https:// or http:// is asked over https, and over http if nothing answers there.\n\n\
+    With --state the same command goes on after Ctrl-C, SIGTERM or a kill: in the files of --pages and --links each page is once then, \
+    and of --out the last line of a server counts until the end. Standard output and pipes get everything again: rows are the same if \
+    host, run and row are.\n\n\
+    Exit codes:\n  \
+    0 done, or standard output was closed; 65 lines of --seeds were refused, the\n  \
+    others crawled; 69 nothing could be fetched, with the reason for each starting\n  \
+    URL; 73 the state is in use; 74 a file cannot be written; 78 no contact, or\n  \
+    wrong configuration; 130 ended by Ctrl-C and 143 by SIGTERM, with all that\n  \
+    was fetched until then";
 
 /// The arguments of `crawl`.
 #[derive(Args, Clone, Debug)]
 pub struct CrawlArgs {
-    /// URLs to start from
-    #[arg(required = true, value_name = "URL")]
+    /// URLs or hosts to start from
+    #[arg(required_unless_present = "seeds", value_name = "URL")]
     urls: Vec<String>,
+    /// A file with one URL or host a line to start from, and # comments; - is standard input
+    #[arg(long, value_name = "FILE")]
+    seeds: Option<PathBuf>,
     /// The deepest level that is fetched; the URLs given are level 0
     #[arg(long, value_name = "LEVELS")]
     depth: Option<u8>,
     /// Leave out pages expected to name fewer new external hosts than this, like 0.004 [default: 0, none]
     #[arg(long, value_name = "HOSTS", value_parser = price)]
     yield_price: Option<Price>,
-    /// Write one record per server to this file, as JSON lines; while it crawls, every few seconds
+    /// Write one record per server to this file, as JSON lines, when it has finished; - is standard output
     #[arg(long, value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
+    /// Write a line for each URL that was asked for to this file, as JSON lines; - is standard output
+    #[arg(long, value_name = "FILE.jsonl")]
+    pages: Option<PathBuf>,
+    /// Write a line for each link of a page to this file, as JSON lines; - is standard output
+    #[arg(long, value_name = "FILE.jsonl")]
+    links: Option<PathBuf>,
     /// Keep the crawl in this directory: interrupted, the same command goes on there
     #[arg(long, value_name = "DIRECTORY")]
     state: Option<PathBuf>,
@@ -80,6 +111,9 @@ pub struct CrawlArgs {
     /// Check each page for accessibility failures
     #[arg(long)]
     evaluate: bool,
+    /// Show neither progress nor totals
+    #[arg(long)]
+    quiet: bool,
     /// Print the totals as JSON
     #[arg(long)]
     json: bool,
@@ -93,44 +127,100 @@ pub struct CrawlOrder {
     /// The configuration, with the command line's options in it. The API is off.
     pub config: Config,
     /// Where to start; never empty.
-    pub urls: Vec<PageUrl>,
+    pub seeds: Vec<Seed>,
+    /// Lines of the file of seeds that were refused, with their numbers and why.
+    pub wrong: Vec<String>,
     /// Where records go.
     pub out: Option<PathBuf>,
+    /// Where pages go.
+    pub pages: Option<PathBuf>,
+    /// Where links go.
+    pub links: Option<PathBuf>,
     /// Where the crawl is kept.
     pub state: Option<PathBuf>,
+    /// Whether neither progress nor totals are wanted.
+    pub quiet: bool,
     /// Whether the totals are wanted as JSON.
     pub json: bool,
 }
 
-/// Crawls, and gives back the totals.
-pub async fn crawl(args: CrawlArgs) -> Result<String, CommandError> {
-    let order = order(args)?;
-    let mut records = order.out.map(RecordsFile::create).transpose()?;
-    super::logging::begin(&order.config.log)?;
-    let bar = ProgressBar::new_spinner();
-    bar.set_style(ProgressStyle::with_template("{spinner} {elapsed_precise}  {msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
-    let found = standalone::crawl(order.config, order.urls, order.state, |view| {
-        let progress = view.progress();
-        bar.set_message(format!(
-            "{} from {}, {} waiting, {} under way, {}",
-            counted(progress.pages, "page"),
-            counted(progress.servers, "server"),
-            counted(progress.waiting, "URL"),
-            counted(progress.busy, "request"),
-            bytes(progress.bytes)
-        ));
-        bar.tick();
-        if let Some(records) = &mut records {
-            records.write_if_due(&view);
-        }
-    })
-    .await
-    .map_err(of_node)?;
-    bar.finish_and_clear();
-    if let Some(records) = &mut records {
-        records.write(found.servers.iter()).map_err(|why| CommandError::creating(&records.path, &why))?;
+impl CrawlOrder {
+    /// Whether standard output is for rows.
+    fn is_piped(&self) -> bool {
+        [&self.out, &self.pages, &self.links].into_iter().flatten().any(|path| path == Path::new("-"))
     }
-    if order.json { super::json(&CrawlView::from(&found)) } else { Ok(told(&found)) }
+
+    fn outputs(&self) -> Result<Outputs, CommandError> {
+        let open = |path: &Option<PathBuf>| path.as_deref().map(Sink::open).transpose();
+        Ok(Outputs {
+            pages: open(&self.pages)?.map(Lines::new),
+            links: open(&self.links)?.map(Lines::new),
+            records: open(&self.out)?.map(Records::new),
+        })
+    }
+}
+
+/// Crawls, and gives back the totals; behind them, why it did not come to a good end.
+pub async fn crawl(args: CrawlArgs) -> Result<(String, Option<CommandError>), CommandError> {
+    let order = order(args)?;
+    if !order.wrong.is_empty() {
+        note(&format!("{} refused:\n  {}", counted(order.wrong.len() as u64, "line"), seeds::shortened(&order.wrong)));
+    }
+    let (fates, urls) = Fates::of(&order.seeds, &order.config);
+    let outputs = order.outputs()?;
+    super::logging::begin(&order.config.log)?;
+    let mut watch = Watch::new(outputs, fates, Progress::new(order.quiet));
+    let found = standalone::crawl(order.config.clone(), urls, order.state.clone(), &mut watch).await;
+    if found.is_err() {
+        watch.progress.finish();
+    }
+    let found = found.map_err(of_node)?;
+    let without = watch.fates.without_page(&found);
+    let is_closed = standalone::Watcher::has_enough(&watch);
+    watch.finish(&found.servers).map_err(of_node)?;
+    if is_closed {
+        return Ok((String::new(), None));
+    }
+    let text = if order.json { super::json(&CrawlView::of(&found, &without))? } else { told(&found, Style::of_stdout()) };
+    let failure = ended(&order, &found, &without).err();
+    let text = if order.quiet && !order.json { String::new() } else { text };
+    if order.is_piped() {
+        if !text.is_empty() {
+            note(text.trim_end());
+        }
+        return Ok((String::new(), failure));
+    }
+    Ok((text, failure))
+}
+
+/// How it ended, for the exit code.
+fn ended(order: &CrawlOrder, found: &Findings, without: &[RefusedSeed]) -> Result<(), CommandError> {
+    if let Some(signal) = found.signal {
+        let (exit, name) = if signal == libc::SIGINT { (Exit::Interrupted, "Ctrl-C") } else { (Exit::Terminated, "SIGTERM") };
+        let hint = match &order.state {
+            Some(_) => "the same command goes on",
+            None => "with --state DIRECTORY the same command would go on",
+        };
+        return Err(CommandError::new(exit, format!("ended by {name}")).hint(hint));
+    }
+    if found.summary.total.pages == 0 {
+        return Err(CommandError::new(Exit::Unavailable, format!("nothing was fetched: {}", seeds::told(without))));
+    }
+    if !without.is_empty() && !order.quiet {
+        note(&seeds::told(without));
+    }
+    match &order.wrong[..] {
+        [] => Ok(()),
+        wrong => {
+            let what = format!("{} of --seeds refused, the others crawled: {}", counted(wrong.len() as u64, "line"), wrong[0]);
+            Err(CommandError::new(Exit::Data, what).hint("write one URL or host a line, like https://example.org/ or example.org"))
+        }
+    }
+}
+
+/// Says something on standard error; whoever closed it does not want to know.
+fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// The output of `crawl --json`.
@@ -143,11 +233,12 @@ pub(super) struct CrawlView<'a> {
     beyond_scope: u64,
     nowhere: u64,
     unresolved: &'a BTreeMap<ResolveError, u64>,
+    seeds_without_page: &'a [RefusedSeed],
     summary: &'a Summary,
 }
 
-impl<'a> From<&'a Findings> for CrawlView<'a> {
-    fn from(found: &'a Findings) -> Self {
+impl<'a> CrawlView<'a> {
+    pub(super) fn of(found: &'a Findings, seeds_without_page: &'a [RefusedSeed]) -> Self {
         CrawlView {
             exact: found.exact,
             external_hosts: found.external_hosts,
@@ -156,70 +247,14 @@ impl<'a> From<&'a Findings> for CrawlView<'a> {
             beyond_scope: found.beyond_scope,
             nowhere: found.nowhere,
             unresolved: &found.unresolved,
+            seeds_without_page,
             summary: &found.summary,
         }
     }
 }
 
-/// The records are written anew so often.
-const WRITE_EVERY: Duration = Duration::from_secs(5);
-
-/// Of the time, at most one part of so many goes into writing them.
-const WRITING_SHARE: u32 = 20;
-
-/// The file of records, one a line. It is replaced as a whole while the crawl goes on: a reader finds one record a server at any time, and
-/// a process that is killed leaves those of a few seconds ago.
-struct RecordsFile {
-    path: PathBuf,
-    /// Where the next version is written; none for what cannot be replaced, like a pipe, which gets the records at the end.
-    part: Option<PathBuf>,
-    due: Instant,
-}
-
-impl RecordsFile {
-    /// Nothing of a file that is there is lost before there are records.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be written.
-    fn create(path: PathBuf) -> Result<RecordsFile, CommandError> {
-        let replaceable = fs::metadata(&path).map_or(true, |found| found.is_file());
-        let part = replaceable.then(|| {
-            let mut name = path.file_name().unwrap_or_default().to_owned();
-            name.push(".part");
-            path.with_file_name(name)
-        });
-        let mut options = fs::OpenOptions::new();
-        let opened = options.write(true).create(replaceable).truncate(false).open(&path);
-        opened.map_err(|why| CommandError::creating(&path, &why))?;
-        Ok(RecordsFile { path, part, due: Instant::now() + WRITE_EVERY })
-    }
-
-    /// What cannot be written now may be later; at the end it is an error.
-    fn write_if_due(&mut self, view: &View<'_>) {
-        let begin = Instant::now();
-        if self.part.is_none() || begin < self.due {
-            return;
-        }
-        if let Err(why) = self.write(standalone::servers(view)) {
-            tracing::warn!("{} is not written for now: {why}", self.path.display());
-        }
-        self.due = Instant::now() + WRITE_EVERY.max(begin.elapsed() * WRITING_SHARE);
-    }
-
-    fn write(&self, records: impl Iterator<Item = impl Borrow<ServerRecord>>) -> io::Result<()> {
-        let mut out = io::BufWriter::new(fs::File::create(self.part.as_ref().unwrap_or(&self.path))?);
-        for record in records {
-            serde_json::to_writer(&mut out, record.borrow())?;
-            out.write_all(b"\n")?;
-        }
-        out.flush()?;
-        self.part.as_ref().map_or(Ok(()), |part| fs::rename(part, &self.path))
-    }
-}
-
 /// A table of the servers with the most pages, and the totals.
-fn told(found: &Findings) -> String {
+fn told(found: &Findings, style: Style) -> String {
     const SHOWN: usize = 20;
     let headings = ["server", ">pages", ">requests", ">bytes", ">known", ">robots", ">failed", ">cut", "state", "status"];
     let mut table = Table::new(&headings);
@@ -239,7 +274,7 @@ fn told(found: &Findings) -> String {
             status_words(record),
         ]);
     }
-    let mut text = table.text(Style::of_stdout());
+    let mut text = table.text(style);
     if ranked.len() > SHOWN {
         text += &format!("… and {} (--out FILE.jsonl lists all)\n", counted((ranked.len() - SHOWN) as u64, "more server"));
     }
@@ -252,7 +287,7 @@ fn told(found: &Findings) -> String {
     if let Some(held_back) = total.held_back() {
         text += &paragraph(&format!("{held_back}; the same command with --state DIRECTORY goes on there on another day"));
     }
-    text + &evaluate::told(&found.summary.evaluation, Style::of_stdout())
+    text + &evaluate::told(&found.summary.evaluation, style)
 }
 
 /// The status, with the main failure of a server that is down.
@@ -267,14 +302,50 @@ fn word(value: &impl Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
+/// The starting URLs of the command line and of the file, and the lines of it that were refused.
+fn seeds_of(args: &CrawlArgs) -> Result<(Vec<Seed>, Vec<String>), CommandError> {
+    let read = |text: &String| {
+        seeds::read(text).map_err(|why| {
+            CommandError::new(Exit::Data, format!("{text}: {why}"))
+                .hint("write a URL in full, like https://example.org/, or the name of a host")
+        })
+    };
+    let mut seeds = args.urls.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let (more, wrong) = args.seeds.as_deref().map_or(Ok((Vec::new(), Vec::new())), seeds::read_file)?;
+    seeds.extend(more);
+    if seeds.is_empty() {
+        let what = format!("no line of --seeds can be used:\n  {}", seeds::shortened(&wrong));
+        return Err(CommandError::new(Exit::Data, what).hint("write one URL or host a line, like https://example.org/ or example.org"));
+    }
+    Ok((seeds, wrong))
+}
+
+/// Whether each output goes somewhere else, and not over what is read.
+fn outputs_differ(args: &CrawlArgs) -> Result<(), CommandError> {
+    let outputs = [("--out", &args.out), ("--pages", &args.pages), ("--links", &args.links)];
+    let named: Vec<_> =
+        outputs.into_iter().chain([("--seeds", &args.seeds)]).filter_map(|(name, path)| Some((name, path.as_deref()?))).collect();
+    for (place, (name, path)) in named.iter().enumerate() {
+        for (other, its_path) in &named[..place] {
+            let (is_input, dash) = (*name == "--seeds", Path::new("-"));
+            let are_both_dashes = *path == dash && *its_path == dash && !is_input;
+            if are_both_dashes || (*path != dash && *its_path != dash && is_same_file(path, its_path)) {
+                return Err(CommandError::new(Exit::Usage, format!("{other} and {name} are both {}", path.display()))
+                    .hint("give each a file of its own; one of them may be -, standard output"));
+            }
+        }
+    }
+    Ok(())
+}
+
 fn order(args: CrawlArgs) -> Result<CrawlOrder, CommandError> {
     let mut config = args.config.load()?;
-    let mut urls = Vec::new();
-    for text in &args.urls {
-        urls.push(PageUrl::parse(text).map_err(|why| {
-            CommandError::new(Exit::Data, format!("{text}: {why}")).hint("write the URL in full, like https://example.org/")
-        })?);
+    outputs_differ(&args)?;
+    if let Some(state) = args.state.as_deref().filter(|state| state.exists() && !state.is_dir()) {
+        let what = format!("--state {} is not a directory", state.display());
+        return Err(CommandError::new(Exit::InUse, what).hint("name a directory; it is made if it is not there"));
     }
+    let (seeds, wrong) = seeds_of(&args)?;
     if let Some(depth) = args.depth {
         config.crawl.depth = depth;
     }
@@ -299,12 +370,15 @@ fn order(args: CrawlArgs) -> Result<CrawlOrder, CommandError> {
     config.swarm.bootstrap.clear();
     let laboratory = !config.crawl.allow_ranges.is_empty() && !config.dns.servers.is_empty();
     let addresses_only = config.scope == ScopeConfig::default()
-        && urls.iter().all(|url| url.host().address().is_some_and(|ip| config.crawl.allow_ranges.iter().any(|range| range.contains(ip))));
+        && seeds
+            .iter()
+            .all(|seed| seed.url.host().address().is_some_and(|ip| config.crawl.allow_ranges.iter().any(|range| range.contains(ip))));
     if config.contact.is_none() && !laboratory && !addresses_only {
         return Err(CommandError::new(Exit::Config, "operators of web servers must be able to reach you")
             .hint("give your address: --contact NAME@DOMAIN or a web page, or set contact in the configuration"));
     }
-    Ok(CrawlOrder { config, urls, out: args.out, state: args.state, json: args.json })
+    let CrawlArgs { out, pages, links, state, quiet, json, .. } = args;
+    Ok(CrawlOrder { config, seeds, wrong, out, pages, links, state, quiet, json })
 }
 
 fn scope(follow: &[String]) -> Result<ScopeConfig, CommandError> {
@@ -315,7 +389,10 @@ fn scope(follow: &[String]) -> Result<ScopeConfig, CommandError> {
             Some(("tld", tld)) if !tld.is_empty() => scope.tlds.push(tld.trim_start_matches('.').to_ascii_lowercase()),
             Some(("host", name)) if !name.is_empty() => {
                 let file = PathBuf::from(name);
-                if file.is_file() {
+                // A name of a host has no slash, and a file that is meant may be missing.
+                let is_host = !name.contains('/') && name.parse::<Host>().is_ok();
+                let looks_like_a_file = name.contains('/') || [".txt", ".csv", ".lst", ".list"].iter().any(|end| name.ends_with(end));
+                if file.is_file() || (looks_like_a_file && !file.is_dir()) || !is_host {
                     let text = fs::read_to_string(&file).map_err(|why| CommandError::of_file(&file, &why))?;
                     for (number, line) in text.lines().enumerate() {
                         let line = line.trim();
@@ -395,7 +472,7 @@ mod tests {
         assert_eq!(order.config.scope.tlds, ["ke"]);
         assert_eq!(order.config.scope.hosts, ["b.test".parse().unwrap()]);
         assert!(order.config.scope.open && order.config.api.listen.is_none());
-        assert_eq!(order.urls, [PageUrl::parse("http://a.test:8080/").unwrap()]);
+        assert_eq!(order.seeds, [seeds::read("http://a.test:8080/").unwrap()]);
     }
 
     #[test]
@@ -419,9 +496,47 @@ mod tests {
     }
 
     #[test]
+    fn hosts_and_urls_stand_in_a_file_and_its_mistakes_have_lines() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("seeds.txt");
+        fs::write(&file, "\u{feff}# ours\r\na.test\r\n\nhttp://b.test/x#part  # more\nhttps://\n192.0.2.7\nno\n").unwrap();
+        let order = read(&format!("c.test --contact a@b.c --seeds {}", file.display())).unwrap();
+        let urls: Vec<_> = order.seeds.iter().map(|seed| (seed.url.as_str(), seed.plain.is_some())).collect();
+        let wanted = [("https://c.test/", true), ("https://a.test/", true), ("http://b.test/x", false), ("https://192.0.2.7/", true)];
+        assert_eq!(urls, wanted);
+        assert!(order.wrong.len() == 2 && order.wrong[0].contains("line 5: https://: "), "{:?}", order.wrong);
+        assert!(order.wrong[1].ends_with("line 7: no: neither a URL nor a host"), "{:?}", order.wrong);
+        fs::write(&file, "\n# nothing\n").unwrap();
+        assert_eq!(read(&format!("--contact a@b.c --seeds {}", file.display())).unwrap_err().exit, Exit::Data);
+    }
+
+    #[test]
+    fn outputs_go_to_different_places() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = |name: &str| directory.path().join(name).display().to_string();
+        let (one, other) = (place("one"), place("other"));
+        for line in [format!("--out {one} --pages {one}"), "--links - --pages -".to_owned(), format!("--out {one} --seeds {one}")] {
+            assert_eq!(read(&format!("http://a.test/ --contact a@b.c {line}")).unwrap_err().exit, Exit::Usage, "{line}");
+        }
+        assert!(read(&format!("http://a.test/ --contact a@b.c --out {one} --pages {other} --links -")).unwrap().is_piped());
+        fs::write(&one, "").unwrap();
+        let failure = read(&format!("http://a.test/ --contact a@b.c --state {one}")).unwrap_err();
+        assert!(failure.exit == Exit::InUse && failure.message.contains("is not a directory"), "{failure}");
+    }
+
+    #[test]
+    fn a_file_of_hosts_that_is_missing_is_no_host() {
+        for name in ["missing.txt", "./missing", "/nowhere/hosts"] {
+            let failure = read(&format!("http://a.test/ --contact a@b.c --follow host:{name}")).unwrap_err();
+            assert!(failure.exit == Exit::NoInput && failure.message.contains(name), "{name}: {failure}");
+        }
+        assert!(read("http://a.test/ --contact a@b.c --follow host:b.test").is_ok());
+    }
+
+    #[test]
     fn mistakes_are_told_with_the_way_to_write_it() {
         for (line, exit, hint) in [
-            ("a.test --contact x@y.z", Exit::Data, "https://example.org/"),
+            ("a/test --contact x@y.z", Exit::Data, "https://example.org/"),
             ("http://a.test/ --contact x@y.z --follow ke", Exit::Usage, "tld:ke"),
             ("http://a.test/ --contact x@y.z --dns name.test", Exit::Usage, "192.0.2.53"),
         ] {

@@ -28,6 +28,10 @@ pub enum Exit {
     NoPermission = 77,
     /// The configuration is wrong.
     Config = 78,
+    /// Ended by SIGINT.
+    Interrupted = 130,
+    /// Ended by SIGTERM.
+    Terminated = 143,
 }
 
 impl Exit {
@@ -92,6 +96,11 @@ impl CommandError {
             _ => (Exit::Storage, "is the disk full?"),
         };
         CommandError::new(exit, format!("{} cannot be written: {why}", path.display())).hint(hint)
+    }
+
+    /// What a program that asked for JSON is told, in one line.
+    pub fn as_json(&self) -> serde_json::Value {
+        serde_json::json!({ "error": self.message, "hint": self.hint, "exit_code": self.exit as u8 })
     }
 
     /// The exit code of the process.

@@ -23,7 +23,7 @@ use nearcrawl_lab::delegation::{
     Experiment, Surroundings,
     round::{self, ExperimentError, Placement, Setup},
 };
-use output::{bar, write_plot};
+use output::{bar, svg_file, write_plot};
 use std::{num::NonZero, path::PathBuf, thread};
 
 /// Shown under `lab --help`.
@@ -158,7 +158,7 @@ pub struct DelegationArgs {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
     /// Draw probes against share of optimal delegations
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", value_parser = svg_file)]
     plot: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]

@@ -165,6 +165,6 @@ mod tests {
         let crawl = command.find_subcommand("crawl").unwrap();
         let plain = synopsis(crawl).replace("\\fB", "").replace("\\fI", "").replace("\\fR", "").replace("\\-", "-");
         assert!(plain.starts_with("nearcrawl crawl "), "{plain}");
-        assert!(plain.contains("[--min-delay <DURATION>]") && plain.contains("[--json]") && plain.contains("<URL>..."), "{plain}");
+        assert!(plain.contains("[--min-delay <DURATION>]") && plain.contains("[--json]") && plain.contains("[<URL>]..."), "{plain}");
     }
 }

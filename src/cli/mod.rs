@@ -17,6 +17,7 @@ mod renamed;
 mod results;
 mod run;
 mod seed;
+mod servers;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -54,9 +55,11 @@ use std::{
         nearcrawl results --by country      what the swarm has found\n\n\
         Exit codes:\n  \
         0 done, 64 wrong command line, 65 input not understood or refused,\n  \
-        66 no such file, 69 daemon not running, 70 a bug of nearcrawl,\n  \
-        73 in use or cannot be created, 74 disk, 77 not permitted,\n  \
-        78 wrong configuration",
+        66 no such file, 69 daemon not running, or nothing could be fetched or\n  \
+        was measured, 70 a bug of nearcrawl, 73 in use or cannot be created,\n  \
+        74 disk, 77 not permitted, 78 wrong configuration,\n  \
+        130 ended by Ctrl-C, 143 by SIGTERM\n\n\
+        With --json an error is JSON, too: the last line of standard error has error, hint and exit_code.",
     max_term_width = 100,
     subcommand_required = true,
     arg_required_else_help = true
@@ -91,6 +94,9 @@ pub enum Command {
     /// Show the totals of the whole swarm
     #[command(after_help = results::EXAMPLES)]
     Results(results::ResultsArgs),
+    /// List the servers that the swarm has on record
+    #[command(after_help = servers::EXAMPLES)]
+    Servers(servers::ServersArgs),
     /// Write what the whole swarm has on record, row by row
     #[command(subcommand, after_help = export::EXAMPLES)]
     Export(export::ExportCommand),
@@ -140,23 +146,23 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return renamed::told(&arguments, &error).map_or_else(|| usage(&error), |said| fail(&said)),
+        Err(error) => return renamed::told(&arguments, &error).map_or_else(|| usage(&arguments, &error), |said| fail(&arguments, &said)),
     };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(why) => return fail(&CommandError::new(Exit::Internal, format!("cannot start: {why}"))),
+        Err(why) => return fail(&arguments, &CommandError::new(Exit::Internal, format!("cannot start: {why}"))),
     };
     if let Command::Demo(args) = cli.command {
         // The demonstration draws its own progress and table, and its exit code is its verdict.
         return runtime
             .block_on(nearcrawl_lab::demo::run(args, crate::io::client::client()))
-            .unwrap_or_else(|why| fail(&CommandError::new(Exit::Internal, why.to_string())));
+            .unwrap_or_else(|why| fail(&arguments, &CommandError::new(Exit::Internal, why.to_string())));
     }
     // As a task like all others: a wake-up of what `block_on` itself polls costs a look at the sockets each time.
     let performed = runtime.block_on(async { tokio::spawn(perform(cli.command, Style::of_stdout())).await });
     match performed.unwrap_or_else(|ended| Err(CommandError::new(Exit::Internal, ended.to_string()))) {
         Ok(text) => print(&text),
-        Err(failure) => fail(&failure),
+        Err(failure) => fail(&arguments, &failure),
     }
 }
 
@@ -165,20 +171,18 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
     match command {
         Command::Init(args) => run::init(&args).await,
         Command::Run(args) => run::run(args).await.map(|()| String::new()),
-        Command::Crawl(args) => crawl::crawl(*args).await,
+        Command::Crawl(args) => as_far_as_it_goes(crawl::crawl(*args).await?),
         Command::Evaluate(args) => {
-            let (text, failure) = evaluate::evaluate(&args, style)?;
-            let Some(failure) = failure else { return Ok(text) };
             // What the other files came to is printed, too.
-            print(&text);
-            Err(failure)
+            as_far_as_it_goes(evaluate::evaluate(&args, style)?)
         }
         Command::Seed(command) => seed::seed(command).await,
         Command::Status(args) => look::status(&args, style).await,
         Command::Results(args) => results::results(&args, style).await,
+        Command::Servers(args) => as_far_as_it_goes(servers::servers(&args, style).await?),
         Command::Export(command) => export::export(&command).await,
         Command::Trend(args) => trend::trend(&args, style).await,
-        Command::Plan(args) => plan::plan(&args, style).await,
+        Command::Plan(args) => as_far_as_it_goes(plan::plan(&args, style).await?),
         Command::Why(args) => look::why(&args, style).await,
         Command::Members(args) => look::members(&args, style).await,
         Command::Move(args) => look::hand_over(&args).await,
@@ -202,18 +206,34 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
     }
 }
 
-/// clap ends with 2 on its own; sysexits says 64. Help and version are no failures.
-fn usage(error: &clap::Error) -> ExitCode {
-    // If this cannot be printed, there is nowhere left to report it.
-    let _ = error.print();
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
-        _ => ExitCode::from(Exit::Usage as u8),
-    }
+/// What was found is printed, also if something is missing.
+fn as_far_as_it_goes((text, failure): (String, Option<CommandError>)) -> Result<String, CommandError> {
+    let Some(failure) = failure else { return Ok(text) };
+    print(&text);
+    Err(failure)
 }
 
-fn fail(failure: &CommandError) -> ExitCode {
-    let _ = writeln!(io::stderr(), "{failure}");
+/// clap ends with 2 on its own; sysexits says 64. Help and version are no failures.
+fn usage(arguments: &[OsString], error: &clap::Error) -> ExitCode {
+    let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    if !is_help && wants_json(arguments) {
+        let message = error.to_string();
+        let mut paragraphs = message.trim_start_matches("error: ").trim_end().splitn(2, "\n\n");
+        let failure = CommandError::new(Exit::Usage, paragraphs.next().unwrap_or_default());
+        return fail(arguments, &paragraphs.next().into_iter().fold(failure, CommandError::hint));
+    }
+    // If this cannot be printed, there is nowhere left to report it.
+    let _ = error.print();
+    if is_help { ExitCode::SUCCESS } else { ExitCode::from(Exit::Usage as u8) }
+}
+
+/// Whether answers are wanted as JSON, and so the error.
+fn wants_json(arguments: &[OsString]) -> bool {
+    arguments.iter().skip(1).take_while(|argument| *argument != "--").any(|argument| argument == "--json")
+}
+
+fn fail(arguments: &[OsString], failure: &CommandError) -> ExitCode {
+    let _ = if wants_json(arguments) { writeln!(io::stderr(), "{}", failure.as_json()) } else { writeln!(io::stderr(), "{failure}") };
     failure.code()
 }
 
@@ -223,6 +243,6 @@ fn print(text: &str) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         // The reader closed the pipe (`| head`): no failure.
         Err(why) if why.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(why) => fail(&CommandError::new(Exit::Storage, format!("standard output: {why}"))),
+        Err(why) => fail(&[], &CommandError::new(Exit::Storage, format!("standard output: {why}"))),
     }
 }

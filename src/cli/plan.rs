@@ -2,6 +2,7 @@
 
 use super::{
     client::{ApiArgs, ApiClient},
+    crawl::last_of_each,
     error::{CommandError, Exit},
     json,
     run::{ConfigArgs, results_of_member},
@@ -18,7 +19,7 @@ use nearcrawl_model::{
     url::PageUrl,
     view::{ServersPage, Span, counted},
 };
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 /// Shown under `plan --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
@@ -29,8 +30,9 @@ pub const EXAMPLES: &str = "Examples:\n  \
     Each record has the cost of each level of a site and the number of external hosts first named there. Their sums are a curve of load \
     against coverage, one point per depth; the lowest depth with enough coverage is chosen: set [crawl] depth to it.\n\n\
     The curve comes from --records (written by `nearcrawl crawl --out FILE.jsonl`), from the daemon of this machine (--api) or from a \
-    member (--member). If nothing was measured yet, it is that of the paper (Nakahira et al. 2008) with an assumed cost of a server, and \
-    the answer says so. The totals do not include servers that are only reached by links from the starting hosts.";
+    member (--member). If nothing was measured there, it is that of the paper (Nakahira et al. 2008) with an assumed cost of a server: the \
+    answer begins with that, and the exit code is 69 unless --assumed accepts it. The totals do not include servers that are only reached by \
+    links from the starting hosts.";
 
 /// The arguments of `plan`.
 #[derive(Args, Clone, Debug)]
@@ -41,7 +43,7 @@ pub struct PlanArgs {
     /// A file with one starting URL per line; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "tld")]
     seeds: Option<PathBuf>,
-    /// All servers known under this top-level domain
+    /// All servers on record under this top-level domain
     #[arg(long, value_name = "NAME")]
     tld: Option<String>,
     /// Records from `nearcrawl crawl --out`, instead of a daemon's; --api is not used then
@@ -50,53 +52,79 @@ pub struct PlanArgs {
     /// Ask this member over the network, instead of the daemon on this machine; --api is not used then
     #[arg(long, value_name = "MULTIADDR")]
     member: Option<String>,
+    /// Plan with the paper's curve if nothing was measured
+    #[arg(long)]
+    assumed: bool,
     #[command(flatten)]
     api: ApiArgs,
     #[command(flatten)]
     config: ConfigArgs,
 }
 
-/// Computes the plan and formats it.
-pub async fn plan(args: &PlanArgs, style: Style) -> Result<String, CommandError> {
+/// Computes the plan and formats it. That nothing was measured is an error, behind what can be said without.
+pub async fn plan(args: &PlanArgs, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
     let config = args.config.load()?;
     let pace = config.pace();
     let hosts = args.seeds.as_deref().map(starting_hosts).transpose()?;
     let tld = args.tld.as_deref().map(|name| name.trim_start_matches('.').to_ascii_lowercase());
-    let (found, known) = measured(args, tld.as_deref()).await?;
-    let targets = match (hosts, &tld) {
-        (Some(hosts), _) => hosts,
-        (None, Some(_)) => Targets::Count(known),
-        (None, None) => Targets::Any,
-    };
-    let plan = planning::plan(&found.unwrap_or_else(Basis::of_paper), args.coverage, pace, &targets);
-    if args.api.json { json(&plan) } else { Ok(text(&plan, tld.as_deref(), style)) }
+    let Measured { basis, targets: under_tld, on_record, source } = measured(args, tld.as_deref()).await?;
+    let targets = hosts.unwrap_or(under_tld);
+    let failure = (basis.is_none() && !args.assumed).then(|| {
+        CommandError::new(Exit::Unavailable, format!("no measurements: {source}"))
+            .hint("measure first: nearcrawl crawl … --out FILE.jsonl, then --records FILE.jsonl; or accept the paper's curve: --assumed")
+    });
+    let plan = planning::plan(&basis.unwrap_or_else(Basis::of_paper), args.coverage, pace, &targets);
+    let said = if args.api.json { json(&plan)? } else { text(&plan, &source, tld.as_deref().map(|tld| (tld, on_record)), style) };
+    Ok((said, failure))
 }
 
-/// What was measured, if anything was, and how many servers are known under the top-level domain.
-async fn measured(args: &PlanArgs, tld: Option<&str>) -> Result<(Option<Basis>, u64), CommandError> {
-    let (records, results) = if let Some(path) = &args.records {
-        (read_records(path)?, None)
+/// What a plan can rest on.
+struct Measured {
+    /// None if nothing was measured.
+    basis: Option<Basis>,
+    /// The servers under the top-level domain that was named.
+    targets: Targets,
+    /// How many the whole swarm has on record there, if that is known.
+    on_record: Option<u64>,
+    /// Whom the figures are of; if there are none, why.
+    source: String,
+}
+
+async fn measured(args: &PlanArgs, tld: Option<&str>) -> Result<Measured, CommandError> {
+    let (records, results, source) = if let Some(path) = &args.records {
+        (read_records(path)?, None, format!("the records in {}", path.display()))
     } else if let Some(member) = &args.member {
-        (Vec::new(), Some(results_of_member(member).await?))
+        (Vec::new(), Some(results_of_member(member).await?), format!("the totals of {member}"))
     } else {
         match of_daemon(args).await {
-            Ok((records, results)) => (records, Some(results)),
-            // Without `--api` the daemon need not be running.
-            Err(why) if why.exit == Exit::Unavailable && args.api.api.is_none() => (Vec::new(), None),
+            Ok((records, results)) => (records, Some(results), "the daemon of this machine".to_owned()),
+            Err(why) if why.exit == Exit::Unavailable => (Vec::new(), None, why.message),
             Err(why) => return Err(why),
         }
     };
     let under = |record: &ServerRecord| tld.is_none_or(|tld| record.host.tld() == Some(tld));
-    let mut known = records.iter().filter(|record| under(record)).count() as u64;
-    if let (Some(tld), Some(results)) = (tld, &results) {
-        let values = results.summary.by.get(&Dimension::Tld);
-        known = values.and_then(|values| values.get(tld)).map_or(known, |counts| counts.servers);
-    }
     let swarm = results.as_ref().and_then(Basis::of_results);
+    let on_record = results.as_ref().zip(tld).map(|(results, tld)| {
+        let values = results.summary.by.get(&Dimension::Tld);
+        values.and_then(|values| values.get(tld)).map_or(0, |counts| counts.servers)
+    });
     // A country's own servers say more of it than all the others do.
     let (own, all): (Vec<_>, Vec<_>) = records.into_iter().partition(under);
+    let hosts: BTreeSet<_> = own.iter().filter(|record| record.requests > 0).map(|record| record.host.clone()).collect();
+    let targets = match tld {
+        None => Targets::Any,
+        // Those with records are counted; only if there are none here, those of the swarm.
+        Some(_) if hosts.is_empty() => Targets::Count(on_record.unwrap_or(0)),
+        Some(_) => Targets::Hosts(hosts),
+    };
+    let has_any = !own.is_empty() || !all.is_empty() || results.is_some();
     let own = Basis::of_records(own.clone()).or_else(|| Basis::of_records(own.into_iter().chain(all).collect()));
-    Ok((Basis::joined(swarm.filter(|_| tld.is_none()), own), known))
+    let basis = Basis::joined(swarm.filter(|_| tld.is_none()), own);
+    let source = match &basis {
+        None if has_any || args.records.is_some() => format!("{source}: no external host was found by any server there"),
+        _ => source,
+    };
+    Ok(Measured { basis, targets, on_record, source })
 }
 
 async fn of_daemon(args: &PlanArgs) -> Result<(Vec<ServerRecord>, SwarmResults), CommandError> {
@@ -118,7 +146,7 @@ async fn of_daemon(args: &PlanArgs) -> Result<(Vec<ServerRecord>, SwarmResults),
 fn read_records(path: &std::path::Path) -> Result<Vec<ServerRecord>, CommandError> {
     let text = seed::read(path)?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines
+    let records = lines
         .map(|(number, line)| {
             serde_json::from_str(line).map_err(|why| {
                 CommandError::new(
@@ -128,7 +156,9 @@ fn read_records(path: &std::path::Path) -> Result<Vec<ServerRecord>, CommandErro
                 .hint("write records with `nearcrawl crawl … --out FILE.jsonl`")
             })
         })
-        .collect()
+        .collect::<Result<Vec<_>, _>>()?;
+    // While a crawl goes on, a server that goes on has several.
+    Ok(last_of_each(records))
 }
 
 fn starting_hosts(path: &std::path::Path) -> Result<Targets, CommandError> {
@@ -155,14 +185,15 @@ fn percent(share: f64) -> String {
 }
 
 /// What the estimate rests on, as a sentence.
-fn grounds(plan: &Plan, deepest: u8) -> String {
+fn grounds(plan: &Plan, source: &str, deepest: u8) -> String {
     match &plan.grounds {
         Grounds::Measured { servers, cut_short } => {
             let short = if *cut_short > 0 { format!("; not crawled completely: {cut_short} of them") } else { String::new() };
-            format!("Measured on {}, down to depth {deepest}{short}.", counted(*servers, "server"))
+            format!("Measured on {}, down to depth {deepest}{short}; by {source}.", counted(*servers, "server"))
         }
         Grounds::Paper { requests, bytes: size, response_ms } => format!(
-            "Nothing was measured yet: the curve is the paper's, and a server is assumed to take {} in all, {} and {} each.",
+            "No measurements ({source}). All figures are assumptions: the curve is that of the paper (Nakahira et al. 2008), and a server is \
+             taken to need {} in all, {} and {} each.",
             counted(*requests, "request"),
             bytes(*size),
             Span(*response_ms)
@@ -170,9 +201,9 @@ fn grounds(plan: &Plan, deepest: u8) -> String {
     }
 }
 
-fn text(plan: &Plan, tld: Option<&str>, style: Style) -> String {
+fn text(plan: &Plan, source: &str, tld: Option<(&str, Option<u64>)>, style: Style) -> String {
     let deepest = plan.depths.last().map_or(0, |last| last.depth);
-    let mut text = paragraph(&grounds(plan, deepest)) + "\n";
+    let mut text = paragraph(&grounds(plan, source, deepest)) + "\n";
     let mut table = Table::new(&[">depth", ">requests", ">bytes", ">server time", ">coverage", ">requests per server", ""]);
     for at in &plan.depths {
         table.row(vec![
@@ -205,26 +236,34 @@ fn text(plan: &Plan, tld: Option<&str>, style: Style) -> String {
     row("server time", &plan.server.busy_ms, span);
     row("duration", &plan.server.duration_ms, span);
     text += &table.text(style);
-    if let Some(total) = &plan.total {
-        let whose = match tld {
-            Some(tld) => format!("{} known under .{tld}", counted(total.servers, "server")),
-            None => counted(total.servers, "starting host"),
-        };
-        let sentence = format!(
-            "{whose} ({} with records of their own): {}, {}, {} of server time; about {} with {} in parallel and pauses of {} or {} \
-             between requests.",
-            total.known,
-            counted(total.requests, "request"),
-            bytes(total.bytes),
-            Span(total.busy_ms),
-            Span(total.duration_ms),
-            counted(plan.pace.max_parallel, "server"),
-            Span(plan.pace.min_delay_ms),
-            counted(plan.pace.delay_factor, "response time"),
-        );
-        text += &format!("\n{}", paragraph(&sentence));
-    }
-    text
+    text + &total(plan, tld)
+}
+
+/// What all servers that it is for cost together, as a paragraph; nothing if they were not named.
+fn total(plan: &Plan, tld: Option<(&str, Option<u64>)>) -> String {
+    let Some(total) = &plan.total else { return String::new() };
+    let whose = match tld {
+        Some((tld, on_record)) => {
+            let others = on_record
+                .filter(|all| *all > total.servers)
+                .map_or_else(String::new, |all| format!("; without the {} that other members have on record there", all - total.servers));
+            format!("{} on record under .{tld}{others}", counted(total.servers, "server"))
+        }
+        None => counted(total.servers, "starting host"),
+    };
+    let sentence = format!(
+        "{whose} ({} with records of their own): {}, {}, {} of server time; about {} with {} in parallel and pauses of {} or {} \
+         between requests.",
+        total.known,
+        counted(total.requests, "request"),
+        bytes(total.bytes),
+        Span(total.busy_ms),
+        Span(total.duration_ms),
+        counted(plan.pace.max_parallel, "server"),
+        Span(plan.pace.min_delay_ms),
+        counted(plan.pace.delay_factor, "response time"),
+    );
+    format!("\n{}", paragraph(&sentence))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::{
     error::{CommandError, Exit},
     json, logging,
 };
+use crate::io::memory;
 use crate::node::{
     self, NodeError, StartChecks,
     config::{Config, SERVICE_CONFIG, check_dial_address},
@@ -13,6 +14,9 @@ use clap::Args;
 use nearcrawl_model::summary::SwarmResults;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+
+/// With less memory a daemon is likely to be ended for lack of it.
+const ENOUGH_MEMORY: u64 = 256 << 20;
 
 /// The option that names the configuration file.
 #[derive(Args, Clone, Debug, Default)]
@@ -31,8 +35,10 @@ impl ConfigArgs {
 
     /// Reads the file; the defaults if there is none.
     pub fn load(&self) -> Result<Config, CommandError> {
-        Config::load(self.path())
-            .map_err(|why| CommandError::new(Exit::Config, why.to_string()).hint("nearcrawl.example.toml lists every key with its default"))
+        Config::load(self.path()).map_err(|why| {
+            CommandError::new(Exit::Config, why.to_string())
+                .hint("`man nearcrawl.toml` (or `nearcrawl man --section 5`) explains every key")
+        })
     }
 }
 
@@ -99,7 +105,7 @@ pub async fn run(args: RunArgs) -> Result<(), CommandError> {
     }
     let checks = startable(&config)?;
     logging::begin(&config.log)?;
-    for warning in config.warnings() {
+    for warning in config.warnings().into_iter().chain(little_memory(memory::limit())) {
         tracing::warn!("{warning}");
     }
     node::run::run(config, checks).await.map_err(of_node)
@@ -141,7 +147,8 @@ pub fn check(args: &CheckArgs) -> Result<String, CommandError> {
     let config = args.config.load()?;
     let what = args.config.path().map_or("the built-in values".to_owned(), |path| path.display().to_string());
     startable(&config)?;
-    let view = CheckView { config: args.config.path().map(Path::to_owned), ready_to_run: true, warnings_text: config.warnings() };
+    let warnings_text = config.warnings().into_iter().chain(little_memory(memory::limit())).collect();
+    let view = CheckView { config: args.config.path().map(Path::to_owned), ready_to_run: true, warnings_text };
     if args.json {
         return json(&view);
     }
@@ -150,6 +157,18 @@ pub fn check(args: &CheckArgs) -> Result<String, CommandError> {
         text += &format!("warning: {warning}\n");
     }
     Ok(text)
+}
+
+/// A warning if the system allows less memory than a daemon needs.
+fn little_memory(limit: Option<u64>) -> Option<String> {
+    limit.filter(|limit| *limit < ENOUGH_MEMORY).map(|limit| {
+        format!(
+            "the system lets this process use {} MiB of memory, and a daemon needs {}: it may be ended at any time; raise the limit of its \
+             container, control group or service (MemoryMax), or its address space (ulimit -v)",
+            limit >> 20,
+            ENOUGH_MEMORY >> 20
+        )
+    })
 }
 
 async fn node_init(config: &Config) -> Result<InitView, CommandError> {
@@ -183,6 +202,12 @@ pub(super) async fn results_of_member(address: &str) -> Result<SwarmResults, Com
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn too_little_memory_is_warned_of() {
+        assert_eq!(little_memory(None).or(little_memory(Some(256 << 20))), None);
+        assert!(little_memory(Some(200 << 20)).unwrap().contains("200 MiB"));
+    }
 
     #[tokio::test]
     async fn a_peer_that_is_not_there_is_unavailable_and_a_mistyped_one_a_usage_error() {

@@ -116,7 +116,15 @@ fn widest(text: &str) -> usize {
 async fn no_table_is_wider_than_100_columns_in_a_pipe() {
     let node = FakeNode::start("127.0.0.1:0").await;
     let api = format!("--api {}", node.url("/"));
-    for line in ["status", "members", "results", "results --by organisation", "why https://museum.ke.test/a", "plan --coverage 0.9"] {
+    for line in [
+        "status",
+        "members",
+        "results",
+        "results --by organisation",
+        "why https://museum.ke.test/a",
+        "plan --coverage 0.9 --assumed",
+        "servers",
+    ] {
         let text = type_in(&format!("{line} {api}")).await.unwrap();
         assert!(widest(&text) <= 100, "{line} has {} columns:\n{text}", widest(&text));
     }
@@ -167,6 +175,34 @@ async fn a_subnet_is_moved_to_a_member_named_by_the_end_of_its_peer_id() {
     let failure = type_in(&format!("move 192.0.2.0/24 00000000 {api}")).await.unwrap_err();
     assert!(failure.exit == Exit::Data && failure.message.contains("no member"), "{failure}");
     node.end().await;
+}
+
+#[tokio::test]
+async fn servers_are_listed_as_they_are_wanted() {
+    let node = FakeNode::start("127.0.0.1:0").await;
+    let api = format!("--api {}", node.url("/"));
+    let all = type_in(&format!("servers {api}")).await.unwrap();
+    let on_record = all.lines().filter(|line| line.contains(".ke.test")).count();
+    assert!(on_record > 1 && all.ends_with(&format!("{on_record} servers on record\n")), "{all}");
+    assert!(widest(&all) <= 100 && all.starts_with("host"), "{all}");
+    let one = type_in(&format!("servers --tld test --status up --software NGINX --sort pages --limit 1 {api}")).await.unwrap();
+    assert!(one.contains(&format!("{on_record} servers on record, 1 shown (--limit 0 shows all)")), "{one}");
+    assert_eq!(one.lines().filter(|line| line.contains(".ke.test")).count(), 1, "{one}");
+    let none = type_in(&format!("servers --status down {api}")).await.unwrap();
+    assert_eq!(none, format!("0 of {on_record} servers on record\n"));
+    let reversed: serde_json::Value = serde_json::from_str(&type_in(&format!("servers --reverse --json {api}")).await.unwrap()).unwrap();
+    let names: Vec<_> = reversed.as_array().unwrap().iter().map(|server| server["host"].as_str().unwrap()).collect();
+    assert!(names.len() == on_record && names.is_sorted_by(|one, other| one > other), "{names:?}");
+    assert!(Cli::try_parse_from(["nearcrawl", "servers", "--status", "broken"]).is_err());
+    node.end().await;
+}
+
+#[test]
+fn errors_are_json_where_answers_are() {
+    let words = |line: &str| line.split(' ').map(std::ffi::OsString::from).collect::<Vec<_>>();
+    assert!(super::wants_json(&words("nearcrawl status --json")) && !super::wants_json(&words("nearcrawl evaluate -- --json")));
+    let error = CommandError::new(Exit::Unavailable, "no daemon").hint("start it").as_json();
+    assert_eq!(error, serde_json::json!({ "error": "no daemon", "hint": "start it", "exit_code": 69 }));
 }
 
 #[tokio::test]

@@ -41,6 +41,14 @@ pub enum NodeError {
     /// A crawl without a swarm was to be kept in the state directory of a member of one.
     #[error("{0} is the state of a member of a swarm: name another directory for this crawl")]
     StateOfMember(PathBuf),
+    /// What a crawl finds cannot be written where it was to be.
+    #[error("{path}: {why}")]
+    Output {
+        /// The file, or what stands for it.
+        path: String,
+        /// What failed.
+        why: String,
+    },
     /// The hierarchy cannot be loaded.
     #[error("hierarchy: {0}")]
     Hierarchy(String),
@@ -78,6 +86,7 @@ impl NodeError {
         match self {
             NodeError::Store(error) => error.exit_status(),
             NodeError::Storing(error) => error.exit_status(),
+            NodeError::Output { .. } => 74,
             NodeError::Key { forbidden: true, .. } => 77,
             NodeError::Key { .. } | NodeError::Hierarchy(_) | NodeError::PreSharedKey { .. } => 66,
             NodeError::NotReady(_) | NodeError::SamePort { .. } | NodeError::Fetcher(_) | NodeError::Resolver(_) => 78,

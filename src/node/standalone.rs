@@ -8,16 +8,32 @@ use super::{
     executor::{Executor, Inbox},
     keyfile,
     persisted_state::{self, Place},
+    query::handler,
     setup,
 };
 use nearcrawl_core::{
     crawler::{Crawler, Settings},
-    event::{Command, Event},
+    event::{Command, Event, StoreCommand},
     report::View,
     routing::locator::MAX_LOOKUPS_ALONE,
 };
-use nearcrawl_model::{fetch::ResolveError, ids::SiteNumber, record::ServerRecord, summary::Summary, url::PageUrl};
-use std::{collections::BTreeMap, path::PathBuf, pin::pin, sync::Arc, time::Duration};
+use nearcrawl_model::{
+    fetch::ResolveError,
+    fingerprint::FingerprintKey,
+    ids::SiteNumber,
+    journal::{JournalKey, JournalRow},
+    record::ServerRecord,
+    summary::Summary,
+    url::PageUrl,
+};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    pin::pin,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 use tokio::{
     signal::unix::{SignalKind, signal},
     time::{Instant, sleep},
@@ -35,6 +51,8 @@ pub struct Findings {
     pub servers: Vec<ServerRecord>,
     /// Whether everything was done; false if it was interrupted.
     pub exact: bool,
+    /// The signal that ended it before its end, if one did.
+    pub signal: Option<i32>,
     /// External hosts that were named, in or out of scope, counted once a server.
     pub external_hosts: u64,
     /// External URLs that were named, counted likewise; of a server with more than 256 an estimate.
@@ -49,18 +67,89 @@ pub struct Findings {
     pub unresolved: BTreeMap<ResolveError, u64>,
 }
 
-/// Crawls from `urls` until everything is done, or until SIGTERM or Ctrl-C; `show` is shown how far it is ten times a second, and at the end.
-/// With a state directory it goes on where an earlier call with it stopped, and leaves there what the next one needs; without one it leaves
-/// nothing behind.
+/// Who follows a crawl: is told what happens in the order in which it does, and writes it down.
+pub trait Watcher: Send {
+    /// It begins. What earlier calls recorded: journals with their number of rows; the key is that of the fingerprints in them.
+    ///
+    /// # Errors
+    ///
+    /// What is to be written cannot be.
+    fn begins(&mut self, journals: &[(JournalKey, u64)], key: FingerprintKey) -> Result<(), NodeError>;
+
+    /// This happened; the crawler will be told next.
+    ///
+    /// # Errors
+    ///
+    /// What is to be written cannot be.
+    fn hears(&mut self, event: &Event) -> Result<(), NodeError>;
+
+    /// These rows are going to be stored. What is written before they are is known of in the next call, if this one is killed.
+    ///
+    /// # Errors
+    ///
+    /// What is to be written cannot be.
+    fn stores(&mut self, rows: &[JournalRow]) -> Result<(), NodeError>;
+
+    /// How far it is; ten times a second, and at the end. Returns further URLs to begin with.
+    ///
+    /// # Errors
+    ///
+    /// What is to be written cannot be.
+    fn looks(&mut self, view: &View<'_>) -> Result<Vec<PageUrl>, NodeError>;
+
+    /// Whether nothing more is to be taken in for the moment, because what was written is not taken away.
+    fn is_behind(&self) -> bool;
+
+    /// Whether nobody wants to know more.
+    fn has_enough(&self) -> bool;
+}
+
+/// Follows nothing.
+pub struct Unwatched;
+
+impl Watcher for Unwatched {
+    fn begins(&mut self, _: &[(JournalKey, u64)], _: FingerprintKey) -> Result<(), NodeError> {
+        Ok(())
+    }
+
+    fn hears(&mut self, _: &Event) -> Result<(), NodeError> {
+        Ok(())
+    }
+
+    fn stores(&mut self, _: &[JournalRow]) -> Result<(), NodeError> {
+        Ok(())
+    }
+
+    fn looks(&mut self, _: &View<'_>) -> Result<Vec<PageUrl>, NodeError> {
+        Ok(Vec::new())
+    }
+
+    fn is_behind(&self) -> bool {
+        false
+    }
+
+    fn has_enough(&self) -> bool {
+        false
+    }
+}
+
+/// Why a starting URL would not be asked for, by what is known without a look-up of its host.
+pub fn seed_refusal(config: &Config, url: &PageUrl) -> Option<String> {
+    handler::seed_refusal(&setup::settings(config, false).scope, &setup::policy(config), url)
+}
+
+/// Crawls from `urls` until everything is done, or until SIGTERM or Ctrl-C. With a state directory it goes on where an earlier call with it
+/// stopped, and leaves there what the next one needs; without one it leaves nothing behind.
 ///
 /// # Errors
 ///
-/// The state directory is in use, is that of a member of a swarm, or cannot be written or read; the hierarchy or the web clients could not be set up.
+/// The state directory is in use, is that of a member of a swarm, or cannot be written or read; the hierarchy or the web clients could not be
+/// set up; what the watcher writes cannot be written.
 pub async fn crawl(
     mut config: Config,
     urls: Vec<PageUrl>,
     state: Option<PathBuf>,
-    mut show: impl FnMut(View<'_>) + Send,
+    watcher: &mut impl Watcher,
 ) -> Result<Findings, NodeError> {
     let scratch = if state.is_none() { Some(Scratch::new()?) } else { None };
     config.state_dir = state.or_else(|| scratch.as_ref().map(|scratch| scratch.0.clone())).unwrap_or_default();
@@ -74,20 +163,29 @@ pub async fn crawl(
     }
     let secrets = persisted.secrets.map_or_else(setup::new_secrets, Ok)?;
     persisted_state::keep_secrets(&store, &secrets).await?;
+    watcher.begins(&store.journals(None).await?, secrets.fingerprint_key)?;
     let web = setup::web_clients(&config, secrets.fingerprint_key)?;
     // Rows of the seen set from earlier starts are read back from the journals, under new site numbers.
     store.sites_drop_below(SiteNumber(persisted.incarnation << 32)).await?;
     let (claims, journal_sizes) = (store.claims_all().await?, store.journal_sizes().await?);
-    let (mut executor, mut inbox) = Executor::new(web, config.delegation.probe, store, None);
+    let (executor, mut inbox) = Executor::new(web, config.delegation.probe, store, None);
     let settings = Settings { max_lookups: MAX_LOOKUPS_ALONE, ..setup::settings(&config, false) };
-    let mut crawler = setup::crawler(&identity, &persisted, secrets, claims, settings, hierarchy, clock::now());
-    crawler.handle(clock::now(), Event::JournalsResized { growth: journal_sizes });
-    crawler.handle(clock::now(), Event::Seeds(urls));
-    let crawled = until_done(&mut crawler, &mut executor, &mut inbox, &mut show).await;
-    executor.rest_for_good().await;
-    let exact = crawled?;
+    let crawler = setup::crawler(&identity, &persisted, secrets, claims, settings, hierarchy, clock::now());
+    let mut course = Course { crawler, executor, watcher };
+    course.crawler.handle(clock::now(), Event::JournalsResized { growth: journal_sizes });
+    course.crawler.handle(clock::now(), Event::Seeds(urls));
+    let ended = course.until_done(&mut inbox).await;
+    course.executor.rest_for_good().await;
+    let (exact, signal) = match ended? {
+        Ended::Done => (true, None),
+        Ended::Stopped(signal) => (false, signal),
+    };
+    Ok(found(&mut course.crawler, exact, signal))
+}
+
+fn found(crawler: &mut Crawler, exact: bool, signal: Option<i32>) -> Findings {
     let summary = crawler.own_summary();
-    Ok(Findings {
+    Findings {
         external_hosts: summary.total.external_hosts,
         external_urls: summary.total.external_urls,
         external_domains: summary.total.external_domains,
@@ -97,7 +195,8 @@ pub async fn crawl(
         summary,
         servers: servers(&crawler.view()).collect(),
         exact,
-    })
+        signal,
+    }
 }
 
 /// The records of all servers so far, in the order of their names.
@@ -112,62 +211,124 @@ pub fn servers(view: &View<'_>) -> impl Iterator<Item = ServerRecord> {
     .flatten()
 }
 
-async fn until_done(
-    crawler: &mut Crawler,
-    executor: &mut Executor,
-    inbox: &mut Inbox,
-    show: &mut impl FnMut(View<'_>),
-) -> Result<bool, NodeError> {
-    let mut shown = tokio::time::interval(SHOW_EVERY);
-    let failed = |_| NodeError::Ended("signal handling");
-    let (mut terminate, mut interrupt) =
-        (signal(SignalKind::terminate()).map_err(failed)?, signal(SignalKind::interrupt()).map_err(failed)?);
-    // Kept from turn to turn: making it anew costs more than most events.
-    let mut waking = pin!(sleep(Duration::ZERO));
-    loop {
-        while let Some(command) = crawler.next_command() {
-            if matches!(command, Command::Finished) {
-                return Ok(false);
+/// How it ended.
+enum Ended {
+    /// Everything is done.
+    Done,
+    /// By this signal, or because nobody wants to know more.
+    Stopped(Option<i32>),
+}
+
+/// A crawl under way.
+struct Course<'a, W> {
+    crawler: Crawler,
+    executor: Executor,
+    watcher: &'a mut W,
+}
+
+impl<W: Watcher> Course<'_, W> {
+    fn take_in(&mut self, event: Event) -> Result<(), NodeError> {
+        self.watcher.hears(&event)?;
+        self.crawler.handle(clock::now(), event);
+        Ok(())
+    }
+
+    /// Carries out what the crawler wants; whether it has finished.
+    fn carry_out(&mut self) -> Result<bool, NodeError> {
+        while let Some(command) = self.crawler.next_command() {
+            match &command {
+                Command::Finished => return Ok(true),
+                Command::Store(StoreCommand::Append { rows, .. }) => self.watcher.stores(rows)?,
+                _ => {}
             }
-            if let Some(event) = executor.perform(command) {
-                crawler.handle(clock::now(), event);
+            if let Some(event) = self.executor.perform(command) {
+                self.take_in(event)?;
             }
         }
-        if crawler.view().all_done() {
-            show(crawler.view());
-            return Ok(true);
+        Ok(false)
+    }
+
+    fn look(&mut self) -> Result<bool, NodeError> {
+        let further = self.watcher.looks(&self.crawler.view())?;
+        let is_more = !further.is_empty();
+        if is_more {
+            self.take_in(Event::Seeds(further))?;
         }
-        let wait = Duration::from_millis(crawler.wake_at().since(clock::now().moment));
-        waking.as_mut().reset(Instant::now() + wait);
-        tokio::select! {
-            event = inbox.events.recv(), if executor.behind() == 0 => crawler.handle(clock::now(), event.ok_or(NodeError::Ended("a task"))?),
-            told = inbox.outcomes.recv() => {
-                let (outcome, _turn) = told.ok_or(NodeError::Ended("the store queue"))?;
-                if let Some(event) = outcome? {
-                    crawler.handle(clock::now(), event);
+        Ok(is_more)
+    }
+
+    async fn until_done(&mut self, inbox: &mut Inbox) -> Result<Ended, NodeError> {
+        let mut shown = tokio::time::interval(SHOW_EVERY);
+        let failed = |_| NodeError::Ended("signal handling");
+        let (mut terminate, mut interrupt) =
+            (signal(SignalKind::terminate()).map_err(failed)?, signal(SignalKind::interrupt()).map_err(failed)?);
+        // Kept from turn to turn: making it anew costs more than most events.
+        let mut waking = pin!(sleep(Duration::ZERO));
+        let mut stopped = None;
+        loop {
+            if self.carry_out()? {
+                self.look()?;
+                return Ok(Ended::Stopped(stopped.flatten()));
+            }
+            if stopped.is_none() && self.crawler.view().all_done() && !self.look()? {
+                return Ok(Ended::Done);
+            }
+            let wait = Duration::from_millis(self.crawler.wake_at().since(clock::now().moment));
+            waking.as_mut().reset(Instant::now() + wait);
+            let is_behind = self.executor.behind() > 0 || (self.watcher.is_behind() && stopped.is_none());
+            let signalled = tokio::select! {
+                event = inbox.events.recv(), if !is_behind => {
+                    self.take_in(event.ok_or(NodeError::Ended("a task"))?)?;
+                    None
                 }
+                told = inbox.outcomes.recv() => {
+                    let (outcome, _turn) = told.ok_or(NodeError::Ended("the store queue"))?;
+                    outcome?.map_or(Ok(()), |event| self.take_in(event))?;
+                    None
+                }
+                () = self.executor.room(), if self.executor.behind() > 0 => {
+                    self.executor.store_queue().catch_up();
+                    None
+                }
+                () = &mut waking => {
+                    self.crawler.handle(clock::now(), Event::Tick);
+                    None
+                }
+                _ = shown.tick() => {
+                    self.look()?;
+                    (self.watcher.has_enough() && stopped.is_none()).then_some(None)
+                }
+                _ = terminate.recv() => Some(Some(SignalKind::terminate().as_raw_value())),
+                _ = interrupt.recv() => Some(Some(SignalKind::interrupt().as_raw_value())),
+            };
+            match (signalled, stopped) {
+                (None, _) => {}
+                (Some(signal), None) => {
+                    stopped = Some(signal);
+                    self.crawler.handle(clock::now(), Event::Drain);
+                }
+                // What is under way is not waited for any more.
+                (Some(_), Some(signal)) => return Ok(Ended::Stopped(signal)),
             }
-            () = executor.room(), if executor.behind() > 0 => executor.store_queue().catch_up(),
-            () = &mut waking => crawler.handle(clock::now(), Event::Tick),
-            _ = shown.tick() => show(crawler.view()),
-            _ = terminate.recv() => crawler.handle(clock::now(), Event::Drain),
-            _ = interrupt.recv() => crawler.handle(clock::now(), Event::Drain),
         }
     }
 }
 
 /// A directory that is removed when this value is dropped.
-struct Scratch(std::path::PathBuf);
+struct Scratch(PathBuf);
+
+/// Directories of killed crawls are younger for a moment only: the lock is taken soon after the directory was made.
+const SURELY_LOCKED: Duration = Duration::from_secs(60);
 
 impl Scratch {
     fn new() -> Result<Scratch, NodeError> {
-        let failed = |path: &std::path::Path, why: String| NodeError::Key { path: path.to_owned(), why, forbidden: false };
+        let failed = |path: &Path, why: String| NodeError::Key { path: path.to_owned(), why, forbidden: false };
         let parent = std::env::temp_dir();
+        remove_abandoned(&parent);
         let random = keyfile::random_seed().map_err(|error| failed(&parent, error.to_string()))?;
         let name: String = random[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-        let path = parent.join(format!("nearcrawl-{name}"));
-        std::fs::create_dir_all(&path)
-            .map_err(|error| failed(&path, format!("cannot be created: {error}; set TMPDIR to a place with room")))?;
+        let path = parent.join(format!("{SCRATCH}{name}"));
+        fs::create_dir_all(&path).map_err(|error| failed(&path, format!("cannot be created: {error}; set TMPDIR to a place with room")))?;
         Ok(Scratch(path))
     }
 }
@@ -175,7 +336,30 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         // What cannot be removed is left to the system's cleaning of temporary files.
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// How the names of scratch directories begin; 16 hexadecimal digits follow.
+const SCRATCH: &str = "nearcrawl-";
+
+/// Removes what crawls left that were killed: directories whose lock nobody holds.
+fn remove_abandoned(parent: &Path) {
+    let is_scratch = |name: &str| {
+        let digits = name.strip_prefix(SCRATCH);
+        digits.is_some_and(|digits| digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+    };
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let made = entry.metadata().ok().filter(fs::Metadata::is_dir).and_then(|found| found.modified().ok());
+        let is_old = made.and_then(|made| SystemTime::now().duration_since(made).ok()).is_some_and(|age| age >= SURELY_LOCKED);
+        if !is_old || !entry.file_name().to_str().is_some_and(is_scratch) {
+            continue;
+        }
+        // Those of other users cannot be opened.
+        let lock = fs::OpenOptions::new().write(true).open(entry.path().join("lock"));
+        if lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 
@@ -183,6 +367,28 @@ impl Drop for Scratch {
 mod tests {
     use super::*;
     use nearcrawl_model::access_point::AccessPoint;
+
+    #[test]
+    fn what_a_killed_crawl_left_is_removed_and_what_is_in_use_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = |name: &str| directory.path().join(name);
+        let old = SystemTime::now() - 2 * SURELY_LOCKED;
+        let locks = ["nearcrawl-0123456789abcdef", "nearcrawl-fedcba9876543210", "nearcrawl-0123456789abcdex", "nearcrawl-00000000000000"];
+        let made = locks.map(|name| {
+            fs::create_dir(place(name)).unwrap();
+            fs::File::create(place(name).join("lock")).unwrap()
+        });
+        made[1].try_lock().unwrap();
+        fs::create_dir(place("nearcrawl-1111111111111111")).unwrap();
+        for entry in fs::read_dir(directory.path()).unwrap() {
+            fs::File::open(entry.unwrap().path()).unwrap().set_modified(old).unwrap();
+        }
+        fs::create_dir(place("nearcrawl-2222222222222222")).unwrap();
+        fs::File::create(place("nearcrawl-2222222222222222/lock")).unwrap();
+        remove_abandoned(directory.path());
+        assert!(!place(locks[0]).exists(), "nobody uses it");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 5, "in use, another name, without a lock, just made");
+    }
 
     #[tokio::test]
     async fn the_state_of_a_member_of_a_swarm_is_left_alone() {
@@ -194,7 +400,7 @@ mod tests {
         store.close().await;
         drop(store);
         let urls = vec![PageUrl::parse("http://127.0.0.1:9/").unwrap()];
-        let refused = crawl(config.clone(), urls, Some(config.state_dir), |_| panic!("it crawls")).await.unwrap_err();
+        let refused = crawl(config.clone(), urls, Some(config.state_dir), &mut Unwatched).await.unwrap_err();
         assert!(matches!(&refused, NodeError::StateOfMember(_)) && refused.exit_status() == 73, "{refused}");
     }
 }

@@ -55,7 +55,10 @@ impl Stage {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nearcrawl"));
         command.args(["crawl", "--json", "--follow", "tld:test", "--min-delay", &format!("{}ms", REST.as_millis())]);
         command.arg("--config").arg(config).args(["--allow-range", &self.ground.range(), "--dns", &self.dns.address().to_string()]);
-        command.arg("--out").arg(self.path("records.jsonl")).env("TMPDIR", self.path("scratch")).env("XDG_CACHE_HOME", self.path("cache"));
+        for (option, file) in [("--out", "records.jsonl"), ("--pages", "pages.jsonl"), ("--links", "links.jsonl")] {
+            command.arg(option).arg(self.path(file));
+        }
+        command.env("TMPDIR", self.path("scratch")).env("XDG_CACHE_HOME", self.path("cache"));
         command.args(state.iter().flat_map(|state| ["--state".as_ref(), state.as_os_str()])).args(self.web.seeds());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap()
     }
@@ -64,15 +67,27 @@ impl Stage {
         self.servers.log().requests()
     }
 
-    /// The records in the file; it is whole whenever it is read.
+    /// The records in the file: of each server the last one.
     fn records(&self) -> BTreeMap<String, ServerRecord> {
-        let text = fs::read_to_string(self.path("records.jsonl")).unwrap_or_default();
-        let records = text.lines().map(|line| serde_json::from_str::<ServerRecord>(line).unwrap_or_else(|why| panic!("{line}: {why}")));
+        let records = self.rows("records.jsonl").into_iter().map(|row| serde_json::from_value::<ServerRecord>(row).unwrap());
         records.map(|record| (record.host.to_string(), record)).collect()
     }
 
+    /// The whole lines of a file.
+    fn rows(&self, file: &str) -> Vec<serde_json::Value> {
+        let text = fs::read_to_string(self.path(file)).unwrap_or_default();
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        whole.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|why| panic!("{line}: {why}"))).collect()
+    }
+
+    /// The URLs of pages in the file.
+    fn pages(&self) -> Vec<String> {
+        let pages = self.rows("pages.jsonl").into_iter().filter(|row| row["outcome"] == "page");
+        pages.map(|row| row["url"].as_str().unwrap().to_owned()).collect()
+    }
+
     fn recorded(&self) -> u64 {
-        self.records().values().map(|record| record.pages).sum()
+        self.pages().len() as u64
     }
 
     /// Waits until so many pages are in the file while it crawls.
@@ -94,11 +109,15 @@ fn signal(child: &Child, signal: i32) {
     assert_eq!(unsafe { libc::kill(child.id().unwrap().cast_signed(), signal) }, 0);
 }
 
-/// The end of a crawl that ends by itself, and its totals.
-async fn ended(child: Child) -> serde_json::Value {
+/// The end of a crawl with this exit code, and its totals.
+async fn ended_with(code: i32, child: Child) -> serde_json::Value {
     let output = tokio::time::timeout(SOON, child.wait_with_output()).await.expect("it ends").unwrap();
-    assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
+}
+
+async fn ended(child: Child) -> serde_json::Value {
+    ended_with(0, child).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -108,11 +127,16 @@ async fn a_crawl_that_is_ended_by_sigterm_leaves_its_records_and_nothing_else() 
     stage.until_recorded(4).await;
     assert_eq!(stage.left_in_scratch(), 1);
     signal(&child, libc::SIGTERM);
-    let totals = ended(child).await;
+    let totals = ended_with(143, child).await;
     assert_eq!(totals["exact"], false, "{totals}");
     let pages = totals["summary"]["total"]["pages"].as_u64().unwrap();
     assert!((4..(HOSTS * PAGES) as u64).contains(&pages), "{totals}");
     assert_eq!(stage.recorded(), pages, "the file has what the totals have");
+    assert_eq!(
+        stage.records().values().map(|record| record.pages).sum::<u64>(),
+        pages,
+        "so have the records, of servers that have not finished"
+    );
     assert_eq!(stage.left_in_scratch(), 0, "its own state is gone");
 }
 
@@ -123,8 +147,13 @@ async fn a_crawl_with_a_state_directory_goes_on_where_it_was_ended_or_killed() {
     let (terminated, killed) = (stage.crawl(Some(&state)), 12);
     stage.until_recorded(4).await;
     signal(&terminated, libc::SIGTERM);
-    let first = ended(terminated).await;
+    let first = ended_with(143, terminated).await;
     assert_eq!(first["exact"], false);
+
+    let interrupted = stage.crawl(Some(&state));
+    stage.until_recorded(8).await;
+    signal(&interrupted, libc::SIGINT);
+    ended_with(130, interrupted).await;
 
     let mut child = stage.crawl(Some(&state));
     stage.until_recorded(killed).await;
@@ -136,7 +165,19 @@ async fn a_crawl_with_a_state_directory_goes_on_where_it_was_ended_or_killed() {
     let expected = stage.web.expected(&stage.web.seeds());
     assert_eq!(totals["exact"], true);
     assert_eq!(totals["summary"]["total"]["pages"], expected.pages());
-    assert_eq!(stage.recorded(), expected.pages() as u64);
+    let pages = stage.pages();
+    assert_eq!(pages.iter().collect::<BTreeSet<_>>().len(), expected.pages(), "{pages:?}");
+    assert_eq!(pages.len(), expected.pages(), "a page is in the file twice: {pages:?}");
+    let links = stage.rows("links.jsonl");
+    let named = |row: &serde_json::Value| (row["url"].as_str().unwrap().to_owned(), row["to_url"].as_str().unwrap().to_owned());
+    let told: BTreeSet<_> = links.iter().map(named).collect();
+    let path = |url: &str| url.splitn(4, '/').nth(3).map(|path| format!("/{path}")).unwrap();
+    let host = |url: &str| url["http://".len()..].split(':').next().unwrap().to_owned();
+    let wanted = pages.iter().flat_map(|url| stage.web.links(&host(url), &path(url)).unwrap().into_iter().map(|to| (url.clone(), to)));
+    let wanted: BTreeSet<_> = wanted.collect();
+    assert_eq!((told.len(), &told), (links.len(), &wanted), "each link is in the file, once");
+    let records = stage.rows("records.jsonl");
+    assert_eq!((records.len(), stage.records().len()), (HOSTS, HOSTS), "one line a server at the end");
     let log = stage.servers.log();
     Judge { expected: &expected, log, min_delay: REST }.pauses_kept();
     // What was under way or not yet durable at the kill is asked for again: at most one page a server.

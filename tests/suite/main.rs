@@ -8,6 +8,7 @@ mod bad_peers;
 mod bit_flips;
 mod cloned_key;
 mod corpus;
+mod crawl_tool;
 mod delegation;
 mod evaluation;
 mod exports;

@@ -9,6 +9,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use nearcrawl_hierarchy::{Builder, Change, Format, Hierarchy, ReadError, ReadReport, RoutedUse, Stats, pack};
 use std::{
+    collections::BTreeMap,
     fmt::Display,
     fs,
     io::Write,
@@ -32,7 +33,7 @@ compressed with gzip or zstd. A directory stands for the files in it, as written
               and networks inside blocks
   countries   first,last,country: networks in another country than their block
 
-A file is refused if more than one line in a thousand is malformed, if its own counts do not agree, if it has no usable record, or if it is \
+Two editions of one registry are refused. A file is refused if more than one line in a thousand is malformed, if its own counts do not agree, if it has no usable record, or if it is \
 older than the source of the previous snapshot. The snapshot is refused if it differs more from the previous one than \
 20 % of the subnets per year of age, or 5 % if that is more. The previous snapshot is the one that --out replaces, unless --previous names another or --fresh says that there \
 is none. --overrule accepts all of this.
@@ -143,8 +144,9 @@ pub(super) fn build(args: &BuildArgs, out: &mut dyn Write) -> Result<(), Hierarc
     }
     let routed_use = if args.names_only { RoutedUse::Names } else { RoutedUse::NamesAndNetworks };
     let reports = inputs.iter().map(|(path, said)| read(&mut builder, path, *said, routed_use, &bar)).collect::<Result<_, _>>();
+    let reports = reports.and_then(|reports: Vec<ReadReport>| if args.overrule { Ok(reports) } else { of_one_edition(reports) });
     bar.set_message("making the tree");
-    let hierarchy = reports.and_then(|reports: Vec<ReadReport>| Ok((reports, builder.finish()?)));
+    let hierarchy = reports.and_then(|reports| Ok((reports, builder.finish()?)));
     bar.finish_and_clear();
     let (reports, hierarchy) = hierarchy?;
     let change = before.as_ref().map(|(_, before)| Change::between(before, &hierarchy));
@@ -157,6 +159,20 @@ pub(super) fn build(args: &BuildArgs, out: &mut dyn Write) -> Result<(), Hierarc
     snapshot::write(&args.out, &pack(&hierarchy))?;
     let built = Built { reports, change, stats: Stats::of(&hierarchy), out: args.out.display().to_string() };
     print(out, args.json, &built)
+}
+
+/// Refuses files that are of one registry, and of different dates.
+fn of_one_edition(reports: Vec<ReadReport>) -> Result<Vec<ReadReport>, HierarchyError> {
+    let mut editions: BTreeMap<(Option<Format>, &str), (&str, &str)> = BTreeMap::new();
+    for report in &reports {
+        let (Some(registry), Some(date)) = (&report.registry, &report.date) else { continue };
+        let (one, one_date) = *editions.entry((report.format, registry.as_str())).or_insert((report.source.as_str(), date.as_str()));
+        if one_date != date {
+            let (one, one_date, other, other_date) = (one.to_owned(), one_date.to_owned(), report.source.clone(), date.clone());
+            return Err(HierarchyError::Editions { registry: registry.clone(), one, one_date, other, other_date });
+        }
+    }
+    Ok(reports)
 }
 
 /// Reads one file, as what it is said to be or as what it looks like.

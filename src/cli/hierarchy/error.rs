@@ -19,6 +19,23 @@ pub enum HierarchyError {
     /// Everything together was refused.
     #[error(transparent)]
     Assembly(#[from] AssemblyError),
+    /// Two editions of one registry would be mixed.
+    #[error("two editions of {registry}: {one} ({one_date}) and {other} ({other_date}); leave one out, or mix them with --overrule")]
+    Editions {
+        /// The registry.
+        registry: String,
+        /// A file of it.
+        one: String,
+        /// Its date.
+        one_date: String,
+        /// Another file of it.
+        other: String,
+        /// Its date.
+        other_date: String,
+    },
+    /// What is to be an address is none.
+    #[error("{0}")]
+    Address(String),
     /// It differs too much from the one before.
     #[error("not written, it differs too much from {0}: {1}; check the files, or accept it with --overrule")]
     Change(String, Change),

@@ -55,6 +55,35 @@ fn what_is_built_can_be_shown_and_counted() {
 }
 
 #[test]
+fn several_addresses_are_shown_at_once_and_what_is_none_is_refused() {
+    let (_dir, records, out) = laboratory();
+    hierarchy(&["build", &records, "--out", &out]).unwrap();
+    let told = hierarchy(&["show", "127.1.9.5", "127.1.1.1", "--snapshot", &out]).unwrap();
+    assert_eq!(told.matches("127.1.0.0/16 ← its subnet").count(), 2, "{told}");
+    let json: serde_json::Value =
+        serde_json::from_str(&hierarchy(&["show", "127.1.9.5", "2c0f:fe38::1", "--snapshot", &out, "--json"]).unwrap()).unwrap();
+    assert_eq!((&json[0]["subnet"], &json[1]["address"]), (&"127.1.0.0/16".into(), &"2c0f:fe38::1".into()));
+    let refused = hierarchy(&["show", "127.1.9.5", "museum.ke"]).unwrap_err();
+    assert!(refused.exit_code() == 65 && refused.to_string().starts_with("museum.ke is no address"), "{refused}");
+}
+
+#[test]
+fn two_editions_of_one_registry_are_refused_unless_told() {
+    let (dir, _, out) = laboratory();
+    let edition = |date: &str| {
+        let path = dir.path().join(date).display().to_string();
+        fs::write(&path, format!("2|lab|{date}|1|20000101|{date}|+0000\nlab|KE|ipv4|127.1.0.0|65536|20000101|allocated|a\n")).unwrap();
+        path
+    };
+    let (old, new) = (edition("20250101"), edition("20260101"));
+    let refused = hierarchy(&["build", &old, &new, "--out", &out]).unwrap_err();
+    let said = refused.to_string();
+    assert!(refused.exit_code() == 65 && said.starts_with("two editions of lab: ") && said.contains("20250101"), "{said}");
+    assert!(!Path::new(&out).exists());
+    hierarchy(&["build", &old, &new, "--out", &out, "--overrule"]).unwrap();
+}
+
+#[test]
 fn names_only_adds_no_networks() {
     let (dir, records, out) = laboratory();
     let routes = dir.path().join("routes.csv").display().to_string();

@@ -6,7 +6,7 @@ mod report;
 
 use super::{
     files, json,
-    output::{bar, write_plot},
+    output::{bar, svg_file, write_plot},
 };
 use crate::cli::{
     error::{CommandError, Exit},
@@ -125,7 +125,7 @@ pub struct CacheArgs {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
     /// Draw the miss rates, and how many times MIN's they are, against the size
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", value_parser = svg_file)]
     plot: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]

@@ -6,7 +6,7 @@ mod report;
 
 use super::{
     json,
-    output::{bar, write_plot},
+    output::{bar, svg_file, write_plot},
 };
 use crate::cli::{error::CommandError, table::Style};
 use clap::Args;
@@ -59,7 +59,7 @@ pub struct DepthArgs {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
     /// Draw figures 1 to 3
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", value_parser = svg_file)]
     plot: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]

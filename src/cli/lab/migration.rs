@@ -6,7 +6,7 @@ mod report;
 
 use super::{
     files, json,
-    output::{bar, write_plot},
+    output::{bar, svg_file, write_plot},
 };
 use crate::cli::{
     error::{CommandError, Exit},
@@ -155,7 +155,7 @@ pub struct MigrationArgs {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
     /// Draw the totals by run (figures 2 and 3), and how many runs it took (figure 4)
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", value_parser = svg_file)]
     plot: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]

@@ -5,7 +5,7 @@ use crate::{
     io::snapshot,
 };
 use indicatif::{ProgressBar, ProgressStyle};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A bar for so many of something.
 pub(super) fn bar(length: u64, what: &str) -> ProgressBar {
@@ -15,6 +15,15 @@ pub(super) fn bar(length: u64, what: &str) -> ProgressBar {
         bar.set_style(style);
     }
     bar
+}
+
+/// The file of a plot: what is written is SVG, whatever its name says.
+pub(super) fn svg_file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension() {
+        Some(ending) if !ending.eq_ignore_ascii_case("svg") => Err("plots are written as SVG: name a file that ends in .svg".to_owned()),
+        _ => Ok(path),
+    }
 }
 
 /// Draws the figures into a file, if one was named.

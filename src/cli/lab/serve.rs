@@ -24,11 +24,12 @@ use tokio::{net::TcpListener, signal};
 pub const EXAMPLES: &str = "\
 The web of `nearcrawl lab depth`, over HTTP until interrupted: equal seeds and --change give equal pages. Site n is s<n>.test; sections with \
 a name of their own are d<k>.s<n>.test. The Host header selects the site, so all may share one address (--listen); with --apart each has its \
-own in 127.0.0.0/8, as if it were a server of its own.
+own in 127.0.0.0/8, as if it were a server of its own. More than 900 of them need one socket for all addresses: --listen 0.0.0.0:PORT, which \
+is bound to the loopback device, so that no other machine can reach it.
 
 Examples:
   nearcrawl lab serve --sites 100 --dns 127.0.0.53:5353 --seeds seeds.txt
-  nearcrawl lab serve --pages 1000000 --apart --listen 127.0.0.1:8080 \\
+  nearcrawl lab serve --pages 1000000 --apart --listen 0.0.0.0:8080 \\
     --dns 127.0.0.53:5353 --seeds seeds.txt
   curl -H 'Host: s0.test' http://127.0.0.1:8080/
 
@@ -38,6 +39,9 @@ Then, in another terminal:
 
 /// The most sites: that many have an address of their own.
 const MAX_SITES: u64 = 1 << 22;
+
+/// The most sites that get a socket each: few enough for the usual limit on open files.
+const MAX_SOCKETS: u64 = 900;
 
 /// Arguments of `lab serve`.
 #[derive(Args, Debug)]
@@ -93,6 +97,7 @@ impl Served {
         let listener = listener(args.listen, args.apart).await?;
         let refused = |why: io::Error| CommandError::new(Exit::InUse, why.to_string());
         let address = listener.local_addr().map_err(refused)?;
+        let each = args.apart && !args.listen.ip().is_unspecified();
         let web = EndlessWeb::new(args.seed, shape, address.port());
         let sites = match args.pages {
             Some(pages) => web.sites_with(pages, 20).min(MAX_SITES),
@@ -112,7 +117,22 @@ impl Served {
                 (0..sites).filter_map(|site| web.url(&web.plan(site), &Place::Front)).map(|url| format!("{url}\n")).collect();
             snapshot::write(path, urls.as_bytes()).map_err(|why| CommandError::new(Exit::InUse, why.to_string()))?;
         }
-        let servers = WebServers::on(listener, address, Arc::new(Offered { web: web.clone(), sites }));
+        let offered = Arc::new(Offered { web: web.clone(), sites });
+        let servers = if each {
+            if sites > MAX_SOCKETS {
+                return Err(CommandError::new(
+                    Exit::Usage,
+                    format!("{sites} sites apart are more than the {MAX_SOCKETS} that get a socket each"),
+                )
+                .hint("--listen 0.0.0.0:PORT serves all of them with one, which only this machine can reach; or fewer: --sites N"));
+            }
+            drop(listener);
+            let addresses = (0..sites).map(|site| SocketAddr::new(address_of(site).into(), address.port()));
+            let started = WebServers::start(addresses, offered).await;
+            started.map_err(|why| CommandError::new(Exit::InUse, why.to_string()).hint("choose another --listen"))?
+        } else {
+            WebServers::on(listener, address, offered)
+        };
         Ok(Served { web, sites, servers, dns })
     }
 
@@ -142,7 +162,7 @@ fn address_of(site: u64) -> Ipv4Addr {
 async fn listener(address: SocketAddr, apart: bool) -> Result<TcpListener, CommandError> {
     let refused =
         |why: io::Error| CommandError::new(Exit::InUse, format!("cannot listen on {address}: {why}")).hint("choose another --listen");
-    if !apart {
+    if !apart || !address.ip().is_unspecified() {
         return TcpListener::bind(address).await.map_err(refused);
     }
     // One listener for all loopback addresses, which only the loopback device brings anything to.

@@ -3,7 +3,7 @@
 
 use super::{
     course, files, json,
-    output::{bar, write_plot},
+    output::{bar, svg_file, write_plot},
 };
 use crate::cli::{
     error::{CommandError, Exit},
@@ -83,7 +83,7 @@ pub struct SwarmArgs {
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["members", "subnets", "minutes", "faults"])]
     scenario: Option<PathBuf>,
     /// Draw owners, members and requests of a scenario over time
-    #[arg(long, value_name = "FILE.svg", requires = "scenario")]
+    #[arg(long, value_name = "FILE.svg", requires = "scenario", value_parser = svg_file)]
     plot: Option<PathBuf>,
 }
 

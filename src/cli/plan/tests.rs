@@ -20,7 +20,9 @@ async fn ask(line: &str) -> Result<String, CommandError> {
     fs::write(&config, "").unwrap();
     let mut args = TestCli::try_parse_from(words).map_err(|why| CommandError::new(Exit::Usage, why.to_string()))?.args;
     args.config.config = Some(config);
-    plan(&args, Style::Plain).await
+    let (text, failure) = plan(&args, Style::Plain).await?;
+    // What is printed before it fails is in the message, too.
+    failure.map_or(Ok(text.clone()), |failure| Err(CommandError { message: format!("{text}{}", failure.message), ..failure }))
 }
 
 fn record(host: &str, levels: &[(u64, u64)]) -> ServerRecord {
@@ -55,7 +57,7 @@ async fn a_plan_from_records_names_the_depth_and_what_the_seeds_cost() {
     fs::write(&seeds, "# ours\nhttp://a.ke/\nhttp://a.ke/too\nhttps://new.ke/\n").unwrap();
     let line = format!("--coverage 0.8 --records {records} --seeds {}", seeds.display());
     let said = ask(&line).await.unwrap();
-    assert!(said.contains("Measured on 3 servers, down to depth 2."), "{said}");
+    assert!(said.starts_with("Measured on 3 servers, down to depth 2; by the records in"), "{said}");
     assert!(said.contains("Depth 1 finds 80.0 % of the external hosts with 34.4 % of the requests of depth 2."), "{said}");
     assert!(said.contains("2 starting hosts (1 with records of their own): 19 requests, 190.0 kB"), "{said}");
     let told: serde_json::Value = serde_json::from_str(&ask(&format!("{line} --json")).await.unwrap()).unwrap();
@@ -73,8 +75,11 @@ async fn without_anything_measured_the_paper_speaks_and_it_is_said() {
     let directory = tempfile::tempdir().unwrap();
     let empty = directory.path().join("none.jsonl");
     fs::write(&empty, "").unwrap();
-    let said = ask(&format!("--coverage 0.8 --records {}", empty.display())).await.unwrap();
-    assert!(said.contains("Nothing was measured yet: the curve is the paper's"), "{said}");
+    let line = format!("--coverage 0.8 --records {}", empty.display());
+    let failure = ask(&line).await.unwrap_err();
+    assert!(failure.exit == Exit::Unavailable && failure.message.contains("no measurements: "), "{failure}");
+    let said = ask(&format!("{line} --assumed")).await.unwrap();
+    assert!(said.starts_with("No measurements (") && said.contains("All figures are assumptions"), "{said}");
     assert!(said.contains("Depth 5 finds 80.0 % of the external hosts with 53.0 % of the requests of depth 20."), "{said}");
 }
 

@@ -14,6 +14,7 @@ use nearcrawl_model::{
     fetch::{FetchError, ResolveError},
     summary::Summary,
     time::WallTime,
+    view::RefusedSeed,
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, path::Path};
@@ -119,7 +120,9 @@ async fn of_a_daemon(node: &FakeNode) -> Vec<(String, Value)> {
     let mut outputs = Vec::new();
     let to = fake::access_point(3);
     let (mv, seed) = (format!("move 192.0.2.0/24 {to}"), "seed add http://a.test/ http://b.invalid/");
-    for command in ["status", "members", "results", "why http://a.test/", mv.as_str(), "leave", seed, "trend --from 1 --to 2 --by tld"] {
+    for command in
+        ["status", "members", "results", "why http://a.test/", mv.as_str(), "leave", seed, "trend --from 1 --to 2 --by tld", "servers"]
+    {
         let text = type_in(&format!("{command} --json --api {}", node.url("/"))).await.unwrap();
         outputs.push((command.to_owned(), serde_json::from_str(&text).unwrap()));
     }
@@ -152,7 +155,7 @@ async fn of_commands(directory: &Path) -> Vec<(String, Value)> {
     let lines = [
         format!("lab swarm --scenario {scenario} --json"),
         "lab map --claims 200 --json".to_owned(),
-        format!("plan --coverage 0.9 --records {records} --config {config} --json"),
+        format!("plan --coverage 0.9 --records {records} --assumed --config {config} --json"),
         format!("check --config {config} --json"),
         format!("init --config {config} --json"),
         format!("evaluate {page} --json"),
@@ -186,8 +189,10 @@ fn of_a_crawl() -> Value {
         beyond_scope: 0,
         nowhere: 0,
         unresolved: BTreeMap::from([(ResolveError::NoSuchName, 1)]),
+        signal: None,
     };
-    json!([CrawlView::from(&findings), server])
+    let without = [RefusedSeed { url: "https://a.test/".to_owned(), reason_text: "no such host".to_owned() }];
+    json!([CrawlView::of(&findings, &without), server])
 }
 
 #[tokio::test]

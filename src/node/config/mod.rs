@@ -151,10 +151,12 @@ impl Config {
                 Problem {
                     line,
                     what: written.unwrap_or_default(),
-                    message: format!("the line cannot be read as TOML: {}", mistake.message()),
+                    message: format!("the line cannot be read as TOML: {}", in_plain_words(mistake.message())),
                 }
             };
-            return Err(wrong(mistakes.into_iter().map(problem).collect()));
+            let mut problems: Vec<_> = mistakes.into_iter().map(problem).collect();
+            problems.sort_by_key(|problem| problem.line);
+            return Err(wrong(problems));
         }
         let directory = path.parent().unwrap_or(Path::new(""));
         let mut reader = Reader::new(text, root.get_ref(), directory);
@@ -257,6 +259,16 @@ impl Config {
         let scope = &self.scope;
         let only_addresses = !scope.open && scope.tlds.is_empty() && !scope.hosts.is_empty();
         own_names || (only_addresses && scope.hosts.iter().all(|host| host.address().is_some_and(opened)))
+    }
+}
+
+/// What the parser means by some of its messages.
+fn in_plain_words(message: &str) -> &str {
+    let is = |part: &str| message.contains(part);
+    match message {
+        _ if is("invalid boolean") || is("must be quoted") => "a text stands in quotes; only numbers, true, false and lists have none",
+        _ if is("unclosed table") => "the name of a section stands in square brackets, like [crawl]",
+        _ => message,
     }
 }
 

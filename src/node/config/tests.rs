@@ -119,6 +119,9 @@ fn malformed_configurations_are_explained() {
         ("contact = \"a@b.org) evil\"", &["write your email address or web page in quotes"]),
         ("state_dir = \"\"", &["state_dir = \"\": this may not be empty"]),
         ("[crawl]\ndepth 8", &["line 2: depth 8: the line cannot be read as TOML: "]),
+        ("contact = me@x.org", &["line 1: contact = me@x.org: the line cannot be read as TOML: a text stands in quotes"]),
+        ("[crawl\n", &["line 1: [crawl: the line cannot be read as TOML: the name of a section"]),
+        ("[crawl]\ndepth = ten", &["line 2: depth = ten: the line cannot be read as TOML: a text stands in quotes"]),
         ("[crawl]\ndepth = 8\ndepth = 9", &["line 3: depth = 9: the line cannot be read as TOML: duplicate key"]),
     ];
     for (text, expected) in cases {

@@ -226,18 +226,7 @@ impl QueryHandler {
 
     /// Why a URL would be refused later, by what is known without a look-up of its host: the deny list, its port, an address as its host.
     pub fn seed_refusal(&self, url: &PageUrl) -> Option<String> {
-        if self.denied.denies(&url.host()) {
-            return Some("the host is on this access point's deny list (crawl.deny_hosts)".to_owned());
-        }
-        if !self.policy.ports.contains(&url.port()) {
-            return Some(format!("{} (crawl.ports)", AddressError::Port(url.port())));
-        }
-        match self.policy.check_ip(url.host().address()?) {
-            // Another member may well fetch from this machine.
-            Ok(()) | Err(AddressError::Own) => None,
-            Err(AddressError::Denied) => Some("the address is in a range that the configuration denies (crawl.deny_ranges)".to_owned()),
-            Err(why) => Some(format!("{why}, which is not crawled unless crawl.allow_ranges has it")),
-        }
+        seed_refusal(&self.denied, &self.policy, url)
     }
 
     fn disk(&self, executor: &Executor) -> StoreView {
@@ -261,6 +250,22 @@ impl QueryHandler {
             limit_reached: None,
             tasks: tasks::table(),
         }
+    }
+}
+
+/// Why a URL would be refused later, by what is known without a look-up of its host: the deny list, its port, an address as its host.
+pub fn seed_refusal(denied: &nearcrawl_core::crawl::scope::Scope, policy: &AddressPolicy, url: &PageUrl) -> Option<String> {
+    if denied.denies(&url.host()) {
+        return Some("the host is on this access point's deny list (crawl.deny_hosts)".to_owned());
+    }
+    if !policy.ports.contains(&url.port()) {
+        return Some(format!("{} (crawl.ports)", AddressError::Port(url.port())));
+    }
+    match policy.check_ip(url.host().address()?) {
+        // Another member may well fetch from this machine.
+        Ok(()) | Err(AddressError::Own) => None,
+        Err(AddressError::Denied) => Some("the address is in a range that the configuration denies (crawl.deny_ranges)".to_owned()),
+        Err(why) => Some(format!("{why}, which is not crawled unless crawl.allow_ranges has it")),
     }
 }
 

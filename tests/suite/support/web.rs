@@ -77,7 +77,7 @@ impl SmallWeb {
 
     /// What a page links to: its two children, its host's root, and from root to root two other hosts of the
     /// same half.
-    fn links(&self, host: &str, path: &str) -> Option<Vec<String>> {
+    pub fn links(&self, host: &str, path: &str) -> Option<Vec<String>> {
         let host = self.hosts.iter().position(|(name, _)| name.as_str() == host)?;
         let page = match path {
             "/" => 0,

@@ -23,6 +23,7 @@ use nearcrawl_model::{
     edition::Edition,
     journal::JournalKey,
     ownership_map::{MapDigest, MapPart},
+    record::ServerRecord,
     run_history::RunSummary,
     server_rows::{HistoryRow, MAX_OWNERS, RowsOf, RunRow, ServerOwner, ServerRow, ServerRows},
     subnet::Subnet,
@@ -203,7 +204,36 @@ impl<'a> View<'a> {
             busy: self.crawl.fetches().in_flight() as u64,
             servers: self.crawl.sites().len() as u64,
             bytes: self.context.counters.bytes,
+            known: self.crawl.sites().all().map(|site| site.record.known).sum(),
+            left_ms: self.time_left(),
         }
+    }
+
+    /// How long what waits takes: as long as the slowest address, or as all together with so many at once as may be. Each URL takes what the
+    /// answers of its server took on the average, and the pause after it.
+    fn time_left(&self) -> Millis {
+        let politeness = &self.context.settings.politeness;
+        let mut by_address: BTreeMap<IpAddr, Millis> = BTreeMap::new();
+        for site in self.crawl.sites().all().filter(|site| !site.frontier.is_empty()) {
+            let took = site.record.busy_ms / site.record.requests.max(1);
+            let each = took.saturating_add(politeness.rest_after(took, site.record.crawl_delay_ms));
+            let left = by_address.entry(site.address).or_default();
+            *left = left.saturating_add(each.saturating_mul(site.frontier.len() as u64));
+        }
+        let slowest = by_address.values().copied().max().unwrap_or(0);
+        let all = by_address.values().fold(0, |sum: Millis, left| sum.saturating_add(*left));
+        slowest.max(all / (politeness.parallel.max(1) as u64))
+    }
+
+    /// What is on record of one of its own servers, if it has it.
+    pub fn server(&self, host: &Host) -> Option<ServerRecord> {
+        self.crawl.site(host).filter(|site| !site.has_ended()).map(Site::published)
+    }
+
+    /// Whether nothing waits and nothing is being asked at one of its own servers; none if it does not have it.
+    pub fn is_at_rest(&self, host: &Host) -> Option<bool> {
+        let rules = &self.context.settings.rules;
+        self.crawl.site(host).filter(|site| !site.has_ended()).map(|site| !site.is_busy() && !site.wants(rules))
     }
 
     /// Whether everything that was named is done and stored. What a spent page budget holds back does not count.

@@ -195,6 +195,10 @@ pub struct ProgressView {
     pub servers: u64,
     /// Bytes of bodies over the wire.
     pub bytes: u64,
+    /// URLs known so far, whatever became of them; those that wait or are being asked for are among them.
+    pub known: u64,
+    /// How long what waits will take at the present pauses, if nothing more is found, in milliseconds.
+    pub left_ms: Millis,
 }
 
 /// Which tree of subnets is in use; members with equal hashes place every address alike.

@@ -61,7 +61,7 @@ async fn found_by(mut config: Config, served: &Served, depth: u8, price: Price) 
     config.dns.servers = served.dns.iter().map(DnsServer::address).collect();
     (config.api.listen, config.contact) = (None, Some("nobody@lab.test".to_owned()));
     let urls = (0..served.sites).filter_map(|site| served.web.url(&served.web.plan(site), &Place::Front)).collect();
-    let found = standalone::crawl(config, urls, None, |_| {}).await.unwrap();
+    let found = standalone::crawl(config, urls, None, &mut standalone::Unwatched).await.unwrap();
     assert!(found.exact && found.nowhere == 0);
     let counts = |record: ServerRecord| (record.host.to_string(), (record.pages, record.external_hosts, record.external_urls));
     found.servers.into_iter().map(counts).collect()
