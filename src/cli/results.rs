@@ -164,11 +164,22 @@ fn text(results: &SwarmResults, style: Style) -> String {
     for (dimension, values) in &results.summary.by {
         let mut rows: Vec<_> = values.iter().collect();
         rows.sort_by(|a, b| b.1.servers.cmp(&a.1.servers).then(a.0.cmp(b.0)));
-        let mut names =
-            vec![dimension.name(), ">servers", ">up", ">pages", ">requests", ">size", ">moved", ">cut", ">robots", ">failed", ">unfinished"];
+        let mut names = vec![
+            dimension.name(),
+            ">servers",
+            ">up",
+            ">pages",
+            ">requests",
+            ">size",
+            ">moved",
+            ">cut",
+            ">robots",
+            ">failed",
+            ">unfinished",
+        ];
         let estimated = estimates.by.contains_key(dimension);
         if estimated {
-            names.insert(1, ">estimated servers");
+            names.insert(1, ">estimated");
         }
         let mut table = Table::new(&names);
         for (value, counts) in rows {

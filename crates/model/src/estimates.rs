@@ -149,10 +149,16 @@ impl Estimates {
     /// What was estimated, from what, in words; none if all is counted.
     pub fn sentence(&self) -> Option<String> {
         let Estimates { addresses, hosts, sampled, not_estimated, up, pages, page_bytes, .. } = self;
-        let places = format!("{} at {} with many", counted(*hosts, "host"), if *addresses == 1 { "1 address".to_owned() } else { format!("{addresses} addresses") });
+        let places = format!(
+            "{} at {} with many",
+            counted(*hosts, "host"),
+            if *addresses == 1 { "1 address".to_owned() } else { format!("{addresses} addresses") }
+        );
         let so_far = match not_estimated {
             0 => format!("{sampled} of {places} were visited so far, in random order"),
-            rest => format!("{sampled} of {places} were visited so far, in random order; nothing is estimated of {rest} where too few were"),
+            rest => {
+                format!("{sampled} of {places} were visited so far, in random order; nothing is estimated of {rest} where too few were")
+            }
         };
         let more = format!("{up} servers up, {pages} pages, {page_bytes} bytes of pages");
         self.is_any().then(|| if sampled > &0 { format!("estimated: {more}; {so_far}") } else { so_far })

@@ -369,7 +369,11 @@ mod tests {
             assert_eq!((front.crowd(), front.room_for_runs(address)), (500, 0));
             let taken = turns(&mut front, address, 1_000, 10);
             let mut begun: Vec<Host> = Vec::new();
-            taken.iter().for_each(|site| if !begun.contains(site) { begun.push(site.clone()) });
+            taken.iter().for_each(|site| {
+                if !begun.contains(site) {
+                    begun.push(site.clone())
+                }
+            });
             orders.push(begun);
         }
         let mut by_place = hosts;
