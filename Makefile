@@ -9,6 +9,7 @@ DEMO_ARGS ?=
 TEST_ARGS ?=
 SCENARIOS ?=
 SWEEP ?=
+CROWD ?= 100000,1000
 bindir := $(PREFIX)/bin
 mandir := $(PREFIX)/share/man/man1
 man5dir := $(PREFIX)/share/man/man5
@@ -67,6 +68,11 @@ scenarios: ## every shipped scenario in the simulated swarm, three seeds each, a
 
 # Both append a row to docs/SWEEPS.md, with the commit that was played.
 label = "$$(date -I), $$(git describe --always --dirty)"
+
+.PHONY: crowd
+crowd: ## one address with 100,000 hosts beside 1,000 servers in the simulated swarm, and without (CROWD=100000,1000)
+	@. scripts/env.sh; NEARCRAWL_CROWD=$(CROWD) cargo nextest run --release --locked --package nearcrawl-lab --success-output final \
+		swarm::tests::crowd
 
 .PHONY: sweep
 sweep: ## 200 random courses of twelve simulated members, an hour each, and a row in docs/SWEEPS.md (SWEEP="--seeds 1..41 --minutes 30")

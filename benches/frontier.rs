@@ -7,7 +7,7 @@
 use nearcrawl::io::store::{Store, StoreConfig};
 use nearcrawl_core::crawl::{
     politeness::Politeness,
-    scheduler::Scheduler,
+    scheduler::{Asks, InLine, Scheduler},
     site::frontier::{Frontier, Waiting},
 };
 use nearcrawl_model::{fingerprint::Fingerprint, ids::SiteNumber, time::Moment, url::PageUrl};
@@ -62,7 +62,8 @@ impl World {
                 aside.extend(texts);
             }
             store.cut_put(SiteNumber(server as u64), aside).await.expect("there is room");
-            front.want(address(server), &waiting(server, 0).url.host());
+            let first = InLine { run: 1, place: server as u64 };
+            front.want(address(server), &waiting(server, 0).url.host(), Asks::First(first));
             sites.push(frontier);
         }
         World { store, front, sites, max_in_memory }
@@ -89,7 +90,7 @@ impl World {
             reading += since.elapsed();
             let since = Instant::now();
             self.front.give_back(address, Moment(pick as u64 + 1));
-            self.front.want(address, &host);
+            self.front.want(address, &host, Asks::Further);
             choosing += since.elapsed();
         }
         (choosing, reading)

@@ -73,7 +73,7 @@ pub struct ServersArgs {
 }
 
 /// The columns of a CSV of servers, as they are called in JSON, and behind them the rest.
-const COLUMNS: [&str; 31] = [
+const COLUMNS: [&str; 32] = [
     "access_point",
     "host",
     "country",
@@ -105,6 +105,7 @@ const COLUMNS: [&str; 31] = [
     "crawl_delay_ms",
     "first_visit_at",
     "last_visit_at",
+    "inclusion_probability",
 ];
 
 /// The same of a CSV of runs.

@@ -10,7 +10,7 @@ use super::{
 use clap::{Args, ValueEnum, builder::PossibleValue};
 use nearcrawl_model::{
     cross_table::{Cell, CrossTableView},
-    summary::{Counts, Dimension, SwarmResults},
+    summary::{Counts, Dimension, Summary, SwarmResults},
     view::{Span, counted},
 };
 use std::io::{self, Write as _};
@@ -129,8 +129,8 @@ fn table_text(view: &CrossTableView, style: Style) -> String {
 /// One row for each cell; all add up to the total.
 fn table_csv(view: &CrossTableView) -> Result<String, CommandError> {
     let [one, other] = view.by.map(Dimension::name);
-    let rows = view.cells.iter().map(|cell| (cell.values.each_ref().map(String::as_str), &cell.counts));
-    rows_csv([one, other], rows)
+    let rows = view.cells.iter().map(|cell| (cell.values.each_ref().map(String::as_str), &cell.counts, Vec::new()));
+    rows_csv([one, other], &[], rows)
 }
 
 /// Whether the totals are exact, whose they are and how old.
@@ -158,11 +158,13 @@ fn text(results: &SwarmResults, style: Style) -> String {
     text += &paragraph(&freshness(results));
     text += &paragraph(&total.external());
     text += &total.held_back().map(|held_back| paragraph(&held_back)).unwrap_or_default();
+    let estimates = &results.summary.estimates;
+    text += &estimates.sentence().map(|estimated| paragraph(&estimated)).unwrap_or_default();
     text += &evaluate::told(&results.summary.evaluation, style);
     for (dimension, values) in &results.summary.by {
         let mut rows: Vec<_> = values.iter().collect();
         rows.sort_by(|a, b| b.1.servers.cmp(&a.1.servers).then(a.0.cmp(b.0)));
-        let mut table = Table::new(&[
+        let mut names = vec![
             dimension.name(),
             ">servers",
             ">up",
@@ -174,10 +176,16 @@ fn text(results: &SwarmResults, style: Style) -> String {
             ">robots",
             ">failed",
             ">unfinished",
-        ]);
+        ];
+        let estimated = estimates.by.contains_key(dimension);
+        if estimated {
+            names.insert(1, ">estimated");
+        }
+        let mut table = Table::new(&names);
         for (value, counts) in rows {
-            table.row(vec![
-                value.clone(),
+            let estimate = estimates.servers(*dimension, value).map_or_else(|| counts.servers.to_string(), ToString::to_string);
+            let first = [value.clone()].into_iter().chain(estimated.then_some(estimate));
+            let numbers = [
                 counts.servers.to_string(),
                 counts.up.to_string(),
                 counts.pages.to_string(),
@@ -188,7 +196,8 @@ fn text(results: &SwarmResults, style: Style) -> String {
                 counts.refused_by_robots.to_string(),
                 counts.failed.to_string(),
                 counts.unfinished.to_string(),
-            ]);
+            ];
+            table.row(first.chain(numbers).collect());
         }
         text += &format!("\n{}", table.text(style));
     }
@@ -197,16 +206,23 @@ fn text(results: &SwarmResults, style: Style) -> String {
 
 /// One row for each value of each breakdown; the rows of one breakdown add up to the total.
 fn csv(results: &SwarmResults) -> Result<String, CommandError> {
-    let rows = results
-        .summary
-        .by
-        .iter()
-        .flat_map(|(dimension, values)| values.iter().map(|(value, counts)| ([dimension.name(), value.as_str()], counts)));
-    rows_csv(["dimension", "value"], rows)
+    let Summary { by, estimates, .. } = &results.summary;
+    let rows = by.iter().flat_map(|(dimension, values)| {
+        values.iter().map(|(value, counts)| {
+            let estimate = estimates.servers(*dimension, value);
+            let estimated = estimate.map_or([counts.servers, 0], |estimate| [estimate.estimated, estimate.margin]);
+            ([dimension.name(), value.as_str()], counts, estimated.to_vec())
+        })
+    });
+    rows_csv(["dimension", "value"], &["servers_estimated", "servers_margin"], rows)
 }
 
-/// Two columns of these names, then the sums.
-fn rows_csv<'a>(names: [&str; 2], rows: impl Iterator<Item = ([&'a str; 2], &'a Counts)>) -> Result<String, CommandError> {
+/// Two columns of these names, then the sums, then what else there is.
+fn rows_csv<'a>(
+    names: [&str; 2],
+    further: &[&str],
+    rows: impl Iterator<Item = ([&'a str; 2], &'a Counts, Vec<u64>)>,
+) -> Result<String, CommandError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let failed = |why: &dyn std::fmt::Display| CommandError::new(Exit::Internal, format!("the answer cannot be written as CSV: {why}"));
     let head = [
@@ -234,9 +250,9 @@ fn rows_csv<'a>(names: [&str; 2], rows: impl Iterator<Item = ([&'a str; 2], &'a 
         "hosts_held_by_site_limit",
         "hosts_held_by_domain_limit",
     ];
-    writer.write_record(head).map_err(|why| failed(&why))?;
-    for (values, counts) in rows {
-        let numbers = columns(counts).map(|number| number.to_string());
+    writer.write_record(head.iter().chain(further)).map_err(|why| failed(&why))?;
+    for (values, counts, more) in rows {
+        let numbers: Vec<_> = columns(counts).into_iter().chain(more).map(|number| number.to_string()).collect();
         let row = values.into_iter().chain(numbers.iter().map(String::as_str));
         writer.write_record(row).map_err(|why| failed(&why))?;
     }

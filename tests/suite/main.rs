@@ -23,6 +23,7 @@ mod liars;
 mod limits;
 mod lockfile;
 mod machines;
+mod many_hosts;
 mod migration;
 mod modules;
 mod moved_hosts;

@@ -9,6 +9,7 @@ pub mod claim;
 pub mod cross_table;
 pub mod distances;
 pub mod edition;
+pub mod estimates;
 pub mod evaluation;
 pub mod facts;
 pub mod failing_pages;

@@ -36,7 +36,7 @@ pub struct ServerOwner {
 }
 
 /// A server as its owner has it on record, and where it is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ServerRow {
     /// The owner, which says all this.
     pub access_point: AccessPoint,
@@ -46,6 +46,9 @@ pub struct ServerRow {
     pub registry: String,
     /// Who holds the subnet.
     pub organisation: String,
+    /// The probability with which it is in the sample that estimates rest on: 1 unless not all of the many hosts of its address were visited.
+    /// None if it is not in that sample, because it was not visited yet, or before its turn.
+    pub inclusion_probability: Option<f64>,
     /// The record of the last whole run, or of the first one.
     #[serde(flatten)]
     pub record: ServerRecord,
@@ -123,7 +126,8 @@ mod tests {
             });
             let record: ServerRecord = serde_json::from_value(record).unwrap();
             let (country, registry, organisation) = ("KE".to_owned(), "afrinic".to_owned(), "Museum".to_owned());
-            (record.host.clone(), ServerRow { access_point: AccessPoint([7; 32]), country, registry, organisation, record })
+            let (access_point, inclusion_probability) = (AccessPoint([7; 32]), Some(1.0));
+            (record.host.clone(), ServerRow { access_point, country, registry, organisation, inclusion_probability, record })
         };
         (0..count).map(row).collect()
     }

@@ -3,6 +3,7 @@
 use super::{
     access_point::AccessPoint,
     account::LevelCounts,
+    estimates::Estimates,
     evaluation::EvaluationCounts,
     time::Millis,
     view::{Span, counted},
@@ -251,6 +252,9 @@ pub struct Summary {
     /// Accessibility failures detected in the servers' pages, by rule.
     #[serde(default)]
     pub evaluation: EvaluationCounts,
+    /// What the sums come to where only a sample of the hosts of an address was visited.
+    #[serde(default)]
+    pub estimates: Estimates,
 }
 
 /// How many levels a summary tells apart: no tree is crawled deeper.
@@ -280,7 +284,12 @@ impl Summary {
     pub fn is_tellable(&self) -> bool {
         let fits =
             |values: &BTreeMap<String, Counts>| values.len() <= MAX_VALUES + 1 && values.keys().all(|value| value.len() <= MAX_VALUE);
-        self.levels.len() <= MAX_LEVELS && self.by.values().all(fits)
+        self.levels.len() <= MAX_LEVELS && self.by.values().all(fits) && self.estimates.is_tellable()
+    }
+
+    /// Says what the estimates come to: they are whole.
+    pub fn settle(&mut self) {
+        self.estimates.settle(&self.total, &self.by);
     }
 
     /// Adds another summary.
@@ -288,6 +297,7 @@ impl Summary {
         self.total.add(&other.total);
         self.add_levels(&other.levels);
         self.evaluation.add(&other.evaluation);
+        self.estimates.add(&other.estimates);
         for (dimension, values) in &other.by {
             let mine = self.by.entry(*dimension).or_default();
             for (value, counts) in values {

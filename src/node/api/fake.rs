@@ -118,7 +118,8 @@ fn server_rows(rows: RowsOf, access_point: AccessPoint, after: Option<&Host>) ->
     match rows {
         RowsOf::Servers => ServerRows::of(all.map(|record| {
             let (country, registry, organisation) = place();
-            (record.host.clone(), ServerRow { access_point, country, registry, organisation, record })
+            let inclusion_probability = Some(1.0);
+            (record.host.clone(), ServerRow { access_point, country, registry, organisation, inclusion_probability, record })
         })),
         RowsOf::History => ServerRows::of(all.map(|record| {
             let (host, tree) = (record.host.clone(), record.tree.clone());

@@ -29,6 +29,10 @@ use nearcrawl_model::{
     url::{Host, PageUrl},
 };
 
+/// Hosts that are taken in at one address; further ones are only counted. Each has its journal from the moment that it is named, so that
+/// its owner's successor knows of it, too.
+pub(crate) const MAX_HOSTS_AT_ONE_ADDRESS: usize = 200_000;
+
 /// URLs are handed to us.
 impl Crawl {
     /// Whether nothing may be taken in of a hand-off now: there is no room, or one of its subnets is about to change hands or just did.
@@ -60,6 +64,10 @@ impl Crawl {
         let depth = cx.settings.rules.depth;
         for (located, arrivals) in hand_offs {
             if cx.settings.scope.denies(&located.host) || arrivals.is_empty() {
+                continue;
+            }
+            if self.sites.get(&located.host).is_none() && self.sites.at(located.address) >= MAX_HOSTS_AT_ONE_ADDRESS {
+                cx.refuse("hosts beyond the limit for an address");
                 continue;
             }
             let root = self.open_site(cx, replication, others, &located, &arrivals);

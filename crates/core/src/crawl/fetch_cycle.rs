@@ -108,12 +108,12 @@ impl Crawl {
             }
             // The token in hand is another server's.
             Asked::There(order) => {
-                self.fetches.want(order.address, host);
+                self.fetches.want_there(order.address, host);
                 Turn::Over
             }
             Asked::Later => {
                 self.fetches.rest(address, cx.now.moment.after(SEARCH_AGAIN));
-                self.fetches.want(address, host);
+                self.fetches.want_there(address, host);
                 Turn::Over
             }
             Asked::Never(origin) => {

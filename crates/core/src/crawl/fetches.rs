@@ -6,11 +6,12 @@
 
 use super::{
     politeness::Politeness,
-    scheduler::Scheduler,
+    scheduler::{Asks, InLine, Scheduler, place_of},
     site::{Asking, Site},
     sites::Sites,
 };
 use nearcrawl_model::{
+    fingerprint::FingerprintKey,
     time::{Millis, Moment},
     url::{Host, PageUrl},
 };
@@ -36,6 +37,10 @@ pub(super) struct Returned {
     pub(super) given_back: bool,
 }
 
+fn in_line(site: &Site, key: &FingerprintKey) -> InLine {
+    InLine { run: site.key.run, place: place_of(&site.key.host, key) }
+}
+
 impl Fetches {
     /// Nothing is under way.
     pub(super) fn new(politeness: Politeness) -> Fetches {
@@ -57,9 +62,15 @@ impl Fetches {
         self.scheduler.give_back(address, now);
     }
 
-    /// This site has something to ask at this address.
-    pub(super) fn want(&mut self, address: IpAddr, host: &Host) {
-        self.scheduler.want(address, host);
+    /// This site has something to ask at its address.
+    pub(super) fn want(&mut self, site: &Site, key: &FingerprintKey) {
+        let asks = if site.has_begun() { Asks::Further } else { Asks::First(in_line(site, key)) };
+        self.scheduler.want(site.address, &site.key.host, asks);
+    }
+
+    /// This site has to ask another address than its own first.
+    pub(super) fn want_there(&mut self, address: IpAddr, host: &Host) {
+        self.scheduler.want(address, host, Asks::Further);
     }
 
     /// This address is left alone until `until`, at least.
@@ -68,8 +79,8 @@ impl Fetches {
     }
 
     /// This site asks nothing any more.
-    pub(super) fn drop_site(&mut self, site: &Site) {
-        self.scheduler.drop_site(site.address, &site.key.host);
+    pub(super) fn drop_site(&mut self, site: &Site, key: &FingerprintKey) {
+        self.scheduler.drop_site(site.address, &site.key.host, in_line(site, key));
     }
 
     /// Forgets what rested long ago.
@@ -94,7 +105,7 @@ impl Fetches {
         let url = waiting.url.clone();
         site.reading = Some(waiting);
         self.scheduler.give_back(address, now);
-        self.scheduler.want(at, &host);
+        self.scheduler.want(at, &host, Asks::Further);
         self.received.insert(address, (host, url));
     }
 

@@ -62,7 +62,7 @@ impl Crawl {
 
     /// Counts the URLs that wait at all sites together, in line or because of limits.
     pub(crate) fn count_waiting(&mut self) {
-        self.sites.count_waiting();
+        self.sites.count_waiting(self.fetches.scheduler().crowd());
         self.links.count_held_back(self.sites.all());
     }
 
@@ -89,7 +89,7 @@ impl Crawl {
     pub(super) fn want(&mut self, cx: &Context, host: &Host) {
         let Some(site) = self.sites.get(host) else { return };
         if site.wants(&cx.settings.rules) && !self.sites.is_asleep(site) {
-            self.fetches.want(site.address, host);
+            self.fetches.want(site, &cx.secret);
         }
     }
 
@@ -259,10 +259,13 @@ impl Crawl {
 impl Crawl {
     /// Trees whose time has come are visited again, under the next run's number; those whose budget was spent go on.
     pub(crate) fn tick_runs(&mut self, cx: &mut Context, replication: &mut Replication, others: Others<'_>) {
-        for next in revisits::due(cx, &self.sites, look_ahead(cx.settings.revisit)) {
+        let room = |address| self.fetches.scheduler().room_for_runs(address);
+        let ahead = revisits::due(cx, &self.sites, look_ahead(cx.settings.revisit), room);
+        let now = revisits::due(cx, &self.sites, 0, room);
+        for next in ahead {
             self.moved.check(&next.host, cx.now.moment);
         }
-        for next in revisits::due(cx, &self.sites, 0) {
+        for next in now {
             if self.moved.may_begin(&next.host, cx.now.moment) == MayBegin::Now {
                 self.begin_run(cx, replication, others, next);
             }
@@ -279,7 +282,7 @@ impl Crawl {
         let Some(old) = self.sites.take_for_next_run(&host) else { return };
         let is_gone = self.moved.begins(&host);
         cx.commands.push_back(Command::Store(StoreCommand::DropSeen(old.number)));
-        self.fetches.drop_site(&old);
+        self.fetches.drop_site(&old, &cx.secret);
         let earlier = [old.whole_run(), old.history_row()];
         let held = old.held.passed_on(run, |arrival| release::in_scope(cx, arrival));
         self.begin_site(cx, replication, others, JournalKey { run, ..old.key.clone() }, address, tree);
@@ -464,13 +467,14 @@ impl Crawl {
     pub(crate) fn note_moved(&mut self, cx: &mut Context, replication: &mut Replication, located: &LocatedHost, to: Subnet) {
         let Some(site) = self.sites.get(&located.host) else { return };
         let (from, before) = (site.key.subnet, site.address);
-        self.fetches.drop_site(site);
+        self.fetches.drop_site(site, &cx.secret);
         self.journal(cx, replication, &located.host, JournalEntry::Moved { from, to, address: located.address });
         replication.flush(cx);
         if before != located.address {
             cx.commands.push_back(Command::Web(WebCommand::CloseConnection(before)));
         }
         if from == to {
+            self.sites.moved(before, located.address);
             self.moved.has_moved(&located.host, cx.now.moment);
             self.want(cx, &located.host);
         }
@@ -547,7 +551,7 @@ impl Crawl {
             if reroute {
                 items.extend(self.give_away(cx, &site));
             }
-            self.fetches.drop_site(&site);
+            self.fetches.drop_site(&site, &cx.secret);
             replication.forget_site(&site.key);
             self.runs.forget(host);
             self.moved.forget(host);

@@ -4,6 +4,7 @@
 //! version known; if it is still the same, its links are those of then, and the crawl goes on below it as if it had been downloaded.
 
 use super::{
+    scheduler::{InLine, place_of},
     site::{Site, previous_run::Memory},
     sites::Sites,
 };
@@ -21,7 +22,10 @@ use nearcrawl_model::{
     time::{Millis, WallTime},
     url::Host,
 };
-use std::{collections::BTreeMap, net::IpAddr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 /// A tree whose page budget is spent goes on after this long: a day.
 pub(crate) const SLOT: Millis = 86_400_000;
@@ -99,12 +103,31 @@ fn drop_journal(cx: &mut Context, replication: &mut Replication, journal: Journa
     cx.commands.push_back(Command::Store(StoreCommand::DropJournal(journal)));
 }
 
-/// Trees whose time comes within `ahead` to be visited again, under the next run's number.
-pub(super) fn due(cx: &Context, sites: &Sites, ahead: Millis) -> Vec<NextRun> {
+/// Trees whose time comes within `ahead` to be visited again, under the next run's number. `room` says how many runs may begin at an address:
+/// of more than that the first in line are meant, and the others have no journal of a run that only waits.
+pub(super) fn due(cx: &Context, sites: &Sites, ahead: Millis, room: impl Fn(IpAddr) -> usize) -> Vec<NextRun> {
     let is_due = |opened: WallTime| cx.now.wall.0.saturating_add(ahead).saturating_sub(opened.0) >= cx.settings.revisit;
     let over = sites.all().filter(|site| site.finished() && site.is_home() && !site.has_ended() && is_due(site.opened));
     let next = over.map(|site| (site.key.host.clone(), site.address, site.key.run.saturating_add(1)));
-    next.map(|(host, address, run)| NextRun { tree: host.without_www(), host, address, run }).collect()
+    let mut due: Vec<_> = next.map(|(host, address, run)| NextRun { tree: host.without_www(), host, address, run }).collect();
+    let mut here: BTreeMap<IpAddr, usize> = BTreeMap::new();
+    due.iter().for_each(|next| *here.entry(next.address).or_default() += 1);
+    here.retain(|address, runs| *runs > room(*address));
+    if here.is_empty() {
+        return due;
+    }
+    let in_line = |next: &NextRun| InLine { run: next.run, place: place_of(&next.host, &cx.secret) };
+    let mut first: BTreeMap<IpAddr, BTreeSet<InLine>> = BTreeMap::new();
+    for next in due.iter().filter(|next| here.contains_key(&next.address) && room(next.address) > 0) {
+        let first = first.entry(next.address).or_default();
+        first.insert(in_line(next));
+        if first.len() > room(next.address) {
+            first.pop_last();
+        }
+    }
+    let is_first = |next: &NextRun| first.get(&next.address).is_some_and(|first| first.contains(&in_line(next)));
+    due.retain(|next| !here.contains_key(&next.address) || is_first(next));
+    due
 }
 
 /// A part of a tree is opened some time after its home, whose time it is that counts: it may be led to after so much less than the whole one.

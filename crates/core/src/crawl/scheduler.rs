@@ -3,20 +3,118 @@
 //! Three levels: site → address → subnet block. The holder of an address's token may ask one of its sites one thing; the token
 //! comes back with the answer, and the address rests for max(factor × answer time, crawl-delay, least delay) (Mercator's rule,
 //! UC-16). Picking the next due address costs O(log n).
+//!
+//! An address may have more hosts than can be visited in months. So only [`WINDOW`] of them take turns; the others wait for their first
+//! request in the order of a keyed hash ([`InLine`]). At any time those visited are those first in an order that no site can know or choose:
+//! a uniform sample of all that are known, whatever the order in which they were discovered.
 
 use super::politeness::Politeness;
-use nearcrawl_model::{subnet::Subnet, time::Moment, url::Host};
+use nearcrawl_model::{fingerprint::FingerprintKey, subnet::Subnet, time::Moment, url::Host};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     net::IpAddr,
 };
 
+/// Sites of one address that take turns. While there are as many, no further one begins its run, but for one in [`BEGINS_EVERY`] turns.
+pub(crate) const WINDOW: usize = 16;
+
+/// One in so many turns of an address begins a run though there are [`WINDOW`] others: their servers may have pages without end.
+const BEGINS_EVERY: u32 = 64;
+
+/// Hosts that wait at one address for their first request beyond which they do not count as waiting URLs.
+const CROWD: usize = 64;
+
+/// Tells the order of hosts from all else that the key is used for.
+const ORDER: u64 = 0x006f_7264_6572;
+
+/// Where a site stands among those of its address that wait for the first request of their run: earlier runs come first, so that nothing is
+/// visited a second time before all was once; in a run it is the host's place. It depends on nothing but these, so it is the same after a
+/// restart and at every owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InLine {
+    /// The number of the run.
+    pub run: u32,
+    /// By [`place_of`].
+    pub place: u64,
+}
+
+/// A host's place in line among those of its address: the same at every member, and not to be chosen by who names the host.
+pub fn place_of(host: &Host, key: &FingerprintKey) -> u64 {
+    key.of(host.as_str()).scoped(ORDER).0
+}
+
+/// What a site asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// The first request of its run.
+    First(InLine),
+    /// One more.
+    Further,
+}
+
 #[derive(Debug, Default)]
 struct Lane {
-    /// Sites at this address with something to ask, in turn.
-    sites: VecDeque<Host>,
+    /// Sites at this address that have begun their run and have something to ask, in turn.
+    begun: VecDeque<Host>,
+    /// Of those that have not begun it, the first in line, and all others. Most addresses have one site: no tree for that.
+    next: Option<(InLine, Host)>,
+    behind: BTreeMap<InLine, Host>,
+    /// Turns since the last one that began a run.
+    turns: u32,
     not_before: Moment,
     busy: bool,
+}
+
+impl Lane {
+    fn is_empty(&self) -> bool {
+        self.begun.is_empty() && self.next.is_none()
+    }
+
+    /// Sites that wait for the first request of their run.
+    fn to_begin(&self) -> usize {
+        usize::from(self.next.is_some()) + self.behind.len()
+    }
+
+    fn enter(&mut self, site: &Host, asks: Asks) {
+        match (asks, &mut self.next) {
+            (Asks::First(order), Some((first, _))) if *first == order => {}
+            (Asks::First(order), Some(next)) => {
+                let (order, host) = if order < next.0 { std::mem::replace(next, (order, site.clone())) } else { (order, site.clone()) };
+                self.behind.insert(order, host);
+            }
+            (Asks::First(order), None) => self.next = Some((order, site.clone())),
+            (Asks::Further, _) if !self.begun.contains(site) => {
+                if self.begun.is_empty() {
+                    self.begun.reserve_exact(1);
+                }
+                self.begun.push_back(site.clone());
+            }
+            (Asks::Further, _) => {}
+        }
+    }
+
+    /// Whose turn it is.
+    fn turn(&mut self) -> Option<Host> {
+        let begins = self.begun.len() < WINDOW || self.turns >= BEGINS_EVERY;
+        let (_, host) = match self.next.take_if(|_| begins) {
+            Some(first) => first,
+            None => {
+                self.turns = self.turns.saturating_add(1);
+                return self.begun.pop_front();
+            }
+        };
+        (self.turns, self.next) = (0, self.behind.pop_first());
+        Some(host)
+    }
+
+    fn leave(&mut self, site: &Host, order: InLine) {
+        self.begun.retain(|waiting| waiting != site);
+        if self.next.take_if(|(first, _)| *first == order).is_some() {
+            self.next = self.behind.pop_first();
+        } else {
+            self.behind.remove(&order);
+        }
+    }
 }
 
 /// The front of the frontier: addresses by when they may be asked next.
@@ -56,15 +154,9 @@ impl Scheduler {
     }
 
     /// This site at this address has something to ask. Saying so again changes nothing.
-    pub fn want(&mut self, address: IpAddr, site: &Host) {
+    pub fn want(&mut self, address: IpAddr, site: &Host, asks: Asks) {
         let lane = self.lanes.entry(address).or_default();
-        if !lane.sites.contains(site) {
-            if lane.sites.is_empty() {
-                // Most addresses have one site: no room for more until there are more.
-                lane.sites.reserve_exact(1);
-            }
-            lane.sites.push_back(site.clone());
-        }
+        lane.enter(site, asks);
         if !lane.busy && !self.held_back.get(&block(address)).is_some_and(|held| held.contains(&address)) {
             self.due.insert((lane.not_before, address));
         }
@@ -97,7 +189,7 @@ impl Scheduler {
                 continue;
             }
             let Some(lane) = self.lanes.get_mut(&address) else { continue };
-            let Some(site) = lane.sites.pop_front() else { continue };
+            let Some(site) = lane.turn() else { continue };
             *in_block += 1;
             lane.busy = true;
             self.busy += 1;
@@ -115,7 +207,7 @@ impl Scheduler {
         lane.busy = false;
         lane.not_before = lane.not_before.max(until);
         self.busy -= 1;
-        if !lane.sites.is_empty() {
+        if !lane.is_empty() {
             self.due.insert((lane.not_before, address));
         }
         let around = block(address);
@@ -134,18 +226,28 @@ impl Scheduler {
         }
     }
 
-    /// This site asks nothing any more.
-    pub(crate) fn drop_site(&mut self, address: IpAddr, site: &Host) {
+    /// This site, which stands or stood here in line, asks nothing any more.
+    pub(crate) fn drop_site(&mut self, address: IpAddr, site: &Host, order: InLine) {
         let Some(lane) = self.lanes.get_mut(&address) else { return };
-        lane.sites.retain(|waiting| waiting != site);
-        if lane.sites.is_empty() && !lane.busy {
+        lane.leave(site, order);
+        if lane.is_empty() && !lane.busy {
             self.due.remove(&(lane.not_before, address));
         }
     }
 
+    /// How many further runs may begin at this address: none that would only wait in line.
+    pub(crate) fn room_for_runs(&self, address: IpAddr) -> usize {
+        self.lanes.get(&address).map_or(WINDOW, |lane| WINDOW.saturating_sub(lane.begun.len() + lane.to_begin()))
+    }
+
+    /// Hosts that wait for the first request of their run at addresses where more than [`CROWD`] do.
+    pub(crate) fn crowd(&self) -> usize {
+        self.lanes.values().map(Lane::to_begin).filter(|waiting| *waiting > CROWD).sum()
+    }
+
     /// Forgets clocks of addresses that no site wants and that rested long ago, so that the map does not grow for ever.
     pub fn tidy(&mut self, now: Moment) {
-        self.lanes.retain(|_, lane| lane.busy || !lane.sites.is_empty() || lane.not_before > now);
+        self.lanes.retain(|_, lane| lane.busy || !lane.is_empty() || lane.not_before > now);
     }
 
     /// When the next address may be asked, if any waits and there is room.
@@ -188,11 +290,11 @@ mod tests {
     #[test]
     fn an_address_is_asked_one_thing_at_a_time_and_rests_after() {
         let mut front = front(8, 4);
-        front.want(ip("9.0.0.1"), &host("a.ke"));
-        front.want(ip("9.0.0.1"), &host("b.ke"));
+        front.want(ip("9.0.0.1"), &host("a.ke"), Asks::Further);
+        front.want(ip("9.0.0.1"), &host("b.ke"), Asks::Further);
         assert_eq!(front.take(Moment(0)), Some((ip("9.0.0.1"), host("a.ke"))));
         assert_eq!(front.take(Moment(0)), None, "the token is out");
-        front.want(ip("9.0.0.1"), &host("a.ke"));
+        front.want(ip("9.0.0.1"), &host("a.ke"), Asks::Further);
         let rest = front.politeness().rest_after(50, None);
         assert_eq!(rest, 500);
         front.give_back(ip("9.0.0.1"), Moment(50 + rest));
@@ -205,10 +307,10 @@ mod tests {
     fn a_block_and_the_whole_are_limited() {
         let mut front = front(3, 2);
         for n in 1..=4 {
-            front.want(ip(&format!("9.0.0.{n}")), &host("a.ke"));
+            front.want(ip(&format!("9.0.0.{n}")), &host("a.ke"), Asks::Further);
         }
-        front.want(ip("9.0.1.1"), &host("b.ke"));
-        front.want(ip("9.0.2.1"), &host("b.ke"));
+        front.want(ip("9.0.1.1"), &host("b.ke"), Asks::Further);
+        front.want(ip("9.0.2.1"), &host("b.ke"), Asks::Further);
         let taken: Vec<_> = std::iter::from_fn(|| front.take(Moment(0))).map(|(a, _)| a).collect();
         assert_eq!(taken, [ip("9.0.0.1"), ip("9.0.0.2"), ip("9.0.1.1")]);
         front.give_back(ip("9.0.0.1"), Moment(10));
@@ -219,13 +321,93 @@ mod tests {
     #[test]
     fn longer_rests_win_and_dropped_sites_do_not_come_up() {
         let mut front = front(8, 4);
-        front.want(ip("9.0.0.1"), &host("a.ke"));
+        front.want(ip("9.0.0.1"), &host("a.ke"), Asks::Further);
         front.rest(ip("9.0.0.1"), Moment(900));
         front.rest(ip("9.0.0.1"), Moment(300));
         assert_eq!(front.next_due(), Some(Moment(900)));
-        front.drop_site(ip("9.0.0.1"), &host("a.ke"));
+        front.drop_site(ip("9.0.0.1"), &host("a.ke"), InLine { run: 1, place: 7 });
         assert_eq!((front.next_due(), front.resting()), (None, 0));
         front.tidy(Moment(1000));
         assert_eq!(front.not_before(ip("9.0.0.1")), None);
+    }
+
+    const KEY: FingerprintKey = FingerprintKey([5; 16]);
+
+    fn first(host: &Host, run: u32) -> Asks {
+        Asks::First(InLine { run, place: place_of(host, &KEY) })
+    }
+
+    /// Takes turns of one address, each host asking `requests` times; returns them in the order of their turns.
+    fn turns(front: &mut Scheduler, address: IpAddr, turns: usize, requests: usize) -> Vec<Host> {
+        let mut asked: BTreeMap<Host, usize> = BTreeMap::new();
+        let mut taken = Vec::new();
+        for now in 0..turns as u64 {
+            let Some((_, site)) = front.take(Moment(now)) else { break };
+            let count = asked.entry(site.clone()).or_default();
+            *count += 1;
+            if *count < requests {
+                front.want(address, &site, Asks::Further);
+            }
+            front.give_back(address, Moment(now));
+            taken.push(site);
+        }
+        taken
+    }
+
+    #[test]
+    fn hosts_of_one_address_begin_in_keyed_order_and_few_at_a_time_whatever_the_order_in_which_they_came() {
+        let address = ip("9.0.0.1");
+        let hosts: Vec<_> = (0..500).map(|n| host(&format!("h{n}.blogs.ke"))).collect();
+        let mut orders = Vec::new();
+        for backwards in [false, true] {
+            let mut front = front(8, 4);
+            let mut come = hosts.clone();
+            if backwards {
+                come.reverse();
+            }
+            come.iter().for_each(|host| front.want(address, host, first(host, 1)));
+            assert_eq!((front.crowd(), front.room_for_runs(address)), (500, 0));
+            let taken = turns(&mut front, address, 1_000, 10);
+            let mut begun: Vec<Host> = Vec::new();
+            taken.iter().for_each(|site| {
+                if !begun.contains(site) {
+                    begun.push(site.clone())
+                }
+            });
+            orders.push(begun);
+        }
+        let mut by_place = hosts;
+        by_place.sort_by_key(|host| place_of(host, &KEY));
+        assert_eq!(orders[0], orders[1]);
+        assert_eq!(orders[0][..], by_place[..orders[0].len()], "those visited are the first in line");
+        assert!((100..100 + 2 * WINDOW).contains(&orders[0].len()), "1000 requests, 10 each: {}", orders[0].len());
+    }
+
+    #[test]
+    fn servers_without_end_do_not_keep_the_others_waiting_and_second_runs_come_after_all_first_ones() {
+        let (mut front, address) = (front(8, 4), ip("9.0.0.1"));
+        let hosts: Vec<_> = (0..100).map(|n| host(&format!("h{n}.blogs.ke"))).collect();
+        hosts.iter().for_each(|host| front.want(address, host, first(host, 1)));
+        let again = host("again.blogs.ke");
+        front.want(address, &again, Asks::First(InLine { run: 2, place: 0 }));
+        let taken = turns(&mut front, address, 20_000, usize::MAX);
+        let begun: BTreeSet<_> = taken.iter().collect();
+        assert_eq!(begun.len(), 101);
+        assert_eq!(taken.iter().position(|site| *site == again).unwrap(), {
+            let first = |host: &Host| taken.iter().position(|site| site == host).unwrap();
+            hosts.iter().map(first).max().unwrap() + BEGINS_EVERY as usize + 1
+        });
+    }
+
+    #[test]
+    fn a_host_that_leaves_gives_up_its_place() {
+        let (mut front, address) = (front(8, 4), ip("9.0.0.1"));
+        let hosts: Vec<_> = (0..5).map(|n| host(&format!("h{n}.blogs.ke"))).collect();
+        hosts.iter().for_each(|host| front.want(address, host, first(host, 1)));
+        for host in &hosts {
+            let Asks::First(order) = first(host, 1) else { unreachable!() };
+            front.drop_site(address, host, order);
+        }
+        assert_eq!((front.next_due(), front.room_for_runs(address)), (None, WINDOW));
     }
 }

@@ -3,13 +3,18 @@
 use super::site::{Site, previous_run::Memory};
 use crate::ownership::register::Register;
 use nearcrawl_model::{access_point::AccessPoint, ids::SiteNumber, journal::JournalKey, subnet::Subnet, url::Host};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 /// The sites of our subnets.
 #[derive(Debug)]
 pub(crate) struct Sites {
     by_host: BTreeMap<Host, Site>,
     by_subnet: BTreeMap<Subnet, BTreeSet<Host>>,
+    /// How many there are at each address.
+    by_address: BTreeMap<IpAddr, usize>,
     /// Sites of which the seen set is being told, by number.
     awakening: BTreeMap<SiteNumber, Host>,
     /// The last number given to a site; the numbers of different starts of the process differ.
@@ -22,7 +27,8 @@ pub(crate) struct Sites {
 impl Sites {
     /// None is open. The first gets the number after `last_number`.
     pub(super) fn new(last_number: u64) -> Sites {
-        Sites { by_host: BTreeMap::new(), by_subnet: BTreeMap::new(), awakening: BTreeMap::new(), last_number, waiting: 0 }
+        let (by_host, by_subnet, by_address) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Sites { by_host, by_subnet, by_address, awakening: BTreeMap::new(), last_number, waiting: 0 }
     }
 
     /// A number for a new site.
@@ -35,12 +41,32 @@ impl Sites {
     pub(super) fn insert(&mut self, site: Site) {
         let (subnet, host) = (site.key.subnet, site.key.host.clone());
         self.by_subnet.entry(subnet).or_default().insert(host.clone());
-        self.by_host.insert(host, site);
+        *self.by_address.entry(site.address).or_default() += 1;
+        if let Some(before) = self.by_host.insert(host, site) {
+            self.gone_from(before.address);
+        }
+    }
+
+    fn gone_from(&mut self, address: IpAddr) {
+        if let Some(sites) = self.by_address.get_mut(&address) {
+            *sites -= 1;
+            if *sites == 0 {
+                self.by_address.remove(&address);
+            }
+        }
+    }
+
+    /// A site has another address, in the same subnet.
+    pub(super) fn moved(&mut self, before: IpAddr, now: IpAddr) {
+        self.gone_from(before);
+        *self.by_address.entry(now).or_default() += 1;
     }
 
     /// Takes out a site whose next run begins at once; its subnet goes on counting it.
     pub(super) fn take_for_next_run(&mut self, host: &Host) -> Option<Site> {
-        self.by_host.remove(host)
+        let site = self.by_host.remove(host)?;
+        self.gone_from(site.address);
+        Some(site)
     }
 
     /// Takes out a site for good.
@@ -52,6 +78,7 @@ impl Sites {
             }
         }
         let site = self.by_host.remove(host)?;
+        self.gone_from(site.address);
         self.awakening.remove(&site.number);
         Some(site)
     }
@@ -66,9 +93,10 @@ impl Sites {
         self.awakening.remove(&number)
     }
 
-    /// Counts the URLs that wait at all sites together.
-    pub(crate) fn count_waiting(&mut self) {
-        self.waiting = self.by_host.values().map(|site| site.frontier.len()).sum();
+    /// Counts the URLs that wait at all sites together, one less for each host of a `crowd`: these may wait for months, and must not take
+    /// the room of others.
+    pub(crate) fn count_waiting(&mut self, crowd: usize) {
+        self.waiting = self.by_host.values().map(|site| site.frontier.len()).sum::<usize>().saturating_sub(crowd);
     }
 
     /// A site, to be changed.
@@ -113,6 +141,16 @@ impl Sites {
     /// How many are open.
     pub(crate) fn len(&self) -> usize {
         self.by_host.len()
+    }
+
+    /// How many are open at an address.
+    pub(crate) fn at(&self, address: IpAddr) -> usize {
+        self.by_address.get(&address).copied().unwrap_or(0)
+    }
+
+    /// How many are open at the address that has most.
+    pub(crate) fn most_at_one_address(&self) -> usize {
+        self.by_address.values().copied().max().unwrap_or(0)
     }
 
     /// Whether none is open.

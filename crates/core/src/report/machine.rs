@@ -4,7 +4,7 @@ use super::{
     stays::Stays,
     tally::{FEW_VALUES, RollUps, Tally, Whereabouts},
 };
-use crate::{context::Context, crawl::Crawl, membership::Membership, ownership::Ownership, pending::Pending};
+use crate::{context::Context, crawl::Crawl, crawl::scheduler::place_of, membership::Membership, ownership::Ownership, pending::Pending};
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::Claim,
@@ -288,7 +288,9 @@ impl Report {
     /// The sums over our own sites as they are now.
     pub(crate) fn own_summary(&mut self, cx: &Context, crawl: &Crawl) -> Summary {
         self.enter_dirty(cx, crawl);
-        self.tally.summary().clone()
+        let mut summary = self.tally.summary().clone();
+        summary.settle();
+        summary
     }
 
     /// Our own sums by two dimensions as they are now, with their largest cells.
@@ -324,9 +326,15 @@ impl Report {
     fn enter_dirty(&mut self, cx: &Context, crawl: &Crawl) {
         for host in std::mem::take(&mut self.dirty) {
             if let Some(site) = crawl.site(&host).filter(|site| !site.has_ended()) {
-                self.tally.enter(&site.published(), whereabouts(cx, Some(site.address)));
+                self.tally.enter(&site.published(), whereabouts(cx, Some(site.address)), place_of(&host, &cx.secret));
             }
         }
+        self.tally.estimate();
+    }
+
+    /// The probability with which a host is in the sample that estimates rest on; none if it is not.
+    pub(super) fn inclusion_probability(&self, host: &Host) -> Option<f64> {
+        self.tally.inclusion_probability(host)
     }
 
     /// What the swarm knows so far, as far as we know.

@@ -8,10 +8,11 @@
 //! * `why`: why is this crawled by whom, and when? `never_contacted`: why is it by no member?
 //! * `cross_tables`: sums by two dimensions, which members are asked for
 //! * [`tally`]: the sums over our sites, and those that others tell; `consistent`: which of these answer while subnets change hands;
-//!   `stays`: for how long others were here
+//!   `stays`: for how long others were here; `strata`: what do the visited hosts of an address say of the others?
 
 mod activity;
 mod consistent;
+mod contribution;
 pub(crate) mod counters;
 mod cross_tables;
 mod machine;
@@ -19,6 +20,7 @@ mod never_contacted;
 mod reason;
 mod status;
 mod stays;
+mod strata;
 pub(crate) mod tally;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use crate::{
     clock_cache::ClockCache,
-    crawl::{link_filter::MAX_HELD_TOGETHER, moved_hosts::MAX_COMING},
+    crawl::{admission::MAX_HOSTS_AT_ONE_ADDRESS, link_filter::MAX_HELD_TOGETHER, moved_hosts::MAX_COMING},
     delegation::contacts::MAX_SUBNETS as MAX_PROBED,
     ownership::register::MAX_CLAIMS,
     routing::{
@@ -259,6 +259,7 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
         limit("URLs being sent to their owners", view.routing.outbox().len(), MAX_OUTGOING),
         limit("URLs waiting for a repeated DNS look-up", view.routing.outbox().unresolved(), MAX_UNRESOLVED),
         limit("URLs at new hosts held back by the limits on those", view.crawl.links().held_back(), MAX_HELD_TOGETHER),
+        limit("hosts at one address", view.crawl.sites().most_at_one_address(), MAX_HOSTS_AT_ONE_ADDRESS),
         limit("pinned addresses", view.routing.locator().remembered(), MAX_PINS),
         limit("concurrent DNS look-ups", view.routing.locator().resolving(), MAX_RESOLVING),
         limit("concurrent delegation rounds", view.delegation.rounds().running(), view.context.settings.max_parallel_rounds),

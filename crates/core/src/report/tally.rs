@@ -2,13 +2,16 @@
 
 use super::{
     consistent::{Answer, Consistent, Heard},
+    contribution::Contribution,
     cross_tables::CrossTables,
+    strata::Strata,
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
     account::LevelCounts,
     claim::Claim,
     cross_table::{CrossTable, Pair},
+    estimates::Estimates,
     evaluation::EvaluationCounts,
     facts::{family_word, software_word},
     record::{RunState, ServerRecord, ServerStatus},
@@ -29,18 +32,11 @@ pub(crate) struct Whereabouts {
     pub organisation: String,
 }
 
-#[derive(Debug)]
-struct Contribution {
-    counts: Counts,
-    values: [(Dimension, String); Dimension::ALL.len()],
-    levels: Vec<LevelCounts>,
-    evaluation: Option<EvaluationCounts>,
-}
-
 /// The sums over our own sites, kept up to date one record at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     sites: BTreeMap<Host, Contribution>,
+    strata: Strata,
     summary: Summary,
 }
 
@@ -70,6 +66,12 @@ fn counts_of(record: &ServerRecord) -> Counts {
     }
 }
 
+/// Whether it is known what a server is: its answers say so, or nothing is asked any more.
+fn is_visited(record: &ServerRecord) -> bool {
+    let is_over = record.known > 0 && !matches!(record.state, RunState::Running | RunState::PausedByBudget);
+    record.status != ServerStatus::Waiting || is_over
+}
+
 /// The status in one word; what is down says why, by what went wrong most often.
 fn status_word(record: &ServerRecord) -> String {
     let word = match record.status {
@@ -88,8 +90,9 @@ fn status_word(record: &ServerRecord) -> String {
 }
 
 impl Tally {
-    /// Enters a site's record as it is now, in place of what was entered for it before.
-    pub(crate) fn enter(&mut self, record: &ServerRecord, whereabouts: Whereabouts) {
+    /// Enters a site's record as it is now, in place of what was entered for it before. `place` is where it stands in line among the hosts of
+    /// its address.
+    pub(crate) fn enter(&mut self, record: &ServerRecord, whereabouts: Whereabouts, place: u64) {
         self.remove(&record.host);
         let facts = record.facts.as_deref().cloned().unwrap_or_default();
         let values = [
@@ -106,7 +109,8 @@ impl Tally {
             (Dimension::Family, family_word(record.address).to_owned()),
         ];
         let (levels, evaluation) = (record.levels.clone(), record.evaluation.clone());
-        let contribution = Contribution { counts: counts_of(record), values, levels, evaluation };
+        let (address, visited) = (record.address, is_visited(record));
+        let contribution = Contribution { counts: counts_of(record), values, levels, evaluation, address, place, visited };
         self.summary.total.add(&contribution.counts);
         self.summary.add_levels(&contribution.levels);
         contribution.evaluation.iter().for_each(|sums| self.summary.evaluation.add(sums));
@@ -114,11 +118,13 @@ impl Tally {
             self.summary.by.entry(*dimension).or_default().entry(value.clone()).or_default().add(&contribution.counts);
         }
         self.sites.insert(record.host.clone(), contribution);
+        self.strata.enter(&record.host, &self.sites);
     }
 
     /// Takes a site out again: it is not ours any more.
     pub(crate) fn remove(&mut self, host: &Host) {
         let Some(old) = self.sites.remove(host) else { return };
+        self.strata.remove(host, &old);
         self.summary.total.subtract(&old.counts);
         self.summary.levels.iter_mut().zip(&old.levels).for_each(|(sum, level)| sum.subtract(level));
         old.evaluation.iter().for_each(|sums| self.summary.evaluation.subtract(sums));
@@ -131,6 +137,16 @@ impl Tally {
                 values.remove(value);
             }
         }
+    }
+
+    /// Makes the estimates anew for addresses whose hosts changed.
+    pub(crate) fn estimate(&mut self) {
+        self.summary.estimates = self.strata.estimates(&self.sites);
+    }
+
+    /// The probability with which a host is in the sample that estimates rest on; none if it is not.
+    pub(crate) fn inclusion_probability(&self, host: &Host) -> Option<f64> {
+        self.strata.inclusion_probability(host, self.sites.get(host)?)
     }
 
     /// The sums over all our sites.
@@ -152,8 +168,9 @@ impl Tally {
 
     /// The sums as they are gossiped: at most [`Dimension::most_values`] of each, the smallest ones added up as [`OTHER`].
     pub(crate) fn small_summary(&self) -> Summary {
-        let Summary { total, levels, evaluation, .. } = &self.summary;
-        let mut small = Summary { total: *total, by: BTreeMap::new(), levels: levels.clone(), evaluation: evaluation.clone() };
+        let Summary { total, levels, evaluation, estimates, .. } = &self.summary;
+        let (total, levels, evaluation) = (*total, levels.clone(), evaluation.clone());
+        let mut small = Summary { total, by: BTreeMap::new(), levels, evaluation, estimates: Estimates::default() };
         for (dimension, values) in &self.summary.by {
             let mut ranked: Vec<_> = values.iter().collect();
             ranked.sort_by(|(a, x), (b, y)| y.servers.cmp(&x.servers).then(a.cmp(b)));
@@ -163,6 +180,7 @@ impl Tally {
                 kept.entry(value.to_owned()).or_default().add(counts);
             }
         }
+        small.estimates = estimates.clone().within(&small.by, OTHER);
         small
     }
 }
@@ -341,6 +359,7 @@ impl RollUps {
             });
             results.summary.add(&roll_up.summary);
         }
+        results.summary.settle();
         results.exact = why.is_empty();
         results.in_transition_text = (!why.is_empty()).then(|| why.join("; "));
         results
@@ -388,9 +407,9 @@ mod tests {
     #[test]
     fn entering_again_replaces_and_removing_leaves_nothing() {
         let mut tally = Tally::default();
-        tally.enter(&record("a.ke", 3), whereabouts("KE"));
-        tally.enter(&record("b.ke", 4), whereabouts("KE"));
-        tally.enter(&record("a.ke", 5), whereabouts("TZ"));
+        tally.enter(&record("a.ke", 3), whereabouts("KE"), 0);
+        tally.enter(&record("b.ke", 4), whereabouts("KE"), 0);
+        tally.enter(&record("a.ke", 5), whereabouts("TZ"), 0);
         let by = &tally.summary().by[&Dimension::Country];
         assert_eq!((tally.summary().total.pages, by["KE"].pages, by["TZ"].pages), (9, 4, 5));
         assert_eq!(tally.summary().by[&Dimension::Software]["nginx"].servers, 2);
@@ -406,9 +425,9 @@ mod tests {
         let language = |n: u16| format!("{}{}", char::from(b'a' + (n / 26) as u8), char::from(b'a' + (n % 26) as u8));
         for n in 0..100 {
             let facts = ServerFacts { language: Some(language(n)), http_version: Some(HttpVersion::Http11), ..ServerFacts::default() };
-            tally.enter(&ServerRecord { facts: Some(Box::new(facts)), ..record(&format!("s{n}.ke"), 1) }, whereabouts("KE"));
+            tally.enter(&ServerRecord { facts: Some(Box::new(facts)), ..record(&format!("s{n}.ke"), 1) }, whereabouts("KE"), 0);
         }
-        tally.enter(&record("a.ke", 1), whereabouts("KE"));
+        tally.enter(&record("a.ke", 1), whereabouts("KE"), 0);
         let told = tally.small_summary();
         assert!(told.is_tellable());
         let servers = |by: Dimension, value: &str| told.by[&by].get(value).map_or(0, |counts| counts.servers);
@@ -438,7 +457,7 @@ mod tests {
             let mut server = record(&format!("s{n}.{}", ["ke", "tz", "ug", "et", "org", "com"][n as usize % 6]), 40);
             (server.bytes, server.busy_ms, server.facts) = (1_000_000, 90_000, Some(Box::new(facts)));
             let place = whereabouts(["KE", "TZ", "UG", "ET"][n as usize % 4]);
-            tally.enter(&server, Whereabouts { organisation: format!("Organisation {}", n % 150), ..place });
+            tally.enter(&server, Whereabouts { organisation: format!("Organisation {}", n % 150), ..place }, 0);
         }
         let size = |summary: &Summary| postcard::to_stdvec(summary).unwrap().len();
         let mut told = tally.small_summary();
@@ -547,7 +566,7 @@ mod tests {
         let mut down = record("a.ke", 0);
         down.status = ServerStatus::Down;
         down.by_failure = [(FetchError::HeadTimeout, 1), (FetchError::CertificateExpired, 2)].into();
-        tally.enter(&down, whereabouts("KE"));
+        tally.enter(&down, whereabouts("KE"), 0);
         assert_eq!(tally.summary().by[&Dimension::Status]["down: certificate-expired"].servers, 1);
     }
 

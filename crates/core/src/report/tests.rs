@@ -1,6 +1,7 @@
 //! Is what people are told true? Asked of a crawler whose world is played by hand, one event after another.
 
 mod deaths;
+mod estimates;
 mod extreme_values;
 mod limits;
 mod pipelining;

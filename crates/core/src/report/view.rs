@@ -177,7 +177,8 @@ impl<'a> View<'a> {
     fn server_row(&self, site: &Site) -> ServerRow {
         let record = site.published();
         let Whereabouts { country, registry, organisation } = whereabouts(self.context, Some(site.address));
-        ServerRow { access_point: self.context.me, country, registry, organisation, record }
+        let inclusion_probability = self.report.inclusion_probability(&record.host);
+        ServerRow { access_point: self.context.me, country, registry, organisation, inclusion_probability, record }
     }
 
     fn history_row(&self, site: &Site) -> HistoryRow {

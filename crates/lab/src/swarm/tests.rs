@@ -1,6 +1,7 @@
 //! Does a swarm fetch everything once, politely, by one owner each, whatever happens to its members?
 
 mod chaos;
+mod crowd;
 mod delegation;
 mod faults;
 mod hosts;

@@ -10,6 +10,7 @@ use nearcrawl_model::{
     cross_table::CrossTable,
     distances::Distances,
     edition::{Edition, Endorsement},
+    estimates::{Estimate, Estimates},
     evaluation::{Evaluation, EvaluationCounts, Gate, Rule},
     facts::{Certificate, Fact, FrontPage, Guard, HttpVersion, TlsVersion, Vantage},
     fetch::{FetchError, LocatedHost, ProbeReport, ProbeTarget, ResolveError},
@@ -595,7 +596,18 @@ fn summary() -> Summary {
         took_us: 6,
     };
     let levels = vec![LevelCounts { pages: 1, requests: 2, bytes: 3, busy_ms: 4, external_hosts: 5 }];
-    Summary { total: counts(100), by: by.collect(), levels, evaluation }
+    let estimate = |number: u32| Estimate { more: f64::from(number) + 0.5, variance: 2.5, estimated: 3, margin: 4 };
+    let estimates = Estimates {
+        addresses: 1,
+        hosts: 2,
+        sampled: 3,
+        not_estimated: 4,
+        up: estimate(5),
+        pages: estimate(6),
+        page_bytes: estimate(7),
+        by: [(Dimension::Status, [("x".to_owned(), estimate(8))].into())].into(),
+    };
+    Summary { total: counts(100), by: by.collect(), levels, evaluation, estimates }
 }
 
 fn results() -> SwarmResults {

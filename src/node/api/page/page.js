@@ -119,7 +119,9 @@ function showResults(results) {
   const why = results.exact ? "" : results.in_transition_text ? `${since}${results.in_transition_text}; ` : since;
   say("age", `${why}totals of ${plural(results.covers.length, "member")}, the oldest ${span(results.oldest_roll_up_age_ms)} old`);
   say("fig-servers", number(total.servers));
-  say("sub-servers", `${number(total.up)} up, ${number(total.unfinished)} unfinished`);
+  const estimates = results.summary.estimates;
+  const estimated = estimates.sampled > 0 ? ` (estimated ${number(estimates.up.estimated)} ± ${number(estimates.up.margin)})` : "";
+  say("sub-servers", `${number(total.up)} up${estimated}, ${number(total.unfinished)} unfinished`);
   say("fig-pages", number(total.pages));
   const detected = `; ${plural(total.detected_failures, "accessibility failure")} detected in ${number(total.evaluated)}`;
   say("sub-pages", `in ${plural(total.requests, "request")}${total.evaluated > 0 ? detected : ""}`);

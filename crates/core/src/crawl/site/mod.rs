@@ -183,6 +183,11 @@ impl Site {
         self.asking.is_some() || self.reading.is_some() || self.digesting > 0
     }
 
+    /// Whether its server was asked something in this run, or is being.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.record.requests > 0 || self.asking.is_some()
+    }
+
     /// Opens a site: the fold of an empty journal.
     pub fn open(key: JournalKey, address: IpAddr, tree: Host, number: SiteNumber, opened: WallTime) -> Site {
         let record = new_record(&key, address, &tree);
