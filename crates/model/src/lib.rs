@@ -10,6 +10,7 @@ pub mod cross_table;
 pub mod distances;
 pub mod edition;
 pub mod evaluation;
+pub mod exported;
 pub mod facts;
 pub mod failing_pages;
 pub mod fetch;

@@ -10,6 +10,7 @@ use nearcrawl_model::{
     cross_table::CrossTable,
     distances::Distances,
     edition::{Edition, Endorsement},
+    exported::{ExportOf, ExportPlace, ExportQuery, ExportedRows, JournalPlace},
     evaluation::{Evaluation, EvaluationCounts, Gate, Rule},
     facts::{Certificate, Fact, FrontPage, Guard, HttpVersion, TlsVersion, Vantage},
     fetch::{FetchError, LocatedHost, ProbeReport, ProbeTarget, ResolveError},
@@ -64,6 +65,9 @@ pub(super) fn all() -> Vec<Sample> {
     let owners = vec![ServerOwner { access_point: AccessPoint([7; 32]), servers: 300 }];
     add(Sample::new("public-response", "owners", PublicResponse::Owners(owners)));
     add(Sample::new("public-response", "server-rows", PublicResponse::ServerRows(server_rows())));
+    let rows = PublicRequest::ExportRows { of: AccessPoint([7; 32]), query: export_query() };
+    add(Sample::new("public-request", "export-rows", rows));
+    add(Sample::new("public-response", "exported-rows", PublicResponse::ExportedRows(exported_rows())));
     add(Sample::new("dimensions", "all", Dimension::ALL.to_vec()));
     add(Sample::new("public-response", "refused", PublicResponse::Refused("no".to_owned())));
     add(Sample::new("claim", "as-it-is-signed", claim()));
@@ -319,6 +323,7 @@ fn request(request: &Request) -> &'static str {
         Request::CompareRows(_) => "compare-rows",
         Request::ExchangeTotals(..) => "exchange-totals",
         Request::ServerRows(_) => "server-rows",
+        Request::ExportRows(_) => "export-rows",
         Request::HistoryRows(_) => "history-rows",
         Request::CrossTotals(..) => "cross-totals",
     }
@@ -379,6 +384,7 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("", Request::CompareRows(vec![(journal_key(), 201)])),
         ("", Request::ExchangeTotals(Box::new(roll_up()), 300)),
         ("", Request::ServerRows(Some(host("a.ke")))),
+        ("", Request::ExportRows(export_query())),
         ("", Request::HistoryRows(Some(host("a.ke")))),
         ("", Request::CrossTotals(Dimension::Country, Dimension::Tld)),
         ("", Request::SendClaims(vec![WantedPart { part: MapPart::WHOLE, after: Some(net()), has: vec![digest()] }])),
@@ -396,6 +402,15 @@ fn run_history() -> RunHistory {
     let mut history = RunHistory::default();
     history.enter(&serde_json::from_str(record).unwrap());
     history
+}
+
+fn export_query() -> ExportQuery {
+    let within = Some(JournalPlace { run: 2, sequence: 300 });
+    ExportQuery { of: ExportOf::PageLinks, from: Some(ExportPlace { host: host("a.ke"), within }) }
+}
+
+fn exported_rows() -> ExportedRows {
+    ExportedRows { rows: vec![r#"{"host":"a.ke"}"#.to_owned()], next: Some(ExportPlace { host: host("a.ke"), within: None }) }
 }
 
 fn server_rows() -> ServerRows {
@@ -433,6 +448,7 @@ fn response(response: &Response) -> &'static str {
         Response::CrossTotals(_) => "cross-totals",
         Response::RowsCompared(_) => "rows-compared",
         Response::ServerRows(_) => "server-rows",
+        Response::ExportedRows(_) => "exported-rows",
     }
 }
 
@@ -467,6 +483,7 @@ fn responses() -> Vec<(&'static str, Response)> {
         ("", Response::Swim(vec![1, 2, 3])),
         ("", Response::TotalsHold),
         ("", Response::ServerRows(server_rows())),
+        ("", Response::ExportedRows(exported_rows())),
         ("", Response::CrossTotals(Box::new(cross_table()))),
         ("", Response::RowsCompared(vec![(journal_key(), vec![(201, RowsDigest([7; 16]))])])),
     ];
