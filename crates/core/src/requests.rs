@@ -11,11 +11,15 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    exported::ExportedRows,
     ids::{QuestionId, Ticket, TransferId},
     message::{Award, Request, Response},
     server_rows::RowsOf,
     time::Millis,
 };
+
+/// The pause after which a member may ask for rows again if as many answers are read as may be, in milliseconds.
+const EXPORT_AGAIN: Millis = 300;
 
 /// What members say goes through the relay.
 impl Crawler {
@@ -103,6 +107,10 @@ impl Crawler {
                 let rows = self.view().rows(RowsOf::History, after.as_ref());
                 self.answer(ticket, Response::ServerRows(rows));
             }
+            Request::ExportRows(query) => match self.view().export(&query) {
+                Ok(order) => self.context.commands.push_back(Command::Export { ticket, order: Box::new(order) }),
+                Err(rows) => self.exported(ticket, Some(rows)),
+            },
             Request::Totals => self.tell_totals(from, ticket, None),
             Request::CompareTotals { mine, yours } => self.totals_compared(from, ticket, mine, yours),
             Request::ExchangeTotals(totals, yours) => self.totals_exchanged(from, ticket, *totals, yours),
@@ -144,6 +152,11 @@ impl Crawler {
                 self.answer(ticket, Response::Noted);
             }
         }
+    }
+
+    /// Rows were read for a reader; none if too much is read at the moment.
+    pub(crate) fn exported(&mut self, ticket: Ticket, rows: Option<ExportedRows>) {
+        self.answer(ticket, rows.map_or(Response::Busy(EXPORT_AGAIN), Response::ExportedRows));
     }
 
     /// A steward, or the owner of what lies around it, awards us a subnet.

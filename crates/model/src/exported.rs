@@ -104,6 +104,11 @@ impl ExportedRows {
     }
 }
 
+/// A row as it goes to a reader.
+pub fn as_json(row: &impl Serialize) -> Option<String> {
+    serde_json::to_string(row).ok()
+}
+
 /// What came of a visit, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,6 +1,11 @@
 //! What can be read of an access point? All machines; and in order, page by page: who is there, what is whose, which servers are on record.
 
-use super::{Counters, Report, machine::whereabouts, tally::Whereabouts};
+use super::{
+    Counters, Report,
+    journal_rows::{ExportOrder, ExportedJournal},
+    machine::whereabouts,
+    tally::Whereabouts,
+};
 use crate::{
     context::Context,
     crawl::{Crawl, site::Site},
@@ -21,6 +26,7 @@ use nearcrawl_model::{
     claim::Claim,
     cross_table::{CrossTableView, Pair},
     edition::Edition,
+    exported::{ExportOf, ExportPlace, ExportQuery, ExportedRows},
     journal::JournalKey,
     ownership_map::{MapDigest, MapPart},
     run_history::RunSummary,
@@ -35,6 +41,9 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
 };
+
+/// Journals that are read for one answer to a reader.
+const MAX_JOURNALS: usize = 64;
 
 /// All machines of an access point, to be read: what the process and people may ask. It changes none of them.
 #[derive(Clone, Copy)]
@@ -77,6 +86,13 @@ impl<'a> View<'a> {
             held_back: self.held_back().is_some(),
         }
     }
+}
+
+/// The journal of the run that answers.
+fn exported(site: &Site) -> ExportedJournal {
+    let published = site.published();
+    let key = JournalKey { run: published.run, ..site.key.clone() };
+    ExportedJournal { key, tree: site.tree.clone(), state: published.state, from: 0 }
 }
 
 impl<'a> View<'a> {
@@ -157,7 +173,7 @@ impl<'a> View<'a> {
 
     /// The same for a reader, or their runs: as many as one answer takes, each with where it is.
     pub fn rows(&self, of: RowsOf, after: Option<&Host>) -> ServerRows {
-        let sites = self.crawl.sites().after(after).filter(|site| !site.has_ended());
+        let sites = self.sites_after(after);
         match of {
             RowsOf::Servers => ServerRows::of(sites.map(|site| (site.key.host.clone(), self.server_row(site)))),
             RowsOf::History => ServerRows::of(sites.map(|site| (site.key.host.clone(), self.history_row(site)))),
@@ -178,6 +194,40 @@ impl<'a> View<'a> {
         };
         let runs = runs.into_iter().map(run_row).collect();
         HistoryRow { access_point: self.context.me, host: site.key.host.clone(), tree: site.tree.clone(), runs_left_out, runs }
+    }
+
+    /// The servers behind this one.
+    fn sites_after(&self, after: Option<&Host>) -> impl Iterator<Item = &'a Site> + use<'a> {
+        self.crawl.sites().after(after).filter(|site| !site.has_ended())
+    }
+
+    /// Which journals have to be read for a reader; or the answer, if none have.
+    ///
+    /// # Errors
+    ///
+    /// The answer.
+    pub fn export(&self, query: &ExportQuery) -> Result<ExportOrder, ExportedRows> {
+        let (after, within) = match &query.from {
+            None => (None, None),
+            Some(ExportPlace { host, within: None }) => (Some(host), None),
+            Some(ExportPlace { host, within: Some(within) }) => (Some(host), Some((host, *within))),
+        };
+        if query.of == ExportOf::Hosts {
+            return Err(ExportedRows::of_hosts(self.sites_after(after).map(|site| &site.key.host)));
+        }
+        let begun = within.and_then(|(host, within)| Some((self.crawl.site(host).filter(|site| !site.has_ended())?, within)));
+        let begun = begun.map(|(site, within)| {
+            let journal = exported(site);
+            let run = if within.run == 0 { journal.key.run } else { within.run };
+            ExportedJournal { key: JournalKey { run, ..journal.key }, from: within.sequence, ..journal }
+        });
+        let mut journals: Vec<_> = begun.into_iter().chain(self.sites_after(after).map(exported)).take(MAX_JOURNALS + 1).collect();
+        let more = journals.len() > MAX_JOURNALS;
+        journals.truncate(MAX_JOURNALS);
+        if journals.is_empty() {
+            return Err(ExportedRows::default());
+        }
+        Ok(ExportOrder { of: query.of, me: self.context.me, secret: self.context.secret, journals, more })
     }
 
     /// The members that have servers on record, this one among them.
