@@ -154,6 +154,7 @@ impl Source {
                     parameters.push(("after", host.to_string()));
                     parameters.extend(within.map(|within| ("run", within.run.to_string())));
                     parameters.extend(within.map(|within| ("sequence", within.sequence.to_string())));
+                    parameters.extend(within.map(|within| ("part", within.part.to_string())));
                 }
                 let parameters: Vec<_> = parameters.iter().map(|(name, value)| (*name, value.as_str())).collect();
                 api.get("/api/export/rows", &parameters).await.map_err(|why| why.message)

@@ -80,7 +80,7 @@ pub async fn of_another(
 }
 
 /// As many rows as one answer takes, and how many bytes of journals were read for them.
-async fn read(store: &Store, order: &ExportOrder) -> Result<(ExportedRows, usize), StoreError> {
+pub async fn read(store: &Store, order: &ExportOrder) -> Result<(ExportedRows, usize), StoreError> {
     let (mut answer, mut bytes) = (JournalRows::new(order), 0);
     for journal in &order.journals {
         answer.begin(journal);

@@ -56,8 +56,10 @@ pub struct ExportPlace {
 pub struct JournalPlace {
     /// Which run; 0 for the one that answers at present, from its beginning.
     pub run: u32,
-    /// The first row that is not known.
+    /// The first row of it of which not all is known.
     pub sequence: u64,
+    /// How many of the rows that it leads to are known.
+    pub part: u32,
 }
 
 /// A question for rows.
@@ -83,12 +85,18 @@ impl ExportPlace {
     /// Whether this is behind another one, as it has to be if a reader is to come to an end.
     pub fn is_behind(&self, before: Option<&ExportPlace>) -> bool {
         let Some(before) = before else { return true };
-        let rank = |place: &ExportPlace| place.within.map_or((1, 0), |within| (0, within.sequence));
+        let rank = |place: &ExportPlace| place.within.map_or((1, 0, 0), |within| (0, within.sequence, within.part));
         (&self.host, rank(self)) > (&before.host, rank(before))
     }
 }
 
 impl ExportedRows {
+    /// A host has changed hands: there are no rows of it here any more.
+    pub fn without(host: &Host, run: u32) -> ExportedRows {
+        let missing = MissingRow { host: host.clone(), run, missing_text: "the server has changed hands".to_owned() };
+        ExportedRows { rows: as_json(&missing).into_iter().collect(), next: Some(ExportPlace { host: host.clone(), within: None }) }
+    }
+
     /// As many of these names as fit into an answer.
     pub fn of_hosts<'a>(hosts: impl IntoIterator<Item = &'a Host>) -> ExportedRows {
         let (mut rows, mut bytes, mut last): (Vec<String>, usize, Option<&Host>) = (Vec::new(), 0, None);
@@ -309,9 +317,15 @@ mod tests {
     fn a_place_is_behind_another_one_only_if_there_is_an_end_of_that() {
         let place = |host: &str, within: Option<(u32, u64)>| ExportPlace {
             host: host.parse().unwrap(),
-            within: within.map(|(run, sequence)| JournalPlace { run, sequence }),
+            within: within.map(|(run, sequence)| JournalPlace { run, sequence, part: run }),
         };
-        let places = [place("a.ke", Some((9, 0))), place("a.ke", Some((2, 7))), place("a.ke", None), place("b.ke", Some((1, 1)))];
+        let places = [
+            place("a.ke", Some((9, 0))),
+            place("a.ke", Some((1, 7))),
+            place("a.ke", Some((2, 7))),
+            place("a.ke", None),
+            place("b.ke", Some((1, 1))),
+        ];
         for (number, one) in places.iter().enumerate() {
             assert!(one.is_behind(None) && !one.is_behind(Some(one)));
             assert!(places.iter().enumerate().all(|(other, before)| one.is_behind(Some(before)) == (number > other)));

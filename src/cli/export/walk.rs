@@ -164,7 +164,9 @@ impl<S: Sink> Walk<'_, S> {
                 if !self.seen.contains(&host) && before.as_ref().is_none_or(|before| *before < host) {
                     found = true;
                     let place = match self.what {
-                        Asked::Export(_) => Some(ExportPlace { host: host.clone(), within: Some(JournalPlace { run: 0, sequence: 0 }) }),
+                        Asked::Export(_) => {
+                            Some(ExportPlace { host: host.clone(), within: Some(JournalPlace { run: 0, sequence: 0, part: 0 }) })
+                        }
                         Asked::Servers(_) => before.clone().map(|host| ExportPlace { host, within: None }),
                     };
                     self.owner(owner, place, Some(&host)).await?;

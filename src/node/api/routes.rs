@@ -264,6 +264,8 @@ pub struct ExportRowsQuery {
     run: Option<u32>,
     /// From which row of its journal on.
     sequence: Option<u64>,
+    /// How many of the rows that this one leads to are left out.
+    part: Option<u32>,
 }
 
 /// Pages or links that a member has on record, in the order of hosts, as many rows as fit into an answer: one JSON text each.
@@ -274,7 +276,7 @@ pub async fn export_rows(State(context): State<Context>, asked: Asked<ExportRows
     let asked = read(asked)?;
     let of = owner(&asked.of)?;
     let within = match (asked.run, asked.sequence) {
-        (Some(run), Some(sequence)) => Some(JournalPlace { run, sequence }),
+        (Some(run), Some(sequence)) => Some(JournalPlace { run, sequence, part: asked.part.unwrap_or(0) }),
         (None, None) => None,
         _ => return Err(RequestError::bad_request("run and sequence go together", "GET /openapi.json describes the parameters")),
     };

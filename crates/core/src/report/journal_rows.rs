@@ -45,6 +45,8 @@ pub struct ExportedJournal {
     pub state: RunState,
     /// From which row on.
     pub from: u64,
+    /// How many of the rows that this one leads to are left out.
+    pub part: u32,
 }
 
 /// Puts the rows of one answer together. Entries are given to it journal by journal, in order; it says when the answer is full.
@@ -58,11 +60,18 @@ pub struct JournalRows<'a> {
     numbers: Option<LinkNumbers>,
     /// The visit of which the next rows may say more.
     open: Option<Open>,
+    /// Of the entry that is being told: its number, how many rows it led to so far, and how many of these are known.
+    entry: u64,
+    made: u32,
+    known: u32,
+    /// The first of them that has no room in the answer.
+    overflow: Option<u32>,
 }
 
 /// A visit, with the rows behind it.
 #[derive(Debug)]
 struct Open {
+    sequence: u64,
     page: Fingerprint,
     row: PageRow,
     children: Vec<Fingerprint>,
@@ -100,7 +109,7 @@ fn named_by(entry: JournalEntry) -> Vec<PageUrl> {
 impl<'a> JournalRows<'a> {
     /// For an answer.
     pub fn new(order: &'a ExportOrder) -> JournalRows<'a> {
-        JournalRows { order, rows: Vec::new(), bytes: 0, read: 0, numbers: None, open: None }
+        JournalRows { order, rows: Vec::new(), bytes: 0, read: 0, numbers: None, open: None, entry: 0, made: 0, known: 0, overflow: None }
     }
 
     /// The entries of this journal follow.
@@ -116,30 +125,47 @@ impl<'a> JournalRows<'a> {
             return None;
         }
         self.close(journal);
-        if self.is_full() {
-            let within = Some(JournalPlace { run: journal.key.run, sequence });
-            return Some(ExportPlace { host: journal.key.host.clone(), within });
+        if self.overflow.is_none() && self.is_full() {
+            self.start(journal, sequence);
+            self.overflow = Some(self.known);
         }
-        match entry {
-            JournalEntry::Visited { .. } => self.open = self.opened(journal, entry),
-            entry if self.wants_links() => {
-                let names = named_by(entry);
-                self.tell_names(journal, None, names);
+        if self.overflow.is_none() {
+            match entry {
+                JournalEntry::Visited { .. } => self.open = self.opened(journal, sequence, entry),
+                entry if self.wants_links() => {
+                    self.start(journal, sequence);
+                    self.tell_names(journal, None, named_by(entry));
+                }
+                _ => {}
             }
-            _ => {}
         }
-        None
+        self.next(journal)
     }
 
     /// The journal has no more entries. If the answer is full, this is where to go on.
     pub fn end(&mut self, journal: &ExportedJournal) -> Option<ExportPlace> {
         self.close(journal);
-        self.is_full().then(|| ExportPlace { host: journal.key.host.clone(), within: None })
+        let behind = || ExportPlace { host: journal.key.host.clone(), within: None };
+        self.next(journal).or_else(|| self.is_full().then(behind))
+    }
+
+    /// The rows follow that this entry leads to.
+    fn start(&mut self, journal: &ExportedJournal, sequence: u64) {
+        self.entry = sequence;
+        self.made = 0;
+        self.known = if sequence == journal.from { journal.part } else { 0 };
+    }
+
+    /// Where to go on, if something had no room.
+    fn next(&self, journal: &ExportedJournal) -> Option<ExportPlace> {
+        let within = JournalPlace { run: journal.key.run, sequence: self.entry, part: self.overflow? };
+        Some(ExportPlace { host: journal.key.host.clone(), within: Some(within) })
     }
 
     /// The journal, or this part of it, is not here.
     pub fn missing(&mut self, journal: &ExportedJournal) {
         let missing_text = format!("the journal of run {} is not where the server is on record", journal.key.run);
+        (self.made, self.known) = (0, 0);
         self.tell(&MissingRow { host: journal.key.host.clone(), run: journal.key.run, missing_text });
     }
 
@@ -153,17 +179,25 @@ impl<'a> JournalRows<'a> {
     }
 
     fn is_full(&self) -> bool {
-        // A page with very many links takes some rows more.
         self.rows.len() >= MAX_EXPORTED / 2 || self.bytes >= MAX_EXPORTED_BYTES / 2 || self.read >= MAX_READ
     }
 
     fn tell(&mut self, row: &impl Serialize) {
+        let number = self.made;
+        self.made += 1;
+        if number < self.known || self.overflow.is_some() {
+            return;
+        }
         let Some(row) = as_json(row) else { return };
+        if !self.rows.is_empty() && (self.rows.len() >= MAX_EXPORTED || self.bytes + row.len() > MAX_EXPORTED_BYTES) {
+            self.overflow = Some(number);
+            return;
+        }
         self.bytes += row.len();
         self.rows.push(row);
     }
 
-    fn opened(&self, journal: &ExportedJournal, entry: JournalEntry) -> Option<Open> {
+    fn opened(&self, journal: &ExportedJournal, sequence: u64, entry: JournalEntry) -> Option<Open> {
         let JournalEntry::Visited { url, level, at, outcome, took, first_byte_us, bytes, children, found, outgoing, beyond_scope, .. } =
             entry
         else {
@@ -208,7 +242,7 @@ impl<'a> JournalRows<'a> {
             url,
         };
         let page = self.order.secret.of(row.url.as_str());
-        Some(Open { page, row, children, elsewhere: Vec::new(), beyond: beyond_scope, names })
+        Some(Open { sequence, page, row, children, elsewhere: Vec::new(), beyond: beyond_scope, names })
     }
 
     /// What a row says more of the visit before it.
@@ -242,6 +276,7 @@ impl<'a> JournalRows<'a> {
     /// No row says more of the last visit: it is told.
     fn close(&mut self, journal: &ExportedJournal) {
         let Some(open) = self.open.take() else { return };
+        self.start(journal, open.sequence);
         match self.order.of {
             ExportOf::Hosts => {}
             ExportOf::Pages => self.tell(&open.row),
@@ -344,7 +379,7 @@ mod tests {
     fn order(of: ExportOf, from: u64) -> ExportOrder {
         let host: Host = "a.ke".parse().unwrap();
         let key = JournalKey { subnet: "9.0.0.0/24".parse().unwrap(), host: host.clone(), run: 2 };
-        let journals = vec![ExportedJournal { key, tree: host, state: RunState::Complete, from }];
+        let journals = vec![ExportedJournal { key, tree: host, state: RunState::Complete, from, part: 0 }];
         ExportOrder { of, me: AccessPoint([7; 32]), secret: SECRET, journals, more: false }
     }
 

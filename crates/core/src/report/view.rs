@@ -92,7 +92,7 @@ impl<'a> View<'a> {
 fn exported(site: &Site) -> ExportedJournal {
     let published = site.published();
     let key = JournalKey { run: published.run, ..site.key.clone() };
-    ExportedJournal { key, tree: site.tree.clone(), state: published.state, from: 0 }
+    ExportedJournal { key, tree: site.tree.clone(), state: published.state, from: 0, part: 0 }
 }
 
 impl<'a> View<'a> {
@@ -215,11 +215,15 @@ impl<'a> View<'a> {
         if query.of == ExportOf::Hosts {
             return Err(ExportedRows::of_hosts(self.sites_after(after).map(|site| &site.key.host)));
         }
-        let begun = within.and_then(|(host, within)| Some((self.crawl.site(host).filter(|site| !site.has_ended())?, within)));
+        let begun = within.map(|(host, within)| (host, self.crawl.site(host).filter(|site| !site.has_ended()), within));
+        if let Some((host, None, within)) = begun {
+            return Err(ExportedRows::without(host, within.run));
+        }
+        let begun = begun.and_then(|(_, site, within)| Some((site?, within)));
         let begun = begun.map(|(site, within)| {
             let journal = exported(site);
             let run = if within.run == 0 { journal.key.run } else { within.run };
-            ExportedJournal { key: JournalKey { run, ..journal.key }, from: within.sequence, ..journal }
+            ExportedJournal { key: JournalKey { run, ..journal.key }, from: within.sequence, part: within.part, ..journal }
         });
         let mut journals: Vec<_> = begun.into_iter().chain(self.sites_after(after).map(exported)).take(MAX_JOURNALS + 1).collect();
         let more = journals.len() > MAX_JOURNALS;

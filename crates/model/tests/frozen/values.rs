@@ -405,7 +405,7 @@ fn run_history() -> RunHistory {
 }
 
 fn export_query() -> ExportQuery {
-    let within = Some(JournalPlace { run: 2, sequence: 300 });
+    let within = Some(JournalPlace { run: 2, sequence: 300, part: 1 });
     ExportQuery { of: ExportOf::PageLinks, from: Some(ExportPlace { host: host("a.ke"), within }) }
 }
 
