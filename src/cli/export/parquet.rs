@@ -172,7 +172,7 @@ impl Parquet {
             }
             .end();
         }
-        to.int(3, self.groups.iter().map(|group| group.rows as i64).sum());
+        to.int64(3, self.groups.iter().map(|group| group.rows as i64).sum());
         to.list(4, STRUCT, self.groups.len());
         for group in &self.groups {
             to.element().list(1, STRUCT, group.chunks.len());
