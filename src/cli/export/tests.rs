@@ -213,7 +213,8 @@ fn rows_of_a_host_that_are_not_whole_are_taken_back_from_a_file() {
     finish(to);
     assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 8);
     let mut stays = Vec::new();
-    let (_, place) = Text::open(&path, (Lines::Json, &links::PAGE_COLUMNS[..]), true, true, |host: &Host| stays.push(host.clone())).unwrap();
+    let (_, place) =
+        Text::open(&path, (Lines::Json, &links::PAGE_COLUMNS[..]), true, true, |host: &Host| stays.push(host.clone())).unwrap();
     assert_eq!((place, stays.len()), (None, 0), "the only host is written anew");
 }
 
