@@ -6,6 +6,7 @@ use nearcrawl_model::{
     address::AddressPolicy,
     claim::{Claim, MAX_ANSWERS, SignedClaim},
     edition::{Edition, Endorsement},
+    exported::{ExportPlace, LinkRow, MAX_IDS, MissingRow, PageRow},
     fingerprint::FingerprintKey,
     journal::{JournalEntry, JournalKey, JournalRow},
     links::Links,
@@ -49,6 +50,7 @@ crate::targets!("model":
     edition,
     record_json,
     results_json,
+    exported,
     host,
     page_url,
     join,
@@ -120,6 +122,18 @@ fn public(bytes: &[u8]) {
     read::<PublicRequest>(bytes);
     if let Some(PublicResponse::Results(results)) = read(bytes) {
         check_summary(&results.summary);
+    }
+}
+
+/// Rows that owners tell readers.
+fn exported(bytes: &[u8]) {
+    read_json::<PageRow>(bytes);
+    read_json::<MissingRow>(bytes);
+    if let Some(place) = read_json::<ExportPlace>(bytes) {
+        assert!(place.is_behind(None) && !place.is_behind(Some(&place)));
+    }
+    if let Some(row) = read_json::<LinkRow>(bytes) {
+        assert!([row.children, row.elsewhere, row.named].iter().all(|ids| ids.0.len() <= 2 * MAX_IDS));
     }
 }
 

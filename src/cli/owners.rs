@@ -10,6 +10,7 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    exported::{ExportOf, ExportPlace, ExportQuery, ExportedRows},
     message::{PublicRequest, PublicResponse},
     server_rows::{RowsOf, ServerOwner, ServerRows},
     url::Host,
@@ -23,6 +24,15 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
 /// The owner and the host of the last row that is there.
 pub type Place = Option<(AccessPoint, Host)>;
+
+/// What is asked of owners.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// A row for each server.
+    Servers(RowsOf),
+    /// Rows from journals.
+    Export(ExportOf),
+}
 
 /// Who is asked.
 pub enum Source {
@@ -109,6 +119,73 @@ impl Source {
         Err("no answer".to_owned())
     }
 
+    /// The rows of an owner from a place on; why there are none, as the end of a sentence.
+    pub async fn piece(&mut self, what: Asked, of: AccessPoint, from: Option<&ExportPlace>) -> Result<ExportedRows, String> {
+        let of_export = match what {
+            Asked::Export(of_export) => of_export,
+            Asked::Servers(kind) => {
+                let ServerRows { rows, next } = self.rows(kind, of, from.map(|place| &place.host)).await?;
+                return Ok(ExportedRows { rows, next: next.map(|host| ExportPlace { host, within: None }) });
+            }
+        };
+        let query = ExportQuery { of: of_export, from: from.cloned() };
+        let mut pause = FIRST_PAUSE;
+        for _ in 1..TRIES {
+            if let Ok(rows) = self.exported_once(of, query.clone()).await {
+                return Ok(rows);
+            }
+            tokio::time::sleep(pause).await;
+            pause *= 2;
+        }
+        self.exported_once(of, query).await
+    }
+
+    async fn exported_once(&mut self, of: AccessPoint, query: ExportQuery) -> Result<ExportedRows, String> {
+        match self {
+            Source::Daemon(api) => {
+                let kind = match query.of {
+                    ExportOf::Hosts => "hosts",
+                    ExportOf::Pages => "pages",
+                    ExportOf::HostLinks => "host-links",
+                    ExportOf::PageLinks => "page-links",
+                };
+                let mut parameters = vec![("of", of.to_string()), ("rows", kind.to_owned())];
+                if let Some(ExportPlace { host, within }) = query.from {
+                    parameters.push(("after", host.to_string()));
+                    parameters.extend(within.map(|within| ("run", within.run.to_string())));
+                    parameters.extend(within.map(|within| ("sequence", within.sequence.to_string())));
+                    parameters.extend(within.map(|within| ("part", within.part.to_string())));
+                }
+                let parameters: Vec<_> = parameters.iter().map(|(name, value)| (*name, value.as_str())).collect();
+                api.get("/api/export/rows", &parameters).await.map_err(|why| why.message)
+            }
+            Source::Member(..) => match self.ask_member(PublicRequest::ExportRows { of, query }).await? {
+                PublicResponse::ExportedRows(rows) => Ok(rows),
+                other => Err(self.refused(other)),
+            },
+        }
+    }
+
+    /// Asks the member over the network.
+    async fn ask_member(&mut self, request: PublicRequest) -> Result<PublicResponse, String> {
+        let Source::Member(reader, address) = self else { return Err("no member was named".to_owned()) };
+        match reader.ask(request).await {
+            Ok(response) => Ok(response),
+            Err(why) => {
+                // The connection may be gone: the next question goes over another one.
+                if let Ok(again) = Reader::connect(&ReaderConfig::default(), address.trim(), PATIENCE).await {
+                    **reader = again;
+                }
+                Err(no_answer(address, &why).to_string())
+            }
+        }
+    }
+
+    fn refused(&self, response: PublicResponse) -> String {
+        let address = if let Source::Member(_, address) = self { address } else { "" };
+        refused(address, response).to_string()
+    }
+
     async fn rows_once(&mut self, kind: RowsOf, of: AccessPoint, after: Option<&Host>) -> Result<ServerRows, String> {
         match self {
             Source::Daemon(api) => {
@@ -121,22 +198,15 @@ impl Source {
                 };
                 api.get(path, &parameters).await.map_err(|why| why.message)
             }
-            Source::Member(reader, address) => {
+            Source::Member(..) => {
                 let after = after.cloned();
                 let request = match kind {
                     RowsOf::Servers => PublicRequest::ServerRows { of, after },
                     RowsOf::History => PublicRequest::HistoryRows { of, after },
                 };
-                match reader.ask(request).await {
-                    Ok(PublicResponse::ServerRows(rows)) => Ok(rows),
-                    Ok(other) => Err(refused(address, other).to_string()),
-                    Err(why) => {
-                        // The connection may be gone: the next question goes over another one.
-                        if let Ok(again) = Reader::connect(&ReaderConfig::default(), address.trim(), PATIENCE).await {
-                            **reader = again;
-                        }
-                        Err(no_answer(address, &why).to_string())
-                    }
+                match self.ask_member(request).await? {
+                    PublicResponse::ServerRows(rows) => Ok(rows),
+                    other => Err(self.refused(other)),
                 }
             }
         }

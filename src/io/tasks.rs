@@ -77,6 +77,8 @@ task_kinds! {
     PeerTransfer = "member transfer", "executor";
     /// Asking a member for what a reader asked of us. After a panic the reader is told that there is no answer.
     ReaderRelay = "readers' questions", "executor";
+    /// Reading pages or links from journals for a reader. After a panic the reader is told that there is no answer.
+    Export = "export", "executor";
     /// An edition of the hierarchy from other members. After a panic it counts as unusable.
     SnapshotTransfer = "snapshot transfer", "executor";
     /// Pieces of the hierarchy for other members. After a panic the member is asked to come again.

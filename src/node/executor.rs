@@ -1,6 +1,7 @@
 //! Carries each of the crawler's commands out, with the client that it needs; none is judged here.
 
 use super::{
+    exports::{self, ExportAsker},
     peer_transfers::{self, PeerQuestion},
     query::Reply,
     recovery_budget::{MAX_RECOVERED, RecoveryBudget},
@@ -18,9 +19,11 @@ use crate::io::{
 use nearcrawl_core::{
     event::{Command, CopyAnswer, Event, HierarchyCommand, PeerCommand, WebCommand},
     hierarchy_version::editions::Found,
+    report::journal_rows::ExportOrder,
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    exported::ExportQuery,
     fetch::{FetchError, ProbeKind, ProbeReport, ResolveError},
     ids::{QuestionId, Ticket, TransferId},
     message::{PublicResponse, Request, Response},
@@ -82,6 +85,8 @@ pub struct Executor {
     lending: Arc<Semaphore>,
     /// Readers' questions that may be passed on at once.
     relaying: Arc<Semaphore>,
+    /// Answers from our journals that may be read at once.
+    exporting: Arc<Semaphore>,
     tasks: JoinSet<()>,
 }
 
@@ -137,6 +142,7 @@ impl Executor {
             snapshots: None,
             lending,
             relaying: Arc::new(Semaphore::new(MAX_RELAYED)),
+            exporting: Arc::new(Semaphore::new(exports::MAX_AT_ONCE)),
             tasks: set,
         };
         (executor, Inbox { events: heard, outcomes, transfers })
@@ -150,6 +156,11 @@ impl Executor {
     /// Sets the store of the editions of the hierarchy.
     pub fn set_snapshots(&mut self, snapshots: SnapshotStore) {
         self.snapshots = Some(snapshots);
+    }
+
+    /// The swarm, if there is one.
+    pub fn swarm(&self) -> Option<&SwarmHandle> {
+        self.swarm.as_ref()
     }
 
     /// The queue to the store.
@@ -217,6 +228,7 @@ impl Executor {
             Command::Web(command) => self.ask_web(command),
             Command::Peers(command) => return self.tell_peers(command),
             Command::Hierarchy(command) => self.exchange_hierarchies(command),
+            Command::Export { ticket, order } => self.export(order, ExportAsker::Member(ticket)),
             Command::Finished => {}
         }
         None
@@ -381,6 +393,34 @@ impl Executor {
             };
             answer_rows(swarm.as_ref(), asker, answer);
             None
+        });
+    }
+
+    /// Reads pages or links from our journals. A member is told to ask again if others are being answered; everybody else waits.
+    pub fn export(&mut self, order: Box<ExportOrder>, asker: ExportAsker) {
+        let (store, swarm, exporting) = (self.store.clone(), self.swarm.clone(), Arc::clone(&self.exporting));
+        self.spawn_told(async move {
+            let turn = match asker {
+                ExportAsker::Member(_) => exporting.try_acquire_owned().ok(),
+                ExportAsker::Reader(_) | ExportAsker::Here(_) => exporting.acquire_owned().await.ok(),
+            };
+            let Some(turn) = turn else { return exports::answer(swarm.as_ref(), asker, Err("too many readers ask at once".to_owned())) };
+            let rows = tasks::run(TaskKind::Export, exports::own(store, order, turn)).await;
+            exports::answer(swarm.as_ref(), asker, rows.unwrap_or_else(|_| Err("reading the journals failed".to_owned())))
+        });
+    }
+
+    /// Asks a member for pages or links of its journals, for a reader.
+    pub fn relay_export(&mut self, of: AccessPoint, query: ExportQuery, asker: ExportAsker) {
+        let (asking, swarm) = (self.asking.clone(), self.swarm.clone());
+        let Ok(turn) = Arc::clone(&self.relaying).try_acquire_owned() else {
+            exports::answer(swarm.as_ref(), asker, Err("too many readers ask at once; ask again in a second".to_owned()));
+            return;
+        };
+        self.spawn_told(async move {
+            let rows = tasks::run(TaskKind::ReaderRelay, exports::of_another(asking, of, query)).await;
+            drop(turn);
+            exports::answer(swarm.as_ref(), asker, rows.unwrap_or_else(|_| Err(format!("{} does not answer", of.short()))))
         });
     }
 

@@ -5,7 +5,7 @@
 //! * `start_checks`: what must hold before a daemon starts, for `run` and `check` alike;
 //! * `setup`, `keyfile`, `persisted_state`: from a configuration and a state directory to a crawler and its clients;
 //! * `executor`: carries each command out, with `store_queue` (the store, in the order of the commands), `peer_transfers` (exchanges with
-//!   a member that take several messages), `recovery_budget` (how much memory these may take) and `revisit` (a request with the validators of the run before);
+//!   a member that take several messages), [`exports`] (pages and links for readers), `recovery_budget` (how much memory these may take) and `revisit` (a request with the validators of the run before);
 //! * `housekeeping`: what the loop has done on the disk beside the crawler's commands;
 //! * [`images`]: the hierarchy, mapped from a file instead of unpacked at each start;
 //! * `snapshot_store`, `snapshot_transfer`: snapshots of the hierarchy, on disk and between members;
@@ -19,6 +19,7 @@ mod clock;
 pub mod config;
 mod error;
 mod executor;
+pub mod exports;
 mod fault_injection;
 mod housekeeping;
 pub mod images;

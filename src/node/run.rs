@@ -6,6 +6,7 @@ use super::{
     config::{Config, Readers},
     error::NodeError,
     executor::{Executor, Inbox, RowsAsker},
+    exports::{self, ExportAsker},
     fault_injection::FaultInjection,
     housekeeping::{Admitted, Chore, Done, Housekeeping},
     keyfile::{self, NodeIdentity},
@@ -34,6 +35,7 @@ use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
     edition::Edition,
+    exported::ExportQuery,
     ids::SiteNumber,
     ids::Ticket,
     message::{PublicRequest, PublicResponse, Request, Response},
@@ -461,6 +463,7 @@ impl Daemon {
             PublicRequest::Owners => PublicResponse::Owners(view.server_owners()),
             PublicRequest::ServerRows { of, after } => return self.asked_for_rows(ticket, RowsOf::Servers, of, after),
             PublicRequest::HistoryRows { of, after } => return self.asked_for_rows(ticket, RowsOf::History, of, after),
+            PublicRequest::ExportRows { of, query } => return self.export(of, query, ExportAsker::Reader(ticket)),
         };
         self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
     }
@@ -479,6 +482,25 @@ impl Daemon {
             PublicResponse::Refused(format!("{} does not answer", of.short()))
         };
         self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
+    }
+
+    /// Pages or links of a member are wanted, or our own.
+    fn export(&mut self, of: AccessPoint, query: ExportQuery, asker: ExportAsker) {
+        if of != self.identity.access_point {
+            if self.crawler.view().is_alive(&of) {
+                return self.executor.relay_export(of, query, asker);
+            }
+            exports::answer(self.executor.swarm(), asker, Err(format!("{} does not answer", of.short())));
+            return;
+        }
+        if let Err(why) = self.crawler.view().may_answer_for_all() {
+            exports::answer(self.executor.swarm(), asker, Err(format!("{} {why}", of.short())));
+            return;
+        }
+        match self.crawler.view().export(&query) {
+            Ok(order) => self.executor.export(Box::new(order), asker),
+            Err(rows) => drop(exports::answer(self.executor.swarm(), asker, Ok(rows))),
+        }
     }
 
     /// Others reach us where we listen, or where the configuration says instead: behind a router only that is of use to them.
@@ -514,6 +536,7 @@ impl Daemon {
             None => {}
             Some(Action::Handle(event)) => self.hear(event),
             Some(Action::AddSeeds { urls, reply }) => self.add_seeds(urls, reply),
+            Some(Action::Export { of, query, reply }) => self.export(of, query, ExportAsker::Here(reply)),
             Some(Action::AskServers { rows, of, after, reply }) => self.executor.relay_rows(of, rows, after, RowsAsker::Here(reply)),
         }
     }

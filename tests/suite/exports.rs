@@ -1,11 +1,17 @@
 //! Do all servers of the swarm come out of any member, in every form, once each? Real daemons, and the program.
 
 use crate::support::{Ended, Ground, Habits, Judge, SmallWeb, Swarm, nearcrawl};
-use nearcrawl_lab::demo::daemons::API_PORT;
+use nearcrawl_lab::{
+    demo::daemons::API_PORT,
+    web::{Answer, Web},
+};
+use nearcrawl_model::{exported::PageRow, url::PageUrl};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::Ipv4Addr,
+    path::Path,
+    process::Command,
     sync::Arc,
     time::Duration,
 };
@@ -14,9 +20,85 @@ const LONG_ENOUGH: Duration = Duration::from_secs(90);
 
 /// `export servers` with these arguments, by the API of a daemon.
 async fn export(swarm: &Swarm, daemon: usize, arguments: &[&str]) -> Ended {
+    export_of("servers", swarm, daemon, arguments).await
+}
+
+async fn export_of(what: &str, swarm: &Swarm, daemon: usize, arguments: &[&str]) -> Ended {
     let api = format!("http://{}:{API_PORT}", swarm.daemons[daemon].address);
-    let all: Vec<&str> = ["export", "servers", "--api", &api].iter().chain(arguments).copied().collect();
+    let all: Vec<&str> = ["export", what, "--api", &api].iter().chain(arguments).copied().collect();
     nearcrawl(&all).await
+}
+
+/// What the pages of a web link to, by the web's own word: each link once.
+fn links_of<'a>(web: &SmallWeb, pages: impl Iterator<Item = &'a PageUrl>) -> BTreeSet<(String, String)> {
+    let links = |page: &PageUrl| match web.answer(page) {
+        Answer::Page(links) => links,
+        _ => Vec::new(),
+    };
+    pages.flat_map(|page| links(page).into_iter().map(|to| (page.as_str().to_owned(), to.as_str().to_owned()))).collect()
+}
+
+/// Pages and links: every visit once with its owner, and every link, by the API and over the network, as lines and as `lab cache` takes them.
+async fn pages_and_links_come_out_too(swarm: &Swarm, web: &SmallWeb, servers: &Rows, page_bytes: u64) {
+    let pages = export_of("pages", swarm, 0, &[]).await;
+    assert_eq!(pages.code, Some(0), "{pages:?}");
+    let rows: Vec<PageRow> =
+        pages.said.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"))).collect();
+    let mut of_server = Rows::new();
+    for row in &rows {
+        let known = of_server.entry(row.host.to_string()).or_insert((row.access_point.to_string(), 0));
+        known.1 += u64::from(row.fetch_status == Some(200));
+        assert_eq!(known.0, row.access_point.to_string(), "two owners tell of one server");
+    }
+    assert_eq!(of_server, *servers);
+    assert_eq!(rows.iter().map(|row| row.page_bytes).sum::<u64>(), page_bytes);
+    let over_the_network = nearcrawl(&["export", "pages", "--member", &swarm.daemons[2].multiaddress()]).await;
+    let sorted = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
+    assert_eq!(sorted(&over_the_network.said), sorted(&pages.said), "{over_the_network:?}");
+
+    let expected = links_of(web, rows.iter().map(|row| &row.url));
+    let links = export_of("links", swarm, 1, &["--by", "page"]).await;
+    let told = |line: &str| {
+        let row: Value = serde_json::from_str(line).unwrap();
+        (row["url"].as_str().unwrap().to_owned(), row["to_url"].as_str().unwrap().to_owned())
+    };
+    assert_eq!((links.code, links.said.lines().map(told).collect::<BTreeSet<_>>()), (Some(0), expected.clone()), "{links:?}");
+    let hosts = export_of("links", swarm, 2, &[]).await;
+    let count = |line: &str| serde_json::from_str::<Value>(line).unwrap()["links"].as_u64().unwrap();
+    assert_eq!(hosts.said.lines().map(count).sum::<u64>(), expected.len() as u64, "{hosts:?}");
+
+    let file = |name: &str| swarm.common.directory.join(name).to_str().unwrap().to_owned();
+    let (edges, map) = (file("links.tsv"), file("hosts.tsv"));
+    let graph = export_of("links", swarm, 0, &["--trace", &edges, "--hosts", &map]).await;
+    assert_eq!(graph.code, Some(0), "{graph:?}");
+    let requests = async |stream: &str| {
+        let cache = ["lab", "cache", "--trace", &edges, "--hosts", &map, "--stream", stream, "--threads", "4", "--sizes", "16", "--json"];
+        let ended = nearcrawl(&cache).await;
+        let rows: Value = serde_json::from_str(&ended.said).unwrap_or_else(|why| panic!("{why}: {ended:?}"));
+        rows[0]["requests"].as_u64().unwrap()
+    };
+    let host = |url: &str| PageUrl::parse(url).unwrap().host();
+    let within = expected.iter().filter(|(from, to)| host(from) == host(to)).count() as u64;
+    assert_eq!([requests("within").await, requests("between").await], [within, expected.len() as u64 - within]);
+}
+
+/// The same numbers, as DuckDB and pandas read them from Parquet.
+async fn parquet_opens(swarm: &Swarm, servers: u64, pages: u64, page_bytes: u64) {
+    let directory = swarm.common.directory.join("parquet");
+    std::fs::create_dir_all(&directory).unwrap();
+    for what in ["servers", "history", "pages", "links"] {
+        let file = directory.join(format!("{what}.parquet"));
+        let ended = export_of(what, swarm, 0, &["--format", "parquet", "--out", file.to_str().unwrap()]).await;
+        assert_eq!(ended.code, Some(0), "{what}: {ended:?}");
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let python = Command::new(root.join("scripts/python.sh")).output().unwrap();
+    assert!(python.status.success(), "{python:?}");
+    let python = String::from_utf8(python.stdout).unwrap();
+    let reads = Command::new(python.trim()).arg(root.join("tests/data/read_parquet.py")).arg(&directory).output().unwrap();
+    let said = String::from_utf8_lossy(&reads.stdout).into_owned();
+    let expected = format!("{servers} {pages} {page_bytes}\n");
+    assert_eq!(said, expected.repeat(4), "{}", String::from_utf8_lossy(&reads.stderr));
 }
 
 /// Host → who says it, and how many pages it has.
@@ -70,6 +152,10 @@ async fn every_server_of_the_swarm_comes_out_of_any_member_once_and_the_rows_add
     assert_eq!((of_a_member.code, rows_of(&of_a_member.said)), (Some(0), rows.clone()), "{of_a_member:?}");
     let csv = export(&swarm, 1, &["--format", "csv"]).await;
     assert_eq!((csv.code, rows_of_csv(&csv.said)), (Some(0), rows.clone()), "{csv:?}");
+
+    let totals = told.summary.total;
+    pages_and_links_come_out_too(&swarm, &web, &rows, totals.page_bytes).await;
+    parquet_opens(&swarm, totals.servers, totals.pages, totals.page_bytes).await;
 
     // It is cut off in the middle of a row, and goes on behind the last whole one.
     let file = swarm.common.directory.join("servers.jsonl");

@@ -159,6 +159,7 @@ impl Crawler {
             Event::RowsKept { ticket, heads, growth } => self.rows_kept(ticket, heads, growth),
             Event::RowsRead { ticket, rows, next } => self.answer(ticket, Response::Recalled(rows, next)),
             Event::RowsDigested { ticket, told } => self.answer(ticket, Response::RowsCompared(told)),
+            Event::Exported { ticket, rows } => self.exported(ticket, rows),
             Event::ClaimsStored { write } => self.claims_stored(write),
             Event::VotingStored { write } => self.voting_stored(write),
             Event::DeclareLost(lost) => self.declare_lost(lost),

@@ -3,6 +3,7 @@
 use crate::{
     hierarchy_version::{editions::Found, machine::AtHand},
     replication::replicas::CopyOrder,
+    report::journal_rows::ExportOrder,
     voting::records::VotingRecord,
 };
 use nearcrawl_hierarchy::Hierarchy;
@@ -11,6 +12,7 @@ use nearcrawl_model::{
     claim::SignedClaim,
     cross_table::Pair,
     edition::Edition,
+    exported::ExportedRows,
     fetch::{FetchOrder, FetchReport, LocatedHost, ProbeReport, ProbeTarget, ResolveError},
     fingerprint::{Fingerprint, FingerprintKey},
     ids::{QuestionId, SeenTicket, SiteNumber, Ticket, TransferId, WriteId},
@@ -210,6 +212,13 @@ pub enum Event {
         /// Of each journal the digests of its first rows.
         told: Vec<(JournalKey, Digests)>,
     },
+    /// Pages or links were read that a member asked for.
+    Exported {
+        /// Who is to be answered, by [`Command::Export`].
+        ticket: Ticket,
+        /// The answer; none if it is to be asked again.
+        rows: Option<ExportedRows>,
+    },
     /// Claims are durable.
     ClaimsStored {
         /// The number of their [`StoreCommand::StoreClaims`].
@@ -305,6 +314,13 @@ pub enum Command {
     Peers(PeerCommand),
     /// With the files of the hierarchy.
     Hierarchy(HierarchyCommand),
+    /// Read pages or links of journals, beside everything else, for [`Event::Exported`].
+    Export {
+        /// Whom to answer.
+        ticket: Ticket,
+        /// Which.
+        order: Box<ExportOrder>,
+    },
     /// Everything is done that [`Event::Leave`] or [`Event::Drain`] asked for.
     Finished,
 }

@@ -11,11 +11,15 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    exported::ExportedRows,
     ids::{QuestionId, Ticket, TransferId},
     message::{Award, Request, Response},
     server_rows::RowsOf,
     time::Millis,
 };
+
+/// The pause after which a member may ask for rows again if as many answers are read as may be, in milliseconds.
+const EXPORT_AGAIN: Millis = 300;
 
 /// What members say goes through the relay.
 impl Crawler {
@@ -97,6 +101,11 @@ impl Crawler {
             Request::CompareClaims(parts) => self.ownership.compared(&mut self.context, ticket, &parts),
             Request::ServerRows(after) => self.rows_wanted(ticket, RowsOf::Servers, after.as_ref()),
             Request::HistoryRows(after) => self.rows_wanted(ticket, RowsOf::History, after.as_ref()),
+            Request::ExportRows(_) if self.view().may_answer_for_all().is_err() => self.exported(ticket, None),
+            Request::ExportRows(query) => match self.view().export(&query) {
+                Ok(order) => self.context.commands.push_back(Command::Export { ticket, order: Box::new(order) }),
+                Err(rows) => self.exported(ticket, Some(rows)),
+            },
             Request::Totals => self.tell_totals(from, ticket, None),
             Request::CompareTotals { mine, yours } => self.totals_compared(from, ticket, mine, yours),
             Request::ExchangeTotals(totals, yours) => self.totals_exchanged(from, ticket, *totals, yours),
@@ -138,6 +147,11 @@ impl Crawler {
                 self.answer(ticket, Response::Noted);
             }
         }
+    }
+
+    /// Rows were read for a reader; none if too much is read at the moment, or not all journals are here yet.
+    pub(crate) fn exported(&mut self, ticket: Ticket, rows: Option<ExportedRows>) {
+        self.answer(ticket, rows.map_or(Response::Busy(EXPORT_AGAIN), Response::ExportedRows));
     }
 
     /// A steward, or the owner of what lies around it, awards us a subnet.

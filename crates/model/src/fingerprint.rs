@@ -59,6 +59,13 @@ impl FingerprintKey {
         hasher.write(text.as_bytes());
         Fingerprint(hasher.finish())
     }
+
+    /// Another number for a fingerprint: who has not this key learns nothing from it.
+    pub fn of_fingerprint(&self, other: Fingerprint) -> Fingerprint {
+        let mut hasher = SipHasher13::new_with_key(&self.0);
+        hasher.write(&other.0.to_be_bytes());
+        Fingerprint(hasher.finish())
+    }
 }
 
 impl fmt::Debug for FingerprintKey {

@@ -11,6 +11,7 @@ pub mod distances;
 pub mod edition;
 pub mod estimates;
 pub mod evaluation;
+pub mod exported;
 pub mod facts;
 pub mod failing_pages;
 pub mod fetch;

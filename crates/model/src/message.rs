@@ -8,6 +8,7 @@ use super::{
     cross_table::CrossTable,
     distances::Distances,
     edition::Endorsement,
+    exported::{ExportQuery, ExportedRows},
     fetch::{LocatedHost, ProbeReport, ProbeTarget, ResolveError},
     forwarded::{NotForwarded, SealedAnswer, SealedQuestion},
     journal::{Arrival, JournalKey, JournalRow},
@@ -159,6 +160,8 @@ pub enum Request {
     CrossTotals(Dimension, Dimension),
     /// For a reader: the runs of the servers that the receiver has on record, behind this host. Answered with [`Response::ServerRows`].
     HistoryRows(Option<Host>),
+    /// For a reader: pages or links of the servers that the receiver has on record. Answered with [`Response::ExportedRows`].
+    ExportRows(ExportQuery),
 }
 
 /// An owner asks a voter to accept claims, at most [`crate::vote::MAX_PROPOSED`].
@@ -282,6 +285,8 @@ pub enum Response {
     ServerRows(ServerRows),
     /// To `CrossTotals`: the answering member's own sums.
     CrossTotals(Box<CrossTable>),
+    /// To `ExportRows`.
+    ExportedRows(ExportedRows),
 }
 
 /// Why an access point does not take over a subnet that it is offered.
@@ -343,6 +348,13 @@ pub enum PublicRequest {
         /// Those behind this one; from the first one, if none.
         after: Option<Host>,
     },
+    /// Pages or links of the servers that this member has on record. Who is asked asks it.
+    ExportRows {
+        /// Their owner.
+        of: AccessPoint,
+        /// Which rows.
+        query: ExportQuery,
+    },
 }
 
 /// The answer to a [`PublicRequest`].
@@ -356,4 +368,6 @@ pub enum PublicResponse {
     Owners(#[serde(deserialize_with = "at_most::<_, _, MAX_OWNERS>")] Vec<ServerOwner>),
     /// To `ServerRows` and `HistoryRows`.
     ServerRows(ServerRows),
+    /// To `ExportRows`.
+    ExportedRows(ExportedRows),
 }

@@ -48,7 +48,8 @@ Both may be packed with zstd or gzip; lines with # are remarks. Without MAP a si
 are in the order of their URLs neighbours are mostly on one host.
 
 The full stream is what one process finds that has all sites. For the cross stream the sites are hashed over --processes, each with \
---threads; it is what the first finds and another owns. With --per-thread each thread has a cache of its own; sizes are still of all together.
+--threads; it is what the first finds and another owns. `within` and `between` are the links of the full stream that stay on their site, and \
+those that lead to another one: each kind is looked up in a cache of its own. With --per-thread each thread has a cache of its own; sizes are still of all together.
 
 How many sites are in progress at once moves the curves more than anything else: compare only runs with the same --threads.
 
@@ -80,6 +81,10 @@ enum StreamArg {
     Full,
     /// What leaves one of the processes
     Cross,
+    /// Links within a site, in a cache of their own
+    Within,
+    /// Links from one site to another, in a cache of their own
+    Between,
 }
 
 /// Arguments of `lab cache`.
@@ -154,11 +159,13 @@ pub fn cache(args: &CacheArgs, style: Style) -> Result<String, CommandError> {
     let part = match args.stream {
         StreamArg::Full => Part::Full,
         StreamArg::Cross => Part::Cross,
+        StreamArg::Within => Part::Within,
+        StreamArg::Between => Part::Between,
     };
     let crawl = Crawl { order, threads, processes, seed: args.seed };
     let streams = stream::streams(&graph, &crawl, part, args.dedupe_page, args.per_thread);
     if streams.iter().all(|stream| stream.items().is_empty()) {
-        let message = "no link leaves the first process, so there is nothing to look up";
+        let message = "no link is of the kind that --stream names, so there is nothing to look up";
         return Err(CommandError::new(Exit::Usage, message).hint("take a web with more sites, a smaller --block, or --stream full"));
     }
 

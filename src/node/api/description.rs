@@ -19,6 +19,7 @@ use utoipa::OpenApi;
         routes::server_owners,
         routes::server_rows,
         routes::server_history,
+        routes::export_rows,
         routes::seeds,
         routes::leave,
         routes::declare_lost,

@@ -10,6 +10,7 @@ use nearcrawl_model::{
     claim::ClaimReason,
     cross_table::{CrossTable, CrossTableView, Pair},
     evaluation::Rule,
+    exported::ExportedRows,
     facts::{Certificate, Guard, HttpVersion, RobotsSummary, ServerFacts, TlsVersion, Vantage},
     failing_pages::FailingPages,
     fetch::{FetchError, ResolveError},
@@ -105,6 +106,7 @@ fn answer(query: Query, age: u64) {
         }
         Query::ServerOwners(reply) => drop(reply.send(vec![ServerOwner { access_point: access_point(0), servers: 25 }])),
         Query::ServerRows { rows, of, after, reply } => drop(reply.send(Ok(server_rows(rows, of, after.as_ref())))),
+        Query::Export { reply, .. } => drop(reply.send(Ok(ExportedRows::of_hosts(&[])))),
         Query::Move { subnet, to, reply } => drop(reply.send(MoveView { subnet, to, refused_text: None })),
         Query::DeclareLost { members, reply } => drop(reply.send(DeclaredLostView { lost: members, alive: Vec::new() })),
         Query::Leave(reply) => drop(reply.send(LeaveView { released: 14 })),

@@ -141,6 +141,7 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/servers/owners", get(routes::server_owners))
         .route("/api/servers/rows", get(routes::server_rows))
         .route("/api/servers/history", get(routes::server_history))
+        .route("/api/export/rows", get(routes::export_rows))
         .route("/api/seeds", post(routes::seeds))
         .route("/api/leave", post(routes::leave))
         .route("/api/declare-lost", post(routes::declare_lost))

@@ -15,6 +15,7 @@ use axum::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     cross_table::CrossTableView,
+    exported::{ExportOf, ExportPlace, ExportQuery, ExportedRows, JournalPlace},
     server_rows::{RowsOf, ServerOwner, ServerRows},
     subnet::Subnet,
     summary::Dimension,
@@ -241,11 +242,52 @@ pub async fn server_history(State(context): State<Context>, asked: Asked<OwnerRo
 
 async fn rows_of_owner(context: &Context, rows: RowsOf, asked: Asked<OwnerRowsQuery>) -> Result<Json<ServerRows>, RequestError> {
     let asked = read(asked)?;
-    let of = asked.of.parse::<AccessPoint>();
-    let of = of.map_err(|_| RequestError::bad_request(format!("of={:?} is no peer id", asked.of), "GET /api/servers/owners lists them"))?;
+    let of = owner(&asked.of)?;
     let after = asked.after.as_deref().map(host_after).transpose()?;
     let rows = context.queries.ask(|reply| Query::ServerRows { rows, of, after, reply }).await?;
     rows.map(Json).map_err(|why| RequestError::new(StatusCode::SERVICE_UNAVAILABLE, why, "ask again in a few seconds"))
+}
+
+/// Which pages or links.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ExportRowsQuery {
+    /// The peer id of the owner: this access point, or another member, which is asked.
+    of: String,
+    /// Of what: hosts, pages, host-links or page-links.
+    #[param(value_type = String)]
+    rows: ExportOf,
+    /// Rows behind this host; from the first one, if not given.
+    after: Option<String>,
+    /// With after and sequence: rows of this run of that host, and what is behind it; 0 for the one that answers at present.
+    run: Option<u32>,
+    /// From which row of its journal on.
+    sequence: Option<u64>,
+    /// How many of the rows that this one leads to are left out.
+    part: Option<u32>,
+}
+
+/// Pages or links that a member has on record, in the order of hosts, as many rows as fit into an answer: one JSON text each.
+#[utoipa::path(get, path = "/api/export/rows", params(ExportRowsQuery),
+    responses((status = 200, body = ExportedRows), (status = 400, body = ErrorView),
+        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn export_rows(State(context): State<Context>, asked: Asked<ExportRowsQuery>) -> Result<Json<ExportedRows>, RequestError> {
+    let asked = read(asked)?;
+    let of = owner(&asked.of)?;
+    let within = match (asked.run, asked.sequence) {
+        (Some(run), Some(sequence)) => Some(JournalPlace { run, sequence, part: asked.part.unwrap_or(0) }),
+        (None, None) => None,
+        _ => return Err(RequestError::bad_request("run and sequence go together", "GET /openapi.json describes the parameters")),
+    };
+    let from = asked.after.as_deref().map(host_after).transpose()?.map(|host| ExportPlace { host, within });
+    let query = ExportQuery { of: asked.rows, from };
+    let rows = context.queries.ask(|reply| Query::Export { of, query, reply }).await?;
+    rows.map(Json).map_err(|why| RequestError::new(StatusCode::SERVICE_UNAVAILABLE, why, "ask again in a few seconds"))
+}
+
+fn owner(text: &str) -> Result<AccessPoint, RequestError> {
+    text.parse().map_err(|_| RequestError::bad_request(format!("of={text:?} is no peer id"), "GET /api/servers/owners lists them"))
 }
 
 fn host_after(text: &str) -> Result<Host, RequestError> {

@@ -7,6 +7,7 @@ use nearcrawl_core::{crawler::Crawler, event::Event, report::Outside};
 use nearcrawl_model::{
     access_point::AccessPoint,
     address::{AddressError, AddressPolicy},
+    exported::{ExportQuery, ExportedRows},
     plan::Pace,
     server_rows::{RowsOf, ServerRows},
     time::Millis,
@@ -56,6 +57,15 @@ pub enum Action {
         urls: Vec<PageUrl>,
         /// Where the answer goes.
         reply: Reply<SeedView>,
+    },
+    /// Read pages or links that a member has on record, or ask it for them.
+    Export {
+        /// The member: this one, or another.
+        of: AccessPoint,
+        /// Which rows.
+        query: ExportQuery,
+        /// Where the answer goes.
+        reply: Reply<Result<ExportedRows, String>>,
     },
     /// Ask a member for the servers that it has on record, or their runs.
     AskServers {
@@ -164,6 +174,7 @@ impl QueryHandler {
                 return Some(Action::AskServers { rows, of, after, reply });
             }
             Query::ServerRows { of, reply, .. } => drop(reply.send(Err(format!("{} does not answer", of.short())))),
+            Query::Export { of, query, reply } => return Some(Action::Export { of, query, reply }),
             Query::Why { subject, reply } => {
                 let waits = self.deferred.has_room() && !is_gated(executor);
                 match crawler.view().unlocated(&subject, &self.policy).filter(|_| waits) {

@@ -9,6 +9,7 @@ pub(crate) mod seeding;
 use nearcrawl_model::{
     access_point::AccessPoint,
     cross_table::{CrossTableView, Pair},
+    exported::{ExportQuery, ExportedRows},
     server_rows::{RowsOf, ServerOwner, ServerRows},
     subnet::Subnet,
     url::{Host, PageUrl},
@@ -94,6 +95,15 @@ pub enum Query {
         after: Option<Host>,
         /// Where the rows are sent.
         reply: Reply<Result<ServerRows, String>>,
+    },
+    /// Pages or links that a member has on record, as many rows as one answer takes; or why there is no answer, as a sentence.
+    Export {
+        /// The member: this one, or another, which is asked.
+        of: AccessPoint,
+        /// Which rows.
+        query: ExportQuery,
+        /// Where the rows are sent.
+        reply: Reply<Result<ExportedRows, String>>,
     },
     /// Leave the swarm for good: release all subnets, then end.
     Leave(Reply<LeaveView>),

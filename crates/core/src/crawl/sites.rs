@@ -133,7 +133,7 @@ impl Sites {
     }
 
     /// The sites after this host, in order.
-    pub(crate) fn after(&self, host: Option<&Host>) -> impl Iterator<Item = &Site> {
+    pub(crate) fn after<'s>(&'s self, host: Option<&Host>) -> impl Iterator<Item = &'s Site> + use<'s> {
         use std::ops::Bound::{Excluded, Unbounded};
         self.by_host.range::<Host, _>((host.map_or(Unbounded, Excluded), Unbounded)).map(|(_, site)| site)
     }

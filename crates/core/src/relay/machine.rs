@@ -115,6 +115,7 @@ fn is_forwarded(request: &Request) -> bool {
         | Request::ExchangeTotals(..)
         | Request::ServerRows(_)
         | Request::HistoryRows(_)
+        | Request::ExportRows(_)
         | Request::CrossTotals(..)
         | Request::Holds(_) => true,
         Request::Swim(_) | Request::Farewell(_) | Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } | Request::Forward(_) => {

@@ -5,6 +5,7 @@
 //! * `view`: members, claims, servers; how far a crawl is
 //! * `activity`: what is it doing, and why is it not doing more? Is anything left to do?
 //! * `status`: the numbers; `counters`: what was done since the start
+//! * `journal_rows`: visits and links, as readers are told them
 //! * `why`: why is this crawled by whom, and when? `never_contacted`: why is it by no member?
 //! * `cross_tables`: sums by two dimensions, which members are asked for
 //! * [`tally`]: the sums over our sites, and those that others tell; `consistent`: which of these answer while subnets change hands;
@@ -15,6 +16,7 @@ mod consistent;
 mod contribution;
 pub(crate) mod counters;
 mod cross_tables;
+pub mod journal_rows;
 mod machine;
 mod never_contacted;
 mod reason;

@@ -1,6 +1,11 @@
 //! What can be read of an access point? All machines; and in order, page by page: who is there, what is whose, which servers are on record.
 
-use super::{Counters, Report, machine::whereabouts, tally::Whereabouts};
+use super::{
+    Counters, Report,
+    journal_rows::{ExportOrder, ExportedJournal},
+    machine::whereabouts,
+    tally::Whereabouts,
+};
 use crate::{
     context::Context,
     crawl::{Crawl, site::Site},
@@ -21,6 +26,7 @@ use nearcrawl_model::{
     claim::Claim,
     cross_table::{CrossTableView, Pair},
     edition::Edition,
+    exported::{ExportOf, ExportPlace, ExportQuery, ExportedRows},
     journal::JournalKey,
     ownership_map::{MapDigest, MapPart},
     record::ServerRecord,
@@ -36,6 +42,9 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
 };
+
+/// Journals that are read for one answer to a reader.
+const MAX_JOURNALS: usize = 64;
 
 /// All machines of an access point, to be read: what the process and people may ask. It changes none of them.
 #[derive(Clone, Copy)]
@@ -78,6 +87,13 @@ impl<'a> View<'a> {
             held_back: self.held_back().is_some(),
         }
     }
+}
+
+/// The journal of the run that answers.
+fn exported(site: &Site) -> ExportedJournal {
+    let published = site.published();
+    let key = JournalKey { run: published.run, ..site.key.clone() };
+    ExportedJournal { key, tree: site.tree.clone(), state: published.state, from: 0, part: 0 }
 }
 
 impl<'a> View<'a> {
@@ -156,18 +172,10 @@ impl<'a> View<'a> {
         ServersPage { servers, next }
     }
 
-    /// The same for a reader, or their runs: as many as one answer takes, each with where it is. Fails, with the end of a sentence about this
-    /// access point, while it does not have the journals of all that it owns: rows that are missing could not be told from rows that never were.
+    /// The same for a reader, or their runs: as many as one answer takes, each with where it is. Fails as [`View::may_answer_for_all`] does.
     pub fn rows(&self, of: RowsOf, after: Option<&Host>) -> Result<ServerRows, String> {
-        let loading = self.replication.subnets_loading();
-        if loading > 0 {
-            return Err(format!("is still reading the journals of {loading} subnets; ask again in a moment"));
-        }
-        let starts = self.crawl.sites().len() == 0 && !self.membership.may_claim(self.context.now.moment);
-        if starts {
-            return Err("has only just started, and compares what is owned with other members; ask again in a moment".to_owned());
-        }
-        let sites = self.crawl.sites().after(after).filter(|site| !site.has_ended());
+        self.may_answer_for_all()?;
+        let sites = self.sites_after(after);
         Ok(match of {
             RowsOf::Servers => ServerRows::of(sites.map(|site| (site.key.host.clone(), self.server_row(site)))),
             RowsOf::History => ServerRows::of(sites.map(|site| (site.key.host.clone(), self.history_row(site)))),
@@ -189,6 +197,57 @@ impl<'a> View<'a> {
         };
         let runs = runs.into_iter().map(run_row).collect();
         HistoryRow { access_point: self.context.me, host: site.key.host.clone(), tree: site.tree.clone(), runs_left_out, runs }
+    }
+
+    /// Whether it has the journals of all that it owns: without, rows that are missing could not be told from rows that never were. Fails with
+    /// the end of a sentence about this access point.
+    pub fn may_answer_for_all(&self) -> Result<(), String> {
+        let loading = self.replication.subnets_loading();
+        if loading > 0 {
+            return Err(format!("is still reading the journals of {loading} subnets; ask again in a moment"));
+        }
+        if self.crawl.sites().len() == 0 && !self.membership.may_claim(self.context.now.moment) {
+            return Err("has only just started, and compares what is owned with other members; ask again in a moment".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The servers behind this one.
+    fn sites_after(&self, after: Option<&Host>) -> impl Iterator<Item = &'a Site> + use<'a> {
+        self.crawl.sites().after(after).filter(|site| !site.has_ended())
+    }
+
+    /// Which journals have to be read for a reader; or the answer, if none have.
+    ///
+    /// # Errors
+    ///
+    /// The answer.
+    pub fn export(&self, query: &ExportQuery) -> Result<ExportOrder, ExportedRows> {
+        let (after, within) = match &query.from {
+            None => (None, None),
+            Some(ExportPlace { host, within: None }) => (Some(host), None),
+            Some(ExportPlace { host, within: Some(within) }) => (Some(host), Some((host, *within))),
+        };
+        if query.of == ExportOf::Hosts {
+            return Err(ExportedRows::of_hosts(self.sites_after(after).map(|site| &site.key.host)));
+        }
+        let begun = within.map(|(host, within)| (host, self.crawl.site(host).filter(|site| !site.has_ended()), within));
+        if let Some((host, None, within)) = begun {
+            return Err(ExportedRows::without(host, within.run));
+        }
+        let begun = begun.and_then(|(_, site, within)| Some((site?, within)));
+        let begun = begun.map(|(site, within)| {
+            let journal = exported(site);
+            let run = if within.run == 0 { journal.key.run } else { within.run };
+            ExportedJournal { key: JournalKey { run, ..journal.key }, from: within.sequence, part: within.part, ..journal }
+        });
+        let mut journals: Vec<_> = begun.into_iter().chain(self.sites_after(after).map(exported)).take(MAX_JOURNALS + 1).collect();
+        let more = journals.len() > MAX_JOURNALS;
+        journals.truncate(MAX_JOURNALS);
+        if journals.is_empty() {
+            return Err(ExportedRows::default());
+        }
+        Ok(ExportOrder { of: query.of, me: self.context.me, secret: self.context.secret, journals, more })
     }
 
     /// The members that have servers on record, this one among them, and those that own subnets and have not told yet of how many servers.

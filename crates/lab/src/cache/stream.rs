@@ -14,6 +14,10 @@ pub enum Part {
     Full,
     /// Those that the first of several processes finds and that lead to sites of others: the paper's cross sub-trace.
     Cross,
+    /// Those that lead to pages of the site that they are found at, in a cache of their own.
+    Within,
+    /// Those that lead to pages of other sites, in a cache of their own.
+    Between,
 }
 
 /// Requests for items, which are numbered from 0 in the order of their first coming.
@@ -83,7 +87,7 @@ impl Numbers {
 /// The streams that the caches see: one, or with `per_thread` one for each thread. With `dedupe_page` a link that a page has twice is asked
 /// for once.
 pub fn streams(graph: &Graph, crawl: &Crawl, part: Part, dedupe_page: bool, per_thread: bool) -> Vec<Stream> {
-    let crawl = if part == Part::Full { Crawl { processes: 1, ..*crawl } } else { *crawl };
+    let crawl = if part != Part::Cross { Crawl { processes: 1, ..*crawl } } else { *crawl };
     let visits = crawl.visits(graph);
     let mut requests = vec![Vec::new(); if per_thread { crawl.threads } else { 1 }];
     // The visit that asked for each page last; visits count from 1.
@@ -91,7 +95,12 @@ pub fn streams(graph: &Graph, crawl: &Crawl, part: Part, dedupe_page: bool, per_
     for (number, Visit { page, thread }) in visits.into_iter().enumerate().filter(|(_, visit)| (visit.thread as usize) < crawl.threads) {
         let requests = &mut requests[if per_thread { thread as usize } else { 0 }];
         for target in graph.links(page) {
-            let wanted = part == Part::Full || crawl.process_of(graph.site_of(*target)) != 0;
+            let wanted = match part {
+                Part::Full => true,
+                Part::Cross => crawl.process_of(graph.site_of(*target)) != 0,
+                Part::Within => graph.site_of(*target) == graph.site_of(page),
+                Part::Between => graph.site_of(*target) != graph.site_of(page),
+            };
             let twice = dedupe_page && std::mem::replace(&mut asked_by[*target as usize], number as u32 + 1) == number as u32 + 1;
             if wanted && !twice {
                 requests.push(*target);

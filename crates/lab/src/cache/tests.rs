@@ -90,6 +90,11 @@ fn caches_see_the_links_that_they_should() {
     assert_eq!((each.len(), count(&each)), (9, graph.link_count()));
     assert!(each.iter().map(stream::Stream::distinct).sum::<usize>() > full[0].distinct());
 
+    let kinds = [Part::Within, Part::Between].map(|part| of(part, false, false, 9, 4));
+    assert_eq!(kinds.iter().map(|kind| count(kind)).sum::<usize>(), graph.link_count());
+    let within = |page: u32| graph.links(page).iter().filter(|target| graph.site_of(**target) == graph.site_of(page)).count();
+    assert_eq!(count(&kinds[0]), (0..graph.pages() as u32).map(within).sum::<usize>());
+
     let once = |page: u32| graph.links(page).iter().collect::<BTreeSet<_>>().len();
     assert_eq!(count(&of(Part::Full, true, false, 9, 4)), (0..graph.pages() as u32).map(once).sum::<usize>());
 

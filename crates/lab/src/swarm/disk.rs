@@ -1,10 +1,16 @@
 //! What survives a kill? One access point's store, with the rules of the real one: journals without gaps, claims, the seen set, and what is
 //! done about damaged values.
 
-use nearcrawl_core::{crawl::site::previous_run::PreviousRunReader, event::StoreCommand, voting::records::VotingRecord};
+use nearcrawl_core::{
+    crawl::site::previous_run::PreviousRunReader,
+    event::StoreCommand,
+    report::journal_rows::{ExportOrder, JournalRows},
+    voting::records::VotingRecord,
+};
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::SignedClaim,
+    exported::{ExportPlace, ExportedRows},
     fingerprint::{Fingerprint, FingerprintKey},
     ids::SiteNumber,
     journal::{JournalEntry, JournalKey, JournalRow},
@@ -189,6 +195,30 @@ impl Disk {
             rows.push(JournalRow { key: key.clone(), sequence: *sequence, entry: entry.clone() });
         }
         rows
+    }
+
+    /// Pages or links of journals, as many as one answer takes.
+    pub fn export(&self, order: &ExportOrder) -> ExportedRows {
+        let mut answer = JournalRows::new(order);
+        for journal in &order.journals {
+            answer.begin(journal);
+            let rows = self.journals.get(&journal.key);
+            let whole = rows.map_or(0, head);
+            if whole <= journal.from {
+                answer.missing(journal);
+            }
+            for (sequence, row) in rows.into_iter().flat_map(|rows| rows.range(journal.from..whole.max(journal.from))) {
+                let Ok(entry) = postcard::from_bytes(row) else { break };
+                if let Some(next) = answer.take(journal, *sequence, row.len(), entry) {
+                    return answer.answer(Some(next));
+                }
+            }
+            if let Some(next) = answer.end(journal) {
+                return answer.answer(Some(next));
+            }
+        }
+        let next = order.journals.last().filter(|_| order.more).map(|last| ExportPlace { host: last.key.host.clone(), within: None });
+        answer.answer(next)
     }
 
     /// What is told of a copy to those who compare it with theirs, which has so many rows.

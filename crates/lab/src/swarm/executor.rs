@@ -83,6 +83,12 @@ impl World {
             Command::Web(command) => self.ask_web(who, command),
             Command::Peers(command) => self.tell_peers(who, command),
             Command::Hierarchy(command) => self.exchange_hierarchies(who, command),
+            Command::Export { ticket, order } => {
+                if let Some(node) = self.nodes.get(&who) {
+                    let rows = Some(node.disk.export(&order));
+                    self.tell(who, Event::Exported { ticket, rows });
+                }
+            }
             // The world's loop ends the process at this one.
             Command::Finished => {}
         }

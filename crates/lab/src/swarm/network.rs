@@ -89,7 +89,7 @@ fn kind(request: &Request) -> &'static str {
         Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } => "hierarchy",
         Request::TellClaims(_) => "claims",
         Request::Totals | Request::CompareTotals { .. } | Request::ExchangeTotals(..) | Request::CrossTotals(..) => "totals",
-        Request::ServerRows(_) | Request::HistoryRows(_) => "readers",
+        Request::ServerRows(_) | Request::HistoryRows(_) | Request::ExportRows(_) => "readers",
         Request::Tell(gossip) => gossip_kind(gossip),
         Request::Renew(_) => "leases",
         Request::Propose(_) | Request::Withdraw { .. } | Request::DoubleVote(_) => "votes",
@@ -115,7 +115,7 @@ fn answer_kind(response: &Response) -> &'static str {
         Response::Ballot(_) | Response::VoterLists(_) => "voter lists",
         Response::Forwarded(_) => "forwarded",
         Response::Totals(_) | Response::TotalsHold | Response::CrossTotals(_) => "totals",
-        Response::ServerRows(_) => "readers",
+        Response::ServerRows(_) | Response::ExportedRows(_) => "readers",
         Response::Refused(_) => "refusals",
     }
 }
@@ -170,6 +170,7 @@ fn request_class(request: &Request) -> u8 {
         Request::ServerRows(_) => 34,
         Request::CrossTotals(..) => 35,
         Request::HistoryRows(_) => 36,
+        Request::ExportRows(_) => 37,
     }
 }
 

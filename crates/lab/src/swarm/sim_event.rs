@@ -117,6 +117,7 @@ fn event_class(event: &Event) -> u8 {
         | Event::RowsKept { .. }
         | Event::RowsRead { .. }
         | Event::RowsDigested { .. }
+        | Event::Exported { .. }
         | Event::Transfer { .. }
         | Event::ClaimsStored { .. }
         | Event::VotingStored { .. }

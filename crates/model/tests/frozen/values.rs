@@ -12,6 +12,7 @@ use nearcrawl_model::{
     edition::{Edition, Endorsement},
     estimates::{Estimate, Estimates},
     evaluation::{Evaluation, EvaluationCounts, Gate, Rule},
+    exported::{ExportOf, ExportPlace, ExportQuery, ExportedRows, JournalPlace},
     facts::{Certificate, Fact, FrontPage, Guard, HttpVersion, TlsVersion, Vantage},
     fetch::{FetchError, LocatedHost, ProbeReport, ProbeTarget, ResolveError},
     fingerprint::Fingerprint,
@@ -65,6 +66,9 @@ pub(super) fn all() -> Vec<Sample> {
     let owners = vec![ServerOwner { access_point: AccessPoint([7; 32]), servers: 300 }];
     add(Sample::new("public-response", "owners", PublicResponse::Owners(owners)));
     add(Sample::new("public-response", "server-rows", PublicResponse::ServerRows(server_rows())));
+    let rows = PublicRequest::ExportRows { of: AccessPoint([7; 32]), query: export_query() };
+    add(Sample::new("public-request", "export-rows", rows));
+    add(Sample::new("public-response", "exported-rows", PublicResponse::ExportedRows(exported_rows())));
     add(Sample::new("dimensions", "all", Dimension::ALL.to_vec()));
     add(Sample::new("public-response", "refused", PublicResponse::Refused("no".to_owned())));
     add(Sample::new("claim", "as-it-is-signed", claim()));
@@ -320,6 +324,7 @@ fn request(request: &Request) -> &'static str {
         Request::CompareRows(_) => "compare-rows",
         Request::ExchangeTotals(..) => "exchange-totals",
         Request::ServerRows(_) => "server-rows",
+        Request::ExportRows(_) => "export-rows",
         Request::HistoryRows(_) => "history-rows",
         Request::CrossTotals(..) => "cross-totals",
     }
@@ -380,6 +385,7 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("", Request::CompareRows(vec![(journal_key(), 201)])),
         ("", Request::ExchangeTotals(Box::new(roll_up()), 300)),
         ("", Request::ServerRows(Some(host("a.ke")))),
+        ("", Request::ExportRows(export_query())),
         ("", Request::HistoryRows(Some(host("a.ke")))),
         ("", Request::CrossTotals(Dimension::Country, Dimension::Tld)),
         ("", Request::SendClaims(vec![WantedPart { part: MapPart::WHOLE, after: Some(net()), has: vec![digest()] }])),
@@ -397,6 +403,15 @@ fn run_history() -> RunHistory {
     let mut history = RunHistory::default();
     history.enter(&serde_json::from_str(record).unwrap());
     history
+}
+
+fn export_query() -> ExportQuery {
+    let within = Some(JournalPlace { run: 2, sequence: 300, part: 1 });
+    ExportQuery { of: ExportOf::PageLinks, from: Some(ExportPlace { host: host("a.ke"), within }) }
+}
+
+fn exported_rows() -> ExportedRows {
+    ExportedRows { rows: vec![r#"{"host":"a.ke"}"#.to_owned()], next: Some(ExportPlace { host: host("a.ke"), within: None }) }
 }
 
 fn server_rows() -> ServerRows {
@@ -434,6 +449,7 @@ fn response(response: &Response) -> &'static str {
         Response::CrossTotals(_) => "cross-totals",
         Response::RowsCompared(_) => "rows-compared",
         Response::ServerRows(_) => "server-rows",
+        Response::ExportedRows(_) => "exported-rows",
     }
 }
 
@@ -468,6 +484,7 @@ fn responses() -> Vec<(&'static str, Response)> {
         ("", Response::Swim(vec![1, 2, 3])),
         ("", Response::TotalsHold),
         ("", Response::ServerRows(server_rows())),
+        ("", Response::ExportedRows(exported_rows())),
         ("", Response::CrossTotals(Box::new(cross_table()))),
         ("", Response::RowsCompared(vec![(journal_key(), vec![(201, RowsDigest([7; 16]))])])),
     ];

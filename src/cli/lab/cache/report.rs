@@ -51,6 +51,8 @@ pub fn text(rows: &[Row], remarks: &Remarks, style: Style) -> String {
     );
     text += &match remarks.part {
         Part::Full => format!("looked up: all, {times}, {distinct} different\n"),
+        Part::Within => format!("looked up: links within a site, {times}, {distinct} different\n"),
+        Part::Between => format!("looked up: links from one site to another, {times}, {distinct} different\n"),
         Part::Cross => {
             let processes = counted(crawl.processes, "process");
             format!("looked up: what leaves the first of {processes}, {times}, {distinct} different\n")

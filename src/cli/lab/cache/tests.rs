@@ -146,7 +146,7 @@ fn what_cannot_be_done_ends_with_its_exit_code_and_says_what_to_do() {
         (format!("--trace {good} --hosts {few}"), Exit::Data, "page 1 has links"),
         (format!("--trace {good} --policies fifo"), Exit::Usage, "no policy \"fifo\""),
         (format!("--trace {good} --per-thread --sizes 1..64"), Exit::Usage, "no size is left"),
-        (format!("--trace {good} --stream cross --block 1000"), Exit::Usage, "no link leaves"),
+        (format!("--trace {good} --stream cross --block 1000"), Exit::Usage, "no link is of the kind"),
         (format!("--trace {good} --sizes 4 --plot /no/such/directory/p.svg"), Exit::InUse, "/no/such/directory"),
     ] {
         let failure = type_in(&line).unwrap_err();

@@ -1,0 +1,211 @@
+//! What the swarm has on record, row by row: `export servers`, `history`, `pages` and `links` ask each owner, through the daemon on this machine
+//! or through any member.
+
+mod column;
+mod derived;
+mod history;
+mod links;
+mod output;
+mod pages;
+mod parquet;
+mod progress;
+mod servers;
+mod sink;
+mod text;
+mod trace;
+mod walk;
+
+use super::{
+    error::{CommandError, Exit},
+    owners::{Asked, Source},
+};
+use clap::{Args, Subcommand, ValueEnum};
+use column::Column;
+use links::Links;
+use nearcrawl_model::{exported::ExportOf, server_rows::RowsOf};
+use output::Output;
+use progress::Progress;
+use sink::{Kind, RowSink, To};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+use text::{Format, Lines, OpenError, Place, Text};
+use trace::Trace;
+use walk::{Hosts, Missing, Walk};
+
+/// Shown under `export --help`.
+pub const EXAMPLES: &str = "Examples:\n  \
+    nearcrawl export servers > servers.jsonl\n  \
+    nearcrawl export servers --format csv --out servers.csv\n  \
+    nearcrawl export servers --out servers.jsonl --resume\n  \
+    nearcrawl export history --format csv > runs.csv\n  \
+    nearcrawl export pages --format parquet --out pages.parquet\n  \
+    nearcrawl export links --format csv > hosts.csv\n  \
+    nearcrawl export servers --member /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…";
+
+/// Shown under `export history --help`.
+pub const HISTORY_EXAMPLES: &str = "Examples:\n  \
+    nearcrawl export history > runs.jsonl\n  \
+    nearcrawl export history --format csv --out runs.csv\n  \
+    nearcrawl export history --out runs.jsonl --resume\n\n\
+    A run that is not over is among the rows only if it is the first one of its server (state: running). Of more than 240 runs some older \
+    ones are left out (runs_left_out); the first one and the latest 120 stay.";
+
+/// Shown under `export pages --help`.
+pub const PAGES_EXAMPLES: &str = "Examples:\n  \
+    nearcrawl export pages > pages.jsonl\n  \
+    nearcrawl export pages --format parquet --out pages.parquet\n  \
+    nearcrawl export pages --out pages.jsonl --resume\n\n\
+    Each visit of the last whole run of each server is a row, whatever came of it (outcome: page, not-html, redirect, status or failed). A run \
+    that is not over is among them only if it is the first one of its server (run_state: running or paused-by-budget). The bodies of pages are \
+    not kept, and so are not there.";
+
+/// Shown under `export links --help`.
+pub const LINKS_EXAMPLES: &str = "Examples:\n  \
+    nearcrawl export links > hosts.jsonl\n  \
+    nearcrawl export links --by page --format parquet --out links.parquet\n  \
+    nearcrawl export links --trace links.tsv --hosts hosts.tsv\n  \
+    nearcrawl lab cache --trace links.tsv --hosts hosts.tsv\n\n\
+    A row says how many pages of a host link to another host (or to other pages of its own), and by how many links; with --by page each link is \
+    a row. Of what lies out of scope only the host is on record. Runs are those of `export pages`.";
+
+/// What is exported.
+#[derive(Subcommand, Debug)]
+pub enum ExportCommand {
+    /// One row for each server: where it is, what its owner has on record, and who that is
+    #[command(after_help = EXAMPLES)]
+    Servers(ServersArgs),
+    /// One row for each server and run: what each run of it came to, since it is known
+    #[command(after_help = HISTORY_EXAMPLES)]
+    History(ServersArgs),
+    /// One row for each page that was visited: when, what came of it, and its size
+    #[command(after_help = PAGES_EXAMPLES)]
+    Pages(ServersArgs),
+    /// Which hosts link to which, or which pages
+    #[command(after_help = LINKS_EXAMPLES)]
+    Links(LinksArgs),
+}
+
+/// The arguments of all exports.
+#[derive(Args, Clone, Debug)]
+pub struct ServersArgs {
+    /// How rows are written
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Write to this file [default: -, standard output]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Go on behind the last row of the file of --out, if it is there; of JSON lines and CSV
+    #[arg(long, requires = "out")]
+    resume: bool,
+    /// Ask this member over the network, instead of the daemon on this machine; --api is not used then
+    #[arg(long, value_name = "MULTIADDR")]
+    member: Option<String>,
+    /// The daemon's API [default: as configured, else http://127.0.0.1:4880]
+    #[arg(long, value_name = "URL", env = "NEARCRAWL_API")]
+    api: Option<String>,
+}
+
+/// What links are between.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// Hosts: how many pages and links of one lead to another
+    #[default]
+    Host,
+    /// Pages: each link
+    Page,
+}
+
+/// The arguments of `export links`.
+#[derive(Args, Clone, Debug)]
+pub struct LinksArgs {
+    /// What links are between
+    #[arg(long, value_enum, default_value_t)]
+    by: By,
+    /// Write links between numbered pages to this file, as `lab cache --trace` reads it
+    #[arg(long, value_name = "EDGES.tsv", requires = "hosts", conflicts_with_all = ["by", "format", "out", "resume"])]
+    trace: Option<PathBuf>,
+    /// And the hosts of the pages to this file, as `lab cache --hosts` reads it
+    #[arg(long, value_name = "MAP.tsv", requires = "trace")]
+    hosts: Option<PathBuf>,
+    #[command(flatten)]
+    common: ServersArgs,
+}
+
+/// Exports.
+pub async fn export(command: &ExportCommand) -> Result<String, CommandError> {
+    match command {
+        ExportCommand::Servers(args) => rows(args, Asked::Servers(RowsOf::Servers), Kind::Servers, &servers::COLUMNS).await,
+        ExportCommand::History(args) => rows(args, Asked::Servers(RowsOf::History), Kind::History, &history::COLUMNS).await,
+        ExportCommand::Pages(args) => rows(args, Asked::Export(ExportOf::Pages), Kind::Pages, &pages::COLUMNS).await,
+        ExportCommand::Links(LinksArgs { trace: Some(trace), hosts: Some(hosts), common, .. }) => graph(common, trace, hosts).await,
+        ExportCommand::Links(LinksArgs { by, common, .. }) => {
+            let by_page = *by == By::Page;
+            let (of, columns) =
+                if by_page { (ExportOf::PageLinks, &links::PAGE_COLUMNS) } else { (ExportOf::HostLinks, &links::HOST_COLUMNS) };
+            rows(common, Asked::Export(of), Kind::Links(Box::new(Links::new(by_page))), columns).await
+        }
+    }
+}
+
+async fn rows(args: &ServersArgs, what: Asked, kind: Kind, columns: &[Column]) -> Result<String, CommandError> {
+    let mut seen = Hosts::default();
+    let belong = what != Asked::Servers(RowsOf::Servers);
+    let source = Source::of(args.member.as_deref(), args.api.as_deref()).await?;
+    let (output, place) = open(args, columns, belong, &mut seen)?;
+    write(source, what, (kind, To::Rows(output)), seen, place).await
+}
+
+/// The files that `lab cache` takes.
+async fn graph(args: &ServersArgs, trace: &Path, hosts: &Path) -> Result<String, CommandError> {
+    let source = Source::of(args.member.as_deref(), args.api.as_deref()).await?;
+    let create = |why: io::Error| CommandError::new(Exit::InUse, format!("{} or {}: {why}", trace.display(), hosts.display()));
+    let to = To::Trace(Box::new(Trace::create(trace, hosts).map_err(create)?));
+    let kind = Kind::Links(Box::new(Links::new(true)));
+    write(source, Asked::Export(ExportOf::PageLinks), (kind, to), Hosts::default(), None).await
+}
+
+async fn write(mut source: Source, what: Asked, (kind, to): (Kind, To), seen: Hosts, place: Place) -> Result<String, CommandError> {
+    let owners = source.owners().await?;
+    let progress = Progress::new(owners.iter().map(|owner| owner.servers).sum());
+    let mut sink = RowSink::new(kind, to, progress);
+    let mut walk = Walk { source: &mut source, what, sink: &mut sink, seen, missing: Missing::default() };
+    walk.walk(owners, place).await?;
+    let missing = walk.missing;
+    sink.finish(&missing.words())
+}
+
+/// Where rows go, and behind which they go on.
+fn open(args: &ServersArgs, columns: &[Column], belong: bool, seen: &mut Hosts) -> Result<(Output, Place), CommandError> {
+    let file = args.out.as_deref().filter(|out| *out != Path::new("-"));
+    let lines = match args.format {
+        Format::Jsonl => Lines::Json,
+        Format::Csv => Lines::Csv,
+        Format::Parquet => {
+            let path = file
+                .ok_or_else(|| CommandError::new(Exit::Usage, "a Parquet file cannot go to standard output").hint("name it with --out"))?;
+            if args.resume {
+                let why = CommandError::new(Exit::Usage, "a Parquet file cannot be gone on with: it is whole, or is not there");
+                return Err(why.hint("leave out --resume, or export as JSON lines or CSV"));
+            }
+            return Ok((Output::parquet(path, columns)?, None));
+        }
+    };
+    let Some(path) = file else {
+        let name = "standard output".to_owned();
+        let text = Text::standard(lines, columns).map_err(|why| CommandError::new(Exit::Storage, format!("{name}: {why}")))?;
+        return Ok((Output::text(name, text), None));
+    };
+    let name = path.display().to_string();
+    let (text, place) = Text::open(path, (lines, columns), args.resume, belong, |host| seen.insert(host)).map_err(|why| match why {
+        OpenError::Io(why) => CommandError::new(Exit::InUse, format!("{name}: {why}")),
+        OpenError::Other(_) => {
+            CommandError::new(Exit::Data, format!("{name}: {why}")).hint("leave out --resume to write it anew, or name another file")
+        }
+    })?;
+    Ok((Output::text(name, text), place))
+}
+
+#[cfg(test)]
+mod tests;
