@@ -21,7 +21,7 @@ changed, some are gone, some are new, servers have other software or are down.
 After each run every report is asked for (results with all splits and cross-tables, of members and by a stranger, as text, JSON and CSV; export \
 servers and history; trend; why) and compared with a reference that the web's generator computes. Measured times are not compared. Totals \
 are asked for five times a second at four members: they may fall by what completed runs explain. The servers' logs say what was asked for: \
-each page once a run, robots.txt once a run (three times where it answers 500), and nothing else but probes; what was asked for within \
+each page once a run, robots.txt once a run (where it answers 500 each owner tries three times), and nothing but probes besides; what was asked for within \
 10 s of the end of a daemon may be asked for again.
 
 The exit status is 0 if nothing is wrong, and 1 if a cell, a request or a page is, or a total fell. Progress goes to standard error. \

@@ -1,9 +1,9 @@
 //! What did the servers see? Requests that nothing explains, and pages that were not asked for.
 
-use super::reference::{Asked, Reference};
+use super::reference::{Asked, Expected, Reference};
 use crate::web::server::RequestSeen;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     net::{IpAddr, Ipv4Addr},
     time::Duration,
 };
@@ -55,7 +55,7 @@ pub(crate) fn judge(requests: &[RequestSeen], reference: &Reference, runs: u32, 
         }
     }
     for ((host, path), requests) in &seen {
-        let times = allowed.get(&(host.clone(), path.clone())).copied().unwrap_or(0);
+        let times = allowed.get(&(host.clone(), path.clone())).copied().unwrap_or(0) * askers(path, reference, host, requests);
         let lost = requests.iter().filter(|request| is_lost(request, ends)).count() as u64;
         let more = (requests.len() as u64).saturating_sub(times);
         verdict.again += more.min(lost);
@@ -66,6 +66,15 @@ pub(crate) fn judge(requests: &[RequestSeen], reference: &Reference, runs: u32, 
         }
     }
     verdict
+}
+
+/// How many times the usual number is allowed: each owner has its own patience with a robots.txt that fails.
+fn askers(path: &str, reference: &Reference, host: &str, requests: &[&RequestSeen]) -> u64 {
+    let fails = |server: &Expected| server.refused_by_robots_unavailable > 0;
+    if path != "/robots.txt" || !reference.runs.iter().any(|run| run.servers.get(host).is_some_and(fails)) {
+        return 1;
+    }
+    requests.iter().map(|request| request.peer).collect::<BTreeSet<_>>().len() as u64
 }
 
 /// Whether who sent it ended so soon after that it need not be recorded.

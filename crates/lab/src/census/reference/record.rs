@@ -95,6 +95,7 @@ pub(super) fn records(
         expected.levels = levels(&web, host, outcome, &expected);
         expected.compare(previous.filter(|_| before.is_some()));
         expected.facts = Some(facts(&web, host, outcome, &expected));
+        expected.remember(previous);
         expected.meet(&web, host, outcome, previous);
         servers.insert(host.name.clone(), expected);
     }
@@ -216,6 +217,16 @@ impl Expected {
         let of = |wanted: Option<bool>| self.pages.iter().filter(|page| same(*page) == wanted).count() as u64;
         let (new, changed, unchanged) = (of(None), of(Some(false)), of(Some(true)));
         self.compared = Some([previous.pages.len() as u64, new, changed, unchanged, previous.pages.len() as u64 - changed - unchanged]);
+    }
+
+    /// What the front page said holds until it is downloaded again.
+    fn remember(&mut self, previous: Option<&Expected>) {
+        let (Some(facts), Some(then)) = (&mut self.facts, previous.and_then(|previous| previous.facts.as_ref())) else { return };
+        for name in ["language", "script", "charset", "generator", "title", "tdm_reserved"].iter().filter(|_| self.pages.is_empty()) {
+            if facts[*name].is_null() {
+                facts[*name] = then[*name].clone();
+            }
+        }
     }
 
     /// What was moved: pages of which the server says that they are the same are not, if they need not be evaluated.

@@ -69,6 +69,7 @@ fn host(number: usize, nature: Nature, (address, land): (std::net::Ipv4Addr, usi
         robots: robots(nature, rng),
         listens: if nature == Nature::Refuses { Span { from: u32::MAX, until: u32::MAX } } else { Span::ALWAYS },
         born: 1,
+        of_portal: false,
         latin1: voice.script == Some("Latn") && rng.below(4) == 0 && voice.text.is_ascii(),
         voice,
         later_voice: None,

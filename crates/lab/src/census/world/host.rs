@@ -204,6 +204,8 @@ pub(crate) struct Host {
     pub(crate) listens: Span,
     /// The first run in which anything names it.
     pub(crate) born: u32,
+    /// Whether a portal alone names it.
+    pub(crate) of_portal: bool,
     pub(crate) voice: Voice,
     /// The voice from another run on.
     pub(crate) later_voice: Option<(u32, Voice)>,

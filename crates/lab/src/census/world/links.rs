@@ -1,7 +1,7 @@
 //! Which pages has each host, and where do they lead? Drawn from the seed, such that what a crawl comes to does not depend on who comes first.
 //!
 //! Every host is named by a page of an earlier plain host, so all can be reached from the first three. A page to which other hosts lead besides
-//! the front page leads nowhere but to that. What is gone later named no other host.
+//! the front page leads nowhere but to that. What is gone later named no other host. Hosts that a portal may lead to are named by it alone.
 
 use super::{
     draw::pick,
@@ -13,7 +13,7 @@ use crate::{
     rng::SplitMix64,
 };
 
-/// How many other hosts each plain host brings, besides random ones.
+/// How many other hosts each plain host brings, besides random ones. A portal brings as many as it may lead to.
 const CHILDREN: usize = 3;
 
 /// How many hosts are seeds.
@@ -153,15 +153,17 @@ fn tree(plan: &CensusPlan, hosts: &mut [Host], rng: &mut SplitMix64) {
     let parents: Vec<usize> = (0..hosts.len()).filter(|host| matches!(hosts[*host].nature, Nature::Plain | Nature::Portal)).collect();
     let named = (0..hosts.len()).filter(|host| !matches!(hosts[*host].nature, Nature::Part | Nature::Hidden)).skip(SEEDS);
     let named: Vec<usize> = named.collect();
-    let leaves = parents.get(named.len().div_ceil(CHILDREN).max(SEEDS)..).unwrap_or_default();
-    for (place, host) in named.into_iter().enumerate() {
-        if plan.runs > 1 && leaves.contains(&host) {
+    let room = |parent: usize| if hosts[parent].nature == Nature::Portal { plan.new_hosts_per_site() } else { CHILDREN };
+    let brings: Vec<usize> = parents.iter().flat_map(|parent| vec![*parent; room(*parent)]).collect();
+    let used = parents.iter().position(|parent| brings.get(named.len()).is_some_and(|first| first == parent)).unwrap_or(parents.len());
+    let leaves = parents.get((used + 1).max(SEEDS)..).unwrap_or_default();
+    for (host, parent) in named.into_iter().zip(brings) {
+        if plan.runs > 1 && leaves.contains(&host) && hosts[parent].nature == Nature::Plain {
             fate(plan, hosts, host, rng);
         }
-        let parent = parents[(place / CHILDREN).min(parents.len() - 1)];
-        // The portal's stand on its front page, where the limit counts them first.
         let page = if hosts[parent].nature == Nature::Portal { 0 } else { rng.below(3) };
         let from = hosts[host].born;
+        hosts[host].of_portal = hosts[parent].nature == Nature::Portal;
         hosts[parent].pages[page].link_in(Target::Home(host), Span { from, ..Span::ALWAYS });
     }
 }
@@ -218,24 +220,16 @@ fn across(plan: &CensusPlan, hosts: &mut [Host], number: usize, rng: &mut SplitM
 
 /// Whether further links may lead there: what they bring does not depend on who comes first.
 fn may_be_named(host: &Host) -> bool {
-    !matches!(host.nature, Nature::Part | Nature::Hidden) && host.born == 1
+    !matches!(host.nature, Nature::Part | Nature::Hidden) && host.born == 1 && !host.of_portal
 }
 
-/// A portal names more hosts than it may lead to: those that it brings first, then others, and the hidden ones behind the limit.
+/// A portal names more hosts than it may lead to: behind those that it brings, as many as it may, some others and the hidden ones.
 fn portal(plan: &CensusPlan, hosts: &mut [Host], number: usize, rng: &mut SplitMix64) {
-    let limit = plan.new_hosts_per_site();
-    let led_to = |host: &Host| -> Vec<usize> {
-        let named = host.pages[0].links.iter().filter_map(|link| if let Target::Home(to) = link.to { Some(to) } else { None });
-        named.collect()
-    };
     let mut others: Vec<usize> = (0..hosts.len()).filter(|host| may_be_named(&hosts[*host]) && *host != number).collect();
     rng.shuffle(&mut others);
-    let first = led_to(&hosts[number]);
-    others.retain(|host| !first.contains(host));
-    let (within, beyond) = others.split_at(others.len().min(limit - first.len()));
-    let (within, beyond) = (within.to_vec(), beyond.iter().take(1 + limit / 4).copied().collect::<Vec<_>>());
-    let hidden: Vec<usize> = (0..hosts.len()).filter(|host| hosts[*host].nature == Nature::Hidden).collect();
-    for to in within.into_iter().chain(beyond).chain(hidden) {
+    others.truncate(1 + plan.new_hosts_per_site() / 4);
+    let hidden = (0..hosts.len()).filter(|host| hosts[*host].nature == Nature::Hidden).collect::<Vec<_>>();
+    for to in others.into_iter().chain(hidden) {
         hosts[number].pages[0].link(Target::Home(to));
     }
 }

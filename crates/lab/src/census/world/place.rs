@@ -89,7 +89,8 @@ impl Places {
             1 => {
                 self.record(registry, country, third, 256, &name);
                 let (elsewhere, customer) = (REGISTRIES[registry].1[rng.below(6)], format!("customer-{number}"));
-                let _ = writeln!(self.networks, "127.{}.{third}.192/26,{elsewhere},0,{customer}", self.net);
+                // Networks are named by their autonomous systems.
+                let _ = writeln!(self.networks, "127.{}.{third}.192/26,{elsewhere},{},{customer}", self.net, 64_500 + number);
                 land(self, 0, 24, country, &name, usual.min(150));
                 land(self, 192, 26, elsewhere, &customer, usual.min(50));
             }
