@@ -6,7 +6,7 @@
 use super::reference::Run;
 use serde::Deserialize;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     net::Ipv4Addr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -43,11 +43,23 @@ pub(crate) struct Fall {
     pub(crate) figure: &'static str,
     pub(crate) from: u64,
     pub(crate) to: u64,
+    /// Whose totals had other servers than before, and whether the answer was called exact, in words.
+    pub(crate) why_text: String,
 }
 
 #[derive(Deserialize)]
 struct Told {
+    exact: bool,
+    in_transition_text: Option<String>,
+    covers: Vec<Covered>,
     summary: Sums,
+}
+
+/// A member whose totals are in an answer.
+#[derive(Deserialize)]
+struct Covered {
+    access_point: String,
+    servers: u64,
 }
 
 #[derive(Deserialize)]
@@ -59,6 +71,7 @@ struct Sums {
 #[derive(Debug, Default)]
 struct Series {
     last: BTreeMap<&'static str, u64>,
+    covers: BTreeMap<String, u64>,
     fallen: BTreeMap<&'static str, u64>,
 }
 
@@ -73,11 +86,15 @@ struct Books {
 }
 
 impl Books {
-    fn heard(&mut self, who: (Ipv4Addr, u32), total: &BTreeMap<String, u64>, at: Duration) {
+    fn heard(&mut self, who: (Ipv4Addr, u32), told: &Told, at: Duration) {
         self.polls += 1;
         let series = self.series.entry(who).or_default();
+        let short = |member: &str| member.chars().skip(member.len().saturating_sub(8)).collect::<String>();
+        let covers = told.covers.iter().map(|covered| (short(&covered.access_point), covered.servers)).collect();
+        let before = std::mem::replace(&mut series.covers, covers);
+        let why_text = others(&before, &series.covers, told);
         for figure in FIGURES {
-            let now = total.get(figure).copied().unwrap_or(0);
+            let now = told.summary.total.get(figure).copied().unwrap_or(0);
             let before = series.last.insert(figure, now).unwrap_or(0);
             let budget = self.budget.get(figure).copied().unwrap_or(0);
             let fallen = series.fallen.entry(figure).or_default();
@@ -85,10 +102,20 @@ impl Books {
             if *fallen > budget && now < before {
                 *fallen = budget;
                 let at_ms = u64::try_from(at.as_millis()).unwrap_or(u64::MAX);
-                self.falls.push(Fall { at_ms, member: who.0.to_string(), figure, from: before, to: now });
+                self.falls.push(Fall { at_ms, member: who.0.to_string(), figure, from: before, to: now, why_text: why_text.clone() });
             }
         }
     }
+}
+
+/// Whose totals had other servers than before, and what the answer says of itself.
+fn others(before: &BTreeMap<String, u64>, now: &BTreeMap<String, u64>, told: &Told) -> String {
+    let number = |servers: Option<&u64>| servers.map_or("none".to_owned(), u64::to_string);
+    let all: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    let all = all.into_iter().filter(|member| before.get(*member) != now.get(*member));
+    let changes = all.map(|member| format!("servers of {member}: {} → {}", number(before.get(member)), number(now.get(member))));
+    let exact = if told.exact { "exact" } else { "in transition" }.to_owned();
+    [exact].into_iter().chain(changes).chain(told.in_transition_text.clone()).collect::<Vec<_>>().join("; ")
 }
 
 /// Asks and keeps books.
@@ -162,39 +189,45 @@ async fn ask(client: reqwest::Client, port: u16, begun: Instant, books: Arc<Mute
         let asked: Vec<(Ipv4Addr, u32)> = lock().asked.iter().map(|(who, number)| (*who, *number)).take(MEMBERS).collect();
         let answers = asked.into_iter().map(|who| {
             let request = client.get(format!("http://{}:{port}/api/results", who.0)).send();
-            async move { (who, total(request.await).await) }
+            async move { (who, read(request.await).await) }
         });
-        for (who, total) in futures::future::join_all(answers).await {
+        for (who, told) in futures::future::join_all(answers).await {
             let mut books = lock();
             // It may have ended meanwhile, and another process answer.
             if books.asked.get(&who.0) == Some(&who.1)
-                && let Some(total) = total
+                && let Some(told) = told
             {
-                books.heard(who, &total, begun.elapsed());
+                books.heard(who, &told, begun.elapsed());
             }
         }
     }
 }
 
-async fn total(answer: reqwest::Result<reqwest::Response>) -> Option<BTreeMap<String, u64>> {
+async fn read(answer: reqwest::Result<reqwest::Response>) -> Option<Told> {
     let body = answer.ok()?.bytes().await.ok()?;
-    serde_json::from_slice::<Told>(&body).ok().map(|told| told.summary.total)
+    serde_json::from_slice(&body).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn told(pages: u64) -> Told {
+        let covers = vec![Covered { access_point: "12D3KooWabcdefgh".to_owned(), servers: pages }];
+        Told { exact: false, in_transition_text: None, covers, summary: Sums { total: [("pages".to_owned(), pages)].into() } }
+    }
+
     #[test]
     fn a_fall_is_told_once_unless_completed_runs_explain_it() {
         let mut books = Books { budget: [("pages", 5)].into(), ..Books::default() };
         let who = (Ipv4Addr::LOCALHOST, 0);
         for pages in [10, 20, 17, 18, 16, 16, 15, 15] {
-            books.heard(who, &[("pages".to_owned(), pages)].into(), Duration::from_millis(pages));
+            books.heard(who, &told(pages), Duration::from_millis(pages));
         }
-        let fall = Fall { at_ms: 15, member: "127.0.0.1".to_owned(), figure: "pages", from: 16, to: 15 };
+        let why_text = "in transition; servers of abcdefgh: 16 → 15".to_owned();
+        let fall = Fall { at_ms: 15, member: "127.0.0.1".to_owned(), figure: "pages", from: 16, to: 15, why_text };
         assert_eq!((books.falls.as_slice(), books.polls), (&[fall][..], 8));
-        books.heard((Ipv4Addr::LOCALHOST, 1), &[("pages".to_owned(), 1)].into(), Duration::ZERO);
+        books.heard((Ipv4Addr::LOCALHOST, 1), &told(1), Duration::ZERO);
         assert_eq!(books.falls.len(), 1, "a process that begins anew");
     }
 }
