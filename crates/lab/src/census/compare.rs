@@ -97,7 +97,8 @@ mod tests {
 
     #[test]
     fn each_cell_counts_and_what_is_measured_does_not() {
-        let expected = json!({"pages": 3, "share": 0.1, "none": null, "by_status": {"200": 3}, "facts": {"title": "x"}, "levels": [{"pages": 1}]});
+        let expected =
+            json!({"pages": 3, "share": 0.1, "none": null, "by_status": {"200": 3}, "facts": {"title": "x"}, "levels": [{"pages": 1}]});
         let right = json!({"pages": 3, "share": 0.1000000000001, "by_status": {"200": 3}, "busy_ms": 7, "facts": {"title": "x", "rtt": 1},
             "levels": [{"pages": 1, "busy_ms": 2}]});
         assert_eq!(wrong(&expected, &right), Vec::<String>::new());

@@ -88,7 +88,11 @@ impl Course {
             self.servers.begin(run).await?;
             let before = (run > 1).then(|| self.reference.run(run - 1));
             self.watch.allow(before, self.reference.run(run));
-            if run == 1 { self.first_run().await? } else { self.visit_again(run).await? }
+            if run == 1 {
+                self.first_run().await?
+            } else {
+                self.visit_again(run).await?
+            }
             self.complete(run).await?;
             self.compare(run).await?;
         }
@@ -116,7 +120,11 @@ impl Course {
         self.together().await?;
         let seeds = self.world.seeds();
         let accepted = self.asker.seed(self.swarm.daemons[0].address, &seeds).await?;
-        self.say(&format!("{} found each other; {} accepted", counted(self.swarm.running().len() as u64, "daemon"), counted(accepted, "seed")));
+        self.say(&format!(
+            "{} found each other; {} accepted",
+            counted(self.swarm.running().len() as u64, "daemon"),
+            counted(accepted, "seed")
+        ));
         Ok(())
     }
 
@@ -147,7 +155,10 @@ impl Course {
         let age = self.age_of_last_run();
         let evaluation = self.plan.evaluates(run);
         self.restart(Habits { revisit: age - Duration::from_secs(10), evaluation }).await?;
-        self.say(&format!("run {run} begins: all daemons were stopped and started{}", if run == 2 { ", and evaluate from now on" } else { "" }));
+        self.say(&format!(
+            "run {run} begins: all daemons were stopped and started{}",
+            if run == 2 { ", and evaluate from now on" } else { "" }
+        ));
         self.all_begun(run).await?;
         // A part of a tree is led to again after a quarter of this at the earliest.
         self.restart(Habits { revisit: self.age_of_last_run() * 3, evaluation }).await?;
@@ -238,7 +249,7 @@ impl Course {
                 self.look_amid(run).await;
             }
             let over = events.is_empty() && back.is_empty();
-            if (over && self.all_told(run).await) || (over && changed.elapsed() > QUIET) || begun.elapsed() > limit {
+            if over && (changed.elapsed() > QUIET || self.all_told(run).await) || begun.elapsed() > limit {
                 let what = if over && changed.elapsed() < QUIET { "is over" } else { "goes no further" };
                 self.say(&format!("run {run} {what}: {seen} requests for {all} URLs"));
                 return Ok(());
@@ -256,7 +267,11 @@ impl Course {
             Event::Kill(number, comes_back) => {
                 self.enough_vote().await;
                 self.swarm.kill(number, &self.watch).await;
-                self.say(&format!("{} is killed (kill -9){}", self.swarm.daemons[number].address, if comes_back { ", to come back" } else { "" }));
+                self.say(&format!(
+                    "{} is killed (kill -9){}",
+                    self.swarm.daemons[number].address,
+                    if comes_back { ", to come back" } else { "" }
+                ));
                 back.extend(comes_back.then(|| (number, Instant::now() + COMES_BACK_AFTER)));
             }
         }

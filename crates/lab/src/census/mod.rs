@@ -116,7 +116,12 @@ pub async fn run_program(
     };
     let pages: usize = reference.run(1).servers.values().map(|server| server.pages.len()).sum();
     let subnets = counted(world.places.lands.len() as u64, "subnet");
-    eprintln!("{} and {} pages to be found in {subnets}; files are in {}", counted(plan.hosts as u64, "host"), pages, workplace.path.display());
+    eprintln!(
+        "{} and {} pages to be found in {subnets}; files are in {}",
+        counted(plan.hosts as u64, "host"),
+        pages,
+        workplace.path.display()
+    );
     let swarm = Swarm::prepare(&world, common, &certificates.trusted, servers.log().clone()).await?;
     let failed = |why: reqwest::Error| CensusError::Client(why.to_string());
     let asking = client().no_proxy().timeout(Duration::from_secs(3)).build().map_err(failed)?;

@@ -312,7 +312,7 @@ fn facts(web: &InRun<'_>, host: &Host, outcome: &oracle::Expected, expected: &Ex
     let offers = host.alt_svc.filter(|_| secure).map_or(&[][..], |(_, offers)| offers);
     let tls = host.door.tls().filter(|_| secure).map(|tls| if tls == crate::census::world::host::Tls::V12 { "1.2" } else { "1.3" });
     let wishes = reached && host.robots == Robots::BarsSomeAndWishes;
-    let meta = front.and_then(|_| host.tdm_meta);
+    let meta = front.and(host.tdm_meta);
     let Value::Object(facts) = json!({
         "http_version": reached.then_some(if host.http10 { "1.0" } else { "1.1" }),
         "alt_svc": offers,
@@ -320,10 +320,10 @@ fn facts(web: &InRun<'_>, host: &Host, outcome: &oracle::Expected, expected: &Ex
         "hsts_ms": host.hsts.filter(|_| secure).map(|seconds| seconds * 1_000),
         "redirects_to_https": secure && host.home().starts_with("http:"),
         "guard": (reached && host.guarded).then_some("cloudflare"),
-        "language": front.and_then(|_| voice.tag).map(|(tag, _)| tag),
-        "script": front.and_then(|_| voice.script),
+        "language": front.and(voice.tag).map(|(tag, _)| tag),
+        "script": front.and(voice.script),
         "charset": front.map(|_| if host.latin1 { "windows-1252" } else { "UTF-8" }),
-        "generator": front.and_then(|_| host.generator),
+        "generator": front.and(host.generator),
         "title": front.filter(|page| page.titled).map(|page| title(host, page)),
         "robots": robots,
         "content_usage": host.content_usage.filter(|_| reached),

@@ -1,6 +1,6 @@
 //! What has changed from one run of each server to another, by the definition of `nearcrawl trend`: like for like.
 
-use super::{Reference, record::Expected};
+use super::{record::Expected, runs::Reference};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 

@@ -1,6 +1,5 @@
 //! The made-up web of one run as the oracle sees it, and what its servers are asked.
 
-use super::Asked;
 use crate::{
     census::world::{
         TLDS, World,
@@ -11,6 +10,9 @@ use crate::{
 };
 use nearcrawl_model::url::{self, PageUrl};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// A URL as servers see it: `host` or `host:8443`, and the path.
+pub(crate) type Asked = (String, String);
 
 /// How often robots.txt is asked for that answers 500.
 const ROBOTS_TRIES: u64 = 3;

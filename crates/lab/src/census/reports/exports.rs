@@ -1,13 +1,14 @@
 //! Rows of servers and runs, as lines of JSON and as CSV, and what is computed of them.
 
-use super::{
-    super::certificates::proven,
-    super::compare::Compared,
-    super::reference::{self, Expected},
-    Asking,
-    totals::csv_rows,
+use super::{asking::Asking, totals::csv_rows};
+use crate::{
+    census::{
+        certificates::proven,
+        compare::Compared,
+        reference::{self, Expected},
+    },
+    demo::daemons::DaemonError,
 };
-use crate::demo::daemons::DaemonError;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -28,13 +29,17 @@ fn server(asking: &Asking<'_>, compared: &mut Compared, member: &str, expected: 
     let has_tls = expected.facts.as_ref().is_some_and(|facts| !facts["tls_version"].is_null());
     let certificate = if has_tls { json!({"issuer": issuer, "not_before_at": from, "not_after_at": until}) } else { Value::Null };
     compared.value(member, &format!("{} certificate", expected.host), &certificate, &facts["certificate"], false);
-    // A distance is known of whoever answered, and was measured from where a daemon is.
+    // A distance is known of whoever answered, and was measured from where a daemon is; but of hosts that share an address only of one with
+    // which a connection began.
     let answered = expected.facts.as_ref().is_some_and(|facts| !facts["http_version"].is_null());
+    let shares = asking.world.hosts.iter().filter(|other| other.address == host.address).count() > 1;
     let measured = facts["rtt_ms"].as_f64().is_some_and(|rtt| (0.0..10_000.0).contains(&rtt));
-    compared.value(member, &format!("{} rtt_ms is measured", expected.host), &json!(answered), &json!(measured), false);
-    let country = facts["vantage"]["country"].as_str();
-    let is_ours = asking.world.places.daemons.iter().any(|(_, ours)| Some(*ours) == country);
-    compared.value(member, &format!("{} vantage is a daemon's", expected.host), &json!(answered), &json!(is_ours), false);
+    if !shares || measured {
+        compared.value(member, &format!("{} rtt_ms is measured", expected.host), &json!(answered), &json!(measured), false);
+        let country = facts["vantage"]["country"].as_str();
+        let is_ours = asking.world.places.daemons.iter().any(|(_, ours)| Some(*ours) == country);
+        compared.value(member, &format!("{} vantage is a daemon's", expected.host), &json!(answered), &json!(is_ours), false);
+    }
     let producer = asking.swarm.daemons.iter().any(|daemon| daemon.access_point == text(row, "access_point"));
     compared.value(member, &format!("{} access_point is a member", expected.host), &json!(true), &json!(producer), false);
 }

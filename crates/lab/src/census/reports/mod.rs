@@ -1,34 +1,15 @@
 //! Every report against the reference. A further report is one more row of [`CHECKS`].
 
+mod asking;
 mod exports;
 mod totals;
 mod words;
 
-use super::{compare::Compared, reference::Reference, swarm::Swarm, world::World};
+pub(crate) use asking::Asking;
+
+use super::compare::Compared;
 use crate::demo::daemons::DaemonError;
 use futures::future::BoxFuture;
-
-/// What is asked, and what must come.
-#[derive(Clone, Copy)]
-pub(crate) struct Asking<'a> {
-    pub(crate) swarm: &'a Swarm,
-    pub(crate) world: &'a World,
-    pub(crate) reference: &'a Reference,
-    /// The last run that is whole (from 1).
-    pub(crate) run: u32,
-}
-
-impl Asking<'_> {
-    /// One of the members that run; another one for each number.
-    fn member(&self, number: usize) -> usize {
-        let running = self.swarm.running();
-        running[number % running.len()]
-    }
-
-    fn name(&self, member: usize) -> String {
-        self.swarm.daemons[member].address.to_string()
-    }
-}
 
 type Check = for<'a> fn(Asking<'a>) -> BoxFuture<'a, Result<Compared, DaemonError>>;
 

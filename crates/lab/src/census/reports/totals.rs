@@ -1,7 +1,14 @@
 //! The totals with all their splits, as each member tells them, and two splits at once.
 
-use super::{super::compare::Compared, super::reference::Expected, super::reference::sums, super::swarm::parsed, Asking};
-use crate::demo::daemons::DaemonError;
+use super::asking::Asking;
+use crate::{
+    census::{
+        compare::Compared,
+        reference::{Expected, sums},
+        swarm::parsed,
+    },
+    demo::daemons::DaemonError,
+};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -145,8 +152,7 @@ fn cells(asking: &Asking<'_>, member: &str, (one, other): (&str, &str), told: &V
         let expected = json!(sums(servers(asking))).as_object().cloned().unwrap_or_default();
         compared.row(member, &format!("{one},{other} summed"), &expected, &summed);
     } else {
-        let expected: Map<String, Value> =
-            groups.into_iter().map(|(value, servers)| (value, json!(sums(servers.into_iter())))).collect();
+        let expected: Map<String, Value> = groups.into_iter().map(|(value, servers)| (value, json!(sums(servers.into_iter())))).collect();
         compared.rows(member, &format!("{one},{other}"), &expected, &found);
     }
     compared

@@ -1,7 +1,10 @@
 //! What people read: the headline of the totals, and why a host or a URL is as it is.
 
-use super::{super::compare::Compared, super::reference::sums, Asking, exports::compare_failing};
-use crate::demo::daemons::DaemonError;
+use super::{asking::Asking, exports::compare_failing};
+use crate::{
+    census::{compare::Compared, reference::sums},
+    demo::daemons::DaemonError,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

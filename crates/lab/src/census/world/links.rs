@@ -42,7 +42,8 @@ fn own_pages(plan: &CensusPlan, host: &Host, rng: &mut SplitMix64) -> Vec<Page> 
         Nature::Portal | Nature::Part | Nature::Refuses => 4,
         _ => 1,
     };
-    let mut pages: Vec<Page> = (0..count).map(|page| Page::new(if page == 0 { "/".to_owned() } else { format!("/p{page}.html") })).collect();
+    let mut pages: Vec<Page> =
+        (0..count).map(|page| Page::new(if page == 0 { "/".to_owned() } else { format!("/p{page}.html") })).collect();
     // Names stand for pages, since the host has no number yet: the front page names the first two, any page one that comes later.
     for page in 1..count {
         let from = if page <= 2 { 0 } else { rng.below(page.min(3)) };
@@ -183,7 +184,9 @@ fn fate(plan: &CensusPlan, hosts: &mut [Host], host: usize, rng: &mut SplitMix64
 /// A part of a tree is named by its parent's front page alone, and names that one. Neither loses pages.
 fn parts(hosts: &mut [Host]) {
     for part in (0..hosts.len()).filter(|host| hosts[*host].nature == Nature::Part).collect::<Vec<_>>() {
-        let Some(parent) = hosts.iter().position(|host| host.nature == Nature::Plain && host.domain == hosts[part].domain) else { continue };
+        let Some(parent) = hosts.iter().position(|host| host.nature == Nature::Plain && host.domain == hosts[part].domain) else {
+            continue;
+        };
         hosts[parent].pages[0].link(Target::Page(part, 0));
         hosts[part].pages[1].link(Target::Home(parent));
         for page in &mut hosts[parent].pages {

@@ -54,7 +54,8 @@ pub(crate) fn page(host: &Host, page: &Page, run: u32, hrefs: &[String]) -> (Vec
     if let Some(reserved) = host.tdm_meta {
         lines.line(&format!("<meta name=\"tdm-reservation\" content=\"{}\">", u8::from(reserved)));
     }
-    let robots: Vec<&str> = [(page.no_index, "noindex"), (page.no_follow, "nofollow")].iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect();
+    let robots: Vec<&str> =
+        [(page.no_index, "noindex"), (page.no_follow, "nofollow")].iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect();
     if !robots.is_empty() {
         lines.line(&format!("<meta name=\"robots\" content=\"{}\">", robots.join(", ")));
     }
