@@ -42,9 +42,12 @@ pub(super) fn hosts(plan: &CensusPlan, places: &mut Places, rng: &mut SplitMix64
     let mut hosts: Vec<Host> = Vec::new();
     for (number, nature) in natures.into_iter().enumerate() {
         let shared = hosts.last().filter(|last| nature == Nature::Plain && last.nature == nature && number % 9 == 5);
-        let place = shared.map(|last| (last.address, last.land)).or_else(|| places.take(rng));
-        let Some(place) = place else { continue };
-        hosts.push(host(number, nature, place, rng));
+        let (place, http10) = (shared.map(|last| (last.address, last.land)), shared.map(|last| last.http10));
+        let Some(place) = place.or_else(|| places.take(rng)) else { continue };
+        let mut host = host(number, nature, place, rng);
+        // Who was answered in HTTP/1.0 on a connection goes on in it, whichever host is asked next.
+        host.http10 = http10.unwrap_or(host.http10);
+        hosts.push(host);
     }
     name_parts(&mut hosts);
     changes(plan, &mut hosts, rng);
