@@ -1,6 +1,7 @@
 //! `lab`: measures the daemon's decisions in simulations, on public data or generated worlds.
 
 mod cache;
+mod census;
 mod choice;
 mod course;
 mod depth;
@@ -95,6 +96,9 @@ pub enum LabCommand {
     /// Run a simulated swarm with faults and print a digest of its work
     #[command(after_long_help = swarm::EXAMPLES, after_help = swarm::EXAMPLES)]
     Swarm(swarm::SwarmArgs),
+    /// Check every report of real daemons against a generated web with known facts
+    #[command(after_long_help = census::EXAMPLES, after_help = census::EXAMPLES)]
+    Census(census::CensusArgs),
     /// Serve the generated web of `lab depth` over HTTP
     #[command(after_long_help = serve::EXAMPLES, after_help = serve::EXAMPLES)]
     Serve(serve::ServeArgs),
@@ -170,6 +174,9 @@ pub async fn lab(command: LabCommand, style: Style) -> Result<String, CommandErr
     if let LabCommand::Serve(args) = &command {
         return serve::serve(args).await;
     }
+    if let LabCommand::Census(args) = &command {
+        return census::census(args).await;
+    }
     let measure = move || match command {
         LabCommand::Delegation(args) => delegation(&args, style),
         LabCommand::Cache(args) => cache::cache(&args, style),
@@ -177,7 +184,7 @@ pub async fn lab(command: LabCommand, style: Style) -> Result<String, CommandErr
         LabCommand::Migration(args) => migration::migration(&args, style),
         LabCommand::Map(args) => map::map(&args),
         LabCommand::Swarm(args) => swarm::swarm(&args),
-        LabCommand::Serve(_) => Ok(String::new()),
+        LabCommand::Census(_) | LabCommand::Serve(_) => Ok(String::new()),
     };
     let measured = tokio::task::spawn_blocking(measure).await;
     measured.map_err(|why| CommandError::new(Exit::Internal, format!("the experiment broke off: {why}")))?

@@ -6,6 +6,7 @@ mod addresses;
 mod bad_input;
 mod bad_peers;
 mod bit_flips;
+mod census;
 mod cloned_key;
 mod corpus;
 mod crawl_tool;

@@ -3,6 +3,7 @@
 #![warn(unreachable_pub)]
 
 pub mod cache;
+pub mod census;
 pub mod delegation;
 pub mod demo;
 pub mod depth;

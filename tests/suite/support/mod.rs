@@ -479,12 +479,17 @@ pub struct Ended {
 
 /// A command of the program, run to its end: for those that are expected to fail.
 pub async fn nearcrawl(arguments: &[&str]) -> Ended {
+    nearcrawl_within(arguments, Duration::from_secs(60)).await
+}
+
+/// The same for one that takes longer.
+pub async fn nearcrawl_within(arguments: &[&str], limit: Duration) -> Ended {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_nearcrawl"));
     for name in ["STATE_DIRECTORY", "NOTIFY_SOCKET", "JOURNAL_STREAM", "NEARCRAWL_API", "NEARCRAWL_CONFIG"] {
         command.env_remove(name);
     }
     command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
-    let output = tokio::time::timeout(Duration::from_secs(60), command.output()).await;
+    let output = tokio::time::timeout(limit, command.output()).await;
     let output = output.unwrap_or_else(|_| panic!("{arguments:?} does not end")).expect("the program can be started");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ended { code: output.status.code(), said: text(&output.stdout), complained: text(&output.stderr) }

@@ -95,6 +95,7 @@ impl Consistent {
         now: Moment,
     ) -> BTreeSet<AccessPoint> {
         let mut concerned = BTreeSet::from([claim.owner]);
+        self.end_what_is_over();
         let last = before.or(around).filter(|last| !last.released || !claim.released);
         let handed = last.filter(|last| last.owner != claim.owner || last.released || claim.released);
         if let Some(last) = handed {
@@ -115,6 +116,16 @@ impl Consistent {
             digests.push_front(digest_of(member));
         }
         concerned
+    }
+
+    /// Changes of which everybody has told are over, though nobody looked since: what answers already goes on to, whatever begins next.
+    fn end_what_is_over(&mut self) {
+        for change in self.changes.extract_if(.., |change| change.is_over(|_| false)) {
+            for (member, told) in change.members {
+                let known = self.known.entry(member).or_default();
+                (known.behind, known.shown) = (None, told);
+            }
+        }
     }
 
     /// A change that concerns these begins, or goes on: it is one with all that it touches.
@@ -148,6 +159,7 @@ impl Consistent {
         if newest_answers {
             known.shown = Some(heard.clone());
         } else if known.digests.front() == Some(&!digest) {
+            self.end_what_is_over();
             let touches = |change: &Change| change.unwhole || change.members.contains_key(&member);
             self.begin(touches, &BTreeSet::from([member]), now).unwhole = true;
             return;

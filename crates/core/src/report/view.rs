@@ -206,7 +206,7 @@ impl<'a> View<'a> {
         if loading > 0 {
             return Err(format!("is still reading the journals of {loading} subnets; ask again in a moment"));
         }
-        if self.crawl.sites().len() == 0 && !self.membership.may_claim(self.context.now.moment) {
+        if self.crawl.sites().is_empty() && !self.membership.may_claim(self.context.now.moment) {
             return Err("has only just started, and compares what is owned with other members; ask again in a moment".to_owned());
         }
         Ok(())

@@ -106,6 +106,19 @@ fn in_a_move_totals_neither_fall_nor_count_anything_twice_whichever_owner_tells_
 }
 
 #[test]
+fn when_a_move_follows_on_one_that_is_over_what_answered_in_between_goes_on_to() {
+    let mut told = Told::new();
+    told.claim(3, A, Some((A, false)), (A, 11), true);
+    told.claim(3, B, Some((A, true)), (B, 21), false);
+    told.tell(A, 11, 1, 10);
+    told.tell(B, 21, 2, 26);
+    told.tell(B, 21, 2, 90);
+    assert_eq!(told.pages(), (true, 100, None));
+    told.claim(2, B, Some((B, false)), (B, 22), true);
+    assert_eq!(told.pages(), (false, 100, Some(0)), "not back to before the first move");
+}
+
+#[test]
 fn totals_grow_while_subnets_are_awarded_one_after_the_other() {
     let mut told = Told::new();
     told.claim(4, B, None, (B, 22), false);

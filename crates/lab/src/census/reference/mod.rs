@@ -1,0 +1,17 @@
+//! What must the reports say? Computed from what was made up, never from what the program prints, and by none of the code that adds it up.
+//!
+//! Which URLs a crawl must ask for is the oracle's word ([`crate::oracle`]); what an answer is worth follows from the made-up web itself.
+
+mod record;
+mod rows;
+mod runs;
+#[cfg(test)]
+mod tests;
+mod trend;
+mod visits;
+
+pub(crate) use record::Expected;
+pub(crate) use rows::sums;
+pub(crate) use runs::{Reference, Run};
+pub(crate) use trend::trend;
+pub(crate) use visits::Asked;

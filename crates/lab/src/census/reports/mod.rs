@@ -1,0 +1,37 @@
+//! Every report against the reference. A further report is one more row of [`CHECKS`].
+
+mod asking;
+mod exports;
+mod totals;
+mod words;
+
+pub(crate) use asking::Asking;
+
+use super::compare::Compared;
+use crate::demo::daemons::DaemonError;
+use futures::future::BoxFuture;
+
+type Check = for<'a> fn(Asking<'a>) -> BoxFuture<'a, Result<Compared, DaemonError>>;
+
+/// All reports, by name.
+pub(crate) const CHECKS: [(&str, Check); 12] = [
+    ("results", |asking| Box::pin(totals::by_every_member(asking))),
+    ("results --member", |asking| Box::pin(totals::by_a_stranger(asking))),
+    ("results --csv", |asking| Box::pin(totals::as_csv(asking))),
+    ("results (text)", |asking| Box::pin(words::headline(asking))),
+    ("results --by A,B", |asking| Box::pin(totals::crossed(asking))),
+    ("export servers", |asking| Box::pin(exports::servers(asking))),
+    ("export servers --format csv", |asking| Box::pin(exports::servers_as_csv(asking))),
+    ("failing pages", |asking| Box::pin(exports::failing_pages(asking))),
+    ("export history", |asking| Box::pin(exports::history(asking))),
+    ("export history --format csv", |asking| Box::pin(exports::history_as_csv(asking))),
+    ("trend", |asking| Box::pin(exports::trends(asking))),
+    ("why", |asking| Box::pin(words::why(asking))),
+];
+
+/// Reports that need two runs.
+pub(crate) fn is_due(name: &str, run: u32) -> bool {
+    name != "trend" || run > 1
+}
+
+pub(crate) use exports::during_a_revisit;
