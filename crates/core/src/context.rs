@@ -6,6 +6,7 @@ use crate::{
     report::Counters,
     settings::Settings,
     signal::Signal,
+    wishes::InEffect,
 };
 use ed25519_dalek::SigningKey;
 use nearcrawl_hierarchy::Hierarchy;
@@ -35,6 +36,8 @@ pub(crate) struct Context {
     pub(crate) key: SigningKey,
     pub(crate) secret: FingerprintKey,
     pub(crate) settings: Settings,
+    /// What surveys wish for besides.
+    pub(crate) wishes: InEffect,
     pub(crate) hierarchy: Arc<Hierarchy>,
     pub(crate) started: Moment,
     pub(crate) now: Now,
@@ -136,6 +139,7 @@ impl Context {
                 membership: membership::SwimConfig::default(),
                 roster: membership::RosterConfig::default(),
             },
+            wishes: InEffect::default(),
             hierarchy,
             started: now.moment,
             now,

@@ -19,8 +19,10 @@ use crate::{
     report::{Report, View},
     routing::Routing,
     signal::Signal,
+    survey::Surveys,
     timers::TIMERS,
     voting::{Networks, Times, Voting},
+    wishes::InEffect,
 };
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
@@ -57,6 +59,7 @@ pub struct Crawler {
     pub(crate) voting: Voting,
     pub(crate) report: Report,
     pub(crate) relay: Relay,
+    pub(crate) surveys: Surveys,
     /// Whether a signal is being carried out.
     settling: bool,
 }
@@ -85,12 +88,14 @@ impl Crawler {
             voting: Voting::new(Times::of(&settings.roster), networks, now, identity.incarnation, identity.sole, &identity.voting),
             report: Report::new(now.moment),
             relay: Relay::new(now),
+            surveys: Surveys::default(),
             settling: false,
             context: Context {
                 me,
                 store: identity.store,
                 key: identity.key,
                 secret: identity.fingerprints,
+                wishes: InEffect::default(),
                 hierarchy,
                 started: now.moment,
                 now,
@@ -109,6 +114,7 @@ impl Crawler {
             crawler.voting.have(&crawler.context, address);
         }
         crawler.delegation.wake(&crawler.context, &identity.contacts);
+        crawler.surveys.wake(&mut crawler.context, &identity.surveys);
         crawler.wake_claims(identity.claims);
         crawler
     }
@@ -166,6 +172,7 @@ impl Crawler {
             Event::Recovered { subnet, host, from, journals, bytes } => self.recovered(subnet, host, from, journals, bytes),
             Event::Loaded { subnet, journals } => self.loaded(subnet, journals),
             Event::SeenLoaded { site } => self.crawl.awake(&mut self.context, site),
+            Event::Survey(event) => self.survey(event),
             Event::Hierarchy(hierarchy) => self.change_hierarchy(hierarchy),
             Event::AtHand(at_hand) => self.hierarchy_version.at_hand(&self.context, at_hand),
             Event::Given { edition, hierarchy } => self.hierarchy_version.given(&mut self.context, edition, hierarchy),
@@ -225,6 +232,7 @@ impl Crawler {
             voting: &self.voting,
             report: &self.report,
             relay: &self.relay,
+            surveys: &self.surveys,
         }
     }
 

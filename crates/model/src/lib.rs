@@ -35,6 +35,7 @@ pub mod seen;
 pub mod server_rows;
 pub mod subnet;
 pub mod summary;
+pub mod survey;
 pub mod time;
 pub mod trend;
 pub mod url;

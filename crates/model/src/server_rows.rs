@@ -1,7 +1,9 @@
 //! Records of servers on their way to a reader: each as the JSON that its owner writes, so that a reader of another version keeps what it
 //! does not know, and who passes them on need not understand them.
 
-use super::{access_point::AccessPoint, ownership_map::at_most, record::ServerRecord, run_history::RunSummary, url::Host};
+use super::{
+    access_point::AccessPoint, ownership_map::at_most, record::ServerRecord, run_history::RunSummary, survey::SurveyMark, url::Host,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -36,7 +38,7 @@ pub struct ServerOwner {
 }
 
 /// A server as its owner has it on record, and where it is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerRow {
     /// The owner, which says all this.
     pub access_point: AccessPoint,
@@ -46,6 +48,9 @@ pub struct ServerRow {
     pub registry: String,
     /// Who holds the subnet.
     pub organisation: String,
+    /// The surveys that it belongs to, as far as its owner knows; none says no more than that its owner knows of none.
+    #[serde(default)]
+    pub surveys: Vec<SurveyMark>,
     /// The record of the last whole run, or of the first one.
     #[serde(flatten)]
     pub record: ServerRecord,
@@ -60,6 +65,9 @@ pub struct HistoryRow {
     pub host: Host,
     /// The starting host of its tree, without `www.`.
     pub tree: Host,
+    /// The surveys that it belongs to today.
+    #[serde(default)]
+    pub surveys: Vec<SurveyMark>,
     /// How many runs are left out because there were more than are kept.
     #[serde(default)]
     pub runs_left_out: u64,
@@ -123,7 +131,7 @@ mod tests {
             });
             let record: ServerRecord = serde_json::from_value(record).unwrap();
             let (country, registry, organisation) = ("KE".to_owned(), "afrinic".to_owned(), "Museum".to_owned());
-            (record.host.clone(), ServerRow { access_point: AccessPoint([7; 32]), country, registry, organisation, record })
+            (record.host.clone(), ServerRow { access_point: AccessPoint([7; 32]), country, registry, organisation, surveys: Vec::new(), record })
         };
         (0..count).map(row).collect()
     }

@@ -1,6 +1,6 @@
 //! How is the API described? As OpenAPI, made from the routes themselves.
 
-use super::{page, routes};
+use super::{page, routes, surveys};
 use axum::Json;
 use utoipa::OpenApi;
 
@@ -20,6 +20,10 @@ use utoipa::OpenApi;
         routes::server_rows,
         routes::server_history,
         routes::seeds,
+        surveys::surveys,
+        surveys::make,
+        surveys::survey,
+        surveys::change,
         routes::leave,
         routes::declare_lost,
         routes::hand_over,

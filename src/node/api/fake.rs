@@ -21,6 +21,7 @@ use nearcrawl_model::{
     server_rows::{HistoryRow, RowsOf, RunRow, ServerOwner, ServerRow, ServerRows},
     subnet::Subnet,
     summary::{Counts, Coverage, Dimension, Summary, SwarmResults},
+    survey::{Survey, SurveyPlan, SurveyState, SurveyView},
     time::WallTime,
     url::{Host, PageUrl},
     view::*,
@@ -105,10 +106,21 @@ fn answer(query: Query, age: u64) {
         }
         Query::ServerOwners(reply) => drop(reply.send(vec![ServerOwner { access_point: access_point(0), servers: 25 }])),
         Query::ServerRows { rows, of, after, reply } => drop(reply.send(Ok(server_rows(rows, of, after.as_ref())))),
+        Query::Surveys(reply) => drop(reply.send(vec![survey()])),
+        Query::Survey { reply, .. } | Query::MakeSurvey { reply, .. } | Query::ChangeSurvey { reply, .. } => {
+            drop(reply.send(Ok(survey())))
+        }
         Query::Move { subnet, to, reply } => drop(reply.send(MoveView { subnet, to, refused_text: None })),
         Query::DeclareLost { members, reply } => drop(reply.send(DeclaredLostView { lost: members, alive: Vec::new() })),
         Query::Leave(reply) => drop(reply.send(LeaveView { released: 14 })),
     }
+}
+
+fn survey() -> SurveyView {
+    let plan = SurveyPlan { name: "universities".to_owned(), licence: "CC-BY-4.0".to_owned(), ..SurveyPlan::default() };
+    let (creator, at) = (access_point(0), WallTime(1_775_001_600_000));
+    let survey = Survey { creator, revision: 1, state: SurveyState::Running, created_at: at, changed_at: at, plan };
+    SurveyView::new(&survey, &creator, WallTime(1_775_002_600_000))
 }
 
 /// The servers behind a host, or their first two runs, in the second of which each has a page more.
@@ -417,6 +429,7 @@ fn why(subject: &Subject) -> WhyView {
         facts: Some(Box::new(facts())),
         store_silent_for_ms: None,
         failing_pages: failing_pages(),
+        surveys: Vec::new(),
     }
 }
 

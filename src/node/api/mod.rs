@@ -9,6 +9,7 @@ mod guard;
 mod listener;
 mod page;
 mod routes;
+mod surveys;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ use context::Context;
 pub use error::ErrorView;
 use listener::Limited;
 pub use routes::{MAX_ROWS, MAX_SEEDS, SeedsBody};
+pub use surveys::StateBody;
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::watch};
 
@@ -142,6 +144,9 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/servers/rows", get(routes::server_rows))
         .route("/api/servers/history", get(routes::server_history))
         .route("/api/seeds", post(routes::seeds))
+        .route("/api/surveys", get(surveys::surveys).post(surveys::make).layer(DefaultBodyLimit::max(surveys::MAX_BODY)))
+        .route("/api/survey", get(surveys::survey))
+        .route("/api/survey/state", post(surveys::change))
         .route("/api/leave", post(routes::leave))
         .route("/api/declare-lost", post(routes::declare_lost))
         .route("/api/move", post(routes::hand_over))

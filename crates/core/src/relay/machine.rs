@@ -116,6 +116,8 @@ fn is_forwarded(request: &Request) -> bool {
         | Request::ServerRows(_)
         | Request::HistoryRows(_)
         | Request::CrossTotals(..)
+        | Request::CompareSurveys(_)
+        | Request::SendSurveys(_)
         | Request::Holds(_) => true,
         Request::Swim(_) | Request::Farewell(_) | Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } | Request::Forward(_) => {
             false

@@ -19,6 +19,7 @@ mod never_contacted;
 mod reason;
 mod status;
 mod stays;
+mod surveys;
 pub(crate) mod tally;
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,7 @@ use crate::{
     relay::Relay,
     replication::Replication,
     routing::Routing,
+    survey::Surveys,
 };
 use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
@@ -52,6 +53,7 @@ pub struct View<'a> {
     pub(crate) voting: &'a crate::voting::Voting,
     pub(crate) report: &'a Report,
     pub(crate) relay: &'a Relay,
+    pub(crate) surveys: &'a Surveys,
 }
 
 impl<'a> View<'a> {
@@ -167,7 +169,7 @@ impl<'a> View<'a> {
     fn server_row(&self, site: &Site) -> ServerRow {
         let record = site.published();
         let Whereabouts { country, registry, organisation } = whereabouts(self.context, Some(site.address));
-        ServerRow { access_point: self.context.me, country, registry, organisation, record }
+        ServerRow { access_point: self.context.me, country, registry, organisation, surveys: self.surveys_of(site), record }
     }
 
     fn history_row(&self, site: &Site) -> HistoryRow {
@@ -177,7 +179,8 @@ impl<'a> View<'a> {
             RunRow { country, registry, organisation, summary }
         };
         let runs = runs.into_iter().map(run_row).collect();
-        HistoryRow { access_point: self.context.me, host: site.key.host.clone(), tree: site.tree.clone(), runs_left_out, runs }
+        let (host, tree, surveys) = (site.key.host.clone(), site.tree.clone(), self.surveys_of(site));
+        HistoryRow { access_point: self.context.me, host, tree, surveys, runs_left_out, runs }
     }
 
     /// The members that have servers on record, this one among them.

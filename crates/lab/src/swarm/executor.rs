@@ -198,6 +198,10 @@ impl World {
         }
         let disk = &mut node.disk;
         match command {
+            StoreCommand::StoreSurvey { write, slot, bytes } => {
+                disk.surveys.insert(slot, bytes);
+                self.tell(who, Event::Survey(SurveyEvent::Stored { write }));
+            }
             StoreCommand::KeepContacts { page, bytes } => drop(disk.contacts.insert(page, bytes)),
             StoreCommand::StoreVoting { write, records } => {
                 disk.store_voting(records);
