@@ -156,6 +156,9 @@ struct Remembered {
     voting: Vec<(Vec<u8>, Vec<u8>)>,
     contacts: Vec<Vec<u8>>,
     incarnation: u32,
+    /// Behind the others, so that what the corpus has is read as before.
+    #[serde(default)]
+    surveys: Vec<Vec<u8>>,
 }
 
 /// An access point whose commands are carried out at once, by a store that forgets and members that say nothing of themselves.
@@ -181,6 +184,7 @@ impl Played {
             sole: true,
             store: StoreId(1),
             contacts: told.contacts,
+            surveys: told.surveys,
         };
         let crawler = Crawler::new(identity, settings(), HIERARCHY.clone(), now);
         let mut played = Played { crawler, now, asked: Vec::new() };
@@ -316,6 +320,7 @@ fn author(gossip: &Gossip) -> AccessPoint {
         Gossip::RollUp(roll_up) => roll_up.owner,
         Gossip::Endorsement(endorsement) => endorsement.by,
         Gossip::Distances(told) => told.from,
+        Gossip::Surveys(_) => member(2),
     }
 }
 

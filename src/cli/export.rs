@@ -4,9 +4,10 @@
 use super::{
     error::{CommandError, Exit},
     owners::{Place, Source},
+    survey::SurveyFilter,
 };
 use clap::{Args, Subcommand, ValueEnum};
-use nearcrawl_model::{access_point::AccessPoint, server_rows::RowsOf, url::Host, view::counted};
+use nearcrawl_model::{access_point::AccessPoint, server_rows::RowsOf, survey::SurveyRef, url::Host, view::counted};
 use serde_json::{Map, Value};
 use std::{
     fs::{File, OpenOptions},
@@ -58,6 +59,9 @@ pub struct ServersArgs {
     /// How rows are written
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// Only servers that belong to this survey, with its labels
+    #[arg(long, value_name = "NAME")]
+    survey: Option<SurveyRef>,
     /// Write to this file [default: -, standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -73,7 +77,7 @@ pub struct ServersArgs {
 }
 
 /// The columns of a CSV of servers, as they are called in JSON, and behind them the rest.
-const COLUMNS: [&str; 31] = [
+const COLUMNS: [&str; 33] = [
     "access_point",
     "host",
     "country",
@@ -105,10 +109,12 @@ const COLUMNS: [&str; 31] = [
     "crawl_delay_ms",
     "first_visit_at",
     "last_visit_at",
+    "surveys",
+    "labels",
 ];
 
 /// The same of a CSV of runs.
-const RUN_COLUMNS: [&str; 34] = [
+const RUN_COLUMNS: [&str; 36] = [
     "access_point",
     "host",
     "run",
@@ -143,6 +149,8 @@ const RUN_COLUMNS: [&str; 34] = [
     "software",
     "language",
     "runs_left_out",
+    "surveys",
+    "labels",
 ];
 
 /// What has no column of its own.
@@ -161,13 +169,16 @@ pub async fn export(command: &ExportCommand) -> Result<String, CommandError> {
     let (mut output, place) = Output::open(args, rows)?;
     let owners = source.owners().await?;
     let all = owners.iter().map(|owner| owner.servers).sum();
-    let mut progress = Progress::new(all);
+    let (mut progress, mut filter) = (Progress::new(all), SurveyFilter::new(args.survey.as_ref()));
     let write = |owner: AccessPoint, row: &str| -> Result<(), CommandError> {
-        progress.wrote(output.write(owner, row)?);
+        if let Some(row) = filter.row(row, args.format == Format::Csv) {
+            progress.wrote(output.write(owner, &row)?);
+        }
         Ok(())
     };
     let missing = source.walk(owners, rows, place, write).await?;
     output.finish()?;
+    filter.finish()?;
     progress.finish(&missing)
 }
 
@@ -394,7 +405,7 @@ mod tests {
     const OWNER: &str = "12D3KooWEeb1Zenzi2ukXNL4jegf7qgCbVDQ4XTx55YZ3kjLcUyQ";
 
     fn args(out: &Path, format: Format, resume: bool) -> ServersArgs {
-        ServersArgs { format, out: Some(out.to_owned()), resume, member: None, api: None }
+        ServersArgs { format, survey: None, out: Some(out.to_owned()), resume, member: None, api: None }
     }
 
     fn text_of(path: &Path) -> String {

@@ -17,6 +17,7 @@ mod renamed;
 mod results;
 mod run;
 mod seed;
+mod survey;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -85,6 +86,9 @@ pub enum Command {
     /// Add starting URLs to the crawl
     #[command(subcommand, after_help = seed::EXAMPLES)]
     Seed(seed::SeedCommand),
+    /// Make, list, show, pause and end surveys: studies that all members crawl
+    #[command(subcommand, after_help = survey::EXAMPLES)]
+    Survey(survey::SurveyCommand),
     /// Show what the daemon is doing, and why
     #[command(after_help = look::STATUS_EXAMPLES)]
     Status(ApiArgs),
@@ -174,6 +178,7 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
             Err(failure)
         }
         Command::Seed(command) => seed::seed(command).await,
+        Command::Survey(command) => survey::survey(command, style).await,
         Command::Status(args) => look::status(&args, style).await,
         Command::Results(args) => results::results(&args, style).await,
         Command::Export(command) => export::export(&command).await,

@@ -12,7 +12,7 @@ use futures::{
 };
 use nearcrawl_core::{
     crawl::site::previous_run::PreviousRunReader,
-    event::{Event, StoreCommand},
+    event::{Event, StoreCommand, SurveyEvent},
 };
 use nearcrawl_model::{
     fingerprint::FingerprintKey,

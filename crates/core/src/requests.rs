@@ -216,9 +216,7 @@ impl Crawler {
             (Pending::Totals { .. } | Pending::Told, _) => {}
             (Pending::CrossTotals(by), Some(Response::CrossTotals(table))) => self.report.cross_totals_came(from, by, Some(*table)),
             (Pending::CrossTotals(by), _) => self.report.cross_totals_came(from, by, None),
-            (Pending::SurveyHeads, Some(Response::SurveyHeads(Some(theirs)))) => {
-                self.surveys.heads_came(&mut self.context, from, &theirs)
-            }
+            (Pending::SurveyHeads, Some(Response::SurveyHeads(Some(theirs)))) => self.surveys.heads_came(&mut self.context, from, &theirs),
             (Pending::Surveys, Some(Response::Surveys(signed))) => self.surveys.came(&mut self.context, signed),
             (Pending::SurveyHeads | Pending::Surveys, _) => {}
             (Pending::Compare(question), answer) => self.compare_answered(question, answer),

@@ -134,7 +134,9 @@ impl InEffect {
 impl Context {
     /// Where an address is by the hierarchy.
     pub(crate) fn place_of(&self, address: IpAddr) -> Place<'_> {
-        let Some(position) = self.hierarchy.locate(address) else { return Place { country: "ZZ", organisation: "unregistered", asn: None } };
+        let Some(position) = self.hierarchy.locate(address) else {
+            return Place { country: "ZZ", organisation: "unregistered", asn: None };
+        };
         let organisation = self.hierarchy.organisation(position);
         Place {
             country: self.hierarchy.country(position),

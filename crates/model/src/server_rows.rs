@@ -131,7 +131,10 @@ mod tests {
             });
             let record: ServerRecord = serde_json::from_value(record).unwrap();
             let (country, registry, organisation) = ("KE".to_owned(), "afrinic".to_owned(), "Museum".to_owned());
-            (record.host.clone(), ServerRow { access_point: AccessPoint([7; 32]), country, registry, organisation, surveys: Vec::new(), record })
+            (
+                record.host.clone(),
+                ServerRow { access_point: AccessPoint([7; 32]), country, registry, organisation, surveys: Vec::new(), record },
+            )
         };
         (0..count).map(row).collect()
     }

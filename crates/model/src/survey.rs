@@ -477,6 +477,13 @@ pub struct SurveyMark {
     pub labels: BTreeMap<String, BTreeSet<String>>,
 }
 
+impl SurveyMark {
+    /// Its labels, each as `sector=university`.
+    pub fn label_texts(&self) -> impl Iterator<Item = String> + '_ {
+        self.labels.iter().flat_map(|(name, values)| values.iter().map(move |value| format!("{name}={value}")))
+    }
+}
+
 /// How people name a survey: `universities`, or with the end of its creator's peer id if several creators have one of that name,
 /// `universities@3kjLcUyQ`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -107,9 +107,7 @@ fn answer(query: Query, age: u64) {
         Query::ServerOwners(reply) => drop(reply.send(vec![ServerOwner { access_point: access_point(0), servers: 25 }])),
         Query::ServerRows { rows, of, after, reply } => drop(reply.send(Ok(server_rows(rows, of, after.as_ref())))),
         Query::Surveys(reply) => drop(reply.send(vec![survey()])),
-        Query::Survey { reply, .. } | Query::MakeSurvey { reply, .. } | Query::ChangeSurvey { reply, .. } => {
-            drop(reply.send(Ok(survey())))
-        }
+        Query::Survey { reply, .. } | Query::MakeSurvey { reply, .. } | Query::ChangeSurvey { reply, .. } => drop(reply.send(Ok(survey()))),
         Query::Move { subnet, to, reply } => drop(reply.send(MoveView { subnet, to, refused_text: None })),
         Query::DeclareLost { members, reply } => drop(reply.send(DeclaredLostView { lost: members, alive: Vec::new() })),
         Query::Leave(reply) => drop(reply.send(LeaveView { released: 14 })),

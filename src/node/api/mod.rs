@@ -25,8 +25,8 @@ use context::Context;
 pub use error::ErrorView;
 use listener::Limited;
 pub use routes::{MAX_ROWS, MAX_SEEDS, SeedsBody};
-pub use surveys::StateBody;
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+pub use surveys::StateBody;
 use tokio::{net::TcpListener, sync::watch};
 
 /// The largest body that is accepted, in bytes.

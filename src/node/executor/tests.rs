@@ -54,7 +54,14 @@ impl Bench {
 
     fn order(&self) -> FetchOrder {
         let url = PageUrl::parse(&format!("http://good.test:{}/", self.site.address.port())).unwrap();
-        FetchOrder { url, address: self.site.address.ip(), purpose: FetchPurpose::Page, validators: Default::default(), front: true, evaluate: false }
+        FetchOrder {
+            url,
+            address: self.site.address.ip(),
+            purpose: FetchPurpose::Page,
+            validators: Default::default(),
+            front: true,
+            evaluate: false,
+        }
     }
 
     /// The event that answers a command, whatever is told before it of a page on its way.

@@ -131,7 +131,11 @@ impl Crawl {
         let mine = others.ownership.register().claim(subnet).is_some_and(|claim| claim.owner == cx.me);
         let stays = !site.has_ended() && !self.moved.has_stopped(&site.key.host);
         let wanted = !site.wishes.is_unwanted;
-        mine && stays && wanted && !others.ownership.is_watched(subnet) && !others.migration.has_stopped(subnet) && !self.sites.is_asleep(site)
+        mine && stays
+            && wanted
+            && !others.ownership.is_watched(subnet)
+            && !others.migration.has_stopped(subnet)
+            && !self.sites.is_asleep(site)
     }
 
     /// Sets the first URL that waits aside. For the seen set it is settled like a visited one, so a shorter way to it does not open it again.

@@ -104,8 +104,7 @@ fn drop_journal(cx: &mut Context, replication: &mut Replication, journal: Journa
 pub(super) fn due(cx: &Context, sites: &Sites, ahead: impl Fn(Millis) -> Millis) -> Vec<NextRun> {
     let is_due = |site: &Site| {
         let interval = site.wishes.interval(&cx.settings);
-        site.is_to_be_deeper(&cx.settings.rules)
-            || cx.now.wall.0.saturating_add(ahead(interval)).saturating_sub(site.opened.0) >= interval
+        site.is_to_be_deeper(&cx.settings.rules) || cx.now.wall.0.saturating_add(ahead(interval)).saturating_sub(site.opened.0) >= interval
     };
     let goes_on = |site: &Site| site.is_home() && !site.has_ended() && !site.wishes.is_unwanted;
     let over = sites.all().filter(|site| site.finished() && goes_on(site) && is_due(site));
@@ -122,7 +121,8 @@ pub(super) const MAX_FIRST: u32 = 1 << 24;
 /// Whether others of its tree may have come to this run since a site's present one began: nobody has servers visited again before it is due.
 pub(super) fn may_be(cx: &Context, site: &Site, run: u32) -> bool {
     let age = cx.now.wall.0.saturating_sub(site.opened.0);
-    let passed = age.saturating_mul(SOONER) / site.wishes.interval(&cx.settings).max(1) + u64::from(site.is_to_be_deeper(&cx.settings.rules));
+    let passed =
+        age.saturating_mul(SOONER) / site.wishes.interval(&cx.settings).max(1) + u64::from(site.is_to_be_deeper(&cx.settings.rules));
     u64::from(run.saturating_sub(site.key.run)) <= passed
 }
 

@@ -5,6 +5,7 @@
 //! * `view`: members, claims, servers; how far a crawl is
 //! * `activity`: what is it doing, and why is it not doing more? Is anything left to do?
 //! * `status`: the numbers; `counters`: what was done since the start
+//! * `surveys`: which there are, and which have a host; [`RowTally`]: what rows of servers come to
 //! * `why`: why is this crawled by whom, and when? `never_contacted`: why is it by no member?
 //! * `cross_tables`: sums by two dimensions, which members are asked for
 //! * [`tally`]: the sums over our sites, and those that others tell; `consistent`: which of these answer while subnets change hands;
@@ -17,6 +18,7 @@ mod cross_tables;
 mod machine;
 mod never_contacted;
 mod reason;
+mod rows;
 mod status;
 mod stays;
 mod surveys;
@@ -28,6 +30,7 @@ mod why;
 
 pub use counters::Counters;
 pub(crate) use machine::{BesidesSums, Report};
+pub use rows::RowTally;
 pub use status::Outside;
 pub(crate) use tally::oldest_told;
 pub use view::View;

@@ -4,7 +4,8 @@ use super::View;
 use crate::crawl::site::Site;
 use nearcrawl_model::{
     access_point::AccessPoint,
-    survey::{SignedSurvey, SurveyMark, SurveyPlan, SurveyRef, SurveyState, SurveyView, survey_id},
+    survey::{Place, SignedSurvey, SurveyMark, SurveyPlan, SurveyRef, SurveyState, SurveyView, survey_id},
+    view::WhyView,
 };
 
 impl View<'_> {
@@ -22,8 +23,7 @@ impl View<'_> {
     ///
     /// There is none, or there are several, as a sentence.
     pub fn survey(&self, wanted: &SurveyRef) -> Result<SurveyView, String> {
-        let fits: Vec<_> =
-            self.surveys.register().all().filter(|kept| wanted.fits(&kept.survey.plan.name, &kept.survey.creator)).collect();
+        let fits: Vec<_> = self.surveys.register().all().filter(|kept| wanted.fits(&kept.survey.plan.name, &kept.survey.creator)).collect();
         let ours = fits.iter().find(|kept| kept.survey.creator == self.context.me);
         let found = match (&fits[..], ours) {
             ([], _) => return Err(format!("this access point knows of no survey {wanted}")),
@@ -59,6 +59,29 @@ impl View<'_> {
     /// Why it may not be changed, as a sentence.
     pub fn changed_survey(&self, name: &str, state: SurveyState) -> Result<SignedSurvey, String> {
         self.surveys.changed(self.context, name, state)
+    }
+
+    /// Says to which surveys the host belongs that was asked about, and if none of them wants it any more, that.
+    pub(super) fn name_surveys(&self, view: &mut WhyView, sentences: &mut Vec<String>) {
+        let Some(host) = view.host.clone() else { return };
+        let tree = view.tree.clone().unwrap_or_else(|| host.without_www());
+        let nowhere = Place { country: "ZZ", organisation: "", asn: None };
+        let place = view.address.map_or(nowhere, |address| self.context.place_of(address));
+        let surveys = self.context.wishes.having(&host, &tree, &place);
+        if surveys.is_empty() {
+            return;
+        }
+        let now = self.context.now.wall;
+        let names = surveys.iter().map(|kept| match kept.survey.state_at(now) {
+            SurveyState::Running => kept.survey.plan.name.clone(),
+            state => format!("{} ({state})", kept.survey.plan.name),
+        });
+        let names = names.collect::<Vec<_>>().join(", ");
+        sentences.push(format!("It belongs to {}: {names}.", if surveys.len() == 1 { "the survey" } else { "the surveys" }));
+        if self.crawl.site(&host).is_some_and(|site| site.wishes.is_unwanted) {
+            sentences.push("Nothing is asked there, because nobody else wants it.".to_owned());
+        }
+        view.surveys = surveys.into_iter().map(|kept| kept.mark(&host, &tree)).collect();
     }
 
     /// The surveys that a site belongs to.

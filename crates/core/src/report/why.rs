@@ -87,6 +87,7 @@ impl View<'_> {
                 sentences.push(format!("Nothing is fetched at the moment: {}.", self.activity()));
             }
         }
+        self.name_surveys(&mut view, &mut sentences);
         view.answer_text = sentences.join(" ");
         view
     }

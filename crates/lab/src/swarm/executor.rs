@@ -57,7 +57,7 @@ impl Turn {
         match command {
             // The smallest of all.
             StoreCommand::KeepContacts { .. } => Turn::AtOnce,
-            StoreCommand::StoreClaims { .. } | StoreCommand::StoreVoting { .. } => Turn::State(0),
+            StoreCommand::StoreClaims { .. } | StoreCommand::StoreVoting { .. } | StoreCommand::StoreSurvey { .. } => Turn::State(0),
             StoreCommand::KeepRows { .. } => Turn::State(1),
             StoreCommand::Append { .. } => Turn::State(2),
             StoreCommand::DropJournal(_) => Turn::State(3),

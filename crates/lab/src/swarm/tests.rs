@@ -10,6 +10,7 @@ mod order;
 mod parts;
 mod peace;
 mod runs;
+mod surveys;
 mod totals;
 mod versions;
 

@@ -19,8 +19,8 @@ mod standing;
 mod whole_run;
 pub mod yields;
 
-use distinct::Distinct;
 use crate::wishes::SiteWishes;
+use distinct::Distinct;
 use facts::Learning;
 use frontier::{Frontier, Waiting};
 use held_back::Withheld;
