@@ -19,10 +19,8 @@ use crate::{
     report::{Report, View},
     routing::Routing,
     signal::Signal,
-    survey::Surveys,
     timers::TIMERS,
     voting::{Networks, Times, Voting},
-    wishes::InEffect,
 };
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
@@ -59,7 +57,7 @@ pub struct Crawler {
     pub(crate) voting: Voting,
     pub(crate) report: Report,
     pub(crate) relay: Relay,
-    pub(crate) surveys: Surveys,
+    pub(crate) surveys: crate::survey::Surveys,
     /// Whether a signal is being carried out.
     settling: bool,
 }
@@ -88,14 +86,14 @@ impl Crawler {
             voting: Voting::new(Times::of(&settings.roster), networks, now, identity.incarnation, identity.sole, &identity.voting),
             report: Report::new(now.moment),
             relay: Relay::new(now),
-            surveys: Surveys::default(),
+            surveys: Default::default(),
             settling: false,
             context: Context {
                 me,
                 store: identity.store,
                 key: identity.key,
                 secret: identity.fingerprints,
-                wishes: InEffect::default(),
+                wishes: Default::default(),
                 hierarchy,
                 started: now.moment,
                 now,
@@ -110,9 +108,6 @@ impl Crawler {
             },
         };
         crawler.wake_votes();
-        for address in crawler.context.settings.own_addresses.clone() {
-            crawler.voting.have(&crawler.context, address);
-        }
         crawler.delegation.wake(&crawler.context, &identity.contacts);
         crawler.surveys.wake(&mut crawler.context, &identity.surveys);
         crawler.wake_claims(identity.claims);

@@ -442,6 +442,9 @@ impl Crawler {
             self.voting.found(&mut self.context);
         }
         self.lease_changed();
+        for address in self.context.settings.own_addresses.clone() {
+            self.voting.have(&self.context, address);
+        }
     }
 
     /// A boot clock that stood still does not tell how old the lease is.
@@ -1232,7 +1235,7 @@ impl Crawler {
         if !self.ownership.is_synced() || self.shutdown.is_stopping() || self.routing.outbox().len() >= MAX_OUTGOING / 2 {
             return;
         }
-        let urls = self.surveys.to_place(&self.context, &self.membership);
+        let urls = self.surveys.next_to_place(&self.context, &self.membership);
         if !urls.is_empty() {
             self.routing.put(urls.into_iter().map(|url| Item { arrival: Arrival { url, place: None, run: 1 }, origin: None }));
             self.route();

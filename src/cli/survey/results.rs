@@ -35,7 +35,6 @@ pub struct SurveyResults {
     /// The sums for each label, as in `sector=university`: a server with two values of a label counts for both.
     pub labels: BTreeMap<String, Counts>,
     /// The sums.
-    #[serde(flatten)]
     pub summary: Summary,
 }
 

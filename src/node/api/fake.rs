@@ -21,7 +21,7 @@ use nearcrawl_model::{
     server_rows::{HistoryRow, RowsOf, RunRow, ServerOwner, ServerRow, ServerRows},
     subnet::Subnet,
     summary::{Counts, Coverage, Dimension, Summary, SwarmResults},
-    survey::{Survey, SurveyPlan, SurveyState, SurveyView},
+    survey::{Survey, SurveyMark, SurveyPlan, SurveyState, SurveyView},
     time::WallTime,
     url::{Host, PageUrl},
     view::*,
@@ -114,6 +114,11 @@ fn answer(query: Query, age: u64) {
     }
 }
 
+fn mark() -> SurveyMark {
+    let labels = [("sector".to_owned(), ["university".to_owned()].into())].into();
+    SurveyMark { name: "universities".to_owned(), creator: access_point(0), labels }
+}
+
 fn survey() -> SurveyView {
     let plan = SurveyPlan { name: "universities".to_owned(), licence: "CC-BY-4.0".to_owned(), ..SurveyPlan::default() };
     let (creator, at) = (access_point(0), WallTime(1_775_001_600_000));
@@ -128,7 +133,7 @@ fn server_rows(rows: RowsOf, access_point: AccessPoint, after: Option<&Host>) ->
     match rows {
         RowsOf::Servers => ServerRows::of(all.map(|record| {
             let (country, registry, organisation) = place();
-            (record.host.clone(), ServerRow { access_point, country, registry, organisation, record })
+            (record.host.clone(), ServerRow { access_point, country, registry, organisation, surveys: vec![mark()], record })
         })),
         RowsOf::History => ServerRows::of(all.map(|record| {
             let (host, tree) = (record.host.clone(), record.tree.clone());
@@ -138,7 +143,7 @@ fn server_rows(rows: RowsOf, access_point: AccessPoint, after: Option<&Host>) ->
                 let record = ServerRecord { run, pages, state: RunState::Complete, ..record.clone() };
                 RunRow { country, registry, organisation, summary: RunSummary::of(&record) }
             });
-            (host.clone(), HistoryRow { access_point, host, tree, runs_left_out: 0, runs: runs.into() })
+            (host.clone(), HistoryRow { access_point, host, tree, surveys: vec![mark()], runs_left_out: 0, runs: runs.into() })
         })),
     }
 }
@@ -427,7 +432,7 @@ fn why(subject: &Subject) -> WhyView {
         facts: Some(Box::new(facts())),
         store_silent_for_ms: None,
         failing_pages: failing_pages(),
-        surveys: Vec::new(),
+        surveys: vec![mark()],
     }
 }
 

@@ -75,7 +75,7 @@ impl Surveys {
     }
 
     /// The starting URLs that are to be named here now.
-    pub(crate) fn to_place(&mut self, cx: &Context, members: &Membership) -> Vec<PageUrl> {
+    pub(crate) fn next_to_place(&mut self, cx: &Context, members: &Membership) -> Vec<PageUrl> {
         self.placing.next(members.live(), &cx.me, cx.now.moment, |host| members.steward_of_host(host))
     }
 }

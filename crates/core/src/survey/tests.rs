@@ -212,10 +212,10 @@ fn each_url_of_a_list_is_named_by_one_member_and_by_the_next_when_that_one_is_go
     let mut named = Vec::new();
     for point in &mut points {
         point.hear(signed(2, "unis", 1, SurveyState::Running));
-        assert!(point.surveys.to_place(&point.cx, &point.members).is_empty(), "not all have heard of it");
+        assert!(point.surveys.next_to_place(&point.cx, &point.members).is_empty(), "not all have heard of it");
         point.cx.now.moment = Moment(5_000);
-        named.push(point.surveys.to_place(&point.cx, &point.members));
-        assert!(point.surveys.to_place(&point.cx, &point.members).is_empty(), "once");
+        named.push(point.surveys.next_to_place(&point.cx, &point.members));
+        assert!(point.surveys.next_to_place(&point.cx, &point.members).is_empty(), "once");
     }
     let mut all: Vec<_> = named.concat();
     all.sort();
@@ -226,6 +226,6 @@ fn each_url_of_a_list_is_named_by_one_member_and_by_the_next_when_that_one_is_go
     let mut heir = Point::new(alone, &[]);
     heir.hear(signed(2, "unis", 1, SurveyState::Running));
     heir.cx.now.moment = Moment(5_000);
-    let inherited = heir.surveys.to_place(&heir.cx, &heir.members);
+    let inherited = heir.surveys.next_to_place(&heir.cx, &heir.members);
     assert!(urls.iter().all(|url| inherited.contains(url)), "{inherited:?}");
 }

@@ -6,7 +6,7 @@ use crate::swarm::sim_event::{SimEvent, SimEventKind};
 use crate::swarm::world::World;
 use crate::web::Answer;
 use nearcrawl_core::{
-    event::{Command, Event, HierarchyCommand, PeerCommand, StoreCommand, WebCommand},
+    event::{Command, Event, HierarchyCommand, PeerCommand, StoreCommand, SurveyEvent, WebCommand},
     hierarchy_version::editions::Found,
     replication::replicas::CopyOrder,
 };

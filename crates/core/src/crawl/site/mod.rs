@@ -631,7 +631,8 @@ impl Site {
 
     /// Whether something can be asked now or later in this slot.
     pub(crate) fn wants(&self, rules: &SiteRules) -> bool {
-        self.frontier.first().is_some() && !self.is_busy() && self.state(rules) != RunState::PausedByBudget
+        let goes_on = !self.wishes.is_unwanted && self.state(rules) != RunState::PausedByBudget;
+        self.frontier.first().is_some() && !self.is_busy() && goes_on
     }
 
     /// Whether it is paused by its page budget, and since a slot's length.
