@@ -156,9 +156,6 @@ struct Remembered {
     voting: Vec<(Vec<u8>, Vec<u8>)>,
     contacts: Vec<Vec<u8>>,
     incarnation: u32,
-    /// Behind the others, so that what the corpus has is read as before.
-    #[serde(default)]
-    surveys: Vec<Vec<u8>>,
 }
 
 /// An access point whose commands are carried out at once, by a store that forgets and members that say nothing of themselves.
@@ -173,6 +170,8 @@ impl Played {
     fn new(told: Remembered) -> Played {
         let now = Now { moment: Moment(1_000_000), wall: WallTime(1_700_000_000_000) };
         let signed = told.signed.into_iter().map(|(by, claim)| accepted(claim, by)).take(8);
+        // What is no page of the book is no survey either, and the other way round.
+        let surveys = told.contacts.clone();
         let identity = Identity {
             key: key(1),
             incarnation: u64::from(told.incarnation),
@@ -184,7 +183,7 @@ impl Played {
             sole: true,
             store: StoreId(1),
             contacts: told.contacts,
-            surveys: told.surveys,
+            surveys,
         };
         let crawler = Crawler::new(identity, settings(), HIERARCHY.clone(), now);
         let mut played = Played { crawler, now, asked: Vec::new() };

@@ -47,6 +47,22 @@ const CREATE_EXAMPLES: &str = "Examples:\n  \
     deepest and politest of them, and once. No member crawls what its own\n\
     configuration denies. Only the member that made a survey can change it.";
 
+/// Shown under `survey list --help`.
+const LIST_EXAMPLES: &str = "Examples:\n  \
+    nearcrawl survey list\n  \
+    nearcrawl survey list --json | jq -r .[].name";
+
+/// Shown under `survey show --help`.
+const SHOW_EXAMPLES: &str = "Examples:\n  \
+    nearcrawl survey show universities\n  \
+    nearcrawl survey show universities@3kjLcUyQ --json | jq .hosts";
+
+/// Shown under the help of what changes a survey.
+const CHANGE_EXAMPLES: &str = "Examples:\n  \
+    nearcrawl survey pause universities\n  \
+    nearcrawl survey resume universities\n  \
+    nearcrawl survey end universities";
+
 /// The commands about surveys.
 #[derive(Subcommand, Clone, Debug)]
 pub enum SurveyCommand {
@@ -54,14 +70,19 @@ pub enum SurveyCommand {
     #[command(after_help = CREATE_EXAMPLES)]
     Create(Box<CreateArgs>),
     /// List the surveys of the swarm
+    #[command(after_help = LIST_EXAMPLES)]
     List(ApiArgs),
     /// Show a survey, and how far the crawl of its hosts is
+    #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
     /// Ask the hosts of a survey nothing more until it is resumed
+    #[command(after_help = CHANGE_EXAMPLES)]
     Pause(NameArgs),
     /// Go on with a survey that is paused
+    #[command(after_help = CHANGE_EXAMPLES)]
     Resume(NameArgs),
     /// End a survey for good; its results stay
+    #[command(after_help = CHANGE_EXAMPLES)]
     End(NameArgs),
 }
 

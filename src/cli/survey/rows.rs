@@ -24,9 +24,9 @@ impl SurveyFilter {
     /// What the survey says of a host that has these; none if it does not belong to it.
     pub fn find(&mut self, marks: &[SurveyMark]) -> Option<SurveyMark> {
         let survey = self.survey.as_ref()?;
-        let found = marks.iter().filter(|mark| survey.fits(&mark.name, &mark.creator));
-        self.creators.extend(found.clone().map(|mark| mark.creator));
-        found.cloned().next()
+        let found: Vec<_> = marks.iter().filter(|mark| survey.fits(&mark.name, &mark.creator)).collect();
+        self.creators.extend(found.iter().map(|mark| mark.creator));
+        found.first().map(|mark| (*mark).clone())
     }
 
     /// Whether a host that has these passes.
