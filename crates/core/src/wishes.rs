@@ -6,7 +6,6 @@
 //! leads; its rests count always, and what it denies is never wanted.
 
 use crate::{
-    context::Context,
     crawl::{politeness::Politeness, site::SiteRules},
     settings::Settings,
 };
@@ -17,13 +16,12 @@ use nearcrawl_model::{
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
-    net::IpAddr,
     sync::Arc,
 };
 
 /// A survey that is kept here, with its list by trees.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct KeptSurvey {
     pub(crate) survey: Survey,
     pub(crate) signed: SignedSurvey,
     pub(crate) head: SurveyHead,
@@ -33,14 +31,14 @@ pub(crate) struct Kept {
     trees: BTreeMap<Host, Vec<u32>>,
 }
 
-impl Kept {
+impl KeptSurvey {
     /// A survey, with the signed bytes that it was decoded from.
-    pub(crate) fn new(survey: Survey, signed: SignedSurvey, slot: u16) -> Kept {
+    pub(crate) fn new(survey: Survey, signed: SignedSurvey, slot: u16) -> KeptSurvey {
         let mut trees: BTreeMap<Host, Vec<u32>> = BTreeMap::new();
         for (place, entry) in (0..).zip(&survey.plan.entries) {
             trees.entry(entry.url.host().without_www()).or_default().push(place);
         }
-        Kept { head: signed.head(&survey), survey, signed, slot, trees }
+        KeptSurvey { head: signed.head(&survey), survey, signed, slot, trees }
     }
 
     /// What its list says of a host, or of the tree that the host is in.
@@ -56,7 +54,7 @@ impl Kept {
     }
 
     /// Whether its list names this URL, or one whose root it is.
-    fn lists(&self, url: &PageUrl) -> bool {
+    pub(crate) fn lists(&self, url: &PageUrl) -> bool {
         let host = url.host();
         self.entries(&host, &host.without_www()).any(|entry| entry.url == *url || entry.url.root() == *url)
     }
@@ -77,13 +75,13 @@ pub(crate) struct SiteWishes {
     /// The deepest level; none if the configuration's counts.
     pub(crate) depth: Option<u8>,
     /// The least rest between two requests.
-    min_delay: Millis,
+    pub(crate) min_delay: Millis,
     /// How many times as long as its answer took a server rests.
-    delay_factor: u64,
+    pub(crate) delay_factor: u64,
     /// Whether pages are evaluated.
     pub(crate) evaluation: bool,
     /// The time between the beginnings of two runs; none if the configuration's counts.
-    interval: Option<Millis>,
+    pub(crate) interval: Option<Millis>,
     /// Whether nobody wants it any more: its surveys are paused or have ended.
     pub(crate) is_unwanted: bool,
 }
@@ -108,110 +106,38 @@ impl SiteWishes {
 /// The surveys that are kept here: those that live, and those that wish for nothing.
 #[derive(Debug, Default)]
 pub(crate) struct InEffect {
-    living: Vec<Arc<Kept>>,
-    resting: Vec<Arc<Kept>>,
+    pub(crate) living: Vec<Arc<KeptSurvey>>,
+    pub(crate) resting: Vec<Arc<KeptSurvey>>,
 }
 
 impl InEffect {
     /// At this time.
-    pub(crate) fn at<'a>(now: WallTime, kept: impl Iterator<Item = &'a Arc<Kept>>) -> InEffect {
+    pub(crate) fn at<'a>(now: WallTime, kept: impl Iterator<Item = &'a Arc<KeptSurvey>>) -> InEffect {
         let (living, resting) = kept.cloned().partition(|kept| kept.survey.state_at(now) == SurveyState::Running);
         InEffect { living, resting }
     }
 
     /// Those that live.
-    pub(crate) fn living(&self) -> impl Iterator<Item = &Arc<Kept>> {
+    pub(crate) fn living(&self) -> impl Iterator<Item = &Arc<KeptSurvey>> {
         self.living.iter()
     }
 
     /// Those that a host belongs to, living or not.
-    pub(crate) fn having<'a>(&'a self, host: &Host, tree: &Host, place: &Place<'_>) -> Vec<&'a Arc<Kept>> {
+    pub(crate) fn having<'a>(&'a self, host: &Host, tree: &Host, place: &Place<'_>) -> Vec<&'a Arc<KeptSurvey>> {
         self.living.iter().chain(&self.resting).filter(|kept| kept.has(host, tree, place)).collect()
-    }
-}
-
-/// Which hosts are in scope, and how they are crawled.
-impl Context {
-    /// Where an address is by the hierarchy.
-    pub(crate) fn place_of(&self, address: IpAddr) -> Place<'_> {
-        let Some(position) = self.hierarchy.locate(address) else {
-            return Place { country: "ZZ", organisation: "unregistered", asn: None };
-        };
-        let organisation = self.hierarchy.organisation(position);
-        Place {
-            country: self.hierarchy.country(position),
-            organisation: self.hierarchy.organisation_name(organisation),
-            asn: self.hierarchy.asn_of(address),
-        }
-    }
-
-    /// Whether a link to this host may make it a starting host: the configuration's scope or a living survey's has it, or may have it
-    /// once its address is known.
-    pub(crate) fn may_admit(&self, host: &Host) -> bool {
-        self.settings.scope.admits(host)
-            || (!self.settings.scope.denies(host)
-                && self.wishes.living().any(|kept| kept.survey.plan.scope.is_of_places() || kept.survey.plan.scope.names(host)))
-    }
-
-    /// The same of a host whose address is known.
-    pub(crate) fn admits_at(&self, host: &Host, address: IpAddr) -> bool {
-        if self.settings.scope.admits(host) || self.settings.scope.denies(host) {
-            return self.settings.scope.admits(host);
-        }
-        let place = self.place_of(address);
-        self.wishes.living().any(|kept| kept.survey.plan.scope.names(host) || kept.survey.plan.scope.covers(&place))
-    }
-
-    /// What is wished for a host in this tree at this address, which `starts` lead to.
-    pub(crate) fn wishes_for<'a>(
-        &self,
-        host: &Host,
-        tree: &Host,
-        address: IpAddr,
-        mut starts: impl Iterator<Item = &'a PageUrl>,
-    ) -> SiteWishes {
-        let InEffect { living, resting } = &self.wishes;
-        if living.is_empty() && resting.is_empty() {
-            return SiteWishes::default();
-        }
-        let place = self.place_of(address);
-        let wants: Vec<_> = living.iter().filter(|kept| kept.has(host, tree, &place)).collect();
-        let rests: Vec<_> = resting.iter().filter(|kept| kept.has(host, tree, &place)).collect();
-        if wants.is_empty() && rests.is_empty() {
-            return SiteWishes::default();
-        }
-        let of_scope = |kept: &&Arc<Kept>| kept.survey.plan.scope.names(host) || kept.survey.plan.scope.covers(&place);
-        let only_lists = !wants.iter().copied().chain(rests.iter().copied()).any(|kept| of_scope(&kept));
-        // What no list names, people did, or the configuration's scope led to.
-        let named_elsewhere = only_lists && starts.any(|url| !living.iter().chain(resting).any(|kept| kept.lists(url)));
-        let by_configuration = self.settings.scope.admits(host) || named_elsewhere;
-        let ours = |wanted: bool| wanted.then_some(self.settings.rules.depth);
-        let depth_of = |kept: &&Arc<Kept>| kept.survey.plan.wishes.depth.unwrap_or(self.settings.rules.depth);
-        let depths = wants.iter().map(depth_of);
-        let intervals = wants.iter().filter_map(|kept| kept.survey.plan.wishes.interval_ms);
-        let wishes = || wants.iter().map(|kept| kept.survey.plan.wishes);
-        SiteWishes {
-            // What is not asked any more stays as deep as it was.
-            depth: depths.chain(ours(by_configuration)).max().or_else(|| rests.iter().map(depth_of).max()),
-            min_delay: wishes().filter_map(|wishes| wishes.min_delay_ms).max().unwrap_or(0),
-            delay_factor: wishes().filter_map(|wishes| wishes.delay_factor).max().unwrap_or(0),
-            evaluation: wishes().any(|wishes| wishes.evaluation),
-            interval: intervals.chain(by_configuration.then_some(self.settings.revisit)).min(),
-            is_unwanted: wants.is_empty() && !by_configuration,
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crawl::scope::Scope;
+    use crate::{context::Context, crawl::scope::Scope};
     use nearcrawl_model::{
         access_point::AccessPoint,
         survey::{SurveyPlan, SurveyScope, Wishes},
     };
 
-    fn kept(name: &str, state: SurveyState, wishes: Wishes, urls: &[&str], tlds: &[&str]) -> Arc<Kept> {
+    fn kept(name: &str, state: SurveyState, wishes: Wishes, urls: &[&str], tlds: &[&str]) -> Arc<KeptSurvey> {
         let key = ed25519_dalek::SigningKey::from_bytes(&[3; 32]);
         let entry = |url: &&str| SurveyEntry { url: PageUrl::parse(url).unwrap(), labels: vec![("sector".into(), "university".into())] };
         let plan = SurveyPlan {
@@ -224,10 +150,10 @@ mod tests {
         let creator = AccessPoint(key.verifying_key().to_bytes());
         let survey = Survey { creator, revision: 1, state, created_at: WallTime(0), changed_at: WallTime(0), plan };
         let signed = SignedSurvey::sign(&survey, &key).unwrap();
-        Arc::new(Kept::new(survey, signed, 0))
+        Arc::new(KeptSurvey::new(survey, signed, 0))
     }
 
-    fn context(surveys: &[Arc<Kept>]) -> Context {
+    fn context(surveys: &[Arc<KeptSurvey>]) -> Context {
         let mut cx = Context::of_test(1);
         cx.settings.scope = Scope { tlds: ["tz".to_owned()].into(), denied: ["bad.ke".parse().unwrap()].into(), ..Scope::default() };
         cx.wishes = InEffect::at(cx.now.wall, surveys.iter());

@@ -178,11 +178,8 @@ impl QueryHandler {
                     None => drop(reply.send(why(crawler, &self.policy, executor, &subject))),
                 }
             }
-            Query::Surveys(reply) => drop(reply.send(crawler.view().surveys())),
-            Query::Survey { which, reply } => drop(reply.send(crawler.view().survey(&which))),
-            Query::MakeSurvey { plan, reply } => return self.make_survey(crawler.view().new_survey(*plan), crawler, reply),
-            Query::ChangeSurvey { name, state, reply } => {
-                return self.make_survey(crawler.view().changed_survey(&name, state), crawler, reply);
+            query @ (Query::Surveys(_) | Query::Survey { .. } | Query::MakeSurvey { .. } | Query::ChangeSurvey { .. }) => {
+                return self.answer_surveys(query, crawler);
             }
             Query::AddSeeds { urls, reply } => return Some(Action::AddSeeds { urls, reply }),
             Query::Move { subnet, to, reply } => {
@@ -202,6 +199,20 @@ impl QueryHandler {
                 let _ = reply.send(LeaveView { released: crawler.view().subnets_held() as u64 });
                 return Some(Action::Handle(Event::Leave));
             }
+        }
+        None
+    }
+
+    /// The same for what is asked and said of surveys.
+    fn answer_surveys(&mut self, query: Query, crawler: &Crawler) -> Option<Action> {
+        match query {
+            Query::Surveys(reply) => drop(reply.send(crawler.view().surveys())),
+            Query::Survey { which, reply } => drop(reply.send(crawler.view().survey(&which))),
+            Query::MakeSurvey { plan, reply } => return self.make_survey(crawler.view().new_survey(*plan), crawler, reply),
+            Query::ChangeSurvey { name, state, reply } => {
+                return self.make_survey(crawler.view().changed_survey(&name, state), crawler, reply);
+            }
+            _ => {}
         }
         None
     }

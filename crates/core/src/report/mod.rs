@@ -2,10 +2,10 @@
 //!
 //! [`Report`] is the machine: the sums over our sites, and the roll-ups of others. [`View`] answers questions and changes nothing:
 //!
-//! * `view`: members, claims, servers; how far a crawl is
+//! * `view`: members, claims, servers, surveys; how far a crawl is
 //! * `activity`: what is it doing, and why is it not doing more? Is anything left to do?
 //! * `status`: the numbers; `counters`: what was done since the start
-//! * `surveys`: which there are, and which have a host; [`RowTally`]: what rows of servers come to
+//! * [`RowTally`]: what rows of servers come to, whoever owns them
 //! * `why`: why is this crawled by whom, and when? `never_contacted`: why is it by no member?
 //! * `cross_tables`: sums by two dimensions, which members are asked for
 //! * [`tally`]: the sums over our sites, and those that others tell; `consistent`: which of these answer while subnets change hands;
@@ -21,7 +21,6 @@ mod reason;
 mod rows;
 mod status;
 mod stays;
-mod surveys;
 pub(crate) mod tally;
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use crate::{
     event::{Command, StoreCommand},
     membership::Membership,
     pending::Pending,
-    wishes::{InEffect, Kept},
+    wishes::{InEffect, KeptSurvey},
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -30,7 +30,7 @@ const MOST_BYTES: usize = MAX_MESSAGE - (64 << 10);
 pub(crate) struct Surveys {
     register: Register,
     /// Those that are being stored.
-    storing: BTreeMap<WriteId, Arc<Kept>>,
+    storing: BTreeMap<WriteId, Arc<KeptSurvey>>,
     placing: Placing,
     compare_at: Moment,
     compared_with: Option<AccessPoint>,
@@ -47,7 +47,7 @@ impl Surveys {
             if let Ok((slot, signed)) = signed
                 && let Ok(survey) = signed.read()
             {
-                self.register.stored(Arc::new(Kept::new(survey, signed, slot)));
+                self.register.stored(Arc::new(KeptSurvey::new(survey, signed, slot)));
             }
         }
         self.take_effect(cx);
@@ -150,7 +150,7 @@ impl Surveys {
         self.compare_contents(cx, &head);
         #[expect(clippy::expect_used, reason = "postcard writes any signed survey into a growing vector")]
         let bytes = postcard::to_stdvec(&(slot, &signed)).expect("a survey always encodes");
-        let kept = Arc::new(Kept::new(survey, signed, slot));
+        let kept = Arc::new(KeptSurvey::new(survey, signed, slot));
         let write: WriteId = cx.number();
         self.register.comes(Arc::clone(&kept));
         self.storing.insert(write, kept);

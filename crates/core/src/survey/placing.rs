@@ -1,7 +1,7 @@
 //! Whose turn is it to name the starting URLs of a list? The steward of each host: each URL is named once in the swarm, and none is lost when
 //! a member dies, its creator or another, because the next steward names those of its hosts.
 
-use crate::wishes::Kept;
+use crate::wishes::KeptSurvey;
 use nearcrawl_model::{access_point::AccessPoint, survey::SurveyId, time::Millis, time::Moment, url::Host, url::PageUrl};
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -14,7 +14,7 @@ const HEARD_BY_ALL: Millis = 3_000;
 /// What was named of a survey's list.
 #[derive(Debug)]
 struct Listed {
-    kept: Arc<Kept>,
+    kept: Arc<KeptSurvey>,
     since: Moment,
     /// By place in the list.
     named: Vec<bool>,
@@ -31,7 +31,7 @@ pub(crate) struct Placing {
 
 impl Placing {
     /// These surveys live, and no others.
-    pub(crate) fn living<'a>(&mut self, surveys: impl Iterator<Item = &'a Arc<Kept>>, now: Moment) {
+    pub(crate) fn living<'a>(&mut self, surveys: impl Iterator<Item = &'a Arc<KeptSurvey>>, now: Moment) {
         let mut before = std::mem::take(&mut self.lists);
         for kept in surveys.filter(|kept| !kept.survey.plan.entries.is_empty()) {
             let known = before.remove(&kept.head.id).filter(|known| known.kept.survey.plan.entries == kept.survey.plan.entries);

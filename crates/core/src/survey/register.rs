@@ -1,6 +1,6 @@
 //! Which surveys are kept, and within which limits? The greatest revision of each; of two with one number, that with the greater digest.
 
-use crate::wishes::Kept;
+use crate::wishes::KeptSurvey;
 use nearcrawl_model::{
     access_point::AccessPoint,
     survey::{
@@ -52,21 +52,21 @@ impl NotKeptError {
 /// The surveys that are kept here, and those that are being stored.
 #[derive(Debug, Default)]
 pub(crate) struct Register {
-    kept: BTreeMap<SurveyId, Arc<Kept>>,
+    kept: BTreeMap<SurveyId, Arc<KeptSurvey>>,
     /// The newest version of each that is being stored.
-    coming: BTreeMap<SurveyId, Arc<Kept>>,
+    coming: BTreeMap<SurveyId, Arc<KeptSurvey>>,
     refused: BTreeSet<SurveyHead>,
 }
 
 impl Register {
     /// The newest version of each, stored or not.
-    fn newest(&self) -> impl Iterator<Item = &Arc<Kept>> {
+    fn newest(&self) -> impl Iterator<Item = &Arc<KeptSurvey>> {
         let kept = self.kept.iter().filter(|(id, _)| !self.coming.contains_key(*id)).map(|(_, kept)| kept);
         kept.chain(self.coming.values())
     }
 
     /// The version of a survey that counts, stored or not.
-    fn known(&self, id: &SurveyId) -> Option<&Arc<Kept>> {
+    fn known(&self, id: &SurveyId) -> Option<&Arc<KeptSurvey>> {
         self.coming.get(id).or_else(|| self.kept.get(id))
     }
 
@@ -105,12 +105,12 @@ impl Register {
     }
 
     /// A survey is being stored.
-    pub(crate) fn comes(&mut self, kept: Arc<Kept>) {
+    pub(crate) fn comes(&mut self, kept: Arc<KeptSurvey>) {
         self.coming.insert(kept.head.id, kept);
     }
 
     /// A survey is stored: it is kept from now on, unless a newer version is by now.
-    pub(crate) fn stored(&mut self, kept: Arc<Kept>) {
+    pub(crate) fn stored(&mut self, kept: Arc<KeptSurvey>) {
         if self.coming.get(&kept.head.id).is_some_and(|coming| coming.head == kept.head) {
             self.coming.remove(&kept.head.id);
         }
@@ -128,12 +128,12 @@ impl Register {
     }
 
     /// The stored survey of a creator with a name.
-    pub(crate) fn get(&self, id: &SurveyId) -> Option<&Arc<Kept>> {
+    pub(crate) fn get(&self, id: &SurveyId) -> Option<&Arc<KeptSurvey>> {
         self.kept.get(id)
     }
 
     /// All that are stored, in the order of their ids.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Kept>> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<KeptSurvey>> {
         self.kept.values()
     }
 
