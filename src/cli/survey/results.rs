@@ -58,7 +58,7 @@ async fn walk(
     let mut walked = Walked { rows: RowTally::default(), creator: None, owners: BTreeMap::new(), missing: Vec::new() };
     let mut unreadable = 0_u64;
     let enter = |owner: AccessPoint, row: &str| {
-        let Ok(row) = serde_json::from_str::<ServerRow>(row) else {
+        let Some(row) = ServerRow::read(row) else {
             unreadable += 1;
             return Ok(());
         };
