@@ -170,6 +170,8 @@ impl Played {
     fn new(told: Remembered) -> Played {
         let now = Now { moment: Moment(1_000_000), wall: WallTime(1_700_000_000_000) };
         let signed = told.signed.into_iter().map(|(by, claim)| accepted(claim, by)).take(8);
+        // What is no page of the book is no survey either, and the other way round.
+        let surveys = told.contacts.clone();
         let identity = Identity {
             key: key(1),
             incarnation: u64::from(told.incarnation),
@@ -181,6 +183,7 @@ impl Played {
             sole: true,
             store: StoreId(1),
             contacts: told.contacts,
+            surveys,
         };
         let crawler = Crawler::new(identity, settings(), HIERARCHY.clone(), now);
         let mut played = Played { crawler, now, asked: Vec::new() };
@@ -316,6 +319,7 @@ fn author(gossip: &Gossip) -> AccessPoint {
         Gossip::RollUp(roll_up) => roll_up.owner,
         Gossip::Endorsement(endorsement) => endorsement.by,
         Gossip::Distances(told) => told.from,
+        Gossip::Surveys(_) => member(2),
     }
 }
 

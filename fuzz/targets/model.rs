@@ -19,6 +19,7 @@ use nearcrawl_model::{
     record::ServerRecord,
     subnet::Subnet,
     summary::{RollUp, Summary, SwarmResults},
+    survey::{MAX_ENTRIES, MAX_SURVEY_BYTES, MAX_SURVEYS, SignedSurvey, Survey, SurveyHead, SurveyRef, SurveysDigest},
     time::WallTime,
     url::{Host, LinkBase, PageUrl},
     view::Subject,
@@ -47,6 +48,7 @@ crate::targets!("model":
     ownership_history,
     previous_page,
     roll_up,
+    survey,
     edition,
     record_json,
     results_json,
@@ -104,6 +106,10 @@ fn response(bytes: &[u8]) {
     match read::<Response>(bytes) {
         Some(Response::Claims(claims, _)) => claims.iter().for_each(check_claim),
         Some(Response::Recalled(rows, _)) => rows.iter().for_each(check_row),
+        Some(Response::Surveys(surveys)) => {
+            assert!(surveys.len() <= MAX_SURVEYS);
+            surveys.iter().for_each(check_survey);
+        }
         Some(Response::VoterLists(lists)) => lists.iter().for_each(check_list),
         Some(Response::ProbeDeclined(_, receipts)) => receipts.iter().for_each(check_receipt),
         _ => {}
@@ -316,6 +322,29 @@ fn roll_up(bytes: &[u8]) {
     back.add(&other);
     back.add(&one);
     assert_eq!(forth, back);
+}
+
+/// What passes is within all limits and has one encoding; a name is read as it is written.
+fn check_survey(signed: &SignedSurvey) {
+    let Ok(survey) = signed.read() else { return };
+    assert!(signed.bytes.len() <= MAX_SURVEY_BYTES && survey.plan.entries.len() <= MAX_ENTRIES);
+    assert_eq!(postcard::to_stdvec(&survey).as_deref(), Ok(&signed.bytes[..]));
+    assert_eq!((signed.head(&survey).id, signed.head(&survey).revision), (survey.id(), survey.revision));
+    let name = read_text::<SurveyRef>(&format!("{}@{}", survey.plan.name, survey.creator)).expect("it can be named");
+    assert!(name.fits(&survey.plan.name, &survey.creator));
+    assert!(signed.open().is_err() || signed.open().as_ref() == Ok(&survey));
+}
+
+/// A signed survey, or the bytes of one.
+fn survey(bytes: &[u8]) {
+    if let Some(signed) = read::<SignedSurvey>(bytes) {
+        check_survey(&signed);
+    }
+    check_survey(&SignedSurvey { bytes: bytes.to_vec(), signature: Vec::new() });
+    read::<Survey>(bytes);
+    if let Some(heads) = read::<Vec<SurveyHead>>(bytes) {
+        assert_eq!(SurveysDigest::of(&heads), SurveysDigest::of(&heads.clone()));
+    }
 }
 
 fn edition(bytes: &[u8]) {

@@ -14,6 +14,7 @@ use nearcrawl_model::{
     failing_pages::FailingPage,
     ownership_history::Holding,
     subnet::Subnet,
+    survey::SurveyMark,
     view::{
         DeclaredLostView, DelegationView, LeaveView, MemberView, MoveView, Span, StatusView, StoreView, Subject, VotersView, WhyView,
         WorkView, counted,
@@ -252,6 +253,7 @@ fn why_text(view: &WhyView, style: Style) -> String {
             None => tree.to_string(),
         }),
     );
+    say("surveys", (!view.surveys.is_empty()).then(|| view.surveys.iter().map(mark_text).collect::<Vec<_>>().join(", ")));
     say("state", view.state_text.clone());
     say("robots.txt", view.robots_text.clone());
     view.facts.iter().flat_map(|facts| facts.lines()).for_each(|(name, value)| say(name, Some(value)));
@@ -260,6 +262,12 @@ fn why_text(view: &WhyView, style: Style) -> String {
         say("failing", Some(failing_text(*rule, pages)));
     }
     format!("{}\n{}", headline(&view.answer_text, style), facts(style, &lines))
+}
+
+/// A survey with what it says of a host: `universities (sector=university)`.
+fn mark_text(mark: &SurveyMark) -> String {
+    let labels: Vec<_> = mark.label_texts().collect();
+    if labels.is_empty() { mark.name.clone() } else { format!("{} ({})", mark.name, labels.join(", ")) }
 }
 
 /// Some of the pages that fail a rule: `23a2a8 Image has non-empty accessible name: http://a.ke/ line 12, and 3 more`.

@@ -18,6 +18,7 @@ mod results;
 mod run;
 mod seed;
 mod servers;
+mod survey;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -88,6 +89,9 @@ pub enum Command {
     /// Add starting URLs to the crawl
     #[command(subcommand, after_help = seed::EXAMPLES)]
     Seed(seed::SeedCommand),
+    /// Make, list, show, pause and end surveys: studies that all members crawl
+    #[command(subcommand, after_help = survey::EXAMPLES)]
+    Survey(survey::SurveyCommand),
     /// Show what the daemon is doing, and why
     #[command(after_help = look::STATUS_EXAMPLES)]
     Status(ApiArgs),
@@ -177,6 +181,7 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
             as_far_as_it_goes(evaluate::evaluate(&args, style)?)
         }
         Command::Seed(command) => seed::seed(command).await,
+        Command::Survey(command) => survey::survey(command, style).await,
         Command::Status(args) => look::status(&args, style).await,
         Command::Results(args) => results::results(&args, style).await,
         Command::Servers(args) => as_far_as_it_goes(servers::servers(&args, style).await?),

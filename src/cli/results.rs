@@ -5,35 +5,47 @@ use super::{
     error::{CommandError, Exit},
     evaluate, json,
     run::results_of_member,
+    survey,
     table::{Style, Table, bytes, paragraph},
 };
 use clap::{Args, ValueEnum, builder::PossibleValue};
 use nearcrawl_model::{
     cross_table::{Cell, CrossTableView},
     summary::{Counts, Dimension, Summary, SwarmResults},
+    survey::SurveyRef,
     view::{Span, counted},
 };
-use std::io::{self, Write as _};
+use std::{
+    collections::BTreeMap,
+    io::{self, Write as _},
+};
 
 /// Shown under `results --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl results\n  \
     nearcrawl results --by tld --csv > tlds.csv\n  \
     nearcrawl results --by country,tls\n  \
+    nearcrawl results --survey universities --by label\n  \
     nearcrawl results --json | jq .exact\n  \
     nearcrawl results --member /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…\n\n\
     --by with two breakdowns asks all members, which takes up to 3 s. --member asks a member of any swarm over the network, without joining it.";
 
-/// A dimension as `--by` takes it.
+/// A dimension as `--by` takes it, or the labels of a survey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct By(Dimension);
+struct By(Option<Dimension>);
 
-/// [`Dimension::ALL`] with [`By`] around each: what clap needs to borrow.
-const ALL: [By; Dimension::ALL.len()] = {
-    let mut all = [By(Dimension::ALL[0]); Dimension::ALL.len()];
+impl By {
+    fn name(self) -> &'static str {
+        self.0.map_or("label", Dimension::name)
+    }
+}
+
+/// [`Dimension::ALL`] with [`By`] around each, and the labels: what clap needs to borrow.
+const ALL: [By; Dimension::ALL.len() + 1] = {
+    let mut all = [By(None); Dimension::ALL.len() + 1];
     let mut at = 0;
-    while at < all.len() {
-        all[at] = By(Dimension::ALL[at]);
+    while at < Dimension::ALL.len() {
+        all[at] = By(Some(Dimension::ALL[at]));
         at += 1;
     }
     all
@@ -45,7 +57,7 @@ impl ValueEnum for By {
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.0.name()).help(self.0.meaning()))
+        Some(PossibleValue::new(self.name()).help(self.0.map_or("label of a survey, with --survey", Dimension::meaning)))
     }
 }
 
@@ -55,6 +67,9 @@ pub struct ResultsArgs {
     /// Show only this breakdown; of two, as in country,tls, how they go together
     #[arg(long, value_enum, value_delimiter = ',', value_name = "BY[,BY]")]
     by: Vec<By>,
+    /// Only servers that belong to this survey
+    #[arg(long, value_name = "NAME")]
+    survey: Option<SurveyRef>,
     /// Print the breakdowns as CSV
     #[arg(long, conflicts_with = "json")]
     csv: bool,
@@ -67,6 +82,12 @@ pub struct ResultsArgs {
 
 /// Asks a daemon for the totals and formats them.
 pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, CommandError> {
+    if let Some(survey) = &args.survey {
+        return of_survey(args, survey, style).await;
+    }
+    if args.by.contains(&By(None)) {
+        return Err(CommandError::new(Exit::Usage, "--by label needs --survey: labels are what a survey says of its hosts".to_owned()));
+    }
     if args.by.len() > 1 {
         return cross_table(args, style).await;
     }
@@ -75,7 +96,7 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, Command
         None => ApiClient::new(&args.api)?.get("/api/results", &[]).await?,
     };
     if let [by] = args.by[..] {
-        results.summary.by.retain(|dimension, _| *dimension == by.0);
+        results.summary.by.retain(|dimension, _| Some(*dimension) == by.0);
     }
     match (args.api.json, args.csv) {
         (true, _) => json(&results),
@@ -87,6 +108,40 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, Command
             csv(&results)
         }
         _ => Ok(text(&results, style)),
+    }
+}
+
+/// The totals of a survey.
+async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Result<String, CommandError> {
+    if args.by.len() > 1 {
+        return Err(CommandError::new(Exit::Usage, "--survey takes one breakdown at a time".to_owned()).hint("write it like --by country"));
+    }
+    let mut results = survey::results(args.member.as_deref(), &args.api, survey).await?;
+    if let [by] = args.by[..] {
+        results.summary.by.retain(|dimension, _| Some(*dimension) == by.0);
+        if by.0.is_some() {
+            results.labels.clear();
+        }
+    }
+    let missing = (!results.complete).then(|| format!("servers are missing: {}", results.missing_text.join("; ")));
+    match (args.api.json, args.csv) {
+        (true, _) => json(&results),
+        (_, true) => {
+            missing.iter().for_each(|missing| drop(writeln!(io::stderr(), "warning: {missing}")));
+            let by = results.summary.by.iter().flat_map(|(by, values)| values.iter().map(|(value, sums)| ([by.name(), value], sums)));
+            let labels = results.labels.iter().map(|(label, sums)| (["label", label.as_str()], sums));
+            rows_csv(["dimension", "value"], &[], by.chain(labels).map(|(names, sums)| (names, sums, Vec::new())))
+        }
+        _ => {
+            let freshness = missing.unwrap_or_else(|| format!("as {} told", counted(results.owners.len() as u64, "owner")));
+            let mut text = style.heading(&format!("survey {}: {}", results.survey, first_line(&results.summary.total))) + "\n";
+            text += &paragraph(&freshness);
+            text += &parts(&results.summary, style);
+            if !results.labels.is_empty() {
+                text += &format!("\n{}", breakdown("label", &results.labels, None, style));
+            }
+            Ok(text)
+        }
     }
 }
 
@@ -102,7 +157,7 @@ async fn cross_table(args: &ResultsArgs, style: Style) -> Result<String, Command
     if args.member.is_some() {
         return Err(wrong("a member tells --member one breakdown at a time", "ask a daemon of the swarm for two"));
     }
-    let by = format!("{},{}", one.0.name(), other.0.name());
+    let by = format!("{},{}", one.name(), other.name());
     let table: CrossTableView = ApiClient::new(&args.api)?.get("/api/cross-table", &[("by", &by)]).await?;
     let warning = table.in_transition_text.as_ref().map(|why| format!("in transition: {why}"));
     match (args.api.json, args.csv) {
@@ -149,59 +204,60 @@ fn warning(results: &SwarmResults) -> Option<String> {
     (!results.exact).then(|| format!("warning: {}", freshness(results)))
 }
 
-fn text(results: &SwarmResults, style: Style) -> String {
-    let total = &results.summary.total;
+fn first_line(total: &Counts) -> String {
     let servers = format!("{} ({} up)", counted(total.servers, "server"), total.up);
     let (pages, requests) = (counted(total.pages, "page"), counted(total.requests, "request"));
     let sizes = format!("{} of pages, {} moved", bytes(total.page_bytes), bytes(total.bytes));
-    let mut text = format!("{}\n", style.heading(&format!("{servers}, {pages}, {requests}, {sizes}")));
+    format!("{servers}, {pages}, {requests}, {sizes}")
+}
+
+fn text(results: &SwarmResults, style: Style) -> String {
+    let mut text = format!("{}\n", style.heading(&first_line(&results.summary.total)));
     text += &paragraph(&freshness(results));
-    text += &paragraph(&total.external());
+    text + &parts(&results.summary, style)
+}
+
+/// What sums come to, beside their first line.
+fn parts(summary: &Summary, style: Style) -> String {
+    let total = &summary.total;
+    let mut text = paragraph(&total.external());
     text += &total.held_back().map(|held_back| paragraph(&held_back)).unwrap_or_default();
-    let estimates = &results.summary.estimates;
+    let estimates = &summary.estimates;
     text += &estimates.sentence().map(|estimated| paragraph(&estimated)).unwrap_or_default();
-    text += &evaluate::told(&results.summary.evaluation, style);
-    for (dimension, values) in &results.summary.by {
-        let mut rows: Vec<_> = values.iter().collect();
-        rows.sort_by(|a, b| b.1.servers.cmp(&a.1.servers).then(a.0.cmp(b.0)));
-        let mut names = vec![
-            dimension.name(),
-            ">servers",
-            ">up",
-            ">pages",
-            ">requests",
-            ">size",
-            ">moved",
-            ">cut",
-            ">robots",
-            ">failed",
-            ">unfinished",
-        ];
-        let estimated = estimates.by.contains_key(dimension);
-        if estimated {
-            names.insert(1, ">estimated");
-        }
-        let mut table = Table::new(&names);
-        for (value, counts) in rows {
-            let estimate = estimates.servers(*dimension, value).map_or_else(|| counts.servers.to_string(), ToString::to_string);
-            let first = [value.clone()].into_iter().chain(estimated.then_some(estimate));
-            let numbers = [
-                counts.servers.to_string(),
-                counts.up.to_string(),
-                counts.pages.to_string(),
-                counts.requests.to_string(),
-                bytes(counts.page_bytes),
-                bytes(counts.bytes),
-                counts.cut_by_depth.to_string(),
-                counts.refused_by_robots.to_string(),
-                counts.failed.to_string(),
-                counts.unfinished.to_string(),
-            ];
-            table.row(first.chain(numbers).collect());
-        }
-        text += &format!("\n{}", table.text(style));
+    text += &evaluate::told(&summary.evaluation, style);
+    for (dimension, values) in &summary.by {
+        let estimate = |value: &String| (value.clone(), estimates.servers(*dimension, value).map(|estimate| estimate.to_string()));
+        let estimated = estimates.by.contains_key(dimension).then(|| values.keys().map(estimate).collect());
+        text += &format!("\n{}", breakdown(dimension.name(), values, estimated.as_ref(), style));
     }
     text
+}
+
+fn breakdown(name: &str, values: &BTreeMap<String, Counts>, estimates: Option<&BTreeMap<String, Option<String>>>, style: Style) -> String {
+    let mut rows: Vec<_> = values.iter().collect();
+    rows.sort_by(|a, b| b.1.servers.cmp(&a.1.servers).then(a.0.cmp(b.0)));
+    let mut names = vec![name, ">servers", ">up", ">pages", ">requests", ">size", ">moved", ">cut", ">robots", ">failed", ">unfinished"];
+    if estimates.is_some() {
+        names.insert(1, ">estimated");
+    }
+    let mut table = Table::new(&names);
+    for (value, counts) in rows {
+        let estimated = estimates.map(|of| of.get(value).cloned().flatten().unwrap_or_else(|| counts.servers.to_string()));
+        let numbers = [
+            counts.servers.to_string(),
+            counts.up.to_string(),
+            counts.pages.to_string(),
+            counts.requests.to_string(),
+            bytes(counts.page_bytes),
+            bytes(counts.bytes),
+            counts.cut_by_depth.to_string(),
+            counts.refused_by_robots.to_string(),
+            counts.failed.to_string(),
+            counts.unfinished.to_string(),
+        ];
+        table.row([value.clone()].into_iter().chain(estimated).chain(numbers).collect());
+    }
+    table.text(style)
 }
 
 /// One row for each value of each breakdown; the rows of one breakdown add up to the total.
@@ -288,8 +344,7 @@ fn columns(counts: &Counts) -> [u64; 21] {
 
 #[cfg(test)]
 mod tests {
-    use super::{SwarmResults, warning};
-    use nearcrawl_model::summary::Summary;
+    use super::{Summary, SwarmResults, warning};
 
     fn results(exact: bool) -> SwarmResults {
         SwarmResults {

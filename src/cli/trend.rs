@@ -5,11 +5,13 @@ use super::{
     error::{CommandError, Exit},
     json,
     owners::Source,
+    survey::SurveyFilter,
     table::{Style, Table, bytes, paragraph},
 };
 use clap::{Args, ValueEnum, builder::PossibleValue};
 use nearcrawl_model::{
     server_rows::{HistoryRow, RowsOf},
+    survey::SurveyRef,
     trend::{Compared, Figure, LeftOut, Trend, TrendBy},
     view::counted,
 };
@@ -53,6 +55,9 @@ pub struct TrendArgs {
     /// Show the same for each country, each software or each top-level domain
     #[arg(long, value_enum)]
     by: Option<By>,
+    /// Only servers that belong to this survey
+    #[arg(long, value_name = "NAME")]
+    survey: Option<SurveyRef>,
     /// Ask this member over the network, instead of the daemon on this machine; --api is not used then
     #[arg(long, value_name = "MULTIADDR")]
     member: Option<String>,
@@ -68,14 +73,17 @@ pub async fn trend(args: &TrendArgs, style: Style) -> Result<String, CommandErro
     let mut source = Source::of(args.member.as_deref(), args.api.api.as_deref()).await?;
     let owners = source.owners().await?;
     let (mut trend, mut unreadable) = (Trend::new(args.from, args.to, args.by.map(|by| by.0)), 0);
+    let mut filter = SurveyFilter::new(args.survey.as_ref());
     let enter = |_, row: &str| {
         match serde_json::from_str::<HistoryRow>(row) {
-            Ok(row) => trend.enter(&row),
+            Ok(row) if filter.passes(&row.surveys) => trend.enter(&row),
+            Ok(_) => {}
             Err(_) => unreadable += 1,
         }
         Ok(())
     };
     let mut missing = source.walk(owners, RowsOf::History, None, enter).await?;
+    filter.finish()?;
     if unreadable > 0 {
         missing.push(format!("{} cannot be read", counted(unreadable, "row")));
     }

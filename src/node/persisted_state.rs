@@ -1,9 +1,13 @@
 //! What is kept from one start of the daemon to the next, beside claims and journals: small named values in the store.
 
-use super::{error::NodeError, keyfile, store_queue::contacts_page};
+use super::{
+    error::NodeError,
+    keyfile,
+    store_queue::{contacts_page, survey_slot},
+};
 use crate::io::{store::Store, swarm::SwarmSecrets};
 use nearcrawl_core::delegation::contacts::PAGES;
-use nearcrawl_model::{access_point::AccessPoint, replica::StoreId, url::PageUrl};
+use nearcrawl_model::{access_point::AccessPoint, replica::StoreId, survey::MAX_SURVEYS, url::PageUrl};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     collections::{BTreeSet, HashSet},
@@ -60,6 +64,8 @@ pub struct PersistedState {
     pub voting: Vec<(Vec<u8>, Vec<u8>)>,
     /// The pages of the book of contacts.
     pub contacts: Vec<Vec<u8>>,
+    /// The surveys.
+    pub surveys: Vec<Vec<u8>>,
 }
 
 /// Reads them, and stores the number of a new start.
@@ -75,6 +81,10 @@ pub async fn recall(store: &Store, place: Option<Place>) -> Result<PersistedStat
     for page in 0..PAGES {
         contacts.extend(store.meta_get(&contacts_page(page)).await?);
     }
+    let mut surveys = Vec::new();
+    for slot in 0..MAX_SURVEYS as u16 {
+        surveys.extend(store.meta_get(&survey_slot(slot)).await?);
+    }
     Ok(PersistedState {
         store: store_id(store).await?,
         incarnation,
@@ -85,6 +95,7 @@ pub async fn recall(store: &Store, place: Option<Place>) -> Result<PersistedStat
         sole,
         voting: store.voting_all().await?,
         contacts,
+        surveys,
     })
 }
 

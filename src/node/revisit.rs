@@ -25,7 +25,7 @@ pub async fn revisit(
         }
         Err(_) => None,
     };
-    if let Some(known) = previous.as_ref().filter(|known| known.stands_in(fetcher.evaluates())) {
+    if let Some(known) = previous.as_ref().filter(|known| known.stands_in(fetcher.evaluates() || order.evaluate)) {
         order.validators = known.page.validators.clone();
     }
     let report = fetcher.fetch_telling(order, on_body).await;

@@ -312,6 +312,7 @@ pub fn crawler(
         sole: persisted.sole,
         store: persisted.store,
         contacts: persisted.contacts.clone(),
+        surveys: persisted.surveys.clone(),
     };
     Crawler::new(identity, settings, hierarchy, now)
 }

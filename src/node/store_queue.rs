@@ -12,7 +12,7 @@ use futures::{
 };
 use nearcrawl_core::{
     crawl::site::previous_run::PreviousRunReader,
-    event::{Event, StoreCommand},
+    event::{Event, StoreCommand, SurveyEvent},
 };
 use nearcrawl_model::{
     fingerprint::FingerprintKey,
@@ -216,6 +216,10 @@ async fn try_to(store: &Store, order: StoreCommand) -> Outcome {
             store.voting_put(records.into_iter().map(|record| (record.key, record.value)).collect()).await?;
             Some(Event::VotingStored { write })
         }
+        StoreCommand::StoreSurvey { write, slot, bytes } => {
+            store.meta_put(&survey_slot(slot), bytes).await?;
+            Some(Event::Survey(SurveyEvent::Stored { write }))
+        }
         StoreCommand::KeepContacts { page, bytes } => {
             store.meta_put(&contacts_page(page), bytes).await?;
             None
@@ -242,6 +246,11 @@ async fn try_to(store: &Store, order: StoreCommand) -> Outcome {
 /// Where a page of the book of contacts is stored.
 pub fn contacts_page(page: u8) -> String {
     format!("contacts-{page:02x}")
+}
+
+/// Where a survey is stored.
+pub fn survey_slot(slot: u16) -> String {
+    format!("survey-{slot:04x}")
 }
 
 /// What is told of copies to those who compare them with theirs, which have so many rows. Long ones wait for the next question.

@@ -11,8 +11,9 @@ use std::{
 const CORE: &str = "crates/core/src";
 
 /// The directories of the machines, and the types that are given to others as a whole.
-const MACHINES: [(&str, &[&str]); 11] = [
+const MACHINES: [(&str, &[&str]); 12] = [
     ("relay", &["Relay"]),
+    ("survey", &["Surveys"]),
     ("membership", &["Membership", "Shutdown"]),
     ("hierarchy_version", &["HierarchyVersion"]),
     ("voting", &["Voting"]),

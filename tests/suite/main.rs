@@ -37,6 +37,7 @@ mod shared_hierarchy;
 mod small_swarms;
 mod stalled_store;
 mod support;
+mod surveys;
 mod suspended;
 mod tidy;
 mod two_spellings;

@@ -6,6 +6,7 @@ use crate::{
     report::Counters,
     settings::Settings,
     signal::Signal,
+    wishes::{InEffect, KeptSurvey, SiteWishes},
 };
 use ed25519_dalek::SigningKey;
 use nearcrawl_hierarchy::Hierarchy;
@@ -16,7 +17,9 @@ use nearcrawl_model::{
     message::{Gossip, Request, Response},
     replica::StoreId,
     subnet::Subnet,
+    survey::Place,
     time::{Moment, Now},
+    url::{Host, PageUrl},
 };
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -35,6 +38,8 @@ pub(crate) struct Context {
     pub(crate) key: SigningKey,
     pub(crate) secret: FingerprintKey,
     pub(crate) settings: Settings,
+    /// What surveys wish for besides.
+    pub(crate) wishes: InEffect,
     pub(crate) hierarchy: Arc<Hierarchy>,
     pub(crate) started: Moment,
     pub(crate) now: Now,
@@ -93,6 +98,78 @@ impl Context {
     }
 }
 
+/// Which hosts are in scope, and how they are crawled.
+impl Context {
+    /// Where an address is by the hierarchy.
+    pub(crate) fn place_of(&self, address: IpAddr) -> Place<'_> {
+        let Some(position) = self.hierarchy.locate(address) else {
+            return Place { country: "ZZ", organisation: "unregistered", asn: None };
+        };
+        let organisation = self.hierarchy.organisation(position);
+        Place {
+            country: self.hierarchy.country(position),
+            organisation: self.hierarchy.organisation_name(organisation),
+            asn: self.hierarchy.asn_of(address),
+        }
+    }
+
+    /// Whether a link to this host may make it a starting host: the configuration's scope or a living survey's has it, or may have it
+    /// once its address is known.
+    pub(crate) fn may_admit(&self, host: &Host) -> bool {
+        self.settings.scope.admits(host)
+            || (!self.settings.scope.denies(host)
+                && self.wishes.living().any(|kept| kept.survey.plan.scope.is_of_places() || kept.survey.plan.scope.names(host)))
+    }
+
+    /// The same of a host whose address is known.
+    pub(crate) fn admits_at(&self, host: &Host, address: IpAddr) -> bool {
+        if self.settings.scope.admits(host) || self.settings.scope.denies(host) {
+            return self.settings.scope.admits(host);
+        }
+        let place = self.place_of(address);
+        self.wishes.living().any(|kept| kept.survey.plan.scope.names(host) || kept.survey.plan.scope.covers(&place))
+    }
+
+    /// What is wished for a host in this tree at this address, which `starts` lead to.
+    pub(crate) fn wishes_for<'a>(
+        &self,
+        host: &Host,
+        tree: &Host,
+        address: IpAddr,
+        mut starts: impl Iterator<Item = &'a PageUrl>,
+    ) -> SiteWishes {
+        let InEffect { living, resting } = &self.wishes;
+        if living.is_empty() && resting.is_empty() {
+            return SiteWishes::default();
+        }
+        let place = self.place_of(address);
+        let wants: Vec<_> = living.iter().filter(|kept| kept.has(host, tree, &place)).collect();
+        let rests: Vec<_> = resting.iter().filter(|kept| kept.has(host, tree, &place)).collect();
+        if wants.is_empty() && rests.is_empty() {
+            return SiteWishes::default();
+        }
+        let of_scope = |kept: &&Arc<KeptSurvey>| kept.survey.plan.scope.names(host) || kept.survey.plan.scope.covers(&place);
+        let only_lists = !wants.iter().copied().chain(rests.iter().copied()).any(|kept| of_scope(&kept));
+        // What no list names, people did, or the configuration's scope led to.
+        let named_elsewhere = only_lists && starts.any(|url| !living.iter().chain(resting).any(|kept| kept.lists(url)));
+        let by_configuration = self.settings.scope.admits(host) || named_elsewhere;
+        let ours = |wanted: bool| wanted.then_some(self.settings.rules.depth);
+        let depth_of = |kept: &&Arc<KeptSurvey>| kept.survey.plan.wishes.depth.unwrap_or(self.settings.rules.depth);
+        let depths = wants.iter().map(depth_of);
+        let intervals = wants.iter().filter_map(|kept| kept.survey.plan.wishes.interval_ms);
+        let wishes = || wants.iter().map(|kept| kept.survey.plan.wishes);
+        SiteWishes {
+            // What is not asked any more stays as deep as it was.
+            depth: depths.chain(ours(by_configuration)).max().or_else(|| rests.iter().map(depth_of).max()),
+            min_delay: wishes().filter_map(|wishes| wishes.min_delay_ms).max().unwrap_or(0),
+            delay_factor: wishes().filter_map(|wishes| wishes.delay_factor).max().unwrap_or(0),
+            evaluation: wishes().any(|wishes| wishes.evaluation),
+            interval: intervals.chain(by_configuration.then_some(self.settings.revisit)).min(),
+            is_unwanted: wants.is_empty() && !by_configuration,
+        }
+    }
+}
+
 #[cfg(test)]
 impl Context {
     /// The context of access point `number` at the beginning, for tests of one machine by itself.
@@ -136,6 +213,7 @@ impl Context {
                 membership: membership::SwimConfig::default(),
                 roster: membership::RosterConfig::default(),
             },
+            wishes: InEffect::default(),
             hierarchy,
             started: now.moment,
             now,

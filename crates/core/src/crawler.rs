@@ -57,6 +57,7 @@ pub struct Crawler {
     pub(crate) voting: Voting,
     pub(crate) report: Report,
     pub(crate) relay: Relay,
+    pub(crate) surveys: crate::survey::Surveys,
     /// Whether a signal is being carried out.
     settling: bool,
 }
@@ -85,12 +86,14 @@ impl Crawler {
             voting: Voting::new(Times::of(&settings.roster), networks, now, identity.incarnation, identity.sole, &identity.voting),
             report: Report::new(now.moment),
             relay: Relay::new(now),
+            surveys: Default::default(),
             settling: false,
             context: Context {
                 me,
                 store: identity.store,
                 key: identity.key,
                 secret: identity.fingerprints,
+                wishes: Default::default(),
                 hierarchy,
                 started: now.moment,
                 now,
@@ -105,10 +108,8 @@ impl Crawler {
             },
         };
         crawler.wake_votes();
-        for address in crawler.context.settings.own_addresses.clone() {
-            crawler.voting.have(&crawler.context, address);
-        }
         crawler.delegation.wake(&crawler.context, &identity.contacts);
+        crawler.surveys.wake(&mut crawler.context, &identity.surveys);
         crawler.wake_claims(identity.claims);
         crawler
     }
@@ -167,6 +168,7 @@ impl Crawler {
             Event::Recovered { subnet, host, from, journals, bytes } => self.recovered(subnet, host, from, journals, bytes),
             Event::Loaded { subnet, journals } => self.loaded(subnet, journals),
             Event::SeenLoaded { site } => self.crawl.awake(&mut self.context, site),
+            Event::Survey(event) => self.survey(event),
             Event::Hierarchy(hierarchy) => self.change_hierarchy(hierarchy),
             Event::AtHand(at_hand) => self.hierarchy_version.at_hand(&self.context, at_hand),
             Event::Given { edition, hierarchy } => self.hierarchy_version.given(&mut self.context, edition, hierarchy),
@@ -226,6 +228,7 @@ impl Crawler {
             voting: &self.voting,
             report: &self.report,
             relay: &self.relay,
+            surveys: &self.surveys,
         }
     }
 

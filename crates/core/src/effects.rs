@@ -9,9 +9,9 @@ use crate::{
         fetch_cycle::Turn,
         moved_hosts::{Coming, MAX_COMING},
     },
-    crawler::Crawler,
+    crawler::{Crawler, MAX_OUTGOING},
     delegation::{self, Delegation, prober::ProbeOrder},
-    event::{Command, CopyAnswer, PeerCommand, StoreCommand},
+    event::{Command, CopyAnswer, PeerCommand, StoreCommand, SurveyEvent},
     membership::shutdown::Unfinished,
     migration::{
         Migration,
@@ -155,6 +155,7 @@ impl Crawler {
             Gossip::Endorsement(endorsement) => self.hierarchy_version.endorsed(&mut self.context, endorsement),
             Gossip::Distances(told) if told.from != author => self.context.refuse("distances in the name of another member"),
             Gossip::Distances(told) => self.delegation.distances_told(&mut self.context, &self.membership, told),
+            Gossip::Surveys(heads) => self.surveys.told(&mut self.context, author, &heads),
         }
     }
 
@@ -448,6 +449,9 @@ impl Crawler {
             self.voting.found(&mut self.context);
         }
         self.lease_changed();
+        for address in self.context.settings.own_addresses.clone() {
+            self.voting.have(&self.context, address);
+        }
     }
 
     /// A boot clock that stood still does not tell how old the lease is.
@@ -1216,6 +1220,41 @@ impl Crawler {
     }
 }
 
+/// Surveys: what they wish for holds for every site.
+impl Crawler {
+    /// A survey of our own is made or changed, or one is durable.
+    pub(crate) fn survey(&mut self, event: SurveyEvent) {
+        match event {
+            SurveyEvent::Made(signed) => self.surveys.make(&mut self.context, signed),
+            SurveyEvent::Stored { write } => {
+                if self.surveys.stored(&mut self.context, &self.membership, write) {
+                    self.crawl.wishes_changed(&mut self.context);
+                }
+            }
+        }
+    }
+
+    /// Surveys end, are compared with those of other members, and the starting URLs that are for us to name are named.
+    pub(crate) fn tick_surveys(&mut self) {
+        if self.surveys.tick(&mut self.context, &self.membership) {
+            self.crawl.wishes_changed(&mut self.context);
+        }
+        if !self.ownership.is_synced() || self.shutdown.is_stopping() || self.routing.outbox().len() >= MAX_OUTGOING / 2 {
+            return;
+        }
+        let urls = self.surveys.next_to_place(&self.context, &self.membership);
+        if !urls.is_empty() {
+            self.routing.put(urls.into_iter().map(|url| Item { arrival: Arrival { url, place: None, run: 1 }, origin: None }));
+            self.route();
+        }
+    }
+
+    /// Whether nothing but links that a survey's countries or organisations might have wanted lead to a host, which is elsewhere.
+    fn is_out_of_scope(&self, located: &LocatedHost) -> bool {
+        self.routing.outbox().has_links_alone(&located.host) && !self.context.admits_at(&located.host, located.address)
+    }
+}
+
 /// URLs on their way to their owners.
 impl Crawler {
     /// People named starting points.
@@ -1264,6 +1303,10 @@ impl Crawler {
         let mut bound = Bound::new();
         for host in self.routing.due(&self.context) {
             match self.routing.place(&mut self.context, &self.membership, &host) {
+                Place::At(located) if self.is_out_of_scope(&located) => {
+                    let items = self.routing.not_in_scope(&mut self.context, &host);
+                    self.replication.delivered(&items);
+                }
                 Place::At(located) => {
                     let owner = self.owner_for(&located);
                     if self.holds_back(&located, owner == Some(self.context.me)) {

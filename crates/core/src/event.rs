@@ -22,6 +22,7 @@ use nearcrawl_model::{
     rows_digest::Digests,
     seen::{PageState, SeenAnswer, SeenBatch},
     subnet::Subnet,
+    survey::SignedSurvey,
     time::Millis,
     url::{Host, PageUrl},
 };
@@ -265,6 +266,8 @@ pub enum Event {
         /// The site's number.
         site: SiteNumber,
     },
+    /// A survey of our own is made or changed, or one is durable.
+    Survey(SurveyEvent),
     /// Another hierarchy is to be used from now on.
     Hierarchy(Arc<Hierarchy>),
     /// Which editions of the hierarchy the process has when it starts.
@@ -286,6 +289,18 @@ pub enum Event {
         hierarchy: Option<Arc<Hierarchy>>,
         /// Manifests, pieces and files that were not what they were called.
         wrong: u64,
+    },
+}
+
+/// What happens to a survey.
+#[derive(Clone, Debug)]
+pub enum SurveyEvent {
+    /// A survey of our own, signed by us, is to be stored and told.
+    Made(SignedSurvey),
+    /// A survey is durable.
+    Stored {
+        /// The number of its [`StoreCommand::StoreSurvey`].
+        write: WriteId,
     },
 }
 
@@ -404,6 +419,15 @@ pub enum StoreCommand {
         write: WriteId,
         /// What.
         records: Vec<VotingRecord>,
+    },
+    /// Store a survey durably; it replaces what is in its slot. Answered with [`SurveyEvent::Stored`].
+    StoreSurvey {
+        /// To be named when it is done.
+        write: WriteId,
+        /// Where, below [`nearcrawl_model::survey::MAX_SURVEYS`].
+        slot: u16,
+        /// What.
+        bytes: Vec<u8>,
     },
     /// Store a page of the book of contacts; it replaces the page before.
     KeepContacts {

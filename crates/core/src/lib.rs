@@ -25,5 +25,7 @@ pub(crate) mod requests;
 pub mod routing;
 mod settings;
 pub(crate) mod signal;
+pub(crate) mod survey;
 pub mod timers;
 pub mod voting;
+pub(crate) mod wishes;

@@ -49,6 +49,10 @@ pub(crate) enum Pending {
     Pinned(Vec<Host>),
     /// Its sums by two dimensions.
     CrossTotals(Pair),
+    /// Whether its surveys are others than ours.
+    SurveyHeads,
+    /// Surveys that we lack.
+    Surveys,
 }
 
 /// What a member was asked in a comparison of ownership maps.

@@ -114,6 +114,8 @@ impl Crawler {
                 self.answer(ticket, Response::Noted);
                 self.gossiped(from, *gossip);
             }
+            Request::CompareSurveys(theirs) => self.surveys.compared(&mut self.context, ticket, theirs),
+            Request::SendSurveys(ids) => self.surveys.wanted(&mut self.context, ticket, &ids),
             Request::CompareRows(journals) => self.replication.compare_rows(&mut self.context, &self.ownership, from, ticket, journals),
             Request::TellClaims(proofs) => {
                 self.answer(ticket, Response::Noted);
@@ -222,6 +224,9 @@ impl Crawler {
             (Pending::Totals { .. } | Pending::Told, _) => {}
             (Pending::CrossTotals(by), Some(Response::CrossTotals(table))) => self.report.cross_totals_came(from, by, Some(*table)),
             (Pending::CrossTotals(by), _) => self.report.cross_totals_came(from, by, None),
+            (Pending::SurveyHeads, Some(Response::SurveyHeads(Some(theirs)))) => self.surveys.heads_came(&mut self.context, from, &theirs),
+            (Pending::Surveys, Some(Response::Surveys(signed))) => self.surveys.came(&mut self.context, signed),
+            (Pending::SurveyHeads | Pending::Surveys, _) => {}
             (Pending::Compare(question), answer) => self.compare_answered(question, answer),
             (Pending::StoreOf, answer) => self.replication.uses_store(&self.context, from, answer),
             (Pending::Holds(subnets), answer) => self.told_what_is_there(from, &subnets, answer),

@@ -97,4 +97,6 @@ pub struct Identity {
     pub store: StoreId,
     /// The pages of the book of contacts, as [`StoreCommand::KeepContacts`] had them stored.
     pub contacts: Vec<Vec<u8>>,
+    /// The surveys, as [`StoreCommand::StoreSurvey`] had them stored.
+    pub surveys: Vec<Vec<u8>>,
 }

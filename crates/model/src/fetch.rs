@@ -35,6 +35,8 @@ pub struct FetchOrder {
     pub validators: Validators,
     /// Whether the page may be the server's front page: what it says of itself is wanted.
     pub front: bool,
+    /// Whether it is evaluated though the configuration does not say so.
+    pub evaluate: bool,
 }
 
 /// What came of a [`FetchOrder`].

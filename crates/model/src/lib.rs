@@ -37,6 +37,7 @@ pub mod seen;
 pub mod server_rows;
 pub mod subnet;
 pub mod summary;
+pub mod survey;
 pub mod time;
 pub mod trend;
 pub mod url;

@@ -19,11 +19,12 @@ use super::{
     server_rows::{MAX_OWNERS, ServerOwner, ServerRows},
     subnet::Subnet,
     summary::{Dimension, RollUp, SwarmResults},
+    survey::{MAX_SURVEYS, SignedSurvey, SurveyHead, SurveyId, SurveysDigest},
     time::Millis,
     url::Host,
     vote::{BallotAnswer, BallotRequest, DoubleVote, MAX_PROPOSED, Renewal, Renewed, SignedList, SignedPart, Voted},
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::{fmt, net::IpAddr};
 
 /// The largest request or answer between members, in bytes.
@@ -162,6 +163,10 @@ pub enum Request {
     HistoryRows(Option<Host>),
     /// For a reader: pages or links of the servers that the receiver has on record. Answered with [`Response::ExportedRows`].
     ExportRows(ExportQuery),
+    /// The sender's surveys have this digest; which ones does the receiver have? Answered with [`Response::SurveyHeads`].
+    CompareSurveys(SurveysDigest),
+    /// Send these surveys, at most [`MAX_SURVEYS`]. Answered with [`Response::Surveys`].
+    SendSurveys(#[serde(deserialize_with = "at_most::<_, _, MAX_SURVEYS>")] Vec<SurveyId>),
 }
 
 /// An owner asks a voter to accept claims, at most [`crate::vote::MAX_PROPOSED`].
@@ -287,6 +292,16 @@ pub enum Response {
     CrossTotals(Box<CrossTable>),
     /// To `ExportRows`.
     ExportedRows(ExportedRows),
+    /// To `CompareSurveys`: those that the answering member has, in order; none if they are the same as the sender's.
+    SurveyHeads(#[serde(deserialize_with = "heads")] Option<Vec<SurveyHead>>),
+    /// To `SendSurveys`: those of them that the answering member has, as many as fit into a message.
+    Surveys(#[serde(deserialize_with = "at_most::<_, _, MAX_SURVEYS>")] Vec<SignedSurvey>),
+}
+
+fn heads<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<SurveyHead>>, D::Error> {
+    #[derive(Deserialize)]
+    struct Heads(#[serde(deserialize_with = "at_most::<_, _, MAX_SURVEYS>")] Vec<SurveyHead>);
+    Ok(Option::<Heads>::deserialize(deserializer)?.map(|heads| heads.0))
 }
 
 /// Why an access point does not take over a subnet that it is offered.
@@ -325,6 +340,8 @@ pub enum Gossip {
     Endorsement(Endorsement),
     /// The sender's position and the round-trip times that it measured to landmarks and members.
     Distances(Distances),
+    /// Surveys that are new or changed: who lacks one asks the sender for it.
+    Surveys(#[serde(deserialize_with = "at_most::<_, _, MAX_SURVEYS>")] Vec<SurveyHead>),
 }
 
 /// What any program, member or not, may ask if the configuration allows it.

@@ -1,7 +1,9 @@
 //! Records of servers on their way to a reader: each as the JSON that its owner writes, so that a reader of another version keeps what it
 //! does not know, and who passes them on need not understand them.
 
-use super::{access_point::AccessPoint, ownership_map::at_most, record::ServerRecord, run_history::RunSummary, url::Host};
+use super::{
+    access_point::AccessPoint, ownership_map::at_most, record::ServerRecord, run_history::RunSummary, survey::SurveyMark, url::Host,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -49,9 +51,32 @@ pub struct ServerRow {
     /// The probability with which it is in the sample that estimates rest on: 1 unless not all of the many hosts of its address were visited.
     /// None if it is not in that sample, because it was not visited yet, or before its turn.
     pub inclusion_probability: Option<f64>,
+    /// The surveys that it belongs to, as far as its owner knows; none says no more than that its owner knows of none.
+    pub surveys: Vec<SurveyMark>,
     /// The record of the last whole run, or of the first one.
     #[serde(flatten)]
     pub record: ServerRecord,
+}
+
+impl ServerRow {
+    /// Reads a row; none if it is not one. (A derived reader takes no numbers for keys of maps in what is flattened.)
+    pub fn read(text: &str) -> Option<ServerRow> {
+        #[derive(Deserialize)]
+        struct Rest {
+            access_point: AccessPoint,
+            country: String,
+            registry: String,
+            organisation: String,
+            #[serde(default)]
+            inclusion_probability: Option<f64>,
+            #[serde(default)]
+            surveys: Vec<SurveyMark>,
+        }
+        let row: serde_json::Value = serde_json::from_str(text).ok()?;
+        let record = ServerRecord::deserialize(&row).ok()?;
+        let Rest { access_point, country, registry, organisation, inclusion_probability, surveys } = Rest::deserialize(&row).ok()?;
+        Some(ServerRow { access_point, country, registry, organisation, inclusion_probability, surveys, record })
+    }
 }
 
 /// The runs of a server as its owner has them on record.
@@ -63,6 +88,9 @@ pub struct HistoryRow {
     pub host: Host,
     /// The starting host of its tree, without `www.`.
     pub tree: Host,
+    /// The surveys that it belongs to today.
+    #[serde(default)]
+    pub surveys: Vec<SurveyMark>,
     /// How many runs are left out because there were more than are kept.
     #[serde(default)]
     pub runs_left_out: u64,
@@ -120,14 +148,14 @@ mod tests {
             let record = json!({
                 "host": format!("s{number:04}.test"), "address": null, "tree": "s.test", "run": 1, "status": "up", "state": "complete",
                 "software": "x".repeat(software), "pages": 1, "requests": 1, "bytes": 1, "busy_ms": 1, "known": 1, "cut_by_depth": 0,
-                "refused_by_robots": 0, "cut_by_script": 0, "cut_by_yield": 0, "failed": 0, "by_status": {}, "external_hosts": 0, "deepest": 0,
+                "refused_by_robots": 0, "cut_by_script": 0, "cut_by_yield": 0, "failed": 0, "by_status": {"200": 1}, "external_hosts": 0, "deepest": 0,
                 "first_visit_at": null, "last_visit_at": null, "no_index": 0, "no_follow": 0, "crawl_delay_ms": null,
                 "refused_by_crawl_delay": 0,
             });
             let record: ServerRecord = serde_json::from_value(record).unwrap();
             let (country, registry, organisation) = ("KE".to_owned(), "afrinic".to_owned(), "Museum".to_owned());
-            let (access_point, inclusion_probability) = (AccessPoint([7; 32]), Some(1.0));
-            (record.host.clone(), ServerRow { access_point, country, registry, organisation, inclusion_probability, record })
+            let (access_point, inclusion_probability, surveys) = (AccessPoint([7; 32]), Some(1.0), Vec::new());
+            (record.host.clone(), ServerRow { access_point, country, registry, organisation, inclusion_probability, surveys, record })
         };
         (0..count).map(row).collect()
     }
@@ -136,6 +164,7 @@ mod tests {
     fn an_answer_has_as_many_rows_as_fit_and_says_where_to_go_on() {
         let short = ServerRows::of(servers(3, 1));
         assert_eq!((short.rows.len(), short.next), (3, None));
+        assert_eq!(ServerRow::read(&short.rows[1]).as_ref(), Some(&servers(2, 1)[1].1), "it is read as it was");
         let row: Value = serde_json::from_str(&short.rows[1]).unwrap();
         let producer = AccessPoint([7; 32]).to_string();
         assert_eq!((&row["host"], &row["country"], &row["access_point"]), (&json!("s0001.test"), &json!("KE"), &json!(producer)));

@@ -239,7 +239,7 @@ mod tests {
             |summary| RunRow { country: country.to_owned(), registry: registry.clone(), organisation: organisation.clone(), summary };
         let host: Host = host.parse().unwrap();
         let runs = runs.into_iter().map(place).collect();
-        HistoryRow { access_point: AccessPoint([7; 32]), tree: host.clone(), host, runs_left_out: 0, runs }
+        HistoryRow { access_point: AccessPoint([7; 32]), tree: host.clone(), host, surveys: Vec::new(), runs_left_out: 0, runs }
     }
 
     fn trend(by: TrendBy, rows: &[HistoryRow]) -> Trend {

@@ -4,7 +4,7 @@ use super::column::{Column, Row, int, text, time};
 use serde_json::Value;
 
 /// The columns, and behind them the rest.
-pub const COLUMNS: [Column; 34] = [
+pub const COLUMNS: [Column; 36] = [
     text("access_point"),
     text("host").called("url_host_name"),
     int("run"),
@@ -39,6 +39,8 @@ pub const COLUMNS: [Column; 34] = [
     text("software"),
     text("language"),
     int("runs_left_out"),
+    text("surveys"),
+    text("labels"),
 ];
 
 /// Of a server with its runs, a row for each run; none if that is not what it is.

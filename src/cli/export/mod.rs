@@ -18,11 +18,12 @@ mod walk;
 use super::{
     error::{CommandError, Exit},
     owners::{Asked, Source},
+    survey::SurveyFilter,
 };
 use clap::{Args, Subcommand, ValueEnum};
 use column::Column;
 use links::Links;
-use nearcrawl_model::{exported::ExportOf, server_rows::RowsOf};
+use nearcrawl_model::{exported::ExportOf, server_rows::RowsOf, survey::SurveyRef};
 use output::Output;
 use progress::Progress;
 use sink::{Kind, RowSink, To};
@@ -93,6 +94,9 @@ pub struct ServersArgs {
     /// How rows are written
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// Only servers that belong to this survey, with its labels (of servers and history)
+    #[arg(long, value_name = "NAME")]
+    survey: Option<SurveyRef>,
     /// Write to this file [default: -, standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -150,26 +154,45 @@ pub async fn export(command: &ExportCommand) -> Result<String, CommandError> {
 }
 
 async fn rows(args: &ServersArgs, what: Asked, kind: Kind, columns: &[Column]) -> Result<String, CommandError> {
+    let has_surveys = matches!(what, Asked::Servers(_));
+    refuse_survey(args, has_surveys)?;
     let mut seen = Hosts::default();
     let belong = what != Asked::Servers(RowsOf::Servers);
     let source = Source::of(args.member.as_deref(), args.api.as_deref()).await?;
     let (output, place) = open(args, columns, belong, &mut seen)?;
-    write(source, what, (kind, To::Rows(output)), seen, place).await
+    let filter = (SurveyFilter::new(args.survey.as_ref()), has_surveys && args.format != Format::Jsonl);
+    write(source, what, (kind, To::Rows(output)), filter, (seen, place)).await
+}
+
+/// Rows of pages and links do not say to which surveys their servers belong.
+fn refuse_survey(args: &ServersArgs, has_surveys: bool) -> Result<(), CommandError> {
+    if args.survey.is_none() || has_surveys {
+        return Ok(());
+    }
+    let why = CommandError::new(Exit::Usage, "--survey is for `export servers` and `export history`");
+    Err(why.hint("export the servers of the survey, and take the pages or links of their hosts"))
 }
 
 /// The files that `lab cache` takes.
 async fn graph(args: &ServersArgs, trace: &Path, hosts: &Path) -> Result<String, CommandError> {
+    refuse_survey(args, false)?;
     let source = Source::of(args.member.as_deref(), args.api.as_deref()).await?;
     let create = |why: io::Error| CommandError::new(Exit::InUse, format!("{} or {}: {why}", trace.display(), hosts.display()));
     let to = To::Trace(Box::new(Trace::create(trace, hosts).map_err(create)?));
     let kind = Kind::Links(Box::new(Links::new(true)));
-    write(source, Asked::Export(ExportOf::PageLinks), (kind, to), Hosts::default(), None).await
+    write(source, Asked::Export(ExportOf::PageLinks), (kind, to), (SurveyFilter::new(None), false), (Hosts::default(), None)).await
 }
 
-async fn write(mut source: Source, what: Asked, (kind, to): (Kind, To), seen: Hosts, place: Place) -> Result<String, CommandError> {
+async fn write(
+    mut source: Source,
+    what: Asked,
+    (kind, to): (Kind, To),
+    filter: (SurveyFilter, bool),
+    (seen, place): (Hosts, Place),
+) -> Result<String, CommandError> {
     let owners = source.owners().await?;
     let progress = Progress::new(owners.iter().map(|owner| owner.servers).sum());
-    let mut sink = RowSink::new(kind, to, progress);
+    let mut sink = RowSink::new(kind, to, progress, filter);
     let mut walk = Walk { source: &mut source, what, sink: &mut sink, seen, missing: Missing::default() };
     walk.walk(owners, place).await?;
     let missing = walk.missing;

@@ -3,7 +3,7 @@
 use super::column::{Column, int, real, text, time};
 
 /// The columns, and behind them the rest.
-pub const COLUMNS: [Column; 32] = [
+pub const COLUMNS: [Column; 34] = [
     text("access_point"),
     text("host").called("url_host_name"),
     text("country"),
@@ -36,4 +36,6 @@ pub const COLUMNS: [Column; 32] = [
     time("first_visit_at"),
     time("last_visit_at"),
     real("inclusion_probability"),
+    text("surveys"),
+    text("labels"),
 ];

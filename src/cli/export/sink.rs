@@ -1,7 +1,10 @@
 //! Rows as they come become rows as they are written.
 
 use super::{column::Row, history, links::Links, output::Output, pages, progress::Progress, trace::Trace, walk::Sink};
-use crate::cli::error::{CommandError, Exit};
+use crate::cli::{
+    error::{CommandError, Exit},
+    survey::SurveyFilter,
+};
 use nearcrawl_model::access_point::AccessPoint;
 use nearcrawl_model::view::counted;
 
@@ -24,13 +27,15 @@ pub struct RowSink {
     kind: Kind,
     to: To,
     progress: Progress,
+    /// Which servers are meant, and whether their surveys are written as text.
+    filter: (SurveyFilter, bool),
     /// Rows of the present host.
     of_host: u64,
 }
 
 impl RowSink {
-    pub fn new(kind: Kind, to: To, progress: Progress) -> RowSink {
-        RowSink { kind, to, progress, of_host: 0 }
+    pub fn new(kind: Kind, to: To, progress: Progress, filter: (SurveyFilter, bool)) -> RowSink {
+        RowSink { kind, to, progress, filter, of_host: 0 }
     }
 
     /// Ends the files; says what is missing, if anything is.
@@ -57,6 +62,7 @@ impl RowSink {
                 trace.finish().map_err(|why| failed(&why))?;
             }
         }
+        self.filter.0.finish()?;
         self.progress.finish(missing, &left_out)
     }
 }
@@ -67,6 +73,8 @@ fn failed(why: &std::io::Error) -> CommandError {
 
 impl Sink for RowSink {
     fn row(&mut self, owner: AccessPoint, row: Row) -> Result<bool, CommandError> {
+        let (filter, as_text) = &mut self.filter;
+        let Some(row) = filter.row(row, *as_text) else { return Ok(true) };
         match (&mut self.kind, &mut self.to) {
             (Kind::Servers, To::Rows(output)) => output.add(row).map(|()| self.of_host += 1)?,
             (Kind::History, To::Rows(output)) => {

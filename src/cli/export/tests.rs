@@ -13,7 +13,7 @@ fn owner() -> AccessPoint {
 }
 
 fn args(out: &Path, format: Format, resume: bool) -> ServersArgs {
-    ServersArgs { format, out: Some(out.to_owned()), resume, member: None, api: None }
+    ServersArgs { format, survey: None, out: Some(out.to_owned()), resume, member: None, api: None }
 }
 
 fn object(json: &str) -> Row {
@@ -23,7 +23,7 @@ fn object(json: &str) -> Row {
 }
 
 fn sink(kind: Kind, output: Output) -> RowSink {
-    RowSink::new(kind, To::Rows(output), Progress::new(0))
+    RowSink::new(kind, To::Rows(output), Progress::new(0), (SurveyFilter::new(None), false))
 }
 
 fn finish(sink: RowSink) {

@@ -23,7 +23,8 @@ use std::{collections::BTreeMap, path::Path};
 const DOCUMENT: &str = include_str!("../../../docs/JSON.md");
 
 /// Objects whose keys are data: status codes, reasons, countries.
-const MAPS: [&str; 15] = [
+const MAPS: [&str; 16] = [
+    "labels",
     "by",
     "by_failure",
     "by_status",
@@ -42,7 +43,7 @@ const MAPS: [&str; 15] = [
 ];
 
 /// Names that hold an access point's full id.
-const ACCESS_POINTS: [&str; 5] = ["access_point", "answered_by", "owner", "runner_up", "to"];
+const ACCESS_POINTS: [&str; 6] = ["access_point", "answered_by", "creator", "owner", "runner_up", "to"];
 
 /// Names that hold one word of an enumeration.
 const WORDS: [&str; 8] = ["gate", "kind", "liveness", "policy", "reason", "rule", "state", "status"];

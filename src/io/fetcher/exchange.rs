@@ -257,13 +257,19 @@ const SCANNED_AT_ONCE: usize = 512 << 10;
 ///
 /// # Errors
 /// Reading it panicked, or the program is ending.
-async fn scan(bytes: Vec<u8>, content_type: Option<&str>, url: &PageUrl, manners: &Manners) -> Result<(Vec<u8>, PageFacts), FetchError> {
+async fn scan(
+    bytes: Vec<u8>,
+    content_type: Option<&str>,
+    order: &FetchOrder,
+    manners: &Manners,
+) -> Result<(Vec<u8>, PageFacts), FetchError> {
+    let (url, evaluate) = (&order.url, manners.evaluate || order.evaluate);
     let limits = scanner::ScanLimits::default();
-    if bytes.len() <= SCANNED_AT_ONCE && !manners.evaluate {
+    if bytes.len() <= SCANNED_AT_ONCE && !evaluate {
         let page = scanner::scan(&bytes, content_type, url, &manners.key, limits);
         return Ok((bytes, page));
     }
-    let (content_type, url, key, evaluate) = (content_type.map(str::to_owned), url.clone(), manners.key, manners.evaluate);
+    let (content_type, url, key) = (content_type.map(str::to_owned), url.clone(), manners.key);
     let scanning = tokio::task::spawn_blocking(move || {
         let _running = tasks::begin(TaskKind::PageReading);
         let mut page = scanner::scan(&bytes, content_type.as_deref(), &url, &key, limits);
@@ -348,7 +354,7 @@ impl Unread<'_> {
     pub async fn read(self, order: &FetchOrder, manners: &Manners) -> (FetchOutcome, Option<Fact>) {
         let Unread { status, headers, bytes, _permit } = self;
         let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let (bytes, mut page) = match scan(bytes, content_type, &order.url, manners).await {
+        let (bytes, mut page) = match scan(bytes, content_type, order, manners).await {
             Ok(read) => read,
             Err(failure) => return (FetchOutcome::Failed(failure), None),
         };

@@ -119,6 +119,7 @@ fn is_answered_at_length(request: &Request) -> bool {
             | Request::ServerRows(_)
             | Request::HistoryRows(_)
             | Request::ExportRows(_)
+            | Request::SendSurveys(_)
     )
 }
 

@@ -1,6 +1,6 @@
 //! How is the API described? As OpenAPI, made from the routes themselves.
 
-use super::{page, routes};
+use super::{page, routes, surveys};
 use axum::Json;
 use utoipa::OpenApi;
 
@@ -21,6 +21,10 @@ use utoipa::OpenApi;
         routes::server_history,
         routes::export_rows,
         routes::seeds,
+        surveys::surveys,
+        surveys::make,
+        surveys::survey,
+        surveys::change,
         routes::leave,
         routes::declare_lost,
         routes::hand_over,

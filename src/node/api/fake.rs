@@ -22,6 +22,7 @@ use nearcrawl_model::{
     server_rows::{HistoryRow, RowsOf, RunRow, ServerOwner, ServerRow, ServerRows},
     subnet::Subnet,
     summary::{Counts, Coverage, Dimension, Summary, SwarmResults},
+    survey::{Survey, SurveyMark, SurveyPlan, SurveyState, SurveyView},
     time::WallTime,
     url::{Host, PageUrl},
     view::*,
@@ -107,10 +108,24 @@ fn answer(query: Query, age: u64) {
         Query::ServerOwners(reply) => drop(reply.send(vec![ServerOwner { access_point: access_point(0), servers: 25 }])),
         Query::ServerRows { rows, of, after, reply } => drop(reply.send(Ok(server_rows(rows, of, after.as_ref())))),
         Query::Export { reply, .. } => drop(reply.send(Ok(ExportedRows::of_hosts(&[])))),
+        Query::Surveys(reply) => drop(reply.send(vec![survey()])),
+        Query::Survey { reply, .. } | Query::MakeSurvey { reply, .. } | Query::ChangeSurvey { reply, .. } => drop(reply.send(Ok(survey()))),
         Query::Move { subnet, to, reply } => drop(reply.send(MoveView { subnet, to, refused_text: None })),
         Query::DeclareLost { members, reply } => drop(reply.send(DeclaredLostView { lost: members, alive: Vec::new() })),
         Query::Leave(reply) => drop(reply.send(LeaveView { released: 14 })),
     }
+}
+
+fn mark() -> SurveyMark {
+    let labels = [("sector".to_owned(), ["university".to_owned()].into())].into();
+    SurveyMark { name: "universities".to_owned(), creator: access_point(0), labels }
+}
+
+fn survey() -> SurveyView {
+    let plan = SurveyPlan { name: "universities".to_owned(), licence: "CC-BY-4.0".to_owned(), ..SurveyPlan::default() };
+    let (creator, at) = (access_point(0), WallTime(1_775_001_600_000));
+    let survey = Survey { creator, revision: 1, state: SurveyState::Running, created_at: at, changed_at: at, plan };
+    SurveyView::new(&survey, &creator, WallTime(1_775_002_600_000))
 }
 
 /// The servers behind a host, or their first two runs, in the second of which each has a page more.
@@ -120,8 +135,8 @@ fn server_rows(rows: RowsOf, access_point: AccessPoint, after: Option<&Host>) ->
     match rows {
         RowsOf::Servers => ServerRows::of(all.map(|record| {
             let (country, registry, organisation) = place();
-            let inclusion_probability = Some(1.0);
-            (record.host.clone(), ServerRow { access_point, country, registry, organisation, inclusion_probability, record })
+            let (inclusion_probability, surveys) = (Some(1.0), vec![mark()]);
+            (record.host.clone(), ServerRow { access_point, country, registry, organisation, inclusion_probability, surveys, record })
         })),
         RowsOf::History => ServerRows::of(all.map(|record| {
             let (host, tree) = (record.host.clone(), record.tree.clone());
@@ -131,7 +146,7 @@ fn server_rows(rows: RowsOf, access_point: AccessPoint, after: Option<&Host>) ->
                 let record = ServerRecord { run, pages, state: RunState::Complete, ..record.clone() };
                 RunRow { country, registry, organisation, summary: RunSummary::of(&record) }
             });
-            (host.clone(), HistoryRow { access_point, host, tree, runs_left_out: 0, runs: runs.into() })
+            (host.clone(), HistoryRow { access_point, host, tree, surveys: vec![mark()], runs_left_out: 0, runs: runs.into() })
         })),
     }
 }
@@ -420,6 +435,7 @@ fn why(subject: &Subject) -> WhyView {
         facts: Some(Box::new(facts())),
         store_silent_for_ms: None,
         failing_pages: failing_pages(),
+        surveys: vec![mark()],
     }
 }
 

@@ -9,6 +9,7 @@ mod guard;
 mod listener;
 mod page;
 mod routes;
+mod surveys;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,7 @@ pub use error::ErrorView;
 use listener::Limited;
 pub use routes::{MAX_ROWS, MAX_SEEDS, SeedsBody};
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+pub use surveys::StateBody;
 use tokio::{net::TcpListener, sync::watch};
 
 /// The largest body that is accepted, in bytes.
@@ -143,6 +145,9 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/servers/history", get(routes::server_history))
         .route("/api/export/rows", get(routes::export_rows))
         .route("/api/seeds", post(routes::seeds))
+        .route("/api/surveys", get(surveys::surveys).post(surveys::make).layer(DefaultBodyLimit::max(surveys::MAX_BODY)))
+        .route("/api/survey", get(surveys::survey))
+        .route("/api/survey/state", post(surveys::change))
         .route("/api/leave", post(routes::leave))
         .route("/api/declare-lost", post(routes::declare_lost))
         .route("/api/move", post(routes::hand_over))

@@ -35,9 +35,9 @@ pub const MAX_SEEDS: usize = 10_000;
 pub const MAX_ROWS: usize = 10_000;
 
 /// A query string that axum read, or could not read.
-type Asked<T> = Result<QueryString<T>, QueryRejection>;
+pub(super) type Asked<T> = Result<QueryString<T>, QueryRejection>;
 
-fn read<T>(asked: Asked<T>) -> Result<T, RequestError> {
+pub(super) fn read<T>(asked: Asked<T>) -> Result<T, RequestError> {
     match asked {
         Ok(QueryString(parameters)) => Ok(parameters),
         Err(why) => {

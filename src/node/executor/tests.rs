@@ -54,7 +54,14 @@ impl Bench {
 
     fn order(&self) -> FetchOrder {
         let url = PageUrl::parse(&format!("http://good.test:{}/", self.site.address.port())).unwrap();
-        FetchOrder { url, address: self.site.address.ip(), purpose: FetchPurpose::Page, validators: Default::default(), front: true }
+        FetchOrder {
+            url,
+            address: self.site.address.ip(),
+            purpose: FetchPurpose::Page,
+            validators: Default::default(),
+            front: true,
+            evaluate: false,
+        }
     }
 
     /// The event that answers a command, whatever is told before it of a page on its way.
@@ -216,6 +223,7 @@ async fn the_journals_of_some_thousand_subnets_are_loaded_without_a_backlog_at_t
         sole: true,
         store: Default::default(),
         contacts: Vec::new(),
+        surveys: Vec::new(),
     };
     let hierarchy = Arc::new(Builder::new().finish().unwrap());
     let mut crawler = Crawler::new(identity, setup::settings(&Config::default(), false), hierarchy, clock::now());

@@ -1,11 +1,12 @@
 //! Queries that other members' words are needed for: about a host that is new here, until its steward has answered with its address, and for
 //! tables, until the members have told their parts. Each waits for a short time only.
 
-use super::{MAX_WAITING, Reply};
+use super::{MAX_WAITING, Reply, SurveyReply};
 use nearcrawl_core::crawler::Crawler;
 use nearcrawl_model::{
     address::AddressPolicy,
     cross_table::{CrossTableView, Pair},
+    survey::SurveyView,
     view::{Subject, WhyView},
 };
 use std::time::Duration;
@@ -22,12 +23,16 @@ const LOOK_EVERY: Duration = Duration::from_millis(25);
 pub struct DeferredQueries {
     waiting: Vec<(Subject, Reply<WhyView>, Instant)>,
     tables: Vec<(Pair, Reply<CrossTableView>, Instant)>,
+    surveys: Vec<(Made, SurveyReply, Instant)>,
 }
+
+/// A survey with its creator, as in `universities@12D3KooW…`, and its revision.
+type Made = (String, u64);
 
 impl DeferredQueries {
     /// Whether one more question may wait.
     pub fn has_room(&self) -> bool {
-        self.waiting.len() + self.tables.len() < MAX_WAITING
+        self.waiting.len() + self.tables.len() + self.surveys.len() < MAX_WAITING
     }
 
     /// Has this question wait.
@@ -40,9 +45,26 @@ impl DeferredQueries {
         self.tables.push((by, reply, Instant::now() + PATIENCE));
     }
 
+    /// Has the question wait until a survey of ours is stored.
+    pub fn wait_for_survey(&mut self, made: Made, reply: SurveyReply) {
+        self.surveys.push((made, reply, Instant::now() + PATIENCE));
+    }
+
+    /// Answers those whose surveys are stored, and those that have waited long enough.
+    pub fn stored(&mut self, crawler: &Crawler) {
+        let now = Instant::now();
+        let is_over = |((name, revision), _, until): &mut (Made, SurveyReply, Instant)| {
+            *until <= now || of(crawler, name).is_some_and(|survey| survey.revision >= *revision)
+        };
+        for ((name, revision), reply, _) in self.surveys.extract_if(.., is_over) {
+            let stored = of(crawler, &name).filter(|survey| survey.revision >= revision);
+            let _ = reply.send(stored.ok_or_else(|| "the disk does not answer: the survey may be made later".to_owned()));
+        }
+    }
+
     /// When to look at them again, if nothing else happens before.
     pub fn due(&self) -> Option<Instant> {
-        (!self.waiting.is_empty() || !self.tables.is_empty()).then(|| Instant::now() + LOOK_EVERY)
+        (!self.waiting.is_empty() || !self.tables.is_empty() || !self.surveys.is_empty()).then(|| Instant::now() + LOOK_EVERY)
     }
 
     /// Takes out what can be answered by now, and what has waited long enough; all of them if the steward's word is not taken in at present.
@@ -61,6 +83,11 @@ impl DeferredQueries {
             |(by, _, until): &mut (Pair, Reply<CrossTableView>, Instant)| is_gated || *until <= now || !crawler.view().is_gathering(*by);
         self.tables.extract_if(.., is_over).map(|(by, reply, _)| (by, reply)).collect()
     }
+}
+
+fn of(crawler: &Crawler, name: &str) -> Option<SurveyView> {
+    let found = crawler.view().survey(&name.parse().ok()?).ok()?;
+    Some(SurveyView { entries: Vec::new(), ..found })
 }
 
 #[cfg(test)]
@@ -84,6 +111,7 @@ mod tests {
             voting: Vec::new(),
             store: Default::default(),
             contacts: Vec::new(),
+            surveys: Vec::new(),
         };
         let (secrets, settings) = (setup::new_secrets().unwrap(), setup::settings(&Config::default(), false));
         setup::crawler(&identity, &persisted, secrets, Vec::new(), settings, Arc::new(Builder::new().finish().unwrap()), clock::now())

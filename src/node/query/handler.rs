@@ -1,15 +1,20 @@
 //! Answers queries: the crawler's views, with what only the process knows added.
 
-use super::{Query, Reply, deferred::DeferredQueries};
+use super::{Query, Reply, SurveyReply, deferred::DeferredQueries};
 use crate::io::{swarm::SwarmSecrets, tasks};
 use crate::node::{config::Config, executor::Executor};
-use nearcrawl_core::{crawler::Crawler, event::Event, report::Outside};
+use nearcrawl_core::{
+    crawler::Crawler,
+    event::{Event, SurveyEvent},
+    report::Outside,
+};
 use nearcrawl_model::{
     access_point::AccessPoint,
     address::{AddressError, AddressPolicy},
     exported::{ExportQuery, ExportedRows},
     plan::Pace,
     server_rows::{RowsOf, ServerRows},
+    survey::SignedSurvey,
     time::Millis,
     url::{Host, PageUrl},
     view::{DeclaredLostView, LeaveView, MoveView, RefusedSeed, SeedView, Span, StoreView, Subject, WhyView},
@@ -185,6 +190,9 @@ impl QueryHandler {
                     None => drop(reply.send(why(crawler, &self.policy, executor, &subject))),
                 }
             }
+            query @ (Query::Surveys(_) | Query::Survey { .. } | Query::MakeSurvey { .. } | Query::ChangeSurvey { .. }) => {
+                return self.answer_surveys(query, crawler);
+            }
             Query::AddSeeds { urls, reply } => return Some(Action::AddSeeds { urls, reply }),
             Query::Move { subnet, to, reply } => {
                 drop(reply.send(MoveView {
@@ -207,6 +215,39 @@ impl QueryHandler {
         None
     }
 
+    /// The same for what is asked and said of surveys.
+    fn answer_surveys(&mut self, query: Query, crawler: &Crawler) -> Option<Action> {
+        match query {
+            Query::Surveys(reply) => drop(reply.send(crawler.view().surveys())),
+            Query::Survey { which, reply } => drop(reply.send(crawler.view().survey(&which))),
+            Query::MakeSurvey { plan, reply } => return self.make_survey(crawler.view().new_survey(*plan), crawler, reply),
+            Query::ChangeSurvey { name, state, reply } => {
+                return self.make_survey(crawler.view().changed_survey(&name, state), crawler, reply);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// Has a survey of our own stored; the answer follows when it is.
+    fn make_survey(&mut self, signed: Result<SignedSurvey, String>, crawler: &Crawler, reply: SurveyReply) -> Option<Action> {
+        let made = signed.and_then(|signed| {
+            let survey = signed.read().map_err(|why| why.to_string())?;
+            if self.deferred.has_room() { Ok((signed, survey)) } else { Err("the daemon is busy: ask again".to_owned()) }
+        });
+        match made {
+            Ok((signed, survey)) => {
+                let name = format!("{}@{}", survey.plan.name, crawler.me());
+                self.deferred.wait_for_survey((name, survey.revision), reply);
+                Some(Action::Handle(Event::Survey(SurveyEvent::Made(signed))))
+            }
+            Err(why) => {
+                let _ = reply.send(Err(why));
+                None
+            }
+        }
+    }
+
     /// Answers the deferred queries that can be answered by now, or have waited long enough.
     pub fn settle(&mut self, crawler: &Crawler, executor: &Executor) {
         for (subject, reply) in self.deferred.settled(crawler, &self.policy, is_gated(executor)) {
@@ -216,6 +257,7 @@ impl QueryHandler {
         for (by, reply) in self.deferred.gathered(crawler, is_gated(executor)) {
             let _ = reply.send(crawler.view().cross_table(by));
         }
+        self.deferred.stored(crawler);
     }
 
     /// When deferred queries are to be looked at again.

@@ -12,6 +12,7 @@ use nearcrawl_model::{
     exported::{ExportQuery, ExportedRows},
     server_rows::{RowsOf, ServerOwner, ServerRows},
     subnet::Subnet,
+    survey::{SurveyPlan, SurveyRef, SurveyState, SurveyView},
     url::{Host, PageUrl},
     view::{
         DeclaredLostView, LeaveView, MemberView, MoveView, OwnershipView, RefusedSeed, ResultsView, SeedView, ServersPage, StatusView,
@@ -32,6 +33,9 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where the answer to a query goes. A caller that has stopped waiting is no error: ignore what `send` returns.
 pub type Reply<T> = oneshot::Sender<T>;
+
+/// Where a survey goes, or why there is none.
+pub type SurveyReply = Reply<Result<SurveyView, String>>;
 
 /// The queries that a node answers, each with the channel for its answer. Their texts were parsed before: a query is well-formed.
 ///
@@ -104,6 +108,31 @@ pub enum Query {
         query: ExportQuery,
         /// Where the rows are sent.
         reply: Reply<Result<ExportedRows, String>>,
+    },
+    /// All surveys, without their lists.
+    Surveys(Reply<Vec<SurveyView>>),
+    /// A survey with its list, or why there is none, as a sentence.
+    Survey {
+        /// What it is called.
+        which: SurveyRef,
+        /// Where it is sent.
+        reply: SurveyReply,
+    },
+    /// Make a survey; or why it may not be made, as a sentence.
+    MakeSurvey {
+        /// What is to be studied.
+        plan: Box<SurveyPlan>,
+        /// Where the survey is sent when it is stored.
+        reply: SurveyReply,
+    },
+    /// Pause, resume or end a survey; or why it may not be changed, as a sentence.
+    ChangeSurvey {
+        /// What it is called.
+        name: String,
+        /// What it is to be.
+        state: SurveyState,
+        /// Where the survey is sent when that is stored.
+        reply: SurveyReply,
     },
     /// Leave the swarm for good: release all subnets, then end.
     Leave(Reply<LeaveView>),

@@ -86,6 +86,7 @@ impl Clients {
                     url: url.clone(),
                     validators: Default::default(),
                     front: true,
+                    evaluate: false,
                 };
                 assert_eq!(self.fetcher.fetch(order).await.outcome, FetchOutcome::Failed(FetchError::ForbiddenAddress), "{text}");
                 for kind in [ProbeKind::Tcp, ProbeKind::HttpHead] {

@@ -111,6 +111,8 @@ pub struct Habits {
     pub replace_voter_after_s: u32,
     /// How long after its beginning a run is followed by the next one.
     pub revisit: &'static str,
+    /// The top-level domains in scope.
+    pub tlds: &'static str,
     /// Further lines for the section `[crawl]`.
     pub crawl: String,
     /// Further lines for the section `[delegation]`.
@@ -128,6 +130,7 @@ impl Default for Habits {
             timers: QUICK_TIMERS,
             replace_voter_after_s: 600,
             revisit: "1h",
+            tlds: "[\"test\"]",
             crawl: String::new(),
             // Subnets stay with whom they were given to, unless a test is about that.
             delegation: "migration = \"none\"\n".to_owned(),
@@ -159,6 +162,7 @@ impl Habits {
                 Some("home_port") => String::new(),
                 Some("delay_factor") => format!("delay_factor = {}", self.delay_factor),
                 Some("threshold") => format!("threshold = \"{}ms\"", self.threshold_ms),
+                Some("tlds") => format!("tlds = {}", self.tlds),
                 Some("revisit") => format!("revisit = \"{}\"", self.revisit),
                 Some("min_delay") => format!("min_delay = \"{}ms\"\n{}", self.min_delay_ms, self.crawl),
                 _ => line.to_owned(),

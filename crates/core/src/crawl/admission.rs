@@ -61,7 +61,6 @@ impl Crawl {
     ) {
         let mut parts = Vec::new();
         let mut batches = Vec::new();
-        let depth = cx.settings.rules.depth;
         for (located, arrivals) in hand_offs {
             if cx.settings.scope.denies(&located.host) || arrivals.is_empty() {
                 continue;
@@ -71,7 +70,7 @@ impl Crawl {
                 continue;
             }
             let root = self.open_site(cx, replication, others, &located, &arrivals);
-            let Some(part) = self.candidates(cx, located.host, arrivals, root) else { continue };
+            let Some((part, depth)) = self.candidates(cx, located.host, arrivals, root) else { continue };
             let questions = part.candidates.iter().map(|c| (c.fingerprint, c.level)).collect();
             batches.push(SeenBatch { site: part.site, depth, visited: None, questions });
             parts.push(part);
@@ -79,9 +78,10 @@ impl Crawl {
         self.questions.ask(cx, batches, SeenPurpose::Admit { parts, reply });
     }
 
-    /// The arrivals at an open site, and its root page if it is one, that the cache does not know.
-    fn candidates(&mut self, cx: &Context, host: Host, arrivals: Vec<Arrival>, root: Option<PageUrl>) -> Option<AdmissionPart> {
+    /// The arrivals at an open site, and its root page if it is one, that the cache does not know; and the depth of its run.
+    fn candidates(&mut self, cx: &Context, host: Host, arrivals: Vec<Arrival>, root: Option<PageUrl>) -> Option<(AdmissionPart, u8)> {
         let site = self.sites.get(&host)?;
+        let depth = site.depth(&cx.settings.rules);
         let urls = arrivals.into_iter().map(|arrival| {
             let (level, hops) = arrival.place.map_or((0, 0), |place| (place.level, place.hops));
             (arrival.url, level, hops)
@@ -91,11 +91,11 @@ impl Crawl {
             let fingerprint = cx.secret.of(url.as_str());
             let known = self.links.touch(site.number, fingerprint, level);
             let starts = (level, hops) == (0, 0) && !site.starts.contains(&url);
-            if (!known || starts) && level <= cx.settings.rules.depth {
+            if (!known || starts) && level <= depth {
                 candidates.push(Candidate { url, fingerprint, level, hops });
             }
         }
-        Some(AdmissionPart { site: site.number, host, candidates })
+        Some((AdmissionPart { site: site.number, host, candidates }, depth))
     }
 
     /// The seen set answered what is new of arrivals: that is written down, and the member that waits is answered when it is recorded.
@@ -156,6 +156,7 @@ impl Crawl {
         if !starts.is_empty() {
             self.journal(cx, replication, host, JournalEntry::Started { urls: starts });
         }
+        self.wish_anew(cx, host);
         self.came_nearer(cx, replication, host, nearer);
     }
 }
@@ -179,7 +180,7 @@ impl Crawl {
     /// The links of a page that came nearer: they are one level behind it, where a redirect leads at its own.
     pub(crate) fn children(&mut self, cx: &mut Context, ticket: SeenTicket, children: Vec<Fingerprint>) {
         let Some(SeenPurpose::Children { host, site, level }) = self.questions.answered(ticket) else { return };
-        let depth = cx.settings.rules.depth;
+        let Some(depth) = self.sites.numbered(&host, site).map(|site| site.depth(&cx.settings.rules)) else { return };
         if level > depth || children.is_empty() {
             return;
         }

@@ -21,7 +21,7 @@ use crate::{
 };
 use nearcrawl_model::{
     facts::Vantage,
-    fetch::{FetchError, FetchOutcome, FetchReport, ProbeKind},
+    fetch::{FetchError, FetchOrder, FetchOutcome, FetchReport, ProbeKind},
     fingerprint::Fingerprint,
     ids::SeenTicket,
     journal::{Arrival, JournalEntry, SkipReason},
@@ -94,7 +94,7 @@ impl Crawl {
                 self.skip(cx, replication, host, url, reason);
                 return Turn::Again;
             }
-            Next::Fetch(order) => order,
+            Next::Fetch(order) => FetchOrder { evaluate: site.wishes.evaluation, ..order },
         };
         match robots::place_of(cx, &mut self.sites, &mut self.links, replication, others, host, order) {
             Asked::There(order) if order.address == address => {
@@ -130,7 +130,12 @@ impl Crawl {
         let subnet = &site.key.subnet;
         let mine = others.ownership.register().claim(subnet).is_some_and(|claim| claim.owner == cx.me);
         let stays = !site.has_ended() && !self.moved.has_stopped(&site.key.host);
-        mine && stays && !others.ownership.is_watched(subnet) && !others.migration.has_stopped(subnet) && !self.sites.is_asleep(site)
+        let wanted = !site.wishes.is_unwanted;
+        mine && stays
+            && wanted
+            && !others.ownership.is_watched(subnet)
+            && !others.migration.has_stopped(subnet)
+            && !self.sites.is_asleep(site)
     }
 
     /// Sets the first URL that waits aside. For the seen set it is settled like a visited one, so a shorter way to it does not open it again.
@@ -140,7 +145,7 @@ impl Crawl {
             let Some(site) = self.sites.get(host) else { return };
             let level = site.frontier.first().map_or(0, |first| first.level);
             let visited = Some(SeenVisit { page: cx.secret.of(url.as_str()), level, children: Vec::new() });
-            let batch = SeenBatch { site: site.number, depth: cx.settings.rules.depth, visited, questions: Vec::new() };
+            let batch = SeenBatch { site: site.number, depth: site.depth(&cx.settings.rules), visited, questions: Vec::new() };
             cx.commands.push_back(Command::Store(StoreCommand::Seen { ticket: SeenTicket::NO_ANSWER, batches: vec![batch] }));
         }
         self.journal(cx, replication, host, JournalEntry::Skipped { url, reason });
@@ -172,7 +177,8 @@ impl Crawl {
             report.retry_after = report.retry_after.max(Some(site.back_off()));
         }
         let delay = site.and_then(|site| site.crawl_delay(&report.url.origin()));
-        let rest = self.fetches.scheduler().politeness().rest_after(report.took, delay).max(report.retry_after.unwrap_or(0));
+        let wishes = site.map(|site| site.wishes).unwrap_or_default();
+        let rest = wishes.rest_after(self.fetches.scheduler().politeness(), report.took, delay).max(report.retry_after.unwrap_or(0));
         self.fetches.rest_after(address, cx.now.moment.after(rest), returned.given_back);
         cx.counters.bytes += report.wire_bytes;
         let rtt_us = match cx.settings.probe {
@@ -264,7 +270,7 @@ impl Crawl {
         let questions = sorted.internal.iter().map(|c| (c.fingerprint, c.level)).collect();
         let leaving = std::mem::take(&mut sorted.outgoing_prints);
         let batches = vec![
-            SeenBatch { site: number, depth: cx.settings.rules.depth, visited, questions },
+            SeenBatch { site: number, depth: site.depth(&cx.settings.rules), visited, questions },
             SeenBatch { site: self.links.scope(), depth: NO_DEPTH, visited: None, questions: leaving },
         ];
         let request = Request { took, first_byte_us, wire_bytes, retry_after, software };
@@ -277,13 +283,13 @@ impl Crawl {
         let Digest { host, site: number, mut entry, further, internal, outgoing: named, not_queued } = digest;
         let Some(site) = self.sites.numbered_mut(&host, number) else { return };
         site.digesting = site.digesting.saturating_sub(1);
-        let shorter = shorter_meanwhile(cx, site, &entry);
+        let (shorter, depth) = (shorter_meanwhile(cx, site, &entry), site.depth(&cx.settings.rules));
         let mut answers = answers.into_iter();
         let (mut found_here, mut nearer, mut cut, mut waits) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (candidate, answer) in internal.into_iter().zip(answers.next().unwrap_or_default()) {
             match answer {
                 SeenAnswer::New => {
-                    if candidate.level > cx.settings.rules.depth {
+                    if candidate.level > depth {
                         cut.push((candidate.fingerprint, candidate.url.as_str().to_owned()));
                     }
                     waits.extend(not_queued.get(&candidate.fingerprint).map(|level| (candidate.fingerprint, *level)));

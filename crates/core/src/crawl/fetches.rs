@@ -90,11 +90,11 @@ impl Fetches {
 
     /// A page came and is being read. The token of an address that needs no rest goes back before that is done.
     pub(super) fn body_received(&mut self, now: Moment, sites: &mut Sites, address: IpAddr, took: Millis) {
-        if self.scheduler.politeness().rest_after(took, None) > 0 {
-            return;
-        }
         let Some(host) = self.in_flight.get(&address).filter(|_| !self.received.contains_key(&address)) else { return };
         let Some(site) = sites.get_mut(host).filter(|site| site.reading.is_none() && site.digesting == 0) else { return };
+        if site.wishes.rest_after(self.scheduler.politeness(), took, None) > 0 {
+            return;
+        }
         let Some(Asking::Page(waiting)) = &site.asking else { return };
         if site.crawl_delay(&waiting.url.origin()).is_some_and(|delay| delay > 0) {
             return;

@@ -120,7 +120,7 @@ impl LinkFilter {
             if url.host_str() == host.as_str() {
                 sorted.children.push(fingerprint);
                 // Without room in the queue it is kept like one that lies too deep, and comes nearer when there is room.
-                let depth = cx.settings.rules.depth;
+                let depth = site.depth(&cx.settings.rules);
                 let at = if crowded && level <= depth { depth.saturating_add(1) } else { level };
                 if !self.touch(site.number, fingerprint, at) {
                     if at != level {
@@ -137,11 +137,11 @@ impl LinkFilter {
                 continue;
             }
             let place = if target.is_within(tree) {
-                if level > cx.settings.rules.depth {
+                if level > site.depth(&cx.settings.rules) {
                     continue;
                 }
                 Some(Place { tree: tree.clone(), level, hops })
-            } else if !cx.settings.scope.admits(&target) {
+            } else if !cx.may_admit(&target) {
                 beyond.insert(target);
                 sorted.beyond.push(fingerprint.half());
                 continue;

@@ -11,7 +11,7 @@ use super::{
     site::{
         Site,
         previous_run::Memory,
-        replay::{Replayed, replay},
+        replay::{Replayed, replay_for},
     },
     sites::Sites,
 };
@@ -93,6 +93,26 @@ impl Crawl {
         }
     }
 
+    /// What surveys wish for a host may be another: something else leads to it now.
+    pub(super) fn wish_anew(&mut self, cx: &Context, host: &Host) {
+        let Some(site) = self.sites.get_mut(host) else { return };
+        let wishes = cx.wishes_for(host, &site.tree, site.address, site.starts.iter());
+        site.wish(wishes, &cx.settings.rules);
+    }
+
+    /// Surveys began, changed or ended: what they wish for holds from now on.
+    pub(crate) fn wishes_changed(&mut self, cx: &mut Context) {
+        let hosts: Vec<Host> = self.sites.all().map(|site| site.key.host.clone()).collect();
+        for host in hosts {
+            let before = self.sites.get(&host).map(|site| site.wishes);
+            self.wish_anew(cx, &host);
+            if self.sites.get(&host).map(|site| site.wishes) != before {
+                cx.signal(Signal::SiteChanged(host.clone()));
+                self.want(cx, &host);
+            }
+        }
+    }
+
     /// The sites of a subnet may ask again, if they have something to ask.
     pub(crate) fn resume_subnet(&mut self, cx: &Context, subnet: &Subnet) {
         let hosts: Vec<_> = self.sites.within(subnet).cloned().collect();
@@ -140,7 +160,8 @@ impl Crawl {
         let tree = place.filter(|_| starting.is_none()).map_or_else(|| host.without_www(), |place| place.tree.clone());
         let run = if starting.is_some() { 1 } else { wanted.unwrap_or(1).min(revisits::MAX_FIRST) };
         let key = JournalKey { subnet, host: host.clone(), run };
-        self.begin_site(cx, replication, others, key, located.address, tree);
+        let starts: Vec<_> = arrivals.iter().filter(|arrival| arrival.place.is_none()).map(|arrival| &arrival.url).collect();
+        self.begin_site(cx, replication, others, key, (located.address, tree), &starts);
         starting
     }
 
@@ -151,11 +172,13 @@ impl Crawl {
         replication: &mut Replication,
         others: Others<'_>,
         key: JournalKey,
-        address: IpAddr,
-        tree: Host,
+        (address, tree): (IpAddr, Host),
+        starts: &[&PageUrl],
     ) {
         let number = self.sites.next_number();
-        self.sites.insert(Site::open(key.clone(), address, tree.clone(), number, cx.now.wall));
+        let mut site = Site::open(key.clone(), address, tree.clone(), number, cx.now.wall);
+        site.wish(cx.wishes_for(&key.host, &tree, address, starts.iter().copied()), &cx.settings.rules);
+        self.sites.insert(site);
         if let Some(until) = others.delegation.rests_until(&key.subnet) {
             self.fetches.rest(address, until);
         }
@@ -189,7 +212,7 @@ impl Crawl {
     ) -> Vec<Item> {
         let (key, taken_over) = (copy.key.clone(), copy.taken_over);
         let number = self.sites.next_number();
-        let Some(replayed) = replay(key.clone(), number, &copy.entries, &cx.settings.rules, &cx.secret) else {
+        let Some(replayed) = replay_for(key.clone(), number, &copy.entries, cx) else {
             cx.refuse("journals that do not begin with an opening");
             return Vec::new();
         };
@@ -212,7 +235,7 @@ impl Crawl {
         }
         // Whatever the journal does not tell was asked after its last line: a whole rest from now is on the safe side.
         let politeness = self.fetches.scheduler().politeness();
-        let rest = politeness.rest_after(site.last_took(), site.slowest_crawl_delay()).max(site.last_rest());
+        let rest = site.wishes.rest_after(politeness, site.last_took(), site.slowest_crawl_delay()).max(site.last_rest());
         self.fetches.rest(site.address, cx.now.moment.after(rest));
         let over = revisits::is_over(cx.now.wall, &site);
         self.sites.await_seen_set(number, key.host.clone());
@@ -260,8 +283,8 @@ impl Crawl {
     /// Trees whose time has come are visited again, under the next run's number; those whose budget was spent go on.
     pub(crate) fn tick_runs(&mut self, cx: &mut Context, replication: &mut Replication, others: Others<'_>) {
         let room = |address| self.fetches.scheduler().room_for_runs(address);
-        let ahead = revisits::due(cx, &self.sites, look_ahead(cx.settings.revisit), room);
-        let now = revisits::due(cx, &self.sites, 0, room);
+        let ahead = revisits::due(cx, &self.sites, look_ahead, room);
+        let now = revisits::due(cx, &self.sites, |_| 0, room);
         for next in ahead {
             self.moved.check(&next.host, cx.now.moment);
         }
@@ -285,7 +308,8 @@ impl Crawl {
         self.fetches.drop_site(&old, &cx.secret);
         let earlier = [old.whole_run(), old.history_row()];
         let held = old.held.passed_on(run, |arrival| release::in_scope(cx, arrival));
-        self.begin_site(cx, replication, others, JournalKey { run, ..old.key.clone() }, address, tree);
+        let starts: Vec<_> = old.starts.iter().collect();
+        self.begin_site(cx, replication, others, JournalKey { run, ..old.key.clone() }, (address, tree), &starts);
         for row in earlier.into_iter().flatten().chain(held) {
             self.journal(cx, replication, &host, row);
         }
@@ -293,7 +317,7 @@ impl Crawl {
         if !urls.is_empty() {
             let Some(site) = self.sites.get(&host) else { return };
             let questions: Vec<(Fingerprint, u8)> = urls.iter().map(|(url, level, _)| (cx.secret.of(url.as_str()), *level)).collect();
-            let batch = SeenBatch { site: site.number, depth: cx.settings.rules.depth, visited: None, questions };
+            let batch = SeenBatch { site: site.number, depth: site.depth(&cx.settings.rules), visited: None, questions };
             cx.commands.push_back(Command::Store(StoreCommand::Seen { ticket: SeenTicket::NO_ANSWER, batches: vec![batch] }));
             let starts: Vec<_> = urls.iter().map(|(url, ..)| url.clone()).collect();
             self.journal(cx, replication, &host, JournalEntry::Admitted { urls });
@@ -317,7 +341,7 @@ impl Crawl {
         let hosts: Vec<_> = held.filter(|site| self.may_ask(cx, others, site)).map(|site| site.key.host.clone()).collect();
         for host in hosts {
             let Some(site) = self.sites.get_mut(&host) else { continue };
-            let (number, depth) = (site.number, cx.settings.rules.depth);
+            let (number, depth) = (site.number, site.depth(&cx.settings.rules));
             let pages = if site.held.calls() { site.held.call(room.min(release::QUEUED_AT_ONCE)) } else { Vec::new() };
             let rows = release::rows(cx, &mut self.links, site);
             if !pages.is_empty() {

@@ -24,7 +24,7 @@ pub(super) fn is_due(cx: &Context, site: &Site) -> bool {
 /// Whether links may lead to what waits: the operator may have changed the scope since.
 pub(super) fn in_scope(cx: &Context, arrival: &Arrival) -> bool {
     let host = arrival.url.host();
-    if arrival.place.is_some() { !cx.settings.scope.denies(&host) } else { cx.settings.scope.admits(&host) }
+    if arrival.place.is_some() { !cx.settings.scope.denies(&host) } else { cx.may_admit(&host) }
 }
 
 /// The rows that say on what limits let go at a site now, the hosts that were named first before the others; and which hosts wait because of

@@ -103,11 +103,16 @@ fn drop_journal(cx: &mut Context, replication: &mut Replication, journal: Journa
     cx.commands.push_back(Command::Store(StoreCommand::DropJournal(journal)));
 }
 
-/// Trees whose time comes within `ahead` to be visited again, under the next run's number. `room` says how many runs may begin at an address:
-/// of more than that the first in line are meant, and the others have no journal of a run that only waits.
-pub(super) fn due(cx: &Context, sites: &Sites, ahead: Millis, room: impl Fn(IpAddr) -> usize) -> Vec<NextRun> {
-    let is_due = |opened: WallTime| cx.now.wall.0.saturating_add(ahead).saturating_sub(opened.0) >= cx.settings.revisit;
-    let over = sites.all().filter(|site| site.finished() && site.is_home() && !site.has_ended() && is_due(site.opened));
+/// Trees whose time comes within `ahead`, by the interval between their runs, to be visited again under the next run's number. Where a survey
+/// wants a deeper run than the present one, that is as soon as it is over. `room` says how many runs may begin at an address: of more than that
+/// the first in line are meant, and the others have no journal of a run that only waits.
+pub(super) fn due(cx: &Context, sites: &Sites, ahead: impl Fn(Millis) -> Millis, room: impl Fn(IpAddr) -> usize) -> Vec<NextRun> {
+    let is_due = |site: &Site| {
+        let interval = site.wishes.interval(&cx.settings);
+        site.is_to_be_deeper(&cx.settings.rules) || cx.now.wall.0.saturating_add(ahead(interval)).saturating_sub(site.opened.0) >= interval
+    };
+    let goes_on = |site: &Site| site.is_home() && !site.has_ended() && !site.wishes.is_unwanted;
+    let over = sites.all().filter(|site| site.finished() && goes_on(site) && is_due(site));
     let next = over.map(|site| (site.key.host.clone(), site.address, site.key.run.saturating_add(1)));
     let mut due: Vec<_> = next.map(|(host, address, run)| NextRun { tree: host.without_www(), host, address, run }).collect();
     let mut here: BTreeMap<IpAddr, usize> = BTreeMap::new();
@@ -139,7 +144,8 @@ pub(super) const MAX_FIRST: u32 = 1 << 24;
 /// Whether others of its tree may have come to this run since a site's present one began: nobody has servers visited again before it is due.
 pub(super) fn may_be(cx: &Context, site: &Site, run: u32) -> bool {
     let age = cx.now.wall.0.saturating_sub(site.opened.0);
-    let passed = age.saturating_mul(SOONER) / cx.settings.revisit.max(1);
+    let passed =
+        age.saturating_mul(SOONER) / site.wishes.interval(&cx.settings).max(1) + u64::from(site.is_to_be_deeper(&cx.settings.rules));
     u64::from(run.saturating_sub(site.key.run)) <= passed
 }
 

@@ -55,8 +55,7 @@ pub(super) fn place_of(
     }
     let Some(site) = sites.get_mut(host) else { return Asked::Later };
     let Some(origin) = site.frontier.first().map(|waiting| waiting.url.origin()) else { return Asked::Later };
-    let scope = &cx.settings.scope;
-    let in_scope = scope.admits(&target) || (target.is_within(&site.tree) && !scope.denies(&target));
+    let in_scope = cx.may_admit(&target) || (target.is_within(&site.tree) && !cx.settings.scope.denies(&target));
     let found = match others.routing.locator().lookup(&target, cx.now.moment) {
         _ if !in_scope => Found::Elsewhere,
         Lookup::At(located) if located.address == site.address => Found::At(located.address),

@@ -117,6 +117,8 @@ fn is_forwarded(request: &Request) -> bool {
         | Request::HistoryRows(_)
         | Request::ExportRows(_)
         | Request::CrossTotals(..)
+        | Request::CompareSurveys(_)
+        | Request::SendSurveys(_)
         | Request::Holds(_) => true,
         Request::Swim(_) | Request::Farewell(_) | Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } | Request::Forward(_) => {
             false

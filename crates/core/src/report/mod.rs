@@ -2,10 +2,11 @@
 //!
 //! [`Report`] is the machine: the sums over our sites, and the roll-ups of others. [`View`] answers questions and changes nothing:
 //!
-//! * `view`: members, claims, servers; how far a crawl is
+//! * `view`: members, claims, servers, surveys; how far a crawl is
 //! * `activity`: what is it doing, and why is it not doing more? Is anything left to do?
 //! * `status`: the numbers; `counters`: what was done since the start
 //! * `journal_rows`: visits and links, as readers are told them
+//! * [`RowTally`]: what rows of servers come to, whoever owns them
 //! * `why`: why is this crawled by whom, and when? `never_contacted`: why is it by no member?
 //! * `cross_tables`: sums by two dimensions, which members are asked for
 //! * [`tally`]: the sums over our sites, and those that others tell; `consistent`: which of these answer while subnets change hands;
@@ -20,6 +21,7 @@ pub mod journal_rows;
 mod machine;
 mod never_contacted;
 mod reason;
+mod rows;
 mod status;
 mod stays;
 mod strata;
@@ -31,6 +33,7 @@ mod why;
 
 pub use counters::Counters;
 pub(crate) use machine::{BesidesSums, Report};
+pub use rows::RowTally;
 pub use status::Outside;
 pub(crate) use tally::oldest_told;
 pub use view::View;

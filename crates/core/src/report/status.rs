@@ -35,6 +35,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     plan::Pace,
     receipt::Declined,
+    survey::MAX_LIVING,
     view::{
         Activity, CacheView, DelegationView, HierarchyView, LimitView, MemberCounts, MigrationView, StatusView, StoreView, TaskView,
         VotersView, WorkView,
@@ -273,6 +274,8 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
         limit("owners whose replicas this voter knows", view.voting.keepers(), MAX_HEARD),
         limit("lists of voters", view.voting.list_count(), MAX_LISTS),
         limit("members whose networks are remembered", view.voting.networks().len(), MAX_SEEN),
+        limit("surveys", view.surveys.room().0, view.surveys.room().1),
+        limit("living surveys of one creator", view.surveys.register().most_living(view.context.now.wall), MAX_LIVING),
         limit("members", view.membership.tracked(), view.context.settings.membership.max_members),
         limit("members whose addresses are remembered", view.membership.known().count(), MAX_ADDRESSED),
         limit("members whose totals are kept", view.report.roll_ups(), MAX_ROLL_UPS),

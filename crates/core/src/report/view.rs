@@ -20,6 +20,7 @@ use crate::{
     relay::Relay,
     replication::Replication,
     routing::Routing,
+    survey::Surveys,
 };
 use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
@@ -34,9 +35,10 @@ use nearcrawl_model::{
     server_rows::{HistoryRow, MAX_OWNERS, RowsOf, RunRow, ServerOwner, ServerRow, ServerRows},
     subnet::Subnet,
     summary::{RollUp, SwarmResults},
+    survey::{Place, SignedSurvey, SurveyMark, SurveyPlan, SurveyRef, SurveyState, SurveyView, survey_id},
     time::{Millis, Moment},
     url::Host,
-    view::{Liveness, MemberView, OwnershipView, ProgressView, ServersPage},
+    view::{Liveness, MemberView, OwnershipView, ProgressView, ServersPage, WhyView},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -62,6 +64,7 @@ pub struct View<'a> {
     pub(crate) voting: &'a crate::voting::Voting,
     pub(crate) report: &'a Report,
     pub(crate) relay: &'a Relay,
+    pub(crate) surveys: &'a Surveys,
 }
 
 impl<'a> View<'a> {
@@ -185,8 +188,8 @@ impl<'a> View<'a> {
     fn server_row(&self, site: &Site) -> ServerRow {
         let record = site.published();
         let Whereabouts { country, registry, organisation } = whereabouts(self.context, Some(site.address));
-        let inclusion_probability = self.report.inclusion_probability(&record.host);
-        ServerRow { access_point: self.context.me, country, registry, organisation, inclusion_probability, record }
+        let (inclusion_probability, surveys) = (self.report.inclusion_probability(&record.host), self.surveys_of(site));
+        ServerRow { access_point: self.context.me, country, registry, organisation, inclusion_probability, surveys, record }
     }
 
     fn history_row(&self, site: &Site) -> HistoryRow {
@@ -196,7 +199,8 @@ impl<'a> View<'a> {
             RunRow { country, registry, organisation, summary }
         };
         let runs = runs.into_iter().map(run_row).collect();
-        HistoryRow { access_point: self.context.me, host: site.key.host.clone(), tree: site.tree.clone(), runs_left_out, runs }
+        let (host, tree, surveys) = (site.key.host.clone(), site.tree.clone(), self.surveys_of(site));
+        HistoryRow { access_point: self.context.me, host, tree, surveys, runs_left_out, runs }
     }
 
     /// Whether it has the journals of all that it owns: without, rows that are missing could not be told from rows that never were. Fails with
@@ -402,5 +406,90 @@ impl<'a> View<'a> {
     /// Why it cannot.
     pub fn may_move(&self, subnet: &Subnet, to: &AccessPoint) -> Result<u64, Immovable> {
         self.migration.may_move(self.context, &self.surroundings(), subnet, to)
+    }
+}
+
+/// Which surveys there are, whether one may be made or changed, and to which a host belongs.
+impl View<'_> {
+    /// All surveys, those that run first, by name; without their lists.
+    pub fn surveys(&self) -> Vec<SurveyView> {
+        let of = |kept| SurveyView::new(kept, &self.context.me, self.context.now.wall);
+        let mut views: Vec<_> = self.surveys.register().all().map(|kept| of(&kept.survey)).collect();
+        views.sort_by(|one, other| (one.state, &one.name, one.creator).cmp(&(other.state, &other.name, other.creator)));
+        views
+    }
+
+    /// The survey that people call so, with its list. Of several of one name it is our own.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or there are several, as a sentence.
+    pub fn survey(&self, wanted: &SurveyRef) -> Result<SurveyView, String> {
+        let fits: Vec<_> = self.surveys.register().all().filter(|kept| wanted.fits(&kept.survey.plan.name, &kept.survey.creator)).collect();
+        let ours = fits.iter().find(|kept| kept.survey.creator == self.context.me);
+        let found = match (&fits[..], ours) {
+            ([], _) => return Err(format!("this access point knows of no survey {wanted}")),
+            (_, Some(found)) | ([found], None) => found,
+            (several, None) => {
+                let names: Vec<_> =
+                    several.iter().map(|kept| format!("{}@{}", kept.survey.plan.name, kept.survey.creator.short())).collect();
+                return Err(format!("{wanted} may be {}: say which", names.join(" or ")));
+            }
+        };
+        let view = SurveyView::new(&found.survey, &self.context.me, self.context.now.wall);
+        Ok(SurveyView { entries: found.survey.plan.entries.clone(), ..view })
+    }
+
+    /// The version of a survey that is stored here; none if there is none.
+    pub fn survey_revision(&self, creator: &AccessPoint, name: &str) -> Option<u64> {
+        self.surveys.register().get(&survey_id(creator, name)).map(|kept| kept.survey.revision)
+    }
+
+    /// A new survey of our own, signed, to be given to the crawler.
+    ///
+    /// # Errors
+    ///
+    /// Why it may not be made, as a sentence.
+    pub fn new_survey(&self, plan: SurveyPlan) -> Result<SignedSurvey, String> {
+        self.surveys.drafted(self.context, plan)
+    }
+
+    /// A survey of our own in another state, signed, to be given to the crawler.
+    ///
+    /// # Errors
+    ///
+    /// Why it may not be changed, as a sentence.
+    pub fn changed_survey(&self, name: &str, state: SurveyState) -> Result<SignedSurvey, String> {
+        self.surveys.changed(self.context, name, state)
+    }
+
+    /// Says to which surveys the host belongs that was asked about, and if none of them wants it any more, that.
+    pub(super) fn name_surveys(&self, view: &mut WhyView, sentences: &mut Vec<String>) {
+        let Some(host) = view.host.clone() else { return };
+        let tree = view.tree.clone().unwrap_or_else(|| host.without_www());
+        let nowhere = Place { country: "ZZ", organisation: "", asn: None };
+        let place = view.address.map_or(nowhere, |address| self.context.place_of(address));
+        let surveys = self.context.wishes.having(&host, &tree, &place);
+        if surveys.is_empty() {
+            return;
+        }
+        let now = self.context.now.wall;
+        let names = surveys.iter().map(|kept| match kept.survey.state_at(now) {
+            SurveyState::Running => kept.survey.plan.name.clone(),
+            state => format!("{} ({state})", kept.survey.plan.name),
+        });
+        let names = names.collect::<Vec<_>>().join(", ");
+        sentences.push(format!("It belongs to {}: {names}.", if surveys.len() == 1 { "the survey" } else { "the surveys" }));
+        if self.crawl.site(&host).is_some_and(|site| site.wishes.is_unwanted) {
+            sentences.push("Nothing is asked there, because nobody else wants it.".to_owned());
+        }
+        view.surveys = surveys.into_iter().map(|kept| kept.mark(&host, &tree)).collect();
+    }
+
+    /// The surveys that a site belongs to.
+    pub(super) fn surveys_of(&self, site: &Site) -> Vec<SurveyMark> {
+        let place = self.context.place_of(site.address);
+        let surveys = self.context.wishes.having(&site.key.host, &site.tree, &place);
+        surveys.into_iter().map(|kept| kept.mark(&site.key.host, &site.tree)).collect()
     }
 }

@@ -87,6 +87,7 @@ impl View<'_> {
                 sentences.push(format!("Nothing is fetched at the moment: {}.", self.activity()));
             }
         }
+        self.name_surveys(&mut view, &mut sentences);
         view.answer_text = sentences.join(" ");
         view
     }
@@ -255,7 +256,7 @@ impl View<'_> {
     fn here(&self, view: &mut WhyView, host: &Host, url: Option<&PageUrl>) -> String {
         let Some(site) = self.crawl.site(host) else {
             let subnet_is_read = view.subnet.is_some_and(|subnet| !self.replication.is_loading(&subnet));
-            return match (subnet_is_read, self.context.settings.scope.admits(host)) {
+            return match (subnet_is_read, self.context.may_admit(host)) {
                 (false, _) => self.read_back(view.subnet),
                 (true, true) => "No URL of it has arrived here yet.".to_owned(),
                 (true, false) => "No URL of it has arrived here; it is out of scope: links to it are counted and not followed.".to_owned(),

@@ -103,6 +103,12 @@ impl Routing {
         }
     }
 
+    /// A host turned out to be where no scope reaches. Returns what waited for it.
+    pub(crate) fn not_in_scope(&mut self, cx: &mut Context, host: &Host) -> Vec<Item> {
+        cx.counters.beyond_scope += 1;
+        self.outbox.take(host)
+    }
+
     /// Notes who owns a host's address, if that is decided. Returns the host's URLs if it is this access point.
     pub(crate) fn bind(
         &mut self,

@@ -155,6 +155,12 @@ impl Outbox {
         self.queues.get(host)?.items.front()
     }
 
+    /// Whether all that waits for this host are links of other sites: nobody named it, and it is no part of a tree.
+    pub(crate) fn has_links_alone(&self, host: &Host) -> bool {
+        let mut items = self.queues.get(host).into_iter().flat_map(|queue| &queue.items).peekable();
+        items.peek().is_some() && items.all(|item| item.origin.is_some() && item.arrival.place.is_none())
+    }
+
     /// The latest run in which what waits for this host was named; 0 if nothing waits.
     pub(crate) fn newest_run(&self, host: &Host) -> u32 {
         let items = self.queues.get(host).into_iter().flat_map(|queue| &queue.items);

@@ -46,6 +46,8 @@ pub struct Disk {
     pub voting: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The pages of the book of contacts.
     pub contacts: BTreeMap<u8, Vec<u8>>,
+    /// The surveys, by slot.
+    pub surveys: BTreeMap<u16, Vec<u8>>,
     seen: BTreeMap<(SiteNumber, Fingerprint), (u8, PageState)>,
     children: BTreeMap<(SiteNumber, Fingerprint), Vec<Fingerprint>>,
     cut: BTreeMap<(SiteNumber, Fingerprint), String>,

@@ -6,7 +6,7 @@ use crate::swarm::sim_event::{SimEvent, SimEventKind};
 use crate::swarm::world::World;
 use crate::web::Answer;
 use nearcrawl_core::{
-    event::{Command, Event, HierarchyCommand, PeerCommand, StoreCommand, WebCommand},
+    event::{Command, Event, HierarchyCommand, PeerCommand, StoreCommand, SurveyEvent, WebCommand},
     hierarchy_version::editions::Found,
     replication::replicas::CopyOrder,
 };
@@ -57,7 +57,7 @@ impl Turn {
         match command {
             // The smallest of all.
             StoreCommand::KeepContacts { .. } => Turn::AtOnce,
-            StoreCommand::StoreClaims { .. } | StoreCommand::StoreVoting { .. } => Turn::State(0),
+            StoreCommand::StoreClaims { .. } | StoreCommand::StoreVoting { .. } | StoreCommand::StoreSurvey { .. } => Turn::State(0),
             StoreCommand::KeepRows { .. } => Turn::State(1),
             StoreCommand::Append { .. } => Turn::State(2),
             StoreCommand::DropJournal(_) => Turn::State(3),
@@ -204,6 +204,10 @@ impl World {
         }
         let disk = &mut node.disk;
         match command {
+            StoreCommand::StoreSurvey { write, slot, bytes } => {
+                disk.surveys.insert(slot, bytes);
+                self.tell(who, Event::Survey(SurveyEvent::Stored { write }));
+            }
             StoreCommand::KeepContacts { page, bytes } => drop(disk.contacts.insert(page, bytes)),
             StoreCommand::StoreVoting { write, records } => {
                 disk.store_voting(records);

@@ -94,6 +94,7 @@ fn kind(request: &Request) -> &'static str {
         Request::Renew(_) => "leases",
         Request::Propose(_) | Request::Withdraw { .. } | Request::DoubleVote(_) => "votes",
         Request::Ballot(_) | Request::VoterLists(_) => "voter lists",
+        Request::CompareSurveys(_) | Request::SendSurveys(_) => "surveys",
         Request::Forward(_) => "forwarded",
     }
 }
@@ -116,6 +117,7 @@ fn answer_kind(response: &Response) -> &'static str {
         Response::Forwarded(_) => "forwarded",
         Response::Totals(_) | Response::TotalsHold | Response::CrossTotals(_) => "totals",
         Response::ServerRows(_) | Response::ExportedRows(_) => "readers",
+        Response::SurveyHeads(_) | Response::Surveys(_) => "surveys",
         Response::Refused(_) => "refusals",
     }
 }
@@ -127,6 +129,7 @@ fn gossip_kind(gossip: &Gossip) -> &'static str {
         Gossip::RollUp(_) => "gossip of totals",
         Gossip::Endorsement(_) => "gossip of editions",
         Gossip::Distances(_) => "gossip of distances",
+        Gossip::Surveys(_) => "gossip of surveys",
     }
 }
 
@@ -171,6 +174,8 @@ fn request_class(request: &Request) -> u8 {
         Request::CrossTotals(..) => 35,
         Request::HistoryRows(_) => 36,
         Request::ExportRows(_) => 37,
+        Request::CompareSurveys(_) => 38,
+        Request::SendSurveys(_) => 39,
     }
 }
 
@@ -187,6 +192,7 @@ fn gossip_class(gossip: &Gossip) -> u8 {
         Gossip::RollUp(_) => 129,
         Gossip::Endorsement(_) => 130,
         Gossip::Distances(_) => 131,
+        Gossip::Surveys(_) => 132,
     }
 }
 

@@ -126,6 +126,7 @@ fn event_class(event: &Event) -> u8 {
         | Event::Recovered { .. }
         | Event::Loaded { .. }
         | Event::SeenLoaded { .. }
+        | Event::Survey(_)
         | Event::Hierarchy(_)
         | Event::AtHand(_)
         | Event::CrossTableWanted(_)

@@ -11,6 +11,7 @@ mod order;
 mod parts;
 mod peace;
 mod runs;
+mod surveys;
 mod totals;
 mod versions;
 

@@ -274,6 +274,7 @@ impl World {
             sole: node.identity == me && node.forgotten == 0,
             store: StoreId(node.forgotten + 1),
             contacts: node.disk.contacts.values().cloned().collect(),
+            surveys: node.disk.surveys.values().cloned().collect(),
         };
         let mut crawler = Crawler::new(identity, settings, Arc::clone(&hierarchy), now);
         let sizes = node.disk.sizes();

@@ -21,6 +21,7 @@ use super::{
     record::ServerRecord,
     subnet::Subnet,
     summary::SwarmResults,
+    survey::SurveyMark,
     time::{Millis, WallTime},
     url::Host,
 };
@@ -411,6 +412,9 @@ pub struct WhyView {
     #[serde(default)]
     #[schema(value_type = BTreeMap<String, Vec<FailingPage>>)]
     pub failing_pages: FailingPages,
+    /// The surveys that the host belongs to, those that are paused or have ended among them, with what they say of it.
+    #[serde(default)]
+    pub surveys: Vec<SurveyMark>,
 }
 
 /// What came of URLs that were given as starting points.

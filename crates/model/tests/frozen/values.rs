@@ -29,6 +29,7 @@ use nearcrawl_model::{
     server_rows::{ServerOwner, ServerRows},
     subnet::Subnet,
     summary::{Counts, Coverage, Dimension, RollUp, Summary, SwarmResults},
+    survey::{SignedSurvey, Survey, SurveyEntry, SurveyHead, SurveyPlan, SurveyScope, SurveyState, SurveysDigest, Wishes},
     time::WallTime,
     url::{Host, Origin, PageUrl},
     vote::{
@@ -75,6 +76,8 @@ pub(super) fn all() -> Vec<Sample> {
     add(Sample::new("claim", "of-an-ipv6-subnet", Claim { subnet: subnet("2001:db8::/48"), rtt_us: None, runner_up: None, ..claim() }));
     add(Sample::new("claim", "signed", signed(&claim())));
     add(Sample::new("claim", "voted", voted()));
+    add(Sample::new("survey", "as-it-is-signed", survey()));
+    add(Sample::new("survey", "signed", signed_survey()));
     add(Sample::new("receipt", "as-it-is-signed", receipt()));
     add(Sample::new("receipt", "signed", SignedReceipt::sign(&receipt(), &key(2))));
     add(Sample::new("list", "founded", SignedList::founded_by(&key(1))));
@@ -114,6 +117,8 @@ pub(super) fn check_signatures(frozen: &BTreeMap<&str, Vec<u8>>) {
     assert!(voted.votes.unwrap().prove(&second.list, opened.subnet, opened.epoch, opened.owner));
     let signed: SignedReceipt = postcard::from_bytes(&frozen["receipt/signed"]).unwrap();
     assert_eq!(signed.open(), Ok(receipt()));
+    let signed: SignedSurvey = postcard::from_bytes(&frozen["survey/signed"]).unwrap();
+    assert_eq!((signed.open(), &signed.bytes), (Ok(survey()), &frozen["survey/as-it-is-signed"]));
     let (Request::Forward(question), Response::Forwarded(Ok(answer))) = (
         postcard::from_bytes(&frozen["request/forward"]).unwrap(),
         postcard::from_bytes::<Response>(&frozen["response/forwarded"]).unwrap(),
@@ -327,6 +332,8 @@ fn request(request: &Request) -> &'static str {
         Request::ExportRows(_) => "export-rows",
         Request::HistoryRows(_) => "history-rows",
         Request::CrossTotals(..) => "cross-totals",
+        Request::CompareSurveys(_) => "compare-surveys",
+        Request::SendSurveys(_) => "send-surveys",
     }
 }
 
@@ -388,6 +395,8 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("", Request::ExportRows(export_query())),
         ("", Request::HistoryRows(Some(host("a.ke")))),
         ("", Request::CrossTotals(Dimension::Country, Dimension::Tld)),
+        ("", Request::CompareSurveys(SurveysDigest::of([&survey_head()]))),
+        ("", Request::SendSurveys(vec![survey_head().id])),
         ("", Request::SendClaims(vec![WantedPart { part: MapPart::WHOLE, after: Some(net()), has: vec![digest()] }])),
     ];
     all.extend(ballots.into_iter().map(|(name, request)| (name, Request::Ballot(Box::new(request)))));
@@ -447,6 +456,8 @@ fn response(response: &Response) -> &'static str {
         Response::Swim(_) => "swim",
         Response::TotalsHold => "totals-hold",
         Response::CrossTotals(_) => "cross-totals",
+        Response::SurveyHeads(_) => "survey-heads",
+        Response::Surveys(_) => "surveys",
         Response::RowsCompared(_) => "rows-compared",
         Response::ServerRows(_) => "server-rows",
         Response::ExportedRows(_) => "exported-rows",
@@ -486,6 +497,9 @@ fn responses() -> Vec<(&'static str, Response)> {
         ("", Response::ServerRows(server_rows())),
         ("", Response::ExportedRows(exported_rows())),
         ("", Response::CrossTotals(Box::new(cross_table()))),
+        ("", Response::SurveyHeads(Some(vec![survey_head()]))),
+        ("-equal", Response::SurveyHeads(None)),
+        ("", Response::Surveys(vec![signed_survey()])),
         ("", Response::RowsCompared(vec![(journal_key(), vec![(201, RowsDigest([7; 16]))])])),
     ];
     let unwilling = [("", None), ("-held-back", Some(Unwilling::HeldBack)), ("-busy", Some(Unwilling::Busy))];
@@ -528,6 +542,7 @@ fn gossip(gossip: &Gossip) -> &'static str {
         Gossip::RollUp(_) => "roll-up",
         Gossip::Endorsement(_) => "endorsement",
         Gossip::Distances(_) => "distances",
+        Gossip::Surveys(_) => "surveys",
     }
 }
 
@@ -546,7 +561,43 @@ fn gossips() -> Vec<Gossip> {
         Gossip::RollUp(Box::new(roll_up())),
         Gossip::Endorsement(Endorsement { by: member(2), version: 3, uses: edition(1), endorses: edition(2) }),
         Gossip::Distances(distances),
+        Gossip::Surveys(vec![survey_head()]),
     ]
+}
+
+fn survey() -> Survey {
+    let labels = vec![("city".to_owned(), "Nairobi".to_owned()), ("sector".to_owned(), "university".to_owned())];
+    let plan = SurveyPlan {
+        name: "universities".to_owned(),
+        ends_at: Some(WallTime(1_800_000_000_000)),
+        wishes: Wishes {
+            depth: Some(4),
+            min_delay_ms: Some(2_000),
+            delay_factor: Some(12),
+            evaluation: true,
+            interval_ms: Some(86_400_000),
+        },
+        scope: SurveyScope {
+            tlds: ["ke".to_owned()].into(),
+            countries: ["TZ".to_owned()].into(),
+            organisations: ["Museum".to_owned()].into(),
+            asns: [36_914].into(),
+        },
+        licence: "CC-BY-4.0".to_owned(),
+        description: "what universities have".to_owned(),
+        contact: "me@example.org".to_owned(),
+        entries: vec![SurveyEntry { url: url("https://www.uonbi.ac.ke/"), labels }],
+    };
+    let (created_at, changed_at) = (WallTime(1_700_000_000_000), WallTime(1_700_000_001_000));
+    Survey { creator: member(2), revision: 300, state: SurveyState::Paused, created_at, changed_at, plan }
+}
+
+fn signed_survey() -> SignedSurvey {
+    SignedSurvey::sign(&survey(), &key(2)).unwrap()
+}
+
+fn survey_head() -> SurveyHead {
+    signed_survey().head(&survey())
 }
 
 fn double_vote() -> DoubleVote {

@@ -44,7 +44,7 @@ fn order(address: SocketAddr, path: &str) -> FetchOrder {
 }
 
 fn order_as(url: &str, address: IpAddr, purpose: FetchPurpose) -> FetchOrder {
-    FetchOrder { url: PageUrl::parse(url).unwrap(), address, purpose, validators: Default::default(), front: true }
+    FetchOrder { url: PageUrl::parse(url).unwrap(), address, purpose, validators: Default::default(), front: true, evaluate: false }
 }
 
 fn decoded(report: &FetchReport) -> u64 {

@@ -81,6 +81,7 @@ async fn ten_thousand_changes_of_mind_bring_no_connection_to_a_forbidden_address
                     purpose: FetchPurpose::Page,
                     validators: Default::default(),
                     front: true,
+                    evaluate: false,
                 };
                 match resolver.resolve(&url.host(), None).await {
                     Ok(located) => {

@@ -19,6 +19,7 @@ mod standing;
 mod whole_run;
 pub mod yields;
 
+use crate::wishes::SiteWishes;
 use distinct::Distinct;
 use facts::Learning;
 use frontier::{Frontier, Waiting};
@@ -132,6 +133,10 @@ pub struct Site {
     has_parts: bool,
     /// URLs that wait.
     pub frontier: Frontier,
+    /// What surveys wish for it.
+    pub(crate) wishes: SiteWishes,
+    /// The deepest level of this run, if a survey had a say in it.
+    depth: Option<u8>,
     /// What limits hold back.
     pub(crate) held: Withheld,
     /// What is being asked, if anything.
@@ -175,7 +180,7 @@ pub struct Site {
 impl Site {
     pub(super) fn order(&self, url: PageUrl, purpose: FetchPurpose) -> FetchOrder {
         let front = purpose == FetchPurpose::Page && self.may_be_front(&url);
-        FetchOrder { url, address: self.address, purpose, validators: Validators::default(), front }
+        FetchOrder { url, address: self.address, purpose, validators: Validators::default(), front, evaluate: false }
     }
 
     /// Whether something of it is under way: a request, a page that is being read, a question to the seen set.
@@ -203,6 +208,8 @@ impl Site {
             learning: Learning::default(),
             has_parts: false,
             frontier: Frontier::default(),
+            wishes: SiteWishes::default(),
+            depth: None,
             held: Withheld::new(opened),
             asking: None,
             reading: None,
@@ -228,6 +235,26 @@ impl Site {
             left_out: BTreeSet::new(),
             visited_last: None,
         }
+    }
+
+    /// The deepest level of this run.
+    pub(crate) fn depth(&self, rules: &SiteRules) -> u8 {
+        self.depth.unwrap_or(rules.depth)
+    }
+
+    /// What surveys wish for it from now on. A run that has left nothing out for its depth goes on deeper, another one stays as deep as it is.
+    pub(crate) fn wish(&mut self, wishes: SiteWishes, rules: &SiteRules) {
+        self.wishes = wishes;
+        let (before, wanted) = (self.depth(rules), wishes.depth(rules));
+        let is_new = self.record.requests == 0;
+        if wanted != before && (is_new || (wanted > before && self.record.deepest < before)) {
+            self.depth = Some(wanted);
+        }
+    }
+
+    /// Whether a deeper run than this one is wanted.
+    pub(crate) fn is_to_be_deeper(&self, rules: &SiteRules) -> bool {
+        self.wishes.depth(rules) > self.depth(rules)
     }
 
     /// The sequence number of the next journal row.
@@ -507,7 +534,7 @@ impl Site {
     /// A URL of this site becomes known, or comes nearer.
     fn enter(&mut self, url: &PageUrl, level: u8, hops: u8, rules: &SiteRules, key: &FingerprintKey) {
         let fingerprint = key.of(url.as_str());
-        if level > rules.depth {
+        if level > self.depth(rules) {
             self.record.cut_by_depth += 1;
             return;
         }
@@ -609,7 +636,8 @@ impl Site {
 
     /// Whether something can be asked now or later in this slot.
     pub(crate) fn wants(&self, rules: &SiteRules) -> bool {
-        self.frontier.first().is_some() && !self.is_busy() && self.state(rules) != RunState::PausedByBudget
+        let goes_on = !self.wishes.is_unwanted && self.state(rules) != RunState::PausedByBudget;
+        self.frontier.first().is_some() && !self.is_busy() && goes_on
     }
 
     /// Whether it is paused by its page budget, and since a slot's length.

@@ -1,6 +1,7 @@
 //! Where did the previous owner stand? Reads a journal back into a site, and into what the seen set must know.
 
 use super::{Site, SiteRules};
+use crate::{context::Context, wishes::SiteWishes};
 use nearcrawl_model::{
     fingerprint::{Fingerprint, FingerprintKey},
     ids::SiteNumber,
@@ -108,7 +109,20 @@ impl Pages {
     }
 }
 
+/// Reads a journal as [`replay`] does, by the rules that hold for its host here.
+pub(crate) fn replay_for(key: JournalKey, number: SiteNumber, entries: &[JournalEntry], cx: &Context) -> Option<Replayed> {
+    let JournalEntry::Opened { address, tree, .. } = entries.first()? else { return None };
+    let starts = entries.iter().flat_map(|entry| match entry {
+        JournalEntry::Admitted { urls } => urls.iter().filter(|(_, level, hops)| (*level, *hops) == (0, 0)).map(|(url, ..)| url).collect(),
+        JournalEntry::Started { urls } => urls.iter().collect(),
+        _ => Vec::new(),
+    });
+    let wishes = cx.wishes_for(&key.host, tree, *address, starts);
+    replay_with(key, number, entries, (&cx.settings.rules, wishes), &cx.secret)
+}
+
 /// Reads a journal from its first entry; none if that is not an opening (then there is nothing to stand on).
+#[cfg(test)]
 pub(crate) fn replay(
     key: JournalKey,
     number: SiteNumber,
@@ -116,14 +130,25 @@ pub(crate) fn replay(
     rules: &SiteRules,
     secret: &FingerprintKey,
 ) -> Option<Replayed> {
+    replay_with(key, number, entries, (rules, SiteWishes::default()), secret)
+}
+
+fn replay_with(
+    key: JournalKey,
+    number: SiteNumber,
+    entries: &[JournalEntry],
+    (rules, wishes): (&SiteRules, SiteWishes),
+    secret: &FingerprintKey,
+) -> Option<Replayed> {
     let JournalEntry::Opened { address, tree, at } = entries.first()? else { return None };
     let mut site = Site::open(key, *address, tree.clone(), number, *at);
+    site.wish(wishes, rules);
     let mut pages = Pages::default();
     let mut children = Vec::new();
     let mut outgoing: Vec<(u64, Arrival)> = Vec::new();
     for (sequence, entry) in (0..).zip(entries) {
         site.apply(entry, rules, secret);
-        pages.read(entry, rules.depth, secret);
+        pages.read(entry, site.depth(rules), secret);
         match entry {
             JournalEntry::Visited { url, children: links, outgoing: named, .. } => {
                 if !links.is_empty() {

@@ -1,0 +1,248 @@
+//! Surveys are made, heard, stored and told. What is stored is told, never the other way round; members that came late, or heard nothing of a
+//! gossip, compare digests with another member and ask for what they lack.
+
+use super::{placing::Placing, register::NotKeptError, register::Register};
+use crate::{
+    context::Context,
+    event::{Command, StoreCommand},
+    membership::Membership,
+    pending::Pending,
+    wishes::{InEffect, KeptSurvey},
+};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    ids::{Ticket, WriteId},
+    message::{Gossip, MAX_MESSAGE, Request, Response},
+    survey::{MAX_SURVEYS, SignedSurvey, Survey, SurveyHead, SurveyId, SurveyPlan, SurveyState, SurveysDigest, survey_id},
+    time::{Millis, Moment, WallTime},
+    url::PageUrl,
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// After how long surveys are compared with another member.
+const COMPARE_EVERY: Millis = 60_000;
+
+/// Bytes of surveys in one answer, unless one has more.
+const MOST_BYTES: usize = MAX_MESSAGE - (64 << 10);
+
+/// All surveys that this access point knows of.
+#[derive(Debug, Default)]
+pub(crate) struct Surveys {
+    register: Register,
+    /// Those that are being stored.
+    storing: BTreeMap<WriteId, Arc<KeptSurvey>>,
+    placing: Placing,
+    compare_at: Moment,
+    compared_with: Option<AccessPoint>,
+    /// When the next one ends.
+    next_end: Option<WallTime>,
+}
+
+/// At the start, and as time passes.
+impl Surveys {
+    /// Those that were stored in a life before.
+    pub(crate) fn wake(&mut self, cx: &mut Context, stored: &[Vec<u8>]) {
+        for bytes in stored {
+            let signed = postcard::from_bytes::<(u16, SignedSurvey)>(bytes);
+            if let Ok((slot, signed)) = signed
+                && let Ok(survey) = signed.read()
+            {
+                self.register.stored(Arc::new(KeptSurvey::new(survey, signed, slot)));
+            }
+        }
+        self.take_effect(cx);
+    }
+
+    /// What the surveys wish for is another from now on.
+    fn take_effect(&mut self, cx: &mut Context) {
+        let now = cx.now.wall;
+        cx.wishes = InEffect::at(now, self.register.all());
+        self.placing.living(cx.wishes.living(), cx.now.moment);
+        let ends = self.register.all().filter_map(|kept| kept.survey.plan.ends_at);
+        self.next_end = ends.filter(|end| *end > now).min();
+    }
+
+    /// Once a second: a survey may have ended, and it may be time to compare. Whether other wishes hold than before.
+    pub(crate) fn tick(&mut self, cx: &mut Context, members: &Membership) -> bool {
+        if cx.now.moment >= self.compare_at {
+            self.compare(cx, members);
+        }
+        let over = self.next_end.is_some_and(|end| end <= cx.now.wall);
+        if over {
+            self.take_effect(cx);
+        }
+        over
+    }
+
+    /// The starting URLs that are to be named here now.
+    pub(crate) fn next_to_place(&mut self, cx: &Context, members: &Membership) -> Vec<PageUrl> {
+        self.placing.next(members.live(), &cx.me, cx.now.moment, |host| members.steward_of_host(host))
+    }
+}
+
+/// Surveys of our own.
+impl Surveys {
+    /// What a plan of our own comes to, if it may be made.
+    ///
+    /// # Errors
+    ///
+    /// Why not, as a sentence.
+    pub(crate) fn drafted(&self, cx: &Context, plan: SurveyPlan) -> Result<SignedSurvey, String> {
+        if let Some(known) = self.register.get(&survey_id(&cx.me, &plan.name)) {
+            let state = known.survey.state_at(cx.now.wall);
+            return Err(format!("this access point has a survey {} ({state}) already: choose another name", plan.name));
+        }
+        if plan.ends_at.is_some_and(|end| end <= cx.now.wall) {
+            return Err("the end of the survey is in the past".to_owned());
+        }
+        let now = cx.now.wall;
+        self.fitting(cx, Survey { creator: cx.me, revision: 1, state: SurveyState::Running, created_at: now, changed_at: now, plan })
+    }
+
+    /// What a survey of our own comes to in another state.
+    ///
+    /// # Errors
+    ///
+    /// Why it may not be changed, as a sentence.
+    pub(crate) fn changed(&self, cx: &Context, name: &str, state: SurveyState) -> Result<SignedSurvey, String> {
+        let Some(known) = self.register.get(&survey_id(&cx.me, name)) else {
+            return Err(format!("this access point has made no survey {name}: only the member that made one can change it"));
+        };
+        let survey = &known.survey;
+        match (survey.state_at(cx.now.wall), state) {
+            (SurveyState::Ended, _) => return Err(format!("the survey {name} has ended: make another one")),
+            (before, after) if before == after => return Err(format!("the survey {name} is {after} already")),
+            _ => {}
+        }
+        self.fitting(cx, Survey { revision: survey.revision.saturating_add(1), state, changed_at: cx.now.wall, ..survey.clone() })
+    }
+
+    /// Signs a survey of ours if there is room for it.
+    fn fitting(&self, cx: &Context, survey: Survey) -> Result<SignedSurvey, String> {
+        let signed = SignedSurvey::sign(&survey, &cx.key).map_err(|why| why.to_string())?;
+        let room = self.register.room_for(&survey, &signed.head(&survey), signed.bytes.len(), cx.now.wall);
+        room.map(|_| signed).map_err(|why| why.to_string())
+    }
+
+    /// Makes a survey of ours known as soon as it is stored.
+    pub(crate) fn make(&mut self, cx: &mut Context, signed: SignedSurvey) {
+        self.hear(cx, signed);
+    }
+}
+
+/// Surveys are heard and stored.
+impl Surveys {
+    /// A survey came, from its creator or another member: what its creator signed, and is newer than what is known, is stored.
+    pub(crate) fn hear(&mut self, cx: &mut Context, signed: SignedSurvey) {
+        let Ok(survey) = signed.read() else { return cx.refuse("surveys that cannot be read or are too large") };
+        let head = signed.head(&survey);
+        let slot = match self.register.room_for(&survey, &head, signed.bytes.len(), cx.now.wall) {
+            Ok(slot) => slot,
+            Err(NotKeptError::Known) => return self.compare_contents(cx, &head),
+            Err(why) => {
+                self.register.refuse(head);
+                return cx.refuse(why.class());
+            }
+        };
+        if signed.open().is_err() {
+            return cx.refuse("surveys that their creators did not sign");
+        }
+        self.compare_contents(cx, &head);
+        #[expect(clippy::expect_used, reason = "postcard writes any signed survey into a growing vector")]
+        let bytes = postcard::to_stdvec(&(slot, &signed)).expect("a survey always encodes");
+        let kept = Arc::new(KeptSurvey::new(survey, signed, slot));
+        let write: WriteId = cx.number();
+        self.register.comes(Arc::clone(&kept));
+        self.storing.insert(write, kept);
+        cx.commands.push_back(Command::Store(StoreCommand::StoreSurvey { write, slot, bytes }));
+    }
+
+    /// A creator signed two contents with one number.
+    fn compare_contents(&self, cx: &mut Context, head: &SurveyHead) {
+        let known = self.register.get(&head.id).map(|known| known.head);
+        if known.is_some_and(|known| known.revision == head.revision && known.digest != head.digest) {
+            cx.refuse("surveys with two contents at one revision");
+        }
+    }
+
+    /// A survey is durable: it holds from now on, and if it is ours, all others hear of it. Whether it was waited for.
+    pub(crate) fn stored(&mut self, cx: &mut Context, members: &Membership, write: WriteId) -> bool {
+        let Some(kept) = self.storing.remove(&write) else { return false };
+        let (head, ours) = (kept.head, kept.survey.creator == cx.me);
+        self.register.stored(kept);
+        self.take_effect(cx);
+        if ours {
+            let others: Vec<_> = members.live().into_iter().filter(|member| *member != cx.me).collect();
+            if !others.is_empty() {
+                cx.tell_all(&others, Gossip::Surveys(vec![head]));
+            }
+        }
+        true
+    }
+}
+
+/// Members tell and compare.
+impl Surveys {
+    /// A member has these: those that are missing here are asked for.
+    pub(crate) fn told(&self, cx: &mut Context, from: AccessPoint, heads: &[SurveyHead]) {
+        let lacking: Vec<SurveyId> = heads.iter().filter(|head| self.register.lacks(head)).map(|head| head.id).collect();
+        if !lacking.is_empty() && from != cx.me {
+            cx.ask(from, Pending::Surveys, Request::SendSurveys(lacking));
+        }
+    }
+
+    /// Asks one of the others, each in turn, whether it has others than we.
+    fn compare(&mut self, cx: &mut Context, members: &Membership) {
+        let live = members.live();
+        let others = || live.iter().filter(|member| **member != cx.me);
+        let next = others().find(|member| self.compared_with.is_none_or(|before| **member > before)).or_else(|| others().next());
+        let Some(next) = next.copied() else { return };
+        self.compared_with = Some(next);
+        self.compare_at = cx.now.moment.after(COMPARE_EVERY);
+        cx.ask(next, Pending::SurveyHeads, Request::CompareSurveys(self.register.digest()));
+    }
+
+    /// A member compares its surveys with ours.
+    pub(crate) fn compared(&self, cx: &mut Context, ticket: Ticket, theirs: SurveysDigest) {
+        let differs = self.register.digest() != theirs;
+        cx.answer(ticket, Response::SurveyHeads(differs.then(|| self.register.heads())));
+    }
+
+    /// A member has others than we: we ask for what we lack, and it hears what it lacks.
+    pub(crate) fn heads_came(&self, cx: &mut Context, from: AccessPoint, theirs: &[SurveyHead]) {
+        self.told(cx, from, theirs);
+        let known: BTreeMap<SurveyId, &SurveyHead> = theirs.iter().map(|head| (head.id, head)).collect();
+        let ours = self.register.heads();
+        let missing: Vec<_> = ours.into_iter().filter(|head| known.get(&head.id).is_none_or(|known| **known < *head)).collect();
+        if !missing.is_empty() {
+            cx.ask(from, Pending::Told, Request::Tell(Box::new(Gossip::Surveys(missing))));
+        }
+    }
+
+    /// A member wants these.
+    pub(crate) fn wanted(&self, cx: &mut Context, ticket: Ticket, ids: &[SurveyId]) {
+        let signed = self.register.signed(ids, MOST_BYTES);
+        cx.answer(ticket, Response::Surveys(signed));
+    }
+
+    /// Surveys came that were asked for. If not all did, the rest is asked for when surveys are compared again, which is soon.
+    pub(crate) fn came(&mut self, cx: &mut Context, signed: Vec<SignedSurvey>) {
+        if !signed.is_empty() {
+            self.compare_at = self.compare_at.min(cx.now.moment.after(1_000));
+        }
+        signed.into_iter().for_each(|signed| self.hear(cx, signed));
+    }
+}
+
+/// What others read.
+impl Surveys {
+    /// Those that are kept.
+    pub(crate) fn register(&self) -> &Register {
+        &self.register
+    }
+
+    /// How many are kept or being stored, and how many may be.
+    pub(crate) fn room(&self) -> (usize, usize) {
+        (self.register.len(), MAX_SURVEYS)
+    }
+}

@@ -1,0 +1,13 @@
+//! Which surveys are there? Every member keeps a copy of each, signed by its creator; nothing else is believed.
+//!
+//! * [`machine`]: surveys are made, heard, stored and told; members compare what they have
+//! * [`register`]: which are kept, and within which limits?
+//! * [`placing`]: whose turn is it to name the starting URLs of a list?
+
+pub(crate) mod machine;
+pub(crate) mod placing;
+pub(crate) mod register;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use machine::Surveys;

@@ -1,0 +1,231 @@
+//! Do members believe what creators signed, and nothing else?
+
+use super::Surveys;
+use crate::{
+    context::Context,
+    event::{Command, PeerCommand, StoreCommand},
+    membership::{Member, Membership, Roster, Swim},
+};
+use ed25519_dalek::SigningKey;
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    ids::Ticket,
+    message::{Gossip, Request, Response},
+    survey::{MAX_LIVING, MAX_OF_CREATOR, SignedSurvey, Survey, SurveyEntry, SurveyPlan, SurveyState},
+    time::{Moment, WallTime},
+    url::PageUrl,
+};
+
+fn key(number: u8) -> SigningKey {
+    SigningKey::from_bytes(&[number; 32])
+}
+
+fn who(number: u8) -> AccessPoint {
+    AccessPoint(key(number).verifying_key().to_bytes())
+}
+
+fn plan(name: &str) -> SurveyPlan {
+    let entry = |url: &str| SurveyEntry { url: PageUrl::parse(url).unwrap(), labels: Vec::new() };
+    SurveyPlan { name: name.to_owned(), entries: vec![entry("https://a.ke/"), entry("https://b.ke/")], ..SurveyPlan::default() }
+}
+
+fn survey(creator: u8, name: &str, revision: u64, state: SurveyState) -> Survey {
+    Survey { creator: who(creator), revision, state, created_at: WallTime(5), changed_at: WallTime(5), plan: plan(name) }
+}
+
+fn signed(creator: u8, name: &str, revision: u64, state: SurveyState) -> SignedSurvey {
+    SignedSurvey::sign(&survey(creator, name, revision, state), &key(creator)).unwrap()
+}
+
+/// A member with its surveys, among others.
+struct Point {
+    cx: Context,
+    members: Membership,
+    surveys: Surveys,
+}
+
+impl Point {
+    fn new(number: u8, others: &[u8]) -> Point {
+        let mut cx = Context::of_test(number);
+        cx.key = key(number);
+        cx.me = who(number);
+        let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
+        let mut members = Membership::new(swim, Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &Default::default()));
+        others.iter().for_each(|other| members.meet(Moment(0), who(*other)));
+        Point { cx, members, surveys: Surveys::default() }
+    }
+
+    /// Hears a survey, and the disk stores it.
+    fn hear(&mut self, signed: SignedSurvey) -> Vec<Command> {
+        self.surveys.hear(&mut self.cx, signed);
+        self.store()
+    }
+
+    fn store(&mut self) -> Vec<Command> {
+        let mut others = Vec::new();
+        for command in self.cx.take_commands() {
+            match command {
+                Command::Store(StoreCommand::StoreSurvey { write, .. }) => {
+                    assert!(self.surveys.stored(&mut self.cx, &self.members, write));
+                }
+                other => others.push(other),
+            }
+        }
+        others.extend(self.cx.take_commands());
+        others
+    }
+
+    fn refused(&self, class: &str) -> u64 {
+        self.cx.counters.refused.get(class).copied().unwrap_or(0)
+    }
+
+    fn state(&self, creator: u8, name: &str) -> Option<(u64, SurveyState)> {
+        let kept = self.surveys.register().get(&survey(creator, name, 1, SurveyState::Running).id())?;
+        Some((kept.survey.revision, kept.survey.state))
+    }
+}
+
+fn asked(commands: Vec<Command>) -> Vec<Request> {
+    let request = |command| match command {
+        Command::Peers(PeerCommand::Ask { request, .. }) => Some(request),
+        _ => None,
+    };
+    commands.into_iter().filter_map(request).collect()
+}
+
+fn answered(commands: Vec<Command>) -> Option<Response> {
+    commands.into_iter().find_map(|command| match command {
+        Command::Peers(PeerCommand::Answer { response, .. }) => Some(response),
+        _ => None,
+    })
+}
+
+#[test]
+fn only_the_creator_changes_a_survey_and_the_revision_decides_in_whatever_order_it_comes() {
+    let versions = [(1, SurveyState::Running), (3, SurveyState::Running), (2, SurveyState::Paused)];
+    for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
+        let mut point = Point::new(1, &[]);
+        for at in order {
+            point.hear(signed(2, "unis", versions[at].0, versions[at].1));
+        }
+        assert_eq!(point.state(2, "unis"), Some((3, SurveyState::Running)));
+        // Another signs it, or changes what was signed.
+        let forged = SignedSurvey::sign(&survey(2, "unis", 9, SurveyState::Ended), &key(3)).unwrap();
+        point.hear(forged);
+        let SignedSurvey { bytes, signature } = signed(2, "unis", 4, SurveyState::Running);
+        point.hear(SignedSurvey { bytes: bytes.iter().map(|byte| byte ^ 1).collect(), signature });
+        assert_eq!(point.state(2, "unis"), Some((3, SurveyState::Running)));
+        let classes = ["surveys that their creators did not sign", "surveys that cannot be read or are too large"];
+        assert_eq!(classes.map(|class| point.refused(class)), [1, 1]);
+    }
+}
+
+#[test]
+fn of_two_contents_at_one_revision_all_come_to_the_same() {
+    let (one, other) = (signed(2, "unis", 2, SurveyState::Running), signed(2, "unis", 2, SurveyState::Paused));
+    let states = [[&one, &other], [&other, &one]].map(|order| {
+        let mut point = Point::new(1, &[]);
+        order.into_iter().for_each(|signed| drop(point.hear(signed.clone())));
+        assert_eq!(point.refused("surveys with two contents at one revision"), 1);
+        (point.state(2, "unis"), point.surveys.register().digest())
+    });
+    assert_eq!(states[0], states[1]);
+}
+
+#[test]
+fn a_creator_has_ten_that_live_and_ended_ones_make_room() {
+    let mut point = Point::new(1, &[]);
+    (0..MAX_LIVING + 2).for_each(|number| drop(point.hear(signed(2, &format!("s{number}"), 1, SurveyState::Running))));
+    assert_eq!((point.surveys.room().0, point.refused("living surveys beyond the limit for a creator")), (MAX_LIVING, 2));
+    assert!(!point.surveys.register().lacks(&signed(2, "s11", 1, SurveyState::Running).head(&survey(2, "s11", 1, SurveyState::Running))));
+    point.hear(signed(2, "s0", 2, SurveyState::Ended));
+    point.hear(signed(2, "more", 1, SurveyState::Running));
+    point.hear(signed(3, "others", 1, SurveyState::Running));
+    assert_eq!(point.surveys.room().0, MAX_LIVING + 2);
+    (0..MAX_OF_CREATOR).for_each(|number| drop(point.hear(signed(4, &format!("old{number}"), 1, SurveyState::Ended))));
+    point.hear(signed(4, "new", 1, SurveyState::Running));
+    assert_eq!((point.state(4, "new"), point.refused("surveys beyond the limit for a creator")), (None, 1));
+}
+
+#[test]
+fn it_is_stored_before_it_is_told_and_comes_back_from_the_disk() {
+    let mut point = Point::new(1, &[2, 3]);
+    let made = point.surveys.drafted(&point.cx, plan("unis")).unwrap();
+    point.surveys.make(&mut point.cx, made);
+    let commands = point.cx.take_commands();
+    let [Command::Store(StoreCommand::StoreSurvey { write, bytes, .. })] = &commands[..] else { panic!("{commands:?}") };
+    assert!(point.cx.wishes.living().next().is_none(), "it holds when it is stored");
+    point.surveys.stored(&mut point.cx, &point.members, *write);
+    assert_eq!(point.cx.wishes.living().count(), 1);
+    let told = asked(point.cx.take_commands());
+    assert!(matches!(&told[..], [Request::Tell(one), Request::Tell(_)] if matches!(**one, Gossip::Surveys(_))), "{told:?}");
+    assert!(point.surveys.drafted(&point.cx, plan("unis")).unwrap_err().contains("choose another name"));
+    assert!(point.surveys.changed(&point.cx, "unis", SurveyState::Running).unwrap_err().contains("running already"));
+    let mut again = Point::new(1, &[]);
+    again.surveys.wake(&mut again.cx, &[bytes.clone(), b"damaged".to_vec()]);
+    assert_eq!((again.state(1, "unis"), again.cx.wishes.living().count()), (Some((1, SurveyState::Running)), 1));
+    let ended = again.surveys.changed(&again.cx, "unis", SurveyState::Ended).unwrap();
+    again.hear(ended);
+    assert_eq!(again.state(1, "unis"), Some((2, SurveyState::Ended)));
+    assert!(again.surveys.changed(&again.cx, "unis", SurveyState::Running).unwrap_err().contains("has ended"));
+    assert!(again.surveys.changed(&again.cx, "mine", SurveyState::Paused).unwrap_err().contains("only the member that made one"));
+}
+
+#[test]
+fn members_compare_digests_and_ask_for_what_they_lack() {
+    let (mut one, mut other) = (Point::new(1, &[2]), Point::new(2, &[1]));
+    one.hear(signed(3, "unis", 2, SurveyState::Running));
+    other.hear(signed(3, "unis", 1, SurveyState::Running));
+    other.hear(signed(4, "museums", 1, SurveyState::Running));
+    one.surveys.tick(&mut one.cx, &one.members);
+    let requests = asked(one.cx.take_commands());
+    let [Request::CompareSurveys(digest)] = requests[..] else { panic!("{requests:?}") };
+    other.surveys.compared(&mut other.cx, Ticket(1), digest);
+    let Some(Response::SurveyHeads(Some(heads))) = answered(other.cx.take_commands()) else { panic!("they differ") };
+    one.surveys.heads_came(&mut one.cx, who(2), &heads);
+    let requests = asked(one.cx.take_commands());
+    let [Request::SendSurveys(lacking), Request::Tell(missing)] = &requests[..] else { panic!("{requests:?}") };
+    other.surveys.wanted(&mut other.cx, Ticket(2), lacking);
+    let Some(Response::Surveys(came)) = answered(other.cx.take_commands()) else { panic!("it has them") };
+    assert_eq!(came.len(), 1, "only what is lacking is sent");
+    one.surveys.came(&mut one.cx, came);
+    one.store();
+    let Gossip::Surveys(missing) = &**missing else { panic!("{missing:?}") };
+    other.surveys.told(&mut other.cx, who(1), missing);
+    let requests = asked(other.cx.take_commands());
+    let [Request::SendSurveys(lacking)] = &requests[..] else { panic!("{requests:?}") };
+    one.surveys.wanted(&mut one.cx, Ticket(3), lacking);
+    let Some(Response::Surveys(came)) = answered(one.cx.take_commands()) else { panic!("it has it") };
+    other.surveys.came(&mut other.cx, came);
+    other.store();
+    assert_eq!(one.surveys.register().digest(), other.surveys.register().digest());
+    other.surveys.compared(&mut other.cx, Ticket(4), one.surveys.register().digest());
+    assert_eq!(answered(other.cx.take_commands()), Some(Response::SurveyHeads(None)), "equal ones cost nothing more");
+}
+
+#[test]
+fn each_url_of_a_list_is_named_by_one_member_and_by_the_next_when_that_one_is_gone() {
+    let mut points = [1, 2, 3].map(|number| {
+        let others: Vec<u8> = [1, 2, 3].into_iter().filter(|other| *other != number).collect();
+        Point::new(number, &others)
+    });
+    let mut named = Vec::new();
+    for point in &mut points {
+        point.hear(signed(2, "unis", 1, SurveyState::Running));
+        assert!(point.surveys.next_to_place(&point.cx, &point.members).is_empty(), "not all have heard of it");
+        point.cx.now.moment = Moment(5_000);
+        named.push(point.surveys.next_to_place(&point.cx, &point.members));
+        assert!(point.surveys.next_to_place(&point.cx, &point.members).is_empty(), "once");
+    }
+    let mut all: Vec<_> = named.concat();
+    all.sort();
+    assert_eq!(all, ["https://a.ke/", "https://b.ke/"].map(|url| PageUrl::parse(url).unwrap()));
+    // Who named one is gone.
+    let (gone, urls) = named.iter().enumerate().find(|(_, urls)| !urls.is_empty()).unwrap();
+    let alone = (gone as u8 + 1) % 3 + 1;
+    let mut heir = Point::new(alone, &[]);
+    heir.hear(signed(2, "unis", 1, SurveyState::Running));
+    heir.cx.now.moment = Moment(5_000);
+    let inherited = heir.surveys.next_to_place(&heir.cx, &heir.members);
+    assert!(urls.iter().all(|url| inherited.contains(url)), "{inherited:?}");
+}

@@ -1,0 +1,141 @@
+//! Surveys in the simulated swarm: do all members come to the same ones, and crawl by them, whoever dies or comes late?
+
+use super::*;
+use nearcrawl_core::event::{Event, SurveyEvent};
+use nearcrawl_model::{
+    message::Gossip,
+    survey::{SurveyEntry, SurveyHead, SurveyPlan, SurveyRef, SurveyScope, SurveyState, SurveyView, Wishes, survey_id},
+};
+
+const SHAPE: TableShape = TableShape { hosts: 12, hosts_per_subnet: 2, pages: 12, shared: 0 };
+const PLACES: [u8; 5] = [5, 25, 50, 75, 95];
+
+fn entries(hosts: &[usize]) -> Vec<SurveyEntry> {
+    let labels = |host: usize| vec![("parity".to_owned(), if host.is_multiple_of(2) { "even" } else { "odd" }.to_owned())];
+    let entry = |host: &usize| SurveyEntry { url: PageUrl::parse(&format!("http://s{host}.test/")).unwrap(), labels: labels(*host) };
+    hosts.iter().map(entry).collect()
+}
+
+fn plan(hosts: &[usize], depth: u8) -> SurveyPlan {
+    let wishes = Wishes { depth: Some(depth), ..Wishes::default() };
+    SurveyPlan { name: "some".to_owned(), wishes, entries: entries(hosts), ..SurveyPlan::default() }
+}
+
+/// A swarm that crawls nothing but what it is told, with so many running.
+fn quiet(seed: u64, running: usize) -> World {
+    let settings = Settings { scope: Scope::default(), ..settings(2) };
+    let web = TableWeb::random(&SHAPE, seed);
+    let hierarchy = hierarchy(SHAPE.hosts.div_ceil(SHAPE.hosts_per_subnet));
+    let mut world = World::new(WorldConfig { seed, settings, hierarchy, places: PLACES.to_vec() }, web);
+    for number in 0..running {
+        world.start(number);
+        world.run(300);
+    }
+    world.run(MINUTE);
+    world
+}
+
+fn make(world: &mut World, number: usize, plan: SurveyPlan) {
+    let signed = world.crawler(number).unwrap().view().new_survey(plan).unwrap();
+    world.tell_member(number, Event::Survey(SurveyEvent::Made(signed)));
+}
+
+fn change(world: &mut World, number: usize, state: SurveyState) {
+    let signed = world.crawler(number).unwrap().view().changed_survey("some", state).unwrap();
+    world.tell_member(number, Event::Survey(SurveyEvent::Made(signed)));
+}
+
+fn seen_by(world: &World, number: usize) -> Option<SurveyView> {
+    let which: SurveyRef = "some".parse().unwrap();
+    world.crawler(number)?.view().survey(&which).ok()
+}
+
+fn all_see(world: &World, state: SurveyState) -> bool {
+    world.running().into_iter().all(|number| seen_by(world, number).is_some_and(|survey| survey.state == state))
+}
+
+/// What a crawl from the list, as deep as the survey wants it, comes to.
+fn truth(world: &World, hosts: &[usize], depth: u8) -> Truth {
+    let starts: Vec<_> = entries(hosts).into_iter().map(|entry| entry.url).collect();
+    walk(&world.web, &starts, &Scope::default(), depth, "nearcrawl")
+}
+
+#[test]
+fn a_survey_is_crawled_once_though_its_creator_dies_and_is_known_to_who_comes_late() {
+    for seed in 1..4 {
+        let mut world = quiet(seed, 4);
+        let hosts = [0, 3, 4, 7, 10];
+        make(&mut world, 1, plan(&hosts, 5));
+        assert!(world.run_up_to(2_000, |world| all_see(world, SurveyState::Running)), "all hear of it at once");
+        world.kill(1);
+        let truth = truth(&world, &hosts, 5);
+        assert!(truth.asked.len() > 20, "the web is worth a crawl: {}", truth.asked.len());
+        // A forger says that there is a newer version, and has none.
+        let head = SurveyHead { id: survey_id(&world.member(1), "some"), revision: 9, digest: [0xff; 16] };
+        world.tell_member(0, Event::Gossiped { author: world.member(2), gossip: Gossip::Surveys(vec![head]) });
+        world.run(MINUTE);
+        world.start(4);
+        assert!(world.run_until(2 * MINUTE, |world| all_see(world, SurveyState::Running)), "who comes late asks");
+        finish(&mut world, &truth, 30 * MINUTE);
+        assert_fetched(&world, &truth, &BTreeSet::new());
+        assert_polite(&world);
+        let late = seen_by(&world, 4).unwrap();
+        assert_eq!((late.revision, late.entries.len(), late.creator, late.is_mine), (1, hosts.len(), world.member(1), false));
+        let label = world.crawler(4).unwrap().view().why(&"s3.test".parse().unwrap(), &Default::default());
+        assert_eq!(label.surveys[0].labels["parity"], ["odd".to_owned()].into());
+    }
+}
+
+#[test]
+fn a_paused_survey_stops_requests_and_a_resumed_one_goes_on_where_it_stood() {
+    let mut world = quiet(7, 3);
+    let hosts = [1, 2, 5];
+    let truth = truth(&world, &hosts, 6);
+    make(&mut world, 0, plan(&hosts, 6));
+    let fetched = |world: &World| world.ledger.fetches().len();
+    assert!(world.run_until(5 * MINUTE, |world| fetched(world) >= 8), "it is crawled");
+    change(&mut world, 0, SurveyState::Paused);
+    assert!(world.run_until(MINUTE, |world| all_see(world, SurveyState::Paused)));
+    world.run(10_000);
+    let before = fetched(&world);
+    assert!(before < truth.asked.len(), "in the middle of it: {before} of {}", truth.asked.len());
+    world.run(5 * MINUTE);
+    assert_eq!(fetched(&world), before, "nothing is asked");
+    change(&mut world, 0, SurveyState::Running);
+    finish(&mut world, &truth, 30 * MINUTE);
+    assert_fetched(&world, &truth, &BTreeSet::new());
+}
+
+#[test]
+fn an_end_date_ends_it_everywhere_and_who_was_cut_off_hears_of_it_when_the_network_is_whole() {
+    let mut world = quiet(3, 4);
+    world.split(&[&[0, 1], &[2, 3]]);
+    let ends_at = world.crawler(0).map(|_| WallTime(u64::MAX / 2));
+    make(&mut world, 0, SurveyPlan { ends_at, ..plan(&[0], 1) });
+    world.run(10_000);
+    assert!(seen_by(&world, 1).is_some() && seen_by(&world, 3).is_none(), "it cannot come over");
+    world.heal();
+    assert!(world.run_until(5 * MINUTE, |world| all_see(world, SurveyState::Running)));
+    change(&mut world, 0, SurveyState::Ended);
+    assert!(world.run_until(MINUTE, |world| all_see(world, SurveyState::Ended)));
+}
+
+#[test]
+fn a_survey_of_a_country_follows_links_to_servers_there_and_contacts_no_others() {
+    let mut world = quiet(5, 3);
+    let scope = SurveyScope { countries: ["KE".to_owned()].into(), ..SurveyScope::default() };
+    make(&mut world, 2, SurveyPlan { scope, ..plan(&[0], 6) });
+    let kenyan = |host: usize| (host / SHAPE.hosts_per_subnet).is_multiple_of(2);
+    let fetched = |world: &World| {
+        let hosts = world.ledger.fetches().keys().map(|url| url.host().to_string()).collect::<BTreeSet<_>>();
+        hosts.into_iter().map(|host| host[1..].trim_end_matches(".test").parse::<usize>().unwrap()).collect::<BTreeSet<_>>()
+    };
+    assert!(world.run_until(20 * MINUTE, |world| agreed(world).is_some() && fetched(world).len() > 1), "{:?}", fetched(&world));
+    world.run(2 * MINUTE);
+    let hosts = fetched(&world);
+    assert!(hosts.len() > 1 && hosts.iter().all(|host| kenyan(*host)), "{hosts:?}");
+    let elsewhere: Vec<_> =
+        world.web.addresses.iter().filter(|(host, _)| !kenyan(host.as_str()[1..].trim_end_matches(".test").parse().unwrap())).collect();
+    let contacted = |address| world.ledger.contacts.iter().any(|contact| contact.address == address);
+    assert!(elsewhere.iter().all(|(_, address)| !contacted(**address)), "not even by a probe");
+}

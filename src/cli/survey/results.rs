@@ -1,0 +1,148 @@
+//! The totals of a survey: over the rows of its servers, asked of all owners as an export does, and summed as each owner sums its own.
+
+use super::SurveyFilter;
+use crate::cli::{
+    client::ApiArgs,
+    error::{CommandError, Exit},
+    owners::Source,
+};
+use nearcrawl_core::report::RowTally;
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    record::{RunState, ServerStatus},
+    server_rows::{RowsOf, ServerRow},
+    summary::{Counts, Summary},
+    survey::{SurveyMark, SurveyRef, SurveyState, SurveyView},
+    url::Host,
+    view::counted,
+};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The totals of a survey.
+#[derive(Clone, Debug, Serialize)]
+pub struct SurveyResults {
+    /// What it is called.
+    pub survey: String,
+    /// The member that made it; none if no server belongs to it.
+    pub creator: Option<AccessPoint>,
+    /// Whether every owner answered.
+    pub complete: bool,
+    /// Whose rows are missing, and why.
+    pub missing_text: Vec<String>,
+    /// How many of its servers each owner has.
+    pub owners: BTreeMap<String, u64>,
+    /// The sums for each label, as in `sector=university`: a server with two values of a label counts for both.
+    pub labels: BTreeMap<String, Counts>,
+    /// The sums.
+    pub summary: Summary,
+}
+
+/// What is read of all owners.
+struct Walked {
+    rows: RowTally,
+    creator: Option<AccessPoint>,
+    owners: BTreeMap<String, u64>,
+    missing: Vec<String>,
+}
+
+/// Asks all owners for the rows of a survey's servers; `each` is shown each.
+async fn walk(
+    (member, api): (Option<&str>, Option<&str>),
+    survey: &SurveyRef,
+    mut each: impl FnMut(&ServerRow),
+) -> Result<Walked, CommandError> {
+    let mut source = Source::of(member, api).await?;
+    let owners = source.owners().await?;
+    let mut filter = SurveyFilter::new(Some(survey));
+    let mut walked = Walked { rows: RowTally::default(), creator: None, owners: BTreeMap::new(), missing: Vec::new() };
+    let mut unreadable = 0_u64;
+    let enter = |owner: AccessPoint, row: &str| {
+        let Some(row) = ServerRow::read(row) else {
+            unreadable += 1;
+            return Ok(());
+        };
+        if let Some(SurveyMark { creator, labels, .. }) = filter.find(&row.surveys) {
+            walked.creator = Some(creator);
+            *walked.owners.entry(owner.to_string()).or_default() += 1;
+            walked.rows.enter(&row, &labels);
+            each(&row);
+        }
+        Ok(())
+    };
+    walked.missing = source.walk(owners, RowsOf::Servers, None, enter).await?;
+    filter.finish()?;
+    if unreadable > 0 {
+        walked.missing.push(format!("{} cannot be read", counted(unreadable, "row")));
+    }
+    Ok(walked)
+}
+
+/// The totals of a survey.
+pub async fn results(member: Option<&str>, api: &ApiArgs, survey: &SurveyRef) -> Result<SurveyResults, CommandError> {
+    let Walked { rows, creator, owners, missing } = walk((member, api.api.as_deref()), survey, |_| {}).await?;
+    if creator.is_none() && member.is_none() {
+        // Whether there is such a survey at all.
+        let _: SurveyView = crate::cli::client::ApiClient::new(api)?.get("/api/survey", &[("name", &survey.to_string())]).await?;
+    } else if creator.is_none() {
+        return Err(CommandError::new(Exit::Data, format!("no server on record belongs to a survey {survey}"))
+            .hint("`nearcrawl survey list` shows the surveys that a daemon knows of"));
+    }
+    Ok(SurveyResults {
+        survey: survey.to_string(),
+        creator,
+        complete: missing.is_empty(),
+        missing_text: missing,
+        owners,
+        labels: rows.labels(),
+        summary: rows.summary().clone(),
+    })
+}
+
+/// How far the hosts of a survey are; each counts once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct HostCounts {
+    /// Hosts on record.
+    pub known: u64,
+    /// Of these, the ones of which all was asked that its wishes allow.
+    pub crawled: u64,
+    /// Of these, the ones that are being asked.
+    pub running: u64,
+    /// Of these, the ones where something waits: for a page budget, a limit, or because the survey is paused or has ended.
+    pub held_back: u64,
+    /// Of these, the ones that do not answer.
+    pub failed: u64,
+    /// Hosts of the list that are not on record yet, or have no address.
+    pub not_known: u64,
+}
+
+/// Counts the hosts of a survey, with what is missing.
+pub(super) async fn count_hosts(api: &ApiArgs, survey: &SurveyView) -> Result<(HostCounts, Vec<String>), CommandError> {
+    let which = SurveyRef { name: survey.name.clone(), creator: Some(survey.creator.to_string()) };
+    let (mut hosts, mut trees) = (BTreeMap::<Host, (u32, ServerStatus, RunState, bool)>::new(), BTreeSet::new());
+    let see = |row: &ServerRow| {
+        let record = &row.record;
+        trees.extend([record.tree.clone(), record.host.without_www()]);
+        let seen = (record.run, record.status, record.state, record.held_back.is_any());
+        let known = hosts.entry(record.host.clone()).or_insert(seen);
+        if known.0 < seen.0 {
+            *known = seen;
+        }
+    };
+    let walked = walk((None, api.api.as_deref()), &which, see).await?;
+    let rests = survey.state != SurveyState::Running;
+    let mut counts = HostCounts { known: hosts.len() as u64, ..HostCounts::default() };
+    for (_, status, state, is_held_back) in hosts.into_values() {
+        let place = match (status, state) {
+            (ServerStatus::Down, _) => &mut counts.failed,
+            (_, RunState::Running) if !rests => &mut counts.running,
+            (_, RunState::Running | RunState::PausedByBudget | RunState::HeldBack) => &mut counts.held_back,
+            _ if is_held_back => &mut counts.held_back,
+            _ => &mut counts.crawled,
+        };
+        *place += 1;
+    }
+    let listed: BTreeSet<Host> = survey.entries.iter().map(|entry| entry.url.host().without_www()).collect();
+    counts.not_known = listed.difference(&trees).count() as u64;
+    Ok((counts, walked.missing))
+}

@@ -1,0 +1,77 @@
+//! What can be asked and said of surveys over HTTP?
+
+use super::{
+    context::Context,
+    error::{ErrorView, RequestError},
+    routes::{Asked, read},
+};
+use crate::{io::json, node::query::Query};
+use axum::{Json, body::Bytes, extract::State};
+use nearcrawl_model::survey::{SurveyPlan, SurveyRef, SurveyState, SurveyView};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+/// The largest body of a survey's plan, in bytes: as JSON it is longer than as it is signed.
+pub(super) const MAX_BODY: usize = 8 << 20;
+
+/// Which survey.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct SurveyQuery {
+    /// Its name; with an @ and the end of its creator's peer id behind it if several creators have one of that name.
+    name: String,
+}
+
+/// The body of a request to change a survey of this access point.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StateBody {
+    /// Its name.
+    pub name: String,
+    /// What it is to be.
+    pub state: SurveyState,
+}
+
+fn refused(why: String) -> RequestError {
+    RequestError::bad_request(why, "`nearcrawl survey list` shows the surveys of the swarm")
+}
+
+/// All surveys that this access point knows of, without their lists: those that run first.
+#[utoipa::path(get, path = "/api/surveys",
+    responses((status = 200, body = Vec<SurveyView>), (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn surveys(State(context): State<Context>) -> Result<Json<Vec<SurveyView>>, RequestError> {
+    Ok(Json(context.queries.ask(Query::Surveys).await?))
+}
+
+/// A survey with its list.
+#[utoipa::path(get, path = "/api/survey", params(SurveyQuery),
+    responses((status = 200, body = SurveyView), (status = 400, body = ErrorView),
+        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn survey(State(context): State<Context>, asked: Asked<SurveyQuery>) -> Result<Json<SurveyView>, RequestError> {
+    let which: SurveyRef = read(asked)?.name.parse().map_err(|why| refused(format!("{why}")))?;
+    context.queries.ask(|reply| Query::Survey { which, reply }).await?.map(Json).map_err(refused)
+}
+
+/// Makes a survey, signed by this access point. It is stored when the answer comes, and other members hear of it then.
+#[utoipa::path(post, path = "/api/surveys", request_body = SurveyPlan,
+    responses((status = 200, body = SurveyView), (status = 400, body = ErrorView), (status = 415, body = ErrorView),
+        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn make(State(context): State<Context>, body: Bytes) -> Result<Json<SurveyView>, RequestError> {
+    let hint = "GET /openapi.json describes a SurveyPlan";
+    let plan: SurveyPlan =
+        serde_json::from_slice(&body).map_err(|why| RequestError::bad_request(format!("the body {}", json::wrong(&why)), hint))?;
+    let plan = Box::new(plan);
+    context.queries.ask(|reply| Query::MakeSurvey { plan, reply }).await?.map(Json).map_err(refused)
+}
+
+/// Pauses, resumes or ends a survey of this access point.
+#[utoipa::path(post, path = "/api/survey/state", request_body = StateBody,
+    responses((status = 200, body = SurveyView), (status = 400, body = ErrorView), (status = 415, body = ErrorView),
+        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn change(State(context): State<Context>, body: Bytes) -> Result<Json<SurveyView>, RequestError> {
+    let hint = r#"send {"name": "universities", "state": "paused"}"#;
+    let StateBody { name, state } =
+        serde_json::from_slice(&body).map_err(|why| RequestError::bad_request(format!("the body {}", json::wrong(&why)), hint))?;
+    context.queries.ask(|reply| Query::ChangeSurvey { name, state, reply }).await?.map(Json).map_err(refused)
+}

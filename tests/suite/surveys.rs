@@ -1,0 +1,132 @@
+//! Is a survey crawled by whoever owns its servers, and told by any member as the web servers' logs have it? Real daemons, and the program.
+
+use crate::support::{Ground, Habits, SmallWeb, Swarm};
+use nearcrawl_lab::web::server::Log;
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::Ipv4Addr,
+    sync::Arc,
+    time::Duration,
+};
+
+const LONG_ENOUGH: Duration = Duration::from_secs(90);
+
+/// Pages of a host in a list: two levels below its root, of more that there are.
+const OF_DEPTH_2: usize = 7;
+
+/// Host → the paths of its pages that were asked for.
+fn asked(log: &Log) -> BTreeMap<String, Vec<String>> {
+    let mut asked: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for request in log.requests().into_iter().filter(|request| request.method == "GET" && request.path != "/robots.txt") {
+        asked.entry(request.host).or_default().push(request.path);
+    }
+    asked
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|why| panic!("{why}: {text}"))
+}
+
+#[tokio::test]
+async fn a_survey_made_at_one_member_is_crawled_by_the_owners_and_told_by_another() {
+    let ground = Ground::claim();
+    let web = Arc::new(SmallWeb::new(&ground, 8, 12, 10));
+    let points: Vec<Ipv4Addr> = [0, 1, 3].map(|point| web.places.access_points[point]).to_vec();
+    // The configuration's scope is empty: nothing is crawled but what surveys want.
+    let habits = Habits { threshold_ms: 4, tlds: "[]", ..Habits::default() };
+    let mut swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &points, habits).await;
+    let log = swarm.log().clone();
+    swarm.start(0..3).await;
+
+    let host = |number: usize| web.hosts[number].0.to_string();
+    let listed = [(0, "university"), (1, "museum"), (3, "university"), (5, "university")];
+    let lines: Vec<String> = listed.iter().map(|(number, sector)| format!("{},{sector}\n", web.url(*number, 0))).collect();
+    let list = swarm.common.write("list.csv", &format!("url,sector\n{}", lines.concat())).unwrap();
+    let list = list.display().to_string();
+    let made = swarm.cli(0, &["survey", "create", "unis", "--list", &list, "--depth", "2", "--licence", "CC0-1.0"]).await;
+    assert!(made.contains("survey unis is made of 4 URLs at 4 hosts"), "{made}");
+
+    let whole = async || {
+        let asked = asked(&log);
+        let done: usize = asked.values().map(Vec::len).sum();
+        if done >= listed.len() * OF_DEPTH_2 { Ok(()) } else { Err(format!("{done} pages")) }
+    };
+    swarm.until("the survey's pages are fetched", LONG_ENOUGH, whole).await;
+    let results = async || json(&swarm.cli(2, &["results", "--survey", "unis", "--json"]).await);
+    let told = loop {
+        let told = results().await;
+        if told["summary"]["total"]["unfinished"] == 0 && told["summary"]["total"]["pages"] == listed.len() * OF_DEPTH_2 {
+            break told;
+        }
+        assert!(swarm.age() < LONG_ENOUGH.as_secs_f64(), "{told}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    };
+    assert_eq!((&told["complete"], &told["summary"]["total"]["servers"]), (&Value::Bool(true), &Value::from(listed.len())), "{told}");
+    assert_eq!(told["labels"]["sector=university"]["pages"], 3 * OF_DEPTH_2, "{told}");
+    assert_eq!(told["labels"]["sector=museum"]["servers"], 1, "{told}");
+    assert_eq!(told["owners"].as_object().unwrap().values().map(|servers| servers.as_u64().unwrap()).sum::<u64>(), 4);
+
+    // As the servers have it: those of the list, as deep as it wishes, each page once.
+    let seen = asked(&log);
+    assert_eq!(seen.keys().cloned().collect::<BTreeSet<_>>(), listed.iter().map(|(number, _)| host(*number)).collect());
+    for (name, paths) in &seen {
+        assert_eq!((paths.len(), paths.iter().collect::<BTreeSet<_>>().len()), (OF_DEPTH_2, OF_DEPTH_2), "{name}: {paths:?}");
+    }
+    let rows = swarm.cli(2, &["export", "servers", "--survey", "unis"]).await;
+    let rows: Vec<Value> = rows.lines().map(json).collect();
+    assert_eq!(rows.len(), listed.len());
+    for row in &rows {
+        let name = row["host"].as_str().unwrap();
+        assert_eq!(row["pages"], seen[name].len(), "{row}");
+        let sector = listed.iter().find(|(number, _)| host(*number) == name).unwrap().1;
+        assert_eq!((&row["labels"]["sector"][0], &row["surveys"][0]["name"]), (&Value::from(sector), &Value::from("unis")));
+    }
+    let owners: BTreeSet<_> = rows.iter().map(|row| row["access_point"].to_string()).collect();
+    assert!(owners.len() > 1, "one member owns everything: {owners:?}");
+    let shown = json(&swarm.cli(1, &["survey", "show", "unis", "--json"]).await);
+    assert_eq!((&shown["hosts"]["crawled"], &shown["hosts"]["not_known"]), (&Value::from(4), &Value::from(0)), "{shown}");
+    assert_eq!((&shown["survey"]["licence"], &shown["survey"]["is_mine"]), (&Value::from("CC0-1.0"), &Value::Bool(false)));
+
+    // Another survey is slower than the configuration. Paused, it asks nothing more, and its results stay.
+    let slow = swarm.common.write("slow.txt", &format!("{} kind=slow\n", web.url(2, 0))).unwrap().display().to_string();
+    swarm.cli(1, &["survey", "create", "slow", "--list", &slow, "--delay", "1s"]).await;
+    let count = |log: &Log| asked(log).get(&host(2)).map_or(0, Vec::len);
+    swarm.until("the slow survey has begun", LONG_ENOUGH, async || if count(&log) >= 2 { Ok(()) } else { Err("not yet".to_owned()) }).await;
+    swarm.cli(1, &["survey", "pause", "slow"]).await;
+    let paused = async || {
+        let views = [0, 1, 2].map(|daemon| swarm_state(&swarm, daemon));
+        let states = futures::future::join_all(views).await;
+        if states.iter().all(|state| state == "paused") { Ok(()) } else { Err(format!("{states:?}")) }
+    };
+    let begun = std::time::Instant::now();
+    while let Err(seen) = paused().await {
+        assert!(begun.elapsed() < LONG_ENOUGH, "not paused everywhere: {seen}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let before = count(&log);
+    assert!(before < 12, "in the middle of it");
+    let times: Vec<_> = log.requests().into_iter().filter(|request| request.host == host(2)).map(|request| request.start).collect();
+    assert!(times.windows(2).all(|pair| pair[1] - pair[0] >= Duration::from_millis(995)), "it rests for a second: {times:?}");
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert_eq!(count(&log), before, "nothing is asked while it is paused");
+    let why = swarm.cli(0, &["why", &host(2)]).await.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(why.contains("It belongs to the survey: slow (paused)"), "{why}");
+    let ended = swarm.cli(1, &["survey", "end", "slow"]).await;
+    assert!(ended.contains("survey slow is ended now"), "{ended}");
+    let told = json(&swarm.cli(2, &["results", "--survey", "slow", "--json"]).await);
+    assert_eq!(
+        (&told["summary"]["total"]["servers"], &told["summary"]["total"]["pages"]),
+        (&Value::from(1), &Value::from(before)),
+        "{told}"
+    );
+    assert!(swarm.stop().await);
+}
+
+/// The state of the slow survey, as a daemon has it.
+async fn swarm_state(swarm: &Swarm, daemon: usize) -> String {
+    let all = json(&swarm.cli(daemon, &["survey", "list", "--json"]).await);
+    let survey = all.as_array().unwrap().iter().find(|survey| survey["name"] == "slow");
+    survey.map_or("none".to_owned(), |survey| survey["state"].as_str().unwrap().to_owned())
+}
