@@ -4,15 +4,18 @@ use super::{
     client::{ApiArgs, ApiClient},
     error::{CommandError, Exit},
     evaluate, json,
+    owners::Source,
     run::results_of_member,
     table::{Style, Table, bytes, paragraph},
 };
 use clap::{Args, ValueEnum, builder::PossibleValue};
 use nearcrawl_model::{
     cross_table::{Cell, CrossTableView},
+    distinct::{DistinctCount, DistinctView},
     summary::{Counts, Dimension, SwarmResults},
     view::{Span, counted},
 };
+use serde::Serialize;
 use std::io::{self, Write as _};
 
 /// Shown under `results --help`.
@@ -21,6 +24,7 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl results --by tld --csv > tlds.csv\n  \
     nearcrawl results --by country,tls\n  \
     nearcrawl results --json | jq .exact\n  \
+    nearcrawl results --distinct --csv\n  \
     nearcrawl results --member /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…\n\n\
     --by with two breakdowns asks all members, which takes up to 3 s. --member asks a member of any swarm over the network, without joining it.";
 
@@ -55,6 +59,9 @@ pub struct ResultsArgs {
     /// Show only this breakdown; of two, as in country,tls, how they go together
     #[arg(long, value_enum, value_delimiter = ',', value_name = "BY[,BY]")]
     by: Vec<By>,
+    /// Show only how many different hosts, domains and addresses there are; all members are asked, which takes up to 3 s
+    #[arg(long, conflicts_with = "by")]
+    distinct: bool,
     /// Print the breakdowns as CSV
     #[arg(long, conflicts_with = "json")]
     csv: bool,
@@ -70,15 +77,16 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, Command
     if args.by.len() > 1 {
         return cross_table(args, style).await;
     }
-    let mut results: SwarmResults = match &args.member {
-        Some(member) => results_of_member(member).await?,
-        None => ApiClient::new(&args.api)?.get("/api/results", &[]).await?,
-    };
+    if args.distinct {
+        return distinct_only(&distinct(args).await?, args, style);
+    }
+    let (results, distinct) = tokio::join!(totals(args), distinct(args));
+    let mut results = results?;
     if let [by] = args.by[..] {
         results.summary.by.retain(|dimension, _| *dimension == by.0);
     }
     match (args.api.json, args.csv) {
-        (true, _) => json(&results),
+        (true, _) => json(&Told { results: &results, distinct: distinct.ok() }),
         (_, true) => {
             // Not among the rows: whoever reads them by program wants numbers alone.
             if let Some(warning) = warning(&results) {
@@ -86,8 +94,61 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, Command
             }
             csv(&results)
         }
-        _ => Ok(text(&results, style)),
+        _ => Ok(text(&results, distinct, style)),
     }
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    results: &'a SwarmResults,
+    /// None if it is not told.
+    distinct: Option<DistinctView>,
+}
+
+async fn totals(args: &ResultsArgs) -> Result<SwarmResults, CommandError> {
+    match &args.member {
+        Some(member) => results_of_member(member).await,
+        None => ApiClient::new(&args.api)?.get("/api/results", &[]).await,
+    }
+}
+
+async fn distinct(args: &ResultsArgs) -> Result<DistinctView, CommandError> {
+    Source::of(args.member.as_deref(), args.api.api.as_deref()).await?.distinct().await
+}
+
+/// How many different ones there are, and nothing else.
+fn distinct_only(view: &DistinctView, args: &ResultsArgs, style: Style) -> Result<String, CommandError> {
+    let counts = [
+        ("servers", DistinctCount { count: view.servers, error_permille: 0 }),
+        ("addresses", view.addresses),
+        ("domains", view.domains),
+        ("external_hosts", view.external_hosts),
+        ("external_domains", view.external_domains),
+    ];
+    if args.api.json {
+        return json(view);
+    }
+    if args.csv {
+        let line = |(name, count): &(&str, DistinctCount)| format!("{name},{},{}\n", count.count, count.error_permille);
+        return Ok(format!("distinct,count,error_permille\n{}", counts.iter().map(line).collect::<String>()));
+    }
+    let mut table = Table::new(&["distinct", ">count", ">standard error"]);
+    for (name, count) in counts {
+        let error = if count.error_permille == 0 { "exact".to_owned() } else { format!("{:.1} %", f64::from(count.error_permille) / 10.0) };
+        table.row(vec![name.replace('_', " "), count.count.to_string(), error]);
+    }
+    Ok(table.text(style) + &paragraph(&distinct_freshness(view)))
+}
+
+fn distinct_freshness(view: &DistinctView) -> String {
+    let why = view.in_transition_text.as_ref().map_or_else(String::new, |why| format!("; {why}"));
+    let left_out = match view.servers_not_counted {
+        0 => String::new(),
+        some => format!("; without what {} named before the last upgrade", counted(some, "server")),
+    };
+    format!("sets of {}, answered by {}{left_out}{why}", counted(view.members, "member"), view.answered_by.short())
 }
 
 /// The sums by two dimensions at once.
@@ -149,13 +210,17 @@ fn warning(results: &SwarmResults) -> Option<String> {
     (!results.exact).then(|| format!("warning: {}", freshness(results)))
 }
 
-fn text(results: &SwarmResults, style: Style) -> String {
+fn text(results: &SwarmResults, distinct: Result<DistinctView, CommandError>, style: Style) -> String {
     let total = &results.summary.total;
     let servers = format!("{} ({} up)", counted(total.servers, "server"), total.up);
     let (pages, requests) = (counted(total.pages, "page"), counted(total.requests, "request"));
     let sizes = format!("{} of pages, {} moved", bytes(total.page_bytes), bytes(total.bytes));
     let mut text = format!("{}\n", style.heading(&format!("{servers}, {pages}, {requests}, {sizes}")));
     text += &paragraph(&freshness(results));
+    text += &paragraph(&match distinct {
+        Ok(view) => view.told(),
+        Err(why) => format!("distinct hosts, domains and addresses are not told: {}", why.message),
+    });
     text += &paragraph(&total.external());
     text += &total.held_back().map(|held_back| paragraph(&held_back)).unwrap_or_default();
     text += &evaluate::told(&results.summary.evaluation, style);

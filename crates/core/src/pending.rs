@@ -49,6 +49,8 @@ pub(crate) enum Pending {
     Pinned(Vec<Host>),
     /// Its sums by two dimensions.
     CrossTotals(Pair),
+    /// Its distinct sets.
+    Distinct,
 }
 
 /// What a member was asked in a comparison of ownership maps.

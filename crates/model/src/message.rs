@@ -7,6 +7,7 @@ use super::{
     claim::{Answer, SignedClaim},
     cross_table::CrossTable,
     distances::Distances,
+    distinct::{DistinctSets, DistinctView},
     edition::Endorsement,
     fetch::{LocatedHost, ProbeReport, ProbeTarget, ResolveError},
     forwarded::{NotForwarded, SealedAnswer, SealedQuestion},
@@ -159,6 +160,8 @@ pub enum Request {
     CrossTotals(Dimension, Dimension),
     /// For a reader: the runs of the servers that the receiver has on record, behind this host. Answered with [`Response::ServerRows`].
     HistoryRows(Option<Host>),
+    /// Send your distinct sets, unless they are those with this digest. Answered with [`Response::Distinct`].
+    Distinct(u64),
 }
 
 /// An owner asks a voter to accept claims, at most [`crate::vote::MAX_PROPOSED`].
@@ -282,6 +285,8 @@ pub enum Response {
     ServerRows(ServerRows),
     /// To `CrossTotals`: the answering member's own sums.
     CrossTotals(Box<CrossTable>),
+    /// To `Distinct`: the answering member's sets; none if they are those that were named.
+    Distinct(Option<Box<DistinctSets>>),
 }
 
 /// Why an access point does not take over a subnet that it is offered.
@@ -343,6 +348,8 @@ pub enum PublicRequest {
         /// Those behind this one; from the first one, if none.
         after: Option<Host>,
     },
+    /// How many different hosts, domains and addresses there are in the swarm. Who asks again gets what the members told meanwhile.
+    Distinct,
 }
 
 /// The answer to a [`PublicRequest`].
@@ -356,4 +363,6 @@ pub enum PublicResponse {
     Owners(#[serde(deserialize_with = "at_most::<_, _, MAX_OWNERS>")] Vec<ServerOwner>),
     /// To `ServerRows` and `HistoryRows`.
     ServerRows(ServerRows),
+    /// To `Distinct`.
+    Distinct(Box<DistinctView>),
 }

@@ -118,6 +118,7 @@ fn is_answered_at_length(request: &Request) -> bool {
             | Request::Ballot(_)
             | Request::ServerRows(_)
             | Request::HistoryRows(_)
+            | Request::Distinct(_)
     )
 }
 

@@ -23,9 +23,10 @@ use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 18] = [
+const ROUTES: [(&str, &str); 19] = [
     ("get", "/"),
     ("get", "/api/cross-table"),
+    ("get", "/api/distinct"),
     ("get", "/api/members"),
     ("get", "/api/ownership"),
     ("get", "/api/results"),

@@ -116,6 +116,7 @@ fn is_forwarded(request: &Request) -> bool {
         | Request::ServerRows(_)
         | Request::HistoryRows(_)
         | Request::CrossTotals(..)
+        | Request::Distinct(_)
         | Request::Holds(_) => true,
         Request::Swim(_) | Request::Farewell(_) | Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } | Request::Forward(_) => {
             false

@@ -14,6 +14,7 @@ mod activity;
 mod consistent;
 pub(crate) mod counters;
 mod cross_tables;
+mod distinct;
 mod machine;
 mod never_contacted;
 mod reason;

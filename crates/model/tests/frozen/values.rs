@@ -9,6 +9,7 @@ use nearcrawl_model::{
     claim::{Answer, Claim, ClaimReason, SignedClaim},
     cross_table::CrossTable,
     distances::Distances,
+    distinct::{DistinctSets, DistinctView},
     edition::{Edition, Endorsement},
     evaluation::{Evaluation, EvaluationCounts, Gate, Rule},
     facts::{Certificate, Fact, FrontPage, Guard, HttpVersion, TlsVersion, Vantage},
@@ -63,6 +64,8 @@ pub(super) fn all() -> Vec<Sample> {
     add(Sample::new("public-request", "history-rows", rows));
     let owners = vec![ServerOwner { access_point: AccessPoint([7; 32]), servers: 300 }];
     add(Sample::new("public-response", "owners", PublicResponse::Owners(owners)));
+    add(Sample::new("public-request", "distinct", PublicRequest::Distinct));
+    add(Sample::new("public-response", "distinct", PublicResponse::Distinct(Box::new(DistinctView::new(member(1), &distinct_sets(), 2)))));
     add(Sample::new("public-response", "server-rows", PublicResponse::ServerRows(server_rows())));
     add(Sample::new("dimensions", "all", Dimension::ALL.to_vec()));
     add(Sample::new("public-response", "refused", PublicResponse::Refused("no".to_owned())));
@@ -321,6 +324,7 @@ fn request(request: &Request) -> &'static str {
         Request::ServerRows(_) => "server-rows",
         Request::HistoryRows(_) => "history-rows",
         Request::CrossTotals(..) => "cross-totals",
+        Request::Distinct(_) => "distinct",
     }
 }
 
@@ -381,6 +385,7 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("", Request::ServerRows(Some(host("a.ke")))),
         ("", Request::HistoryRows(Some(host("a.ke")))),
         ("", Request::CrossTotals(Dimension::Country, Dimension::Tld)),
+        ("", Request::Distinct(300)),
         ("", Request::SendClaims(vec![WantedPart { part: MapPart::WHOLE, after: Some(net()), has: vec![digest()] }])),
     ];
     all.extend(ballots.into_iter().map(|(name, request)| (name, Request::Ballot(Box::new(request)))));
@@ -431,6 +436,7 @@ fn response(response: &Response) -> &'static str {
         Response::Swim(_) => "swim",
         Response::TotalsHold => "totals-hold",
         Response::CrossTotals(_) => "cross-totals",
+        Response::Distinct(_) => "distinct",
         Response::RowsCompared(_) => "rows-compared",
         Response::ServerRows(_) => "server-rows",
     }
@@ -468,6 +474,8 @@ fn responses() -> Vec<(&'static str, Response)> {
         ("", Response::TotalsHold),
         ("", Response::ServerRows(server_rows())),
         ("", Response::CrossTotals(Box::new(cross_table()))),
+        ("", Response::Distinct(Some(Box::new(distinct_sets())))),
+        ("-as-known", Response::Distinct(None)),
         ("", Response::RowsCompared(vec![(journal_key(), vec![(201, RowsDigest([7; 16]))])])),
     ];
     let unwilling = [("", None), ("-held-back", Some(Unwilling::HeldBack)), ("-busy", Some(Unwilling::Busy))];
@@ -582,6 +590,12 @@ fn cross_table() -> CrossTable {
     table
 }
 
+fn distinct_sets() -> DistinctSets {
+    let set = |numbers: std::ops::Range<u64>| numbers.map(|number| Fingerprint(number << 40)).collect();
+    let (addresses, domains) = (set(1..2), set(3..5));
+    DistinctSets { servers: 4, unknown: 1, addresses, domains, external_hosts: set(6..9), external_domains: set(10..11) }
+}
+
 fn summary() -> Summary {
     let dimensions =
         [Dimension::Country, Dimension::Tld, Dimension::Registry, Dimension::Organisation, Dimension::Software, Dimension::Status];
@@ -641,6 +655,7 @@ fn entry(entry: &JournalEntry) -> &'static str {
         JournalEntry::Learnt { .. } => "learnt",
         JournalEntry::EvaluatedAt { .. } => "evaluated-at",
         JournalEntry::History(_) => "history",
+        JournalEntry::NamedHosts { .. } => "named-hosts",
     }
 }
 
@@ -725,6 +740,7 @@ fn entries() -> Vec<JournalEntry> {
             lines: vec![300],
         },
         JournalEntry::History(run_history()),
+        JournalEntry::NamedHosts { hosts: distinct_sets().external_hosts, domains: distinct_sets().external_domains },
     ]
 }
 

@@ -33,6 +33,7 @@ use nearcrawl_model::{
     record::{RunState, ServerRecord, ServerStatus},
     revisit::Validators,
     run_history::{RunHistory, RunSummary},
+    sketch::Sketch,
     subnet::Subnet,
     time::{Millis, WallTime},
     url::{Host, Origin, PageUrl},
@@ -43,7 +44,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
 };
-use whole_run::WholeRun;
+use whole_run::{NamedHosts, WholeRun};
 use yields::{Price, Yields};
 
 /// How a site is crawled.
@@ -158,7 +159,7 @@ pub struct Site {
     scripts: BTreeSet<Fingerprint>,
     external: BTreeSet<u64>,
     external_urls: Distinct,
-    external_domains: Distinct,
+    external_domains: Sketch,
     budget_used: u64,
     slot: WallTime,
     last_took: Millis,
@@ -213,7 +214,7 @@ impl Site {
             scripts: BTreeSet::new(),
             external: BTreeSet::new(),
             external_urls: Distinct::default(),
-            external_domains: Distinct::default(),
+            external_domains: Sketch::default(),
             budget_used: 0,
             slot: opened,
             last_took: 0,
@@ -275,6 +276,27 @@ impl Site {
         Some(JournalEntry::History(history)).filter(|_| self.record.known > 0 || !self.earlier.is_empty())
     }
 
+    /// What the run that is on record named elsewhere; none if that is not known.
+    pub(crate) fn named_hosts(&self) -> Option<NamedHosts> {
+        match self.whole.named() {
+            Some(named) => named.cloned(),
+            None => Some(self.names_now()),
+        }
+    }
+
+    /// What this run has named elsewhere by now.
+    fn names_now(&self) -> NamedHosts {
+        let hosts = self.external.iter().map(|host| Fingerprint(*host)).collect();
+        NamedHosts { hosts, domains: self.external_domains.clone() }
+    }
+
+    /// The row for the journal of the next run that says what the last whole run named. A run that asked for nothing passes on what is known
+    /// of the one before.
+    pub(crate) fn named_row(&self) -> Option<JournalEntry> {
+        let named = if self.record.known > 0 { Some(self.names_now()) } else { self.named_hosts() };
+        named.map(|NamedHosts { hosts, domains }| JournalEntry::NamedHosts { hosts, domains })
+    }
+
     /// What each run came to, and how many were left out. The present one is the last of them, unless it is visited again and not whole.
     pub(crate) fn runs(&self) -> (Vec<RunSummary>, u64) {
         let present = self.published();
@@ -334,6 +356,7 @@ impl Site {
                 self.whole.last().into_iter().for_each(|last| self.earlier.enter(last));
                 self.remember_front_page();
             }
+            JournalEntry::NamedHosts { hosts, domains } => self.whole.remember_named(hosts, domains),
             JournalEntry::History(history) => self.earlier = history.clone(),
             JournalEntry::Started { urls } => urls.iter().for_each(|url| self.start(url)),
             JournalEntry::Follows { run, pages } => {

@@ -96,7 +96,8 @@ impl Pages {
             | JournalEntry::NotQueued { .. }
             | JournalEntry::Learnt { .. }
             | JournalEntry::EvaluatedAt { .. }
-            | JournalEntry::History(_) => {}
+            | JournalEntry::History(_)
+            | JournalEntry::NamedHosts { .. } => {}
         }
     }
 
