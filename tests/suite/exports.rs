@@ -71,6 +71,8 @@ async fn every_server_of_the_swarm_comes_out_of_any_member_once_and_the_rows_add
     let csv = export(&swarm, 1, &["--format", "csv"]).await;
     assert_eq!((csv.code, rows_of_csv(&csv.said)), (Some(0), rows.clone()), "{csv:?}");
 
+    crate::reports::agree_with_the_rows(&swarm, &all.said).await;
+
     // It is cut off in the middle of a row, and goes on behind the last whole one.
     let file = swarm.common.directory.join("servers.jsonl");
     let name = file.to_str().unwrap();
