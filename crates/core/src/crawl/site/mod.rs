@@ -284,6 +284,14 @@ impl Site {
         }
     }
 
+    /// The journal of this run says what the last whole one came to.
+    fn remember_whole_run(&mut self, record: &[u8]) {
+        self.whole.remember(record, &self.key, self.address);
+        // Journals of earlier versions have no other row of it.
+        self.whole.last().into_iter().for_each(|last| self.earlier.enter(last));
+        self.remember_front_page();
+    }
+
     /// What this run has named elsewhere by now.
     fn names_now(&self) -> NamedHosts {
         let hosts = self.external.iter().map(|host| Fingerprint(*host)).collect();
@@ -350,12 +358,7 @@ impl Site {
             JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } | JournalEntry::Reopened { urls } => {
                 self.take_in(entry, urls, rules, key);
             }
-            JournalEntry::WholeRun { record } => {
-                self.whole.remember(record, &self.key, self.address);
-                // Journals of earlier versions have no other row of it.
-                self.whole.last().into_iter().for_each(|last| self.earlier.enter(last));
-                self.remember_front_page();
-            }
+            JournalEntry::WholeRun { record } => self.remember_whole_run(record),
             JournalEntry::NamedHosts { hosts, domains } => self.whole.remember_named(hosts, domains),
             JournalEntry::History(history) => self.earlier = history.clone(),
             JournalEntry::Started { urls } => urls.iter().for_each(|url| self.start(url)),
