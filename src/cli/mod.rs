@@ -182,7 +182,13 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
         Command::Status(args) => look::status(&args, style).await,
         Command::Results(args) => results::results(&args, style).await,
         Command::Export(command) => export::export(&command).await,
-        Command::Report(command) => report::report(&command, style).await,
+        Command::Report(command) => {
+            let (text, failure) = report::report(&command, style).await?;
+            let Some(failure) = failure else { return Ok(text) };
+            // What there is is printed, too: the report itself says what it lacks.
+            print(&text);
+            Err(failure)
+        }
         Command::Trend(args) => trend::trend(&args, style).await,
         Command::Plan(args) => plan::plan(&args, style).await,
         Command::Why(args) => look::why(&args, style).await,

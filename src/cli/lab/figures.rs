@@ -2,11 +2,12 @@
 
 mod data;
 mod papers;
+mod section;
 
 use super::output::bar;
 use crate::{
     cli::{
-        chart::{Chart, escaped},
+        chart::escaped,
         error::{CommandError, Exit},
         report::page_head,
     },
@@ -14,6 +15,7 @@ use crate::{
 };
 use clap::Args;
 use data::Data;
+use section::{Effort, Section};
 use std::{fmt::Write, num::NonZero, path::PathBuf, thread};
 
 /// Shown under `lab figures --help`.
@@ -50,38 +52,6 @@ pub struct FiguresArgs {
     /// Seed of all random numbers: equal seeds give equal figures
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-}
-
-/// How much is computed.
-#[derive(Clone, Copy, Debug)]
-struct Effort {
-    is_quick: bool,
-    seed: u64,
-    processors: NonZero<usize>,
-}
-
-impl Effort {
-    /// The first number, or the second one if it is to be quick.
-    fn of(self, whole: usize, quick: usize) -> usize {
-        if self.is_quick { quick } else { whole }
-    }
-
-    fn seeds(self, whole: usize, quick: usize) -> Vec<u64> {
-        (0..self.of(whole, quick) as u64).map(|number| self.seed + number).collect()
-    }
-}
-
-/// What stands together on the page.
-#[derive(Debug, Default)]
-struct Section {
-    title: String,
-    /// What the paper says, in its words.
-    paper: &'static str,
-    /// What was measured here, and how it differs.
-    here: String,
-    /// Headings, then rows.
-    table: Vec<Vec<String>>,
-    charts: Vec<Chart>,
 }
 
 /// Draws everything into one page.

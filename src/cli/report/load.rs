@@ -1,6 +1,11 @@
 //! What did each level of the sites cost and bring? The figures of the paper on low-load crawling (WWW 2008), from the crawl so far.
 
-use super::{Cell, Document, Maker, gather::Row, interval::Z};
+use super::{
+    document::{Cell, Document},
+    gather::Row,
+    interval::Z,
+    maker::Maker,
+};
 use crate::cli::chart::{Axis, Chart, Plot, Point, Series};
 use nearcrawl_model::{account::LevelCounts, url::Host, view::counted};
 use serde_json::Map;

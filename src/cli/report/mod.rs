@@ -4,14 +4,15 @@ mod document;
 mod gather;
 mod interval;
 mod load;
+mod maker;
 mod shares;
 #[cfg(test)]
 mod tests;
 
+use document::Document;
 pub use document::page_head;
-use document::{Cell, Document};
-use interval::wilson;
 use load::Load;
+use maker::{By, Maker};
 
 use super::{
     chart::Chart,
@@ -23,7 +24,7 @@ use super::{
 use crate::io::snapshot;
 use clap::{Args, Subcommand, ValueEnum};
 use gather::{Gathered, Row};
-use nearcrawl_model::{facts::software_word, server_rows::RowsOf, view::StatusView};
+use nearcrawl_model::{server_rows::RowsOf, view::StatusView};
 use shares::{Accessibility, Nearness, Offshore, Reachability};
 use std::path::{Path, PathBuf};
 
@@ -67,44 +68,6 @@ pub enum Format {
     Html,
 }
 
-/// By what servers are told apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum By {
-    /// Country of the subnet, by the registries
-    #[default]
-    Country,
-    /// Top-level domain of the host
-    Tld,
-    /// Regional internet registry
-    Registry,
-    /// Organisation that holds the subnet
-    Organisation,
-    /// The server's software
-    Software,
-}
-
-impl By {
-    fn name(self) -> &'static str {
-        match self {
-            By::Country => "country",
-            By::Tld => "tld",
-            By::Registry => "registry",
-            By::Organisation => "organisation",
-            By::Software => "software",
-        }
-    }
-
-    fn value(self, row: &Row) -> String {
-        match self {
-            By::Country => row.place.country.clone(),
-            By::Tld => row.record.host.tld().unwrap_or("(address)").to_owned(),
-            By::Registry => row.place.registry.clone(),
-            By::Organisation => row.place.organisation.clone(),
-            By::Software => software_word(row.record.software.as_deref()),
-        }
-    }
-}
-
 /// The arguments of a report that has one split.
 #[derive(Args, Clone, Debug)]
 pub struct PlainArgs {
@@ -132,16 +95,8 @@ pub struct SplitArgs {
     plain: PlainArgs,
 }
 
-/// What makes a report of rows.
-trait Maker {
-    /// Takes in a server.
-    fn enter(&mut self, row: &Row);
-    /// The report, without what is known of its data.
-    fn finish(self: Box<Self>) -> Document;
-}
-
-/// Makes a report.
-pub async fn report(command: &ReportCommand, style: Style) -> Result<String, CommandError> {
+/// Makes a report, which lacks something if there is an error beside it.
+pub async fn report(command: &ReportCommand, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
     let (maker, args): (Box<dyn Maker + Send>, _) = match command {
         ReportCommand::Offshore(args) => (Box::new(Offshore::default()), args),
         ReportCommand::Nearness(args) => (Box::new(Nearness::by(args.by)), &args.plain),
@@ -164,12 +119,9 @@ pub async fn report(command: &ReportCommand, style: Style) -> Result<String, Com
             String::new()
         }
     };
-    if gather::is_whole(&gathered) {
-        return Ok(text);
-    }
-    // What there is is printed, too: the report itself says what it lacks.
-    super::print(&text);
-    Err(CommandError::new(Exit::Unavailable, "rows are missing; the report says which").hint("make it again when all members answer"))
+    let lacks =
+        || CommandError::new(Exit::Unavailable, "rows are missing; the report says which").hint("make it again when all members answer");
+    Ok((text, (!gather::is_whole(&gathered)).then(lacks)))
 }
 
 /// Gathers all rows and makes the report.

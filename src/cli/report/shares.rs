@@ -1,6 +1,11 @@
 //! Reports of shares and quantiles: servers abroad, distances, answers, accessibility.
 
-use super::{By, Cell, Document, Maker, gather::Row, interval::quantile, wilson};
+use super::{
+    document::{Cell, Document},
+    gather::Row,
+    interval::{quantile, wilson},
+    maker::{By, Maker},
+};
 use crate::cli::chart::{Axis, Bar, Chart, Plot, Scale};
 use nearcrawl_model::{evaluation::Rule, record::ServerStatus, view::counted};
 use serde_json::{Map, Value};

@@ -1,6 +1,9 @@
 //! The experiments behind the figures, paper by paper.
 
-use super::{Data, Effort, Section};
+use super::{
+    data::Data,
+    section::{Effort, Section},
+};
 use crate::cli::{
     error::{CommandError, Exit},
     hierarchy,
@@ -23,7 +26,8 @@ use nearcrawl_lab::{
     depth::Experiment as DepthExperiment,
     migration::{
         Experiment as MigrationExperiment, Outcome, Start,
-        score::Reached, world::{Capacity, Shape, Sizes},
+        score::Reached,
+        world::{Capacity, Shape, Sizes},
     },
     web::endless::EndlessWeb,
 };
