@@ -143,8 +143,10 @@ mod tests {
     fn all_papers_are_on_one_page_that_needs_nothing_else_and_fails_no_rule() {
         let directory = tempfile::tempdir().unwrap();
         let out = directory.path().join("figures.html");
+        let servers = directory.path().join("servers.jsonl");
+        std::fs::write(&servers, crate::cli::report::tests::rows().join("\n")).unwrap();
         let data = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/data/studies"));
-        let args = FiguresArgs { out: out.clone(), data, servers: None, quick: true, seed: 1 };
+        let args = FiguresArgs { out: out.clone(), data, servers: Some(servers), quick: true, seed: 1 };
         assert!(figures(&args).unwrap().contains("figures are drawn in"));
         let page = std::fs::read_to_string(&out).unwrap();
         for wanted in [

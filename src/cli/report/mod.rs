@@ -7,7 +7,7 @@ mod load;
 mod maker;
 mod shares;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use document::Document;
 pub use document::page_head;

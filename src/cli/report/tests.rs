@@ -28,12 +28,17 @@ fn row(number: u64, host: &str, country: &str, more: Value) -> String {
     row.to_string()
 }
 
-fn rows() -> Vec<String> {
+pub(crate) fn rows() -> Vec<String> {
     let mut rows: Vec<_> = (0..60)
         .map(|n| row(n, &format!("s{n}.{}", if n < 40 { "ke" } else { "co.uk" }), ["KE", "DE", "GB"][n as usize % 3], json!({})))
         .collect();
     rows.push(row(60, "big.org", "US", json!({})));
-    rows.push(row(61, "nowhere.ke", "ZZ", json!({ "status": "down", "by_failure": {"timed-out": 2}, "facts": null, "evaluation": null })));
+    rows.push(row(
+        61,
+        "nowhere.ke",
+        "ZZ",
+        json!({ "status": "down", "by_failure": {"head-timeout": 2}, "facts": null, "evaluation": null }),
+    ));
     rows
 }
 
@@ -77,7 +82,7 @@ fn reports_count_what_the_rows_say() {
     assert_eq!((&find(&all[1], "country", "KE")["p50_ms"], &all[1]["data"]["servers_unmeasured"]), (&295.0.into(), &1.into()));
     let ke = find(&all[2], "tld", "ke");
     assert_eq!(
-        (&ke["servers"], &ke["up"], &ke["down"], &all[2]["data"]["down_by_failure"]["timed-out"]),
+        (&ke["servers"], &ke["up"], &ke["down"], &all[2]["data"]["down_by_failure"]["head-timeout"]),
         (&41.into(), &40.into(), &1.into(), &1.into())
     );
     let rule = find(&all[3], "country", "(all)");

@@ -15,20 +15,24 @@ pub fn charts(runs: &[Vec<Row>], of: &str) -> Vec<Chart> {
     vec![
         Chart {
             title: format!("Share of look-ups that miss{of}"),
-            plot: Plot::Plane { x: size(), y: Axis::share("share of look-ups that miss"), series: series(runs, |row| row.miss_rate) },
+            plot: Plot::Plane {
+                x: size(),
+                y: Axis::share("share of look-ups that miss"),
+                series: series(runs, false, |row| row.miss_rate),
+            },
         },
         Chart {
-            title: format!("Misses as a multiple of those of MIN{of}"),
+            title: format!("Misses as a multiple of those of MIN{of}; without sizes at which a rule misses nothing"),
             plot: Plot::Plane {
                 x: size(),
                 y: Axis::powers("misses, as a multiple of MIN's (each mark doubles)", Scale::Doubling),
-                series: series(runs, |row| row.vs_min),
+                series: series(runs, true, |row| row.vs_min),
             },
         },
     ]
 }
 
-fn series(runs: &[Vec<Row>], value: impl Fn(&Row) -> f64) -> Vec<Series> {
+fn series(runs: &[Vec<Row>], is_by_powers: bool, value: impl Fn(&Row) -> f64) -> Vec<Series> {
     let rules = runs.first().map(Vec::as_slice).unwrap_or_default().chunk_by(|a, b| a.policy == b.policy);
     let mut at = 0;
     let one = |rows: &[Row]| {
@@ -39,8 +43,8 @@ fn series(runs: &[Vec<Row>], value: impl Fn(&Row) -> f64) -> Vec<Series> {
                 let values: Vec<f64> = runs.iter().filter_map(|run| run.get(at + number)).map(&value).collect();
                 Point::mean(row.size as f64, &values)
             })
-            // A multiple of nothing is not drawn.
-            .filter(|point| point.y > 0.0)
+            // An axis by powers has no 0.
+            .filter(|point| point.y > 0.0 || !is_by_powers)
             .collect();
         at += rows.len();
         Series::line(rows[0].policy.clone(), points)
