@@ -85,6 +85,11 @@ chaos: ## 5,000 of them; goes on where it was interrupted, as long as the commit
 		--seeds 1..5001 --minutes 60 --resume "$$NEARCRAWL_CACHE/chaos-$$(git describe --always --dirty).jsonl" \
 		--log docs/SWEEPS.md --label $(label) $(SWEEP)
 
+# Small data is in data/studies; what is missing there is named on the page. FIGURES=--quick: small worlds, within some minutes.
+.PHONY: figures
+figures: release ## every figure of the papers and ours on one page, docs/figures.html (FIGURES="--quick --servers servers.jsonl")
+	@. scripts/env.sh; "$$CARGO_TARGET_DIR/release/nearcrawl" lab figures --data data/studies --out docs/figures.html $(FIGURES)
+
 # CI has 50 kills and 200 flips, in `make test`.
 .PHONY: kills
 kills: ready ## five real daemons, 1,000 kill -9 (NEARCRAWL_KILLS, NEARCRAWL_SEED): half an hour

@@ -5,6 +5,7 @@ mod census;
 mod choice;
 mod course;
 mod depth;
+mod figures;
 mod files;
 mod map;
 mod migration;
@@ -90,6 +91,9 @@ pub enum LabCommand {
     /// Measure how fast sites move to their fastest crawlers, by several rules
     #[command(after_long_help = migration::EXAMPLES, after_help = migration::EXAMPLES)]
     Migration(Box<migration::MigrationArgs>),
+    /// Draw the figures and tables of the papers and ours on one page
+    #[command(after_long_help = figures::EXAMPLES, after_help = figures::EXAMPLES)]
+    Figures(figures::FiguresArgs),
     /// Measure what a newcomer's ownership map and comparisons of maps cost
     #[command(after_long_help = map::EXAMPLES, after_help = map::EXAMPLES)]
     Map(map::MapArgs),
@@ -182,6 +186,7 @@ pub async fn lab(command: LabCommand, style: Style) -> Result<String, CommandErr
         LabCommand::Cache(args) => cache::cache(&args, style),
         LabCommand::Depth(args) => depth::depth(&args, style),
         LabCommand::Migration(args) => migration::migration(&args, style),
+        LabCommand::Figures(args) => figures::figures(&args),
         LabCommand::Map(args) => map::map(&args),
         LabCommand::Swarm(args) => swarm::swarm(&args),
         LabCommand::Census(_) | LabCommand::Serve(_) => Ok(String::new()),

@@ -1,5 +1,6 @@
 //! The command line: its commands, what they print, and the exit codes of the process.
 
+mod chart;
 mod client;
 mod crawl;
 mod error;
@@ -14,6 +15,7 @@ mod manual;
 mod owners;
 mod plan;
 mod renamed;
+mod report;
 mod results;
 mod run;
 mod seed;
@@ -104,6 +106,9 @@ pub enum Command {
     /// Write what the whole swarm has on record, row by row
     #[command(subcommand, after_help = export::EXAMPLES)]
     Export(export::ExportCommand),
+    /// Make a report of the whole swarm's servers: figures, table and method
+    #[command(subcommand, after_help = report::EXAMPLES)]
+    Report(report::ReportCommand),
     /// Compare two runs, server by server
     #[command(after_help = trend::EXAMPLES)]
     Trend(trend::TrendArgs),
@@ -186,6 +191,13 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
         Command::Results(args) => results::results(&args, style).await,
         Command::Servers(args) => as_far_as_it_goes(servers::servers(&args, style).await?),
         Command::Export(command) => export::export(&command).await,
+        Command::Report(command) => {
+            let (text, failure) = report::report(&command, style).await?;
+            let Some(failure) = failure else { return Ok(text) };
+            // What there is is printed, too: the report itself says what it lacks.
+            print(&text);
+            Err(failure)
+        }
         Command::Trend(args) => trend::trend(&args, style).await,
         Command::Plan(args) => as_far_as_it_goes(plan::plan(&args, style).await?),
         Command::Why(args) => look::why(&args, style).await,

@@ -10,17 +10,21 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    distinct::DistinctView,
     exported::{ExportOf, ExportPlace, ExportQuery, ExportedRows},
     message::{PublicRequest, PublicResponse},
     server_rows::{RowsOf, ServerOwner, ServerRows},
     url::Host,
 };
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often an owner that does not answer is asked, with pauses that double.
 const TRIES: u32 = 4;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long the members may take to tell their distinct sets.
+const DISTINCT_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The owner and the host of the last row that is there.
 pub type Place = Option<(AccessPoint, Host)>;
@@ -60,6 +64,24 @@ impl Source {
                 Ok(other) => Err(unavailable(&refused(address, other))),
                 Err(why) => Err(unavailable(&no_answer(address, &why))),
             },
+        }
+    }
+
+    /// How many different hosts, domains and addresses the swarm has: asked until the members have told what they have now, or some
+    /// seconds have passed.
+    pub async fn distinct(&mut self) -> Result<DistinctView, CommandError> {
+        let (reader, address) = match self {
+            Source::Daemon(api) => return api.get("/api/distinct", &[]).await,
+            Source::Member(reader, address) => (reader, address),
+        };
+        let until = Instant::now() + DISTINCT_PATIENCE;
+        loop {
+            match reader.ask(PublicRequest::Distinct).await {
+                Ok(PublicResponse::Distinct(view)) if !view.is_awaited() || Instant::now() >= until => return Ok(*view),
+                Ok(PublicResponse::Distinct(_)) => tokio::time::sleep(Duration::from_millis(100)).await,
+                Ok(other) => return Err(unavailable(&refused(address, other))),
+                Err(why) => return Err(unavailable(&no_answer(address, &why))),
+            }
         }
     }
 

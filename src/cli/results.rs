@@ -4,6 +4,7 @@ use super::{
     client::{ApiArgs, ApiClient},
     error::{CommandError, Exit},
     evaluate, json,
+    owners::Source,
     run::results_of_member,
     survey,
     table::{Style, Table, bytes, paragraph},
@@ -11,10 +12,12 @@ use super::{
 use clap::{Args, ValueEnum, builder::PossibleValue};
 use nearcrawl_model::{
     cross_table::{Cell, CrossTableView},
+    distinct::{DistinctCount, DistinctView},
     summary::{Counts, Dimension, Summary, SwarmResults},
     survey::SurveyRef,
     view::{Span, counted},
 };
+use serde::Serialize;
 use std::{
     collections::BTreeMap,
     io::{self, Write as _},
@@ -27,6 +30,7 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl results --by country,tls\n  \
     nearcrawl results --survey universities --by label\n  \
     nearcrawl results --json | jq .exact\n  \
+    nearcrawl results --distinct --csv\n  \
     nearcrawl results --member /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…\n\n\
     --by with two breakdowns asks all members, which takes up to 3 s. --member asks a member of any swarm over the network, without joining it.";
 
@@ -70,6 +74,9 @@ pub struct ResultsArgs {
     /// Only servers that belong to this survey
     #[arg(long, value_name = "NAME")]
     survey: Option<SurveyRef>,
+    /// Show only how many different hosts, domains and addresses there are; all members are asked, which takes up to 3 s
+    #[arg(long, conflicts_with_all = ["by", "survey"])]
+    distinct: bool,
     /// Print the breakdowns as CSV
     #[arg(long, conflicts_with = "json")]
     csv: bool,
@@ -91,15 +98,16 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, Command
     if args.by.len() > 1 {
         return cross_table(args, style).await;
     }
-    let mut results: SwarmResults = match &args.member {
-        Some(member) => results_of_member(member).await?,
-        None => ApiClient::new(&args.api)?.get("/api/results", &[]).await?,
-    };
+    if args.distinct {
+        return distinct_only(&distinct(args).await?, args, style);
+    }
+    let (results, distinct) = tokio::join!(totals(args), distinct(args));
+    let mut results = results?;
     if let [by] = args.by[..] {
         results.summary.by.retain(|dimension, _| Some(*dimension) == by.0);
     }
     match (args.api.json, args.csv) {
-        (true, _) => json(&results),
+        (true, _) => json(&Told { results: &results, distinct: distinct.ok() }),
         (_, true) => {
             // Not among the rows: whoever reads them by program wants numbers alone.
             if let Some(warning) = warning(&results) {
@@ -107,7 +115,7 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, Command
             }
             csv(&results)
         }
-        _ => Ok(text(&results, style)),
+        _ => Ok(text(&results, distinct, style)),
     }
 }
 
@@ -143,6 +151,59 @@ async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Resu
             Ok(text)
         }
     }
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    results: &'a SwarmResults,
+    /// None if it is not told.
+    distinct: Option<DistinctView>,
+}
+
+async fn totals(args: &ResultsArgs) -> Result<SwarmResults, CommandError> {
+    match &args.member {
+        Some(member) => results_of_member(member).await,
+        None => ApiClient::new(&args.api)?.get("/api/results", &[]).await,
+    }
+}
+
+async fn distinct(args: &ResultsArgs) -> Result<DistinctView, CommandError> {
+    Source::of(args.member.as_deref(), args.api.api.as_deref()).await?.distinct().await
+}
+
+/// How many different ones there are, and nothing else.
+fn distinct_only(view: &DistinctView, args: &ResultsArgs, style: Style) -> Result<String, CommandError> {
+    let counts = [
+        ("servers", DistinctCount { count: view.servers, error_permille: 0 }),
+        ("addresses", view.addresses),
+        ("domains", view.domains),
+        ("external_hosts", view.external_hosts),
+        ("external_domains", view.external_domains),
+    ];
+    if args.api.json {
+        return json(view);
+    }
+    if args.csv {
+        let line = |(name, count): &(&str, DistinctCount)| format!("{name},{},{}\n", count.count, count.error_permille);
+        return Ok(format!("distinct,count,error_permille\n{}", counts.iter().map(line).collect::<String>()));
+    }
+    let mut table = Table::new(&["distinct", ">count", ">standard error"]);
+    for (name, count) in counts {
+        let error = if count.error_permille == 0 { "exact".to_owned() } else { format!("{:.1} %", f64::from(count.error_permille) / 10.0) };
+        table.row(vec![name.replace('_', " "), count.count.to_string(), error]);
+    }
+    Ok(table.text(style) + &paragraph(&distinct_freshness(view)))
+}
+
+fn distinct_freshness(view: &DistinctView) -> String {
+    let why = view.in_transition_text.as_ref().map_or_else(String::new, |why| format!("; {why}"));
+    let left_out = match view.servers_not_counted {
+        0 => String::new(),
+        some => format!("; without what {} named before the last upgrade", counted(some, "server")),
+    };
+    format!("sets of {}, answered by {}{left_out}{why}", counted(view.members, "member"), view.answered_by.short())
 }
 
 /// The sums by two dimensions at once.
@@ -211,9 +272,13 @@ fn first_line(total: &Counts) -> String {
     format!("{servers}, {pages}, {requests}, {sizes}")
 }
 
-fn text(results: &SwarmResults, style: Style) -> String {
+fn text(results: &SwarmResults, distinct: Result<DistinctView, CommandError>, style: Style) -> String {
     let mut text = format!("{}\n", style.heading(&first_line(&results.summary.total)));
     text += &paragraph(&freshness(results));
+    text += &paragraph(&match distinct {
+        Ok(view) => view.told(),
+        Err(why) => format!("distinct hosts, domains and addresses are not told: {}", why.message),
+    });
     text + &parts(&results.summary, style)
 }
 

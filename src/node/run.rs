@@ -460,6 +460,11 @@ impl Daemon {
                 PublicResponse::Refused("this access point does not answer readers; ask another one".into())
             }
             PublicRequest::Results => PublicResponse::Results(Box::new(view.results())),
+            PublicRequest::Distinct => {
+                let view = view.distinct();
+                self.hear(Event::DistinctWanted);
+                PublicResponse::Distinct(Box::new(view))
+            }
             PublicRequest::Owners => PublicResponse::Owners(view.server_owners()),
             PublicRequest::ServerRows { of, after } => return self.asked_for_rows(ticket, RowsOf::Servers, of, after),
             PublicRequest::HistoryRows { of, after } => return self.asked_for_rows(ticket, RowsOf::History, of, after),

@@ -156,6 +156,7 @@ async fn every_server_of_the_swarm_comes_out_of_any_member_once_and_the_rows_add
     let totals = told.summary.total;
     pages_and_links_come_out_too(&swarm, &web, &rows, totals.page_bytes).await;
     parquet_opens(&swarm, totals.servers, totals.pages, totals.page_bytes).await;
+    crate::reports::agree_with_the_rows(&swarm, &all.said).await;
 
     // It is cut off in the middle of a row, and goes on behind the last whole one.
     let file = swarm.common.directory.join("servers.jsonl");

@@ -32,6 +32,7 @@ mod moves;
 mod netlab;
 mod panics;
 mod real_input;
+mod reports;
 mod second_runs;
 mod shared_hierarchy;
 mod small_swarms;

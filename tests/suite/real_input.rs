@@ -60,6 +60,10 @@ async fn five_daemons_fetch_every_real_page_once() {
     let workers = log.peers();
     println!("{} requests of {} daemons, {} probes, {:?}", log.len(), workers.len(), log.probes(), begun.elapsed());
     assert_eq!(workers.len(), 5, "work was not shared: {workers:?}");
+    // The rows that docs/STUDIES.md and `lab figures` draw a real crawl from are written here.
+    if let Ok(file) = std::env::var("NEARCRAWL_SERVERS") {
+        swarm.cli(0, &["export", "servers", "--out", &file]).await;
+    }
     assert!(swarm.stop().await, "a daemon had to be killed at the end");
 }
 

@@ -124,6 +124,7 @@ impl Crawler {
             Event::Seeds(urls) => self.seeds(urls),
             Event::Wanted(host) => self.routing.find(&mut self.context, &self.membership, &host),
             Event::CrossTableWanted(by) => self.cross_table_wanted(by),
+            Event::DistinctWanted => self.distinct_wanted(),
             Event::Leave => self.shutdown.leave(now.moment),
             Event::Drain => self.shutdown.drain(),
             Event::Move { subnet, to } => self.hand_over(subnet, to, "its operator gave it away".to_owned()),

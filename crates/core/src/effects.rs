@@ -262,6 +262,18 @@ impl Crawler {
         self.answer(ticket, rows.map_or_else(Response::Refused, Response::ServerRows));
     }
 
+    /// People want to know how many different ones there are: all members are asked for their sets.
+    pub(crate) fn distinct_wanted(&mut self) {
+        self.report.gather_sets(&mut self.context, &self.membership, &self.crawl);
+    }
+
+    /// A member asks for our distinct sets; it knows those with this digest.
+    pub(crate) fn sets_asked(&mut self, ticket: Ticket, known: u64) {
+        let (sets, digest) = self.report.own_sets(&self.context, &self.crawl);
+        let news = (digest != known).then(|| Box::new((*sets).clone()));
+        self.answer(ticket, Response::Distinct(news));
+    }
+
     /// A member answered a question of a comparison, or did not. What it knows that we did not is entered; once the map is whole we act on it.
     pub(crate) fn compare_answered(&mut self, question: MapQuestion, answer: Option<Response>) {
         let claims = self.ownership.comparison_answered(&mut self.context, question, answer);

@@ -41,6 +41,8 @@ pub enum Event {
     Wanted(Host),
     /// People want the sums of the swarm by two dimensions: all members are asked for theirs.
     CrossTableWanted(Pair),
+    /// People want to know how many different hosts, domains and addresses the swarm has: all members are asked for their sets.
+    DistinctWanted,
     /// People want this access point to give everything back and go.
     Leave,
     /// People want another access point to have a subnet of ours.

@@ -53,6 +53,8 @@ pub(crate) enum Pending {
     SurveyHeads,
     /// Surveys that we lack.
     Surveys,
+    /// Its distinct sets.
+    Distinct,
 }
 
 /// What a member was asked in a comparison of ownership maps.

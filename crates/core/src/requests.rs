@@ -110,6 +110,7 @@ impl Crawler {
             Request::CompareTotals { mine, yours } => self.totals_compared(from, ticket, mine, yours),
             Request::ExchangeTotals(totals, yours) => self.totals_exchanged(from, ticket, *totals, yours),
             Request::CrossTotals(one, other) => self.cross_totals_asked(ticket, (one, other)),
+            Request::Distinct(known) => self.sets_asked(ticket, known),
             Request::Tell(gossip) => {
                 self.answer(ticket, Response::Noted);
                 self.gossiped(from, *gossip);
@@ -227,6 +228,8 @@ impl Crawler {
             (Pending::SurveyHeads, Some(Response::SurveyHeads(Some(theirs)))) => self.surveys.heads_came(&mut self.context, from, &theirs),
             (Pending::Surveys, Some(Response::Surveys(signed))) => self.surveys.came(&mut self.context, signed),
             (Pending::SurveyHeads | Pending::Surveys, _) => {}
+            (Pending::Distinct, Some(Response::Distinct(sets))) => self.report.sets_came(from, Some(sets.map(|sets| *sets))),
+            (Pending::Distinct, _) => self.report.sets_came(from, None),
             (Pending::Compare(question), answer) => self.compare_answered(question, answer),
             (Pending::StoreOf, answer) => self.replication.uses_store(&self.context, from, answer),
             (Pending::Holds(subnets), answer) => self.told_what_is_there(from, &subnets, answer),

@@ -55,8 +55,13 @@ pub struct FingerprintKey(pub [u8; 16]);
 impl FingerprintKey {
     /// The fingerprint of a text, normally a canonical URL.
     pub fn of(&self, text: &str) -> Fingerprint {
+        self.of_bytes(text.as_bytes())
+    }
+
+    /// The fingerprint of bytes.
+    pub(crate) fn of_bytes(&self, bytes: &[u8]) -> Fingerprint {
         let mut hasher = SipHasher13::new_with_key(&self.0);
-        hasher.write(text.as_bytes());
+        hasher.write(bytes);
         Fingerprint(hasher.finish())
     }
 

@@ -12,6 +12,7 @@ use super::{
     ownership_history::OwnershipHistory,
     revisit::{Change, Validators},
     run_history::RunHistory,
+    sketch::Sketch,
     subnet::Subnet,
     time::{Millis, WallTime},
     url::{Host, Origin, PageUrl},
@@ -340,6 +341,13 @@ pub enum JournalEntry {
     },
     /// What earlier runs of the host came to, each in short. Stands behind the opening.
     History(RunHistory),
+    /// What the last whole run named, in a journal of the next one: it counts until this one is whole. Stands behind that run's `WholeRun`.
+    NamedHosts {
+        /// Its external hosts.
+        hosts: Sketch,
+        /// Their registrable domains.
+        domains: Sketch,
+    },
 }
 
 /// Which limit holds a new host back.
@@ -411,7 +419,8 @@ impl JournalEntry {
             | JournalEntry::Beyond { .. }
             | JournalEntry::OwnershipHistory(_)
             | JournalEntry::Evaluated { .. }
-            | JournalEntry::EvaluatedBy { .. } => true,
+            | JournalEntry::EvaluatedBy { .. }
+            | JournalEntry::NamedHosts { .. } => true,
         }
     }
 }
@@ -469,6 +478,7 @@ mod tests {
         assert_eq!(number(JournalEntry::NotQueued { urls: Vec::new() }), 23);
         assert_eq!(number(JournalEntry::Learnt { facts: Vec::new() }), 24);
         assert_eq!(number(JournalEntry::History(RunHistory::default())), 26);
+        assert_eq!(number(JournalEntry::NamedHosts { hosts: Sketch::default(), domains: Sketch::default() }), 27);
         let unclean = |usage: &str| JournalEntry::Learnt { facts: vec![Fact::ContentUsage(usage.to_owned())] };
         assert!(unclean("train-ai=n").is_plausible() && !unclean("a\u{7}").is_plausible());
         let at = |lines| {

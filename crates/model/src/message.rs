@@ -7,6 +7,7 @@ use super::{
     claim::{Answer, SignedClaim},
     cross_table::CrossTable,
     distances::Distances,
+    distinct::{DistinctSets, DistinctView},
     edition::Endorsement,
     exported::{ExportQuery, ExportedRows},
     fetch::{LocatedHost, ProbeReport, ProbeTarget, ResolveError},
@@ -167,6 +168,8 @@ pub enum Request {
     CompareSurveys(SurveysDigest),
     /// Send these surveys, at most [`MAX_SURVEYS`]. Answered with [`Response::Surveys`].
     SendSurveys(#[serde(deserialize_with = "at_most::<_, _, MAX_SURVEYS>")] Vec<SurveyId>),
+    /// Send your distinct sets, unless they are those with this digest. Answered with [`Response::Distinct`].
+    Distinct(u64),
 }
 
 /// An owner asks a voter to accept claims, at most [`crate::vote::MAX_PROPOSED`].
@@ -290,6 +293,8 @@ pub enum Response {
     ServerRows(ServerRows),
     /// To `CrossTotals`: the answering member's own sums.
     CrossTotals(Box<CrossTable>),
+    /// To `Distinct`: the answering member's sets; none if they are those that were named.
+    Distinct(Option<Box<DistinctSets>>),
     /// To `ExportRows`.
     ExportedRows(ExportedRows),
     /// To `CompareSurveys`: those that the answering member has, in order; none if they are the same as the sender's.
@@ -372,6 +377,8 @@ pub enum PublicRequest {
         /// Which rows.
         query: ExportQuery,
     },
+    /// How many different hosts, domains and addresses there are in the swarm. Who asks again gets what the members told meanwhile.
+    Distinct,
 }
 
 /// The answer to a [`PublicRequest`].
@@ -387,4 +394,6 @@ pub enum PublicResponse {
     ServerRows(ServerRows),
     /// To `ExportRows`.
     ExportedRows(ExportedRows),
+    /// To `Distinct`.
+    Distinct(Box<DistinctView>),
 }

@@ -125,7 +125,7 @@ pub struct Counts {
     /// External URLs, distinct per server; of servers with more than 256 an estimate.
     #[serde(default)]
     pub external_urls: u64,
-    /// Registrable domains of external hosts, distinct per server; of servers with more than 256 an estimate.
+    /// Registrable domains of external hosts, distinct per server; of servers with more than 600 an estimate.
     #[serde(default)]
     pub external_domains: u64,
     /// URLs cut by depth.

@@ -1,7 +1,7 @@
 //! `nearcrawl lab cache`: how many entries does a URL cache need, and by which rule should it forget?
 
-mod choice;
-mod plot;
+pub(super) mod choice;
+pub(super) mod plot;
 mod report;
 
 use super::{

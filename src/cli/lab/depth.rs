@@ -1,7 +1,7 @@
 //! `nearcrawl lab depth`: how few requests to a site are enough to find the hosts that it links to?
 
-pub mod choice;
-mod plot;
+pub(super) mod choice;
+pub(super) mod plot;
 mod report;
 
 use super::{

@@ -1,7 +1,7 @@
 //! `nearcrawl lab migration`: by which rule do sites find the access point from which they are crawled soonest?
 
-mod choice;
-mod plot;
+pub(super) mod choice;
+pub(super) mod plot;
 mod report;
 
 use super::{

@@ -14,6 +14,7 @@ use utoipa::OpenApi;
         routes::ownership,
         routes::results,
         routes::cross_table,
+        routes::distinct,
         routes::why,
         routes::servers,
         routes::server_owners,

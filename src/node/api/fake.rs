@@ -9,6 +9,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     claim::ClaimReason,
     cross_table::{CrossTable, CrossTableView, Pair},
+    distinct::{DistinctSets, DistinctView},
     evaluation::Rule,
     exported::ExportedRows,
     facts::{Certificate, Guard, HttpVersion, RobotsSummary, ServerFacts, TlsVersion, Vantage},
@@ -96,6 +97,7 @@ fn answer(query: Query, age: u64) {
         }
         Query::Results(reply) => drop(reply.send(results(age))),
         Query::CrossTable { by, reply } => drop(reply.send(cross_table(by))),
+        Query::Distinct(reply) => drop(reply.send(distinct())),
         Query::Why { subject, reply } => drop(reply.send(why(&subject))),
         Query::AddSeeds { urls, reply } => drop(reply.send(seeds(&urls))),
         Query::Servers { after, limit, reply } => {
@@ -394,6 +396,20 @@ pub fn results(age: u64) -> SwarmResults {
         summary: Summary { total: counts(52), by, ..Summary::default() },
         consistent_age_ms: (!exact).then_some(2_400),
     }
+}
+
+pub fn distinct() -> DistinctView {
+    let key = FingerprintKey([1; 16]);
+    let set = |to: u32| (0..to).map(|number| key.of(&number.to_string())).collect();
+    let sets = DistinctSets {
+        servers: 52,
+        unknown: 0,
+        addresses: set(40),
+        domains: set(47),
+        external_hosts: set(2_000),
+        external_domains: set(191),
+    };
+    DistinctView { age_ms: Some(0), ..DistinctView::new(access_point(0), &sets, 4) }
 }
 
 pub fn cross_table(by: Pair) -> CrossTableView {

@@ -138,6 +138,7 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/ownership", get(routes::ownership))
         .route("/api/results", get(routes::results))
         .route("/api/cross-table", get(routes::cross_table))
+        .route("/api/distinct", get(routes::distinct))
         .route("/api/why", get(routes::why))
         .route("/api/servers", get(routes::servers))
         .route("/api/servers/owners", get(routes::server_owners))

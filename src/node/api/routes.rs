@@ -15,10 +15,12 @@ use axum::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     cross_table::CrossTableView,
+    distinct::DistinctView,
     exported::{ExportOf, ExportPlace, ExportQuery, ExportedRows, JournalPlace},
     server_rows::{RowsOf, ServerOwner, ServerRows},
     subnet::Subnet,
     summary::Dimension,
+    time::Millis,
     url::Host,
     view::{
         DeclaredLostView, LeaveView, MemberView, MoveView, OwnershipView, ResultsView, SeedView, ServersPage, StatusView, Subject, WhyView,
@@ -26,6 +28,7 @@ use nearcrawl_model::{
     },
 };
 use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
 use utoipa::{IntoParams, ToSchema};
 
 /// The most starting points that one request may name.
@@ -142,6 +145,27 @@ pub async fn results(State(context): State<Context>, asked: Asked<ResultsQuery>)
         results.summary.by.retain(|dimension, _| *dimension == only);
     }
     Ok(Json(results))
+}
+
+/// How long an answer of the members is waited for.
+const DISTINCT_PATIENCE: Duration = Duration::from_secs(3);
+
+/// How old an answer may be that is not asked for anew.
+const DISTINCT_HOLDS: Millis = 2_000;
+
+/// How many different hosts, domains and addresses the swarm has: counts of sets, not sums over servers. All members are asked for their
+/// sets, which takes up to 3 s.
+#[utoipa::path(get, path = "/api/distinct",
+    responses((status = 200, body = DistinctView), (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn distinct(State(context): State<Context>) -> Result<Json<DistinctView>, RequestError> {
+    let until = Instant::now() + DISTINCT_PATIENCE;
+    loop {
+        let view = context.queries.ask(Query::Distinct).await?;
+        if view.age_ms.is_some_and(|age| age <= DISTINCT_HOLDS) || Instant::now() >= until {
+            return Ok(Json(view));
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 fn dimension(name: &str) -> Result<Dimension, RequestError> {

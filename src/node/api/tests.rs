@@ -23,10 +23,11 @@ use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 19] = [
+const ROUTES: [(&str, &str); 20] = [
     ("get", "/"),
     ("get", "/api/cross-table"),
     ("get", "/api/export/rows"),
+    ("get", "/api/distinct"),
     ("get", "/api/members"),
     ("get", "/api/ownership"),
     ("get", "/api/results"),

@@ -161,6 +161,10 @@ impl QueryHandler {
             Query::Members(reply) => drop(reply.send(crawler.view().members())),
             Query::Ownership { after, limit, reply } => drop(reply.send(crawler.view().ownership(after, limit))),
             Query::Results(reply) => drop(reply.send(crawler.view().results())),
+            Query::Distinct(reply) => {
+                drop(reply.send(crawler.view().distinct()));
+                return Some(Action::Handle(Event::DistinctWanted));
+            }
             Query::CrossTable { by, reply } => {
                 if !self.deferred.has_room() {
                     drop(reply.send(crawler.view().cross_table(by)));

@@ -9,6 +9,7 @@ pub(crate) mod seeding;
 use nearcrawl_model::{
     access_point::AccessPoint,
     cross_table::{CrossTableView, Pair},
+    distinct::DistinctView,
     exported::{ExportQuery, ExportedRows},
     server_rows::{RowsOf, ServerOwner, ServerRows},
     subnet::Subnet,
@@ -57,6 +58,8 @@ pub enum Query {
     },
     /// The totals of the swarm, as far as they are known here.
     Results(Reply<ResultsView>),
+    /// How many different hosts, domains and addresses the swarm has, as far as members told it: they are asked once more.
+    Distinct(Reply<DistinctView>),
     /// The totals of the swarm by two dimensions: the members are asked for them.
     CrossTable {
         /// The dimensions.

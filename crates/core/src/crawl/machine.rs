@@ -306,7 +306,7 @@ impl Crawl {
         let is_gone = self.moved.begins(&host);
         cx.commands.push_back(Command::Store(StoreCommand::DropSeen(old.number)));
         self.fetches.drop_site(&old, &cx.secret);
-        let earlier = [old.whole_run(), old.history_row()];
+        let earlier = [old.whole_run(), old.named_row(), old.history_row()];
         let held = old.held.passed_on(run, |arrival| release::in_scope(cx, arrival));
         let starts: Vec<_> = old.starts.iter().collect();
         self.begin_site(cx, replication, others, JournalKey { run, ..old.key.clone() }, (address, tree), &starts);

@@ -119,6 +119,7 @@ fn is_forwarded(request: &Request) -> bool {
         | Request::CrossTotals(..)
         | Request::CompareSurveys(_)
         | Request::SendSurveys(_)
+        | Request::Distinct(_)
         | Request::Holds(_) => true,
         Request::Swim(_) | Request::Farewell(_) | Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } | Request::Forward(_) => {
             false

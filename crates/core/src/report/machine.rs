@@ -9,6 +9,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     claim::Claim,
     cross_table::{CrossTable, Pair},
+    distinct::{DistinctSets, DistinctView},
     message::Request,
     summary::{RollUp, Summary, SwarmResults},
     time::{Millis, Moment},
@@ -17,6 +18,7 @@ use nearcrawl_model::{
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
+    sync::Arc,
 };
 
 /// A roll-up is told to all at most this often.
@@ -322,6 +324,29 @@ impl Report {
         (self.roll_ups.cross_tables.table(by), self.roll_ups.cross_tables.is_gathering(by))
     }
 
+    /// Our own distinct sets, as they are now or were a second ago.
+    pub(crate) fn own_sets(&mut self, cx: &Context, crawl: &Crawl) -> (Arc<DistinctSets>, u64) {
+        self.roll_ups.distinct.own(crawl.sites().len(), cx.now.moment, || sets_of(cx, crawl))
+    }
+
+    /// Asks all members for their distinct sets, unless that has just been done.
+    pub(crate) fn gather_sets(&mut self, cx: &mut Context, members: &Membership, crawl: &Crawl) {
+        let own = self.own_sets(cx, crawl);
+        for (member, known) in self.roll_ups.distinct.want(cx.me, own, &members.live(), cx.now.moment) {
+            cx.ask(member, Pending::Distinct, Request::Distinct(known));
+        }
+    }
+
+    /// A member told its distinct sets, said that they are still the same, or did not answer.
+    pub(crate) fn sets_came(&mut self, from: AccessPoint, answer: Option<Option<DistinctSets>>) {
+        self.roll_ups.distinct.came(from, answer);
+    }
+
+    /// What members told of their distinct sets so far, put together.
+    pub(crate) fn distinct(&self, cx: &Context) -> DistinctView {
+        self.roll_ups.distinct.view(cx.me, cx.now.moment)
+    }
+
     /// Enters the sites that changed into the tally.
     fn enter_dirty(&mut self, cx: &Context, crawl: &Crawl) {
         for host in std::mem::take(&mut self.dirty) {
@@ -357,6 +382,25 @@ impl Report {
         }
         results
     }
+}
+
+/// The distinct sets of our servers' records.
+fn sets_of(cx: &Context, crawl: &Crawl) -> DistinctSets {
+    let mut sets = DistinctSets::default();
+    for site in crawl.sites().all().filter(|site| !site.has_ended()) {
+        let host = &site.key.host;
+        sets.servers += 1;
+        sets.addresses.insert(cx.secret.of(&site.address.to_canonical().to_string()));
+        sets.domains.insert(cx.secret.of(host.registrable().unwrap_or(host.as_str())));
+        match site.named_hosts() {
+            Some(named) => {
+                sets.external_hosts.merge(&named.hosts);
+                sets.external_domains.merge(&named.domains);
+            }
+            None => sets.unknown += 1,
+        }
+    }
+    sets
 }
 
 /// Where a site with this address stands in the world.

@@ -17,6 +17,7 @@ mod consistent;
 mod contribution;
 pub(crate) mod counters;
 mod cross_tables;
+mod distinct;
 pub mod journal_rows;
 mod machine;
 mod never_contacted;

@@ -4,6 +4,7 @@ use super::{
     consistent::{Answer, Consistent, Heard},
     contribution::Contribution,
     cross_tables::CrossTables,
+    distinct::Distinct,
     strata::Strata,
 };
 use nearcrawl_model::{
@@ -215,12 +216,13 @@ pub(crate) fn oldest_told(members: usize) -> Millis {
     oldest_exact(members) + LONGEST_WAY
 }
 
-/// Every member's last roll-up, those that answer, and what members told of the tables that people asked for.
+/// Every member's last roll-up, those that answer, and what members told of the tables and sets that people asked for.
 #[derive(Debug, Default)]
 pub(crate) struct RollUps {
     heard: BTreeMap<AccessPoint, Heard>,
     consistent: Consistent,
     pub(super) cross_tables: CrossTables,
+    pub(super) distinct: Distinct,
 }
 
 impl RollUps {

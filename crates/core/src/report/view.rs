@@ -26,6 +26,7 @@ use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
     claim::Claim,
     cross_table::{CrossTableView, Pair},
+    distinct::DistinctView,
     edition::Edition,
     exported::{ExportOf, ExportPlace, ExportQuery, ExportedRows},
     journal::JournalKey,
@@ -382,6 +383,11 @@ impl<'a> View<'a> {
         let unsure = (!whole).then(|| "not every member told its part of this table as it is now".to_owned());
         let why = if results.exact { unsure } else { Some(results.in_transition_text.unwrap_or_else(|| "totals change".to_owned())) };
         CrossTableView::new(self.context.me, table, why)
+    }
+
+    /// How many different hosts, domains and addresses the swarm has, as far as members told it since [`crate::event::Event::DistinctWanted`].
+    pub fn distinct(&self) -> DistinctView {
+        self.report.distinct(self.context)
     }
 
     /// Whether members have still to tell their parts of a table.

@@ -31,6 +31,8 @@ pub(crate) struct Score {
     pub probes_last: f64,
     /// Mean number of probes a site over the first three hundred sites.
     pub probes_first: f64,
+    /// The same over each fifty sites, from the first that initialises.
+    pub probes_over_time: Vec<f64>,
     /// Share of sites that got a nearest crawler.
     pub optimal: f64,
     /// Share of sites whose crawler is at most 10 % or 2 ms slower than the nearest.
@@ -74,6 +76,7 @@ impl Score {
             probes_training: probes(training),
             probes_last: probes(&evaluated[evaluated.len().saturating_sub(LAST)..]),
             probes_first: probes(&evaluated[..evaluated.len().min(FIRST)]),
+            probes_over_time: decisions.chunks_exact(LAST).map(probes).collect(),
             optimal: share(optimal),
             within: share(within),
             extra_ms: mean(extra.iter().copied()),
@@ -116,6 +119,8 @@ pub struct Row {
     pub probes_last_50: f64,
     /// The same over the first three hundred evaluated sites.
     pub probes_first_300: f64,
+    /// The same over each fifty sites in their order, from the first that initialises, and its standard error over the rounds.
+    pub probes_over_time: Vec<(f64, f64)>,
     /// Share of sites that got a nearest crawler, 0 to 1.
     pub optimal: f64,
     /// Standard error of that over the rounds.
@@ -153,6 +158,7 @@ impl Row {
             probes_per_site_training: average(&|score| score.probes_training),
             probes_last_50: average(&|score| score.probes_last),
             probes_first_300: average(&|score| score.probes_first),
+            probes_over_time: over_time(rounds),
             optimal: average(&|score| score.optimal),
             optimal_se: standard_error(rounds.iter().map(|score| score.optimal)),
             within_10pct_or_2ms: average(&|score| score.within),
@@ -171,6 +177,16 @@ impl Row {
             None => self.policy.to_owned(),
         }
     }
+}
+
+/// Probes a site over each fifty sites, as far as all rounds go: the mean of the rounds, and its standard error.
+fn over_time(rounds: &[Score]) -> Vec<(f64, f64)> {
+    let length = rounds.iter().map(|score| score.probes_over_time.len()).min().unwrap_or(0);
+    let at = |block: usize| {
+        let values = rounds.iter().map(|score| score.probes_over_time[block]);
+        (mean(values.clone()), standard_error(values))
+    };
+    (0..length).map(at).collect()
 }
 
 /// The mean; 0 of nothing.

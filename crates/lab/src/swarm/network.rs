@@ -88,7 +88,9 @@ fn kind(request: &Request) -> &'static str {
         Request::Recall(..) | Request::Holds(_) => "recovery",
         Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } => "hierarchy",
         Request::TellClaims(_) => "claims",
-        Request::Totals | Request::CompareTotals { .. } | Request::ExchangeTotals(..) | Request::CrossTotals(..) => "totals",
+        Request::Totals | Request::CompareTotals { .. } | Request::ExchangeTotals(..) | Request::CrossTotals(..) | Request::Distinct(_) => {
+            "totals"
+        }
         Request::ServerRows(_) | Request::HistoryRows(_) | Request::ExportRows(_) => "readers",
         Request::Tell(gossip) => gossip_kind(gossip),
         Request::Renew(_) => "leases",
@@ -115,7 +117,7 @@ fn answer_kind(response: &Response) -> &'static str {
         Response::Voted(_) => "votes",
         Response::Ballot(_) | Response::VoterLists(_) => "voter lists",
         Response::Forwarded(_) => "forwarded",
-        Response::Totals(_) | Response::TotalsHold | Response::CrossTotals(_) => "totals",
+        Response::Totals(_) | Response::TotalsHold | Response::CrossTotals(_) | Response::Distinct(_) => "totals",
         Response::ServerRows(_) | Response::ExportedRows(_) => "readers",
         Response::SurveyHeads(_) | Response::Surveys(_) => "surveys",
         Response::Refused(_) => "refusals",
@@ -176,6 +178,7 @@ fn request_class(request: &Request) -> u8 {
         Request::ExportRows(_) => 37,
         Request::CompareSurveys(_) => 38,
         Request::SendSurveys(_) => 39,
+        Request::Distinct(_) => 40,
     }
 }
 

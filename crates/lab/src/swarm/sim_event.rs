@@ -130,6 +130,7 @@ fn event_class(event: &Event) -> u8 {
         | Event::Hierarchy(_)
         | Event::AtHand(_)
         | Event::CrossTableWanted(_)
+        | Event::DistinctWanted
         | Event::Given { .. } => 5,
     }
 }

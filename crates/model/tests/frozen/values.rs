@@ -9,6 +9,7 @@ use nearcrawl_model::{
     claim::{Answer, Claim, ClaimReason, SignedClaim},
     cross_table::CrossTable,
     distances::Distances,
+    distinct::{DistinctSets, DistinctView},
     edition::{Edition, Endorsement},
     estimates::{Estimate, Estimates},
     evaluation::{Evaluation, EvaluationCounts, Gate, Rule},
@@ -66,6 +67,8 @@ pub(super) fn all() -> Vec<Sample> {
     add(Sample::new("public-request", "history-rows", rows));
     let owners = vec![ServerOwner { access_point: AccessPoint([7; 32]), servers: 300 }];
     add(Sample::new("public-response", "owners", PublicResponse::Owners(owners)));
+    add(Sample::new("public-request", "distinct", PublicRequest::Distinct));
+    add(Sample::new("public-response", "distinct", PublicResponse::Distinct(Box::new(DistinctView::new(member(1), &distinct_sets(), 2)))));
     add(Sample::new("public-response", "server-rows", PublicResponse::ServerRows(server_rows())));
     let rows = PublicRequest::ExportRows { of: AccessPoint([7; 32]), query: export_query() };
     add(Sample::new("public-request", "export-rows", rows));
@@ -334,6 +337,7 @@ fn request(request: &Request) -> &'static str {
         Request::CrossTotals(..) => "cross-totals",
         Request::CompareSurveys(_) => "compare-surveys",
         Request::SendSurveys(_) => "send-surveys",
+        Request::Distinct(_) => "distinct",
     }
 }
 
@@ -397,6 +401,7 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("", Request::CrossTotals(Dimension::Country, Dimension::Tld)),
         ("", Request::CompareSurveys(SurveysDigest::of([&survey_head()]))),
         ("", Request::SendSurveys(vec![survey_head().id])),
+        ("", Request::Distinct(300)),
         ("", Request::SendClaims(vec![WantedPart { part: MapPart::WHOLE, after: Some(net()), has: vec![digest()] }])),
     ];
     all.extend(ballots.into_iter().map(|(name, request)| (name, Request::Ballot(Box::new(request)))));
@@ -458,6 +463,7 @@ fn response(response: &Response) -> &'static str {
         Response::CrossTotals(_) => "cross-totals",
         Response::SurveyHeads(_) => "survey-heads",
         Response::Surveys(_) => "surveys",
+        Response::Distinct(_) => "distinct",
         Response::RowsCompared(_) => "rows-compared",
         Response::ServerRows(_) => "server-rows",
         Response::ExportedRows(_) => "exported-rows",
@@ -500,6 +506,8 @@ fn responses() -> Vec<(&'static str, Response)> {
         ("", Response::SurveyHeads(Some(vec![survey_head()]))),
         ("-equal", Response::SurveyHeads(None)),
         ("", Response::Surveys(vec![signed_survey()])),
+        ("", Response::Distinct(Some(Box::new(distinct_sets())))),
+        ("-as-known", Response::Distinct(None)),
         ("", Response::RowsCompared(vec![(journal_key(), vec![(201, RowsDigest([7; 16]))])])),
     ];
     let unwilling = [("", None), ("-held-back", Some(Unwilling::HeldBack)), ("-busy", Some(Unwilling::Busy))];
@@ -651,6 +659,12 @@ fn cross_table() -> CrossTable {
     table
 }
 
+fn distinct_sets() -> DistinctSets {
+    let set = |numbers: std::ops::Range<u64>| numbers.map(|number| Fingerprint(number << 40)).collect();
+    let (addresses, domains) = (set(1..2), set(3..5));
+    DistinctSets { servers: 4, unknown: 1, addresses, domains, external_hosts: set(6..9), external_domains: set(10..11) }
+}
+
 fn summary() -> Summary {
     let dimensions =
         [Dimension::Country, Dimension::Tld, Dimension::Registry, Dimension::Organisation, Dimension::Software, Dimension::Status];
@@ -721,6 +735,7 @@ fn entry(entry: &JournalEntry) -> &'static str {
         JournalEntry::Learnt { .. } => "learnt",
         JournalEntry::EvaluatedAt { .. } => "evaluated-at",
         JournalEntry::History(_) => "history",
+        JournalEntry::NamedHosts { .. } => "named-hosts",
     }
 }
 
@@ -805,6 +820,7 @@ fn entries() -> Vec<JournalEntry> {
             lines: vec![300],
         },
         JournalEntry::History(run_history()),
+        JournalEntry::NamedHosts { hosts: distinct_sets().external_hosts, domains: distinct_sets().external_domains },
     ]
 }
 

@@ -70,7 +70,7 @@ fn policies_are_chosen_by_name_and_static_has_both_accounts() {
 fn json_has_the_promised_keys_and_equal_seeds_give_equal_rows() {
     let line = "--synthetic --threads 20 --sizes 64,4096 --seed 3";
     let rows = figures(line);
-    assert_eq!(rows.len(), 2 * Policy::ALL.len());
+    assert_eq!(rows.len(), 2 * Policy::ALL.len() - 1, "static misses nothing of 1,024 entries: one point is no line");
     for row in &rows {
         for key in ["policy", "size", "requests", "miss_rate", "vs_min"] {
             assert!(row.get(key).is_some(), "{key} is missing in {row}");

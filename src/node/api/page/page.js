@@ -2,6 +2,7 @@
 // Polls the daemon that served this page. Text from web servers is set as text, never as markup.
 
 const EVERY_MS = 1500;
+const DISTINCT_EVERY_MS = 15000;
 const PATIENCE_MS = 12000;
 const MAX_POINTS = 400;
 const MAX_ROWS = 60;
@@ -46,7 +47,7 @@ function span(ms) {
   return `${Math.floor(s / 86400)} d ${Math.floor(s % 86400 / 3600)} h`;
 }
 
-const plural = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
+const plural = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
 const short = (id) => `…${id.slice(-8)}`;
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
@@ -191,6 +192,25 @@ async function look() {
   }
 }
 
+// Counts of sets: what two servers name counts once. All members are asked for theirs, so not with every look.
+function distinctOf(count, what) {
+  return count.error_permille === 0 ? plural(count.count, what) : `≈ ${plural(count.count, what)} ± ${Math.ceil(count.error_permille / 10)} %`;
+}
+
+async function countDistinct() {
+  try {
+    if (document.hidden) return;
+    const sets = await ask("/api/distinct");
+    const own = `distinct: ${plural(sets.servers, "host")} at ${distinctOf(sets.addresses, "address")} in ${distinctOf(sets.domains, "domain")}`;
+    at("distinct").hidden = sets.servers === 0;
+    say("distinct", `${capital(own)}; they link to ${distinctOf(sets.external_hosts, "external host")} in ${distinctOf(sets.external_domains, "domain")}`);
+  } catch {
+    // The figures say that there is no answer.
+  } finally {
+    setTimeout(countDistinct, DISTINCT_EVERY_MS);
+  }
+}
+
 async function watch() {
   if (!document.hidden) await look();
   setTimeout(watch, EVERY_MS);
@@ -292,3 +312,4 @@ form("seed", async (data) => {
 
 document.addEventListener("visibilitychange", () => { if (!document.hidden) look(); });
 watch();
+countDistinct();

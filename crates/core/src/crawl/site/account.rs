@@ -108,7 +108,7 @@ impl Site {
         if self.external.len() < MAX_EXTERNAL_HOSTS && self.external.insert(key.of(host.as_str()).0) {
             self.record.external_hosts += 1;
             self.level(level).external_hosts += 1;
-            if host.registrable().is_some_and(|domain| self.external_domains.insert(key.of(domain).half())) {
+            if host.registrable().is_some_and(|domain| self.external_domains.insert(key.of(domain))) {
                 // No estimate claims more domains than hosts, or takes back what was said.
                 let domains = self.external_domains.count().min(self.record.external_hosts);
                 self.record.external_domains = domains.max(self.record.external_domains);

@@ -34,6 +34,7 @@ use nearcrawl_model::{
     record::{RunState, ServerRecord, ServerStatus},
     revisit::Validators,
     run_history::{RunHistory, RunSummary},
+    sketch::Sketch,
     subnet::Subnet,
     time::{Millis, WallTime},
     url::{Host, Origin, PageUrl},
@@ -44,7 +45,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
 };
-use whole_run::WholeRun;
+use whole_run::{NamedHosts, WholeRun};
 use yields::{Price, Yields};
 
 /// How a site is crawled.
@@ -163,7 +164,7 @@ pub struct Site {
     scripts: BTreeSet<Fingerprint>,
     external: BTreeSet<u64>,
     external_urls: Distinct,
-    external_domains: Distinct,
+    external_domains: Sketch,
     budget_used: u64,
     slot: WallTime,
     last_took: Millis,
@@ -225,7 +226,7 @@ impl Site {
             scripts: BTreeSet::new(),
             external: BTreeSet::new(),
             external_urls: Distinct::default(),
-            external_domains: Distinct::default(),
+            external_domains: Sketch::default(),
             budget_used: 0,
             slot: opened,
             last_took: 0,
@@ -307,6 +308,35 @@ impl Site {
         Some(JournalEntry::History(history)).filter(|_| self.record.known > 0 || !self.earlier.is_empty())
     }
 
+    /// What the run that is on record named elsewhere; none if that is not known.
+    pub(crate) fn named_hosts(&self) -> Option<NamedHosts> {
+        match self.whole.named() {
+            Some(named) => named.cloned(),
+            None => Some(self.names_now()),
+        }
+    }
+
+    /// The journal of this run says what the last whole one came to.
+    fn remember_whole_run(&mut self, record: &[u8]) {
+        self.whole.remember(record, &self.key, self.address);
+        // Journals of earlier versions have no other row of it.
+        self.whole.last().into_iter().for_each(|last| self.earlier.enter(last));
+        self.remember_front_page();
+    }
+
+    /// What this run has named elsewhere by now.
+    fn names_now(&self) -> NamedHosts {
+        let hosts = self.external.iter().map(|host| Fingerprint(*host)).collect();
+        NamedHosts { hosts, domains: self.external_domains.clone() }
+    }
+
+    /// The row for the journal of the next run that says what the last whole run named. A run that asked for nothing passes on what is known
+    /// of the one before.
+    pub(crate) fn named_row(&self) -> Option<JournalEntry> {
+        let named = if self.record.known > 0 { Some(self.names_now()) } else { self.named_hosts() };
+        named.map(|NamedHosts { hosts, domains }| JournalEntry::NamedHosts { hosts, domains })
+    }
+
     /// What each run came to, and how many were left out. The present one is the last of them, unless it is visited again and not whole.
     pub(crate) fn runs(&self) -> (Vec<RunSummary>, u64) {
         let present = self.published();
@@ -360,12 +390,8 @@ impl Site {
             JournalEntry::Admitted { urls } | JournalEntry::Raised { urls, .. } | JournalEntry::Reopened { urls } => {
                 self.take_in(entry, urls, rules, key);
             }
-            JournalEntry::WholeRun { record } => {
-                self.whole.remember(record, &self.key, self.address);
-                // Journals of earlier versions have no other row of it.
-                self.whole.last().into_iter().for_each(|last| self.earlier.enter(last));
-                self.remember_front_page();
-            }
+            JournalEntry::WholeRun { record } => self.remember_whole_run(record),
+            JournalEntry::NamedHosts { hosts, domains } => self.whole.remember_named(hosts, domains),
             JournalEntry::History(history) => self.earlier = history.clone(),
             JournalEntry::Started { urls } => urls.iter().for_each(|url| self.start(url)),
             JournalEntry::Follows { run, pages } => {

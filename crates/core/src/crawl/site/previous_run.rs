@@ -102,7 +102,8 @@ impl PreviousRunReader {
             | JournalEntry::NotKept { .. }
             | JournalEntry::NotQueued { .. }
             | JournalEntry::Learnt { .. }
-            | JournalEntry::History(_) => {}
+            | JournalEntry::History(_)
+            | JournalEntry::NamedHosts { .. } => {}
         }
         rows
     }

@@ -97,7 +97,8 @@ impl Pages {
             | JournalEntry::NotQueued { .. }
             | JournalEntry::Learnt { .. }
             | JournalEntry::EvaluatedAt { .. }
-            | JournalEntry::History(_) => {}
+            | JournalEntry::History(_)
+            | JournalEntry::NamedHosts { .. } => {}
         }
     }
 

@@ -5,12 +5,22 @@ use nearcrawl_model::{
     failing_pages::FailingPages,
     journal::{JournalEntry, JournalKey},
     record::{HeldBack, RunUnderWay, ServerRecord},
+    sketch::Sketch,
 };
 use std::net::IpAddr;
 
-/// The record of a host's last whole run, while the present one is not whole.
+/// What the pages of a run named elsewhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NamedHosts {
+    /// External hosts.
+    pub(crate) hosts: Sketch,
+    /// Their registrable domains.
+    pub(crate) domains: Sketch,
+}
+
+/// The record of a host's last whole run, while the present one is not whole, and what that run named, if it is known.
 #[derive(Debug, Default)]
-pub(super) struct WholeRun(Option<Box<ServerRecord>>);
+pub(super) struct WholeRun(Option<Box<ServerRecord>>, Option<Box<NamedHosts>>);
 
 impl WholeRun {
     /// The row for the journal of the next run that says what `present`, which is over, came to; none if it asked for nothing: then what is
@@ -41,6 +51,18 @@ impl WholeRun {
         self.0.as_ref()?.facts.as_deref()
     }
 
+    /// Whether an earlier run answers, and what it named, if that is known.
+    pub(super) fn named(&self) -> Option<Option<&NamedHosts>> {
+        self.0.as_ref().map(|_| self.1.as_deref())
+    }
+
+    /// The journal of this run says what the last whole one named.
+    pub(super) fn remember_named(&mut self, hosts: &Sketch, domains: &Sketch) {
+        if self.0.is_some() {
+            self.1 = Some(Box::new(NamedHosts { hosts: hosts.clone(), domains: domains.clone() }));
+        }
+    }
+
     /// The record of the last whole run.
     pub(super) fn last(&self) -> Option<&ServerRecord> {
         self.0.as_deref()
@@ -48,7 +70,7 @@ impl WholeRun {
 
     /// The present run answers from now on.
     pub(super) fn ends(&mut self) {
-        self.0 = None;
+        *self = WholeRun::default();
     }
 
     /// The journal of this run says what an earlier run of the host came to.
@@ -68,7 +90,7 @@ impl WholeRun {
     pub(super) fn replace(&mut self, present: &ServerRecord, waits: bool, others_lead: bool) {
         let Some(whole) = &self.0 else { return };
         if present.known > 0 && !waits && (!others_lead || present.pages >= whole.pages) {
-            self.0 = None;
+            self.ends();
         }
     }
 }
@@ -105,6 +127,33 @@ mod tests {
         rows.push(JournalEntry::Skipped { url, reason: SkipReason::Robots });
         let published = read(&rows, "a.ke").published();
         assert_eq!((published.run, published.pages, published.next_run), (2, 0, None), "it is whole, and has lost its pages");
+    }
+
+    #[test]
+    fn an_heir_knows_what_the_last_whole_run_named_until_the_next_one_is_whole() {
+        let rules = SiteRules { depth: 3, price: Price::default(), pages_per_run: 0, product_token: "nearcrawl".to_owned() };
+        let secret = FingerprintKey([7; 16]);
+        let (host, subnet) = ("a.ke".parse::<nearcrawl_model::url::Host>().unwrap(), "9.0.0.0/24".parse().unwrap());
+        let key = |run: u32| JournalKey { subnet, host: host.clone(), run };
+        let opened = JournalEntry::Opened { address: "9.0.0.1".parse().unwrap(), tree: host.clone(), at: WallTime(5) };
+        let read = |run, rows: &[JournalEntry]| replay(key(run), SiteNumber(1), rows, &rules, &secret).unwrap().site;
+        let counts = |site: &Site| site.named_hosts().map(|named| (named.hosts.count(), named.domains.count()));
+        let mut first = read(1, std::slice::from_ref(&opened));
+        assert_eq!(counts(&first), Some((0, 0)));
+        first.record.known = 1;
+        for named in ["x.ke", "www.x.ke", "y.ke", "x.ke"] {
+            first.count_external(&named.parse().unwrap(), 0, &secret);
+        }
+        assert_eq!((counts(&first), first.record.external_hosts, first.record.external_domains), (Some((3, 2)), 3, 2));
+        let mut rows = vec![opened.clone(), first.whole_run().unwrap(), first.named_row().unwrap()];
+        assert_eq!(counts(&read(2, &rows)), Some((3, 2)));
+        assert_eq!(read(2, &rows).named_row(), first.named_row(), "a run that asked for nothing passes it on");
+        assert_eq!(counts(&read(2, &rows[..2])), None, "an earlier version did not write it down");
+        let url = nearcrawl_model::url::PageUrl::parse("http://a.ke/").unwrap();
+        rows.push(JournalEntry::Admitted { urls: vec![(url.clone(), 0, 0)] });
+        assert_eq!(counts(&read(2, &rows)), Some((3, 2)), "the second run is under way");
+        rows.push(JournalEntry::Skipped { url, reason: SkipReason::Robots });
+        assert_eq!(counts(&read(2, &rows)), Some((0, 0)), "it is whole, and named nothing");
     }
 
     #[test]

@@ -1,0 +1,140 @@
+//! Which rows is a report made of, and how much of the swarm's are they? Every server once, as its owner has it on record.
+
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    record::{RunState, ServerRecord},
+    time::WallTime,
+    view::counted,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A server as its owner tells it.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Where it is.
+    pub place: Place,
+    /// Its record.
+    pub record: ServerRecord,
+}
+
+/// Where a server is in the world.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Place {
+    /// ISO code of the country of its subnet; `ZZ` if the registries do not have it.
+    #[serde(default)]
+    pub country: String,
+    /// The regional registry.
+    #[serde(default)]
+    pub registry: String,
+    /// Who holds the subnet.
+    #[serde(default)]
+    pub organisation: String,
+}
+
+impl Row {
+    /// What an owner sent, if it is a row.
+    pub fn of(row: &str) -> Option<Row> {
+        // Two passes: a flattened record could not have numbers as keys.
+        Some(Row { place: serde_json::from_str(row).ok()?, record: serde_json::from_str(row).ok()? })
+    }
+}
+
+/// What a report says of its data.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    servers: u64,
+    unfinished: u64,
+    unreadable: u64,
+    runs: BTreeSet<u32>,
+    first: Option<WallTime>,
+    last: Option<WallTime>,
+    members: BTreeMap<AccessPoint, u64>,
+    /// Which members' rows are missing, and why.
+    pub missing: Vec<String>,
+    /// How many servers the members say that they have.
+    told: u64,
+    /// The edition of the hierarchy, if whoever was asked tells it.
+    pub hierarchy: Option<String>,
+}
+
+impl Gathered {
+    /// Nothing yet, of members that say that they have so many servers.
+    pub fn of(told: u64) -> Gathered {
+        Gathered { told, ..Gathered::default() }
+    }
+
+    /// Takes in what an owner sent; the row, if it is one.
+    pub fn enter(&mut self, owner: AccessPoint, row: &str) -> Option<Row> {
+        let Some(row) = Row::of(row) else {
+            self.unreadable += 1;
+            return None;
+        };
+        let record = &row.record;
+        self.servers += 1;
+        self.unfinished += u64::from(matches!(record.state, RunState::Running | RunState::PausedByBudget));
+        self.runs.insert(record.run);
+        self.first = self.first.into_iter().chain(record.first_visit_at).min();
+        self.last = self.last.max(record.last_visit_at);
+        *self.members.entry(owner).or_default() += 1;
+        Some(row)
+    }
+
+    /// For people.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
+        let span = match (self.first, self.last) {
+            (Some(first), Some(last)) => format!("{first} to {last}"),
+            _ => "no request was sent yet".to_owned(),
+        };
+        let runs = match (self.runs.first(), self.runs.last()) {
+            (Some(first), Some(last)) if first == last => format!("run {first} of each server"),
+            (Some(first), Some(last)) => format!("the last whole run of each server, runs {first} to {last}"),
+            _ => "none".to_owned(),
+        };
+        let mut coverage = format!("{} of {}", counted(self.servers, "server"), counted(self.members.len() as u64, "member"));
+        if self.servers < self.told {
+            coverage += &format!("; the members said that they have {}", self.told);
+        }
+        if self.unfinished > 0 {
+            coverage += &format!("; the first run of {} is not over, so their values will change", counted(self.unfinished, "server"));
+        }
+        if self.unreadable > 0 {
+            coverage += &format!("; {} cannot be read", counted(self.unreadable, "row"));
+        }
+        self.missing.iter().for_each(|missing| coverage += &format!("; rows are missing: {missing}"));
+        let hierarchy = self.hierarchy.clone().unwrap_or_else(|| "not told by a member over the network".to_owned());
+        vec![
+            ("time span", span),
+            ("run", runs),
+            ("coverage", coverage),
+            ("hierarchy", hierarchy),
+            ("survey", "none: all servers on record".to_owned()),
+        ]
+    }
+
+    /// For programs.
+    pub fn data(&self) -> Map<String, Value> {
+        let value = json!({
+            "first_visit_at": self.first.map(|at| at.to_string()),
+            "last_visit_at": self.last.map(|at| at.to_string()),
+            "runs": self.runs.iter().collect::<Vec<_>>(),
+            "servers": self.servers,
+            "servers_told": self.told,
+            "servers_unfinished": self.unfinished,
+            "rows_unreadable": self.unreadable,
+            "members": self.members.len(),
+            "missing_text": self.missing,
+            "hierarchy": self.hierarchy,
+        });
+        match value {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        }
+    }
+}
+
+/// Whether every row is there.
+pub fn is_whole(gathered: &Gathered) -> bool {
+    gathered.missing.is_empty() && gathered.unreadable == 0
+}

@@ -1,0 +1,384 @@
+//! Reports of shares and quantiles: servers abroad, distances, answers, accessibility.
+
+use super::{
+    document::{Cell, Document},
+    gather::Row,
+    interval::{quantile, wilson},
+    maker::{By, Maker},
+};
+use crate::cli::chart::{Axis, Bar, Chart, Plot, Scale};
+use nearcrawl_model::{evaluation::Rule, record::ServerStatus, view::counted};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// The most rows that a figure has; the table has all.
+const MAX_BARS: usize = 40;
+
+/// What is said of every interval.
+const INTERVAL: &str = "Intervals are those of Wilson at 95 %: how far the share may be from that of all such servers, if those on record are a \
+                        random sample of them. They say nothing of servers that the crawl could not find.";
+
+/// Shares in rows, those of the most servers first.
+fn shares_chart(title: String, axis: &str, rows: &[(String, u64, u64)]) -> Chart {
+    let bar = |(name, these, all): &(String, u64, u64)| {
+        let value = if *all == 0 { 0.0 } else { *these as f64 / *all as f64 };
+        Bar { name: name.clone(), value, interval: wilson(*these, *all), middle: None, note: format!("{these} of {all}") }
+    };
+    let title = if rows.len() > MAX_BARS { format!("{title} (the {MAX_BARS} with most servers)") } else { title };
+    let rows = rows.iter().take(MAX_BARS).map(bar).collect();
+    Chart { title, plot: Plot::Rows { x: Axis::share(axis), rows, key: "dot: share, line: 95 % interval".to_owned() } }
+}
+
+fn share_cells(these: u64, all: u64) -> [Cell; 3] {
+    if all == 0 {
+        return [Cell::Nothing, Cell::Nothing, Cell::Nothing];
+    }
+    let (low, high) = wilson(these, all);
+    [Cell::Share(these as f64 / all as f64), Cell::Share(low), Cell::Share(high)]
+}
+
+/// The groups with the most of what `all` counts first.
+fn ranked<V>(groups: BTreeMap<String, V>, all: impl Fn(&V) -> u64) -> Vec<(String, V)> {
+    let mut ranked: Vec<_> = groups.into_iter().collect();
+    ranked.sort_by(|a, b| all(&b.1).cmp(&all(&a.1)).then_with(|| a.0.cmp(&b.0)));
+    ranked
+}
+
+/// Of the servers of a country's top-level domain those whose address lies in another country.
+#[derive(Debug, Default)]
+pub struct Offshore {
+    /// By top-level domain: servers by country.
+    domains: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Servers under a country's domain whose country the registries do not have.
+    unknown: u64,
+    /// Servers under other domains.
+    elsewhere: u64,
+}
+
+/// The country that a top-level domain is that of, by ISO 3166; none of others. `.uk` and `.ac` are not named by their country's code, `.eu`
+/// and `.su` are no country's.
+fn country_of(tld: &str) -> Option<String> {
+    match tld {
+        "uk" => Some("GB".to_owned()),
+        "ac" => Some("SH".to_owned()),
+        "eu" | "su" => None,
+        two if two.len() == 2 && two.bytes().all(|byte| byte.is_ascii_alphabetic()) => Some(two.to_ascii_uppercase()),
+        _ => None,
+    }
+}
+
+impl Maker for Offshore {
+    fn enter(&mut self, row: &Row) {
+        let tld = row.record.host.tld().unwrap_or_default().to_ascii_lowercase();
+        match (country_of(&tld), row.place.country.as_str()) {
+            (None, _) => self.elsewhere += 1,
+            (Some(_), "" | "ZZ") => self.unknown += 1,
+            (Some(_), country) => *self.domains.entry(tld).or_default().entry(country.to_owned()).or_default() += 1,
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Document {
+        let domains = ranked(self.domains, |countries| countries.values().sum());
+        let (mut rows, mut bars) = (Vec::new(), Vec::new());
+        for (tld, countries) in &domains {
+            let home = country_of(tld).unwrap_or_default();
+            let all: u64 = countries.values().sum();
+            let abroad = all - countries.get(&home).copied().unwrap_or(0);
+            let mut others: Vec<_> = countries.iter().filter(|(country, _)| **country != home).collect();
+            others.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));
+            let most: Vec<_> = others.iter().take(5).map(|(country, servers)| format!("{country} {servers}")).collect();
+            let cells = [Cell::Text(format!(".{tld}")), Cell::Text(home), Cell::Count(all), Cell::Count(abroad)];
+            rows.push(cells.into_iter().chain(share_cells(abroad, all)).chain([Cell::Text(most.join(", "))]).collect());
+            bars.push((format!(".{tld}"), abroad, all));
+        }
+        let title = "Servers abroad, by country's top-level domain".to_owned();
+        let left_out = format!(
+            "{} under other domains, {} in no country that the registries know",
+            counted(self.elsewhere, "server"),
+            counted(self.unknown, "server")
+        );
+        Document {
+            name: "offshore",
+            charts: vec![shares_chart(title.clone(), "share of servers whose address lies in another country", &bars)],
+            title,
+            method: format!(
+                "A server (host) counts once, under the top-level domain of its name. Its country is the one in which the registries have the \
+                 subnet of its address registered; a server behind a network of many places (anycast) counts where that network is registered. \
+                 Domains with two letters are taken for that country's; .uk is GB, .ac is SH, .eu and .su are no country's. {INTERVAL}"
+            ),
+            facts: vec![("left out", left_out)],
+            data: Map::from_iter([
+                ("servers_of_other_domains".to_owned(), Value::from(self.elsewhere)),
+                ("servers_of_unknown_country".to_owned(), Value::from(self.unknown)),
+            ]),
+            columns: vec![
+                ("tld", "domain"),
+                ("country", "country"),
+                ("servers", "servers"),
+                ("abroad", "abroad"),
+                ("share_abroad", "share"),
+                ("share_low", "95 % from"),
+                ("share_high", "to"),
+                ("most_abroad", "most in"),
+            ],
+            rows,
+        }
+    }
+}
+
+/// How far servers are.
+#[derive(Debug)]
+pub struct Nearness {
+    by: By,
+    /// Milliseconds by group.
+    groups: BTreeMap<String, Vec<f64>>,
+    unmeasured: u64,
+}
+
+impl Nearness {
+    /// By this split.
+    pub fn by(by: By) -> Nearness {
+        Nearness { by, groups: BTreeMap::new(), unmeasured: 0 }
+    }
+}
+
+impl Maker for Nearness {
+    fn enter(&mut self, row: &Row) {
+        match row.record.facts.as_ref().and_then(|facts| facts.rtt_us) {
+            Some(us) => self.groups.entry(self.by.value(row)).or_default().push(f64::from(us) / 1_000.0),
+            None => self.unmeasured += 1,
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Document {
+        let (mut rows, mut bars) = (Vec::new(), Vec::new());
+        for (group, mut distances) in ranked(self.groups, |distances| distances.len() as u64) {
+            distances.sort_by(f64::total_cmp);
+            let at = |share| quantile(&distances, share).unwrap_or_default();
+            let quantiles = [0.1, 0.25, 0.5, 0.75, 0.9].map(at);
+            let cells = [Cell::Text(group.clone()), Cell::Count(distances.len() as u64)];
+            rows.push(cells.into_iter().chain(quantiles.map(Cell::Millis)).collect());
+            let [p10, p25, p50, p75, p90] = quantiles;
+            let note = format!("{p50:.1} ms, {}", counted(distances.len() as u64, "server"));
+            bars.push(Bar { name: group, value: p50, interval: (p10, p90), middle: Some((p25, p75)), note });
+        }
+        let title = format!("Distance of servers from the members that crawl them, by {}", self.by.name());
+        bars.truncate(MAX_BARS);
+        let key = "dot: median, box: middle half, line: 10 % to 90 % of servers".to_owned();
+        let x = Axis::powers("time of a TCP connect, in ms", Scale::Tenfold);
+        Document {
+            name: "nearness",
+            charts: vec![Chart { title: title.clone(), plot: Plot::Rows { x, rows: bars, key } }],
+            title,
+            method: "The distance of a server is the time of a TCP connect to it, as its owner measured it in the run that counts. It is \
+                     measured once, from one place, on a network that changes: quantiles are of servers, not of measurements."
+                .to_owned(),
+            facts: vec![("left out", format!("{} without a measured distance", counted(self.unmeasured, "server")))],
+            data: Map::from_iter([
+                ("by".to_owned(), Value::from(self.by.name())),
+                ("servers_unmeasured".to_owned(), Value::from(self.unmeasured)),
+            ]),
+            columns: vec![
+                (self.by.name(), self.by.name()),
+                ("servers", "servers"),
+                ("p10_ms", "10 % ms"),
+                ("p25_ms", "25 %"),
+                ("p50_ms", "median"),
+                ("p75_ms", "75 %"),
+                ("p90_ms", "90 %"),
+            ],
+            rows,
+        }
+    }
+}
+
+/// What became of servers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Answers {
+    all: u64,
+    up: u64,
+    no_pages: u64,
+    refused: u64,
+    robots: u64,
+    down: u64,
+}
+
+/// Which servers answer.
+#[derive(Debug)]
+pub struct Reachability {
+    by: By,
+    groups: BTreeMap<String, Answers>,
+    waiting: u64,
+    failures: BTreeMap<String, u64>,
+}
+
+impl Reachability {
+    /// By this split.
+    pub fn by(by: By) -> Reachability {
+        Reachability { by, groups: BTreeMap::new(), waiting: 0, failures: BTreeMap::new() }
+    }
+}
+
+impl Maker for Reachability {
+    fn enter(&mut self, row: &Row) {
+        if row.record.status == ServerStatus::Waiting {
+            self.waiting += 1;
+            return;
+        }
+        let group = self.groups.entry(self.by.value(row)).or_default();
+        group.all += 1;
+        let count = match row.record.status {
+            ServerStatus::Up | ServerStatus::Waiting => &mut group.up,
+            ServerStatus::NoPages => &mut group.no_pages,
+            ServerStatus::Refused => &mut group.refused,
+            ServerStatus::Robots | ServerStatus::RobotsUnavailable => &mut group.robots,
+            ServerStatus::Down => {
+                let why = row.record.main_failure().map_or_else(|| "unknown".to_owned(), |failure| failure.word());
+                *self.failures.entry(why).or_default() += 1;
+                &mut group.down
+            }
+        };
+        *count += 1;
+    }
+
+    fn finish(self: Box<Self>) -> Document {
+        let groups = ranked(self.groups, |answers| answers.all);
+        let row = |(group, answers): &(String, Answers)| {
+            let Answers { all, up, no_pages, refused, robots, down } = *answers;
+            let head = [Cell::Text(group.clone()), Cell::Count(all), Cell::Count(up)];
+            head.into_iter().chain(share_cells(up, all)).chain([no_pages, refused, robots, down].map(Cell::Count)).collect()
+        };
+        let bars: Vec<_> = groups.iter().map(|(group, answers)| (group.clone(), answers.up, answers.all)).collect();
+        let failures: Vec<_> = self.failures.iter().map(|(why, servers)| format!("{why} {servers}")).collect();
+        let title = format!("Servers that answer with pages, by {}", self.by.name());
+        let down = if failures.is_empty() { "none".to_owned() } else { failures.join(", ") };
+        Document {
+            name: "reachability",
+            charts: vec![shares_chart(title.clone(), "share of servers that answer with a page", &bars)],
+            title,
+            method: format!(
+                "Of the servers that were asked, by what their answers say: up is one that answered with an HTML page; one whose robots.txt \
+                 allows no page, or could not be had, was not asked for any; refused is one that answered 401, 403, 429, 451 or a guard's \
+                 challenge only; down could not be connected to from where its owner is. {INTERVAL}"
+            ),
+            facts: vec![("down, by what went wrong", down), ("left out", format!("{} not asked yet", counted(self.waiting, "server")))],
+            data: Map::from_iter([
+                ("by".to_owned(), Value::from(self.by.name())),
+                ("servers_waiting".to_owned(), Value::from(self.waiting)),
+                ("down_by_failure".to_owned(), self.failures.iter().map(|(why, servers)| (why.clone(), Value::from(*servers))).collect()),
+            ]),
+            rows: groups.iter().map(row).collect(),
+            columns: vec![
+                (self.by.name(), self.by.name()),
+                ("servers", "servers"),
+                ("up", "up"),
+                ("share_up", "share"),
+                ("share_low", "95 % from"),
+                ("share_high", "to"),
+                ("no_pages", "no pages"),
+                ("refused", "refused"),
+                ("robots", "robots.txt"),
+                ("down", "down"),
+            ],
+        }
+    }
+}
+
+/// Servers that were evaluated in a group, and by rule those that fail it and their failures.
+#[derive(Debug, Default)]
+struct Evaluated {
+    servers: u64,
+    pages: u64,
+    rules: BTreeMap<Rule, (u64, u64)>,
+}
+
+/// Which rules servers fail.
+#[derive(Debug)]
+pub struct Accessibility {
+    by: By,
+    all: Evaluated,
+    groups: BTreeMap<String, Evaluated>,
+    unevaluated: u64,
+    versions: BTreeMap<u32, u64>,
+}
+
+impl Accessibility {
+    /// By this split.
+    pub fn by(by: By) -> Accessibility {
+        Accessibility { by, all: Evaluated::default(), groups: BTreeMap::new(), unevaluated: 0, versions: BTreeMap::new() }
+    }
+}
+
+impl Maker for Accessibility {
+    fn enter(&mut self, row: &Row) {
+        let Some(sums) = row.record.evaluation.as_ref().filter(|sums| sums.pages > 0) else {
+            self.unevaluated += 1;
+            return;
+        };
+        *self.versions.entry(row.record.evaluation_rules.unwrap_or(0)).or_default() += 1;
+        for group in [&mut self.all, self.groups.entry(self.by.value(row)).or_default()] {
+            group.servers += 1;
+            group.pages += sums.pages;
+            for (rule, failures) in sums.failures.iter().filter(|(_, failures)| **failures > 0) {
+                let (servers, sum) = group.rules.entry(*rule).or_default();
+                *servers += 1;
+                *sum += failures;
+            }
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Document {
+        let mut rows = Vec::new();
+        let all = ("(all)".to_owned(), self.all);
+        let mut failed: Vec<_> =
+            all.1.rules.iter().map(|(rule, (servers, _))| (format!("{} {}", rule.id(), rule.name()), *servers, all.1.servers)).collect();
+        failed.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        for (group, evaluated) in [all].into_iter().chain(ranked(self.groups, |group| group.servers)) {
+            for (rule, (servers, failures)) in &evaluated.rules {
+                let [share, low, high] = share_cells(*servers, evaluated.servers);
+                let counts = [evaluated.servers, *servers].map(Cell::Count);
+                let words = [group.clone(), rule.id().to_owned(), rule.name().to_owned()].map(Cell::Text);
+                rows.push(words.into_iter().chain(counts).chain([share, low, high, Cell::Count(*failures)]).collect());
+            }
+        }
+        let versions: Vec<_> =
+            self.versions.iter().map(|(version, servers)| format!("{version}: {}", counted(*servers, "server"))).collect();
+        let versions =
+            if versions.is_empty() { "no page was evaluated; is evaluation switched on?".to_owned() } else { versions.join(", ") };
+        let title = format!("Servers with pages that fail an accessibility rule, by rule and {}", self.by.name());
+        Document {
+            name: "accessibility",
+            charts: vec![shares_chart("Servers with a page that fails the rule".to_owned(), "share of evaluated servers", &failed)],
+            title,
+            method: format!(
+                "Of the servers of which pages were evaluated, those with at least one page that fails the rule. Rules are the W3C's (ACT), as far \
+                 as markup alone proves a failure: a server without one may still have barriers. Failures are counted by element. {INTERVAL}"
+            ),
+            facts: vec![
+                ("rule set", versions),
+                ("evaluated", format!("{} of {}", counted(failed.first().map_or(0, |failed| failed.2), "server"), "those on record")),
+                ("left out", format!("{} without an evaluated page", counted(self.unevaluated, "server"))),
+            ],
+            data: Map::from_iter([
+                ("by".to_owned(), Value::from(self.by.name())),
+                ("servers_unevaluated".to_owned(), Value::from(self.unevaluated)),
+                (
+                    "rule_sets".to_owned(),
+                    self.versions.iter().map(|(version, servers)| (version.to_string(), Value::from(*servers))).collect(),
+                ),
+            ]),
+            rows,
+            columns: vec![
+                (self.by.name(), self.by.name()),
+                ("rule", "rule"),
+                ("rule_name", "name"),
+                ("servers", "evaluated"),
+                ("failing", "failing"),
+                ("share_failing", "share"),
+                ("share_low", "95 % from"),
+                ("share_high", "to"),
+                ("failures", "failures"),
+            ],
+        }
+    }
+}
