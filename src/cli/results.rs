@@ -176,7 +176,7 @@ async fn distinct(args: &ResultsArgs) -> Result<DistinctView, CommandError> {
 /// How many different ones there are, and nothing else.
 fn distinct_only(view: &DistinctView, args: &ResultsArgs, style: Style) -> Result<String, CommandError> {
     let counts = [
-        ("servers", DistinctCount { count: view.servers, error_permille: 0 }),
+        ("servers", DistinctCount { count: view.servers, error_ratio: 0.0 }),
         ("addresses", view.addresses),
         ("domains", view.domains),
         ("external_hosts", view.external_hosts),
@@ -186,12 +186,12 @@ fn distinct_only(view: &DistinctView, args: &ResultsArgs, style: Style) -> Resul
         return json(view);
     }
     if args.csv {
-        let line = |(name, count): &(&str, DistinctCount)| format!("{name},{},{}\n", count.count, count.error_permille);
-        return Ok(format!("distinct,count,error_permille\n{}", counts.iter().map(line).collect::<String>()));
+        let line = |(name, count): &(&str, DistinctCount)| format!("{name},{},{}\n", count.count, count.error_ratio);
+        return Ok(format!("distinct,count,error_ratio\n{}", counts.iter().map(line).collect::<String>()));
     }
     let mut table = Table::new(&["distinct", ">count", ">standard error"]);
     for (name, count) in counts {
-        let error = if count.error_permille == 0 { "exact".to_owned() } else { format!("{:.1} %", f64::from(count.error_permille) / 10.0) };
+        let error = if count.error_ratio == 0.0 { "exact".to_owned() } else { format!("{:.1} %", count.error_ratio * 100.0) };
         table.row(vec![name.replace('_', " "), count.count.to_string(), error]);
     }
     Ok(table.text(style) + &paragraph(&distinct_freshness(view)))

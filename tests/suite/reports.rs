@@ -27,7 +27,7 @@ pub async fn agree_with_the_rows(swarm: &Swarm, servers: &str) {
     assert_eq!(distinct["in_transition_text"], Value::Null, "{distinct}");
     assert_eq!(distinct["servers"], rows.len(), "{distinct}");
     for (name, count) in [("addresses", texts("address").len()), ("domains", domains.len())] {
-        assert_eq!((&distinct[name]["count"], &distinct[name]["error_permille"]), (&count.into(), &0.into()), "{name}: {distinct}");
+        assert_eq!((&distinct[name]["count"], &distinct[name]["error_ratio"]), (&count.into(), &0.0.into()), "{name}: {distinct}");
     }
     let hosts = distinct["external_hosts"]["count"].as_u64().unwrap();
     assert!(most <= hosts && hosts <= sum, "{most} at one server, {sum} summed over servers: {distinct}");

@@ -282,10 +282,7 @@ impl Crawler {
             Signal::HandOverCalledOff(subnet) => self.hand_over_called_off(subnet),
             Signal::HandOverCloses(last_row) => self.hand_over_closes(last_row.map(|row| *row)),
             Signal::WayMeasured { subnet, rtt_us } => self.delegation.way_changed(&self.context, subnet, rtt_us),
-            Signal::MembersChanged => {
-                self.review_replicas();
-                self.routing.wake_all();
-            }
+            Signal::MembersChanged => self.members_changed(),
             Signal::Reroute(items) => self.routing.put(items),
             Signal::Locate(host) => self.routing.find(&mut self.context, &self.membership, &host),
             Signal::Admitted(acknowledgement) => {

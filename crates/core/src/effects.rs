@@ -256,6 +256,12 @@ impl Crawler {
         self.answer(ticket, answer);
     }
 
+    /// Other members than before: replicas are chosen anew, and what waits for owners is looked at again.
+    pub(crate) fn members_changed(&mut self) {
+        self.review_replicas();
+        self.routing.wake_all();
+    }
+
     /// A member asks for rows of our servers on behalf of a reader.
     pub(crate) fn rows_wanted(&mut self, ticket: Ticket, of: RowsOf, after: Option<&Host>) {
         let rows = self.view().rows(of, after);

@@ -4,7 +4,7 @@
 use super::{
     access_point::AccessPoint,
     fingerprint::FingerprintKey,
-    sketch::{ERROR_PERMILLE, Sketch},
+    sketch::{ERROR_RATIO, Sketch},
     time::Millis,
     view::counted,
 };
@@ -47,31 +47,28 @@ impl DistinctSets {
 }
 
 /// How many different ones there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct DistinctCount {
     /// How many.
     pub count: u64,
-    /// The standard error of an estimate, in thousandths of `count`; 0 if the count is exact.
-    pub error_permille: u32,
+    /// The standard error of an estimate, as a share of `count`; 0 if the count is exact.
+    pub error_ratio: f64,
 }
 
 impl DistinctCount {
     fn of(sketch: &Sketch) -> DistinctCount {
-        DistinctCount { count: sketch.count(), error_permille: if sketch.is_exact() { 0 } else { ERROR_PERMILLE } }
+        DistinctCount { count: sketch.count(), error_ratio: if sketch.is_exact() { 0.0 } else { ERROR_RATIO } }
     }
 
     /// `191 domains`, or `≈ 12,400 domains ± 2 %`.
     pub fn told(&self, what: &str) -> String {
         let number = counted(self.count, what);
-        match self.error_permille {
-            0 => number,
-            error => format!("≈ {number} ± {} %", error.div_ceil(10)),
-        }
+        if self.error_ratio == 0.0 { number } else { format!("≈ {number} ± {:.0} %", (self.error_ratio * 100.0).ceil()) }
     }
 }
 
 /// How many different hosts, domains and addresses the swarm has met: counts of sets, not sums over servers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct DistinctView {
     /// The access point that put this answer together.
     #[schema(value_type = String)]
@@ -120,7 +117,7 @@ impl DistinctView {
 
     /// In two sentences for people.
     pub fn told(&self) -> String {
-        let servers = DistinctCount { count: self.servers, error_permille: 0 }.told("host");
+        let servers = DistinctCount { count: self.servers, error_ratio: 0.0 }.told("host");
         let own = format!("distinct servers: {servers} at {} in {}", self.addresses.told("address"), self.domains.told("domain"));
         let linked = format!("distinct external: {} in {}", self.external_hosts.told("host"), self.external_domains.told("domain"));
         let left_out = match self.servers_not_counted {
@@ -153,7 +150,7 @@ mod tests {
         let told = view.told();
         assert!(told.starts_with("distinct servers: 6 hosts at 1 address in 4 domains; distinct external: ≈ "), "{told}");
         assert!(told.ends_with(" hosts ± 2 % in 191 domains (without those of 1 server, of an earlier version)"), "{told}");
-        let (count, error) = (view.external_hosts.count as f64, f64::from(view.external_hosts.error_permille) / 1_000.0);
+        let (count, error) = (view.external_hosts.count as f64, view.external_hosts.error_ratio);
         assert!((count / 30_000.0 - 1.0).abs() < 4.0 * error, "{count}");
         assert!(member(0).digest() == member(0).digest() && member(0).digest() != member(1).digest());
         assert!(postcard::to_stdvec(&sum).unwrap().len() < 5_000, "{}", postcard::to_stdvec(&sum).unwrap().len());

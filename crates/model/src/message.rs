@@ -382,7 +382,7 @@ pub enum PublicRequest {
 }
 
 /// The answer to a [`PublicRequest`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum PublicResponse {
     /// To `Results`: the totals, with whose roll-ups they contain.
     Results(Box<SwarmResults>),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub const MAX_LISTED: usize = 600;
 
 /// The standard error of an estimate, in thousandths of it.
-pub const ERROR_PERMILLE: u32 = 16;
+pub const ERROR_RATIO: f64 = 0.016;
 
 /// Bits of a fingerprint that are used, those that choose the register, and those whose leading zeros are counted.
 const PRINT_BITS: u32 = 40;
@@ -97,7 +97,7 @@ impl Sketch {
         }
     }
 
-    /// Whether the count is exact, or else an estimate with a standard error of [`ERROR_PERMILLE`].
+    /// Whether the count is exact, or else an estimate with a standard error of [`ERROR_RATIO`].
     pub fn is_exact(&self) -> bool {
         matches!(self.0, Form::Few(_))
     }
@@ -256,7 +256,7 @@ mod tests {
             errors.push(root_mean_square);
         }
         println!("root mean square errors at {sizes:?}: {errors:.4?}");
-        assert!(errors.iter().all(|error| *error < f64::from(ERROR_PERMILLE) / 1_000.0 * 1.15), "at {sizes:?}: {errors:.4?}");
+        assert!(errors.iter().all(|error| *error < ERROR_RATIO * 1.15), "at {sizes:?}: {errors:.4?}");
     }
 
     #[test]

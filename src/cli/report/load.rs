@@ -55,20 +55,21 @@ impl Load {
 
     /// 95 % intervals of load and coverage up to each level, by leaving out each group of trees once (jackknife); none of few trees.
     fn intervals(&self, levels: usize) -> Option<Vec<[(f64, f64); 2]>> {
-        let filled = self.groups.iter().filter(|group| !group.is_empty()).count();
-        if filled < GROUPS {
+        let filled: Vec<usize> = (0..GROUPS).filter(|number| !self.groups[*number].is_empty()).collect();
+        if filled.len() < GROUPS / 2 {
             return None;
         }
+        let count = filled.len() as f64;
         let without = |left_out: usize| {
             let mut sum = vec![LevelCounts::default(); levels];
             self.groups.iter().enumerate().filter(|(number, _)| *number != left_out).for_each(|(_, group)| add(&mut sum, group));
             shares(&sum)
         };
-        let (all, parts) = (shares(&self.levels()), (0..GROUPS).map(without).collect::<Vec<_>>());
+        let (all, parts) = (shares(&self.levels()), filled.iter().map(|number| without(*number)).collect::<Vec<_>>());
         let error = |values: Vec<f64>| {
-            let mean = values.iter().sum::<f64>() / GROUPS as f64;
+            let mean = values.iter().sum::<f64>() / count;
             let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
-            Z * (squares * (GROUPS - 1) as f64 / GROUPS as f64).sqrt()
+            Z * (squares * (count - 1.0) / count).sqrt()
         };
         let around = |value: f64, error: f64| ((value - error).max(0.0), (value + error).min(1.0));
         let level = |(number, all): (usize, &(f64, f64))| {

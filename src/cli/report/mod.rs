@@ -41,14 +41,19 @@ pub const EXAMPLES: &str = "Examples:\n  \
 #[derive(Subcommand, Debug)]
 pub enum ReportCommand {
     /// Of the servers of each country's top-level domain, the share whose address lies in another country
+    #[command(after_help = "Examples:\n  nearcrawl report offshore --format csv")]
     Offshore(PlainArgs),
     /// How far servers are from the members that crawl them: quantiles of their distance
+    #[command(after_help = "Examples:\n  nearcrawl report nearness --by registry")]
     Nearness(SplitArgs),
     /// Which share of the servers answers with pages, and why the others do not
+    #[command(after_help = "Examples:\n  nearcrawl report reachability --format html --out reachability.html")]
     Reachability(SplitArgs),
     /// Which share of the servers has pages that fail each accessibility rule
+    #[command(after_help = "Examples:\n  nearcrawl report accessibility --format html --out accessibility.html")]
     Accessibility(SplitArgs),
     /// What each level of the sites cost, and how many external hosts it brought
+    #[command(after_help = "Examples:\n  nearcrawl report load --format svg --out load.svg")]
     Load(PlainArgs),
 }
 

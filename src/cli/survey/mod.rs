@@ -30,8 +30,7 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl survey list\n  \
     nearcrawl survey show universities\n  \
     nearcrawl survey end universities\n\n\
-    Results of one: `nearcrawl results --survey universities --by label`, and\n\
-    `nearcrawl export servers --survey universities`.";
+    Results of one: `nearcrawl results --survey universities --by label`, and `nearcrawl export servers --survey universities`.";
 
 /// Shown under `survey create --help`.
 const CREATE_EXAMPLES: &str = "Examples:\n  \
@@ -41,11 +40,8 @@ const CREATE_EXAMPLES: &str = "Examples:\n  \
     A list has one URL or host a line, each with labels if you like:\n  \
     https://www.uonbi.ac.ke/ sector=university city=Nairobi\n  \
     museums.or.ke sector=museum\n\
-    or it is CSV with a header: a column `url` (or `host`), and one for each label.\n\
-    A host without a scheme is asked by https. # begins a comment.\n\n\
-    All members crawl what is in a survey, by its rules: a host in several by the\n\
-    deepest and politest of them, and once. No member crawls what its own\n\
-    configuration denies. Only the member that made a survey can change it.";
+    or it is CSV with a header: a column `url` (or `host`), and one for each label. A host without a scheme is asked by https. # begins a comment.\n\n\
+    All members crawl what is in a survey, by its rules: a host in several by the deepest and politest of them, and once. No member crawls what its own configuration denies. Only the member that made a survey can change it.";
 
 /// Shown under `survey list --help`.
 const LIST_EXAMPLES: &str = "Examples:\n  \

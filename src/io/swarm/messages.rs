@@ -17,7 +17,7 @@ use std::{
 use tokio::sync::mpsc;
 
 /// A command to the swarm task.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum SwarmCommand {
     /// Connect to this multiaddr, with or without `/p2p/…`; a failure is reported by [`SwarmEvent::DialFailed`].
     Dial {

@@ -23,11 +23,11 @@ use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 20] = [
+const ROUTES: [(&str, &str); 24] = [
     ("get", "/"),
     ("get", "/api/cross-table"),
-    ("get", "/api/export/rows"),
     ("get", "/api/distinct"),
+    ("get", "/api/export/rows"),
     ("get", "/api/members"),
     ("get", "/api/ownership"),
     ("get", "/api/results"),
@@ -36,6 +36,8 @@ const ROUTES: [(&str, &str); 20] = [
     ("get", "/api/servers/owners"),
     ("get", "/api/servers/rows"),
     ("get", "/api/status"),
+    ("get", "/api/survey"),
+    ("get", "/api/surveys"),
     ("get", "/api/why"),
     ("get", "/bot"),
     ("get", "/metrics"),
@@ -44,6 +46,8 @@ const ROUTES: [(&str, &str); 20] = [
     ("post", "/api/leave"),
     ("post", "/api/move"),
     ("post", "/api/seeds"),
+    ("post", "/api/survey/state"),
+    ("post", "/api/surveys"),
 ];
 
 fn client() -> Client {

@@ -206,11 +206,7 @@ impl QueryHandler {
                 }));
                 return Some(Action::Handle(Event::Move { subnet, to }));
             }
-            Query::DeclareLost { members, reply } => {
-                let (alive, lost): (Vec<_>, Vec<_>) = members.into_iter().partition(|member| crawler.view().is_alive(member));
-                drop(reply.send(DeclaredLostView { lost: lost.clone(), alive }));
-                return Some(Action::Handle(Event::DeclareLost(lost)));
-            }
+            Query::DeclareLost { members, reply } => return Some(declare_lost(crawler, members, reply)),
             Query::Leave(reply) => {
                 let _ = reply.send(LeaveView { released: crawler.view().subnets_held() as u64 });
                 return Some(Action::Handle(Event::Leave));
@@ -334,6 +330,13 @@ fn millis(duration: Duration) -> Millis {
 fn silent_for(executor: &Executor) -> Option<Millis> {
     let is_told = |silent: &Duration| *silent >= SILENT || is_gated(executor);
     Some(executor.store_silent_for()).filter(is_told).map(millis)
+}
+
+/// Members that are not alive are given up for good; says which are alive.
+fn declare_lost(crawler: &Crawler, members: Vec<AccessPoint>, reply: Reply<DeclaredLostView>) -> Action {
+    let (alive, lost): (Vec<_>, Vec<_>) = members.into_iter().partition(|member| crawler.view().is_alive(member));
+    drop(reply.send(DeclaredLostView { lost: lost.clone(), alive }));
+    Action::Handle(Event::DeclareLost(lost))
 }
 
 /// Whether the loop takes in nothing that makes work for the store, because that stands still: nobody knows for how long.

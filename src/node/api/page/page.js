@@ -194,7 +194,7 @@ async function look() {
 
 // Counts of sets: what two servers name counts once. All members are asked for theirs, so not with every look.
 function distinctOf(count, what) {
-  return count.error_permille === 0 ? plural(count.count, what) : `≈ ${plural(count.count, what)} ± ${Math.ceil(count.error_permille / 10)} %`;
+  return count.error_ratio === 0 ? plural(count.count, what) : `≈ ${plural(count.count, what)} ± ${Math.ceil(count.error_ratio * 100)} %`;
 }
 
 async function countDistinct() {
