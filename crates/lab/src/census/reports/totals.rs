@@ -122,6 +122,10 @@ pub(super) async fn as_csv(asking: Asking<'_>) -> Result<Compared, DaemonError> 
     Ok(compared)
 }
 
+/// How often a table that is not exact is asked for again, and after which pause.
+const TRIES: u32 = 5;
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(1_100);
+
 /// `results --by A,B` of any two splits, each asked of another member.
 pub(super) async fn crossed(asking: Asking<'_>) -> Result<Compared, DaemonError> {
     let mut compared = Compared::default();
@@ -130,7 +134,15 @@ pub(super) async fn crossed(asking: Asking<'_>) -> Result<Compared, DaemonError>
         for other in &SPLITS[place + 1..] {
             number += 1;
             let (member, by) = (asking.member(number), format!("{one},{other}"));
-            let told = asking.swarm.json(member, &["results", "--by", &by]).await?;
+            let mut told = asking.swarm.json(member, &["results", "--by", &by]).await?;
+            // A member makes no more than so many tables a second for others, and refuses then: the answer says that it is not exact.
+            for _ in 0..TRIES {
+                if told["exact"] == true {
+                    break;
+                }
+                tokio::time::sleep(PAUSE).await;
+                told = asking.swarm.json(member, &["results", "--by", &by]).await?;
+            }
             compared.add(cells(&asking, &asking.name(member), (*one, *other), &told));
         }
     }
