@@ -125,6 +125,7 @@ fn install_and_uninstall_are_each_others_opposite() {
     let staged = Staged::install("/usr");
     let config = "etc/nearcrawl/nearcrawl.toml";
     let installed = [
+        "etc/nearcrawl/nearcrawl.example.toml",
         config,
         "usr/bin/nearcrawl",
         "usr/lib/systemd/system/nearcrawl.service",
