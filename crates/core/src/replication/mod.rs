@@ -7,13 +7,14 @@
 //! * [`forwarding`]: which URLs that rows name have arrived?
 //! * [`kept`]: how much of our disk do the journals of each owner take?
 //! * [`recovery`]: what another wrote is fetched and read
-//! * [`survey`]: which members have rows of it?
+//! * [`holders`]: which members have rows of it?
 //! * [`keepers`]: which of them must have all, and how long is one waited for?
 //! * [`load_queue`]: which subnets wait for that?
 //! * [`loading`]: which of its copies is the best?
 
 mod append_queue;
 mod forwarding;
+mod holders;
 mod keepers;
 mod kept;
 mod load_queue;
@@ -22,13 +23,13 @@ mod machine;
 mod placement;
 mod recovery;
 pub mod replicas;
-mod survey;
 #[cfg(test)]
 mod tests;
 
 use append_queue::AppendQueue;
 pub(crate) use append_queue::MAX_GATHERED;
 use forwarding::Forwarding;
+use holders::Holders;
 pub(crate) use keepers::{Keepers, Lived, handed_on};
 use kept::Kept;
 use load_queue::LoadQueue;
@@ -38,7 +39,6 @@ use nearcrawl_model::subnet::Subnet;
 use placement::Placement;
 use replicas::Replicas;
 use std::collections::BTreeMap;
-use survey::Survey;
 
 /// The journals of our sites: rows on their way to the disk and to replicas.
 #[derive(Default)]
@@ -57,7 +57,7 @@ pub(crate) struct Replication {
     /// Whether subnets wait for what the voters tell of their keepers.
     lacks_keepers: bool,
     /// Members that are asked of which they have rows.
-    survey: Survey,
+    holders: Holders,
     /// Subnets being loaded that wait for a member to come back, as of the last look at them.
     parked: usize,
     /// Bytes that other members have sent of them: the caller sees to it that there are not too many.

@@ -101,7 +101,7 @@ impl Replication {
     }
 
     pub(super) fn begin_load(&mut self, cx: &mut Context, subnet: Subnet, asked: BTreeSet<AccessPoint>, keepers: Keepers) {
-        asked.iter().for_each(|member| self.survey.want(*member, subnet));
+        asked.iter().for_each(|member| self.holders.want(*member, subnet));
         cx.commands.push_back(Command::Store(StoreCommand::Load(subnet)));
         self.loading.insert(subnet, Loading::new(cx.now.moment, asked, keepers));
     }
@@ -109,9 +109,9 @@ impl Replication {
     /// Asks members of which subnets they have rows.
     pub(crate) fn ask_what_is_there(&mut self, cx: &mut Context) {
         if self.loading.is_empty() {
-            self.survey.end();
+            self.holders.end();
         }
-        for (member, subnets) in self.survey.next(|subnet| !self.loading.contains_key(subnet)) {
+        for (member, subnets) in self.holders.next(|subnet| !self.loading.contains_key(subnet)) {
             cx.ask(member, Pending::Holds(subnets.clone()), Request::Holds(subnets));
         }
     }
@@ -135,7 +135,7 @@ impl Replication {
             Some(Response::Held { store, subnets }) => (Some(store), Some(subnets.into_iter().collect::<BTreeSet<_>>())),
             Some(_) | None => (None, None),
         };
-        self.survey.answered(from, store);
+        self.holders.answered(from, store);
         let mut told = Vec::new();
         for subnet in asked {
             let Some(loading) = self.loading.get_mut(subnet) else { continue };
@@ -164,7 +164,7 @@ impl Replication {
         journals: Option<Vec<(JournalKey, Vec<JournalEntry>)>>,
         bytes: usize,
     ) {
-        let store = self.survey.store_of(&from);
+        let store = self.holders.store_of(&from);
         if let Some(loading) = self.loading.get_mut(&subnet)
             && loading.answered(cx.now.moment, subnet, (from, store), journals, bytes)
         {
@@ -187,7 +187,7 @@ impl Replication {
         self.parked = self.loading.values().filter(|loading| loading.is_parked()).count();
         for (subnet, loading) in &mut self.loading {
             for member in loading.ask_again(now) {
-                self.survey.want(member, *subnet);
+                self.holders.want(member, *subnet);
             }
             match loading.overdue(now) {
                 Some(Overdue::Begin) => begin.push(*subnet),
@@ -206,7 +206,7 @@ impl Replication {
             loading.is_alone();
         }
         for member in loading.ask_instead(cx.now.moment, others) {
-            self.survey.want(member, subnet);
+            self.holders.want(member, subnet);
         }
     }
 

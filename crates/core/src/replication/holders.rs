@@ -13,14 +13,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Questions that are to be asked and those under way, one a member. There are no more than members asked times
 /// [`MAX_LOADS`](super::MAX_LOADS).
 #[derive(Debug, Default)]
-pub(super) struct Survey {
+pub(super) struct Holders {
     wanted: BTreeMap<AccessPoint, BTreeSet<Subnet>>,
     busy: BTreeSet<AccessPoint>,
     /// Which database those use that answered last, as long as subnets are being loaded.
     stores: BTreeMap<AccessPoint, StoreId>,
 }
 
-impl Survey {
+impl Holders {
     /// A member is to be asked about a subnet.
     pub(super) fn want(&mut self, member: AccessPoint, subnet: Subnet) {
         self.wanted.entry(member).or_default().insert(subnet);
