@@ -20,8 +20,8 @@ pub const API_PORT: u16 = 4880;
 /// The least pause between two requests to a server here. The default is longer; this web shall be crawled in two minutes.
 pub(crate) const MIN_DELAY: Duration = Duration::from_millis(200);
 
-/// How long one may take that was asked to stop.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long one may take that was asked to stop: it waits 15 s at most for its replicas.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How much of a daemon's messages is shown when it fails, in bytes.
 const TAIL: usize = 2000;
