@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// How many are counted exactly: they take no more than the registers.
 pub const MAX_LISTED: usize = 600;
 
-/// The standard error of an estimate, in thousandths of it.
+/// The standard error of an estimate, as a share of it.
 pub const ERROR_RATIO: f64 = 0.016;
 
 /// Bits of a fingerprint that are used, those that choose the register, and those whose leading zeros are counted.
@@ -93,7 +93,7 @@ impl Sketch {
     pub fn count(&self) -> u64 {
         match &self.0 {
             Form::Few(prints) => prints.len() as u64,
-            Form::Many(registers) => estimate(registers),
+            Form::Many(registers) => estimate(&**registers, RANK_BITS),
         }
     }
 
@@ -168,13 +168,14 @@ fn raise(registers: &mut [u8; REGISTERS], print: u64) -> bool {
     rises
 }
 
-/// Ertl's estimator. Only sums, products and roots, so every machine comes to the same.
-fn estimate(registers: &[u8; REGISTERS]) -> u64 {
-    let mut having = [0_u32; RANK_BITS as usize + 2];
+/// Ertl's estimator: how many different prints these registers stand for, each the most leading zeros that one of its prints had, plus one, of
+/// `rank_bits` bits. There are 2^n of them. Only sums, products and roots, so every machine comes to the same.
+pub fn estimate(registers: &[u8], rank_bits: u32) -> u64 {
+    let mut having = vec![0_u32; rank_bits as usize + 2];
     registers.iter().for_each(|rank| having[usize::from(*rank)] += 1);
-    let all = REGISTERS as f64;
-    let mut sum = all * tau(1.0 - f64::from(having[RANK_BITS as usize + 1]) / all);
-    for rank in (1..=RANK_BITS as usize).rev() {
+    let all = registers.len() as f64;
+    let mut sum = all * tau(1.0 - f64::from(having[rank_bits as usize + 1]) / all);
+    for rank in (1..=rank_bits as usize).rev() {
         sum = 0.5 * (sum + f64::from(having[rank]));
     }
     sum += all * sigma(f64::from(having[0]) / all);

@@ -2,7 +2,10 @@
 //!
 //! The first [`MAX_LISTED`] are kept as they are. Beyond that a HyperLogLog (Flajolet, Fusy, Gandouet, Meunier 2007) of 1,024 registers stands in
 //! for them, read by the estimator of Ertl (arXiv:1702.01284, algorithm 6), which needs no corrections for small counts. Its standard
-//! error is 1.04/√1024 = 3.3 %.
+//! error is 1.04/√1024 = 3.3 %. Every site has such a set in memory and never merges it, so it is smaller than a
+//! [`Sketch`](nearcrawl_model::sketch::Sketch).
+
+use nearcrawl_model::sketch::estimate;
 
 /// How many are counted exactly: as many as fit into the space of the registers.
 pub(crate) const MAX_LISTED: usize = 256;
@@ -55,7 +58,7 @@ impl Distinct {
     pub(super) fn count(&self) -> u64 {
         match self {
             Distinct::Few(prints) => prints.len() as u64,
-            Distinct::Many(registers) => estimate(registers),
+            Distinct::Many(registers) => estimate(&**registers, RANK_BITS),
         }
     }
 }
@@ -67,50 +70,6 @@ fn raise(registers: &mut [u8; REGISTERS], print: u32) -> bool {
     let rises = registers[register] < rank;
     registers[register] = registers[register].max(rank);
     rises
-}
-
-/// Ertl's estimator. Only sums, products and roots, so every machine comes to the same.
-fn estimate(registers: &[u8; REGISTERS]) -> u64 {
-    let mut having = [0_u32; RANK_BITS as usize + 2];
-    registers.iter().for_each(|rank| having[usize::from(*rank)] += 1);
-    let all = REGISTERS as f64;
-    let mut sum = all * tau(1.0 - f64::from(having[RANK_BITS as usize + 1]) / all);
-    for rank in (1..=RANK_BITS as usize).rev() {
-        sum = 0.5 * (sum + f64::from(having[rank]));
-    }
-    sum += all * sigma(f64::from(having[0]) / all);
-    (all * all / (2.0 * std::f64::consts::LN_2) / sum).round() as u64
-}
-
-/// x + Σ x^(2^k) · 2^(k−1) over k ≥ 1: what empty registers, a share x < 1 of all, add.
-fn sigma(mut x: f64) -> f64 {
-    let (mut sum, mut weight) = (x, 1.0);
-    loop {
-        x *= x;
-        let before = sum;
-        sum += x * weight;
-        weight *= 2.0;
-        if sum == before {
-            return sum;
-        }
-    }
-}
-
-/// (1 − x − Σ (1 − x^(2^−k))² · 2^−k over k ≥ 1) / 3: what full registers, a share 1 − x of all, add.
-fn tau(mut x: f64) -> f64 {
-    if x == 0.0 || x == 1.0 {
-        return 0.0;
-    }
-    let (mut sum, mut weight) = (1.0 - x, 1.0);
-    loop {
-        x = x.sqrt();
-        let before = sum;
-        weight *= 0.5;
-        sum -= (1.0 - x) * (1.0 - x) * weight;
-        if sum == before {
-            return sum / 3.0;
-        }
-    }
 }
 
 #[cfg(test)]
@@ -166,8 +125,8 @@ mod tests {
 
     #[test]
     fn full_and_empty_registers_have_an_estimate() {
-        assert_eq!(estimate(&[0; REGISTERS]), 0);
-        let full = estimate(&[RANK_BITS as u8 + 1; REGISTERS]);
+        assert_eq!(estimate(&[0; REGISTERS], RANK_BITS), 0);
+        let full = estimate(&[RANK_BITS as u8 + 1; REGISTERS], RANK_BITS);
         assert!(full > 1 << RANK_BITS, "{full}");
     }
 }
