@@ -307,6 +307,12 @@ impl Picture {
     }
 
     fn plane(&mut self, title: &str, x: &Axis, y: &Axis, series: &[Series]) -> f64 {
+        let mut series = series.to_vec();
+        if y.is_share {
+            // An interval of Student's distribution may reach beyond what a share can be.
+            let points = series.iter_mut().flat_map(|series| &mut series.points).filter(|point| point.y <= 1.0);
+            points.filter_map(|point| point.interval.as_mut()).for_each(|interval| interval.1 = interval.1.min(1.0));
+        }
         let points = || series.iter().flat_map(|series| &series.points);
         let x = x.clone().holding(points().map(|point| point.x));
         let highest = |point: &Point| point.interval.map_or(point.y, |interval| interval.1.max(point.y));

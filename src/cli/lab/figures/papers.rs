@@ -60,7 +60,7 @@ pub(super) fn caching(data: &Data, effort: Effort) -> Result<Vec<Section>, Comma
     let (full, cross) = (miss_rates(Part::Full), miss_rates(Part::Cross));
     let rows = |runs: &[(Vec<_>, usize)]| runs.iter().map(|(rows, _)| rows.clone()).collect::<Vec<_>>();
     let here = format!(
-        "{web}, crawled breadth-first by {threads} threads; CLOCK is the daemon's own cache. static-charged pays a miss for each entry that it loads."
+        "Of {web}, crawled breadth-first by {threads} threads; CLOCK is the daemon's own cache. static-charged pays a miss for each entry that it loads."
     );
     Ok(vec![
         statistics(data, &graphs[0], web, cross[0].1)?,
