@@ -87,11 +87,9 @@ impl StoreQueue {
     /// Begins a command. If none is open before it and the store answers at once, the answer is returned; else it comes as an event.
     pub fn give(&mut self, command: StoreCommand) -> Option<Event> {
         let loads = matches!(command, StoreCommand::Load(_)).then(|| Arc::clone(&self.loads));
-        let mut doing = carry_out(self.store.clone(), loads, command);
-        if self.backlog.is_empty()
-            && self.open.load(Ordering::SeqCst) == 0
-            && let Poll::Ready(done) = doing.as_mut().poll(&mut Context::from_waker(Waker::noop()))
-        {
+        let alone = self.backlog.is_empty() && self.open.load(Ordering::SeqCst) == 0;
+        let mut doing = carry_out(self.store.clone(), loads, command, alone);
+        if alone && let Poll::Ready(done) = doing.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             match done {
                 (Ok(event), _) => return event,
                 failed => doing = Box::pin(ready(failed)),
@@ -147,8 +145,9 @@ async fn serve(mut orders: mpsc::Receiver<Doing>, open: Arc<AtomicUsize>, outcom
     }
 }
 
-/// Waits for its turn if `loads` gives them out. If the disk is full the command is tried again until there is space.
-fn carry_out(store: Store, loads: Option<Arc<Semaphore>>, order: StoreCommand) -> Doing {
+/// Waits for its turn if `loads` gives them out. If the disk is full the command is tried again until there is space. A question to the seen set
+/// may be answered from memory only if it is `alone`: pages that an order before it loads would not be known yet.
+fn carry_out(store: Store, loads: Option<Arc<Semaphore>>, order: StoreCommand, mut alone: bool) -> Doing {
     Box::pin(async move {
         let turn = match loads {
             // It is never closed.
@@ -157,11 +156,12 @@ fn carry_out(store: Store, loads: Option<Arc<Semaphore>>, order: StoreCommand) -
         };
         loop {
             let done = match &order {
-                StoreCommand::Seen { ticket, batches } => seen(&store, *ticket, batches).await,
+                StoreCommand::Seen { ticket, batches } => seen(&store, *ticket, batches, alone).await,
                 order => try_to(&store, order.clone()).await,
             };
             match done {
                 Err(StoreError::NoSpace(why)) => {
+                    alone = false;
                     tracing::warn!("the disk is full ({why}); the write is tried again every second");
                     tokio::time::sleep(TRY_AGAIN).await;
                 }
@@ -187,7 +187,7 @@ async fn try_to(store: &Store, order: StoreCommand) -> Outcome {
             for (page, children) in children {
                 let level = levels.get(&page).copied().unwrap_or(0);
                 let visited = Some(SeenVisit { page, level, children });
-                store.seen(&SeenBatch { site, depth: 0, visited, questions: Vec::new() }).await?;
+                store.seen_in_turn(&SeenBatch { site, depth: 0, visited, questions: Vec::new() }).await?;
             }
             debug_assert!(PageState::Waiting < PageState::Visited, "loading marks pages visited that were");
             Some(Event::SeenLoaded { site })
@@ -238,7 +238,7 @@ async fn try_to(store: &Store, order: StoreCommand) -> Outcome {
             let growth = store.journal_drop(key).await?;
             (!growth.is_empty()).then_some(Event::JournalsResized { growth })
         }
-        StoreCommand::Seen { ticket, batches } => return seen(store, ticket, &batches).await,
+        StoreCommand::Seen { ticket, batches } => return seen(store, ticket, &batches, false).await,
     };
     Ok(event)
 }
@@ -332,21 +332,29 @@ async fn load_previous_run(store: &Store, site: SiteNumber, journal: JournalKey,
 }
 
 /// Asks the seen set all of this at once, so that no later order's question is answered in between.
-async fn seen(store: &Store, ticket: SeenTicket, batches: &[SeenBatch]) -> Outcome {
-    let answers = try_join_all(batches.iter().map(|batch| ask_seen(store, batch))).await?;
+async fn seen(store: &Store, ticket: SeenTicket, batches: &[SeenBatch], alone: bool) -> Outcome {
+    let answers = try_join_all(batches.iter().map(|batch| ask_seen(store, batch, alone))).await?;
     Ok(Some(Event::Seen { ticket, answers }))
 }
 
 /// A batch without anything in it is not asked.
-async fn ask_seen(store: &Store, batch: &SeenBatch) -> Result<Vec<SeenAnswer>, StoreError> {
-    if batch.visited.is_none() && batch.questions.is_empty() { Ok(Vec::new()) } else { store.seen(batch).await }
+async fn ask_seen(store: &Store, batch: &SeenBatch, alone: bool) -> Result<Vec<SeenAnswer>, StoreError> {
+    match batch.visited.is_none() && batch.questions.is_empty() {
+        true => Ok(Vec::new()),
+        false if alone => store.seen(batch).await,
+        false => store.seen_in_turn(batch).await,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::io::store::StoreConfig;
-    use nearcrawl_model::ids::WriteId;
+    use nearcrawl_model::{
+        fingerprint::Fingerprint,
+        ids::{SeenTicket, WriteId},
+        seen::SeenAnswer,
+    };
 
     #[tokio::test]
     async fn only_so_many_subnets_are_in_memory_until_the_loop_takes_them_in() {
@@ -383,5 +391,42 @@ mod tests {
         }
         assert_eq!(most, MAX_LOADS);
         assert_eq!(loaded, (0..3 * MAX_LOADS).map(subnet).collect::<Vec<_>>(), "each, in order");
+    }
+
+    /// A hand-over or a start loads many sites, and what leads to their front pages is asked for at once.
+    #[tokio::test]
+    async fn a_question_about_a_site_is_answered_after_its_pages_were_loaded_however_many_there_are() {
+        let directory = tempfile::tempdir().unwrap();
+        let (store, _) = Store::open(directory.path(), &StoreConfig::default()).unwrap();
+        let (sender, mut outcomes) = mpsc::channel(1_024);
+        let (mut queue, serving) = StoreQueue::new(store, sender);
+        tokio::spawn(serving);
+        const SITES: u64 = 400;
+        let front = Fingerprint(7);
+        for round in 0..20 {
+            let sites = || (1..=SITES).map(|number| SiteNumber(round * SITES + number));
+            for site in sites() {
+                let seen = vec![(front, 0, PageState::Visited)];
+                queue.give(StoreCommand::LoadSeen { site, seen, children: Vec::new(), cut: Vec::new() });
+                let batch = SeenBatch { site, depth: 8, visited: None, questions: vec![(front, 0)] };
+                if let Some(Event::Seen { answers, .. }) =
+                    queue.give(StoreCommand::Seen { ticket: SeenTicket(site.0), batches: vec![batch] })
+                {
+                    assert_eq!(answers, [[SeenAnswer::Known]], "{site:?}");
+                }
+                if site.0 % 7 == 0 {
+                    tokio::task::yield_now().await;
+                }
+            }
+            while queue.open.load(Ordering::SeqCst) > 0 {
+                queue.catch_up();
+                while let Ok((outcome, _)) = outcomes.try_recv() {
+                    if let Some(Event::Seen { ticket, answers }) = outcome.unwrap() {
+                        assert_eq!(answers, [[SeenAnswer::Known]], "site {ticket:?} in round {round}");
+                    }
+                }
+                tokio::task::yield_now().await;
+            }
+        }
     }
 }

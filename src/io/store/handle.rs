@@ -10,6 +10,7 @@ use super::{
     journal::{Appended, Growth},
     key,
     open::{self, OpenReport, Opened},
+    queue::ActionQueue,
     room::{AtOnce, Room, Shared},
     seen::SeenSet,
     stall,
@@ -42,9 +43,9 @@ pub struct Store(Arc<Inner>);
 struct Inner {
     dir: PathBuf,
     /// None only while this is being dropped.
-    state: Option<mpsc::Sender<StateAction>>,
+    state: Option<ActionQueue<StateAction>>,
     /// None only while this is being dropped.
-    cache: Option<mpsc::Sender<CacheAction>>,
+    cache: Option<ActionQueue<CacheAction>>,
     room: Arc<Shared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     counters: Arc<StoreCounters>,
@@ -105,7 +106,18 @@ impl Store {
         });
         let threads = Mutex::new(vec![state_thread.map_err(failed)?, cache_thread.map_err(failed)?]);
         let dir = dir.to_path_buf();
-        Ok((Store(Arc::new(Inner { dir, state: Some(to_state), cache: Some(to_cache), room, threads, counters, timers })), report))
+        Ok((
+            Store(Arc::new(Inner {
+                dir,
+                state: Some(ActionQueue::new(to_state)),
+                cache: Some(ActionQueue::new(to_cache)),
+                room,
+                threads,
+                counters,
+                timers,
+            })),
+            report,
+        ))
     }
 
     /// Does what was asked for until now, flushes and closes both databases and frees the directory. From then on every action is
@@ -123,11 +135,14 @@ impl Store {
         let (state_done, state_closed) = oneshot::channel();
         let (cache_done, cache_closed) = oneshot::channel();
         if let Some(state) = &self.0.state {
-            let _ = state.send(StateAction::Close(Closing { keep, done: state_done })).await;
+            let _ = state.put(|| StateAction::Close(Closing { keep, done: state_done })).await;
         }
         if let Some(cache) = &self.0.cache {
-            self.0.room.hand_over();
-            let _ = cache.send(CacheAction::Close(Closing { keep, done: cache_done })).await;
+            let close = || {
+                self.0.room.hand_over();
+                CacheAction::Close(Closing { keep, done: cache_done })
+            };
+            let _ = cache.put(close).await;
         }
         // An error means that it was closed already.
         let _ = state_closed.await;
@@ -141,8 +156,8 @@ impl Store {
 
     /// How many actions wait: for `state/` and for `cache/`.
     pub fn waiting(&self) -> (usize, usize) {
-        let state = self.0.state.as_ref().map_or(0, |state| state.max_capacity() - state.capacity());
-        let cache = self.0.cache.as_ref().map_or(0, |cache| cache.max_capacity() - cache.capacity());
+        let state = self.0.state.as_ref().map_or(0, ActionQueue::waiting);
+        let cache = self.0.cache.as_ref().map_or(0, ActionQueue::waiting);
         (state, cache)
     }
 
@@ -194,16 +209,18 @@ impl Store {
     async fn state<T>(&self, action: impl FnOnce(Answer<T>) -> StateAction) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
         let state = self.0.state.as_ref().ok_or(StoreError::Closed)?;
-        state.send(action(answer)).await.map_err(|_| StoreError::Closed)?;
+        state.put(|| action(answer)).await?;
         answered.await.map_err(|_| StoreError::Closed)?
     }
 
     async fn cache<T>(&self, action: impl FnOnce(Answer<T>) -> CacheAction) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
         let cache = self.0.cache.as_ref().ok_or(StoreError::Closed)?;
-        let place = cache.reserve().await.map_err(|_| StoreError::Closed)?;
-        self.0.room.hand_over();
-        place.send(action(answer));
+        let handed = || {
+            self.0.room.hand_over();
+            action(answer)
+        };
+        cache.put(handed).await?;
         answered.await.map_err(|_| StoreError::Closed)?
     }
 }
@@ -288,7 +305,9 @@ impl Store {
 
 /// What can be found out again: not synced, so a power cut may lose the last of it.
 impl Store {
-    /// Enters a visit into the seen set and answers questions about pages, in order. See [`SeenAnswer`].
+    /// Enters a visit into the seen set and answers questions about pages, in order. See [`SeenAnswer`]. It is answered from memory where that
+    /// can be done, and then before what other futures, which were made earlier, have not handed to the store's thread yet: where a question
+    /// depends on one of these, see [`Self::seen_in_turn`].
     pub async fn seen(&self, batch: &SeenBatch) -> Result<Vec<SeenAnswer>, StoreError> {
         match self.0.room.at_once(batch, &self.0.counters) {
             Some(AtOnce { answers, is_due }) => {
@@ -297,16 +316,23 @@ impl Store {
                 }
                 Ok(answers)
             }
-            None => self.cache(|answer| CacheAction::Seen { batch: batch.clone(), answer }).await,
+            None => self.seen_in_turn(batch).await,
         }
+    }
+
+    /// The same after everything that was asked of the store's thread before: by futures that were polled before this one.
+    pub async fn seen_in_turn(&self, batch: &SeenBatch) -> Result<Vec<SeenAnswer>, StoreError> {
+        self.cache(|answer| CacheAction::Seen { batch: batch.clone(), answer }).await
     }
 
     /// Has the store's thread write and sweep what was entered in the seen set on callers' threads, without waiting for it. If its queue is full,
     /// it has actions to do that begin with that.
     pub fn settle(&self) {
-        let Some(Ok(place)) = self.0.cache.as_ref().map(mpsc::Sender::try_reserve) else { return };
-        self.0.room.hand_over();
-        place.send(CacheAction::Settle);
+        let Some(cache) = &self.0.cache else { return };
+        cache.try_put(|| {
+            self.0.room.hand_over();
+            CacheAction::Settle
+        });
     }
 
     /// The links of a visited page to pages of its site; none of a page that is not known.

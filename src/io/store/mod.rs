@@ -19,6 +19,7 @@ mod key;
 mod log_files;
 mod open;
 mod previous_run;
+mod queue;
 mod room;
 mod seen;
 mod stall;
