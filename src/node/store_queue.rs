@@ -12,7 +12,7 @@ use futures::{
 };
 use nearcrawl_core::{
     crawl::site::previous_run::PreviousRunReader,
-    event::{Event, StoreCommand, SurveyEvent},
+    event::{Event, PreviousRunRead, StoreCommand, SurveyEvent},
 };
 use nearcrawl_model::{
     fingerprint::FingerprintKey,
@@ -193,8 +193,8 @@ async fn try_to(store: &Store, order: StoreCommand) -> Outcome {
             Some(Event::SeenLoaded { site })
         }
         StoreCommand::LoadPreviousRun { site, journal, key } => {
-            let host = journal.host.clone();
-            Some(Event::PreviousRunLoaded { site, host, pages: load_previous_run(store, site, journal, key).await? })
+            let read = load_previous_run(store, site, &journal, key).await?;
+            Some(Event::PreviousRunLoaded { site, journal, read })
         }
         StoreCommand::DropPreviousRun(site) => {
             store.previous_run_drop(site).await?;
@@ -315,12 +315,17 @@ async fn read(store: &Store, key: &JournalKey, next: u64) -> Result<Vec<JournalE
     Ok(entries.collect())
 }
 
-/// Makes a site know what the run before it knew; how many pages that had, or none if there is no such journal.
-async fn load_previous_run(store: &Store, site: SiteNumber, journal: JournalKey, key: FingerprintKey) -> Result<Option<u64>, StoreError> {
+/// Makes a site know what the run before it knew; none if there is no such journal.
+async fn load_previous_run(
+    store: &Store,
+    site: SiteNumber,
+    journal: &JournalKey,
+    key: FingerprintKey,
+) -> Result<Option<PreviousRunRead>, StoreError> {
     let mut reader = PreviousRunReader::new(key);
     let mut next = 0;
     loop {
-        let piece = read(store, &journal, next).await?;
+        let piece = read(store, journal, next).await?;
         if piece.is_empty() {
             break;
         }
@@ -328,7 +333,7 @@ async fn load_previous_run(store: &Store, site: SiteNumber, journal: JournalKey,
         store.previous_run_put(site, piece.into_iter().flat_map(|entry| reader.read(entry)).collect()).await?;
     }
     store.previous_run_put(site, reader.end().into_iter().collect()).await?;
-    Ok((next > 0).then(|| reader.pages()))
+    Ok((next > 0).then(|| PreviousRunRead { pages: reader.pages(), rows: next }))
 }
 
 /// Asks the seen set all of this at once, so that no later order's question is answered in between.

@@ -150,8 +150,8 @@ impl Crawler {
             Event::BodyReceived { address, took } => self.crawl.body_received(&self.context, address, took),
             Event::Fetched { address, report } => self.fetched(address, report, None),
             Event::Revisited { address, report, previous } => self.fetched(address, report, previous),
-            Event::PreviousRunLoaded { site, host, pages } => {
-                self.crawl.previous_run_loaded(&mut self.context, &mut self.replication, site, &host, pages)
+            Event::PreviousRunLoaded { site, journal, read } => {
+                self.crawl.previous_run_loaded(&mut self.context, &mut self.replication, site, &journal, read)
             }
             Event::Seen { ticket, answers } => self.crawl.seen(&mut self.context, &mut self.replication, ticket, answers),
             Event::Children { ticket, children } => self.crawl.children(&mut self.context, ticket, children),

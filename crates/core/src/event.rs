@@ -151,10 +151,10 @@ pub enum Event {
     PreviousRunLoaded {
         /// The site's number.
         site: SiteNumber,
-        /// Its host.
-        host: Host,
-        /// How many pages that run had; none if nothing is left of it.
-        pages: Option<u64>,
+        /// The journal of that run.
+        journal: JournalKey,
+        /// What is left of it here, if anything is.
+        read: Option<PreviousRunRead>,
     },
     /// The seen set answered, batch by batch.
     Seen {
@@ -340,6 +340,15 @@ pub enum Command {
     },
     /// Everything is done that [`Event::Leave`] or [`Event::Drain`] asked for.
     Finished,
+}
+
+/// How much is left of a journal of the run before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PreviousRunRead {
+    /// How many pages that run had.
+    pub pages: u64,
+    /// How many rows can be stood on: up to the first gap.
+    pub rows: u64,
 }
 
 /// A read or write of the store. They are begun in the order in which they are given.

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     context::Context,
     crawler::Settings,
-    event::{Command, StoreCommand, WebCommand},
+    event::{Command, PreviousRunRead, StoreCommand, WebCommand},
     replication::{Replication, loading::JournalCopy},
     routing::outbox::Item,
     signal::Signal,
@@ -238,6 +238,7 @@ impl Crawl {
         let rest = site.wishes.rest_after(politeness, site.last_took(), site.slowest_crawl_delay()).max(site.last_rest());
         self.fetches.rest(site.address, cx.now.moment.after(rest));
         let over = revisits::is_over(cx.now.wall, &site);
+        let compared_with = site.record.changes.map(|changes| changes.compared_run);
         self.sites.await_seen_set(number, key.host.clone());
         self.to_release |= site.held.counts().is_any();
         self.sites.insert(site);
@@ -246,11 +247,16 @@ impl Crawl {
         replication.assign(others.migration.next_owner(&key.subnet), &key);
         let outgoing = outgoing.into_iter().map(|(sequence, arrival)| Item { arrival, origin: Some((key.clone(), sequence)) });
         let outgoing = replication.take_over(cx, copy, outgoing.collect());
-        if let Some(previous) = previous {
-            replication.assign(others.migration.next_owner(&key.subnet), &previous.key);
-            replication.take_over_previous_run(cx, previous);
+        if key.run > 1 {
+            let known = previous.as_ref().map_or(key.run - 1, |previous| previous.key.run);
+            let before = JournalKey { run: compared_with.unwrap_or(known), ..key.clone() };
+            // Whoever goes on after us needs it, too.
+            replication.assign(others.migration.next_owner(&key.subnet), &before);
+            if let Some(previous) = previous.filter(|previous| previous.key == before) {
+                replication.take_over_previous_run(cx, previous);
+            }
+            self.goes_on_in(cx, before, over);
         }
-        self.goes_on_in(cx, &key, over);
         if taken_over < epoch && epoch > 1 {
             self.take_over(cx, replication, others, &key, epoch);
         }
@@ -258,12 +264,11 @@ impl Crawl {
     }
 
     /// A site that another one began goes on in this run: it is compared with the run before as long as it is not over.
-    fn goes_on_in(&mut self, cx: &mut Context, key: &JournalKey, over: bool) {
-        let Some(site) = self.sites.get_mut(&key.host).filter(|_| key.run > 1) else { return };
-        let before = JournalKey { run: key.run - 1, ..key.clone() };
+    fn goes_on_in(&mut self, cx: &mut Context, before: JournalKey, over: bool) {
+        let Some(site) = self.sites.get_mut(&before.host) else { return };
         if over {
             site.counts_as_whole();
-            self.runs.supersede(key.host.clone(), before);
+            self.runs.supersede(before.host.clone(), before);
         } else {
             self.runs.remember(cx, site, before);
         }
@@ -388,14 +393,21 @@ impl Crawl {
         cx: &mut Context,
         replication: &mut Replication,
         number: SiteNumber,
-        host: &Host,
-        pages: Option<u64>,
+        journal: &JournalKey,
+        read: Option<PreviousRunRead>,
     ) {
+        let host = &journal.host;
         let Some(site) = self.sites.numbered_mut(host, number) else { return };
-        site.memory = if pages.is_some() { Memory::Ready } else { Memory::None };
-        if let (Some(pages), None) = (pages, site.record.changes) {
-            let run = self.runs.before(site);
-            self.journal(cx, replication, host, JournalEntry::Follows { run, pages });
+        site.memory = if read.is_some() { Memory::Ready } else { Memory::None };
+        let has_begun = site.record.changes.is_some();
+        match read {
+            Some(PreviousRunRead { pages, rows }) => {
+                replication.holds(journal, rows);
+                if !has_begun {
+                    self.journal(cx, replication, host, JournalEntry::Follows { run: journal.run, pages });
+                }
+            }
+            None => replication.retire(journal),
         }
         self.want(cx, host);
     }

@@ -64,12 +64,6 @@ impl Runs {
         self.supersede(site.key.host.clone(), journal);
     }
 
-    /// Which run a site's present one is compared with. That need not be the one numbered so: where others of the tree were ahead, it
-    /// caught up.
-    pub(super) fn before(&self, site: &Site) -> u32 {
-        self.superseded.get(&site.key.host).map_or(site.key.run.saturating_sub(1), |before| before.run)
-    }
-
     /// A site begins one more run: the one before its last is not needed any more.
     pub(super) fn drop_older(&mut self, cx: &mut Context, replication: &mut Replication, host: &Host) {
         if let Some(older) = self.superseded.remove(host) {

@@ -64,7 +64,7 @@ fn since_it_came(key: &JournalKey, entries: &[JournalEntry]) -> usize {
 pub(crate) struct Found {
     /// The best copy of each host's journal so far.
     best: BTreeMap<Host, JournalCopy>,
-    /// Of the run before each of these, if a member kept it.
+    /// Of the last run before each of these of which a member kept something.
     previous: BTreeMap<Host, JournalCopy>,
 }
 
@@ -88,7 +88,7 @@ impl Found {
                 _ => self.best.insert(host.clone(), copy),
             };
             // What the run before it knew saves the new owner downloads.
-            if let Some(other) = beaten.filter(|other| self.best.get(&host).is_some_and(|best| other.key.run + 1 == best.key.run))
+            if let Some(other) = beaten.filter(|other| self.best.get(&host).is_some_and(|best| other.key.run < best.key.run))
                 && self.previous.get(&host).is_none_or(|known| (known.key.run, known.entries.len()) < (other.key.run, other.entries.len()))
             {
                 self.previous.insert(host, other);
@@ -113,7 +113,7 @@ impl Found {
     pub(crate) fn into_journals(self) -> impl Iterator<Item = (JournalCopy, Option<JournalCopy>)> {
         let Found { best, mut previous } = self;
         best.into_iter().map(move |(host, copy)| {
-            let previous = previous.remove(&host).filter(|previous| previous.key.run + 1 == copy.key.run);
+            let previous = previous.remove(&host).filter(|previous| previous.key.run < copy.key.run);
             (copy, previous)
         })
     }

@@ -242,6 +242,14 @@ impl Replication {
         cx.commands.push_back(Command::Store(StoreCommand::DigestRows { ticket, journals }));
     }
 
+    /// So many rows of a journal of ours were found here, which may be more than was known since we began: they are copied like any other.
+    pub(crate) fn holds(&mut self, key: &JournalKey, rows: u64) {
+        if self.replicas.stored_rows(key) < rows {
+            self.replicas.stored(key, rows);
+            self.replicas.join(key, rows);
+        }
+    }
+
     /// A journal is of a run that is over: its rows are not copied any more.
     pub(crate) fn retire(&mut self, key: &JournalKey) {
         self.replicas.forget(key);

@@ -255,6 +255,11 @@ impl Replicas {
         }
     }
 
+    /// Rows below this one are durable here.
+    pub(super) fn stored_rows(&self, key: &JournalKey) -> u64 {
+        self.journals.get(key).map_or(0, |journal| journal.stored)
+    }
+
     /// Rows below this one are recorded.
     pub(super) fn recorded(&self, key: &JournalKey) -> u64 {
         self.journals.get(key).map_or(0, |journal| journal.recorded)

@@ -3,7 +3,7 @@
 
 use nearcrawl_core::{
     crawl::site::previous_run::PreviousRunReader,
-    event::StoreCommand,
+    event::{PreviousRunRead, StoreCommand},
     report::journal_rows::{ExportOrder, JournalRows},
     voting::records::VotingRecord,
 };
@@ -337,10 +337,10 @@ impl Disk {
     }
 
     /// Makes a site know what the run before it knew; how many pages that had, or none if there is no such journal.
-    pub fn load_previous_run(&mut self, site: SiteNumber, journal: &JournalKey, key: FingerprintKey) -> Option<u64> {
+    pub fn load_previous_run(&mut self, site: SiteNumber, journal: &JournalKey, key: FingerprintKey) -> Option<PreviousRunRead> {
         let rows = self.journals.get(journal)?;
-        let entries = decode(self.read(journal, 0, head(rows), &mut usize::MAX.clone()).iter());
-        let mut reader = PreviousRunReader::new(key);
+        let entries: Vec<_> = decode(self.read(journal, 0, head(rows), &mut usize::MAX.clone()).iter());
+        let (mut reader, rows) = (PreviousRunReader::new(key), entries.len() as u64);
         let mut known: Vec<_> = entries.into_iter().flat_map(|entry| reader.read(entry)).collect();
         known.extend(reader.end());
         for row in known {
@@ -349,7 +349,7 @@ impl Disk {
                 PreviousRow::Page(of, page) => drop(self.previous_pages.insert((site, of), *page)),
             }
         }
-        Some(reader.pages())
+        (rows > 0).then(|| PreviousRunRead { pages: reader.pages(), rows })
     }
 
     /// A page as the run before left it.

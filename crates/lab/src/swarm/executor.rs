@@ -261,8 +261,8 @@ impl World {
             }
             StoreCommand::DropSeen(site) => disk.drop_seen(site),
             StoreCommand::LoadPreviousRun { site, journal, key } => {
-                let (host, pages) = (journal.host.clone(), disk.load_previous_run(site, &journal, key));
-                self.tell(who, Event::PreviousRunLoaded { site, host, pages });
+                let read = disk.load_previous_run(site, &journal, key);
+                self.tell(who, Event::PreviousRunLoaded { site, journal, read });
             }
             StoreCommand::DropPreviousRun(site) => disk.drop_previous_run(site),
         }

@@ -1,9 +1,9 @@
 //! Does what a limit holds back wait, come later, and stand on the record until then?
 
 use super::*;
-use crate::{crawl::site::held_back::DAY, replication::loading::JournalCopy, settings::NewHostLimits};
+use crate::{crawl::site::held_back::DAY, event::PreviousRunRead, replication::loading::JournalCopy, settings::NewHostLimits};
 use nearcrawl_model::{
-    journal::{HostLimit, JournalEntry, JournalRow},
+    journal::{HostLimit, JournalEntry, JournalKey, JournalRow},
     record::{HeldBack, RunState, ServerRecord},
     seen::PageState,
 };
@@ -199,7 +199,8 @@ fn what_waits_goes_on_waiting_in_the_next_run_in_which_no_known_host_is_new() {
     let (number, whole) = (site.number, played.record());
     assert_eq!((whole.run, whole.held_back, whole.state), (1, held(3, 0), RunState::HeldBack), "the last whole run is on record");
     let (crawl, cx, replication) = (&mut played.crawl, &mut played.cx, &mut played.replication);
-    crawl.previous_run_loaded(cx, replication, number, &host("a.ke"), Some(1));
+    let before = JournalKey { run: 1, ..crawl.site(&host("a.ke")).unwrap().key.clone() };
+    crawl.previous_run_loaded(cx, replication, number, &before, Some(PreviousRunRead { pages: 1, rows: 3 }));
     let rows = played.rows();
     assert!(
         rows.iter().any(|row| matches!(row, JournalEntry::HeldBack { by: HostLimit::Site, urls } if urls.len() == 3 && urls[0].run == 2))

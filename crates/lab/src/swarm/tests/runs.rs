@@ -4,6 +4,7 @@ use crate::swarm::tests::*;
 use crate::web::Answer;
 use nearcrawl_model::{
     account::Changes,
+    journal::JournalKey,
     record::ServerRecord,
     server_rows::{HistoryRow, RowsOf},
 };
@@ -292,6 +293,35 @@ fn a_successor_in_the_second_run_knows_what_the_first_one_knew() {
         };
         assert!(world.run_until(20 * MINUTE, some));
         world.kill(1);
+    });
+}
+
+#[test]
+fn who_is_handed_a_subnet_in_the_second_run_by_an_owner_that_was_started_anew_in_it_knows_what_the_first_run_knew() {
+    changed_web(2, &[10, 50, 90, 20, 60, 30, 70], |world| {
+        let amid = |world: &World, number: usize| {
+            let theirs = world.crawler(number).map(|crawler| crawler.view().servers(None, 1_000).servers).unwrap_or_default();
+            theirs.iter().any(is_amid_the_second)
+        };
+        assert!(world.run_until(20 * MINUTE, |world| (0..7).any(|number| amid(world, number))));
+        let owner = (0..7).find(|number| amid(world, *number)).unwrap();
+        world.kill(owner);
+        world.run(2_000);
+        world.start(owner);
+        assert!(world.run_until(MINUTE, |world| amid(world, owner)), "it goes on");
+        // To those who have nothing of the run before.
+        let is_of_first = |subnet: &Subnet, key: &JournalKey| key.subnet == *subnet && key.run == 1;
+        let has_nothing = |world: &World, number: &usize, subnet: &Subnet| {
+            world.disk(*number).is_some_and(|disk| !disk.journals.keys().any(|key| is_of_first(subnet, key)))
+        };
+        let mut moved = 0;
+        for subnet in subnets(world) {
+            if let Some(to) = (0..7).find(|number| has_nothing(world, number, &subnet)) {
+                world.move_subnet(owner, subnet, to);
+                moved += 1;
+            }
+        }
+        assert!(moved > 0);
     });
 }
 
