@@ -31,7 +31,8 @@ pub(super) type Heard = (Arc<RollUp>, Moment);
 struct Known {
     /// Its totals that answer.
     shown: Option<Heard>,
-    /// Whether it ever told totals that fit our map: before that its newest ones answer, since there are no others.
+    /// Whether it ever told totals that fit our map: before that its newest ones answer, since there are no others, unless they are less than
+    /// those before. We began a moment ago, and it hands over what our map says is its own.
     fitted: bool,
     /// Since when it tells others, which do not answer.
     behind: Option<Moment>,
@@ -60,6 +61,12 @@ impl Change {
     fn is_too_old(&self, now: Moment) -> bool {
         now.since(self.begun) > KEPT
     }
+}
+
+/// Whether totals are less than others in what people see first.
+fn is_less(totals: &RollUp, than: &RollUp) -> bool {
+    let (totals, than) = (&totals.summary.total, &than.summary.total);
+    totals.servers < than.servers || totals.pages < than.pages || totals.detected_failures < than.detected_failures
 }
 
 /// Of every member the totals that answer.
@@ -155,7 +162,8 @@ impl Consistent {
             known.behind.get_or_insert(now);
         }
         let too_old = known.behind.is_some_and(|since| now.since(since) > KEPT);
-        let newest_answers = too_old || !known.fitted;
+        let falls = known.shown.as_ref().is_some_and(|(shown, _)| is_less(&heard.0, shown));
+        let newest_answers = too_old || (!known.fitted && !falls);
         if newest_answers {
             known.shown = Some(heard.clone());
         } else if known.digests.front() == Some(&!digest) {
