@@ -237,8 +237,6 @@ impl Crawl {
         let politeness = self.fetches.scheduler().politeness();
         let rest = site.wishes.rest_after(politeness, site.last_took(), site.slowest_crawl_delay()).max(site.last_rest());
         self.fetches.rest(site.address, cx.now.moment.after(rest));
-        let over = revisits::is_over(cx.now.wall, &site);
-        let compared_with = site.record.changes.map(|changes| changes.compared_run);
         self.sites.await_seen_set(number, key.host.clone());
         self.to_release |= site.held.counts().is_any();
         self.sites.insert(site);
@@ -247,28 +245,34 @@ impl Crawl {
         replication.assign(others.migration.next_owner(&key.subnet), &key);
         let outgoing = outgoing.into_iter().map(|(sequence, arrival)| Item { arrival, origin: Some((key.clone(), sequence)) });
         let outgoing = replication.take_over(cx, copy, outgoing.collect());
-        if key.run > 1 {
-            let known = previous.as_ref().map_or(key.run - 1, |previous| previous.key.run);
-            let before = JournalKey { run: compared_with.unwrap_or(known), ..key.clone() };
-            // Whoever goes on after us needs it, too.
-            replication.assign(others.migration.next_owner(&key.subnet), &before);
-            if let Some(previous) = previous.filter(|previous| previous.key == before) {
-                replication.take_over_previous_run(cx, previous);
-            }
-            self.goes_on_in(cx, before, over);
-        }
+        self.goes_on_in(cx, replication, others, &key, previous);
         if taken_over < epoch && epoch > 1 {
             self.take_over(cx, replication, others, &key, epoch);
         }
         outgoing
     }
 
-    /// A site that another one began goes on in this run: it is compared with the run before as long as it is not over.
-    fn goes_on_in(&mut self, cx: &mut Context, before: JournalKey, over: bool) {
-        let Some(site) = self.sites.get_mut(&before.host) else { return };
-        if over {
+    /// A site that another one began goes on in this run: it is compared with the run before as long as it is not over. Whoever goes on after
+    /// us needs that one, too. `previous` is what others kept of it.
+    fn goes_on_in(
+        &mut self,
+        cx: &mut Context,
+        replication: &mut Replication,
+        others: Others<'_>,
+        key: &JournalKey,
+        previous: Option<JournalCopy>,
+    ) {
+        let Some(site) = self.sites.get_mut(&key.host).filter(|_| key.run > 1) else { return };
+        let known = previous.as_ref().map_or(key.run - 1, |previous| previous.key.run);
+        let run = site.record.changes.map_or(known, |changes| changes.compared_run);
+        let before = JournalKey { run, ..key.clone() };
+        replication.assign(others.migration.next_owner(&key.subnet), &before);
+        if let Some(previous) = previous.filter(|previous| previous.key == before) {
+            replication.take_over_previous_run(cx, previous);
+        }
+        if revisits::is_over(cx.now.wall, site) {
             site.counts_as_whole();
-            self.runs.supersede(before.host.clone(), before);
+            self.runs.supersede(key.host.clone(), before);
         } else {
             self.runs.remember(cx, site, before);
         }
