@@ -124,23 +124,32 @@ impl StoreQueue {
     }
 }
 
+/// Carries orders out, and goes on with those under way while the loop takes in no outcomes: one of them may be the next in the store's queue,
+/// behind which others wait who do not belong to the loop.
 async fn serve(mut orders: mpsc::Receiver<Doing>, open: Arc<AtomicUsize>, outcomes: mpsc::Sender<(Outcome, Turn)>) {
     let mut under_way: FuturesUnordered<Doing> = FuturesUnordered::new();
+    // What the loop had no room for, in order.
+    let mut done = VecDeque::new();
     let mut more = true;
-    while more || !under_way.is_empty() {
+    while more || !under_way.is_empty() || !done.is_empty() {
         tokio::select! {
             biased;
-            order = orders.recv(), if more && under_way.len() < MAX_UNDER_WAY => match order {
+            order = orders.recv(), if more && under_way.len() + done.len() < MAX_UNDER_WAY => match order {
                 // Polled in order when `next` is polled below: that puts it into the store's queue.
                 Some(doing) => under_way.push(doing),
                 None => more = false,
             },
             Some(outcome) = under_way.next(), if !under_way.is_empty() => {
                 open.fetch_sub(1, Ordering::SeqCst);
-                if !matches!(outcome, (Ok(None), _)) && outcomes.send(outcome).await.is_err() {
-                    return;
+                if !matches!(outcome, (Ok(None), _)) {
+                    done.push_back(outcome);
                 }
             }
+            place = outcomes.reserve(), if !done.is_empty() => match (place, done.pop_front()) {
+                (Ok(place), Some(outcome)) => place.send(outcome),
+                (Ok(_), None) => {}
+                (Err(_), _) => return,
+            },
         }
     }
 }
@@ -396,6 +405,29 @@ mod tests {
         }
         assert_eq!(most, MAX_LOADS);
         assert_eq!(loaded, (0..3 * MAX_LOADS).map(subnet).collect::<Vec<_>>(), "each, in order");
+    }
+
+    /// As when the loop has ended and what must be kept is stored.
+    #[tokio::test]
+    async fn who_asks_the_store_is_answered_though_the_loop_takes_in_no_outcomes() {
+        let directory = tempfile::tempdir().unwrap();
+        let (store, _) = Store::open(directory.path(), &StoreConfig { queue: 2, ..StoreConfig::default() }).unwrap();
+        let (sender, mut outcomes) = mpsc::channel(1);
+        let (mut queue, serving) = StoreQueue::new(store.clone(), sender);
+        const ORDERS: u64 = 100;
+        let mut answered = 0;
+        for write in 1..=ORDERS {
+            answered += u64::from(queue.give(StoreCommand::Append { write: WriteId(write), rows: Vec::new() }).is_some());
+        }
+        tokio::spawn(serving);
+        for _ in 0..10 {
+            tokio::time::timeout(Duration::from_secs(60), store.meta_put("kept", Vec::new())).await.expect("it is answered").unwrap();
+        }
+        while answered < ORDERS {
+            let (outcome, _) = outcomes.recv().await.unwrap();
+            assert!(matches!(outcome, Ok(Some(Event::RowsStored { .. }))), "{outcome:?}");
+            answered += 1;
+        }
     }
 
     /// A hand-over or a start loads many sites, and what leads to their front pages is asked for at once.
