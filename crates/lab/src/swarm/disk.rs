@@ -336,7 +336,7 @@ impl Disk {
         self.put_cut(site, cut);
     }
 
-    /// Makes a site know what the run before it knew; how many pages that had, or none if there is no such journal.
+    /// Makes a site know what the run before it knew; none if there is no such journal.
     pub fn load_previous_run(&mut self, site: SiteNumber, journal: &JournalKey, key: FingerprintKey) -> Option<PreviousRunRead> {
         let rows = self.journals.get(journal)?;
         let entries: Vec<_> = decode(self.read(journal, 0, head(rows), &mut usize::MAX.clone()).iter());

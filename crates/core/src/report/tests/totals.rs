@@ -141,6 +141,28 @@ fn what_a_member_no_longer_counts_is_not_counted_for_longer() {
     assert_eq!(told.pages(), (true, 17, None), "a run with fewer pages, or a host that is denied");
 }
 
+/// We were started a moment ago, and others hand subnets over of which our map says nothing new yet.
+#[test]
+fn before_a_member_told_what_fits_the_map_its_totals_grow_and_do_not_fall() {
+    let mut told = Told { rolls: RollUps::default(), owners: BTreeMap::new(), version: 0, now: Moment(1_000) };
+    told.claim(1, A, None, (A, 10), false);
+    let pages = |told: &Told| told.results().summary.total.pages;
+    told.tell(A, 11, 1, 20);
+    assert_eq!(pages(&told), 20, "it reads its journals");
+    told.tell(A, 11, 2, 30);
+    assert_eq!(pages(&told), 30);
+    told.tell(A, 12, 1, 22);
+    assert_eq!(pages(&told), 30, "a subnet went from it to somebody");
+    told.tell(A, 10, 1, 23);
+    assert_eq!(pages(&told), 23, "what fits our map is so");
+    // Of one that never fits the newest are the truth after a while.
+    told.tell(B, 21, 2, 40);
+    told.tell(B, 22, 1, 5);
+    assert_eq!(pages(&told), 23 + 40);
+    told.now = told.now.after(KEPT + 1);
+    assert_eq!(pages(&told), 23 + 5);
+}
+
 #[test]
 fn after_ten_minutes_the_newest_totals_answer() {
     let mut told = Told::new();
