@@ -247,6 +247,10 @@ async fn try_to(store: &Store, order: StoreCommand) -> Outcome {
             let growth = store.journal_drop(key).await?;
             (!growth.is_empty()).then_some(Event::JournalsResized { growth })
         }
+        StoreCommand::DropOlderRuns(key) => {
+            let growth = store.journal_drop_older(key).await?;
+            (!growth.is_empty()).then_some(Event::JournalsResized { growth })
+        }
         StoreCommand::Seen { ticket, batches } => return seen(store, ticket, &batches, false).await,
     };
     Ok(event)

@@ -476,6 +476,9 @@ pub enum StoreCommand {
     Load(Subnet),
     /// A run is over and a newer one complete: forget it. Answered with [`Event::JournalsResized`] if it was there.
     DropJournal(JournalKey),
+    /// Forget the journals of a site's runs before this one, except the newest of them, which it is compared with. Answered with
+    /// [`Event::JournalsResized`] if there were any.
+    DropOlderRuns(JournalKey),
 }
 
 /// A question to the DNS, or a request to a server outside of the swarm.

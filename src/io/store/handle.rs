@@ -299,7 +299,13 @@ impl Store {
 
     /// Drops a journal; one that is not there is dropped already. Returns how much its subnet's journals shrank, as a negative number.
     pub async fn journal_drop(&self, journal: JournalKey) -> Result<Growth, StoreError> {
-        self.write(|answer| StateWrite::Drop { journal, answer }).await
+        self.write(|answer| StateWrite::Drop { journal, what: state::Dropped::Journal, answer }).await
+    }
+
+    /// Drops the journals of a site's runs before this one, except the newest of them. Returns how much its subnet's journals shrank, as a
+    /// negative number.
+    pub async fn journal_drop_older(&self, journal: JournalKey) -> Result<Growth, StoreError> {
+        self.write(|answer| StateWrite::Drop { journal, what: state::Dropped::OlderRuns, answer }).await
     }
 }
 

@@ -205,6 +205,35 @@ impl JournalChanges {
         Ok(if bytes > 0 { Growth::from([(subnet, -bytes)]) } else { Growth::new() })
     }
 
+    /// Drops the journals of a site's runs before this one, except the newest of them. Returns how much they shrank, as a negative number.
+    pub(super) fn drop_older_runs(&mut self, db: &DB, batch: &mut WriteBatch, journal: &JournalKey) -> Result<Growth, ReadFault> {
+        let (site, end) = (key::of_site(journal), key::of_journal(journal));
+        let mut older = BTreeSet::new();
+        for item in db.iterator_cf_opt(Column::Heads.of(db), within(&site), IteratorMode::From(&site, Direction::Forward)) {
+            let (head_key, _) = item?;
+            if *head_key >= *end {
+                break;
+            }
+            older.insert(head_key.into_vec());
+        }
+        for (touched_key, touched) in self.touched.range(site..end) {
+            if touched.head.end > 0 {
+                older.insert(touched_key.clone())
+            } else {
+                older.remove(touched_key)
+            };
+        }
+        older.pop_last();
+        let mut growth = Growth::new();
+        for older in &older {
+            let older = key::read_journal(older).ok_or(ReadFault::Nonsense("the key of a journal cannot be read"))?;
+            for (subnet, bytes) in self.drop_journal(db, batch, &older)? {
+                *growth.entry(subnet).or_default() += bytes;
+            }
+        }
+        Ok(growth)
+    }
+
     /// Puts the heads into the batch, once for each journal however often it was touched.
     pub(super) fn finish(self, db: &DB, batch: &mut WriteBatch) {
         let heads = Column::Heads.of(db);

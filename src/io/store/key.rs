@@ -27,11 +27,17 @@ pub(super) fn of_subnet(subnet: &Subnet) -> Vec<u8> {
     key
 }
 
-/// The key of a journal, which begins the keys of its rows.
-pub(super) fn of_journal(journal: &JournalKey) -> Vec<u8> {
+/// What the keys of the journals of all runs of a site begin with.
+pub(super) fn of_site(journal: &JournalKey) -> Vec<u8> {
     let mut key = of_subnet(&journal.subnet);
     key.extend_from_slice(journal.host.as_str().as_bytes());
     key.push(0);
+    key
+}
+
+/// The key of a journal, which begins the keys of its rows.
+pub(super) fn of_journal(journal: &JournalKey) -> Vec<u8> {
+    let mut key = of_site(journal);
     key.extend_from_slice(&journal.run.to_be_bytes());
     key
 }

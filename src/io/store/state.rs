@@ -62,8 +62,18 @@ pub(super) enum StateWrite {
     },
     Drop {
         journal: JournalKey,
+        what: Dropped,
         answer: Answer<Growth>,
     },
+}
+
+/// Which journals of a site go.
+#[derive(Clone, Copy)]
+pub(super) enum Dropped {
+    /// The one named.
+    Journal,
+    /// Those of the runs before it, except the newest of them.
+    OlderRuns,
 }
 
 pub(super) enum StateRead {
@@ -180,8 +190,11 @@ impl Group {
                 self.after.push(Box::new(|done| drop(answer.send(done.and(appended)))));
                 return failed.map_or(Ok(()), Err);
             }
-            StateWrite::Drop { journal, answer } => {
-                let dropped = database.db().map(|db| self.journals.drop_journal(db, &mut self.batch, &journal));
+            StateWrite::Drop { journal, what, answer } => {
+                let dropped = database.db().map(|db| match what {
+                    Dropped::Journal => self.journals.drop_journal(db, &mut self.batch, &journal),
+                    Dropped::OlderRuns => self.journals.drop_older_runs(db, &mut self.batch, &journal),
+                });
                 let dropped = dropped.and_then(|dropped| dropped.map_err(|fault| fault.settle(database)));
                 let failed = dropped.as_ref().err().cloned();
                 self.after.push(Box::new(|done| drop(answer.send(done.and(dropped)))));

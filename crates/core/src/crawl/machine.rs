@@ -263,8 +263,7 @@ impl Crawl {
         previous: Option<JournalCopy>,
     ) {
         let Some(site) = self.sites.get_mut(&key.host).filter(|_| key.run > 1) else { return };
-        let known = previous.as_ref().map_or(key.run - 1, |previous| previous.key.run);
-        let run = site.record.changes.map_or(known, |changes| changes.compared_run);
+        let run = site.record.changes.map_or(key.run - 1, |changes| changes.compared_run);
         let before = JournalKey { run, ..key.clone() };
         replication.assign(others.migration.next_owner(&key.subnet), &before);
         if let Some(previous) = previous.filter(|previous| previous.key == before) {
@@ -540,10 +539,10 @@ impl Crawl {
     /// A host has left: its journals are of no use here any more.
     pub(crate) fn has_left(&mut self, cx: &mut Context, host: &Host) {
         if let Some(site) = self.sites.get(host) {
-            let before = (site.key.run > 1).then(|| JournalKey { run: site.key.run - 1, ..site.key.clone() });
-            for journal in before.into_iter().chain([site.key.clone()]) {
-                cx.commands.push_back(Command::Store(StoreCommand::DropJournal(journal)));
-            }
+            // Its own journal is the newest, so that all others are older runs of the next.
+            let next = JournalKey { run: site.key.run + 1, ..site.key.clone() };
+            cx.commands.push_back(Command::Store(StoreCommand::DropOlderRuns(next)));
+            cx.commands.push_back(Command::Store(StoreCommand::DropJournal(site.key.clone())));
         }
         self.moved.has_moved(host, cx.now.moment);
     }

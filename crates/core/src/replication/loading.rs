@@ -48,6 +48,13 @@ impl JournalCopy {
         JournalCopy { taken_over: epochs.max().unwrap_or(0), own, key, entries }
     }
 
+    /// The run that this one is compared with, if there was one: the one that it names, else the one just before it.
+    pub(crate) fn run_before(&self) -> Option<u32> {
+        let named =
+            self.entries.iter().rev().find_map(|entry| if let JournalEntry::Follows { run, .. } = entry { Some(*run) } else { None });
+        named.filter(|run| *run < self.key.run).or(self.key.run.checked_sub(1)).filter(|run| *run > 0)
+    }
+
     fn rank(&self) -> (u64, u32, usize, bool) {
         (self.taken_over, self.key.run, self.entries.len(), self.own)
     }
@@ -113,7 +120,7 @@ impl Found {
     pub(crate) fn into_journals(self) -> impl Iterator<Item = (JournalCopy, Option<JournalCopy>)> {
         let Found { best, mut previous } = self;
         best.into_iter().map(move |(host, copy)| {
-            let previous = previous.remove(&host).filter(|previous| previous.key.run < copy.key.run);
+            let previous = previous.remove(&host).filter(|previous| copy.run_before() == Some(previous.key.run));
             (copy, previous)
         })
     }
@@ -309,5 +316,40 @@ impl Loading {
     /// What was found.
     pub(super) fn into_found(self) -> Found {
         self.found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nearcrawl_model::time::WallTime;
+
+    fn subnet() -> Subnet {
+        "10.1.0.0/16".parse().unwrap()
+    }
+
+    /// A journal of so many rows, the last of which names this run, if any.
+    fn journal(run: u32, rows: usize, follows: Option<u32>) -> (JournalKey, Vec<JournalEntry>) {
+        let opened = JournalEntry::Opened { address: "10.1.0.1".parse().unwrap(), tree: "a.ke".parse().unwrap(), at: WallTime(1) };
+        let resumed = (1..rows).map(|row| JournalEntry::Resumed { at: WallTime(row as u64) });
+        let follows = follows.map(|run| JournalEntry::Follows { run, pages: 1 });
+        (JournalKey { subnet: subnet(), host: "a.ke".parse().unwrap(), run }, [opened].into_iter().chain(resumed).chain(follows).collect())
+    }
+
+    fn found(journals: &[(JournalKey, Vec<JournalEntry>)]) -> (u32, Option<u32>) {
+        let mut found = Found::default();
+        journals.iter().for_each(|journal| found.gather(subnet(), vec![journal.clone()], false));
+        let all: Vec<_> = found.into_journals().map(|(best, previous)| (best.key.run, previous.map(|previous| previous.key.run))).collect();
+        let [one] = all[..] else { panic!("{all:?}") };
+        one
+    }
+
+    #[test]
+    fn a_run_is_compared_with_the_one_that_it_names_else_with_the_one_just_before_it() {
+        assert_eq!(found(&[journal(2, 3, None), journal(3, 1, None)]), (3, Some(2)));
+        assert_eq!(found(&[journal(2, 3, None), journal(4, 1, Some(2))]), (4, Some(2)), "it had caught up with its tree");
+        assert_eq!(found(&[journal(2, 3, None), journal(4, 1, None)]), (4, None), "left over from long ago");
+        assert_eq!(found(&[journal(2, 3, None), journal(3, 1, Some(3))]), (3, Some(2)), "nobody is compared with itself");
+        assert_eq!(found(&[journal(1, 3, None), journal(1, 4, None)]), (1, None));
     }
 }

@@ -370,12 +370,12 @@ fn with_a_new_run_the_one_before_the_last_goes() {
     assert!(ownership.merge(claim, proof).is_some());
     replication.keep(&mut cx, &ownership, owner, Ticket(2), vec![row(3, 0, 0)]);
     let commands = cx.take_commands();
-    let [Command::Store(StoreCommand::DropJournal(dropped)), Command::Store(StoreCommand::KeepRows { ticket: Ticket(2), .. })] =
+    let [Command::Store(StoreCommand::DropOlderRuns(begun)), Command::Store(StoreCommand::KeepRows { ticket: Ticket(2), .. })] =
         &commands[..]
     else {
         panic!("{commands:?}")
     };
-    assert_eq!(dropped.run, 1, "the run before is needed until this one is complete");
+    assert_eq!(begun.run, 3, "the newest run before it is needed until it is complete");
 }
 
 #[test]

@@ -274,6 +274,15 @@ impl Disk {
         newest.into_values().map(|key| (key.clone(), decode(rows(key).iter()))).collect()
     }
 
+    /// The journals of a site's runs before this one, except the newest of them.
+    pub fn older_runs(&self, key: &JournalKey) -> Vec<JournalKey> {
+        let of_site = |other: &&JournalKey| (other.subnet, &other.host) == (key.subnet, &key.host) && other.run < key.run;
+        let mut older: Vec<_> = self.journals.keys().filter(of_site).cloned().collect();
+        older.sort_by_key(|key| key.run);
+        older.pop();
+        older
+    }
+
     /// Forgets a journal.
     pub fn drop_journal(&mut self, key: &JournalKey) {
         self.journals.remove(key);

@@ -85,6 +85,13 @@ async fn journals_are_listed_by_subnet_and_dropped_one_by_one() {
     assert_eq!(store.journals(None).await.unwrap(), [&wide, &again, &six].map(|key| (key.clone(), 300)));
     assert!(store.journal_read(narrow.clone(), 0, usize::MAX).await.unwrap().is_empty());
     assert_eq!(store.journal_read(again, 0, usize::MAX).await.unwrap().len(), 300);
+    // Of older runs the newest stays; other subnets and hosts are not concerned.
+    let runs = [3, 4, 7].map(|run| journal("10.0.0.0/16", "a.example.org", run));
+    store.journal_append(runs.iter().flat_map(|key| rows(key, 0..2)).collect()).await.unwrap();
+    let (third, shrunk) = (runs[1].clone(), store.journal_drop_older(runs[2].clone()).await.unwrap());
+    assert!(shrunk[&third.subnet] < 0, "{shrunk:?}");
+    assert_eq!(store.journals(None).await.unwrap(), [(wide, 300), (third, 2), (runs[2].clone(), 2), (six, 300)]);
+    assert!(store.journal_drop_older(runs[2].clone()).await.unwrap().is_empty());
     // It may begin anew, and does not find rows of its previous life.
     assert_eq!(store.journal_append(vec![row(&narrow, 1, "b"), row(&narrow, 0, "a")]).await.unwrap().heads, [(narrow, 2)]);
 }

@@ -394,6 +394,8 @@ impl Site {
             JournalEntry::NamedHosts { hosts, domains } => self.whole.remember_named(hosts, domains),
             JournalEntry::History(history) => self.earlier = history.clone(),
             JournalEntry::Started { urls } => urls.iter().for_each(|url| self.start(url)),
+            // Of no run that is not before this one: a journal may be the word of another member.
+            JournalEntry::Follows { run, .. } if *run >= self.key.run => {}
             JournalEntry::Follows { run, pages } => {
                 self.record.changes = Some(Changes { compared_run: *run, pages_before: *pages, ..Changes::default() });
             }

@@ -312,10 +312,12 @@ fn what_changed_since_the_run_before_is_on_the_record_when_nothing_waits() {
         visited("/2", 1, &[], &[]),
         kept("/2", Some(Change::New), 100, &[]),
     ];
-    let (key, mut all) = opened();
+    let (first, mut all) = opened();
+    let key = JournalKey { run: 2, ..first.clone() };
     all.extend(entries);
     let unfinished = replay(key.clone(), SiteNumber(1), &all, &rules(), &KEY).unwrap().site.record;
     assert_eq!((unfinished.waiting, unfinished.changes.unwrap().gone), (2, 0), "what waits may be there still");
+    assert!(replay(first, SiteNumber(1), &all, &rules(), &KEY).unwrap().site.record.changes.is_none(), "nothing is compared with itself");
     let mut last = visited("/gone", 0, &[], &[]);
     if let JournalEntry::Visited { outcome, .. } = &mut last {
         *outcome = VisitOutcome::Status(410);
