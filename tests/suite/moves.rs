@@ -210,7 +210,9 @@ impl Stage {
         let fault = if death == Death::Other { "NEARCRAWL_FREEZE_AT" } else { "NEARCRAWL_DIE_AT" };
         self.restart(reaches, Some((fault, step))).await;
         let begun = Instant::now();
+        let mut was_alive = self.log.now();
         while self.swarm.daemons[reaches].ended().is_none() && !self.swarm.daemons[reaches].is_frozen() {
+            was_alive = self.log.now();
             assert!(begun.elapsed() < SOON, "{step}: the hand-over never came so far");
             // It may not be settled yet after the restart; and who is frozen does not answer.
             let _ = tokio::time::timeout(ANSWERED, self.ask_to_move(from, &subnet, to)).await;
@@ -224,6 +226,9 @@ impl Stage {
         for daemon in &dead {
             self.kill(*daemon).await;
         }
+        // Whoever came to the step ended by itself, some time before that was seen.
+        let reached = self.swarm.daemons[reaches].address;
+        self.kills.iter_mut().rev().take(dead.len()).filter(|kill| kill.who == reached).for_each(|kill| kill.when = was_alive);
         if death == Death::Other {
             self.swarm.daemons[reaches].thaw();
         }

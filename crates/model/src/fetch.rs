@@ -225,6 +225,17 @@ impl FetchError {
     }
 }
 
+impl FetchError {
+    /// Whether it may be a fault of the network, or of the moment: asked again, the server may answer.
+    pub fn is_transient(self) -> bool {
+        use FetchError as E;
+        matches!(
+            self,
+            E::ConnectionRefused | E::Unreachable | E::ConnectTimeout | E::TlsTimeout | E::HeadTimeout | E::BodyTimeout | E::Closed
+        )
+    }
+}
+
 impl ResolveError {
     /// Whether it says nothing of the name: asked again, the name servers may answer.
     pub fn is_transient(self) -> bool {

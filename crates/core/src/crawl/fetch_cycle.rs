@@ -209,6 +209,13 @@ impl Crawl {
             Some(_) if report.outcome == FetchOutcome::Failed(FetchError::Cancelled) => self.want(cx, &host),
             Some(Asking::Robots(origin)) => self.robots_came(cx, replication, &host, address, origin, report),
             Some(Asking::Page(waiting)) => {
+                if let FetchOutcome::Failed(failure) = report.outcome
+                    && let Some(pause) = self.sites.get_mut(&host).and_then(|site| site.page_failed(waiting.fingerprint, failure))
+                {
+                    // It is the first that waits still.
+                    self.fetches.rest(address, cx.now.moment.after(pause));
+                    return self.want(cx, &host);
+                }
                 let candidate = Candidate { url: waiting.url, fingerprint: waiting.fingerprint, level: waiting.level, hops: waiting.hops };
                 self.page_came(cx, &host, candidate, report, previous);
             }

@@ -16,7 +16,7 @@ use crate::{
 use nearcrawl_model::{
     claim::{Claim, ClaimReason, SignedClaim},
     facts::{FrontPage, RobotsSummary},
-    fetch::{FetchOrder, FetchOutcome, FetchPurpose, FetchReport, LocatedHost, PageFacts},
+    fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, FetchReport, LocatedHost, PageFacts},
     ids::SeenTicket,
     journal::Arrival,
     links::Links,
@@ -233,6 +233,25 @@ fn links_are_sorted_by_where_they_lead_and_the_site_waits_for_the_seen_set() {
     played.all_is_new();
     assert!(played.crawl.is_quiet(&subnet()));
     assert_eq!(played.turn().map(|order| order.url), Some(url("http://a.ke/x")));
+}
+
+#[test]
+fn a_page_that_the_network_may_have_lost_is_asked_for_once_more_and_one_that_was_refused_is_not() {
+    for (failure, tries) in [(FetchError::HeadTimeout, 2), (FetchError::ConnectTimeout, 2), (FetchError::BadEncoding, 1)] {
+        let mut played = Played::allowed();
+        for number in 1..=tries {
+            let order = played.turn().unwrap_or_else(|| panic!("{failure:?}: try {number}"));
+            assert_eq!((order.purpose, &order.url), (FetchPurpose::Page, &url("http://a.ke/")));
+            played.answers(&order, FetchOutcome::Failed(failure));
+            assert_eq!(played.turn(), None, "it rests");
+            played.cx.now.moment = played.cx.now.moment.after(60_000);
+        }
+        // What became of it waits for the seen set; then it is written down.
+        played.all_is_new();
+        assert_eq!(played.turn(), None, "{failure:?}");
+        let record = &played.crawl.site(&host("a.ke")).unwrap().record;
+        assert_eq!((record.waiting, record.failed, record.requests), (0, 1, 2), "{failure:?}");
+    }
 }
 
 #[test]

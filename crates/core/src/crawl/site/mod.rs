@@ -76,6 +76,9 @@ const MAX_NAMED: usize = 20_000;
 /// How many redirects within a site are remembered. Where further ones lead counts as one link further.
 const MAX_REDIRECTS: usize = 100_000;
 
+/// How many pages of a site wait to be asked for once more. What fails beside them is not.
+const MAX_TRIED: usize = 64;
+
 /// How many scripts of a site are visited. Further ones are left out like a second URL of a script.
 const MAX_SCRIPTS: usize = 100_000;
 
@@ -144,6 +147,8 @@ pub struct Site {
     pub asking: Option<Asking>,
     /// The page that came last, while it is being read.
     pub reading: Option<Waiting>,
+    /// Pages that were asked for once in vain and wait still, by failures that may be of the moment; at most [`MAX_TRIED`].
+    tried: BTreeSet<Fingerprint>,
     /// How many visits await the answer of the seen set.
     pub digesting: u8,
     /// Starting URLs, for the next run.
@@ -214,6 +219,7 @@ impl Site {
             held: Withheld::new(opened),
             asking: None,
             reading: None,
+            tried: BTreeSet::new(),
             digesting: 0,
             starts: BTreeSet::new(),
             memory: Memory::None,

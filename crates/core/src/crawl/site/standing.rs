@@ -1,13 +1,14 @@
 //! May we ask this? How we stand with one origin's robots.txt: unknown, moved, answered, or not to be had.
 
 use super::{
-    Site,
+    MAX_TRIED, Site,
     robots::{Robots, RobotsVerdict, verdict},
 };
 use crate::crawl::politeness::MAX_CRAWL_DELAY;
 use nearcrawl_model::{
     facts::RobotsSummary,
     fetch::FetchError,
+    fingerprint::Fingerprint,
     journal::SkipReason,
     time::{Millis, WallTime},
     url::{Origin, PageUrl},
@@ -25,6 +26,9 @@ const MAX_SEARCHES: u8 = 60;
 
 /// Waits before a robots.txt that could not be had is asked for again; then it is given up for this run.
 const PATIENCE: [Millis; 2] = [3_000, 15_000];
+
+/// How long a server rests after it did not answer for a page, at least, before it is asked for that once more.
+const PAGE_AGAIN: Millis = 5_000;
 
 #[derive(Debug)]
 enum Known {
@@ -192,6 +196,17 @@ impl Site {
     /// run; then the caller enters the failure.
     pub(crate) fn robots_failed(&mut self, origin: &Origin) -> Option<Millis> {
         self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin)).failed()
+    }
+
+    /// A page could not be had. Returns for how long to wait before it is asked for once more, or none if it has been already, or if that
+    /// would not help; then the caller enters the failure. It is not written down: a new owner has tries of its own.
+    pub(crate) fn page_failed(&mut self, page: Fingerprint, failure: FetchError) -> Option<Millis> {
+        let is_second = self.tried.remove(&page);
+        let again = !is_second && failure.is_transient() && self.tried.len() < MAX_TRIED;
+        again.then(|| {
+            self.tried.insert(page);
+            PAGE_AGAIN
+        })
     }
 
     /// The crawl-delay that robots.txt asks for, if it does.
