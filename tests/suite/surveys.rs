@@ -126,7 +126,26 @@ async fn a_survey_made_at_one_member_is_crawled_by_the_owners_and_told_by_anothe
         (&Value::from(1), &Value::from(before)),
         "{told}"
     );
+    told_apart(&swarm, listed.len(), &host(2)).await;
     assert!(swarm.stop().await);
+}
+
+/// Pages, links and reports of one survey, where the swarm has a server of another one, too.
+async fn told_apart(swarm: &Swarm, servers: usize, of_another: &str) {
+    let report = async |more: &[&str]| json(&swarm.cli(1, &[&["report", "reachability", "--format", "json"], more].concat()).await);
+    let (all, one) = (report(&[]).await, report(&["--survey", "unis"]).await);
+    assert_eq!((&all["data"]["servers"], &all["data"]["survey"]), (&Value::from(servers + 1), &Value::Null), "{all}");
+    assert_eq!((&one["data"]["servers"], &one["data"]["survey"]), (&Value::from(servers), &Value::from("unis")), "{one}");
+    let export = async |more: &[&str]| {
+        let rows = swarm.cli(1, &[&["export"], more].concat()).await;
+        rows.lines().map(json).collect::<Vec<_>>()
+    };
+    let hosts = |rows: &[Value]| rows.iter().map(|row| row["host"].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>();
+    let (all, one) = (export(&["pages"]).await, export(&["pages", "--survey", "unis"]).await);
+    assert!(hosts(&all).contains(of_another) && !hosts(&one).contains(of_another), "{all:?}");
+    assert_eq!((one.len(), hosts(&one).len()), (servers * OF_DEPTH_2, servers));
+    let links = hosts(&export(&["links", "--survey", "unis"]).await);
+    assert!(!links.is_empty() && links.is_subset(&hosts(&one)), "{links:?}");
 }
 
 /// The state of the slow survey, as a daemon has it.

@@ -22,23 +22,25 @@ use super::{
 };
 use clap::{Args, Subcommand, ValueEnum};
 use column::Column;
+pub use column::Row;
 use links::Links;
 use nearcrawl_model::{exported::ExportOf, server_rows::RowsOf, survey::SurveyRef};
 use output::Output;
 use progress::Progress;
-use sink::{Kind, RowSink, To};
+use sink::{Belonging, Kind, RowSink, To, Wanted};
 use std::{
     io,
     path::{Path, PathBuf},
 };
 use text::{Format, Lines, OpenError, Place, Text};
 use trace::Trace;
-use walk::{Hosts, Missing, Walk};
+pub use walk::{Hosts, Missing, Sink, Walk};
 
 /// Shown under `export --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl export servers > servers.jsonl\n  \
     nearcrawl export servers --format csv --out servers.csv\n  \
+    nearcrawl export servers --survey universities > universities.jsonl\n  \
     nearcrawl export servers --out servers.jsonl --resume\n  \
     nearcrawl export history --format csv > runs.csv\n  \
     nearcrawl export pages --format parquet --out pages.parquet\n  \
@@ -94,7 +96,7 @@ pub struct ServersArgs {
     /// How rows are written
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Only servers that belong to this survey, with its labels (of servers and history)
+    /// Only servers that belong to this survey; rows of servers and history have its labels
     #[arg(long, value_name = "NAME")]
     survey: Option<SurveyRef>,
     /// Write to this file [default: -, standard output]
@@ -154,45 +156,59 @@ pub async fn export(command: &ExportCommand) -> Result<String, CommandError> {
 }
 
 async fn rows(args: &ServersArgs, what: Asked, kind: Kind, columns: &[Column]) -> Result<String, CommandError> {
-    let has_surveys = matches!(what, Asked::Servers(_));
-    refuse_survey(args, has_surveys)?;
     let mut seen = Hosts::default();
     let belong = what != Asked::Servers(RowsOf::Servers);
-    let source = Source::of(args.member.as_deref(), args.api.as_deref()).await?;
+    let mut source = Source::of(args.member.as_deref(), args.api.as_deref()).await?;
+    let wanted = wanted(args, what, &mut source).await?;
     let (output, place) = open(args, columns, belong, &mut seen)?;
-    let filter = (SurveyFilter::new(args.survey.as_ref()), has_surveys && args.format != Format::Jsonl);
-    write(source, what, (kind, To::Rows(output)), filter, (seen, place)).await
+    write(source, what, (kind, To::Rows(output)), wanted, (seen, place)).await
 }
 
-/// Rows of pages and links do not say to which surveys their servers belong.
-fn refuse_survey(args: &ServersArgs, has_surveys: bool) -> Result<(), CommandError> {
-    if args.survey.is_none() || has_surveys {
-        return Ok(());
+/// Which rows are meant. Rows of pages and links do not say to which surveys their servers belong: those of servers are asked for first.
+async fn wanted(args: &ServersArgs, what: Asked, source: &mut Source) -> Result<Wanted, CommandError> {
+    let mut filter = SurveyFilter::new(args.survey.as_ref());
+    if matches!(what, Asked::Servers(_)) {
+        return Ok(Wanted::Servers { filter, as_text: args.format != Format::Jsonl });
     }
-    let why = CommandError::new(Exit::Usage, "--survey is for `export servers` and `export history`");
-    Err(why.hint("export the servers of the survey, and take the pages or links of their hosts"))
+    if args.survey.is_none() {
+        return Ok(Wanted::All);
+    }
+    let owners = source.owners().await?;
+    let mut belonging = Belonging { filter: &mut filter, hosts: Hosts::default() };
+    let what = Asked::Servers(RowsOf::Servers);
+    let mut walk = Walk { source, what, sink: &mut belonging, seen: Hosts::default(), missing: Missing::default() };
+    walk.walk(owners, None).await?;
+    let missing = walk.missing.words();
+    let hosts = belonging.hosts;
+    filter.finish()?;
+    if let Some(missing) = missing.first() {
+        let why = format!("which servers belong to the survey is not known of all: {missing}");
+        return Err(CommandError::new(Exit::Unavailable, why).hint("try again when all members answer"));
+    }
+    Ok(Wanted::Hosts(hosts))
 }
 
 /// The files that `lab cache` takes.
 async fn graph(args: &ServersArgs, trace: &Path, hosts: &Path) -> Result<String, CommandError> {
-    refuse_survey(args, false)?;
-    let source = Source::of(args.member.as_deref(), args.api.as_deref()).await?;
+    let mut source = Source::of(args.member.as_deref(), args.api.as_deref()).await?;
+    let what = Asked::Export(ExportOf::PageLinks);
+    let wanted = wanted(args, what, &mut source).await?;
     let create = |why: io::Error| CommandError::new(Exit::InUse, format!("{} or {}: {why}", trace.display(), hosts.display()));
     let to = To::Trace(Box::new(Trace::create(trace, hosts).map_err(create)?));
     let kind = Kind::Links(Box::new(Links::new(true)));
-    write(source, Asked::Export(ExportOf::PageLinks), (kind, to), (SurveyFilter::new(None), false), (Hosts::default(), None)).await
+    write(source, what, (kind, to), wanted, (Hosts::default(), None)).await
 }
 
 async fn write(
     mut source: Source,
     what: Asked,
     (kind, to): (Kind, To),
-    filter: (SurveyFilter, bool),
+    wanted: Wanted,
     (seen, place): (Hosts, Place),
 ) -> Result<String, CommandError> {
     let owners = source.owners().await?;
     let progress = Progress::new(owners.iter().map(|owner| owner.servers).sum());
-    let mut sink = RowSink::new(kind, to, progress, filter);
+    let mut sink = RowSink::new(kind, to, progress, wanted);
     let mut walk = Walk { source: &mut source, what, sink: &mut sink, seen, missing: Missing::default() };
     walk.walk(owners, place).await?;
     let missing = walk.missing;

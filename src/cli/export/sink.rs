@@ -1,12 +1,21 @@
 //! Rows as they come become rows as they are written.
 
-use super::{column::Row, history, links::Links, output::Output, pages, progress::Progress, trace::Trace, walk::Sink};
+use super::{
+    column::Row,
+    history,
+    links::Links,
+    output::Output,
+    pages,
+    progress::Progress,
+    trace::Trace,
+    walk::{Hosts, Sink},
+};
 use crate::cli::{
     error::{CommandError, Exit},
     survey::SurveyFilter,
 };
 use nearcrawl_model::access_point::AccessPoint;
-use nearcrawl_model::view::counted;
+use nearcrawl_model::{url::Host, view::counted};
 
 /// What comes.
 pub enum Kind {
@@ -22,20 +31,72 @@ pub enum To {
     Trace(Box<Trace>),
 }
 
+/// Which rows are meant.
+pub enum Wanted {
+    All,
+    /// Rows of the servers that pass. With `as_text`, their surveys are written as text.
+    Servers {
+        filter: SurveyFilter,
+        as_text: bool,
+    },
+    /// Rows of these hosts.
+    Hosts(Hosts),
+}
+
+impl Wanted {
+    fn row(&mut self, row: Row) -> Option<Row> {
+        match self {
+            Wanted::All => Some(row),
+            Wanted::Servers { filter, as_text } => filter.row(row, *as_text),
+            Wanted::Hosts(hosts) => {
+                let is_wanted = host_of(&row).is_some_and(|host| hosts.contains(&host));
+                is_wanted.then_some(row)
+            }
+        }
+    }
+}
+
+fn host_of(row: &Row) -> Option<Host> {
+    row.get("host")?.as_str()?.parse().ok()
+}
+
+/// Takes in which hosts belong to a survey.
+pub struct Belonging<'a> {
+    pub filter: &'a mut SurveyFilter,
+    pub hosts: Hosts,
+}
+
+impl Sink for Belonging<'_> {
+    fn row(&mut self, _: AccessPoint, row: Row) -> Result<bool, CommandError> {
+        let Some(host) = host_of(&row) else { return Ok(false) };
+        if self.filter.row(row, false).is_some() {
+            self.hosts.insert(&host);
+        }
+        Ok(true)
+    }
+
+    fn host_ends(&mut self) -> Result<(), CommandError> {
+        Ok(())
+    }
+
+    fn host_fails(&mut self) -> Result<bool, CommandError> {
+        Ok(true)
+    }
+}
+
 /// Writes what comes.
 pub struct RowSink {
     kind: Kind,
     to: To,
     progress: Progress,
-    /// Which servers are meant, and whether their surveys are written as text.
-    filter: (SurveyFilter, bool),
+    wanted: Wanted,
     /// Rows of the present host.
     of_host: u64,
 }
 
 impl RowSink {
-    pub fn new(kind: Kind, to: To, progress: Progress, filter: (SurveyFilter, bool)) -> RowSink {
-        RowSink { kind, to, progress, filter, of_host: 0 }
+    pub fn new(kind: Kind, to: To, progress: Progress, wanted: Wanted) -> RowSink {
+        RowSink { kind, to, progress, wanted, of_host: 0 }
     }
 
     /// Ends the files; says what is missing, if anything is.
@@ -62,7 +123,9 @@ impl RowSink {
                 trace.finish().map_err(|why| failed(&why))?;
             }
         }
-        self.filter.0.finish()?;
+        if let Wanted::Servers { filter, .. } = &self.wanted {
+            filter.finish()?;
+        }
         self.progress.finish(missing, &left_out)
     }
 }
@@ -73,8 +136,7 @@ fn failed(why: &std::io::Error) -> CommandError {
 
 impl Sink for RowSink {
     fn row(&mut self, owner: AccessPoint, row: Row) -> Result<bool, CommandError> {
-        let (filter, as_text) = &mut self.filter;
-        let Some(row) = filter.row(row, *as_text) else { return Ok(true) };
+        let Some(row) = self.wanted.row(row) else { return Ok(true) };
         match (&mut self.kind, &mut self.to) {
             (Kind::Servers, To::Rows(output)) => output.add(row).map(|()| self.of_host += 1)?,
             (Kind::History, To::Rows(output)) => {

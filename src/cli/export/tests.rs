@@ -23,7 +23,7 @@ fn object(json: &str) -> Row {
 }
 
 fn sink(kind: Kind, output: Output) -> RowSink {
-    RowSink::new(kind, To::Rows(output), Progress::new(0), (SurveyFilter::new(None), false))
+    RowSink::new(kind, To::Rows(output), Progress::new(0), Wanted::All)
 }
 
 fn finish(sink: RowSink) {

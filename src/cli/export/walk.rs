@@ -56,7 +56,7 @@ impl Hosts {
         self.hashes.insert(self.hasher.hash_one(host.as_str()));
     }
 
-    fn contains(&self, host: &Host) -> bool {
+    pub fn contains(&self, host: &Host) -> bool {
         self.hashes.contains(&self.hasher.hash_one(host.as_str()))
     }
 }

@@ -55,6 +55,8 @@ pub struct Gathered {
     pub missing: Vec<String>,
     /// How many servers the members say that they have.
     told: u64,
+    /// Of which survey, if not of all servers.
+    survey: Option<String>,
     /// The edition of the hierarchy, if whoever was asked tells it.
     pub hierarchy: Option<String>,
 }
@@ -63,6 +65,11 @@ impl Gathered {
     /// Nothing yet, of members that say that they have so many servers.
     pub fn of(told: u64) -> Gathered {
         Gathered { told, ..Gathered::default() }
+    }
+
+    /// Nothing yet, of the servers of a survey.
+    pub fn of_survey(survey: String) -> Gathered {
+        Gathered { survey: Some(survey), ..Gathered::default() }
     }
 
     /// Takes in what an owner sent; the row, if it is one.
@@ -109,7 +116,7 @@ impl Gathered {
             ("run", runs),
             ("coverage", coverage),
             ("hierarchy", hierarchy),
-            ("survey", "none: all servers on record".to_owned()),
+            ("survey", self.survey.clone().unwrap_or_else(|| "none: all servers on record".to_owned())),
         ]
     }
 
@@ -120,7 +127,8 @@ impl Gathered {
             "last_visit_at": self.last.map(|at| at.to_string()),
             "runs": self.runs.iter().collect::<Vec<_>>(),
             "servers": self.servers,
-            "servers_told": self.told,
+            "servers_told": self.survey.is_none().then_some(self.told),
+            "survey": self.survey,
             "servers_unfinished": self.unfinished,
             "rows_unreadable": self.unreadable,
             "members": self.members.len(),

@@ -17,14 +17,17 @@ use maker::{By, Maker};
 use super::{
     chart::Chart,
     error::{CommandError, Exit},
+    export::{self, Hosts, Missing, Sink, Walk},
     json,
-    owners::Source,
+    owners::{Asked, Source},
+    survey::SurveyFilter,
     table::Style,
 };
 use crate::io::snapshot;
 use clap::{Args, Subcommand, ValueEnum};
 use gather::{Gathered, Row};
-use nearcrawl_model::{server_rows::RowsOf, view::StatusView};
+use nearcrawl_model::{access_point::AccessPoint, server_rows::RowsOf, survey::SurveyRef, view::StatusView};
+use serde_json::Value;
 use shares::{Accessibility, Nearness, Offshore, Reachability};
 use std::path::{Path, PathBuf};
 
@@ -34,6 +37,7 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl report nearness --by registry --format csv\n  \
     nearcrawl report accessibility --format html --out accessibility.html\n  \
     nearcrawl report load --format svg --out load.svg\n  \
+    nearcrawl report accessibility --survey universities\n  \
     nearcrawl report reachability --member /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…\n\n\
     Every member is asked for its servers. If rows of one are missing the report says so, and the exit status is 69.";
 
@@ -79,6 +83,9 @@ pub struct PlainArgs {
     /// How the report is written
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// Only servers that belong to this survey
+    #[arg(long, value_name = "NAME")]
+    survey: Option<SurveyRef>,
     /// Write to this file [default: -, standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -133,23 +140,51 @@ pub async fn report(command: &ReportCommand, style: Style) -> Result<(String, Op
 async fn made(mut maker: Box<dyn Maker + Send>, args: &PlainArgs) -> Result<(Document, Gathered), CommandError> {
     let mut source = Source::of(args.member.as_deref(), args.api.as_deref()).await?;
     let owners = source.owners().await?;
-    let mut gathered = Gathered::of(owners.iter().map(|owner| owner.servers).sum());
+    let mut gathered = match &args.survey {
+        None => Gathered::of(owners.iter().map(|owner| owner.servers).sum()),
+        Some(survey) => Gathered::of_survey(survey.to_string()),
+    };
     if let Source::Daemon(api) = &source {
         let status: StatusView = api.get("/api/status", &[]).await?;
         let short: String = status.hierarchy.hash.chars().take(16).collect();
         gathered.hierarchy = Some(format!("edition {short}, made of {}", status.hierarchy.sources_text));
     }
-    let missing = source
-        .walk(owners, RowsOf::Servers, None, |owner, row| {
-            gathered.enter(owner, row).iter().for_each(|row| maker.enter(row));
-            Ok(())
-        })
-        .await?;
+    let mut rows = Rows { gathered: &mut gathered, maker: maker.as_mut(), filter: SurveyFilter::new(args.survey.as_ref()) };
+    let what = Asked::Servers(RowsOf::Servers);
+    let mut walk = Walk { source: &mut source, what, sink: &mut rows, seen: Hosts::default(), missing: Missing::default() };
+    walk.walk(owners, None).await?;
+    let missing = walk.missing.words();
+    rows.filter.finish()?;
     gathered.missing = missing;
     let mut document = maker.finish();
     document.facts = gathered.facts().into_iter().chain(document.facts).collect();
     document.data = gathered.data().into_iter().chain(document.data).collect();
     Ok((document, gathered))
+}
+
+/// Rows of servers on their way into a report: each server once, though it changes hands meanwhile.
+struct Rows<'a> {
+    gathered: &'a mut Gathered,
+    maker: &'a mut (dyn Maker + Send),
+    filter: SurveyFilter,
+}
+
+impl Sink for Rows<'_> {
+    fn row(&mut self, owner: AccessPoint, row: export::Row) -> Result<bool, CommandError> {
+        let Some(row) = self.filter.row(row, false) else { return Ok(true) };
+        let Some(row) = self.gathered.enter(owner, &Value::Object(row).to_string()) else { return Ok(false) };
+        self.maker.enter(&row);
+        Ok(true)
+    }
+
+    fn host_ends(&mut self) -> Result<(), CommandError> {
+        Ok(())
+    }
+
+    fn host_fails(&mut self) -> Result<bool, CommandError> {
+        // One row is all there is of a server.
+        Ok(true)
+    }
 }
 
 /// What rows of `export servers` in a file come to.
